@@ -1,0 +1,200 @@
+// How fast is the path from order to report, in tasks per second? Each figure stands beside the speed of light: the
+// bare recurrence for 1F1B, with a cursor per stage and index arithmetic for dependencies, that knows neither causes
+// nor other orders.
+//
+//   build/test/bench/ppsim_bench                       all of it
+//   build/test/bench/ppsim_bench --benchmark_filter=64/1024
+
+#include "ppsim/sim/report.hpp"
+#include "ppsim/traces/schedule_file.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+namespace {
+
+using namespace ppsim;
+
+constexpr std::int64_t forward_ns = 1'000'000;
+constexpr std::int64_t backward_ns = 2'000'000;
+
+/// The end of 1F1B on p stages and m microbatches, by the bare recurrence.
+std::int64_t bare_recurrence(std::size_t p, std::size_t m, std::vector<std::int64_t>& forward_end,
+                             std::vector<std::int64_t>& backward_end) {
+  struct Cursor {
+    std::size_t forwards = 0, backwards = 0;
+    std::int64_t now = 0;
+  };
+  std::vector<Cursor> stages(p);
+  std::size_t left = 2 * p * m;
+  while (left > 0) {
+    for (std::size_t s = 0; s < p; ++s) {
+      Cursor& at = stages[s];
+      const std::size_t warmup = std::min(m, p - 1 - s);
+      while (at.backwards < m) {
+        const bool forward = at.forwards < m && at.forwards <= warmup + at.backwards;
+        const std::size_t k = forward ? at.forwards : at.backwards;
+        std::int64_t ready = 0;
+        if (forward)
+          ready = s == 0 ? 0 : forward_end[(s - 1) * m + k];
+        else
+          ready = s + 1 == p ? forward_end[s * m + k] : backward_end[(s + 1) * m + k];
+        if (ready < 0) break;
+        at.now = std::max(at.now, ready) + (forward ? forward_ns : backward_ns);
+        (forward ? forward_end : backward_end)[s * m + k] = at.now;
+        ++(forward ? at.forwards : at.backwards);
+        --left;
+      }
+    }
+  }
+  return stages[0].now;
+}
+
+Shape shape_of(const benchmark::State& state) {
+  return {static_cast<std::size_t>(state.range(0)), static_cast<std::size_t>(state.range(1)),
+          static_cast<std::size_t>(state.range(2))};
+}
+
+std::string schedule_of(const Shape& shape) {
+  return shape.vpp > 1 ? "interleaved" : "1f1b";
+}
+Schedule order(const Shape& shape) {
+  return make_schedule(find_generator(schedule_of(shape)), {shape, {}, {}});
+}
+Scenario scenario(const Shape& shape, TransferModel model = TransferModel::latency, std::int64_t comm_ns = 0) {
+  Scenario made = uniform_scenario(shape, Duration{forward_ns}, Duration{backward_ns}, Duration{comm_ns});
+  made.network.model = model;
+  return made;
+}
+
+/// Processor time since it was made, in seconds: other load on the machine counts less than on a wall clock.
+class Stopwatch {
+public:
+  [[nodiscard]] double seconds() const { return static_cast<double>(std::clock() - start_) / CLOCKS_PER_SEC; }
+
+private:
+  std::clock_t start_ = std::clock();
+};
+
+/// Seconds per task of the recurrence at each p and m: measured once, before the figure that is compared with it.
+double light_seconds_per_task(const Shape& shape) {
+  static std::map<std::pair<std::size_t, std::size_t>, double> measured;
+  double& seconds = measured[{shape.stages, shape.microbatches}];
+  if (seconds > 0) return seconds;
+  const std::size_t cells = shape.stages * shape.microbatches;
+  std::vector<std::int64_t> forward_end(cells);
+  std::vector<std::int64_t> backward_end(cells);
+  const std::size_t rounds = std::max<std::size_t>(3, 4'000'000 / cells);
+  const Stopwatch stopwatch;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    std::ranges::fill(forward_end, -1);
+    std::ranges::fill(backward_end, -1);
+    benchmark::DoNotOptimize(bare_recurrence(shape.stages, shape.microbatches, forward_end, backward_end));
+  }
+  return seconds = stopwatch.seconds() / (2.0 * static_cast<double>(cells * rounds));
+}
+
+/// Reports tasks per second, and how many times longer a task takes than at the speed of light.
+void finish(benchmark::State& state, std::size_t tasks_per_round, const Stopwatch& stopwatch) {
+  const double tasks = static_cast<double>(tasks_per_round) * static_cast<double>(state.iterations());
+  const double seconds = stopwatch.seconds();
+  state.counters["Mtasks/s"] = tasks / seconds / 1e6;
+  state.counters["x_light"] = seconds / (tasks * light_seconds_per_task(shape_of(state)));
+}
+
+void speed_of_light(benchmark::State& state) {
+  const Shape shape = shape_of(state);
+  std::vector<std::int64_t> forward_end(shape.stages * shape.microbatches);
+  std::vector<std::int64_t> backward_end(forward_end.size());
+  const Stopwatch stopwatch;
+  for ([[maybe_unused]] const auto round : state) {
+    std::ranges::fill(forward_end, -1);
+    std::ranges::fill(backward_end, -1);
+    const std::int64_t end = bare_recurrence(shape.stages, shape.microbatches, forward_end, backward_end);
+    if (end != static_cast<std::int64_t>(shape.microbatches + shape.stages - 1) * (forward_ns + backward_ns))
+      state.SkipWithError("wrong makespan");
+  }
+  finish(state, 2 * shape.stages * shape.microbatches, stopwatch);
+}
+
+void generate(benchmark::State& state) {
+  const Shape shape = shape_of(state);
+  const Stopwatch stopwatch;
+  for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(order(shape));
+  finish(state, 2 * shape.chunks() * shape.microbatches, stopwatch);
+}
+
+void build_graph(benchmark::State& state) {
+  const Shape shape = shape_of(state);
+  const Schedule schedule = order(shape);
+  const Stopwatch stopwatch;
+  for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(lower(schedule, scenario(shape)));
+  finish(state, schedule.size(), stopwatch);
+}
+
+void simulate_graph(benchmark::State& state, TransferModel model, std::int64_t comm_ns) {
+  const Shape shape = shape_of(state);
+  const TaskGraph graph = lower(order(shape), scenario(shape, model, comm_ns));
+  const Stopwatch stopwatch;
+  for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(simulate(graph));
+  finish(state, graph.size(), stopwatch);
+}
+
+void build_and_simulate(benchmark::State& state) {
+  const Shape shape = shape_of(state);
+  const Schedule schedule = order(shape);
+  const Stopwatch stopwatch;
+  for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(simulate(lower(schedule, scenario(shape))));
+  finish(state, schedule.size(), stopwatch);
+}
+
+void order_to_report(benchmark::State& state) {
+  const Shape shape = shape_of(state);
+  const Stopwatch stopwatch;
+  for ([[maybe_unused]] const auto round : state) {
+    const TaskGraph graph = lower(order(shape), scenario(shape));
+    const Timeline timeline = simulate(graph);
+    benchmark::DoNotOptimize(analyse(graph, timeline));
+  }
+  finish(state, 2 * shape.chunks() * shape.microbatches, stopwatch);
+}
+
+void read_csv(benchmark::State& state) {
+  const std::string text = traces::write_schedule_csv(order(shape_of(state)));
+  const Stopwatch stopwatch;
+  for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(traces::read_schedule(text, "order.csv"));
+  finish(state, 2 * shape_of(state).chunks() * shape_of(state).microbatches, stopwatch);
+}
+
+void sizes(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgNames({"p", "m", "v"})
+      ->Unit(benchmark::kMillisecond)
+      ->Args({8, 64, 1})
+      ->Args({64, 1024, 1})
+      ->Args({512, 16384, 1});
+}
+
+void sizes_with_chunks(benchmark::internal::Benchmark* benchmark) {
+  sizes(benchmark);
+  benchmark->Args({16, 1024, 8});
+}
+
+} // namespace
+
+BENCHMARK(speed_of_light)->Apply(sizes);
+BENCHMARK(generate)->Apply(sizes_with_chunks);
+BENCHMARK(build_graph)->Apply(sizes_with_chunks);
+BENCHMARK_CAPTURE(simulate_graph, latency, TransferModel::latency, 0)->Apply(sizes_with_chunks);
+BENCHMARK_CAPTURE(simulate_graph, latency_comm, TransferModel::latency, 100'000)->Apply(sizes);
+BENCHMARK_CAPTURE(simulate_graph, link, TransferModel::link, 100'000)->Apply(sizes);
+BENCHMARK_CAPTURE(simulate_graph, blocking, TransferModel::blocking, 100'000)->Apply(sizes);
+BENCHMARK(build_and_simulate)->Apply(sizes_with_chunks);
+BENCHMARK(order_to_report)->Apply(sizes_with_chunks);
+BENCHMARK(read_csv)->ArgNames({"p", "m", "v"})->Unit(benchmark::kMillisecond)->Args({64, 1024, 1});
+
+BENCHMARK_MAIN();

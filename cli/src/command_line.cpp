@@ -1,0 +1,182 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "commands.hpp"
+#include "files.hpp"
+#include "scenario_file.hpp"
+#include <CLI/CLI.hpp>
+
+namespace ppsim::cli {
+namespace {
+
+/// The options of one command as CLI11 knows them; CLI11 splits the words, the table says what they mean.
+class Parser {
+public:
+  explicit Parser(const Command& command) : command_{command} {
+    app_.set_help_flag();
+    app_.allow_extras();
+    app_.prefix_command(false);
+    for (const Option& option : options())
+      if (command.takes(option)) add(option);
+  }
+
+  std::vector<Assignment> parse(const std::vector<std::string>& arguments, Inputs& inputs, Problems& problems) {
+    std::vector<std::string> words = joined(arguments, problems);
+    std::ranges::reverse(words); // CLI11 takes them from the back
+    try {
+      app_.parse(words);
+    } catch (const CLI::ParseError& error) {
+      problems.add("command line", error.what(), fmt::format("'ppsim {} --help' shows the options", command_.name));
+      return {};
+    }
+    refuse_extras(inputs, problems);
+    return assignments(problems);
+  }
+
+private:
+  struct Known {
+    const Option* option;
+    CLI::Option* parsed;
+  };
+
+  void add(const Option& option) {
+    const std::string flags =
+        option.alias.empty() ? fmt::format("--{}", option.name) : fmt::format("--{},--{}", option.name, option.alias);
+    CLI::Option* parsed = app_.add_option(flags);
+    parsed->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
+    known_.push_back({&option, parsed});
+  }
+
+  /// "--flag value" as "--flag=value", so that a value may start with a dash and nothing else is taken for one. An
+  /// optional value stands apart only where the command has no argument that it could be confused with (SPEC section
+  /// 6).
+  [[nodiscard]] std::vector<std::string> joined(const std::vector<std::string>& arguments, Problems& problems) const {
+    std::vector<std::string> words;
+    words.reserve(arguments.size());
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const std::string& word = arguments[i];
+      const std::size_t equals = std::min(word.find('='), word.size());
+      const Option* option =
+          word.starts_with("--") ? find_option(std::string_view{word}.substr(2, equals - 2)) : nullptr;
+      if (option == nullptr || !command_.takes(*option)) {
+        words.push_back(word);
+        continue;
+      }
+      const bool apart = equals == word.size() && i + 1 < arguments.size() && takes_next(*option, arguments[i + 1]);
+      const std::string value = apart ? arguments[++i] : value_in(word, equals, *option);
+      const std::string flag = word.substr(0, equals);
+      if (value.empty())
+        problems.add(flag, "needs a value", fmt::format("give {}", option->placeholder));
+      else
+        words.push_back(fmt::format("{}={}", flag, value));
+    }
+    return words;
+  }
+
+  /// What stands behind the equals sign, or what the flag alone means.
+  static std::string value_in(const std::string& word, std::size_t equals, const Option& option) {
+    if (equals < word.size()) return word.substr(equals + 1);
+    switch (option.argument) {
+    case Argument::none:
+      return "true";
+    case Argument::optional:
+      return "-";
+    case Argument::required:
+      break;
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool takes_next(const Option& option, std::string_view next) const {
+    if (option.argument == Argument::required) return !next.starts_with("--");
+    return option.argument == Argument::optional && command_.argument.empty() &&
+           (!next.starts_with('-') || next == "-");
+  }
+
+  void refuse_extras(Inputs& inputs, Problems& problems) {
+    std::vector<std::string_view> flags;
+    flags.reserve(known_.size());
+    for (const Known& known : known_) flags.push_back(known.option->name);
+    bool after_unknown = false; // the next word is its value, no mistake of its own
+    for (const std::string& word : app_.remaining()) {
+      if (word.starts_with('-') && word != "-") {
+        refuse_flag(word, flags, problems);
+        after_unknown = word.find('=') == std::string::npos;
+        continue;
+      }
+      if (!after_unknown && !command_.argument.empty() && !inputs.file)
+        inputs.file = word;
+      else if (!after_unknown)
+        problems.add(in_quotes(word), "unexpected argument",
+                     command_.argument.empty() ? "options start with --"
+                                               : fmt::format("'{}' takes one {}; an output is written --json=FILE",
+                                                             command_.name, command_.argument));
+      after_unknown = false;
+    }
+  }
+
+  void refuse_flag(const std::string& word, const std::vector<std::string_view>& flags, Problems& problems) const {
+    const std::string flag = word.substr(0, word.find('='));
+    const std::string_view bare = std::string_view{flag}.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+    const std::string_view near = nearest_word(bare, flags);
+    problems.add(in_quotes(flag),
+                 find_option(bare) != nullptr ? fmt::format("is no option of '{}'", command_.name) : "unknown option",
+                 near.empty() ? fmt::format("'ppsim {} --help' shows the options", command_.name)
+                              : fmt::format("did you mean --{}?", near));
+  }
+
+  [[nodiscard]] std::vector<Assignment> assignments(Problems& problems) const {
+    std::vector<Assignment> list;
+    for (const auto& [option, parsed] : known_) {
+      const std::string flag = fmt::format("--{}", option->name);
+      if (parsed->count() == 0) continue;
+      const std::vector<std::string>& values = parsed->results();
+      const bool repeatable = option->name == "fail-if";
+      if (values.size() > 1 && !repeatable)
+        problems.add(flag, fmt::format("given {} times", values.size()), "give it once");
+      for (const std::string& value : values) list.push_back({option, value, flag});
+    }
+    return list;
+  }
+
+  const Command& command_;
+  CLI::App app_;
+  std::vector<Known> known_;
+};
+
+/// Flags win: a key that a flag repeats, or makes void, is dropped.
+void drop_overridden(const std::vector<Assignment>& flags, std::vector<Assignment>& keys) {
+  std::set<std::string_view> dropped;
+  for (const Assignment& flag : flags) {
+    dropped.insert(flag.option->name);
+    for (std::string_view rest = flag.option->replaces; !rest.empty();) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      dropped.insert(rest.substr(0, comma));
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+  }
+  std::erase_if(keys, [&](const Assignment& key) { return dropped.contains(key.option->name); });
+}
+
+} // namespace
+
+Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments) {
+  Inputs inputs;
+  Problems problems;
+  const std::vector<Assignment> flags = Parser{command}.parse(arguments, inputs, problems);
+  std::vector<Assignment> keys;
+  for (const Assignment& flag : flags)
+    if (flag.option->name == "scenario")
+      keys = read_scenario(read_file(flag.value, flag.where), display_name(flag.value), problems);
+  drop_overridden(flags, keys);
+  assign(keys, inputs, problems);
+  assign(flags, inputs, problems);
+  if (inputs.scenario == "-" && inputs.schedule_file == "-")
+    problems.add(inputs.place_of("schedule-file"), "stdin is taken by --scenario", "name a file for one of them");
+  problems.throw_if_any();
+  return inputs;
+}
+
+} // namespace ppsim::cli

@@ -1,0 +1,45 @@
+#include "commands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace ppsim::cli {
+
+extern const Command simulate_command;
+extern const Command check_command;
+extern const Command list_command;
+extern const Command man_command;
+extern const Command completion_command;
+extern const Command help_command;
+
+namespace {
+constexpr std::array table{&simulate_command, &check_command,      &list_command,
+                           &man_command,      &completion_command, &help_command};
+} // namespace
+
+bool Command::takes(const Option& option) const {
+  return std::ranges::find(sections, option.section) != sections.end() ||
+         std::ranges::find(extra, option.name) != extra.end();
+}
+
+std::span<const Command* const> commands() {
+  return table;
+}
+
+const Command& find_command(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Command* command : table) {
+    if (command->name == name) return *command;
+    names.push_back(command->name);
+  }
+  if (name.find('.') != std::string_view::npos)
+    throw Error{ExitCode::bad_input,
+                Problem{"ppsim", fmt::format("unknown command {}", in_quotes(name)),
+                        "for a file: ppsim check FILE, ppsim --schedule-file FILE, ppsim --scenario FILE"}};
+  throw Error{ExitCode::bad_input, Problem{"ppsim", fmt::format("unknown command {}", in_quotes(name)),
+                                           did_you_mean(name, names, "'ppsim --help' shows the commands")}};
+}
+
+} // namespace ppsim::cli

@@ -1,0 +1,19 @@
+#pragma once
+// Reading and writing files as SPEC section 6 says.
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ppsim::cli {
+
+/// The whole file, or stdin for "-". Throws Error (bad_input) naming `where` if it can not be read.
+[[nodiscard]] std::string read_file(const std::string& path, std::string_view where);
+/// What errors call it: the path, or "stdin".
+[[nodiscard]] std::string display_name(const std::string& path);
+/// Writes all of `content` to stdout ("-"), in place into a device or pipe, or to a temporary name that is then
+/// renamed. Throws Error (failed).
+void write_file(const std::string& path, std::string_view content, std::string_view where);
+
+} // namespace ppsim::cli

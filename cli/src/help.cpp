@@ -1,0 +1,195 @@
+// Help, man page and completion, all from the tables of options and commands.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "commands.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+constexpr std::size_t help_width = 100;
+constexpr std::size_t help_column = 30;
+
+/// Appends `text`, broken at spaces, each line after the first indented.
+void append_wrapped(std::string& out, std::string_view text, std::size_t indent) {
+  std::size_t column = indent;
+  bool first = true;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (!first && column + 1 + end > help_width) {
+      out += '\n';
+      out.append(indent, ' ');
+      column = indent;
+    } else if (!first) {
+      out += ' ';
+      ++column;
+    }
+    out += text.substr(0, end);
+    column += end;
+    text.remove_prefix(std::min(end + 1, text.size()));
+    first = false;
+  }
+  out += '\n';
+}
+
+constexpr std::string_view units_help =
+    "  TIME  a number and ns, us, ms or s, no space between: 1.5ms\n"
+    "  SIZE  a number and B, kB, MB, GB, TB, KiB, MiB, GiB or TiB: 16MiB\n"
+    "  RATE  a size per second, or kbit/s, Mbit/s, Gbit/s, Tbit/s: 50GB/s, 400Gbit/s\n";
+
+std::string flag_of(const Option& option) {
+  switch (option.argument) {
+  case Argument::none:
+    return fmt::format("--{}", option.name);
+  case Argument::required:
+    return fmt::format("--{} {}", option.name, option.placeholder);
+  case Argument::optional:
+    return fmt::format("--{}[={}]", option.name, option.placeholder);
+  }
+  return {};
+}
+
+std::string help_of(const Option& option) {
+  std::string text{option.help};
+  if (!option.alias.empty()) text += fmt::format(" (also --{})", option.alias);
+  return text;
+}
+
+void append_entry(std::string& out, const std::string& head, std::string_view text) {
+  out += fmt::format("  {}", head);
+  if (head.size() + 4 > help_column)
+    out += '\n' + std::string(help_column, ' ');
+  else
+    out.append(help_column - head.size() - 2, ' ');
+  append_wrapped(out, text, help_column);
+}
+
+/// Roff takes a leading dash or dot, and backslashes, for its own.
+std::string roff(std::string_view text) {
+  std::string out;
+  for (const char character : text) {
+    if (character == '-')
+      out += "\\-";
+    else if (character == '\\')
+      out += "\\e";
+    else if (character == '\'')
+      out += "\\(aq";
+    else
+      out += character;
+  }
+  return out;
+}
+
+std::string flags_of(const Command& command) {
+  std::string flags;
+  for (const Option& option : options())
+    if (command.takes(option)) flags += fmt::format("--{} ", option.name);
+  return flags;
+}
+
+/// The words that a command's argument can be, each followed by a space.
+std::string argument_words(const Command& command) {
+  std::string words{command.argument_choices};
+  if (command.name == "help")
+    for (const Command* other : commands()) words += fmt::format("{} ", other->name);
+  return words;
+}
+
+/// The words that an option's value can be, separated by spaces.
+std::string choices_of(const Option& option) {
+  std::string choices{option.choices};
+  std::ranges::replace(choices, ',', ' ');
+  if (option.name != "schedule") return choices;
+  for (const Generator* generator : generators()) choices += fmt::format("{} ", generator->name);
+  return choices;
+}
+
+/// The line of the completion script for the word after an option.
+std::string complete_value(const Option& option) {
+  if (option.argument != Argument::required) return {};
+  const std::string choices = choices_of(option);
+  if (!choices.empty())
+    return fmt::format("    --{}) COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return ;;\n", option.name, choices);
+  if (option.placeholder == "FILE")
+    return fmt::format("    --{}) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", option.name);
+  return fmt::format("    --{}) return ;;\n", option.name);
+}
+
+} // namespace
+
+std::string help_text(const Command& command) {
+  std::string out;
+  append_wrapped(out, fmt::format("ppsim {}: {}", command.name, command.summary), 0);
+  out += fmt::format("\nUsage: {}\n", command.usage);
+  if (!command.argument.empty()) append_entry(out, std::string{command.argument}, command.argument_help);
+  if (!command.examples.empty()) out += "\nExamples:\n";
+  for (const Example& example : command.examples) out += fmt::format("  {}\n      {}\n", example.line, example.says);
+  for (std::size_t section = 0; section < section_count; ++section) {
+    bool any = false;
+    for (const Option& option : options()) {
+      if (static_cast<std::size_t>(option.section) != section || !command.takes(option)) continue;
+      if (!any) out += fmt::format("\n{}:\n", to_string(option.section));
+      any = true;
+      append_entry(out, flag_of(option), help_of(option));
+    }
+  }
+  if (command.name != "simulate" && command.name != "help") return out;
+  out += fmt::format("\nUnits:\n{}", units_help);
+  out += "\nCommands (ppsim COMMAND --help says more):\n";
+  for (const Command* other : commands()) append_entry(out, std::string{other->name}, other->summary);
+  out += "\nExit status: 0 done, 1 failed, 2 wrong usage or input, 3 the answer is no (deadlock, does not fit, "
+         "--fail-if), 70 a bug in ppsim.\n";
+  return out;
+}
+
+std::string man_page() {
+  std::string out = fmt::format(".TH PPSIM 1 \"\" \"ppsim {}\" \"User Commands\"\n.SH NAME\n"
+                                "ppsim \\- simulate and explain pipeline\\-parallel training schedules\n.SH SYNOPSIS\n",
+                                PPSIM_VERSION);
+  for (const Command* command : commands()) out += fmt::format(".B {}\n.br\n", roff(command->usage));
+  out += ".SH DESCRIPTION\nFor a pipeline of devices and a schedule, ppsim says how long a training step takes, where "
+         "the bubble is and why, and "
+         "whether the memory fits.\n.SH COMMANDS\n";
+  for (const Command* command : commands())
+    out += fmt::format(".TP\n.B {}\n{}\n", roff(command->name), roff(command->summary));
+  out += ".SH OPTIONS\n";
+  for (std::size_t section = 0; section < section_count; ++section) {
+    out += fmt::format(".SS {} options\n", roff(to_string(static_cast<Section>(section))));
+    for (const Option& option : options())
+      if (static_cast<std::size_t>(option.section) == section)
+        out += fmt::format(".TP\n.B {}\n{}\n", roff(flag_of(option)), roff(help_of(option)));
+  }
+  out += fmt::format(".SH UNITS\n.nf\n{}.fi\n", roff(units_help));
+  out += ".SH EXAMPLES\n";
+  for (const Command* command : commands())
+    for (const Example& example : command->examples)
+      out += fmt::format(".TP\n.B {}\n{}\n", roff(example.line), roff(example.says));
+  out += ".SH EXIT STATUS\n0 done; 1 failed at run time; 2 wrong usage or bad input; 3 the answer is no (deadlock, "
+         "does not fit, "
+         "\\-\\-fail\\-if); 70 a bug in ppsim; 130 interrupted.\n";
+  return out;
+}
+
+std::string bash_completion() {
+  std::string out = "# bash completion for ppsim\n_ppsim() {\n  local cur=${COMP_WORDS[COMP_CWORD]} "
+                    "prev=${COMP_WORDS[COMP_CWORD-1]}\n  case $prev in\n";
+  for (const Option& option : options()) out += complete_value(option);
+  out += "  esac\n  case ${COMP_WORDS[1]} in\n";
+  std::string words;
+  for (const Command* command : commands()) {
+    words += fmt::format("{} ", command->name);
+    if (command->name != "simulate")
+      out += fmt::format("    {}) COMPREPLY=($(compgen -W '{}{}--help' -- \"$cur\"){}) ;;\n", command->name,
+                         argument_words(*command), flags_of(*command),
+                         command->argument == "FILE" ? " $(compgen -f -- \"$cur\")" : "");
+  }
+  out += fmt::format("    *) COMPREPLY=($(compgen -W '{}{}--help --version' -- \"$cur\")) ;;\n", words,
+                     flags_of(find_command("simulate")));
+  out += "  esac\n}\ncomplete -o filenames -F _ppsim ppsim\n";
+  return out;
+}
+
+} // namespace ppsim::cli

@@ -1,0 +1,294 @@
+#include "inputs.hpp"
+
+#include "ppsim/sim/error.hpp"
+#include "ppsim/traces/schedule_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "files.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+std::string what_is_needed(const Shape& shape) {
+  return fmt::format("one value (for a stage) or {} (P*V = {} * {}, one per chunk)", shape.chunks(), shape.stages,
+                     shape.vpp);
+}
+
+/// Spreads what a user gave per stage, or per chunk, over the chunks.
+class Spread {
+public:
+  Spread(const Inputs& inputs, const Shape& shape, const std::vector<std::size_t>& layers, Problems& problems)
+      : inputs_{inputs}, shape_{shape}, layers_{layers}, problems_{problems} {}
+
+  /// One value is a stage's and is divided over its chunks: equally, or by layers with the value being the mean stage.
+  template <class Value>
+  std::vector<Value> per_chunk(std::string_view option, const std::optional<std::vector<Value>>& given,
+                               Value otherwise) {
+    const std::size_t chunks = shape_.chunks();
+    if (given && given->size() == chunks && (chunks > 1 || layers_.empty())) return *given;
+    if (given && given->size() != 1) {
+      problems_.add(inputs_.place_of(option), fmt::format("{} values for {} chunks", given->size(), chunks),
+                    "give " + what_is_needed(shape_));
+      return std::vector<Value>(chunks, Value{0});
+    }
+    const Value stage = given ? given->front() : otherwise;
+    std::vector<Value> values(chunks, Value{divide_rounded(stage.count(), static_cast<std::int64_t>(shape_.vpp))});
+    if (layers_.empty()) return values;
+    std::size_t total = 0;
+    for (const std::size_t layers : layers_) total += layers;
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk)
+      values[chunk] = Value{share(stage.count(), layers_[chunk] * shape_.stages, total)};
+    return values;
+  }
+
+  /// One value holds for every boundary between chunks.
+  template <class Value>
+  std::vector<Value> per_boundary(std::string_view option, const std::optional<std::vector<Value>>& given) {
+    const std::size_t boundaries = shape_.chunks() - 1;
+    if (!given) return std::vector<Value>(boundaries, Value{0});
+    if (given->size() == 1) return std::vector<Value>(boundaries, given->front());
+    if (given->size() == boundaries) return *given;
+    problems_.add(inputs_.place_of(option),
+                  fmt::format("{} values for {} boundar{} between chunks", given->size(), boundaries,
+                              boundaries == 1 ? "y" : "ies"),
+                  fmt::format("give one value or {} (P*V - 1)", boundaries));
+    return std::vector<Value>(boundaries, Value{0});
+  }
+
+private:
+  static std::int64_t share(std::int64_t whole, std::size_t part, std::size_t total) {
+    return scale_rounded(whole, static_cast<std::int64_t>(part), static_cast<std::int64_t>(total));
+  }
+
+  const Inputs& inputs_;
+  const Shape& shape_;
+  const std::vector<std::size_t>& layers_;
+  Problems& problems_;
+};
+
+/// One chunk's backward, in its two halves.
+struct Halves {
+  Duration input;
+  Duration weight;
+};
+
+/// B = I + W: any two give the third, B alone is halved, an odd nanosecond to I (SPEC section 6). A negative half says
+/// that the given one is longer than the whole.
+Halves split(Duration backward, std::optional<Duration> input, std::optional<Duration> weight) {
+  if (input && weight) return {*input, *weight};
+  if (input) return {*input, backward - *input};
+  if (weight) return {backward - *weight, *weight};
+  return {backward - backward / 2, backward / 2};
+}
+
+std::optional<Problem> check_halves(const Inputs& inputs, std::size_t chunk, Duration backward, const Halves& halves) {
+  if (halves.input < Duration{0} || halves.weight < Duration{0})
+    return Problem{inputs.place_of(inputs.input_grad ? "input-grad" : "weight-grad"),
+                   fmt::format("chunk {}: longer than the whole backward of {}", chunk, format_duration(backward)),
+                   "it is a part of --backward"};
+  if (!inputs.backward || backward == halves.input + halves.weight) return std::nullopt;
+  return Problem{inputs.place_of("backward"),
+                 fmt::format("chunk {}: {} is not input-grad {} + weight-grad {}", chunk, format_duration(backward),
+                             format_duration(halves.input), format_duration(halves.weight)),
+                 "leave --backward out"};
+}
+
+void split_backward(const Inputs& inputs, Spread& spread, Costs& costs, Problems& problems) {
+  constexpr Duration default_backward = std::chrono::milliseconds{2};
+  const bool input = inputs.input_grad.has_value();
+  const bool weight = inputs.weight_grad.has_value();
+  if (input != weight && !inputs.backward) {
+    problems.add(inputs.place_of(input ? "input-grad" : "weight-grad"), "only one half of the backward is given",
+                 input ? "give --weight-grad too, or --backward" : "give --input-grad too, or --backward");
+    return;
+  }
+  const std::vector<Duration> backward = spread.per_chunk("backward", inputs.backward, default_backward);
+  costs.input_grad = spread.per_chunk("input-grad", inputs.input_grad, Duration{0});
+  costs.weight_grad = spread.per_chunk("weight-grad", inputs.weight_grad, Duration{0});
+  for (std::size_t chunk = 0; chunk < backward.size(); ++chunk) {
+    const auto [i, w] = split(backward[chunk], input ? std::optional{costs.input_grad[chunk]} : std::nullopt,
+                              weight ? std::optional{costs.weight_grad[chunk]} : std::nullopt);
+    costs.input_grad[chunk] = i;
+    costs.weight_grad[chunk] = w;
+    if (auto wrong = check_halves(inputs, chunk, backward[chunk], {i, w})) {
+      problems.add(std::move(wrong->where), std::move(wrong->what), std::move(wrong->hint));
+      return; // the other chunks would say the same
+    }
+  }
+}
+
+void fill_network(const Inputs& inputs, Spread& spread, Network& network, Problems& problems) {
+  if (inputs.comm && (inputs.latency || inputs.bandwidth))
+    problems.add(inputs.place_of("comm"),
+                 fmt::format("given together with --{}", inputs.latency ? "latency" : "bandwidth"),
+                 "give --comm, or --latency with --bandwidth and --boundary-bytes");
+  if (inputs.bandwidth && !inputs.boundary_bytes)
+    problems.add(inputs.place_of("bandwidth"), "has nothing to divide",
+                 "give --boundary-bytes, the size of one transfer");
+  if (!inputs.stages_per_node && (inputs.inter_node_latency || inputs.inter_node_bandwidth))
+    problems.add(inputs.place_of(inputs.inter_node_latency ? "inter-node-latency" : "inter-node-bandwidth"),
+                 "there are no nodes", "give --stages-per-node");
+  if (inputs.inter_node_bandwidth && !inputs.boundary_bytes)
+    problems.add(inputs.place_of("inter-node-bandwidth"), "has nothing to divide",
+                 "give --boundary-bytes, the size of one transfer");
+  network.model = inputs.transfer.value_or(TransferModel::latency);
+  network.latency =
+      inputs.comm ? spread.per_boundary("comm", inputs.comm) : spread.per_boundary("latency", inputs.latency);
+  network.boundary_bytes = spread.per_boundary("boundary-bytes", inputs.boundary_bytes);
+  network.bandwidth = inputs.bandwidth;
+  network.stages_per_node = inputs.stages_per_node.value_or(0);
+  network.inter_node_latency = inputs.inter_node_latency;
+  network.inter_node_bandwidth = inputs.inter_node_bandwidth;
+}
+
+void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems& problems) {
+  const bool sizes =
+      inputs.activation_bytes || inputs.parameter_bytes || inputs.gradient_bytes || inputs.optimizer_bytes;
+  if (inputs.memory_limit && !sizes)
+    problems.add(
+        inputs.place_of("memory-limit"), "nothing is known that could exceed it",
+        "give --activation-bytes, and --parameter-bytes, --gradient-bytes, --optimizer-bytes where they matter");
+  memory.activation = spread.per_chunk("activation-bytes", inputs.activation_bytes, Bytes{});
+  memory.parameters = spread.per_chunk("parameter-bytes", inputs.parameter_bytes, Bytes{});
+  memory.gradients = spread.per_chunk("gradient-bytes", inputs.gradient_bytes, Bytes{});
+  memory.optimizer = spread.per_chunk("optimizer-bytes", inputs.optimizer_bytes, Bytes{});
+  memory.limit = inputs.memory_limit;
+}
+
+std::vector<std::size_t> layers_per_chunk(const Inputs& inputs, const Shape& shape,
+                                          const std::vector<StageId>& placement, Problems& problems) {
+  if (!inputs.layers) {
+    for (const char* option : {"first-stage-layers", "last-stage-layers"})
+      if (inputs.where.contains(option))
+        problems.add(inputs.place_of(option), "needs the number of all layers", "give --layers");
+    return {};
+  }
+  try {
+    return split_layers(shape, placement, *inputs.layers, inputs.first_stage_layers, inputs.last_stage_layers);
+  } catch (const Error& error) {
+    for (const Problem& problem : error.problems()) problems.add(problem.where, problem.what, problem.hint);
+    return {};
+  }
+}
+
+Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vector<StageId>& placement) {
+  constexpr Duration default_forward = std::chrono::milliseconds{1};
+  Problems problems;
+  Scenario scenario;
+  scenario.shape = shape;
+  scenario.layers = layers_per_chunk(inputs, shape, placement, problems);
+  Spread spread{inputs, scenario.shape, scenario.layers, problems};
+  scenario.costs.forward = spread.per_chunk("forward", inputs.forward, default_forward);
+  scenario.costs.overhead = inputs.overhead.value_or(Duration{0});
+  split_backward(inputs, spread, scenario.costs, problems);
+  fill_network(inputs, spread, scenario.network, problems);
+  fill_memory(inputs, spread, scenario.memory, problems);
+  scenario.pair = inputs.pair.value_or(PairRule{});
+  scenario.title = inputs.title.value_or("");
+  scenario.source = inputs.source.value_or("");
+  problems.throw_if_any();
+  validate(scenario);
+  return scenario;
+}
+
+/// A file sets the shape; flags may repeat it, not change it.
+void check_against_file(const Inputs& inputs, const Shape& shape) {
+  Problems problems;
+  const auto check = [&](std::string_view option, const std::optional<std::size_t>& given, std::size_t found) {
+    if (given && *given != found)
+      problems.add(inputs.place_of(option), fmt::format("{}, but the schedule file has {}", *given, found),
+                   fmt::format("leave --{} out", option));
+  };
+  check("stages", inputs.stages, shape.stages);
+  check("mb", inputs.microbatches, shape.microbatches);
+  check("vpp", inputs.vpp, shape.vpp);
+  for (const char* option : {"schedule", "group-size", "gpipe-backward"})
+    if (inputs.where.contains(option))
+      problems.add(inputs.place_of(option), "given together with a schedule file, which sets the order",
+                   fmt::format("leave --{} or --schedule-file out", option));
+  problems.throw_if_any();
+}
+
+void read_schedule_file(const Inputs& inputs, const std::string& path, Run& run) {
+  traces::ScheduleFile file =
+      traces::read_schedule(read_file(path, inputs.place_of("schedule-file")), display_name(path));
+  check_against_file(inputs, file.schedule.shape());
+  run.schedule = std::move(file.schedule);
+  run.scenario = make_scenario(inputs, run.schedule.shape(), placement_of(run.schedule));
+  run.notes = std::move(file.notes);
+  run.schedule_place = display_name(path);
+}
+
+void generate_schedule(const Inputs& inputs, Run& run) {
+  Problems problems;
+  if (!inputs.stages)
+    problems.add("--stages", "missing", "how many pipeline stages (devices) are there? for example --stages 4");
+  if (!inputs.microbatches) problems.add("--mb", "missing", "how many microbatches make a step? for example --mb 8");
+  problems.throw_if_any();
+  const std::size_t vpp = inputs.vpp.value_or(1);
+  run.generator = &find_generator(inputs.schedule.value_or(vpp > 1 ? "interleaved" : "1f1b"));
+  run.request = {
+      {inputs.stages.value_or(1), inputs.microbatches.value_or(1), vpp}, inputs.group_size, inputs.descending_backward};
+  check_request(*run.generator, run.request);
+  run.scenario = make_scenario(inputs, run.request.shape, run.generator->place(run.request.shape));
+  run.schedule = make_schedule(*run.generator, run.request, run.scenario);
+  run.schedule_place = fmt::format("schedule '{}'", run.generator->name);
+}
+
+} // namespace
+
+namespace {
+
+/// What is allowed but probably not what was meant.
+std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario) {
+  std::vector<std::string> notes;
+  if (inputs.boundary_bytes && !inputs.bandwidth && !inputs.inter_node_bandwidth)
+    notes.push_back(fmt::format("{}: without --bandwidth sizes cost no time; only their volume is counted",
+                                inputs.place_of("boundary-bytes")));
+  if (inputs.stages_per_node && scenario.network.model != TransferModel::link && !inputs.inter_node_latency &&
+      !inputs.inter_node_bandwidth)
+    notes.push_back(
+        fmt::format("{}: changes nothing without --transfer link, --inter-node-latency or --inter-node-bandwidth",
+                    inputs.place_of("stages-per-node")));
+  const auto listed = [&](const auto& values) { return values && values->size() > 1; };
+  if (inputs.layers &&
+      (listed(inputs.forward) || listed(inputs.backward) || listed(inputs.input_grad) || listed(inputs.weight_grad) ||
+       listed(inputs.activation_bytes) || listed(inputs.parameter_bytes)))
+    notes.push_back(fmt::format("{}: values given per chunk do not follow it", inputs.place_of("layers")));
+  return notes;
+}
+
+/// What names a flag names the place where its value was given, which may be a scenario file.
+Error placed(const Inputs& inputs, const Error& error) {
+  std::vector<Problem> problems = error.problems();
+  for (Problem& problem : problems)
+    if (problem.where.starts_with("--")) problem.where = inputs.place_of(std::string_view{problem.where}.substr(2));
+  return {error.code(), std::move(problems)};
+}
+
+} // namespace
+
+std::string Inputs::place_of(std::string_view option) const {
+  const auto found = where.find(option);
+  return found == where.end() ? fmt::format("--{}", option) : found->second;
+}
+
+Run resolve(const Inputs& inputs) {
+  Run run;
+  try {
+    if (inputs.schedule_file)
+      read_schedule_file(inputs, *inputs.schedule_file, run);
+    else
+      generate_schedule(inputs, run);
+  } catch (const Error& error) {
+    throw placed(inputs, error);
+  }
+  std::ranges::move(doubts(inputs, run.scenario), std::back_inserter(run.notes));
+  return run;
+}
+
+} // namespace ppsim::cli

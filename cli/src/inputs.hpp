@@ -1,0 +1,60 @@
+#pragma once
+// Inputs: everything a user said about a run, by flag or scenario file; and how that becomes a Scenario and a Schedule.
+
+#include "ppsim/sim/generators.hpp"
+#include "ppsim/sim/scenario.hpp"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ppsim::cli {
+
+/// What a user said. Each value is well-formed by itself; whether they fit together is for resolve() to say.
+struct Inputs {
+  std::optional<std::size_t> stages, microbatches, vpp, group_size;
+  std::optional<std::string> schedule, schedule_file, scenario, title, source;
+  std::optional<bool> descending_backward;
+  std::optional<std::size_t> layers, first_stage_layers, last_stage_layers;
+
+  std::optional<std::vector<Duration>> forward, backward, input_grad, weight_grad;
+  std::optional<Duration> overhead;
+  std::optional<PairRule> pair;
+
+  std::optional<std::vector<Duration>> comm, latency;
+  std::optional<Bandwidth> bandwidth, inter_node_bandwidth;
+  std::optional<Duration> inter_node_latency;
+  std::optional<std::vector<Bytes>> boundary_bytes;
+  std::optional<TransferModel> transfer;
+  std::optional<std::size_t> stages_per_node;
+
+  std::optional<std::vector<Bytes>> activation_bytes, parameter_bytes, gradient_bytes, optimizer_bytes;
+  std::optional<Bytes> memory_limit;
+
+  std::optional<std::string> json, svg, trace, csv, csv_comms;
+  bool tasks = false;
+  std::vector<std::string> fail_if;
+  std::optional<std::string> file; ///< a command's FILE argument
+
+  /// Where each option was given: "--forward", or "run.toml:3:1".
+  std::map<std::string, std::string, std::less<>> where;
+  [[nodiscard]] std::string place_of(std::string_view option) const;
+};
+
+/// What the inputs add up to.
+struct Run {
+  Scenario scenario;
+  Schedule schedule;
+  std::string schedule_place;           ///< what errors about the order name
+  const Generator* generator = nullptr; ///< none for a schedule file
+  ScheduleRequest request;
+  std::vector<std::string> notes; ///< for people, on stderr
+};
+
+/// Combines the inputs: makes or reads the schedule, then spreads the costs over its chunks. Throws Error with
+/// everything that does not fit.
+[[nodiscard]] Run resolve(const Inputs& inputs);
+
+} // namespace ppsim::cli

@@ -1,0 +1,62 @@
+// ppsim: pipeline-parallel training schedules, simulated and explained.
+
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "commands.hpp"
+#include "files.hpp"
+
+namespace {
+
+using ppsim::ExitCode;
+
+ExitCode run(const std::vector<std::string>& arguments) {
+  using namespace ppsim::cli;
+  const bool names_command = !arguments.empty() && !arguments.front().starts_with('-');
+  if (!names_command && !arguments.empty() && arguments.front() == "--version") {
+    write_file("-", fmt::format("ppsim {}\n", PPSIM_VERSION), "--version");
+    return ExitCode::done;
+  }
+  const Command& command = find_command(names_command       ? std::string_view{arguments.front()}
+                                        : arguments.empty() ? "help"
+                                                            : "simulate");
+  const std::vector<std::string> rest{arguments.begin() + (names_command ? 1 : 0), arguments.end()};
+  for (const std::string& word : rest)
+    if (word == "--help" || word == "-h") {
+      write_file("-", help_text(names_command ? command : find_command("simulate")), "--help");
+      return ExitCode::done;
+    }
+  return command.run(parse_arguments(command, rest));
+}
+
+void print(const ppsim::Error& error) {
+  for (const ppsim::Problem& problem : error.problems()) {
+    fmt::print(stderr, "ppsim: error: {}: {}\n", problem.where, problem.what);
+    if (!problem.hint.empty()) fmt::print(stderr, "ppsim: hint: {}\n", problem.hint);
+  }
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return static_cast<int>(run({argv + (argc > 0 ? 1 : 0), argv + argc}));
+  } catch (const ppsim::Error& error) {
+    print(error);
+    return static_cast<int>(error.code());
+  } catch (const std::bad_alloc&) {
+    print({ExitCode::failed,
+           ppsim::Problem{"memory", "there is not enough for a run of this size", "use fewer microbatches or stages"}});
+    return static_cast<int>(ExitCode::failed);
+  } catch (const std::exception& error) {
+    print({ExitCode::internal, ppsim::Problem{"internal error", error.what(),
+                                              "this is a bug in ppsim; please report it with the command line"}});
+    return static_cast<int>(ExitCode::internal);
+  }
+}

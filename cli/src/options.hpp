@@ -1,0 +1,54 @@
+#pragma once
+// The option table: the one place that lists what can be said. Parser, scenario files, --help, man page and completion
+// read it.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "inputs.hpp"
+
+namespace ppsim::cli {
+
+/// What help lists together; commands take options by section.
+enum class Section : std::uint8_t { pipeline, costs, communication, memory, scenario, output };
+inline constexpr std::size_t section_count = 6;
+[[nodiscard]] std::string_view to_string(Section section);
+
+/// What is wrong with a value.
+struct Wrong {
+  std::string what;
+  std::string hint;
+};
+
+enum class Argument : std::uint8_t { none, required, optional };
+
+/// One option: a long flag, and (unless it is about outputs) a key of scenario files.
+struct Option {
+  std::string_view name;  ///< without dashes
+  std::string_view alias; ///< the longer word, or empty
+  Section section;
+  Argument argument;
+  std::string_view placeholder; ///< "TIME[,...]"
+  std::string_view help;
+  std::string_view choices;  ///< comma-separated closed set, or empty
+  std::string_view replaces; ///< comma-separated keys of a scenario file that a flag makes void
+  std::optional<Wrong> (*set)(Inputs&, std::string_view value);
+};
+
+[[nodiscard]] std::span<const Option> options();
+/// The option of that name or alias (without dashes), or null.
+[[nodiscard]] const Option* find_option(std::string_view name);
+
+/// `option` gets `value`, as said at `where`.
+struct Assignment {
+  const Option* option = nullptr;
+  std::string value;
+  std::string where;
+};
+/// Carries out the assignments; adds what is wrong to `problems`.
+void assign(const std::vector<Assignment>& assignments, Inputs& inputs, Problems& problems);
+
+} // namespace ppsim::cli

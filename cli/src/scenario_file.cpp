@@ -1,0 +1,117 @@
+#include "scenario_file.hpp"
+
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <toml++/toml.h>
+
+namespace ppsim::cli {
+namespace {
+
+std::string place(std::string_view name, const toml::source_region& region) {
+  return fmt::format("{}:{}:{}", name, region.begin.line, region.begin.column);
+}
+
+/// A value as it would stand behind the flag; nothing for what no flag takes (tables, dates).
+std::optional<std::string> as_flag_value(const toml::node& node) {
+  if (auto text = node.value_exact<std::string>()) return text;
+  if (const auto number = node.value_exact<std::int64_t>()) return std::to_string(*number);
+  if (const auto number = node.value_exact<double>()) return fmt::format("{:#}", *number);
+  if (const auto flag = node.value_exact<bool>()) return *flag ? "true" : "false";
+  const toml::array* array = node.as_array();
+  if (array == nullptr || array->empty()) return std::nullopt;
+  std::string joined;
+  for (const toml::node& element : *array) {
+    if (element.is_array()) return std::nullopt;
+    const auto value = as_flag_value(element);
+    if (!value) return std::nullopt;
+    if (!joined.empty()) joined += ',';
+    joined += *value;
+  }
+  return joined;
+}
+
+std::vector<std::string_view> scenario_keys() {
+  std::vector<std::string_view> keys;
+  for (const Option& option : options())
+    if (option.section != Section::output && option.name != "scenario") {
+      keys.push_back(option.name);
+      if (!option.alias.empty()) keys.push_back(option.alias);
+    }
+  return keys;
+}
+
+/// The option of a key; adds a problem where there is none.
+const Option* option_of(const std::string& key, const std::string& where, Problems& problems) {
+  const Option* option = find_option(key);
+  if (option == nullptr) {
+    problems.add(where, fmt::format("unknown key {}", in_quotes(key)),
+                 did_you_mean(key, scenario_keys(), "keys are the flags of 'ppsim --help' without dashes in front"));
+    return nullptr;
+  }
+  if (option->section != Section::output && option->name != "scenario") return option;
+  problems.add(where, fmt::format("{} is no part of a scenario", in_quotes(key)),
+               fmt::format("give --{} on the command line", option->name));
+  return nullptr;
+}
+
+/// A path inside the file starts from the file's folder.
+std::string resolve_path(std::string value, std::string_view scenario_name) {
+  const std::filesystem::path path{value};
+  if (path.is_absolute() || value == "-") return value;
+  return (std::filesystem::path{scenario_name}.parent_path() / path).string();
+}
+
+/// The table sorts its keys by name; people read a file from its first line on.
+std::vector<std::pair<const toml::key*, const toml::node*>> in_file_order(const toml::table& table) {
+  std::vector<std::pair<const toml::key*, const toml::node*>> entries;
+  entries.reserve(table.size());
+  // A range-for would hand out temporary proxies; the iterator's pairs refer to the table.
+  for (auto entry = table.cbegin(); entry != table.cend(); ++entry) // NOLINT(modernize-loop-convert)
+    entries.emplace_back(&entry->first, &entry->second);
+  std::ranges::stable_sort(entries, {}, [](const auto& entry) {
+    const toml::source_position& begin = entry.first->source().begin;
+    return std::pair{begin.line, begin.column};
+  });
+  return entries;
+}
+
+} // namespace
+
+std::vector<Assignment> read_scenario(std::string_view text, std::string_view name, Problems& problems) {
+  toml::table table;
+  try {
+    table = toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    throw Error{
+        ExitCode::bad_input,
+        Problem{
+            place(name, error.source()), fmt::format("not TOML: {}", in_quotes(error.description(), 200)),
+            "keys are the long flags: stages = 4, forward = \"1.5ms\"; a schedule (CSV) is read with --schedule-file"}};
+  }
+  std::vector<Assignment> assignments;
+  for (const auto& [key, node] : in_file_order(table)) {
+    const std::string position = place(name, key->source());
+    const Option* option = option_of(std::string{key->str()}, position, problems);
+    if (option == nullptr) continue;
+    const std::string where = fmt::format("{}: {}", position, option->name);
+    const auto same = std::ranges::find(assignments, option, &Assignment::option);
+    if (same != assignments.end()) problems.add(where, fmt::format("given before, at {}", same->where), "give it once");
+    auto value = as_flag_value(*node);
+    const bool takes_list = option->placeholder.find(',') != std::string_view::npos;
+    if (!value || (node->is_array() && !takes_list)) {
+      problems.add(where, "has no value that a flag could have", "a string, a number, or a list of them");
+      continue;
+    }
+    if (option->name == "schedule-file") value = resolve_path(std::move(*value), name);
+    assignments.push_back({option, std::move(*value), where});
+  }
+  return assignments;
+}
+
+} // namespace ppsim::cli

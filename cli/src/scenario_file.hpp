@@ -1,0 +1,12 @@
+#pragma once
+// Scenario files: TOML whose keys are the long flags without dashes in front.
+
+#include "options.hpp"
+
+namespace ppsim::cli {
+
+/// What the file says, key by key, each with its place "name:line:column". `name` is the file's path, for places and
+/// for paths inside it. Adds unknown keys and unfit values to `problems`; throws Error where it is not TOML.
+[[nodiscard]] std::vector<Assignment> read_scenario(std::string_view text, std::string_view name, Problems& problems);
+
+} // namespace ppsim::cli

@@ -1,0 +1,109 @@
+#pragma once
+// Scenario: what is trained on what: shape, costs, network, memory. Complete and checked; every value has its unit.
+
+#include "ppsim/sim/units.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ppsim {
+
+/// How many stages, microbatches and chunks per stage there are.
+struct Shape {
+  std::size_t stages = 1;       ///< p
+  std::size_t microbatches = 1; ///< m
+  std::size_t vpp = 1;          ///< v, chunks per stage
+  [[nodiscard]] std::size_t chunks() const { return stages * vpp; }
+  bool operator==(const Shape&) const = default;
+};
+
+/// Limits that keep ids and sums in range; an input beyond them is refused by name.
+struct Limits {
+  static constexpr std::size_t stages = 4096;
+  static constexpr std::size_t chunks = 65535;
+  static constexpr std::size_t tasks = std::size_t{1} << 27; ///< forwards and full backwards of all stages
+};
+
+/// Compute time per chunk (by global id) and microbatch. A full backward lasts input_grad + weight_grad.
+struct Costs {
+  std::vector<Duration> forward;
+  std::vector<Duration> input_grad;
+  std::vector<Duration> weight_grad;
+  Duration overhead{0}; ///< added to every task (launch, Python)
+};
+
+/// How transfers behave (SPEC section 2).
+enum class TransferModel : std::uint8_t { latency, link, blocking };
+
+/// What a transfer between two stages costs. A boundary is the step between chunk c and c+1; its forward carries
+/// activations, its backward gradients of the same size.
+struct Network {
+  TransferModel model = TransferModel::latency;
+  std::vector<Duration> latency;                 ///< per boundary, p*v-1 values
+  std::vector<Bytes> boundary_bytes;             ///< per boundary, p*v-1 values
+  std::optional<Bandwidth> bandwidth;            ///< none: bytes cost no time
+  std::size_t stages_per_node = 0;               ///< 0: nodes are not modelled. Stage s is on node s / stages_per_node
+  std::optional<Duration> inter_node_latency;    ///< replaces `latency` between nodes
+  std::optional<Bandwidth> inter_node_bandwidth; ///< replaces `bandwidth` between nodes
+  [[nodiscard]] bool same_node(StageId a, StageId b) const;
+  /// Time that a transfer over `boundary` takes on an idle link: latency + bytes / bandwidth.
+  [[nodiscard]] Duration transfer_time(std::size_t boundary, bool same_node) const;
+  /// True if no transfer of this scenario takes any time.
+  [[nodiscard]] bool is_free() const;
+};
+
+/// What a stage has to hold (SPEC section 3). All vectors are per chunk.
+struct Memory {
+  std::vector<Bytes> activation; ///< per chunk and microbatch
+  std::vector<Bytes> parameters;
+  std::vector<Bytes> gradients;
+  std::vector<Bytes> optimizer;
+  std::optional<Bytes> limit; ///< capacity of a device
+};
+
+/// How long an overlapped pair (one F with one B) takes.
+struct PairRule {
+  enum class Kind : std::uint8_t { sum, max, serial, factor };
+  Kind kind = Kind::sum;
+  std::int64_t factor_ppm = 1'000'000; ///< with Kind::factor: millionths of F + B
+  bool operator==(const PairRule&) const = default;
+};
+
+/// What is trained on what.
+struct Scenario {
+  Shape shape;
+  Costs costs;
+  Network network;
+  Memory memory;
+  PairRule pair;
+  std::vector<std::size_t> layers; ///< per chunk; empty when layers were not given
+  std::string title;               ///< the user's name for it
+  std::string source;              ///< where the costs come from
+};
+
+/// Throws Error if a vector has the wrong length, a value is negative or sums could overflow.
+void validate(const Scenario& scenario);
+
+[[nodiscard]] std::string_view to_string(TransferModel model);
+[[nodiscard]] std::string to_string(const PairRule& rule);
+
+/// A scenario of equal stages: `forward` and `backward` per stage and microbatch (the backward split in half, an odd
+/// nanosecond to the input gradient), no communication cost, no memory figures. Chunks take 1/v, rounded to the nearest
+/// nanosecond.
+[[nodiscard]] Scenario uniform_scenario(const Shape& shape, Duration forward, Duration backward,
+                                        Duration comm = Duration{0});
+
+/// `whole / parts` rounded to the nearest (half up).
+[[nodiscard]] std::int64_t divide_rounded(std::int64_t whole, std::int64_t parts);
+
+/// Layers per chunk as Megatron splits them: `total` evenly over the chunks, or, with `first` / `last`, that many on
+/// the first / last stage and the rest evenly over the others; a remainder gives one layer more to the first chunks (of
+/// each such group). `loop` placement: chunk c is on stage c mod p. Throws Error with --layers as place when a chunk
+/// would stay empty or a stage's count is no multiple of v.
+[[nodiscard]] std::vector<std::size_t> split_layers(const Shape& shape, const std::vector<StageId>& chunk_stage,
+                                                    std::size_t total, std::optional<std::size_t> first,
+                                                    std::optional<std::size_t> last);
+
+} // namespace ppsim

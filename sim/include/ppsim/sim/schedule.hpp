@@ -1,0 +1,137 @@
+#pragma once
+// Schedule: for every stage, the order of its tasks. It has no times: the simulator finds them.
+
+#include "ppsim/sim/scenario.hpp"
+#include "ppsim/sim/units.hpp"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ppsim {
+
+/// What a task does: F forward, B full backward, I its input-gradient half, W its weight-gradient half.
+enum class Pass : std::uint8_t { forward, backward, input_grad, weight_grad };
+
+[[nodiscard]] constexpr char letter(Pass pass) {
+  return "FBIW"[static_cast<std::size_t>(pass)];
+}
+/// B and I hand a gradient to the chunk before.
+[[nodiscard]] constexpr bool gives_gradient(Pass pass) {
+  return pass == Pass::backward || pass == Pass::input_grad;
+}
+/// B and W end the life of an activation.
+[[nodiscard]] constexpr bool frees_activation(Pass pass) {
+  return pass == Pass::backward || pass == Pass::weight_grad;
+}
+
+/// Whether a task runs alone or as one half of an overlapped pair. The first half stands right before the second.
+enum class Pairing : std::uint8_t { alone, first, second };
+
+/// One pass of one chunk on one microbatch.
+struct Task {
+  MicrobatchId microbatch{};
+  std::uint16_t chunk_index = 0; ///< a ChunkId, kept short: schedules hold millions of tasks
+  Pass pass = Pass::forward;
+  Pairing pairing = Pairing::alone;
+  [[nodiscard]] constexpr ChunkId chunk() const { return make_id<ChunkId>(chunk_index); }
+  bool operator==(const Task&) const = default;
+};
+static_assert(sizeof(Task) == 8);
+
+[[nodiscard]] constexpr Task make_task(Pass pass, std::size_t chunk, std::size_t microbatch) {
+  return {make_id<MicrobatchId>(microbatch), static_cast<std::uint16_t>(chunk), pass, Pairing::alone};
+}
+/// PyTorch's notation: "3B12".
+[[nodiscard]] std::string to_string(const Task& task);
+
+/// For every stage, the order of its tasks.
+class Schedule {
+public:
+  Schedule() = default;
+  /// `tasks` holds the stages one after another; stage s is [offsets[s], offsets[s+1]).
+  /// `warmup`: forwards of each stage's warm-up, where the generator knows; empty otherwise.
+  Schedule(std::string name, Shape shape, std::vector<Task> tasks, std::vector<std::uint32_t> offsets,
+           std::vector<std::uint32_t> warmup = {});
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const Shape& shape() const { return shape_; }
+  [[nodiscard]] std::size_t size() const { return tasks_.size(); }
+  [[nodiscard]] std::span<const Task> tasks() const { return tasks_; }
+  [[nodiscard]] const Task& task(TaskId id) const { return tasks_[index(id)]; }
+  [[nodiscard]] std::span<const Task> stage(StageId stage) const;
+  /// Id of the first task of `stage`; with stage == p, the number of tasks.
+  [[nodiscard]] TaskId first_task(StageId stage) const { return make_id<TaskId>(offsets_[index(stage)]); }
+  [[nodiscard]] StageId stage_of(TaskId id) const;
+  /// How many forwards of `stage` its generator calls warm-up; nothing for an order from elsewhere.
+  [[nodiscard]] std::optional<std::size_t> warmup_forwards(StageId stage) const;
+  /// Same shape and order; names and warm-ups may differ.
+  [[nodiscard]] bool operator==(const Schedule& other) const;
+
+private:
+  std::string name_;
+  Shape shape_;
+  std::vector<Task> tasks_;
+  std::vector<std::uint32_t> offsets_{0};
+  std::vector<std::uint32_t> warmup_;
+};
+
+/// Builds a Schedule stage by stage.
+class ScheduleBuilder {
+public:
+  ScheduleBuilder(std::string name, const Shape& shape, std::size_t tasks_per_stage);
+  void add(Pass pass, std::size_t chunk, std::size_t microbatch) {
+    tasks_.push_back(make_task(pass, chunk, microbatch));
+  }
+  void add(const Task& task) { tasks_.push_back(task); }
+  /// What the current stage has so far is its warm-up. Called for every stage or for none.
+  void end_warmup() { warmup_.push_back(static_cast<std::uint32_t>(tasks_.size()) - offsets_.back()); }
+  /// Ends the current stage; the next add() belongs to the next one.
+  void end_stage() { offsets_.push_back(static_cast<std::uint32_t>(tasks_.size())); }
+  [[nodiscard]] Schedule build();
+
+private:
+  std::string name_;
+  Shape shape_;
+  std::vector<Task> tasks_;
+  std::vector<std::uint32_t> offsets_{0};
+  std::vector<std::uint32_t> warmup_;
+};
+
+/// Where each task of a schedule stands: the inverse of the order.
+class ScheduleIndex {
+public:
+  /// Checks the schedule while it builds: throws Error (bad_input) unless every (chunk, microbatch) has one F and
+  /// either one B or one I and one W, all on one stage, and every pair is one F and one B (or I). Reports every fault,
+  /// the first 20 in full, each with `where` and the cell.
+  explicit ScheduleIndex(const Schedule& schedule, std::string_view where = "schedule");
+  [[nodiscard]] TaskId forward(std::size_t chunk, std::size_t microbatch) const {
+    return forward_[at(chunk, microbatch)];
+  }
+  /// The B or the I.
+  [[nodiscard]] TaskId backward(std::size_t chunk, std::size_t microbatch) const {
+    return backward_[at(chunk, microbatch)];
+  }
+  /// The W, or no_task where the backward is whole.
+  [[nodiscard]] TaskId weight_grad(std::size_t chunk, std::size_t microbatch) const {
+    return weight_.empty() ? no_task : weight_[at(chunk, microbatch)];
+  }
+
+private:
+  [[nodiscard]] TaskId& cell_of(const Task& task);
+  [[nodiscard]] std::size_t at(std::size_t chunk, std::size_t microbatch) const {
+    return chunk * microbatches_ + microbatch;
+  }
+  std::size_t microbatches_ = 0;
+  std::vector<TaskId> forward_, backward_, weight_;
+};
+
+/// Chunk c on stage c mod p.
+[[nodiscard]] std::vector<StageId> loop_placement(const Shape& shape);
+/// The stage that runs the forward of each chunk's microbatch 0.
+[[nodiscard]] std::vector<StageId> placement_of(const Schedule& schedule);
+/// The local index 0..v-1 of each chunk on its stage, in model order (InfiniTrain's local_chunk_idx).
+[[nodiscard]] std::vector<std::size_t> local_chunk_indices(const Schedule& schedule);
+
+} // namespace ppsim

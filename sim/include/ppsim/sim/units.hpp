@@ -1,0 +1,103 @@
+#pragma once
+// Units: simulated time, bytes, bandwidth, and the ids of stages, chunks, microbatches and tasks.
+// Text with units is read and written here and nowhere else.
+
+#include <chrono>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ppsim {
+
+/// A span of simulated time in whole nanoseconds.
+using Duration = std::chrono::duration<std::int64_t, std::nano>;
+
+/// The simulator's clock. It has no now(): wall time can not slip into a simulation.
+struct SimClock {
+  using duration = Duration;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<SimClock>;
+  static constexpr bool is_steady = true;
+};
+
+/// A moment of simulated (or measured) time; a run starts at zero.
+using SimTime = SimClock::time_point;
+
+/// A number of bytes; the only byte unit.
+class Bytes {
+public:
+  constexpr Bytes() = default;
+  constexpr explicit Bytes(std::int64_t count) : count_{count} {}
+  [[nodiscard]] constexpr std::int64_t count() const { return count_; }
+  constexpr auto operator<=>(const Bytes&) const = default;
+  constexpr Bytes& operator+=(Bytes other) {
+    count_ += other.count_;
+    return *this;
+  }
+  constexpr Bytes& operator-=(Bytes other) {
+    count_ -= other.count_;
+    return *this;
+  }
+  friend constexpr Bytes operator+(Bytes a, Bytes b) { return a += b; }
+  friend constexpr Bytes operator-(Bytes a, Bytes b) { return a -= b; }
+
+private:
+  std::int64_t count_ = 0;
+};
+
+/// Bytes per second, never zero.
+class Bandwidth {
+public:
+  constexpr explicit Bandwidth(std::int64_t bytes_per_second) : bytes_per_second_{bytes_per_second} {}
+  [[nodiscard]] constexpr std::int64_t bytes_per_second() const { return bytes_per_second_; }
+  /// Time to move `bytes`, rounded up to a whole nanosecond: the one place where bandwidth becomes time.
+  [[nodiscard]] Duration time_for(Bytes bytes) const;
+  constexpr auto operator<=>(const Bandwidth&) const = default;
+
+private:
+  std::int64_t bytes_per_second_;
+};
+
+// Ids of different kinds do not compare or convert.
+enum class StageId : std::uint32_t {};      ///< 0..p-1
+enum class ChunkId : std::uint32_t {};      ///< 0..p*v-1, in model order
+enum class MicrobatchId : std::uint32_t {}; ///< 0..m-1
+enum class TaskId : std::uint32_t {};       ///< position in a schedule, stage by stage
+
+/// "No task": what released a task that waited for nothing.
+inline constexpr TaskId no_task{0xFFFFFFFFU};
+
+template <class Id>
+[[nodiscard]] constexpr std::size_t index(Id id) {
+  return static_cast<std::size_t>(id);
+}
+template <class Id>
+[[nodiscard]] constexpr Id make_id(std::size_t position) {
+  return static_cast<Id>(position);
+}
+
+/// value * numerator / denominator, rounded to the nearest (half up), exact for any 64-bit product; none may be
+/// negative.
+[[nodiscard]] std::int64_t scale_rounded(std::int64_t value, std::int64_t numerator, std::int64_t denominator);
+
+/// `text` as a duration: a non-negative decimal and a unit (ns, us, ms, s). Nothing if it is not one, or if it is
+/// longer than max_duration. Fractions of a nanosecond are rounded to the nearest.
+[[nodiscard]] std::optional<Duration> parse_duration(std::string_view text);
+/// `text` as bytes: a decimal and B, kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024).
+[[nodiscard]] std::optional<Bytes> parse_bytes(std::string_view text);
+/// `text` as a bandwidth: a positive decimal and a byte unit per second (GB/s, GiB/s) or a bit unit (Gbit/s, Gbps).
+[[nodiscard]] std::optional<Bandwidth> parse_bandwidth(std::string_view text);
+
+/// The longest duration that an input may hold: a day. Sums over a whole run then stay far from overflow.
+inline constexpr Duration max_duration = std::chrono::hours{24};
+
+/// Three to four digits with a fitting unit, for people: "1.5 ms", "18.52 ms", "0 ns".
+[[nodiscard]] std::string format_duration(Duration duration);
+/// Three to four digits with a fitting binary unit, for people: "1.5 GiB".
+[[nodiscard]] std::string format_bytes(Bytes bytes);
+
+} // namespace ppsim

@@ -1,0 +1,79 @@
+#pragma once
+// Where a stage's time goes: the one place that gives each nanosecond its label (SPEC section 4).
+
+#include "ppsim/sim/report.hpp"
+
+#include <algorithm>
+
+namespace ppsim {
+
+/// Whether what released a task came over a transfer.
+[[nodiscard]] constexpr bool comes_by_transfer(Cause cause) {
+  return cause == Cause::activation || cause == Cause::gradient || cause == Cause::send_activation ||
+         cause == Cause::send_gradient;
+}
+
+/// Which half of `task`'s pair holds what released it: the first, where both halves start together.
+[[nodiscard]] inline TaskId releasing_half(const TaskGraph& graph, const Timeline& timeline, TaskId task) {
+  const bool second = graph.schedule().task(task).pairing == Pairing::second;
+  return second && timeline.tasks[index(task)].start < timeline.tasks[index(task) - 1].end
+             ? make_id<TaskId>(index(task) - 1)
+             : task;
+}
+
+/// The label of a wait for a peer that is not ready: forwards come from the chunk before, gradients from the chunk
+/// after. A stage that waits to hand over its own output waits for the other side.
+[[nodiscard]] constexpr Label peer_label(Cause cause) {
+  return cause == Cause::activation || cause == Cause::send_gradient ? Label::upstream : Label::downstream;
+}
+
+/// Splits the wait of `task` in [begin, end) and calls visit(LabelledSpan) for each part.
+template <class Visit>
+void label_wait(const Timeline& timeline, const Task& task, TaskId id, Span wait, Visit visit) {
+  const Cause cause = timeline.cause[index(id)];
+  if (!comes_by_transfer(cause)) { // only measured timelines have such gaps
+    visit(LabelledSpan{task.pass == Pass::forward ? Label::upstream : Label::downstream, wait, id});
+    return;
+  }
+  const std::size_t sender = index(timeline.released_by[index(id)]);
+  const bool own_send = cause == Cause::send_activation || cause == Cause::send_gradient;
+  const SimTime started = std::clamp(timeline.transfers[sender].start, wait.start, wait.end);
+  // A stage's own send is held up by the peer, not by a link.
+  const SimTime asked = own_send ? started : std::clamp(timeline.tasks[sender].end, wait.start, started);
+  visit(LabelledSpan{peer_label(cause), {wait.start, asked}, id});
+  visit(LabelledSpan{Label::link, {asked, started}, id});
+  visit(LabelledSpan{Label::transfer, {started, wait.end}, id});
+}
+
+[[nodiscard]] constexpr Label busy_label(const Task& task) {
+  return static_cast<Label>(task.pass);
+}
+static_assert(static_cast<int>(Label::weight_grad) == static_cast<int>(Pass::weight_grad));
+
+/// Calls visit(LabelledSpan) for `stage`'s time from zero to `end`, without gaps; some spans may be empty.
+template <class Visit>
+void label_time(const TaskGraph& graph, const Timeline& timeline, StageId stage, SimTime end, Visit visit) {
+  const std::size_t first = index(graph.schedule().first_task(stage));
+  const auto tasks = graph.schedule().stage(stage);
+  SimTime now{};
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const TaskId id = make_id<TaskId>(first + i);
+    Span busy = timeline.tasks[first + i];
+    if (busy.start > now) {
+      if (i == 0)
+        visit(LabelledSpan{Label::warmup, {now, busy.start}, id});
+      else
+        label_wait(timeline, tasks[i], id, {now, busy.start}, visit);
+    }
+    Label label = busy_label(tasks[i]);
+    if (tasks[i].pairing == Pairing::first) { // one span for both halves
+      label = Label::overlap;
+      busy.end = std::max(busy.end, timeline.tasks[first + ++i].end);
+    }
+    visit(LabelledSpan{label, busy, id});
+    now = busy.end;
+  }
+  if (end > now) visit(LabelledSpan{tasks.empty() ? Label::warmup : Label::drain, {now, end}, no_task});
+}
+
+} // namespace ppsim

@@ -1,0 +1,80 @@
+#pragma once
+// The graph behind TaskGraph: Boost's compressed sparse row graph and the tables that the engines read beside it.
+// Boost.Graph takes seconds to compile, so only the files that walk the graph include this one.
+
+#include "ppsim/sim/task_graph.hpp"
+
+#include <boost/graph/compressed_sparse_row_graph.hpp>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace ppsim {
+
+/// Whether an edge is a transfer, and over which class of link.
+enum class LinkClass : std::uint8_t { none, same_node, inter_node };
+
+/// What the graph stores with each edge.
+struct EdgeTag {
+  Cause cause = Cause::none;
+  LinkClass link = LinkClass::none;
+};
+
+struct Dag {
+  using Graph = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, EdgeTag, boost::no_property,
+                                                   std::uint32_t, std::uint32_t>;
+  Graph graph;
+  std::vector<std::uint8_t> in_degree;
+  std::vector<TaskId> topological_order;
+  std::vector<Duration> cost;                         ///< [pass * chunks + chunk], overhead included
+  std::array<std::vector<Duration>, 2> transfer_time; ///< per boundary: same node, other node
+  std::size_t transfers = 0;
+  Bytes transfer_volume{};
+  bool has_pairs = false;
+  std::size_t chunks = 0;
+  PairRule pair;
+
+  [[nodiscard]] Duration task_cost(const Task& task) const {
+    return cost[static_cast<std::size_t>(task.pass) * chunks + task.chunk_index];
+  }
+  /// Time of the transfer that `sender` starts, over a link of class `link`.
+  [[nodiscard]] Duration transfer_of(const Task& sender, LinkClass link) const {
+    const std::size_t boundary =
+        sender.pass == Pass::forward ? sender.chunk_index : sender.chunk_index - std::size_t{1};
+    return transfer_time[link == LinkClass::same_node ? 0 : 1][boundary];
+  }
+};
+
+/// Length of an overlapped pair that runs in one piece.
+[[nodiscard]] Duration pair_length(const PairRule& rule, Duration first, Duration second);
+
+/// How long each task of `tasks` lasts; the hot loops' form of TaskGraph::duration.
+class Durations {
+public:
+  Durations(const Dag& dag, std::span<const Task> tasks)
+      : dag_{dag}, tasks_{tasks}, in_one_piece_{dag.has_pairs && dag.pair.kind != PairRule::Kind::serial} {}
+  [[nodiscard]] Duration operator[](std::size_t id) const {
+    const Task& task = tasks_[id];
+    const Duration own = dag_.task_cost(task);
+    if (!in_one_piece_ || task.pairing == Pairing::alone) return own;
+    const Task& other = tasks_[task.pairing == Pairing::first ? id + 1 : id - 1];
+    return task.pairing == Pairing::first ? pair_length(dag_.pair, own, dag_.task_cost(other))
+                                          : pair_length(dag_.pair, dag_.task_cost(other), own);
+  }
+  /// From the end of a pair's first half to the start of its second: back to the common start where they run in one
+  /// piece.
+  [[nodiscard]] Duration pair_delay(Duration first) const { return in_one_piece_ ? -first : Duration{0}; }
+
+private:
+  const Dag& dag_;
+  std::span<const Task> tasks_;
+  bool in_one_piece_;
+};
+
+/// Throws the Error (`no`) that names a cycle of `graph`. `waiting[id]` is how many inputs of a task never came; some
+/// are above zero.
+[[noreturn]] void report_cycle(const Schedule& schedule, const Dag::Graph& graph,
+                               const std::vector<std::uint8_t>& waiting, std::string_view where);
+
+} // namespace ppsim

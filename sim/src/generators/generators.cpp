@@ -1,0 +1,118 @@
+#include "ppsim/sim/generators.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "generator_list.hpp"
+
+namespace ppsim {
+namespace {
+
+constexpr std::array table{
+#define PPSIM_GENERATOR(name) &generator::name,
+#include "generators.def"
+#undef PPSIM_GENERATOR
+};
+
+void check_shape(const Generator& generator, const ScheduleRequest& request, Problems& problems) {
+  const Shape& shape = request.shape;
+  if (shape.stages < 1 || shape.stages > Limits::stages)
+    problems.add("--stages", fmt::format("must be 1 to {}, got {}", Limits::stages, shape.stages),
+                 "give the number of pipeline stages (devices)");
+  if (shape.microbatches < 1)
+    problems.add("--mb", "must be at least 1, got 0", "give the number of microbatches per step");
+  if (shape.vpp < 1)
+    problems.add("--vpp", "must be at least 1, got 0", "give the number of chunks per stage");
+  else if (shape.vpp > 1 && !generator.takes_vpp)
+    problems.add("--vpp", fmt::format("'{}' runs one chunk per stage, got {}", generator.name, shape.vpp),
+                 "leave --vpp out, or use --schedule interleaved");
+  if (shape.vpp > Limits::chunks || shape.stages * shape.vpp > Limits::chunks)
+    problems.add("--vpp",
+                 fmt::format("{} stages x {} chunks are more than {} chunks", shape.stages, shape.vpp, Limits::chunks),
+                 "use a smaller --vpp");
+  else if (shape.microbatches > Limits::tasks || 2 * shape.chunks() * shape.microbatches > Limits::tasks)
+    problems.add("--mb",
+                 fmt::format("{} microbatches on {} chunks make more than {} tasks", shape.microbatches, shape.chunks(),
+                             Limits::tasks),
+                 "a step of the same shape with fewer microbatches has the same steady state");
+}
+
+void check_options(const Generator& generator, const ScheduleRequest& request, Problems& problems) {
+  if (request.group_size && !generator.takes_group_size)
+    problems.add("--group-size", fmt::format("'{}' has no microbatch groups", generator.name),
+                 "leave it out, or use --schedule interleaved");
+  if (request.descending_backward && !generator.takes_backward_order)
+    problems.add("--gpipe-backward", fmt::format("'{}' fixes the order of its backwards", generator.name),
+                 "leave it out, or use --schedule gpipe");
+}
+
+template <class Value>
+bool all_equal(const std::vector<Value>& values) {
+  return std::ranges::adjacent_find(values, std::ranges::not_equal_to{}) == values.end();
+}
+
+/// The scenario's costs if they are the same everywhere and nothing contends.
+std::optional<UniformCosts> uniform_costs(const Scenario& scenario) {
+  const Costs& costs = scenario.costs;
+  const Network& network = scenario.network;
+  if (!all_equal(costs.forward) || !all_equal(costs.input_grad) || !all_equal(costs.weight_grad)) return std::nullopt;
+  if (!all_equal(network.latency) || !all_equal(network.boundary_bytes)) return std::nullopt;
+  if (network.model == TransferModel::blocking) return std::nullopt; // stages meet even where transfers are free
+  const bool free = network.is_free();
+  if (!free && (network.model != TransferModel::latency || network.stages_per_node > 0)) return std::nullopt;
+  const auto v = static_cast<std::int64_t>(scenario.shape.vpp);
+  UniformCosts uniform;
+  uniform.forward = v * (costs.forward[0] + costs.overhead);
+  uniform.backward = v * (costs.input_grad[0] + costs.weight_grad[0] + costs.overhead);
+  if (!free && scenario.shape.stages > 1) uniform.comm = network.transfer_time(0, true);
+  return uniform;
+}
+
+} // namespace
+
+std::span<const Generator* const> generators() {
+  return table;
+}
+
+const Generator& find_generator(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Generator* generator : table) {
+    if (generator->name == name) return *generator;
+    names.push_back(generator->name);
+  }
+  throw Error{ExitCode::bad_input,
+              Problem{"--schedule", fmt::format("unknown schedule {}", in_quotes(name)),
+                      did_you_mean(name, names,
+                                   "'ppsim list schedules' shows all; other orders are read with --schedule-file")}};
+}
+
+void check_request(const Generator& generator, const ScheduleRequest& request) {
+  Problems problems;
+  check_shape(generator, request, problems);
+  check_options(generator, request, problems);
+  if (problems.empty() && generator.refuse != nullptr) generator.refuse(request, problems);
+  problems.throw_if_any();
+}
+
+Schedule make_schedule(const Generator& generator, const ScheduleRequest& request, const Scenario& scenario) {
+  check_request(generator, request);
+  return generator.make(request, scenario);
+}
+
+Schedule make_schedule(const Generator& generator, const ScheduleRequest& request) {
+  check_request(generator, request);
+  return generator.make(request,
+                        uniform_scenario(request.shape, std::chrono::milliseconds{1}, std::chrono::milliseconds{2}));
+}
+
+std::optional<ClosedForm> closed_form(const Generator& generator, const ScheduleRequest& request,
+                                      const Scenario& scenario) {
+  if (generator.closed_form == nullptr) return std::nullopt;
+  const std::optional<UniformCosts> uniform = uniform_costs(scenario);
+  if (!uniform || uniform->forward + uniform->backward == Duration{0}) return std::nullopt;
+  return generator.closed_form(request, *uniform);
+}
+
+} // namespace ppsim

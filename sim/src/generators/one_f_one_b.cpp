@@ -1,0 +1,55 @@
+// 1F1B (PipeDream-Flush, Narayanan et al., arXiv 2006.09503; order as Megatron-LM's
+// forward_backward_pipelining_without_interleaving).
+
+#include <algorithm>
+
+#include "generator_list.hpp"
+
+namespace ppsim::generator {
+namespace {
+
+Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
+  const auto [stages, microbatches, vpp] = request.shape;
+  ScheduleBuilder builder{"1f1b", request.shape, 2 * microbatches};
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    const std::size_t warmup = std::min(microbatches, stages - 1 - stage);
+    for (std::size_t i = 0; i < warmup; ++i) builder.add(Pass::forward, stage, i);
+    builder.end_warmup();
+    for (std::size_t i = warmup; i < microbatches; ++i) {
+      builder.add(Pass::forward, stage, i);
+      builder.add(Pass::backward, stage, i - warmup);
+    }
+    for (std::size_t i = microbatches - warmup; i < microbatches; ++i) builder.add(Pass::backward, stage, i);
+    builder.end_stage();
+  }
+  return builder.build();
+}
+
+/// Stage 0 waits p-1 slots of F+B between its warm-up and its last backward. With latency c the chain crosses 2(p-1)
+/// boundaries to fill and drain, and as only p microbatches are in flight, more of them on the way: docs/model.md
+/// derives the chain.
+std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
+  const std::size_t p = request.shape.stages;
+  const std::size_t m = request.shape.microbatches;
+  const auto ideal = static_cast<double>((costs.forward + costs.backward).count()) * static_cast<double>(m);
+  const double fill = (static_cast<double>(p) - 1) / static_cast<double>(m);
+  if (costs.comm == Duration{0}) return ClosedForm{fill, "(p-1)/m"};
+  const std::size_t round_trips = (m - 1) * (p - 1) / p; // rounded down
+  const auto crossings = static_cast<double>(2 * (p - 1 + round_trips));
+  return ClosedForm{fill + crossings * static_cast<double>(costs.comm.count()) / ideal,
+                    "(p-1)/m + 2c(p-1 + floor((m-1)(p-1)/p))/(m(F+B))"};
+}
+
+} // namespace
+
+const Generator one_f_one_b{.name = "1f1b",
+                            .placement = "loop",
+                            .summary = "a short warm-up, then one forward and one backward in turn",
+                            .promise =
+                                "bubble (p-1)(F+B) without comm; at most min(m, p-s) live activations on stage s",
+                            .constraints = "one chunk per stage; any m >= 1",
+                            .source = "Narayanan et al., arXiv 2006.09503; Megatron-LM",
+                            .make = make,
+                            .closed_form = closed_form};
+
+} // namespace ppsim::generator

@@ -1,0 +1,44 @@
+// No pipeline: one microbatch at a time goes through all stages and back. The baseline that every schedule is to beat.
+
+#include "generator_list.hpp"
+
+namespace ppsim::generator {
+namespace {
+
+Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
+  const auto [stages, microbatches, vpp] = request.shape;
+  ScheduleBuilder builder{"sequential", request.shape, 2 * vpp * microbatches};
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    builder.end_warmup(); // there is none
+    for (std::size_t microbatch = 0; microbatch < microbatches; ++microbatch) {
+      for (std::size_t local = 0; local < vpp; ++local) builder.add(Pass::forward, local * stages + stage, microbatch);
+      for (std::size_t local = vpp; local-- > 0;) builder.add(Pass::backward, local * stages + stage, microbatch);
+    }
+    builder.end_stage();
+  }
+  return builder.build();
+}
+
+/// Each microbatch takes p(F+B) and crosses the pv-1 boundaries twice.
+std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
+  const auto work = static_cast<double>((costs.forward + costs.backward).count());
+  const auto crossings = 2.0 * static_cast<double>(request.shape.chunks() - 1);
+  const double stages_waiting = static_cast<double>(request.shape.stages) - 1;
+  if (costs.comm == Duration{0}) return ClosedForm{stages_waiting, "p-1"};
+  return ClosedForm{stages_waiting + crossings * static_cast<double>(costs.comm.count()) / work,
+                    "p-1 + 2(pv-1)c/(F+B)"};
+}
+
+} // namespace
+
+const Generator sequential{.name = "sequential",
+                           .placement = "loop",
+                           .summary = "one microbatch at a time through all stages: no pipeline",
+                           .promise = "one stage busy at any time; bubble overhead p-1",
+                           .constraints = "none",
+                           .source = "baseline",
+                           .takes_vpp = true,
+                           .make = make,
+                           .closed_form = closed_form};
+
+} // namespace ppsim::generator

@@ -1,0 +1,155 @@
+#include "ppsim/sim/scenario.hpp"
+
+#include "ppsim/sim/error.hpp"
+#include "ppsim/sim/schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace ppsim {
+namespace {
+
+constexpr double largest_sum = 4.0e18; // below 2^62: every sum of a run stays in range
+
+void check_shape(const Shape& shape, Problems& problems) {
+  if (shape.stages < 1 || shape.stages > Limits::stages)
+    problems.add("--stages", fmt::format("must be 1 to {}, got {}", Limits::stages, shape.stages));
+  if (shape.vpp < 1 || shape.chunks() > Limits::chunks)
+    problems.add("--vpp", fmt::format("stages x vpp must be 1 to {} chunks, got {}", Limits::chunks, shape.chunks()));
+  if (shape.microbatches < 1 || shape.microbatches > Limits::tasks)
+    problems.add("--mb", fmt::format("must be 1 to {}, got {}", Limits::tasks, shape.microbatches));
+}
+
+template <class Value>
+void check_list(std::string_view where, const std::vector<Value>& values, std::size_t expected, Problems& problems) {
+  if (values.size() != expected)
+    problems.add(std::string{where}, fmt::format("{} values, but {} are needed", values.size(), expected),
+                 "one value per chunk (or per boundary between chunks), by global id");
+  for (const Value& value : values)
+    if (value < Value{0}) problems.add(std::string{where}, fmt::format("negative value {}", value.count()));
+}
+
+double largest(const std::vector<Duration>& values) {
+  return values.empty() ? 0.0 : static_cast<double>(std::max_element(values.begin(), values.end())->count());
+}
+
+double largest(const std::vector<Bytes>& values) {
+  return values.empty() ? 0.0 : static_cast<double>(std::max_element(values.begin(), values.end())->count());
+}
+
+/// Longest transfer of the scenario, in nanoseconds.
+double longest_transfer(const Network& network) {
+  Duration longest{0};
+  for (std::size_t boundary = 0; boundary < network.latency.size(); ++boundary)
+    longest = std::max({longest, network.transfer_time(boundary, true), network.transfer_time(boundary, false)});
+  return static_cast<double>(longest.count());
+}
+
+/// Every sum that a run forms is at most (longest task + longest transfer) x tasks; sizes likewise.
+void check_sums(const Scenario& scenario, Problems& problems) {
+  const double tasks =
+      3.0 * static_cast<double>(scenario.shape.chunks()) * static_cast<double>(scenario.shape.microbatches);
+  const Costs& costs = scenario.costs;
+  const double task = largest(costs.forward) + largest(costs.input_grad) + largest(costs.weight_grad) +
+                      2.0 * static_cast<double>(costs.overhead.count());
+  const double pair_factor = std::max(1.0, static_cast<double>(scenario.pair.factor_ppm) / 1e6);
+  // The accounts add up p times the makespan.
+  const auto stages = static_cast<double>(scenario.shape.stages);
+  if ((task * pair_factor + longest_transfer(scenario.network)) * tasks * stages > largest_sum)
+    problems.add("costs", "the stages together could run longer than 2^62 ns", "are the units right?");
+  const Memory& memory = scenario.memory;
+  const double bytes = largest(memory.activation) * tasks + largest(scenario.network.boundary_bytes) * tasks +
+                       (largest(memory.parameters) + largest(memory.gradients) + largest(memory.optimizer)) *
+                           static_cast<double>(scenario.shape.chunks());
+  if (bytes > largest_sum) problems.add("sizes", "the run would hold more than 2^62 bytes", "are the units right?");
+}
+
+} // namespace
+
+bool Network::same_node(StageId a, StageId b) const {
+  return stages_per_node == 0 || index(a) / stages_per_node == index(b) / stages_per_node;
+}
+
+Duration Network::transfer_time(std::size_t boundary, bool same_node) const {
+  const Duration fixed = same_node ? latency[boundary] : inter_node_latency.value_or(latency[boundary]);
+  const std::optional<Bandwidth>& rate = same_node || !inter_node_bandwidth ? bandwidth : inter_node_bandwidth;
+  return rate ? fixed + rate->time_for(boundary_bytes[boundary]) : fixed;
+}
+
+bool Network::is_free() const {
+  for (std::size_t boundary = 0; boundary < latency.size(); ++boundary)
+    if (transfer_time(boundary, true) > Duration{0} || transfer_time(boundary, false) > Duration{0}) return false;
+  return true;
+}
+
+void validate(const Scenario& scenario) {
+  Problems problems;
+  check_shape(scenario.shape, problems);
+  problems.throw_if_any();
+  const std::size_t chunks = scenario.shape.chunks();
+  check_list("--forward", scenario.costs.forward, chunks, problems);
+  check_list("--input-grad", scenario.costs.input_grad, chunks, problems);
+  check_list("--weight-grad", scenario.costs.weight_grad, chunks, problems);
+  check_list("--latency", scenario.network.latency, chunks - 1, problems);
+  check_list("--boundary-bytes", scenario.network.boundary_bytes, chunks - 1, problems);
+  check_list("--activation-bytes", scenario.memory.activation, chunks, problems);
+  check_list("--parameter-bytes", scenario.memory.parameters, chunks, problems);
+  check_list("--gradient-bytes", scenario.memory.gradients, chunks, problems);
+  check_list("--optimizer-bytes", scenario.memory.optimizer, chunks, problems);
+  if (scenario.costs.overhead < Duration{0}) problems.add("--overhead", "negative");
+  problems.throw_if_any();
+  check_sums(scenario, problems);
+  problems.throw_if_any();
+}
+
+std::string_view to_string(TransferModel model) {
+  switch (model) {
+  case TransferModel::latency:
+    return "latency";
+  case TransferModel::link:
+    return "link";
+  case TransferModel::blocking:
+    return "blocking";
+  }
+  return "?";
+}
+
+std::string to_string(const PairRule& rule) {
+  switch (rule.kind) {
+  case PairRule::Kind::sum:
+    return "sum";
+  case PairRule::Kind::max:
+    return "max";
+  case PairRule::Kind::serial:
+    return "serial";
+  case PairRule::Kind::factor:
+    return fmt::format("{}", static_cast<double>(rule.factor_ppm) / 1e6);
+  }
+  return "?";
+}
+
+std::int64_t divide_rounded(std::int64_t whole, std::int64_t parts) {
+  return (whole + parts / 2) / parts;
+}
+
+Scenario uniform_scenario(const Shape& shape, Duration forward, Duration backward, Duration comm) {
+  const std::size_t chunks = shape.chunks();
+  const auto v = static_cast<std::int64_t>(shape.vpp);
+  const Duration chunk_backward{divide_rounded(backward.count(), v)};
+  const Duration chunk_weight{chunk_backward.count() / 2};
+  Scenario scenario;
+  scenario.shape = shape;
+  scenario.costs.forward.assign(chunks, Duration{divide_rounded(forward.count(), v)});
+  scenario.costs.input_grad.assign(chunks, chunk_backward - chunk_weight);
+  scenario.costs.weight_grad.assign(chunks, chunk_weight);
+  scenario.network.latency.assign(chunks - 1, comm);
+  scenario.network.boundary_bytes.assign(chunks - 1, Bytes{});
+  for (auto* sizes : {&scenario.memory.activation, &scenario.memory.parameters, &scenario.memory.gradients,
+                      &scenario.memory.optimizer})
+    sizes->assign(chunks, Bytes{});
+  return scenario;
+}
+
+} // namespace ppsim

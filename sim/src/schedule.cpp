@@ -1,0 +1,72 @@
+#include "ppsim/sim/schedule.hpp"
+
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ppsim {
+
+std::string to_string(const Task& task) {
+  return fmt::format("{}{}{}", task.chunk_index, letter(task.pass), index(task.microbatch));
+}
+
+Schedule::Schedule(std::string name, Shape shape, std::vector<Task> tasks, std::vector<std::uint32_t> offsets,
+                   std::vector<std::uint32_t> warmup)
+    : name_{std::move(name)}, shape_{shape}, tasks_{std::move(tasks)}, offsets_{std::move(offsets)},
+      warmup_{std::move(warmup)} {
+  PPSIM_ASSERT(offsets_.size() == shape_.stages + 1 && offsets_.front() == 0 && offsets_.back() == tasks_.size());
+  PPSIM_ASSERT(warmup_.empty() || warmup_.size() == shape_.stages);
+}
+
+std::span<const Task> Schedule::stage(StageId stage) const {
+  const std::size_t begin = offsets_[index(stage)];
+  return tasks().subspan(begin, offsets_[index(stage) + 1] - begin);
+}
+
+StageId Schedule::stage_of(TaskId id) const {
+  const auto after = std::upper_bound(offsets_.begin(), offsets_.end(), static_cast<std::uint32_t>(index(id)));
+  return make_id<StageId>(static_cast<std::size_t>(after - offsets_.begin()) - 1);
+}
+
+std::optional<std::size_t> Schedule::warmup_forwards(StageId stage) const {
+  if (warmup_.empty()) return std::nullopt;
+  return warmup_[index(stage)];
+}
+
+bool Schedule::operator==(const Schedule& other) const {
+  return shape_ == other.shape_ && offsets_ == other.offsets_ && tasks_ == other.tasks_;
+}
+
+ScheduleBuilder::ScheduleBuilder(std::string name, const Shape& shape, std::size_t tasks_per_stage)
+    : name_{std::move(name)}, shape_{shape} {
+  tasks_.reserve(tasks_per_stage * shape.stages);
+}
+
+Schedule ScheduleBuilder::build() {
+  return {std::move(name_), shape_, std::move(tasks_), std::move(offsets_), std::move(warmup_)};
+}
+
+std::vector<StageId> loop_placement(const Shape& shape) {
+  std::vector<StageId> stages(shape.chunks());
+  for (std::size_t chunk = 0; chunk < stages.size(); ++chunk) stages[chunk] = make_id<StageId>(chunk % shape.stages);
+  return stages;
+}
+
+std::vector<StageId> placement_of(const Schedule& schedule) {
+  std::vector<StageId> stages(schedule.shape().chunks());
+  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage)
+    for (const Task& task : schedule.stage(make_id<StageId>(stage)))
+      if (task.pass == Pass::forward && index(task.microbatch) == 0) stages[task.chunk_index] = make_id<StageId>(stage);
+  return stages;
+}
+
+std::vector<std::size_t> local_chunk_indices(const Schedule& schedule) {
+  std::vector<std::size_t> next(schedule.shape().stages);
+  std::vector<std::size_t> local;
+  for (const StageId stage : placement_of(schedule)) local.push_back(next[index(stage)]++);
+  return local;
+}
+
+} // namespace ppsim

@@ -1,0 +1,191 @@
+#include "ppsim/sim/error.hpp"
+#include "ppsim/sim/timeline.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+
+#include "blocking.hpp"
+#include "dag.hpp"
+
+namespace ppsim {
+namespace {
+
+/// Notes that `from` lets `to` start at `arrival` at the earliest. Of several inputs that arrive last together the task
+/// before on the stage is named, then the lowest id: the result must not depend on the order of calls.
+void release(Timeline& timeline, std::uint32_t from, std::uint32_t to, SimTime arrival, Cause cause) {
+  SimTime& start = timeline.tasks[to].start;
+  TaskId& by = timeline.released_by[to];
+  if (arrival < start) return;
+  if (arrival == start && by != no_task && (by == TaskId{to - 1} || (from != to - 1 && by < TaskId{from}))) return;
+  start = arrival;
+  by = TaskId{from};
+  timeline.cause[to] = cause;
+}
+
+Timeline empty_timeline(std::size_t tasks) {
+  Timeline timeline;
+  timeline.tasks.resize(tasks);
+  timeline.transfers.resize(tasks);
+  timeline.released_by.assign(tasks, no_task);
+  timeline.cause.assign(tasks, Cause::none);
+  return timeline;
+}
+
+/// `latency`: nothing contends, so the longest path through the DAG is the discrete-event result, found in topological
+/// order.
+Timeline simulate_latency(const TaskGraph& graph) {
+  const Dag& dag = graph.dag();
+  const std::span<const Task> tasks = graph.schedule().tasks();
+  const Durations durations{dag, tasks};
+  Timeline timeline = empty_timeline(tasks.size());
+  for (const TaskId task : dag.topological_order) {
+    const auto from = static_cast<std::uint32_t>(index(task));
+    Span& span = timeline.tasks[from];
+    const Duration length = durations[from];
+    span.end = span.start + length;
+    for (auto [edge, end] = out_edges(from, dag.graph); edge != end; ++edge) {
+      const EdgeTag tag = dag.graph[*edge];
+      SimTime arrival = span.end;
+      if (tag.link != LinkClass::none) {
+        arrival += dag.transfer_of(tasks[from], tag.link);
+        timeline.transfers[from] = {span.end, arrival};
+      } else if (tag.cause == Cause::pair) {
+        arrival += durations.pair_delay(length);
+      }
+      release(timeline, from, target(*edge, dag.graph), arrival, tag.cause);
+    }
+  }
+  return timeline;
+}
+
+/// The directed links of a network, each with the moment at which it is free and the transfer that held it last.
+class Links {
+public:
+  struct State {
+    SimTime free{};
+    TaskId last = no_task;
+  };
+
+  Links(const Schedule& schedule, const Network& network) : network_{network}, outgoing_(schedule.shape().stages) {}
+
+  /// The link that a transfer takes: the node's one uplink towards other nodes, else the pair's own.
+  State& between(StageId from, StageId to) {
+    if (!network_.same_node(from, to)) return uplinks_[index(from) / network_.stages_per_node];
+    auto& links = outgoing_[index(from)];
+    for (auto& [stage, state] : links)
+      if (stage == to) return state;
+    return links.emplace_back(to, State{}).second;
+  }
+
+private:
+  const Network& network_;
+  std::vector<std::vector<std::pair<StageId, State>>> outgoing_; // a stage sends to few others
+  std::map<std::size_t, State> uplinks_;
+};
+
+/// `link`: discrete events, earliest first, the lowest id first among equals. A link serves transfers in the order in
+/// which their senders ended.
+class LinkSimulation {
+public:
+  explicit LinkSimulation(const TaskGraph& graph)
+      : dag_{graph.dag()}, schedule_{graph.schedule()}, durations_{dag_, schedule_.tasks()},
+        links_{schedule_, graph.scenario().network}, waiting_{dag_.in_degree}, timeline_{empty_timeline(graph.size())} {
+    timeline_.transfer_released_by.assign(graph.size(), no_task);
+  }
+
+  Timeline run() {
+    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage) {
+      const auto first = static_cast<std::uint32_t>(index(schedule_.first_task(make_id<StageId>(stage))));
+      if (!schedule_.stage(make_id<StageId>(stage)).empty() && waiting_[first] == 0)
+        start(first, make_id<StageId>(stage));
+    }
+    while (!events_.empty()) {
+      const Event event = events_.top();
+      events_.pop();
+      finish(event.task, event.stage);
+    }
+    return std::move(timeline_);
+  }
+
+private:
+  /// A task ends.
+  struct Event {
+    SimTime at{};
+    std::uint32_t task = 0;
+    StageId stage{};
+    bool operator>(const Event& other) const { return at != other.at ? at > other.at : task > other.task; }
+  };
+
+  void start(std::uint32_t task, StageId stage) {
+    Span& span = timeline_.tasks[task];
+    span.end = span.start + durations_[task];
+    events_.push({span.end, task, stage});
+  }
+
+  void finish(std::uint32_t from, StageId stage) {
+    const SimTime now = timeline_.tasks[from].end;
+    for (auto [edge, end] = out_edges(from, dag_.graph); edge != end; ++edge) {
+      const EdgeTag tag = dag_.graph[*edge];
+      const std::uint32_t to = target(*edge, dag_.graph);
+      SimTime arrival = now;
+      StageId other = stage;
+      if (tag.link != LinkClass::none) {
+        other = schedule_.stage_of(TaskId{to});
+        arrival = send(from, links_.between(stage, other), tag.link);
+      } else if (tag.cause == Cause::pair) {
+        arrival += durations_.pair_delay(timeline_.tasks[from].length());
+      }
+      release(timeline_, from, to, arrival, tag.cause);
+      if (--waiting_[to] == 0) start(to, other);
+    }
+  }
+
+  SimTime send(std::uint32_t from, Links::State& link, LinkClass link_class) {
+    const SimTime asked = timeline_.tasks[from].end;
+    const SimTime begin = std::max(asked, link.free);
+    if (begin > asked) timeline_.transfer_released_by[from] = link.last;
+    link = {begin + dag_.transfer_of(schedule_.task(TaskId{from}), link_class), TaskId{from}};
+    timeline_.transfers[from] = {begin, link.free};
+    return link.free;
+  }
+
+  const Dag& dag_;
+  const Schedule& schedule_;
+  Durations durations_;
+  Links links_;
+  std::vector<std::uint8_t> waiting_;
+  Timeline timeline_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+};
+
+} // namespace
+
+Timeline simulate(const TaskGraph& graph) {
+  switch (graph.scenario().network.model) {
+  case TransferModel::latency:
+    return simulate_latency(graph);
+  case TransferModel::link:
+    return LinkSimulation{graph}.run();
+  case TransferModel::blocking:
+    return simulate_blocking(graph);
+  }
+  return {};
+}
+
+std::vector<std::uint32_t> unit_steps(const TaskGraph& graph) {
+  const Dag& dag = graph.dag();
+  std::vector<std::uint32_t> steps(graph.size());
+  for (const TaskId task : dag.topological_order) {
+    const auto from = static_cast<std::uint32_t>(index(task));
+    for (auto [edge, end] = out_edges(from, dag.graph); edge != end; ++edge) {
+      const bool together = dag.graph[*edge].cause == Cause::pair; // both halves of a pair start in one slot
+      std::uint32_t& step = steps[target(*edge, dag.graph)];
+      step = std::max(step, steps[from] + (together ? 0 : 1));
+    }
+  }
+  return steps;
+}
+
+} // namespace ppsim

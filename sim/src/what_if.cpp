@@ -1,0 +1,48 @@
+#include "ppsim/sim/what_if.hpp"
+
+#include "ppsim/sim/report.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ppsim {
+namespace {
+
+Duration step_time(const TaskGraph& graph, const Scenario& scenario) {
+  const TaskGraph changed = lower(graph.schedule(), scenario);
+  const Timeline timeline = simulate(changed);
+  SimTime end{};
+  for (const Span& span : timeline.tasks) end = std::max(end, span.end);
+  return end - SimTime{};
+}
+
+/// True if the values differed and are now all their mean.
+bool equalise(std::vector<Duration>& values) {
+  if (std::ranges::adjacent_find(values, std::ranges::not_equal_to{}) == values.end()) return false;
+  const Duration sum = std::accumulate(values.begin(), values.end(), Duration{0});
+  std::ranges::fill(values, Duration{divide_rounded(sum.count(), static_cast<std::int64_t>(values.size()))});
+  return true;
+}
+
+} // namespace
+
+WhatIf what_if(const TaskGraph& graph) {
+  WhatIf result;
+  if (graph.transfer_count() > 0 && !graph.scenario().network.is_free()) {
+    Scenario scenario = graph.scenario();
+    const std::size_t boundaries = scenario.network.latency.size();
+    scenario.network = Network{};
+    scenario.network.latency.assign(boundaries, Duration{0});
+    scenario.network.boundary_bytes.assign(boundaries, Bytes{});
+    result.no_communication = step_time(graph, scenario);
+  }
+  Scenario scenario = graph.scenario();
+  bool changed = false;
+  for (std::vector<Duration>* values :
+       {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad})
+    changed = equalise(*values) || changed;
+  if (changed) result.equal_stages = step_time(graph, scenario);
+  return result;
+}
+
+} // namespace ppsim

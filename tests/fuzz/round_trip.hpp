@@ -1,0 +1,62 @@
+#pragma once
+// What both schedule fuzzers do with a file that the reader accepts.
+
+#include "ppsim/sim/error.hpp"
+#include "ppsim/sim/report.hpp"
+#include "ppsim/sim/timeline.hpp"
+#include "ppsim/traces/chrome_trace.hpp"
+#include "ppsim/traces/schedule_file.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <string_view>
+
+namespace ppsim::fuzz {
+
+/// Stops the fuzzer. An assertion would do, but it throws, and a fuzzer is to catch nothing but Error.
+inline void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+/// Small enough to run thousands of times a second.
+inline bool is_small(const Schedule& schedule) {
+  return schedule.size() <= 2000 && schedule.shape().stages <= 64;
+}
+
+/// `written` has to be readable, and to hold the same schedule.
+inline void require_same(const Schedule& schedule, std::string_view written, std::string_view name) {
+  try {
+    require(traces::read_schedule(written, name).schedule == schedule);
+  } catch (const Error&) {
+    require(false);
+  }
+}
+
+/// Lowers and simulates the schedule and writes it in every form that can hold it: read back, it must be the same.
+inline void round_trip(const Schedule& schedule) {
+  using namespace std::chrono_literals;
+  require_same(schedule, traces::write_schedule_csv(schedule), "again.csv");
+  const TaskGraph graph =
+      lower(schedule, uniform_scenario(schedule.shape(), 3us, 5us, 1us), "fuzz"); // a deadlock ends here
+  const Timeline timeline = simulate(graph);
+  require(!traces::chrome_trace(graph, timeline, analyse(graph, timeline)).empty());
+  try {
+    require_same(schedule, traces::write_schedule_csv_comms(graph), "again.csv");
+  } catch (const Error&) {
+    require(false); // what lower() accepts, it finishes
+  }
+  require_same(schedule, traces::write_task_list(graph), "again.tasks.csv"); // pairs and split backwards end here
+}
+
+/// Reads `text`; whatever it holds, nothing but Error may come out.
+inline int read_and_round_trip(std::string_view text, std::string_view name) {
+  try {
+    const traces::ScheduleFile file = traces::read_schedule(text, name);
+    if (is_small(file.schedule)) round_trip(file.schedule);
+  } catch (const Error& error) {
+    require(!error.problems().empty() && error.problems().size() <= Problems::limit + 1);
+  }
+  return 0;
+}
+
+} // namespace ppsim::fuzz

@@ -1,0 +1,47 @@
+// Scenario files: whatever the bytes, the answer is a run or a ppsim::Error.
+
+#include "ppsim/sim/error.hpp"
+#include "ppsim/sim/report.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "inputs.hpp"
+#include "options.hpp"
+#include "scenario_file.hpp"
+
+namespace {
+
+using namespace ppsim;
+
+/// Small enough to simulate in no time; larger shapes are another test's.
+bool is_small(const cli::Inputs& inputs) {
+  constexpr std::size_t most = 64;
+  return inputs.stages.value_or(1) <= most && inputs.microbatches.value_or(1) <= most && inputs.vpp.value_or(1) <= 8;
+}
+
+void run(std::string_view text) {
+  Problems problems;
+  cli::Inputs inputs;
+  cli::assign(cli::read_scenario(text, "fuzz.toml", problems), inputs, problems);
+  problems.throw_if_any();
+  if (inputs.schedule_file || !is_small(inputs)) return;
+  cli::Run run = cli::resolve(inputs);
+  const TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario));
+  const Timeline timeline = simulate(graph);
+  const Report report = analyse(graph, timeline);
+  Duration labelled{0};
+  for (const Duration time : report.time_by_label()) labelled += time;
+  PPSIM_ASSERT(labelled == static_cast<std::int64_t>(report.stages.size()) * report.makespan);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    run({reinterpret_cast<const char*>(data), size}); // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast)
+  } catch (const Error&) {                            // what a user can mend; anything else is a find
+  }
+  return 0;
+}

@@ -1,0 +1,184 @@
+// Golden files: orders that public implementations generate, and whole outputs of small runs.
+//
+// The order files hold what PyTorch (GPipe, 1F1B) and Megatron-LM (1F1B, interleaved by microbatch group) generate.
+// Beside each stand, as numbers, its makespans and peaks from a simulator that shares no code with this one.
+
+#include "ppsim/sim/generators.hpp"
+#include "ppsim/sim/report.hpp"
+#include "ppsim/traces/chrome_trace.hpp"
+#include "ppsim/traces/report_json.hpp"
+#include "ppsim/traces/schedule_file.hpp"
+#include "ppsim/viz/svg.hpp"
+#include "ppsim/viz/text.hpp"
+#include "support/golden.hpp"
+#include "support/runs.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+using namespace ppsim;
+using namespace ppsim::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// An order file, how it is made, and what is known about it.
+struct StoredOrder {
+  std::string file;
+  std::string schedule;
+  Shape shape;
+  std::optional<std::size_t> group_size;
+  std::optional<bool> descending_backward;
+  Duration unit;                  ///< makespan with F = I = W = 1 per chunk, no transfers
+  Duration skew;                  ///< with F, I, W = 10, 11, 9 per chunk and transfers of 2
+  std::vector<std::size_t> peaks; ///< live chunk activations per stage
+};
+
+StoredOrder gpipe(std::size_t m, bool descending, Duration unit, Duration skew) {
+  return {"gpipe-" + std::string{descending ? "descending-" : ""} + "p4-m" + std::to_string(m),
+          "gpipe",
+          {4, m, 1},
+          {},
+          descending,
+          unit,
+          skew,
+          {m, m, m, m}};
+}
+StoredOrder one_f_one_b(std::size_t m, Duration unit, Duration skew) {
+  return {"1f1b-p4-m" + std::to_string(m), "1f1b", {4, m, 1}, {}, {}, unit, skew, {4, 3, 2, 1}};
+}
+StoredOrder interleaved(std::size_t v, std::size_t m, std::size_t g, Duration unit, Duration skew,
+                        std::vector<std::size_t> peaks) {
+  return {"interleaved-p4-v" + std::to_string(v) + "-m" + std::to_string(m) + "-g" + std::to_string(g),
+          "interleaved",
+          {4, m, v},
+          g,
+          {},
+          unit,
+          skew,
+          std::move(peaks)};
+}
+
+std::vector<StoredOrder> stored_orders() {
+  return {gpipe(8, false, 33ns, 342ns),
+          gpipe(16, false, 57ns, 582ns),
+          gpipe(8, true, 33ns, 342ns),
+          one_f_one_b(8, 33ns, 362ns),
+          one_f_one_b(16, 57ns, 626ns),
+          interleaved(2, 8, 4, 57ns, 598ns, {11, 9, 7, 5}),
+          interleaved(2, 8, 8, 57ns, 582ns, {15, 13, 11, 9}),
+          interleaved(2, 16, 4, 105ns, 1'078ns, {11, 9, 7, 5}),
+          interleaved(2, 16, 8, 105ns, 1'062ns, {15, 13, 11, 9}),
+          interleaved(2, 16, 16, 105ns, 1'062ns, {23, 21, 19, 17}),
+          interleaved(3, 8, 4, 81ns, 854ns, {15, 13, 11, 9}),
+          interleaved(3, 8, 8, 81ns, 822ns, {23, 21, 19, 17}),
+          interleaved(3, 16, 4, 153ns, 1'574ns, {15, 13, 11, 9}),
+          interleaved(3, 16, 8, 153ns, 1'542ns, {23, 21, 19, 17}),
+          interleaved(3, 16, 16, 153ns, 1'542ns, {39, 37, 35, 33}),
+          // No pipeline: m * p * v * (F+B), and 2(pv-1) transfers per microbatch; one microbatch's v chunks live.
+          {"sequential-p4-v2-m3", "sequential", {4, 3, 2}, {}, {}, 72ns, 804ns, {2, 2, 2, 2}}};
+}
+
+std::string stored_text(const std::string& file) {
+  std::ifstream stream{PPSIM_SOURCE_DIR "/tests/golden/orders/" + file + ".csv", std::ios::binary};
+  return {std::istreambuf_iterator<char>{stream}, {}};
+}
+
+Scenario per_chunk(const Shape& shape, Duration forward, Duration input_grad, Duration weight_grad, Duration comm) {
+  Scenario scenario = uniform_scenario(shape, 0ns, 0ns, comm);
+  scenario.costs.forward.assign(shape.chunks(), forward);
+  scenario.costs.input_grad.assign(shape.chunks(), input_grad);
+  scenario.costs.weight_grad.assign(shape.chunks(), weight_grad);
+  return scenario;
+}
+
+/// `ppsim --stages 4 --mb 8 --vpp 2`, with a little of everything that reports show.
+Outcome four_by_eight() {
+  const Shape shape{.stages = 4, .microbatches = 8, .vpp = 2};
+  Scenario scenario = uniform_scenario(shape, 1ms, 2ms, 20us);
+  scenario.memory.activation.assign(shape.chunks(), Bytes{512 << 20});
+  scenario.memory.parameters.assign(shape.chunks(), Bytes{256 << 20});
+  Outcome outcome = run(generate("interleaved", shape), scenario);
+  outcome.report.closed_form = closed_form(find_generator("interleaved"), {shape, {}, {}}, scenario);
+  outcome.report.what_if = what_if(outcome.graph);
+  return outcome;
+}
+
+/// 1F1B, 2 stages, 2 microbatches, transfers of 100 us.
+Outcome two_by_two() {
+  const Shape shape{.stages = 2, .microbatches = 2, .vpp = 1};
+  return run(generate("1f1b", shape), uniform_scenario(shape, 1ms, 2ms, 100us));
+}
+
+} // namespace
+
+TEST_CASE("The schedules are those of the public implementations, cell by cell") {
+  for (const StoredOrder& stored : stored_orders())
+    check_golden("orders/" + stored.file + ".csv",
+                 traces::write_schedule_csv(
+                     generate(stored.schedule, stored.shape, stored.group_size, stored.descending_backward)));
+}
+
+TEST_CASE("Every stored order takes as long and holds as much as an independent simulator says") {
+  for (const StoredOrder& stored : stored_orders()) {
+    CAPTURE(stored.file);
+    const Schedule schedule = traces::read_schedule(stored_text(stored.file), stored.file + ".csv").schedule;
+    REQUIRE(schedule.shape() == stored.shape);
+    const Report unit = run(schedule, per_chunk(stored.shape, 1ns, 1ns, 1ns, 0ns)).report;
+    const Report skew = run(schedule, per_chunk(stored.shape, 10ns, 11ns, 9ns, 2ns)).report;
+    CHECK(unit.makespan == stored.unit);
+    CHECK(skew.makespan == stored.skew);
+    const auto tasks = static_cast<std::int64_t>(stored.shape.microbatches * stored.shape.vpp);
+    for (std::size_t stage = 0; stage < stored.shape.stages; ++stage) {
+      CAPTURE(stage);
+      CHECK(unit.stages[stage].busy == Duration{3 * tasks});
+      CHECK(skew.stages[stage].busy == Duration{30 * tasks});
+      CHECK(unit.stages[stage].peak_live_activations == stored.peaks[stage]);
+    }
+  }
+}
+
+TEST_CASE("The JSON report") {
+  const auto [graph, timeline, report] = four_by_eight();
+  check_golden("report-4x8-v2.json", traces::report_json(graph, timeline, report, false));
+}
+
+TEST_CASE("The JSON report with its tasks") {
+  const auto [graph, timeline, report] = two_by_two();
+  check_golden("report-2x2-tasks.json", traces::report_json(graph, timeline, report, true));
+}
+
+TEST_CASE("The terminal report, and its list of tasks") {
+  const auto [graph, timeline, report] = four_by_eight();
+  check_golden("report-4x8-v2.txt", viz::text_report(graph, timeline, report, {.width = 100, .colour = false}));
+  const Outcome small = two_by_two();
+  check_golden("tasks-2x2.txt", viz::task_table(small.graph, small.timeline));
+}
+
+TEST_CASE("The chart") {
+  const Shape shape{.stages = 4, .microbatches = 4, .vpp = 1};
+  const auto [graph, timeline, report] = run(generate("1f1b", shape), uniform_scenario(shape, 1ms, 2ms, 100us));
+  check_golden("gantt-4x4.svg", viz::svg_gantt(graph, timeline, report));
+}
+
+TEST_CASE("The picture in the README is what ppsim draws today") {
+  const Shape shape{.stages = 4, .microbatches = 8, .vpp = 2};
+  const auto [graph, timeline, report] = run(generate("interleaved", shape), uniform_scenario(shape, 1ms, 2ms));
+  check_golden("../../docs/images/interleaved-4x8.svg", viz::svg_gantt(graph, timeline, report));
+}
+
+TEST_CASE("The trace") {
+  const auto [graph, timeline, report] = two_by_two();
+  check_golden("trace-2x2.json", traces::chrome_trace(graph, timeline, report));
+}
+
+TEST_CASE("An order with its sends and receives, and as a task list") {
+  const Outcome small = two_by_two();
+  check_golden("orders/1f1b-p2-m2-comms.csv", traces::write_schedule_csv_comms(small.graph));
+  check_golden("orders/1f1b-p2-m2.tasks.csv", traces::write_task_list(small.graph));
+}

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# scripts_test.sh SOURCE_DIR: ./ppsim and tools/build with stand-ins for cmake, apt-get, dpkg-query and id, in a temporary folder.
+set -euo pipefail
+source_dir=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/repo/sim" "$work/bin" "$work/elsewhere"
+cp -r "$source_dir/ppsim" "$source_dir/tools" "$work/repo"
+touch "$work/repo/CMakeLists.txt" "$work/repo/sim/a.cpp" "$work/repo/sim/b.cpp"
+export PATH=$work/bin:$PATH WORK=$work
+cd "$work/elsewhere"
+
+stand_in() { { echo '#!/bin/sh'; cat; } >"$work/bin/$1"; chmod +x "$work/bin/$1"; }
+# Builds a program that prints its arguments; refuses to run twice at once; fails while a file named no-configure or no-build exists.
+stand_in cmake <<'SH'
+echo "cmake $*" >>"$WORK/calls"
+case "$1 $2" in
+  --preset*) [ ! -e "$WORK/no-configure" ]; exit ;;
+  --build*) ;;
+esac
+mkdir "$WORK/building" || exit 1
+echo '[1/1] Building'
+sleep 0.1
+rmdir "$WORK/building"
+if [ -e "$WORK/no-build" ]; then echo 'a.cpp:1: error: oops'; exit 1; fi
+printf '#!/bin/sh\nprintf "<%%s>" "$@"\n' >build/release/ppsim
+chmod +x build/release/ppsim
+SH
+stand_in apt-get <<'SH'
+echo "apt-get $*" >>"$WORK/calls"
+case "$*" in *install*) [ -e "$WORK/updated" ] && rm "$WORK/no-configure" ;; *update*) touch "$WORK/updated" ;; esac
+SH
+stand_in dpkg-query <<'SH'
+for package; do :; done
+[ "$package" = cmake ] || [ "$package" = libfmt-dev ] || echo installed
+SH
+stand_in id <<'SH'
+echo "${FAKE_UID:-0}"
+SH
+
+program() { : >"$work/calls"; status=0; "$work/repo/ppsim" "$@" >"$work/out" 2>"$work/err" || status=$?; }
+die() { printf 'failed: %s\nexit %s\n--- out\n%s\n--- err\n%s\n--- calls\n%s\n' "$1" "$status" "$(cat "$work/out")" "$(cat "$work/err")" "$(cat "$work/calls")"; exit 1; }
+check() { local what=$1; shift; "$@" || die "$what"; }
+prints() { [ "$status" = 0 ] && [ "$(cat "$work/out")" = "$1" ]; }
+quiet() { [ ! -s "$work/err" ] && [ ! -s "$work/calls" ]; }
+said() { grep -qe "$1" "$work/err"; }
+called() { grep -qe "$1" "$work/calls"; }
+
+program --json 'two words' ''
+check 'the first run builds, passes every argument on and keeps stdout clean' prints '<--json><two words><>'
+check 'it says that it builds' said 'building in build/release'
+program x
+check 'the second run still runs' prints '<x>'
+check 'the second run builds nothing and says nothing' quiet
+
+touch "$work/repo/sim/a.cpp"
+program x
+check 'a changed source is built' called 'cmake --build'
+rm "$work/repo/sim/b.cpp"
+program x
+check 'a removed source is built' called 'cmake --build'
+program x
+check 'and then all is up to date' quiet
+
+touch "$work/repo/sim/a.cpp" "$work/no-build"
+program x
+check 'a failed build is an error' [ "$status" = 1 ]
+check 'it shows the compiler error' said 'a.cpp:1: error: oops'
+check 'it names the log' said "error: can not build build/release; log: $work/repo/build/release.log"
+check 'it does not run the program' [ ! -s "$work/out" ]
+rm "$work/no-build"
+program x
+check 'the next run builds again' called 'cmake --build'
+check 'and runs' prints '<x>'
+
+ln -s "$work/repo/ppsim" "$work/bin/linked"
+check 'through a link on the path' [ "$(linked y)" = '<y>' ]
+
+touch "$work/repo/sim/a.cpp"
+"$work/repo/ppsim" 1 >"$work/out1" 2>&1 &
+program 2
+wait $! || die 'two at once: the other one'
+check 'two at once wait for each other' prints '<2>'
+
+touch "$work/no-configure" "$work/repo/sim/a.cpp"
+program x
+check 'installs what is missing, after an update where that fails, and goes on' prints '<x>'
+check 'it says what it installs' said 'installing with apt-get: cmake libfmt-dev '
+check 'only that' called 'install --no-install-recommends cmake libfmt-dev$'
+check 'then configures afresh' called 'cmake --preset release --fresh'
+
+rm "$work/updated"
+stand_in apt-get <<'SH'
+echo "apt-get $*" >>"$WORK/calls"
+echo 'E: no network'
+exit 100
+SH
+touch "$work/no-configure" "$work/repo/sim/a.cpp"
+program x
+check 'without the packages it fails' [ "$status" = 1 ]
+check 'it says why' said 'E: no network'
+check 'and what is needed' said 'hint: needed are CMake'
+
+mkdir "$work/no-sudo"
+for tool in bash sh cat env find dirname readlink mkdir touch flock tail grep tee mv dpkg-query id apt-get cmake; do
+  ln -s "$(command -v $tool)" "$work/no-sudo/$tool"
+done
+PATH=$work/no-sudo FAKE_UID=1000 program x
+check 'no root and no sudo: fails' [ "$status" = 1 ]
+check 'and says what to install' said 'hint: as root: apt-get install cmake libfmt-dev'
+echo 'all as it should be'

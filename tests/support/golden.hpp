@@ -1,0 +1,12 @@
+#pragma once
+// Golden files: whole outputs, compared byte by byte with what tests/golden holds.
+
+#include <string_view>
+
+namespace ppsim::test {
+
+/// Fails the test unless tests/golden/`name` holds exactly `actual`. With PPSIM_UPDATE_GOLDEN set, a file that differs
+/// is rewritten and the test fails this once, so that a change is always seen.
+void check_golden(std::string_view name, std::string_view actual);
+
+} // namespace ppsim::test

@@ -1,0 +1,35 @@
+# What the project needs from the system, by Debian and Ubuntu package, and how it gets there. Sourced by bash scripts.
+program_packages=(g++ cmake ninja-build libfmt-dev libboost-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev)
+test_packages=(catch2 librapidcheck-dev libbenchmark-dev)
+ci_packages=(clang-16 clang-tidy-16 clang-format-16 libclang-rt-16-dev codespell groff-base)
+
+say() { printf 'ppsim: %s\n' "$*" >&2; }
+fail() { printf 'ppsim: error: %s\n' "$1" >&2; [ $# -lt 2 ] || printf 'ppsim: hint: %s\n' "$2" >&2; exit 1; }
+
+# Those of the named packages that are not installed.
+missing_packages() {
+  local package
+  for package; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed* ]] || echo "$package"
+  done
+}
+
+# Installs those of the named packages that are missing, and says so. The log is build/packages.log.
+install_packages() {
+  local missing sudo=() log=build/packages.log
+  if ! command -v apt-get >/dev/null; then
+    say "no apt-get here; needed are, by their Debian names: $*"
+    return
+  fi
+  mapfile -t missing < <(missing_packages "$@")
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || fail "missing packages: ${missing[*]}" "as root: apt-get install ${missing[*]}"
+    sudo=(sudo)
+  fi
+  say "installing with ${sudo:+sudo }apt-get: ${missing[*]} (log: $log)"
+  local apt=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -y -o DPkg::Lock::Timeout=120)
+  "${apt[@]}" install --no-install-recommends "${missing[@]}" >"$log" 2>&1 ||
+    { "${apt[@]}" update && "${apt[@]}" install --no-install-recommends "${missing[@]}"; } >>"$log" 2>&1 ||
+    { tail -n 5 "$log" >&2; say "apt-get failed; going on with what is there (log: $log)"; }
+}

@@ -1,0 +1,33 @@
+#pragma once
+// Schedule files: PyTorch pipelining CSV and InfiniTrain task lists, read and written.
+
+#include "ppsim/sim/schedule.hpp"
+#include "ppsim/sim/task_graph.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ppsim::traces {
+
+/// A schedule and what the reader has to say about the file.
+struct ScheduleFile {
+  Schedule schedule;
+  std::vector<std::string> notes; ///< for people, e.g. "3 UNSHARD cells skipped"
+};
+
+/// Reads a schedule. `name` names the file in errors and picks the format: "*.tasks.csv" is an InfiniTrain task list,
+/// all else a PyTorch CSV. The shape comes from the file. Throws Error (bad_input) with every fault found, each as
+/// "name:line:column".
+[[nodiscard]] ScheduleFile read_schedule(std::string_view text, std::string_view name);
+
+/// PyTorch pipelining CSV, compute cells only: one row per stage, no idle cells.
+[[nodiscard]] std::string write_schedule_csv(const Schedule& schedule);
+/// The same with send and receive cells, placed as PyTorch's _add_send_recv places them. `graph` was lowered from the
+/// schedule.
+[[nodiscard]] std::string write_schedule_csv_comms(const TaskGraph& graph);
+/// InfiniTrain task list, with its header line, in the order of step, then microbatch. Throws Error where a task is not
+/// F or B.
+[[nodiscard]] std::string write_task_list(const TaskGraph& graph);
+
+} // namespace ppsim::traces

@@ -1,0 +1,146 @@
+#include "ppsim/traces/report_json.hpp"
+
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include <nlohmann/json.hpp>
+
+namespace ppsim::traces {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json times_by_label(const std::array<Duration, label_count>& time, bool idle) {
+  Json json = Json::object();
+  for (std::size_t label = 0; label < label_count; ++label)
+    if (is_idle(label_at(label)) == idle && time[label] > Duration{0})
+      json[std::string{to_string(label_at(label))}] = time[label].count();
+  return json;
+}
+
+Json stage_json(const StageReport& report, std::size_t stage) {
+  return {{"stage", stage},
+          {"busy_ns", report.busy.count()},
+          {"idle_ns", report.idle.count()},
+          {"peak_live_activations", report.peak_live_activations},
+          {"peak_activation_bytes", report.peak_activation_bytes.count()},
+          {"static_bytes", report.static_bytes.count()},
+          {"warmup_forwards", report.warmup_forwards},
+          {"steady_pairs", report.steady_pairs},
+          {"cooldown_backwards", report.cooldown_backwards},
+          {"busy_by_pass_ns", times_by_label(report.time, false)},
+          {"idle_by_cause_ns", times_by_label(report.time, true)}};
+}
+
+Json memory_json(const TaskGraph& graph, const Report& report) {
+  const std::optional<Bytes>& limit = graph.scenario().memory.limit;
+  if (!limit) return nullptr;
+  Json json{{"limit_bytes", limit->count()}, {"fits", !report.overflow.has_value()}};
+  if (report.overflow) {
+    const Overflow& overflow = *report.overflow;
+    json["overflow"] = {
+        {"stage", index(overflow.stage)},
+        {"at_ns", overflow.at.time_since_epoch().count()},
+        {"needed_bytes", overflow.needed.count()},
+        {"task", overflow.task == no_task ? Json(nullptr) : Json(to_string(graph.schedule().task(overflow.task)))}};
+  }
+  return json;
+}
+
+Json optional_ns(const std::optional<Duration>& duration) {
+  return duration ? Json(duration->count()) : Json(nullptr);
+}
+
+Json report_head(const TaskGraph& graph, const Report& report) {
+  const Scenario& scenario = graph.scenario();
+  Json json{{"schema", 1},
+            {"schedule", graph.schedule().name()},
+            {"stages", scenario.shape.stages},
+            {"microbatches", scenario.shape.microbatches},
+            {"vpp", scenario.shape.vpp},
+            {"transfer_model", to_string(scenario.network.model)}};
+  if (!scenario.title.empty()) json["title"] = scenario.title;
+  if (!scenario.source.empty()) json["source"] = scenario.source;
+  for (const Metric& metric : metrics())
+    json[std::string{metric.tag}] =
+        metric.time != nullptr ? Json(metric.time(report).count()) : Json(metric.ratio(report));
+  json["closed_form"] = report.closed_form ? Json{{"bubble_overhead", report.closed_form->bubble_overhead},
+                                                  {"formula", report.closed_form->formula}}
+                                           : Json(nullptr);
+  json["what_if"] = {{"no_communication_ns", optional_ns(report.what_if.no_communication)},
+                     {"equal_stages_ns", optional_ns(report.what_if.equal_stages)}};
+  json["alternatives"] = Json::array();
+  for (const Alternative& alternative : report.alternatives)
+    json["alternatives"].push_back({{"change", alternative.change},
+                                    {"step_time_ns", alternative.step_time.count()},
+                                    {"bubble_ratio", alternative.bubble_ratio},
+                                    {"fits", alternative.fits}});
+  json["transfers"] = report.transfers;
+  json["transfer_bytes"] = report.transfer_volume.count();
+  json["memory"] = memory_json(graph, report);
+  if (!scenario.layers.empty()) json["layers_per_chunk"] = scenario.layers;
+  json["per_stage"] = Json::array();
+  for (std::size_t stage = 0; stage < report.stages.size(); ++stage)
+    json["per_stage"].push_back(stage_json(report.stages[stage], stage));
+  return json;
+}
+
+/// The critical path and the tasks are written by hand: there may be millions, and a tree of them would take gigabytes.
+void append_path(fmt::memory_buffer& out, const TaskGraph& graph, const Timeline& timeline, const Report& report) {
+  std::string_view separator = "\n";
+  for (const PathStep& step : report.critical_path) {
+    const Task& task = graph.schedule().task(step.task);
+    const Span& span = (step.is_transfer ? timeline.transfers : timeline.tasks)[index(step.task)];
+    fmt::format_to(
+        std::back_inserter(out),
+        R"({}    {{"kind": "{}", "stage": {}, "chunk": {}, "microbatch": {}, "pass": "{}", "start_ns": {}, "end_ns": {})",
+        separator, step.is_transfer ? "transfer" : "task", index(graph.schedule().stage_of(step.task)),
+        task.chunk_index, index(task.microbatch), letter(task.pass), span.start.time_since_epoch().count(),
+        span.end.time_since_epoch().count());
+    if (!step.is_transfer) fmt::format_to(std::back_inserter(out), R"(, "released_by": "{}")", to_string(step.cause));
+    out.push_back('}');
+    separator = ",\n";
+  }
+}
+
+void append_tasks(fmt::memory_buffer& out, const TaskGraph& graph, const Timeline& timeline) {
+  const std::vector<std::uint32_t> steps = unit_steps(graph);
+  const std::vector<std::size_t> local = local_chunk_indices(graph.schedule());
+  for (std::size_t stage = 0; stage < graph.scenario().shape.stages; ++stage) {
+    const std::size_t first = index(graph.schedule().first_task(make_id<StageId>(stage)));
+    const auto tasks = graph.schedule().stage(make_id<StageId>(stage));
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const Span& span = timeline.tasks[first + i];
+      const std::size_t chunk = tasks[i].chunk_index;
+      fmt::format_to(
+          std::back_inserter(out),
+          R"({}    {{"stage": {}, "chunk": {}, "microbatch": {}, "pass": "{}", "start_ns": {}, "end_ns": {}, "step": {}, "local_chunk": {}, "is_first_chunk": {}, "is_last_chunk": {}}})",
+          first + i == 0 ? "\n" : ",\n", stage, chunk, index(tasks[i].microbatch), letter(tasks[i].pass),
+          span.start.time_since_epoch().count(), span.end.time_since_epoch().count(), steps[first + i], local[chunk],
+          chunk == 0, chunk + 1 == graph.scenario().shape.chunks());
+    }
+  }
+}
+
+} // namespace
+
+std::string report_json(const TaskGraph& graph, const Timeline& timeline, const Report& report, bool tasks) {
+  // Text that is no UTF-8 (a title, say) is shown with replacement characters rather than refused.
+  std::string text = report_head(graph, report).dump(2, ' ', false, Json::error_handler_t::replace);
+  PPSIM_ASSERT(text.ends_with("\n}"));
+  text.resize(text.size() - 2);
+  fmt::memory_buffer out;
+  fmt::format_to(std::back_inserter(out), ",\n  \"critical_path\": [");
+  append_path(out, graph, timeline, report);
+  if (tasks) {
+    fmt::format_to(std::back_inserter(out), "\n  ],\n  \"tasks\": [");
+    append_tasks(out, graph, timeline);
+  }
+  fmt::format_to(std::back_inserter(out), "\n  ]\n}}\n");
+  return text.append(out.data(), out.size());
+}
+
+} // namespace ppsim::traces

@@ -1,0 +1,248 @@
+// A cell per task, the idle time between them, and the numbers in the cells.
+
+#include <numeric>
+
+#include "svg_draw.hpp"
+#include "svg_text.hpp"
+
+namespace ppsim::viz {
+
+namespace {
+
+constexpr Px least_separated_cell = px(4); // narrower cells would drown in the white lines between them
+constexpr Px least_cell_width{60};         // a task without length still shows
+
+std::string_view pass_name(Pass pass) {
+  constexpr std::array<std::string_view, pass_count> names{"forward", "backward", "input gradient", "weight gradient"};
+  return names[static_cast<std::size_t>(pass)];
+}
+
+/// The second sentence of a tooltip: why the task did not start earlier.
+std::string release_sentence(const Chart& chart, TaskId id) {
+  const TaskId releaser = chart.timeline.released_by[index(id)];
+  if (releaser == no_task) return "could start at time zero";
+  const std::string name = ppsim::to_string(chart.graph.schedule().task(releaser));
+  switch (chart.timeline.cause[index(id)]) {
+  case Cause::order:
+    return fmt::format("released by {}, the task before it on its stage", name);
+  case Cause::pair:
+    return fmt::format("released by {}, the other half of its pair", name);
+  case Cause::activation:
+    return fmt::format("released by the activation from {}", name);
+  case Cause::gradient:
+    return fmt::format("released by the gradient from {}", name);
+  case Cause::own_forward:
+    return fmt::format("released by {}, its forward", name);
+  case Cause::own_input_grad:
+    return fmt::format("released by {}, its input gradient", name);
+  case Cause::send_activation:
+    return fmt::format("released when its stage had sent the activation of {}", name);
+  case Cause::send_gradient:
+    return fmt::format("released when its stage had sent the gradient of {}", name);
+  case Cause::none:
+    break;
+  }
+  return fmt::format("released by {}", name);
+}
+
+std::string task_tooltip(const Chart& chart, TaskId id, StageId stage) {
+  const Task& task = chart.graph.schedule().task(id);
+  const Span& span = chart.timeline.tasks[index(id)];
+  return fmt::format("{} on stage {}: {} of microbatch {}, chunk {}\n{} to {} ({})\n{}", ppsim::to_string(task),
+                     index(stage), pass_name(task.pass), index(task.microbatch), index(task.chunk()),
+                     format_duration(span.start.time_since_epoch()), format_duration(span.end.time_since_epoch()),
+                     format_duration(span.length()), release_sentence(chart, id));
+}
+
+std::string idle_tooltip(StageId stage, const LabelledSpan& idle) {
+  return fmt::format("stage {} idle: {}\n{} to {} ({})", index(stage), ppsim::to_string(idle.label),
+                     format_duration(idle.span.start.time_since_epoch()),
+                     format_duration(idle.span.end.time_since_epoch()), format_duration(idle.span.length()));
+}
+
+/// One piece of SVG per kind of cell, so that what they have in common is written once.
+struct CellPieces {
+  std::vector<std::string> wide;   ///< by pass, then shade
+  std::vector<std::string> narrow; ///< the same for cells without room for white lines between them
+  std::string marks;               ///< path data of the bars of I and W
+};
+
+Box visible(const Chart& chart, Box cell) {
+  cell.width = std::max(cell.width, least_cell_width);
+  cell.x = std::min(cell.x, std::max(chart.plot.x, chart.plot.right() - cell.width));
+  return cell;
+}
+
+/// Calls visit(task, stage) stage by stage.
+template <class Visit>
+void for_each_task(const Chart& chart, Visit visit) {
+  const Schedule& schedule = chart.graph.schedule();
+  for (std::size_t stage = 0; stage < chart.stages(); ++stage) {
+    const std::size_t first = index(schedule.first_task(make_id<StageId>(stage)));
+    const std::size_t end = index(schedule.first_task(make_id<StageId>(stage + 1)));
+    for (std::size_t id = first; id < end; ++id) visit(make_id<TaskId>(id), make_id<StageId>(stage));
+  }
+}
+
+CellPieces cell_pieces(const Chart& chart, Drawn& drawn) {
+  CellPieces pieces;
+  pieces.wide.resize(pass_count * chart.palette.shades());
+  pieces.narrow.resize(pieces.wide.size());
+  for_each_task(chart, [&](TaskId id, StageId stage) {
+    const Task& task = chart.graph.schedule().task(id);
+    const auto pass = static_cast<std::size_t>(task.pass);
+    const Box cell = visible(chart, chart.cell_box(id, stage));
+    std::vector<std::string>& kinds = cell.width >= least_separated_cell ? pieces.wide : pieces.narrow;
+    add_box(kinds[pass * chart.palette.shades() + chart.shade_of(task)], cell,
+            chart.tooltips ? task_tooltip(chart, id, stage) : std::string{});
+    if (task.pass == Pass::input_grad || task.pass == Pass::weight_grad)
+      add_box_path(pieces.marks, split_mark(task.pass, cell));
+    drawn.labels.set(pass);
+    if (chart.shares_its_time(id)) drawn.labels.set(static_cast<std::size_t>(Label::overlap));
+  });
+  return pieces;
+}
+
+std::string draw_kinds(const Chart& chart, const std::vector<std::string>& kinds, std::string_view attributes) {
+  std::string out;
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    if (kinds[kind].empty()) continue;
+    const auto pass = static_cast<Pass>(kind / chart.palette.shades());
+    const Colour fill = chart.palette.fill(pass, kind % chart.palette.shades());
+    add(out, "<g class=\"cells\" fill=\"{}\"{}>\n{}</g>\n", to_string(fill), attributes, kinds[kind]);
+  }
+  return out;
+}
+
+constexpr std::array<Px, 5> number_sizes{px(7), px(8), px(9), px(10), px(11)};
+
+/// How many of the sizes, from the smallest, fit in `cell` for the widest number. Judging all by the widest keeps cells
+/// that are equal in size equal in looks.
+std::size_t sizes_that_fit(std::string_view widest, const Box& cell) {
+  std::size_t fitting = 0;
+  while (fitting < number_sizes.size() && text_width(widest, number_sizes[fitting]) + px(1) <= cell.width &&
+         number_sizes[fitting] + px(1) <= cell.height)
+    ++fitting;
+  return fitting;
+}
+
+/// Cells of one pass by how many sizes fit in them.
+using SizeCount = std::array<std::size_t, number_sizes.size() + 1>;
+
+/// The most sizes that nine tenths of those cells hold that hold any; zero if none does.
+std::size_t choose_size(const SizeCount& count) {
+  const std::size_t all = std::accumulate(count.begin() + 1, count.end(), std::size_t{0});
+  std::size_t fits = 0;
+  for (std::size_t sizes = number_sizes.size(); sizes > 0; --sizes) {
+    fits += count[sizes];
+    if (fits > 0 && fits * 10 >= all * 9) return sizes;
+  }
+  return 0;
+}
+
+/// One size for each pass, not more than two apart, which would look restless.
+std::array<std::size_t, pass_count> choose_sizes(const std::array<SizeCount, pass_count>& counts) {
+  std::array<std::size_t, pass_count> sizes{};
+  std::size_t smallest = number_sizes.size();
+  for (std::size_t pass = 0; pass < pass_count; ++pass) {
+    sizes[pass] = choose_size(counts[pass]);
+    if (sizes[pass] > 0) smallest = std::min(smallest, sizes[pass]);
+  }
+  for (std::size_t& size : sizes) size = std::min(size, smallest + 2);
+  return sizes;
+}
+
+} // namespace
+
+void add_box(std::string& out, const Box& box, std::string_view tooltip) {
+  add(out, R"(<rect x="{}" y="{}" width="{}" height="{}")", box.x, box.y, box.width, box.height);
+  if (tooltip.empty())
+    out += "/>\n";
+  else
+    add(out, "><title>{}</title></rect>\n", escaped(tooltip));
+}
+
+void add_box_path(std::string& out, const Box& box) {
+  add(out, "M{} {}h{}v{}H{}z", box.x, box.y, box.width, box.height, box.x);
+}
+
+Box split_mark(Pass pass, const Box& cell) {
+  const Px height = std::clamp(cell.height / 8, Px{80}, px(3));
+  const Px inset = cell.width >= least_separated_cell ? px(1) : Px{};
+  const Px y = pass == Pass::input_grad ? cell.y + inset : cell.bottom() - inset - height;
+  return {cell.x + inset, y, cell.width - inset * 2, height};
+}
+
+std::string draw_idle(const Chart& chart, Drawn& drawn) {
+  std::array<std::string, label_count> pieces;
+  for (std::size_t s = 0; s < chart.stages(); ++s) {
+    const auto stage = make_id<StageId>(s);
+    for (const LabelledSpan& span : account(chart.graph, chart.timeline, stage, chart.end())) {
+      const Box box = chart.bar_box(s, span.span);
+      if (!is_idle(span.label) || box.width == Px{}) continue;
+      std::string& piece = pieces[static_cast<std::size_t>(span.label)];
+      if (chart.tooltips)
+        add_box(piece, box, idle_tooltip(stage, span));
+      else
+        add_box_path(piece, box);
+      drawn.labels.set(static_cast<std::size_t>(span.label));
+    }
+  }
+  std::string out;
+  for (std::size_t label = first_idle_label; label < label_count; ++label) {
+    if (pieces[label].empty()) continue;
+    const std::string fill = hatch_fill(label_at(label));
+    if (chart.tooltips)
+      add(out, "<g class=\"idle\" fill=\"{}\">\n{}</g>\n", fill, pieces[label]);
+    else
+      add(out, "<path class=\"idle\" fill=\"{}\" d=\"{}\"/>\n", fill, pieces[label]);
+  }
+  return out;
+}
+
+std::string draw_cells(const Chart& chart, Drawn& drawn) {
+  std::string out;
+  const CellPieces pieces = cell_pieces(chart, drawn);
+  out += draw_kinds(chart, pieces.wide, R"( stroke="#ffffff" stroke-width="0.8")");
+  out += draw_kinds(chart, pieces.narrow, ""); // above: a task without length stands on the line between two others
+  if (!pieces.marks.empty())
+    add(out,
+        R"(<path class="marks" fill="#1a1a1a" pointer-events="none" d="{}"/>)"
+        "\n",
+        pieces.marks);
+  return out;
+}
+
+std::string draw_numbers(const Chart& chart, Drawn& drawn) {
+  const Schedule& schedule = chart.graph.schedule();
+  const std::string widest(fmt::formatted_size("{}", schedule.shape().microbatches - 1), '0');
+  std::array<SizeCount, pass_count> counts{};
+  for_each_task(chart, [&](TaskId id, StageId stage) {
+    ++counts[static_cast<std::size_t>(schedule.task(id).pass)][sizes_that_fit(widest, chart.cell_box(id, stage))];
+  });
+  const std::array<std::size_t, pass_count> sizes = choose_sizes(counts);
+
+  std::array<std::array<std::string, 2>, pass_count> pieces; // dark and white
+  for_each_task(chart, [&](TaskId id, StageId stage) {
+    const Task& task = schedule.task(id);
+    const auto pass = static_cast<std::size_t>(task.pass);
+    const Box cell = chart.cell_box(id, stage);
+    if (sizes[pass] == 0 || sizes_that_fit(widest, cell) < sizes[pass]) return;
+    const bool white = wants_white_text(chart.palette.fill(task.pass, chart.shade_of(task)));
+    add(pieces[pass][white ? 1 : 0], "<text x=\"{}\" y=\"{}\">{}</text>\n", cell.middle_x(),
+        cell.middle_y() + number_sizes[sizes[pass] - 1] * 36 / 100, index(task.microbatch));
+  });
+
+  std::string out;
+  for (std::size_t pass = 0; pass < pass_count; ++pass)
+    for (std::size_t white = 0; white < 2; ++white) {
+      if (pieces[pass][white].empty()) continue;
+      drawn.numbers = true;
+      add(out, R"(<g class="numbers" font-size="{}" text-anchor="middle" fill="{}" pointer-events="none">)",
+          number_sizes[sizes[pass] - 1], white == 1 ? "#ffffff" : "#1a1a1a");
+      add(out, "\n{}</g>\n", pieces[pass][white]);
+    }
+  return out;
+}
+
+} // namespace ppsim::viz

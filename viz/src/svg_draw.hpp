@@ -1,0 +1,38 @@
+#pragma once
+// The parts of the chart, each a piece of SVG. Parts that show what the legend explains note it in `drawn`.
+
+#include <string>
+
+#include "svg_layout.hpp"
+
+namespace ppsim::viz {
+
+/// Title and the command's essentials; `height` is set to the space that they take.
+[[nodiscard]] std::string draw_head(const Chart& chart, Px& height);
+/// Grid lines, ticks with labels, stage labels.
+[[nodiscard]] std::string draw_axes(const Chart& chart);
+/// Idle spans, hatched by cause, for Detail::cells.
+[[nodiscard]] std::string draw_idle(const Chart& chart, Drawn& drawn);
+/// A cell per task, for Detail::cells.
+[[nodiscard]] std::string draw_cells(const Chart& chart, Drawn& drawn);
+/// Columns that show how their time is shared, for Detail::shares.
+[[nodiscard]] std::string draw_shares(const Chart& chart, Drawn& drawn);
+/// Lines from sender to receiver.
+[[nodiscard]] std::string draw_transfers(const Chart& chart, Drawn& drawn);
+/// The chain of tasks and transfers that ends at the makespan.
+[[nodiscard]] std::string draw_critical_path(const Chart& chart, Drawn& drawn);
+/// Microbatch numbers, above everything else.
+[[nodiscard]] std::string draw_numbers(const Chart& chart, Drawn& drawn);
+/// What was drawn and nothing else, below `top`; `height` is set to the space that it takes.
+[[nodiscard]] std::string draw_legend(const Chart& chart, const Drawn& drawn, Px top, Px& height);
+
+/// Where a line from one row to another leaves the first: its lower edge when the other is below.
+[[nodiscard]] Px edge_towards(const Chart& chart, std::size_t row, std::size_t other);
+/// Vertical bars of the split passes: I at the upper edge of `cell`, W at the lower.
+[[nodiscard]] Box split_mark(Pass pass, const Box& cell);
+/// "<rect .../>" with the text as tooltip, if there is one.
+void add_box(std::string& out, const Box& box, std::string_view tooltip = {});
+/// The same as part of a path's data.
+void add_box_path(std::string& out, const Box& box);
+
+} // namespace ppsim::viz

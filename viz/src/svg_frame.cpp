@@ -1,0 +1,152 @@
+// What stands around the rows: the head above, stage labels at the left, the time axis below.
+
+#include "svg_draw.hpp"
+#include "svg_text.hpp"
+#include "ticks.hpp"
+
+namespace ppsim::viz {
+
+namespace {
+
+constexpr Px margin = px(16);
+constexpr Px headline_size = px(16);
+constexpr Px essentials_size = px(12);
+constexpr Px source_size = px(11);
+constexpr Px label_size = px(11);
+constexpr Px least_tick_distance = px(80);
+constexpr Px least_label_distance = px(14);
+constexpr std::string_view separator = " | ";
+
+/// "4 stages", "1 stage".
+std::string counted(std::size_t count, std::string_view what, std::string_view plural_ending) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : plural_ending);
+}
+
+/// What one has to know to read the chart, and the answer it gives.
+std::vector<std::string> essentials(const Chart& chart) {
+  const Scenario& scenario = chart.graph.scenario();
+  const Shape& shape = chart.graph.schedule().shape();
+  std::vector<std::string> parts;
+  if (!scenario.title.empty()) parts.push_back(clean_text(chart.graph.schedule().name()));
+  parts.push_back("p = " + counted(shape.stages, "stage", "s"));
+  parts.push_back("m = " + counted(shape.microbatches, "microbatch", "es"));
+  parts.push_back("v = " + counted(shape.vpp, "chunk", "s") + " per stage");
+  if (shape.stages > 1)
+    parts.push_back(fmt::format("transfer model: {}{}", ppsim::to_string(scenario.network.model),
+                                scenario.network.is_free() ? ", no cost" : ""));
+  parts.push_back(fmt::format("step time: {}", format_duration(chart.report.step_time)));
+  parts.push_back(fmt::format("bubble ratio (idle / total): {:.4f}", chart.report.bubble_ratio));
+  return parts;
+}
+
+/// Puts the parts into as few lines as they fit in, without breaking one.
+std::vector<std::string> flow(const std::vector<std::string>& parts, Px font_size, Px width) {
+  std::vector<std::string> lines;
+  for (const std::string& part : parts) {
+    std::string longer = lines.empty() ? part : lines.back() + std::string{separator} + part;
+    if (!lines.empty() && text_width(longer, font_size) <= width)
+      lines.back() = std::move(longer);
+    else
+      lines.push_back(fit_text(part, font_size, width));
+  }
+  return lines;
+}
+
+/// Adds lines of text at the left margin below `bottom`, which moves down.
+void add_lines(std::string& out, const std::vector<std::string>& lines, Px font_size, std::string_view attributes,
+               Px& bottom) {
+  for (const std::string& line : lines) {
+    bottom += font_size + px(5);
+    add(out, "<text x=\"{}\" y=\"{}\" font-size=\"{}\"{}>{}</text>\n", margin, bottom, font_size, attributes,
+        escaped(line));
+  }
+}
+
+void add_time_axis(std::string& out, const Chart& chart) {
+  const auto most = static_cast<std::size_t>(chart.plot.width.hundredths / least_tick_distance.hundredths);
+  const TimeTicks ticks = choose_ticks(chart.report.makespan, most);
+  std::string lines;
+  std::string labels;
+  const Px bottom = chart.plot.bottom() + px(4);
+  for (Duration at{0}; at <= chart.report.makespan; at += ticks.step) {
+    const Px x = chart.x_at(SimTime{at});
+    add(lines, "M{} {}V{}", x, chart.plot.y - px(4), bottom + px(4));
+    add(labels, "<text x=\"{}\" y=\"{}\">{}</text>\n", x, bottom + px(17), tick_label(at, ticks));
+    if (chart.report.makespan - at < ticks.step) break; // the next tick could be beyond the range of time
+  }
+  add(out,
+      R"(<path class="grid" stroke="#d9d9d9" stroke-width="0.8" d="{}"/>)"
+      "\n",
+      lines);
+  add(out,
+      R"(<path stroke="#4d4d4d" stroke-width="0.8" d="M{} {}H{}"/>)"
+      "\n",
+      chart.plot.x, bottom, chart.plot.right());
+  add(out, "<g class=\"ticks\" font-size=\"{}\" fill=\"#333333\" text-anchor=\"middle\">\n{}", label_size, labels);
+  add(out, "<text x=\"{}\" y=\"{}\">time ({})</text>\n</g>\n", chart.plot.middle_x(), bottom + px(34), ticks.unit_name);
+}
+
+std::string stage_tooltip(const Chart& chart, std::size_t stage) {
+  const StageReport& report = chart.report.stages[stage];
+  return fmt::format("stage {}: busy {}, idle {}", stage, format_duration(report.busy), format_duration(report.idle));
+}
+
+/// A number per row, or per power of two rows where rows are lower than text.
+void add_stage_labels(std::string& out, const Chart& chart) {
+  std::size_t step = 1;
+  while (chart.pitch * static_cast<std::int64_t>(step) < least_label_distance) step *= 2;
+  const Px x = chart.plot.x - px(8);
+  add(out,
+      R"(<g class="stages" font-size="{}" fill="#333333" text-anchor="end">)"
+      "\n",
+      label_size);
+  for (std::size_t row = 0; row < chart.rows; row += step) {
+    const std::size_t stage = row * chart.stages_per_row;
+    const std::string tooltip = chart.stages_per_row == 1 ? stage_tooltip(chart, stage) : std::string{};
+    add(out, R"(<text x="{}" y="{}">{})", x, chart.bar_box(row, {}).middle_y() + label_size * 36 / 100, stage);
+    if (!tooltip.empty()) add(out, "<title>{}</title>", tooltip);
+    out += "</text>\n";
+  }
+  out += "</g>\n";
+  // Beside a single low row the word would be longer than the plot is high, but it stays clear of head and axis.
+  const Px middle = chart.plot.middle_y();
+  add(out, R"svg(<g fill="#333333" font-size="{}" text-anchor="middle" transform="rotate(-90 {} {})">)svg", label_size,
+      px(24), middle);
+  add(out,
+      R"(<text x="{}" y="{}">stage</text></g>)"
+      "\n",
+      px(24), middle);
+}
+
+} // namespace
+
+std::string draw_head(const Chart& chart, Px& height) {
+  const Scenario& scenario = chart.graph.scenario();
+  const Px width = chart.width - margin * 2;
+  const std::string headline = clean_text(scenario.title.empty() ? chart.graph.headline() : scenario.title);
+  std::string out = "<g class=\"head\">\n";
+  Px bottom = px(8);
+  // Bold letters are up to a quarter wider than those that text_width() knows.
+  add_lines(out, wrap_text(headline, headline_size, width * 4 / 5, 2), headline_size, R"( font-weight="bold")", bottom);
+  add_lines(out, flow(essentials(chart), essentials_size, width), essentials_size, "", bottom);
+  if (!scenario.source.empty()) {
+    const std::string source = "costs: " + clean_text(scenario.source);
+    add_lines(out, wrap_text(source, source_size, width, 2), source_size, R"( fill="#595959")", bottom);
+  }
+  height = bottom + px(16);
+  return out += "</g>\n";
+}
+
+std::string draw_axes(const Chart& chart) {
+  std::string out;
+  if (chart.report.makespan.count() == 0)
+    add(out,
+        R"(<text x="{}" y="{}" font-size="{}" fill="#595959" text-anchor="middle">every task takes no time</text>)"
+        "\n",
+        chart.plot.middle_x(), chart.plot.middle_y() + essentials_size * 36 / 100, essentials_size);
+  add_time_axis(out, chart);
+  add_stage_labels(out, chart);
+  return out;
+}
+
+} // namespace ppsim::viz

@@ -1,0 +1,113 @@
+#include "svg_layout.hpp"
+
+#include "svg_text.hpp"
+
+namespace ppsim::viz {
+
+namespace {
+
+// Bounds that keep the document below 3 MB and every mark visible.
+constexpr std::size_t most_cells = 12'288;
+constexpr std::size_t most_cell_rows = 256;
+constexpr std::size_t most_share_rows = 128;
+constexpr std::size_t most_tooltips = 4'096;
+constexpr std::size_t most_transfers = 256;
+constexpr Px least_mean_cell{150};
+constexpr Px least_outlined_cell = px(6);
+constexpr Px least_cell_with_transfer = px(12);
+
+constexpr Px least_plot_width = px(880);
+constexpr Px most_plot_width = px(1'600);
+constexpr std::int64_t good_cell_pixels = 24;
+
+std::vector<std::uint16_t> local_indices(const Schedule& schedule) {
+  const std::vector<StageId> placement = placement_of(schedule);
+  std::vector<std::uint16_t> held(schedule.shape().stages, 0);
+  std::vector<std::uint16_t> local;
+  local.reserve(placement.size());
+  for (const StageId stage : placement) local.push_back(held[index(stage)]++);
+  return local;
+}
+
+std::size_t most_local_chunks(const std::vector<std::uint16_t>& local) {
+  return local.empty() ? 1 : std::size_t{*std::max_element(local.begin(), local.end())} + 1;
+}
+
+/// Mean length of a task, at least a nanosecond. Divides before it adds, so that the sum stays in range.
+std::int64_t mean_task(const Chart& chart) {
+  const auto tasks = static_cast<std::int64_t>(std::max<std::size_t>(chart.graph.size(), 1));
+  std::int64_t whole = 0;
+  std::int64_t rest = 0;
+  for (const StageReport& stage : chart.report.stages) {
+    whole += stage.busy.count() / tasks;
+    rest += stage.busy.count() % tasks;
+  }
+  return std::max<std::int64_t>(whole + rest / tasks, 1);
+}
+
+bool draws_transfers(const Chart& chart) {
+  std::size_t count = 0;
+  for (const Span& transfer : chart.timeline.transfers)
+    if (transfer.length().count() > 0) ++count;
+  return count > 0 && count <= most_transfers;
+}
+
+/// Whole pixels from row to row: roomy with few rows, and never more than a screen or two in all.
+std::int64_t pitch_pixels(std::size_t rows, bool transfers) {
+  const std::int64_t roomy = transfers ? 44 : 36;
+  return std::clamp<std::int64_t>(800 / static_cast<std::int64_t>(rows), 3, roomy);
+}
+
+/// White space between rows; transfers cross it, so it has to show them.
+std::int64_t gap_pixels(std::int64_t pitch, bool transfers) {
+  if (transfers) return pitch * 4 / 11;
+  return pitch >= 20 ? 6 : pitch >= 10 ? 2 : pitch >= 6 ? 1 : 0;
+}
+
+} // namespace
+
+Chart::Chart(const TaskGraph& the_graph, const Timeline& the_timeline, const Report& the_report)
+    : graph{the_graph}, timeline{the_timeline}, report{the_report}, local_chunk{local_indices(graph.schedule())},
+      palette{most_local_chunks(local_chunk)} {
+  const std::int64_t task_length = mean_task(*this);
+  const std::int64_t slots = std::min<std::int64_t>(report.makespan.count() / task_length, 10'000);
+  plot.width = std::clamp(px(slots * good_cell_pixels), least_plot_width, most_plot_width);
+  mean_cell = report.makespan.count() == 0 ? plot.width : share_of(task_length, report.makespan.count(), plot.width);
+
+  const bool fits = graph.size() <= most_cells && stages() <= most_cell_rows && mean_cell >= least_mean_cell;
+  detail = fits ? Detail::cells : Detail::shares;
+  if (detail == Detail::shares) stages_per_row = (stages() + most_share_rows - 1) / most_share_rows;
+  rows = (stages() + stages_per_row - 1) / stages_per_row;
+  tooltips = fits && graph.size() <= most_tooltips;
+  transfers = fits && mean_cell >= least_cell_with_transfer && draws_transfers(*this);
+  path_style = fits && mean_cell >= least_outlined_cell ? PathStyle::outline : PathStyle::line;
+
+  const std::int64_t pitch_in_pixels = pitch_pixels(rows, transfers);
+  pitch = px(pitch_in_pixels);
+  bar = pitch - px(gap_pixels(pitch_in_pixels, transfers));
+  plot.height = pitch * static_cast<std::int64_t>(rows) - (pitch - bar);
+  plot.x = px(46) + text_width(fmt::format("{}", stages()), px(11));
+  width = plot.x + plot.width + px(34);
+}
+
+Box Chart::bar_box(std::size_t row, const Span& span) const {
+  const Px left = x_at(span.start);
+  return {left, plot.y + pitch * static_cast<std::int64_t>(row), x_at(span.end) - left, bar};
+}
+
+bool Chart::shares_its_time(TaskId id) const {
+  const Task& task = graph.schedule().task(id);
+  if (task.pairing == Pairing::alone) return false;
+  const std::size_t other = task.pairing == Pairing::first ? index(id) + 1 : index(id) - 1;
+  return timeline.tasks[other] == timeline.tasks[index(id)];
+}
+
+Box Chart::cell_box(TaskId id, StageId stage) const {
+  Box box = bar_box(row_of(stage), timeline.tasks[index(id)]);
+  if (!shares_its_time(id)) return box;
+  const Px upper = box.height / 2;
+  if (graph.schedule().task(id).pass == Pass::forward) return {box.x, box.y, box.width, upper};
+  return {box.x, box.y + upper, box.width, box.height - upper};
+}
+
+} // namespace ppsim::viz

@@ -1,0 +1,173 @@
+// The legend: what was drawn and nothing else.
+
+#include "svg_draw.hpp"
+#include "svg_text.hpp"
+
+namespace ppsim::viz {
+
+namespace {
+
+constexpr Px font_size = px(11);
+constexpr Px line_height = px(22);
+constexpr Px swatch_width = px(22);
+constexpr Px swatch_height = px(14);
+constexpr Px text_gap = px(6);
+constexpr Px entry_gap = px(20);
+
+bool drew(const Drawn& drawn, Label label) {
+  return drawn.labels.test(static_cast<std::size_t>(label));
+}
+
+/// Places entries from left to right, and in a new line when one does not fit.
+class LegendFlow {
+public:
+  LegendFlow(Px left, Px right, Px top) : left_{left}, right_{right}, x_{left}, y_{top} {}
+  /// The swatch of an entry with this text. Its text is written beside it.
+  [[nodiscard]] Box entry(std::string_view text, Px width = swatch_width) {
+    const Px room = right_ - left_ - width - text_gap;
+    const std::string shown = fit_text(text, font_size, room);
+    const Px needed = width + (width > Px{} ? text_gap : Px{}) + text_width(shown, font_size);
+    if (x_ > left_ && x_ + needed > right_) new_line();
+    const Box swatch{x_, y_, width, swatch_height};
+    add(texts_, "<text x=\"{}\" y=\"{}\">{}</text>\n", x_ + needed - text_width(shown, font_size),
+        swatch.middle_y() + font_size * 36 / 100, escaped(shown));
+    x_ += needed + entry_gap;
+    return swatch;
+  }
+  void text_only(std::string_view text) { static_cast<void>(entry(text, Px{})); }
+  void new_line() {
+    if (x_ == left_) return;
+    x_ = left_;
+    y_ += line_height;
+  }
+  [[nodiscard]] Px bottom() const { return x_ == left_ ? y_ : y_ + line_height; }
+  [[nodiscard]] const std::string& texts() const { return texts_; }
+
+private:
+  Px left_, right_, x_, y_;
+  std::string texts_;
+};
+
+/// A swatch as a cell of the chart is drawn.
+void add_cell(std::string& out, const Chart& chart, const Box& box, Pass pass, Colour fill) {
+  add(out,
+      R"(<rect x="{}" y="{}" width="{}" height="{}" fill="{}"/>)"
+      "\n",
+      box.x, box.y, box.width, box.height, to_string(fill));
+  if (chart.detail == Detail::shares || (pass != Pass::input_grad && pass != Pass::weight_grad)) return;
+  const Box mark = split_mark(pass, box);
+  add(out,
+      R"(<rect x="{}" y="{}" width="{}" height="{}" fill="#1a1a1a"/>)"
+      "\n",
+      mark.x, mark.y, mark.width, mark.height);
+}
+
+/// One swatch per shade, with the chunks' local indices where each has its own shade.
+void add_shades(std::string& out, const Chart& chart, Pass pass, Box box) {
+  const std::size_t shades = chart.palette.shades();
+  box.width = box.width / static_cast<std::int64_t>(shades);
+  for (std::size_t shade = 0; shade < shades; ++shade, box.x += box.width) {
+    const Colour fill = chart.palette.fill(pass, shade);
+    add_cell(out, chart, box, pass, fill);
+    if (shades == 1 || chart.palette.local_chunks() > shades) continue;
+    add(out,
+        R"(<text x="{}" y="{}" font-size="{}" text-anchor="middle" fill="{}">{}</text>)"
+        "\n",
+        box.middle_x(), box.middle_y() + px(9) * 36 / 100, px(9), wants_white_text(fill) ? "#ffffff" : "#1a1a1a",
+        shade);
+  }
+}
+
+void add_passes(std::string& out, LegendFlow& flow, const Chart& chart, const Drawn& drawn) {
+  constexpr std::array<std::string_view, pass_count> names{"F: forward", "B: backward", "I: input gradient",
+                                                           "W: weight gradient"};
+  const auto shades = static_cast<std::int64_t>(chart.palette.shades());
+  const Px width = shades == 1 ? swatch_width : px(15) * shades;
+  for (std::size_t pass = 0; pass < pass_count; ++pass)
+    if (drawn.labels.test(pass)) add_shades(out, chart, static_cast<Pass>(pass), flow.entry(names[pass], width));
+  if (drew(drawn, Label::overlap)) {
+    const Box box = flow.entry("overlapped pair: F above, its partner below");
+    const Px half = box.height / 2;
+    const Pass partner = drew(drawn, Label::backward) ? Pass::backward : Pass::input_grad;
+    add_cell(out, chart, {box.x, box.y, box.width, half}, Pass::forward, chart.palette.fill(Pass::forward, 0));
+    add_cell(out, chart, {box.x, box.y + half, box.width, half}, partner, chart.palette.fill(partner, 0));
+  }
+  const std::size_t chunks = chart.palette.local_chunks();
+  if (chunks > most_shades)
+    flow.text_only(fmt::format("shade: chunk on its stage, from dark 0 to light {}", chunks - 1));
+  else if (chunks > 1)
+    flow.text_only("number and shade in a swatch: chunk on its stage");
+  if (drawn.numbers) flow.text_only("number in a cell: microbatch");
+  if (chart.detail == Detail::shares) {
+    flow.text_only("each column shows from top to bottom how its time is shared");
+    if (chart.stages_per_row > 1)
+      flow.text_only(fmt::format("each row is the mean of {} stages", chart.stages_per_row));
+  }
+  flow.new_line();
+}
+
+void add_idle(std::string& out, LegendFlow& flow, const Drawn& drawn) {
+  constexpr std::array<std::string_view, label_count - first_idle_label> meanings{
+      "warmup: before the first task",
+      "upstream: a forward waits for the chunk before",
+      "downstream: a backward waits for the chunk after",
+      "link: its input queues for a link",
+      "transfer: its input is under way",
+      "drain: after the last task"};
+  bool first = true;
+  for (std::size_t label = first_idle_label; label < label_count; ++label) {
+    if (!drawn.labels.test(label)) continue;
+    if (first) flow.text_only("idle");
+    first = false;
+    const Box box = flow.entry(meanings[label - first_idle_label]);
+    add(out,
+        R"(<rect x="{}" y="{}" width="{}" height="{}" fill="{}" stroke="#b3b3b3" stroke-width="0.5"/>)"
+        "\n",
+        box.x, box.y, box.width, box.height, hatch_fill(label_at(label)));
+  }
+  flow.new_line();
+}
+
+void add_lines(std::string& out, LegendFlow& flow, const Chart& chart, const Drawn& drawn) {
+  if (drawn.critical_path) {
+    const Box box = flow.entry("critical path: the chain of tasks and transfers that sets the makespan");
+    const bool outline = chart.path_style == PathStyle::outline;
+    const Px inset = px(1);
+    if (outline)
+      add(out,
+          R"(<rect x="{}" y="{}" width="{}" height="{}" fill="none" stroke="#000000" stroke-width="1.8"/>)"
+          "\n",
+          box.x + inset, box.y + inset, box.width - inset * 2, box.height - inset * 2);
+    else
+      add(out,
+          R"(<path stroke="#000000" stroke-width="1.2" d="M{} {}H{}"/>)"
+          "\n",
+          box.x, box.middle_y(), box.right());
+  }
+  if (drawn.transfers) {
+    const Box box = flow.entry("transfer between stages");
+    add(out,
+        R"(<path fill="none" stroke="#6b6b6b" stroke-width="0.7" d="M{} {}L{} {}"/>)"
+        "\n",
+        box.x + px(4), box.y, box.right() - px(4), box.bottom());
+    add(out,
+        R"(<path fill="#6b6b6b" d="M{} {}l-1.80 -4.00h3.60z"/>)"
+        "\n",
+        box.right() - px(4), box.bottom());
+  }
+}
+
+} // namespace
+
+std::string draw_legend(const Chart& chart, const Drawn& drawn, Px top, Px& height) {
+  LegendFlow flow{chart.plot.x, chart.width - px(16), top};
+  std::string swatches;
+  add_passes(swatches, flow, chart, drawn);
+  add_idle(swatches, flow, drawn);
+  add_lines(swatches, flow, chart, drawn);
+  height = flow.bottom() - top;
+  return fmt::format("<g class=\"legend\" font-size=\"{}\" fill=\"#1a1a1a\">\n{}{}</g>\n", font_size, swatches,
+                     flow.texts());
+}
+
+} // namespace ppsim::viz

@@ -1,0 +1,89 @@
+#include "svg_palette.hpp"
+
+#include "svg_canvas.hpp"
+
+namespace ppsim::viz {
+
+namespace {
+
+/// The colours of one pass: alone, and from the first chunk of a stage to its last.
+struct PassColours {
+  Colour alone, first, last;
+};
+
+// Hues of Okabe and Ito's palette. Forwards end (L* 64) before full backwards begin (L* 70).
+constexpr std::array<PassColours, pass_count> pass_colours{{
+    {{0x00, 0x72, 0xB2}, {0x0B, 0x4A, 0x7A}, {0x5B, 0xA3, 0xD9}}, // forward: blue
+    {{0xF2, 0xB1, 0x34}, {0xE8, 0x9F, 0x1C}, {0xFC, 0xDC, 0x92}}, // backward: orange
+    {{0xCC, 0x79, 0xA7}, {0xA6, 0x4D, 0x82}, {0xE6, 0xB3, 0xCE}}, // input gradient: purple
+    {{0x00, 0x9E, 0x73}, {0x00, 0x66, 0x4C}, {0x8F, 0xD8, 0xBF}}, // weight gradient: green
+}};
+
+/// How the hatch of one idle label is drawn: a tile of `size` pixels and the lines in it.
+struct Hatch {
+  Label label;
+  int size;
+  std::string_view ground;
+  std::string_view lines;
+};
+
+// Light enough to stay behind the cells; the shapes differ, not only the tints.
+constexpr std::array<Hatch, label_count - first_idle_label> hatches{{
+    {Label::warmup, 7, "#f7f7f7", R"(<path d="M-1 1L1-1M0 7L7 0M6 8L8 6" stroke="#c4c4c4" stroke-width="0.8"/>)"},
+    {Label::upstream, 6, "#f3f7fb",
+     R"(<circle cx="1.5" cy="1.5" r="0.75" fill="#8fb3d1"/>)"
+     R"(<circle cx="4.5" cy="4.5" r="0.75" fill="#8fb3d1"/>)"},
+    {Label::downstream, 6, "#fdf8ef", R"(<path d="M0 3H6" stroke="#e3cda3" stroke-width="0.8"/>)"},
+    {Label::link, 7, "#fbf2f0", R"(<path d="M0 0L7 7M0 7L7 0" stroke="#d3a195" stroke-width="0.8"/>)"},
+    {Label::transfer, 5, "#f6f3fa", R"(<path d="M2.5 0V5" stroke="#b5a5cc" stroke-width="0.8"/>)"},
+    {Label::drain, 7, "#f7f7f7", R"(<path d="M-1 6L1 8M0 0L7 7M6-1L8 1" stroke="#c4c4c4" stroke-width="0.8"/>)"},
+}};
+
+constexpr int between(int first, int last, std::size_t step, std::size_t steps) {
+  return first + (last - first) * static_cast<int>(step) / static_cast<int>(steps);
+}
+
+} // namespace
+
+std::string to_string(Colour colour) {
+  return fmt::format("#{:02x}{:02x}{:02x}", colour.red, colour.green, colour.blue);
+}
+
+bool wants_white_text(Colour ground) {
+  // Relative luminance with a gamma of two. White reads better below about 0.18.
+  const int luminance =
+      2126 * ground.red * ground.red + 7152 * ground.green * ground.green + 722 * ground.blue * ground.blue;
+  return luminance < 1800 * 255 * 255;
+}
+
+Palette::Palette(std::size_t local_chunks)
+    : local_chunks_{std::max<std::size_t>(local_chunks, 1)}, shades_{std::min(local_chunks_, most_shades)} {}
+
+Colour Palette::fill(Pass pass, std::size_t shade) const {
+  const PassColours& colours = pass_colours[static_cast<std::size_t>(pass)];
+  if (shades_ == 1) return colours.alone;
+  const auto mix = [&](int Colour::*part) {
+    return between(colours.first.*part, colours.last.*part, shade, shades_ - 1);
+  };
+  return {mix(&Colour::red), mix(&Colour::green), mix(&Colour::blue)};
+}
+
+std::string hatch_fill(Label label) {
+  return fmt::format("url(#idle-{})", ppsim::to_string(label));
+}
+
+std::string hatch_definitions(const LabelSet& used) {
+  std::string out = "<defs>\n";
+  for (const Hatch& hatch : hatches) {
+    if (!used.test(static_cast<std::size_t>(hatch.label))) continue;
+    add(out, R"(<pattern id="idle-{}" width="{}" height="{}" patternUnits="userSpaceOnUse">)",
+        ppsim::to_string(hatch.label), hatch.size, hatch.size);
+    add(out,
+        R"(<rect width="{}" height="{}" fill="{}"/>{}</pattern>)"
+        "\n",
+        hatch.size, hatch.size, hatch.ground, hatch.lines);
+  }
+  return out += "</defs>\n";
+}
+
+} // namespace ppsim::viz

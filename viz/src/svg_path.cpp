@@ -1,0 +1,223 @@
+// Lines between cells: transfers, and the critical path.
+
+#include "svg_draw.hpp"
+
+namespace ppsim::viz {
+
+namespace {
+
+/// A place in the picture.
+struct Point {
+  Px x, y;
+};
+
+/// Where a transfer or a hand-over leaves one row and where it reaches another.
+struct Link {
+  Point from, to;
+};
+
+Link link_between(const Chart& chart, const Span& span, std::size_t from, std::size_t to) {
+  return {{chart.x_at(span.start), edge_towards(chart, from, to)},
+          {chart.x_at(span.end), edge_towards(chart, to, from)}};
+}
+
+Px row_middle(const Chart& chart, std::size_t row) {
+  return chart.bar_box(row, {}).middle_y();
+}
+
+/// Follows the critical path and collects what is drawn of it where cells are large enough to be outlined.
+class OutlinedPath {
+public:
+  explicit OutlinedPath(const Chart& chart) : chart_{&chart} {}
+  void add_task(TaskId id) {
+    const StageId stage = chart_->graph.schedule().stage_of(id);
+    const Box cell = chart_->cell_box(id, stage);
+    const std::size_t row = chart_->row_of(stage);
+    const bool moved = have_cell_ && !after_transfer_ && row != row_;
+    if (moved) {
+      const Span now{chart_->timeline.tasks[index(id)].start, chart_->timeline.tasks[index(id)].start};
+      add_link(link_between(*chart_, now, row_, row));
+    }
+    // Cells that follow each other without a pause share one outline.
+    const bool joins = have_cell_ && row == row_ && cell.y == outline_.y && cell.height == outline_.height &&
+                       cell.x == outline_.right();
+    if (joins) {
+      outline_.width += cell.width;
+    } else {
+      end_outline();
+      outline_ = cell;
+    }
+    have_cell_ = true;
+    after_transfer_ = false;
+    row_ = row;
+  }
+  void add_transfer(TaskId sender) {
+    const std::optional<TaskId> receiver = chart_->graph.receiver(sender);
+    if (!receiver) return;
+    const Schedule& schedule = chart_->graph.schedule();
+    add_link(link_between(*chart_, chart_->timeline.transfers[index(sender)], chart_->row_of(schedule.stage_of(sender)),
+                          chart_->row_of(schedule.stage_of(*receiver))));
+    after_transfer_ = true;
+  }
+  [[nodiscard]] std::string draw() {
+    end_outline();
+    std::string out = "<g class=\"critical-path\" fill=\"none\" pointer-events=\"none\">\n";
+    if (!links_.empty()) {
+      add(out,
+          R"(<path stroke="#ffffff" stroke-width="4" d="{}"/>)"
+          "\n",
+          links_);
+      add(out,
+          R"(<path stroke="#000000" stroke-width="1.8" d="{}"/>)"
+          "\n",
+          links_);
+    }
+    add(out,
+        R"(<path stroke="#000000" stroke-width="1.8" d="{}"/>)"
+        "\n",
+        outlines_);
+    return out += "</g>\n";
+  }
+
+private:
+  void add_link(const Link& link) { add(links_, "M{} {}L{} {}", link.from.x, link.from.y, link.to.x, link.to.y); }
+  void end_outline() {
+    if (have_cell_) add_box_path(outlines_, outline_);
+  }
+  const Chart* chart_;
+  std::string links_, outlines_;
+  Box outline_;
+  std::size_t row_ = 0;
+  bool have_cell_ = false;
+  bool after_transfer_ = false;
+};
+
+/// A line through many points, without those that would move it by less than half a pixel.
+class ThinnedLine {
+public:
+  void add_point(const Point& point) {
+    if (!data_.empty() && point.x - last_.x < Px{50}) {
+      waiting_ = point;
+      has_waiting_ = true;
+      return;
+    }
+    finish();
+    emit(point);
+  }
+  /// Lets the line end, or turn, where it really does.
+  void finish() {
+    if (has_waiting_) emit(waiting_);
+    has_waiting_ = false;
+  }
+  [[nodiscard]] const std::string& data() const { return data_; }
+  /// How often it turned from downwards to upwards or back.
+  [[nodiscard]] std::int64_t turns() const { return turns_; }
+
+private:
+  void emit(const Point& point) {
+    const bool down = point.y > last_.y;
+    if (!data_.empty() && point.y != last_.y) {
+      turns_ += down == down_ ? 0 : 1;
+      down_ = down;
+    }
+    add(data_, "{}{} {}", data_.empty() ? 'M' : 'L', point.x, point.y);
+    last_ = point;
+  }
+  std::string data_;
+  Point last_, waiting_;
+  std::int64_t turns_ = 0;
+  bool down_ = true;
+  bool has_waiting_ = false;
+};
+
+/// Where a step of the critical path begins and ends.
+Link path_link(const Chart& chart, const PathStep& step) {
+  const Schedule& schedule = chart.graph.schedule();
+  const std::optional<TaskId> receiver = step.is_transfer ? chart.graph.receiver(step.task) : std::nullopt;
+  const std::vector<Span>& spans = step.is_transfer ? chart.timeline.transfers : chart.timeline.tasks;
+  const Span& span = spans[index(step.task)];
+  const std::size_t from = chart.row_of(schedule.stage_of(step.task));
+  const std::size_t to = receiver ? chart.row_of(schedule.stage_of(*receiver)) : from;
+  return {{chart.x_at(span.start), row_middle(chart, from)}, {chart.x_at(span.end), row_middle(chart, to)}};
+}
+
+std::string draw_path_line(const Chart& chart) {
+  ThinnedLine line;
+  for (const PathStep& step : chart.report.critical_path) {
+    const Link link = path_link(chart, step);
+    line.add_point(link.from);
+    line.add_point(link.to);
+  }
+  line.finish();
+  std::string out = "<g class=\"critical-path\" fill=\"none\" stroke-linejoin=\"round\" pointer-events=\"none\">\n";
+  if (px(line.turns() * 6) > chart.plot.width) {
+    // It goes up and down so often that a full line would be a black area: let the rows show through.
+    add(out,
+        R"(<path stroke="#000000" stroke-width="0.8" stroke-opacity="0.6" d="{}"/>)"
+        "\n",
+        line.data());
+    return out += "</g>\n";
+  }
+  add(out,
+      R"(<path stroke="#ffffff" stroke-width="2.8" d="{}"/>)"
+      "\n",
+      line.data());
+  add(out,
+      R"(<path stroke="#000000" stroke-width="1.2" d="{}"/>)"
+      "\n",
+      line.data());
+  return out += "</g>\n";
+}
+
+} // namespace
+
+Px edge_towards(const Chart& chart, std::size_t row, std::size_t other) {
+  const Box bar = chart.bar_box(row, {});
+  return other > row ? bar.bottom() : bar.y;
+}
+
+std::string draw_transfers(const Chart& chart, Drawn& drawn) {
+  const Schedule& schedule = chart.graph.schedule();
+  std::string lines;
+  std::string heads;
+  for (std::size_t i = 0; i < chart.graph.size(); ++i) {
+    const Span& span = chart.timeline.transfers[i];
+    const std::optional<TaskId> receiver = chart.graph.receiver(make_id<TaskId>(i));
+    if (span.length().count() <= 0 || !receiver) continue;
+    const std::size_t from = chart.row_of(schedule.stage_of(make_id<TaskId>(i)));
+    const std::size_t to = chart.row_of(schedule.stage_of(*receiver));
+    const Link link = link_between(chart, span, from, to);
+    add(lines, "M{} {}L{} {}", link.from.x, link.from.y, link.to.x, link.to.y);
+    // The head stands upright at the receiver: the gap between rows is too low for a turned one to look right.
+    const Px back = to > from ? px(-4) : px(4);
+    add(heads, "M{} {}l{} {}h{}z", link.to.x, link.to.y, Px{-180}, back, Px{360});
+  }
+  if (lines.empty()) return {};
+  drawn.transfers = true;
+  std::string out = "<g class=\"transfers\" pointer-events=\"none\">\n";
+  add(out,
+      R"(<path fill="none" stroke="#6b6b6b" stroke-width="0.7" d="{}"/>)"
+      "\n",
+      lines);
+  add(out,
+      R"(<path fill="#6b6b6b" d="{}"/>)"
+      "\n",
+      heads);
+  return out += "</g>\n";
+}
+
+std::string draw_critical_path(const Chart& chart, Drawn& drawn) {
+  if (chart.report.critical_path.empty()) return {};
+  drawn.critical_path = true;
+  if (chart.path_style == PathStyle::line) return draw_path_line(chart);
+  OutlinedPath path{chart};
+  for (const PathStep& step : chart.report.critical_path) {
+    if (step.is_transfer)
+      path.add_transfer(step.task);
+    else
+      path.add_task(step.task);
+  }
+  return path.draw();
+}
+
+} // namespace ppsim::viz

@@ -1,0 +1,400 @@
+#include "ppsim/viz/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <numeric>
+
+#include "text_gantt.hpp"
+
+// How the report reads, for `ppsim --stages 4 --mb 8`:
+//
+//   1f1b: 4 stages, 8 microbatches, transfers: latency
+//
+//     step time   33 ms, of which the busiest stage computes 24 ms
+//     bubble      27.3 % of device time (bubble ratio)
+//                 37.5 % over ideal (bubble overhead), 27.3 % of a stage's span (stage span bubble)
+//     theory      37.5 % over ideal = (p-1)/m: as simulated
+//     path        F 11 ms + B 22 ms on the critical path
+//     memory      at most 4 live activations, on stage 0
+//
+//     stage  busy                     idle by cause                            live  phases
+//         0  ############....  72.7%  downstream 9 ms                             4  3+5+3
+//     ...
+//     total  F 32 ms + B 64 ms + warmup 6 ms + downstream 18 ms + drain 12 ms = 132 ms = 4 x 33 ms
+//
+//   (the chart of text_gantt.hpp)
+//
+//   next: fill, drain and waits for other stages cost 27.3 % of device time; --mb 16 (13.6 % less time per microbatch)
+
+namespace ppsim::viz {
+namespace {
+
+using Buffer = fmt::memory_buffer;
+
+template <class... Args>
+void put(Buffer& out, fmt::format_string<Args...> format, Args&&... args) {
+  fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
+}
+
+std::string percent(double ratio) {
+  return fmt::format("{:.{}f} %", 100 * ratio, ratio >= 0.0995 || ratio == 0 ? 1 : 2);
+}
+
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+/// "0", "0-3", "0, 2 and 5 more": stages in few words.
+std::string stage_list(const std::vector<std::size_t>& stages) {
+  if (stages.size() == 1) return fmt::format("stage {}", stages[0]);
+  if (stages.back() - stages.front() + 1 == stages.size())
+    return fmt::format("stages {}-{}", stages.front(), stages.back());
+  if (stages.size() == 2) return fmt::format("stages {} and {}", stages[0], stages[1]);
+  return fmt::format("stage {} and {} more", stages[0], stages.size() - 1);
+}
+
+/// The report, part by part.
+class TextReport {
+public:
+  TextReport(const TaskGraph& graph, const Timeline& timeline, const Report& report, const TextOptions& options)
+      : graph_{graph}, timeline_{timeline}, report_{report}, options_{options}, scenario_{graph.scenario()} {}
+
+  std::string render() {
+    title();
+    answer();
+    stage_table();
+    total();
+    const std::string gantt = text_gantt(graph_, timeline_, SimTime{} + report_.makespan, options_);
+    if (!gantt.empty()) put(out_, "\n{}", gantt);
+    next();
+    return fmt::to_string(out_);
+  }
+
+private:
+  void title() {
+    const Shape& shape = scenario_.shape;
+    put(out_, "{}{}: {}, {} microbatch{}", bold(), graph_.headline(), counted(shape.stages, "stage"),
+        shape.microbatches, shape.microbatches == 1 ? "" : "es");
+    if (shape.vpp > 1) put(out_, ", {} chunks per stage", shape.vpp);
+    put(out_, ", transfers: {}{}\n", to_string(scenario_.network.model), plain());
+    if (!scenario_.title.empty()) put(out_, "{}\n", scenario_.title);
+    if (!scenario_.source.empty()) put(out_, "costs: {}\n", scenario_.source);
+    put(out_, "\n");
+  }
+
+  /// One line of the answer, broken at spaces where the width ends.
+  void say(std::string_view what, std::string_view text) {
+    constexpr std::size_t indent = 14;
+    put(out_, "{:<{}}", what.empty() ? "" : fmt::format("  {}", what), indent);
+    put_wrapped(text, indent, indent);
+  }
+
+  /// `text` from `column` on, further lines indented.
+  void put_wrapped(std::string_view text, std::size_t column, std::size_t indent) {
+    for (bool first = true; !text.empty(); first = false) {
+      const std::size_t end = std::min(text.find(' '), text.size());
+      if (!first && column + 1 + end > options_.width) {
+        put(out_, "\n{:{}}", "", indent);
+        column = indent;
+      } else if (!first) {
+        put(out_, " ");
+        ++column;
+      }
+      put(out_, "{}", text.substr(0, end));
+      column += end;
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    put(out_, "\n");
+  }
+
+  void answer() {
+    say("step time", fmt::format("{}{}{}, of which the busiest stage computes {}", bold(),
+                                 format_duration(report_.step_time), plain(), format_duration(report_.ideal)));
+    say("bubble", fmt::format("{}{}{} of device time (bubble ratio)", bold(), percent(report_.bubble_ratio), plain()));
+    say("", fmt::format("{} over ideal (bubble overhead), {} of a stage's span (stage span bubble)",
+                        percent(report_.bubble_overhead), percent(report_.stage_span_bubble)));
+    theory();
+    critical_path();
+    what_if();
+    memory();
+    put(out_, "\n");
+  }
+
+  void theory() {
+    if (!report_.closed_form) return;
+    const double theory = report_.closed_form->bubble_overhead;
+    const double difference = report_.bubble_overhead - theory;
+    // Chunk costs are whole nanoseconds: agreement is to a nanosecond per task on the longest chain.
+    const bool agrees = std::abs(difference) <= 1e-5 * (1 + theory);
+    say("theory", fmt::format("{} over ideal = {}: {}", percent(theory), report_.closed_form->formula,
+                              agrees ? "as simulated"
+                                     : fmt::format("the simulation gives {} {}", percent(std::abs(difference)),
+                                                   difference > 0 ? "more" : "less")));
+  }
+
+  /// What the chain that sets the makespan consists of; the parts add up to it.
+  void critical_path() {
+    std::array<Duration, label_count> time{};
+    for (const PathStep& step : report_.critical_path) {
+      const Task& task = graph_.schedule().task(step.task);
+      const Span& span = (step.is_transfer ? timeline_.transfers : timeline_.tasks)[index(step.task)];
+      const Label label = step.is_transfer                 ? Label::transfer
+                          : task.pairing != Pairing::alone ? Label::overlap
+                                                           : static_cast<Label>(task.pass);
+      time[static_cast<std::size_t>(label)] += span.length();
+    }
+    std::string parts;
+    for (std::size_t label = 0; label < label_count; ++label)
+      if (time[label] > Duration{0})
+        parts += fmt::format("{}{} {}", parts.empty() ? "" : " + ", to_string(label_at(label)),
+                             format_duration(time[label]));
+    if (!parts.empty()) say("path", fmt::format("{} on the critical path", parts));
+  }
+
+  void what_if() {
+    const auto line = [&](std::string_view words, const std::optional<Duration>& time) {
+      if (!time || report_.step_time == Duration{0}) return;
+      const double change =
+          static_cast<double>((*time - report_.step_time).count()) / static_cast<double>(report_.step_time.count());
+      say("what if",
+          fmt::format("{}: {} ({}{:.1f} %)", words, format_duration(*time), change > 0 ? "+" : "", 100 * change + 0.0));
+    };
+    line("without communication", report_.what_if.no_communication);
+    line("with equal stages", report_.what_if.equal_stages);
+  }
+
+  void memory() {
+    std::size_t most_live = 0;
+    Bytes most;
+    for (const StageReport& stage : report_.stages) {
+      most_live = std::max(most_live, stage.peak_live_activations);
+      most = std::max(most, stage.peak_bytes());
+    }
+    std::string text = fmt::format(
+        "at most {} live activation{}, on {}", most_live, most_live == 1 ? "" : "s",
+        stage_list(stages_where([&](const StageReport& stage) { return stage.peak_live_activations == most_live; })));
+    if (most > Bytes{})
+      text +=
+          fmt::format("; at most {}, on {}", format_bytes(most),
+                      stage_list(stages_where([&](const StageReport& stage) { return stage.peak_bytes() == most; })));
+    say("memory", text);
+    if (scenario_.memory.limit) capacity(*scenario_.memory.limit);
+  }
+
+  void capacity(Bytes limit) {
+    if (!report_.overflow) return say("", fmt::format("{}fits{} in {}", good(), plain(), format_bytes(limit)));
+    const Overflow& overflow = *report_.overflow;
+    const std::string where =
+        overflow.task == no_task
+            ? fmt::format("holds {} before the first task", format_bytes(overflow.needed))
+            : fmt::format("needs {} at {}, when {} starts", format_bytes(overflow.needed),
+                          format_duration(overflow.at - SimTime{}), to_string(graph_.schedule().task(overflow.task)));
+    const std::size_t over = stages_where([&](const StageReport& stage) { return stage.peak_bytes() > limit; }).size();
+    say("",
+        fmt::format("{}does not fit{} in {}: stage {} {}{}", bad(), plain(), format_bytes(limit), index(overflow.stage),
+                    where, over > 1 ? fmt::format("; {} stages exceed it in all", over) : ""));
+  }
+
+  /// Widths of the table's columns; what is left goes to the causes.
+  struct Columns {
+    std::size_t bar;
+    std::size_t causes;
+    bool bytes;
+  };
+
+  void stage_table() {
+    const bool bytes =
+        std::ranges::any_of(report_.stages, [](const StageReport& stage) { return stage.peak_bytes() > Bytes{}; });
+    const std::size_t bar = options_.width >= 100 ? 16 : 5;
+    const std::size_t others = 40 + bar + (bytes ? 11 : 0); // stage, share, live, phases and the gaps
+    const Columns columns{bar, std::min<std::size_t>(62, std::max<std::size_t>(options_.width, others + 24) - others),
+                          bytes};
+    put(out_, "  {:>5}  {:<{}}  {:<{}} {:>5}  {}{}\n", "stage", "busy", bar + 7, "idle by cause", columns.causes,
+        "live", bytes ? fmt::format("{:<11}", "memory") : "", "phases");
+    const std::size_t stages = report_.stages.size();
+    for (std::size_t stage = 0; stage < stages; ++stage) {
+      if (stages > most_rows && stage == most_rows / 2) {
+        put(out_, "  {:>5}  ({} stages between; --json lists all)\n", "...", stages - most_rows);
+        stage = stages - most_rows / 2;
+      }
+      stage_row(stage, columns);
+    }
+    put(out_, "  {:>5}  phases: warm-up forwards + forward-backward pairs + cool-down backwards\n", "");
+  }
+
+  void stage_row(std::size_t number, const Columns& columns) {
+    const StageReport& stage = report_.stages[number];
+    const double busy = report_.makespan == Duration{0} ? 0 : share(stage.busy, report_.makespan);
+    const auto filled = static_cast<std::size_t>(std::lround(busy * static_cast<double>(columns.bar)));
+    std::string bar;
+    for (std::size_t i = 0; i < columns.bar; ++i) bar += i < filled ? "█" : "░";
+    put(out_, "  {:>5}  {} {:>6}  {:<{}} {:>5}  ", number, bar, fmt::format("{:.1f}%", 100 * busy),
+        idle_causes(stage, columns.causes), columns.causes, stage.peak_live_activations);
+    if (columns.bytes) put(out_, "{:<11}", format_bytes(stage.peak_bytes()));
+    put(out_, "{}+{}+{}\n", stage.warmup_forwards, stage.steady_pairs, stage.cooldown_backwards);
+  }
+
+  /// The causes of a stage's idle time, largest first, as many as fit.
+  static std::string idle_causes(const StageReport& stage, std::size_t width) {
+    std::vector<std::size_t> causes;
+    for (std::size_t label = first_idle_label; label < label_count; ++label)
+      if (stage.time[label] > Duration{0}) causes.push_back(label);
+    std::ranges::stable_sort(causes, [&](std::size_t a, std::size_t b) { return stage.time[a] > stage.time[b]; });
+    std::string text;
+    for (const std::size_t label : causes) {
+      const std::string part = fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(label_at(label)),
+                                           format_duration(stage.time[label]));
+      const std::size_t rest = label == causes.back() ? 0 : 4; // room for " ..."
+      if (!text.empty() && text.size() + part.size() + rest > width) return text + " ...";
+      text += part;
+    }
+    return text;
+  }
+
+  /// The accounts add up: every label, the sum, and what it has to be.
+  void total() {
+    const auto time = report_.time_by_label();
+    std::vector<std::string> parts;
+    Duration sum{0};
+    for (std::size_t label = 0; label < label_count; ++label) {
+      sum += time[label];
+      if (time[label] > Duration{0})
+        parts.push_back(fmt::format("{}{} {}", parts.empty() ? "" : "+ ", to_string(label_at(label)),
+                                    format_duration(time[label])));
+    }
+    parts.push_back(
+        fmt::format("= {} = {} x {}", format_duration(sum), report_.stages.size(), format_duration(report_.makespan)));
+    put(out_, "  {:>5} ", "total");
+    std::size_t column = 8;
+    for (const std::string& part : parts) {
+      if (column + 1 + part.size() > options_.width) {
+        put(out_, "\n        ");
+        column = 8;
+      }
+      put(out_, " {}", part);
+      column += 1 + part.size();
+    }
+    put(out_, "\n");
+  }
+
+  /// What to look at next: what costs most, and what was tried against it.
+  void next() {
+    put(out_, "\n");
+    if (const auto& overflow = report_.overflow; overflow && scenario_.memory.limit) {
+      const StageReport& stage = report_.stages[index(overflow->stage)];
+      advise(fmt::format("stage {} peaks {} over the limit: fewer live activations (another schedule), smaller "
+                         "microbatches, or more stages",
+                         index(overflow->stage), format_bytes(stage.peak_bytes() - *scenario_.memory.limit)));
+    }
+    const auto time = report_.time_by_label();
+    const Duration idle = std::accumulate(time.begin() + first_idle_label, time.end(), Duration{0});
+    const Duration moving =
+        time[static_cast<std::size_t>(Label::link)] + time[static_cast<std::size_t>(Label::transfer)];
+    const double imbalance = busiest_over_mean();
+    if (idle == Duration{0})
+      advise("no stage is ever idle");
+    else if (graph_.schedule().name() == "sequential")
+      advise("one stage works at a time; --schedule 1f1b runs them together");
+    else if (imbalance > 1.1)
+      advise(
+          fmt::format("{} computes {:.2f} times the mean: give it less to do{}",
+                      stage_list(stages_where([&](const StageReport& stage) { return stage.busy == report_.ideal; })),
+                      imbalance, scenario_.layers.empty() ? "" : " (--first-stage-layers, --last-stage-layers)"));
+    else if (moving * 3 > idle)
+      advise(fmt::format("{} of the idle time waits for transfers: --svg shows where{}", percent(share(moving, idle)),
+                         remedy()));
+    else
+      advise(fmt::format("fill, drain and waits for other stages cost {} of device time{}",
+                         percent(share(idle - moving, device_time())), remedy()));
+  }
+
+  void advise(std::string_view text) {
+    put(out_, "next: ");
+    put_wrapped(text, 6, 6);
+  }
+
+  [[nodiscard]] Duration device_time() const {
+    return static_cast<std::int64_t>(report_.stages.size()) * report_.makespan;
+  }
+
+  /// What was tried and costs less per microbatch.
+  [[nodiscard]] std::string remedy() const {
+    std::string better;
+    const auto per_microbatch = [](Duration time, std::size_t microbatches) {
+      return static_cast<double>(time.count()) / static_cast<double>(microbatches);
+    };
+    for (const Alternative& other : report_.alternatives) {
+      const double gain = 1 - per_microbatch(other.step_time, other.microbatches) /
+                                  per_microbatch(report_.step_time, scenario_.shape.microbatches);
+      if (other.fits && gain > 0.001)
+        better +=
+            fmt::format("{} {} ({} less time per microbatch)", better.empty() ? ";" : ",", other.change, percent(gain));
+    }
+    return better;
+  }
+
+  [[nodiscard]] double busiest_over_mean() const {
+    Duration sum{0};
+    for (const StageReport& stage : report_.stages) sum += stage.busy;
+    return sum == Duration{0} ? 1.0 : share(report_.ideal, sum) * static_cast<double>(report_.stages.size());
+  }
+  static double share(Duration part, Duration whole) {
+    return static_cast<double>(part.count()) / static_cast<double>(whole.count());
+  }
+
+  template <class Predicate>
+  [[nodiscard]] std::vector<std::size_t> stages_where(Predicate predicate) const {
+    std::vector<std::size_t> found;
+    for (std::size_t stage = 0; stage < report_.stages.size(); ++stage)
+      if (predicate(report_.stages[stage])) found.push_back(stage);
+    return found;
+  }
+
+  [[nodiscard]] std::string_view bold() const { return options_.colour ? "\033[1m" : ""; }
+  [[nodiscard]] std::string_view good() const { return options_.colour ? "\033[32m" : ""; }
+  [[nodiscard]] std::string_view bad() const { return options_.colour ? "\033[1;31m" : ""; }
+  [[nodiscard]] std::string_view plain() const { return options_.colour ? "\033[0m" : ""; }
+
+  static constexpr std::size_t most_rows = 16;
+
+  const TaskGraph& graph_;
+  const Timeline& timeline_;
+  const Report& report_;
+  const TextOptions& options_;
+  const Scenario& scenario_;
+  Buffer out_;
+};
+
+} // namespace
+
+std::string text_report(const TaskGraph& graph, const Timeline& timeline, const Report& report,
+                        const TextOptions& options) {
+  return TextReport{graph, timeline, report, options}.render();
+}
+
+std::string task_table(const TaskGraph& graph, const Timeline& timeline) {
+  const std::vector<std::uint32_t> steps = unit_steps(graph);
+  std::vector<std::uint32_t> order(graph.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return steps[a] < steps[b]; });
+  Buffer out;
+  put(out, "{:>6} {:>10} {:>6} {:>5} {:>5} {:>5} {:>11} {:>10} {:>16} {:>16}\n", "step", "microbatch", "chunk", "local",
+      "pass", "stage", "first_chunk", "last_chunk", "start_ns", "end_ns");
+  const Shape& shape = graph.scenario().shape;
+  const std::vector<std::size_t> local = local_chunk_indices(graph.schedule());
+  for (const std::uint32_t id : order) {
+    const Task& task = graph.schedule().tasks()[id];
+    const Span& span = timeline.tasks[id];
+    put(out, "{:>6} {:>10} {:>6} {:>5} {:>5} {:>5} {:>11} {:>10} {:>16} {:>16}\n", steps[id], index(task.microbatch),
+        task.chunk_index, local[task.chunk_index], letter(task.pass), index(graph.schedule().stage_of(TaskId{id})),
+        task.chunk_index == 0 ? 1 : 0, task.chunk_index + 1U == shape.chunks() ? 1 : 0,
+        span.start.time_since_epoch().count(), span.end.time_since_epoch().count());
+  }
+  return fmt::to_string(out);
+}
+
+} // namespace ppsim::viz

@@ -1,0 +1,123 @@
+#include "text_gantt.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace ppsim::viz {
+namespace {
+
+constexpr std::size_t most_stages = 16;
+constexpr std::size_t margin = 9; // "  " + stage number + " |"
+
+/// Background colours that differ in lightness, not only in hue.
+std::string_view colour_of(Pass pass) {
+  switch (pass) {
+  case Pass::forward:
+    return "\033[48;5;117m\033[30m";
+  case Pass::backward:
+    return "\033[48;5;208m\033[30m";
+  case Pass::input_grad:
+    return "\033[48;5;222m\033[30m";
+  case Pass::weight_grad:
+    return "\033[48;5;65m\033[97m";
+  }
+  return "";
+}
+
+/// Time to columns, and one stage's row.
+class Row {
+public:
+  Row(SimTime end, std::size_t columns)
+      : end_{end.time_since_epoch().count()}, text_(columns, '.'), owner_(columns, nullptr) {}
+
+  void add(const Task& task, const Span& span) {
+    const std::size_t begin = column(span.start);
+    const std::size_t end = column(span.end);
+    if (end == begin) return;
+    std::string cell = fmt::format("{}{}", letter(task.pass), index(task.microbatch));
+    if (cell.size() > end - begin) cell.resize(1);
+    cell.resize(end - begin, '-');
+    text_.replace(begin, cell.size(), cell);
+    std::fill(owner_.begin() + static_cast<std::ptrdiff_t>(begin), owner_.begin() + static_cast<std::ptrdiff_t>(end),
+              &task);
+  }
+
+  [[nodiscard]] std::string render(bool colour) const {
+    if (!colour) return text_;
+    std::string out;
+    const Task* current = nullptr;
+    for (std::size_t i = 0; i < text_.size(); ++i) {
+      if (owner_[i] != current) {
+        out += "\033[0m";
+        if (owner_[i] != nullptr) out += colour_of(owner_[i]->pass);
+        current = owner_[i];
+      }
+      out += text_[i] == '-' ? ' ' : text_[i];
+    }
+    return out + "\033[0m";
+  }
+
+private:
+  [[nodiscard]] std::size_t column(SimTime at) const {
+    const auto columns = static_cast<std::int64_t>(text_.size());
+    return static_cast<std::size_t>(std::min(columns, scale_rounded(at.time_since_epoch().count(), columns, end_)));
+  }
+
+  Duration::rep end_;
+  std::string text_;
+  std::vector<const Task*> owner_;
+};
+
+/// Both halves of a pair that runs in one piece have the same span; each is drawn in its half of it.
+Span visible_part(const Timeline& timeline, const Task& task, std::size_t id) {
+  const Span span = timeline.tasks[id];
+  const SimTime middle = span.start + span.length() / 2;
+  if (task.pairing == Pairing::first && timeline.tasks[id + 1] == span) return {span.start, middle};
+  if (task.pairing == Pairing::second && timeline.tasks[id - 1] == span) return {middle, span.end};
+  return span;
+}
+
+/// Length of the shortest task (or half of a pair) that takes any time.
+Duration shortest_part(const TaskGraph& graph, const Timeline& timeline) {
+  Duration shortest = Duration::max() / static_cast<Duration::rep>(1024);
+  for (std::size_t id = 0; id < graph.size(); ++id) {
+    const Duration length = visible_part(timeline, graph.schedule().tasks()[id], id).length();
+    if (length > Duration{0}) shortest = std::min(shortest, length);
+  }
+  return shortest;
+}
+
+/// Columns such that one is a whole part of the greatest common divisor of all task lengths, if the width allows; else
+/// all there are.
+std::size_t column_count(const Timeline& timeline, SimTime end, std::size_t available) {
+  Duration::rep unit = end.time_since_epoch().count();
+  for (const Span& span : timeline.tasks) unit = std::gcd(unit, span.length().count());
+  const Duration::rep units = end.time_since_epoch().count() / unit;
+  if (units > static_cast<Duration::rep>(available)) return available;
+  return static_cast<std::size_t>(units) * std::min<std::size_t>(available / static_cast<std::size_t>(units), 4);
+}
+
+} // namespace
+
+std::string text_gantt(const TaskGraph& graph, const Timeline& timeline, SimTime end, const TextOptions& options) {
+  const std::size_t stages = graph.scenario().shape.stages;
+  if (end == SimTime{}) return {};
+  const std::size_t columns = stages > most_stages ? 0 : column_count(timeline, end, options.width - margin);
+  // A task without a column of its own would silently be missing.
+  if (columns == 0 || shortest_part(graph, timeline) * static_cast<Duration::rep>(columns) < end.time_since_epoch())
+    return fmt::format("  {:>5}  too much for a chart of {} columns: --svg FILE draws it\n", "", options.width);
+  std::string out;
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    Row row{end, columns};
+    const std::size_t first = index(graph.schedule().first_task(make_id<StageId>(stage)));
+    const auto tasks = graph.schedule().stage(make_id<StageId>(stage));
+    for (std::size_t i = 0; i < tasks.size(); ++i) row.add(tasks[i], visible_part(timeline, tasks[i], first + i));
+    out += fmt::format("  {:>5} |{}\n", stage, row.render(options.colour));
+  }
+  return out + fmt::format("  {:>5} |one column is {}; letter: pass, number: microbatch, dots: idle\n", "",
+                           format_duration(end.time_since_epoch() / static_cast<Duration::rep>(columns)));
+}
+
+} // namespace ppsim::viz
