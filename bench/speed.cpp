@@ -64,7 +64,7 @@ std::string schedule_of(const Shape& shape) {
   return shape.vpp > 1 ? "interleaved" : "1f1b";
 }
 Schedule order(const Shape& shape) {
-  return make_schedule(find_generator(schedule_of(shape)), {shape, {}, {}});
+  return make_schedule(find_generator(schedule_of(shape)), {.shape = shape});
 }
 Scenario scenario(const Shape& shape, TransferModel model = TransferModel::latency, std::int64_t comm_ns = 0) {
   Scenario made = uniform_scenario(shape, Duration{forward_ns}, Duration{backward_ns}, Duration{comm_ns});

@@ -153,6 +153,7 @@ void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems&
         inputs.place_of("memory-limit"), "nothing is known that could exceed it",
         "give --activation-bytes, and --parameter-bytes, --gradient-bytes, --optimizer-bytes where they matter");
   memory.activation = spread.per_chunk("activation-bytes", inputs.activation_bytes, Bytes{});
+  memory.activation_for_weight = memory.activation;
   memory.parameters = spread.per_chunk("parameter-bytes", inputs.parameter_bytes, Bytes{});
   memory.gradients = spread.per_chunk("gradient-bytes", inputs.gradient_bytes, Bytes{});
   memory.optimizer = spread.per_chunk("optimizer-bytes", inputs.optimizer_bytes, Bytes{});
@@ -229,10 +230,12 @@ void generate_schedule(const Inputs& inputs, Run& run) {
     problems.add("--stages", "missing", "how many pipeline stages (devices) are there? for example --stages 4");
   if (!inputs.microbatches) problems.add("--mb", "missing", "how many microbatches make a step? for example --mb 8");
   problems.throw_if_any();
-  const std::size_t vpp = inputs.vpp.value_or(1);
-  run.generator = &find_generator(inputs.schedule.value_or(vpp > 1 ? "interleaved" : "1f1b"));
-  run.request = {
-      {inputs.stages.value_or(1), inputs.microbatches.value_or(1), vpp}, inputs.group_size, inputs.descending_backward};
+  run.generator = &find_generator(inputs.schedule.value_or(inputs.vpp.value_or(1) > 1 ? "interleaved" : "1f1b"));
+  run.request.shape = {.stages = inputs.stages.value_or(1),
+                       .microbatches = inputs.microbatches.value_or(1),
+                       .vpp = inputs.vpp.value_or(run.generator->vpp.standard)};
+  run.request.group_size = inputs.group_size;
+  run.request.descending_backward = inputs.descending_backward;
   check_request(*run.generator, run.request);
   run.scenario = make_scenario(inputs, run.request.shape, run.generator->place(run.request.shape));
   run.schedule = make_schedule(*run.generator, run.request, run.scenario);

@@ -8,14 +8,9 @@ namespace ppsim {
 
 Bytes static_bytes(const TaskGraph& graph, StageId stage) {
   const Memory& memory = graph.scenario().memory;
-  std::vector<bool> held(graph.scenario().shape.chunks());
   Bytes total;
-  for (const Task& task : graph.schedule().stage(stage)) {
-    if (held[task.chunk_index]) continue;
-    held[task.chunk_index] = true;
-    total +=
-        memory.parameters[task.chunk_index] + memory.gradients[task.chunk_index] + memory.optimizer[task.chunk_index];
-  }
+  for (const std::uint16_t chunk : chunks_of(graph.schedule(), stage))
+    total += memory.parameters[chunk] + memory.gradients[chunk] + memory.optimizer[chunk];
   return total;
 }
 

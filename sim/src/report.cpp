@@ -160,6 +160,12 @@ std::span<const Metric> metrics() {
   return table;
 }
 
+const Metric& find_metric(std::string_view tag) {
+  const auto found = std::ranges::find(metrics(), tag, &Metric::tag);
+  PPSIM_ASSERT(found != metrics().end());
+  return *found;
+}
+
 Report analyse(const TaskGraph& graph, const Timeline& timeline) {
   PPSIM_ASSERT(timeline.tasks.size() == graph.size());
   Report report;

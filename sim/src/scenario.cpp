@@ -95,6 +95,7 @@ void validate(const Scenario& scenario) {
   check_list("--latency", scenario.network.latency, chunks - 1, problems);
   check_list("--boundary-bytes", scenario.network.boundary_bytes, chunks - 1, problems);
   check_list("--activation-bytes", scenario.memory.activation, chunks, problems);
+  check_list("--weight-activation-bytes", scenario.memory.activation_for_weight, chunks, problems);
   check_list("--parameter-bytes", scenario.memory.parameters, chunks, problems);
   check_list("--gradient-bytes", scenario.memory.gradients, chunks, problems);
   check_list("--optimizer-bytes", scenario.memory.optimizer, chunks, problems);
@@ -146,8 +147,8 @@ Scenario uniform_scenario(const Shape& shape, Duration forward, Duration backwar
   scenario.costs.weight_grad.assign(chunks, chunk_weight);
   scenario.network.latency.assign(chunks - 1, comm);
   scenario.network.boundary_bytes.assign(chunks - 1, Bytes{});
-  for (auto* sizes : {&scenario.memory.activation, &scenario.memory.parameters, &scenario.memory.gradients,
-                      &scenario.memory.optimizer})
+  for (auto* sizes : {&scenario.memory.activation, &scenario.memory.activation_for_weight, &scenario.memory.parameters,
+                      &scenario.memory.gradients, &scenario.memory.optimizer})
     sizes->assign(chunks, Bytes{});
   return scenario;
 }

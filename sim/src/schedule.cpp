@@ -13,9 +13,9 @@ std::string to_string(const Task& task) {
 }
 
 Schedule::Schedule(std::string name, Shape shape, std::vector<Task> tasks, std::vector<std::uint32_t> offsets,
-                   std::vector<std::uint32_t> warmup)
+                   std::vector<std::uint32_t> warmup, bool asynchronous)
     : name_{std::move(name)}, shape_{shape}, tasks_{std::move(tasks)}, offsets_{std::move(offsets)},
-      warmup_{std::move(warmup)} {
+      warmup_{std::move(warmup)}, asynchronous_{asynchronous} {
   PPSIM_ASSERT(offsets_.size() == shape_.stages + 1 && offsets_.front() == 0 && offsets_.back() == tasks_.size());
   PPSIM_ASSERT(warmup_.empty() || warmup_.size() == shape_.stages);
 }
@@ -45,12 +45,22 @@ ScheduleBuilder::ScheduleBuilder(std::string name, const Shape& shape, std::size
 }
 
 Schedule ScheduleBuilder::build() {
-  return {std::move(name_), shape_, std::move(tasks_), std::move(offsets_), std::move(warmup_)};
+  return {std::move(name_), shape_, std::move(tasks_), std::move(offsets_), std::move(warmup_), asynchronous_};
 }
 
 std::vector<StageId> loop_placement(const Shape& shape) {
   std::vector<StageId> stages(shape.chunks());
   for (std::size_t chunk = 0; chunk < stages.size(); ++chunk) stages[chunk] = make_id<StageId>(chunk % shape.stages);
+  return stages;
+}
+
+std::vector<StageId> wave_placement(const Shape& shape) {
+  std::vector<StageId> stages(shape.chunks());
+  for (std::size_t chunk = 0; chunk < stages.size(); ++chunk) {
+    const std::size_t step = chunk % shape.stages;
+    const bool down = chunk / shape.stages % 2 == 0;
+    stages[chunk] = make_id<StageId>(down ? step : shape.stages - 1 - step);
+  }
   return stages;
 }
 
@@ -62,11 +72,40 @@ std::vector<StageId> placement_of(const Schedule& schedule) {
   return stages;
 }
 
-std::vector<std::size_t> local_chunk_indices(const Schedule& schedule) {
-  std::vector<std::size_t> next(schedule.shape().stages);
-  std::vector<std::size_t> local;
-  for (const StageId stage : placement_of(schedule)) local.push_back(next[index(stage)]++);
-  return local;
+std::vector<std::uint16_t> chunks_of(const Schedule& schedule, StageId stage) {
+  std::vector<bool> seen(schedule.shape().chunks());
+  std::vector<std::uint16_t> chunks;
+  for (const Task& task : schedule.stage(stage)) {
+    if (!seen[task.chunk_index]) chunks.push_back(task.chunk_index);
+    seen[task.chunk_index] = true;
+  }
+  std::ranges::sort(chunks);
+  return chunks;
+}
+
+HeldChunks::HeldChunks(const Schedule& schedule) {
+  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
+    const std::vector<std::uint16_t> held = chunks_of(schedule, make_id<StageId>(stage));
+    chunks_.insert(chunks_.end(), held.begin(), held.end());
+    offsets_.push_back(chunks_.size());
+  }
+}
+
+std::span<const std::uint16_t> HeldChunks::of(StageId stage) const {
+  const std::size_t begin = offsets_[index(stage)];
+  return std::span{chunks_}.subspan(begin, offsets_[index(stage) + 1] - begin);
+}
+
+std::size_t HeldChunks::local_index(StageId stage, ChunkId chunk) const {
+  const auto held = of(stage);
+  return static_cast<std::size_t>(std::ranges::lower_bound(held, index(chunk)) - held.begin());
+}
+
+std::size_t HeldChunks::most() const {
+  std::size_t most = 0;
+  for (std::size_t stage = 0; stage + 1 < offsets_.size(); ++stage)
+    most = std::max(most, offsets_[stage + 1] - offsets_[stage]);
+  return most;
 }
 
 } // namespace ppsim

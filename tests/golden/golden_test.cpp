@@ -104,7 +104,7 @@ Outcome four_by_eight() {
   scenario.memory.activation.assign(shape.chunks(), Bytes{512 << 20});
   scenario.memory.parameters.assign(shape.chunks(), Bytes{256 << 20});
   Outcome outcome = run(generate("interleaved", shape), scenario);
-  outcome.report.closed_form = closed_form(find_generator("interleaved"), {shape, {}, {}}, scenario);
+  outcome.report.closed_form = closed_form(find_generator("interleaved"), {.shape = shape}, scenario);
   outcome.report.what_if = what_if(outcome.graph);
   return outcome;
 }

@@ -23,8 +23,9 @@ std::string refusal(std::string_view name, const Shape& shape, std::optional<std
 }
 
 std::optional<ClosedForm> form(std::string_view name, const Scenario& scenario) {
-  return closed_form(find_generator(name), {.shape = scenario.shape, .group_size = {}, .descending_backward = {}},
-                     scenario);
+  ScheduleRequest request;
+  request.shape = scenario.shape;
+  return closed_form(find_generator(name), request, scenario);
 }
 
 constexpr Shape four_by_eight{.stages = 4, .microbatches = 8, .vpp = 1};
@@ -210,20 +211,20 @@ TEST_CASE("Everything that a schedule refuses is said at once") {
 }
 
 TEST_CASE("Closed forms of equal stages without transfers") {
-  CHECK(form("sequential", uniform_scenario(four_by_eight, 1ms, 2ms))->bubble_overhead == 3.0);
-  CHECK(form("gpipe", uniform_scenario(four_by_eight, 1ms, 2ms))->bubble_overhead == 3.0 / 8.0);
+  CHECK(form("sequential", uniform_scenario(four_by_eight, 1ms, 2ms))->value == 3.0);
+  CHECK(form("gpipe", uniform_scenario(four_by_eight, 1ms, 2ms))->value == 3.0 / 8.0);
   CHECK(form("gpipe", uniform_scenario(four_by_eight, 1ms, 2ms))->formula == "(p-1)/m");
-  CHECK(form("1f1b", uniform_scenario(four_by_eight, 1ms, 2ms))->bubble_overhead == 3.0 / 8.0);
-  CHECK(form("interleaved", uniform_scenario(four_by_eight_by_two, 1ms, 2ms))->bubble_overhead == 3.0 / 16.0);
+  CHECK(form("1f1b", uniform_scenario(four_by_eight, 1ms, 2ms))->value == 3.0 / 8.0);
+  CHECK(form("interleaved", uniform_scenario(four_by_eight_by_two, 1ms, 2ms))->value == 3.0 / 16.0);
   CHECK(form("interleaved", uniform_scenario(four_by_eight_by_two, 1ms, 2ms))->formula == "(p-1)/(v*m)");
 }
 
 TEST_CASE("Closed forms with transfers exist where latency is paid a known number of times") {
   // gpipe: 2(p-1)c more: (3 * 30 + 6 * 5) / (8 * 30); sequential: p-1 + 2(p-1)c/(F+B)
-  CHECK(form("gpipe", uniform_scenario(four_by_eight, 10ns, 20ns, 5ns))->bubble_overhead == Approx(120.0 / 240.0));
-  CHECK(form("sequential", uniform_scenario(four_by_eight, 10ns, 20ns, 5ns))->bubble_overhead == Approx(4.0));
+  CHECK(form("gpipe", uniform_scenario(four_by_eight, 10ns, 20ns, 5ns))->value == Approx(120.0 / 240.0));
+  CHECK(form("sequential", uniform_scenario(four_by_eight, 10ns, 20ns, 5ns))->value == Approx(4.0));
   // 1f1b: 2(p-1 + floor((m-1)(p-1)/p)) = 2(3 + 5) crossings on the chain: (3 * 30 + 16 * 5) / (8 * 30)
-  CHECK(form("1f1b", uniform_scenario(four_by_eight, 10ns, 20ns, 5ns))->bubble_overhead == Approx(170.0 / 240.0));
+  CHECK(form("1f1b", uniform_scenario(four_by_eight, 10ns, 20ns, 5ns))->value == Approx(170.0 / 240.0));
   CHECK(!form("interleaved", uniform_scenario(four_by_eight_by_two, 10ns, 20ns, 5ns)));
 }
 
@@ -257,11 +258,11 @@ TEST_CASE("No closed form is given where it would not hold") {
 TEST_CASE("Contention that costs no time leaves the closed form") {
   Scenario scenario = uniform_scenario(four_by_eight, 10ns, 20ns);
   scenario.network.model = TransferModel::link;
-  CHECK(form("1f1b", scenario)->bubble_overhead == 3.0 / 8.0);
+  CHECK(form("1f1b", scenario)->value == 3.0 / 8.0);
 }
 
 TEST_CASE("An overhead per task is compute time in the closed form too") {
   Scenario scenario = uniform_scenario(four_by_eight, 10ns, 20ns, 5ns);
   scenario.costs.overhead = 5ns; // F = 15, B = 25: (3 * 40 + 6 * 5) / (8 * 40)
-  CHECK(form("gpipe", scenario)->bubble_overhead == Approx(150.0 / 320.0));
+  CHECK(form("gpipe", scenario)->value == Approx(150.0 / 320.0));
 }

@@ -71,14 +71,36 @@ TEST_CASE("Loop placement puts chunk c on stage c mod p, local index c div p") {
   CHECK(loop_placement(shape) == stages);
   const Schedule schedule = generate("interleaved", {.stages = 3, .microbatches = 3, .vpp = 2});
   CHECK(placement_of(schedule) == stages);
-  CHECK(local_chunk_indices(schedule) == std::vector<std::size_t>{0, 0, 0, 1, 1, 1});
+  const HeldChunks held{schedule};
+  CHECK(held.most() == 2);
+  for (std::size_t chunk = 0; chunk < 6; ++chunk)
+    CHECK(held.local_index(stages[chunk], make_id<ChunkId>(chunk)) == chunk / 3);
 }
 
 TEST_CASE("The placement of an order is where it runs the forwards, a V included") {
   //  stage 0: chunks 0 and 3; stage 1: chunks 1 and 2
   const Schedule schedule = order({"0F0 3F0 3B0 0B0", "1F0 2F0 2B0 1B0"});
   CHECK(placement_of(schedule) == std::vector<StageId>{StageId{0}, StageId{1}, StageId{1}, StageId{0}});
-  CHECK(local_chunk_indices(schedule) == std::vector<std::size_t>{0, 0, 1, 1});
+  const HeldChunks held{schedule};
+  CHECK(held.local_index(StageId{0}, ChunkId{3}) == 1);
+  CHECK(held.local_index(StageId{1}, ChunkId{1}) == 0);
+  CHECK(held.local_index(StageId{1}, ChunkId{2}) == 1);
+  CHECK(wave_placement({.stages = 2, .microbatches = 1, .vpp = 2}) == placement_of(schedule));
+}
+
+TEST_CASE("A stage of a bidirectional order holds two chunks of the model, by rising id on both of its stages") {
+  //  microbatch 0 goes down, microbatch 1 comes up: chunk 0 is on stages 0 and 1
+  const HeldChunks held{order({"0F0 1F1 1B1 0B0", "0F1 1F0 1B0 0B1"})};
+  for (const StageId stage : {StageId{0}, StageId{1}}) {
+    CHECK(std::vector<std::uint16_t>(held.of(stage).begin(), held.of(stage).end()) == std::vector<std::uint16_t>{0, 1});
+    CHECK(held.local_index(stage, ChunkId{1}) == 1);
+  }
+}
+
+TEST_CASE("Wave placement goes down and up the stages in turn") {
+  const std::vector<StageId> stages{StageId{0}, StageId{1}, StageId{1}, StageId{0},
+                                    StageId{0}, StageId{1}, StageId{1}, StageId{0}};
+  CHECK(wave_placement({.stages = 2, .microbatches = 1, .vpp = 4}) == stages);
 }
 
 TEST_CASE("The index tells where each pass of a chunk and microbatch stands") {

@@ -67,7 +67,7 @@ Json report_head(const TaskGraph& graph, const Report& report) {
   for (const Metric& metric : metrics())
     json[std::string{metric.tag}] =
         metric.time != nullptr ? Json(metric.time(report).count()) : Json(metric.ratio(report));
-  json["closed_form"] = report.closed_form ? Json{{"bubble_overhead", report.closed_form->bubble_overhead},
+  json["closed_form"] = report.closed_form ? Json{{report.closed_form->metric, report.closed_form->value},
                                                   {"formula", report.closed_form->formula}}
                                            : Json(nullptr);
   json["what_if"] = {{"no_communication_ns", optional_ns(report.what_if.no_communication)},
@@ -108,7 +108,7 @@ void append_path(fmt::memory_buffer& out, const TaskGraph& graph, const Timeline
 
 void append_tasks(fmt::memory_buffer& out, const TaskGraph& graph, const Timeline& timeline) {
   const std::vector<std::uint32_t> steps = unit_steps(graph);
-  const std::vector<std::size_t> local = local_chunk_indices(graph.schedule());
+  const HeldChunks local{graph.schedule()};
   for (std::size_t stage = 0; stage < graph.scenario().shape.stages; ++stage) {
     const std::size_t first = index(graph.schedule().first_task(make_id<StageId>(stage)));
     const auto tasks = graph.schedule().stage(make_id<StageId>(stage));
@@ -119,8 +119,9 @@ void append_tasks(fmt::memory_buffer& out, const TaskGraph& graph, const Timelin
           std::back_inserter(out),
           R"({}    {{"stage": {}, "chunk": {}, "microbatch": {}, "pass": "{}", "start_ns": {}, "end_ns": {}, "step": {}, "local_chunk": {}, "is_first_chunk": {}, "is_last_chunk": {}}})",
           first + i == 0 ? "\n" : ",\n", stage, chunk, index(tasks[i].microbatch), letter(tasks[i].pass),
-          span.start.time_since_epoch().count(), span.end.time_since_epoch().count(), steps[first + i], local[chunk],
-          chunk == 0, chunk + 1 == graph.scenario().shape.chunks());
+          span.start.time_since_epoch().count(), span.end.time_since_epoch().count(), steps[first + i],
+          local.local_index(make_id<StageId>(stage), tasks[i].chunk()), chunk == 0,
+          chunk + 1 == graph.scenario().shape.chunks());
     }
   }
 }

@@ -34,33 +34,13 @@ void refuse_other_tasks(const Schedule& schedule) {
   problems.throw_if_any();
 }
 
-/// For each task, how many chunks with a lower id its stage holds; with loop placement, its chunk div p.
-std::vector<std::uint16_t> local_chunks(const Schedule& schedule) {
-  std::vector<std::uint16_t> local(schedule.size());
-  std::vector<std::uint16_t> held;
-  std::size_t id = 0;
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
-    const std::span<const Task> tasks = schedule.stage(make_id<StageId>(stage));
-    std::vector<bool> present(schedule.shape().chunks());
-    held.clear();
-    for (const Task& task : tasks) {
-      if (!present[task.chunk_index]) held.push_back(task.chunk_index);
-      present[task.chunk_index] = true;
-    }
-    std::ranges::sort(held);
-    for (const Task& task : tasks)
-      local[id++] = static_cast<std::uint16_t>(std::ranges::lower_bound(held, task.chunk_index) - held.begin());
-  }
-  return local;
-}
-
 } // namespace
 
 std::string write_task_list(const TaskGraph& graph) {
   const Schedule& schedule = graph.schedule();
   refuse_other_tasks(schedule);
   const std::vector<std::uint32_t> steps = unit_steps(graph);
-  const std::vector<std::uint16_t> local = local_chunks(schedule);
+  const HeldChunks held{schedule};
   std::vector<std::uint32_t> order(schedule.size());
   std::vector<std::uint32_t> stage_of(schedule.size());
   for (std::size_t stage = 0, id = 0; stage < schedule.shape().stages; ++stage)
@@ -78,8 +58,8 @@ std::string write_task_list(const TaskGraph& graph) {
   for (const std::uint32_t id : order) {
     const Task& task = schedule.tasks()[id];
     fmt::format_to(fmt::appender{out}, "\n{},{},{},{},{:d},{},{:d},{:d}", steps[id], index(task.microbatch),
-                   task.chunk_index, local[id], task.pass == Pass::forward, stage_of[id], task.chunk_index == 0,
-                   task.chunk_index == last);
+                   task.chunk_index, held.local_index(make_id<StageId>(stage_of[id]), task.chunk()),
+                   task.pass == Pass::forward, stage_of[id], task.chunk_index == 0, task.chunk_index == last);
   }
   out.push_back('\n');
   return fmt::to_string(out);

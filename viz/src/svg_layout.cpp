@@ -20,12 +20,13 @@ constexpr Px least_plot_width = px(880);
 constexpr Px most_plot_width = px(1'600);
 constexpr std::int64_t good_cell_pixels = 24;
 
+/// With bidirectional placement a chunk has the same index on both of its stages.
 std::vector<std::uint16_t> local_indices(const Schedule& schedule) {
-  const std::vector<StageId> placement = placement_of(schedule);
-  std::vector<std::uint16_t> held(schedule.shape().stages, 0);
-  std::vector<std::uint16_t> local;
-  local.reserve(placement.size());
-  for (const StageId stage : placement) local.push_back(held[index(stage)]++);
+  std::vector<std::uint16_t> local(schedule.shape().chunks());
+  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
+    std::uint16_t next = 0;
+    for (const std::uint16_t chunk : chunks_of(schedule, make_id<StageId>(stage))) local[chunk] = next++;
+  }
   return local;
 }
 

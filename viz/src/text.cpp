@@ -126,14 +126,17 @@ private:
 
   void theory() {
     if (!report_.closed_form) return;
-    const double theory = report_.closed_form->bubble_overhead;
-    const double difference = report_.bubble_overhead - theory;
+    const double theory = report_.closed_form->value;
+    const Metric& metric = find_metric(report_.closed_form->metric);
+    const double difference = metric.ratio(report_) - theory;
     // Chunk costs are whole nanoseconds: agreement is to a nanosecond per task on the longest chain.
     const bool agrees = std::abs(difference) <= 1e-5 * (1 + theory);
-    say("theory", fmt::format("{} over ideal = {}: {}", percent(theory), report_.closed_form->formula,
-                              agrees ? "as simulated"
-                                     : fmt::format("the simulation gives {} {}", percent(std::abs(difference)),
-                                                   difference > 0 ? "more" : "less")));
+    say("theory",
+        fmt::format("{} {} = {}: {}", percent(theory), metric.tag == "bubble_overhead" ? "over ideal" : metric.name,
+                    report_.closed_form->formula,
+                    agrees ? "as simulated"
+                           : fmt::format("the simulation gives {} {}", percent(std::abs(difference)),
+                                         difference > 0 ? "more" : "less")));
   }
 
   /// What the chain that sets the makespan consists of; the parts add up to it.
@@ -385,12 +388,13 @@ std::string task_table(const TaskGraph& graph, const Timeline& timeline) {
   put(out, "{:>6} {:>10} {:>6} {:>5} {:>5} {:>5} {:>11} {:>10} {:>16} {:>16}\n", "step", "microbatch", "chunk", "local",
       "pass", "stage", "first_chunk", "last_chunk", "start_ns", "end_ns");
   const Shape& shape = graph.scenario().shape;
-  const std::vector<std::size_t> local = local_chunk_indices(graph.schedule());
+  const HeldChunks held{graph.schedule()};
   for (const std::uint32_t id : order) {
     const Task& task = graph.schedule().tasks()[id];
     const Span& span = timeline.tasks[id];
+    const StageId stage = graph.schedule().stage_of(TaskId{id});
     put(out, "{:>6} {:>10} {:>6} {:>5} {:>5} {:>5} {:>11} {:>10} {:>16} {:>16}\n", steps[id], index(task.microbatch),
-        task.chunk_index, local[task.chunk_index], letter(task.pass), index(graph.schedule().stage_of(TaskId{id})),
+        task.chunk_index, held.local_index(stage, task.chunk()), letter(task.pass), index(stage),
         task.chunk_index == 0 ? 1 : 0, task.chunk_index + 1U == shape.chunks() ? 1 : 0,
         span.start.time_since_epoch().count(), span.end.time_since_epoch().count());
   }

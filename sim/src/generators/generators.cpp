@@ -16,6 +16,18 @@ constexpr std::array table{
 #undef PPSIM_GENERATOR
 };
 
+void check_vpp(const Generator& generator, std::size_t vpp, Problems& problems) {
+  const auto [standard, multiple] = generator.vpp;
+  if (multiple == 0 && vpp != standard)
+    problems.add("--vpp",
+                 standard == 1 ? fmt::format("'{}' runs one chunk per stage, got {}", generator.name, vpp)
+                               : fmt::format("'{}' runs {} chunks per stage, got {}", generator.name, standard, vpp),
+                 standard == 1 ? "leave --vpp out, or use --schedule interleaved" : "leave --vpp out");
+  if (multiple > 1 && vpp % multiple != 0)
+    problems.add("--vpp", fmt::format("must be a multiple of {} here, got {}", multiple, vpp),
+                 fmt::format("{} is the nearest above it", (vpp / multiple + 1) * multiple));
+}
+
 void check_shape(const Generator& generator, const ScheduleRequest& request, Problems& problems) {
   const Shape& shape = request.shape;
   if (shape.stages < 1 || shape.stages > Limits::stages)
@@ -25,9 +37,8 @@ void check_shape(const Generator& generator, const ScheduleRequest& request, Pro
     problems.add("--mb", "must be at least 1, got 0", "give the number of microbatches per step");
   if (shape.vpp < 1)
     problems.add("--vpp", "must be at least 1, got 0", "give the number of chunks per stage");
-  else if (shape.vpp > 1 && !generator.takes_vpp)
-    problems.add("--vpp", fmt::format("'{}' runs one chunk per stage, got {}", generator.name, shape.vpp),
-                 "leave --vpp out, or use --schedule interleaved");
+  else
+    check_vpp(generator, shape.vpp, problems);
   if (shape.vpp > Limits::chunks || shape.stages * shape.vpp > Limits::chunks)
     problems.add("--vpp",
                  fmt::format("{} stages x {} chunks are more than {} chunks", shape.stages, shape.vpp, Limits::chunks),
@@ -39,13 +50,33 @@ void check_shape(const Generator& generator, const ScheduleRequest& request, Pro
                  "a step of the same shape with fewer microbatches has the same steady state");
 }
 
+constexpr std::array options{
+    ScheduleOption{"group-size", [](const ScheduleRequest& request) { return request.group_size.has_value(); },
+                   "has no microbatch groups"},
+    ScheduleOption{"gpipe-backward",
+                   [](const ScheduleRequest& request) { return request.descending_backward.has_value(); },
+                   "fixes the order of its backwards"},
+    ScheduleOption{"activation-limit",
+                   [](const ScheduleRequest& request) { return request.activation_limit.has_value(); },
+                   "does not choose how many activations it holds"},
+    ScheduleOption{"replicas", [](const ScheduleRequest& request) { return !request.replicas.empty(); },
+                   "has no replicated stages"},
+};
+
+bool takes(const Generator& generator, std::string_view option) {
+  return fmt::format(",{},", generator.options).find(fmt::format(",{},", option)) != std::string::npos;
+}
+
 void check_options(const Generator& generator, const ScheduleRequest& request, Problems& problems) {
-  if (request.group_size && !generator.takes_group_size)
-    problems.add("--group-size", fmt::format("'{}' has no microbatch groups", generator.name),
-                 "leave it out, or use --schedule interleaved");
-  if (request.descending_backward && !generator.takes_backward_order)
-    problems.add("--gpipe-backward", fmt::format("'{}' fixes the order of its backwards", generator.name),
-                 "leave it out, or use --schedule gpipe");
+  for (const ScheduleOption& option : options) {
+    if (!option.is_given(request) || takes(generator, option.name)) continue;
+    std::vector<std::string_view> takers;
+    for (const Generator* other : table)
+      if (takes(*other, option.name)) takers.push_back(other->name);
+    problems.add(fmt::format("--{}", option.name), fmt::format("'{}' {}", generator.name, option.refusal),
+                 takers.empty() ? "leave it out"
+                                : fmt::format("leave it out, or use --schedule {}", fmt::join(takers, " or ")));
+  }
 }
 
 template <class Value>
@@ -66,11 +97,17 @@ std::optional<UniformCosts> uniform_costs(const Scenario& scenario) {
   UniformCosts uniform;
   uniform.forward = v * (costs.forward[0] + costs.overhead);
   uniform.backward = v * (costs.input_grad[0] + costs.weight_grad[0] + costs.overhead);
+  uniform.input_grad = v * (costs.input_grad[0] + costs.overhead);
+  uniform.weight_grad = v * (costs.weight_grad[0] + costs.overhead);
   if (!free && scenario.shape.stages > 1) uniform.comm = network.transfer_time(0, true);
   return uniform;
 }
 
 } // namespace
+
+std::span<const ScheduleOption> schedule_options() {
+  return options;
+}
 
 std::span<const Generator* const> generators() {
   return table;

@@ -6,7 +6,7 @@ namespace ppsim::generator {
 namespace {
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
-  const auto [stages, microbatches, vpp] = request.shape;
+  const auto& [stages, microbatches, vpp, shared] = request.shape;
   const bool descending = request.descending_backward.value_or(false);
   ScheduleBuilder builder{"gpipe", request.shape, 2 * microbatches};
   for (std::size_t stage = 0; stage < stages; ++stage) {
@@ -39,7 +39,7 @@ const Generator gpipe{.name = "gpipe",
                       .promise = "makespan (m+p-1)(F+B) + 2(p-1)c; m live activations on every stage",
                       .constraints = "one chunk per stage",
                       .source = "Huang et al., arXiv 1811.06965",
-                      .takes_backward_order = true,
+                      .options = "gpipe-backward",
                       .make = make,
                       .closed_form = closed_form};
 

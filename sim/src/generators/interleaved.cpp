@@ -34,7 +34,7 @@ std::vector<Slot> forward_order(const ScheduleRequest& request) {
 }
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
-  const auto [stages, microbatches, vpp] = request.shape;
+  const auto& [stages, microbatches, vpp, shared] = request.shape;
   const std::vector<Slot> order = forward_order(request);
   const std::size_t total = order.size();
   ScheduleBuilder builder{"interleaved", request.shape, 2 * total};
@@ -62,7 +62,7 @@ Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
 /// A smaller group deadlocks: the first stage would need a backward before it has sent the forwards that lead to it. A
 /// last group shorter than p does so too.
 void refuse(const ScheduleRequest& request, Problems& problems) {
-  const auto [stages, microbatches, vpp] = request.shape;
+  const auto& [stages, microbatches, vpp, shared] = request.shape;
   const std::size_t group = group_size(request);
   if (request.group_size && (group < std::min(stages, microbatches) || group > microbatches)) {
     const std::size_t lowest = std::min(stages, microbatches);
@@ -89,7 +89,7 @@ void refuse(const ScheduleRequest& request, Problems& problems) {
 
 /// Section 2.2 of the paper: the bubble of 1F1B divided by v.
 std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
-  const auto [stages, microbatches, vpp] = request.shape;
+  const auto& [stages, microbatches, vpp, shared] = request.shape;
   if (costs.comm != Duration{0} || microbatches < stages) return std::nullopt;
   return ClosedForm{(static_cast<double>(stages) - 1) / static_cast<double>(vpp * microbatches), "(p-1)/(v*m)"};
 }
@@ -104,8 +104,8 @@ const Generator interleaved{
         "bubble (p-1)(F+B)/v without comm for m >= p; stage 0 holds at most 2(p-1) + (v-1)g + 1 chunk activations",
     .constraints = "p <= g <= m and m mod g = 0 or >= p (default g = p); m < p with g = m",
     .source = "Narayanan et al., arXiv 2104.04473; Megatron-LM",
-    .takes_group_size = true,
-    .takes_vpp = true,
+    .options = "group-size",
+    .vpp = {.standard = 1, .multiple = 1},
     .refuse = refuse,
     .make = make,
     .closed_form = closed_form};

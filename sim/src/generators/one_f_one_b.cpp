@@ -9,7 +9,7 @@ namespace ppsim::generator {
 namespace {
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
-  const auto [stages, microbatches, vpp] = request.shape;
+  const auto& [stages, microbatches, vpp, shared] = request.shape;
   ScheduleBuilder builder{"1f1b", request.shape, 2 * microbatches};
   for (std::size_t stage = 0; stage < stages; ++stage) {
     const std::size_t warmup = std::min(microbatches, stages - 1 - stage);

@@ -6,7 +6,7 @@ namespace ppsim::generator {
 namespace {
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
-  const auto [stages, microbatches, vpp] = request.shape;
+  const auto& [stages, microbatches, vpp, shared] = request.shape;
   ScheduleBuilder builder{"sequential", request.shape, 2 * vpp * microbatches};
   for (std::size_t stage = 0; stage < stages; ++stage) {
     builder.end_warmup(); // there is none
@@ -37,7 +37,7 @@ const Generator sequential{.name = "sequential",
                            .promise = "one stage busy at any time; bubble overhead p-1",
                            .constraints = "none",
                            .source = "baseline",
-                           .takes_vpp = true,
+                           .vpp = {.standard = 1, .multiple = 1},
                            .make = make,
                            .closed_form = closed_form};
 

@@ -15,35 +15,47 @@ namespace ppsim {
 /// What a generator is asked for.
 struct ScheduleRequest {
   Shape shape;
-  std::optional<std::size_t> group_size;   ///< interleaved: microbatches per group of one chunk
-  std::optional<bool> descending_backward; ///< gpipe: last microbatch first, as the paper draws it
+  std::optional<std::size_t> group_size = std::nullopt;       ///< interleaved: microbatches per group of one chunk
+  std::optional<bool> descending_backward = std::nullopt;     ///< gpipe: last microbatch first, as the paper draws it
+  std::optional<std::size_t> activation_limit = std::nullopt; ///< searching schedules: chunk activations (chunk,
+                                                              ///< microbatch) that a stage may hold
+  std::vector<std::size_t> replicas =
+      {}; ///< pipedream: stages that share each position of the pipeline; empty for one each
   bool operator==(const ScheduleRequest&) const = default;
 };
 
-/// The bubble that theory gives for these inputs.
+/// What theory gives for these inputs.
 struct ClosedForm {
-  double bubble_overhead = 0; ///< (makespan - ideal) / ideal
+  double value = 0;
   std::string_view formula;
+  std::string_view metric = "bubble_overhead"; ///< tag of the metric (metrics()) that it is a form of; a ratio
 };
 
 /// Costs that are the same for every chunk and boundary; closed forms are stated for them.
 struct UniformCosts {
-  Duration forward{0};  ///< of a whole stage, all its chunks
-  Duration backward{0}; ///< of a whole stage, I and W
-  Duration comm{0};     ///< one transfer
+  Duration forward{0};     ///< of a whole stage, all its chunks
+  Duration backward{0};    ///< of a whole stage, I and W in one piece
+  Duration input_grad{0};  ///< of a whole stage, as tasks of their own
+  Duration weight_grad{0}; ///< likewise
+  Duration comm{0};        ///< one transfer
+};
+
+/// How many chunks per stage a schedule can have.
+struct VppRule {
+  std::size_t standard = 1; ///< where --vpp is not given
+  std::size_t multiple = 0; ///< any multiple of this; 0: only the standard
 };
 
 /// One schedule by name: what it promises, what it refuses, how it is made.
 struct Generator {
   std::string_view name;
   std::string_view placement;
-  std::string_view summary;     ///< its order, in one line
-  std::string_view promise;     ///< what its tests hold it to
-  std::string_view constraints; ///< what it refuses, in words
-  std::string_view source;      ///< paper or code that the order follows
-  bool takes_group_size = false;
-  bool takes_backward_order = false;
-  bool takes_vpp = false; ///< false: one chunk per stage
+  std::string_view summary;      ///< its order, in one line
+  std::string_view promise;      ///< what its tests hold it to
+  std::string_view constraints;  ///< what it refuses, in words
+  std::string_view source;       ///< paper or code that the order follows
+  std::string_view options = ""; ///< those of schedule_options() that it takes, comma-separated
+  VppRule vpp = {};
   /// Adds what it refuses about the request.
   void (*refuse)(const ScheduleRequest&, Problems&) = nullptr;
   /// The stage of each chunk; known before the costs, which may follow from it (layers per stage).
@@ -53,6 +65,14 @@ struct Generator {
   /// The closed form at these costs under `latency`; nothing where none is known.
   std::optional<ClosedForm> (*closed_form)(const ScheduleRequest&, const UniformCosts&) = nullptr;
 };
+
+/// An option that only some schedules take.
+struct ScheduleOption {
+  std::string_view name; ///< long flag without dashes
+  bool (*is_given)(const ScheduleRequest&);
+  std::string_view refusal; ///< what a schedule lacks that does not take it
+};
+[[nodiscard]] std::span<const ScheduleOption> schedule_options();
 
 [[nodiscard]] std::span<const Generator* const> generators();
 /// Throws Error (--schedule: unknown, did you mean).

@@ -113,6 +113,8 @@ struct Metric {
   [[nodiscard]] std::string_view unit() const { return time != nullptr ? "ns" : "ratio"; }
 };
 [[nodiscard]] std::span<const Metric> metrics();
+/// The metric of that tag, which must exist.
+[[nodiscard]] const Metric& find_metric(std::string_view tag);
 
 [[nodiscard]] Report analyse(const TaskGraph& graph, const Timeline& timeline);
 

@@ -15,7 +15,8 @@ struct Shape {
   std::size_t stages = 1;       ///< p
   std::size_t microbatches = 1; ///< m
   std::size_t vpp = 1;          ///< v, chunks per stage
-  [[nodiscard]] std::size_t chunks() const { return stages * vpp; }
+  std::size_t shared = 0;       ///< stages that are replicas of the one before them and hold the same chunks
+  [[nodiscard]] std::size_t chunks() const { return (stages - shared) * vpp; }
   bool operator==(const Shape&) const = default;
 };
 
@@ -56,7 +57,9 @@ struct Network {
 
 /// What a stage has to hold (SPEC section 3). All vectors are per chunk.
 struct Memory {
-  std::vector<Bytes> activation; ///< per chunk and microbatch
+  std::vector<Bytes> activation;            ///< per chunk and microbatch
+  std::vector<Bytes> activation_for_weight; ///< the part of it that W needs: it lives to the end of W, the rest of a
+                                            ///< split backward's to the end of I
   std::vector<Bytes> parameters;
   std::vector<Bytes> gradients;
   std::vector<Bytes> optimizer;

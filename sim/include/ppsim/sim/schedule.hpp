@@ -53,7 +53,7 @@ public:
   /// `tasks` holds the stages one after another; stage s is [offsets[s], offsets[s+1]).
   /// `warmup`: forwards of each stage's warm-up, where the generator knows; empty otherwise.
   Schedule(std::string name, Shape shape, std::vector<Task> tasks, std::vector<std::uint32_t> offsets,
-           std::vector<std::uint32_t> warmup = {});
+           std::vector<std::uint32_t> warmup = {}, bool asynchronous = false);
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const Shape& shape() const { return shape_; }
@@ -66,6 +66,9 @@ public:
   [[nodiscard]] StageId stage_of(TaskId id) const;
   /// How many forwards of `stage` its generator calls warm-up; nothing for an order from elsewhere.
   [[nodiscard]] std::optional<std::size_t> warmup_forwards(StageId stage) const;
+  /// True if weights change after every microbatch, without a flush (PipeDream): a stage then keeps the weights that
+  /// each microbatch under way began with.
+  [[nodiscard]] bool asynchronous() const { return asynchronous_; }
   /// Same shape and order; names and warm-ups may differ.
   [[nodiscard]] bool operator==(const Schedule& other) const;
 
@@ -75,6 +78,7 @@ private:
   std::vector<Task> tasks_;
   std::vector<std::uint32_t> offsets_{0};
   std::vector<std::uint32_t> warmup_;
+  bool asynchronous_ = false;
 };
 
 /// Builds a Schedule stage by stage.
@@ -85,10 +89,19 @@ public:
     tasks_.push_back(make_task(pass, chunk, microbatch));
   }
   void add(const Task& task) { tasks_.push_back(task); }
+  /// One forward and one backward as an overlapped pair.
+  void add_pair(Task first, Task second) {
+    first.pairing = Pairing::first;
+    second.pairing = Pairing::second;
+    tasks_.push_back(first);
+    tasks_.push_back(second);
+  }
   /// What the current stage has so far is its warm-up. Called for every stage or for none.
   void end_warmup() { warmup_.push_back(static_cast<std::uint32_t>(tasks_.size()) - offsets_.back()); }
   /// Ends the current stage; the next add() belongs to the next one.
   void end_stage() { offsets_.push_back(static_cast<std::uint32_t>(tasks_.size())); }
+  /// See Schedule::asynchronous.
+  void set_asynchronous() { asynchronous_ = true; }
   [[nodiscard]] Schedule build();
 
 private:
@@ -97,6 +110,7 @@ private:
   std::vector<Task> tasks_;
   std::vector<std::uint32_t> offsets_{0};
   std::vector<std::uint32_t> warmup_;
+  bool asynchronous_ = false;
 };
 
 /// Where each task of a schedule stands: the inverse of the order.
@@ -129,9 +143,28 @@ private:
 
 /// Chunk c on stage c mod p.
 [[nodiscard]] std::vector<StageId> loop_placement(const Shape& shape);
+/// Chunks 0..p-1 down the stages, p..2p-1 back up, and so on in turn; with v = 2 the V of SPEC section 1.
+[[nodiscard]] std::vector<StageId> wave_placement(const Shape& shape);
 /// The stage that runs the forward of each chunk's microbatch 0.
 [[nodiscard]] std::vector<StageId> placement_of(const Schedule& schedule);
-/// The local index 0..v-1 of each chunk on its stage, in model order (InfiniTrain's local_chunk_idx).
-[[nodiscard]] std::vector<std::size_t> local_chunk_indices(const Schedule& schedule);
+
+/// The chunks that `stage` runs, by rising global id.
+[[nodiscard]] std::vector<std::uint16_t> chunks_of(const Schedule& schedule, StageId stage);
+
+/// The chunks that every stage runs. With bidirectional placement a chunk is on two stages.
+class HeldChunks {
+public:
+  explicit HeldChunks(const Schedule& schedule);
+  /// By rising global id.
+  [[nodiscard]] std::span<const std::uint16_t> of(StageId stage) const;
+  /// Position of `chunk` among the chunks of `stage` (InfiniTrain's local_chunk_idx).
+  [[nodiscard]] std::size_t local_index(StageId stage, ChunkId chunk) const;
+  /// The largest number of chunks that a stage runs.
+  [[nodiscard]] std::size_t most() const;
+
+private:
+  std::vector<std::uint16_t> chunks_;
+  std::vector<std::size_t> offsets_{0};
+};
 
 } // namespace ppsim
