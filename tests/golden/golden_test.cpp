@@ -166,12 +166,6 @@ TEST_CASE("The chart") {
   check_golden("gantt-4x4.svg", viz::svg_gantt(graph, timeline, report));
 }
 
-TEST_CASE("The picture in the README is what ppsim draws today") {
-  const Shape shape{.stages = 4, .microbatches = 8, .vpp = 2};
-  const auto [graph, timeline, report] = run(generate("interleaved", shape), uniform_scenario(shape, 1ms, 2ms));
-  check_golden("../../docs/images/interleaved-4x8.svg", viz::svg_gantt(graph, timeline, report));
-}
-
 TEST_CASE("The trace") {
   const auto [graph, timeline, report] = two_by_two();
   check_golden("trace-2x2.json", traces::chrome_trace(graph, timeline, report));

@@ -1,0 +1,90 @@
+// The pages of docs/schedules: one per schedule, each with a picture that ppsim draws with the command on the page.
+
+#include "ppsim/sim/generators.hpp"
+#include "ppsim/sim/report.hpp"
+#include "ppsim/viz/svg.hpp"
+#include "support/golden.hpp"
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands.hpp"
+
+using namespace ppsim;
+using namespace ppsim::test;
+
+namespace {
+
+const std::filesystem::path pages_folder = PPSIM_SOURCE_DIR "/docs/schedules";
+const std::filesystem::path pictures_folder = PPSIM_SOURCE_DIR "/docs/images/schedules";
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream stream{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{stream}, {}};
+}
+
+/// What stands between "`ppsim " and " --svg docs/images/schedules/NAME.svg`" on the page, as words; none where no such
+/// command is.
+std::vector<std::string> drawing_command(std::string_view page, std::string_view name) {
+  const std::size_t end = page.find(fmt::format(" --svg docs/images/schedules/{}.svg`", name));
+  if (end == std::string_view::npos) return {};
+  constexpr std::string_view opening = "`ppsim ";
+  const std::size_t begin = page.rfind(opening, end);
+  if (begin == std::string_view::npos) return {};
+  std::istringstream words{std::string{page.substr(begin + opening.size(), end - begin - opening.size())}};
+  return {std::istream_iterator<std::string>{words}, {}};
+}
+
+std::string drawn(const cli::Inputs& inputs) {
+  cli::Run run = cli::resolve(inputs);
+  const TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
+  const Timeline timeline = simulate(graph);
+  return viz::svg_gantt(graph, timeline, analyse(graph, timeline));
+}
+
+/// Names of the files in a folder that end in `extension`, without it.
+std::set<std::string> names_in(const std::filesystem::path& folder, std::string_view extension) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator{folder})
+    if (entry.path().extension() == extension) names.insert(entry.path().stem().string());
+  return names;
+}
+
+} // namespace
+
+TEST_CASE("Every schedule has a page, and its picture is what the command on the page draws today") {
+  for (const Generator* generator : generators()) {
+    CAPTURE(generator->name);
+    const std::string page = text_of(pages_folder / fmt::format("{}.md", generator->name));
+    CHECK(page.starts_with(fmt::format("# {}\n", generator->name)));
+    CHECK(page.find(fmt::format("](../images/schedules/{}.svg)", generator->name)) != std::string::npos);
+    const std::vector<std::string> words = drawing_command(page, generator->name);
+    CHECK_FALSE(words.empty());
+    if (words.empty()) continue;
+    const cli::Inputs inputs = cli::parse_arguments(cli::find_command("simulate"), words);
+    CHECK(inputs.schedule == std::string{generator->name});
+    check_golden(fmt::format("../../docs/images/schedules/{}.svg", generator->name), drawn(inputs));
+  }
+}
+
+TEST_CASE("The list of schedule pages names every schedule, and no page or picture is left over") {
+  const std::string list = text_of(pages_folder / "README.md");
+  std::set<std::string> names;
+  for (const Generator* generator : generators()) {
+    names.emplace(generator->name);
+    CAPTURE(generator->name);
+    CHECK(list.find(fmt::format("[`{0}`]({0}.md)", generator->name)) != std::string::npos);
+  }
+  CHECK(names_in(pictures_folder, ".svg") == names);
+  names.emplace("README");
+  CHECK(names_in(pages_folder, ".md") == names);
+}
