@@ -1,6 +1,7 @@
 // Golden files: orders that public implementations generate, and whole outputs of small runs.
 //
-// The order files hold what PyTorch (GPipe, 1F1B) and Megatron-LM (1F1B, interleaved by microbatch group) generate.
+// The order files hold what PyTorch (GPipe, 1F1B, looped BFS) and Megatron-LM (1F1B, interleaved by microbatch group)
+// generate.
 // Beside each stand, as numbers, its makespans and peaks from a simulator that shares no code with this one.
 
 #include "ppsim/sim/generators.hpp"
@@ -64,6 +65,12 @@ StoredOrder interleaved(std::size_t v, std::size_t m, std::size_t g, Duration un
           std::move(peaks)};
 }
 
+/// An order without options whose stages all hold equally much.
+StoredOrder level(std::string schedule, std::size_t v, std::size_t m, Duration unit, Duration skew, std::size_t peak) {
+  std::string file = schedule + "-p4-v" + std::to_string(v) + "-m" + std::to_string(m);
+  return {std::move(file), std::move(schedule), {4, m, v}, {}, {}, unit, skew, {peak, peak, peak, peak}};
+}
+
 std::vector<StoredOrder> stored_orders() {
   return {gpipe(8, false, 33ns, 342ns),
           gpipe(16, false, 57ns, 582ns),
@@ -80,6 +87,8 @@ std::vector<StoredOrder> stored_orders() {
           interleaved(3, 16, 4, 153ns, 1'574ns, {15, 13, 11, 9}),
           interleaved(3, 16, 8, 153ns, 1'542ns, {23, 21, 19, 17}),
           interleaved(3, 16, 16, 153ns, 1'542ns, {39, 37, 35, 33}),
+          level("looped-bfs", 2, 8, 57ns, 582ns, 16),
+          level("looped-bfs", 3, 16, 153ns, 1'542ns, 48),
           // No pipeline: m * p * v * (F+B), and 2(pv-1) transfers per microbatch; one microbatch's v chunks live.
           {"sequential-p4-v2-m3", "sequential", {4, 3, 2}, {}, {}, 72ns, 804ns, {2, 2, 2, 2}}};
 }

@@ -184,8 +184,20 @@ Schedule draw_generated() {
   return make_schedule(generator, request);
 }
 
+/// The same order, each half of a pair on its own.
+Schedule without_pairs(const Schedule& schedule) {
+  std::vector<std::vector<Task>> rows;
+  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
+    const auto tasks = schedule.stage(make_id<StageId>(stage));
+    rows.emplace_back(tasks.begin(), tasks.end());
+    for (Task& task : rows.back()) task.pairing = Pairing::alone;
+  }
+  return schedule_of(schedule.shape(), rows);
+}
+
 Schedule draw_order(bool may_pair = true) {
-  return one_in(3) ? draw_generated() : draw_random_order(may_pair);
+  if (!one_in(3)) return draw_random_order(may_pair);
+  return may_pair ? draw_generated() : without_pairs(draw_generated());
 }
 
 Scenario draw_scenario(const Shape& shape, TransferModel model = TransferModel::latency) {

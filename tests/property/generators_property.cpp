@@ -1,0 +1,82 @@
+// What each schedule promises, for every shape and all costs that the promise covers.
+
+#include "ppsim/sim/error.hpp"
+#include "ppsim/sim/generators.hpp"
+#include "support/runs.hpp"
+
+#include <catch2/catch.hpp>
+#include <rapidcheck/catch.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include <rapidcheck.h>
+
+using namespace ppsim;
+using namespace ppsim::test;
+
+namespace {
+
+std::size_t draw(std::size_t low, std::size_t high) {
+  return *rc::gen::inRange<std::size_t>(low, high + 1);
+}
+Duration draw_time(std::size_t low, std::size_t high) {
+  return Duration{static_cast<std::int64_t>(draw(low, high))};
+}
+
+/// The order, or nothing where the schedule refuses the shape.
+std::optional<Schedule> try_generate(const Generator& generator, const Shape& shape) {
+  try {
+    return make_schedule(generator, {.shape = shape});
+  } catch (const Error& error) {
+    REQUIRE(error.code() == ExitCode::bad_input);
+    for (const Problem& problem : error.problems()) REQUIRE(!problem.hint.empty());
+    return std::nullopt;
+  }
+}
+
+/// Equal chunks: each costs this much, by pass.
+struct ChunkCosts {
+  Duration forward{}, input_grad{}, weight_grad{}, comm{};
+};
+
+Report report_of(std::string_view name, const Shape& shape, const ChunkCosts& costs) {
+  Scenario scenario = uniform_scenario(shape, Duration{0}, Duration{0}, costs.comm);
+  scenario.costs.forward.assign(shape.chunks(), costs.forward);
+  scenario.costs.input_grad.assign(shape.chunks(), costs.input_grad);
+  scenario.costs.weight_grad.assign(shape.chunks(), costs.weight_grad);
+  return run(generate(name, shape), std::move(scenario)).report;
+}
+
+ChunkCosts draw_costs(std::size_t longest_comm) {
+  return {draw_time(0, 20), draw_time(1, 20), draw_time(0, 20), draw_time(0, longest_comm)};
+}
+
+} // namespace
+
+TEST_CASE("No order of a schedule deadlocks, whatever the shape") {
+  for (const Generator* generator : generators())
+    for (std::size_t stages = 1; stages <= 10; ++stages)
+      for (std::size_t microbatches = 1; microbatches <= 40; ++microbatches) {
+        const std::size_t vpp = generator->vpp.multiple > 0
+                                    ? generator->vpp.multiple * (1 + (stages + microbatches) % 3)
+                                    : generator->vpp.standard;
+        const Shape shape{.stages = stages, .microbatches = microbatches, .vpp = vpp};
+        CAPTURE(generator->name, shape);
+        const std::optional<Schedule> schedule = try_generate(*generator, shape);
+        if (schedule) REQUIRE_NOTHROW(lower(*schedule, uniform_scenario(shape, Duration{1}, Duration{2})));
+      }
+}
+
+TEST_CASE("Looped BFS: bubble ((p-1) + (v-1)max(0, p-m))(F+B)/v, all activations live") {
+  rc::prop("any shape, equal chunks, free transfers", [] {
+    const Shape shape{.stages = draw(1, 8), .microbatches = draw(1, 20), .vpp = draw(1, 4)};
+    const ChunkCosts costs = draw_costs(0);
+    const auto& [p, m, v, shared] = shape;
+    const auto waits = static_cast<std::int64_t>(p - 1 + (v - 1) * (p - std::min(p, m)));
+    const Report report = report_of("looped-bfs", shape, costs);
+    RC_ASSERT(report.makespan - report.ideal == waits * (costs.forward + costs.input_grad + costs.weight_grad));
+    for (const StageReport& stage : report.stages) RC_ASSERT(stage.peak_live_activations == v * m);
+  });
+}
