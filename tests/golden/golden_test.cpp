@@ -89,6 +89,7 @@ std::vector<StoredOrder> stored_orders() {
           interleaved(3, 16, 16, 153ns, 1'542ns, {39, 37, 35, 33}),
           level("looped-bfs", 2, 8, 57ns, 582ns, 16),
           level("looped-bfs", 3, 16, 153ns, 1'542ns, 48),
+          {"eager-1f1b-p4-m8", "eager-1f1b", {4, 8, 1}, {}, {}, 33ns, 342ns, {7, 5, 3, 1}},
           // No pipeline: m * p * v * (F+B), and 2(pv-1) transfers per microbatch; one microbatch's v chunks live.
           {"sequential-p4-v2-m3", "sequential", {4, 3, 2}, {}, {}, 72ns, 804ns, {2, 2, 2, 2}}};
 }

@@ -80,3 +80,17 @@ TEST_CASE("Looped BFS: bubble ((p-1) + (v-1)max(0, p-m))(F+B)/v, all activations
     for (const StageReport& stage : report.stages) RC_ASSERT(stage.peak_live_activations == v * m);
   });
 }
+
+TEST_CASE("Eager 1F1B is never slower than 1F1B when stages are equal, and holds at most 2(p-1-s)+1 activations") {
+  rc::prop("any shape, any transfer time", [] {
+    const Shape shape{.stages = draw(1, 8), .microbatches = draw(1, 20), .vpp = 1};
+    const ChunkCosts costs = draw_costs(60);
+    const Report eager = report_of("eager-1f1b", shape, costs);
+    const Report plain = report_of("1f1b", shape, costs);
+    RC_CLASSIFY(eager.makespan < plain.makespan, "faster");
+    RC_ASSERT(eager.makespan <= plain.makespan);
+    for (std::size_t stage = 0; stage < shape.stages; ++stage)
+      RC_ASSERT(eager.stages[stage].peak_live_activations <=
+                std::min(shape.microbatches, 2 * (shape.stages - 1 - stage) + 1));
+  });
+}

@@ -55,6 +55,14 @@ TEST_CASE("1F1B warms up with m forwards where there are fewer than stages to fi
         Rows{"0F0 0F1 0B0 0B1", "1F0 1F1 1B0 1B1", "2F0 2F1 2B0 2B1", "3F0 3B0 3F1 3B1"});
 }
 
+TEST_CASE("Eager 1F1B warms up with 2(p-1-s) forwards") {
+  CHECK(rows_of(generate("eager-1f1b", {.stages = 3, .microbatches = 5, .vpp = 1})) ==
+        Rows{"0F0 0F1 0F2 0F3 0F4 0B0 0B1 0B2 0B3 0B4", "1F0 1F1 1F2 1B0 1F3 1B1 1F4 1B2 1B3 1B4",
+             "2F0 2B0 2F1 2B1 2F2 2B2 2F3 2B3 2F4 2B4"});
+  CHECK(rows_of(generate("eager-1f1b", {.stages = 3, .microbatches = 1, .vpp = 1})) ==
+        Rows{"0F0 0B0", "1F0 1B0", "2F0 2B0"});
+}
+
 TEST_CASE("Looped BFS runs all microbatches of a chunk before the next chunk, and goes back the way it came") {
   CHECK(rows_of(generate("looped-bfs", {.stages = 2, .microbatches = 3, .vpp = 2})) ==
         Rows{"0F0 0F1 0F2 2F0 2F1 2F2 2B2 2B1 2B0 0B2 0B1 0B0", "1F0 1F1 1F2 3F0 3F1 3F2 3B2 3B1 3B0 1B2 1B1 1B0"});
@@ -249,6 +257,16 @@ TEST_CASE("Looped BFS waits between chunks where m microbatches are done before 
   CHECK(overhead(8, 5ns) == Approx(150.0 / 480.0));
   // with 4 microbatches 80 - 40 up and 120 - 80 down
   CHECK(overhead(4, 5ns) == Approx(230.0 / 240.0));
+}
+
+TEST_CASE("Eager 1F1B pays for transfers once, as GPipe does, until two of them take longer than F+B") {
+  const auto overhead = [](Duration comm) {
+    return form("eager-1f1b", uniform_scenario(four_by_eight, 10ns, 20ns, comm))->value;
+  };
+  CHECK(overhead(0ns) == Approx(3.0 / 8.0));
+  CHECK(overhead(15ns) == Approx(3.0 * 60.0 / 240.0));
+  // 7 microbatches after the first fill one loop of 2p-1, which costs (p-1)(2c - (F+B)) = 3 * 10
+  CHECK(overhead(20ns) == Approx((3.0 * 70.0 + 30.0) / 240.0));
 }
 
 TEST_CASE("No closed form is given where it would not hold") {

@@ -1,4 +1,4 @@
-// Breadth-first pipeline (Lamy-Poirier, arXiv 2211.05953, section 4; order as PyTorch's ScheduleLoopedBFS): a chunk
+// Breadth-first pipeline (Lamy-Poirier, arXiv 2211.05953; order as PyTorch's ScheduleLoopedBFS): a chunk
 // runs all its microbatches before the next chunk begins.
 
 #include <algorithm>
