@@ -1,8 +1,8 @@
 // Golden files: orders that public implementations generate, and whole outputs of small runs.
 //
-// The order files hold what PyTorch (GPipe, 1F1B, looped BFS) and Megatron-LM (1F1B, interleaved by microbatch group)
-// generate.
-// Beside each stand, as numbers, its makespans and peaks from a simulator that shares no code with this one.
+// The order files hold what PyTorch (GPipe, 1F1B, looped BFS, zero bubble) and Megatron-LM (1F1B, interleaved by
+// microbatch group) generate. Beside each stand, as numbers, its makespans and peaks from a simulator that shares no
+// code with this one.
 
 #include "ppsim/sim/generators.hpp"
 #include "ppsim/sim/report.hpp"
@@ -90,6 +90,9 @@ std::vector<StoredOrder> stored_orders() {
           level("looped-bfs", 2, 8, 57ns, 582ns, 16),
           level("looped-bfs", 3, 16, 153ns, 1'542ns, 48),
           {"eager-1f1b-p4-m8", "eager-1f1b", {4, 8, 1}, {}, {}, 33ns, 342ns, {7, 5, 3, 1}},
+          level("zb-interleaved", 1, 8, 27ns, 300ns, 4),
+          level("zb-interleaved", 2, 8, 51ns, 548ns, 8),
+          level("zb-interleaved", 3, 16, 147ns, 1'516ns, 12),
           // No pipeline: m * p * v * (F+B), and 2(pv-1) transfers per microbatch; one microbatch's v chunks live.
           {"sequential-p4-v2-m3", "sequential", {4, 3, 2}, {}, {}, 72ns, 804ns, {2, 2, 2, 2}}};
 }

@@ -94,3 +94,21 @@ TEST_CASE("Eager 1F1B is never slower than 1F1B when stages are equal, and holds
                 std::min(shape.microbatches, 2 * (shape.stages - 1 - stage) + 1));
   });
 }
+
+TEST_CASE("Interleaved zero bubble: bubble (p-1)(F+I-W)/v where W is no longer than F and I, (v-1)g + p activations") {
+  rc::prop("any shape with m >= p, equal chunks, free transfers", [] {
+    Shape shape{.stages = draw(1, 8), .microbatches = 0, .vpp = draw(1, 3)};
+    const std::size_t rounds = draw(1, 4);
+    shape.microbatches = rounds * draw(shape.stages, shape.stages + (shape.stages - 1) / rounds);
+    const Duration weight_grad = draw_time(0, 20);
+    const ChunkCosts costs{
+        weight_grad + draw_time(0, 20), weight_grad + draw_time(0, 20) + Duration{1}, weight_grad, {}};
+    const Report report = report_of("zb-interleaved", shape, costs);
+    const auto wait = static_cast<std::int64_t>(shape.stages - 1);
+    RC_ASSERT(report.makespan - report.ideal == wait * (costs.forward + costs.input_grad - costs.weight_grad));
+    const std::size_t round = shape.microbatches / rounds;
+    for (const StageReport& stage : report.stages)
+      RC_ASSERT(stage.peak_live_activations ==
+                std::min(shape.vpp * shape.microbatches, (shape.vpp - 1) * round + shape.stages));
+  });
+}
