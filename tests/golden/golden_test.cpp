@@ -93,6 +93,8 @@ std::vector<StoredOrder> stored_orders() {
           level("zb-interleaved", 1, 8, 27ns, 300ns, 4),
           level("zb-interleaved", 2, 8, 51ns, 548ns, 8),
           level("zb-interleaved", 3, 16, 147ns, 1'516ns, 12),
+          level("zb-v", 2, 8, 51ns, 539ns, 8),
+          level("zb-v", 2, 16, 99ns, 1'019ns, 8),
           // No pipeline: m * p * v * (F+B), and 2(pv-1) transfers per microbatch; one microbatch's v chunks live.
           {"sequential-p4-v2-m3", "sequential", {4, 3, 2}, {}, {}, 72ns, 804ns, {2, 2, 2, 2}}};
 }

@@ -112,3 +112,19 @@ TEST_CASE("Interleaved zero bubble: bubble (p-1)(F+I-W)/v where W is no longer t
                 std::min(shape.vpp * shape.microbatches, (shape.vpp - 1) * round + shape.stages));
   });
 }
+
+TEST_CASE("ZB-V: no bubble in any stage's span at F = I = W with m >= 2p-1, and at most p whole activations") {
+  rc::prop("any shape, one cost for all passes", [] {
+    const Shape shape{.stages = draw(1, 8), .microbatches = draw(1, 24), .vpp = 2};
+    const Duration pass = draw_time(1, 20);
+    const Report report = report_of("zb-v", shape, {pass, pass, pass, {}});
+    for (const StageReport& stage : report.stages) RC_ASSERT(stage.peak_live_activations <= 2 * shape.stages);
+    if (shape.microbatches + 1 < 2 * shape.stages) return;
+    RC_ASSERT(report.makespan - report.ideal == static_cast<std::int64_t>(shape.stages - 1) * pass);
+    for (const StageReport& stage : report.stages) {
+      const Duration outside =
+          stage.time[static_cast<std::size_t>(Label::warmup)] + stage.time[static_cast<std::size_t>(Label::drain)];
+      RC_ASSERT(stage.idle == outside);
+    }
+  });
+}

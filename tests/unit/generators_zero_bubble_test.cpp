@@ -83,3 +83,34 @@ TEST_CASE("The closed form of interleaved zero bubble holds where a weight gradi
   CHECK(!form("zb-interleaved", equal_chunks({.stages = 4, .microbatches = 3, .vpp = 1}, 5ns, 4ns, 3ns)));
   CHECK(!form("zb-interleaved", uniform_scenario(shape, 10ns, 20ns, 5ns)));
 }
+
+TEST_CASE("ZB-V on two stages, by hand") {
+  // m = 4: stage 0 warms up with 2p-1 = 3 forwards of chunk 0, then has p = 2 times chunk 3's F I W;
+  // stage 1 with 1, then F of chunks 2 and 1 once, then chunk 2's F I W once
+  const Schedule schedule = generate("zb-v", {.stages = 2, .microbatches = 4, .vpp = 2});
+  CHECK(rows_of(schedule) ==
+        Rows{"0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0F3 0I0 0W0 3F2 3I2 3W2 0I1 0W1 3F3 3I3 3W3 0I2 0W2 0I3 0W3",
+             "1F0 2F0 1F1 2F1 2I0 2W0 1F2 1I0 1W0 2F2 2I1 2W1 1F3 1I1 1W1 2F3 2I2 2W2 1I2 2I3 1I3 1W2 2W3 1W3"});
+  CHECK(warmups(schedule) == std::vector<std::size_t>{3, 3}); // 2p-1 on every stage
+}
+
+TEST_CASE("ZB-V with fewer than 2p-1 microbatches is the order of 2p-1 without those that are missing") {
+  const Schedule schedule = generate("zb-v", {.stages = 2, .microbatches = 1, .vpp = 2});
+  CHECK(rows_of(schedule) == Rows{"0F0 3F0 3I0 3W0 0I0 0W0", "1F0 2F0 2I0 2W0 1I0 1W0"});
+  CHECK(warmups(schedule) == std::vector<std::size_t>{1, 2});
+}
+
+TEST_CASE("ZB-V runs two chunks per stage") {
+  CHECK(refusal("zb-v", {.stages = 4, .microbatches = 8, .vpp = 3}) ==
+        "--vpp: 'zb-v' runs 2 chunks per stage, got 3 -- leave --vpp out");
+}
+
+TEST_CASE("The closed form of ZB-V is a span bubble of 0, at F = I = W and with 2p-1 microbatches or more") {
+  const Shape shape{.stages = 4, .microbatches = 7, .vpp = 2};
+  const ClosedForm zero = form("zb-v", equal_chunks(shape, 3ns, 3ns, 3ns)).value();
+  CHECK(zero.value == 0.0);
+  CHECK(zero.metric == "stage_span_bubble");
+  CHECK(!form("zb-v", equal_chunks(shape, 4ns, 3ns, 3ns)));
+  CHECK(!form("zb-v", equal_chunks(shape, 3ns, 3ns, 2ns)));
+  CHECK(!form("zb-v", equal_chunks({.stages = 4, .microbatches = 6, .vpp = 2}, 3ns, 3ns, 3ns)));
+}
