@@ -1,8 +1,8 @@
 // Golden files: orders that public implementations generate, and whole outputs of small runs.
 //
-// The order files hold what PyTorch (GPipe, 1F1B, looped BFS, zero bubble) and Megatron-LM (1F1B, interleaved by
-// microbatch group) generate. Beside each stand, as numbers, its makespans and peaks from a simulator that shares no
-// code with this one.
+// The order files hold what PyTorch (GPipe, 1F1B, looped BFS, zero bubble), DeepSeek (DualPipe, DualPipeV) and
+// Megatron-LM (1F1B, interleaved by microbatch group) generate. Beside each stand, as numbers, its makespans and peaks
+// from a simulator that shares no code with this one.
 
 #include "ppsim/sim/generators.hpp"
 #include "ppsim/sim/report.hpp"
@@ -95,6 +95,10 @@ std::vector<StoredOrder> stored_orders() {
           level("zb-interleaved", 3, 16, 147ns, 1'516ns, 12),
           level("zb-v", 2, 8, 51ns, 539ns, 8),
           level("zb-v", 2, 16, 99ns, 1'019ns, 8),
+          level("dualpipe", 1, 8, 26ns, 280ns, 5),
+          level("dualpipe", 1, 20, 62ns, 658ns, 5),
+          level("dualpipe-v", 2, 8, 54ns, 583ns, 9),
+          level("dualpipe-v", 2, 20, 126ns, 1'339ns, 9),
           // No pipeline: m * p * v * (F+B), and 2(pv-1) transfers per microbatch; one microbatch's v chunks live.
           {"sequential-p4-v2-m3", "sequential", {4, 3, 2}, {}, {}, 72ns, 804ns, {2, 2, 2, 2}}};
 }

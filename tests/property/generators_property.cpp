@@ -128,3 +128,25 @@ TEST_CASE("ZB-V: no bubble in any stage's span at F = I = W with m >= 2p-1, and 
     }
   });
 }
+
+TEST_CASE("DualPipe: bubble (p/2-1)(F&B + B - 3W) at F = I = W, p+1 activations on every stage") {
+  rc::prop("any shape it takes, one cost for all passes, pairs of F + B", [] {
+    const std::size_t half = draw(1, 5);
+    const Shape shape{.stages = 2 * half, .microbatches = 4 * half + 2 * draw(0, 10), .vpp = 1};
+    const Duration pass = draw_time(1, 20);
+    const Report report = report_of("dualpipe", shape, {pass, pass, pass, {}});
+    RC_ASSERT(report.makespan - report.ideal == static_cast<std::int64_t>(half - 1) * (3 + 2 - 3) * pass);
+    for (const StageReport& stage : report.stages) RC_ASSERT(stage.peak_live_activations == shape.stages + 1);
+  });
+}
+
+TEST_CASE("DualPipeV: bubble (p-1)(F&B + B - 3W) of a chunk at F = I = W, 2p+1 chunk activations on every stage") {
+  rc::prop("any shape it takes, one cost for all passes, pairs of F + B", [] {
+    const std::size_t stages = draw(1, 6);
+    const Shape shape{.stages = stages, .microbatches = 2 * stages + draw(0, 15), .vpp = 2};
+    const Duration pass = draw_time(1, 20);
+    const Report report = report_of("dualpipe-v", shape, {pass, pass, pass, {}});
+    RC_ASSERT(report.makespan - report.ideal == static_cast<std::int64_t>(stages - 1) * (3 + 2 - 3) * pass);
+    for (const StageReport& stage : report.stages) RC_ASSERT(stage.peak_live_activations == 2 * stages + 1);
+  });
+}
