@@ -267,6 +267,9 @@ TEST_CASE("Eager 1F1B pays for transfers once, as GPipe does, until two of them 
   CHECK(overhead(15ns) == Approx(3.0 * 60.0 / 240.0));
   // 7 microbatches after the first fill one loop of 2p-1, which costs (p-1)(2c - (F+B)) = 3 * 10
   CHECK(overhead(20ns) == Approx((3.0 * 70.0 + 30.0) / 240.0));
+  // p = 3: 7 = 2p-1 + 2: one loop of d = 2, and 2 microbatches are too few for another of d = 1, which takes 3
+  const Scenario three = uniform_scenario({.stages = 3, .microbatches = 8, .vpp = 1}, 10ns, 20ns, 20ns);
+  CHECK(form("eager-1f1b", three)->value == Approx((2.0 * 70.0 + 2.0 * 10.0) / 240.0));
 }
 
 TEST_CASE("No closed form is given where it would not hold") {
