@@ -129,6 +129,25 @@ void generate(benchmark::State& state) {
   finish(state, 2 * shape.chunks() * shape.microbatches, stopwatch);
 }
 
+void generate_by_name(benchmark::State& state, const Generator& generator) {
+  const ScheduleRequest request{.shape = shape_of(state)};
+  const std::size_t tasks = make_schedule(generator, request).size();
+  const Stopwatch stopwatch;
+  for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(make_schedule(generator, request));
+  finish(state, tasks, stopwatch);
+}
+
+void report_by_name(benchmark::State& state, const Generator& generator) {
+  const Shape shape = shape_of(state);
+  const Schedule schedule = make_schedule(generator, {.shape = shape});
+  const Stopwatch stopwatch;
+  for ([[maybe_unused]] const auto round : state) {
+    const TaskGraph graph = lower(schedule, scenario(shape));
+    benchmark::DoNotOptimize(analyse(graph, simulate(graph)));
+  }
+  finish(state, schedule.size(), stopwatch);
+}
+
 void build_graph(benchmark::State& state) {
   const Shape shape = shape_of(state);
   const Schedule schedule = order(shape);
@@ -184,6 +203,20 @@ void sizes_with_chunks(benchmark::internal::Benchmark* benchmark) {
   benchmark->Args({16, 1024, 8});
 }
 
+/// Every schedule that can be made by name, at one size.
+void register_schedules() {
+  for (const Generator* generator : generators()) {
+    const auto add = [&](const std::string& what, auto measure) {
+      benchmark::RegisterBenchmark((what + "/" + std::string{generator->name}).c_str(), measure, *generator)
+          ->ArgNames({"p", "m", "v"})
+          ->Unit(benchmark::kMillisecond)
+          ->Args({64, 1024, static_cast<std::int64_t>(generator->vpp.standard)});
+    };
+    add("generate", generate_by_name);
+    add("report", report_by_name);
+  }
+}
+
 } // namespace
 
 BENCHMARK(speed_of_light)->Apply(sizes);
@@ -197,4 +230,10 @@ BENCHMARK(build_and_simulate)->Apply(sizes_with_chunks);
 BENCHMARK(order_to_report)->Apply(sizes_with_chunks);
 BENCHMARK(read_csv)->ArgNames({"p", "m", "v"})->Unit(benchmark::kMillisecond)->Args({64, 1024, 1});
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  register_schedules();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}

@@ -1,7 +1,8 @@
 // Golden files: orders that public implementations generate, and whole outputs of small runs.
 //
-// The order files hold what PyTorch (GPipe, 1F1B) and Megatron-LM (1F1B, interleaved by microbatch group) generate.
-// Beside each stand, as numbers, its makespans and peaks from a simulator that shares no code with this one.
+// The order files hold what PyTorch (GPipe, 1F1B, looped BFS, zero bubble), DeepSeek (DualPipe, DualPipeV) and
+// Megatron-LM (1F1B, interleaved by microbatch group) generate. Beside each stand, as numbers, its makespans and peaks
+// from a simulator that shares no code with this one.
 
 #include "ppsim/sim/generators.hpp"
 #include "ppsim/sim/report.hpp"
@@ -64,6 +65,12 @@ StoredOrder interleaved(std::size_t v, std::size_t m, std::size_t g, Duration un
           std::move(peaks)};
 }
 
+/// An order without options whose stages all hold equally much.
+StoredOrder level(std::string schedule, std::size_t v, std::size_t m, Duration unit, Duration skew, std::size_t peak) {
+  std::string file = schedule + "-p4-v" + std::to_string(v) + "-m" + std::to_string(m);
+  return {std::move(file), std::move(schedule), {4, m, v}, {}, {}, unit, skew, {peak, peak, peak, peak}};
+}
+
 std::vector<StoredOrder> stored_orders() {
   return {gpipe(8, false, 33ns, 342ns),
           gpipe(16, false, 57ns, 582ns),
@@ -80,6 +87,18 @@ std::vector<StoredOrder> stored_orders() {
           interleaved(3, 16, 4, 153ns, 1'574ns, {15, 13, 11, 9}),
           interleaved(3, 16, 8, 153ns, 1'542ns, {23, 21, 19, 17}),
           interleaved(3, 16, 16, 153ns, 1'542ns, {39, 37, 35, 33}),
+          level("looped-bfs", 2, 8, 57ns, 582ns, 16),
+          level("looped-bfs", 3, 16, 153ns, 1'542ns, 48),
+          {"eager-1f1b-p4-m8", "eager-1f1b", {4, 8, 1}, {}, {}, 33ns, 342ns, {7, 5, 3, 1}},
+          level("zb-interleaved", 1, 8, 27ns, 300ns, 4),
+          level("zb-interleaved", 2, 8, 51ns, 548ns, 8),
+          level("zb-interleaved", 3, 16, 147ns, 1'516ns, 12),
+          level("zb-v", 2, 8, 51ns, 539ns, 8),
+          level("zb-v", 2, 16, 99ns, 1'019ns, 8),
+          level("dualpipe", 1, 8, 26ns, 280ns, 5),
+          level("dualpipe", 1, 20, 62ns, 658ns, 5),
+          level("dualpipe-v", 2, 8, 54ns, 583ns, 9),
+          level("dualpipe-v", 2, 20, 126ns, 1'339ns, 9),
           // No pipeline: m * p * v * (F+B), and 2(pv-1) transfers per microbatch; one microbatch's v chunks live.
           {"sequential-p4-v2-m3", "sequential", {4, 3, 2}, {}, {}, 72ns, 804ns, {2, 2, 2, 2}}};
 }

@@ -55,6 +55,19 @@ TEST_CASE("1F1B warms up with m forwards where there are fewer than stages to fi
         Rows{"0F0 0F1 0B0 0B1", "1F0 1F1 1B0 1B1", "2F0 2F1 2B0 2B1", "3F0 3B0 3F1 3B1"});
 }
 
+TEST_CASE("Eager 1F1B warms up with 2(p-1-s) forwards") {
+  CHECK(rows_of(generate("eager-1f1b", {.stages = 3, .microbatches = 5, .vpp = 1})) ==
+        Rows{"0F0 0F1 0F2 0F3 0F4 0B0 0B1 0B2 0B3 0B4", "1F0 1F1 1F2 1B0 1F3 1B1 1F4 1B2 1B3 1B4",
+             "2F0 2B0 2F1 2B1 2F2 2B2 2F3 2B3 2F4 2B4"});
+  CHECK(rows_of(generate("eager-1f1b", {.stages = 3, .microbatches = 1, .vpp = 1})) ==
+        Rows{"0F0 0B0", "1F0 1B0", "2F0 2B0"});
+}
+
+TEST_CASE("Looped BFS runs all microbatches of a chunk before the next chunk, and goes back the way it came") {
+  CHECK(rows_of(generate("looped-bfs", {.stages = 2, .microbatches = 3, .vpp = 2})) ==
+        Rows{"0F0 0F1 0F2 2F0 2F1 2F2 2B2 2B1 2B0 0B2 0B1 0B0", "1F0 1F1 1F2 3F0 3F1 3F2 3B2 3B1 3B0 1B2 1B1 1B0"});
+}
+
 TEST_CASE("Interleaved 1F1B warms up with 2(p-1-s) + (v-1)g forwards, group after group, chunk after chunk") {
   //  p = 2, m = 4, v = 2, g = 2: warm-up 4 and 2 of 8 forwards; stage 0 holds chunks 0 and 2, stage 1 chunks 1 and 3
   CHECK(rows_of(generate("interleaved", {.stages = 2, .microbatches = 4, .vpp = 2})) ==
@@ -91,10 +104,14 @@ TEST_CASE("Interleaved with one chunk per stage is 1F1B, for any number of micro
   }
 }
 
-TEST_CASE("Every schedule runs on one stage with one microbatch") {
+TEST_CASE("Every schedule that takes one stage and one microbatch keeps the stage busy all the time") {
   for (const Generator* generator : generators()) {
     CAPTURE(generator->name);
-    CHECK(rows_of(generate(generator->name, {.stages = 1, .microbatches = 1, .vpp = 1})) == Rows{"0F0 0B0"});
+    const Shape shape{.stages = 1, .microbatches = 1, .vpp = generator->vpp.standard};
+    Problems problems;
+    if (generator->refuse != nullptr) generator->refuse({.shape = shape}, problems);
+    if (!problems.empty()) continue;
+    CHECK(run(generate(generator->name, shape), uniform_scenario(shape, 1ms, 2ms)).report.makespan == 3ms);
   }
 }
 
@@ -106,7 +123,8 @@ TEST_CASE("Every schedule says its order, promise, constraints and source") {
     CHECK(!generator->promise.empty());
     CHECK(!generator->constraints.empty());
     CHECK(!generator->source.empty());
-    CHECK(generate(generator->name, four_by_eight).name() == generator->name);
+    const Shape shape{.stages = 4, .microbatches = 8, .vpp = generator->vpp.standard};
+    CHECK(generate(generator->name, shape).name() == generator->name);
   }
 }
 
@@ -226,6 +244,32 @@ TEST_CASE("Closed forms with transfers exist where latency is paid a known numbe
   // 1f1b: 2(p-1 + floor((m-1)(p-1)/p)) = 2(3 + 5) crossings on the chain: (3 * 30 + 16 * 5) / (8 * 30)
   CHECK(form("1f1b", uniform_scenario(four_by_eight, 10ns, 20ns, 5ns))->value == Approx(170.0 / 240.0));
   CHECK(!form("interleaved", uniform_scenario(four_by_eight_by_two, 10ns, 20ns, 5ns)));
+}
+
+TEST_CASE("Looped BFS waits between chunks where m microbatches are done before the first is round all stages") {
+  const auto overhead = [](std::size_t microbatches, Duration comm) {
+    return form("looped-bfs", uniform_scenario({.stages = 4, .microbatches = microbatches, .vpp = 2}, 10ns, 20ns, comm))
+        ->value;
+  };
+  CHECK(overhead(8, 0ns) == Approx(3.0 / 16.0));
+  CHECK(overhead(2, 0ns) == Approx((3.0 + 2.0) / 4.0)); // p - m = 2 chunk passes between the two chunks
+  // c = 5: fill 3(30 + 20); from chunk to chunk 4(10 + 10) - 8 * 10 = 0 up and 4(20 + 10) - 8 * 20 < 0 down
+  CHECK(overhead(8, 5ns) == Approx(150.0 / 480.0));
+  // with 4 microbatches 80 - 40 up and 120 - 80 down
+  CHECK(overhead(4, 5ns) == Approx(230.0 / 240.0));
+}
+
+TEST_CASE("Eager 1F1B pays for transfers once, as GPipe does, until two of them take longer than F+B") {
+  const auto overhead = [](Duration comm) {
+    return form("eager-1f1b", uniform_scenario(four_by_eight, 10ns, 20ns, comm))->value;
+  };
+  CHECK(overhead(0ns) == Approx(3.0 / 8.0));
+  CHECK(overhead(15ns) == Approx(3.0 * 60.0 / 240.0));
+  // 7 microbatches after the first fill one loop of 2p-1, which costs (p-1)(2c - (F+B)) = 3 * 10
+  CHECK(overhead(20ns) == Approx((3.0 * 70.0 + 30.0) / 240.0));
+  // p = 3: 7 = 2p-1 + 2: one loop of d = 2, and 2 microbatches are too few for another of d = 1, which takes 3
+  const Scenario three = uniform_scenario({.stages = 3, .microbatches = 8, .vpp = 1}, 10ns, 20ns, 20ns);
+  CHECK(form("eager-1f1b", three)->value == Approx((2.0 * 70.0 + 2.0 * 10.0) / 240.0));
 }
 
 TEST_CASE("No closed form is given where it would not hold") {

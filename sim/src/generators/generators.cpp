@@ -99,6 +99,7 @@ std::optional<UniformCosts> uniform_costs(const Scenario& scenario) {
   uniform.backward = v * (costs.input_grad[0] + costs.weight_grad[0] + costs.overhead);
   uniform.input_grad = v * (costs.input_grad[0] + costs.overhead);
   uniform.weight_grad = v * (costs.weight_grad[0] + costs.overhead);
+  uniform.pair = scenario.pair;
   if (!free && scenario.shape.stages > 1) uniform.comm = network.transfer_time(0, true);
   return uniform;
 }

@@ -38,6 +38,7 @@ struct UniformCosts {
   Duration input_grad{0};  ///< of a whole stage, as tasks of their own
   Duration weight_grad{0}; ///< likewise
   Duration comm{0};        ///< one transfer
+  PairRule pair;           ///< how long an overlapped pair of F and B lasts
 };
 
 /// How many chunks per stage a schedule can have.
