@@ -145,6 +145,73 @@ void fill_network(const Inputs& inputs, Spread& spread, Network& network, Proble
   network.inter_node_bandwidth = inputs.inter_node_bandwidth;
 }
 
+/// One value, or two: the forward and the backward of work that one chunk does beside its layers.
+std::optional<std::pair<Duration, Duration>> extra_work(const Inputs& inputs, std::string_view option,
+                                                        const std::optional<std::vector<Duration>>& given,
+                                                        std::int64_t backward_per_forward, Problems& problems) {
+  if (!given) return std::nullopt;
+  if (given->size() > 2)
+    problems.add(inputs.place_of(option), fmt::format("{} values", given->size()),
+                 "give the forward, or the forward and the backward");
+  return std::pair{given->front(), given->size() > 1 ? (*given)[1] : backward_per_forward * given->front()};
+}
+
+/// The embedding reads a row per token, and its backward adds to as many: it has no input gradient. Output layer and
+/// loss are matrix products, of which the backward has two of the forward's size, one for each half.
+void add_extra_work(const Inputs& inputs, Costs& costs, Problems& problems) {
+  if (const auto embedding = extra_work(inputs, "embedding", inputs.embedding, 1, problems)) {
+    costs.forward.front() += embedding->first;
+    costs.weight_grad.front() += embedding->second;
+  }
+  if (const auto head = extra_work(inputs, "head", inputs.head, 2, problems)) {
+    const auto [input, weight] = split(head->second, std::nullopt, std::nullopt);
+    costs.forward.back() += head->first;
+    costs.input_grad.back() += input;
+    costs.weight_grad.back() += weight;
+  }
+}
+
+/// The input of each chunk, as far as the size of transfers tells. That of chunk 0 is what the embedding makes of the
+/// tokens, as large as its output.
+std::vector<Bytes> chunk_inputs(const Network& network) {
+  std::vector<Bytes> sizes = network.boundary_bytes;
+  sizes.insert(sizes.begin(), sizes.empty() ? Bytes{} : sizes.front());
+  return sizes;
+}
+
+void check_recompute(const Inputs& inputs, Problems& problems) {
+  const bool selective = inputs.recompute == RecomputeKind::selective;
+  if (inputs.recompute.value_or(RecomputeKind::none) == RecomputeKind::none)
+    for (const char* option : {"recompute-time", "checkpoint-bytes", "microbatches-without-recompute"})
+      if (inputs.where.contains(option))
+        problems.add(inputs.place_of(option), "nothing is recomputed", "give --recompute full or selective");
+  if (selective && !inputs.recompute_time)
+    problems.add(inputs.place_of("recompute"), "how long does it take to recompute the selected part?",
+                 "give --recompute-time");
+  if (selective && inputs.activation_bytes && !inputs.checkpoint_bytes)
+    problems.add(inputs.place_of("recompute"), "which part of --activation-bytes does a forward keep?",
+                 "give --checkpoint-bytes");
+  if (inputs.checkpoint_bytes && !inputs.activation_bytes)
+    problems.add(inputs.place_of("checkpoint-bytes"), "a part of an activation of unknown size",
+                 "give --activation-bytes");
+}
+
+/// `scenario` has its costs, network and memory already. What lies outside a chunk's layers is not recomputed, so the
+/// forward by which the backward grows is that before add_extra_work().
+void fill_recompute(const Inputs& inputs, Spread& spread, Scenario& scenario, Problems& problems) {
+  check_recompute(inputs, problems);
+  Recompute& recompute = scenario.recompute;
+  recompute.kind = inputs.recompute.value_or(RecomputeKind::none);
+  if (!recompute.is_on()) return;
+  recompute.time = inputs.recompute_time ? spread.per_chunk("recompute-time", inputs.recompute_time, Duration{})
+                                         : scenario.costs.forward;
+  if (inputs.checkpoint_bytes || !inputs.activation_bytes)
+    recompute.checkpoint = spread.per_chunk("checkpoint-bytes", inputs.checkpoint_bytes, Bytes{});
+  else
+    recompute.checkpoint = chunk_inputs(scenario.network);
+  recompute.microbatches_without = inputs.microbatches_without_recompute.value_or(0);
+}
+
 void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems& problems) {
   const bool sizes =
       inputs.activation_bytes || inputs.parameter_bytes || inputs.gradient_bytes || inputs.optimizer_bytes;
@@ -153,7 +220,17 @@ void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems&
         inputs.place_of("memory-limit"), "nothing is known that could exceed it",
         "give --activation-bytes, and --parameter-bytes, --gradient-bytes, --optimizer-bytes where they matter");
   memory.activation = spread.per_chunk("activation-bytes", inputs.activation_bytes, Bytes{});
-  memory.activation_for_weight = memory.activation;
+  memory.activation_for_weight =
+      inputs.weight_activation_bytes
+          ? spread.per_chunk("weight-activation-bytes", inputs.weight_activation_bytes, Bytes{})
+          : memory.activation;
+  if (inputs.weight_activation_bytes && !inputs.activation_bytes)
+    problems.add(inputs.place_of("weight-activation-bytes"), "a part of an activation of unknown size",
+                 "give --activation-bytes");
+  memory.release_outputs = inputs.release_outputs;
+  if (inputs.release_outputs && !(inputs.activation_bytes && inputs.boundary_bytes))
+    problems.add(inputs.place_of("release-outputs"), "the size of an activation, or of its output, is not known",
+                 "give --activation-bytes and --boundary-bytes");
   memory.parameters = spread.per_chunk("parameter-bytes", inputs.parameter_bytes, Bytes{});
   memory.gradients = spread.per_chunk("gradient-bytes", inputs.gradient_bytes, Bytes{});
   memory.optimizer = spread.per_chunk("optimizer-bytes", inputs.optimizer_bytes, Bytes{});
@@ -188,6 +265,8 @@ Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vect
   split_backward(inputs, spread, scenario.costs, problems);
   fill_network(inputs, spread, scenario.network, problems);
   fill_memory(inputs, spread, scenario.memory, problems);
+  fill_recompute(inputs, spread, scenario, problems);
+  add_extra_work(inputs, scenario.costs, problems);
   scenario.pair = inputs.pair.value_or(PairRule{});
   scenario.title = inputs.title.value_or("");
   scenario.source = inputs.source.value_or("");
@@ -216,7 +295,7 @@ void check_against_file(const Inputs& inputs, const Shape& shape) {
 
 void read_schedule_file(const Inputs& inputs, const std::string& path, Run& run) {
   traces::ScheduleFile file =
-      traces::read_schedule(read_file(path, inputs.place_of("schedule-file")), display_name(path));
+      traces::read_schedule(read_file(path, inputs.place_of("schedule-file")), display_name(path), inputs.forward_only);
   check_against_file(inputs, file.schedule.shape());
   run.schedule = std::move(file.schedule);
   run.scenario = make_scenario(inputs, run.schedule.shape(), placement_of(run.schedule));
@@ -239,6 +318,7 @@ void generate_schedule(const Inputs& inputs, Run& run) {
   check_request(*run.generator, run.request);
   run.scenario = make_scenario(inputs, run.request.shape, run.generator->place(run.request.shape));
   run.schedule = make_schedule(*run.generator, run.request, run.scenario);
+  if (inputs.forward_only) run.schedule = run.schedule.forwards();
   run.schedule_place = fmt::format("schedule '{}'", run.generator->name);
 }
 
@@ -246,10 +326,30 @@ void generate_schedule(const Inputs& inputs, Run& run) {
 
 namespace {
 
+void doubt_recompute(const Inputs& inputs, const Scenario& scenario, std::vector<std::string>& notes) {
+  const Recompute& recompute = scenario.recompute;
+  if (!recompute.is_on() || inputs.forward_only) return;
+  if (inputs.activation_bytes && !inputs.checkpoint_bytes && !inputs.boundary_bytes)
+    notes.push_back(fmt::format("{}: forwards keep nothing; --boundary-bytes says how large the input of a chunk is, "
+                                "--checkpoint-bytes what else they keep",
+                                inputs.place_of("recompute")));
+}
+
+void doubt_memory(const Inputs& inputs, const Schedule& schedule, std::vector<std::string>& notes) {
+  const auto is_weight_grad = [](const Task& task) { return task.pass == Pass::weight_grad; };
+  if (inputs.weight_activation_bytes && !inputs.forward_only && std::ranges::none_of(schedule.tasks(), is_weight_grad))
+    notes.push_back(
+        fmt::format("{}: changes nothing, as no backward is split", inputs.place_of("weight-activation-bytes")));
+  if (inputs.release_outputs && schedule.shape().stages == 1)
+    notes.push_back(
+        fmt::format("{}: changes nothing, as no output leaves the one stage", inputs.place_of("release-outputs")));
+}
+
 /// What is allowed but probably not what was meant.
-std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario) {
+std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule) {
   std::vector<std::string> notes;
-  if (inputs.boundary_bytes && !inputs.bandwidth && !inputs.inter_node_bandwidth)
+  if (inputs.boundary_bytes && !inputs.bandwidth && !inputs.inter_node_bandwidth && !inputs.release_outputs &&
+      !scenario.recompute.is_on())
     notes.push_back(fmt::format("{}: without --bandwidth sizes cost no time; only their volume is counted",
                                 inputs.place_of("boundary-bytes")));
   if (inputs.stages_per_node && scenario.network.model != TransferModel::link && !inputs.inter_node_latency &&
@@ -257,6 +357,14 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario) 
     notes.push_back(
         fmt::format("{}: changes nothing without --transfer link, --inter-node-latency or --inter-node-bandwidth",
                     inputs.place_of("stages-per-node")));
+  doubt_recompute(inputs, scenario, notes);
+  doubt_memory(inputs, schedule, notes);
+  if (inputs.forward_only)
+    for (const std::string_view option :
+         {"backward", "input-grad", "weight-grad", "gpipe-backward", "recompute", "recompute-time", "checkpoint-bytes",
+          "microbatches-without-recompute", "weight-activation-bytes"})
+      if (inputs.where.contains(option))
+        notes.push_back(fmt::format("{}: changes nothing with --forward-only", inputs.place_of(option)));
   const auto listed = [&](const auto& values) { return values && values->size() > 1; };
   if (inputs.layers &&
       (listed(inputs.forward) || listed(inputs.backward) || listed(inputs.input_grad) || listed(inputs.weight_grad) ||
@@ -290,7 +398,7 @@ Run resolve(const Inputs& inputs) {
   } catch (const Error& error) {
     throw placed(inputs, error);
   }
-  std::ranges::move(doubts(inputs, run.scenario), std::back_inserter(run.notes));
+  std::ranges::move(doubts(inputs, run.scenario, run.schedule), std::back_inserter(run.notes));
   return run;
 }
 

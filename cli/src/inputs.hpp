@@ -17,11 +17,16 @@ struct Inputs {
   std::optional<std::size_t> stages, microbatches, vpp, group_size;
   std::optional<std::string> schedule, schedule_file, scenario, title, source;
   std::optional<bool> descending_backward;
+  bool forward_only = false;
   std::optional<std::size_t> layers, first_stage_layers, last_stage_layers;
 
   std::optional<std::vector<Duration>> forward, backward, input_grad, weight_grad;
   std::optional<Duration> overhead;
   std::optional<PairRule> pair;
+  std::optional<std::vector<Duration>> embedding, head; ///< forward, then backward where it is given
+  std::optional<RecomputeKind> recompute;
+  std::optional<std::vector<Duration>> recompute_time;
+  std::optional<std::size_t> microbatches_without_recompute;
 
   std::optional<std::vector<Duration>> comm, latency;
   std::optional<Bandwidth> bandwidth, inter_node_bandwidth;
@@ -31,7 +36,9 @@ struct Inputs {
   std::optional<std::size_t> stages_per_node;
 
   std::optional<std::vector<Bytes>> activation_bytes, parameter_bytes, gradient_bytes, optimizer_bytes;
+  std::optional<std::vector<Bytes>> weight_activation_bytes, checkpoint_bytes;
   std::optional<Bytes> memory_limit;
+  bool release_outputs = false;
 
   std::optional<std::string> json, svg, trace, csv, csv_comms;
   bool tasks = false;

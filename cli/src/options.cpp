@@ -26,8 +26,8 @@ struct MemberValue<std::optional<Value> Inputs::*> {
 template <auto member>
 using ValueOf = typename MemberValue<decltype(member)>::type;
 
-/// A whole number of at least one.
-template <auto member>
+/// A whole number of at least `least`.
+template <auto member, std::size_t least = 1>
 Result set_count(Inputs& inputs, std::string_view text) {
   std::size_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -36,7 +36,7 @@ Result set_count(Inputs& inputs, std::string_view text) {
       return Wrong{fmt::format("{} is too large", in_quotes(text)), "give a smaller whole number"};
     return Wrong{fmt::format("expected a whole number, got {}", in_quotes(text)), "for example 8"};
   }
-  if (number == 0) return Wrong{"must be at least 1, got 0", "give a whole number from 1 up"};
+  if (number < least) return Wrong{"must be at least 1, got 0", "give a whole number from 1 up"};
   inputs.*member = number;
   return std::nullopt;
 }
@@ -187,11 +187,23 @@ Result set_schedule(Inputs& inputs, std::string_view text) {
   }
 }
 
-Result set_tasks(Inputs& inputs, std::string_view text) {
+/// A flag without a value; in a scenario file it is true or false.
+template <bool Inputs::*member>
+Result set_flag(Inputs& inputs, std::string_view text) {
   if (text != "true" && text != "false")
-    return Wrong{fmt::format("takes no value, got {}", in_quotes(text)), "write --tasks"};
-  inputs.tasks = text == "true";
+    return Wrong{fmt::format("takes no value, got {}", in_quotes(text)),
+                 "write the flag alone; in a scenario file, true or false"};
+  inputs.*member = text == "true";
   return std::nullopt;
+}
+
+Result set_recompute(Inputs& inputs, std::string_view text) {
+  using Kind = RecomputeKind;
+  static constexpr std::array choices{Choice<Kind>{"none", Kind::none}, Choice<Kind>{"selective", Kind::selective},
+                                      Choice<Kind>{"full", Kind::full}};
+  Result wrong;
+  if (const auto kind = choose(text, choices, wrong)) inputs.recompute = *kind;
+  return wrong;
 }
 
 Result add_fail_if(Inputs& inputs, std::string_view text) {
@@ -236,6 +248,9 @@ constexpr std::array table{
            "layers on the first stage; the rest evenly over the others", "", "", set_count<&I::first_stage_layers>},
     Option{"last-stage-layers", "", S::pipeline, A::required, "N",
            "layers on the last stage; the rest evenly over the others", "", "", set_count<&I::last_stage_layers>},
+    Option{"forward-only", "", S::pipeline, A::none, "",
+           "the forwards of the schedule alone, as in inference; a schedule file may then hold nothing else", "", "",
+           set_flag<&I::forward_only>},
 
     Option{"forward", "", S::costs, A::required, "TIME[,...]",
            "forward of a whole stage and microbatch, or one value per chunk (P*V values); default 1ms", "", "",
@@ -252,6 +267,24 @@ constexpr std::array table{
     Option{"pair", "", S::costs, A::required, "RULE",
            "how long an overlapped pair F&B lasts: sum (default), max, serial, or a factor of the sum",
            "sum,max,serial", "", set_pair},
+    Option{"embedding", "", S::costs, A::required, "FORWARD[,BACKWARD]",
+           "time that the embedding adds to the first chunk; the backward, all of it weight gradient, is by default as "
+           "long",
+           "", "", set_list<&I::embedding>},
+    Option{"head", "", S::costs, A::required, "FORWARD[,BACKWARD]",
+           "time that output layer and loss add to the last chunk; the backward, half of it weight gradient, is by "
+           "default twice as long",
+           "", "", set_list<&I::head>},
+    Option{"recompute", "", S::costs, A::required, "KIND",
+           "activations that a backward computes again: none (default); selective: some, see --recompute-time and "
+           "--checkpoint-bytes; full: all but the input of a chunk",
+           "none,selective,full", "recompute-time,checkpoint-bytes,microbatches-without-recompute", set_recompute},
+    Option{"recompute-time", "", S::costs, A::required, "TIME[,...]",
+           "by how much that makes the backward longer; with --recompute full by default the forward", "", "",
+           set_list<&I::recompute_time>},
+    Option{"microbatches-without-recompute", "", S::costs, A::required, "N",
+           "of every W+1 forwards of a stage with W warm-up forwards, the first N are not recomputed; default 0", "",
+           "", set_count<&I::microbatches_without_recompute, 0>},
 
     Option{"comm", "", S::communication, A::required, "TIME[,...]",
            "time of a transfer between stages, or one per boundary between chunks (P*V-1 values); default 0ns", "",
@@ -277,6 +310,17 @@ constexpr std::array table{
     Option{"activation-bytes", "", S::memory, A::required, "SIZE[,...]",
            "activations of a whole stage and one microbatch, or one value per chunk", "", "",
            set_list<&I::activation_bytes>},
+    Option{"weight-activation-bytes", "", S::memory, A::required, "SIZE[,...]",
+           "the part of them that W needs, kept to its end; the rest goes at the end of I; default all", "", "",
+           set_list<&I::weight_activation_bytes>},
+    Option{
+        "checkpoint-bytes", "", S::memory, A::required, "SIZE[,...]",
+        "the part of them that a forward keeps where it is recomputed; with --recompute full by default the input of "
+        "a chunk (--boundary-bytes)",
+        "", "", set_list<&I::checkpoint_bytes>},
+    Option{"release-outputs", "", S::memory, A::none, "",
+           "give up the output of a chunk (--boundary-bytes, a part of its activation) once it is sent", "", "",
+           set_flag<&I::release_outputs>},
     Option{"parameter-bytes", "", S::memory, A::required, "SIZE[,...]", "parameters of a stage, or one value per chunk",
            "", "", set_list<&I::parameter_bytes>},
     Option{"gradient-bytes", "", S::memory, A::required, "SIZE[,...]", "gradients likewise", "", "",
@@ -306,7 +350,7 @@ constexpr std::array table{
     Option{"csv-comms", "", S::output, A::required, "FILE",
            "the same CSV with send and receive cells, placed as PyTorch does", "", "", set_text<&I::csv_comms>},
     Option{"tasks", "", S::output, A::none, "", "list every task with its step and times, in the report or in the JSON",
-           "", "", set_tasks},
+           "", "", set_flag<&I::tasks>},
     Option{"fail-if", "", S::output, A::required, "CONDITION", "exit with status 3 if it holds: 'bubble_ratio > 0.1'",
            "", "", add_fail_if},
 };

@@ -69,6 +69,9 @@ void label_time(const TaskGraph& graph, const Timeline& timeline, StageId stage,
     if (tasks[i].pairing == Pairing::first) { // one span for both halves
       label = Label::overlap;
       busy.end = std::max(busy.end, timeline.tasks[first + ++i].end);
+    } else if (const Span again = recompute_span(graph, timeline, id); again.length() > Duration{0}) {
+      visit(LabelledSpan{Label::recompute, again, id});
+      busy.start = again.end;
     }
     visit(LabelledSpan{label, busy, id});
     now = busy.end;

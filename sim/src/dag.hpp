@@ -21,13 +21,21 @@ struct EdgeTag {
   LinkClass link = LinkClass::none;
 };
 
+/// What becomes of the activation that a task makes or uses.
+struct ActivationFate {
+  bool recomputed : 1 = false;
+  bool output_released : 1 = false; ///< its forward's output goes to another stage and is then given up
+};
+
 struct Dag {
+  static constexpr std::size_t pass_count = 4;
   using Graph = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, EdgeTag, boost::no_property,
                                                    std::uint32_t, std::uint32_t>;
   Graph graph;
   std::vector<std::uint8_t> in_degree;
   std::vector<TaskId> topological_order;
-  std::vector<Duration> cost;                         ///< [pass * chunks + chunk], overhead included
+  std::vector<Duration> cost;                         ///< [row * chunks + chunk], overhead included; see task_cost
+  std::vector<ActivationFate> fates;                  ///< by task; empty where all activations simply live
   std::array<std::vector<Duration>, 2> transfer_time; ///< per boundary: same node, other node
   std::size_t transfers = 0;
   Bytes transfer_volume{};
@@ -35,8 +43,11 @@ struct Dag {
   std::size_t chunks = 0;
   PairRule pair;
 
-  [[nodiscard]] Duration task_cost(const Task& task) const {
-    return cost[static_cast<std::size_t>(task.pass) * chunks + task.chunk_index];
+  /// A row per pass, and the same again for tasks whose activation is recomputed.
+  [[nodiscard]] Duration task_cost(std::size_t id, const Task& task) const {
+    std::size_t row = static_cast<std::size_t>(task.pass);
+    if (!fates.empty() && fates[id].recomputed) row += pass_count;
+    return cost[row * chunks + task.chunk_index];
   }
   /// Time of the transfer that `sender` starts, over a link of class `link`.
   [[nodiscard]] Duration transfer_of(const Task& sender, LinkClass link) const {
@@ -56,11 +67,11 @@ public:
       : dag_{dag}, tasks_{tasks}, in_one_piece_{dag.has_pairs && dag.pair.kind != PairRule::Kind::serial} {}
   [[nodiscard]] Duration operator[](std::size_t id) const {
     const Task& task = tasks_[id];
-    const Duration own = dag_.task_cost(task);
+    const Duration own = dag_.task_cost(id, task);
     if (!in_one_piece_ || task.pairing == Pairing::alone) return own;
-    const Task& other = tasks_[task.pairing == Pairing::first ? id + 1 : id - 1];
-    return task.pairing == Pairing::first ? pair_length(dag_.pair, own, dag_.task_cost(other))
-                                          : pair_length(dag_.pair, dag_.task_cost(other), own);
+    const std::size_t other = task.pairing == Pairing::first ? id + 1 : id - 1;
+    const Duration others = dag_.task_cost(other, tasks_[other]);
+    return task.pairing == Pairing::first ? pair_length(dag_.pair, own, others) : pair_length(dag_.pair, others, own);
   }
   /// From the end of a pair's first half to the start of its second: back to the common start where they run in one
   /// piece.

@@ -6,16 +6,45 @@
 
 namespace ppsim {
 
-Bytes static_bytes(const TaskGraph& graph, StageId stage) {
+std::size_t weight_versions(const TaskGraph& graph, const Timeline& timeline, StageId stage) {
+  if (!graph.schedule().asynchronous()) return 1;
+  std::size_t most = 1;
+  std::vector<std::size_t> live(graph.schedule().shape().chunks());
+  walk_activations(graph, timeline, stage, [&](SimTime, Bytes, int count, TaskId task) {
+    std::size_t& here = live[graph.schedule().task(task).chunk_index];
+    if (count > 0) most = std::max(most, ++here);
+    if (count < 0) --here;
+  });
+  return most;
+}
+
+Bytes static_bytes(const TaskGraph& graph, StageId stage, std::size_t versions) {
   const Memory& memory = graph.scenario().memory;
   Bytes total;
-  for (const std::uint16_t chunk : chunks_of(graph.schedule(), stage))
-    total += memory.parameters[chunk] + memory.gradients[chunk] + memory.optimizer[chunk];
+  for (const std::uint16_t chunk : chunks_of(graph.schedule(), stage)) {
+    total += Bytes{memory.parameters[chunk].count() * static_cast<std::int64_t>(versions)};
+    total += memory.gradients[chunk] + memory.optimizer[chunk];
+  }
   return total;
 }
 
+ActivationBytes activation_bytes(const TaskGraph& graph, TaskId task) {
+  const Scenario& scenario = graph.scenario();
+  const std::size_t chunk = graph.schedule().task(task).chunk_index;
+  const Bytes all = scenario.memory.activation[chunk];
+  const bool recomputed = graph.is_recomputed(task);
+  const bool keeps_output = !recomputed || scenario.recompute.kind == RecomputeKind::selective;
+  ActivationBytes bytes;
+  bytes.kept = recomputed ? scenario.recompute.checkpoint[chunk] : all;
+  bytes.restored = all - bytes.kept;
+  if (keeps_output && graph.releases_output(task)) bytes.output = scenario.network.boundary_bytes[chunk];
+  bytes.for_weight = std::min(scenario.memory.activation_for_weight[chunk], bytes.in_backward());
+  return bytes;
+}
+
 std::vector<MemoryPoint> memory_over_time(const TaskGraph& graph, const Timeline& timeline, StageId stage) {
-  std::vector<MemoryPoint> points{{SimTime{}, static_bytes(graph, stage), 0}};
+  const std::size_t versions = weight_versions(graph, timeline, stage);
+  std::vector<MemoryPoint> points{{SimTime{}, static_bytes(graph, stage, versions), 0}};
   walk_activations(graph, timeline, stage, [&](SimTime at, Bytes change, int count, TaskId) {
     const MemoryPoint& before = points.back();
     const MemoryPoint after{at, before.bytes + change,

@@ -6,6 +6,7 @@
 
 #include "accounting.hpp"
 #include "memory.hpp"
+#include "phases.hpp"
 
 namespace ppsim {
 namespace {
@@ -22,26 +23,9 @@ TaskId last_task(const Timeline& timeline) {
   return make_id<TaskId>(last);
 }
 
-/// Warm-up is what the generator calls so. In an order from elsewhere the last forward before the first backward begins
-/// the first pair, and where no forward follows the first backward (GPipe) there are no pairs. In all, warm-up + pairs
-/// = forwards and pairs + cool-down = backwards.
-void count_phases(const Schedule& schedule, StageId stage, StageReport& report) {
-  std::size_t forwards = 0;
-  std::size_t backwards = 0;
-  std::size_t leading_forwards = 0;
-  for (const Task& task : schedule.stage(stage)) {
-    if (gives_gradient(task.pass) && backwards++ == 0) leading_forwards = forwards;
-    if (task.pass == Pass::forward) ++forwards;
-  }
-  const bool alternates = backwards > 0 && forwards > leading_forwards;
-  const std::size_t counted = alternates ? leading_forwards - std::min<std::size_t>(leading_forwards, 1) : forwards;
-  report.warmup_forwards = schedule.warmup_forwards(stage).value_or(counted);
-  report.steady_pairs = forwards - report.warmup_forwards;
-  report.cooldown_backwards = backwards - std::min(backwards, report.steady_pairs);
-}
-
 void measure_memory(const TaskGraph& graph, const Timeline& timeline, StageId stage, StageReport& report) {
-  report.static_bytes = static_bytes(graph, stage);
+  report.weight_versions = weight_versions(graph, timeline, stage);
+  report.static_bytes = static_bytes(graph, stage, report.weight_versions);
   Bytes bytes;
   std::ptrdiff_t live = 0;
   std::ptrdiff_t peak_live = 0;
@@ -68,14 +52,17 @@ StageReport report_stage(const TaskGraph& graph, const Timeline& timeline, Stage
   const std::size_t first = index(graph.schedule().first_task(stage));
   const auto tasks = graph.schedule().stage(stage);
   if (!tasks.empty()) report.extent = {timeline.tasks[first].start, timeline.tasks[first + tasks.size() - 1].end};
-  count_phases(graph.schedule(), stage, report);
+  const Phases phases = count_phases(graph.schedule(), stage);
+  report.warmup_forwards = phases.warmup_forwards;
+  report.steady_pairs = phases.steady_pairs;
+  report.cooldown_backwards = phases.cooldown_backwards;
   measure_memory(graph, timeline, stage, report);
   return report;
 }
 
-/// The first moment at which `stage` holds more than `limit`.
-std::optional<Overflow> find_overflow(const TaskGraph& graph, const Timeline& timeline, StageId stage, Bytes limit) {
-  Bytes bytes = static_bytes(graph, stage);
+/// The first moment at which `stage`, which holds `bytes` from the start, holds more than `limit`.
+std::optional<Overflow> find_overflow(const TaskGraph& graph, const Timeline& timeline, StageId stage, Bytes bytes,
+                                      Bytes limit) {
   std::optional<Overflow> overflow;
   if (bytes > limit) return Overflow{stage, no_task, SimTime{}, bytes};
   walk_activations(graph, timeline, stage, [&](SimTime at, Bytes change, int, TaskId task) {
@@ -91,7 +78,7 @@ std::optional<Overflow> first_overflow(const TaskGraph& graph, const Timeline& t
   std::optional<Overflow> earliest;
   for (std::size_t stage = 0; limit && stage < stages.size(); ++stage) {
     if (stages[stage].peak_bytes() <= *limit) continue;
-    const auto overflow = find_overflow(graph, timeline, make_id<StageId>(stage), *limit);
+    const auto overflow = find_overflow(graph, timeline, make_id<StageId>(stage), stages[stage].static_bytes, *limit);
     if (overflow && (!earliest || overflow->at < earliest->at)) earliest = overflow;
   }
   return earliest;
@@ -128,7 +115,7 @@ std::vector<PathStep> find_critical_path(const TaskGraph& graph, const Timeline&
 
 std::string_view to_string(Label label) {
   constexpr std::array<std::string_view, label_count> names{
-      "F", "B", "I", "W", "overlap", "warmup", "upstream", "downstream", "link", "transfer", "drain"};
+      "F", "B", "I", "W", "overlap", "recompute", "warmup", "upstream", "downstream", "link", "transfer", "drain"};
   return names[static_cast<std::size_t>(label)];
 }
 
@@ -192,6 +179,13 @@ Report analyse(const TaskGraph& graph, const Timeline& timeline) {
   report.transfer_volume = graph.transfer_volume();
   report.overflow = first_overflow(graph, timeline, report.stages);
   return report;
+}
+
+Span recompute_span(const TaskGraph& graph, const Timeline& timeline, TaskId task) {
+  const Span& span = timeline.tasks[index(task)];
+  const bool paired = graph.schedule().task(task).pairing != Pairing::alone;
+  const Duration length = paired ? Duration{0} : std::min(graph.recompute_time(task), span.length());
+  return {span.start, span.start + length};
 }
 
 std::vector<LabelledSpan> account(const TaskGraph& graph, const Timeline& timeline, StageId stage, SimTime end) {

@@ -31,6 +31,36 @@ void check_list(std::string_view where, const std::vector<Value>& values, std::s
     if (value < Value{0}) problems.add(std::string{where}, fmt::format("negative value {}", value.count()));
 }
 
+/// A list of sizes, one per chunk, and what they are called.
+struct Sizes {
+  std::string_view name;
+  const std::vector<Bytes>& values;
+};
+
+/// Each chunk's part is at most its whole.
+void check_parts(std::string_view where, const Sizes& part, const Sizes& whole, Problems& problems) {
+  for (std::size_t chunk = 0; chunk < std::min(part.values.size(), whole.values.size()); ++chunk) {
+    if (part.values[chunk] <= whole.values[chunk]) continue;
+    problems.add(std::string{where},
+                 fmt::format("chunk {}: {} of {} is more than its {} of {}", chunk, part.name,
+                             format_bytes(part.values[chunk]), whole.name, format_bytes(whole.values[chunk])),
+                 fmt::format("it has to be a part of the {}", whole.name));
+    return; // the other chunks would say the same
+  }
+}
+
+void check_parts(const Scenario& scenario, Problems& problems) {
+  const Sizes activation{"activation", scenario.memory.activation};
+  const Sizes checkpoint{"checkpoint (by default the input)", scenario.recompute.checkpoint};
+  const Sizes output{"output", scenario.network.boundary_bytes};
+  check_parts("--weight-activation-bytes", {"part for W", scenario.memory.activation_for_weight}, activation, problems);
+  if (scenario.memory.release_outputs) check_parts("--boundary-bytes", output, activation, problems);
+  if (!scenario.recompute.is_on()) return;
+  check_parts("--checkpoint-bytes", checkpoint, activation, problems);
+  if (scenario.memory.release_outputs && scenario.recompute.kind == RecomputeKind::selective)
+    check_parts("--boundary-bytes", output, checkpoint, problems);
+}
+
 double largest(const std::vector<Duration>& values) {
   return values.empty() ? 0.0 : static_cast<double>(std::max_element(values.begin(), values.end())->count());
 }
@@ -53,16 +83,18 @@ void check_sums(const Scenario& scenario, Problems& problems) {
       3.0 * static_cast<double>(scenario.shape.chunks()) * static_cast<double>(scenario.shape.microbatches);
   const Costs& costs = scenario.costs;
   const double task = largest(costs.forward) + largest(costs.input_grad) + largest(costs.weight_grad) +
-                      2.0 * static_cast<double>(costs.overhead.count());
+                      largest(scenario.recompute.time) + 2.0 * static_cast<double>(costs.overhead.count());
   const double pair_factor = std::max(1.0, static_cast<double>(scenario.pair.factor_ppm) / 1e6);
   // The accounts add up p times the makespan.
   const auto stages = static_cast<double>(scenario.shape.stages);
   if ((task * pair_factor + longest_transfer(scenario.network)) * tasks * stages > largest_sum)
     problems.add("costs", "the stages together could run longer than 2^62 ns", "are the units right?");
   const Memory& memory = scenario.memory;
-  const double bytes = largest(memory.activation) * tasks + largest(scenario.network.boundary_bytes) * tasks +
-                       (largest(memory.parameters) + largest(memory.gradients) + largest(memory.optimizer)) *
-                           static_cast<double>(scenario.shape.chunks());
+  const double bytes =
+      largest(memory.activation) * tasks + largest(scenario.network.boundary_bytes) * tasks +
+      (largest(memory.parameters) + largest(memory.gradients) + largest(memory.optimizer)) *
+          static_cast<double>(scenario.shape.chunks()) +
+      largest(memory.parameters) * static_cast<double>(scenario.shape.vpp * scenario.shape.microbatches);
   if (bytes > largest_sum) problems.add("sizes", "the run would hold more than 2^62 bytes", "are the units right?");
 }
 
@@ -100,6 +132,11 @@ void validate(const Scenario& scenario) {
   check_list("--gradient-bytes", scenario.memory.gradients, chunks, problems);
   check_list("--optimizer-bytes", scenario.memory.optimizer, chunks, problems);
   if (scenario.costs.overhead < Duration{0}) problems.add("--overhead", "negative");
+  if (scenario.recompute.is_on()) {
+    check_list("--recompute-time", scenario.recompute.time, chunks, problems);
+    check_list("--checkpoint-bytes", scenario.recompute.checkpoint, chunks, problems);
+  }
+  check_parts(scenario, problems);
   problems.throw_if_any();
   check_sums(scenario, problems);
   problems.throw_if_any();

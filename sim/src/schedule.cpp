@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "phases.hpp"
+
 namespace ppsim {
 
 std::string to_string(const Task& task) {
@@ -33,6 +35,39 @@ StageId Schedule::stage_of(TaskId id) const {
 std::optional<std::size_t> Schedule::warmup_forwards(StageId stage) const {
   if (warmup_.empty()) return std::nullopt;
   return warmup_[index(stage)];
+}
+
+Schedule Schedule::forwards() const {
+  Schedule result;
+  result.name_ = name_;
+  result.shape_ = shape_;
+  result.forward_only_ = true;
+  for (std::size_t stage = 0; stage < shape_.stages; ++stage) {
+    for (Task task : this->stage(make_id<StageId>(stage))) {
+      if (task.pass != Pass::forward) continue;
+      task.pairing = Pairing::alone;
+      result.tasks_.push_back(task);
+    }
+    result.offsets_.push_back(static_cast<std::uint32_t>(result.tasks_.size()));
+  }
+  return result;
+}
+
+Phases count_phases(const Schedule& schedule, StageId stage) {
+  std::size_t forwards = 0;
+  std::size_t backwards = 0;
+  std::size_t leading_forwards = 0;
+  for (const Task& task : schedule.stage(stage)) {
+    if (gives_gradient(task.pass) && backwards++ == 0) leading_forwards = forwards;
+    if (task.pass == Pass::forward) ++forwards;
+  }
+  const bool alternates = backwards > 0 && forwards > leading_forwards;
+  const std::size_t counted = alternates ? leading_forwards - std::min<std::size_t>(leading_forwards, 1) : forwards;
+  Phases phases;
+  phases.warmup_forwards = schedule.warmup_forwards(stage).value_or(counted);
+  phases.steady_pairs = forwards - phases.warmup_forwards;
+  phases.cooldown_backwards = backwards - std::min(backwards, phases.steady_pairs);
+  return phases;
 }
 
 bool Schedule::operator==(const Schedule& other) const {

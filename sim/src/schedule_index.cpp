@@ -11,13 +11,17 @@ namespace {
 /// Finds every fault of a schedule while its tables are filled.
 class Checker {
 public:
-  Checker(const Schedule& schedule, std::string_view where) : schedule_{schedule}, where_{where} {}
+  Checker(const Schedule& schedule, std::string_view where) : schedule_{schedule}, where_{where} {
+    const auto is_forward = [](const Task& task) { return task.pass == Pass::forward; };
+    lacks_all_backwards_ = std::ranges::all_of(schedule.tasks(), is_forward);
+  }
 
   void fault(std::string what, std::string hint = {}) { problems_.add(where_, std::move(what), std::move(hint)); }
 
   /// A table has an entry per chunk and microbatch; refuses sizes that the tasks present can not fill anyway.
   void check_size() {
-    const std::size_t needed = 2 * schedule_.shape().chunks() * schedule_.shape().microbatches;
+    const std::size_t passes = schedule_.forward_only() ? 1 : 2;
+    const std::size_t needed = passes * schedule_.shape().chunks() * schedule_.shape().microbatches;
     if (needed > 4 * schedule_.size() + 4096)
       fault(fmt::format("{} tasks, but {} chunks x {} microbatches need at least {}", schedule_.size(),
                         schedule_.shape().chunks(), schedule_.shape().microbatches, needed),
@@ -67,7 +71,8 @@ public:
     const std::string cell = to_string(make_task(pass, chunk, microbatch));
     fault(pass == Pass::backward ? fmt::format("{} is missing (or its I and W)", cell)
                                  : fmt::format("{} is missing", cell),
-          "every chunk needs one F and one B (or I and W) per microbatch");
+          lacks_all_backwards_ ? "add a B (or I and W) to each forward, or run forwards alone with --forward-only"
+                               : "every chunk needs one F and one B (or I and W) per microbatch");
   }
 
   void other_stage(const Task& task, std::size_t stage, TaskId forward) {
@@ -87,6 +92,7 @@ public:
 private:
   const Schedule& schedule_;
   std::string where_;
+  bool lacks_all_backwards_;
   Problems problems_;
 };
 
@@ -102,6 +108,7 @@ void check_complete(const Schedule& schedule, const ScheduleIndex& where, Checke
   for (std::size_t chunk = 0; chunk < schedule.shape().chunks(); ++chunk)
     for (std::size_t microbatch = 0; microbatch < schedule.shape().microbatches; ++microbatch) {
       if (where.forward(chunk, microbatch) == no_task) checker.missing(Pass::forward, chunk, microbatch);
+      if (schedule.forward_only()) continue;
       const TaskId backward = where.backward(chunk, microbatch);
       const TaskId weight = where.weight_grad(chunk, microbatch);
       const bool split = backward != no_task && schedule.task(backward).pass == Pass::input_grad;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dag.hpp"
+#include "phases.hpp"
 
 namespace ppsim {
 namespace {
@@ -57,7 +58,7 @@ private:
     const std::size_t microbatch = index(task.microbatch);
     if (task.pass == Pass::forward) {
       if (chunk + 1 < schedule_.shape().chunks()) add_data(where_.forward(chunk + 1, microbatch), Cause::activation);
-      add_on_stage(where_.backward(chunk, microbatch), Cause::own_forward);
+      if (!schedule_.forward_only()) add_on_stage(where_.backward(chunk, microbatch), Cause::own_forward);
     } else if (gives_gradient(task.pass)) {
       if (chunk > 0) add_data(where_.backward(chunk - 1, microbatch), Cause::gradient);
       if (task.pass == Pass::input_grad) add_on_stage(where_.weight_grad(chunk, microbatch), Cause::own_input_grad);
@@ -190,12 +191,17 @@ std::vector<TaskId> sort_topologically(const Dag::Graph& graph, std::vector<std:
   return order;
 }
 
-std::vector<Duration> cost_table(const Costs& costs) {
+/// See Dag::task_cost.
+std::vector<Duration> cost_table(const Costs& costs, const Recompute& recompute) {
   const std::size_t chunks = costs.forward.size();
-  std::vector<Duration> table(4 * chunks);
+  std::vector<Duration> table(2 * Dag::pass_count * chunks);
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    const Duration again = recompute.is_on() ? recompute.time[chunk] : Duration{0};
     const auto set = [&](Pass pass, Duration cost) {
-      table[static_cast<std::size_t>(pass) * chunks + chunk] = cost + costs.overhead;
+      const std::size_t row = static_cast<std::size_t>(pass);
+      table[row * chunks + chunk] = cost + costs.overhead;
+      table[(row + Dag::pass_count) * chunks + chunk] =
+          cost + costs.overhead + (gives_gradient(pass) ? again : Duration{0});
     };
     set(Pass::forward, costs.forward[chunk]);
     set(Pass::backward, costs.input_grad[chunk] + costs.weight_grad[chunk]);
@@ -203,6 +209,40 @@ std::vector<Duration> cost_table(const Costs& costs) {
     set(Pass::weight_grad, costs.weight_grad[chunk]);
   }
   return table;
+}
+
+/// Fills in the forwards' fates, stage by stage.
+void decide_forwards(const Schedule& schedule, const Scenario& scenario, const ScheduleIndex& where,
+                     std::vector<ActivationFate>& fates) {
+  const bool recompute = scenario.recompute.is_on() && !schedule.forward_only();
+  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
+    const TaskId begin = schedule.first_task(make_id<StageId>(stage));
+    const TaskId end = schedule.first_task(make_id<StageId>(stage + 1));
+    const std::size_t window = count_phases(schedule, make_id<StageId>(stage)).warmup_forwards + 1;
+    std::size_t forwards = 0;
+    for (std::size_t id = index(begin); id < index(end); ++id) {
+      const Task& task = schedule.tasks()[id];
+      if (task.pass != Pass::forward) continue;
+      fates[id].recomputed = recompute && forwards % window >= scenario.recompute.microbatches_without;
+      ++forwards;
+      if (!scenario.memory.release_outputs || task.chunk_index + std::size_t{1} == schedule.shape().chunks()) continue;
+      const TaskId receiver = where.forward(task.chunk_index + std::size_t{1}, index(task.microbatch));
+      fates[id].output_released = receiver < begin || receiver >= end;
+    }
+  }
+}
+
+/// What becomes of each task's activation; nothing where all of them simply live.
+std::vector<ActivationFate> decide_fates(const Schedule& schedule, const Scenario& scenario,
+                                         const ScheduleIndex& where) {
+  if (!scenario.recompute.is_on() && !scenario.memory.release_outputs) return {};
+  std::vector<ActivationFate> fates(schedule.size());
+  decide_forwards(schedule, scenario, where, fates);
+  for (std::size_t id = 0; id < fates.size(); ++id) {
+    const Task& task = schedule.tasks()[id];
+    if (task.pass != Pass::forward) fates[id] = fates[index(where.forward(task.chunk_index, index(task.microbatch)))];
+  }
+  return fates;
 }
 
 bool has_pairs(const Schedule& schedule) {
@@ -278,6 +318,19 @@ Duration TaskGraph::duration(TaskId id) const {
   return Durations{*dag_, schedule_.tasks()}[index(id)];
 }
 
+bool TaskGraph::is_recomputed(TaskId id) const {
+  return !dag_->fates.empty() && dag_->fates[index(id)].recomputed;
+}
+
+Duration TaskGraph::recompute_time(TaskId id) const {
+  const Task& task = schedule_.task(id);
+  return is_recomputed(id) && gives_gradient(task.pass) ? scenario_.recompute.time[task.chunk_index] : Duration{0};
+}
+
+bool TaskGraph::releases_output(TaskId id) const {
+  return !dag_->fates.empty() && dag_->fates[index(id)].output_released;
+}
+
 std::vector<Edge> TaskGraph::successors(TaskId id) const {
   std::vector<Edge> edges;
   for (auto [edge, end] = out_edges(static_cast<std::uint32_t>(index(id)), dag_->graph); edge != end; ++edge)
@@ -313,7 +366,7 @@ TaskGraph lower(Schedule schedule, Scenario scenario, std::string_view where) {
   PPSIM_ASSERT(schedule.shape() == scenario.shape);
   validate(scenario);
   auto dag = std::make_unique<Dag>();
-  dag->cost = cost_table(scenario.costs);
+  dag->cost = cost_table(scenario.costs, scenario.recompute);
   for (const bool same_node : {true, false})
     for (std::size_t boundary = 0; boundary < scenario.network.latency.size(); ++boundary)
       dag->transfer_time[same_node ? 0 : 1].push_back(scenario.network.transfer_time(boundary, same_node));
@@ -322,6 +375,7 @@ TaskGraph lower(Schedule schedule, Scenario scenario, std::string_view where) {
   dag->pair = scenario.pair;
   {
     const ScheduleIndex positions{schedule, where};
+    dag->fates = decide_fates(schedule, scenario, positions);
     EdgeStream stream{schedule, scenario.network, positions, dag->has_pairs};
     dag->graph = Dag::Graph{boost::edges_are_sorted,
                             EdgeIterator{&stream},

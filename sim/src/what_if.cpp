@@ -24,6 +24,13 @@ bool equalise(std::vector<Duration>& values) {
   return true;
 }
 
+/// True if some backward spends time on recomputation.
+bool recomputes(const TaskGraph& graph) {
+  for (std::size_t id = 0; id < graph.size(); ++id)
+    if (graph.recompute_time(make_id<TaskId>(id)) > Duration{0}) return true;
+  return false;
+}
+
 } // namespace
 
 WhatIf what_if(const TaskGraph& graph) {
@@ -39,9 +46,14 @@ WhatIf what_if(const TaskGraph& graph) {
   Scenario scenario = graph.scenario();
   bool changed = false;
   for (std::vector<Duration>* values :
-       {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad})
+       {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad, &scenario.recompute.time})
     changed = equalise(*values) || changed;
   if (changed) result.equal_stages = step_time(graph, scenario);
+  if (recomputes(graph)) {
+    Scenario kept = graph.scenario();
+    kept.recompute = {};
+    result.no_recompute = step_time(graph, kept);
+  }
   return result;
 }
 

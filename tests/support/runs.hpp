@@ -107,6 +107,21 @@ inline Outcome run(Schedule schedule, Scenario scenario) {
   return {std::move(graph), std::move(timeline), std::move(report)};
 }
 
+/// A MemoryPoint in bare numbers.
+struct Point {
+  std::int64_t at;
+  std::int64_t bytes;
+  std::size_t live;
+  bool operator==(const Point&) const = default;
+};
+
+inline std::vector<Point> points(const Outcome& outcome, std::size_t stage) {
+  std::vector<Point> list;
+  for (const MemoryPoint& point : memory_over_time(outcome.graph, outcome.timeline, make_id<StageId>(stage)))
+    list.push_back({point.at.time_since_epoch().count(), point.bytes.count(), point.live});
+  return list;
+}
+
 /// From nanosecond `start` to nanosecond `end`.
 inline Span between(std::int64_t start, std::int64_t end) {
   return {SimTime{Duration{start}}, SimTime{Duration{end}}};

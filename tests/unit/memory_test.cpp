@@ -28,20 +28,6 @@ Scenario small_scenario() {
   return scenario;
 }
 
-struct Point {
-  std::int64_t at;
-  std::int64_t bytes;
-  std::size_t live;
-  bool operator==(const Point&) const = default;
-};
-
-std::vector<Point> points(const Outcome& outcome, std::size_t stage) {
-  std::vector<Point> list;
-  for (const MemoryPoint& point : memory_over_time(outcome.graph, outcome.timeline, make_id<StageId>(stage)))
-    list.push_back({point.at.time_since_epoch().count(), point.bytes.count(), point.live});
-  return list;
-}
-
 std::vector<std::size_t> peaks(const Report& report) {
   std::vector<std::size_t> live;
   for (const StageReport& stage : report.stages) live.push_back(stage.peak_live_activations);

@@ -1,6 +1,8 @@
 // Chrome trace events. A process per stage, with these threads and counters:
 //
-//   compute            a slice per task, one for an overlapped pair; arrows go from sender to receiver
+//   compute            a slice per task, one for an overlapped pair, with one inside it for what it recomputes; arrows
+//   go
+//                      from sender to receiver
 //
 //   activations in,    a slice per transfer, at the stage that receives; more such threads where transfers of one kind
 //   gradients in       overlap, since the slices of one thread may not
@@ -178,6 +180,11 @@ std::size_t TraceWriter::task(std::size_t stage, TaskId id) {
   put(R"(,"cause":"{}")", to_string(timeline_.cause[index(id)]));
   put_task("released_by", timeline_.released_by[index(id)]);
   put("}}}}");
+  if (const Span again = recompute_span(graph_, timeline_, id); again.length() > Duration{0}) {
+    event(R"({{"ph":"X","cat":"recompute","name":"recompute","pid":{},"tid":{})", stage, compute_thread);
+    put_span(again);
+    put("}}");
+  }
   arrows(stage, id);
   if (one_piece) arrows(stage, other);
   return one_piece ? 2 : 1;

@@ -41,11 +41,13 @@ struct FoundTasks {
 /// its highest ids ask for, so that a table of chunks x microbatches is no larger than a small multiple of the file.
 [[nodiscard]] Shape shape_of(const FoundTasks& found, std::string_view name);
 
-/// Makes the schedule. Its tasks are not checked yet: that is what ScheduleIndex does.
-[[nodiscard]] Schedule to_schedule(FoundTasks found, const Shape& shape);
+/// Makes the schedule. Its tasks are not checked yet: that is what ScheduleIndex does. With `forward_only` a file
+/// without a backward is one that is meant to have none; the backwards of another are still there, to be checked with
+/// the rest.
+[[nodiscard]] Schedule to_schedule(FoundTasks found, const Shape& shape, bool forward_only);
 
-[[nodiscard]] ScheduleFile read_pytorch_csv(std::string_view text, std::string_view name);
-[[nodiscard]] ScheduleFile read_task_list(std::string_view text, std::string_view name);
+[[nodiscard]] ScheduleFile read_pytorch_csv(std::string_view text, std::string_view name, bool forward_only);
+[[nodiscard]] ScheduleFile read_task_list(std::string_view text, std::string_view name, bool forward_only);
 
 /// Adds the Problem that `make` returns. Past the limit it is only counted: a file of faults then costs no more than
 /// one of tasks.

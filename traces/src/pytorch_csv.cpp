@@ -71,8 +71,8 @@ std::string_view take_word(std::string_view& text) {
 
 class CsvReader {
 public:
-  CsvReader(std::string_view text, std::string_view name)
-      : text_{without_byte_order_mark(text)}, name_{name},
+  CsvReader(std::string_view text, std::string_view name, bool forward_only)
+      : text_{without_byte_order_mark(text)}, name_{name}, forward_only_{forward_only},
         has_transfers_{text.find("SEND_") != std::string_view::npos || text.find("RECV_") != std::string_view::npos} {}
 
   ScheduleFile read();
@@ -99,6 +99,7 @@ private:
 
   std::string_view text_;
   std::string_view name_;
+  bool forward_only_;
   bool has_transfers_;
   std::string_view line_; ///< the row being read
   FoundTasks found_;
@@ -129,7 +130,7 @@ ScheduleFile CsvReader::read() {
   read_rows();
   const Shape shape = shape_of(found_, name_);
   read_old_dialect(shape);
-  Schedule schedule = to_schedule(std::move(found_), shape);
+  Schedule schedule = to_schedule(std::move(found_), shape, forward_only_);
   const ScheduleIndex schedule_index{schedule, name_};
   if (has_transfers_) verify_transfers(schedule, schedule_index);
   note_skipped();
@@ -357,9 +358,9 @@ void refuse_other_kinds(std::string_view text, std::string_view name) {
           "scenario (TOML) is read with --scenario"}};
 }
 
-ScheduleFile read_pytorch_csv(std::string_view text, std::string_view name) {
+ScheduleFile read_pytorch_csv(std::string_view text, std::string_view name, bool forward_only) {
   refuse_other_kinds(text, name);
-  return CsvReader{text, name}.read();
+  return CsvReader{text, name, forward_only}.read();
 }
 
 } // namespace ppsim::traces

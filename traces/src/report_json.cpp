@@ -28,6 +28,7 @@ Json stage_json(const StageReport& report, std::size_t stage) {
           {"peak_live_activations", report.peak_live_activations},
           {"peak_activation_bytes", report.peak_activation_bytes.count()},
           {"static_bytes", report.static_bytes.count()},
+          {"weight_versions", report.weight_versions},
           {"warmup_forwards", report.warmup_forwards},
           {"steady_pairs", report.steady_pairs},
           {"cooldown_backwards", report.cooldown_backwards},
@@ -64,6 +65,7 @@ Json report_head(const TaskGraph& graph, const Report& report) {
             {"transfer_model", to_string(scenario.network.model)}};
   if (!scenario.title.empty()) json["title"] = scenario.title;
   if (!scenario.source.empty()) json["source"] = scenario.source;
+  if (graph.schedule().forward_only()) json["forward_only"] = true;
   for (const Metric& metric : metrics())
     json[std::string{metric.tag}] =
         metric.time != nullptr ? Json(metric.time(report).count()) : Json(metric.ratio(report));
@@ -71,7 +73,8 @@ Json report_head(const TaskGraph& graph, const Report& report) {
                                                   {"formula", report.closed_form->formula}}
                                            : Json(nullptr);
   json["what_if"] = {{"no_communication_ns", optional_ns(report.what_if.no_communication)},
-                     {"equal_stages_ns", optional_ns(report.what_if.equal_stages)}};
+                     {"equal_stages_ns", optional_ns(report.what_if.equal_stages)},
+                     {"no_recompute_ns", optional_ns(report.what_if.no_recompute)}};
   json["alternatives"] = Json::array();
   for (const Alternative& alternative : report.alternatives)
     json["alternatives"].push_back({{"change", alternative.change},

@@ -71,8 +71,10 @@ Shape shape_of(const FoundTasks& found, std::string_view name) {
   return {.stages = found.stages(), .microbatches = found.microbatches, .vpp = found.chunks / found.stages()};
 }
 
-Schedule to_schedule(FoundTasks found, const Shape& shape) {
-  return Schedule{"file", shape, std::move(found.tasks), std::move(found.offsets)};
+Schedule to_schedule(FoundTasks found, const Shape& shape, bool forward_only) {
+  const bool backwards = std::ranges::any_of(found.tasks, [](const Task& task) { return task.pass != Pass::forward; });
+  Schedule schedule{"file", shape, std::move(found.tasks), std::move(found.offsets)};
+  return forward_only && !backwards ? schedule.forwards() : schedule;
 }
 
 std::string_view without_blank_end(std::string_view text) {
@@ -93,10 +95,13 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-ScheduleFile read_schedule(std::string_view text, std::string_view name) {
+ScheduleFile read_schedule(std::string_view text, std::string_view name, bool forward_only) {
   // On stdin there is no name to go by; only a task list begins with a line of column names.
   const bool has_header = text.substr(0, text.find('\n')).find("microbatch_id") != std::string_view::npos;
-  return has_header || name.ends_with(".tasks.csv") ? read_task_list(text, name) : read_pytorch_csv(text, name);
+  ScheduleFile file = has_header || name.ends_with(".tasks.csv") ? read_task_list(text, name, forward_only)
+                                                                 : read_pytorch_csv(text, name, forward_only);
+  if (forward_only) file.schedule = file.schedule.forwards();
+  return file;
 }
 
 } // namespace ppsim::traces

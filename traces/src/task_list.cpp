@@ -64,7 +64,8 @@ private:
 
 class TaskListReader {
 public:
-  TaskListReader(std::string_view text, std::string_view name) : text_{without_byte_order_mark(text)}, name_{name} {}
+  TaskListReader(std::string_view text, std::string_view name, bool forward_only)
+      : text_{without_byte_order_mark(text)}, name_{name}, forward_only_{forward_only} {}
   ScheduleFile read();
 
 private:
@@ -79,6 +80,7 @@ private:
 
   std::string_view text_;
   std::string_view name_;
+  bool forward_only_;
   std::string_view line_;       ///< the line being read
   std::size_t line_number_ = 1; ///< counted from 1
   std::vector<Field> fields_;   ///< by column of the file
@@ -127,7 +129,7 @@ ScheduleFile TaskListReader::read() {
   FoundTasks found = in_order();
   const Shape shape = shape_of(found, name_);
   check_redundant(shape);
-  Schedule schedule = to_schedule(std::move(found), shape);
+  Schedule schedule = to_schedule(std::move(found), shape, forward_only_);
   (void)ScheduleIndex{schedule, name_};
   return {std::move(schedule), std::move(notes_)};
 }
@@ -252,8 +254,8 @@ void TaskListReader::check_redundant(const Shape& shape) {
 
 } // namespace
 
-ScheduleFile read_task_list(std::string_view text, std::string_view name) {
-  return TaskListReader{text, name}.read();
+ScheduleFile read_task_list(std::string_view text, std::string_view name, bool forward_only) {
+  return TaskListReader{text, name, forward_only}.read();
 }
 
 } // namespace ppsim::traces

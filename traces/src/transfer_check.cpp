@@ -49,7 +49,7 @@ std::optional<Ends> TransferCheck::ends(Pass direction, std::size_t sending_chun
   const Ends found =
       forward ? Ends{index_.forward(sending_chunk, microbatch), index_.forward(sending_chunk + 1, microbatch)}
               : Ends{index_.backward(sending_chunk, microbatch), index_.backward(sending_chunk - 1, microbatch)};
-  if (stage(found.sender) == stage(found.receiver)) return std::nullopt;
+  if (found.sender == no_task || stage(found.sender) == stage(found.receiver)) return std::nullopt;
   return found;
 }
 

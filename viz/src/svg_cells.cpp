@@ -48,10 +48,13 @@ std::string release_sentence(const Chart& chart, TaskId id) {
 std::string task_tooltip(const Chart& chart, TaskId id, StageId stage) {
   const Task& task = chart.graph.schedule().task(id);
   const Span& span = chart.timeline.tasks[index(id)];
-  return fmt::format("{} on stage {}: {} of microbatch {}, chunk {}\n{} to {} ({})\n{}", ppsim::to_string(task),
+  const Duration again = recompute_span(chart.graph, chart.timeline, id).length();
+  const std::string recomputes =
+      again > Duration{0} ? fmt::format(", of which {} recompute its activation", format_duration(again)) : "";
+  return fmt::format("{} on stage {}: {} of microbatch {}, chunk {}\n{} to {} ({}{})\n{}", ppsim::to_string(task),
                      index(stage), pass_name(task.pass), index(task.microbatch), index(task.chunk()),
                      format_duration(span.start.time_since_epoch()), format_duration(span.end.time_since_epoch()),
-                     format_duration(span.length()), release_sentence(chart, id));
+                     format_duration(span.length()), recomputes, release_sentence(chart, id));
 }
 
 std::string idle_tooltip(StageId stage, const LabelledSpan& idle) {
@@ -65,6 +68,7 @@ struct CellPieces {
   std::vector<std::string> wide;   ///< by pass, then shade
   std::vector<std::string> narrow; ///< the same for cells without room for white lines between them
   std::string marks;               ///< path data of the bars of I and W
+  std::string recomputation;       ///< path data of the parts that recompute
 };
 
 Box visible(const Chart& chart, Box cell) {
@@ -97,6 +101,10 @@ CellPieces cell_pieces(const Chart& chart, Drawn& drawn) {
             chart.tooltips ? task_tooltip(chart, id, stage) : std::string{});
     if (task.pass == Pass::input_grad || task.pass == Pass::weight_grad)
       add_box_path(pieces.marks, split_mark(task.pass, cell));
+    if (const Box again = chart.recompute_box(id, stage); again.width > Px{}) {
+      add_box_path(pieces.recomputation, again);
+      drawn.labels.set(static_cast<std::size_t>(Label::recompute));
+    }
     drawn.labels.set(pass);
     if (chart.shares_its_time(id)) drawn.labels.set(static_cast<std::size_t>(Label::overlap));
   });
@@ -115,6 +123,13 @@ std::string draw_kinds(const Chart& chart, const std::vector<std::string>& kinds
 }
 
 constexpr std::array<Px, 5> number_sizes{px(7), px(8), px(9), px(10), px(11)};
+
+/// Where a task's number stands: its cell without the part that recomputes.
+Box number_box(const Chart& chart, TaskId id, StageId stage) {
+  const Box box = chart.cell_box(id, stage);
+  const Px again = chart.recompute_box(id, stage).width;
+  return {box.x + again, box.y, box.width - again, box.height};
+}
 
 /// How many of the sizes, from the smallest, fit in `cell` for the widest number. Judging all by the widest keeps cells
 /// that are equal in size equal in looks.
@@ -205,6 +220,11 @@ std::string draw_cells(const Chart& chart, Drawn& drawn) {
   const CellPieces pieces = cell_pieces(chart, drawn);
   out += draw_kinds(chart, pieces.wide, R"( stroke="#ffffff" stroke-width="0.8")");
   out += draw_kinds(chart, pieces.narrow, ""); // above: a task without length stands on the line between two others
+  if (!pieces.recomputation.empty())
+    add(out,
+        R"(<path class="recompute" fill="{}" pointer-events="none" d="{}"/>)"
+        "\n",
+        hatch_fill(Label::recompute), pieces.recomputation);
   if (!pieces.marks.empty())
     add(out,
         R"(<path class="marks" fill="#1a1a1a" pointer-events="none" d="{}"/>)"
@@ -218,7 +238,7 @@ std::string draw_numbers(const Chart& chart, Drawn& drawn) {
   const std::string widest(fmt::formatted_size("{}", schedule.shape().microbatches - 1), '0');
   std::array<SizeCount, pass_count> counts{};
   for_each_task(chart, [&](TaskId id, StageId stage) {
-    ++counts[static_cast<std::size_t>(schedule.task(id).pass)][sizes_that_fit(widest, chart.cell_box(id, stage))];
+    ++counts[static_cast<std::size_t>(schedule.task(id).pass)][sizes_that_fit(widest, number_box(chart, id, stage))];
   });
   const std::array<std::size_t, pass_count> sizes = choose_sizes(counts);
 
@@ -226,7 +246,7 @@ std::string draw_numbers(const Chart& chart, Drawn& drawn) {
   for_each_task(chart, [&](TaskId id, StageId stage) {
     const Task& task = schedule.task(id);
     const auto pass = static_cast<std::size_t>(task.pass);
-    const Box cell = chart.cell_box(id, stage);
+    const Box cell = number_box(chart, id, stage);
     if (sizes[pass] == 0 || sizes_that_fit(widest, cell) < sizes[pass]) return;
     const bool white = wants_white_text(chart.palette.fill(task.pass, chart.shade_of(task)));
     add(pieces[pass][white ? 1 : 0], "<text x=\"{}\" y=\"{}\">{}</text>\n", cell.middle_x(),

@@ -103,6 +103,10 @@ bool Chart::shares_its_time(TaskId id) const {
   return timeline.tasks[other] == timeline.tasks[index(id)];
 }
 
+Box Chart::recompute_box(TaskId id, StageId stage) const {
+  return bar_box(row_of(stage), recompute_span(graph, timeline, id));
+}
+
 Box Chart::cell_box(TaskId id, StageId stage) const {
   Box box = bar_box(row_of(stage), timeline.tasks[index(id)]);
   if (!shares_its_time(id)) return box;

@@ -51,6 +51,8 @@ struct Chart {
   [[nodiscard]] Box bar_box(std::size_t row, const Span& span) const;
   /// The cell of a task: its bar, or half of that when it shares its time with the other half of an overlapped pair.
   [[nodiscard]] Box cell_box(TaskId id, StageId stage) const;
+  /// The part of that in which the task recomputes; without width where it does not.
+  [[nodiscard]] Box recompute_box(TaskId id, StageId stage) const;
   [[nodiscard]] bool shares_its_time(TaskId id) const;
   [[nodiscard]] std::size_t shade_of(const Task& task) const {
     return palette.shade_of(local_chunk[index(task.chunk())]);

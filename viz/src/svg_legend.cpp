@@ -78,6 +78,13 @@ void add_shades(std::string& out, const Chart& chart, Pass pass, Box box) {
   }
 }
 
+void add_hatch(std::string& out, const Box& box, Label label) {
+  add(out,
+      R"(<rect x="{}" y="{}" width="{}" height="{}" fill="{}" stroke="#b3b3b3" stroke-width="0.5"/>)"
+      "\n",
+      box.x, box.y, box.width, box.height, hatch_fill(label));
+}
+
 void add_passes(std::string& out, LegendFlow& flow, const Chart& chart, const Drawn& drawn) {
   constexpr std::array<std::string_view, pass_count> names{"F: forward", "B: backward", "I: input gradient",
                                                            "W: weight gradient"};
@@ -92,6 +99,7 @@ void add_passes(std::string& out, LegendFlow& flow, const Chart& chart, const Dr
     add_cell(out, chart, {box.x, box.y, box.width, half}, Pass::forward, chart.palette.fill(Pass::forward, 0));
     add_cell(out, chart, {box.x, box.y + half, box.width, half}, partner, chart.palette.fill(partner, 0));
   }
+  if (drew(drawn, Label::recompute)) add_hatch(out, flow.entry("recomputation of an activation"), Label::recompute);
   const std::size_t chunks = chart.palette.local_chunks();
   if (chunks > most_shades)
     flow.text_only(fmt::format("shade: chunk on its stage, from dark 0 to light {}", chunks - 1));
@@ -119,11 +127,7 @@ void add_idle(std::string& out, LegendFlow& flow, const Drawn& drawn) {
     if (!drawn.labels.test(label)) continue;
     if (first) flow.text_only("idle");
     first = false;
-    const Box box = flow.entry(meanings[label - first_idle_label]);
-    add(out,
-        R"(<rect x="{}" y="{}" width="{}" height="{}" fill="{}" stroke="#b3b3b3" stroke-width="0.5"/>)"
-        "\n",
-        box.x, box.y, box.width, box.height, hatch_fill(label_at(label)));
+    add_hatch(out, flow.entry(meanings[label - first_idle_label]), label_at(label));
   }
   flow.new_line();
 }

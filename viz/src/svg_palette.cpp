@@ -19,7 +19,7 @@ constexpr std::array<PassColours, pass_count> pass_colours{{
     {{0x00, 0x9E, 0x73}, {0x00, 0x66, 0x4C}, {0x8F, 0xD8, 0xBF}}, // weight gradient: green
 }};
 
-/// How the hatch of one idle label is drawn: a tile of `size` pixels and the lines in it.
+/// How the hatch of one label is drawn: a tile of `size` pixels and the lines in it.
 struct Hatch {
   Label label;
   int size;
@@ -27,8 +27,10 @@ struct Hatch {
   std::string_view lines;
 };
 
-// Light enough to stay behind the cells; the shapes differ, not only the tints.
-constexpr std::array<Hatch, label_count - first_idle_label> hatches{{
+// Those of idle labels are light enough to stay behind the cells; the shapes differ, not only the tints.
+constexpr std::array<Hatch, label_count - first_idle_label + 1> hatches{{
+    // Busy, so its lines are heavy and dark: blue as a forward, which it is.
+    {Label::recompute, 5, "#d9e8f3", R"(<path d="M-1 1L1-1M0 5L5 0M4 6L6 4" stroke="#0b4a7a" stroke-width="1.6"/>)"},
     {Label::warmup, 7, "#f7f7f7", R"(<path d="M-1 1L1-1M0 7L7 0M6 8L8 6" stroke="#c4c4c4" stroke-width="0.8"/>)"},
     {Label::upstream, 6, "#f3f7fb",
      R"(<circle cx="1.5" cy="1.5" r="0.75" fill="#8fb3d1"/>)"
@@ -38,6 +40,10 @@ constexpr std::array<Hatch, label_count - first_idle_label> hatches{{
     {Label::transfer, 5, "#f6f3fa", R"(<path d="M2.5 0V5" stroke="#b5a5cc" stroke-width="0.8"/>)"},
     {Label::drain, 7, "#f7f7f7", R"(<path d="M-1 6L1 8M0 0L7 7M6-1L8 1" stroke="#c4c4c4" stroke-width="0.8"/>)"},
 }};
+
+std::string hatch_name(Label label) {
+  return fmt::format("{}{}", is_idle(label) ? "idle-" : "", ppsim::to_string(label));
+}
 
 constexpr int between(int first, int last, std::size_t step, std::size_t steps) {
   return first + (last - first) * static_cast<int>(step) / static_cast<int>(steps);
@@ -69,15 +75,15 @@ Colour Palette::fill(Pass pass, std::size_t shade) const {
 }
 
 std::string hatch_fill(Label label) {
-  return fmt::format("url(#idle-{})", ppsim::to_string(label));
+  return fmt::format("url(#{})", hatch_name(label));
 }
 
 std::string hatch_definitions(const LabelSet& used) {
   std::string out = "<defs>\n";
   for (const Hatch& hatch : hatches) {
     if (!used.test(static_cast<std::size_t>(hatch.label))) continue;
-    add(out, R"(<pattern id="idle-{}" width="{}" height="{}" patternUnits="userSpaceOnUse">)",
-        ppsim::to_string(hatch.label), hatch.size, hatch.size);
+    add(out, R"(<pattern id="{}" width="{}" height="{}" patternUnits="userSpaceOnUse">)", hatch_name(hatch.label),
+        hatch.size, hatch.size);
     add(out,
         R"(<rect width="{}" height="{}" fill="{}"/>{}</pattern>)"
         "\n",

@@ -43,7 +43,7 @@ private:
   std::size_t shades_;
 };
 
-/// Fill attribute value for an idle label: "url(#idle-warmup)".
+/// Fill attribute value for an idle label ("url(#idle-warmup)") or for Label::recompute.
 [[nodiscard]] std::string hatch_fill(Label label);
 /// The `<defs>` with the patterns of the labels in `used`.
 [[nodiscard]] std::string hatch_definitions(const LabelSet& used);

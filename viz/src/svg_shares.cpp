@@ -1,6 +1,6 @@
 // Cells too narrow or too many to draw: each row is cut into columns, and each column shows from top to bottom which
-// share of its time went to F, B, I, W and to waiting. Areas stay true to time, and nothing flickers as it would if
-// each column showed only its longest task.
+// share of its time went to F, B, I, W, recomputation and to waiting. Areas stay true to time, and nothing flickers
+// as it would if each column showed only its longest task.
 
 #include "svg_draw.hpp"
 
@@ -10,14 +10,15 @@ namespace {
 
 /// Columns of all rows together; bounds the size of the document.
 constexpr std::int64_t most_columns = 20'000;
-constexpr std::size_t idle_slot = pass_count;
-constexpr std::size_t slot_count = pass_count + 1;
+constexpr std::size_t recompute_slot = pass_count;
+constexpr std::size_t idle_slot = pass_count + 1;
+constexpr std::size_t slot_count = pass_count + 2;
 constexpr std::size_t most_kinds = std::max(most_shades, label_count - first_idle_label);
 
 /// Path data by slot and kind.
 using Paths = std::array<std::array<std::string, most_kinds>, slot_count>;
 
-/// Time of one column: by slot (a pass, or idle), then by kind (shade of the chunk, or idle label).
+/// Time of one column: by slot (a pass, recomputation, or idle), then by kind (shade of the chunk, or idle label).
 struct Column {
   std::array<std::array<std::int64_t, most_kinds>, slot_count> time{};
 };
@@ -70,6 +71,8 @@ void ShareRow::add(const LabelledSpan& span) {
     at += time;
     if (is_idle(span.label)) {
       columns_[column].time[idle_slot][static_cast<std::size_t>(span.label) - first_idle_label] += time;
+    } else if (span.label == Label::recompute) {
+      columns_[column].time[recompute_slot][0] += time;
     } else if (span.label == Label::overlap) {
       add_task(span.task, column, time / 2);
       add_task(make_id<TaskId>(index(span.task) + 1), column, time - time / 2);
@@ -128,12 +131,14 @@ std::string draw_paths(const Chart& chart, const Paths& paths, Drawn& drawn) {
   for (std::size_t slot = 0; slot < slot_count; ++slot)
     for (std::size_t kind = 0; kind < most_kinds; ++kind) {
       if (paths[slot][kind].empty()) continue;
-      const bool idle = slot == idle_slot;
-      const std::size_t label = idle ? first_idle_label + kind : slot;
-      drawn.labels.set(label);
+      const Label label = slot == idle_slot        ? label_at(first_idle_label + kind)
+                          : slot == recompute_slot ? Label::recompute
+                                                   : label_at(slot);
+      drawn.labels.set(static_cast<std::size_t>(label));
       const std::string fill =
-          idle ? hatch_fill(label_at(label)) : to_string(chart.palette.fill(static_cast<Pass>(slot), kind));
-      add(out, "<path class=\"{}\" fill=\"{}\" d=\"{}\"/>\n", idle ? "idle" : "cells", fill, paths[slot][kind]);
+          slot < pass_count ? to_string(chart.palette.fill(static_cast<Pass>(slot), kind)) : hatch_fill(label);
+      add(out, "<path class=\"{}\" fill=\"{}\" d=\"{}\"/>\n", is_idle(label) ? "idle" : "cells", fill,
+          paths[slot][kind]);
     }
   return out;
 }

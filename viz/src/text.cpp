@@ -80,6 +80,7 @@ private:
     put(out_, "{}{}: {}, {} microbatch{}", bold(), graph_.headline(), counted(shape.stages, "stage"),
         shape.microbatches, shape.microbatches == 1 ? "" : "es");
     if (shape.vpp > 1) put(out_, ", {} chunks per stage", shape.vpp);
+    if (graph_.schedule().forward_only()) put(out_, ", forwards only");
     put(out_, ", transfers: {}{}\n", to_string(scenario_.network.model), plain());
     if (!scenario_.title.empty()) put(out_, "{}\n", scenario_.title);
     if (!scenario_.source.empty()) put(out_, "costs: {}\n", scenario_.source);
@@ -148,7 +149,9 @@ private:
       const Label label = step.is_transfer                 ? Label::transfer
                           : task.pairing != Pairing::alone ? Label::overlap
                                                            : static_cast<Label>(task.pass);
-      time[static_cast<std::size_t>(label)] += span.length();
+      const Duration again = step.is_transfer ? Duration{0} : recompute_span(graph_, timeline_, step.task).length();
+      time[static_cast<std::size_t>(Label::recompute)] += again;
+      time[static_cast<std::size_t>(label)] += span.length() - again;
     }
     std::string parts;
     for (std::size_t label = 0; label < label_count; ++label)
@@ -168,14 +171,17 @@ private:
     };
     line("without communication", report_.what_if.no_communication);
     line("with equal stages", report_.what_if.equal_stages);
+    line("without recomputation", report_.what_if.no_recompute);
   }
 
   void memory() {
     std::size_t most_live = 0;
+    std::size_t versions = 1;
     Bytes most;
     for (const StageReport& stage : report_.stages) {
       most_live = std::max(most_live, stage.peak_live_activations);
       most = std::max(most, stage.peak_bytes());
+      versions = std::max(versions, stage.weight_versions);
     }
     std::string text = fmt::format(
         "at most {} live activation{}, on {}", most_live, most_live == 1 ? "" : "s",
@@ -184,6 +190,10 @@ private:
       text +=
           fmt::format("; at most {}, on {}", format_bytes(most),
                       stage_list(stages_where([&](const StageReport& stage) { return stage.peak_bytes() == most; })));
+    if (versions > 1)
+      text +=
+          fmt::format("; up to {} versions of the weights, on {}", versions,
+                      stage_list(stages_where([&](const auto& stage) { return stage.weight_versions == versions; })));
     say("memory", text);
     if (scenario_.memory.limit) capacity(*scenario_.memory.limit);
   }

@@ -32,11 +32,13 @@ public:
   Row(SimTime end, std::size_t columns)
       : end_{end.time_since_epoch().count()}, text_(columns, '.'), owner_(columns, nullptr) {}
 
-  void add(const Task& task, const Span& span) {
+  void add(const Task& task, const Span& span) { add(task, letter(task.pass), span); }
+  /// The part of a task's span that is marked by `mark`.
+  void add(const Task& task, char mark, const Span& span) {
     const std::size_t begin = column(span.start);
     const std::size_t end = column(span.end);
     if (end == begin) return;
-    std::string cell = fmt::format("{}{}", letter(task.pass), index(task.microbatch));
+    std::string cell = fmt::format("{}{}", mark, index(task.microbatch));
     if (cell.size() > end - begin) cell.resize(1);
     cell.resize(end - begin, '-');
     text_.replace(begin, cell.size(), cell);
@@ -109,15 +111,23 @@ std::string text_gantt(const TaskGraph& graph, const Timeline& timeline, SimTime
   if (columns == 0 || shortest_part(graph, timeline) * static_cast<Duration::rep>(columns) < end.time_since_epoch())
     return fmt::format("  {:>5}  too much for a chart of {} columns: --svg FILE draws it\n", "", options.width);
   std::string out;
+  bool recomputes = false;
   for (std::size_t stage = 0; stage < stages; ++stage) {
     Row row{end, columns};
     const std::size_t first = index(graph.schedule().first_task(make_id<StageId>(stage)));
     const auto tasks = graph.schedule().stage(make_id<StageId>(stage));
-    for (std::size_t i = 0; i < tasks.size(); ++i) row.add(tasks[i], visible_part(timeline, tasks[i], first + i));
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const Span part = visible_part(timeline, tasks[i], first + i);
+      const Span again = recompute_span(graph, timeline, make_id<TaskId>(first + i));
+      recomputes = recomputes || again.length() > Duration{0};
+      row.add(tasks[i], 'R', again);
+      row.add(tasks[i], {std::max(part.start, again.end), part.end});
+    }
     out += fmt::format("  {:>5} |{}\n", stage, row.render(options.colour));
   }
-  return out + fmt::format("  {:>5} |one column is {}; letter: pass, number: microbatch, dots: idle\n", "",
-                           format_duration(end.time_since_epoch() / static_cast<Duration::rep>(columns)));
+  return out + fmt::format("  {:>5} |one column is {}; letter: pass{}, number: microbatch, dots: idle\n", "",
+                           format_duration(end.time_since_epoch() / static_cast<Duration::rep>(columns)),
+                           recomputes ? " (R: recomputation)" : "");
 }
 
 } // namespace ppsim::viz

@@ -66,7 +66,7 @@ std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& v
 traces::ScheduleFile read_or_report(const Inputs& inputs, const std::string& path, const std::string& where) {
   const std::string text = read_file(path, "check");
   try {
-    return traces::read_schedule(text, where);
+    return traces::read_schedule(text, where, inputs.forward_only);
   } catch (const Error& error) {
     if (!inputs.json) throw;
     Json json{{"schema", 1}, {"valid", false}, {"ok", false}, {"problems", Json::array()}};
@@ -96,7 +96,7 @@ ExitCode run(const Inputs& inputs) {
   return ExitCode::done;
 }
 
-constexpr std::array<std::string_view, 2> extra{"transfer", "json"};
+constexpr std::array<std::string_view, 3> extra{"transfer", "forward-only", "json"};
 constexpr std::array examples{
     Example{"ppsim check order.csv",
             "exit status 0: runs under latency and link (and says whether under blocking); 2: malformed; 3: deadlocks"},
@@ -109,7 +109,7 @@ constexpr std::array examples{
 extern const Command check_command;
 const Command check_command{.name = "check",
                             .summary = "is a schedule file valid, can it deadlock, under which transfer model",
-                            .usage = "ppsim check [--transfer MODEL] [--json[=FILE]] FILE",
+                            .usage = "ppsim check [--transfer MODEL] [--forward-only] [--json[=FILE]] FILE",
                             .argument = "FILE",
                             .argument_help =
                                 "PyTorch pipelining CSV, or InfiniTrain task list (*.tasks.csv); '-' for stdin",

@@ -122,7 +122,8 @@ Result run_inputs(const Inputs& inputs) {
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   Timeline timeline = simulate(graph);
   Report report = analyse(graph, timeline);
-  if (run.generator != nullptr) report.closed_form = closed_form(*run.generator, run.request, graph.scenario());
+  if (run.generator != nullptr && !graph.schedule().forward_only()) // they are of forward and backward
+    report.closed_form = closed_form(*run.generator, run.request, graph.scenario());
   if (graph.size() <= most_tasks_for_what_if) report.what_if = what_if(graph);
   if (run.generator != nullptr && graph.size() <= most_tasks_for_alternatives)
     report.alternatives = try_alternatives(inputs, graph.scenario().shape);

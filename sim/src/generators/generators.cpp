@@ -93,11 +93,14 @@ std::optional<UniformCosts> uniform_costs(const Scenario& scenario) {
   if (network.model == TransferModel::blocking) return std::nullopt; // stages meet even where transfers are free
   const bool free = network.is_free();
   if (!free && (network.model != TransferModel::latency || network.stages_per_node > 0)) return std::nullopt;
+  const Recompute& recompute = scenario.recompute;
+  if (recompute.is_on() && (!all_equal(recompute.time) || recompute.microbatches_without > 0)) return std::nullopt;
+  const Duration again = recompute.is_on() ? recompute.time[0] : Duration{0};
   const auto v = static_cast<std::int64_t>(scenario.shape.vpp);
   UniformCosts uniform;
   uniform.forward = v * (costs.forward[0] + costs.overhead);
-  uniform.backward = v * (costs.input_grad[0] + costs.weight_grad[0] + costs.overhead);
-  uniform.input_grad = v * (costs.input_grad[0] + costs.overhead);
+  uniform.backward = v * (again + costs.input_grad[0] + costs.weight_grad[0] + costs.overhead);
+  uniform.input_grad = v * (again + costs.input_grad[0] + costs.overhead);
   uniform.weight_grad = v * (costs.weight_grad[0] + costs.overhead);
   uniform.pair = scenario.pair;
   if (!free && scenario.shape.stages > 1) uniform.comm = network.transfer_time(0, true);

@@ -18,7 +18,8 @@ enum class Label : std::uint8_t {
   backward,
   input_grad,
   weight_grad,
-  overlap, // busy
+  overlap,
+  recompute, // busy
   warmup,
   upstream,
   downstream,
@@ -26,8 +27,8 @@ enum class Label : std::uint8_t {
   transfer,
   drain // idle
 };
-inline constexpr std::size_t label_count = 11;
-inline constexpr std::size_t first_idle_label = 5;
+inline constexpr std::size_t label_count = 12;
+inline constexpr std::size_t first_idle_label = 6;
 [[nodiscard]] constexpr bool is_idle(Label label) {
   return static_cast<std::size_t>(label) >= first_idle_label;
 }
@@ -54,9 +55,10 @@ struct StageReport {
   std::size_t cooldown_backwards = 0;    ///< backwards not in a pair
   std::size_t peak_live_activations = 0; ///< (chunk, microbatch) pairs
   Bytes peak_activation_bytes{};
-  SimTime peak_at{};          ///< when peak_activation_bytes (else the count) is reached first
-  TaskId peak_task = no_task; ///< whose start reaches it
-  Bytes static_bytes{};       ///< parameters, gradients, optimizer state
+  SimTime peak_at{};               ///< when peak_activation_bytes (else the count) is reached first
+  TaskId peak_task = no_task;      ///< whose start reaches it
+  std::size_t weight_versions = 1; ///< of its parameters that the stage keeps; more than one without a flush
+  Bytes static_bytes{};            ///< parameters (all versions), gradients, optimizer state
   [[nodiscard]] Bytes peak_bytes() const { return static_bytes + peak_activation_bytes; }
 };
 
@@ -121,6 +123,10 @@ struct Metric {
 /// The time of `stage` as a sequence of labelled spans without gaps, from 0 to the makespan.
 [[nodiscard]] std::vector<LabelledSpan> account(const TaskGraph& graph, const Timeline& timeline, StageId stage,
                                                 SimTime end);
+
+/// The part of a task's span in which it recomputes an activation, from its start. Empty where it does not, and for
+/// half of an overlapped pair, whose span is labelled as a whole.
+[[nodiscard]] Span recompute_span(const TaskGraph& graph, const Timeline& timeline, TaskId task);
 
 /// Memory of one stage after each change, in time order: starts at time zero with the static bytes.
 struct MemoryPoint {

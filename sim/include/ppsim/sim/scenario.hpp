@@ -63,7 +63,23 @@ struct Memory {
   std::vector<Bytes> parameters;
   std::vector<Bytes> gradients;
   std::vector<Bytes> optimizer;
-  std::optional<Bytes> limit; ///< capacity of a device
+  bool release_outputs = false; ///< a forward's output, a part of its activation, is given up once it is sent
+  std::optional<Bytes> limit;   ///< capacity of a device
+};
+
+/// Which activations a forward drops and its backward computes again (Korthikanti et al., arXiv 2205.05198).
+enum class RecomputeKind : std::uint8_t { none, selective, full };
+
+/// Recomputation: a forward keeps only its checkpoint, and its backward (B, or I where that is split) begins by
+/// bringing the rest back. Both vectors are per chunk, and not looked at where the kind is `none`.
+struct Recompute {
+  RecomputeKind kind = RecomputeKind::none;
+  std::vector<Duration> time;           ///< by how much it makes the backward longer
+  std::vector<Bytes> checkpoint;        ///< the part of the activation that the forward keeps
+  std::size_t microbatches_without = 0; ///< of every w+1 consecutive forwards of a stage with w warm-up forwards, so
+                                        ///< many from the first on are not recomputed (Megatron-LM's
+                                        ///< num_microbatches_with_partial_activation_checkpoints)
+  [[nodiscard]] bool is_on() const { return kind != RecomputeKind::none; }
 };
 
 /// How long an overlapped pair (one F with one B) takes.
@@ -80,13 +96,15 @@ struct Scenario {
   Costs costs;
   Network network;
   Memory memory;
+  Recompute recompute;
   PairRule pair;
   std::vector<std::size_t> layers; ///< per chunk; empty when layers were not given
   std::string title;               ///< the user's name for it
   std::string source;              ///< where the costs come from
 };
 
-/// Throws Error if a vector has the wrong length, a value is negative or sums could overflow.
+/// Throws Error if a vector has the wrong length, a value is negative, a part is larger than its whole or sums could
+/// overflow.
 void validate(const Scenario& scenario);
 
 [[nodiscard]] std::string_view to_string(TransferModel model);

@@ -21,7 +21,7 @@ enum class Pass : std::uint8_t { forward, backward, input_grad, weight_grad };
 [[nodiscard]] constexpr bool gives_gradient(Pass pass) {
   return pass == Pass::backward || pass == Pass::input_grad;
 }
-/// B and W end the life of an activation.
+/// B and W end the life of an activation (F does where no backward runs).
 [[nodiscard]] constexpr bool frees_activation(Pass pass) {
   return pass == Pass::backward || pass == Pass::weight_grad;
 }
@@ -69,6 +69,10 @@ public:
   /// True if weights change after every microbatch, without a flush (PipeDream): a stage then keeps the weights that
   /// each microbatch under way began with.
   [[nodiscard]] bool asynchronous() const { return asynchronous_; }
+  /// True if it holds forwards only, and that is all it is meant to hold (inference, a profile of the forward).
+  [[nodiscard]] bool forward_only() const { return forward_only_; }
+  /// The forwards of this schedule in their order, each alone: a schedule of its own, forward_only().
+  [[nodiscard]] Schedule forwards() const;
   /// Same shape and order; names and warm-ups may differ.
   [[nodiscard]] bool operator==(const Schedule& other) const;
 
@@ -79,6 +83,7 @@ private:
   std::vector<std::uint32_t> offsets_{0};
   std::vector<std::uint32_t> warmup_;
   bool asynchronous_ = false;
+  bool forward_only_ = false;
 };
 
 /// Builds a Schedule stage by stage.
@@ -117,13 +122,13 @@ private:
 class ScheduleIndex {
 public:
   /// Checks the schedule while it builds: throws Error (bad_input) unless every (chunk, microbatch) has one F and
-  /// either one B or one I and one W, all on one stage, and every pair is one F and one B (or I). Reports every fault,
-  /// the first 20 in full, each with `where` and the cell.
+  /// either one B or one I and one W (none of them in a schedule that is forward_only), all on one stage, and every
+  /// pair is one F and one B (or I). Reports every fault, the first 20 in full, each with `where` and the cell.
   explicit ScheduleIndex(const Schedule& schedule, std::string_view where = "schedule");
   [[nodiscard]] TaskId forward(std::size_t chunk, std::size_t microbatch) const {
     return forward_[at(chunk, microbatch)];
   }
-  /// The B or the I.
+  /// The B or the I; no_task in a schedule that is forward_only.
   [[nodiscard]] TaskId backward(std::size_t chunk, std::size_t microbatch) const {
     return backward_[at(chunk, microbatch)];
   }

@@ -58,6 +58,12 @@ public:
   [[nodiscard]] Bytes transfer_volume() const;
   /// Compute time of a task; both halves of an overlapped pair that runs in one piece last as long as the pair.
   [[nodiscard]] Duration duration(TaskId id) const;
+  /// Whether the activation that this task makes or uses is dropped after its forward and computed again.
+  [[nodiscard]] bool is_recomputed(TaskId id) const;
+  /// What a backward spends on that, as the first part of its duration(); zero for F and W.
+  [[nodiscard]] Duration recompute_time(TaskId id) const;
+  /// Whether the output of this task's forward is given up once it is sent to another stage (Memory::release_outputs).
+  [[nodiscard]] bool releases_output(TaskId id) const;
   /// Edges that leave a task; for reports and tests, not for loops over millions of tasks.
   [[nodiscard]] std::vector<Edge> successors(TaskId id) const;
   /// The task on another stage that receives this one's output, if there is one.

@@ -12,6 +12,7 @@ namespace ppsim {
 struct WhatIf {
   std::optional<Duration> no_communication; ///< transfers take no time
   std::optional<Duration> equal_stages;     ///< every chunk costs the mean of its pass
+  std::optional<Duration> no_recompute;     ///< every forward keeps its activation
 };
 
 [[nodiscard]] WhatIf what_if(const TaskGraph& graph);

@@ -18,8 +18,8 @@ struct ScheduleFile {
 
 /// Reads a schedule. `name` names the file in errors and picks the format: "*.tasks.csv" is an InfiniTrain task list,
 /// all else a PyTorch CSV. The shape comes from the file. Throws Error (bad_input) with every fault found, each as
-/// "name:line:column".
-[[nodiscard]] ScheduleFile read_schedule(std::string_view text, std::string_view name);
+/// "name:line:column". With `forward_only` the file may hold forwards alone, and only its forwards are returned.
+[[nodiscard]] ScheduleFile read_schedule(std::string_view text, std::string_view name, bool forward_only = false);
 
 /// PyTorch pipelining CSV, compute cells only: one row per stage, no idle cells.
 [[nodiscard]] std::string write_schedule_csv(const Schedule& schedule);
