@@ -160,6 +160,13 @@ void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems&
   memory.limit = inputs.memory_limit;
 }
 
+void fill_update(const Inputs& inputs, Spread& spread, Update& update) {
+  if (inputs.reduce) update.reduce = spread.per_chunk("reduce", inputs.reduce, Duration{0});
+  if (inputs.optimizer) update.optimizer = spread.per_chunk("optimizer", inputs.optimizer, Duration{0});
+  update.tied_embedding_reduce = inputs.tied_embedding_reduce.value_or(Duration{0});
+  update.step = inputs.optimizer_step.value_or(OptimizerStep::synchronous);
+}
+
 std::vector<std::size_t> layers_per_chunk(const Inputs& inputs, const Shape& shape,
                                           const std::vector<StageId>& placement, Problems& problems) {
   if (!inputs.layers) {
@@ -188,6 +195,7 @@ Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vect
   split_backward(inputs, spread, scenario.costs, problems);
   fill_network(inputs, spread, scenario.network, problems);
   fill_memory(inputs, spread, scenario.memory, problems);
+  fill_update(inputs, spread, scenario.update);
   scenario.pair = inputs.pair.value_or(PairRule{});
   scenario.title = inputs.title.value_or("");
   scenario.source = inputs.source.value_or("");
@@ -246,8 +254,14 @@ void generate_schedule(const Inputs& inputs, Run& run) {
 
 namespace {
 
+/// Whether the first and the last chunk, which share the embedding, are on different stages.
+bool ties_embedding(const Schedule& schedule) {
+  const std::vector<StageId> stage = placement_of(schedule);
+  return stage.front() != stage.back() && HeldChunks{schedule}.of(stage.front()).back() + 1U != stage.size();
+}
+
 /// What is allowed but probably not what was meant.
-std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario) {
+std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule) {
   std::vector<std::string> notes;
   if (inputs.boundary_bytes && !inputs.bandwidth && !inputs.inter_node_bandwidth)
     notes.push_back(fmt::format("{}: without --bandwidth sizes cost no time; only their volume is counted",
@@ -257,6 +271,9 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario) 
     notes.push_back(
         fmt::format("{}: changes nothing without --transfer link, --inter-node-latency or --inter-node-bandwidth",
                     inputs.place_of("stages-per-node")));
+  if (inputs.tied_embedding_reduce && !ties_embedding(schedule))
+    notes.push_back(fmt::format("{}: changes nothing, since one stage holds both the first and the last chunk",
+                                inputs.place_of("tied-embedding-reduce")));
   const auto listed = [&](const auto& values) { return values && values->size() > 1; };
   if (inputs.layers &&
       (listed(inputs.forward) || listed(inputs.backward) || listed(inputs.input_grad) || listed(inputs.weight_grad) ||
@@ -290,7 +307,7 @@ Run resolve(const Inputs& inputs) {
   } catch (const Error& error) {
     throw placed(inputs, error);
   }
-  std::ranges::move(doubts(inputs, run.scenario), std::back_inserter(run.notes));
+  std::ranges::move(doubts(inputs, run.scenario, run.schedule), std::back_inserter(run.notes));
   return run;
 }
 

@@ -22,6 +22,9 @@ struct Inputs {
   std::optional<std::vector<Duration>> forward, backward, input_grad, weight_grad;
   std::optional<Duration> overhead;
   std::optional<PairRule> pair;
+  std::optional<std::vector<Duration>> reduce, optimizer;
+  std::optional<Duration> tied_embedding_reduce;
+  std::optional<OptimizerStep> optimizer_step;
 
   std::optional<std::vector<Duration>> comm, latency;
   std::optional<Bandwidth> bandwidth, inter_node_bandwidth;

@@ -31,6 +31,12 @@ void check_list(std::string_view where, const std::vector<Value>& values, std::s
     if (value < Value{0}) problems.add(std::string{where}, fmt::format("negative value {}", value.count()));
 }
 
+/// Empty: not given.
+void check_optional_list(std::string_view where, const std::vector<Duration>& values, std::size_t expected,
+                         Problems& problems) {
+  if (!values.empty()) check_list(where, values, expected, problems);
+}
+
 double largest(const std::vector<Duration>& values) {
   return values.empty() ? 0.0 : static_cast<double>(std::max_element(values.begin(), values.end())->count());
 }
@@ -57,7 +63,11 @@ void check_sums(const Scenario& scenario, Problems& problems) {
   const double pair_factor = std::max(1.0, static_cast<double>(scenario.pair.factor_ppm) / 1e6);
   // The accounts add up p times the makespan.
   const auto stages = static_cast<double>(scenario.shape.stages);
-  if ((task * pair_factor + longest_transfer(scenario.network)) * tasks * stages > largest_sum)
+  const Update& update = scenario.update;
+  const double after =
+      (largest(update.reduce) + largest(update.optimizer) + static_cast<double>(update.tied_embedding_reduce.count())) *
+      static_cast<double>(scenario.shape.chunks());
+  if (((task * pair_factor + longest_transfer(scenario.network)) * tasks + after) * stages > largest_sum)
     problems.add("costs", "the stages together could run longer than 2^62 ns", "are the units right?");
   const Memory& memory = scenario.memory;
   const double bytes = largest(memory.activation) * tasks + largest(scenario.network.boundary_bytes) * tasks +
@@ -84,6 +94,13 @@ bool Network::is_free() const {
   return true;
 }
 
+bool Update::is_free() const {
+  const auto none = [](const std::vector<Duration>& values) {
+    return std::ranges::all_of(values, [](Duration value) { return value == Duration{0}; });
+  };
+  return none(reduce) && none(optimizer) && tied_embedding_reduce == Duration{0};
+}
+
 void validate(const Scenario& scenario) {
   Problems problems;
   check_shape(scenario.shape, problems);
@@ -100,6 +117,9 @@ void validate(const Scenario& scenario) {
   check_list("--gradient-bytes", scenario.memory.gradients, chunks, problems);
   check_list("--optimizer-bytes", scenario.memory.optimizer, chunks, problems);
   if (scenario.costs.overhead < Duration{0}) problems.add("--overhead", "negative");
+  check_optional_list("--reduce", scenario.update.reduce, chunks, problems);
+  check_optional_list("--optimizer", scenario.update.optimizer, chunks, problems);
+  if (scenario.update.tied_embedding_reduce < Duration{0}) problems.add("--tied-embedding-reduce", "negative");
   problems.throw_if_any();
   check_sums(scenario, problems);
   problems.throw_if_any();
@@ -115,6 +135,10 @@ std::string_view to_string(TransferModel model) {
     return "blocking";
   }
   return "?";
+}
+
+std::string_view to_string(OptimizerStep step) {
+  return step == OptimizerStep::synchronous ? "synchronous" : "per-stage";
 }
 
 std::string to_string(const PairRule& rule) {

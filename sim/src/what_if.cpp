@@ -9,11 +9,7 @@ namespace ppsim {
 namespace {
 
 Duration step_time(const TaskGraph& graph, const Scenario& scenario) {
-  const TaskGraph changed = lower(graph.schedule(), scenario);
-  const Timeline timeline = simulate(changed);
-  SimTime end{};
-  for (const Span& span : timeline.tasks) end = std::max(end, span.end);
-  return end - SimTime{};
+  return end_of(simulate(lower(graph.schedule(), scenario))) - SimTime{};
 }
 
 /// True if the values differed and are now all their mean.

@@ -119,6 +119,7 @@ private:
                         percent(report_.bubble_overhead), percent(report_.stage_span_bubble)));
     theory();
     critical_path();
+    update();
     what_if();
     memory();
     put(out_, "\n");
@@ -142,20 +143,43 @@ private:
   /// What the chain that sets the makespan consists of; the parts add up to it.
   void critical_path() {
     std::array<Duration, label_count> time{};
-    for (const PathStep& step : report_.critical_path) {
-      const Task& task = graph_.schedule().task(step.task);
-      const Span& span = (step.is_transfer ? timeline_.transfers : timeline_.tasks)[index(step.task)];
-      const Label label = step.is_transfer                 ? Label::transfer
-                          : task.pairing != Pairing::alone ? Label::overlap
-                                                           : static_cast<Label>(task.pass);
-      time[static_cast<std::size_t>(label)] += span.length();
-    }
+    Duration reductions{0};
+    for (const PathStep& step : report_.critical_path)
+      (step.kind == PathKind::reduction ? reductions : time[static_cast<std::size_t>(path_label(step))]) +=
+          span_of(timeline_, step).length();
     std::string parts;
-    for (std::size_t label = 0; label < label_count; ++label)
-      if (time[label] > Duration{0})
-        parts += fmt::format("{}{} {}", parts.empty() ? "" : " + ", to_string(label_at(label)),
-                             format_duration(time[label]));
+    const auto add = [&](std::string_view name, Duration length) {
+      if (length > Duration{0})
+        parts += fmt::format("{}{} {}", parts.empty() ? "" : " + ", name, format_duration(length));
+    };
+    for (std::size_t label = 0; label < label_count; ++label) add(to_string(label_at(label)), time[label]);
+    add("reduction", reductions);
     if (!parts.empty()) say("path", fmt::format("{} on the critical path", parts));
+  }
+
+  /// The label whose time a step of the critical path is; a reduction has none, since it runs beside the tasks.
+  [[nodiscard]] Label path_label(const PathStep& step) const {
+    if (step.kind == PathKind::optimizer) return Label::optimizer;
+    if (step.kind == PathKind::transfer) return Label::transfer;
+    if (step.kind == PathKind::reduction) return Label::flush;
+    const Task& task = graph_.schedule().task(step.task);
+    return task.pairing != Pairing::alone ? Label::overlap : static_cast<Label>(task.pass);
+  }
+
+  /// What follows the tasks: how long after the last of them the reductions end, and the optimizer steps.
+  void update() {
+    if (timeline_.optimizer.empty()) return;
+    const SimTime done = tasks_end(graph_, timeline_);
+    SimTime reduced{};
+    for (const Reduction& reduction : timeline_.reductions) reduced = std::max(reduced, reduction.span.end);
+    std::string text = fmt::format("tasks end at {}", format_duration(done - SimTime{}));
+    if (!timeline_.reductions.empty()) text += fmt::format(", reductions at {}", format_duration(reduced - SimTime{}));
+    Duration longest{0};
+    for (const OptimizerRun& step : timeline_.optimizer) longest = std::max(longest, step.span.length());
+    if (longest > Duration{0})
+      text +=
+          fmt::format("; {} optimizer step of up to {}", to_string(scenario_.update.step), format_duration(longest));
+    say("update", text);
   }
 
   void what_if() {
@@ -297,6 +321,7 @@ private:
     const Duration idle = std::accumulate(time.begin() + first_idle_label, time.end(), Duration{0});
     const Duration moving =
         time[static_cast<std::size_t>(Label::link)] + time[static_cast<std::size_t>(Label::transfer)];
+    const Duration flush = time[static_cast<std::size_t>(Label::flush)];
     const double imbalance = busiest_over_mean();
     if (idle == Duration{0})
       advise("no stage is ever idle");
@@ -310,9 +335,13 @@ private:
     else if (moving * 3 > idle)
       advise(fmt::format("{} of the idle time waits for transfers: --svg shows where{}", percent(share(moving, idle)),
                          remedy()));
+    else if (flush * 3 > idle)
+      advise(fmt::format("{} of the idle time waits for reductions and optimizer steps: more microbatches per step "
+                         "share them{}",
+                         percent(share(flush, idle)), remedy()));
     else
       advise(fmt::format("fill, drain and waits for other stages cost {} of device time{}",
-                         percent(share(idle - moving, device_time())), remedy()));
+                         percent(share(idle - moving - flush, device_time())), remedy()));
   }
 
   void advise(std::string_view text) {
