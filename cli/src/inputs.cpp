@@ -274,6 +274,11 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, 
   if (inputs.tied_embedding_reduce && !ties_embedding(schedule))
     notes.push_back(fmt::format("{}: changes nothing, since one stage holds both the first and the last chunk",
                                 inputs.place_of("tied-embedding-reduce")));
+  for (const char* option : {"reduce", "tied-embedding-reduce", "optimizer", "optimizer-step"})
+    if (schedule.asynchronous() && inputs.where.contains(option))
+      notes.push_back(fmt::format("{}: '{}' has no flush, so it is not in the step time; put an update after every "
+                                  "microbatch into --weight-grad",
+                                  inputs.place_of(option), schedule.name()));
   const auto listed = [&](const auto& values) { return values && values->size() > 1; };
   if (inputs.layers &&
       (listed(inputs.forward) || listed(inputs.backward) || listed(inputs.input_grad) || listed(inputs.weight_grad) ||

@@ -21,11 +21,23 @@ Moment later(const Moment& a, const Moment& b) {
   return b.at > a.at ? b : a;
 }
 
+/// When `stage` has run its tasks and, under `blocking`, sent the last one's output.
+Moment own_tasks(const TaskGraph& graph, const Timeline& timeline, StageId stage) {
+  const Schedule& schedule = graph.schedule();
+  const std::size_t end = index(schedule.first_task(make_id<StageId>(index(stage) + 1)));
+  if (schedule.stage(stage).empty()) return {};
+  Moment done{timeline.tasks[end - 1].end, {.task = make_id<TaskId>(end - 1)}};
+  if (graph.scenario().network.model != TransferModel::blocking) return done;
+  const std::size_t slot = schedule.tasks()[end - 1].pairing == Pairing::alone ? 1 : 2;
+  for (std::size_t id = end - slot; id < end; ++id)
+    done = later(done, {timeline.transfers[id].end, {.task = make_id<TaskId>(id), .sent = true}});
+  return done;
+}
+
 class UpdateSimulation {
 public:
   UpdateSimulation(const TaskGraph& graph, Timeline& timeline)
-      : schedule_{graph.schedule()}, update_{graph.scenario().update},
-        sends_hold_stage_{graph.scenario().network.model == TransferModel::blocking}, timeline_{timeline},
+      : graph_{graph}, schedule_{graph.schedule()}, update_{graph.scenario().update}, timeline_{timeline},
         held_{schedule_}, reduced_(schedule_.shape().chunks()), trained_(schedule_.shape().chunks()) {}
 
   void run() {
@@ -93,21 +105,11 @@ private:
     return length;
   }
 
-  /// When `stage` has run its tasks and, under `blocking`, sent the last one's output.
-  [[nodiscard]] Moment own_tasks(std::size_t stage) const {
-    const std::size_t end = index(schedule_.first_task(make_id<StageId>(stage + 1)));
-    if (end == index(schedule_.first_task(make_id<StageId>(stage)))) return {};
-    Moment done{timeline_.tasks[end - 1].end, {.task = make_id<TaskId>(end - 1)}};
-    const std::size_t slot = schedule_.tasks()[end - 1].pairing == Pairing::alone ? 1 : 2;
-    for (std::size_t id = end - slot; id < end && sends_hold_stage_; ++id)
-      done = later(done, {timeline_.transfers[id].end, {.task = make_id<TaskId>(id), .sent = true}});
-    return done;
-  }
-
   void step() {
     const std::size_t stages = schedule_.shape().stages;
     std::vector<Moment> ready(stages);
-    for (std::size_t stage = 0; stage < stages; ++stage) ready[stage] = own_tasks(stage);
+    for (std::size_t stage = 0; stage < stages; ++stage)
+      ready[stage] = own_tasks(graph_, timeline_, make_id<StageId>(stage));
     for (std::size_t i = 0; i < timeline_.reductions.size(); ++i) {
       const Reduction& reduction = timeline_.reductions[i];
       Moment& own = ready[index(reduction.stage)];
@@ -123,9 +125,9 @@ private:
           {{ready[stage].at, ready[stage].at + step_length(make_id<StageId>(stage))}, ready[stage].by});
   }
 
+  const TaskGraph& graph_;
   const Schedule& schedule_;
   const Update& update_;
-  bool sends_hold_stage_;
   Timeline& timeline_;
   HeldChunks held_;
   std::vector<Moment> reduced_; ///< by chunk: when its gradients are there, on every stage that holds it
@@ -136,6 +138,10 @@ private:
 
 void add_update(const TaskGraph& graph, Timeline& timeline) {
   if (!graph.scenario().update.is_free()) UpdateSimulation{graph, timeline}.run();
+}
+
+SimTime stage_end(const TaskGraph& graph, const Timeline& timeline, StageId stage) {
+  return timeline.optimizer.empty() ? own_tasks(graph, timeline, stage).at : timeline.optimizer[index(stage)].span.end;
 }
 
 SimTime tasks_end(const TaskGraph& graph, const Timeline& timeline) {

@@ -1,6 +1,7 @@
 #include "ppsim/sim/what_if.hpp"
 
 #include "ppsim/sim/report.hpp"
+#include "ppsim/sim/steady.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -9,7 +10,8 @@ namespace ppsim {
 namespace {
 
 Duration step_time(const TaskGraph& graph, const Scenario& scenario) {
-  return end_of(simulate(lower(graph.schedule(), scenario))) - SimTime{};
+  const TaskGraph changed = lower(graph.schedule(), scenario);
+  return has_steady_state(changed) ? steady_interval(changed) : end_of(simulate(changed)) - SimTime{};
 }
 
 /// True if the values differed and are now all their mean.
@@ -24,6 +26,7 @@ bool equalise(std::vector<Duration>& values) {
 
 WhatIf what_if(const TaskGraph& graph) {
   WhatIf result;
+  if (graph.schedule().asynchronous()) return result; // its step time is that of longer orders
   if (graph.transfer_count() > 0 && !graph.scenario().network.is_free()) {
     Scenario scenario = graph.scenario();
     const std::size_t boundaries = scenario.network.latency.size();

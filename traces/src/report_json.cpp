@@ -84,6 +84,7 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const Report&
   for (const Metric& metric : metrics())
     json[std::string{metric.tag}] =
         metric.time != nullptr ? Json(metric.time(report).count()) : Json(metric.ratio(report));
+  if (report.steady_state) json["step_time_from"] = "steady_state";
   json["closed_form"] = report.closed_form ? Json{{report.closed_form->metric, report.closed_form->value},
                                                   {"formula", report.closed_form->formula}}
                                            : Json(nullptr);

@@ -114,6 +114,7 @@ private:
   void answer() {
     say("step time", fmt::format("{}{}{}, of which the busiest stage computes {}", bold(),
                                  format_duration(report_.step_time), plain(), format_duration(report_.ideal)));
+    steady_state();
     say("bubble", fmt::format("{}{}{} of device time (bubble ratio)", bold(), percent(report_.bubble_ratio), plain()));
     say("", fmt::format("{} over ideal (bubble overhead), {} of a stage's span (stage span bubble)",
                         percent(report_.bubble_overhead), percent(report_.stage_span_bubble)));
@@ -123,6 +124,13 @@ private:
     what_if();
     memory();
     put(out_, "\n");
+  }
+
+  void steady_state() {
+    if (!report_.steady_state) return;
+    const double over = report_.ideal == Duration{0} ? 0 : share(report_.step_time - report_.ideal, report_.ideal);
+    say("", fmt::format("steady state, from step to step: {} over ideal; one step alone takes {}", percent(over),
+                        format_duration(report_.makespan)));
   }
 
   void theory() {

@@ -101,7 +101,8 @@ struct Alternative {
 struct Report {
   Duration makespan{0};
   Duration ideal{0};
-  Duration step_time{0};
+  Duration step_time{0};     ///< the makespan, or set by the caller who simulates the steady state (steady.hpp)
+  bool steady_state = false; ///< that is what step_time is
   double bubble_ratio = 0;
   double bubble_overhead = 0;
   double stage_span_bubble = 0;
