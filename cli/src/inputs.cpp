@@ -237,6 +237,13 @@ void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems&
   memory.limit = inputs.memory_limit;
 }
 
+void fill_update(const Inputs& inputs, Spread& spread, Update& update) {
+  if (inputs.reduce) update.reduce = spread.per_chunk("reduce", inputs.reduce, Duration{0});
+  if (inputs.optimizer) update.optimizer = spread.per_chunk("optimizer", inputs.optimizer, Duration{0});
+  update.tied_embedding_reduce = inputs.tied_embedding_reduce.value_or(Duration{0});
+  update.step = inputs.optimizer_step.value_or(OptimizerStep::synchronous);
+}
+
 std::vector<std::size_t> layers_per_chunk(const Inputs& inputs, const Shape& shape,
                                           const std::vector<StageId>& placement, Problems& problems) {
   if (!inputs.layers) {
@@ -267,6 +274,7 @@ Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vect
   fill_memory(inputs, spread, scenario.memory, problems);
   fill_recompute(inputs, spread, scenario, problems);
   add_extra_work(inputs, scenario.costs, problems);
+  fill_update(inputs, spread, scenario.update);
   scenario.pair = inputs.pair.value_or(PairRule{});
   scenario.title = inputs.title.value_or("");
   scenario.source = inputs.source.value_or("");
@@ -345,6 +353,12 @@ void doubt_memory(const Inputs& inputs, const Schedule& schedule, std::vector<st
         fmt::format("{}: changes nothing, as no output leaves the one stage", inputs.place_of("release-outputs")));
 }
 
+/// Whether the first and the last chunk, which share the embedding, are on different stages.
+bool ties_embedding(const Schedule& schedule) {
+  const std::vector<StageId> stage = placement_of(schedule);
+  return stage.front() != stage.back() && HeldChunks{schedule}.of(stage.front()).back() + 1U != stage.size();
+}
+
 /// What is allowed but probably not what was meant.
 std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule) {
   std::vector<std::string> notes;
@@ -365,6 +379,14 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, 
           "microbatches-without-recompute", "weight-activation-bytes"})
       if (inputs.where.contains(option))
         notes.push_back(fmt::format("{}: changes nothing with --forward-only", inputs.place_of(option)));
+  if (inputs.tied_embedding_reduce && !ties_embedding(schedule))
+    notes.push_back(fmt::format("{}: changes nothing, since one stage holds both the first and the last chunk",
+                                inputs.place_of("tied-embedding-reduce")));
+  for (const char* option : {"reduce", "tied-embedding-reduce", "optimizer", "optimizer-step"})
+    if (schedule.asynchronous() && inputs.where.contains(option))
+      notes.push_back(fmt::format("{}: '{}' has no flush, so it is not in the step time; put an update after every "
+                                  "microbatch into --weight-grad",
+                                  inputs.place_of(option), schedule.name()));
   const auto listed = [&](const auto& values) { return values && values->size() > 1; };
   if (inputs.layers &&
       (listed(inputs.forward) || listed(inputs.backward) || listed(inputs.input_grad) || listed(inputs.weight_grad) ||

@@ -27,6 +27,9 @@ struct Inputs {
   std::optional<RecomputeKind> recompute;
   std::optional<std::vector<Duration>> recompute_time;
   std::optional<std::size_t> microbatches_without_recompute;
+  std::optional<std::vector<Duration>> reduce, optimizer;
+  std::optional<Duration> tied_embedding_reduce;
+  std::optional<OptimizerStep> optimizer_step;
 
   std::optional<std::vector<Duration>> comm, latency;
   std::optional<Bandwidth> bandwidth, inter_node_bandwidth;

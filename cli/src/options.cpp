@@ -153,6 +153,14 @@ Result set_transfer(Inputs& inputs, std::string_view text) {
   return wrong;
 }
 
+Result set_optimizer_step(Inputs& inputs, std::string_view text) {
+  static constexpr std::array choices{Choice<OptimizerStep>{"synchronous", OptimizerStep::synchronous},
+                                      Choice<OptimizerStep>{"per-stage", OptimizerStep::per_stage}};
+  Result wrong;
+  if (const auto step = choose(text, choices, wrong)) inputs.optimizer_step = *step;
+  return wrong;
+}
+
 Result set_backward_order(Inputs& inputs, std::string_view text) {
   static constexpr std::array choices{Choice<bool>{"ascending", false}, Choice<bool>{"descending", true}};
   Result wrong;
@@ -285,6 +293,17 @@ constexpr std::array table{
     Option{"microbatches-without-recompute", "", S::costs, A::required, "N",
            "of every W+1 forwards of a stage with W warm-up forwards, the first N are not recomputed; default 0", "",
            "", set_count<&I::microbatches_without_recompute, 0>},
+    Option{"reduce", "", S::costs, A::required, "TIME[,...]",
+           "data-parallel reduction of a stage's gradients, or one value per chunk; beside the tasks", "", "",
+           set_list<&I::reduce>},
+    Option{"tied-embedding-reduce", "", S::costs, A::required, "TIME",
+           "reduction of the embedding that the first and the last chunk share", "", "",
+           set_unit<&I::tied_embedding_reduce>},
+    Option{"optimizer", "", S::costs, A::required, "TIME[,...]", "optimizer step of a stage, or one value per chunk",
+           "", "", set_list<&I::optimizer>},
+    Option{"optimizer-step", "", S::costs, A::required, "WHEN",
+           "synchronous (default): all stages together; per-stage: each when its own gradients are there",
+           "synchronous,per-stage", "", set_optimizer_step},
 
     Option{"comm", "", S::communication, A::required, "TIME[,...]",
            "time of a transfer between stages, or one per boundary between chunks (P*V-1 values); default 0ns", "",

@@ -50,6 +50,31 @@ void label_wait(const Timeline& timeline, const Task& task, TaskId id, Span wait
 }
 static_assert(static_cast<int>(Label::weight_grad) == static_cast<int>(Pass::weight_grad));
 
+/// Splits a wait after a stage's last task: `drain` until `border`, then `flush`.
+template <class Visit>
+void label_rest(Span rest, SimTime border, Visit visit) {
+  const SimTime drained = std::clamp(border, rest.start, rest.end);
+  visit(LabelledSpan{Label::drain, {rest.start, drained}, no_task});
+  visit(LabelledSpan{Label::flush, {drained, rest.end}, no_task});
+}
+
+/// The time of `stage` from the end of its last task, `now`, to `end`. It waits for the tasks of other stages until the
+/// last of them has ended (drain), and then for reductions and optimizer steps (flush). A stage that steps on its own
+/// waits for no other stage's tasks before it has: that time is flush too, but for the send that it had to finish.
+template <class Visit>
+void label_end(const TaskGraph& graph, const Timeline& timeline, StageId stage, SimTime now, SimTime end, Visit visit) {
+  if (timeline.optimizer.empty()) return visit(LabelledSpan{Label::drain, {now, end}, no_task});
+  const Span step = timeline.optimizer[index(stage)].span;
+  const SimTime all_done = tasks_end(graph, timeline);
+  const bool alone = graph.scenario().update.step == OptimizerStep::per_stage;
+  const std::size_t last = index(graph.schedule().first_task(make_id<StageId>(index(stage) + 1))) - 1;
+  const bool blocking = graph.scenario().network.model == TransferModel::blocking;
+  const SimTime sent = blocking ? std::max(now, timeline.transfers[last].end) : now;
+  label_rest({now, step.start}, alone ? sent : all_done, visit);
+  if (step.length() > Duration{0}) visit(LabelledSpan{Label::optimizer, step, no_task});
+  label_rest({step.end, end}, all_done, visit);
+}
+
 /// Calls visit(LabelledSpan) for `stage`'s time from zero to `end`, without gaps; some spans may be empty.
 template <class Visit>
 void label_time(const TaskGraph& graph, const Timeline& timeline, StageId stage, SimTime end, Visit visit) {
@@ -76,7 +101,10 @@ void label_time(const TaskGraph& graph, const Timeline& timeline, StageId stage,
     visit(LabelledSpan{label, busy, id});
     now = busy.end;
   }
-  if (end > now) visit(LabelledSpan{tasks.empty() ? Label::warmup : Label::drain, {now, end}, no_task});
+  if (tasks.empty())
+    visit(LabelledSpan{Label::warmup, {now, end}, no_task});
+  else if (end > now)
+    label_end(graph, timeline, stage, now, end, visit);
 }
 
 } // namespace ppsim

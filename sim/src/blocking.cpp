@@ -26,10 +26,10 @@ struct Exchange {
 /// the sends of the slot before and the receives of this one. It goes on when all transfers of the batch are done.
 class BlockingSimulation {
 public:
-  explicit BlockingSimulation(const TaskGraph& graph)
-      : graph_{graph}, schedule_{graph.schedule()}, durations_{graph.dag(), schedule_.tasks()},
-        exchange_of_sender_(graph.size(), none), exchange_of_receiver_(graph.size(), none),
-        stages_(schedule_.shape().stages) {
+  BlockingSimulation(const TaskGraph& graph, std::span<const SimTime> stage_ready)
+      : graph_{graph}, schedule_{graph.schedule()}, stage_ready_{stage_ready},
+        durations_{graph.dag(), schedule_.tasks()}, exchange_of_sender_(graph.size(), none),
+        exchange_of_receiver_(graph.size(), none), stages_(schedule_.shape().stages) {
     timeline_.tasks.resize(graph.size());
     timeline_.transfers.resize(graph.size());
     timeline_.released_by.assign(graph.size(), no_task);
@@ -101,7 +101,8 @@ private:
   void post_batch(std::size_t stage) {
     StageState& state = stages_[stage];
     const bool is_first = state.next == start_of_stage(stage);
-    const SimTime now = is_first ? SimTime{} : timeline_.tasks[state.next - 1].end;
+    const SimTime ready = stage_ready_.empty() ? SimTime{} : stage_ready_[stage];
+    const SimTime now = is_first ? ready : timeline_.tasks[state.next - 1].end;
     const TaskId before = is_first ? no_task : make_id<TaskId>(state.next - 1);
     state.batch_done = now;
     state.released_by = before;
@@ -213,6 +214,7 @@ private:
 
   const TaskGraph& graph_;
   const Schedule& schedule_;
+  std::span<const SimTime> stage_ready_;
   Durations durations_;
   std::vector<Exchange> exchanges_;
   std::vector<std::uint32_t> exchange_of_sender_, exchange_of_receiver_;
@@ -223,8 +225,8 @@ private:
 
 } // namespace
 
-Timeline simulate_blocking(const TaskGraph& graph) {
-  return BlockingSimulation{graph}.run();
+Timeline simulate_blocking(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
+  return BlockingSimulation{graph, stage_ready}.run();
 }
 
 } // namespace ppsim

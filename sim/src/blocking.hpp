@@ -3,7 +3,8 @@
 
 namespace ppsim {
 
-/// The transfer model `blocking` (SPEC section 2). Throws Error (`no`) when the order deadlocks under it.
-[[nodiscard]] Timeline simulate_blocking(const TaskGraph& graph);
+/// The transfer model `blocking` (SPEC section 2). Stages start at zero, or when `stage_ready` says. Throws Error
+/// (`no`) when the order deadlocks under it.
+[[nodiscard]] Timeline simulate_blocking(const TaskGraph& graph, std::span<const SimTime> stage_ready = {});
 
 } // namespace ppsim

@@ -52,6 +52,8 @@ StageReport report_stage(const TaskGraph& graph, const Timeline& timeline, Stage
   const std::size_t first = index(graph.schedule().first_task(stage));
   const auto tasks = graph.schedule().stage(stage);
   if (!tasks.empty()) report.extent = {timeline.tasks[first].start, timeline.tasks[first + tasks.size() - 1].end};
+  if (!timeline.optimizer.empty() && timeline.optimizer[index(stage)].span.length() > Duration{0})
+    report.extent.end = timeline.optimizer[index(stage)].span.end;
   const Phases phases = count_phases(graph.schedule(), stage);
   report.warmup_forwards = phases.warmup_forwards;
   report.steady_pairs = phases.steady_pairs;
@@ -84,39 +86,108 @@ std::optional<Overflow> first_overflow(const TaskGraph& graph, const Timeline& t
   return earliest;
 }
 
-/// Follows what released each task, from the last one back to the start.
-std::vector<PathStep> find_critical_path(const TaskGraph& graph, const Timeline& timeline) {
-  std::vector<PathStep> path;
-  if (timeline.tasks.empty()) return path;
-  const bool shared_links = graph.scenario().network.model == TransferModel::link;
-  TaskId task = last_task(timeline);
-  while (true) {
-    const TaskId releaser = releasing_half(graph, timeline, task);
-    const Cause cause = timeline.cause[index(releaser)];
-    TaskId by = timeline.released_by[index(releaser)];
-    path.push_back({task, false, cause});
-    if (by == no_task) break;
-    bool through_transfer = comes_by_transfer(cause);
-    while (through_transfer) { // a transfer that queued was released by the transfer before it on the link, and so on
-      const std::size_t sender = index(by);
-      const bool waited = !timeline.transfer_released_by.empty() && timeline.transfer_released_by[sender] != no_task;
-      const TaskId before = waited ? timeline.transfer_released_by[sender] : by;
-      through_transfer = waited && shared_links;
-      path.push_back({by, true, through_transfer ? Cause::order : Cause::none});
-      by = before;
-    }
-    task = by;
+/// The chain that ends at the makespan, from its end back to its start.
+class PathFinder {
+public:
+  PathFinder(const TaskGraph& graph, const Timeline& timeline)
+      : graph_{graph}, timeline_{timeline}, shared_links_{graph.scenario().network.model == TransferModel::link} {}
+
+  std::vector<PathStep> find() {
+    if (timeline_.tasks.empty()) return {};
+    const UpdateRelease last = follow_update(last_of_update());
+    TaskId task = last.task == no_task ? last_task(timeline_) : last.task;
+    if (last.sent) task = follow_transfer(task);
+    follow_tasks(task);
+    std::ranges::reverse(path_);
+    return std::move(path_);
   }
-  std::ranges::reverse(path);
-  return path;
-}
+
+private:
+  /// What ends the step where that is no task: an optimizer step, the lowest stage's among equals, or a reduction. It
+  /// is added to the path; what released it is returned. Nothing where the step ends with a task.
+  UpdateRelease last_of_update() {
+    const SimTime end = end_of(timeline_);
+    for (std::size_t stage = 0; stage < timeline_.optimizer.size(); ++stage) {
+      const OptimizerRun& step = timeline_.optimizer[stage];
+      if (step.span.end != end || step.span.length() == Duration{0}) continue;
+      path_.push_back({.kind = PathKind::optimizer, .number = stage});
+      return step.released_by;
+    }
+    for (std::size_t i = 0; i < timeline_.reductions.size(); ++i)
+      if (timeline_.reductions[i].span.end == end) return {.reduction = i};
+    return {};
+  }
+
+  /// Follows reductions back to the task that the first of them waited for.
+  UpdateRelease follow_update(UpdateRelease by) {
+    while (by.reduction != UpdateRelease::none) {
+      path_.push_back({.kind = PathKind::reduction, .number = by.reduction});
+      by = timeline_.reductions[by.reduction].released_by;
+    }
+    return by;
+  }
+
+  /// Adds the transfer of `sender`, and those that it queued for; returns the task that let the first of them start.
+  TaskId follow_transfer(TaskId sender) {
+    while (true) { // a transfer that queued was released by the transfer before it on the link, and so on
+      const auto& released = timeline_.transfer_released_by;
+      const bool waited = !released.empty() && released[index(sender)] != no_task;
+      const bool queued = waited && shared_links_;
+      path_.push_back({sender, PathKind::transfer, queued ? Cause::order : Cause::none});
+      if (waited) sender = released[index(sender)];
+      if (!queued) return sender;
+    }
+  }
+
+  void follow_tasks(TaskId task) {
+    while (true) {
+      const TaskId releaser = releasing_half(graph_, timeline_, task);
+      const Cause cause = timeline_.cause[index(releaser)];
+      const TaskId by = timeline_.released_by[index(releaser)];
+      path_.push_back({task, PathKind::task, cause});
+      if (by == no_task) return;
+      task = comes_by_transfer(cause) ? follow_transfer(by) : by;
+    }
+  }
+
+  const TaskGraph& graph_;
+  const Timeline& timeline_;
+  bool shared_links_;
+  std::vector<PathStep> path_;
+};
 
 } // namespace
 
 std::string_view to_string(Label label) {
   constexpr std::array<std::string_view, label_count> names{
-      "F", "B", "I", "W", "overlap", "recompute", "warmup", "upstream", "downstream", "link", "transfer", "drain"};
+      "F",      "B",        "I",          "W",    "overlap",  "recompute", "optimizer",
+      "warmup", "upstream", "downstream", "link", "transfer", "drain",     "flush"};
   return names[static_cast<std::size_t>(label)];
+}
+
+std::string_view to_string(PathKind kind) {
+  constexpr std::array<std::string_view, 4> names{"task", "transfer", "reduction", "optimizer"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+Span span_of(const Timeline& timeline, const PathStep& step) {
+  switch (step.kind) {
+  case PathKind::task:
+    break;
+  case PathKind::transfer:
+    return timeline.transfers[index(step.task)];
+  case PathKind::reduction:
+    return timeline.reductions[step.number].span;
+  case PathKind::optimizer:
+    return timeline.optimizer[step.number].span;
+  }
+  return timeline.tasks[index(step.task)];
+}
+
+StageId stage_of(const TaskGraph& graph, const Timeline& timeline, const PathStep& step) {
+  if (step.kind == PathKind::reduction) return timeline.reductions[step.number].stage;
+  if (step.kind == PathKind::optimizer) return make_id<StageId>(step.number);
+  return graph.schedule().stage_of(step.task);
 }
 
 std::array<Duration, label_count> Report::time_by_label() const {
@@ -128,10 +199,13 @@ std::array<Duration, label_count> Report::time_by_label() const {
 
 std::span<const Metric> metrics() {
   static constexpr std::array table{
-      Metric{"makespan_ns", "makespan", "end of the last task or transfer - start of the first",
-             "how long the tasks of one step take", [](const Report& report) { return report.makespan; }, nullptr},
-      Metric{"step_time_ns", "step time", "makespan", "what one training step costs with a synchronous optimizer",
-             [](const Report& report) { return report.step_time; }, nullptr},
+      Metric{"makespan_ns", "makespan",
+             "end of the last task, transfer, reduction or optimizer step - start of the first",
+             "how long one step takes by itself", [](const Report& report) { return report.makespan; }, nullptr},
+      Metric{"step_time_ns", "step time",
+             "makespan; with an optimizer step per stage, or without a flush, the steady interval between steps",
+             "what one training step costs in the long run", [](const Report& report) { return report.step_time; },
+             nullptr},
       Metric{"ideal_ns", "ideal", "max over stages of compute time",
              "the busiest stage's compute time: no order is faster", [](const Report& report) { return report.ideal; },
              nullptr},
@@ -156,8 +230,7 @@ const Metric& find_metric(std::string_view tag) {
 Report analyse(const TaskGraph& graph, const Timeline& timeline) {
   PPSIM_ASSERT(timeline.tasks.size() == graph.size());
   Report report;
-  SimTime end{};
-  for (const Span& span : timeline.tasks) end = std::max(end, span.end);
+  const SimTime end = end_of(timeline);
   report.makespan = end - SimTime{};
   report.step_time = report.makespan;
   Duration busy{0};
@@ -174,7 +247,7 @@ Report analyse(const TaskGraph& graph, const Timeline& timeline) {
   const Duration device_time = static_cast<std::int64_t>(report.stages.size()) * report.makespan;
   report.bubble_ratio = ratio(device_time - busy, device_time);
   report.bubble_overhead = ratio(report.makespan - report.ideal, report.ideal);
-  report.critical_path = find_critical_path(graph, timeline);
+  report.critical_path = PathFinder{graph, timeline}.find();
   report.transfers = graph.transfer_count();
   report.transfer_volume = graph.transfer_volume();
   report.overflow = first_overflow(graph, timeline, report.stages);

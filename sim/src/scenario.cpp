@@ -61,6 +61,12 @@ void check_parts(const Scenario& scenario, Problems& problems) {
     check_parts("--boundary-bytes", output, checkpoint, problems);
 }
 
+/// Empty: not given.
+void check_optional_list(std::string_view where, const std::vector<Duration>& values, std::size_t expected,
+                         Problems& problems) {
+  if (!values.empty()) check_list(where, values, expected, problems);
+}
+
 double largest(const std::vector<Duration>& values) {
   return values.empty() ? 0.0 : static_cast<double>(std::max_element(values.begin(), values.end())->count());
 }
@@ -87,7 +93,12 @@ void check_sums(const Scenario& scenario, Problems& problems) {
   const double pair_factor = std::max(1.0, static_cast<double>(scenario.pair.factor_ppm) / 1e6);
   // The accounts add up p times the makespan.
   const auto stages = static_cast<double>(scenario.shape.stages);
-  if ((task * pair_factor + longest_transfer(scenario.network)) * tasks * stages > largest_sum)
+  const Update& update = scenario.update;
+  const double after =
+      (largest(update.reduce) + largest(update.optimizer) + static_cast<double>(update.tied_embedding_reduce.count())) *
+      static_cast<double>(scenario.shape.chunks());
+  const double steps = update.step == OptimizerStep::per_stage ? 8.0 : 1.0; // the steady state is one of several steps
+  if (((task * pair_factor + longest_transfer(scenario.network)) * tasks + after) * stages * steps > largest_sum)
     problems.add("costs", "the stages together could run longer than 2^62 ns", "are the units right?");
   const Memory& memory = scenario.memory;
   const double bytes =
@@ -116,6 +127,13 @@ bool Network::is_free() const {
   return true;
 }
 
+bool Update::is_free() const {
+  const auto none = [](const std::vector<Duration>& values) {
+    return std::ranges::all_of(values, [](Duration value) { return value == Duration{0}; });
+  };
+  return none(reduce) && none(optimizer) && tied_embedding_reduce == Duration{0};
+}
+
 void validate(const Scenario& scenario) {
   Problems problems;
   check_shape(scenario.shape, problems);
@@ -132,6 +150,9 @@ void validate(const Scenario& scenario) {
   check_list("--gradient-bytes", scenario.memory.gradients, chunks, problems);
   check_list("--optimizer-bytes", scenario.memory.optimizer, chunks, problems);
   if (scenario.costs.overhead < Duration{0}) problems.add("--overhead", "negative");
+  check_optional_list("--reduce", scenario.update.reduce, chunks, problems);
+  check_optional_list("--optimizer", scenario.update.optimizer, chunks, problems);
+  if (scenario.update.tied_embedding_reduce < Duration{0}) problems.add("--tied-embedding-reduce", "negative");
   if (scenario.recompute.is_on()) {
     check_list("--recompute-time", scenario.recompute.time, chunks, problems);
     check_list("--checkpoint-bytes", scenario.recompute.checkpoint, chunks, problems);
@@ -152,6 +173,10 @@ std::string_view to_string(TransferModel model) {
     return "blocking";
   }
   return "?";
+}
+
+std::string_view to_string(OptimizerStep step) {
+  return step == OptimizerStep::synchronous ? "synchronous" : "per-stage";
 }
 
 std::string to_string(const PairRule& rule) {

@@ -8,6 +8,7 @@
 
 #include "blocking.hpp"
 #include "dag.hpp"
+#include "update.hpp"
 
 namespace ppsim {
 namespace {
@@ -24,22 +25,27 @@ void release(Timeline& timeline, std::uint32_t from, std::uint32_t to, SimTime a
   timeline.cause[to] = cause;
 }
 
-Timeline empty_timeline(std::size_t tasks) {
+/// No task has run; the first one of a stage can not start before its stage is ready. `stage_ready` may be empty: at
+/// zero, then.
+Timeline empty_timeline(const Schedule& schedule, std::span<const SimTime> stage_ready) {
   Timeline timeline;
-  timeline.tasks.resize(tasks);
-  timeline.transfers.resize(tasks);
-  timeline.released_by.assign(tasks, no_task);
-  timeline.cause.assign(tasks, Cause::none);
+  timeline.tasks.resize(schedule.size());
+  timeline.transfers.resize(schedule.size());
+  timeline.released_by.assign(schedule.size(), no_task);
+  timeline.cause.assign(schedule.size(), Cause::none);
+  for (std::size_t stage = 0; stage < stage_ready.size(); ++stage)
+    if (!schedule.stage(make_id<StageId>(stage)).empty())
+      timeline.tasks[index(schedule.first_task(make_id<StageId>(stage)))].start = stage_ready[stage];
   return timeline;
 }
 
 /// `latency`: nothing contends, so the longest path through the DAG is the discrete-event result, found in topological
 /// order.
-Timeline simulate_latency(const TaskGraph& graph) {
+Timeline simulate_latency(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
   const Dag& dag = graph.dag();
   const std::span<const Task> tasks = graph.schedule().tasks();
   const Durations durations{dag, tasks};
-  Timeline timeline = empty_timeline(tasks.size());
+  Timeline timeline = empty_timeline(graph.schedule(), stage_ready);
   for (const TaskId task : dag.topological_order) {
     const auto from = static_cast<std::uint32_t>(index(task));
     Span& span = timeline.tasks[from];
@@ -89,9 +95,10 @@ private:
 /// which their senders ended.
 class LinkSimulation {
 public:
-  explicit LinkSimulation(const TaskGraph& graph)
+  LinkSimulation(const TaskGraph& graph, std::span<const SimTime> stage_ready)
       : dag_{graph.dag()}, schedule_{graph.schedule()}, durations_{dag_, schedule_.tasks()},
-        links_{schedule_, graph.scenario().network}, waiting_{dag_.in_degree}, timeline_{empty_timeline(graph.size())} {
+        links_{schedule_, graph.scenario().network}, waiting_{dag_.in_degree},
+        timeline_{empty_timeline(schedule_, stage_ready)} {
     timeline_.transfer_released_by.assign(graph.size(), no_task);
   }
 
@@ -160,18 +167,29 @@ private:
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
 
+Timeline run_tasks(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
+  switch (graph.scenario().network.model) {
+  case TransferModel::latency:
+    return simulate_latency(graph, stage_ready);
+  case TransferModel::link:
+    return LinkSimulation{graph, stage_ready}.run();
+  case TransferModel::blocking:
+    return simulate_blocking(graph, stage_ready);
+  }
+  return {};
+}
+
 } // namespace
 
 Timeline simulate(const TaskGraph& graph) {
-  switch (graph.scenario().network.model) {
-  case TransferModel::latency:
-    return simulate_latency(graph);
-  case TransferModel::link:
-    return LinkSimulation{graph}.run();
-  case TransferModel::blocking:
-    return simulate_blocking(graph);
-  }
-  return {};
+  return simulate(graph, {});
+}
+
+Timeline simulate(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
+  PPSIM_ASSERT(stage_ready.empty() || stage_ready.size() == graph.schedule().shape().stages);
+  Timeline timeline = run_tasks(graph, stage_ready);
+  add_update(graph, timeline);
+  return timeline;
 }
 
 std::vector<std::uint32_t> unit_steps(const TaskGraph& graph) {

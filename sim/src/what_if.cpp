@@ -1,6 +1,7 @@
 #include "ppsim/sim/what_if.hpp"
 
 #include "ppsim/sim/report.hpp"
+#include "ppsim/sim/steady.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -10,10 +11,7 @@ namespace {
 
 Duration step_time(const TaskGraph& graph, const Scenario& scenario) {
   const TaskGraph changed = lower(graph.schedule(), scenario);
-  const Timeline timeline = simulate(changed);
-  SimTime end{};
-  for (const Span& span : timeline.tasks) end = std::max(end, span.end);
-  return end - SimTime{};
+  return has_steady_state(changed) ? steady_interval(changed) : end_of(simulate(changed)) - SimTime{};
 }
 
 /// True if the values differed and are now all their mean.
@@ -35,6 +33,7 @@ bool recomputes(const TaskGraph& graph) {
 
 WhatIf what_if(const TaskGraph& graph) {
   WhatIf result;
+  if (graph.schedule().asynchronous()) return result; // its step time is that of longer orders
   if (graph.transfer_count() > 0 && !graph.scenario().network.is_free()) {
     Scenario scenario = graph.scenario();
     const std::size_t boundaries = scenario.network.latency.size();

@@ -96,7 +96,7 @@ TEST_CASE("Under blocking the critical path crosses to the stage that posted las
   const auto& path = outcome.report.critical_path;
   std::vector<std::string> steps;
   for (const PathStep& step : path)
-    steps.push_back((step.is_transfer ? "send " : "") + to_string(outcome.graph.schedule().task(step.task)));
+    steps.push_back((step.is_transfer() ? "send " : "") + to_string(outcome.graph.schedule().task(step.task)));
   CHECK(steps == Rows{"0F0", "send 0F0", "1F0", "1B0", "send 0F1", "1F1", "1B1", "send 1B1", "0B1"});
 }
 

@@ -46,7 +46,7 @@ void check_total(const Outcome& outcome) {
 Rows path_of(const Outcome& outcome) {
   Rows steps;
   for (const PathStep& step : outcome.report.critical_path)
-    steps.push_back((step.is_transfer ? "send " : "") + to_string(outcome.graph.schedule().task(step.task)) + " " +
+    steps.push_back((step.is_transfer() ? "send " : "") + to_string(outcome.graph.schedule().task(step.task)) + " " +
                     std::string{to_string(step.cause)});
   return steps;
 }

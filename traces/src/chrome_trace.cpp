@@ -7,6 +7,9 @@
 //   activations in,    a slice per transfer, at the stage that receives; more such threads where transfers of one kind
 //   gradients in       overlap, since the slices of one thread may not
 //
+//   reductions,        a slice per gradient reduction, if there are any
+//   embedding reduction
+//
 //   live activations   a counter
 //
 //   memory             a counter, in bytes, if the scenario has memory figures
@@ -33,6 +36,7 @@ namespace ppsim::traces {
 namespace {
 
 constexpr std::size_t compute_thread = 0;
+constexpr std::size_t reduction_thread = 1'000'000; // beyond any lane of transfers; the next one is the embedding's
 constexpr std::array<std::string_view, 2> direction_names{"activations in", "gradients in"};
 constexpr std::array<std::string_view, 2> arrow_names{"activation", "gradient"};
 
@@ -61,6 +65,7 @@ private:
   void arrows(std::size_t stage, TaskId id);
   void transfers(std::size_t stage, std::size_t direction);
   void transfer(std::size_t stage, std::size_t direction, std::size_t lane, TaskId sender);
+  void update(std::size_t stage);
   void counters(std::size_t stage);
   void sort_transfers();
 
@@ -146,6 +151,7 @@ void TraceWriter::stage(std::size_t stage) {
   compute(stage);
   transfers(stage, 0);
   transfers(stage, 1);
+  update(stage);
   counters(stage);
 }
 
@@ -240,6 +246,28 @@ void TraceWriter::transfer(std::size_t stage, std::size_t direction, std::size_t
       graph_.transfer_bytes(sender).count());
   if (!timeline_.transfer_released_by.empty()) put_task("waited_for", timeline_.transfer_released_by[index(sender)]);
   put("}}}}");
+}
+
+/// The stage's optimizer step, and its reductions on threads of their own, since they run beside the tasks.
+void TraceWriter::update(std::size_t stage) {
+  if (timeline_.optimizer.empty()) return;
+  if (const Span& step = timeline_.optimizer[stage].span; step.length() > Duration{0}) {
+    event(R"({{"ph":"X","cat":"optimizer","name":"optimizer","pid":{},"tid":{})", stage, compute_thread);
+    put_span(step);
+    put(R"(,"args":{{"stage":{}}}}})", stage);
+  }
+  std::array<bool, 2> named{};
+  for (const Reduction& reduction : timeline_.reductions) {
+    if (index(reduction.stage) != stage) continue;
+    const std::size_t tied = reduction.tied ? 1 : 0;
+    const std::size_t thread = reduction_thread + tied;
+    if (!named[tied]) name_thread(stage, thread, tied == 1 ? "embedding reduction" : "reductions", thread);
+    named[tied] = true;
+    event(R"({{"ph":"X","cat":"reduction","name":"reduce {}","pid":{},"tid":{})", index(reduction.chunk), stage,
+          thread);
+    put_span(reduction.span);
+    put(R"(,"args":{{"stage":{},"chunk":{},"tied_embedding":{}}}}})", stage, index(reduction.chunk), reduction.tied);
+  }
 }
 
 void TraceWriter::counters(std::size_t stage) {

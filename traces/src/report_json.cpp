@@ -36,6 +36,23 @@ Json stage_json(const StageReport& report, std::size_t stage) {
           {"idle_by_cause_ns", times_by_label(report.time, true)}};
 }
 
+Json span_json(const Span& span) {
+  return {{"start_ns", span.start.time_since_epoch().count()}, {"end_ns", span.end.time_since_epoch().count()}};
+}
+
+/// What follows a stage's tasks, where something does.
+void add_update(Json& json, const Timeline& timeline, StageId stage) {
+  if (timeline.optimizer.empty()) return;
+  json["reductions"] = Json::array();
+  for (const Reduction& reduction : timeline.reductions) {
+    if (reduction.stage != stage) continue;
+    Json entry{{"chunk", index(reduction.chunk)}, {"tied_embedding", reduction.tied}};
+    entry.update(span_json(reduction.span));
+    json["reductions"].push_back(std::move(entry));
+  }
+  json["optimizer"] = span_json(timeline.optimizer[index(stage)].span);
+}
+
 Json memory_json(const TaskGraph& graph, const Report& report) {
   const std::optional<Bytes>& limit = graph.scenario().memory.limit;
   if (!limit) return nullptr;
@@ -55,7 +72,7 @@ Json optional_ns(const std::optional<Duration>& duration) {
   return duration ? Json(duration->count()) : Json(nullptr);
 }
 
-Json report_head(const TaskGraph& graph, const Report& report) {
+Json report_head(const TaskGraph& graph, const Timeline& timeline, const Report& report) {
   const Scenario& scenario = graph.scenario();
   Json json{{"schema", 1},
             {"schedule", graph.schedule().name()},
@@ -69,6 +86,7 @@ Json report_head(const TaskGraph& graph, const Report& report) {
   for (const Metric& metric : metrics())
     json[std::string{metric.tag}] =
         metric.time != nullptr ? Json(metric.time(report).count()) : Json(metric.ratio(report));
+  if (report.steady_state) json["step_time_from"] = "steady_state";
   json["closed_form"] = report.closed_form ? Json{{report.closed_form->metric, report.closed_form->value},
                                                   {"formula", report.closed_form->formula}}
                                            : Json(nullptr);
@@ -86,8 +104,10 @@ Json report_head(const TaskGraph& graph, const Report& report) {
   json["memory"] = memory_json(graph, report);
   if (!scenario.layers.empty()) json["layers_per_chunk"] = scenario.layers;
   json["per_stage"] = Json::array();
-  for (std::size_t stage = 0; stage < report.stages.size(); ++stage)
+  for (std::size_t stage = 0; stage < report.stages.size(); ++stage) {
     json["per_stage"].push_back(stage_json(report.stages[stage], stage));
+    add_update(json["per_stage"].back(), timeline, make_id<StageId>(stage));
+  }
   return json;
 }
 
@@ -95,15 +115,21 @@ Json report_head(const TaskGraph& graph, const Report& report) {
 void append_path(fmt::memory_buffer& out, const TaskGraph& graph, const Timeline& timeline, const Report& report) {
   std::string_view separator = "\n";
   for (const PathStep& step : report.critical_path) {
-    const Task& task = graph.schedule().task(step.task);
-    const Span& span = (step.is_transfer ? timeline.transfers : timeline.tasks)[index(step.task)];
-    fmt::format_to(
-        std::back_inserter(out),
-        R"({}    {{"kind": "{}", "stage": {}, "chunk": {}, "microbatch": {}, "pass": "{}", "start_ns": {}, "end_ns": {})",
-        separator, step.is_transfer ? "transfer" : "task", index(graph.schedule().stage_of(step.task)),
-        task.chunk_index, index(task.microbatch), letter(task.pass), span.start.time_since_epoch().count(),
+    const auto put = [&]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
+      fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
+    };
+    put(R"({}    {{"kind": "{}", "stage": {})", separator, to_string(step.kind),
+        index(stage_of(graph, timeline, step)));
+    if (step.kind == PathKind::reduction) put(R"(, "chunk": {})", index(timeline.reductions[step.number].chunk));
+    if (!step.is_update()) {
+      const Task& task = graph.schedule().task(step.task);
+      put(R"(, "chunk": {}, "microbatch": {}, "pass": "{}")", task.chunk_index, index(task.microbatch),
+          letter(task.pass));
+    }
+    const Span span = span_of(timeline, step);
+    put(R"(, "start_ns": {}, "end_ns": {})", span.start.time_since_epoch().count(),
         span.end.time_since_epoch().count());
-    if (!step.is_transfer) fmt::format_to(std::back_inserter(out), R"(, "released_by": "{}")", to_string(step.cause));
+    if (step.kind == PathKind::task) put(R"(, "released_by": "{}")", to_string(step.cause));
     out.push_back('}');
     separator = ",\n";
   }
@@ -133,7 +159,7 @@ void append_tasks(fmt::memory_buffer& out, const TaskGraph& graph, const Timelin
 
 std::string report_json(const TaskGraph& graph, const Timeline& timeline, const Report& report, bool tasks) {
   // Text that is no UTF-8 (a title, say) is shown with replacement characters rather than refused.
-  std::string text = report_head(graph, report).dump(2, ' ', false, Json::error_handler_t::replace);
+  std::string text = report_head(graph, timeline, report).dump(2, ' ', false, Json::error_handler_t::replace);
   PPSIM_ASSERT(text.ends_with("\n}"));
   text.resize(text.size() - 2);
   fmt::memory_buffer out;

@@ -215,6 +215,47 @@ std::string draw_idle(const Chart& chart, Drawn& drawn) {
   return out;
 }
 
+namespace {
+
+std::string span_words(const Span& span) {
+  return fmt::format("{} to {} ({})", format_duration(span.start.time_since_epoch()),
+                     format_duration(span.end.time_since_epoch()), format_duration(span.length()));
+}
+
+/// A cell per optimizer step.
+std::string draw_optimizer(const Chart& chart, Drawn& drawn) {
+  std::string cells;
+  for (std::size_t stage = 0; stage < chart.timeline.optimizer.size(); ++stage) {
+    const Span& span = chart.timeline.optimizer[stage].span;
+    if (span.length() == Duration{0}) continue;
+    add_box(cells, visible(chart, chart.bar_box(stage, span)),
+            chart.tooltips ? fmt::format("optimizer step of stage {}\n{}", stage, span_words(span)) : std::string{});
+  }
+  if (cells.empty()) return {};
+  drawn.labels.set(static_cast<std::size_t>(Label::optimizer));
+  return fmt::format("<g class=\"optimizer\" fill=\"{}\">\n{}</g>\n", to_string(optimizer_fill), cells);
+}
+
+/// A thin bar below its row for each reduction, where rows leave room for it.
+std::string draw_reductions(const Chart& chart, Drawn& drawn) {
+  const Px gap = chart.pitch - chart.bar;
+  if (chart.timeline.reductions.empty() || gap < px(6)) return {};
+  std::string bars;
+  for (const Reduction& reduction : chart.timeline.reductions) {
+    Box box = visible(chart, chart.bar_box(index(reduction.stage), reduction.span));
+    box = {box.x, box.bottom() + px(1), box.width, px(3)};
+    add_box(bars, box,
+            chart.tooltips ? fmt::format("{} of chunk {} on stage {}\n{}",
+                                         reduction.tied ? "tied embedding's reduction" : "gradient reduction",
+                                         index(reduction.chunk), index(reduction.stage), span_words(reduction.span))
+                           : std::string{});
+  }
+  drawn.reductions = true;
+  return fmt::format("<g class=\"reductions\" fill=\"{}\">\n{}</g>\n", to_string(reduction_fill), bars);
+}
+
+} // namespace
+
 std::string draw_cells(const Chart& chart, Drawn& drawn) {
   std::string out;
   const CellPieces pieces = cell_pieces(chart, drawn);
@@ -230,7 +271,8 @@ std::string draw_cells(const Chart& chart, Drawn& drawn) {
         R"(<path class="marks" fill="#1a1a1a" pointer-events="none" d="{}"/>)"
         "\n",
         pieces.marks);
-  return out;
+  out += draw_optimizer(chart, drawn);
+  return out += draw_reductions(chart, drawn);
 }
 
 std::string draw_numbers(const Chart& chart, Drawn& drawn) {

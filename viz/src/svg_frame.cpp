@@ -34,7 +34,8 @@ std::vector<std::string> essentials(const Chart& chart) {
   if (shape.stages > 1)
     parts.push_back(fmt::format("transfer model: {}{}", ppsim::to_string(scenario.network.model),
                                 scenario.network.is_free() ? ", no cost" : ""));
-  parts.push_back(fmt::format("step time: {}", format_duration(chart.report.step_time)));
+  parts.push_back(fmt::format("step time: {}{}", format_duration(chart.report.step_time),
+                              chart.report.steady_state ? " in steady state" : ""));
   parts.push_back(fmt::format("bubble ratio (idle / total): {:.4f}", chart.report.bubble_ratio));
   return parts;
 }

@@ -64,6 +64,7 @@ struct Drawn {
   LabelSet labels; ///< busy labels stand for their pass; overlap for a cell of two halves
   bool numbers = false;
   bool transfers = false;
+  bool reductions = false;
   bool critical_path = false;
 };
 

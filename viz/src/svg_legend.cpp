@@ -100,6 +100,11 @@ void add_passes(std::string& out, LegendFlow& flow, const Chart& chart, const Dr
     add_cell(out, chart, {box.x, box.y + half, box.width, half}, partner, chart.palette.fill(partner, 0));
   }
   if (drew(drawn, Label::recompute)) add_hatch(out, flow.entry("recomputation of an activation"), Label::recompute);
+  if (drew(drawn, Label::optimizer)) add_cell(out, chart, flow.entry("optimizer step"), Pass::forward, optimizer_fill);
+  if (drawn.reductions) {
+    const Box box = flow.entry("gradient reduction, beside the tasks");
+    add_cell(out, chart, {box.x, box.middle_y() - px(1), box.width, px(3)}, Pass::forward, reduction_fill);
+  }
   const std::size_t chunks = chart.palette.local_chunks();
   if (chunks > most_shades)
     flow.text_only(fmt::format("shade: chunk on its stage, from dark 0 to light {}", chunks - 1));
@@ -121,7 +126,8 @@ void add_idle(std::string& out, LegendFlow& flow, const Drawn& drawn) {
       "downstream: a backward waits for the chunk after",
       "link: its input queues for a link",
       "transfer: its input is under way",
-      "drain: after the last task"};
+      "drain: after the last task",
+      "flush: waits for reductions or optimizer steps"};
   bool first = true;
   for (std::size_t label = first_idle_label; label < label_count; ++label) {
     if (!drawn.labels.test(label)) continue;
@@ -134,7 +140,10 @@ void add_idle(std::string& out, LegendFlow& flow, const Drawn& drawn) {
 
 void add_lines(std::string& out, LegendFlow& flow, const Chart& chart, const Drawn& drawn) {
   if (drawn.critical_path) {
-    const Box box = flow.entry("critical path: the chain of tasks and transfers that sets the makespan");
+    const Box box =
+        flow.entry(chart.timeline.optimizer.empty()
+                       ? "critical path: the chain of tasks and transfers that sets the makespan"
+                       : "critical path: the chain of tasks, transfers and reductions that sets the makespan");
     const bool outline = chart.path_style == PathStyle::outline;
     const Px inset = px(1);
     if (outline)

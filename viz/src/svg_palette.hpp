@@ -28,6 +28,11 @@ struct Colour {
 /// Black or white, whichever reads better on `ground`.
 [[nodiscard]] bool wants_white_text(Colour ground);
 
+/// Fill of optimizer cells: dark, so that they differ from every pass in grey too.
+inline constexpr Colour optimizer_fill{0x4D, 0x4D, 0x4D};
+/// Fill of the bars of gradient reductions.
+inline constexpr Colour reduction_fill{0xB2, 0x3A, 0x48};
+
 /// The fill of each cell.
 class Palette {
 public:

@@ -31,13 +31,17 @@ public:
   explicit OutlinedPath(const Chart& chart) : chart_{&chart} {}
   void add_task(TaskId id) {
     const StageId stage = chart_->graph.schedule().stage_of(id);
-    const Box cell = chart_->cell_box(id, stage);
-    const std::size_t row = chart_->row_of(stage);
+    add_cell(chart_->cell_box(id, stage), chart_->row_of(stage), chart_->timeline.tasks[index(id)].start);
+  }
+  /// An optimizer step, or a reduction: the part of its row below which its bar is.
+  void add_update(const PathStep& step) {
+    const Span span = span_of(chart_->timeline, step);
+    const std::size_t row = chart_->row_of(stage_of(chart_->graph, chart_->timeline, step));
+    add_cell(chart_->bar_box(row, span), row, span.start);
+  }
+  void add_cell(const Box& cell, std::size_t row, SimTime start) {
     const bool moved = have_cell_ && !after_transfer_ && row != row_;
-    if (moved) {
-      const Span now{chart_->timeline.tasks[index(id)].start, chart_->timeline.tasks[index(id)].start};
-      add_link(link_between(*chart_, now, row_, row));
-    }
+    if (moved) add_link(link_between(*chart_, {start, start}, row_, row));
     // Cells that follow each other without a pause share one outline.
     const bool joins = have_cell_ && row == row_ && cell.y == outline_.y && cell.height == outline_.height &&
                        cell.x == outline_.right();
@@ -133,10 +137,9 @@ private:
 /// Where a step of the critical path begins and ends.
 Link path_link(const Chart& chart, const PathStep& step) {
   const Schedule& schedule = chart.graph.schedule();
-  const std::optional<TaskId> receiver = step.is_transfer ? chart.graph.receiver(step.task) : std::nullopt;
-  const std::vector<Span>& spans = step.is_transfer ? chart.timeline.transfers : chart.timeline.tasks;
-  const Span& span = spans[index(step.task)];
-  const std::size_t from = chart.row_of(schedule.stage_of(step.task));
+  const std::optional<TaskId> receiver = step.is_transfer() ? chart.graph.receiver(step.task) : std::nullopt;
+  const Span span = span_of(chart.timeline, step);
+  const std::size_t from = chart.row_of(stage_of(chart.graph, chart.timeline, step));
   const std::size_t to = receiver ? chart.row_of(schedule.stage_of(*receiver)) : from;
   return {{chart.x_at(span.start), row_middle(chart, from)}, {chart.x_at(span.end), row_middle(chart, to)}};
 }
@@ -212,8 +215,10 @@ std::string draw_critical_path(const Chart& chart, Drawn& drawn) {
   if (chart.path_style == PathStyle::line) return draw_path_line(chart);
   OutlinedPath path{chart};
   for (const PathStep& step : chart.report.critical_path) {
-    if (step.is_transfer)
+    if (step.is_transfer())
       path.add_transfer(step.task);
+    else if (step.is_update())
+      path.add_update(step);
     else
       path.add_task(step.task);
   }

@@ -11,14 +11,16 @@ namespace {
 /// Columns of all rows together; bounds the size of the document.
 constexpr std::int64_t most_columns = 20'000;
 constexpr std::size_t recompute_slot = pass_count;
-constexpr std::size_t idle_slot = pass_count + 1;
-constexpr std::size_t slot_count = pass_count + 2;
+constexpr std::size_t optimizer_slot = pass_count + 1;
+constexpr std::size_t idle_slot = pass_count + 2;
+constexpr std::size_t slot_count = pass_count + 3;
 constexpr std::size_t most_kinds = std::max(most_shades, label_count - first_idle_label);
 
 /// Path data by slot and kind.
 using Paths = std::array<std::array<std::string, most_kinds>, slot_count>;
 
-/// Time of one column: by slot (a pass, recomputation, or idle), then by kind (shade of the chunk, or idle label).
+/// Time of one column: by slot (a pass, recomputation, the optimizer, or idle), then by kind (shade of the chunk, or
+/// idle label).
 struct Column {
   std::array<std::array<std::int64_t, most_kinds>, slot_count> time{};
 };
@@ -73,6 +75,8 @@ void ShareRow::add(const LabelledSpan& span) {
       columns_[column].time[idle_slot][static_cast<std::size_t>(span.label) - first_idle_label] += time;
     } else if (span.label == Label::recompute) {
       columns_[column].time[recompute_slot][0] += time;
+    } else if (span.label == Label::optimizer) {
+      columns_[column].time[optimizer_slot][0] += time;
     } else if (span.label == Label::overlap) {
       add_task(span.task, column, time / 2);
       add_task(make_id<TaskId>(index(span.task) + 1), column, time - time / 2);
@@ -126,19 +130,26 @@ std::size_t column_count(const Chart& chart) {
   return static_cast<std::size_t>(std::min(pixels / column, chart.report.makespan.count())); // of a nanosecond or more
 }
 
+/// The label that a slot and kind stand for.
+Label label_of(std::size_t slot, std::size_t kind) {
+  if (slot == idle_slot) return label_at(first_idle_label + kind);
+  if (slot == recompute_slot) return Label::recompute;
+  return slot == optimizer_slot ? Label::optimizer : label_at(slot);
+}
+
+std::string fill_of(const Chart& chart, std::size_t slot, std::size_t kind) {
+  if (slot == idle_slot || slot == recompute_slot) return hatch_fill(label_of(slot, kind));
+  return to_string(slot == optimizer_slot ? optimizer_fill : chart.palette.fill(static_cast<Pass>(slot), kind));
+}
+
 std::string draw_paths(const Chart& chart, const Paths& paths, Drawn& drawn) {
   std::string out;
   for (std::size_t slot = 0; slot < slot_count; ++slot)
     for (std::size_t kind = 0; kind < most_kinds; ++kind) {
       if (paths[slot][kind].empty()) continue;
-      const Label label = slot == idle_slot        ? label_at(first_idle_label + kind)
-                          : slot == recompute_slot ? Label::recompute
-                                                   : label_at(slot);
-      drawn.labels.set(static_cast<std::size_t>(label));
-      const std::string fill =
-          slot < pass_count ? to_string(chart.palette.fill(static_cast<Pass>(slot), kind)) : hatch_fill(label);
-      add(out, "<path class=\"{}\" fill=\"{}\" d=\"{}\"/>\n", is_idle(label) ? "idle" : "cells", fill,
-          paths[slot][kind]);
+      drawn.labels.set(static_cast<std::size_t>(label_of(slot, kind)));
+      add(out, "<path class=\"{}\" fill=\"{}\" d=\"{}\"/>\n", slot == idle_slot ? "idle" : "cells",
+          fill_of(chart, slot, kind), paths[slot][kind]);
     }
   return out;
 }

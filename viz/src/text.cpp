@@ -115,14 +115,23 @@ private:
   void answer() {
     say("step time", fmt::format("{}{}{}, of which the busiest stage computes {}", bold(),
                                  format_duration(report_.step_time), plain(), format_duration(report_.ideal)));
+    steady_state();
     say("bubble", fmt::format("{}{}{} of device time (bubble ratio)", bold(), percent(report_.bubble_ratio), plain()));
     say("", fmt::format("{} over ideal (bubble overhead), {} of a stage's span (stage span bubble)",
                         percent(report_.bubble_overhead), percent(report_.stage_span_bubble)));
     theory();
     critical_path();
+    update();
     what_if();
     memory();
     put(out_, "\n");
+  }
+
+  void steady_state() {
+    if (!report_.steady_state) return;
+    const double over = report_.ideal == Duration{0} ? 0 : share(report_.step_time - report_.ideal, report_.ideal);
+    say("", fmt::format("steady state, from step to step: {} over ideal; one step alone takes {}", percent(over),
+                        format_duration(report_.makespan)));
   }
 
   void theory() {
@@ -143,22 +152,51 @@ private:
   /// What the chain that sets the makespan consists of; the parts add up to it.
   void critical_path() {
     std::array<Duration, label_count> time{};
+    Duration reductions{0};
     for (const PathStep& step : report_.critical_path) {
-      const Task& task = graph_.schedule().task(step.task);
-      const Span& span = (step.is_transfer ? timeline_.transfers : timeline_.tasks)[index(step.task)];
-      const Label label = step.is_transfer                 ? Label::transfer
-                          : task.pairing != Pairing::alone ? Label::overlap
-                                                           : static_cast<Label>(task.pass);
-      const Duration again = step.is_transfer ? Duration{0} : recompute_span(graph_, timeline_, step.task).length();
+      const Duration length = span_of(timeline_, step).length();
+      if (step.kind == PathKind::reduction) {
+        reductions += length;
+        continue;
+      }
+      const Duration again =
+          step.kind == PathKind::task ? recompute_span(graph_, timeline_, step.task).length() : Duration{0};
       time[static_cast<std::size_t>(Label::recompute)] += again;
-      time[static_cast<std::size_t>(label)] += span.length() - again;
+      time[static_cast<std::size_t>(path_label(step))] += length - again;
     }
     std::string parts;
-    for (std::size_t label = 0; label < label_count; ++label)
-      if (time[label] > Duration{0})
-        parts += fmt::format("{}{} {}", parts.empty() ? "" : " + ", to_string(label_at(label)),
-                             format_duration(time[label]));
+    const auto add = [&](std::string_view name, Duration length) {
+      if (length > Duration{0})
+        parts += fmt::format("{}{} {}", parts.empty() ? "" : " + ", name, format_duration(length));
+    };
+    for (std::size_t label = 0; label < label_count; ++label) add(to_string(label_at(label)), time[label]);
+    add("reduction", reductions);
     if (!parts.empty()) say("path", fmt::format("{} on the critical path", parts));
+  }
+
+  /// The label whose time a step of the critical path is; a reduction has none, since it runs beside the tasks.
+  [[nodiscard]] Label path_label(const PathStep& step) const {
+    if (step.kind == PathKind::optimizer) return Label::optimizer;
+    if (step.kind == PathKind::transfer) return Label::transfer;
+    if (step.kind == PathKind::reduction) return Label::flush;
+    const Task& task = graph_.schedule().task(step.task);
+    return task.pairing != Pairing::alone ? Label::overlap : static_cast<Label>(task.pass);
+  }
+
+  /// What follows the tasks: how long after the last of them the reductions end, and the optimizer steps.
+  void update() {
+    if (timeline_.optimizer.empty()) return;
+    const SimTime done = tasks_end(graph_, timeline_);
+    SimTime reduced{};
+    for (const Reduction& reduction : timeline_.reductions) reduced = std::max(reduced, reduction.span.end);
+    std::string text = fmt::format("tasks end at {}", format_duration(done - SimTime{}));
+    if (!timeline_.reductions.empty()) text += fmt::format(", reductions at {}", format_duration(reduced - SimTime{}));
+    Duration longest{0};
+    for (const OptimizerRun& step : timeline_.optimizer) longest = std::max(longest, step.span.length());
+    if (longest > Duration{0})
+      text +=
+          fmt::format("; {} optimizer step of up to {}", to_string(scenario_.update.step), format_duration(longest));
+    say("update", text);
   }
 
   void what_if() {
@@ -307,6 +345,7 @@ private:
     const Duration idle = std::accumulate(time.begin() + first_idle_label, time.end(), Duration{0});
     const Duration moving =
         time[static_cast<std::size_t>(Label::link)] + time[static_cast<std::size_t>(Label::transfer)];
+    const Duration flush = time[static_cast<std::size_t>(Label::flush)];
     const double imbalance = busiest_over_mean();
     if (idle == Duration{0})
       advise("no stage is ever idle");
@@ -320,9 +359,13 @@ private:
     else if (moving * 3 > idle)
       advise(fmt::format("{} of the idle time waits for transfers: --svg shows where{}", percent(share(moving, idle)),
                          remedy()));
+    else if (flush * 3 > idle)
+      advise(fmt::format("{} of the idle time waits for reductions and optimizer steps: more microbatches per step "
+                         "share them{}",
+                         percent(share(flush, idle)), remedy()));
     else
       advise(fmt::format("fill, drain and waits for other stages cost {} of device time{}",
-                         percent(share(idle - moving, device_time())), remedy()));
+                         percent(share(idle - moving - flush, device_time())), remedy()));
   }
 
   void advise(std::string_view text) {

@@ -26,34 +26,39 @@ std::string_view colour_of(Pass pass) {
   return "";
 }
 
+constexpr std::string_view optimizer_colour = "\033[48;5;240m\033[97m";
+
 /// Time to columns, and one stage's row.
 class Row {
 public:
-  Row(SimTime end, std::size_t columns)
-      : end_{end.time_since_epoch().count()}, text_(columns, '.'), owner_(columns, nullptr) {}
+  Row(SimTime end, std::size_t columns) : end_{end.time_since_epoch().count()}, text_(columns, '.'), owner_(columns) {}
 
   void add(const Task& task, const Span& span) { add(task, letter(task.pass), span); }
   /// The part of a task's span that is marked by `mark`.
   void add(const Task& task, char mark, const Span& span) {
+    add(fmt::format("{}{}", mark, index(task.microbatch)), colour_of(task.pass), span);
+  }
+
+  void add(std::string cell, std::string_view colour, const Span& span) {
     const std::size_t begin = column(span.start);
     const std::size_t end = column(span.end);
     if (end == begin) return;
-    std::string cell = fmt::format("{}{}", mark, index(task.microbatch));
+    cells_.push_back(colour);
     if (cell.size() > end - begin) cell.resize(1);
     cell.resize(end - begin, '-');
     text_.replace(begin, cell.size(), cell);
     std::fill(owner_.begin() + static_cast<std::ptrdiff_t>(begin), owner_.begin() + static_cast<std::ptrdiff_t>(end),
-              &task);
+              cells_.size());
   }
 
   [[nodiscard]] std::string render(bool colour) const {
     if (!colour) return text_;
     std::string out;
-    const Task* current = nullptr;
+    std::size_t current = 0;
     for (std::size_t i = 0; i < text_.size(); ++i) {
       if (owner_[i] != current) {
         out += "\033[0m";
-        if (owner_[i] != nullptr) out += colour_of(owner_[i]->pass);
+        if (owner_[i] != 0) out += cells_[owner_[i] - 1];
         current = owner_[i];
       }
       out += text_[i] == '-' ? ' ' : text_[i];
@@ -69,7 +74,8 @@ private:
 
   Duration::rep end_;
   std::string text_;
-  std::vector<const Task*> owner_;
+  std::vector<std::size_t> owner_;      // by column: number of its cell, from 1; 0: idle
+  std::vector<std::string_view> cells_; // colour of each cell
 };
 
 /// Both halves of a pair that runs in one piece have the same span; each is drawn in its half of it.
@@ -96,6 +102,8 @@ Duration shortest_part(const TaskGraph& graph, const Timeline& timeline) {
 std::size_t column_count(const Timeline& timeline, SimTime end, std::size_t available) {
   Duration::rep unit = end.time_since_epoch().count();
   for (const Span& span : timeline.tasks) unit = std::gcd(unit, span.length().count());
+  for (const OptimizerRun& step : timeline.optimizer)
+    for (const SimTime at : {step.span.start, step.span.end}) unit = std::gcd(unit, at.time_since_epoch().count());
   const Duration::rep units = end.time_since_epoch().count() / unit;
   if (units > static_cast<Duration::rep>(available)) return available;
   return static_cast<std::size_t>(units) * std::min<std::size_t>(available / static_cast<std::size_t>(units), 4);
@@ -123,11 +131,14 @@ std::string text_gantt(const TaskGraph& graph, const Timeline& timeline, SimTime
       row.add(tasks[i], 'R', again);
       row.add(tasks[i], {std::max(part.start, again.end), part.end});
     }
+    if (!timeline.optimizer.empty()) row.add("O", optimizer_colour, timeline.optimizer[stage].span);
     out += fmt::format("  {:>5} |{}\n", stage, row.render(options.colour));
   }
-  return out + fmt::format("  {:>5} |one column is {}; letter: pass{}, number: microbatch, dots: idle\n", "",
+  const bool steps = std::ranges::any_of(timeline.optimizer,
+                                         [](const OptimizerRun& step) { return step.span.length() > Duration{0}; });
+  return out + fmt::format("  {:>5} |one column is {}; letter: pass{}, number: microbatch, {}dots: idle\n", "",
                            format_duration(end.time_since_epoch() / static_cast<Duration::rep>(columns)),
-                           recomputes ? " (R: recomputation)" : "");
+                           recomputes ? " (R: recomputation)" : "", steps ? "O: optimizer, " : "");
 }
 
 } // namespace ppsim::viz

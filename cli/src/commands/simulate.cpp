@@ -1,6 +1,7 @@
 // ppsim simulate: one run, reported.
 
 #include "ppsim/sim/report.hpp"
+#include "ppsim/sim/steady.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
 #include "ppsim/traces/report_json.hpp"
 #include "ppsim/traces/schedule_file.hpp"
@@ -24,6 +25,9 @@ namespace {
 /// Each what-if figure is a simulation of its own; beyond this many tasks they would cost seconds that nobody asked
 /// for.
 constexpr std::size_t most_tasks_for_what_if = std::size_t{1} << 20;
+
+/// Of all simulations of the steady state together; it is asked for, so it may cost a second.
+constexpr std::size_t most_tasks_for_steady_state = 8 * most_tasks_for_what_if;
 
 constexpr std::size_t most_tasks_for_alternatives = std::size_t{1} << 16;
 
@@ -84,12 +88,24 @@ bool uses_stdout(const Inputs& inputs) {
   return taken.contains("-");
 }
 
+/// The report with the step time that holds in the long run. False if that would cost too much to find.
+bool set_step_time(const Generator* generator, const ScheduleRequest& request, const TaskGraph& graph, Report& report) {
+  if (!has_steady_state(graph)) return true;
+  if (steady_tasks(graph) > most_tasks_for_steady_state) return false;
+  const bool asynchronous = graph.schedule().asynchronous();
+  PPSIM_ASSERT(!asynchronous || generator != nullptr); // no file says so
+  report.step_time = asynchronous ? steady_interval(*generator, request, graph.scenario()) : steady_interval(graph);
+  report.steady_state = true;
+  return true;
+}
+
 /// The run with other inputs, if they are allowed at all.
 std::optional<Alternative> try_inputs(const Inputs& inputs, std::string change) {
   try {
     Run run = resolve(inputs);
     const TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
-    const Report report = analyse(graph, simulate(graph));
+    Report report = analyse(graph, simulate(graph));
+    if (!set_step_time(run.generator, run.request, graph, report)) return std::nullopt;
     return Alternative{std::move(change), graph.scenario().shape.microbatches, report.step_time, report.bubble_ratio,
                        !report.overflow};
   } catch (const Error&) {
@@ -122,9 +138,13 @@ Result run_inputs(const Inputs& inputs) {
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   Timeline timeline = simulate(graph);
   Report report = analyse(graph, timeline);
+  const bool has_step_time = set_step_time(run.generator, run.request, graph, report);
+  if (!has_step_time)
+    fmt::print(stderr, "ppsim: note: step_time_ns is the makespan: the steady state of {} tasks is not simulated\n",
+               graph.size());
   if (run.generator != nullptr && !graph.schedule().forward_only()) // they are of forward and backward
     report.closed_form = closed_form(*run.generator, run.request, graph.scenario());
-  if (graph.size() <= most_tasks_for_what_if) report.what_if = what_if(graph);
+  if (has_step_time && graph.size() <= most_tasks_for_what_if) report.what_if = what_if(graph);
   if (run.generator != nullptr && graph.size() <= most_tasks_for_alternatives)
     report.alternatives = try_alternatives(inputs, graph.scenario().shape);
   return {std::move(graph), std::move(timeline), std::move(report)};

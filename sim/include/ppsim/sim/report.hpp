@@ -19,16 +19,18 @@ enum class Label : std::uint8_t {
   input_grad,
   weight_grad,
   overlap,
-  recompute, // busy
+  recompute,
+  optimizer, // busy
   warmup,
   upstream,
   downstream,
   link,
   transfer,
-  drain // idle
+  drain,
+  flush // idle
 };
-inline constexpr std::size_t label_count = 12;
-inline constexpr std::size_t first_idle_label = 6;
+inline constexpr std::size_t label_count = 14;
+inline constexpr std::size_t first_idle_label = 7;
 [[nodiscard]] constexpr bool is_idle(Label label) {
   return static_cast<std::size_t>(label) >= first_idle_label;
 }
@@ -41,15 +43,15 @@ inline constexpr std::size_t first_idle_label = 6;
 struct LabelledSpan {
   Label label{};
   Span span;
-  TaskId task =
-      no_task; ///< busy: the task (first half of a pair); idle: the task that was waited for, no_task for drain
+  TaskId task = no_task; ///< busy: the task (first half of a pair); idle: the task that was waited for. no_task for
+                         ///< optimizer, drain and flush
 };
 
 struct StageReport {
   std::array<Duration, label_count> time{}; ///< by Label; adds up to the makespan
   Duration busy{0};
   Duration idle{0};
-  Span extent;                           ///< first start to last end
+  Span extent;                           ///< first start to last end, of tasks and optimizer step
   std::size_t warmup_forwards = 0;       ///< as the generator says, or counted: docs/model.md
   std::size_t steady_pairs = 0;          ///< the other forwards
   std::size_t cooldown_backwards = 0;    ///< backwards not in a pair
@@ -62,12 +64,24 @@ struct StageReport {
   [[nodiscard]] Bytes peak_bytes() const { return static_bytes + peak_activation_bytes; }
 };
 
+/// What an element of the critical path is.
+enum class PathKind : std::uint8_t { task, transfer, reduction, optimizer };
+[[nodiscard]] std::string_view to_string(PathKind kind);
+
 /// One element of the critical path.
 struct PathStep {
   TaskId task = no_task; ///< for a transfer, its sender
-  bool is_transfer = false;
-  Cause cause = Cause::none; ///< why this step had to wait for the one before
+  PathKind kind = PathKind::task;
+  Cause cause = Cause::none; ///< why this task or transfer had to wait for the one before
+  std::size_t number = 0;    ///< reduction: position in Timeline::reductions; optimizer: the stage
+  [[nodiscard]] bool is_transfer() const { return kind == PathKind::transfer; }
+  /// True for what follows the tasks.
+  [[nodiscard]] bool is_update() const { return kind == PathKind::reduction || kind == PathKind::optimizer; }
 };
+/// When it ran.
+[[nodiscard]] Span span_of(const Timeline& timeline, const PathStep& step);
+/// Whose it is; of a transfer, the sender's.
+[[nodiscard]] StageId stage_of(const TaskGraph& graph, const Timeline& timeline, const PathStep& step);
 
 /// The first place where a stage holds more than the device can.
 struct Overflow {
@@ -89,7 +103,8 @@ struct Alternative {
 struct Report {
   Duration makespan{0};
   Duration ideal{0};
-  Duration step_time{0};
+  Duration step_time{0};     ///< the makespan, or set by the caller who simulates the steady state (steady.hpp)
+  bool steady_state = false; ///< that is what step_time is
   double bubble_ratio = 0;
   double bubble_overhead = 0;
   double stage_span_bubble = 0;

@@ -82,6 +82,22 @@ struct Recompute {
   [[nodiscard]] bool is_on() const { return kind != RecomputeKind::none; }
 };
 
+/// When a stage takes its optimizer step.
+enum class OptimizerStep : std::uint8_t {
+  synchronous, ///< all stages together, when every gradient is there: the global gradient norm needs them all
+  per_stage ///< each stage when its own gradients are there (post-validation: Qi et al., arXiv 2401.10241, section 4)
+};
+
+/// What follows the tasks of a step: the reduction of gradients over data-parallel ranks, and the optimizer.
+struct Update {
+  std::vector<Duration> reduce;      ///< per chunk; empty: none. Runs beside its stage's tasks
+  std::vector<Duration> optimizer;   ///< per chunk; empty: none. Compute time of its stage
+  Duration tied_embedding_reduce{0}; ///< between the stages of the first and the last chunk
+  OptimizerStep step = OptimizerStep::synchronous;
+  /// True if nothing that follows the tasks takes any time.
+  [[nodiscard]] bool is_free() const;
+};
+
 /// How long an overlapped pair (one F with one B) takes.
 struct PairRule {
   enum class Kind : std::uint8_t { sum, max, serial, factor };
@@ -97,6 +113,7 @@ struct Scenario {
   Network network;
   Memory memory;
   Recompute recompute;
+  Update update;
   PairRule pair;
   std::vector<std::size_t> layers; ///< per chunk; empty when layers were not given
   std::string title;               ///< the user's name for it
@@ -108,6 +125,7 @@ struct Scenario {
 void validate(const Scenario& scenario);
 
 [[nodiscard]] std::string_view to_string(TransferModel model);
+[[nodiscard]] std::string_view to_string(OptimizerStep step);
 [[nodiscard]] std::string to_string(const PairRule& rule);
 
 /// A scenario of equal stages: `forward` and `backward` per stage and microbatch (the backward split in half, an odd

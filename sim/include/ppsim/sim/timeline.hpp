@@ -15,8 +15,33 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-/// When each task and transfer ran and what released it. All vectors are indexed by TaskId; a transfer has the id of
-/// its sender. Both halves of an overlapped pair that runs in one piece have the span of the pair.
+/// What let a reduction or an optimizer step start: the last of what it waited for, a task (or the transfer that a task
+/// sent, where sending holds the stage) or a reduction.
+struct UpdateRelease {
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  TaskId task = no_task;
+  bool sent = false;            ///< it was not the task but its transfer
+  std::size_t reduction = none; ///< position in Timeline::reductions; then `task` is not set
+};
+
+/// The reduction of one chunk's gradients on one of the stages that hold it.
+struct Reduction {
+  StageId stage{};
+  ChunkId chunk{};
+  bool tied = false; ///< of the embedding that the first and the last chunk share, between their stages
+  Span span;
+  UpdateRelease released_by;
+};
+
+/// A stage's optimizer step for all its chunks; without length where the stage has no such cost.
+struct OptimizerRun {
+  Span span;
+  UpdateRelease released_by;
+};
+
+/// When each task and transfer ran and what released it. The vectors of tasks and transfers are indexed by TaskId; a
+/// transfer has the id of its sender. Both halves of an overlapped pair that runs in one piece have the span of the
+/// pair.
 struct Timeline {
   std::vector<Span> tasks;
   std::vector<Span> transfers; ///< {0, 0} where a task sends nothing
@@ -26,11 +51,21 @@ struct Timeline {
   /// Where a transfer started later than its sender ended: the task (`blocking`: the other side's) or the transfer's
   /// sender (`link`: who held the link) that it waited for. Empty where transfers start at once (`latency`).
   std::vector<TaskId> transfer_released_by;
+  std::vector<Reduction> reductions;   ///< stage by stage, each stage's as they ran; the tied ones last
+  std::vector<OptimizerRun> optimizer; ///< by stage; empty where nothing follows the tasks (Update::is_free)
 };
+
+/// The end of the last task, reduction or optimizer step.
+[[nodiscard]] SimTime end_of(const Timeline& timeline);
+/// The end of the last task of all stages.
+[[nodiscard]] SimTime tasks_end(const TaskGraph& graph, const Timeline& timeline);
 
 /// Runs the graph under its scenario's transfer model. Deterministic: equal inputs give equal timelines everywhere.
 /// Throws Error (`no`) when `blocking` sends and receives deadlock, naming who waits for whom.
 [[nodiscard]] Timeline simulate(const TaskGraph& graph);
+/// The same where stage s can not start before stage_ready[s], as when it is still busy with the step before. One value
+/// per stage, none before zero.
+[[nodiscard]] Timeline simulate(const TaskGraph& graph, std::span<const SimTime> stage_ready);
 
 /// For each task, the slot in which it starts when every pass takes one slot and transfers none (InfiniTrain's `step`).
 [[nodiscard]] std::vector<std::uint32_t> unit_steps(const TaskGraph& graph);

@@ -8,7 +8,7 @@
 
 namespace ppsim {
 
-/// Step times of the same order. Nothing where the change would change nothing.
+/// Step times of the same order. Nothing where the change would change nothing, or the schedule is asynchronous.
 struct WhatIf {
   std::optional<Duration> no_communication; ///< transfers take no time
   std::optional<Duration> equal_stages;     ///< every chunk costs the mean of its pass

@@ -1,0 +1,25 @@
+#pragma once
+// Steady state: what a step costs in the long run where stages do not meet between steps (SPEC section 4).
+
+#include "ppsim/sim/generators.hpp"
+#include "ppsim/sim/timeline.hpp"
+
+namespace ppsim {
+
+/// Whether steps follow each other without a flush, so that the makespan of one is not what it costs.
+[[nodiscard]] bool has_steady_state(const TaskGraph& graph);
+/// How many tasks the simulations of steady_interval have together.
+[[nodiscard]] std::size_t steady_tasks(const TaskGraph& graph);
+
+/// The interval between steps with an optimizer step per stage: eight steps, in which a stage starts the next one when
+/// its optimizer step has ended; (end of the eighth - end of the fourth) / 4 on the last stage to end, rounded to the
+/// nearest. Throws Error as simulate() does.
+[[nodiscard]] Duration steady_interval(const TaskGraph& graph);
+
+/// The same for an asynchronous schedule (Schedule::asynchronous): makespan(3n) - makespan(2n) of orders that the
+/// generator makes for more microbatches, n the least multiple of m that is at least 2p, scaled to m and rounded to the
+/// nearest. Throws Error as make_schedule(), lower() and simulate() do.
+[[nodiscard]] Duration steady_interval(const Generator& generator, const ScheduleRequest& request,
+                                       const Scenario& scenario);
+
+} // namespace ppsim
