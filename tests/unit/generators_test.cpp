@@ -91,9 +91,10 @@ TEST_CASE("Interleaved with one chunk per stage is 1F1B, for any number of micro
   }
 }
 
-TEST_CASE("Every schedule runs on one stage with one microbatch") {
+TEST_CASE("Every schedule of one chunk per stage runs on one stage with one microbatch, but those of two directions") {
   for (const Generator* generator : generators()) {
     CAPTURE(generator->name);
+    if (generator->vpp.standard != 1 || generator->placement == "bidirectional") continue;
     CHECK(rows_of(generate(generator->name, {.stages = 1, .microbatches = 1, .vpp = 1})) == Rows{"0F0 0B0"});
   }
 }
@@ -106,7 +107,8 @@ TEST_CASE("Every schedule says its order, promise, constraints and source") {
     CHECK(!generator->promise.empty());
     CHECK(!generator->constraints.empty());
     CHECK(!generator->source.empty());
-    CHECK(generate(generator->name, four_by_eight).name() == generator->name);
+    const Shape shape{.stages = 4, .microbatches = 8, .vpp = generator->vpp.standard};
+    CHECK(generate(generator->name, shape).name() == generator->name);
   }
 }
 
