@@ -1,4 +1,4 @@
-// What holds for Chimera and Hanayo at every shape that they take and at any costs.
+// What holds for Chimera, Hanayo and PipeDream at every shape that they take and at any costs.
 
 #include "ppsim/sim/error.hpp"
 #include "ppsim/sim/generators.hpp"
@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include <rapidcheck.h>
@@ -74,6 +75,16 @@ void closed_form_holds(std::string_view name) {
   });
 }
 
+ScheduleRequest draw_replicas(std::size_t most_microbatches) {
+  ScheduleRequest request;
+  request.replicas.resize(draw(1, 5));
+  for (std::size_t& count : request.replicas) count = draw(1, 4);
+  request.shape.stages = std::accumulate(request.replicas.begin(), request.replicas.end(), std::size_t{0});
+  request.shape.shared = request.shape.stages - request.replicas.size();
+  request.shape.microbatches = draw(std::ranges::max(request.replicas), most_microbatches);
+  return request;
+}
+
 } // namespace
 
 TEST_CASE("Chimera takes every even p and m, and holds at most p/2 + 1 + min(s, p-1-s) activations") {
@@ -103,4 +114,51 @@ TEST_CASE("Chimera's closed form is what the simulation gives") {
 
 TEST_CASE("Hanayo's closed form is what the simulation gives") {
   closed_form_holds("hanayo");
+}
+
+TEST_CASE("PipeDream takes every shape without replicas, and stage s holds at most p-s activations") {
+  const std::size_t taken = for_every_shape("pipedream", [](const Shape& shape, const Report& report) {
+    for (std::size_t stage = 0; stage < shape.stages; ++stage)
+      CHECK(report.stages[stage].peak_live_activations == std::min(shape.microbatches, shape.stages - stage));
+  });
+  CHECK(taken == 10 * 30);
+}
+
+TEST_CASE("PipeDream does not deadlock with any replicas, and each keeps at least its share of all stages from there") {
+  const Generator& pipedream = find_generator("pipedream");
+  rc::prop("any costs", [&] {
+    const ScheduleRequest request = draw_replicas(30);
+    Scenario scenario = uniform_scenario(request.shape, Duration{1}, Duration{1}, draw_time());
+    for (auto* costs : {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad})
+      for (Duration& cost : *costs) cost = draw_time();
+    const Report report = simulated(pipedream, request, scenario);
+    std::size_t stage = 0;
+    for (const std::size_t replicas : request.replicas) {
+      const std::size_t share = (request.shape.stages - stage + replicas - 1) / replicas; // at the input: NOAM
+      const std::size_t own = request.shape.microbatches / replicas;                      // of the last replica
+      RC_ASSERT(report.stages[stage].peak_live_activations >= std::min(own, share));
+      stage += replicas;
+    }
+  });
+}
+
+TEST_CASE("PipeDream's steady state has no bubble at any balanced positions") {
+  const Generator& pipedream = find_generator("pipedream");
+  rc::prop("any replicas, any ratio of F and B", [&] {
+    ScheduleRequest request = draw_replicas(4);
+    const std::int64_t forward = 1 + draw_time().count();
+    const std::int64_t input_grad = 1 + draw_time().count();
+    const auto end = [&](std::size_t microbatches) {
+      request.shape.microbatches = microbatches;
+      Scenario scenario = uniform_scenario(request.shape, Duration{0}, Duration{0});
+      for (std::size_t position = 0; position < request.replicas.size(); ++position) {
+        const auto replicas = static_cast<std::int64_t>(request.replicas[position]);
+        scenario.costs.forward[position] = Duration{forward * replicas};
+        scenario.costs.input_grad[position] = Duration{input_grad * replicas};
+      }
+      return simulated(pipedream, request, scenario).makespan;
+    };
+    constexpr std::size_t round = 60; // every number of replicas divides it
+    RC_ASSERT(end(3 * round) - end(2 * round) == Duration{round * (forward + input_grad)});
+  });
 }

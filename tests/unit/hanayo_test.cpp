@@ -52,7 +52,7 @@ TEST_CASE("Two waves go down and up the stages twice") {
 TEST_CASE("Hanayo's chunks are placed in waves, two a stage where --vpp is not given") {
   const Generator& hanayo = find_generator("hanayo");
   CHECK(hanayo.vpp.standard == 2);
-  CHECK(hanayo.place(shape(3, 1, 1)) == placement_of(generate("hanayo", shape(3, 1, 1))));
+  CHECK(hanayo.place({.shape = shape(3, 1, 1)}) == placement_of(generate("hanayo", shape(3, 1, 1))));
   CHECK(refusal_of([] { (void)generate("hanayo", {.stages = 4, .microbatches = 8, .vpp = 3}); }).first() ==
         "--vpp: must be a multiple of 2 here, got 3 -- 4 is the nearest above it");
 }
