@@ -1,4 +1,4 @@
-// Chimera (Li and Hoefler, arXiv 2107.06925, sections 3.1 and 3.5): two pipelines in opposite directions over the same
+// Chimera (Li and Hoefler, arXiv 2107.06925): two pipelines in opposite directions over the same
 // stages; more than p microbatches by direct concatenation.
 
 #include <fmt/format.h>
@@ -64,9 +64,9 @@ void refuse(const ScheduleRequest& request, Problems& problems) {
 }
 
 /// The first unit waits for p-2 passes of the longer kind: p/2-1 to fill and as many to drain on each side of the turn.
-/// Where F and B differ, each further unit waits for the difference in each of these places (the paper's section 3.5
-/// removes that by other orders, at a price). Where the last unit is not full, each microbatch that it lacks leaves a
-/// pass open. With both at once no closed form is known.
+/// Where F and B differ, each further unit waits for the difference in each of these places (the paper
+/// has other orders against that, at a price in memory). Where the last unit is not full, each microbatch that it lacks
+/// leaves a pass open. With both at once no closed form is known.
 std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
   const std::size_t p = request.shape.stages;
   const std::size_t m = request.shape.microbatches;

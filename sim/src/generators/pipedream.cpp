@@ -1,5 +1,5 @@
 // PipeDream (Narayanan et al., SOSP 2019; arXiv 1806.03377): 1F1B without a flush, where stages may share a position of
-// the pipeline as replicas and take its microbatches in turn (1F1B-RR, section 3.2).
+// the pipeline as replicas and take its microbatches in turn (1F1B-RR).
 
 #include <fmt/format.h>
 
@@ -17,12 +17,10 @@ struct Position {
   std::size_t in_flight = 1; ///< microbatches that each replica has under way at most
 };
 
-/// A replica starts to alternate once its share is under way. Two rules bound the shares. Between two microbatches of a
-/// replica its position takes in `replicas` new ones, and the position after it keeps up to (in_flight - 1) * replicas
-/// of its own besides the one that comes back; a position that could have fewer than both together would wait in the
-/// steady state (in_flight * replicas >= the same of the next + replicas). Rounded up to whole microbatches per replica
-/// this is the least that lets balanced positions run without a bubble, and no order deadlocks. Where the division
-/// leaves nothing it gives ceil(stages from here on / replicas): at the input the paper's NOAM, without replicas p-s.
+/// A replica starts to alternate once its share is under way. The rule, derived in docs/model.md: the share of all
+/// replicas of a position is at least that of the next position and one microbatch per replica more. This is the least
+/// that lets balanced positions run without a bubble, and no order deadlocks. Without replicas it gives p-s, with
+/// replicas of the input only the paper's NOAM = ceil(stages / replicas).
 std::vector<Position> positions_of(const ScheduleRequest& request) {
   std::vector<Position> positions(request.shape.chunks());
   for (std::size_t position = positions.size(); position-- > 0;) {
@@ -105,7 +103,7 @@ const Generator pipedream{
     .placement = "loop",
     .summary = "1f1b without a flush, weights updated after every microbatch; stages may share a position (--replicas)",
     .promise = "steady state without a bubble where positions are balanced; stage s keeps p-s activations and versions "
-               "of the weights, with replicas 1 + ceil(n'r'/r) each (n', r': of the next position; NOAM at the input)",
+               "of the weights, with replicas 1 + ceil(n'r'/r) each, n' and r' of the next position",
     .constraints = "one chunk per stage; replicas add up to p, and each has a microbatch",
     .source = "Narayanan et al., SOSP 2019, arXiv 1806.03377",
     .options = "replicas",
