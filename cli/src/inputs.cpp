@@ -14,6 +14,7 @@ namespace ppsim::cli {
 namespace {
 
 std::string what_is_needed(const Shape& shape) {
+  if (shape.shared > 0) return fmt::format("one value or {} (one per position of --replicas)", shape.chunks());
   return fmt::format("one value (for a stage) or {} (P*V = {} * {}, one per chunk)", shape.chunks(), shape.stages,
                      shape.vpp);
 }
@@ -41,7 +42,7 @@ public:
     std::size_t total = 0;
     for (const std::size_t layers : layers_) total += layers;
     for (std::size_t chunk = 0; chunk < chunks; ++chunk)
-      values[chunk] = Value{share(stage.count(), layers_[chunk] * shape_.stages, total)};
+      values[chunk] = Value{share(stage.count(), layers_[chunk] * shape_.positions(), total)};
     return values;
   }
 
@@ -55,7 +56,7 @@ public:
     problems_.add(inputs_.place_of(option),
                   fmt::format("{} values for {} boundar{} between chunks", given->size(), boundaries,
                               boundaries == 1 ? "y" : "ies"),
-                  fmt::format("give one value or {} (P*V - 1)", boundaries));
+                  fmt::format("give one value or {} ({} - 1)", boundaries, shape_.shared > 0 ? "positions" : "P*V"));
     return std::vector<Value>(boundaries, Value{0});
   }
 
@@ -294,7 +295,7 @@ void check_against_file(const Inputs& inputs, const Shape& shape) {
   check("stages", inputs.stages, shape.stages);
   check("mb", inputs.microbatches, shape.microbatches);
   check("vpp", inputs.vpp, shape.vpp);
-  for (const char* option : {"schedule", "group-size", "gpipe-backward"})
+  for (const char* option : {"schedule", "group-size", "gpipe-backward", "replicas"})
     if (inputs.where.contains(option))
       problems.add(inputs.place_of(option), "given together with a schedule file, which sets the order",
                    fmt::format("leave --{} or --schedule-file out", option));
@@ -323,8 +324,11 @@ void generate_schedule(const Inputs& inputs, Run& run) {
                        .vpp = inputs.vpp.value_or(run.generator->vpp.standard)};
   run.request.group_size = inputs.group_size;
   run.request.descending_backward = inputs.descending_backward;
+  run.request.replicas = inputs.replicas.value_or(std::vector<std::size_t>{});
+  if (inputs.replicas && inputs.replicas->size() < run.request.shape.stages)
+    run.request.shape.shared = run.request.shape.stages - inputs.replicas->size();
   check_request(*run.generator, run.request);
-  run.scenario = make_scenario(inputs, run.request.shape, run.generator->place(run.request.shape));
+  run.scenario = make_scenario(inputs, run.request.shape, run.generator->place(run.request));
   run.schedule = make_schedule(*run.generator, run.request, run.scenario);
   if (inputs.forward_only) run.schedule = run.schedule.forwards();
   run.schedule_place = fmt::format("schedule '{}'", run.generator->name);

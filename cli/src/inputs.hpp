@@ -17,6 +17,7 @@ struct Inputs {
   std::optional<std::size_t> stages, microbatches, vpp, group_size;
   std::optional<std::string> schedule, schedule_file, scenario, title, source;
   std::optional<bool> descending_backward;
+  std::optional<std::vector<std::size_t>> replicas;
   bool forward_only = false;
   std::optional<std::size_t> layers, first_stage_layers, last_stage_layers;
 

@@ -27,8 +27,7 @@ template <auto member>
 using ValueOf = typename MemberValue<decltype(member)>::type;
 
 /// A whole number of at least `least`.
-template <auto member, std::size_t least = 1>
-Result set_count(Inputs& inputs, std::string_view text) {
+Result parse_count(std::string_view text, std::size_t least, std::size_t& value) {
   std::size_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size()) {
@@ -37,6 +36,19 @@ Result set_count(Inputs& inputs, std::string_view text) {
     return Wrong{fmt::format("expected a whole number, got {}", in_quotes(text)), "for example 8"};
   }
   if (number < least) return Wrong{"must be at least 1, got 0", "give a whole number from 1 up"};
+  value = number;
+  return std::nullopt;
+}
+
+/// One of a list of whole numbers, from 1 up.
+Result parse_unit(std::string_view text, std::size_t& value) {
+  return parse_count(text, 1, value);
+}
+
+template <auto member, std::size_t least = 1>
+Result set_count(Inputs& inputs, std::string_view text) {
+  std::size_t number = 0;
+  if (auto wrong = parse_count(text, least, number)) return wrong;
   inputs.*member = number;
   return std::nullopt;
 }
@@ -115,7 +127,7 @@ Result set_list(Inputs& inputs, std::string_view text) {
     if (auto wrong = parse_unit(item, value)) {
       if (text.find(',') != std::string_view::npos)
         wrong->what = fmt::format("value {}: {}", values.size(), wrong->what);
-      if (is_decimal_comma(text))
+      if (!std::is_same_v<decltype(values), std::vector<std::size_t>> && is_decimal_comma(text))
         wrong->hint = "a comma separates values; a decimal is written with a point, such as 12.4ms";
       return wrong;
     }
@@ -239,15 +251,19 @@ constexpr std::array table{
            "schedule-file", set_count<&I::vpp>},
     Option{"schedule", "", S::pipeline, A::required, "NAME",
            "a schedule by name, see 'ppsim list schedules'; default 1f1b, with --vpp above 1 interleaved", "",
-           "schedule-file,group-size,gpipe-backward", set_schedule},
+           "schedule-file,group-size,gpipe-backward,replicas", set_schedule},
     Option{"schedule-file", "", S::pipeline, A::required, "FILE",
            "the order from a PyTorch pipelining CSV, or an InfiniTrain task list (*.tasks.csv); it sets P, M and V", "",
-           "schedule,stages,mb,vpp,group-size,gpipe-backward", set_text<&I::schedule_file>},
+           "schedule,stages,mb,vpp,group-size,gpipe-backward,replicas", set_text<&I::schedule_file>},
     Option{"group-size", "microbatch-group-size", S::pipeline, A::required, "G",
            "interleaved: microbatches per group of one chunk; default P", "", "", set_count<&I::group_size>},
     Option{"gpipe-backward", "", S::pipeline, A::required, "ORDER",
            "gpipe: ascending (default) or descending, as the paper draws it", "ascending,descending", "",
            set_backward_order},
+    Option{"replicas", "", S::pipeline, A::required, "N[,...]",
+           "pipedream: stages that share each position of the pipeline and take its microbatches in turn; costs and "
+           "memory are then per position; default 1 each",
+           "", "", set_list<&I::replicas>},
     Option{"layers", "", S::pipeline, A::required, "N",
            "layers of the model, split over the chunks as Megatron-LM does; costs and memory follow, one value being "
            "the mean stage",

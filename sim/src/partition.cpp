@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace ppsim {
 namespace {
 
@@ -32,7 +34,7 @@ void check_ends(const Shape& shape, std::size_t total, std::optional<std::size_t
                 std::optional<std::size_t> last, Problems& problems) {
   if (first) check_end_stage("--first-stage-layers", *first, shape.vpp, problems);
   if (last) check_end_stage("--last-stage-layers", *last, shape.vpp, problems);
-  if (shape.stages > 1) return;
+  if (shape.positions() > 1) return;
   if (last)
     problems.add("--last-stage-layers", "there is only one stage", "use --layers alone");
   else if (first && *first != total)
@@ -61,7 +63,7 @@ std::vector<std::size_t> split_layers(const Shape& shape, const std::vector<Stag
   problems.throw_if_any();
 
   const StageId first_stage{0};
-  const auto last_stage = make_id<StageId>(shape.stages - 1);
+  const StageId last_stage = std::ranges::max(chunk_stage); // of replicas the first
   std::vector<std::size_t> middle;
   for (std::size_t chunk = 0; chunk < chunk_stage.size(); ++chunk) {
     const bool fixed = (first && chunk_stage[chunk] == first_stage) || (last && chunk_stage[chunk] == last_stage);

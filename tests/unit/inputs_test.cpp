@@ -273,6 +273,50 @@ TEST_CASE("A scenario of many faults shows the first twenty and counts the rest"
   CHECK(lines[20].find("13 more") != std::string::npos);
 }
 
+namespace {
+
+/// On 4 stages and 8 microbatches.
+Run replicated_run(const std::string& schedule, Rows more) {
+  more.insert(more.begin(), {"--schedule", schedule, "--stages", "4", "--mb", "8"});
+  return resolve(parse(more));
+}
+std::string replicated_fault(const std::string& schedule, const Rows& more) {
+  return refusal_of([&] { (void)replicated_run(schedule, more); }).first();
+}
+
+} // namespace
+
+TEST_CASE("Replicas are given per position of the pipeline, costs and memory too") {
+  const Run run = replicated_run("pipedream", {"--replicas", "2,1,1", "--forward", "2ms,1ms,3ms", "--layers", "6"});
+  CHECK(run.scenario.shape == Shape{.stages = 4, .microbatches = 8, .vpp = 1, .shared = 1});
+  CHECK(run.scenario.costs.forward == Times{2ms, 1ms, 3ms});
+  CHECK(run.scenario.costs.input_grad == Times{1ms, 1ms, 1ms}); // one value is a position's
+  CHECK(run.scenario.layers == std::vector<std::size_t>{2, 2, 2});
+  CHECK(replicated_fault("pipedream", {"--replicas", "2,1,1", "--forward", "1ms,2ms"}) ==
+        "--forward: 2 values for 3 chunks -- give one value or 3 (one per position of --replicas)");
+  CHECK(replicated_fault("pipedream", {"--replicas", "2,1,1", "--comm", "1us,1us,1us"}) ==
+        "--comm: 3 values for 2 boundaries between chunks -- give one value or 2 (positions - 1)");
+  CHECK(replicated_fault("1f1b", {"--replicas", "2,1,1"}) ==
+        "--replicas: '1f1b' has no replicated stages -- leave it out, or use --schedule pipedream");
+}
+
+TEST_CASE("Numbers of replicas are whole numbers from 1 up that make up the stages") {
+  CHECK(replicated_fault("pipedream", {"--replicas", "2,0"}) ==
+        "--replicas: value 2: must be at least 1, got 0 -- give a whole number from 1 up");
+  CHECK(replicated_fault("pipedream", {"--replicas", "2,x"}) ==
+        "--replicas: value 2: expected a whole number, got 'x' -- for example 8");
+  CHECK(replicated_fault("pipedream", {"--replicas", "4,1"}) ==
+        "--replicas: 4 + 1 are 5 stages, but there are 4 -- give numbers that add up to 4, or --stages 5");
+  CHECK(replicated_fault("pipedream", {"--replicas", "1,1,1,1,1"}).starts_with("--replicas: 1 + 1 + 1 + 1 + 1 are 5"));
+}
+
+TEST_CASE("With twice the layers a position takes twice the time, whatever its replicas") {
+  const Run run = replicated_run(
+      "pipedream", {"--replicas", "3,1", "--layers", "6", "--last-stage-layers", "2", "--forward", "3ms"});
+  CHECK(run.scenario.layers == std::vector<std::size_t>{4, 2});
+  CHECK(run.scenario.costs.forward == Times{4ms, 2ms}); // the mean of two positions is 3 ms
+}
+
 // ---- Schedule files
 
 TEST_CASE("A schedule file sets the shape") {

@@ -279,6 +279,13 @@ TEST_CASE("Chunks that do not divide over the stages and gaps between chunks are
               "from 0 without a gap; is an id too high?"});
 }
 
+TEST_CASE("Rows that run one chunk each, fewer chunks than rows, are replicas that share it") {
+  CHECK(read("0F0,0B0\n0F1,0B1\n1F0,1B0,1F1,1B1\n").shape() ==
+        Shape{.stages = 3, .microbatches = 2, .vpp = 1, .shared = 1});
+  const Lines faults = faults_of("0F0,1F0,1B0,0B0\n2F0,2B0\n0F1,1F1,1B1,0B1\n2F1,2B1\n");
+  CHECK(faults.front().starts_with("s.csv: 3 chunks (0 to 2) do not divide over 4 stages"));
+}
+
 TEST_CASE("More rows than there can be stages are refused") {
   std::string text;
   for (std::size_t row = 0; row <= Limits::stages; ++row)

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "formats.hpp"
@@ -13,8 +15,20 @@ namespace {
 /// It keeps small broken files within reach of the check that names each missing task.
 constexpr std::size_t missing_tasks_named = 4096;
 
+/// Fewer chunks than stages, and each stage runs one: some are replicas and take the microbatches of a chunk in turn.
+bool has_replicas(const FoundTasks& found) {
+  if (found.chunks >= found.stages()) return false;
+  for (std::size_t stage = 0; stage < found.stages(); ++stage) {
+    const std::size_t begin = found.offsets[stage];
+    const auto tasks = std::span{found.tasks}.subspan(begin, found.offsets[stage + 1] - begin);
+    const auto other = [&](const Task& task) { return task.chunk_index != tasks.front().chunk_index; };
+    if (tasks.empty() || std::ranges::any_of(tasks, other)) return false;
+  }
+  return true;
+}
+
 void check_chunks(const FoundTasks& found, std::string_view name, Problems& problems) {
-  if (found.chunks % found.stages() != 0)
+  if (found.chunks % found.stages() != 0 && !has_replicas(found))
     problems.add(
         std::string{name},
         fmt::format("{} chunks (0 to {}) do not divide over {} stages", found.chunks, found.chunks - 1, found.stages()),
@@ -68,7 +82,12 @@ Shape shape_of(const FoundTasks& found, std::string_view name) {
   problems.throw_if_any();
   check_microbatches(found, name, problems);
   problems.throw_if_any();
-  return {.stages = found.stages(), .microbatches = found.microbatches, .vpp = found.chunks / found.stages()};
+  Shape shape{.stages = found.stages(), .microbatches = found.microbatches, .vpp = found.chunks / found.stages()};
+  if (has_replicas(found)) {
+    shape.vpp = 1;
+    shape.shared = found.stages() - found.chunks;
+  }
+  return shape;
 }
 
 Schedule to_schedule(FoundTasks found, const Shape& shape, bool forward_only) {

@@ -29,6 +29,7 @@ std::vector<std::string> essentials(const Chart& chart) {
   std::vector<std::string> parts;
   if (!scenario.title.empty()) parts.push_back(clean_text(chart.graph.schedule().name()));
   parts.push_back("p = " + counted(shape.stages, "stage", "s"));
+  if (shape.shared > 0) parts.push_back("sharing " + counted(shape.positions(), "position", "s"));
   parts.push_back("m = " + counted(shape.microbatches, "microbatch", "es"));
   parts.push_back("v = " + counted(shape.vpp, "chunk", "s") + " per stage");
   if (shape.stages > 1)

@@ -79,6 +79,7 @@ private:
     const Shape& shape = scenario_.shape;
     put(out_, "{}{}: {}, {} microbatch{}", bold(), graph_.headline(), counted(shape.stages, "stage"),
         shape.microbatches, shape.microbatches == 1 ? "" : "es");
+    if (shape.shared > 0) put(out_, ", {}", counted(shape.positions(), "position"));
     if (shape.vpp > 1) put(out_, ", {} chunks per stage", shape.vpp);
     if (graph_.schedule().forward_only()) put(out_, ", forwards only");
     put(out_, ", transfers: {}{}\n", to_string(scenario_.network.model), plain());

@@ -126,7 +126,7 @@ std::vector<Alternative> try_alternatives(const Inputs& inputs, const Shape& sha
   chunks.schedule = "interleaved";
   chunks.vpp = 2 * shape.vpp;
   chunks.descending_backward.reset();
-  if (shape.stages > 1)
+  if (shape.stages > 1 && shape.shared == 0)
     add(chunks, fmt::format("--vpp {}{}", 2 * shape.vpp,
                             inputs.schedule && inputs.schedule != "interleaved" ? " --schedule interleaved" : ""));
   return alternatives;

@@ -19,8 +19,8 @@ struct ScheduleRequest {
   std::optional<bool> descending_backward = std::nullopt;     ///< gpipe: last microbatch first, as the paper draws it
   std::optional<std::size_t> activation_limit = std::nullopt; ///< searching schedules: chunk activations (chunk,
                                                               ///< microbatch) that a stage may hold
-  std::vector<std::size_t> replicas =
-      {}; ///< pipedream: stages that share each position of the pipeline; empty for one each
+  std::vector<std::size_t> replicas = {}; ///< pipedream: stages that share each position of the pipeline; empty for one
+                                          ///< each. Shape::shared is then the number of stages less that of positions
   bool operator==(const ScheduleRequest&) const = default;
 };
 
@@ -41,6 +41,14 @@ struct UniformCosts {
   PairRule pair;           ///< how long an overlapped pair of F and B lasts
 };
 
+/// The placements that follow from the shape alone, as Generator::place asks for them.
+[[nodiscard]] inline std::vector<StageId> loop_placement(const ScheduleRequest& request) {
+  return loop_placement(request.shape);
+}
+[[nodiscard]] inline std::vector<StageId> wave_placement(const ScheduleRequest& request) {
+  return wave_placement(request.shape);
+}
+
 /// How many chunks per stage a schedule can have.
 struct VppRule {
   std::size_t standard = 1; ///< where --vpp is not given
@@ -59,8 +67,9 @@ struct Generator {
   VppRule vpp = {};
   /// Adds what it refuses about the request.
   void (*refuse)(const ScheduleRequest&, Problems&) = nullptr;
-  /// The stage of each chunk; known before the costs, which may follow from it (layers per stage).
-  std::vector<StageId> (*place)(const Shape&) = loop_placement;
+  /// The stage of each chunk (with replicas or two directions that of its microbatch 0); known before the costs, which
+  /// may follow from it (layers per stage).
+  std::vector<StageId> (*place)(const ScheduleRequest&) = loop_placement;
   /// The order. Most do not look at the scenario; those that search do.
   Schedule (*make)(const ScheduleRequest&, const Scenario&) = nullptr;
   /// The closed form at these costs under `latency`; nothing where none is known.

@@ -15,8 +15,10 @@ struct Shape {
   std::size_t stages = 1;       ///< p
   std::size_t microbatches = 1; ///< m
   std::size_t vpp = 1;          ///< v, chunks per stage
-  std::size_t shared = 0;       ///< stages that are replicas of the one before them and hold the same chunks
-  [[nodiscard]] std::size_t chunks() const { return (stages - shared) * vpp; }
+  std::size_t shared = 0;       ///< stages that are replicas of others and hold the same chunks
+  /// Stages that are not replicas of others: places in the pipeline.
+  [[nodiscard]] std::size_t positions() const { return stages - shared; }
+  [[nodiscard]] std::size_t chunks() const { return positions() * vpp; }
   bool operator==(const Shape&) const = default;
 };
 
