@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "generator_list.hpp"
 
@@ -22,8 +23,9 @@ public:
   Lane(const Shape& shape, Pass pass, std::size_t way)
       : shape_{shape}, pass_{pass}, way_{way}, first_step_{way + (pass == Pass::forward ? 0 : shape.chunks() - 1)} {}
 
-  [[nodiscard]] bool is_done() const { return unit_ * shape_.stages >= shape_.microbatches; }
+  /// Beyond all steps when nothing is left.
   [[nodiscard]] std::size_t step() const {
+    if (unit_ * shape_.stages >= shape_.microbatches) return std::numeric_limits<std::size_t>::max();
     return first_step_ + 2 * (shape_.stages * (unit_ * waves() + wave_) + turn_);
   }
   [[nodiscard]] Task task() const {
@@ -59,9 +61,7 @@ Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
     std::array lanes{Lane{shape, Pass::forward, down}, Lane{shape, Pass::forward, up},
                      Lane{shape, Pass::backward, down}, Lane{shape, Pass::backward, up}};
     for (std::size_t left = tasks_per_stage; left > 0; --left) {
-      Lane* next = nullptr; // of a forward and a backward in one step the forward
-      for (Lane& lane : lanes)
-        if (!lane.is_done() && (next == nullptr || lane.step() < next->step())) next = &lane;
+      Lane* const next = std::ranges::min_element(lanes, {}, &Lane::step); // in one step the forward comes first
       builder.add(next->task());
       next->advance();
     }
