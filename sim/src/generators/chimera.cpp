@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "generator_list.hpp"
 
@@ -18,33 +19,46 @@ namespace {
 /// 2p-1-s+2k; going up, with p-1-s in place of s. As p is even, the F of one direction and the B of the other share
 /// the slots of one parity, and lie in its halves one after the other: a stage's unit fills 2p slots without a gap, and
 /// so does the next one, 2p slots later.
-struct Lane {
-  Pass pass{};
-  std::size_t chunk = 0;
-  std::size_t first_microbatch = 0;
-  std::size_t first_slot = 0;
-  std::size_t done = 0;
-  [[nodiscard]] std::size_t slot(std::size_t stages) const {
-    const std::size_t unit = done / (stages / 2);
-    return first_slot + 2 * stages * unit + 2 * (done % (stages / 2));
+class Lane {
+public:
+  /// `chunk` tells the direction: of the chunk with the number of its stage down, of the opposite one up.
+  Lane(const Shape& shape, Pass pass, std::size_t chunk, std::size_t first_microbatch)
+      : pass_{pass}, chunk_{chunk}, per_unit_{shape.stages / 2}, left_{shape.microbatches / 2},
+        microbatch_{first_microbatch}, slot_{pass == Pass::forward ? chunk : 2 * shape.stages - 1 - chunk} {}
+
+  /// Beyond all slots when nothing is left.
+  [[nodiscard]] std::size_t slot() const { return left_ > 0 ? slot_ : std::numeric_limits<std::size_t>::max(); }
+  [[nodiscard]] Task task() const { return make_task(pass_, chunk_, microbatch_); }
+  void advance() {
+    --left_;
+    ++microbatch_;
+    const bool unit_ends = ++turn_ == per_unit_;
+    slot_ += unit_ends ? 2 * per_unit_ + 2 : 2; // the other lane of these slots has p in between
+    if (unit_ends) turn_ = 0;
   }
+
+private:
+  Pass pass_;
+  std::size_t chunk_;
+  std::size_t per_unit_;
+  std::size_t left_;
+  std::size_t microbatch_;
+  std::size_t slot_;
+  std::size_t turn_ = 0;
 };
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
-  const auto& [stages, microbatches, vpp, shared] = request.shape;
-  const std::size_t each_way = microbatches / 2;
-  ScheduleBuilder builder{"chimera", request.shape, 2 * microbatches};
-  for (std::size_t stage = 0; stage < stages; ++stage) {
-    const std::size_t opposite = stages - 1 - stage;
-    std::array lanes{Lane{Pass::forward, stage, 0, stage}, Lane{Pass::backward, stage, 0, 2 * stages - 1 - stage},
-                     Lane{Pass::forward, opposite, each_way, opposite},
-                     Lane{Pass::backward, opposite, each_way, 2 * stages - 1 - opposite}};
-    for (std::size_t left = 2 * microbatches; left > 0; --left) {
-      Lane* next = nullptr;
-      for (Lane& lane : lanes)
-        if (lane.done < each_way && (next == nullptr || lane.slot(stages) < next->slot(stages))) next = &lane;
-      builder.add(next->pass, next->chunk, next->first_microbatch + next->done);
-      ++next->done;
+  const Shape& shape = request.shape;
+  ScheduleBuilder builder{"chimera", shape, 2 * shape.microbatches};
+  for (std::size_t stage = 0; stage < shape.stages; ++stage) {
+    const std::size_t opposite = shape.stages - 1 - stage;
+    const std::size_t first_up = shape.microbatches / 2;
+    std::array lanes{Lane{shape, Pass::forward, stage, 0}, Lane{shape, Pass::backward, stage, 0},
+                     Lane{shape, Pass::forward, opposite, first_up}, Lane{shape, Pass::backward, opposite, first_up}};
+    for (std::size_t left = 2 * shape.microbatches; left > 0; --left) {
+      Lane* const next = std::ranges::min_element(lanes, {}, &Lane::slot);
+      builder.add(next->task());
+      next->advance();
     }
     builder.end_stage();
   }
@@ -64,8 +78,8 @@ void refuse(const ScheduleRequest& request, Problems& problems) {
 }
 
 /// The first unit waits for p-2 passes of the longer kind: p/2-1 to fill and as many to drain on each side of the turn.
-/// Where F and B differ, each further unit waits for the difference in each of these places (the paper
-/// has other orders against that, at a price in memory). Where the last unit is not full, each microbatch that it lacks
+/// Where F and B differ, each further unit waits for the difference in each of these places (the paper has
+/// other orders against that, at a price in memory). Where the last unit is not full, each microbatch that it lacks
 /// leaves a pass open. With both at once no closed form is known.
 std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
   const std::size_t p = request.shape.stages;

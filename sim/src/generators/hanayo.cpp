@@ -3,60 +3,67 @@
 // keeps to its bubble.
 
 #include <algorithm>
+#include <array>
+#include <limits>
 
 #include "generator_list.hpp"
 
 namespace ppsim::generator {
 namespace {
 
-/// What enters the pipeline, by the steps of a clock on which every stage runs at most one forward and one backward per
-/// step: the k-th microbatch of a unit of p enters 2k steps after the first, the next unit 2pW steps later, and a
-/// microbatch moves on by a chunk per step. So a stage sees chunks that go down in every other step and chunks that go
-/// up in the steps between; waves and units follow one another without a gap.
-class Clock {
+/// One of the four kinds of task of a stage: a pass on chunks that go down the waves or on those that go up, with its
+/// microbatches in turn. It stands in a step, which has room for one forward and one backward of each stage.
+///
+/// The k-th microbatch of a unit of p enters in step 2k and moves on by a chunk per step; the next unit enters 2pW
+/// steps later. So a stage sees chunks that go down in every other step and chunks that go up in the steps between, and
+/// waves and units follow one another without a gap. Backwards do the same from the last chunk on, whose B is in the
+/// step of its F: where the forward's lane has chunk c, the backward's has chunk pv-1-c.
+class Lane {
 public:
-  Clock(const Shape& shape, std::size_t stage)
-      : stages_{shape.stages}, waves_{shape.vpp / 2}, microbatches_{shape.microbatches}, stage_{stage} {}
+  Lane(const Shape& shape, Pass pass, std::size_t way)
+      : shape_{shape}, pass_{pass}, way_{way}, first_step_{way + (pass == Pass::forward ? 0 : shape.chunks() - 1)} {}
 
-  struct Turn {
-    std::size_t chunk = 0;
-    std::size_t microbatch = 0;
-  };
-  /// Which chunk the stage runs in `step`, and on what; nothing where no microbatch is there.
-  [[nodiscard]] std::optional<Turn> at(std::size_t step) const {
-    const bool down = step % 2 == stage_ % 2;
-    const std::size_t way = down ? stage_ : 2 * stages_ - 1 - stage_; // steps from the top of the wave
-    if (step < way) return std::nullopt;
-    const std::size_t turn = (step - way) / 2;
-    const std::size_t wave = turn / stages_;
-    const std::size_t microbatch = wave / waves_ * stages_ + turn % stages_;
-    if (microbatch >= microbatches_) return std::nullopt;
-    return Turn{wave % waves_ * 2 * stages_ + way, microbatch};
+  /// Beyond all steps when nothing is left.
+  [[nodiscard]] std::size_t step() const {
+    if (unit_ * shape_.stages >= shape_.microbatches) return std::numeric_limits<std::size_t>::max();
+    return first_step_ + 2 * (shape_.stages * (unit_ * waves() + wave_) + turn_);
   }
-  /// How many steps it takes until the last microbatch has come by.
-  [[nodiscard]] std::size_t steps() const {
-    const std::size_t units = (microbatches_ + stages_ - 1) / stages_;
-    return 2 * stages_ * (units * waves_ + 1);
+  [[nodiscard]] Task task() const {
+    const std::size_t passed = 2 * shape_.stages * wave_ + way_; // chunks from the end where its pass begins
+    return make_task(pass_, pass_ == Pass::forward ? passed : shape_.chunks() - 1 - passed,
+                     unit_ * shape_.stages + turn_);
+  }
+  void advance() {
+    if (++turn_ < std::min(shape_.stages, shape_.microbatches - unit_ * shape_.stages)) return;
+    turn_ = 0;
+    if (++wave_ < waves()) return;
+    wave_ = 0;
+    ++unit_;
   }
 
 private:
-  std::size_t stages_, waves_, microbatches_, stage_;
+  [[nodiscard]] std::size_t waves() const { return shape_.vpp / 2; }
+  Shape shape_;
+  Pass pass_;
+  std::size_t way_; ///< chunks of a wave before those of this lane
+  std::size_t first_step_;
+  std::size_t unit_ = 0, wave_ = 0, turn_ = 0;
 };
 
-/// Backwards run by the same clock, from the last chunk to the first: a stage has chunk c where it has chunk pv-1-c.
-/// The last chunk's backward is in the step of its forward. Every stage runs F then B in every step of the steady
-/// state, so that it has no bubble whatever F and B cost.
+/// Every stage runs F then B in every step of the steady state, so that it has no bubble whatever F and B cost.
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
   const Shape& shape = request.shape;
-  const std::size_t last = shape.chunks() - 1;
-  ScheduleBuilder builder{"hanayo", shape, 2 * shape.vpp * shape.microbatches};
+  const std::size_t tasks_per_stage = 2 * shape.vpp * shape.microbatches;
+  ScheduleBuilder builder{"hanayo", shape, tasks_per_stage};
   for (std::size_t stage = 0; stage < shape.stages; ++stage) {
-    const Clock clock{shape, stage};
-    for (std::size_t step = 0; step < clock.steps() + last; ++step) {
-      if (const auto forward = clock.at(step)) builder.add(Pass::forward, forward->chunk, forward->microbatch);
-      if (step < last) continue;
-      if (const auto backward = clock.at(step - last))
-        builder.add(Pass::backward, last - backward->chunk, backward->microbatch);
+    const std::size_t down = stage;
+    const std::size_t up = 2 * shape.stages - 1 - stage;
+    std::array lanes{Lane{shape, Pass::forward, down}, Lane{shape, Pass::forward, up},
+                     Lane{shape, Pass::backward, down}, Lane{shape, Pass::backward, up}};
+    for (std::size_t left = tasks_per_stage; left > 0; --left) {
+      Lane* const next = std::ranges::min_element(lanes, {}, &Lane::step); // in one step the forward comes first
+      builder.add(next->task());
+      next->advance();
     }
     builder.end_stage();
   }
