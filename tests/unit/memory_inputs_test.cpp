@@ -105,6 +105,7 @@ TEST_CASE(
   CHECK(costs.weight_grad == Times{1005us, 1ms + 2ns});
   CHECK(faults({"--embedding", "1us,2us,3us"}) ==
         Rows{"--embedding: 3 values -- give the forward, or the forward and the backward"});
+  CHECK(faults({"--head", "1us", "--input-grad", "1ms"}).size() == 1); // there is no backward to add to
 }
 
 TEST_CASE("A single chunk has the embedding and the head") {
