@@ -146,27 +146,28 @@ void fill_network(const Inputs& inputs, Spread& spread, Network& network, Proble
   network.inter_node_bandwidth = inputs.inter_node_bandwidth;
 }
 
-/// One value, or two: the forward and the backward of work that one chunk does beside its layers.
-std::optional<std::pair<Duration, Duration>> extra_work(const Inputs& inputs, std::string_view option,
-                                                        const std::optional<std::vector<Duration>>& given,
-                                                        std::int64_t backward_per_forward, Problems& problems) {
-  if (!given) return std::nullopt;
-  if (given->size() > 2)
-    problems.add(inputs.place_of(option), fmt::format("{} values", given->size()),
-                 "give the forward, or the forward and the backward");
-  return std::pair{given->front(), given->size() > 1 ? (*given)[1] : backward_per_forward * given->front()};
+/// Work that one chunk does beside its layers takes one value, its forward, or two, with its backward.
+void check_extra_work(const Inputs& inputs, Problems& problems) {
+  const auto check = [&](std::string_view option, const std::optional<std::vector<Duration>>& given) {
+    if (given && given->size() > 2)
+      problems.add(inputs.place_of(option), fmt::format("{} values", given->size()),
+                   "give the forward, or the forward and the backward");
+  };
+  check("embedding", inputs.embedding);
+  check("head", inputs.head);
 }
 
 /// The embedding reads a row per token, and its backward adds to as many: it has no input gradient. Output layer and
 /// loss are matrix products, of which the backward has two of the forward's size, one for each half.
-void add_extra_work(const Inputs& inputs, Costs& costs, Problems& problems) {
-  if (const auto embedding = extra_work(inputs, "embedding", inputs.embedding, 1, problems)) {
-    costs.forward.front() += embedding->first;
-    costs.weight_grad.front() += embedding->second;
+void add_extra_work(const Inputs& inputs, Costs& costs) {
+  if (inputs.embedding) {
+    costs.forward.front() += inputs.embedding->front();
+    costs.weight_grad.front() += inputs.embedding->back();
   }
-  if (const auto head = extra_work(inputs, "head", inputs.head, 2, problems)) {
-    const auto [input, weight] = split(head->second, std::nullopt, std::nullopt);
-    costs.forward.back() += head->first;
+  if (inputs.head) {
+    const Duration forward = inputs.head->front();
+    const auto [input, weight] = split(inputs.head->size() > 1 ? inputs.head->back() : 2 * forward, {}, {});
+    costs.forward.back() += forward;
     costs.input_grad.back() += input;
     costs.weight_grad.back() += weight;
   }
@@ -274,12 +275,13 @@ Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vect
   fill_network(inputs, spread, scenario.network, problems);
   fill_memory(inputs, spread, scenario.memory, problems);
   fill_recompute(inputs, spread, scenario, problems);
-  add_extra_work(inputs, scenario.costs, problems);
+  check_extra_work(inputs, problems);
   fill_update(inputs, spread, scenario.update);
   scenario.pair = inputs.pair.value_or(PairRule{});
   scenario.title = inputs.title.value_or("");
   scenario.source = inputs.source.value_or("");
   problems.throw_if_any();
+  add_extra_work(inputs, scenario.costs);
   validate(scenario);
   return scenario;
 }

@@ -80,6 +80,7 @@ template <class Visit>
 void label_time(const TaskGraph& graph, const Timeline& timeline, StageId stage, SimTime end, Visit visit) {
   const std::size_t first = index(graph.schedule().first_task(stage));
   const auto tasks = graph.schedule().stage(stage);
+  const bool recomputes = graph.scenario().recompute.is_on();
   SimTime now{};
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const TaskId id = make_id<TaskId>(first + i);
@@ -94,8 +95,9 @@ void label_time(const TaskGraph& graph, const Timeline& timeline, StageId stage,
     if (tasks[i].pairing == Pairing::first) { // one span for both halves
       label = Label::overlap;
       busy.end = std::max(busy.end, timeline.tasks[first + ++i].end);
-    } else if (const Span again = recompute_span(graph, timeline, id); again.length() > Duration{0}) {
-      visit(LabelledSpan{Label::recompute, again, id});
+    } else if (recomputes) {
+      const Span again = recompute_span(graph, timeline, id);
+      if (again.length() > Duration{0}) visit(LabelledSpan{Label::recompute, again, id});
       busy.start = again.end;
     }
     visit(LabelledSpan{label, busy, id});

@@ -44,9 +44,8 @@ struct Dag {
   PairRule pair;
 
   /// A row per pass, and the same again for tasks whose activation is recomputed.
-  [[nodiscard]] Duration task_cost(std::size_t id, const Task& task) const {
-    std::size_t row = static_cast<std::size_t>(task.pass);
-    if (!fates.empty() && fates[id].recomputed) row += pass_count;
+  [[nodiscard]] Duration task_cost(const Task& task, bool recomputed) const {
+    const std::size_t row = static_cast<std::size_t>(task.pass) + (recomputed ? pass_count : 0);
     return cost[row * chunks + task.chunk_index];
   }
   /// Time of the transfer that `sender` starts, over a link of class `link`.
@@ -64,23 +63,30 @@ struct Dag {
 class Durations {
 public:
   Durations(const Dag& dag, std::span<const Task> tasks)
-      : dag_{dag}, tasks_{tasks}, in_one_piece_{dag.has_pairs && dag.pair.kind != PairRule::Kind::serial} {}
+      : dag_{dag}, tasks_{tasks}, in_one_piece_{dag.has_pairs && dag.pair.kind != PairRule::Kind::serial},
+        plain_{!in_one_piece_ && dag.fates.empty()} {}
   [[nodiscard]] Duration operator[](std::size_t id) const {
-    const Task& task = tasks_[id];
-    const Duration own = dag_.task_cost(id, task);
-    if (!in_one_piece_ || task.pairing == Pairing::alone) return own;
-    const std::size_t other = task.pairing == Pairing::first ? id + 1 : id - 1;
-    const Duration others = dag_.task_cost(other, tasks_[other]);
-    return task.pairing == Pairing::first ? pair_length(dag_.pair, own, others) : pair_length(dag_.pair, others, own);
+    return plain_ ? dag_.task_cost(tasks_[id], false) : in_pair(id);
   }
   /// From the end of a pair's first half to the start of its second: back to the common start where they run in one
   /// piece.
   [[nodiscard]] Duration pair_delay(Duration first) const { return in_one_piece_ ? -first : Duration{0}; }
 
 private:
+  [[nodiscard]] Duration alone(std::size_t id) const {
+    return dag_.task_cost(tasks_[id], !dag_.fates.empty() && dag_.fates[id].recomputed);
+  }
+  [[nodiscard]] Duration in_pair(std::size_t id) const {
+    const Pairing pairing = tasks_[id].pairing;
+    if (!in_one_piece_ || pairing == Pairing::alone) return alone(id);
+    return pairing == Pairing::first ? pair_length(dag_.pair, alone(id), alone(id + 1))
+                                     : pair_length(dag_.pair, alone(id - 1), alone(id));
+  }
+
   const Dag& dag_;
   std::span<const Task> tasks_;
   bool in_one_piece_;
+  bool plain_; ///< no pair and no recomputation: the cost table says it all
 };
 
 /// Throws the Error (`no`) that names a cycle of `graph`. `waiting[id]` is how many inputs of a task never came; some

@@ -28,20 +28,6 @@ Bytes static_bytes(const TaskGraph& graph, StageId stage, std::size_t versions) 
   return total;
 }
 
-ActivationBytes activation_bytes(const TaskGraph& graph, TaskId task) {
-  const Scenario& scenario = graph.scenario();
-  const std::size_t chunk = graph.schedule().task(task).chunk_index;
-  const Bytes all = scenario.memory.activation[chunk];
-  const bool recomputed = graph.is_recomputed(task);
-  const bool keeps_output = !recomputed || scenario.recompute.kind == RecomputeKind::selective;
-  ActivationBytes bytes;
-  bytes.kept = recomputed ? scenario.recompute.checkpoint[chunk] : all;
-  bytes.restored = all - bytes.kept;
-  if (keeps_output && graph.releases_output(task)) bytes.output = scenario.network.boundary_bytes[chunk];
-  bytes.for_weight = std::min(scenario.memory.activation_for_weight[chunk], bytes.in_backward());
-  return bytes;
-}
-
 std::vector<MemoryPoint> memory_over_time(const TaskGraph& graph, const Timeline& timeline, StageId stage) {
   const std::size_t versions = weight_versions(graph, timeline, stage);
   std::vector<MemoryPoint> points{{SimTime{}, static_bytes(graph, stage, versions), 0}};

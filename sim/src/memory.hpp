@@ -23,9 +23,25 @@ struct ActivationBytes {
   Bytes for_weight; ///< what is left at the end of I
   [[nodiscard]] Bytes in_backward() const { return kept - output + restored; }
 };
-/// The activation that `task` makes or uses. Full recomputation keeps a chunk's input only, so that the output is no
-/// part of what is kept.
-[[nodiscard]] ActivationBytes activation_bytes(const TaskGraph& graph, TaskId task);
+
+/// The activation that `task` makes or uses.
+[[nodiscard]] inline ActivationBytes activation_bytes(const TaskGraph& graph, TaskId id, const Task& task) {
+  const Scenario& scenario = graph.scenario();
+  const std::size_t chunk = task.chunk_index;
+  const bool recomputed = scenario.recompute.is_on() && graph.is_recomputed(id);
+  ActivationBytes bytes;
+  bytes.kept = scenario.memory.activation[chunk];
+  if (recomputed) {
+    bytes.kept = scenario.recompute.checkpoint[chunk];
+    bytes.restored = scenario.memory.activation[chunk] - bytes.kept;
+  }
+  // Full recomputation keeps the chunk's input, of which the output is no part.
+  const bool keeps_output = !recomputed || scenario.recompute.kind == RecomputeKind::selective;
+  if (scenario.memory.release_outputs && keeps_output && graph.releases_output(id))
+    bytes.output = scenario.network.boundary_bytes[chunk];
+  bytes.for_weight = std::min(scenario.memory.activation_for_weight[chunk], bytes.in_backward());
+  return bytes;
+}
 
 /// Calls visit(time, bytes, count, task) for each change, in time order (SPEC section 3). An activation lives from the
 /// start of its F to the end of its B; where the backward is split, to the end of I but for the part that W needs,
@@ -36,7 +52,9 @@ class ActivationWalk {
 public:
   ActivationWalk(const TaskGraph& graph, const Timeline& timeline, StageId stage, Visit visit)
       : graph_{graph}, timeline_{timeline}, tasks_{graph.schedule().stage(stage)},
-        first_{index(graph.schedule().first_task(stage))}, visit_{visit} {}
+        first_{index(graph.schedule().first_task(stage))}, recomputes_{graph.scenario().recompute.is_on()},
+        releases_{graph.scenario().memory.release_outputs}, forward_only_{graph.schedule().forward_only()},
+        visit_{visit} {}
 
   void run() {
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
@@ -63,19 +81,20 @@ private:
     const TaskId id = make_id<TaskId>(first_ + i);
     const SimTime at = timeline_.tasks[first_ + i].start;
     if (tasks_[i].pass == Pass::forward)
-      change(at, activation_bytes(graph_, id).kept, 1, id);
-    else if (gives_gradient(tasks_[i].pass))
-      change(at, activation_bytes(graph_, id).restored, 0, id);
+      change(at, activation_bytes(graph_, id, tasks_[i]).kept, 1, id);
+    else if (recomputes_ && gives_gradient(tasks_[i].pass))
+      change(at, activation_bytes(graph_, id, tasks_[i]).restored, 0, id);
   }
 
   void end(std::size_t i) {
+    if (tasks_[i].pass == Pass::forward && !releases_ && !forward_only_) return;
     const TaskId id = make_id<TaskId>(first_ + i);
     const SimTime at = timeline_.tasks[first_ + i].end;
-    const ActivationBytes bytes = activation_bytes(graph_, id);
+    const ActivationBytes bytes = activation_bytes(graph_, id, tasks_[i]);
     switch (tasks_[i].pass) {
     case Pass::forward:
       if (bytes.output > Bytes{}) outputs_.push({std::max(at, timeline_.transfers[first_ + i].end), id, bytes.output});
-      if (graph_.schedule().forward_only()) change(at, bytes.output - bytes.kept, -1, id);
+      if (forward_only_) change(at, bytes.output - bytes.kept, -1, id);
       break;
     case Pass::backward:
       change(at, Bytes{} - bytes.in_backward(), -1, id);
@@ -103,6 +122,7 @@ private:
   const Timeline& timeline_;
   std::span<const Task> tasks_;
   std::size_t first_;
+  bool recomputes_, releases_, forward_only_;
   Visit visit_;
   std::priority_queue<Output, std::vector<Output>, std::greater<>> outputs_;
 };

@@ -1,6 +1,7 @@
 // Parts of an activation that go before the rest, outputs that go once sent, and parameters that are there several
 // times.
 
+#include "ppsim/viz/text.hpp"
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
@@ -146,6 +147,8 @@ TEST_CASE("Without a flush a stage keeps its parameters once per microbatch unde
   CHECK(outcome.report.stages[1].static_bytes == Bytes{1230});
   CHECK(points(outcome, 0).front() == Point{0, 2230, 0});
   CHECK(!outcome.report.overflow); // 2230 + 200
+  CHECK(viz::text_report(outcome.graph, outcome.timeline, outcome.report, {.width = 200})
+            .find("on stage 0; up to 2 versions of the weights, on stage 0\n") != std::string::npos);
   scenario.memory.limit = Bytes{2429};
   CHECK(run_order(true).report.overflow->needed == Bytes{2430});
   CHECK(run_order(false).report.stages[0].weight_versions == 1);
