@@ -207,7 +207,7 @@ void check_against_file(const Inputs& inputs, const Shape& shape) {
   check("stages", inputs.stages, shape.stages);
   check("mb", inputs.microbatches, shape.microbatches);
   check("vpp", inputs.vpp, shape.vpp);
-  for (const char* option : {"schedule", "group-size", "gpipe-backward"})
+  for (const char* option : {"schedule", "group-size", "gpipe-backward", "activation-limit"})
     if (inputs.where.contains(option))
       problems.add(inputs.place_of(option), "given together with a schedule file, which sets the order",
                    fmt::format("leave --{} or --schedule-file out", option));
@@ -236,6 +236,7 @@ void generate_schedule(const Inputs& inputs, Run& run) {
                        .vpp = inputs.vpp.value_or(run.generator->vpp.standard)};
   run.request.group_size = inputs.group_size;
   run.request.descending_backward = inputs.descending_backward;
+  run.request.activation_limit = inputs.activation_limit;
   check_request(*run.generator, run.request);
   run.scenario = make_scenario(inputs, run.request.shape, run.generator->place(run.request.shape));
   run.schedule = make_schedule(*run.generator, run.request, run.scenario);
