@@ -153,7 +153,10 @@ void drop_overridden(const std::vector<Assignment>& flags, std::vector<Assignmen
     dropped.insert(flag.option->name);
     for (std::string_view rest = flag.option->replaces; !rest.empty();) {
       const std::size_t comma = std::min(rest.find(','), rest.size());
-      dropped.insert(rest.substr(0, comma));
+      if (rest.substr(0, comma) == every_schedule_option)
+        for (const ScheduleOption& option : schedule_options()) dropped.insert(option.name);
+      else
+        dropped.insert(rest.substr(0, comma));
       rest.remove_prefix(std::min(comma + 1, rest.size()));
     }
   }

@@ -297,7 +297,9 @@ void check_against_file(const Inputs& inputs, const Shape& shape) {
   check("stages", inputs.stages, shape.stages);
   check("mb", inputs.microbatches, shape.microbatches);
   check("vpp", inputs.vpp, shape.vpp);
-  for (const char* option : {"schedule", "group-size", "gpipe-backward", "replicas"})
+  std::vector<std::string_view> fixed{"schedule"};
+  for (const ScheduleOption& option : schedule_options()) fixed.push_back(option.name);
+  for (const std::string_view option : fixed)
     if (inputs.where.contains(option))
       problems.add(inputs.place_of(option), "given together with a schedule file, which sets the order",
                    fmt::format("leave --{} or --schedule-file out", option));
@@ -326,6 +328,7 @@ void generate_schedule(const Inputs& inputs, Run& run) {
                        .vpp = inputs.vpp.value_or(run.generator->vpp.standard)};
   run.request.group_size = inputs.group_size;
   run.request.descending_backward = inputs.descending_backward;
+  run.request.activation_limit = inputs.activation_limit;
   run.request.replicas = inputs.replicas.value_or(std::vector<std::size_t>{});
   if (inputs.replicas && inputs.replicas->size() < run.request.shape.stages)
     run.request.shape.shared = run.request.shape.stages - inputs.replicas->size();

@@ -251,15 +251,20 @@ constexpr std::array table{
            "schedule-file", set_count<&I::vpp>},
     Option{"schedule", "", S::pipeline, A::required, "NAME",
            "a schedule by name, see 'ppsim list schedules'; default 1f1b, with --vpp above 1 interleaved", "",
-           "schedule-file,group-size,gpipe-backward,replicas", set_schedule},
+           "schedule-file,SCHEDULE-OPTIONS", set_schedule},
     Option{"schedule-file", "", S::pipeline, A::required, "FILE",
            "the order from a PyTorch pipelining CSV, or an InfiniTrain task list (*.tasks.csv); it sets P, M and V", "",
-           "schedule,stages,mb,vpp,group-size,gpipe-backward,replicas", set_text<&I::schedule_file>},
+           "schedule,stages,mb,vpp,SCHEDULE-OPTIONS", set_text<&I::schedule_file>},
     Option{"group-size", "microbatch-group-size", S::pipeline, A::required, "G",
            "interleaved: microbatches per group of one chunk; default P", "", "", set_count<&I::group_size>},
     Option{"gpipe-backward", "", S::pipeline, A::required, "ORDER",
            "gpipe: ascending (default) or descending, as the paper draws it", "ascending,descending", "",
            set_backward_order},
+    Option{
+        "activation-limit", "", S::pipeline, A::required, "N",
+        "zb-auto, v-auto: activations (of a chunk and a microbatch) that a stage may hold; default P, for v-auto 2P; "
+        "--memory-limit with --activation-bytes takes its place",
+        "", "", set_count<&I::activation_limit>},
     Option{"replicas", "", S::pipeline, A::required, "N[,...]",
            "pipedream: stages that share each position of the pipeline and take its microbatches in turn; costs and "
            "memory are then per position; default 1 each",

@@ -17,6 +17,9 @@ enum class Section : std::uint8_t { pipeline, costs, communication, memory, scen
 inline constexpr std::size_t section_count = 6;
 [[nodiscard]] std::string_view to_string(Section section);
 
+/// In Option::replaces: the options of single schedules (schedule_options()).
+inline constexpr std::string_view every_schedule_option = "SCHEDULE-OPTIONS";
+
 /// What is wrong with a value.
 struct Wrong {
   std::string what;
@@ -33,8 +36,9 @@ struct Option {
   Argument argument;
   std::string_view placeholder; ///< "TIME[,...]"
   std::string_view help;
-  std::string_view choices;  ///< comma-separated closed set, or empty
-  std::string_view replaces; ///< comma-separated keys of a scenario file that a flag makes void
+  std::string_view choices; ///< comma-separated closed set, or empty
+  std::string_view
+      replaces; ///< comma-separated keys of a scenario file that a flag makes void, or every_schedule_option
   std::optional<Wrong> (*set)(Inputs&, std::string_view value);
 };
 

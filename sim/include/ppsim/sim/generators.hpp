@@ -65,6 +65,7 @@ struct Generator {
   std::string_view source;       ///< paper or code that the order follows
   std::string_view options = ""; ///< those of schedule_options() that it takes, comma-separated
   VppRule vpp = {};
+  bool searches = false; ///< the order follows costs and memory; making it takes longer
   /// Adds what it refuses about the request.
   void (*refuse)(const ScheduleRequest&, Problems&) = nullptr;
   /// The stage of each chunk (with replicas or two directions that of its microbatch 0); known before the costs, which

@@ -1,0 +1,219 @@
+#include "dispatch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace ppsim::generator {
+namespace {
+
+DispatchInput without_memory(const Scenario& scenario, const std::vector<StageId>& placement) {
+  DispatchInput input;
+  input.shape = scenario.shape;
+  input.chunks.resize(scenario.shape.stages);
+  const Costs& costs = scenario.costs;
+  for (std::size_t chunk = 0; chunk < placement.size(); ++chunk) {
+    const std::size_t stage = index(placement[chunk]);
+    input.stage.push_back(static_cast<std::uint32_t>(stage));
+    input.chunks[stage].push_back(static_cast<std::uint32_t>(chunk));
+    input.forward.push_back((costs.forward[chunk] + costs.overhead).count());
+    input.input_grad.push_back((costs.input_grad[chunk] + costs.overhead).count());
+    input.weight_grad.push_back((costs.weight_grad[chunk] + costs.overhead).count());
+    if (chunk + 1 == placement.size()) continue;
+    const bool same_node = scenario.network.same_node(placement[chunk], placement[chunk + 1]);
+    const bool same_stage = placement[chunk] == placement[chunk + 1];
+    input.transfer.push_back(same_stage ? 0 : scenario.network.transfer_time(chunk, same_node).count());
+  }
+  return input;
+}
+
+} // namespace
+
+DispatchInput dispatch_input(const Scenario& scenario, const std::vector<StageId>& placement, std::size_t activations) {
+  DispatchInput input = without_memory(scenario, placement);
+  input.taken.assign(placement.size(), 1);
+  input.kept.assign(placement.size(), 1);
+  constexpr std::size_t no_limit = std::size_t{1} << 40; // far more than there are
+  input.limit.assign(scenario.shape.stages, static_cast<std::int64_t>(std::min(activations, no_limit)));
+  return input;
+}
+
+DispatchInput dispatch_input_in_bytes(const Scenario& scenario, const std::vector<StageId>& placement) {
+  DispatchInput input = without_memory(scenario, placement);
+  const Memory& memory = scenario.memory;
+  input.limit.assign(scenario.shape.stages, memory.limit.value().count());
+  for (std::size_t chunk = 0; chunk < placement.size(); ++chunk) {
+    input.taken.push_back(memory.activation[chunk].count());
+    input.kept.push_back(memory.activation_for_weight[chunk].count());
+    const Bytes fixed = memory.parameters[chunk] + memory.gradients[chunk] + memory.optimizer[chunk];
+    input.limit[input.stage[chunk]] -= fixed.count();
+  }
+  return input;
+}
+
+DispatchInput limited_input(const ScheduleRequest& request, const Scenario& scenario,
+                            const std::vector<StageId>& placement, std::size_t otherwise) {
+  const Memory& memory = scenario.memory;
+  const bool sizes = std::ranges::any_of(memory.activation, [](Bytes bytes) { return bytes > Bytes{}; });
+  if (request.activation_limit || !memory.limit || !sizes)
+    return dispatch_input(scenario, placement, request.activation_limit.value_or(otherwise));
+  DispatchInput input = dispatch_input_in_bytes(scenario, placement);
+  std::int64_t missing = 0;
+  for (std::size_t stage = 0; stage < input.limit.size(); ++stage) {
+    std::int64_t needed = 0;
+    for (const std::uint32_t chunk : input.chunks[stage]) needed += input.taken[chunk];
+    missing = std::max(missing, needed - input.limit[stage]);
+  }
+  if (missing == 0) return input;
+  const Bytes least = *memory.limit + Bytes{missing};
+  throw Error{ExitCode::bad_input,
+              Problem{"--memory-limit",
+                      fmt::format("{} has no room for one activation of each chunk beside what a stage always holds",
+                                  format_bytes(*memory.limit)),
+                      fmt::format("give at least {} bytes", least.count())}};
+}
+
+void refuse_small_limit(const ScheduleRequest& request, Problems& problems) {
+  const std::size_t least = request.shape.vpp;
+  if (!request.activation_limit || *request.activation_limit >= least) return;
+  problems.add("--activation-limit", fmt::format("must be at least {} here, got {}", least, *request.activation_limit),
+               "a stage needs room for one activation of each of its chunks");
+}
+
+PlanScore lower_bound(const DispatchInput& input) {
+  PlanScore bound;
+  std::vector<std::int64_t> work(input.shape.stages);
+  for (std::size_t chunk = 0; chunk < input.stage.size(); ++chunk)
+    work[input.stage[chunk]] += static_cast<std::int64_t>(input.shape.microbatches) *
+                                (input.forward[chunk] + input.input_grad[chunk] + input.weight_grad[chunk]);
+  std::int64_t arrival = 0;
+  std::vector<bool> seen(input.shape.stages);
+  for (std::size_t chunk = 0; chunk < input.stage.size(); ++chunk) {
+    const std::size_t stage = input.stage[chunk];
+    if (!seen[stage]) bound.makespan = std::max(bound.makespan, arrival + work[stage]);
+    seen[stage] = true;
+    bound.span = std::max(bound.span, work[stage]);
+    arrival += input.forward[chunk];
+    if (chunk < input.transfer.size()) arrival += input.transfer[chunk];
+  }
+  return bound;
+}
+
+Schedule to_schedule(std::string_view name, const Shape& shape, const Plan& plan) {
+  ScheduleBuilder builder{std::string{name}, shape, 3 * shape.vpp * shape.microbatches};
+  std::vector<std::array<std::size_t, 4>> next(shape.chunks());
+  for (const std::vector<Plan::Step>& steps : plan.steps) {
+    bool warmup = true;
+    for (const auto& [pass, chunk] : steps) {
+      if (warmup && pass != Pass::forward) builder.end_warmup();
+      warmup = warmup && pass == Pass::forward;
+      builder.add(pass, chunk, next[chunk][static_cast<std::size_t>(pass)]++);
+    }
+    builder.end_stage();
+  }
+  return builder.build();
+}
+
+Dispatch::Dispatch(const DispatchInput& input)
+    : input_{input}, microbatches_{input.shape.microbatches}, stages_(input.shape.stages), chunks_(input.stage.size()),
+      forward_end_(input.stage.size() * microbatches_), input_grad_end_(forward_end_.size()),
+      steps_(input.shape.stages) {
+  for (std::size_t stage = 0; stage < steps_.size(); ++stage)
+    steps_[stage].reserve(3 * input.chunks[stage].size() * microbatches_);
+}
+
+void Dispatch::clear() {
+  std::ranges::fill(stages_, Stage{});
+  std::ranges::fill(chunks_, Chunk{});
+  for (std::vector<Plan::Step>& steps : steps_) steps.clear();
+  most_idle_ = 0;
+}
+
+std::int64_t Dispatch::forward_input(std::size_t chunk) const {
+  if (chunk == 0) return 0;
+  const std::size_t microbatch = chunks_[chunk].forwards;
+  if (microbatch >= chunks_[chunk - 1].forwards) return never;
+  return forward_end_[(chunk - 1) * microbatches_ + microbatch] + input_.transfer[chunk - 1];
+}
+
+std::int64_t Dispatch::gradient_input(std::size_t chunk) const {
+  const std::size_t microbatch = chunks_[chunk].input_grads;
+  if (microbatch >= chunks_[chunk].forwards) return never;
+  if (chunk + 1 == chunks_.size()) return forward_end_[chunk * microbatches_ + microbatch];
+  if (microbatch >= chunks_[chunk + 1].input_grads) return never;
+  return input_grad_end_[(chunk + 1) * microbatches_ + microbatch] + input_.transfer[chunk];
+}
+
+std::size_t Dispatch::waiting_weight(std::size_t stage) const {
+  std::size_t oldest = none;
+  std::int64_t since = never;
+  for (const std::uint32_t chunk : input_.chunks[stage]) {
+    const Chunk& at = chunks_[chunk];
+    if (at.weight_grads == at.input_grads) continue;
+    const std::int64_t end = input_grad_end_[chunk * microbatches_ + at.weight_grads];
+    if (end >= since) continue;
+    since = end;
+    oldest = chunk;
+  }
+  return oldest;
+}
+
+std::int64_t Dispatch::place(Plan::Step step, std::int64_t input, std::int64_t duration) {
+  const std::size_t stage_index = input_.stage[step.chunk];
+  Stage& stage = stages_[stage_index];
+  const std::int64_t start = std::max(stage.now, input);
+  if (steps_[stage_index].empty()) {
+    stage.first_start = start;
+  } else if (start > stage.now) {
+    stage.idle += start - stage.now;
+    most_idle_ = std::max(most_idle_, stage.idle);
+  }
+  stage.now = start + duration;
+  steps_[stage_index].push_back(step);
+  return stage.now;
+}
+
+void Dispatch::place_forward(std::size_t chunk) {
+  const std::int64_t end =
+      place({Pass::forward, static_cast<std::uint16_t>(chunk)}, forward_input(chunk), input_.forward[chunk]);
+  forward_end_[chunk * microbatches_ + chunks_[chunk].forwards++] = end;
+  stages_[input_.stage[chunk]].held += input_.taken[chunk];
+}
+
+void Dispatch::place_input_grad(std::size_t chunk) {
+  const std::int64_t end =
+      place({Pass::input_grad, static_cast<std::uint16_t>(chunk)}, gradient_input(chunk), input_.input_grad[chunk]);
+  input_grad_end_[chunk * microbatches_ + chunks_[chunk].input_grads++] = end;
+  stages_[input_.stage[chunk]].held -= input_.taken[chunk] - input_.kept[chunk];
+}
+
+void Dispatch::place_weight_grad(std::size_t chunk) {
+  place({Pass::weight_grad, static_cast<std::uint16_t>(chunk)}, 0, input_.weight_grad[chunk]);
+  ++chunks_[chunk].weight_grads;
+  stages_[input_.stage[chunk]].held -= input_.kept[chunk];
+}
+
+void Dispatch::place_waiting_weights(std::size_t stage) {
+  for (std::size_t chunk = waiting_weight(stage); chunk != none; chunk = waiting_weight(stage))
+    place_weight_grad(chunk);
+}
+
+PlanScore Dispatch::score() const {
+  PlanScore score;
+  for (const Stage& stage : stages_) {
+    score.span = std::max(score.span, stage.now - stage.first_start);
+    score.makespan = std::max(score.makespan, stage.now);
+  }
+  return score;
+}
+
+void BestPlan::offer(const Dispatch& dispatch) {
+  const PlanScore score = dispatch.score();
+  if (found() && plan_.score <= score) return;
+  plan_.score = score;
+  plan_.steps = dispatch.steps();
+}
+
+} // namespace ppsim::generator

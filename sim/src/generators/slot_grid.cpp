@@ -1,0 +1,290 @@
+#include "slot_grid.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace ppsim::generator {
+namespace {
+
+using Slot = std::int32_t;
+using Kind = SlotCell::Kind;
+
+bool goes_down(Leg leg) {
+  return leg == Leg::forward_down || leg == Leg::gradient_down;
+}
+bool is_forward(Leg leg) {
+  return leg == Leg::forward_down || leg == Leg::forward_up;
+}
+
+/// Slots of all legs, and the grid that follows from them.
+class Grid {
+public:
+  Grid(const SlotPattern& pattern, std::size_t microbatches)
+      : stages_{pattern.size()}, microbatches_{microbatches}, slot_(legs * stages_ * microbatches_), weights_(stages_) {
+    for (std::size_t stage = 0; stage < stages_; ++stage)
+      for (std::size_t leg = 0; leg < legs; ++leg)
+        for (std::size_t k = 0; k < microbatches_; ++k)
+          at(static_cast<Leg>(leg), stage, k) = pattern[stage][leg] + slots_per_microbatch * static_cast<Slot>(k);
+  }
+
+  /// False where the pattern needs more than `most_live`.
+  bool run(std::int64_t most_live) {
+    add_weights();
+    limit_ = peak();
+    if (limit_ > most_live) return false;
+    pull(true);
+    squeeze();
+    for (std::vector<Slot>& weights : weights_) weights.clear();
+    pull(false);
+    add_weights();
+    squeeze();
+    add_weights();
+    return true;
+  }
+
+  [[nodiscard]] SlotGrid cells() const {
+    SlotGrid grid(stages_);
+    for (std::size_t stage = 0; stage < stages_; ++stage) {
+      Slot last = weights_[stage].empty() ? 0 : weights_[stage].back();
+      last = std::max(last, at(Leg::gradient_up, stage, microbatches_ - 1));
+      std::vector<SlotCell>& row = grid[stage];
+      row.resize(static_cast<std::size_t>(last) + 1);
+      for (std::size_t leg = 0; leg < legs; ++leg)
+        for (std::size_t k = 0; k < microbatches_; ++k)
+          row[static_cast<std::size_t>(at(static_cast<Leg>(leg), stage, k))] = {Kind::leg, static_cast<Leg>(leg),
+                                                                                static_cast<std::uint32_t>(k)};
+      for (std::size_t i = 0; i < weights_[stage].size(); ++i)
+        row[static_cast<std::size_t>(weights_[stage][i])] = {Kind::weight, {}, static_cast<std::uint32_t>(i)};
+    }
+    return grid;
+  }
+
+private:
+  [[nodiscard]] Slot& at(Leg leg, std::size_t stage, std::size_t microbatch) {
+    return slot_[(static_cast<std::size_t>(leg) * stages_ + stage) * microbatches_ + microbatch];
+  }
+  [[nodiscard]] Slot at(Leg leg, std::size_t stage, std::size_t microbatch) const {
+    return slot_[(static_cast<std::size_t>(leg) * stages_ + stage) * microbatches_ + microbatch];
+  }
+
+  /// A W in every idle slot for which an input gradient is done.
+  void add_weights() {
+    for (std::vector<Slot>& weights : weights_) weights.clear();
+    const SlotGrid grid = cells();
+    for (std::size_t stage = 0; stage < stages_; ++stage) {
+      std::size_t waiting = 0;
+      Slot slot = 0;
+      for (const SlotCell& cell : grid[stage]) {
+        if (cell.kind == Kind::leg && !is_forward(cell.leg)) ++waiting;
+        if (cell.kind == Kind::idle && waiting > 0) {
+          weights_[stage].push_back(slot);
+          --waiting;
+        }
+        ++slot;
+      }
+      for (; waiting > 0; --waiting) weights_[stage].push_back(slot++);
+    }
+  }
+
+  [[nodiscard]] std::int32_t peak() const {
+    std::int32_t most = 0;
+    for (const std::vector<SlotCell>& row : cells()) {
+      std::int32_t live = 0;
+      for (const SlotCell& cell : row) {
+        live += change(cell);
+        most = std::max(most, live);
+      }
+    }
+    return most;
+  }
+
+  static std::int32_t change(const SlotCell& cell) {
+    if (cell.kind == Kind::weight) return -1;
+    return cell.kind == Kind::leg && is_forward(cell.leg) ? 1 : 0;
+  }
+
+  /// Everything as early as its inputs and the order of its stage allow, a slot each.
+  void squeeze() {
+    const SlotGrid grid = cells();
+    std::vector<Slot> free(stages_, 0);
+    std::size_t last = 0;
+    for (const auto& row : grid) last = std::max(last, row.size());
+    for (std::size_t slot = 0; slot < last; ++slot)
+      for (std::size_t stage = 0; stage < stages_; ++stage) {
+        if (slot >= grid[stage].size()) continue;
+        const SlotCell& cell = grid[stage][slot];
+        if (cell.kind == Kind::idle) continue;
+        if (cell.kind == Kind::leg) {
+          free[stage] = std::max(free[stage], earliest(cell.leg, stage, cell.microbatch));
+          at(cell.leg, stage, cell.microbatch) = free[stage]++;
+        } else {
+          weights_[stage][cell.microbatch] = free[stage]++;
+        }
+      }
+  }
+
+  /// The slot after all inputs of a leg.
+  [[nodiscard]] Slot earliest(Leg leg, std::size_t stage, std::size_t microbatch) const {
+    Slot after = -1;
+    if (goes_down(leg) && stage > 0) after = std::max(after, at(leg, stage - 1, microbatch));
+    if (!goes_down(leg) && stage + 1 < stages_) after = std::max(after, at(leg, stage + 1, microbatch));
+    if (leg != Leg::forward_down)
+      after = std::max(after, at(static_cast<Leg>(static_cast<std::size_t>(leg) - 1), stage, microbatch));
+    if (microbatch > 0) after = std::max(after, at(leg, stage, microbatch - 1));
+    return after + 1;
+  }
+
+  /// Moves what comes before the first gradient_up of stage 0 and after its last forward_down into the earliest free
+  /// slot that keeps the peak. With W fixed they move too; else they are where add_weights() would put them, and only
+  /// the end is pulled.
+  void pull(bool with_weights) {
+    const SlotGrid old = cells();
+    grid_.assign(stages_, {});
+    std::size_t last = 0;
+    for (std::size_t stage = 0; stage < stages_; ++stage) {
+      grid_[stage] = old[stage];
+      last = std::max(last, old[stage].size());
+      live_ = {};
+    }
+    live_.assign(stages_, {});
+    waiting_.assign(stages_, {});
+    for (std::size_t stage = 0; stage < stages_; ++stage) account(stage, with_weights);
+    const Slot steady_from = at(Leg::gradient_up, 0, 0);
+    const Slot steady_to = at(Leg::forward_down, 0, microbatches_ - 1);
+    for (std::size_t slot = 0; slot < last; ++slot)
+      for (std::size_t stage = 0; stage < stages_; ++stage) {
+        if (slot >= old[stage].size() || old[stage][slot].kind == Kind::idle) continue;
+        const bool before = std::pair{static_cast<Slot>(slot), stage} < std::pair{steady_from, std::size_t{0}};
+        const bool after = std::pair{static_cast<Slot>(slot), stage} > std::pair{steady_to, std::size_t{0}} && !before;
+        if ((before && with_weights) || after) move(stage, slot, with_weights);
+      }
+  }
+
+  void account(std::size_t stage, bool with_weights) {
+    live_[stage].assign(grid_[stage].size(), 0);
+    waiting_[stage].assign(grid_[stage].size(), 0);
+    std::int32_t live = 0;
+    std::int32_t waiting = 0;
+    for (std::size_t slot = 0; slot < grid_[stage].size(); ++slot) {
+      step(grid_[stage][slot], with_weights, live, waiting);
+      live_[stage][slot] = live;
+      waiting_[stage][slot] = waiting;
+    }
+  }
+
+  static void step(const SlotCell& cell, bool with_weights, std::int32_t& live, std::int32_t& waiting) {
+    live += change(cell);
+    if (with_weights) return;
+    if (cell.kind == Kind::leg && !is_forward(cell.leg)) ++waiting;
+    if (cell.kind == Kind::idle && waiting > 0) {
+      --waiting;
+      --live;
+    }
+  }
+
+  void move(std::size_t stage, std::size_t from, bool with_weights) {
+    std::vector<SlotCell>& row = grid_[stage];
+    const SlotCell cell = row[from];
+    const Slot first =
+        cell.kind == Kind::leg ? earliest(cell.leg, stage, cell.microbatch) : earliest_weight(stage, cell);
+    for (auto to = static_cast<std::size_t>(first); to < from; ++to) {
+      if (row[to].kind != Kind::idle) continue;
+      std::swap(row[to], row[from]);
+      if (keeps_peak(stage, to, from, with_weights)) {
+        (cell.kind == Kind::leg ? at(cell.leg, stage, cell.microbatch) : weights_[stage][cell.microbatch]) =
+            static_cast<Slot>(to);
+        return;
+      }
+      std::swap(row[to], row[from]);
+    }
+  }
+
+  /// The k-th W of a stage needs its k-th input gradient, of either chunk.
+  [[nodiscard]] Slot earliest_weight(std::size_t stage, const SlotCell& cell) const {
+    Slot after = cell.microbatch > 0 ? weights_[stage][cell.microbatch - 1] : -1;
+    // merge the two rising lists up to the k-th
+    std::size_t down = 0;
+    std::size_t up = 0;
+    Slot gradient = 0;
+    for (std::size_t i = 0; i <= cell.microbatch; ++i) {
+      const bool take_down = up == microbatches_ || (down < microbatches_ && at(Leg::gradient_down, stage, down) <
+                                                                                 at(Leg::gradient_up, stage, up));
+      gradient = take_down ? at(Leg::gradient_down, stage, down++) : at(Leg::gradient_up, stage, up++);
+    }
+    return std::max(after, gradient) + 1;
+  }
+
+  /// Walks from the changed slot until all is as before; takes the new account over if it stays below the limit.
+  bool keeps_peak(std::size_t stage, std::size_t from, std::size_t to, bool with_weights) {
+    std::vector<std::int32_t>& live = live_[stage];
+    std::vector<std::int32_t>& waiting = waiting_[stage];
+    std::int32_t now_live = from > 0 ? live[from - 1] : 0;
+    std::int32_t now_waiting = from > 0 ? waiting[from - 1] : 0;
+    fresh_.clear();
+    for (std::size_t slot = from; slot < live.size(); ++slot) {
+      step(grid_[stage][slot], with_weights, now_live, now_waiting);
+      if (now_live > limit_) return false;
+      if (slot >= to && now_live == live[slot] && now_waiting == waiting[slot]) break;
+      fresh_.emplace_back(now_live, now_waiting);
+    }
+    for (std::size_t i = 0; i < fresh_.size(); ++i) {
+      live[from + i] = fresh_[i].first;
+      waiting[from + i] = fresh_[i].second;
+    }
+    return true;
+  }
+
+  std::size_t stages_;
+  std::size_t microbatches_;
+  std::vector<Slot> slot_;                 // by leg, stage, microbatch
+  std::vector<std::vector<Slot>> weights_; // by stage, rising
+  std::int32_t limit_ = 0;
+  SlotGrid grid_;                                  // while pulling
+  std::vector<std::vector<std::int32_t>> live_;    // activations after each slot
+  std::vector<std::vector<std::int32_t>> waiting_; // W, where they are not fixed
+  std::vector<std::pair<std::int32_t, std::int32_t>> fresh_;
+};
+
+/// A full period of every stage, in the middle of the steady state: the slot at which it begins.
+std::optional<std::size_t> steady_slot(const SlotGrid& grid, std::size_t microbatches) {
+  const std::size_t slot = slots_per_microbatch * microbatches / 2;
+  for (const std::vector<SlotCell>& row : grid) {
+    std::array<int, legs> count{};
+    if (row.size() < slot + slots_per_microbatch) return std::nullopt;
+    for (std::size_t i = 0; i < slots_per_microbatch; ++i)
+      if (row[slot + i].kind == Kind::leg) ++count[static_cast<std::size_t>(row[slot + i].leg)];
+    if (std::ranges::any_of(count, [](int times) { return times != 1; })) return std::nullopt;
+  }
+  return slot;
+}
+
+/// The grid with `extra` more microbatches: the period from `slot` on is repeated.
+SlotGrid lengthen(const SlotGrid& grid, std::size_t slot, std::size_t extra) {
+  SlotGrid longer(grid.size());
+  for (std::size_t stage = 0; stage < grid.size(); ++stage) {
+    const auto begin = grid[stage].begin() + static_cast<std::ptrdiff_t>(slot);
+    std::vector<SlotCell>& row = longer[stage];
+    row.reserve(grid[stage].size() + slots_per_microbatch * extra);
+    row.assign(grid[stage].begin(), begin);
+    for (std::size_t i = 0; i <= extra; ++i) row.insert(row.end(), begin, begin + slots_per_microbatch);
+    row.insert(row.end(), begin + slots_per_microbatch, grid[stage].end());
+  }
+  return longer;
+}
+
+} // namespace
+
+SlotGrid repeat_pattern(const SlotPattern& pattern, std::size_t microbatches, std::int64_t most_live) {
+  // warm-up and cool-down do not depend on how many microbatches are between them
+  const std::size_t enough = 4 * pattern.size() + 8;
+  for (std::size_t fewer = std::min(enough, microbatches);; fewer = microbatches) {
+    Grid grid{pattern, fewer};
+    if (!grid.run(most_live)) return {};
+    SlotGrid cells = grid.cells();
+    if (fewer == microbatches) return cells;
+    if (const auto slot = steady_slot(cells, fewer)) return lengthen(cells, *slot, microbatches - fewer);
+  }
+}
+
+} // namespace ppsim::generator

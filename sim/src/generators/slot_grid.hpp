@@ -1,0 +1,36 @@
+#pragma once
+// Schedules of repeated patterns in slots of equal length, for V placement: a pattern for one microbatch, repeated
+// every six slots, whose warm-up and cool-down are pulled together as far as its own peak of activations allows (Qi et
+// al., Pipeline Parallelism with Controllable Memory, arXiv 2405.15362, section 3: repeat, squeeze, reorder).
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ppsim::generator {
+
+/// The passes of a microbatch in the order in which it makes them: forward down the stages and up again, then input
+/// gradient down and up. A stage runs forward_down and gradient_up for its lower chunk, the others for its upper one.
+enum class Leg : std::uint8_t { forward_down, forward_up, gradient_down, gradient_up };
+constexpr std::size_t legs = 4;
+constexpr std::int32_t slots_per_microbatch = 6;
+
+/// The slot of each leg of microbatch 0, per stage. No stage has two legs in the same slot, counted modulo six.
+using SlotPattern = std::vector<std::array<std::int32_t, legs>>;
+
+/// What a stage runs in a slot.
+struct SlotCell {
+  enum class Kind : std::uint8_t { idle, leg, weight };
+  Kind kind = Kind::idle;
+  Leg leg = Leg::forward_down;
+  std::uint32_t microbatch = 0;
+};
+
+/// For every stage, what it runs slot by slot; the W take the place of any input gradient that is done.
+using SlotGrid = std::vector<std::vector<SlotCell>>;
+
+/// Empty where the pattern holds more than `most_live` activations on a stage.
+[[nodiscard]] SlotGrid repeat_pattern(const SlotPattern& pattern, std::size_t microbatches, std::int64_t most_live);
+
+} // namespace ppsim::generator

@@ -1,0 +1,111 @@
+#include "v_pattern.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ppsim::generator {
+namespace {
+
+constexpr std::int64_t slot = 2; // two half slots
+constexpr std::int64_t interval = slots_per_microbatch * slot;
+
+/// When microbatch 0 is on each stage, per leg.
+std::vector<std::array<std::int64_t, legs>> first_times(const VPattern& pattern, std::size_t stages) {
+  std::vector<std::array<std::int64_t, legs>> times(stages);
+  std::int64_t time = 0;
+  for (std::size_t leg = 0; leg < legs; ++leg) {
+    if (leg > 0) time += pattern.turn[leg - 1];
+    for (std::size_t i = 0; i < stages; ++i) {
+      if (i > 0) time += pattern.step[leg];
+      times[leg % 2 == 0 ? i : stages - 1 - i][leg] = time;
+    }
+  }
+  return times;
+}
+
+bool shares_a_slot(const VPattern& pattern, std::size_t stages) {
+  for (const std::array<std::int64_t, legs>& times : first_times(pattern, stages)) {
+    std::array<bool, interval> taken{};
+    for (const std::int64_t time : times)
+      if (std::exchange(taken[static_cast<std::size_t>(time % interval)], true)) return true;
+  }
+  return false;
+}
+
+VPattern regular(std::int64_t down, std::int64_t first_turn, std::int64_t middle_turn, std::int64_t last_turn) {
+  return {.step = {down * slot, slot, down * slot, slot},
+          .turn = {first_turn * slot, middle_turn * slot, last_turn * slot},
+          .policy = {}};
+}
+
+} // namespace
+
+TaskKeys keys_of(const VPattern& pattern, const Shape& shape) {
+  const auto times = first_times(pattern, shape.stages);
+  TaskKeys keys;
+  for (auto* list : {&keys.forward, &keys.input_grad, &keys.weight_grad})
+    list->reserve(shape.chunks() * shape.microbatches);
+  for (std::size_t chunk = 0; chunk < shape.chunks(); ++chunk) {
+    const bool lower = chunk < shape.stages;
+    const auto& of_stage = times[lower ? chunk : shape.chunks() - 1 - chunk];
+    std::int64_t forward = of_stage[lower ? 0 : 1];
+    std::int64_t gradient = of_stage[lower ? 3 : 2];
+    for (std::size_t i = 0; i < shape.microbatches; ++i, forward += interval, gradient += interval) {
+      keys.forward.push_back(forward);
+      keys.input_grad.push_back(gradient);
+      keys.weight_grad.push_back(gradient + pattern.weight_delay);
+    }
+  }
+  return keys;
+}
+
+SlotPattern slots_of(const VPattern& pattern, std::size_t stages) {
+  SlotPattern slots;
+  for (const auto& times : first_times(pattern, stages)) {
+    auto& of_stage = slots.emplace_back();
+    std::ranges::transform(times, of_stage.begin(),
+                           [](std::int64_t time) { return static_cast<std::int32_t>(time / slot); });
+  }
+  return slots;
+}
+
+std::vector<VPattern> regular_patterns(std::size_t stages) {
+  // tables 8 and 9 of the paper: the middle turn keeps the legs of a stage apart
+  std::vector<VPattern> found{regular(1, 1, stages % 3 == 0 ? 3 : 1, 1), regular(2, 1, stages % 2 == 0 ? 4 : 1, 2)};
+  for (std::int64_t down = 1; down <= 5; ++down)
+    for (std::int64_t first = 1; first <= slots_per_microbatch; ++first)
+      for (std::int64_t middle = 1; middle <= slots_per_microbatch; ++middle)
+        for (std::int64_t last = 1; last <= slots_per_microbatch; ++last) {
+          const VPattern pattern = regular(down, first, middle, last);
+          if (!shares_a_slot(pattern, stages)) found.push_back(pattern);
+        }
+  return found;
+}
+
+std::vector<VPattern> neighbours(const VPattern& pattern) {
+  std::vector<VPattern> all;
+  const auto vary = [&](auto change) { change(all.emplace_back(pattern)); };
+  for (const std::int64_t window : {0, 2, 4, 8, 12, 18, 24, 36, 48, 96, 1'000'000})
+    if (window != pattern.policy.window) vary([&](VPattern& next) { next.policy.window = window; });
+  vary([](VPattern& next) { next.policy.keyed_weights = !next.policy.keyed_weights; });
+  for (const std::int64_t delay : {0, 2, 4, 6, 8, 12, 24})
+    vary([&](VPattern& next) {
+      next.policy.keyed_weights = true;
+      next.weight_delay = delay;
+    });
+  for (const Reserve reserves : {Reserve::nothing, Reserve::one, Reserve::all_before})
+    if (reserves != pattern.policy.reserves) vary([&](VPattern& next) { next.policy.reserves = reserves; });
+  vary([](VPattern& next) { next.policy.overruns = !next.policy.overruns; });
+  const auto shift = [](std::int64_t& time, std::int64_t by) { time = std::max<std::int64_t>(0, time + by); };
+  for (const std::int64_t by : {-1, 1, 2, -2, 4, -4}) {
+    for (std::size_t leg = 0; leg < legs; ++leg) vary([&](VPattern& next) { shift(next.step[leg], by); });
+    for (std::size_t i = 0; i + 1 < legs; ++i) vary([&](VPattern& next) { shift(next.turn[i], by); });
+    vary([&](VPattern& next) {
+      shift(next.step[0], by);
+      shift(next.step[2], by);
+    });
+  }
+  return all;
+}
+
+} // namespace ppsim::generator

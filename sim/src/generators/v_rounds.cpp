@@ -1,0 +1,168 @@
+#include "v_rounds.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ppsim::generator {
+namespace {
+
+/// The two directions in which a microbatch passes a stage.
+enum class Way : std::uint8_t { down, up };
+
+class VRounds {
+public:
+  VRounds(Dispatch& board, const GapRule& rule, const std::optional<std::vector<std::int64_t>>& spared)
+      : board_{board}, input_{board.input()}, rule_{rule}, stages_{input_.shape.stages},
+        microbatches_{input_.shape.microbatches}, grace_(stages_, 0), up_(stages_) {
+    if (!spared) return;
+    const std::int64_t worst = *std::ranges::max_element(*spared);
+    for (std::size_t stage = 0; stage < stages_; ++stage) grace_[stage] = worst - (*spared)[stage];
+  }
+
+  bool run() {
+    board_.clear();
+    if (!first_microbatch() || !level_out()) return false;
+    for (std::size_t round = 0; round < 2 * microbatches_; ++round)
+      if (!gradients() || !forwards()) return false;
+    for (std::size_t stage = 0; stage < stages_; ++stage) board_.place_waiting_weights(stage);
+    return true;
+  }
+
+private:
+  [[nodiscard]] std::size_t chunk(std::size_t stage, Way way) const {
+    return input_.chunks[stage][way == Way::up ? 1 : 0];
+  }
+  /// Forwards go down in the lower chunk, up in the upper one; gradients go down in the upper one.
+  [[nodiscard]] std::size_t forwards(std::size_t stage, Way way) const { return board_.forwards(chunk(stage, way)); }
+  [[nodiscard]] std::size_t gradients(std::size_t stage, Way way) const {
+    return board_.input_grads(chunk(stage, way == Way::down ? Way::up : Way::down));
+  }
+
+  bool place_forward(std::size_t stage, Way way) {
+    const std::size_t placed = chunk(stage, way);
+    if (forwards(stage, way) == microbatches_ || board_.forward_input(placed) == Dispatch::never ||
+        !board_.fits(placed))
+      return false;
+    board_.place_forward(placed);
+    return true;
+  }
+
+  /// Microbatch 0 goes down and up again. While its way up reaches a stage, the stages above run further forwards, as
+  /// long as they hide in the wait and leave room for the way up of each.
+  bool first_microbatch() {
+    for (std::size_t stage = 0; stage < stages_; ++stage)
+      if (!place_forward(stage, Way::down)) return false;
+    for (std::size_t stage = stages_; stage-- > 0;) {
+      while (stage + 1 < stages_ && one_more_hides(stage))
+        for (std::size_t above = 0; above <= stage; ++above)
+          if (!place_forward(above, Way::down)) return false;
+      if (!place_forward(stage, Way::up)) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool one_more_hides(std::size_t stage) const {
+    const std::size_t down = chunk(stage, Way::down);
+    const std::int64_t room = input_.taken[down] * static_cast<std::int64_t>(2 * stage + 2);
+    return board_.held(stage) + room <= input_.limit[stage] && forwards(stage, Way::down) < microbatches_ &&
+           board_.now(stage) + input_.forward[down] <= board_.forward_input(chunk(stage, Way::up));
+  }
+
+  /// Each stage gets as many forwards as the one above it, so that gradients meet no stage that lags behind.
+  bool level_out() {
+    Way way = Way::down;
+    for (std::size_t stage = 1; stage < stages_; ++stage)
+      for (std::size_t tries = 0; lags(stage); ++tries) {
+        if (tries > 4 * microbatches_) return false;
+        for (std::size_t below = stages_; below-- > stage;)
+          if (forwards(below, way) < microbatches_ && !place_forward(below, way)) return false;
+        way = way == Way::down ? Way::up : Way::down;
+      }
+    return true;
+  }
+
+  [[nodiscard]] bool lags(std::size_t stage) const {
+    const std::size_t own_up = forwards(stage, Way::up);
+    const std::size_t next_up = forwards(stage - 1, Way::up);
+    return forwards(stage, Way::down) + own_up < forwards(stage - 1, Way::down) + next_up ||
+           (own_up <= next_up && next_up < microbatches_);
+  }
+
+  bool gradients() {
+    // which way each stage goes is settled before any of them moves
+    for (std::size_t stage = 0; stage < stages_; ++stage) up_[stage] = goes_up(stage);
+    ways_.clear();
+    for (std::size_t stage = stages_; stage-- > 0;)
+      if (up_[stage]) ways_.emplace_back(stage, Way::up);
+    for (std::size_t stage = 0; stage < stages_; ++stage)
+      if (!up_[stage]) ways_.emplace_back(stage, Way::down);
+    for (const auto& [stage, way] : ways_) {
+      const std::size_t placed = chunk(stage, way == Way::down ? Way::up : Way::down);
+      const std::int64_t arrival = board_.gradient_input(placed);
+      if (board_.input_grads(placed) == microbatches_ || arrival == Dispatch::never) return false;
+      fill_gap(stage, arrival, way == Way::up || rule_.before_gradients);
+      board_.place_input_grad(placed);
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool goes_up(std::size_t stage) const {
+    if (gradients(stage, Way::up) >= gradients(stage, Way::down)) return false;
+    return stage + 1 == stages_ || gradients(stage, Way::up) < gradients(stage + 1, Way::up) ||
+           gradients(stage, Way::down) >= microbatches_;
+  }
+  bool forwards() {
+    for (std::size_t stage = 0; stage < stages_; ++stage) {
+      const std::optional<Way> way = next_forward(stage);
+      if (!way) continue;
+      const std::size_t placed = chunk(stage, *way);
+      if (forwards(stage, *way) == microbatches_ || board_.forward_input(placed) == Dispatch::never) return false;
+      while (!board_.fits(placed)) {
+        const std::size_t weight = board_.waiting_weight(stage);
+        if (weight == Dispatch::none) return false;
+        board_.place_weight_grad(weight);
+      }
+      fill_gap(stage, board_.forward_input(placed), rule_.before_forwards);
+      board_.place_forward(placed);
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::optional<Way> next_forward(std::size_t stage) const {
+    const std::size_t up = forwards(stage, Way::up);
+    const std::size_t down = forwards(stage, Way::down);
+    if (up >= microbatches_) return std::nullopt;
+    if (up >= down) return Way::down;
+    if (stage + 1 == stages_ || up < forwards(stage + 1, Way::up)) return Way::up;
+    if (down < microbatches_ && (stage == 0 || down < forwards(stage - 1, Way::down))) return Way::down;
+    return std::nullopt;
+  }
+
+  /// See the same rule in zb_auto.cpp.
+  void fill_gap(std::size_t stage, std::int64_t arrival, bool overruns) {
+    std::size_t weight = board_.waiting_weight(stage);
+    for (; weight != Dispatch::none && board_.now(stage) + input_.weight_grad[weight] <= arrival;
+         weight = board_.waiting_weight(stage))
+      board_.place_weight_grad(weight);
+    if (weight == Dispatch::none || !overruns) return;
+    const std::int64_t allowed = std::max(board_.most_idle(), grace_[stage]) - board_.idle(stage);
+    if (arrival - board_.now(stage) > allowed) board_.place_weight_grad(weight);
+  }
+
+  Dispatch& board_;
+  const DispatchInput& input_;
+  const GapRule& rule_;
+  std::size_t stages_;
+  std::size_t microbatches_;
+  std::vector<std::int64_t> grace_; // what a stage may wait, whatever the others do
+  std::vector<bool> up_;            // in this round
+  std::vector<std::pair<std::size_t, Way>> ways_;
+};
+
+} // namespace
+
+bool dispatch_v_rounds(Dispatch& board, const GapRule& rule, const std::optional<std::vector<std::int64_t>>& spared) {
+  return VRounds{board, rule, spared}.run();
+}
+
+} // namespace ppsim::generator

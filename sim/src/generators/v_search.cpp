@@ -1,0 +1,157 @@
+#include "v_search.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "key_dispatch.hpp"
+#include "slot_grid.hpp"
+#include "v_pattern.hpp"
+#include "v_rounds.hpp"
+
+namespace ppsim::generator {
+namespace {
+
+constexpr std::size_t fewest_plans = 14; // that every search tries
+
+/// Runs the order of a grid with real costs; false where it does not fit in memory.
+bool follow_grid(Dispatch& board, const SlotGrid& grid) {
+  board.clear();
+  const std::size_t stages = grid.size();
+  const auto place = [&](std::size_t stage, const SlotCell& cell) {
+    const std::size_t upper = 2 * stages - 1 - stage;
+    if (cell.kind == SlotCell::Kind::weight) {
+      board.place_weight_grad(board.input_grads(upper) > board.weight_grads(upper) ? upper : stage);
+      return true;
+    }
+    const bool forward = cell.leg == Leg::forward_down || cell.leg == Leg::forward_up;
+    const std::size_t chunk = cell.leg == Leg::forward_down || cell.leg == Leg::gradient_up ? stage : upper;
+    if ((forward ? board.forward_input(chunk) : board.gradient_input(chunk)) == Dispatch::never) return false;
+    if (forward && !board.fits(chunk)) return false;
+    if (forward)
+      board.place_forward(chunk);
+    else
+      board.place_input_grad(chunk);
+    return true;
+  };
+  std::size_t slots = 0;
+  for (const std::vector<SlotCell>& row : grid) slots = std::max(slots, row.size());
+  for (std::size_t slot = 0; slot < slots; ++slot)
+    for (std::size_t stage = 0; stage < stages; ++stage)
+      if (slot < grid[stage].size() && grid[stage][slot].kind != SlotCell::Kind::idle &&
+          !place(stage, grid[stage][slot]))
+        return false;
+  return true;
+}
+
+class Search {
+public:
+  Search(const DispatchInput& input, std::size_t placements)
+      : board_{input}, input_{input}, stages_{input.shape.stages},
+        plans_left_{std::max(fewest_plans, placements / (6 * stages_ * input.shape.microbatches))},
+        bound_{lower_bound(input)} {}
+
+  Plan run() {
+    try_rounds();
+    const std::vector<VPattern> patterns = regular_patterns(stages_);
+    try_grids(patterns);
+    for (const auto& [score, pattern] : try_keys(patterns)) climb(score, pattern);
+    return best_.plan();
+  }
+
+private:
+  /// False where no further plan is worth its time.
+  bool next_plan() {
+    if (plans_left_ == 0 || (best_.found() && best_.plan().score <= bound_)) return false;
+    --plans_left_;
+    return true;
+  }
+
+  void try_rounds() {
+    for (const bool gradients : {true, false})
+      for (const bool forwards : {true, false}) {
+        std::optional<std::vector<std::int64_t>> idle;
+        std::int64_t worst = Dispatch::never;
+        while (next_plan() && dispatch_v_rounds(board_, {forwards, gradients}, idle)) {
+          best_.offer(board_);
+          if (board_.most_idle() >= worst) break;
+          worst = board_.most_idle();
+          idle.emplace();
+          for (std::size_t stage = 0; stage < stages_; ++stage) idle->push_back(board_.idle(stage));
+        }
+      }
+  }
+
+  void try_grids(const std::vector<VPattern>& patterns) {
+    const std::size_t keep = plans_left_ / 2; // for the rest of the search
+    for (const VPattern& pattern : patterns) {
+      if (plans_left_ <= keep || !next_plan()) return;
+      const SlotGrid grid = repeat_pattern(slots_of(pattern, stages_), input_.shape.microbatches, most_live());
+      if (!grid.empty() && follow_grid(board_, grid)) best_.offer(board_);
+    }
+  }
+
+  /// The most activations that could ever fit on a stage.
+  [[nodiscard]] std::int64_t most_live() const {
+    std::int64_t most = 0;
+    for (std::size_t chunk = 0; chunk < input_.stage.size(); ++chunk) {
+      const std::int64_t least = std::max<std::int64_t>(1, std::min(input_.taken[chunk], input_.kept[chunk]));
+      most = std::max(most, input_.limit[input_.stage[chunk]] / least);
+    }
+    return most;
+  }
+
+  using Start = std::pair<PlanScore, VPattern>;
+
+  /// The patterns by score, best first.
+  std::vector<Start> try_keys(const std::vector<VPattern>& patterns) {
+    std::vector<Start> starts;
+    const std::size_t keep = plans_left_ / 2;
+    for (VPattern pattern : patterns)
+      for (const auto& [reserves, window] :
+           {std::pair{Reserve::nothing, 0}, std::pair{Reserve::nothing, 12}, std::pair{Reserve::one, 48}}) {
+        if (plans_left_ <= keep) break;
+        pattern.policy.reserves = reserves;
+        pattern.policy.window = window;
+        if (const auto score = score_of(pattern)) starts.emplace_back(*score, pattern);
+      }
+    std::ranges::stable_sort(starts, {}, &Start::first);
+    return starts;
+  }
+
+  std::optional<PlanScore> score_of(const VPattern& pattern) {
+    if (!next_plan() || !dispatch_by_keys(board_, keys_of(pattern, input_.shape), pattern.policy)) return std::nullopt;
+    best_.offer(board_);
+    return board_.score();
+  }
+
+  /// Goes to the first better neighbour until there is none.
+  void climb(PlanScore score, VPattern at) {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (const VPattern& next : neighbours(at)) {
+        const auto reached = score_of(next);
+        if (!reached || !(*reached < score)) continue;
+        score = *reached;
+        at = next;
+        moved = true;
+        break;
+      }
+    }
+  }
+
+  Dispatch board_;
+  const DispatchInput& input_;
+  std::size_t stages_;
+  std::size_t plans_left_;
+  PlanScore bound_;
+  BestPlan best_;
+};
+
+} // namespace
+
+Plan search_v(const DispatchInput& input, std::size_t placements) {
+  return Search{input, placements}.run();
+}
+
+} // namespace ppsim::generator

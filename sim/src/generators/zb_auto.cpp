@@ -1,0 +1,168 @@
+// ZB-1p, ZB-2p and everything between (Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241, section 3.1): a
+// heuristic that follows costs, transfers and a memory limit. Every stage takes one forward and one input gradient per
+// round; what differs between its variants is when it would rather wait.
+
+#include <algorithm>
+#include <array>
+
+#include "dispatch.hpp"
+#include "generator_list.hpp"
+
+namespace ppsim::generator {
+namespace {
+
+/// Where no choice is always best, all are tried.
+struct Variant {
+  bool warmup_overruns;    ///< the last forward of the warm-up may end after the first gradient arrives
+  bool waits_for_gradient; ///< a stage far ahead of the next one leaves out a forward that would delay a gradient
+  bool fills_every_gap;    ///< a W longer than the gap is run even where the gap would not lengthen the longest span
+};
+
+constexpr std::array<Variant, 8> variants{{{false, true, true},
+                                           {false, true, false},
+                                           {false, false, true},
+                                           {false, false, false},
+                                           {true, true, true},
+                                           {true, true, false},
+                                           {true, false, true},
+                                           {true, false, false}}};
+
+class Rounds {
+public:
+  Rounds(Dispatch& board, const Variant& variant)
+      : board_{board}, variant_{variant}, stages_{board.input().shape.stages},
+        microbatches_{board.input().shape.microbatches}, extra_(stages_) {}
+
+  void run() {
+    board_.clear();
+    warm_up();
+    for (std::size_t round = 1; round < microbatches_; ++round) {
+      forwards();
+      for (std::size_t stage = stages_; stage-- > 0;) gradient(stage);
+    }
+    for (std::size_t stage = 0; stage < stages_; ++stage) board_.place_waiting_weights(stage);
+  }
+
+private:
+  [[nodiscard]] const DispatchInput& input() const { return board_.input(); }
+
+  /// Section 3.1: as many forwards before the first I as memory allows and the wait for that I has room for.
+  void warm_up() {
+    for (std::size_t stage = 0; stage < stages_; ++stage) board_.place_forward(stage);
+    plan_extra_forwards();
+    for (std::size_t stage = 0; stage < stages_; ++stage)
+      for (std::size_t i = 0; i < extra_[stage]; ++i) board_.place_forward(stage);
+    for (std::size_t stage = stages_; stage-- > 0;) board_.place_input_grad(stage);
+  }
+
+  void plan_extra_forwards() {
+    std::int64_t gradient_end = board_.now(stages_ - 1) + input().input_grad[stages_ - 1];
+    extra_[stages_ - 1] = 0;
+    for (std::size_t stage = stages_ - 1; stage-- > 0;) {
+      const std::int64_t arrival = gradient_end + input().transfer[stage];
+      const std::int64_t forward = input().forward[stage];
+      const auto room = static_cast<std::int64_t>(microbatches_ - 1);
+      const std::int64_t taken = input().taken[stage];
+      const std::int64_t free = input().limit[stage] - board_.held(stage);
+      std::int64_t end = board_.now(stage);
+      std::int64_t count = 0;
+      while (count < room && (count + 1) * taken <= free &&
+             (variant_.warmup_overruns ? end < arrival : end + forward <= arrival)) {
+        end += forward;
+        ++count;
+      }
+      extra_[stage] = static_cast<std::size_t>(count);
+      gradient_end = std::max(end, arrival) + input().input_grad[stage];
+    }
+    // a forward needs that of the stage before; only where that one is through can both have as many
+    for (std::size_t stage = 1; stage < stages_; ++stage)
+      if (extra_[stage - 1] + 1 < microbatches_)
+        extra_[stage] = std::min(extra_[stage], std::max<std::size_t>(extra_[stage - 1], 1) - 1);
+  }
+
+  void forwards() {
+    // a forward that the next stage can not take on would only fill memory
+    bool wanted = true;
+    for (std::size_t stage = stages_; stage-- > 0;) {
+      wanted = wanted && wants_forward(stage);
+      extra_[stage] = wanted ? 1 : 0;
+    }
+    for (std::size_t stage = 0; stage < stages_; ++stage) {
+      if (extra_[stage] == 0) continue;
+      while (!board_.fits(stage)) board_.place_weight_grad(stage);
+      fill_gap(stage, board_.forward_input(stage));
+      board_.place_forward(stage);
+    }
+  }
+
+  [[nodiscard]] bool wants_forward(std::size_t stage) const {
+    if (board_.forwards(stage) == microbatches_) return false;
+    const bool far_ahead = stage + 1 < stages_ && board_.forwards(stage) >= board_.forwards(stage + 1) + 2;
+    if (!variant_.waits_for_gradient || !far_ahead) return true;
+    const std::int64_t gradient =
+        board_.now(stage + 1) + input().forward[stage + 1] + input().input_grad[stage + 1] + input().transfer[stage];
+    const std::int64_t now = board_.now(stage);
+    if (now >= gradient) return false;
+    if (now + input().forward[stage] + time_to_make_room(stage) <= gradient) return true;
+    return gradient - now > board_.most_idle() - board_.idle(stage);
+  }
+
+  /// Time of the W that have to run before the next forward fits.
+  [[nodiscard]] std::int64_t time_to_make_room(std::size_t stage) const {
+    const std::int64_t over = board_.held(stage) + input().taken[stage] - input().limit[stage];
+    const std::int64_t kept = input().kept[stage];
+    const auto waiting = static_cast<std::int64_t>(board_.input_grads(stage) - board_.weight_grads(stage));
+    if (over <= 0 || kept == 0) return 0;
+    return std::min((over + kept - 1) / kept, waiting) * input().weight_grad[stage];
+  }
+
+  void gradient(std::size_t stage) {
+    fill_gap(stage, board_.gradient_input(stage));
+    if (stage == 0 && board_.forwards(stage) == microbatches_) board_.place_waiting_weights(stage); // nobody waits
+    board_.place_input_grad(stage);
+  }
+
+  /// Runs W until the input arrives. One that would take longer delays the input, but a wait may cost more: the stage
+  /// that has waited most decides the span.
+  void fill_gap(std::size_t stage, std::int64_t arrival) {
+    const auto waiting = [&] { return board_.input_grads(stage) > board_.weight_grads(stage); };
+    while (waiting() && board_.now(stage) + input().weight_grad[stage] <= arrival) board_.place_weight_grad(stage);
+    if (!waiting() || board_.now(stage) >= arrival) return;
+    const bool can_wait = arrival - board_.now(stage) <= board_.most_idle() - board_.idle(stage);
+    if (variant_.fills_every_gap || !can_wait) board_.place_weight_grad(stage);
+  }
+
+  Dispatch& board_;
+  const Variant& variant_;
+  std::size_t stages_;
+  std::size_t microbatches_;
+  std::vector<std::size_t> extra_; // forwards to place, per stage
+};
+
+Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
+  const DispatchInput input = limited_input(request, scenario, loop_placement(request.shape), request.shape.stages);
+  Dispatch board{input};
+  BestPlan best;
+  const PlanScore bound = lower_bound(input);
+  for (const Variant& variant : variants) {
+    Rounds{board, variant}.run();
+    best.offer(board);
+    if (best.plan().score <= bound) break;
+  }
+  return to_schedule("zb-auto", request.shape, best.plan());
+}
+
+} // namespace
+
+const Generator zb_auto{.name = "zb-auto",
+                        .placement = "loop",
+                        .summary = "zero bubble by search: follows costs, transfers and a memory limit",
+                        .promise = "never more memory than the limit; span no longer than the published heuristic's",
+                        .constraints = "one chunk per stage; any m >= 1; the limit holds at least one activation",
+                        .source = "Qi et al., arXiv 2401.10241, section 3.1",
+                        .options = "activation-limit",
+                        .searches = true,
+                        .refuse = refuse_small_limit,
+                        .make = make};
+
+} // namespace ppsim::generator
