@@ -193,6 +193,11 @@ Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vect
   scenario.costs.forward = spread.per_chunk("forward", inputs.forward, default_forward);
   scenario.costs.overhead = inputs.overhead.value_or(Duration{0});
   split_backward(inputs, spread, scenario.costs, problems);
+  if (inputs.forward_collective)
+    scenario.costs.forward_collective = spread.per_chunk("forward-collective", inputs.forward_collective, Duration{0});
+  if (inputs.backward_collective)
+    scenario.costs.input_grad_collective =
+        spread.per_chunk("backward-collective", inputs.backward_collective, Duration{0});
   fill_network(inputs, spread, scenario.network, problems);
   fill_memory(inputs, spread, scenario.memory, problems);
   fill_update(inputs, spread, scenario.update);
@@ -260,6 +265,22 @@ bool ties_embedding(const Schedule& schedule) {
   return stage.front() != stage.back() && HeldChunks{schedule}.of(stage.front()).back() + 1U != stage.size();
 }
 
+std::vector<std::string> doubts_about_collectives(const Inputs& inputs, const Scenario& scenario,
+                                                  const Schedule& schedule) {
+  std::vector<std::string> notes;
+  const bool hides = scenario.pair.kind == PairRule::Kind::hide;
+  const bool pairs =
+      std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
+  for (const char* option : {"forward-collective", "backward-collective"})
+    if (inputs.where.contains(option) && !(hides && pairs))
+      notes.push_back(fmt::format("{}: changes nothing {}", inputs.place_of(option),
+                                  pairs ? "without --pair hide" : "in an order without overlapped pairs"));
+  if (hides && !inputs.forward_collective && !inputs.backward_collective)
+    notes.push_back(fmt::format("{}: hide is the same as sum without --forward-collective or --backward-collective",
+                                inputs.place_of("pair")));
+  return notes;
+}
+
 /// What is allowed but probably not what was meant.
 std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule) {
   std::vector<std::string> notes;
@@ -271,6 +292,7 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, 
     notes.push_back(
         fmt::format("{}: changes nothing without --transfer link, --inter-node-latency or --inter-node-bandwidth",
                     inputs.place_of("stages-per-node")));
+  std::ranges::move(doubts_about_collectives(inputs, scenario, schedule), std::back_inserter(notes));
   if (inputs.tied_embedding_reduce && !ties_embedding(schedule))
     notes.push_back(fmt::format("{}: changes nothing, since one stage holds both the first and the last chunk",
                                 inputs.place_of("tied-embedding-reduce")));

@@ -20,6 +20,7 @@ struct Inputs {
   std::optional<std::size_t> layers, first_stage_layers, last_stage_layers;
 
   std::optional<std::vector<Duration>> forward, backward, input_grad, weight_grad;
+  std::optional<std::vector<Duration>> forward_collective, backward_collective;
   std::optional<Duration> overhead;
   std::optional<PairRule> pair;
   std::optional<std::vector<Duration>> reduce, optimizer;

@@ -179,7 +179,7 @@ Result set_pair(Inputs& inputs, std::string_view text) {
     return std::nullopt;
   }
   static constexpr std::array choices{Choice<Kind>{"sum", Kind::sum}, Choice<Kind>{"max", Kind::max},
-                                      Choice<Kind>{"serial", Kind::serial}};
+                                      Choice<Kind>{"serial", Kind::serial}, Choice<Kind>{"hide", Kind::hide}};
   Result wrong;
   if (const auto kind = choose(text, choices, wrong)) inputs.pair = PairRule{.kind = *kind};
   if (wrong) wrong->hint += ", or a factor of the sum such as 0.8";
@@ -258,8 +258,13 @@ constexpr std::array table{
     Option{"overhead", "", S::costs, A::required, "TIME", "added to every task: kernel launch, Python; default 0ns", "",
            "", set_unit<&I::overhead>},
     Option{"pair", "", S::costs, A::required, "RULE",
-           "how long an overlapped pair F&B lasts: sum (default), max, serial, or a factor of the sum",
-           "sum,max,serial", "", set_pair},
+           "how long an overlapped pair F&B lasts: sum (default), max, serial, hide, or a factor of the sum",
+           "sum,max,serial,hide", "", set_pair},
+    Option{"forward-collective", "", S::costs, A::required, "TIME[,...]",
+           "part of the forward that is communication (tensor parallel, all-to-all); --pair hide overlaps it", "", "",
+           set_list<&I::forward_collective>},
+    Option{"backward-collective", "", S::costs, A::required, "TIME[,...]",
+           "likewise, part of the input-gradient half of the backward", "", "", set_list<&I::backward_collective>},
     Option{"reduce", "", S::costs, A::required, "TIME[,...]",
            "data-parallel reduction of a stage's gradients, or one value per chunk; beside the tasks", "", "",
            set_list<&I::reduce>},

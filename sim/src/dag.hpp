@@ -28,6 +28,7 @@ struct Dag {
   std::vector<std::uint8_t> in_degree;
   std::vector<TaskId> topological_order;
   std::vector<Duration> cost;                         ///< [pass * chunks + chunk], overhead included
+  std::vector<Duration> collective;                   ///< likewise, the part of it that is communication; empty: none
   std::array<std::vector<Duration>, 2> transfer_time; ///< per boundary: same node, other node
   std::size_t transfers = 0;
   Bytes transfer_volume{};
@@ -35,9 +36,10 @@ struct Dag {
   std::size_t chunks = 0;
   PairRule pair;
 
-  [[nodiscard]] Duration task_cost(const Task& task) const {
-    return cost[static_cast<std::size_t>(task.pass) * chunks + task.chunk_index];
+  [[nodiscard]] std::size_t cost_index(const Task& task) const {
+    return static_cast<std::size_t>(task.pass) * chunks + task.chunk_index;
   }
+  [[nodiscard]] Duration task_cost(const Task& task) const { return cost[cost_index(task)]; }
   /// Time of the transfer that `sender` starts, over a link of class `link`.
   [[nodiscard]] Duration transfer_of(const Task& sender, LinkClass link) const {
     const std::size_t boundary =
@@ -46,8 +48,14 @@ struct Dag {
   }
 };
 
+/// One half of an overlapped pair: its time alone, and the part of it that is communication.
+struct PairHalf {
+  Duration time;
+  Duration collective{0};
+};
+
 /// Length of an overlapped pair that runs in one piece.
-[[nodiscard]] Duration pair_length(const PairRule& rule, Duration first, Duration second);
+[[nodiscard]] Duration pair_length(const PairRule& rule, const PairHalf& first, const PairHalf& second);
 
 /// How long each task of `tasks` lasts; the hot loops' form of TaskGraph::duration.
 class Durations {
@@ -59,14 +67,18 @@ public:
     const Duration own = dag_.task_cost(task);
     if (!in_one_piece_ || task.pairing == Pairing::alone) return own;
     const Task& other = tasks_[task.pairing == Pairing::first ? id + 1 : id - 1];
-    return task.pairing == Pairing::first ? pair_length(dag_.pair, own, dag_.task_cost(other))
-                                          : pair_length(dag_.pair, dag_.task_cost(other), own);
+    return task.pairing == Pairing::first ? pair_length(dag_.pair, half(task), half(other))
+                                          : pair_length(dag_.pair, half(other), half(task));
   }
   /// From the end of a pair's first half to the start of its second: back to the common start where they run in one
   /// piece.
   [[nodiscard]] Duration pair_delay(Duration first) const { return in_one_piece_ ? -first : Duration{0}; }
 
 private:
+  [[nodiscard]] PairHalf half(const Task& task) const {
+    return {dag_.task_cost(task), dag_.collective.empty() ? Duration{0} : dag_.collective[dag_.cost_index(task)]};
+  }
+
   const Dag& dag_;
   std::span<const Task> tasks_;
   bool in_one_piece_;

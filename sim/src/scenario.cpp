@@ -37,6 +37,19 @@ void check_optional_list(std::string_view where, const std::vector<Duration>& va
   if (!values.empty()) check_list(where, values, expected, problems);
 }
 
+/// `part` is contained in `whole`; empty: not given.
+void check_part(std::string_view where, const std::vector<Duration>& part, std::string_view whole_name,
+                const std::vector<Duration>& whole, Problems& problems) {
+  check_optional_list(where, part, whole.size(), problems);
+  if (part.size() != whole.size()) return;
+  for (std::size_t chunk = 0; chunk < part.size(); ++chunk)
+    if (part[chunk] > whole[chunk])
+      return problems.add(std::string{where},
+                          fmt::format("chunk {}: {} is longer than the whole {} of {}", chunk,
+                                      format_duration(part[chunk]), whole_name, format_duration(whole[chunk])),
+                          "it is the part of that time that is communication");
+}
+
 double largest(const std::vector<Duration>& values) {
   return values.empty() ? 0.0 : static_cast<double>(std::max_element(values.begin(), values.end())->count());
 }
@@ -118,6 +131,9 @@ void validate(const Scenario& scenario) {
   check_list("--gradient-bytes", scenario.memory.gradients, chunks, problems);
   check_list("--optimizer-bytes", scenario.memory.optimizer, chunks, problems);
   if (scenario.costs.overhead < Duration{0}) problems.add("--overhead", "negative");
+  check_part("--forward-collective", scenario.costs.forward_collective, "forward", scenario.costs.forward, problems);
+  check_part("--backward-collective", scenario.costs.input_grad_collective, "input gradient", scenario.costs.input_grad,
+             problems);
   check_optional_list("--reduce", scenario.update.reduce, chunks, problems);
   check_optional_list("--optimizer", scenario.update.optimizer, chunks, problems);
   if (scenario.update.tied_embedding_reduce < Duration{0}) problems.add("--tied-embedding-reduce", "negative");
@@ -150,6 +166,8 @@ std::string to_string(const PairRule& rule) {
     return "max";
   case PairRule::Kind::serial:
     return "serial";
+  case PairRule::Kind::hide:
+    return "hide";
   case PairRule::Kind::factor:
     return fmt::format("{}", static_cast<double>(rule.factor_ppm) / 1e6);
   }

@@ -205,6 +205,20 @@ std::vector<Duration> cost_table(const Costs& costs) {
   return table;
 }
 
+/// As cost_table; a full backward's collective is that of its input gradient. Empty where there are none.
+std::vector<Duration> collective_table(const Costs& costs) {
+  if (costs.forward_collective.empty() && costs.input_grad_collective.empty()) return {};
+  const std::size_t chunks = costs.forward.size();
+  std::vector<Duration> table(4 * chunks);
+  const auto set = [&](Pass pass, const std::vector<Duration>& values) {
+    std::ranges::copy(values, table.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(pass) * chunks));
+  };
+  set(Pass::forward, costs.forward_collective);
+  set(Pass::backward, costs.input_grad_collective);
+  set(Pass::input_grad, costs.input_grad_collective);
+  return table;
+}
+
 bool has_pairs(const Schedule& schedule) {
   return std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
 }
@@ -240,18 +254,22 @@ std::string_view to_string(Cause cause) {
   return "?";
 }
 
-Duration pair_length(const PairRule& rule, Duration first, Duration second) {
+Duration pair_length(const PairRule& rule, const PairHalf& first, const PairHalf& second) {
+  const Duration sum = first.time + second.time;
+  const Duration collectives = first.collective + second.collective;
   switch (rule.kind) {
   case PairRule::Kind::sum:
   case PairRule::Kind::serial:
-    return first + second;
+    return sum;
   case PairRule::Kind::max:
-    return std::max(first, second);
+    return std::max(first.time, second.time);
+  case PairRule::Kind::hide:
+    return std::max({sum - collectives, collectives, first.time, second.time});
   case PairRule::Kind::factor:
     break;
   }
   constexpr std::int64_t whole = 1'000'000;
-  return Duration{scale_rounded((first + second).count(), rule.factor_ppm, whole)};
+  return Duration{scale_rounded(sum.count(), rule.factor_ppm, whole)};
 }
 
 TaskGraph::TaskGraph(Schedule schedule, Scenario scenario, std::unique_ptr<Dag> dag, std::string place)
@@ -314,6 +332,7 @@ TaskGraph lower(Schedule schedule, Scenario scenario, std::string_view where) {
   validate(scenario);
   auto dag = std::make_unique<Dag>();
   dag->cost = cost_table(scenario.costs);
+  dag->collective = collective_table(scenario.costs);
   for (const bool same_node : {true, false})
     for (std::size_t boundary = 0; boundary < scenario.network.latency.size(); ++boundary)
       dag->transfer_time[same_node ? 0 : 1].push_back(scenario.network.transfer_time(boundary, same_node));

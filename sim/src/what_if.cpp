@@ -40,6 +40,8 @@ WhatIf what_if(const TaskGraph& graph) {
   for (std::vector<Duration>* values :
        {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad})
     changed = equalise(*values) || changed;
+  for (std::vector<Duration>* values : {&scenario.costs.forward_collective, &scenario.costs.input_grad_collective})
+    changed = (equalise(*values) && scenario.pair.kind == PairRule::Kind::hide) || changed;
   if (changed) result.equal_stages = step_time(graph, scenario);
   return result;
 }

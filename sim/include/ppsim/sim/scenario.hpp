@@ -32,7 +32,9 @@ struct Costs {
   std::vector<Duration> forward;
   std::vector<Duration> input_grad;
   std::vector<Duration> weight_grad;
-  Duration overhead{0}; ///< added to every task (launch, Python)
+  Duration overhead{0};                             ///< added to every task (launch, Python)
+  std::vector<Duration> forward_collective = {};    ///< the part of `forward` that is communication; empty: none
+  std::vector<Duration> input_grad_collective = {}; ///< likewise of `input_grad`
 };
 
 /// How transfers behave (SPEC section 2).
@@ -74,9 +76,9 @@ enum class OptimizerStep : std::uint8_t {
 
 /// What follows the tasks of a step: the reduction of gradients over data-parallel ranks, and the optimizer.
 struct Update {
-  std::vector<Duration> reduce;      ///< per chunk; empty: none. Runs beside its stage's tasks
-  std::vector<Duration> optimizer;   ///< per chunk; empty: none. Compute time of its stage
-  Duration tied_embedding_reduce{0}; ///< between the stages of the first and the last chunk
+  std::vector<Duration> reduce = {};    ///< per chunk; empty: none. Runs beside its stage's tasks
+  std::vector<Duration> optimizer = {}; ///< per chunk; empty: none. Compute time of its stage
+  Duration tied_embedding_reduce{0};    ///< between the stages of the first and the last chunk
   OptimizerStep step = OptimizerStep::synchronous;
   /// True if nothing that follows the tasks takes any time.
   [[nodiscard]] bool is_free() const;
@@ -84,7 +86,13 @@ struct Update {
 
 /// How long an overlapped pair (one F with one B) takes.
 struct PairRule {
-  enum class Kind : std::uint8_t { sum, max, serial, factor };
+  enum class Kind : std::uint8_t {
+    sum,
+    max,
+    serial,
+    factor,
+    hide ///< the collectives of one half run behind the compute of the other
+  };
   Kind kind = Kind::sum;
   std::int64_t factor_ppm = 1'000'000; ///< with Kind::factor: millionths of F + B
   bool operator==(const PairRule&) const = default;
