@@ -140,6 +140,7 @@ void fill_network(const Inputs& inputs, Spread& spread, Network& network, Proble
       inputs.comm ? spread.per_boundary("comm", inputs.comm) : spread.per_boundary("latency", inputs.latency);
   network.boundary_bytes = spread.per_boundary("boundary-bytes", inputs.boundary_bytes);
   network.bandwidth = inputs.bandwidth;
+  network.slices = inputs.send_slices.value_or(1);
   network.stages_per_node = inputs.stages_per_node.value_or(0);
   network.inter_node_latency = inputs.inter_node_latency;
   network.inter_node_bandwidth = inputs.inter_node_bandwidth;
@@ -292,6 +293,9 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, 
     notes.push_back(
         fmt::format("{}: changes nothing without --transfer link, --inter-node-latency or --inter-node-bandwidth",
                     inputs.place_of("stages-per-node")));
+  if (scenario.network.slices > 1 && !inputs.bandwidth && !inputs.inter_node_bandwidth)
+    notes.push_back(fmt::format("{}: changes nothing without --bandwidth: a latency is the same for every slice",
+                                inputs.place_of("send-slices")));
   std::ranges::move(doubts_about_collectives(inputs, scenario, schedule), std::back_inserter(notes));
   if (inputs.tied_embedding_reduce && !ties_embedding(schedule))
     notes.push_back(fmt::format("{}: changes nothing, since one stage holds both the first and the last chunk",

@@ -32,7 +32,7 @@ struct Inputs {
   std::optional<Duration> inter_node_latency;
   std::optional<std::vector<Bytes>> boundary_bytes;
   std::optional<TransferModel> transfer;
-  std::optional<std::size_t> stages_per_node;
+  std::optional<std::size_t> stages_per_node, send_slices;
 
   std::optional<std::vector<Bytes>> activation_bytes, parameter_bytes, gradient_bytes, optimizer_bytes;
   std::optional<Bytes> memory_limit;

@@ -290,6 +290,9 @@ constexpr std::array table{
            "latency (default): no contention; link: one transfer at a time per link; blocking: stages wait for their "
            "sends and receives",
            "latency,link,blocking", "", set_transfer},
+    Option{"send-slices", "", S::communication, A::required, "N",
+           "equal parts in which a task's output leaves, each when that share of the task is done; default 1", "", "",
+           set_count<&I::send_slices>},
     Option{"stages-per-node", "", S::communication, A::required, "N",
            "consecutive stages that share a node; with --transfer link they share its one uplink", "", "",
            set_count<&I::stages_per_node>},

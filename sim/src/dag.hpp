@@ -2,10 +2,11 @@
 // The graph behind TaskGraph: Boost's compressed sparse row graph and the tables that the engines read beside it.
 // Boost.Graph takes seconds to compile, so only the files that walk the graph include this one.
 
-#include "ppsim/sim/task_graph.hpp"
+#include "ppsim/sim/timeline.hpp"
 
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -30,6 +31,8 @@ struct Dag {
   std::vector<Duration> cost;                         ///< [pass * chunks + chunk], overhead included
   std::vector<Duration> collective;                   ///< likewise, the part of it that is communication; empty: none
   std::array<std::vector<Duration>, 2> transfer_time; ///< per boundary: same node, other node
+  std::array<std::vector<Duration>, 2> slice_time;    ///< likewise, of the last slice; empty where outputs leave whole
+  std::int64_t slices = 1;
   std::size_t transfers = 0;
   Bytes transfer_volume{};
   bool has_pairs = false;
@@ -40,11 +43,30 @@ struct Dag {
     return static_cast<std::size_t>(task.pass) * chunks + task.chunk_index;
   }
   [[nodiscard]] Duration task_cost(const Task& task) const { return cost[cost_index(task)]; }
+  /// Boundary between chunks that the output of `sender` crosses.
+  [[nodiscard]] static std::size_t boundary_of(const Task& sender) {
+    return sender.pass == Pass::forward ? sender.chunk_index : sender.chunk_index - std::size_t{1};
+  }
   /// Time of the transfer that `sender` starts, over a link of class `link`.
   [[nodiscard]] Duration transfer_of(const Task& sender, LinkClass link) const {
-    const std::size_t boundary =
-        sender.pass == Pass::forward ? sender.chunk_index : sender.chunk_index - std::size_t{1};
-    return transfer_time[link == LinkClass::same_node ? 0 : 1][boundary];
+    return transfer_time[link == LinkClass::same_node ? 0 : 1][boundary_of(sender)];
+  }
+  /// Time of its last slice.
+  [[nodiscard]] Duration slice_of(const Task& sender, LinkClass link) const {
+    return slice_time[link == LinkClass::same_node ? 0 : 1][boundary_of(sender)];
+  }
+  /// Whether the output of `sender` leaves in slices: they are of use where its size takes time.
+  [[nodiscard]] bool is_sliced(const Task& sender, LinkClass link) const {
+    return slices > 1 && link != LinkClass::none && slice_of(sender, link) < transfer_of(sender, link);
+  }
+  /// When the first slice of a task is made.
+  [[nodiscard]] SimTime first_slice(const Span& task) const {
+    return task.start + Duration{(task.length().count() + slices - 1) / slices};
+  }
+  /// The transfer in slices of a task that ran in `task`, on a link that it gets at `begin`: slices follow each other,
+  /// and the last one can not leave before the task has ended.
+  [[nodiscard]] Span sliced_transfer(const Task& sender, LinkClass link, const Span& task, SimTime begin) const {
+    return {begin, std::max(begin + transfer_of(sender, link), task.end + slice_of(sender, link))};
   }
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <queue>
 
 #include "blocking.hpp"
@@ -55,8 +56,11 @@ Timeline simulate_latency(const TaskGraph& graph, std::span<const SimTime> stage
       const EdgeTag tag = dag.graph[*edge];
       SimTime arrival = span.end;
       if (tag.link != LinkClass::none) {
-        arrival += dag.transfer_of(tasks[from], tag.link);
-        timeline.transfers[from] = {span.end, arrival};
+        Span& transfer = timeline.transfers[from];
+        transfer = {span.end, span.end + dag.transfer_of(tasks[from], tag.link)};
+        if (dag.is_sliced(tasks[from], tag.link))
+          transfer = dag.sliced_transfer(tasks[from], tag.link, span, dag.first_slice(span));
+        arrival = transfer.end;
       } else if (tag.cause == Cause::pair) {
         arrival += durations.pair_delay(length);
       }
@@ -111,24 +115,56 @@ public:
     while (!events_.empty()) {
       const Event event = events_.top();
       events_.pop();
-      finish(event.task, event.stage);
+      if (event.first_slice)
+        send_slices(event.task, event.stage);
+      else
+        finish(event.task, event.stage);
     }
     return std::move(timeline_);
   }
 
 private:
-  /// A task ends.
+  /// A task ends, or has made the first slice of its output.
   struct Event {
     SimTime at{};
     std::uint32_t task = 0;
     StageId stage{};
-    bool operator>(const Event& other) const { return at != other.at ? at > other.at : task > other.task; }
+    bool first_slice = false;
+    bool operator>(const Event& other) const {
+      if (at != other.at) return at > other.at;
+      return task != other.task ? task > other.task : other.first_slice;
+    }
   };
 
   void start(std::uint32_t task, StageId stage) {
     Span& span = timeline_.tasks[task];
     span.end = span.start + durations_[task];
     events_.push({span.end, task, stage});
+    if (dag_.slices > 1 && sliced_edge(task)) events_.push({dag_.first_slice(span), task, stage, true});
+  }
+
+  /// The edge over which the output of `task` leaves in slices, if it does: its target and link.
+  [[nodiscard]] std::optional<std::pair<std::uint32_t, LinkClass>> sliced_edge(std::uint32_t task) const {
+    for (auto [edge, end] = out_edges(task, dag_.graph); edge != end; ++edge)
+      if (dag_.is_sliced(schedule_.task(TaskId{task}), dag_.graph[*edge].link))
+        return std::pair{target(*edge, dag_.graph), dag_.graph[*edge].link};
+    return std::nullopt;
+  }
+
+  /// The link is held from the first slice to the last.
+  void send_slices(std::uint32_t from, StageId stage) {
+    const auto [to, link_class] = sliced_edge(from).value();
+    Links::State& link = links_.between(stage, schedule_.stage_of(TaskId{to}));
+    const Task& sender = schedule_.task(TaskId{from});
+    const Span& span = timeline_.tasks[from];
+    const SimTime asked = dag_.first_slice(span);
+    const SimTime begin = std::max(asked, link.free);
+    const Span transfer = dag_.sliced_transfer(sender, link_class, span, begin);
+    // Where the task itself ends too late for that, it was not the link that held the transfer up.
+    if (begin > asked && transfer.end == begin + dag_.transfer_of(sender, link_class))
+      timeline_.transfer_released_by[from] = link.last;
+    timeline_.transfers[from] = transfer;
+    link = {transfer.end, TaskId{from}};
   }
 
   void finish(std::uint32_t from, StageId stage) {
@@ -140,7 +176,9 @@ private:
       StageId other = stage;
       if (tag.link != LinkClass::none) {
         other = schedule_.stage_of(TaskId{to});
-        arrival = send(from, links_.between(stage, other), tag.link);
+        arrival = dag_.is_sliced(schedule_.task(TaskId{from}), tag.link)
+                      ? timeline_.transfers[from].end // under way since the first slice
+                      : send(from, links_.between(stage, other), tag.link);
       } else if (tag.cause == Cause::pair) {
         arrival += durations_.pair_delay(timeline_.tasks[from].length());
       }

@@ -144,11 +144,6 @@ private:
   EdgeStream* stream_;
 };
 
-/// Boundary between chunks that the output of `sender` crosses.
-std::size_t boundary_of(const Task& sender) {
-  return sender.pass == Pass::forward ? sender.chunk_index : sender.chunk_index - std::size_t{1};
-}
-
 void count_edges(const Schedule& schedule, const Network& network, Dag& dag) {
   dag.in_degree.resize(schedule.size());
   for (std::uint32_t from = 0; from < schedule.size(); ++from)
@@ -156,7 +151,7 @@ void count_edges(const Schedule& schedule, const Network& network, Dag& dag) {
       ++dag.in_degree[target(*edge, dag.graph)];
       if (dag.graph[*edge].link == LinkClass::none) continue;
       ++dag.transfers;
-      dag.transfer_volume += network.boundary_bytes[boundary_of(schedule.task(TaskId{from}))];
+      dag.transfer_volume += network.boundary_bytes[Dag::boundary_of(schedule.task(TaskId{from}))];
     }
 }
 
@@ -324,7 +319,7 @@ Duration TaskGraph::transfer_time(TaskId sender) const {
 
 Bytes TaskGraph::transfer_bytes(TaskId sender) const {
   if (!receiver(sender)) return Bytes{};
-  return scenario_.network.boundary_bytes[boundary_of(schedule_.task(sender))];
+  return scenario_.network.boundary_bytes[Dag::boundary_of(schedule_.task(sender))];
 }
 
 TaskGraph lower(Schedule schedule, Scenario scenario, std::string_view where) {
@@ -334,8 +329,12 @@ TaskGraph lower(Schedule schedule, Scenario scenario, std::string_view where) {
   dag->cost = cost_table(scenario.costs);
   dag->collective = collective_table(scenario.costs);
   for (const bool same_node : {true, false})
-    for (std::size_t boundary = 0; boundary < scenario.network.latency.size(); ++boundary)
+    for (std::size_t boundary = 0; boundary < scenario.network.latency.size(); ++boundary) {
       dag->transfer_time[same_node ? 0 : 1].push_back(scenario.network.transfer_time(boundary, same_node));
+      if (scenario.network.slices > 1)
+        dag->slice_time[same_node ? 0 : 1].push_back(scenario.network.slice_time(boundary, same_node));
+    }
+  dag->slices = static_cast<std::int64_t>(scenario.network.slices);
   dag->has_pairs = has_pairs(schedule);
   dag->chunks = scenario.shape.chunks();
   dag->pair = scenario.pair;

@@ -1043,3 +1043,35 @@ TEST_CASE("A pair that hides collectives lasts at most the sum and at least the 
     }
   });
 }
+
+TEST_CASE("In slices no task starts later than with whole transfers, and with more slices none does either") {
+  rc::prop("any order under latency", [] {
+    const Schedule schedule = draw_order();
+    Scenario scenario = draw_scenario(schedule.shape());
+    const Timeline whole = run(schedule, scenario).timeline;
+    scenario.network.slices = draw(2, 6);
+    const Outcome few = run(schedule, scenario);
+    scenario.network.slices += draw(1, 6);
+    RC_ASSERT(none_earlier(whole, few.timeline));
+    RC_ASSERT(none_earlier(few.timeline, run(schedule, scenario).timeline));
+    for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) check_account(few, stage);
+  });
+}
+
+TEST_CASE("In slices the accounts add up, the critical path has no gap, and a link carries one transfer at a time") {
+  rc::prop("under latency and link", [] {
+    const Schedule schedule = draw_order();
+    const bool link = one_in(2);
+    Scenario scenario = draw_scenario(schedule.shape(), link ? TransferModel::link : TransferModel::latency);
+    scenario.network.slices = draw(2, 6);
+    const Outcome outcome = run(schedule, scenario);
+    for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) check_account(outcome, stage);
+    check_critical_path(outcome);
+    if (link) RC_ASSERT(!transfers_meet(outcome));
+    for (std::size_t id = 0; id < schedule.size(); ++id)
+      if (const auto receiver = outcome.graph.receiver(make_id<TaskId>(id))) {
+        RC_ASSERT(outcome.timeline.tasks[index(*receiver)].start >= outcome.timeline.transfers[id].end);
+        RC_ASSERT(outcome.timeline.transfers[id].length() >= outcome.graph.transfer_time(make_id<TaskId>(id)));
+      }
+  });
+}

@@ -80,7 +80,9 @@ private:
     put(out_, "{}{}: {}, {} microbatch{}", bold(), graph_.headline(), counted(shape.stages, "stage"),
         shape.microbatches, shape.microbatches == 1 ? "" : "es");
     if (shape.vpp > 1) put(out_, ", {} chunks per stage", shape.vpp);
-    put(out_, ", transfers: {}{}\n", to_string(scenario_.network.model), plain());
+    put(out_, ", transfers: {}", to_string(scenario_.network.model));
+    if (scenario_.network.slices > 1) put(out_, " in {} slices", scenario_.network.slices);
+    put(out_, "{}\n", plain());
     if (!scenario_.title.empty()) put(out_, "{}\n", scenario_.title);
     if (!scenario_.source.empty()) put(out_, "costs: {}\n", scenario_.source);
     put(out_, "\n");

@@ -24,6 +24,7 @@ struct Shape {
 struct Limits {
   static constexpr std::size_t stages = 4096;
   static constexpr std::size_t chunks = 65535;
+  static constexpr std::size_t slices = std::size_t{1} << 20;
   static constexpr std::size_t tasks = std::size_t{1} << 27; ///< forwards and full backwards of all stages
 };
 
@@ -50,11 +51,21 @@ struct Network {
   std::size_t stages_per_node = 0;               ///< 0: nodes are not modelled. Stage s is on node s / stages_per_node
   std::optional<Duration> inter_node_latency;    ///< replaces `latency` between nodes
   std::optional<Bandwidth> inter_node_bandwidth; ///< replaces `bandwidth` between nodes
+  std::size_t slices = 1; ///< equal parts in which a task's output leaves, each when that share of the task is done
   [[nodiscard]] bool same_node(StageId a, StageId b) const;
   /// Time that a transfer over `boundary` takes on an idle link: latency + bytes / bandwidth.
-  [[nodiscard]] Duration transfer_time(std::size_t boundary, bool same_node) const;
+  [[nodiscard]] Duration transfer_time(std::size_t boundary, bool same_node) const {
+    return time(boundary, same_node, 1);
+  }
+  /// The same for one slice of it: latency + bytes / (slices * bandwidth).
+  [[nodiscard]] Duration slice_time(std::size_t boundary, bool same_node) const {
+    return time(boundary, same_node, slices);
+  }
   /// True if no transfer of this scenario takes any time.
   [[nodiscard]] bool is_free() const;
+
+private:
+  [[nodiscard]] Duration time(std::size_t boundary, bool same_node, std::size_t parts) const;
 };
 
 /// What a stage has to hold (SPEC section 3). All vectors are per chunk.
