@@ -43,6 +43,10 @@ struct Dag {
     return static_cast<std::size_t>(task.pass) * chunks + task.chunk_index;
   }
   [[nodiscard]] Duration task_cost(const Task& task) const { return cost[cost_index(task)]; }
+  /// The part of task_cost() that is communication.
+  [[nodiscard]] Duration collective_of(const Task& task) const {
+    return collective.empty() ? Duration{0} : collective[cost_index(task)];
+  }
   /// Boundary between chunks that the output of `sender` crosses.
   [[nodiscard]] static std::size_t boundary_of(const Task& sender) {
     return sender.pass == Pass::forward ? sender.chunk_index : sender.chunk_index - std::size_t{1};
@@ -70,15 +74,6 @@ struct Dag {
   }
 };
 
-/// One half of an overlapped pair: its time alone, and the part of it that is communication.
-struct PairHalf {
-  Duration time;
-  Duration collective{0};
-};
-
-/// Length of an overlapped pair that runs in one piece.
-[[nodiscard]] Duration pair_length(const PairRule& rule, const PairHalf& first, const PairHalf& second);
-
 /// How long each task of `tasks` lasts; the hot loops' form of TaskGraph::duration.
 class Durations {
 public:
@@ -87,19 +82,16 @@ public:
   [[nodiscard]] Duration operator[](std::size_t id) const {
     const Task& task = tasks_[id];
     const Duration own = dag_.task_cost(task);
-    if (!in_one_piece_ || task.pairing == Pairing::alone) return own;
-    const Task& other = tasks_[task.pairing == Pairing::first ? id + 1 : id - 1];
-    return task.pairing == Pairing::first ? pair_length(dag_.pair, half(task), half(other))
-                                          : pair_length(dag_.pair, half(other), half(task));
+    return !in_one_piece_ || task.pairing == Pairing::alone ? own : pair_length(id);
   }
   /// From the end of a pair's first half to the start of its second: back to the common start where they run in one
   /// piece.
   [[nodiscard]] Duration pair_delay(Duration first) const { return in_one_piece_ ? -first : Duration{0}; }
 
 private:
-  [[nodiscard]] PairHalf half(const Task& task) const {
-    return {dag_.task_cost(task), dag_.collective.empty() ? Duration{0} : dag_.collective[dag_.cost_index(task)]};
-  }
+  /// Length of the pair, in one piece, that task `id` is a half of. Not in the header: it would slow the loops over
+  /// tasks without pairs.
+  [[nodiscard]] Duration pair_length(std::size_t id) const;
 
   const Dag& dag_;
   std::span<const Task> tasks_;

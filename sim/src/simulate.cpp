@@ -16,7 +16,7 @@ namespace {
 
 /// Notes that `from` lets `to` start at `arrival` at the earliest. Of several inputs that arrive last together the task
 /// before on the stage is named, then the lowest id: the result must not depend on the order of calls.
-void release(Timeline& timeline, std::uint32_t from, std::uint32_t to, SimTime arrival, Cause cause) {
+inline void release(Timeline& timeline, std::uint32_t from, std::uint32_t to, SimTime arrival, Cause cause) {
   SimTime& start = timeline.tasks[to].start;
   TaskId& by = timeline.released_by[to];
   if (arrival < start) return;
@@ -42,6 +42,7 @@ Timeline empty_timeline(const Schedule& schedule, std::span<const SimTime> stage
 
 /// `latency`: nothing contends, so the longest path through the DAG is the discrete-event result, found in topological
 /// order.
+template <bool in_slices>
 Timeline simulate_latency(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
   const Dag& dag = graph.dag();
   const std::span<const Task> tasks = graph.schedule().tasks();
@@ -56,10 +57,11 @@ Timeline simulate_latency(const TaskGraph& graph, std::span<const SimTime> stage
       const EdgeTag tag = dag.graph[*edge];
       SimTime arrival = span.end;
       if (tag.link != LinkClass::none) {
-        Span& transfer = timeline.transfers[from];
-        transfer = {span.end, span.end + dag.transfer_of(tasks[from], tag.link)};
-        if (dag.is_sliced(tasks[from], tag.link))
-          transfer = dag.sliced_transfer(tasks[from], tag.link, span, dag.first_slice(span));
+        Span transfer{span.end, span.end + dag.transfer_of(tasks[from], tag.link)};
+        if constexpr (in_slices)
+          if (dag.is_sliced(tasks[from], tag.link))
+            transfer = dag.sliced_transfer(tasks[from], tag.link, span, dag.first_slice(span));
+        timeline.transfers[from] = transfer;
         arrival = transfer.end;
       } else if (tag.cause == Cause::pair) {
         arrival += durations.pair_delay(length);
@@ -97,6 +99,7 @@ private:
 
 /// `link`: discrete events, earliest first, the lowest id first among equals. A link serves transfers in the order in
 /// which their senders ended.
+template <bool in_slices>
 class LinkSimulation {
 public:
   LinkSimulation(const TaskGraph& graph, std::span<const SimTime> stage_ready)
@@ -104,6 +107,7 @@ public:
         links_{schedule_, graph.scenario().network}, waiting_{dag_.in_degree},
         timeline_{empty_timeline(schedule_, stage_ready)} {
     timeline_.transfer_released_by.assign(graph.size(), no_task);
+    if (in_slices) under_way_.resize(graph.size());
   }
 
   Timeline run() {
@@ -115,7 +119,7 @@ public:
     while (!events_.empty()) {
       const Event event = events_.top();
       events_.pop();
-      if (event.first_slice)
+      if (in_slices && sends_first_slice(event.task))
         send_slices(event.task, event.stage);
       else
         finish(event.task, event.stage);
@@ -124,23 +128,19 @@ public:
   }
 
 private:
-  /// A task ends, or has made the first slice of its output.
+  /// A task ends. Before that, one whose output leaves in slices has a first event: the first slice is made.
   struct Event {
     SimTime at{};
     std::uint32_t task = 0;
     StageId stage{};
-    bool first_slice = false;
-    bool operator>(const Event& other) const {
-      if (at != other.at) return at > other.at;
-      return task != other.task ? task > other.task : other.first_slice;
-    }
+    bool operator>(const Event& other) const { return at != other.at ? at > other.at : task > other.task; }
   };
 
   void start(std::uint32_t task, StageId stage) {
     Span& span = timeline_.tasks[task];
     span.end = span.start + durations_[task];
     events_.push({span.end, task, stage});
-    if (dag_.slices > 1 && sliced_edge(task)) events_.push({dag_.first_slice(span), task, stage, true});
+    if (in_slices && sliced_edge(task)) events_.push({dag_.first_slice(span), task, stage});
   }
 
   /// The edge over which the output of `task` leaves in slices, if it does: its target and link.
@@ -151,8 +151,12 @@ private:
     return std::nullopt;
   }
 
+  /// Whether this is the first event of a task whose output leaves in slices.
+  [[nodiscard]] bool sends_first_slice(std::uint32_t task) const { return !under_way_[task] && sliced_edge(task); }
+
   /// The link is held from the first slice to the last.
   void send_slices(std::uint32_t from, StageId stage) {
+    under_way_[from] = true;
     const auto [to, link_class] = sliced_edge(from).value();
     Links::State& link = links_.between(stage, schedule_.stage_of(TaskId{to}));
     const Task& sender = schedule_.task(TaskId{from});
@@ -176,7 +180,7 @@ private:
       StageId other = stage;
       if (tag.link != LinkClass::none) {
         other = schedule_.stage_of(TaskId{to});
-        arrival = dag_.is_sliced(schedule_.task(TaskId{from}), tag.link)
+        arrival = in_slices && dag_.is_sliced(schedule_.task(TaskId{from}), tag.link)
                       ? timeline_.transfers[from].end // under way since the first slice
                       : send(from, links_.between(stage, other), tag.link);
       } else if (tag.cause == Cause::pair) {
@@ -201,16 +205,18 @@ private:
   Durations durations_;
   Links links_;
   std::vector<std::uint8_t> waiting_;
+  std::vector<bool> under_way_; ///< by task, with slices: its first one has left
   Timeline timeline_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
 
 Timeline run_tasks(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
+  const bool in_slices = graph.dag().slices > 1; // told apart once, so that the usual loops have no test for it
   switch (graph.scenario().network.model) {
   case TransferModel::latency:
-    return simulate_latency(graph, stage_ready);
+    return in_slices ? simulate_latency<true>(graph, stage_ready) : simulate_latency<false>(graph, stage_ready);
   case TransferModel::link:
-    return LinkSimulation{graph, stage_ready}.run();
+    return in_slices ? LinkSimulation<true>{graph, stage_ready}.run() : LinkSimulation<false>{graph, stage_ready}.run();
   case TransferModel::blocking:
     return simulate_blocking(graph, stage_ready);
   }

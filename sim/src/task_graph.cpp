@@ -249,22 +249,26 @@ std::string_view to_string(Cause cause) {
   return "?";
 }
 
-Duration pair_length(const PairRule& rule, const PairHalf& first, const PairHalf& second) {
-  const Duration sum = first.time + second.time;
-  const Duration collectives = first.collective + second.collective;
-  switch (rule.kind) {
+Duration Durations::pair_length(std::size_t id) const {
+  const Task& one = tasks_[id];
+  const Task& other = tasks_[one.pairing == Pairing::first ? id + 1 : id - 1];
+  const Duration sum = dag_.task_cost(one) + dag_.task_cost(other);
+  const Duration longer = std::max(dag_.task_cost(one), dag_.task_cost(other));
+  switch (dag_.pair.kind) {
   case PairRule::Kind::sum:
   case PairRule::Kind::serial:
     return sum;
   case PairRule::Kind::max:
-    return std::max(first.time, second.time);
-  case PairRule::Kind::hide:
-    return std::max({sum - collectives, collectives, first.time, second.time});
+    return longer;
+  case PairRule::Kind::hide: { // one device, one network: each works for one half at a time
+    const Duration collectives = dag_.collective_of(one) + dag_.collective_of(other);
+    return std::max({sum - collectives, collectives, longer});
+  }
   case PairRule::Kind::factor:
     break;
   }
   constexpr std::int64_t whole = 1'000'000;
-  return Duration{scale_rounded(sum.count(), rule.factor_ppm, whole)};
+  return Duration{scale_rounded(sum.count(), dag_.pair.factor_ppm, whole)};
 }
 
 TaskGraph::TaskGraph(Schedule schedule, Scenario scenario, std::unique_ptr<Dag> dag, std::string place)
