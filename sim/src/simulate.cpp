@@ -43,7 +43,7 @@ Timeline empty_timeline(const Schedule& schedule, std::span<const SimTime> stage
 /// `latency`: nothing contends, so the longest path through the DAG is the discrete-event result, found in topological
 /// order.
 template <bool in_slices>
-Timeline simulate_latency(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
+[[gnu::noinline]] Timeline simulate_latency(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
   const Dag& dag = graph.dag();
   const std::span<const Task> tasks = graph.schedule().tasks();
   const Durations durations{dag, tasks};
@@ -57,12 +57,13 @@ Timeline simulate_latency(const TaskGraph& graph, std::span<const SimTime> stage
       const EdgeTag tag = dag.graph[*edge];
       SimTime arrival = span.end;
       if (tag.link != LinkClass::none) {
-        Span transfer{span.end, span.end + dag.transfer_of(tasks[from], tag.link)};
-        if constexpr (in_slices)
+        arrival += dag.transfer_of(tasks[from], tag.link);
+        timeline.transfers[from] = {span.end, arrival};
+        if constexpr (in_slices) {
           if (dag.is_sliced(tasks[from], tag.link))
-            transfer = dag.sliced_transfer(tasks[from], tag.link, span, dag.first_slice(span));
-        timeline.transfers[from] = transfer;
-        arrival = transfer.end;
+            timeline.transfers[from] = dag.sliced_transfer(tasks[from], tag.link, span, dag.first_slice(span));
+          arrival = timeline.transfers[from].end;
+        }
       } else if (tag.cause == Cause::pair) {
         arrival += durations.pair_delay(length);
       }
