@@ -42,7 +42,7 @@ Timeline empty_timeline(const Schedule& schedule, std::span<const SimTime> stage
 
 /// `latency`: nothing contends, so the longest path through the DAG is the discrete-event result, found in topological
 /// order.
-template <bool in_slices>
+template <bool in_slices> // compiled by itself: inlined beside the other models, its loop gets slower
 [[gnu::noinline]] Timeline simulate_latency(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
   const Dag& dag = graph.dag();
   const std::span<const Task> tasks = graph.schedule().tasks();
