@@ -141,6 +141,7 @@ void fill_network(const Inputs& inputs, Spread& spread, Network& network, Proble
       inputs.comm ? spread.per_boundary("comm", inputs.comm) : spread.per_boundary("latency", inputs.latency);
   network.boundary_bytes = spread.per_boundary("boundary-bytes", inputs.boundary_bytes);
   network.bandwidth = inputs.bandwidth;
+  network.slices = inputs.send_slices.value_or(1);
   network.stages_per_node = inputs.stages_per_node.value_or(0);
   network.inter_node_latency = inputs.inter_node_latency;
   network.inter_node_bandwidth = inputs.inter_node_bandwidth;
@@ -272,6 +273,11 @@ Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vect
   scenario.costs.forward = spread.per_chunk("forward", inputs.forward, default_forward);
   scenario.costs.overhead = inputs.overhead.value_or(Duration{0});
   split_backward(inputs, spread, scenario.costs, problems);
+  if (inputs.forward_collective)
+    scenario.costs.forward_collective = spread.per_chunk("forward-collective", inputs.forward_collective, Duration{0});
+  if (inputs.backward_collective)
+    scenario.costs.input_grad_collective =
+        spread.per_chunk("backward-collective", inputs.backward_collective, Duration{0});
   fill_network(inputs, spread, scenario.network, problems);
   fill_memory(inputs, spread, scenario.memory, problems);
   fill_recompute(inputs, spread, scenario, problems);
@@ -368,6 +374,20 @@ bool ties_embedding(const Schedule& schedule) {
   return stage.front() != stage.back() && HeldChunks{schedule}.of(stage.front()).back() + 1U != stage.size();
 }
 
+void doubt_collectives(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule,
+                       std::vector<std::string>& notes) {
+  const bool hides = scenario.pair.kind == PairRule::Kind::hide;
+  const bool pairs =
+      std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
+  for (const char* option : {"forward-collective", "backward-collective"})
+    if (inputs.where.contains(option) && !(hides && pairs))
+      notes.push_back(fmt::format("{}: changes nothing {}", inputs.place_of(option),
+                                  pairs ? "without --pair hide" : "in an order without overlapped pairs"));
+  if (hides && !inputs.forward_collective && !inputs.backward_collective)
+    notes.push_back(fmt::format("{}: hide is the same as sum without --forward-collective or --backward-collective",
+                                inputs.place_of("pair")));
+}
+
 /// What is allowed but probably not what was meant.
 std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule) {
   std::vector<std::string> notes;
@@ -382,12 +402,16 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, 
                     inputs.place_of("stages-per-node")));
   doubt_recompute(inputs, scenario, notes);
   doubt_memory(inputs, schedule, notes);
+  doubt_collectives(inputs, scenario, schedule, notes);
   if (inputs.forward_only)
     for (const std::string_view option :
          {"backward", "input-grad", "weight-grad", "gpipe-backward", "recompute", "recompute-time", "checkpoint-bytes",
           "microbatches-without-recompute", "weight-activation-bytes"})
       if (inputs.where.contains(option))
         notes.push_back(fmt::format("{}: changes nothing with --forward-only", inputs.place_of(option)));
+  if (scenario.network.slices > 1 && !inputs.bandwidth && !inputs.inter_node_bandwidth)
+    notes.push_back(fmt::format("{}: changes nothing without --bandwidth: a latency is the same for every slice",
+                                inputs.place_of("send-slices")));
   if (inputs.tied_embedding_reduce && !ties_embedding(schedule))
     notes.push_back(fmt::format("{}: changes nothing, since one stage holds both the first and the last chunk",
                                 inputs.place_of("tied-embedding-reduce")));

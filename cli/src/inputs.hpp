@@ -22,6 +22,7 @@ struct Inputs {
   std::optional<std::size_t> layers, first_stage_layers, last_stage_layers;
 
   std::optional<std::vector<Duration>> forward, backward, input_grad, weight_grad;
+  std::optional<std::vector<Duration>> forward_collective, backward_collective;
   std::optional<Duration> overhead;
   std::optional<PairRule> pair;
   std::optional<std::vector<Duration>> embedding, head; ///< forward, then backward where it is given
@@ -37,7 +38,7 @@ struct Inputs {
   std::optional<Duration> inter_node_latency;
   std::optional<std::vector<Bytes>> boundary_bytes;
   std::optional<TransferModel> transfer;
-  std::optional<std::size_t> stages_per_node;
+  std::optional<std::size_t> stages_per_node, send_slices;
 
   std::optional<std::vector<Bytes>> activation_bytes, parameter_bytes, gradient_bytes, optimizer_bytes;
   std::optional<std::vector<Bytes>> weight_activation_bytes, checkpoint_bytes;

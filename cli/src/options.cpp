@@ -191,7 +191,7 @@ Result set_pair(Inputs& inputs, std::string_view text) {
     return std::nullopt;
   }
   static constexpr std::array choices{Choice<Kind>{"sum", Kind::sum}, Choice<Kind>{"max", Kind::max},
-                                      Choice<Kind>{"serial", Kind::serial}};
+                                      Choice<Kind>{"serial", Kind::serial}, Choice<Kind>{"hide", Kind::hide}};
   Result wrong;
   if (const auto kind = choose(text, choices, wrong)) inputs.pair = PairRule{.kind = *kind};
   if (wrong) wrong->hint += ", or a factor of the sum such as 0.8";
@@ -294,8 +294,13 @@ constexpr std::array table{
     Option{"overhead", "", S::costs, A::required, "TIME", "added to every task: kernel launch, Python; default 0ns", "",
            "", set_unit<&I::overhead>},
     Option{"pair", "", S::costs, A::required, "RULE",
-           "how long an overlapped pair F&B lasts: sum (default), max, serial, or a factor of the sum",
-           "sum,max,serial", "", set_pair},
+           "how long an overlapped pair F&B lasts: sum (default), max, serial, hide, or a factor of the sum",
+           "sum,max,serial,hide", "", set_pair},
+    Option{"forward-collective", "", S::costs, A::required, "TIME[,...]",
+           "part of the forward that is communication (tensor parallel, all-to-all); --pair hide overlaps it", "", "",
+           set_list<&I::forward_collective>},
+    Option{"backward-collective", "", S::costs, A::required, "TIME[,...]",
+           "likewise, part of the input-gradient half of the backward", "", "", set_list<&I::backward_collective>},
     Option{"embedding", "", S::costs, A::required, "FORWARD[,BACKWARD]",
            "time that the embedding adds to the first chunk; the backward, all of it weight gradient, is by default as "
            "long",
@@ -339,6 +344,9 @@ constexpr std::array table{
            "latency (default): no contention; link: one transfer at a time per link; blocking: stages wait for their "
            "sends and receives",
            "latency,link,blocking", "", set_transfer},
+    Option{"send-slices", "", S::communication, A::required, "N",
+           "equal parts in which a task's output leaves, each when that share of the task is done; default 1", "", "",
+           set_count<&I::send_slices>},
     Option{"stages-per-node", "", S::communication, A::required, "N",
            "consecutive stages that share a node; with --transfer link they share its one uplink", "", "",
            set_count<&I::stages_per_node>},

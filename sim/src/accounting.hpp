@@ -37,9 +37,10 @@ void label_wait(const Timeline& timeline, const Task& task, TaskId id, Span wait
   }
   const std::size_t sender = index(timeline.released_by[index(id)]);
   const bool own_send = cause == Cause::send_activation || cause == Cause::send_gradient;
-  const SimTime started = std::clamp(timeline.transfers[sender].start, wait.start, wait.end);
+  SimTime started = std::clamp(timeline.transfers[sender].start, wait.start, wait.end);
   // A stage's own send is held up by the peer, not by a link.
-  const SimTime asked = own_send ? started : std::clamp(timeline.tasks[sender].end, wait.start, started);
+  const SimTime asked = own_send ? started : std::clamp(timeline.tasks[sender].end, wait.start, wait.end);
+  started = std::max(started, asked); // slices leave before their sender has ended
   visit(LabelledSpan{peer_label(cause), {wait.start, asked}, id});
   visit(LabelledSpan{Label::link, {asked, started}, id});
   visit(LabelledSpan{Label::transfer, {started, wait.end}, id});

@@ -2,10 +2,11 @@
 // The graph behind TaskGraph: Boost's compressed sparse row graph and the tables that the engines read beside it.
 // Boost.Graph takes seconds to compile, so only the files that walk the graph include this one.
 
-#include "ppsim/sim/task_graph.hpp"
+#include "ppsim/sim/timeline.hpp"
 
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -34,9 +35,12 @@ struct Dag {
   Graph graph;
   std::vector<std::uint8_t> in_degree;
   std::vector<TaskId> topological_order;
-  std::vector<Duration> cost;                         ///< [row * chunks + chunk], overhead included; see task_cost
-  std::vector<ActivationFate> fates;                  ///< by task; empty where all activations simply live
+  std::vector<Duration> cost;        ///< [row * chunks + chunk], overhead included; see task_cost
+  std::vector<Duration> collective;  ///< [pass * chunks + chunk], the part that is communication; empty: none
+  std::vector<ActivationFate> fates; ///< by task; empty where all activations simply live
   std::array<std::vector<Duration>, 2> transfer_time; ///< per boundary: same node, other node
+  std::array<std::vector<Duration>, 2> slice_time;    ///< likewise, of the last slice; empty where outputs leave whole
+  std::int64_t slices = 1;
   std::size_t transfers = 0;
   Bytes transfer_volume{};
   bool has_pairs = false;
@@ -48,16 +52,37 @@ struct Dag {
     const std::size_t row = static_cast<std::size_t>(task.pass) + (recomputed ? pass_count : 0);
     return cost[row * chunks + task.chunk_index];
   }
+  /// The part of task_cost() that is communication.
+  [[nodiscard]] Duration collective_of(const Task& task) const {
+    return collective.empty() ? Duration{0}
+                              : collective[static_cast<std::size_t>(task.pass) * chunks + task.chunk_index];
+  }
+  /// Boundary between chunks that the output of `sender` crosses.
+  [[nodiscard]] static std::size_t boundary_of(const Task& sender) {
+    return sender.pass == Pass::forward ? sender.chunk_index : sender.chunk_index - std::size_t{1};
+  }
   /// Time of the transfer that `sender` starts, over a link of class `link`.
   [[nodiscard]] Duration transfer_of(const Task& sender, LinkClass link) const {
-    const std::size_t boundary =
-        sender.pass == Pass::forward ? sender.chunk_index : sender.chunk_index - std::size_t{1};
-    return transfer_time[link == LinkClass::same_node ? 0 : 1][boundary];
+    return transfer_time[link == LinkClass::same_node ? 0 : 1][boundary_of(sender)];
+  }
+  /// Time of its last slice.
+  [[nodiscard]] Duration slice_of(const Task& sender, LinkClass link) const {
+    return slice_time[link == LinkClass::same_node ? 0 : 1][boundary_of(sender)];
+  }
+  /// Whether the output of `sender` leaves in slices: they are of use where its size takes time.
+  [[nodiscard]] bool is_sliced(const Task& sender, LinkClass link) const {
+    return slices > 1 && link != LinkClass::none && slice_of(sender, link) < transfer_of(sender, link);
+  }
+  /// When the first slice of a task is made.
+  [[nodiscard]] SimTime first_slice(const Span& task) const {
+    return task.start + Duration{(task.length().count() + slices - 1) / slices};
+  }
+  /// The transfer in slices of a task that ran in `task`, on a link that it gets at `begin`: slices follow each other,
+  /// and the last one can not leave before the task has ended.
+  [[nodiscard]] Span sliced_transfer(const Task& sender, LinkClass link, const Span& task, SimTime begin) const {
+    return {begin, std::max(begin + transfer_of(sender, link), task.end + slice_of(sender, link))};
   }
 };
-
-/// Length of an overlapped pair that runs in one piece.
-[[nodiscard]] Duration pair_length(const PairRule& rule, Duration first, Duration second);
 
 /// How long each task of `tasks` lasts; the hot loops' form of TaskGraph::duration.
 class Durations {
@@ -66,7 +91,7 @@ public:
       : dag_{dag}, tasks_{tasks}, in_one_piece_{dag.has_pairs && dag.pair.kind != PairRule::Kind::serial},
         plain_{!in_one_piece_ && dag.fates.empty()} {}
   [[nodiscard]] Duration operator[](std::size_t id) const {
-    return plain_ ? dag_.task_cost(tasks_[id], false) : in_pair(id);
+    return plain_ ? dag_.task_cost(tasks_[id], false) : not_plain(id);
   }
   /// From the end of a pair's first half to the start of its second: back to the common start where they run in one
   /// piece.
@@ -76,12 +101,8 @@ private:
   [[nodiscard]] Duration alone(std::size_t id) const {
     return dag_.task_cost(tasks_[id], !dag_.fates.empty() && dag_.fates[id].recomputed);
   }
-  [[nodiscard]] Duration in_pair(std::size_t id) const {
-    const Pairing pairing = tasks_[id].pairing;
-    if (!in_one_piece_ || pairing == Pairing::alone) return alone(id);
-    return pairing == Pairing::first ? pair_length(dag_.pair, alone(id), alone(id + 1))
-                                     : pair_length(dag_.pair, alone(id - 1), alone(id));
-  }
+  /// Of any task. Not in the header, as it would slow the loops over tasks that are all alike.
+  [[nodiscard]] Duration not_plain(std::size_t id) const;
 
   const Dag& dag_;
   std::span<const Task> tasks_;

@@ -174,8 +174,13 @@ Span span_of(const Timeline& timeline, const PathStep& step) {
   switch (step.kind) {
   case PathKind::task:
     break;
-  case PathKind::transfer:
-    return timeline.transfers[index(step.task)];
+  case PathKind::transfer: {
+    Span span = timeline.transfers[index(step.task)];
+    const bool waited =
+        !timeline.transfer_released_by.empty() && timeline.transfer_released_by[index(step.task)] != no_task;
+    if (!waited) span.start = std::max(span.start, timeline.tasks[index(step.task)].end);
+    return span;
+  }
   case PathKind::reduction:
     return timeline.reductions[step.number].span;
   case PathKind::optimizer:

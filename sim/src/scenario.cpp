@@ -67,6 +67,27 @@ void check_optional_list(std::string_view where, const std::vector<Duration>& va
   if (!values.empty()) check_list(where, values, expected, problems);
 }
 
+void check_slices(const Network& network, Problems& problems) {
+  if (network.slices < 1 || network.slices > Limits::slices)
+    problems.add("--send-slices", fmt::format("must be 1 to {}, got {}", Limits::slices, network.slices));
+  if (network.slices > 1 && network.model == TransferModel::blocking)
+    problems.add("--send-slices", "under 'blocking' a stage sends when its task has ended, in one piece",
+                 "leave it out, or use --transfer latency or link");
+}
+
+/// `part` is contained in `whole`; empty: not given.
+void check_part(std::string_view where, const std::vector<Duration>& part, std::string_view whole_name,
+                const std::vector<Duration>& whole, Problems& problems) {
+  check_optional_list(where, part, whole.size(), problems);
+  if (part.size() != whole.size()) return;
+  for (std::size_t chunk = 0; chunk < part.size(); ++chunk)
+    if (part[chunk] > whole[chunk])
+      return problems.add(std::string{where},
+                          fmt::format("chunk {}: {} is longer than the whole {} of {}", chunk,
+                                      format_duration(part[chunk]), whole_name, format_duration(whole[chunk])),
+                          "it is the part of that time that is communication");
+}
+
 double largest(const std::vector<Duration>& values) {
   return values.empty() ? 0.0 : static_cast<double>(std::max_element(values.begin(), values.end())->count());
 }
@@ -115,10 +136,10 @@ bool Network::same_node(StageId a, StageId b) const {
   return stages_per_node == 0 || index(a) / stages_per_node == index(b) / stages_per_node;
 }
 
-Duration Network::transfer_time(std::size_t boundary, bool same_node) const {
+Duration Network::time(std::size_t boundary, bool same_node, std::size_t parts) const {
   const Duration fixed = same_node ? latency[boundary] : inter_node_latency.value_or(latency[boundary]);
   const std::optional<Bandwidth>& rate = same_node || !inter_node_bandwidth ? bandwidth : inter_node_bandwidth;
-  return rate ? fixed + rate->time_for(boundary_bytes[boundary]) : fixed;
+  return rate ? fixed + rate->time_for(boundary_bytes[boundary], static_cast<std::int64_t>(parts)) : fixed;
 }
 
 bool Network::is_free() const {
@@ -150,6 +171,10 @@ void validate(const Scenario& scenario) {
   check_list("--gradient-bytes", scenario.memory.gradients, chunks, problems);
   check_list("--optimizer-bytes", scenario.memory.optimizer, chunks, problems);
   if (scenario.costs.overhead < Duration{0}) problems.add("--overhead", "negative");
+  check_slices(scenario.network, problems);
+  check_part("--forward-collective", scenario.costs.forward_collective, "forward", scenario.costs.forward, problems);
+  check_part("--backward-collective", scenario.costs.input_grad_collective, "input gradient", scenario.costs.input_grad,
+             problems);
   check_optional_list("--reduce", scenario.update.reduce, chunks, problems);
   check_optional_list("--optimizer", scenario.update.optimizer, chunks, problems);
   if (scenario.update.tied_embedding_reduce < Duration{0}) problems.add("--tied-embedding-reduce", "negative");
@@ -187,6 +212,8 @@ std::string to_string(const PairRule& rule) {
     return "max";
   case PairRule::Kind::serial:
     return "serial";
+  case PairRule::Kind::hide:
+    return "hide";
   case PairRule::Kind::factor:
     return fmt::format("{}", static_cast<double>(rule.factor_ppm) / 1e6);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 #include <queue>
 
 #include "blocking.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 /// Notes that `from` lets `to` start at `arrival` at the earliest. Of several inputs that arrive last together the task
 /// before on the stage is named, then the lowest id: the result must not depend on the order of calls.
-void release(Timeline& timeline, std::uint32_t from, std::uint32_t to, SimTime arrival, Cause cause) {
+inline void release(Timeline& timeline, std::uint32_t from, std::uint32_t to, SimTime arrival, Cause cause) {
   SimTime& start = timeline.tasks[to].start;
   TaskId& by = timeline.released_by[to];
   if (arrival < start) return;
@@ -41,7 +42,8 @@ Timeline empty_timeline(const Schedule& schedule, std::span<const SimTime> stage
 
 /// `latency`: nothing contends, so the longest path through the DAG is the discrete-event result, found in topological
 /// order.
-Timeline simulate_latency(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
+template <bool in_slices> // compiled by itself: inlined beside the other models, its loop gets slower
+[[gnu::noinline]] Timeline simulate_latency(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
   const Dag& dag = graph.dag();
   const std::span<const Task> tasks = graph.schedule().tasks();
   const Durations durations{dag, tasks};
@@ -57,6 +59,11 @@ Timeline simulate_latency(const TaskGraph& graph, std::span<const SimTime> stage
       if (tag.link != LinkClass::none) {
         arrival += dag.transfer_of(tasks[from], tag.link);
         timeline.transfers[from] = {span.end, arrival};
+        if constexpr (in_slices) {
+          if (dag.is_sliced(tasks[from], tag.link))
+            timeline.transfers[from] = dag.sliced_transfer(tasks[from], tag.link, span, dag.first_slice(span));
+          arrival = timeline.transfers[from].end;
+        }
       } else if (tag.cause == Cause::pair) {
         arrival += durations.pair_delay(length);
       }
@@ -93,6 +100,7 @@ private:
 
 /// `link`: discrete events, earliest first, the lowest id first among equals. A link serves transfers in the order in
 /// which their senders ended.
+template <bool in_slices>
 class LinkSimulation {
 public:
   LinkSimulation(const TaskGraph& graph, std::span<const SimTime> stage_ready)
@@ -100,6 +108,7 @@ public:
         links_{schedule_, graph.scenario().network}, waiting_{dag_.in_degree},
         timeline_{empty_timeline(schedule_, stage_ready)} {
     timeline_.transfer_released_by.assign(graph.size(), no_task);
+    if (in_slices) under_way_.resize(graph.size());
   }
 
   Timeline run() {
@@ -111,13 +120,16 @@ public:
     while (!events_.empty()) {
       const Event event = events_.top();
       events_.pop();
-      finish(event.task, event.stage);
+      if (in_slices && sends_first_slice(event.task))
+        send_slices(event.task, event.stage);
+      else
+        finish(event.task, event.stage);
     }
     return std::move(timeline_);
   }
 
 private:
-  /// A task ends.
+  /// A task ends. Before that, one whose output leaves in slices has a first event: the first slice is made.
   struct Event {
     SimTime at{};
     std::uint32_t task = 0;
@@ -129,6 +141,35 @@ private:
     Span& span = timeline_.tasks[task];
     span.end = span.start + durations_[task];
     events_.push({span.end, task, stage});
+    if (in_slices && sliced_edge(task)) events_.push({dag_.first_slice(span), task, stage});
+  }
+
+  /// The edge over which the output of `task` leaves in slices, if it does: its target and link.
+  [[nodiscard]] std::optional<std::pair<std::uint32_t, LinkClass>> sliced_edge(std::uint32_t task) const {
+    for (auto [edge, end] = out_edges(task, dag_.graph); edge != end; ++edge)
+      if (dag_.is_sliced(schedule_.task(TaskId{task}), dag_.graph[*edge].link))
+        return std::pair{target(*edge, dag_.graph), dag_.graph[*edge].link};
+    return std::nullopt;
+  }
+
+  /// Whether this is the first event of a task whose output leaves in slices.
+  [[nodiscard]] bool sends_first_slice(std::uint32_t task) const { return !under_way_[task] && sliced_edge(task); }
+
+  /// The link is held from the first slice to the last.
+  void send_slices(std::uint32_t from, StageId stage) {
+    under_way_[from] = true;
+    const auto [to, link_class] = sliced_edge(from).value();
+    Links::State& link = links_.between(stage, schedule_.stage_of(TaskId{to}));
+    const Task& sender = schedule_.task(TaskId{from});
+    const Span& span = timeline_.tasks[from];
+    const SimTime asked = dag_.first_slice(span);
+    const SimTime begin = std::max(asked, link.free);
+    const Span transfer = dag_.sliced_transfer(sender, link_class, span, begin);
+    // Where the task itself ends too late for that, it was not the link that held the transfer up.
+    if (begin > asked && transfer.end == begin + dag_.transfer_of(sender, link_class))
+      timeline_.transfer_released_by[from] = link.last;
+    timeline_.transfers[from] = transfer;
+    link = {transfer.end, TaskId{from}};
   }
 
   void finish(std::uint32_t from, StageId stage) {
@@ -140,7 +181,9 @@ private:
       StageId other = stage;
       if (tag.link != LinkClass::none) {
         other = schedule_.stage_of(TaskId{to});
-        arrival = send(from, links_.between(stage, other), tag.link);
+        arrival = in_slices && dag_.is_sliced(schedule_.task(TaskId{from}), tag.link)
+                      ? timeline_.transfers[from].end // under way since the first slice
+                      : send(from, links_.between(stage, other), tag.link);
       } else if (tag.cause == Cause::pair) {
         arrival += durations_.pair_delay(timeline_.tasks[from].length());
       }
@@ -163,16 +206,18 @@ private:
   Durations durations_;
   Links links_;
   std::vector<std::uint8_t> waiting_;
+  std::vector<bool> under_way_; ///< by task, with slices: its first one has left
   Timeline timeline_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
 
 Timeline run_tasks(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
+  const bool in_slices = graph.dag().slices > 1; // told apart once, so that the usual loops have no test for it
   switch (graph.scenario().network.model) {
   case TransferModel::latency:
-    return simulate_latency(graph, stage_ready);
+    return in_slices ? simulate_latency<true>(graph, stage_ready) : simulate_latency<false>(graph, stage_ready);
   case TransferModel::link:
-    return LinkSimulation{graph, stage_ready}.run();
+    return in_slices ? LinkSimulation<true>{graph, stage_ready}.run() : LinkSimulation<false>{graph, stage_ready}.run();
   case TransferModel::blocking:
     return simulate_blocking(graph, stage_ready);
   }

@@ -145,11 +145,6 @@ private:
   EdgeStream* stream_;
 };
 
-/// Boundary between chunks that the output of `sender` crosses.
-std::size_t boundary_of(const Task& sender) {
-  return sender.pass == Pass::forward ? sender.chunk_index : sender.chunk_index - std::size_t{1};
-}
-
 void count_edges(const Schedule& schedule, const Network& network, Dag& dag) {
   dag.in_degree.resize(schedule.size());
   for (std::uint32_t from = 0; from < schedule.size(); ++from)
@@ -157,7 +152,7 @@ void count_edges(const Schedule& schedule, const Network& network, Dag& dag) {
       ++dag.in_degree[target(*edge, dag.graph)];
       if (dag.graph[*edge].link == LinkClass::none) continue;
       ++dag.transfers;
-      dag.transfer_volume += network.boundary_bytes[boundary_of(schedule.task(TaskId{from}))];
+      dag.transfer_volume += network.boundary_bytes[Dag::boundary_of(schedule.task(TaskId{from}))];
     }
 }
 
@@ -245,6 +240,20 @@ std::vector<ActivationFate> decide_fates(const Schedule& schedule, const Scenari
   return fates;
 }
 
+/// As cost_table; a full backward's collective is that of its input gradient. Empty where there are none.
+std::vector<Duration> collective_table(const Costs& costs) {
+  if (costs.forward_collective.empty() && costs.input_grad_collective.empty()) return {};
+  const std::size_t chunks = costs.forward.size();
+  std::vector<Duration> table(4 * chunks);
+  const auto set = [&](Pass pass, const std::vector<Duration>& values) {
+    std::ranges::copy(values, table.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(pass) * chunks));
+  };
+  set(Pass::forward, costs.forward_collective);
+  set(Pass::backward, costs.input_grad_collective);
+  set(Pass::input_grad, costs.input_grad_collective);
+  return table;
+}
+
 bool has_pairs(const Schedule& schedule) {
   return std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
 }
@@ -280,18 +289,27 @@ std::string_view to_string(Cause cause) {
   return "?";
 }
 
-Duration pair_length(const PairRule& rule, Duration first, Duration second) {
-  switch (rule.kind) {
+Duration Durations::not_plain(std::size_t id) const {
+  const Pairing pairing = tasks_[id].pairing;
+  if (!in_one_piece_ || pairing == Pairing::alone) return alone(id);
+  const std::size_t other = pairing == Pairing::first ? id + 1 : id - 1;
+  const Duration sum = alone(id) + alone(other);
+  const Duration longer = std::max(alone(id), alone(other));
+  switch (dag_.pair.kind) {
   case PairRule::Kind::sum:
   case PairRule::Kind::serial:
-    return first + second;
+    return sum;
   case PairRule::Kind::max:
-    return std::max(first, second);
+    return longer;
+  case PairRule::Kind::hide: { // one device, one network: each works for one half at a time
+    const Duration collectives = dag_.collective_of(tasks_[id]) + dag_.collective_of(tasks_[other]);
+    return std::max({sum - collectives, collectives, longer});
+  }
   case PairRule::Kind::factor:
     break;
   }
   constexpr std::int64_t whole = 1'000'000;
-  return Duration{scale_rounded((first + second).count(), rule.factor_ppm, whole)};
+  return Duration{scale_rounded(sum.count(), dag_.pair.factor_ppm, whole)};
 }
 
 TaskGraph::TaskGraph(Schedule schedule, Scenario scenario, std::unique_ptr<Dag> dag, std::string place)
@@ -359,7 +377,7 @@ Duration TaskGraph::transfer_time(TaskId sender) const {
 
 Bytes TaskGraph::transfer_bytes(TaskId sender) const {
   if (!receiver(sender)) return Bytes{};
-  return scenario_.network.boundary_bytes[boundary_of(schedule_.task(sender))];
+  return scenario_.network.boundary_bytes[Dag::boundary_of(schedule_.task(sender))];
 }
 
 TaskGraph lower(Schedule schedule, Scenario scenario, std::string_view where) {
@@ -367,9 +385,14 @@ TaskGraph lower(Schedule schedule, Scenario scenario, std::string_view where) {
   validate(scenario);
   auto dag = std::make_unique<Dag>();
   dag->cost = cost_table(scenario.costs, scenario.recompute);
+  dag->collective = collective_table(scenario.costs);
   for (const bool same_node : {true, false})
-    for (std::size_t boundary = 0; boundary < scenario.network.latency.size(); ++boundary)
+    for (std::size_t boundary = 0; boundary < scenario.network.latency.size(); ++boundary) {
       dag->transfer_time[same_node ? 0 : 1].push_back(scenario.network.transfer_time(boundary, same_node));
+      if (scenario.network.slices > 1)
+        dag->slice_time[same_node ? 0 : 1].push_back(scenario.network.slice_time(boundary, same_node));
+    }
+  dag->slices = static_cast<std::int64_t>(scenario.network.slices);
   dag->has_pairs = has_pairs(schedule);
   dag->chunks = scenario.shape.chunks();
   dag->pair = scenario.pair;

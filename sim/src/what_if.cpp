@@ -47,6 +47,8 @@ WhatIf what_if(const TaskGraph& graph) {
   for (std::vector<Duration>* values :
        {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad, &scenario.recompute.time})
     changed = equalise(*values) || changed;
+  for (std::vector<Duration>* values : {&scenario.costs.forward_collective, &scenario.costs.input_grad_collective})
+    changed = (equalise(*values) && scenario.pair.kind == PairRule::Kind::hide) || changed;
   if (changed) result.equal_stages = step_time(graph, scenario);
   if (recomputes(graph)) {
     Scenario kept = graph.scenario();

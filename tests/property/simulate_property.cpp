@@ -242,7 +242,11 @@ Scenario draw_scenario(const Shape& shape, TransferModel model = TransferModel::
     if (one_in(2)) network.inter_node_latency = draw_time(20);
     if (network.bandwidth && one_in(2)) network.inter_node_bandwidth = Bandwidth{1'500'000'000};
   }
-  const std::size_t rule = draw(0, 3);
+  const std::size_t rule = draw(0, 4);
+  if (one_in(2))
+    for (auto [part, whole] : {std::pair{&scenario.costs.forward_collective, &scenario.costs.forward},
+                               std::pair{&scenario.costs.input_grad_collective, &scenario.costs.input_grad}})
+      for (const Duration& cost : *whole) part->push_back(draw_time(static_cast<std::size_t>(cost.count())));
   scenario.pair.kind = static_cast<PairRule::Kind>(rule);
   if (scenario.pair.kind == PairRule::Kind::factor)
     scenario.pair.factor_ppm = static_cast<std::int64_t>(draw(1, 2'000'000));
@@ -416,7 +420,7 @@ private:
       const auto other_ready = inputs(other, first + 1);
       if (!other_ready) return false;
       start = std::max(start, *other_ready);
-      run_pair(first, start, naive_cost(schedule_, scenario_, task), naive_cost(schedule_, scenario_, other));
+      run_pair(first, start, task, other);
       finish(other, spans[first + 1].end);
       cursor += 2;
     }
@@ -425,12 +429,24 @@ private:
     return true;
   }
 
-  void run_pair(std::size_t first, SimTime start, Duration a, Duration b) {
+  [[nodiscard]] Duration collective(const Task& task) const {
+    const Costs& costs = scenario_.costs;
+    const auto& part = task.pass == Pass::forward ? costs.forward_collective : costs.input_grad_collective;
+    return part.empty() ? zero : part[task.chunk_index];
+  }
+
+  void run_pair(std::size_t first, SimTime start, const Task& one, const Task& other) {
+    const Duration a = naive_cost(schedule_, scenario_, one);
+    const Duration b = naive_cost(schedule_, scenario_, other);
     spans[first] = {start, start + a};
     spans[first + 1] = {start + a, start + a + b};
     if (scenario_.pair.kind == PairRule::Kind::serial) return;
     Duration length = a + b;
     if (scenario_.pair.kind == PairRule::Kind::max) length = std::max(a, b);
+    if (scenario_.pair.kind == PairRule::Kind::hide) { // a device and its network, each one thing at a time
+      const Duration moves = collective(one) + collective(other);
+      length = std::max(std::max(a, b), std::max(moves, a + b - moves));
+    }
     if (scenario_.pair.kind == PairRule::Kind::factor)
       length = Duration{(length.count() * scenario_.pair.factor_ppm + 500'000) / 1'000'000};
     spans[first] = spans[first + 1] = {start, start + length};
@@ -1172,5 +1188,55 @@ TEST_CASE("A reduction follows every task that adds to its chunk's weights, one 
       const SimTime step = timeline.optimizer[index(reduction.stage)].span.start;
       RC_ASSERT(step >= reduction.span.end);
     }
+  });
+}
+
+TEST_CASE("A pair that hides collectives lasts at most the sum and at least the longer half") {
+  rc::prop("any order and costs, under latency", [] {
+    const Schedule schedule = draw_order();
+    Scenario scenario = draw_scenario(schedule.shape());
+    scenario.pair.kind = PairRule::Kind::hide;
+    const TaskGraph hidden = lower(schedule, scenario);
+    scenario.pair.kind = PairRule::Kind::sum;
+    const TaskGraph sum = lower(schedule, scenario);
+    scenario.pair.kind = PairRule::Kind::max;
+    const TaskGraph max = lower(schedule, scenario);
+    for (std::size_t id = 0; id < schedule.size(); ++id) {
+      const TaskId task = make_id<TaskId>(id);
+      RC_ASSERT(hidden.duration(task) <= sum.duration(task));
+      RC_ASSERT(hidden.duration(task) >= max.duration(task));
+    }
+  });
+}
+
+TEST_CASE("In slices no task starts later than with whole transfers, and with more slices none does either") {
+  rc::prop("any order under latency", [] {
+    const Schedule schedule = draw_order();
+    Scenario scenario = draw_scenario(schedule.shape());
+    const Timeline whole = run(schedule, scenario).timeline;
+    scenario.network.slices = draw(2, 6);
+    const Outcome few = run(schedule, scenario);
+    scenario.network.slices += draw(1, 6);
+    RC_ASSERT(none_earlier(whole, few.timeline));
+    RC_ASSERT(none_earlier(few.timeline, run(schedule, scenario).timeline));
+    for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) check_account(few, stage);
+  });
+}
+
+TEST_CASE("In slices the accounts add up, the critical path has no gap, and a link carries one transfer at a time") {
+  rc::prop("under latency and link", [] {
+    const Schedule schedule = draw_order();
+    const bool link = one_in(2);
+    Scenario scenario = draw_scenario(schedule.shape(), link ? TransferModel::link : TransferModel::latency);
+    scenario.network.slices = draw(2, 6);
+    const Outcome outcome = run(schedule, scenario);
+    for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) check_account(outcome, stage);
+    check_critical_path(outcome);
+    if (link) RC_ASSERT(!transfers_meet(outcome));
+    for (std::size_t id = 0; id < schedule.size(); ++id)
+      if (const auto receiver = outcome.graph.receiver(make_id<TaskId>(id))) {
+        RC_ASSERT(outcome.timeline.tasks[index(*receiver)].start >= outcome.timeline.transfers[id].end);
+        RC_ASSERT(outcome.timeline.transfers[id].length() >= outcome.graph.transfer_time(make_id<TaskId>(id)));
+      }
   });
 }

@@ -55,11 +55,12 @@ public:
     after_transfer_ = false;
     row_ = row;
   }
-  void add_transfer(TaskId sender) {
+  void add_transfer(const PathStep& step) {
+    const TaskId sender = step.task;
     const std::optional<TaskId> receiver = chart_->graph.receiver(sender);
     if (!receiver) return;
     const Schedule& schedule = chart_->graph.schedule();
-    add_link(link_between(*chart_, chart_->timeline.transfers[index(sender)], chart_->row_of(schedule.stage_of(sender)),
+    add_link(link_between(*chart_, span_of(chart_->timeline, step), chart_->row_of(schedule.stage_of(sender)),
                           chart_->row_of(schedule.stage_of(*receiver))));
     after_transfer_ = true;
   }
@@ -216,7 +217,7 @@ std::string draw_critical_path(const Chart& chart, Drawn& drawn) {
   OutlinedPath path{chart};
   for (const PathStep& step : chart.report.critical_path) {
     if (step.is_transfer())
-      path.add_transfer(step.task);
+      path.add_transfer(step);
     else if (step.is_update())
       path.add_update(step);
     else

@@ -82,7 +82,9 @@ private:
     if (shape.shared > 0) put(out_, ", {}", counted(shape.positions(), "position"));
     if (shape.vpp > 1) put(out_, ", {} chunks per stage", shape.vpp);
     if (graph_.schedule().forward_only()) put(out_, ", forwards only");
-    put(out_, ", transfers: {}{}\n", to_string(scenario_.network.model), plain());
+    put(out_, ", transfers: {}", to_string(scenario_.network.model));
+    if (scenario_.network.slices > 1) put(out_, " in {} slices", scenario_.network.slices);
+    put(out_, "{}\n", plain());
     if (!scenario_.title.empty()) put(out_, "{}\n", scenario_.title);
     if (!scenario_.source.empty()) put(out_, "costs: {}\n", scenario_.source);
     put(out_, "\n");

@@ -93,6 +93,7 @@ std::optional<UniformCosts> uniform_costs(const Scenario& scenario) {
   if (network.model == TransferModel::blocking) return std::nullopt; // stages meet even where transfers are free
   const bool free = network.is_free();
   if (!free && (network.model != TransferModel::latency || network.stages_per_node > 0)) return std::nullopt;
+  if (!free && network.slices > 1) return std::nullopt;
   if (!scenario.update.is_free()) return std::nullopt; // the forms are of the tasks alone
   const Recompute& recompute = scenario.recompute;
   if (recompute.is_on() && (!all_equal(recompute.time) || recompute.microbatches_without > 0)) return std::nullopt;

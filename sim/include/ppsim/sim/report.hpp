@@ -78,7 +78,7 @@ struct PathStep {
   /// True for what follows the tasks.
   [[nodiscard]] bool is_update() const { return kind == PathKind::reduction || kind == PathKind::optimizer; }
 };
-/// When it ran.
+/// When it ran. Of a transfer in slices that waited for nothing else, what remained when its sender had ended.
 [[nodiscard]] Span span_of(const Timeline& timeline, const PathStep& step);
 /// Whose it is; of a transfer, the sender's.
 [[nodiscard]] StageId stage_of(const TaskGraph& graph, const Timeline& timeline, const PathStep& step);

@@ -26,6 +26,7 @@ struct Shape {
 struct Limits {
   static constexpr std::size_t stages = 4096;
   static constexpr std::size_t chunks = 65535;
+  static constexpr std::size_t slices = std::size_t{1} << 20;
   static constexpr std::size_t tasks = std::size_t{1} << 27; ///< forwards and full backwards of all stages
 };
 
@@ -34,7 +35,9 @@ struct Costs {
   std::vector<Duration> forward;
   std::vector<Duration> input_grad;
   std::vector<Duration> weight_grad;
-  Duration overhead{0}; ///< added to every task (launch, Python)
+  Duration overhead{0};                             ///< added to every task (launch, Python)
+  std::vector<Duration> forward_collective = {};    ///< the part of `forward` that is communication; empty: none
+  std::vector<Duration> input_grad_collective = {}; ///< likewise of `input_grad`
 };
 
 /// How transfers behave (SPEC section 2).
@@ -50,11 +53,21 @@ struct Network {
   std::size_t stages_per_node = 0;               ///< 0: nodes are not modelled. Stage s is on node s / stages_per_node
   std::optional<Duration> inter_node_latency;    ///< replaces `latency` between nodes
   std::optional<Bandwidth> inter_node_bandwidth; ///< replaces `bandwidth` between nodes
+  std::size_t slices = 1; ///< equal parts in which a task's output leaves, each when that share of the task is done
   [[nodiscard]] bool same_node(StageId a, StageId b) const;
   /// Time that a transfer over `boundary` takes on an idle link: latency + bytes / bandwidth.
-  [[nodiscard]] Duration transfer_time(std::size_t boundary, bool same_node) const;
+  [[nodiscard]] Duration transfer_time(std::size_t boundary, bool same_node) const {
+    return time(boundary, same_node, 1);
+  }
+  /// The same for one slice of it: latency + bytes / (slices * bandwidth).
+  [[nodiscard]] Duration slice_time(std::size_t boundary, bool same_node) const {
+    return time(boundary, same_node, slices);
+  }
   /// True if no transfer of this scenario takes any time.
   [[nodiscard]] bool is_free() const;
+
+private:
+  [[nodiscard]] Duration time(std::size_t boundary, bool same_node, std::size_t parts) const;
 };
 
 /// What a stage has to hold (SPEC section 3). All vectors are per chunk.
@@ -92,9 +105,9 @@ enum class OptimizerStep : std::uint8_t {
 
 /// What follows the tasks of a step: the reduction of gradients over data-parallel ranks, and the optimizer.
 struct Update {
-  std::vector<Duration> reduce;      ///< per chunk; empty: none. Runs beside its stage's tasks
-  std::vector<Duration> optimizer;   ///< per chunk; empty: none. Compute time of its stage
-  Duration tied_embedding_reduce{0}; ///< between the stages of the first and the last chunk
+  std::vector<Duration> reduce = {};    ///< per chunk; empty: none. Runs beside its stage's tasks
+  std::vector<Duration> optimizer = {}; ///< per chunk; empty: none. Compute time of its stage
+  Duration tied_embedding_reduce{0};    ///< between the stages of the first and the last chunk
   OptimizerStep step = OptimizerStep::synchronous;
   /// True if nothing that follows the tasks takes any time.
   [[nodiscard]] bool is_free() const;
@@ -102,7 +115,13 @@ struct Update {
 
 /// How long an overlapped pair (one F with one B) takes.
 struct PairRule {
-  enum class Kind : std::uint8_t { sum, max, serial, factor };
+  enum class Kind : std::uint8_t {
+    sum,
+    max,
+    serial,
+    factor,
+    hide ///< the collectives of one half run behind the compute of the other
+  };
   Kind kind = Kind::sum;
   std::int64_t factor_ppm = 1'000'000; ///< with Kind::factor: millionths of F + B
   bool operator==(const PairRule&) const = default;

@@ -44,7 +44,7 @@ struct OptimizerRun {
 /// pair.
 struct Timeline {
   std::vector<Span> tasks;
-  std::vector<Span> transfers; ///< {0, 0} where a task sends nothing
+  std::vector<Span> transfers; ///< {0, 0} where a task sends nothing; in slices, from the first to the last
   std::vector<TaskId>
       released_by; ///< the last input to arrive (the sender, for a transfer), or the task before; no_task for none
   std::vector<Cause> cause; ///< why released_by released it

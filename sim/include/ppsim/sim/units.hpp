@@ -54,8 +54,9 @@ class Bandwidth {
 public:
   constexpr explicit Bandwidth(std::int64_t bytes_per_second) : bytes_per_second_{bytes_per_second} {}
   [[nodiscard]] constexpr std::int64_t bytes_per_second() const { return bytes_per_second_; }
-  /// Time to move `bytes`, rounded up to a whole nanosecond: the one place where bandwidth becomes time.
-  [[nodiscard]] Duration time_for(Bytes bytes) const;
+  /// Time to move `bytes`, or one of `parts` equal parts of them, rounded up to a whole nanosecond: the one place where
+  /// bandwidth becomes time.
+  [[nodiscard]] Duration time_for(Bytes bytes, std::int64_t parts = 1) const;
   constexpr auto operator<=>(const Bandwidth&) const = default;
 
 private:
