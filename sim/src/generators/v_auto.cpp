@@ -1,3 +1,7 @@
+// A V of two chunks per stage under any memory limit (Qi et al., Pipeline Parallelism with Controllable Memory, arXiv
+// 2405.15362, section 4 and appendix A): with 2p chunk activations it has the zero bubble of ZB-V, with fewer it waits.
+
+#include "dispatch.hpp"
 #include "generator_list.hpp"
 #include "v_search.hpp"
 
@@ -13,9 +17,9 @@ Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
 
 const Generator v_auto{.name = "v-auto",
                        .placement = "v",
-                       .summary = "TODO",
-                       .promise = "TODO",
-                       .constraints = "two chunks per stage; any m >= 1",
+                       .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
+                       .promise = "never more memory than the limit; span no longer than the published search's",
+                       .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
                        .source = "Qi et al., arXiv 2405.15362",
                        .options = "activation-limit",
                        .vpp = {.standard = 2, .multiple = 0},
