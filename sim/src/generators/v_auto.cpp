@@ -10,7 +10,7 @@ namespace {
 
 Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
   const DispatchInput input = limited_input(request, scenario, wave_placement(request.shape), 2 * request.shape.stages);
-  return to_schedule("v-auto", request.shape, search_v(input, 3'000'000));
+  return to_schedule("v-auto", request.shape, search_v(input, 6'000'000));
 }
 
 } // namespace

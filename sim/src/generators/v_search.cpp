@@ -13,8 +13,9 @@
 namespace ppsim::generator {
 namespace {
 
-constexpr std::size_t fewest_plans = 8; // that every search tries
-constexpr std::size_t most_starts = 8;  // plans that are changed in small steps
+constexpr std::size_t fewest_plans = 8;  // that every search tries
+constexpr std::size_t most_plans = 2500; // where plans are short, more do not find better ones
+constexpr std::size_t most_starts = 8;   // plans that are changed in small steps
 
 /// Runs the order of a grid with real costs; false where it can not run so, or does not fit in memory.
 bool follow_grid(Dispatch& board, const SlotGrid& grid) {
@@ -52,7 +53,7 @@ class Search {
 public:
   Search(const DispatchInput& input, std::size_t placements)
       : board_{input}, input_{input}, stages_{input.shape.stages},
-        plans_left_{std::max(fewest_plans, placements / (6 * stages_ * input.shape.microbatches))},
+        plans_left_{std::clamp(placements / (6 * stages_ * input.shape.microbatches), fewest_plans, most_plans)},
         bound_{lower_bound(input)} {}
 
   Plan run() {
