@@ -8,9 +8,21 @@
 namespace ppsim::generator {
 namespace {
 
+bool holds_zero_bubble(const DispatchInput& input) {
+  const auto most = static_cast<std::int64_t>(input.shape.stages);
+  for (std::size_t stage = 0; stage < input.limit.size(); ++stage) {
+    std::int64_t microbatch = 0;
+    for (const std::uint32_t chunk : input.chunks[stage]) microbatch += input.taken[chunk];
+    if (most * microbatch > input.limit[stage]) return false;
+  }
+  return true;
+}
+
 Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
   const DispatchInput input = limited_input(request, scenario, wave_placement(request.shape), 2 * request.shape.stages);
-  return to_schedule("v-auto", request.shape, search_v(input, 6'000'000));
+  // with room for 2p activations the rounds of ZB-V are hard to beat, with less room patterns are
+  const std::size_t placements = holds_zero_bubble(input) ? 0 : 3'000'000;
+  return to_schedule("v-auto", request.shape, search_v(input, placements));
 }
 
 } // namespace

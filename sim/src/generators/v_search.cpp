@@ -13,8 +13,9 @@
 namespace ppsim::generator {
 namespace {
 
-constexpr std::size_t fewest_plans = 8;  // that every search tries
-constexpr std::size_t most_plans = 2500; // where plans are short, more do not find better ones
+constexpr std::size_t fewest_plans = 8; // that every search tries
+constexpr std::size_t fewest_after_rounds = 3;
+constexpr std::size_t most_plans = 8000; // where plans are short, more do not find better ones
 constexpr std::size_t most_starts = 8;   // plans that are changed in small steps
 
 /// Runs the order of a grid with real costs; false where it can not run so, or does not fit in memory.
@@ -68,9 +69,11 @@ public:
   }
 
 private:
+  [[nodiscard]] bool is_perfect() const { return best_.found() && best_.plan().score <= bound_; }
+
   /// False where no further plan is worth its time.
   bool next_plan() {
-    if (plans_left_ == 0 || (best_.found() && best_.plan().score <= bound_)) return false;
+    if (plans_left_ == 0 || is_perfect()) return false;
     --plans_left_;
     return true;
   }
@@ -80,11 +83,8 @@ private:
       for (const bool forwards : {true, false}) {
         std::optional<std::vector<std::int64_t>> idle;
         std::int64_t worst = Dispatch::never;
-        while (next_plan()) {
-          if (!dispatch_v_rounds(board_, {forwards, gradients}, idle)) {
-            ++plans_left_; // it stopped at once
-            break;
-          }
+        while (!is_perfect() && dispatch_v_rounds(board_, {forwards, gradients}, idle)) {
+          if (plans_left_ > fewest_after_rounds) --plans_left_;
           best_.offer(board_);
           if (board_.most_idle() >= worst) break;
           worst = board_.most_idle();
