@@ -27,16 +27,17 @@ Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
 
 } // namespace
 
-const Generator v_auto{.name = "v-auto",
-                       .placement = "v",
-                       .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
-                       .promise = "never more memory than the limit; span no longer than the published search's",
-                       .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
-                       .source = "Qi et al., arXiv 2405.15362",
-                       .options = "activation-limit",
-                       .vpp = {.standard = 2, .multiple = 0},
-                       .refuse = refuse_small_limit,
-                       .place = wave_placement,
-                       .make = make};
+const Generator v_auto{
+    .name = "v-auto",
+    .placement = "v",
+    .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
+    .promise = "never more memory than the limit; span no longer than the published ZB-V heuristic's under it",
+    .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
+    .source = "Qi et al., arXiv 2405.15362",
+    .options = "activation-limit",
+    .vpp = {.standard = 2, .multiple = 0},
+    .refuse = refuse_small_limit,
+    .place = wave_placement,
+    .make = make};
 
 } // namespace ppsim::generator
