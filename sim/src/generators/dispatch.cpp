@@ -200,6 +200,10 @@ void Dispatch::place_waiting_weights(std::size_t stage) {
     place_weight_grad(chunk);
 }
 
+bool Dispatch::complete() const {
+  return std::ranges::all_of(chunks_, [&](const Chunk& chunk) { return chunk.weight_grads == microbatches_; });
+}
+
 PlanScore Dispatch::score() const {
   PlanScore score;
   for (const Stage& stage : stages_) {
@@ -207,6 +211,12 @@ PlanScore Dispatch::score() const {
     score.makespan = std::max(score.makespan, stage.now);
   }
   return score;
+}
+
+std::size_t Dispatch::longest_stage() const {
+  const auto longest =
+      std::ranges::max_element(stages_, {}, [](const Stage& stage) { return stage.now - stage.first_start; });
+  return static_cast<std::size_t>(longest - stages_.begin());
 }
 
 void BestPlan::offer(const Dispatch& dispatch) {

@@ -53,6 +53,7 @@ struct Plan {
   struct Step {
     Pass pass = Pass::forward;
     std::uint16_t chunk = 0;
+    bool operator==(const Step&) const = default;
   };
   std::vector<std::vector<Step>> steps; ///< per stage
   PlanScore score;
@@ -100,8 +101,12 @@ public:
   /// All W that still wait on `stage`.
   void place_waiting_weights(std::size_t stage);
 
+  /// True if all tasks are placed.
+  [[nodiscard]] bool complete() const;
   /// Of what has been placed.
   [[nodiscard]] PlanScore score() const;
+  /// The stage with the longest span; the first among equals.
+  [[nodiscard]] std::size_t longest_stage() const;
   [[nodiscard]] const std::vector<std::vector<Plan::Step>>& steps() const { return steps_; }
 
 private:

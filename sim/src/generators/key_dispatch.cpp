@@ -1,29 +1,48 @@
 #include "key_dispatch.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <queue>
-#include <utility>
+#include <bit>
 
 namespace ppsim::generator {
 namespace {
 
+/// One time per stage, and the earliest of them (the lowest stage among equals), in a tree of minima.
+class Alarms {
+public:
+  explicit Alarms(std::size_t stages) : leaves_{std::bit_ceil(stages)}, times_(2 * leaves_, Dispatch::never) {}
+
+  void set(std::size_t stage, std::int64_t time) {
+    std::size_t at = leaves_ + stage;
+    times_[at] = time;
+    for (at /= 2; at > 0; at /= 2) times_[at] = std::min(times_[2 * at], times_[2 * at + 1]);
+  }
+  void bring_forward(std::size_t stage, std::int64_t time) {
+    if (time < times_[leaves_ + stage]) set(stage, time);
+  }
+  [[nodiscard]] std::int64_t earliest() const { return times_[1]; }
+  [[nodiscard]] std::size_t whose() const {
+    std::size_t at = 1;
+    while (at < leaves_) at = 2 * at + (times_[2 * at] == times_[1] ? 0 : 1);
+    return at - leaves_;
+  }
+
+private:
+  std::size_t leaves_;
+  std::vector<std::int64_t> times_;
+};
+
 class KeyDispatch {
 public:
   KeyDispatch(Dispatch& board, const TaskKeys& keys, const KeyPolicy& policy)
-      : board_{board}, input_{board.input()}, keys_{keys}, policy_{policy}, microbatches_{input_.shape.microbatches} {}
+      : board_{board}, input_{board.input()}, keys_{keys}, policy_{policy}, microbatches_{input_.shape.microbatches},
+        alarms_{input_.shape.stages} {}
 
   bool run() {
     board_.clear();
-    for (std::size_t stage = 0; stage < input_.shape.stages; ++stage) wake(0, stage);
-    while (!events_.empty()) {
-      const auto [time, stage] = events_.top();
-      events_.pop();
-      if (board_.now(stage) <= time) decide(stage, time);
-    }
-    for (std::size_t chunk = 0; chunk < input_.stage.size(); ++chunk)
-      if (board_.weight_grads(chunk) < microbatches_) return false;
-    return true;
+    for (std::size_t stage = 0; stage < input_.shape.stages; ++stage) alarms_.set(stage, 0);
+    for (std::int64_t time = alarms_.earliest(); time < Dispatch::never; time = alarms_.earliest())
+      decide(alarms_.whose(), time);
+    return board_.complete();
   }
 
 private:
@@ -33,8 +52,6 @@ private:
     std::int64_t key = Dispatch::never;
   };
 
-  void wake(std::int64_t time, std::size_t stage) { events_.emplace(time, static_cast<std::uint32_t>(stage)); }
-
   void decide(std::size_t stage, std::int64_t time) {
     best_ = {};
     next_input_ = Dispatch::never;
@@ -43,9 +60,11 @@ private:
       consider_gradient(chunk, time);
       consider_forward(chunk, time);
     }
-    const std::size_t weight = board_.waiting_weight(stage);
-    if (weight != Dispatch::none) consider_weight(stage, weight);
-    if (best_.chunk != Dispatch::none) place();
+    if (best_.chunk == Dispatch::none || policy_.keyed_weights) consider_weight(stage);
+    if (best_.chunk != Dispatch::none)
+      place(stage);
+    else
+      alarms_.set(stage, next_input_); // what is held up by memory or the window waits for the stage itself
   }
 
   [[nodiscard]] std::int64_t least_key(std::size_t stage) const {
@@ -83,11 +102,12 @@ private:
   }
 
   /// A W takes its turn by its key, or fills the wait for the next input.
-  void consider_weight(std::size_t stage, std::size_t chunk) {
+  void consider_weight(std::size_t stage) {
+    const std::size_t chunk = board_.waiting_weight(stage);
+    if (chunk == Dispatch::none) return;
     const std::int64_t own_key = key(keys_.weight_grad, chunk, board_.weight_grads(chunk));
     const bool another = best_.chunk != Dispatch::none;
-    if (another ? policy_.keyed_weights && own_key < best_.key : fills_gap(stage, chunk))
-      best_ = {Pass::weight_grad, chunk, own_key};
+    if (another ? own_key < best_.key : fills_gap(stage, chunk)) best_ = {Pass::weight_grad, chunk, own_key};
   }
 
   [[nodiscard]] bool fills_gap(std::size_t stage, std::size_t chunk) const {
@@ -122,9 +142,8 @@ private:
     return room;
   }
 
-  void place() {
+  void place(std::size_t stage) {
     const std::size_t chunk = best_.chunk;
-    const std::size_t stage = input_.stage[chunk];
     if (best_.pass == Pass::forward) {
       board_.place_forward(chunk);
       if (chunk + 1 < input_.stage.size()) send(stage, chunk + 1, chunk);
@@ -134,12 +153,14 @@ private:
     } else {
       board_.place_weight_grad(chunk);
     }
-    wake(board_.now(stage), stage);
+    alarms_.set(stage, board_.now(stage));
   }
 
   void send(std::size_t stage, std::size_t to_chunk, std::size_t boundary) {
     const std::size_t receiver = input_.stage[to_chunk];
-    if (receiver != stage) wake(board_.now(stage) + input_.transfer[boundary], receiver);
+    if (receiver == stage) return;
+    const std::int64_t arrival = board_.now(stage) + input_.transfer[boundary];
+    alarms_.bring_forward(receiver, std::max(arrival, board_.now(receiver)));
   }
 
   [[nodiscard]] std::int64_t key(const std::vector<std::int64_t>& keys, std::size_t chunk,
@@ -147,7 +168,6 @@ private:
     return keys[chunk * microbatches_ + microbatch];
   }
 
-  using Event = std::pair<std::int64_t, std::uint32_t>; // a stage looks for work
   Dispatch& board_;
   const DispatchInput& input_;
   const TaskKeys& keys_;
@@ -156,7 +176,7 @@ private:
   Choice best_;
   std::int64_t latest_key_ = 0;
   std::int64_t next_input_ = Dispatch::never; // of what the stage could run if its input were there
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  Alarms alarms_;                             // when each stage looks for work
 };
 
 } // namespace

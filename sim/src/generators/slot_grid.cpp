@@ -20,8 +20,9 @@ bool is_forward(Leg leg) {
 /// Slots of all legs, and the grid that follows from them.
 class Grid {
 public:
-  Grid(const SlotPattern& pattern, std::size_t microbatches)
-      : stages_{pattern.size()}, microbatches_{microbatches}, slot_(legs * stages_ * microbatches_), weights_(stages_) {
+  Grid(const SlotPattern& pattern, std::size_t microbatches, Pull pull)
+      : pull_{pull}, stages_{pattern.size()}, microbatches_{microbatches}, slot_(legs * stages_ * microbatches_),
+        weights_(stages_) {
     for (std::size_t stage = 0; stage < stages_; ++stage)
       for (std::size_t leg = 0; leg < legs; ++leg)
         for (std::size_t k = 0; k < microbatches_; ++k)
@@ -40,14 +41,15 @@ public:
     add_weights();
     squeeze();
     add_weights();
-    return true;
+    return pull_ != Pull::tight_end || tighten_end();
   }
 
   [[nodiscard]] SlotGrid cells() const {
     SlotGrid grid(stages_);
     for (std::size_t stage = 0; stage < stages_; ++stage) {
       Slot last = weights_[stage].empty() ? 0 : weights_[stage].back();
-      last = std::max(last, at(Leg::gradient_up, stage, microbatches_ - 1));
+      for (std::size_t leg = 0; leg < legs; ++leg)
+        last = std::max(last, at(static_cast<Leg>(leg), stage, microbatches_ - 1));
       std::vector<SlotCell>& row = grid[stage];
       row.resize(static_cast<std::size_t>(last) + 1);
       for (std::size_t leg = 0; leg < legs; ++leg)
@@ -124,6 +126,42 @@ private:
       }
   }
 
+  /// Appendix of the paper: once the last microbatch has turned, nothing but gradients is left. Those of the
+  /// microbatches before it keep two slots' distance from it and from each other, so that it meets no stage that is
+  /// busy.
+  bool tighten_end() {
+    const Slot turn = at(Leg::forward_up, 0, microbatches_ - 1);
+    const auto live = static_cast<std::size_t>(limit_);
+    for (std::size_t stage = 0; stage < stages_; ++stage) {
+      const auto own = static_cast<Slot>(stage);
+      const auto width = static_cast<Slot>(2 * stages_);
+      for (std::size_t k = 0; k < std::min((live + 1) / 2, microbatches_); ++k)
+        at(Leg::gradient_up, stage, microbatches_ - 1 - k) = turn - own + width - 2 * static_cast<Slot>(k);
+      for (std::size_t k = 0; k < std::min({live / 2, microbatches_, stage + 1}); ++k)
+        at(Leg::gradient_down, stage, microbatches_ - 1 - k) = turn + 1 + own - 2 * static_cast<Slot>(k);
+    }
+    for (std::vector<Slot>& weights : weights_) weights.clear();
+    if (!rises()) return false;
+    for (const std::vector<SlotCell>& row : cells()) {
+      const auto used = std::ranges::count(row, Kind::leg, &SlotCell::kind);
+      if (static_cast<std::size_t>(used) != legs * microbatches_) return false; // two in one slot
+    }
+    add_weights();
+    squeeze();
+    add_weights();
+    return true;
+  }
+
+  /// Every leg takes the microbatches in their order.
+  [[nodiscard]] bool rises() const {
+    for (std::size_t stage = 0; stage < stages_; ++stage)
+      for (std::size_t leg = 0; leg < legs; ++leg)
+        for (std::size_t k = 0; k < microbatches_; ++k)
+          if (at(static_cast<Leg>(leg), stage, k) < (k == 0 ? 0 : at(static_cast<Leg>(leg), stage, k - 1) + 1))
+            return false;
+    return true;
+  }
+
   /// The slot after all inputs of a leg.
   [[nodiscard]] Slot earliest(Leg leg, std::size_t stage, std::size_t microbatch) const {
     Slot after = -1;
@@ -157,7 +195,7 @@ private:
         if (slot >= old[stage].size() || old[stage][slot].kind == Kind::idle) continue;
         const bool before = std::pair{static_cast<Slot>(slot), stage} < std::pair{steady_from, std::size_t{0}};
         const bool after = std::pair{static_cast<Slot>(slot), stage} > std::pair{steady_to, std::size_t{0}} && !before;
-        if ((before && with_weights) || after) move(stage, slot, with_weights);
+        if ((before && with_weights) || after || pull_ != Pull::ends) move(stage, slot, with_weights);
       }
   }
 
@@ -235,6 +273,7 @@ private:
     return true;
   }
 
+  Pull pull_;
   std::size_t stages_;
   std::size_t microbatches_;
   std::vector<Slot> slot_;                 // by leg, stage, microbatch
@@ -275,11 +314,11 @@ SlotGrid lengthen(const SlotGrid& grid, std::size_t slot, std::size_t extra) {
 
 } // namespace
 
-SlotGrid repeat_pattern(const SlotPattern& pattern, std::size_t microbatches, std::int64_t most_live) {
+SlotGrid repeat_pattern(const SlotPattern& pattern, std::size_t microbatches, std::int64_t most_live, Pull pull) {
   // warm-up and cool-down do not depend on how many microbatches are between them
   const std::size_t enough = 4 * pattern.size() + 8;
   for (std::size_t fewer = std::min(enough, microbatches);; fewer = microbatches) {
-    Grid grid{pattern, fewer};
+    Grid grid{pattern, fewer, pull};
     if (!grid.run(most_live)) return {};
     SlotGrid cells = grid.cells();
     if (fewer == microbatches) return cells;

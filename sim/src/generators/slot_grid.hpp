@@ -30,7 +30,15 @@ struct SlotCell {
 /// For every stage, what it runs slot by slot; the W take the place of any input gradient that is done.
 using SlotGrid = std::vector<std::vector<SlotCell>>;
 
-/// Empty where the pattern holds more than `most_live` activations on a stage.
-[[nodiscard]] SlotGrid repeat_pattern(const SlotPattern& pattern, std::size_t microbatches, std::int64_t most_live);
+/// What is pulled together.
+enum class Pull : std::uint8_t {
+  ends, ///< before the first gradient reaches the start and after the last forward has left it
+  everything,
+  tight_end ///< everything; then the last gradients follow the last microbatch at two slots' distance
+};
+
+/// Empty where the end can not be made tight, or the pattern holds more than `most_live` activations on a stage.
+[[nodiscard]] SlotGrid repeat_pattern(const SlotPattern& pattern, std::size_t microbatches, std::int64_t most_live,
+                                      Pull pull);
 
 } // namespace ppsim::generator

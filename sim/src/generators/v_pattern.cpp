@@ -16,8 +16,9 @@ std::vector<std::array<std::int64_t, legs>> first_times(const VPattern& pattern,
   for (std::size_t leg = 0; leg < legs; ++leg) {
     if (leg > 0) time += pattern.turn[leg - 1];
     for (std::size_t i = 0; i < stages; ++i) {
-      if (i > 0) time += pattern.step[leg];
-      times[leg % 2 == 0 ? i : stages - 1 - i][leg] = time;
+      const bool down = leg % 2 == 0;
+      if (i > 0) time += down && i < pattern.bend ? pattern.step_before_bend : pattern.step[leg];
+      times[down ? i : stages - 1 - i][leg] = time;
     }
   }
   return times;
@@ -32,10 +33,33 @@ bool shares_a_slot(const VPattern& pattern, std::size_t stages) {
   return false;
 }
 
-VPattern regular(std::int64_t down, std::int64_t first_turn, std::int64_t middle_turn, std::int64_t last_turn) {
-  return {.step = {down * slot, slot, down * slot, slot},
-          .turn = {first_turn * slot, middle_turn * slot, last_turn * slot},
-          .policy = {}};
+constexpr std::int64_t far_off = 1'000'000'000;
+constexpr std::size_t most_bends = 15;
+
+VPattern regular(std::int64_t down, std::int64_t before_bend) {
+  return {.step = {down * slot, slot, down * slot, slot}, .step_before_bend = before_bend * slot, .policy = {}};
+}
+
+VPattern with_turns(VPattern pattern, std::int64_t first, std::int64_t middle, std::int64_t last) {
+  pattern.turn = {first * slot, middle * slot, last * slot};
+  return pattern;
+}
+
+void add_patterns(const VPattern& pattern, std::size_t stages, std::vector<VPattern>& found) {
+  for (std::int64_t first = 1; first <= slots_per_microbatch; ++first)
+    for (std::int64_t middle = 1; middle <= slots_per_microbatch; ++middle)
+      for (std::int64_t last = 1; last <= slots_per_microbatch; ++last) {
+        const VPattern turned = with_turns(pattern, first, middle, last);
+        if (!shares_a_slot(turned, stages)) found.push_back(turned);
+      }
+}
+
+/// The longest that the two activations of a microbatch live on a stage together, W right after I.
+std::int64_t longest_lives(const VPattern& pattern, std::size_t stages) {
+  std::int64_t longest = 0;
+  for (const auto& times : first_times(pattern, stages))
+    longest = std::max(longest, times[3] - times[0] + times[2] - times[1] + 2 * 2 * slot);
+  return longest;
 }
 
 } // namespace
@@ -50,10 +74,13 @@ TaskKeys keys_of(const VPattern& pattern, const Shape& shape) {
     const auto& of_stage = times[lower ? chunk : shape.chunks() - 1 - chunk];
     std::int64_t forward = of_stage[lower ? 0 : 1];
     std::int64_t gradient = of_stage[lower ? 3 : 2];
-    for (std::size_t i = 0; i < shape.microbatches; ++i, forward += interval, gradient += interval) {
+    for (std::size_t i = 0; i < shape.microbatches; ++i) {
       keys.forward.push_back(forward);
       keys.input_grad.push_back(gradient);
       keys.weight_grad.push_back(gradient + pattern.weight_delay);
+      const std::int64_t step = i + shape.stages < shape.microbatches ? interval : pattern.last_interval;
+      forward += step;
+      gradient += step;
     }
   }
   return keys;
@@ -69,17 +96,29 @@ SlotPattern slots_of(const VPattern& pattern, std::size_t stages) {
   return slots;
 }
 
-std::vector<VPattern> regular_patterns(std::size_t stages) {
+std::vector<VPattern> regular_patterns(std::size_t stages, std::int64_t live) {
+  std::vector<VPattern> found;
+  for (std::int64_t down = 1; down <= 5; ++down) {
+    add_patterns(regular(down, 0), stages, found);
+    for (std::int64_t before = down + 1; before <= 5; ++before)
+      for (std::size_t i = 1; i <= most_bends && i + 1 < stages; ++i) {
+        VPattern bent = regular(down, before);
+        bent.bend = 1 + i * (stages - 1) / (std::min(most_bends, stages - 2) + 1);
+        add_patterns(bent, stages, found);
+      }
+  }
+  std::vector<std::pair<std::int64_t, std::size_t>> order;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const std::int64_t missing = live * interval - longest_lives(found[i], stages);
+    order.emplace_back(missing >= 0 ? missing : far_off - missing, i); // what holds too much comes last
+  }
+  std::ranges::sort(order);
   // tables 8 and 9 of the paper: the middle turn keeps the legs of a stage apart
-  std::vector<VPattern> found{regular(1, 1, stages % 3 == 0 ? 3 : 1, 1), regular(2, 1, stages % 2 == 0 ? 4 : 1, 2)};
-  for (std::int64_t down = 1; down <= 5; ++down)
-    for (std::int64_t first = 1; first <= slots_per_microbatch; ++first)
-      for (std::int64_t middle = 1; middle <= slots_per_microbatch; ++middle)
-        for (std::int64_t last = 1; last <= slots_per_microbatch; ++last) {
-          const VPattern pattern = regular(down, first, middle, last);
-          if (!shares_a_slot(pattern, stages)) found.push_back(pattern);
-        }
-  return found;
+  std::vector<VPattern> sorted{with_turns(regular(1, 0), 1, stages % 3 == 0 ? 3 : 1, 1),
+                               with_turns(regular(2, 0), 1, stages % 2 == 0 ? 4 : 1, 2)};
+  if (live >= static_cast<std::int64_t>(2 * (stages / 2) + 2)) std::swap(sorted[0], sorted[1]);
+  for (const auto& [distance, i] : order) sorted.push_back(found[i]);
+  return sorted;
 }
 
 std::vector<VPattern> neighbours(const VPattern& pattern) {
@@ -87,6 +126,8 @@ std::vector<VPattern> neighbours(const VPattern& pattern) {
   const auto vary = [&](auto change) { change(all.emplace_back(pattern)); };
   for (const std::int64_t window : {0, 2, 4, 8, 12, 18, 24, 36, 48, 96, 1'000'000})
     if (window != pattern.policy.window) vary([&](VPattern& next) { next.policy.window = window; });
+  for (const std::int64_t last : {0, 2, 4, 6, 9, 12})
+    if (last != pattern.last_interval) vary([&](VPattern& next) { next.last_interval = last; });
   vary([](VPattern& next) { next.policy.keyed_weights = !next.policy.keyed_weights; });
   for (const std::int64_t delay : {0, 2, 4, 6, 8, 12, 24})
     vary([&](VPattern& next) {

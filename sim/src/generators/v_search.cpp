@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "key_dispatch.hpp"
+#include "order_search.hpp"
 #include "slot_grid.hpp"
 #include "v_pattern.hpp"
 #include "v_rounds.hpp"
@@ -12,16 +13,21 @@
 namespace ppsim::generator {
 namespace {
 
-constexpr std::size_t fewest_plans = 14; // that every search tries
+constexpr std::size_t fewest_plans = 8; // that every search tries
+constexpr std::size_t fewest_after_rounds = 3;
+constexpr std::size_t most_plans = 8000; // where plans are short, more do not find better ones
+constexpr std::size_t most_starts = 8;   // plans that are changed in small steps
 
-/// Runs the order of a grid with real costs; false where it does not fit in memory.
+/// Runs the order of a grid with real costs; false where it can not run so, or does not fit in memory.
 bool follow_grid(Dispatch& board, const SlotGrid& grid) {
   board.clear();
   const std::size_t stages = grid.size();
   const auto place = [&](std::size_t stage, const SlotCell& cell) {
     const std::size_t upper = 2 * stages - 1 - stage;
     if (cell.kind == SlotCell::Kind::weight) {
-      board.place_weight_grad(board.input_grads(upper) > board.weight_grads(upper) ? upper : stage);
+      const std::size_t chunk = board.input_grads(upper) > board.weight_grads(upper) ? upper : stage;
+      if (board.input_grads(chunk) == board.weight_grads(chunk)) return false;
+      board.place_weight_grad(chunk);
       return true;
     }
     const bool forward = cell.leg == Leg::forward_down || cell.leg == Leg::forward_up;
@@ -41,28 +47,33 @@ bool follow_grid(Dispatch& board, const SlotGrid& grid) {
       if (slot < grid[stage].size() && grid[stage][slot].kind != SlotCell::Kind::idle &&
           !place(stage, grid[stage][slot]))
         return false;
-  return true;
+  return board.complete();
 }
 
 class Search {
 public:
   Search(const DispatchInput& input, std::size_t placements)
       : board_{input}, input_{input}, stages_{input.shape.stages},
-        plans_left_{std::max(fewest_plans, placements / (6 * stages_ * input.shape.microbatches))},
+        plans_left_{std::clamp(placements / (6 * stages_ * input.shape.microbatches), fewest_plans, most_plans)},
         bound_{lower_bound(input)} {}
 
   Plan run() {
     try_rounds();
-    const std::vector<VPattern> patterns = regular_patterns(stages_);
+    const std::vector<VPattern> patterns = regular_patterns(stages_, most_live());
     try_grids(patterns);
-    for (const auto& [score, pattern] : try_keys(patterns)) climb(score, pattern);
+    std::vector<Start> starts = try_keys(patterns);
+    keep_ = plans_left_ / 2;
+    for (const auto& [score, pattern] : starts) climb(score, pattern);
+    exchange();
     return best_.plan();
   }
 
 private:
+  [[nodiscard]] bool is_perfect() const { return best_.found() && best_.plan().score <= bound_; }
+
   /// False where no further plan is worth its time.
   bool next_plan() {
-    if (plans_left_ == 0 || (best_.found() && best_.plan().score <= bound_)) return false;
+    if (plans_left_ == 0 || is_perfect()) return false;
     --plans_left_;
     return true;
   }
@@ -72,7 +83,8 @@ private:
       for (const bool forwards : {true, false}) {
         std::optional<std::vector<std::int64_t>> idle;
         std::int64_t worst = Dispatch::never;
-        while (next_plan() && dispatch_v_rounds(board_, {forwards, gradients}, idle)) {
+        while (!is_perfect() && dispatch_v_rounds(board_, {forwards, gradients}, idle)) {
+          if (plans_left_ > fewest_after_rounds) --plans_left_;
           best_.offer(board_);
           if (board_.most_idle() >= worst) break;
           worst = board_.most_idle();
@@ -84,20 +96,39 @@ private:
 
   void try_grids(const std::vector<VPattern>& patterns) {
     const std::size_t keep = plans_left_ / 2; // for the rest of the search
-    for (const VPattern& pattern : patterns) {
-      if (plans_left_ <= keep || !next_plan()) return;
-      const SlotGrid grid = repeat_pattern(slots_of(pattern, stages_), input_.shape.microbatches, most_live());
-      if (!grid.empty() && follow_grid(board_, grid)) best_.offer(board_);
-    }
+    for (const VPattern& pattern : patterns)
+      for (const Pull pull : {Pull::ends, Pull::everything, Pull::tight_end}) {
+        if (plans_left_ <= keep || !next_plan()) return;
+        const SlotGrid grid = repeat_pattern(slots_of(pattern, stages_), input_.shape.microbatches, most_live(), pull);
+        if (grid.empty() || !follow_grid(board_, grid)) continue;
+        best_.offer(board_);
+        keep_start();
+      }
   }
 
-  /// The most activations that could ever fit on a stage.
+  /// Remembers the board's plan if it is among the best of its kind.
+  void keep_start() {
+    const PlanScore score = board_.score();
+    const auto at = std::ranges::upper_bound(starts_, score, {}, &Plan::score);
+    if (at - starts_.begin() >= static_cast<std::ptrdiff_t>(most_starts)) return;
+    starts_.insert(at, Plan{board_.steps(), score});
+    if (starts_.size() > most_starts) starts_.pop_back();
+  }
+
+  /// What is left of the budget goes to small changes of the best plans.
+  void exchange() {
+    const std::size_t tries = plans_left_ / (starts_.size() + 1);
+    const Plan found = best_.plan();
+    if (next_plan()) exchange_neighbours(board_, found, best_, tries);
+    for (const Plan& start : starts_)
+      if (next_plan()) exchange_neighbours(board_, start, best_, tries);
+  }
+
+  /// The most activations that fit on every stage.
   [[nodiscard]] std::int64_t most_live() const {
-    std::int64_t most = 0;
-    for (std::size_t chunk = 0; chunk < input_.stage.size(); ++chunk) {
-      const std::int64_t least = std::max<std::int64_t>(1, std::min(input_.taken[chunk], input_.kept[chunk]));
-      most = std::max(most, input_.limit[input_.stage[chunk]] / least);
-    }
+    std::int64_t most = static_cast<std::int64_t>(2 * input_.shape.microbatches);
+    for (std::size_t chunk = 0; chunk < input_.stage.size(); ++chunk)
+      if (input_.taken[chunk] > 0) most = std::min(most, input_.limit[input_.stage[chunk]] / input_.taken[chunk]);
     return most;
   }
 
@@ -113,7 +144,10 @@ private:
         if (plans_left_ <= keep) break;
         pattern.policy.reserves = reserves;
         pattern.policy.window = window;
-        if (const auto score = score_of(pattern)) starts.emplace_back(*score, pattern);
+        for (const std::int64_t last : {12, 4}) {
+          pattern.last_interval = last;
+          if (const auto score = score_of(pattern)) starts.emplace_back(*score, pattern);
+        }
       }
     std::ranges::stable_sort(starts, {}, &Start::first);
     return starts;
@@ -122,14 +156,16 @@ private:
   std::optional<PlanScore> score_of(const VPattern& pattern) {
     if (!next_plan() || !dispatch_by_keys(board_, keys_of(pattern, input_.shape), pattern.policy)) return std::nullopt;
     best_.offer(board_);
+    keep_start();
     return board_.score();
   }
 
   /// Goes to the first better neighbour until there is none.
   void climb(PlanScore score, VPattern at) {
-    for (bool moved = true; moved;) {
+    for (bool moved = true; moved && plans_left_ > keep_;) {
       moved = false;
       for (const VPattern& next : neighbours(at)) {
+        if (plans_left_ <= keep_) return;
         const auto reached = score_of(next);
         if (!reached || !(*reached < score)) continue;
         score = *reached;
@@ -144,8 +180,10 @@ private:
   const DispatchInput& input_;
   std::size_t stages_;
   std::size_t plans_left_;
+  std::size_t keep_ = 0; // plans that climbing leaves
   PlanScore bound_;
   BestPlan best_;
+  std::vector<Plan> starts_; // best first
 };
 
 } // namespace

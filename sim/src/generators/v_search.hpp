@@ -8,7 +8,7 @@ namespace ppsim::generator {
 
 /// The best plan found: by rounds (v_rounds.hpp), by patterns slot for slot (slot_grid.hpp), and by patterns that real
 /// costs bend (key_dispatch.hpp), the best of which are improved in small steps. `placements` bounds how many tasks may
-/// be placed in all; where that is too few for a handful of plans, it is raised.
+/// be placed in all; where that is too few for the rounds and a handful of other plans, it is raised.
 [[nodiscard]] Plan search_v(const DispatchInput& input, std::size_t placements);
 
 } // namespace ppsim::generator
