@@ -2,6 +2,7 @@
 
 #include "ppsim/sim/generators.hpp"
 #include "ppsim/sim/report.hpp"
+#include "ppsim/sim/steady.hpp"
 #include "ppsim/viz/svg.hpp"
 #include "support/golden.hpp"
 
@@ -48,7 +49,12 @@ std::string drawn(const cli::Inputs& inputs) {
   cli::Run run = cli::resolve(inputs);
   const TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   const Timeline timeline = simulate(graph);
-  return viz::svg_gantt(graph, timeline, analyse(graph, timeline));
+  Report report = analyse(graph, timeline);
+  if (graph.schedule().asynchronous()) {
+    report.step_time = steady_interval(*run.generator, run.request, graph.scenario());
+    report.steady_state = true;
+  }
+  return viz::svg_gantt(graph, timeline, report);
 }
 
 /// Names of the files in a folder that end in `extension`, without it.

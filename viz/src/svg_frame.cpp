@@ -31,7 +31,9 @@ std::vector<std::string> essentials(const Chart& chart) {
   parts.push_back("p = " + counted(shape.stages, "stage", "s"));
   if (shape.shared > 0) parts.push_back("sharing " + counted(shape.positions(), "position", "s"));
   parts.push_back("m = " + counted(shape.microbatches, "microbatch", "es"));
-  parts.push_back("v = " + counted(shape.vpp, "chunk", "s") + " per stage");
+  // where each direction has its own copy of the model, a stage runs more chunks than v
+  const std::size_t held = HeldChunks{chart.graph.schedule()}.most();
+  parts.push_back((held == shape.vpp ? "v = " : "") + counted(held, "chunk", "s") + " per stage");
   if (shape.stages > 1)
     parts.push_back(fmt::format("transfer model: {}{}", ppsim::to_string(scenario.network.model),
                                 scenario.network.is_free() ? ", no cost" : ""));

@@ -80,7 +80,8 @@ private:
     put(out_, "{}{}: {}, {} microbatch{}", bold(), graph_.headline(), counted(shape.stages, "stage"),
         shape.microbatches, shape.microbatches == 1 ? "" : "es");
     if (shape.shared > 0) put(out_, ", {}", counted(shape.positions(), "position"));
-    if (shape.vpp > 1) put(out_, ", {} chunks per stage", shape.vpp);
+    const std::size_t held = HeldChunks{graph_.schedule()}.most(); // with a chunk per direction more than v
+    if (held > 1) put(out_, ", {} chunks per stage", held);
     if (graph_.schedule().forward_only()) put(out_, ", forwards only");
     put(out_, ", transfers: {}", to_string(scenario_.network.model));
     if (scenario_.network.slices > 1) put(out_, " in {} slices", scenario_.network.slices);
