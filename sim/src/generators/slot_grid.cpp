@@ -240,7 +240,7 @@ private:
 
   /// The k-th W of a stage needs its k-th input gradient, of either chunk.
   [[nodiscard]] Slot earliest_weight(std::size_t stage, const SlotCell& cell) const {
-    Slot after = cell.microbatch > 0 ? weights_[stage][cell.microbatch - 1] : -1;
+    const Slot after = cell.microbatch > 0 ? weights_[stage][cell.microbatch - 1] : -1;
     // merge the two rising lists up to the k-th
     std::size_t down = 0;
     std::size_t up = 0;

@@ -58,7 +58,7 @@ void add_patterns(const VPattern& pattern, std::size_t stages, std::vector<VPatt
 std::int64_t longest_lives(const VPattern& pattern, std::size_t stages) {
   std::int64_t longest = 0;
   for (const auto& times : first_times(pattern, stages))
-    longest = std::max(longest, times[3] - times[0] + times[2] - times[1] + 2 * 2 * slot);
+    longest = std::max(longest, times[3] - times[0] + times[2] - times[1] + 4 * slot); // I and W of both
   return longest;
 }
 

@@ -96,13 +96,16 @@ private:
       if (up_[stage]) ways_.emplace_back(stage, Way::up);
     for (std::size_t stage = 0; stage < stages_; ++stage)
       if (!up_[stage]) ways_.emplace_back(stage, Way::down);
-    for (const auto& [stage, way] : ways_) {
-      const std::size_t placed = chunk(stage, way == Way::down ? Way::up : Way::down);
-      const std::int64_t arrival = board_.gradient_input(placed);
-      if (board_.input_grads(placed) == microbatches_ || arrival == Dispatch::never) return false;
-      fill_gap(stage, arrival, way == Way::up || rule_.before_gradients);
-      board_.place_input_grad(placed);
-    }
+    return std::ranges::all_of(ways_,
+                               [&](const auto& gradient) { return place_gradient(gradient.first, gradient.second); });
+  }
+
+  bool place_gradient(std::size_t stage, Way way) {
+    const std::size_t placed = chunk(stage, way == Way::down ? Way::up : Way::down);
+    const std::int64_t arrival = board_.gradient_input(placed);
+    if (board_.input_grads(placed) == microbatches_ || arrival == Dispatch::never) return false;
+    fill_gap(stage, arrival, way == Way::up || rule_.before_gradients);
+    board_.place_input_grad(placed);
     return true;
   }
 

@@ -18,34 +18,48 @@ constexpr std::size_t fewest_after_rounds = 3;
 constexpr std::size_t most_plans = 8000; // where plans are short, more do not find better ones
 constexpr std::size_t most_starts = 8;   // plans that are changed in small steps
 
+/// Places a waiting W, of the upper chunk first; false where none waits.
+bool follow_weight(Dispatch& board, std::size_t lower, std::size_t upper) {
+  const std::size_t chunk = board.input_grads(upper) > board.weight_grads(upper) ? upper : lower;
+  if (board.input_grads(chunk) == board.weight_grads(chunk)) return false;
+  board.place_weight_grad(chunk);
+  return true;
+}
+
+/// False where the input is not there, or a forward does not fit.
+bool follow_leg(Dispatch& board, Leg leg, std::size_t lower, std::size_t upper) {
+  const std::size_t chunk = leg == Leg::forward_down || leg == Leg::gradient_up ? lower : upper;
+  if (leg == Leg::forward_down || leg == Leg::forward_up) {
+    if (board.forward_input(chunk) == Dispatch::never || !board.fits(chunk)) return false;
+    board.place_forward(chunk);
+    return true;
+  }
+  if (board.gradient_input(chunk) == Dispatch::never) return false;
+  board.place_input_grad(chunk);
+  return true;
+}
+
+bool follow_cell(Dispatch& board, const SlotCell& cell, std::size_t lower, std::size_t upper) {
+  switch (cell.kind) {
+  case SlotCell::Kind::idle:
+    return true;
+  case SlotCell::Kind::weight:
+    return follow_weight(board, lower, upper);
+  case SlotCell::Kind::leg:
+    break;
+  }
+  return follow_leg(board, cell.leg, lower, upper);
+}
+
 /// Runs the order of a grid with real costs; false where it can not run so, or does not fit in memory.
 bool follow_grid(Dispatch& board, const SlotGrid& grid) {
   board.clear();
   const std::size_t stages = grid.size();
-  const auto place = [&](std::size_t stage, const SlotCell& cell) {
-    const std::size_t upper = 2 * stages - 1 - stage;
-    if (cell.kind == SlotCell::Kind::weight) {
-      const std::size_t chunk = board.input_grads(upper) > board.weight_grads(upper) ? upper : stage;
-      if (board.input_grads(chunk) == board.weight_grads(chunk)) return false;
-      board.place_weight_grad(chunk);
-      return true;
-    }
-    const bool forward = cell.leg == Leg::forward_down || cell.leg == Leg::forward_up;
-    const std::size_t chunk = cell.leg == Leg::forward_down || cell.leg == Leg::gradient_up ? stage : upper;
-    if ((forward ? board.forward_input(chunk) : board.gradient_input(chunk)) == Dispatch::never) return false;
-    if (forward && !board.fits(chunk)) return false;
-    if (forward)
-      board.place_forward(chunk);
-    else
-      board.place_input_grad(chunk);
-    return true;
-  };
   std::size_t slots = 0;
   for (const std::vector<SlotCell>& row : grid) slots = std::max(slots, row.size());
   for (std::size_t slot = 0; slot < slots; ++slot)
     for (std::size_t stage = 0; stage < stages; ++stage)
-      if (slot < grid[stage].size() && grid[stage][slot].kind != SlotCell::Kind::idle &&
-          !place(stage, grid[stage][slot]))
+      if (slot < grid[stage].size() && !follow_cell(board, grid[stage][slot], stage, 2 * stages - 1 - stage))
         return false;
   return board.complete();
 }
@@ -61,7 +75,7 @@ public:
     try_rounds();
     const std::vector<VPattern> patterns = regular_patterns(stages_, most_live());
     try_grids(patterns);
-    std::vector<Start> starts = try_keys(patterns);
+    const std::vector<Start> starts = try_keys(patterns);
     keep_ = plans_left_ / 2;
     for (const auto& [score, pattern] : starts) climb(score, pattern);
     exchange();
@@ -126,7 +140,7 @@ private:
 
   /// The most activations that fit on every stage.
   [[nodiscard]] std::int64_t most_live() const {
-    std::int64_t most = static_cast<std::int64_t>(2 * input_.shape.microbatches);
+    auto most = static_cast<std::int64_t>(2 * input_.shape.microbatches);
     for (std::size_t chunk = 0; chunk < input_.stage.size(); ++chunk)
       if (input_.taken[chunk] > 0) most = std::min(most, input_.limit[input_.stage[chunk]] / input_.taken[chunk]);
     return most;
