@@ -23,36 +23,50 @@ using namespace ppsim;
 constexpr std::int64_t forward_ns = 1'000'000;
 constexpr std::int64_t backward_ns = 2'000'000;
 
-/// The end of 1F1B on p stages and m microbatches, by the bare recurrence.
-std::int64_t bare_recurrence(std::size_t p, std::size_t m, std::vector<std::int64_t>& forward_end,
-                             std::vector<std::int64_t>& backward_end) {
+/// 1F1B on p stages and m microbatches by the bare recurrence. Ends are by stage and microbatch, -1 where not yet
+/// known.
+struct BareRecurrence {
   struct Cursor {
     std::size_t forwards = 0, backwards = 0;
     std::int64_t now = 0;
   };
-  std::vector<Cursor> stages(p);
-  std::size_t left = 2 * p * m;
-  while (left > 0) {
-    for (std::size_t s = 0; s < p; ++s) {
-      Cursor& at = stages[s];
-      const std::size_t warmup = std::min(m, p - 1 - s);
-      while (at.backwards < m) {
-        const bool forward = at.forwards < m && at.forwards <= warmup + at.backwards;
-        const std::size_t k = forward ? at.forwards : at.backwards;
-        std::int64_t ready = 0;
-        if (forward)
-          ready = s == 0 ? 0 : forward_end[(s - 1) * m + k];
-        else
-          ready = s + 1 == p ? forward_end[s * m + k] : backward_end[(s + 1) * m + k];
-        if (ready < 0) break;
-        at.now = std::max(at.now, ready) + (forward ? forward_ns : backward_ns);
-        (forward ? forward_end : backward_end)[s * m + k] = at.now;
-        ++(forward ? at.forwards : at.backwards);
-        --left;
-      }
-    }
+  std::size_t p, m;
+  std::vector<std::int64_t>& forward_end;
+  std::vector<std::int64_t>& backward_end;
+
+  [[nodiscard]] std::int64_t ready(std::size_t s, std::size_t k, bool forward) const {
+    if (forward) return s == 0 ? 0 : forward_end[(s - 1) * m + k];
+    return s + 1 == p ? forward_end[s * m + k] : backward_end[(s + 1) * m + k];
   }
-  return stages[0].now;
+
+  /// Runs stage s until it has to wait; how many tasks it ran.
+  std::size_t advance(std::size_t s, Cursor& at) const {
+    const std::size_t warmup = std::min(m, p - 1 - s);
+    std::size_t ran = 0;
+    for (; at.backwards < m; ++ran) {
+      const bool forward = at.forwards < m && at.forwards <= warmup + at.backwards;
+      const std::size_t k = forward ? at.forwards : at.backwards;
+      const std::int64_t start = ready(s, k, forward);
+      if (start < 0) break;
+      at.now = std::max(at.now, start) + (forward ? forward_ns : backward_ns);
+      (forward ? forward_end : backward_end)[s * m + k] = at.now;
+      ++(forward ? at.forwards : at.backwards);
+    }
+    return ran;
+  }
+
+  /// The end of the whole.
+  [[nodiscard]] std::int64_t run() const {
+    std::vector<Cursor> stages(p);
+    for (std::size_t left = 2 * p * m; left > 0;)
+      for (std::size_t s = 0; s < p; ++s) left -= advance(s, stages[s]);
+    return stages[0].now;
+  }
+};
+
+std::int64_t bare_recurrence(const Shape& shape, std::vector<std::int64_t>& forward_end,
+                             std::vector<std::int64_t>& backward_end) {
+  return BareRecurrence{shape.stages, shape.microbatches, forward_end, backward_end}.run();
 }
 
 Shape shape_of(const benchmark::State& state) {
@@ -94,7 +108,7 @@ double light_seconds_per_task(const Shape& shape) {
   for (std::size_t round = 0; round < rounds; ++round) {
     std::ranges::fill(forward_end, -1);
     std::ranges::fill(backward_end, -1);
-    benchmark::DoNotOptimize(bare_recurrence(shape.stages, shape.microbatches, forward_end, backward_end));
+    benchmark::DoNotOptimize(bare_recurrence(shape, forward_end, backward_end));
   }
   return seconds = stopwatch.seconds() / (2.0 * static_cast<double>(cells * rounds));
 }
@@ -115,7 +129,7 @@ void speed_of_light(benchmark::State& state) {
   for ([[maybe_unused]] const auto round : state) {
     std::ranges::fill(forward_end, -1);
     std::ranges::fill(backward_end, -1);
-    const std::int64_t end = bare_recurrence(shape.stages, shape.microbatches, forward_end, backward_end);
+    const std::int64_t end = bare_recurrence(shape, forward_end, backward_end);
     if (end != static_cast<std::int64_t>(shape.microbatches + shape.stages - 1) * (forward_ns + backward_ns))
       state.SkipWithError("wrong makespan");
   }

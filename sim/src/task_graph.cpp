@@ -193,7 +193,7 @@ std::vector<Duration> cost_table(const Costs& costs, const Recompute& recompute)
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
     const Duration again = recompute.is_on() ? recompute.time[chunk] : Duration{0};
     const auto set = [&](Pass pass, Duration cost) {
-      const std::size_t row = static_cast<std::size_t>(pass);
+      const auto row = static_cast<std::size_t>(pass);
       table[row * chunks + chunk] = cost + costs.overhead;
       table[(row + Dag::pass_count) * chunks + chunk] =
           cost + costs.overhead + (gives_gradient(pass) ? again : Duration{0});

@@ -1,15 +1,18 @@
 // What each schedule promises, for every shape and all costs that the promise covers.
 
 #include "ppsim/sim/error.hpp"
-#include "ppsim/sim/generators.hpp"
-#include "support/runs.hpp"
+#include "property/drawn_inputs.hpp"
 
 #include <catch2/catch.hpp>
 #include <rapidcheck/catch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <rapidcheck.h>
 
@@ -17,13 +20,6 @@ using namespace ppsim;
 using namespace ppsim::test;
 
 namespace {
-
-std::size_t draw(std::size_t low, std::size_t high) {
-  return *rc::gen::inRange<std::size_t>(low, high + 1);
-}
-Duration draw_time(std::size_t low, std::size_t high) {
-  return Duration{static_cast<std::int64_t>(draw(low, high))};
-}
 
 /// The order, or nothing where the schedule refuses the shape.
 std::optional<Schedule> try_generate(const Generator& generator, const Shape& shape) {
@@ -51,6 +47,35 @@ Report report_of(std::string_view name, const Shape& shape, const ChunkCosts& co
 
 ChunkCosts draw_costs(std::size_t longest_comm) {
   return {draw_time(0, 20), draw_time(1, 20), draw_time(0, 20), draw_time(0, longest_comm)};
+}
+
+/// Uniform costs of a chunk, a transfer time and a shape.
+struct Uniform {
+  Shape shape;
+  Duration forward{}, backward{}, comm{};
+  [[nodiscard]] Scenario scenario() const {
+    const auto v = static_cast<std::int64_t>(shape.vpp);
+    return uniform_scenario(shape, v * forward, v * backward, comm);
+  }
+};
+
+Uniform draw_uniform(std::size_t highest_vpp) {
+  return {{.stages = draw(1, 8), .microbatches = draw(1, 20), .vpp = draw(1, highest_vpp)},
+          draw_time(20),
+          draw_time(40) + Duration{1},
+          draw_time(9)};
+}
+
+Report run_uniform(std::string_view name, const Uniform& inputs, std::optional<std::size_t> group = {},
+                   std::optional<bool> descending = {}) {
+  return run(make_schedule(find_generator(name), {inputs.shape, group, descending}), inputs.scenario()).report;
+}
+
+/// The rule of SPEC section 5 for microbatch groups.
+bool group_is_allowed(const Shape& shape, std::size_t group) {
+  if (group < std::min(shape.stages, shape.microbatches) || group > shape.microbatches) return false;
+  const std::size_t rest = shape.microbatches % group;
+  return rest == 0 || rest >= shape.stages || shape.vpp == 1;
 }
 
 } // namespace
@@ -150,4 +175,112 @@ TEST_CASE("DualPipeV: bubble (p-1)(F&B + B - 3W) of a chunk at F = I = W, 2p+1 c
     RC_ASSERT(report.makespan - report.ideal == static_cast<std::int64_t>(stages - 1) * (3 + 2 - 3) * pass);
     for (const StageReport& stage : report.stages) RC_ASSERT(stage.peak_live_activations == 2 * stages + 1);
   });
+}
+
+TEST_CASE("Sequential keeps its promise: one stage busy at any time") {
+  rc::prop("any shape", [] {
+    const Uniform inputs = draw_uniform(4);
+    const Outcome outcome =
+        run(make_schedule(find_generator("sequential"), {.shape = inputs.shape}), inputs.scenario());
+    std::vector<Span> spans = outcome.timeline.tasks;
+    std::ranges::sort(spans, {}, [](const Span& span) { return std::pair{span.start, span.end}; });
+    for (std::size_t i = 1; i < spans.size(); ++i) RC_ASSERT(spans[i].start >= spans[i - 1].end);
+    const Duration crossings = inputs.shape.stages == 1 ? zero : 2 * number(inputs.shape.chunks() - 1) * inputs.comm;
+    const Duration one = number(inputs.shape.chunks()) * (inputs.forward + inputs.backward) + crossings;
+    RC_ASSERT(outcome.report.makespan == number(inputs.shape.microbatches) * one);
+    RC_ASSERT(outcome.report.stages[0].peak_live_activations == inputs.shape.vpp);
+  });
+}
+
+TEST_CASE("GPipe keeps its promise: (m+p-1)(F+B) + 2(p-1)c, and m live activations") {
+  rc::prop("any shape, either order of backwards", [] {
+    const Uniform inputs = draw_uniform(1);
+    const Report report = run_uniform("gpipe", inputs, {}, one_in(2));
+    const auto [p, m, v, shared] = inputs.shape;
+    RC_ASSERT(report.makespan ==
+              number(m + p - 1) * (inputs.forward + inputs.backward) + 2 * number(p - 1) * inputs.comm);
+    for (const StageReport& stage : report.stages) RC_ASSERT(stage.peak_live_activations == m);
+  });
+}
+
+TEST_CASE("1F1B keeps its promise: a bubble of (p-1)(F+B), and min(m, p-s) live activations on stage s") {
+  rc::prop("any shape", [] {
+    Uniform inputs = draw_uniform(1);
+    const auto [p, m, v, shared] = inputs.shape;
+    for (const Duration comm : {zero, inputs.comm}) {
+      inputs.comm = comm;
+      const Report report = run_uniform("1f1b", inputs);
+      if (comm == zero) RC_ASSERT(report.makespan - report.ideal == number(p - 1) * (inputs.forward + inputs.backward));
+      for (std::size_t stage = 0; stage < p; ++stage)
+        RC_ASSERT(report.stages[stage].peak_live_activations == std::min(m, p - stage));
+    }
+  });
+}
+
+TEST_CASE(
+    "Interleaved keeps its promise: a bubble of (p-1)(F+B)/v, and at most 2(p-1) + (v-1)g + 1 live chunks on stage 0") {
+  rc::prop("any shape and group that is allowed", [] {
+    Uniform inputs = draw_uniform(4);
+    inputs.comm = zero;
+    const auto [p, m, v, shared] = inputs.shape;
+    const std::size_t group = draw(std::min(p, m), m);
+    RC_PRE(group_is_allowed(inputs.shape, group));
+    const Report report = run_uniform("interleaved", inputs, group);
+    if (m >= p)
+      RC_ASSERT(report.makespan - report.ideal == number(p - 1) * (inputs.forward + inputs.backward)); // of a chunk
+    const std::size_t bound = v == 1 ? p : 2 * (p - 1) + (v - 1) * group + 1;
+    RC_ASSERT(report.stages[0].peak_live_activations == std::min(bound, m * v));
+  });
+}
+
+TEST_CASE("Interleaved refuses every group that its rule does not allow, and takes every other") {
+  rc::prop("any shape, any group", [] {
+    const Shape shape{.stages = draw(1, 6), .microbatches = draw(1, 14), .vpp = draw(1, 3)};
+    const std::size_t group = draw(1, 15);
+    try {
+      const Schedule schedule = make_schedule(find_generator("interleaved"), {shape, group, {}});
+      RC_ASSERT(group_is_allowed(shape, group));
+      RC_ASSERT(runs(schedule));
+    } catch (const Error& error) {
+      RC_ASSERT(!group_is_allowed(shape, group));
+      RC_ASSERT(error.code() == ExitCode::bad_input);
+      RC_ASSERT(!error.problems().front().hint.empty());
+    }
+  });
+}
+
+TEST_CASE("Interleaved without a group takes multiples of p and m < p, and names the nearest two to any other") {
+  rc::prop("any shape", [] {
+    const Shape shape{.stages = draw(1, 6), .microbatches = draw(1, 20), .vpp = draw(2, 3)};
+    const bool allowed = shape.microbatches % shape.stages == 0 || shape.microbatches < shape.stages;
+    try {
+      RC_ASSERT(runs(make_schedule(find_generator("interleaved"), {.shape = shape})));
+      RC_ASSERT(allowed);
+    } catch (const Error& error) {
+      RC_ASSERT(!allowed);
+      const std::size_t below = shape.microbatches - shape.microbatches % shape.stages;
+      const std::string nearest =
+          std::to_string(below) + " and " + std::to_string(below + shape.stages) + " are the nearest";
+      RC_ASSERT(error.problems().front().hint.find(nearest) != std::string::npos);
+      for (const std::size_t microbatches : {below, below + shape.stages})
+        RC_ASSERT(
+            runs(make_schedule(find_generator("interleaved"), {.shape = {shape.stages, microbatches, shape.vpp}})));
+    }
+  });
+}
+
+TEST_CASE("A closed form, where one is given, is what the simulation says") {
+  for (const Generator* generator : generators())
+    rc::prop(std::string{generator->name} + ", any shape", [generator] {
+      Uniform inputs = draw_uniform(3);
+      if (one_in(2)) inputs.comm = one_in(2) ? zero : draw_time(60);
+      if (one_in(3)) inputs.backward = 2 * inputs.forward; // F = I = W
+      const ScheduleRequest request = draw_request(*generator);
+      inputs.shape = request.shape;
+      const Scenario scenario = inputs.scenario();
+      const Report report = run(make_schedule(*generator, request), scenario).report;
+      const auto form = closed_form(*generator, request, scenario);
+      RC_CLASSIFY(form.has_value(), "has a closed form");
+      if (form) RC_ASSERT(std::abs(form->value - find_metric(form->metric).ratio(report)) < 1e-9);
+    });
 }

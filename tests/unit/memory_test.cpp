@@ -117,6 +117,7 @@ TEST_CASE("1F1B holds p-s on stage s, and m where there are fewer") {
 
 TEST_CASE(
     "Interleaving raises stage 0's peak by the factor 1 + (p-1)/(pv), less with more chunks, never below 1F1B's") {
+  // Korthikanti et al., arXiv 2205.05198, section 4.2.3.
   // p = 8: v = 2 23 chunks of half a stage = 11.5, v = 4 39 quarters = 9.75; 1F1B 8
   const auto stages_held = [](std::size_t vpp) {
     return static_cast<double>(peaks("interleaved", {.stages = 8, .microbatches = 32, .vpp = vpp}).front()) /

@@ -93,7 +93,8 @@ Shape shape_of(const FoundTasks& found, std::string_view name) {
 Schedule to_schedule(FoundTasks found, const Shape& shape, bool forward_only) {
   const bool backwards = std::ranges::any_of(found.tasks, [](const Task& task) { return task.pass != Pass::forward; });
   Schedule schedule{"file", shape, std::move(found.tasks), std::move(found.offsets)};
-  return forward_only && !backwards ? schedule.forwards() : schedule;
+  if (forward_only && !backwards) return schedule.forwards();
+  return schedule;
 }
 
 std::string_view without_blank_end(std::string_view text) {

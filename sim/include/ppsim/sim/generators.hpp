@@ -63,7 +63,7 @@ struct Generator {
   std::string_view promise;      ///< what its tests hold it to
   std::string_view constraints;  ///< what it refuses, in words
   std::string_view source;       ///< paper or code that the order follows
-  std::string_view options = ""; ///< those of schedule_options() that it takes, comma-separated
+  std::string_view options = {}; ///< those of schedule_options() that it takes, comma-separated
   VppRule vpp = {};
   bool searches = false; ///< the order follows costs and memory; making it takes longer
   /// Adds what it refuses about the request.
