@@ -214,6 +214,27 @@ TEST_CASE("Parameters, gradients and optimizer state take their part of the memo
   CHECK(most_live(planned("zb-auto", scenario).report) == 2);
 }
 
+TEST_CASE("A searched schedule plans with the time of recomputation, and with the memory that it saves") {
+  for (const std::string_view name : {"zb-auto", "v-auto"}) {
+    CAPTURE(name);
+    const Shape& shape = name == "zb-auto" ? four_by_eight : v_four_by_eight;
+    Scenario longer = equal_chunks(shape, 10ms, 20ms, 10ms, 1ms); // an input gradient with the forward before it
+    const Duration span = span_of(planned(name, longer));
+    Scenario scenario = equal_chunks(shape, 10ms, 10ms, 10ms, 1ms);
+    scenario.recompute.kind = RecomputeKind::full;
+    scenario.recompute.time.assign(shape.chunks(), 10ms);
+    scenario.recompute.checkpoint.assign(shape.chunks(), Bytes{});
+    CHECK(span_of(planned(name, scenario)) == span);
+
+    // 40 bytes: the backward that runs restores 8, so 32 are left for activations of 2 each that wait
+    scenario.recompute.checkpoint.assign(shape.chunks(), Bytes{2});
+    set_activations(scenario, Bytes{10}, Bytes{2}, Bytes{40});
+    const Report report = planned(name, scenario).report;
+    CHECK(!report.overflow);
+    CHECK(most_live(report) > 4); // without recomputation there is room for 4
+  }
+}
+
 TEST_CASE("A limit below what a stage needs is refused with the least that works") {
   const auto with_limit = [](std::string_view name, const Shape& shape, std::size_t limit) {
     return refusal_of([&] { (void)planned(name, uniform_scenario(shape, 1ms, 2ms), limit); }).first();

@@ -19,7 +19,8 @@ DispatchInput without_memory(const Scenario& scenario, const std::vector<StageId
     input.stage.push_back(static_cast<std::uint32_t>(stage));
     input.chunks[stage].push_back(static_cast<std::uint32_t>(chunk));
     input.forward.push_back((costs.forward[chunk] + costs.overhead).count());
-    input.input_grad.push_back((costs.input_grad[chunk] + costs.overhead).count());
+    const Duration again = scenario.recompute.is_on() ? scenario.recompute.time[chunk] : Duration{0};
+    input.input_grad.push_back((costs.input_grad[chunk] + costs.overhead + again).count());
     input.weight_grad.push_back((costs.weight_grad[chunk] + costs.overhead).count());
     if (chunk + 1 == placement.size()) continue;
     const bool same_node = scenario.network.same_node(placement[chunk], placement[chunk + 1]);
@@ -27,6 +28,14 @@ DispatchInput without_memory(const Scenario& scenario, const std::vector<StageId
     input.transfer.push_back(same_stage ? 0 : scenario.network.transfer_time(chunk, same_node).count());
   }
   return input;
+}
+
+/// What recomputation leaves of the activation of `chunk` while it waits: its checkpoint, or what its W will need
+/// anyway. Where some microbatches are not recomputed, nothing is saved for sure.
+Bytes waiting_bytes(const Scenario& scenario, std::size_t chunk) {
+  const Memory& memory = scenario.memory;
+  if (!scenario.recompute.is_on() || scenario.recompute.microbatches_without > 0) return memory.activation[chunk];
+  return std::max(scenario.recompute.checkpoint[chunk], memory.activation_for_weight[chunk]);
 }
 
 } // namespace
@@ -44,12 +53,16 @@ DispatchInput dispatch_input_in_bytes(const Scenario& scenario, const std::vecto
   DispatchInput input = without_memory(scenario, placement);
   const Memory& memory = scenario.memory;
   input.limit.assign(scenario.shape.stages, memory.limit.value().count());
+  std::vector<std::int64_t> restored(input.limit.size()); // by the one backward that runs on a stage at a time
   for (std::size_t chunk = 0; chunk < placement.size(); ++chunk) {
-    input.taken.push_back(memory.activation[chunk].count());
+    input.taken.push_back(waiting_bytes(scenario, chunk).count());
     input.kept.push_back(memory.activation_for_weight[chunk].count());
     const Bytes fixed = memory.parameters[chunk] + memory.gradients[chunk] + memory.optimizer[chunk];
     input.limit[input.stage[chunk]] -= fixed.count();
+    std::int64_t& most = restored[input.stage[chunk]];
+    most = std::max(most, memory.activation[chunk].count() - input.taken.back());
   }
+  for (std::size_t stage = 0; stage < restored.size(); ++stage) input.limit[stage] -= restored[stage];
   return input;
 }
 

@@ -30,7 +30,8 @@ struct DispatchInput {
 /// Memory is counted in activations, `activations` of them per stage, whatever their size.
 [[nodiscard]] DispatchInput dispatch_input(const Scenario& scenario, const std::vector<StageId>& placement,
                                            std::size_t activations);
-/// Memory is counted in bytes, up to what scenario.memory.limit (which must be given) leaves beside the static bytes.
+/// Memory is counted in bytes, up to what scenario.memory.limit (which must be given) leaves beside the static bytes
+/// and, with recomputation, beside what one backward restores. Outputs that are released count as if they were kept.
 [[nodiscard]] DispatchInput dispatch_input_in_bytes(const Scenario& scenario, const std::vector<StageId>& placement);
 
 /// The limit that a searching schedule keeps to: the activation limit of the request; else the bytes of the scenario's
