@@ -358,9 +358,23 @@ void doubt_recompute(const Inputs& inputs, const Scenario& scenario, std::vector
                                 inputs.place_of("recompute")));
 }
 
+/// With its own default, each half of the costs may be a thousand times the other.
+void doubt_costs(const Inputs& inputs, std::vector<std::string>& notes) {
+  const bool backward = inputs.backward || inputs.input_grad || inputs.weight_grad;
+  if (inputs.forward_only) return;
+  if (inputs.forward && !backward) notes.emplace_back("--backward: not given, taken as 2 ms");
+  if (backward && !inputs.forward) notes.emplace_back("--forward: not given, taken as 1 ms");
+}
+
 void doubt_memory(const Inputs& inputs, const Schedule& schedule, std::vector<std::string>& notes) {
   const auto is_weight_grad = [](const Task& task) { return task.pass == Pass::weight_grad; };
-  if (inputs.weight_activation_bytes && !inputs.forward_only && std::ranges::none_of(schedule.tasks(), is_weight_grad))
+  const bool splits = std::ranges::any_of(schedule.tasks(), is_weight_grad);
+  if (inputs.recompute && *inputs.recompute != RecomputeKind::none && splits && inputs.activation_bytes &&
+      !inputs.weight_activation_bytes)
+    notes.push_back(fmt::format("{}: a split backward keeps the whole activation for its W; --weight-activation-bytes "
+                                "says how much of it W needs",
+                                inputs.place_of("recompute")));
+  if (inputs.weight_activation_bytes && !inputs.forward_only && !splits)
     notes.push_back(
         fmt::format("{}: changes nothing, as no backward is split", inputs.place_of("weight-activation-bytes")));
   if (inputs.release_outputs && schedule.shape().stages == 1)
@@ -400,6 +414,7 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, 
     notes.push_back(
         fmt::format("{}: changes nothing without --transfer link, --inter-node-latency or --inter-node-bandwidth",
                     inputs.place_of("stages-per-node")));
+  doubt_costs(inputs, notes);
   doubt_recompute(inputs, scenario, notes);
   doubt_memory(inputs, schedule, notes);
   doubt_collectives(inputs, scenario, schedule, notes);

@@ -66,6 +66,21 @@ bool is_for_second_half(const Schedule& schedule, const Wait& wait) {
   return schedule.task(wait.task).pass == Pass::forward ? for_backward : wait.cause == Cause::activation;
 }
 
+/// Where a task stands on the way of its microbatch down and up the chunks; a W stands behind its I.
+std::size_t place_on_way(const Schedule& schedule, const Task& task) {
+  const std::size_t chunks = schedule.shape().chunks();
+  const std::size_t step = task.pass == Pass::forward ? task.chunk_index : 2 * chunks - 1 - task.chunk_index;
+  return 2 * step + (task.pass == Pass::weight_grad ? 1 : 0);
+}
+
+/// Whether the order of a stage only says what the data says too: no other order could be right.
+bool is_needed_anyway(const Schedule& schedule, const Wait& wait) {
+  const Task& task = schedule.task(wait.task);
+  const Task& before = schedule.task(wait.for_task);
+  return task.microbatch == before.microbatch && before.pass != Pass::weight_grad &&
+         place_on_way(schedule, before) < place_on_way(schedule, task);
+}
+
 std::string reason(const Schedule& schedule, const Wait& wait) {
   if (is_for_second_half(schedule, wait)) return "for the other half of its pair";
   switch (wait.cause) {
@@ -80,6 +95,7 @@ std::string reason(const Schedule& schedule, const Wait& wait) {
   case Cause::pair:
     return "the other half of its pair";
   default:
+    if (is_needed_anyway(schedule, wait)) return "which comes first for the same microbatch";
     return fmt::format("before it on stage {}", index(schedule.stage_of(wait.for_task)));
   }
 }
@@ -101,7 +117,8 @@ void report_cycle(const Schedule& schedule, const Dag::Graph& graph, const std::
                          to_string(schedule.task(cycle[i].for_task)), index(schedule.stage_of(cycle[i].for_task)),
                          reason(schedule, cycle[i]));
   }
-  const auto order = std::ranges::find_if(cycle, [](const Wait& wait) { return wait.cause == Cause::order; });
+  const auto order = std::ranges::find_if(
+      cycle, [&](const Wait& wait) { return wait.cause == Cause::order && !is_needed_anyway(schedule, wait); });
   std::string hint = "one of these tasks has to stand earlier in its stage's order";
   if (order != cycle.end())
     hint = fmt::format("on stage {}, {} must come before {}", index(schedule.stage_of(order->task)),

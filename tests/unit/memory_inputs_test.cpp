@@ -34,8 +34,8 @@ Rows faults(const Rows& arguments) {
 } // namespace
 
 TEST_CASE("Full recomputation takes as long as the forward, and keeps the input of the chunk") {
-  const Run run = run_of({"--recompute", "full", "--vpp", "2", "--forward", "1ms,2ms,3ms,4ms", "--activation-bytes",
-                          "800B", "--boundary-bytes", "10B,20B,30B"});
+  const Run run = run_of({"--recompute", "full", "--vpp", "2", "--forward", "1ms,2ms,3ms,4ms", "--backward", "2ms",
+                          "--activation-bytes", "800B", "--boundary-bytes", "10B,20B,30B"});
   CHECK(run.scenario.recompute.kind == RecomputeKind::full);
   CHECK(run.scenario.recompute.time == Times{1ms, 2ms, 3ms, 4ms});
   CHECK(run.scenario.recompute.checkpoint == Sizes{Bytes{10}, Bytes{10}, Bytes{20}, Bytes{30}});

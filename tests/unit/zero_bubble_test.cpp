@@ -251,7 +251,7 @@ TEST_CASE("A limit below what a stage needs is refused with the least that works
   std::ranges::fill(scenario.memory.parameters, Bytes{15}); // 30 on a stage, and 10 for each of two chunks
   CHECK(refusal_of([&] { (void)planned("v-auto", scenario); }).first() ==
         "--memory-limit: 49 B has no room for one activation of each chunk beside what a stage always holds -- give at "
-        "least 50 bytes");
+        "least 50B");
   scenario.memory.limit = Bytes{50};
   CHECK(most_live(planned("v-auto", scenario).report) == 2);
 }

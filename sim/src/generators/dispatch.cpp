@@ -85,7 +85,7 @@ DispatchInput limited_input(const ScheduleRequest& request, const Scenario& scen
               Problem{"--memory-limit",
                       fmt::format("{} has no room for one activation of each chunk beside what a stage always holds",
                                   format_bytes(*memory.limit)),
-                      fmt::format("give at least {} bytes", least.count())}};
+                      fmt::format("give at least {}B", least.count())}};
 }
 
 void refuse_small_limit(const ScheduleRequest& request, Problems& problems) {
