@@ -1,5 +1,7 @@
 #include "v_search.hpp"
 
+#include "ppsim/sim/error.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -17,6 +19,7 @@ constexpr std::size_t fewest_plans = 8; // that every search tries
 constexpr std::size_t fewest_after_rounds = 3;
 constexpr std::size_t most_plans = 8000; // where plans are short, more do not find better ones
 constexpr std::size_t most_starts = 8;   // plans that are changed in small steps
+constexpr std::int64_t no_window = 1'000'000'000'000;
 
 /// Places what a stage runs in a slot; false where its input is not there, or it does not fit in memory.
 bool place_cell(Dispatch& board, std::size_t stage, const SlotCell& cell) {
@@ -60,6 +63,8 @@ public:
   Plan run() {
     try_rounds();
     const std::vector<VPattern> patterns = regular_patterns(stages_, most_live());
+    if (!best_.found()) try_without_window(patterns.front());
+    PPSIM_ASSERT(best_.found());
     try_grids(patterns);
     const std::vector<Start> starts = try_keys(patterns);
     keep_ = plans_left_ / 2;
@@ -92,6 +97,14 @@ private:
           for (std::size_t stage = 0; stage < stages_; ++stage) idle->push_back(board_.idle(stage));
         }
       }
+  }
+
+  /// Rounds and windows may deadlock under a small limit; a list schedule without a window never does.
+  void try_without_window(VPattern pattern) {
+    pattern.policy.window = no_window;
+    if (!dispatch_by_keys(board_, keys_of(pattern, input_.shape), pattern.policy)) return;
+    best_.offer(board_);
+    keep_start();
   }
 
   void try_grids(const std::vector<VPattern>& patterns) {
