@@ -76,10 +76,10 @@ public:
 private:
   [[nodiscard]] bool is_perfect() const { return best_.found() && best_.plan().score <= bound_; }
 
-  /// False where no further plan is worth its time.
-  bool next_plan() {
-    if (plans_left_ == 0 || is_perfect()) return false;
-    --plans_left_;
+  /// False where no further plan is worth its time, which is that of `cost` list schedules.
+  bool next_plan(std::size_t cost = 1) {
+    if (plans_left_ < cost || is_perfect()) return false;
+    plans_left_ -= cost;
     return true;
   }
 
@@ -109,9 +109,11 @@ private:
 
   void try_grids(const std::vector<VPattern>& patterns) {
     const std::size_t keep = plans_left_ / 2; // for the rest of the search
+    // however few microbatches there are, a grid is as long as one of them takes: 4p slots on each of p stages
+    const std::size_t cost = 1 + 4 * stages_ / (6 * input_.shape.microbatches);
     for (const VPattern& pattern : patterns)
       for (const Pull pull : {Pull::ends, Pull::everything, Pull::tight_end}) {
-        if (plans_left_ <= keep || !next_plan()) return;
+        if (plans_left_ < keep + cost || !next_plan(cost)) return;
         const SlotGrid grid = repeat_pattern(slots_of(pattern, stages_), input_.shape.microbatches, most_live(), pull);
         if (grid.empty() || !follow_grid(board_, grid)) continue;
         best_.offer(board_);
