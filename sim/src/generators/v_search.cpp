@@ -58,14 +58,14 @@ public:
   Search(const DispatchInput& input, std::size_t placements)
       : board_{input}, input_{input}, stages_{input.shape.stages},
         plans_left_{std::clamp(placements / (6 * stages_ * input.shape.microbatches), fewest_plans, most_plans)},
-        bound_{lower_bound(input)} {}
+        grids_{placements >= 6 * stages_ * input.shape.microbatches}, bound_{lower_bound(input)} {}
 
   Plan run() {
     try_rounds();
     const std::vector<VPattern> patterns = regular_patterns(stages_, most_live());
     if (!best_.found()) try_without_window(patterns.front());
     PPSIM_ASSERT(best_.found());
-    try_grids(patterns);
+    if (grids_) try_grids(patterns);
     const std::vector<Start> starts = try_keys(patterns);
     keep_ = plans_left_ / 2;
     for (const auto& [score, pattern] : starts) climb(score, pattern);
@@ -196,6 +196,7 @@ private:
   std::size_t stages_;
   std::size_t plans_left_;
   std::size_t keep_ = 0; // plans that climbing leaves
+  bool grids_;           // slow where they are long: only if the budget holds one
   PlanScore bound_;
   BestPlan best_;
   std::vector<Plan> starts_; // best first
