@@ -64,6 +64,20 @@ TEST_CASE("A searched schedule runs, and no stage ever holds more activations th
   });
 }
 
+TEST_CASE("A small limit on many stages finds a plan") {
+  rc::prop("zb-auto and v-auto, limits that hold few activations", [] {
+    const bool v = draw(0, 1) == 1;
+    const Shape shape{.stages = draw(7, 24), .microbatches = draw(1, 5), .vpp = v ? 2U : 1U};
+    const Scenario scenario = draw_unequal(shape);
+    ScheduleRequest request{.shape = shape};
+    request.activation_limit = draw(shape.vpp, shape.vpp + 5);
+    const Generator& generator = find_generator(v ? "v-auto" : "zb-auto");
+    const test::Outcome outcome = test::run(make_schedule(generator, request, scenario), scenario);
+    for (const StageReport& stage : outcome.report.stages)
+      RC_ASSERT(stage.peak_live_activations <= *request.activation_limit);
+  });
+}
+
 TEST_CASE("Under a memory limit no stage ever holds more bytes than that leaves, or the schedule is refused") {
   rc::prop("zb-auto and v-auto, any costs and sizes", [] {
     const bool v = draw(0, 1) == 1;

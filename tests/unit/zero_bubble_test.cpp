@@ -255,3 +255,14 @@ TEST_CASE("A limit below what a stage needs is refused with the least that works
   scenario.memory.limit = Bytes{50};
   CHECK(most_live(planned("v-auto", scenario).report) == 2);
 }
+
+TEST_CASE("v-auto finds a plan under the least limits, where rounds of one I and one F do not get through") {
+  for (const auto& [stages, limit] : {std::pair{8U, 2U}, std::pair{16U, 2U}, std::pair{32U, 5U}}) {
+    CAPTURE(stages, limit);
+    const Shape shape{.stages = stages, .microbatches = 12, .vpp = 2};
+    Scenario scenario = uniform_scenario(shape, 1ms, 2ms);
+    CHECK(most_live(planned("v-auto", scenario, limit).report) <= limit);
+    set_activations(scenario, Bytes{10}, Bytes{10}, Bytes{10 * static_cast<std::int64_t>(limit)});
+    CHECK(most_live(planned("v-auto", scenario).report) <= limit);
+  }
+}

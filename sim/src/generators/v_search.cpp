@@ -1,5 +1,7 @@
 #include "v_search.hpp"
 
+#include "ppsim/sim/error.hpp"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -17,6 +19,7 @@ constexpr std::size_t fewest_plans = 8; // that every search tries
 constexpr std::size_t fewest_after_rounds = 3;
 constexpr std::size_t most_plans = 8000; // where plans are short, more do not find better ones
 constexpr std::size_t most_starts = 8;   // plans that are changed in small steps
+constexpr std::int64_t no_window = 1'000'000'000'000;
 
 /// Places what a stage runs in a slot; false where its input is not there, or it does not fit in memory.
 bool place_cell(Dispatch& board, std::size_t stage, const SlotCell& cell) {
@@ -55,12 +58,14 @@ public:
   Search(const DispatchInput& input, std::size_t placements)
       : board_{input}, input_{input}, stages_{input.shape.stages},
         plans_left_{std::clamp(placements / (6 * stages_ * input.shape.microbatches), fewest_plans, most_plans)},
-        bound_{lower_bound(input)} {}
+        grids_{placements >= 6 * stages_ * input.shape.microbatches}, bound_{lower_bound(input)} {}
 
   Plan run() {
     try_rounds();
     const std::vector<VPattern> patterns = regular_patterns(stages_, most_live());
-    try_grids(patterns);
+    if (!best_.found()) try_without_window(patterns.front());
+    PPSIM_ASSERT(best_.found());
+    if (grids_) try_grids(patterns);
     const std::vector<Start> starts = try_keys(patterns);
     keep_ = plans_left_ / 2;
     for (const auto& [score, pattern] : starts) climb(score, pattern);
@@ -71,10 +76,10 @@ public:
 private:
   [[nodiscard]] bool is_perfect() const { return best_.found() && best_.plan().score <= bound_; }
 
-  /// False where no further plan is worth its time.
-  bool next_plan() {
-    if (plans_left_ == 0 || is_perfect()) return false;
-    --plans_left_;
+  /// False where no further plan is worth its time, which is that of `cost` list schedules.
+  bool next_plan(std::size_t cost = 1) {
+    if (plans_left_ < cost || is_perfect()) return false;
+    plans_left_ -= cost;
     return true;
   }
 
@@ -94,11 +99,21 @@ private:
       }
   }
 
+  /// Rounds and windows may deadlock under a small limit; a list schedule without a window never does.
+  void try_without_window(VPattern pattern) {
+    pattern.policy.window = no_window;
+    if (!dispatch_by_keys(board_, keys_of(pattern, input_.shape), pattern.policy)) return;
+    best_.offer(board_);
+    keep_start();
+  }
+
   void try_grids(const std::vector<VPattern>& patterns) {
     const std::size_t keep = plans_left_ / 2; // for the rest of the search
+    // however few microbatches there are, a grid is as long as one of them takes: 4p slots on each of p stages
+    const std::size_t cost = 1 + 4 * stages_ / (6 * input_.shape.microbatches);
     for (const VPattern& pattern : patterns)
       for (const Pull pull : {Pull::ends, Pull::everything, Pull::tight_end}) {
-        if (plans_left_ <= keep || !next_plan()) return;
+        if (plans_left_ < keep + cost || !next_plan(cost)) return;
         const SlotGrid grid = repeat_pattern(slots_of(pattern, stages_), input_.shape.microbatches, most_live(), pull);
         if (grid.empty() || !follow_grid(board_, grid)) continue;
         best_.offer(board_);
@@ -181,6 +196,7 @@ private:
   std::size_t stages_;
   std::size_t plans_left_;
   std::size_t keep_ = 0; // plans that climbing leaves
+  bool grids_;           // slow where they are long: only if the budget holds one
   PlanScore bound_;
   BestPlan best_;
   std::vector<Plan> starts_; // best first
