@@ -430,11 +430,6 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, 
   if (inputs.tied_embedding_reduce && !ties_embedding(schedule))
     notes.push_back(fmt::format("{}: changes nothing, since one stage holds both the first and the last chunk",
                                 inputs.place_of("tied-embedding-reduce")));
-  for (const char* option : {"reduce", "tied-embedding-reduce", "optimizer", "optimizer-step"})
-    if (schedule.asynchronous() && inputs.where.contains(option))
-      notes.push_back(fmt::format("{}: '{}' has no flush, so it is not in the step time; put an update after every "
-                                  "microbatch into --weight-grad",
-                                  inputs.place_of(option), schedule.name()));
   const auto listed = [&](const auto& values) { return values && values->size() > 1; };
   if (inputs.layers &&
       (listed(inputs.forward) || listed(inputs.backward) || listed(inputs.input_grad) || listed(inputs.weight_grad) ||
@@ -458,6 +453,21 @@ std::string Inputs::place_of(std::string_view option) const {
   return found == where.end() ? fmt::format("--{}", option) : found->second;
 }
 
+namespace {
+
+/// Without a flush there is no end of a step for these to follow. Throws Error with each that is given.
+void refuse_update(const Inputs& inputs, const Schedule& schedule) {
+  if (!schedule.asynchronous()) return;
+  Problems problems;
+  for (const std::string_view option : {"reduce", "tied-embedding-reduce", "optimizer", "optimizer-step"})
+    if (inputs.where.contains(option))
+      problems.add(inputs.place_of(option), fmt::format("'{}' has no flush that it could follow", schedule.name()),
+                   "put an update after every microbatch into --weight-grad");
+  problems.throw_if_any();
+}
+
+} // namespace
+
 Run resolve(const Inputs& inputs) {
   Run run;
   try {
@@ -468,6 +478,7 @@ Run resolve(const Inputs& inputs) {
   } catch (const Error& error) {
     throw placed(inputs, error);
   }
+  refuse_update(inputs, run.schedule);
   std::ranges::move(doubts(inputs, run.scenario, run.schedule), std::back_inserter(run.notes));
   return run;
 }

@@ -54,7 +54,7 @@ TEST_CASE("Hanayo's chunks are placed in waves, two a stage where --vpp is not g
   CHECK(hanayo.vpp.standard == 2);
   CHECK(hanayo.place({.shape = shape(3, 1, 1)}) == placement_of(generate("hanayo", shape(3, 1, 1))));
   CHECK(refusal_of([] { (void)generate("hanayo", {.stages = 4, .microbatches = 8, .vpp = 3}); }).first() ==
-        "--vpp: must be a multiple of 2 here, got 3 -- 4 is the nearest above it");
+        "--vpp: must be a multiple of 2 here, got 3 -- 2 and 4 are the nearest");
 }
 
 TEST_CASE("Hanayo's bubble ratio is at most the paper's (2p-2)/(3pW+p-1) at B = 2F") {

@@ -120,7 +120,24 @@ TEST_CASE("Without a flush the slowest stage sets the pace") {
 TEST_CASE("The tasks that a steady state costs are counted before they are simulated") {
   const Schedule schedule = order(zb_h2);
   CHECK(steady_tasks(lower(schedule, per_stage(schedule))) == 8 * 96);
-  const Shape shape{.stages = 4, .microbatches = 3, .vpp = 1}; // 2p = 8 microbatches: three times m
+  const Shape shape{.stages = 4, .microbatches = 3, .vpp = 1}; // 4 (4p + 1) microbatches, 8 tasks each
   const Scenario scenario = uniform_scenario(shape, 1us, 2us);
-  CHECK(steady_tasks(lower(make_schedule(asynchronous, {.shape = shape}, scenario), scenario)) == (6 + 9) * 24);
+  CHECK(steady_tasks(lower(make_schedule(asynchronous, {.shape = shape}, scenario), scenario)) == 68 * 8);
+}
+
+TEST_CASE("PipeDream's step time is right where its period does not divide the microbatches") {
+  const Generator& pipedream = find_generator("pipedream");
+  const auto interval = [&](Shape shape, std::vector<std::size_t> replicas, std::vector<Duration> forward,
+                            std::vector<Duration> backward, Duration comm = 0ns) {
+    shape.shared = replicas.empty() ? 0 : shape.stages - replicas.size();
+    Scenario scenario = uniform_scenario(shape, 0ns, 0ns, comm);
+    scenario.costs.forward = std::move(forward);
+    scenario.costs.input_grad = std::move(backward);
+    return steady_interval(pipedream, {.shape = shape, .replicas = std::move(replicas)}, scenario);
+  };
+  CHECK(interval({.stages = 4, .microbatches = 5}, {4}, {5ns}, {2ns}) == 9ns);   // 7 / 4 each: 8.75
+  CHECK(interval({.stages = 3, .microbatches = 14}, {3}, {1ns}, {9ns}) == 47ns); // 10 / 3 each: 46.7
+  CHECK(interval({.stages = 4, .microbatches = 10}, {3, 1}, {1ns, 2ns}, {2ns, 5ns}, 83ns) == 293ns);
+  // two under way for a round trip of 30 + 30 + 2 x 53
+  CHECK(interval({.stages = 2, .microbatches = 15}, {}, {10ns, 10ns}, {20ns, 20ns}, 53ns) == 15 * 83ns);
 }

@@ -356,10 +356,7 @@ private:
     else if (graph_.schedule().name() == "sequential")
       advise("one stage works at a time; --schedule 1f1b runs them together");
     else if (imbalance > 1.1)
-      advise(
-          fmt::format("{} computes {:.2f} times the mean: give it less to do{}",
-                      stage_list(stages_where([&](const StageReport& stage) { return stage.busy == report_.ideal; })),
-                      imbalance, scenario_.layers.empty() ? "" : " (--first-stage-layers, --last-stage-layers)"));
+      advise(overloaded(imbalance));
     else if (moving * 3 > idle)
       advise(fmt::format("{} of the idle time waits for transfers: --svg shows where{}", percent(share(moving, idle)),
                          remedy()));
@@ -395,6 +392,13 @@ private:
             fmt::format("{} {} ({} less time per microbatch)", better.empty() ? ";" : ",", other.change, percent(gain));
     }
     return better;
+  }
+
+  std::string overloaded(double imbalance) const {
+    const auto busiest = stages_where([&](const StageReport& stage) { return stage.busy == report_.ideal; });
+    return fmt::format("{} {} {:.2f} times the mean: give {} less to do{}", stage_list(busiest),
+                       busiest.size() == 1 ? "computes" : "compute", imbalance, busiest.size() == 1 ? "it" : "them",
+                       scenario_.layers.empty() ? "" : " (--first-stage-layers, --last-stage-layers)");
   }
 
   [[nodiscard]] double busiest_over_mean() const {

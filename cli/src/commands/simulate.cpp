@@ -140,8 +140,10 @@ Result run_inputs(const Inputs& inputs) {
   Report report = analyse(graph, timeline);
   const bool has_step_time = set_step_time(run.generator, run.request, graph, report);
   if (!has_step_time)
-    fmt::print(stderr, "ppsim: note: step_time_ns is the makespan: the steady state of {} tasks is not simulated\n",
-               graph.size());
+    fmt::print(
+        stderr,
+        "ppsim: note: step_time_ns is the makespan: the steady state would take {} simulated tasks, more than {}\n",
+        steady_tasks(graph), most_tasks_for_steady_state);
   if (run.generator != nullptr && !graph.schedule().forward_only()) // they are of forward and backward
     report.closed_form = closed_form(*run.generator, run.request, graph.scenario());
   if (has_step_time && graph.size() <= most_tasks_for_what_if) report.what_if = what_if(graph);

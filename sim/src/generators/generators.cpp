@@ -25,7 +25,9 @@ void check_vpp(const Generator& generator, std::size_t vpp, Problems& problems) 
                  standard == 1 ? "leave --vpp out, or use --schedule interleaved" : "leave --vpp out");
   if (multiple > 1 && vpp % multiple != 0)
     problems.add("--vpp", fmt::format("must be a multiple of {} here, got {}", multiple, vpp),
-                 fmt::format("{} is the nearest above it", (vpp / multiple + 1) * multiple));
+                 vpp < multiple ? fmt::format("{} is the least", multiple)
+                                : fmt::format("{} and {} are the nearest", vpp / multiple * multiple,
+                                              (vpp / multiple + 1) * multiple));
 }
 
 void check_shape(const Generator& generator, const ScheduleRequest& request, Problems& problems) {
