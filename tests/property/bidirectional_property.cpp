@@ -168,7 +168,8 @@ TEST_CASE("PipeDream's step time is what many more microbatches add") {
   const Generator& pipedream = find_generator("pipedream");
   rc::prop("any replicas, costs and transfers", [&] {
     ScheduleRequest request = draw_replicas(30);
-    Scenario scenario = uniform_scenario(request.shape, Duration{0}, Duration{0}, Duration{static_cast<std::int64_t>(draw(0, 99))});
+    Scenario scenario =
+        uniform_scenario(request.shape, Duration{0}, Duration{0}, Duration{static_cast<std::int64_t>(draw(0, 99))});
     for (auto* costs : {&scenario.costs.forward, &scenario.costs.input_grad})
       for (Duration& cost : *costs) cost = draw_time();
     const std::int64_t found = steady_interval(pipedream, request, scenario).count();
@@ -178,7 +179,8 @@ TEST_CASE("PipeDream's step time is what many more microbatches add") {
       return simulated(pipedream, request, scenario).makespan;
     };
     constexpr std::size_t more = 1680; // a multiple of most periods: of the numbers of replicas, and of 1 to 8
-    const double expected = static_cast<double>((end(2 * more) - end(more)).count()) * microbatches / static_cast<double>(more);
+    const double expected =
+        static_cast<double>((end(2 * more) - end(more)).count()) * microbatches / static_cast<double>(more);
     RC_ASSERT(std::abs(static_cast<double>(found) - expected) <= 1.5);
   });
 }
