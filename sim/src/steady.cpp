@@ -50,6 +50,7 @@ std::vector<std::vector<SimTime>> ends_of(const TaskGraph& graph) {
     row[index(run.microbatch)] = timeline.tasks[task].end;
   }
   std::vector<std::vector<SimTime>> rows;
+  rows.reserve(ends.size());
   for (auto& [pass, row] : ends) rows.push_back(std::move(row));
   return rows;
 }
