@@ -394,7 +394,7 @@ private:
     return better;
   }
 
-  std::string overloaded(double imbalance) const {
+  [[nodiscard]] std::string overloaded(double imbalance) const {
     const auto busiest = stages_where([&](const StageReport& stage) { return stage.busy == report_.ideal; });
     return fmt::format("{} {} {:.2f} times the mean: give {} less to do{}", stage_list(busiest),
                        busiest.size() == 1 ? "computes" : "compute", imbalance, busiest.size() == 1 ? "it" : "them",

@@ -62,6 +62,7 @@ public:
 
   Plan run() {
     try_rounds();
+    if (best_.found() && (is_perfect() || !grids_)) return best_.plan(); // patterns cost more than such a budget
     const std::vector<VPattern> patterns = regular_patterns(stages_, most_live());
     if (!best_.found()) try_without_window(patterns.front());
     PPSIM_ASSERT(best_.found());
