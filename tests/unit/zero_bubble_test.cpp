@@ -149,6 +149,13 @@ TEST_CASE("zb-auto spans no longer than the published heuristic") {
   }
 }
 
+TEST_CASE("zb-auto is no longer than the handcrafted orders where it may hold as much") {
+  const Shape shape{.stages = 3, .microbatches = 19, .vpp = 1}; // long W: what its rounds alone do not get
+  const Scenario scenario = equal_chunks(shape, 20ns, 25ns, 29ns, 30ns);
+  CHECK(span_of(planned("zb-auto", scenario, 5)) <= span_of(planned("zb-h2", scenario)));
+  CHECK(span_of(planned("zb-auto", scenario, 3)) <= span_of(planned("zb-h1", scenario)));
+}
+
 TEST_CASE("zb-auto without a limit holds p activations") {
   const Outcome outcome = planned("zb-auto", uniform_scenario(four_by_eight, 1ms, 2ms));
   CHECK(most_live(outcome.report) == 4);

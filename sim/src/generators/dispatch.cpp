@@ -217,6 +217,34 @@ bool Dispatch::complete() const {
   return std::ranges::all_of(chunks_, [&](const Chunk& chunk) { return chunk.weight_grads == microbatches_; });
 }
 
+bool Dispatch::follow(const Schedule& order) {
+  clear();
+  std::vector<std::size_t> next(stages_.size());
+  for (bool placed = true; placed;) {
+    placed = false;
+    for (std::size_t stage = 0; stage < next.size(); ++stage) {
+      const auto tasks = order.stage(make_id<StageId>(stage));
+      for (; next[stage] < tasks.size() && place_if_ready(tasks[next[stage]]); ++next[stage]) placed = true;
+    }
+  }
+  return complete();
+}
+
+bool Dispatch::place_if_ready(const Task& task) {
+  const std::size_t chunk = task.chunk_index;
+  if (task.pass == Pass::weight_grad) {
+    place_weight_grad(chunk);
+    return true;
+  }
+  const bool forward = task.pass == Pass::forward;
+  if ((forward ? forward_input(chunk) : gradient_input(chunk)) == never || (forward && !fits(chunk))) return false;
+  if (forward)
+    place_forward(chunk);
+  else
+    place_input_grad(chunk);
+  return true;
+}
+
 PlanScore Dispatch::score() const {
   PlanScore score;
   for (const Stage& stage : stages_) {

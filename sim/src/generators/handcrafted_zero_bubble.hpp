@@ -15,6 +15,13 @@ struct HandcraftedRule {
   std::size_t limit = 1;                  ///< live activations that every stage reaches and none exceeds
 };
 
+[[nodiscard]] inline HandcraftedRule zb_h1_rule(const Shape& shape) {
+  return {.warmup_per_stage_below = 1, .limit = shape.stages};
+}
+[[nodiscard]] inline HandcraftedRule zb_h2_rule(const Shape& shape) {
+  return {.warmup_per_stage_below = 2, .limit = 2 * shape.stages - 1};
+}
+
 /// The last stage warms up with one forward, each stage before it with `warmup_per_stage_below` more. Then I and F take
 /// turns, without any W, until the stage holds `limit` activations; from there on every F waits for a W, which makes
 /// room for it. W follow I in the order of the microbatches.

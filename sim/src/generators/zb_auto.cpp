@@ -7,6 +7,7 @@
 
 #include "dispatch.hpp"
 #include "generator_list.hpp"
+#include "handcrafted_zero_bubble.hpp"
 
 namespace ppsim::generator {
 namespace {
@@ -144,6 +145,8 @@ Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
   Dispatch board{input};
   BestPlan best;
   const PlanScore bound = lower_bound(input);
+  for (const HandcraftedRule& rule : {zb_h1_rule(request.shape), zb_h2_rule(request.shape)})
+    if (board.follow(handcrafted_zero_bubble("zb-auto", request.shape, rule))) best.offer(board);
   for (const Variant& variant : variants) {
     Rounds{board, variant}.run();
     best.offer(board);

@@ -7,7 +7,7 @@ namespace ppsim::generator {
 namespace {
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
-  return handcrafted_zero_bubble("zb-h1", request.shape, {.warmup_per_stage_below = 1, .limit = request.shape.stages});
+  return handcrafted_zero_bubble("zb-h1", request.shape, zb_h1_rule(request.shape));
 }
 
 /// Section 2.3 and table 2 of the paper, at c = 0. With latency every stage waits for two round trips with the next

@@ -7,8 +7,7 @@ namespace ppsim::generator {
 namespace {
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
-  return handcrafted_zero_bubble("zb-h2", request.shape,
-                                 {.warmup_per_stage_below = 2, .limit = 2 * request.shape.stages - 1});
+  return handcrafted_zero_bubble("zb-h2", request.shape, zb_h2_rule(request.shape));
 }
 
 /// Section 2.3 and table 2 of the paper, at c = 0. The doubled warm-up hides one of the two round trips of ZB-H1.
