@@ -1,7 +1,10 @@
 // 1F1B (PipeDream-Flush, Narayanan et al., arXiv 2006.09503; order as Megatron-LM's
 // forward_backward_pipelining_without_interleaving).
 
+#include "one_f_one_b.hpp"
+
 #include <algorithm>
+#include <functional>
 
 #include "generator_list.hpp"
 
@@ -13,14 +16,7 @@ Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
   ScheduleBuilder builder{"1f1b", request.shape, 2 * microbatches};
   for (std::size_t stage = 0; stage < stages; ++stage) {
     const std::size_t warmup = std::min(microbatches, stages - 1 - stage);
-    for (std::size_t i = 0; i < warmup; ++i) builder.add(Pass::forward, stage, i);
-    builder.end_warmup();
-    for (std::size_t i = warmup; i < microbatches; ++i) {
-      builder.add(Pass::forward, stage, i);
-      builder.add(Pass::backward, stage, i - warmup);
-    }
-    for (std::size_t i = microbatches - warmup; i < microbatches; ++i) builder.add(Pass::backward, stage, i);
-    builder.end_stage();
+    add_one_f_one_b_stage(builder, stage, microbatches, warmup, std::identity{});
   }
   return builder.build();
 }

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "generator_list.hpp"
+#include "one_f_one_b.hpp"
 
 namespace ppsim::generator {
 namespace {
@@ -43,15 +44,7 @@ Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
     for (std::size_t replica = 0; replica < replicas; ++replica) {
       const std::size_t share = (microbatches - replica + replicas - 1) / replicas;
       const std::size_t warmup = std::min(share, in_flight - 1);
-      const auto add = [&](Pass pass, std::size_t turn) { builder.add(pass, chunk, replica + turn * replicas); };
-      for (std::size_t turn = 0; turn < warmup; ++turn) add(Pass::forward, turn);
-      builder.end_warmup();
-      for (std::size_t turn = warmup; turn < share; ++turn) {
-        add(Pass::forward, turn);
-        add(Pass::backward, turn - warmup);
-      }
-      for (std::size_t turn = share - warmup; turn < share; ++turn) add(Pass::backward, turn);
-      builder.end_stage();
+      add_one_f_one_b_stage(builder, chunk, share, warmup, [&](std::size_t turn) { return replica + turn * replicas; });
     }
   }
   return builder.build();

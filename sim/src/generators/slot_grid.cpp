@@ -183,7 +183,6 @@ private:
     for (std::size_t stage = 0; stage < stages_; ++stage) {
       grid_[stage] = old[stage];
       last = std::max(last, old[stage].size());
-      live_ = {};
     }
     live_.assign(stages_, {});
     waiting_.assign(stages_, {});
