@@ -1,0 +1,78 @@
+#pragma once
+// Variation: one quantity runs over a range, and several schedules are simulated at each of its values; where the best
+// of them changes.
+
+#include "ppsim/sim/units.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ppsim {
+
+/// The quantity that is varied: an option, in whole units.
+struct Axis {
+  /// What its integers count: nanoseconds, bytes, bytes per second, things, or millionths.
+  enum class Unit : std::uint8_t { time, bytes, rate, count, factor };
+  std::string option; ///< long flag without dashes
+  Unit unit = Unit::time;
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  /// `value` as the option takes it, exact: "1500000ns", "64", "0.85".
+  [[nodiscard]] std::string flag_value(std::int64_t value) const;
+  /// `value` for people: "1.5 ms".
+  [[nodiscard]] std::string format(std::int64_t value) const;
+};
+
+/// One schedule at one value.
+struct Sample {
+  Duration step_time{0};
+  std::size_t microbatches = 1;
+  Bytes peak_bytes{}; ///< of the stage that needs most
+  bool fits = true;
+};
+
+/// One schedule over the range.
+struct VariationLine {
+  std::string name;                           ///< as Contender::name
+  bool asynchronous = false;                  ///< never called the best: it trains something else
+  std::vector<std::optional<Sample>> samples; ///< by point; nothing where the schedule refuses the inputs
+};
+
+/// A part of the range in which one schedule is the best. Both ends are values at which that was simulated.
+struct BestStretch {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  std::optional<std::size_t> line; ///< none: nothing applies and fits
+};
+
+/// Where two schedules change places: at `until` the one order still holds, at `from` the other does.
+struct Crossing {
+  std::size_t first = 0;  ///< line that is no slower up to `until`
+  std::size_t second = 0; ///< line that is faster from `from` on
+  std::int64_t until = 0;
+  std::int64_t from = 0; ///< at most Variation::precision after `until`
+};
+
+/// What became of the range.
+struct Variation {
+  Axis axis;
+  std::string title;
+  std::string source;
+  std::vector<std::int64_t> points; ///< ascending, both ends included
+  std::vector<VariationLine> lines; ///< in the order of generators()
+  std::int64_t precision = 1;       ///< to which changes were bisected
+  bool per_microbatch = false;      ///< step times are shown per microbatch, since their number changes
+  std::vector<BestStretch> best;    ///< from the first point to the last
+  std::vector<Crossing>
+      crossings; ///< of pairs of lines, ascending; changes between neighbouring points that cancel out are not seen
+  /// What is plotted: the step time, or its share per microbatch, in nanoseconds.
+  [[nodiscard]] double shown_time(const Sample& sample) const {
+    const auto time = static_cast<double>(sample.step_time.count());
+    return per_microbatch ? time / static_cast<double>(sample.microbatches) : time;
+  }
+};
+
+} // namespace ppsim
