@@ -1,7 +1,6 @@
 // ppsim simulate: one run, reported.
 
 #include "ppsim/sim/report.hpp"
-#include "ppsim/sim/steady.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
 #include "ppsim/traces/report_json.hpp"
 #include "ppsim/traces/schedule_file.hpp"
@@ -16,6 +15,7 @@
 
 #include "../commands.hpp"
 #include "../condition.hpp"
+#include "../evaluate.hpp"
 #include "../files.hpp"
 #include "../terminal.hpp"
 
@@ -26,45 +26,35 @@ namespace {
 /// for.
 constexpr std::size_t most_tasks_for_what_if = std::size_t{1} << 20;
 
-/// Of all simulations of the steady state together; it is asked for, so it may cost a second.
-constexpr std::size_t most_tasks_for_steady_state = 8 * most_tasks_for_what_if;
-
 constexpr std::size_t most_tasks_for_alternatives = std::size_t{1} << 16;
-
-/// A run from inputs to report.
-struct Result {
-  TaskGraph graph;
-  Timeline timeline;
-  Report report;
-};
 
 /// One output option: where it goes and what makes it.
 struct Output {
   std::string_view option;
   std::optional<std::string> Inputs::*path;
-  std::string (*render)(const Result&, const Inputs&);
+  std::string (*render)(const Evaluation&, const Inputs&);
 };
 
 constexpr std::array outputs{
     Output{"json", &Inputs::json,
-           [](const Result& result, const Inputs& inputs) {
+           [](const Evaluation& result, const Inputs& inputs) {
              return traces::report_json(result.graph, result.timeline, result.report, inputs.tasks);
            }},
     Output{"svg", &Inputs::svg,
-           [](const Result& result, const Inputs&) {
+           [](const Evaluation& result, const Inputs&) {
              return viz::svg_gantt(result.graph, result.timeline, result.report);
            }},
     Output{"trace", &Inputs::trace,
-           [](const Result& result, const Inputs&) {
+           [](const Evaluation& result, const Inputs&) {
              return traces::chrome_trace(result.graph, result.timeline, result.report);
            }},
     Output{"csv", &Inputs::csv,
-           [](const Result& result, const Inputs& inputs) {
+           [](const Evaluation& result, const Inputs& inputs) {
              return inputs.csv->ends_with(".tasks.csv") ? traces::write_task_list(result.graph)
                                                         : traces::write_schedule_csv(result.graph.schedule());
            }},
     Output{"csv-comms", &Inputs::csv_comms,
-           [](const Result& result, const Inputs&) { return traces::write_schedule_csv_comms(result.graph); }},
+           [](const Evaluation& result, const Inputs&) { return traces::write_schedule_csv_comms(result.graph); }},
 };
 
 /// True if one output goes to stdout. Throws Error if two outputs go to one place.
@@ -88,26 +78,13 @@ bool uses_stdout(const Inputs& inputs) {
   return taken.contains("-");
 }
 
-/// The report with the step time that holds in the long run. False if that would cost too much to find.
-bool set_step_time(const Generator* generator, const ScheduleRequest& request, const TaskGraph& graph, Report& report) {
-  if (!has_steady_state(graph)) return true;
-  if (steady_tasks(graph) > most_tasks_for_steady_state) return false;
-  const bool asynchronous = graph.schedule().asynchronous();
-  PPSIM_ASSERT(!asynchronous || generator != nullptr); // no file says so
-  report.step_time = asynchronous ? steady_interval(*generator, request, graph.scenario()) : steady_interval(graph);
-  report.steady_state = true;
-  return true;
-}
-
 /// The run with other inputs, if they are allowed at all.
 std::optional<Alternative> try_inputs(const Inputs& inputs, std::string change) {
   try {
-    Run run = resolve(inputs);
-    const TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
-    Report report = analyse(graph, simulate(graph));
-    if (!set_step_time(run.generator, run.request, graph, report)) return std::nullopt;
-    return Alternative{std::move(change), graph.scenario().shape.microbatches, report.step_time, report.bubble_ratio,
-                       !report.overflow};
+    const Evaluation run = evaluate(inputs);
+    if (!run.has_step_time) return std::nullopt;
+    return Alternative{std::move(change), run.graph.scenario().shape.microbatches, run.report.step_time,
+                       run.report.bubble_ratio, !run.report.overflow};
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -132,24 +109,14 @@ std::vector<Alternative> try_alternatives(const Inputs& inputs, const Shape& sha
   return alternatives;
 }
 
-Result run_inputs(const Inputs& inputs) {
-  Run run = resolve(inputs);
+/// The evaluation with all that a report on a single run shows besides.
+Evaluation run_inputs(const Inputs& inputs) {
+  Evaluation run = evaluate(inputs);
   for (const std::string& note : run.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
-  TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
-  Timeline timeline = simulate(graph);
-  Report report = analyse(graph, timeline);
-  const bool has_step_time = set_step_time(run.generator, run.request, graph, report);
-  if (!has_step_time)
-    fmt::print(
-        stderr,
-        "ppsim: note: step_time_ns is the makespan: the steady state would take {} simulated tasks, more than {}\n",
-        steady_tasks(graph), most_tasks_for_steady_state);
-  if (run.generator != nullptr && !graph.schedule().forward_only()) // they are of forward and backward
-    report.closed_form = closed_form(*run.generator, run.request, graph.scenario());
-  if (has_step_time && graph.size() <= most_tasks_for_what_if) report.what_if = what_if(graph);
-  if (run.generator != nullptr && graph.size() <= most_tasks_for_alternatives)
-    report.alternatives = try_alternatives(inputs, graph.scenario().shape);
-  return {std::move(graph), std::move(timeline), std::move(report)};
+  if (run.has_step_time && run.graph.size() <= most_tasks_for_what_if) run.report.what_if = what_if(run.graph);
+  if (run.generator != nullptr && run.graph.size() <= most_tasks_for_alternatives)
+    run.report.alternatives = try_alternatives(inputs, run.graph.scenario().shape);
+  return run;
 }
 
 ExitCode judge(const Inputs& inputs, const Report& report) {
@@ -167,7 +134,7 @@ ExitCode judge(const Inputs& inputs, const Report& report) {
 
 ExitCode run(const Inputs& inputs) {
   const bool stdout_taken = uses_stdout(inputs);
-  const Result result = run_inputs(inputs);
+  const Evaluation result = run_inputs(inputs);
   for (const Output& output : outputs)
     if (const auto& path = inputs.*output.path)
       write_file(*path, output.render(result, inputs), fmt::format("--{}", output.option));

@@ -1,0 +1,100 @@
+#include "doubts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ppsim::cli {
+namespace {
+
+void doubt_recompute(const Inputs& inputs, const Scenario& scenario, std::vector<std::string>& notes) {
+  const Recompute& recompute = scenario.recompute;
+  if (!recompute.is_on() || inputs.forward_only) return;
+  if (inputs.activation_bytes && !inputs.checkpoint_bytes && !inputs.boundary_bytes)
+    notes.push_back(fmt::format("{}: forwards keep nothing; --boundary-bytes says how large the input of a chunk is, "
+                                "--checkpoint-bytes what else they keep",
+                                inputs.place_of("recompute")));
+}
+
+/// With its own default, each half of the costs may be a thousand times the other.
+void doubt_costs(const Inputs& inputs, std::vector<std::string>& notes) {
+  const bool backward = inputs.backward || inputs.input_grad || inputs.weight_grad;
+  if (inputs.forward_only) return;
+  if (inputs.forward && !backward) notes.emplace_back("--backward: not given, taken as 2 ms");
+  if (backward && !inputs.forward) notes.emplace_back("--forward: not given, taken as 1 ms");
+}
+
+void doubt_memory(const Inputs& inputs, const Schedule& schedule, std::vector<std::string>& notes) {
+  const auto is_weight_grad = [](const Task& task) { return task.pass == Pass::weight_grad; };
+  const bool splits = std::ranges::any_of(schedule.tasks(), is_weight_grad);
+  if (inputs.recompute && *inputs.recompute != RecomputeKind::none && splits && inputs.activation_bytes &&
+      !inputs.weight_activation_bytes)
+    notes.push_back(fmt::format("{}: a split backward keeps the whole activation for its W; --weight-activation-bytes "
+                                "says how much of it W needs",
+                                inputs.place_of("recompute")));
+  if (inputs.weight_activation_bytes && !inputs.forward_only && !splits)
+    notes.push_back(
+        fmt::format("{}: changes nothing, as no backward is split", inputs.place_of("weight-activation-bytes")));
+  if (inputs.release_outputs && schedule.shape().stages == 1)
+    notes.push_back(
+        fmt::format("{}: changes nothing, as no output leaves the one stage", inputs.place_of("release-outputs")));
+}
+
+/// Whether the first and the last chunk, which share the embedding, are on different stages.
+bool ties_embedding(const Schedule& schedule) {
+  const std::vector<StageId> stage = placement_of(schedule);
+  return stage.front() != stage.back() && HeldChunks{schedule}.of(stage.front()).back() + 1U != stage.size();
+}
+
+void doubt_collectives(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule,
+                       std::vector<std::string>& notes) {
+  const bool hides = scenario.pair.kind == PairRule::Kind::hide;
+  const bool pairs =
+      std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
+  for (const char* option : {"forward-collective", "backward-collective"})
+    if (inputs.where.contains(option) && !(hides && pairs))
+      notes.push_back(fmt::format("{}: changes nothing {}", inputs.place_of(option),
+                                  pairs ? "without --pair hide" : "in an order without overlapped pairs"));
+  if (hides && !inputs.forward_collective && !inputs.backward_collective)
+    notes.push_back(fmt::format("{}: hide is the same as sum without --forward-collective or --backward-collective",
+                                inputs.place_of("pair")));
+}
+
+} // namespace
+
+std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule) {
+  std::vector<std::string> notes;
+  if (inputs.boundary_bytes && !inputs.bandwidth && !inputs.inter_node_bandwidth && !inputs.release_outputs &&
+      !scenario.recompute.is_on())
+    notes.push_back(fmt::format("{}: without --bandwidth sizes cost no time; only their volume is counted",
+                                inputs.place_of("boundary-bytes")));
+  if (inputs.stages_per_node && scenario.network.model != TransferModel::link && !inputs.inter_node_latency &&
+      !inputs.inter_node_bandwidth)
+    notes.push_back(
+        fmt::format("{}: changes nothing without --transfer link, --inter-node-latency or --inter-node-bandwidth",
+                    inputs.place_of("stages-per-node")));
+  doubt_costs(inputs, notes);
+  doubt_recompute(inputs, scenario, notes);
+  doubt_memory(inputs, schedule, notes);
+  doubt_collectives(inputs, scenario, schedule, notes);
+  if (inputs.forward_only)
+    for (const std::string_view option :
+         {"backward", "input-grad", "weight-grad", "gpipe-backward", "recompute", "recompute-time", "checkpoint-bytes",
+          "microbatches-without-recompute", "weight-activation-bytes"})
+      if (inputs.where.contains(option))
+        notes.push_back(fmt::format("{}: changes nothing with --forward-only", inputs.place_of(option)));
+  if (scenario.network.slices > 1 && !inputs.bandwidth && !inputs.inter_node_bandwidth)
+    notes.push_back(fmt::format("{}: changes nothing without --bandwidth: a latency is the same for every slice",
+                                inputs.place_of("send-slices")));
+  if (inputs.tied_embedding_reduce && !ties_embedding(schedule))
+    notes.push_back(fmt::format("{}: changes nothing, since one stage holds both the first and the last chunk",
+                                inputs.place_of("tied-embedding-reduce")));
+  const auto listed = [&](const auto& values) { return values && values->size() > 1; };
+  if (inputs.layers &&
+      (listed(inputs.forward) || listed(inputs.backward) || listed(inputs.input_grad) || listed(inputs.weight_grad) ||
+       listed(inputs.activation_bytes) || listed(inputs.parameter_bytes)))
+    notes.push_back(fmt::format("{}: values given per chunk do not follow it", inputs.place_of("layers")));
+  return notes;
+}
+
+} // namespace ppsim::cli

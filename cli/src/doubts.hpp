@@ -1,0 +1,11 @@
+#pragma once
+// Doubts: what is allowed but probably not what was meant.
+
+#include "inputs.hpp"
+
+namespace ppsim::cli {
+
+/// A note for people on each.
+[[nodiscard]] std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule);
+
+} // namespace ppsim::cli

@@ -1,0 +1,29 @@
+#pragma once
+// Evaluation: one run from what a user said to its report. Every command that simulates begins here.
+
+#include "ppsim/sim/report.hpp"
+#include "ppsim/sim/timeline.hpp"
+
+#include <string>
+#include <vector>
+
+#include "inputs.hpp"
+
+namespace ppsim::cli {
+
+/// A run from inputs to report.
+struct Evaluation {
+  const Generator* generator = nullptr; ///< none for a schedule file
+  ScheduleRequest request;
+  TaskGraph graph;
+  Timeline timeline;
+  Report report;
+  bool has_step_time = true;      ///< false where the steady state would cost too much to find; the makespan stands in
+  std::vector<std::string> notes; ///< for people, on stderr
+};
+
+/// Resolves, lowers, simulates and analyses. Of the figures that others set in a Report the step time and the closed
+/// form are there, the what-if figures and alternatives are not. Throws Error as resolve(), lower() and simulate() do.
+[[nodiscard]] Evaluation evaluate(const Inputs& inputs);
+
+} // namespace ppsim::cli

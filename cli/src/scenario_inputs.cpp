@@ -1,0 +1,291 @@
+#include "scenario_inputs.hpp"
+
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+namespace ppsim::cli {
+namespace {
+
+std::string what_is_needed(const Shape& shape) {
+  if (shape.shared > 0) return fmt::format("one value or {} (one per position of --replicas)", shape.chunks());
+  return fmt::format("one value (for a stage) or {} (P*V = {} * {}, one per chunk)", shape.chunks(), shape.stages,
+                     shape.vpp);
+}
+
+/// Spreads what a user gave per stage, or per chunk, over the chunks.
+class Spread {
+public:
+  Spread(const Inputs& inputs, const Shape& shape, const std::vector<std::size_t>& layers, Problems& problems)
+      : inputs_{inputs}, shape_{shape}, layers_{layers}, problems_{problems} {}
+
+  /// One value is a stage's and is divided over its chunks: equally, or by layers with the value being the mean stage.
+  template <class Value>
+  std::vector<Value> per_chunk(std::string_view option, const std::optional<std::vector<Value>>& given,
+                               Value otherwise) {
+    const std::size_t chunks = shape_.chunks();
+    if (given && given->size() == chunks && (chunks > 1 || layers_.empty())) return *given;
+    if (given && given->size() != 1) {
+      problems_.add(inputs_.place_of(option), fmt::format("{} values for {} chunks", given->size(), chunks),
+                    "give " + what_is_needed(shape_));
+      return std::vector<Value>(chunks, Value{0});
+    }
+    const Value stage = given ? given->front() : otherwise;
+    std::vector<Value> values(chunks, Value{divide_rounded(stage.count(), static_cast<std::int64_t>(shape_.vpp))});
+    if (layers_.empty()) return values;
+    std::size_t total = 0;
+    for (const std::size_t layers : layers_) total += layers;
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk)
+      values[chunk] = Value{share(stage.count(), layers_[chunk] * shape_.positions(), total)};
+    return values;
+  }
+
+  /// One value holds for every boundary between chunks.
+  template <class Value>
+  std::vector<Value> per_boundary(std::string_view option, const std::optional<std::vector<Value>>& given) {
+    const std::size_t boundaries = shape_.chunks() - 1;
+    if (!given) return std::vector<Value>(boundaries, Value{0});
+    if (given->size() == 1) return std::vector<Value>(boundaries, given->front());
+    if (given->size() == boundaries) return *given;
+    problems_.add(inputs_.place_of(option),
+                  fmt::format("{} values for {} boundar{} between chunks", given->size(), boundaries,
+                              boundaries == 1 ? "y" : "ies"),
+                  fmt::format("give one value or {} ({} - 1)", boundaries, shape_.shared > 0 ? "positions" : "P*V"));
+    return std::vector<Value>(boundaries, Value{0});
+  }
+
+private:
+  static std::int64_t share(std::int64_t whole, std::size_t part, std::size_t total) {
+    return scale_rounded(whole, static_cast<std::int64_t>(part), static_cast<std::int64_t>(total));
+  }
+
+  const Inputs& inputs_;
+  const Shape& shape_;
+  const std::vector<std::size_t>& layers_;
+  Problems& problems_;
+};
+
+/// One chunk's backward, in its two halves.
+struct Halves {
+  Duration input;
+  Duration weight;
+};
+
+/// B = I + W: any two give the third, B alone is halved, an odd nanosecond to I (SPEC section 6). A negative half says
+/// that the given one is longer than the whole.
+Halves split(Duration backward, std::optional<Duration> input, std::optional<Duration> weight) {
+  if (input && weight) return {*input, *weight};
+  if (input) return {*input, backward - *input};
+  if (weight) return {backward - *weight, *weight};
+  return {backward - backward / 2, backward / 2};
+}
+
+std::optional<Problem> check_halves(const Inputs& inputs, std::size_t chunk, Duration backward, const Halves& halves) {
+  if (halves.input < Duration{0} || halves.weight < Duration{0})
+    return Problem{inputs.place_of(inputs.input_grad ? "input-grad" : "weight-grad"),
+                   fmt::format("chunk {}: longer than the whole backward of {}", chunk, format_duration(backward)),
+                   "it is a part of --backward"};
+  if (!inputs.backward || backward == halves.input + halves.weight) return std::nullopt;
+  return Problem{inputs.place_of("backward"),
+                 fmt::format("chunk {}: {} is not input-grad {} + weight-grad {}", chunk, format_duration(backward),
+                             format_duration(halves.input), format_duration(halves.weight)),
+                 "leave --backward out"};
+}
+
+void split_backward(const Inputs& inputs, Spread& spread, Costs& costs, Problems& problems) {
+  constexpr Duration default_backward = std::chrono::milliseconds{2};
+  const bool input = inputs.input_grad.has_value();
+  const bool weight = inputs.weight_grad.has_value();
+  if (input != weight && !inputs.backward) {
+    problems.add(inputs.place_of(input ? "input-grad" : "weight-grad"), "only one half of the backward is given",
+                 input ? "give --weight-grad too, or --backward" : "give --input-grad too, or --backward");
+    return;
+  }
+  const std::vector<Duration> backward = spread.per_chunk("backward", inputs.backward, default_backward);
+  costs.input_grad = spread.per_chunk("input-grad", inputs.input_grad, Duration{0});
+  costs.weight_grad = spread.per_chunk("weight-grad", inputs.weight_grad, Duration{0});
+  for (std::size_t chunk = 0; chunk < backward.size(); ++chunk) {
+    const auto [i, w] = split(backward[chunk], input ? std::optional{costs.input_grad[chunk]} : std::nullopt,
+                              weight ? std::optional{costs.weight_grad[chunk]} : std::nullopt);
+    costs.input_grad[chunk] = i;
+    costs.weight_grad[chunk] = w;
+    if (auto wrong = check_halves(inputs, chunk, backward[chunk], {i, w})) {
+      problems.add(std::move(wrong->where), std::move(wrong->what), std::move(wrong->hint));
+      return; // the other chunks would say the same
+    }
+  }
+}
+
+void fill_network(const Inputs& inputs, Spread& spread, Network& network, Problems& problems) {
+  if (inputs.comm && (inputs.latency || inputs.bandwidth))
+    problems.add(inputs.place_of("comm"),
+                 fmt::format("given together with --{}", inputs.latency ? "latency" : "bandwidth"),
+                 "give --comm, or --latency with --bandwidth and --boundary-bytes");
+  if (inputs.bandwidth && !inputs.boundary_bytes)
+    problems.add(inputs.place_of("bandwidth"), "has nothing to divide",
+                 "give --boundary-bytes, the size of one transfer");
+  if (!inputs.stages_per_node && (inputs.inter_node_latency || inputs.inter_node_bandwidth))
+    problems.add(inputs.place_of(inputs.inter_node_latency ? "inter-node-latency" : "inter-node-bandwidth"),
+                 "there are no nodes", "give --stages-per-node");
+  if (inputs.inter_node_bandwidth && !inputs.boundary_bytes)
+    problems.add(inputs.place_of("inter-node-bandwidth"), "has nothing to divide",
+                 "give --boundary-bytes, the size of one transfer");
+  network.model = inputs.transfer.value_or(TransferModel::latency);
+  network.latency =
+      inputs.comm ? spread.per_boundary("comm", inputs.comm) : spread.per_boundary("latency", inputs.latency);
+  network.boundary_bytes = spread.per_boundary("boundary-bytes", inputs.boundary_bytes);
+  network.bandwidth = inputs.bandwidth;
+  network.slices = inputs.send_slices.value_or(1);
+  network.stages_per_node = inputs.stages_per_node.value_or(0);
+  network.inter_node_latency = inputs.inter_node_latency;
+  network.inter_node_bandwidth = inputs.inter_node_bandwidth;
+}
+
+/// Work that one chunk does beside its layers takes one value, its forward, or two, with its backward.
+void check_extra_work(const Inputs& inputs, Problems& problems) {
+  const auto check = [&](std::string_view option, const std::optional<std::vector<Duration>>& given) {
+    if (given && given->size() > 2)
+      problems.add(inputs.place_of(option), fmt::format("{} values", given->size()),
+                   "give the forward, or the forward and the backward");
+  };
+  check("embedding", inputs.embedding);
+  check("head", inputs.head);
+}
+
+/// The embedding reads a row per token, and its backward adds to as many: it has no input gradient. Output layer and
+/// loss are matrix products, of which the backward has two of the forward's size, one for each half.
+void add_extra_work(const Inputs& inputs, Costs& costs) {
+  if (inputs.embedding) {
+    costs.forward.front() += inputs.embedding->front();
+    costs.weight_grad.front() += inputs.embedding->back();
+  }
+  if (inputs.head) {
+    const Duration forward = inputs.head->front();
+    const auto [input, weight] = split(inputs.head->size() > 1 ? inputs.head->back() : 2 * forward, {}, {});
+    costs.forward.back() += forward;
+    costs.input_grad.back() += input;
+    costs.weight_grad.back() += weight;
+  }
+}
+
+/// The input of each chunk, as far as the size of transfers tells. That of chunk 0 is what the embedding makes of the
+/// tokens, as large as its output.
+std::vector<Bytes> chunk_inputs(const Network& network) {
+  std::vector<Bytes> sizes = network.boundary_bytes;
+  sizes.insert(sizes.begin(), sizes.empty() ? Bytes{} : sizes.front());
+  return sizes;
+}
+
+void check_recompute(const Inputs& inputs, Problems& problems) {
+  const bool selective = inputs.recompute == RecomputeKind::selective;
+  if (inputs.recompute.value_or(RecomputeKind::none) == RecomputeKind::none)
+    for (const char* option : {"recompute-time", "checkpoint-bytes", "microbatches-without-recompute"})
+      if (inputs.where.contains(option))
+        problems.add(inputs.place_of(option), "nothing is recomputed", "give --recompute full or selective");
+  if (selective && !inputs.recompute_time)
+    problems.add(inputs.place_of("recompute"), "how long does it take to recompute the selected part?",
+                 "give --recompute-time");
+  if (selective && inputs.activation_bytes && !inputs.checkpoint_bytes)
+    problems.add(inputs.place_of("recompute"), "which part of --activation-bytes does a forward keep?",
+                 "give --checkpoint-bytes");
+  if (inputs.checkpoint_bytes && !inputs.activation_bytes)
+    problems.add(inputs.place_of("checkpoint-bytes"), "a part of an activation of unknown size",
+                 "give --activation-bytes");
+}
+
+/// `scenario` has its costs, network and memory already. What lies outside a chunk's layers is not recomputed, so the
+/// forward by which the backward grows is that before add_extra_work().
+void fill_recompute(const Inputs& inputs, Spread& spread, Scenario& scenario, Problems& problems) {
+  check_recompute(inputs, problems);
+  Recompute& recompute = scenario.recompute;
+  recompute.kind = inputs.recompute.value_or(RecomputeKind::none);
+  if (!recompute.is_on()) return;
+  recompute.time = inputs.recompute_time ? spread.per_chunk("recompute-time", inputs.recompute_time, Duration{})
+                                         : scenario.costs.forward;
+  if (inputs.checkpoint_bytes || !inputs.activation_bytes)
+    recompute.checkpoint = spread.per_chunk("checkpoint-bytes", inputs.checkpoint_bytes, Bytes{});
+  else
+    recompute.checkpoint = chunk_inputs(scenario.network);
+  recompute.microbatches_without = inputs.microbatches_without_recompute.value_or(0);
+}
+
+void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems& problems) {
+  const bool sizes =
+      inputs.activation_bytes || inputs.parameter_bytes || inputs.gradient_bytes || inputs.optimizer_bytes;
+  if (inputs.memory_limit && !sizes)
+    problems.add(
+        inputs.place_of("memory-limit"), "nothing is known that could exceed it",
+        "give --activation-bytes, and --parameter-bytes, --gradient-bytes, --optimizer-bytes where they matter");
+  memory.activation = spread.per_chunk("activation-bytes", inputs.activation_bytes, Bytes{});
+  memory.activation_for_weight =
+      inputs.weight_activation_bytes
+          ? spread.per_chunk("weight-activation-bytes", inputs.weight_activation_bytes, Bytes{})
+          : memory.activation;
+  if (inputs.weight_activation_bytes && !inputs.activation_bytes)
+    problems.add(inputs.place_of("weight-activation-bytes"), "a part of an activation of unknown size",
+                 "give --activation-bytes");
+  memory.release_outputs = inputs.release_outputs;
+  if (inputs.release_outputs && !(inputs.activation_bytes && inputs.boundary_bytes))
+    problems.add(inputs.place_of("release-outputs"), "the size of an activation, or of its output, is not known",
+                 "give --activation-bytes and --boundary-bytes");
+  memory.parameters = spread.per_chunk("parameter-bytes", inputs.parameter_bytes, Bytes{});
+  memory.gradients = spread.per_chunk("gradient-bytes", inputs.gradient_bytes, Bytes{});
+  memory.optimizer = spread.per_chunk("optimizer-bytes", inputs.optimizer_bytes, Bytes{});
+  memory.limit = inputs.memory_limit;
+}
+
+void fill_update(const Inputs& inputs, Spread& spread, Update& update) {
+  if (inputs.reduce) update.reduce = spread.per_chunk("reduce", inputs.reduce, Duration{0});
+  if (inputs.optimizer) update.optimizer = spread.per_chunk("optimizer", inputs.optimizer, Duration{0});
+  update.tied_embedding_reduce = inputs.tied_embedding_reduce.value_or(Duration{0});
+  update.step = inputs.optimizer_step.value_or(OptimizerStep::synchronous);
+}
+
+std::vector<std::size_t> layers_per_chunk(const Inputs& inputs, const Shape& shape,
+                                          const std::vector<StageId>& placement, Problems& problems) {
+  if (!inputs.layers) {
+    for (const char* option : {"first-stage-layers", "last-stage-layers"})
+      if (inputs.where.contains(option))
+        problems.add(inputs.place_of(option), "needs the number of all layers", "give --layers");
+    return {};
+  }
+  try {
+    return split_layers(shape, placement, *inputs.layers, inputs.first_stage_layers, inputs.last_stage_layers);
+  } catch (const Error& error) {
+    for (const Problem& problem : error.problems()) problems.add(problem.where, problem.what, problem.hint);
+    return {};
+  }
+}
+
+} // namespace
+
+Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vector<StageId>& placement) {
+  constexpr Duration default_forward = std::chrono::milliseconds{1};
+  Problems problems;
+  Scenario scenario;
+  scenario.shape = shape;
+  scenario.layers = layers_per_chunk(inputs, shape, placement, problems);
+  Spread spread{inputs, scenario.shape, scenario.layers, problems};
+  scenario.costs.forward = spread.per_chunk("forward", inputs.forward, default_forward);
+  scenario.costs.overhead = inputs.overhead.value_or(Duration{0});
+  split_backward(inputs, spread, scenario.costs, problems);
+  if (inputs.forward_collective)
+    scenario.costs.forward_collective = spread.per_chunk("forward-collective", inputs.forward_collective, Duration{0});
+  if (inputs.backward_collective)
+    scenario.costs.input_grad_collective =
+        spread.per_chunk("backward-collective", inputs.backward_collective, Duration{0});
+  fill_network(inputs, spread, scenario.network, problems);
+  fill_memory(inputs, spread, scenario.memory, problems);
+  fill_recompute(inputs, spread, scenario, problems);
+  check_extra_work(inputs, problems);
+  fill_update(inputs, spread, scenario.update);
+  scenario.pair = inputs.pair.value_or(PairRule{});
+  scenario.title = inputs.title.value_or("");
+  scenario.source = inputs.source.value_or("");
+  problems.throw_if_any();
+  add_extra_work(inputs, scenario.costs);
+  validate(scenario);
+  return scenario;
+}
+
+} // namespace ppsim::cli

@@ -1,0 +1,142 @@
+#include "setters.hpp"
+
+#include "ppsim/sim/report.hpp"
+
+#include <charconv>
+#include <cmath>
+
+#include "condition.hpp"
+
+namespace ppsim::cli {
+
+Result parse_count(std::string_view text, std::size_t least, std::size_t& value) {
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    if (error == std::errc::result_out_of_range)
+      return Wrong{fmt::format("{} is too large", in_quotes(text)), "give a smaller whole number"};
+    return Wrong{fmt::format("expected a whole number, got {}", in_quotes(text)), "for example 8"};
+  }
+  if (number < least) return Wrong{"must be at least 1, got 0", "give a whole number from 1 up"};
+  value = number;
+  return std::nullopt;
+}
+
+Result parse_unit(std::string_view text, std::size_t& value) {
+  return parse_count(text, 1, value);
+}
+
+bool is_bare_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789.") == std::string_view::npos &&
+         std::ranges::count(text, '.') < 2;
+}
+
+bool is_decimal_comma(std::string_view text) {
+  const std::size_t comma = text.find(',');
+  return comma != std::string_view::npos && is_bare_number(text.substr(0, comma)) &&
+         text.find(',', comma + 1) == std::string_view::npos;
+}
+
+Result parse_unit(std::string_view text, Duration& value) {
+  const auto parsed = parse_duration(text);
+  if (parsed) value = *parsed;
+  if (parsed) return std::nullopt;
+  if (is_bare_number(text))
+    return Wrong{fmt::format("{} has no unit", in_quotes(text)), fmt::format("give ns, us, ms or s: {}ms", text)};
+  if (text.starts_with('-')) return Wrong{fmt::format("{} is negative", in_quotes(text)), "times are 0 or more"};
+  return Wrong{fmt::format("{} is not a duration", in_quotes(text)),
+               "a number and ns, us, ms or s, up to a day: 1.5ms"};
+}
+
+Result parse_unit(std::string_view text, Bytes& value) {
+  const auto parsed = parse_bytes(text);
+  if (parsed) value = *parsed;
+  if (parsed) return std::nullopt;
+  if (is_bare_number(text))
+    return Wrong{fmt::format("{} has no unit", in_quotes(text)),
+                 fmt::format("give B, KiB, MiB, GiB or kB, MB, GB: {}MiB", text)};
+  if (text.starts_with('-')) return Wrong{fmt::format("{} is negative", in_quotes(text)), "sizes are 0 or more"};
+  return Wrong{fmt::format("{} is not a size", in_quotes(text)),
+               "a number and B, kB, MB, GB, TB, KiB, MiB, GiB or TiB: 16MiB"};
+}
+
+Result parse_unit(std::string_view text, Bandwidth& value) {
+  const auto parsed = parse_bandwidth(text);
+  if (parsed) value = *parsed;
+  if (parsed) return std::nullopt;
+  return Wrong{fmt::format("{} is not a bandwidth", in_quotes(text)),
+               "a number above 0 and a unit per second: 50GB/s, 400Gbit/s"};
+}
+
+Result set_transfer(Inputs& inputs, std::string_view text) {
+  static constexpr std::array choices{Choice<TransferModel>{"latency", TransferModel::latency},
+                                      Choice<TransferModel>{"link", TransferModel::link},
+                                      Choice<TransferModel>{"blocking", TransferModel::blocking}};
+  Result wrong;
+  if (const auto model = choose(text, choices, wrong)) inputs.transfer = *model;
+  return wrong;
+}
+
+Result set_optimizer_step(Inputs& inputs, std::string_view text) {
+  static constexpr std::array choices{Choice<OptimizerStep>{"synchronous", OptimizerStep::synchronous},
+                                      Choice<OptimizerStep>{"per-stage", OptimizerStep::per_stage}};
+  Result wrong;
+  if (const auto step = choose(text, choices, wrong)) inputs.optimizer_step = *step;
+  return wrong;
+}
+
+Result set_backward_order(Inputs& inputs, std::string_view text) {
+  static constexpr std::array choices{Choice<bool>{"ascending", false}, Choice<bool>{"descending", true}};
+  Result wrong;
+  if (const auto descending = choose(text, choices, wrong)) inputs.descending_backward = *descending;
+  return wrong;
+}
+
+Result set_pair(Inputs& inputs, std::string_view text) {
+  using Kind = PairRule::Kind;
+  double factor = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
+  if (error == std::errc{} && end == text.data() + text.size() && std::isfinite(factor)) {
+    if (factor <= 0 || factor > 100)
+      return Wrong{fmt::format("factor {} is out of range", in_quotes(text)), "a number above 0 and at most 100: 0.8"};
+    inputs.pair = PairRule{Kind::factor, std::llround(factor * 1e6)};
+    return std::nullopt;
+  }
+  static constexpr std::array choices{Choice<Kind>{"sum", Kind::sum}, Choice<Kind>{"max", Kind::max},
+                                      Choice<Kind>{"serial", Kind::serial}, Choice<Kind>{"hide", Kind::hide}};
+  Result wrong;
+  if (const auto kind = choose(text, choices, wrong)) inputs.pair = PairRule{.kind = *kind};
+  if (wrong) wrong->hint += ", or a factor of the sum such as 0.8";
+  return wrong;
+}
+
+Result set_schedule(Inputs& inputs, std::string_view text) {
+  try {
+    inputs.schedule = find_generator(text).name;
+    return std::nullopt;
+  } catch (const Error& error) {
+    return Wrong{error.problems().front().what, error.problems().front().hint};
+  }
+}
+
+Result set_recompute(Inputs& inputs, std::string_view text) {
+  using Kind = RecomputeKind;
+  static constexpr std::array choices{Choice<Kind>{"none", Kind::none}, Choice<Kind>{"selective", Kind::selective},
+                                      Choice<Kind>{"full", Kind::full}};
+  Result wrong;
+  if (const auto kind = choose(text, choices, wrong)) inputs.recompute = *kind;
+  return wrong;
+}
+
+Result add_fail_if(Inputs& inputs, std::string_view text) {
+  inputs.fail_if.emplace_back(text);
+  if (parse_condition(text)) return std::nullopt;
+  std::vector<std::string_view> tags;
+  for (const Metric& metric : metrics()) tags.push_back(metric.tag);
+  return Wrong{
+      fmt::format("{} is not a condition", in_quotes(text)),
+      did_you_mean(text.substr(0, text.find_first_of(" <>=")), tags,
+                   "write METRIC > NUMBER or METRIC < NUMBER: 'bubble_ratio > 0.1', 'step_time_ns > 30ms'; 'ppsim list "
+                   "metrics' shows the metrics")};
+}
+} // namespace ppsim::cli

@@ -1,0 +1,135 @@
+#pragma once
+// How the value of an option is read. Each setter returns what is wrong with it, or nothing.
+
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "options.hpp"
+
+namespace ppsim::cli {
+
+using Result = std::optional<Wrong>;
+
+template <class Member>
+struct MemberValue;
+template <class Value>
+struct MemberValue<std::optional<Value> Inputs::*> {
+  using type = Value;
+};
+template <auto member>
+using ValueOf = typename MemberValue<decltype(member)>::type;
+
+/// A whole number of at least `least`.
+[[nodiscard]] Result parse_count(std::string_view text, std::size_t least, std::size_t& value);
+
+/// One of a list of whole numbers, from 1 up.
+[[nodiscard]] Result parse_unit(std::string_view text, std::size_t& value);
+
+template <auto member, std::size_t least = 1>
+Result set_count(Inputs& inputs, std::string_view text) {
+  std::size_t number = 0;
+  if (auto wrong = parse_count(text, least, number)) return wrong;
+  inputs.*member = number;
+  return std::nullopt;
+}
+
+template <auto member>
+Result set_text(Inputs& inputs, std::string_view text) {
+  if (text.empty()) return Wrong{"is empty", "leave it out"};
+  if (std::ranges::any_of(
+          text, [](char character) { return static_cast<unsigned char>(character) < 0x20 || character == 0x7F; }))
+    return Wrong{fmt::format("{} has control characters", in_quotes(text)), "leave them out"};
+  inputs.*member = std::string{text};
+  return std::nullopt;
+}
+
+[[nodiscard]] bool is_bare_number(std::string_view text);
+
+/// "12,4ms": one comma between digits.
+[[nodiscard]] bool is_decimal_comma(std::string_view text);
+
+[[nodiscard]] Result parse_unit(std::string_view text, Duration& value);
+
+[[nodiscard]] Result parse_unit(std::string_view text, Bytes& value);
+
+[[nodiscard]] Result parse_unit(std::string_view text, Bandwidth& value);
+
+template <auto member>
+Result set_unit(Inputs& inputs, std::string_view text) {
+  ValueOf<member> value{1};
+  if (auto wrong = parse_unit(text, value)) return wrong;
+  inputs.*member = value;
+  return std::nullopt;
+}
+
+/// One value, or a list with commas.
+template <auto member>
+Result set_list(Inputs& inputs, std::string_view text) {
+  ValueOf<member> values;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string_view item = text.substr(begin, end - begin);
+    while (item.starts_with(' ')) item.remove_prefix(1);
+    while (item.ends_with(' ')) item.remove_suffix(1);
+    auto& value = values.emplace_back();
+    if (auto wrong = parse_unit(item, value)) {
+      if (text.find(',') != std::string_view::npos)
+        wrong->what = fmt::format("value {}: {}", values.size(), wrong->what);
+      if (!std::is_same_v<decltype(values), std::vector<std::size_t>> && is_decimal_comma(text))
+        wrong->hint = "a comma separates values; a decimal is written with a point, such as 12.4ms";
+      return wrong;
+    }
+    begin = end + 1;
+  }
+  inputs.*member = std::move(values);
+  return std::nullopt;
+}
+
+template <class Value>
+struct Choice {
+  std::string_view word;
+  Value value;
+};
+
+template <class Value, std::size_t size>
+std::optional<Value> choose(std::string_view text, const std::array<Choice<Value>, size>& choices, Result& wrong) {
+  std::vector<std::string_view> words;
+  std::string listed;
+  for (const auto& choice : choices) {
+    if (choice.word == text) return choice.value;
+    words.push_back(choice.word);
+    listed += fmt::format("{}{}", listed.empty() ? "one of " : ", ", choice.word);
+  }
+  wrong = Wrong{fmt::format("unknown value {}", in_quotes(text)), did_you_mean(text, words, listed)};
+  return std::nullopt;
+}
+
+[[nodiscard]] Result set_transfer(Inputs& inputs, std::string_view text);
+
+[[nodiscard]] Result set_optimizer_step(Inputs& inputs, std::string_view text);
+
+[[nodiscard]] Result set_backward_order(Inputs& inputs, std::string_view text);
+
+[[nodiscard]] Result set_pair(Inputs& inputs, std::string_view text);
+
+[[nodiscard]] Result set_schedule(Inputs& inputs, std::string_view text);
+
+/// A flag without a value; in a scenario file it is true or false.
+template <bool Inputs::*member>
+Result set_flag(Inputs& inputs, std::string_view text) {
+  if (text != "true" && text != "false")
+    return Wrong{fmt::format("takes no value, got {}", in_quotes(text)),
+                 "write the flag alone; in a scenario file, true or false"};
+  inputs.*member = text == "true";
+  return std::nullopt;
+}
+
+[[nodiscard]] Result set_recompute(Inputs& inputs, std::string_view text);
+
+[[nodiscard]] Result add_fail_if(Inputs& inputs, std::string_view text);
+
+} // namespace ppsim::cli
