@@ -15,6 +15,15 @@
 namespace ppsim::cli {
 namespace {
 
+/// The number of chunks per stage, where it was given. Throws Error if there are several.
+std::optional<std::size_t> one_vpp(const Inputs& inputs) {
+  if (!inputs.vpp) return std::nullopt;
+  if (inputs.vpp->size() > 1)
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("vpp"), fmt::format("{} values", inputs.vpp->size()),
+                                             "give one; 'ppsim compare' tries several"}};
+  return inputs.vpp->front();
+}
+
 /// A file sets the shape; flags may repeat it, not change it.
 void check_against_file(const Inputs& inputs, const Shape& shape) {
   Problems problems;
@@ -25,7 +34,7 @@ void check_against_file(const Inputs& inputs, const Shape& shape) {
   };
   check("stages", inputs.stages, shape.stages);
   check("mb", inputs.microbatches, shape.microbatches);
-  check("vpp", inputs.vpp, shape.vpp);
+  check("vpp", one_vpp(inputs), shape.vpp);
   std::vector<std::string_view> fixed{"schedule"};
   for (const ScheduleOption& option : schedule_options()) fixed.push_back(option.name);
   for (const std::string_view option : fixed)
@@ -51,10 +60,11 @@ void generate_schedule(const Inputs& inputs, Run& run) {
     problems.add("--stages", "missing", "how many pipeline stages (devices) are there? for example --stages 4");
   if (!inputs.microbatches) problems.add("--mb", "missing", "how many microbatches make a step? for example --mb 8");
   problems.throw_if_any();
-  run.generator = &find_generator(inputs.schedule.value_or(inputs.vpp.value_or(1) > 1 ? "interleaved" : "1f1b"));
+  const std::optional<std::size_t> vpp = one_vpp(inputs);
+  run.generator = &find_generator(inputs.schedule.value_or(vpp.value_or(1) > 1 ? "interleaved" : "1f1b"));
   run.request.shape = {.stages = inputs.stages.value_or(1),
                        .microbatches = inputs.microbatches.value_or(1),
-                       .vpp = inputs.vpp.value_or(run.generator->vpp.standard)};
+                       .vpp = vpp.value_or(run.generator->vpp.standard)};
   run.request.group_size = inputs.group_size;
   run.request.descending_backward = inputs.descending_backward;
   run.request.activation_limit = inputs.activation_limit;

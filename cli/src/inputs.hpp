@@ -14,7 +14,8 @@ namespace ppsim::cli {
 
 /// What a user said. Each value is well-formed by itself; whether they fit together is for resolve() to say.
 struct Inputs {
-  std::optional<std::size_t> stages, microbatches, vpp, group_size, activation_limit;
+  std::optional<std::size_t> stages, microbatches, group_size, activation_limit;
+  std::optional<std::vector<std::size_t>> vpp; ///< more than one for commands that try several
   std::optional<std::string> schedule, schedule_file, scenario, title, source;
   std::optional<bool> descending_backward;
   std::optional<std::vector<std::size_t>> replicas;

@@ -20,7 +20,7 @@ constexpr std::array table{
     Option{"mb", "microbatches", S::pipeline, A::required, "M", "microbatches per step", "", "schedule-file",
            set_count<&I::microbatches>},
     Option{"vpp", "virtual-stages", S::pipeline, A::required, "V", "chunks per stage (virtual stages); default 1", "",
-           "schedule-file", set_count<&I::vpp>},
+           "schedule-file", set_list<&I::vpp>},
     Option{"schedule", "", S::pipeline, A::required, "NAME",
            "a schedule by name, see 'ppsim list schedules'; default 1f1b, with --vpp above 1 interleaved", "",
            "schedule-file,SCHEDULE-OPTIONS", set_schedule},

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace ppsim::cli {
 namespace {
 
@@ -16,15 +18,15 @@ std::string what_is_needed(const Shape& shape) {
 /// Spreads what a user gave per stage, or per chunk, over the chunks.
 class Spread {
 public:
-  Spread(const Inputs& inputs, const Shape& shape, const std::vector<std::size_t>& layers, Problems& problems)
-      : inputs_{inputs}, shape_{shape}, layers_{layers}, problems_{problems} {}
+  Spread(const Inputs& inputs, const Shape& shape, const Layout& layout, Problems& problems)
+      : inputs_{inputs}, shape_{shape}, layout_{layout}, problems_{problems} {}
 
   /// One value is a stage's and is divided over its chunks: equally, or by layers with the value being the mean stage.
   template <class Value>
   std::vector<Value> per_chunk(std::string_view option, const std::optional<std::vector<Value>>& given,
                                Value otherwise) {
     const std::size_t chunks = shape_.chunks();
-    if (given && given->size() == chunks && (chunks > 1 || layers_.empty())) return *given;
+    if (given && given->size() == chunks && (chunks > 1 || layout_.empty())) return *given;
     if (given && given->size() != 1) {
       problems_.add(inputs_.place_of(option), fmt::format("{} values for {} chunks", given->size(), chunks),
                     "give " + what_is_needed(shape_));
@@ -32,11 +34,11 @@ public:
     }
     const Value stage = given ? given->front() : otherwise;
     std::vector<Value> values(chunks, Value{divide_rounded(stage.count(), static_cast<std::int64_t>(shape_.vpp))});
-    if (layers_.empty()) return values;
+    if (layout_.empty()) return values;
     std::size_t total = 0;
-    for (const std::size_t layers : layers_) total += layers;
+    for (const ChunkBlocks& blocks : layout_) total += layers_of(blocks);
     for (std::size_t chunk = 0; chunk < chunks; ++chunk)
-      values[chunk] = Value{share(stage.count(), layers_[chunk] * shape_.positions(), total)};
+      values[chunk] = Value{share(stage.count(), layers_of(layout_[chunk]) * shape_.positions(), total)};
     return values;
   }
 
@@ -55,13 +57,15 @@ public:
   }
 
 private:
+  /// A layer for multi-token prediction counts as one of the others.
+  static std::size_t layers_of(const ChunkBlocks& blocks) { return blocks.layers + blocks.mtp_layers; }
   static std::int64_t share(std::int64_t whole, std::size_t part, std::size_t total) {
     return scale_rounded(whole, static_cast<std::int64_t>(part), static_cast<std::int64_t>(total));
   }
 
   const Inputs& inputs_;
   const Shape& shape_;
-  const std::vector<std::size_t>& layers_;
+  const Layout& layout_;
   Problems& problems_;
 };
 
@@ -154,17 +158,23 @@ void check_extra_work(const Inputs& inputs, Problems& problems) {
 
 /// The embedding reads a row per token, and its backward adds to as many: it has no input gradient. Output layer and
 /// loss are matrix products, of which the backward has two of the forward's size, one for each half.
-void add_extra_work(const Inputs& inputs, Costs& costs) {
+void add_extra_work(const Inputs& inputs, const Layout& layout, Costs& costs) {
+  const auto chunk_with = [&](bool ChunkBlocks::*block, std::size_t otherwise) {
+    const auto found = std::ranges::find(layout, true, block);
+    return found == layout.end() ? otherwise : static_cast<std::size_t>(found - layout.begin());
+  };
   if (inputs.embedding) {
-    costs.forward.front() += inputs.embedding->front();
-    costs.weight_grad.front() += inputs.embedding->back();
+    const std::size_t chunk = chunk_with(&ChunkBlocks::embedding, 0);
+    costs.forward[chunk] += inputs.embedding->front();
+    costs.weight_grad[chunk] += inputs.embedding->back();
   }
   if (inputs.head) {
+    const std::size_t chunk = chunk_with(&ChunkBlocks::loss, costs.forward.size() - 1);
     const Duration forward = inputs.head->front();
     const auto [input, weight] = split(inputs.head->size() > 1 ? inputs.head->back() : 2 * forward, {}, {});
-    costs.forward.back() += forward;
-    costs.input_grad.back() += input;
-    costs.weight_grad.back() += weight;
+    costs.forward[chunk] += forward;
+    costs.input_grad[chunk] += input;
+    costs.weight_grad[chunk] += weight;
   }
 }
 
@@ -241,8 +251,8 @@ void fill_update(const Inputs& inputs, Spread& spread, Update& update) {
   update.step = inputs.optimizer_step.value_or(OptimizerStep::synchronous);
 }
 
-std::vector<std::size_t> layers_per_chunk(const Inputs& inputs, const Shape& shape,
-                                          const std::vector<StageId>& placement, Problems& problems) {
+Layout make_layout(const Inputs& inputs, const Shape& shape, const std::vector<StageId>& placement,
+                   Problems& problems) {
   if (!inputs.layers) {
     for (const char* option : {"first-stage-layers", "last-stage-layers"})
       if (inputs.where.contains(option))
@@ -250,7 +260,8 @@ std::vector<std::size_t> layers_per_chunk(const Inputs& inputs, const Shape& sha
     return {};
   }
   try {
-    return split_layers(shape, placement, *inputs.layers, inputs.first_stage_layers, inputs.last_stage_layers);
+    return plain_layout(
+        split_layers(shape, placement, *inputs.layers, inputs.first_stage_layers, inputs.last_stage_layers));
   } catch (const Error& error) {
     for (const Problem& problem : error.problems()) problems.add(problem.where, problem.what, problem.hint);
     return {};
@@ -264,8 +275,8 @@ Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vect
   Problems problems;
   Scenario scenario;
   scenario.shape = shape;
-  scenario.layers = layers_per_chunk(inputs, shape, placement, problems);
-  Spread spread{inputs, scenario.shape, scenario.layers, problems};
+  scenario.layout = make_layout(inputs, shape, placement, problems);
+  Spread spread{inputs, scenario.shape, scenario.layout, problems};
   scenario.costs.forward = spread.per_chunk("forward", inputs.forward, default_forward);
   scenario.costs.overhead = inputs.overhead.value_or(Duration{0});
   split_backward(inputs, spread, scenario.costs, problems);
@@ -283,7 +294,7 @@ Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vect
   scenario.title = inputs.title.value_or("");
   scenario.source = inputs.source.value_or("");
   problems.throw_if_any();
-  add_extra_work(inputs, scenario.costs);
+  add_extra_work(inputs, scenario.layout, scenario.costs);
   validate(scenario);
   return scenario;
 }

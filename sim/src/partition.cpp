@@ -56,6 +56,14 @@ void check_middle(std::size_t total, std::size_t at_the_ends, std::size_t chunks
 
 } // namespace
 
+Layout plain_layout(const std::vector<std::size_t>& layers) {
+  Layout layout;
+  for (const std::size_t count : layers) layout.push_back({.layers = count});
+  layout.front().embedding = true;
+  layout.back().loss = true;
+  return layout;
+}
+
 std::vector<std::size_t> split_layers(const Shape& shape, const std::vector<StageId>& chunk_stage, std::size_t total,
                                       std::optional<std::size_t> first, std::optional<std::size_t> last) {
   Problems problems;

@@ -142,7 +142,7 @@ TEST_CASE("A flag may have its value behind a space or an equals sign, and has a
   const Inputs inputs = parse({"--pp=4", "--microbatches", "8", "--virtual-stages=2", "--microbatch-group-size", "8"});
   CHECK(inputs.stages == 4U);
   CHECK(inputs.microbatches == 8U);
-  CHECK(inputs.vpp == 2U);
+  CHECK(inputs.vpp == std::vector<std::size_t>{2});
   CHECK(inputs.group_size == 8U);
 }
 
@@ -187,7 +187,7 @@ TEST_CASE("With layers the costs follow each chunk's number, one value being the
   // 22 layers on 8 stages: 3 3 3 3 3 3 2 2, mean 2.75; F = 11 ms: 4 ms per layer
   const Run run = resolve(
       parse({"--stages", "8", "--mb", "8", "--layers", "22", "--forward", "11ms", "--activation-bytes", "22B"}));
-  CHECK(run.scenario.layers == std::vector<std::size_t>{3, 3, 3, 3, 3, 3, 2, 2});
+  CHECK(run.scenario.layout == plain_layout({3, 3, 3, 3, 3, 3, 2, 2}));
   CHECK(run.scenario.costs.forward == Times{12ms, 12ms, 12ms, 12ms, 12ms, 12ms, 8ms, 8ms});
   CHECK(run.scenario.memory.activation ==
         std::vector<Bytes>{Bytes{24}, Bytes{24}, Bytes{24}, Bytes{24}, Bytes{24}, Bytes{24}, Bytes{16}, Bytes{16}});
@@ -295,7 +295,7 @@ TEST_CASE("Replicas are given per position of the pipeline, costs and memory too
   CHECK(run.scenario.shape == Shape{.stages = 4, .microbatches = 8, .vpp = 1, .shared = 1});
   CHECK(run.scenario.costs.forward == Times{2ms, 1ms, 3ms});
   CHECK(run.scenario.costs.input_grad == Times{1ms, 1ms, 1ms}); // one value is a position's
-  CHECK(run.scenario.layers == std::vector<std::size_t>{2, 2, 2});
+  CHECK(run.scenario.layout == plain_layout({2, 2, 2}));
   CHECK(replicated_fault("pipedream", {"--replicas", "2,1,1", "--forward", "1ms,2ms"}) ==
         "--forward: 2 values for 3 chunks -- give one value or 3 (one per position of --replicas)");
   CHECK(replicated_fault("pipedream", {"--replicas", "2,1,1", "--comm", "1us,1us,1us"}) ==
@@ -317,7 +317,7 @@ TEST_CASE("Numbers of replicas are whole numbers from 1 up that make up the stag
 TEST_CASE("With twice the layers a position takes twice the time, whatever its replicas") {
   const Run run = replicated_run(
       "pipedream", {"--replicas", "3,1", "--layers", "6", "--last-stage-layers", "2", "--forward", "3ms"});
-  CHECK(run.scenario.layers == std::vector<std::size_t>{4, 2});
+  CHECK(run.scenario.layout == plain_layout({4, 2}));
   CHECK(run.scenario.costs.forward == Times{4ms, 2ms}); // the mean of two positions is 3 ms
 }
 

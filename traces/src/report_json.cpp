@@ -102,7 +102,7 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const Report&
   json["transfers"] = report.transfers;
   json["transfer_bytes"] = report.transfer_volume.count();
   json["memory"] = memory_json(graph, report);
-  if (!scenario.layers.empty()) json["layers_per_chunk"] = scenario.layers;
+  for (const ChunkBlocks& blocks : scenario.layout) json["layers_per_chunk"].push_back(blocks.layers);
   json["per_stage"] = Json::array();
   for (std::size_t stage = 0; stage < report.stages.size(); ++stage) {
     json["per_stage"].push_back(stage_json(report.stages[stage], stage));

@@ -398,7 +398,7 @@ private:
     const auto busiest = stages_where([&](const StageReport& stage) { return stage.busy == report_.ideal; });
     return fmt::format("{} {} {:.2f} times the mean: give {} less to do{}", stage_list(busiest),
                        busiest.size() == 1 ? "computes" : "compute", imbalance, busiest.size() == 1 ? "it" : "them",
-                       scenario_.layers.empty() ? "" : " (--first-stage-layers, --last-stage-layers)");
+                       scenario_.layout.empty() ? "" : " (--first-stage-layers, --last-stage-layers)");
   }
 
   [[nodiscard]] double busiest_over_mean() const {

@@ -101,7 +101,7 @@ std::vector<Alternative> try_alternatives(const Inputs& inputs, const Shape& sha
   add(more, fmt::format("--mb {}", 2 * shape.microbatches));
   Inputs chunks = inputs;
   chunks.schedule = "interleaved";
-  chunks.vpp = 2 * shape.vpp;
+  chunks.vpp = {2 * shape.vpp};
   chunks.descending_backward.reset();
   if (shape.stages > 1 && shape.shared == 0)
     add(chunks, fmt::format("--vpp {}{}", 2 * shape.vpp,

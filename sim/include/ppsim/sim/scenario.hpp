@@ -127,6 +127,17 @@ struct PairRule {
   bool operator==(const PairRule&) const = default;
 };
 
+/// What one chunk holds of the model.
+struct ChunkBlocks {
+  std::size_t layers = 0;
+  std::size_t mtp_layers = 0; ///< for multi-token prediction, behind the last layer
+  bool embedding = false;
+  bool loss = false; ///< output layer and loss
+  bool operator==(const ChunkBlocks&) const = default;
+};
+/// What each chunk holds, in model order. One of them has the embedding, and one the loss.
+using Layout = std::vector<ChunkBlocks>;
+
 /// What is trained on what.
 struct Scenario {
   Shape shape;
@@ -136,9 +147,9 @@ struct Scenario {
   Recompute recompute;
   Update update;
   PairRule pair;
-  std::vector<std::size_t> layers; ///< per chunk; empty when layers were not given
-  std::string title;               ///< the user's name for it
-  std::string source;              ///< where the costs come from
+  Layout layout;      ///< empty when layers were not given
+  std::string title;  ///< the user's name for it
+  std::string source; ///< where the costs come from
 };
 
 /// Throws Error if a vector has the wrong length, a value is negative, a part is larger than its whole or sums could
@@ -157,6 +168,9 @@ void validate(const Scenario& scenario);
 
 /// `whole / parts` rounded to the nearest (half up).
 [[nodiscard]] std::int64_t divide_rounded(std::int64_t whole, std::int64_t parts);
+
+/// The layout of chunks with so many layers each: the embedding on the first, the loss on the last.
+[[nodiscard]] Layout plain_layout(const std::vector<std::size_t>& layers);
 
 /// Layers per chunk as Megatron splits them: `total` evenly over the chunks, or, with `first` / `last`, that many on
 /// the first / last stage and the rest evenly over the others; a remainder gives one layer more to the first chunks (of
