@@ -16,6 +16,7 @@ namespace ppsim::cli {
 struct Inputs {
   std::optional<std::size_t> stages, microbatches, group_size, activation_limit;
   std::optional<std::vector<std::size_t>> vpp; ///< more than one for commands that try several
+  std::optional<std::vector<std::string>> schedules; ///< to compare; none: all
   std::optional<std::string> schedule, schedule_file, scenario, title, source;
   std::optional<bool> descending_backward;
   std::optional<std::vector<std::size_t>> replicas;
