@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "files.hpp"
+#include "model_inputs.hpp"
 #include "scenario_file.hpp"
 #include <CLI/CLI.hpp>
 
@@ -178,6 +179,7 @@ Inputs parse_arguments(const Command& command, const std::vector<std::string>& a
   assign(flags, inputs, problems);
   if (inputs.scenario == "-" && inputs.schedule_file == "-")
     problems.add(inputs.place_of("schedule-file"), "stdin is taken by --scenario", "name a file for one of them");
+  load_model(inputs, problems);
   problems.throw_if_any();
   return inputs;
 }

@@ -2,6 +2,7 @@
 // Inputs: everything a user said about a run, by flag or scenario file; and how that becomes a Scenario and a Schedule.
 
 #include "ppsim/sim/generators.hpp"
+#include "ppsim/sim/model.hpp"
 #include "ppsim/sim/scenario.hpp"
 
 #include <functional>
@@ -15,7 +16,7 @@ namespace ppsim::cli {
 /// What a user said. Each value is well-formed by itself; whether they fit together is for resolve() to say.
 struct Inputs {
   std::optional<std::size_t> stages, microbatches, group_size, activation_limit;
-  std::optional<std::vector<std::size_t>> vpp; ///< more than one for commands that try several
+  std::optional<std::vector<std::size_t>> vpp;       ///< more than one for commands that try several
   std::optional<std::vector<std::string>> schedules; ///< to compare; none: all
   std::optional<std::string> schedule, schedule_file, scenario, title, source;
   std::optional<bool> descending_backward;
@@ -34,6 +35,12 @@ struct Inputs {
   std::optional<std::vector<Duration>> reduce, optimizer;
   std::optional<Duration> tied_embedding_reduce;
   std::optional<OptimizerStep> optimizer_step;
+
+  std::optional<std::string> model, device; ///< name of a shipped one, or a file
+  Training training;                        ///< with --model; where nothing is said, as its members say
+  std::optional<Model> model_shape;         ///< what `model` names; set by parse_arguments()
+  std::optional<Device> device_sheet;       ///< likewise
+  std::optional<Link> link, inter_node_link;
 
   std::optional<std::vector<Duration>> comm, latency;
   std::optional<Bandwidth> bandwidth, inter_node_bandwidth;

@@ -60,6 +60,12 @@ const Option* option_of(const std::string& key, const std::string& where, Proble
   return nullptr;
 }
 
+/// Models and devices are shipped ones where there is no file ending.
+bool names_file(const Option& option, std::string_view value) {
+  return option.name == "schedule-file" ||
+         ((option.name == "model" || option.name == "device") && value.ends_with(".toml"));
+}
+
 /// A path inside the file starts from the file's folder.
 std::string resolve_path(std::string value, std::string_view scenario_name) {
   const std::filesystem::path path{value};
@@ -108,7 +114,7 @@ std::vector<Assignment> read_scenario(std::string_view text, std::string_view na
       problems.add(where, "has no value that a flag could have", "a string, a number, or a list of them");
       continue;
     }
-    if (option->name == "schedule-file") value = resolve_path(std::move(*value), name);
+    if (names_file(*option, *value)) value = resolve_path(std::move(*value), name);
     assignments.push_back({option, std::move(*value), where});
   }
   return assignments;

@@ -4,12 +4,14 @@
 
 #include "ppsim/sim/device.hpp"
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/scenario.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ppsim {
 
@@ -157,6 +159,11 @@ void check_model(const Model& model, std::string_view where, Problems& problems)
 /// Costs of each kind of block. Throws Error, with flags (--tensor-parallel) as places, where model, device and
 /// training do not fit together or a size is out of range.
 [[nodiscard]] ModelCosts model_costs(const Model& model, const Device& device, const Training& training);
+
+/// Costs of each chunk of a layout, whose embedding comes before its loss. `placement` is the stage of each; one with
+/// both the embedding and an output layer tied to it holds their matrix once.
+[[nodiscard]] std::vector<BlockCosts> chunk_costs(const Model& model, const ModelCosts& costs, const Layout& layout,
+                                                  const std::vector<StageId>& placement);
 
 [[nodiscard]] std::string_view to_string(Attention attention);
 [[nodiscard]] std::string_view to_string(Norm norm);
