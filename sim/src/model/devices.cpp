@@ -89,7 +89,7 @@ std::span<const Device> devices() {
        .memory = Bytes{180 * giga},
        .memory_bandwidth = gigabytes_per_second(8000),
        .link = "nvlink5",
-       .source = "NVIDIA HGX and DGX B200 datasheets, an eighth of each, dense rates"}};
+       .source = "NVIDIA HGX B200 datasheet, an eighth of its eight, dense rates"}};
   return all;
 }
 
