@@ -286,7 +286,7 @@ void fill_recompute(const Inputs& inputs, Spread& spread, Scenario& scenario, Pr
 
 void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems& problems) {
   const bool sizes = inputs.activation_bytes || inputs.parameter_bytes || inputs.gradient_bytes ||
-                     inputs.optimizer_bytes || spread.has_model();
+                     inputs.optimizer_bytes || inputs.model;
   for (const char* option : {"memory-limit", "device"})
     if (inputs.where.contains(option) && !sizes)
       problems.add(inputs.place_of(option), "nothing is known that could exceed its memory",

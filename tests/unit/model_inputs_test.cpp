@@ -131,11 +131,12 @@ TEST_CASE("Options of a model that miss it, or its device, are refused by name")
              "give --model ('ppsim list models')"});
   CHECK(faults({"--device", "a100"}).front().starts_with("--device: nothing is known that could exceed its memory"));
   CHECK(faults({"--model", "gpt2xl", "--device", "a100"}) ==
-        Rows{"--model: unknown model 'gpt2xl' -- did you mean 'gpt2-xl'?"});
+        Rows{"--model: unknown model 'gpt2xl' -- did you mean 'gpt2-xl'? 'ppsim list models' shows those there are; a "
+             "model of your own is a .toml file"});
   CHECK(faults({"--model", "none.toml", "--device", "a100"}).front().starts_with("--model: can not read"));
   CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--head", "3ms"}) ==
         Rows{"--head: the model's shape has it already -- leave it out"});
-  CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--tensor-parallel", "3"}).size() == 1);
+  CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--tensor-parallel", "3"}).size() == 2);
   CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--efficiency", "70"}) ==
         Rows{"--efficiency: '70' is no efficiency -- a share of the datasheet's rates from 0.001 to 1: 0.7"});
   CHECK(faults({"--link", "nvlink4"}) ==

@@ -63,19 +63,25 @@ Sizes::Sizes(const Model& shape, const Training& training, const Link& tensor, c
 
 namespace {
 
-/// Tensor parallelism around a part with `in_tokens` x `in_width` inputs and `out_tokens` x `out_width` outputs: with
-/// sequence parallelism gathered before and scattered after it, else reduced after it, and the other way round for the
-/// gradients (Korthikanti et al., figures 4 and 5).
+/// Exchange of so many elements over the ranks of a link.
+Duration checked_exchange(const Sizes& sizes, const Link& link, std::int64_t ranks, Int128 elements) {
+  return in_range(exchange_time(link, ranks, Bytes{in_range(elements * sizes.element)}));
+}
+
+Duration tensor_exchange(const Sizes& sizes, Int128 elements) {
+  return checked_exchange(sizes, sizes.tensor_link, sizes.tensor_ranks, elements);
+}
+
+/// Tensor parallelism around a part with `in` elements before and `out` after it: with sequence parallelism gathered
+/// before and scattered after it, else reduced after it, and the other way round for the gradients (Korthikanti et al.,
+/// figures 4 and 5).
 void add_tensor_collectives(Block& block, const Sizes& sizes, Int128 in, Int128 out) {
-  const auto time = [&](Int128 elements) {
-    return exchange_time(sizes.tensor_link, sizes.tensor_ranks, Bytes{in_range(elements * sizes.element)});
-  };
   if (sizes.sequence_parallel) {
-    block.forward.collective += time(in) + time(out);
-    block.input_grad.collective += time(in) + time(out);
+    block.forward.collective += tensor_exchange(sizes, in) + tensor_exchange(sizes, out);
+    block.input_grad.collective += tensor_exchange(sizes, in) + tensor_exchange(sizes, out);
   } else {
-    block.forward.collective += 2 * time(out);
-    block.input_grad.collective += 2 * time(in);
+    block.forward.collective += 2 * tensor_exchange(sizes, out);
+    block.input_grad.collective += 2 * tensor_exchange(sizes, in);
   }
 }
 
@@ -250,8 +256,7 @@ void add_moe_ffn(Block& block, const Sizes& sizes) {
                     .outside_tokens = routed,
                     .width = sizes.split(model.expert_ffn_hidden),
                     .experts = model.experts / sizes.expert_ranks});
-  const Duration all_to_all =
-      exchange_time(sizes.expert_link, sizes.expert_ranks, Bytes{in_range(sent * sizes.element)});
+  const Duration all_to_all = checked_exchange(sizes, sizes.expert_link, sizes.expert_ranks, sent);
   block.forward.collective += 2 * all_to_all;
   block.input_grad.collective += 2 * all_to_all;
   add_tensor_collectives(block, sizes, routed * model.hidden, routed * model.hidden);
@@ -279,8 +284,7 @@ Block embedding_block(const Sizes& sizes) {
   block.for_weight = ids + mask;
   block.forward.moved = 2 * elements * sizes.element + mask;
   block.weight_grad.moved = elements * (sizes.element + 2 * sizes.gradient_bytes) + mask; // rows are added to
-  const Duration exchange =
-      exchange_time(sizes.tensor_link, sizes.tensor_ranks, Bytes{in_range(elements * sizes.element)});
+  const Duration exchange = tensor_exchange(sizes, elements);
   block.forward.collective = sizes.sequence_parallel ? exchange : 2 * exchange;
   block.weight_grad.collective = sizes.sequence_parallel ? exchange : Duration{0};
   return block;
@@ -313,8 +317,7 @@ Block output_block(const Sizes& sizes) {
   const Int128 logits = sizes.tokens * sizes.vocab_share();
   block.keep(logits * fp32_bytes);
   block.move(logits * (sizes.element + 3 * fp32_bytes), logits * (sizes.element + fp32_bytes));
-  const Duration exchange = exchange_time(sizes.tensor_link, sizes.tensor_ranks,
-                                          Bytes{in_range(sizes.tokens * model.hidden * sizes.element)});
+  const Duration exchange = tensor_exchange(sizes, sizes.tokens * model.hidden);
   block.forward.collective += sizes.sequence_parallel ? exchange : Duration{0};
   block.input_grad.collective += sizes.sequence_parallel ? exchange : 2 * exchange;
   return block;

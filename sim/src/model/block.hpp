@@ -85,5 +85,7 @@ struct Sizes {
 
 /// `value` as 64 bits; throws Error where a block has gone out of range.
 [[nodiscard]] std::int64_t in_range(Int128 value);
+/// `time`; throws Error where it is longer than max_duration.
+[[nodiscard]] Duration in_range(Duration time);
 
 } // namespace ppsim::model

@@ -53,11 +53,7 @@ private:
   [[nodiscard]] Duration at_rate(Int128 amount, std::int64_t per_second) const {
     const Int128 rate = Int128{per_second} * training_.efficiency_ppm;
     const Int128 time = (2 * Int128{in_range(amount)} * nanoseconds_per_second * million + rate) / (2 * rate);
-    if (time > max_duration.count())
-      throw Error{ExitCode::bad_input,
-                  Problem{"--microbatch-size", "a layer would take longer than a day for a microbatch",
-                          "give a smaller --microbatch-size or --sequence-length"}};
-    return Duration{static_cast<std::int64_t>(time)};
+    return in_range(Duration{static_cast<std::int64_t>(std::min<Int128>(time, 2 * max_duration.count()))});
   }
 
   /// Parameters that `ranks` ranks hold alike.
@@ -71,12 +67,12 @@ private:
     costs.parameter_bytes += weights;
     costs.gradient_bytes += gradients;
     costs.optimizer_bytes += Bytes{in_range(owned * optimizer_bytes)};
-    const Duration exchange = exchange_time(data_link_, ranks, gradients);
+    const Duration exchange = in_range(exchange_time(data_link_, ranks, gradients));
     costs.reduce += training_.distributed_optimizer ? exchange : 2 * exchange;
     // Gradients are read, the state is read and written, the parameters are written.
     costs.optimizer += at_rate(owned * (training_.gradient_bytes + 2 * optimizer_bytes + parameter_bytes()),
                                device_.memory_bandwidth.bytes_per_second());
-    costs.optimizer += exchange_time(data_link_, owners, weights);
+    costs.optimizer += in_range(exchange_time(data_link_, owners, weights));
   }
 
   const Device& device_;
@@ -122,6 +118,14 @@ std::int64_t in_range(Int128 value) {
                 Problem{"--microbatch-size", "a layer has more operations or bytes than 4e18 for a microbatch",
                         "give a smaller --microbatch-size, --sequence-length or model"}};
   return static_cast<std::int64_t>(value);
+}
+
+Duration in_range(Duration time) {
+  if (time > max_duration)
+    throw Error{ExitCode::bad_input, Problem{"--microbatch-size", "a layer takes longer than a day for a microbatch",
+                                             "give a smaller --microbatch-size, --sequence-length or model, or a "
+                                             "faster device or link"}};
+  return time;
 }
 
 } // namespace model
