@@ -25,12 +25,14 @@ namespace {
 constexpr std::size_t most_tasks_as_cells = 32'768;
 constexpr std::size_t most_tasks_with_tooltip = 4'096;
 constexpr std::size_t most_tasks_with_number = 12'288;
-constexpr std::size_t most_columns_of_all = 32'000;
+constexpr std::int64_t most_columns_of_all = 32'000;
 constexpr std::int64_t height_of_all_rows = 1'600; // pixels
 constexpr std::int64_t least_rows_height = 64;
 constexpr std::int64_t most_rows_height = 320;
 constexpr std::int64_t least_pitch = 3;
 constexpr std::int64_t most_pitch = 24;
+
+constexpr Px good_column = px(10); // of Detail::shares
 
 constexpr Px name_size = px(13);
 constexpr Px facts_size = px(11);
@@ -78,11 +80,15 @@ PanelFrame frame_for(std::span<const Panel> panels) {
   });
   if (!wide || tasks > most_tasks_as_cells || rows * least_pitch > room) {
     frame.detail = Detail::shares;
-    frame.stages_per_row = static_cast<std::size_t>((rows * least_pitch + room - 1) / room);
+    // Coarse in both directions alike: where all rows would leave only wide columns, stages share a row.
+    const std::int64_t columns = frame.plot_width.hundredths / good_column.hundredths * count;
+    const std::int64_t most_rows =
+        std::min(room / least_pitch, std::max<std::int64_t>(most_columns_of_all / columns, 1));
+    frame.stages_per_row = static_cast<std::size_t>((rows + most_rows - 1) / most_rows);
   }
   const auto shown_rows = static_cast<std::int64_t>((stages + frame.stages_per_row - 1) / frame.stages_per_row);
   frame.pitch = px(std::clamp(room / shown_rows, least_pitch, most_pitch));
-  frame.most_columns = most_columns_of_all / panels.size();
+  frame.most_columns = static_cast<std::size_t>(most_columns_of_all / count);
   frame.tooltips = frame.detail == Detail::cells && tasks <= most_tasks_with_tooltip;
   frame.numbers = frame.detail == Detail::cells && tasks <= most_tasks_with_number;
   return frame;
