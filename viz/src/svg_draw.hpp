@@ -27,6 +27,8 @@ struct Headline {
 [[nodiscard]] std::string draw_head(const Headline& head, Px picture_width, Px& height);
 /// Title and the command's essentials; `height` is set to the space that they take.
 [[nodiscard]] std::string draw_head(const Chart& chart, Px& height);
+/// Remarks below a picture from `bottom` on, which moves down; between `left` and `right`.
+[[nodiscard]] std::string draw_notes(const std::vector<std::string>& notes, Px left, Px right, Px& bottom);
 /// Lines at the ticks of the time axis, from above the rows to below them.
 [[nodiscard]] std::string draw_grid(const Chart& chart);
 /// The time axis below the rows: a line, labels, a title.

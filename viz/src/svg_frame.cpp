@@ -56,29 +56,29 @@ std::vector<std::string> flow(const std::vector<std::string>& parts, Px font_siz
 
 /// Adds lines of text at the left margin below `bottom`, which moves down.
 void add_lines(std::string& out, const std::vector<std::string>& lines, Px font_size, std::string_view attributes,
-               Px& bottom) {
+               Px& bottom, Px left = margin) {
   for (const std::string& line : lines) {
     bottom += font_size + px(5);
-    add(out, "<text x=\"{}\" y=\"{}\" font-size=\"{}\"{}>{}</text>\n", margin, bottom, font_size, attributes,
+    add(out, "<text x=\"{}\" y=\"{}\" font-size=\"{}\"{}>{}</text>\n", left, bottom, font_size, attributes,
         escaped(line));
   }
 }
 
-TimeTicks ticks_of(const Chart& chart) {
+Ticks ticks_of(const Chart& chart) {
   const auto most = static_cast<std::size_t>(chart.plot.width.hundredths / least_tick_distance.hundredths);
   return choose_ticks(chart.axis, most);
 }
 
 /// Calls visit(time) for each tick of the axis.
 template <class Visit>
-void for_each_tick(const Chart& chart, const TimeTicks& ticks, Visit visit) {
-  for (Duration at{0}; at <= chart.axis; at += ticks.step) {
+void for_each_tick(const Chart& chart, const Ticks& ticks, Visit visit) {
+  for (Duration at{0}; at <= chart.axis; at += Duration{ticks.step}) {
     visit(at);
-    if (chart.axis - at < ticks.step) break; // the next tick could be beyond the range of time
+    if (chart.axis - at < Duration{ticks.step}) break; // the next tick could be beyond the range of time
   }
 }
 
-void add_axis_line(std::string& out, const Chart& chart, const TimeTicks& ticks) {
+void add_axis_line(std::string& out, const Chart& chart, const Ticks& ticks) {
   const Px bottom = chart.plot.bottom() + px(4);
   std::string labels;
   for_each_tick(chart, ticks, [&](Duration at) {
@@ -150,6 +150,12 @@ std::string draw_head(const Headline& head, Px picture_width, Px& height) {
     add_lines(out, wrap_text("costs: " + clean_text(head.source), source_size, width, 2), source_size,
               R"( fill="#595959")", bottom);
   height = bottom + px(16);
+  return out += "</g>\n";
+}
+
+std::string draw_notes(const std::vector<std::string>& notes, Px left, Px right, Px& bottom) {
+  std::string out = "<g class=\"notes\">\n";
+  add_lines(out, flow(notes, label_size, right - left), label_size, R"( fill="#595959")", bottom, left);
   return out += "</g>\n";
 }
 
