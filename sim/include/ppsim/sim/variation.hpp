@@ -35,6 +35,7 @@ struct Sample {
   Bytes peak_bytes{}; ///< of the stage that needs most
   bool fits = true;
   bool asynchronous = false; ///< see VariationLine
+  bool operator==(const Sample&) const = default;
 };
 
 /// One schedule over the range.
@@ -49,6 +50,7 @@ struct BestStretch {
   std::int64_t from = 0;
   std::int64_t to = 0;
   std::optional<std::size_t> line; ///< none: nothing applies and fits
+  bool operator==(const BestStretch&) const = default;
 };
 
 /// Where two schedules change places: at `until` the one order still holds, at `from` the other does. Two that are
@@ -58,6 +60,7 @@ struct Crossing {
   std::size_t second = 0; ///< line that is faster from `from` on
   std::int64_t until = 0;
   std::int64_t from = 0; ///< at most Variation::precision after `until`, unless one of them refuses what lies between
+  bool operator==(const Crossing&) const = default;
 };
 
 /// What became of the range.
