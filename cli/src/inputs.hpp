@@ -15,7 +15,8 @@ namespace ppsim::cli {
 /// What a user said. Each value is well-formed by itself; whether they fit together is for resolve() to say.
 struct Inputs {
   std::optional<std::size_t> stages, microbatches, group_size, activation_limit;
-  std::optional<std::vector<std::size_t>> vpp; ///< more than one for commands that try several
+  std::optional<std::vector<std::size_t>> vpp;       ///< more than one for commands that try several
+  std::optional<std::vector<std::string>> schedules; ///< to compare; none: all
   std::optional<std::string> schedule, schedule_file, scenario, title, source;
   std::optional<bool> descending_backward;
   std::optional<std::vector<std::size_t>> replicas;
@@ -46,7 +47,8 @@ struct Inputs {
   std::optional<Bytes> memory_limit;
   bool release_outputs = false;
 
-  std::optional<std::string> json, svg, trace, csv, csv_comms;
+  std::optional<std::size_t> threads;
+  std::optional<std::string> json, markdown, svg, trace, csv, csv_comms;
   bool tasks = false;
   std::vector<std::string> fail_if;
   std::optional<std::string> file; ///< a command's FILE argument

@@ -17,7 +17,8 @@ constexpr std::array table{
 };
 
 void check_vpp(const Generator& generator, std::size_t vpp, Problems& problems) {
-  const auto [standard, multiple] = generator.vpp;
+  const std::size_t standard = generator.vpp.standard;
+  const std::size_t multiple = generator.vpp.multiple;
   if (multiple == 0 && vpp != standard)
     problems.add("--vpp",
                  standard == 1 ? fmt::format("'{}' runs one chunk per stage, got {}", generator.name, vpp)
@@ -65,16 +66,12 @@ constexpr std::array options{
                    "has no replicated stages"},
 };
 
-bool takes(const Generator& generator, std::string_view option) {
-  return fmt::format(",{},", generator.options).find(fmt::format(",{},", option)) != std::string::npos;
-}
-
 void check_options(const Generator& generator, const ScheduleRequest& request, Problems& problems) {
   for (const ScheduleOption& option : options) {
-    if (!option.is_given(request) || takes(generator, option.name)) continue;
+    if (!option.is_given(request) || generator.takes(option.name)) continue;
     std::vector<std::string_view> takers;
     for (const Generator* other : table)
-      if (takes(*other, option.name)) takers.push_back(other->name);
+      if (other->takes(option.name)) takers.push_back(other->name);
     problems.add(fmt::format("--{}", option.name), fmt::format("'{}' {}", generator.name, option.refusal),
                  takers.empty() ? "leave it out"
                                 : fmt::format("leave it out, or use --schedule {}", fmt::join(takers, " or ")));
@@ -112,6 +109,10 @@ std::optional<UniformCosts> uniform_costs(const Scenario& scenario) {
 }
 
 } // namespace
+
+bool Generator::takes(std::string_view option) const {
+  return fmt::format(",{},", options).find(fmt::format(",{},", option)) != std::string::npos;
+}
 
 std::span<const ScheduleOption> schedule_options() {
   return options;

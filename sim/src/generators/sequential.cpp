@@ -37,7 +37,7 @@ const Generator sequential{.name = "sequential",
                            .promise = "one stage busy at any time; bubble overhead p-1",
                            .constraints = "none",
                            .source = "baseline",
-                           .vpp = {.standard = 1, .multiple = 1},
+                           .vpp = {.standard = 1, .multiple = 1, .matters = false},
                            .make = make,
                            .closed_form = closed_form};
 

@@ -53,6 +53,7 @@ struct UniformCosts {
 struct VppRule {
   std::size_t standard = 1; ///< where --vpp is not given
   std::size_t multiple = 0; ///< any multiple of this; 0: only the standard
+  bool matters = true;      ///< the order gains or loses by it, so that a comparison tries several
 };
 
 /// One schedule by name: what it promises, what it refuses, how it is made.
@@ -75,6 +76,8 @@ struct Generator {
   Schedule (*make)(const ScheduleRequest&, const Scenario&) = nullptr;
   /// The closed form at these costs under `latency`; nothing where none is known.
   std::optional<ClosedForm> (*closed_form)(const ScheduleRequest&, const UniformCosts&) = nullptr;
+  /// Whether it takes that one of schedule_options().
+  [[nodiscard]] bool takes(std::string_view option) const;
 };
 
 /// An option that only some schedules take.
