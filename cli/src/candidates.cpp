@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace ppsim::cli {
 namespace {
@@ -27,22 +28,62 @@ Inputs without_file(const Inputs& inputs, const Shape& shape) {
   return others;
 }
 
+/// The inputs of a schedule file beside others: what chooses among those is not said to it.
+Inputs of_file_only(const Inputs& inputs) {
+  Inputs own = inputs;
+  own.schedule.reset();
+  own.vpp.reset();
+  own.group_size.reset();
+  own.descending_backward.reset();
+  own.activation_limit.reset();
+  own.replicas.reset();
+  for (const std::string_view option : {"schedule", "vpp"}) own.where.erase(std::string{option});
+  for (const ScheduleOption& option : schedule_options()) own.where.erase(std::string{option.name});
+  return own;
+}
+
+bool chooses_chunks(const Generator& generator) {
+  return generator.vpp.multiple > 0 && generator.vpp.matters;
+}
+
+/// Throws Error where a flag says what no schedule that takes part makes use of, or the same thing twice. What a
+/// scenario file says is for any schedule, and void for others.
+void check_flags(const Inputs& inputs, const std::vector<const Generator*>& parts) {
+  Problems problems;
+  const auto is_flag = [&](std::string_view option) {
+    return inputs.where.contains(option) && inputs.place_of(option) == fmt::format("--{}", option);
+  };
+  for (const ScheduleOption& option : schedule_options()) {
+    const auto takes = [&](const Generator* generator) { return generator->takes(option.name); };
+    if (is_flag(option.name) && std::ranges::none_of(parts, takes))
+      problems.add(inputs.place_of(option.name), "none of the schedules compared takes it", "leave it out");
+  }
+  if (is_flag("vpp") && std::ranges::none_of(parts, [](const Generator* part) { return chooses_chunks(*part); }))
+    problems.add(inputs.place_of("vpp"), "none of the schedules compared can choose its chunks per stage",
+                 "leave it out");
+  if (inputs.vpp)
+    for (const std::size_t vpp : std::set<std::size_t>{inputs.vpp->begin(), inputs.vpp->end()})
+      if (std::ranges::count(*inputs.vpp, vpp) > 1)
+        problems.add(inputs.place_of("vpp"), fmt::format("{} is there twice", vpp), "name each number once");
+  problems.throw_if_any();
+}
+
 /// How many chunks per stage to try.
 std::vector<std::size_t> chunk_counts(const Generator& generator, const Inputs& inputs) {
-  if (generator.vpp.multiple == 0 || !generator.vpp.matters) return {generator.vpp.standard};
+  if (!chooses_chunks(generator)) return {generator.vpp.standard};
   return inputs.vpp.value_or(std::vector<std::size_t>{2, 4});
 }
 
 void add_candidates(const Generator& generator, const Inputs& inputs, std::vector<Candidate>& list) {
   const std::vector<std::size_t> counts = chunk_counts(generator, inputs);
-  const bool chooses = generator.vpp.multiple > 0 && generator.vpp.matters;
+  const bool says_chunks = chooses_chunks(generator) || inputs.vpp; // which may be others'
   for (const std::size_t vpp : counts) {
     Candidate candidate{std::string{generator.name}, fmt::format("--schedule {}", generator.name), inputs};
     candidate.inputs.schedule = generator.name;
     candidate.inputs.vpp = {vpp};
     drop_options_of_others(generator, candidate.inputs);
     if (counts.size() > 1) candidate.name += fmt::format(" v={}", vpp);
-    if (chooses) candidate.flags += fmt::format(" --vpp {}", vpp);
+    if (says_chunks) candidate.flags += fmt::format(" --vpp {}", vpp);
     list.push_back(std::move(candidate));
   }
 }
@@ -50,16 +91,20 @@ void add_candidates(const Generator& generator, const Inputs& inputs, std::vecto
 } // namespace
 
 std::vector<Candidate> candidates(const Inputs& inputs) {
+  std::vector<const Generator*> parts;
+  for (const Generator* generator : generators())
+    if (!inputs.schedules || std::ranges::find(*inputs.schedules, generator->name) != inputs.schedules->end())
+      parts.push_back(generator);
+  check_flags(inputs, parts);
   std::vector<Candidate> list;
   Inputs others = inputs;
   if (inputs.schedule_file) {
-    const Run run = resolve(inputs);
+    const Inputs own = of_file_only(inputs);
+    const Run run = resolve(own);
     others = without_file(inputs, run.schedule.shape());
-    list.push_back({run.schedule_place, fmt::format("--schedule-file {}", run.schedule_place), inputs});
+    list.push_back({run.schedule_place, fmt::format("--schedule-file {}", run.schedule_place), own});
   }
-  for (const Generator* generator : generators())
-    if (!inputs.schedules || std::ranges::find(*inputs.schedules, generator->name) != inputs.schedules->end())
-      add_candidates(*generator, others, list);
+  for (const Generator* generator : parts) add_candidates(*generator, others, list);
   return list;
 }
 

@@ -8,6 +8,7 @@
 namespace ppsim::cli {
 
 extern const Command simulate_command;
+extern const Command compare_command;
 extern const Command check_command;
 extern const Command costs_command;
 extern const Command list_command;
@@ -16,13 +17,16 @@ extern const Command completion_command;
 extern const Command help_command;
 
 namespace {
-constexpr std::array table{&simulate_command, &check_command,      &costs_command, &list_command,
-                           &man_command,      &completion_command, &help_command};
+constexpr std::array table{&simulate_command, &compare_command, &check_command,      &costs_command,
+                           &list_command,     &man_command,     &completion_command, &help_command};
 } // namespace
 
 bool Command::takes(const Option& option) const {
-  return std::ranges::find(sections, option.section) != sections.end() ||
-         std::ranges::find(extra, option.name) != extra.end();
+  const auto named_in = [&](std::span<const std::string_view> names) {
+    return std::ranges::find(names, option.name) != names.end();
+  };
+  const bool in_section = std::ranges::find(sections, option.section) != sections.end();
+  return (in_section && !named_in(except)) || named_in(extra);
 }
 
 std::span<const Command* const> commands() {

@@ -35,6 +35,27 @@ void write_all(std::FILE* file, std::string_view content, const std::string& pat
          "is the disk full?");
 }
 
+std::string read_all(std::FILE* file, const std::string& path, std::string_view where) {
+  std::string content;
+  std::array<char, 65536> buffer{};
+  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file)) {
+    content.append(buffer.data(), count);
+    if (content.size() > largest_input)
+      fail(ExitCode::bad_input, where, fmt::format("{} is larger than 4 GiB", in_quotes(path, 200)),
+           "is it the right file?");
+  }
+  if (std::ferror(file) != 0)
+    fail(ExitCode::bad_input, where, fmt::format("can not read {}: {}", in_quotes(path, 200), std::strerror(errno)),
+         "check the file");
+  return content;
+}
+
+/// It can be read only once, and a command that makes several runs asks for it in each.
+const std::string& read_stdin(std::string_view where) {
+  static const std::string content = read_all(stdin, "-", where);
+  return content;
+}
+
 /// The file behind a chain of symbolic links, there or not, so that the links stay links.
 std::string behind_links(std::filesystem::path path) {
   constexpr int most_links = 40;
@@ -51,26 +72,15 @@ std::string display_name(const std::string& path) {
 }
 
 std::string read_file(const std::string& path, std::string_view where) {
+  if (path == "-") return read_stdin(where);
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     fail(ExitCode::bad_input, where, fmt::format("{} is a directory", in_quotes(path, 200)), "name a file");
-  const File opened{path == "-" ? nullptr : std::fopen(path.c_str(), "rb")};
-  std::FILE* file = path == "-" ? stdin : opened.get();
-  if (file == nullptr)
+  const File file{std::fopen(path.c_str(), "rb")};
+  if (!file)
     fail(ExitCode::bad_input, where, fmt::format("can not read {}: {}", in_quotes(path, 200), std::strerror(errno)),
          "check the path");
-  std::string content;
-  std::array<char, 65536> buffer{};
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file)) {
-    content.append(buffer.data(), count);
-    if (content.size() > largest_input)
-      fail(ExitCode::bad_input, where, fmt::format("{} is larger than 4 GiB", in_quotes(path, 200)),
-           "is it the right file?");
-  }
-  if (std::ferror(file) != 0)
-    fail(ExitCode::bad_input, where, fmt::format("can not read {}: {}", in_quotes(path, 200), std::strerror(errno)),
-         "check the file");
-  return content;
+  return read_all(file.get(), path, where);
 }
 
 void write_file(const std::string& path, std::string_view content, std::string_view where) {

@@ -102,7 +102,7 @@ std::string argument_words(const Command& command) {
 std::string choices_of(const Option& option) {
   std::string choices{option.choices};
   std::ranges::replace(choices, ',', ' ');
-  if (option.name != "schedule") return choices;
+  if (option.name != "schedule" && option.name != "schedules") return choices;
   for (const Generator* generator : generators()) choices += fmt::format("{} ", generator->name);
   return choices;
 }

@@ -54,7 +54,8 @@ struct Inputs {
   std::optional<Bytes> memory_limit;
   bool release_outputs = false;
 
-  std::optional<std::string> json, svg, trace, csv, csv_comms;
+  std::optional<std::size_t> threads;
+  std::optional<std::string> json, markdown, svg, trace, csv, csv_comms;
   bool tasks = false;
   std::vector<std::string> fail_if;
   std::optional<std::string> file; ///< a command's FILE argument

@@ -19,11 +19,15 @@ constexpr std::array table{
            set_count<&I::stages>},
     Option{"mb", "microbatches", S::pipeline, A::required, "M", "microbatches per step", "", "schedule-file",
            set_count<&I::microbatches>},
-    Option{"vpp", "virtual-stages", S::pipeline, A::required, "V", "chunks per stage (virtual stages); default 1", "",
-           "schedule-file", set_list<&I::vpp>},
+    Option{"vpp", "virtual-stages", S::pipeline, A::required, "V",
+           "chunks per stage (virtual stages); default 1; compare takes a list, for schedules that can choose, default "
+           "2,4",
+           "", "schedule-file", set_list<&I::vpp>},
     Option{"schedule", "", S::pipeline, A::required, "NAME",
            "a schedule by name, see 'ppsim list schedules'; default 1f1b, with --vpp above 1 interleaved", "",
            "schedule-file,SCHEDULE-OPTIONS", set_schedule},
+    Option{"schedules", "", S::comparison, A::required, "NAME[,...]",
+           "the schedules to compare, see 'ppsim list schedules'; default all", "", "SCHEDULE-OPTIONS", set_schedules},
     Option{"schedule-file", "", S::pipeline, A::required, "FILE",
            "the order from a PyTorch pipelining CSV, or an InfiniTrain task list (*.tasks.csv); it sets P, M and V", "",
            "schedule,stages,mb,vpp,SCHEDULE-OPTIONS", set_text<&I::schedule_file>},
@@ -209,10 +213,18 @@ constexpr std::array table{
     Option{"source", "", S::scenario, A::required, "TEXT", "where the costs come from, shown in report and chart", "",
            "", set_text<&I::source>},
 
+    Option{"threads", "", S::comparison, A::required, "N",
+           "simulate so many schedules at once; default as many as the machine has processors", "", "",
+           set_count<&I::threads>},
+    Option{"markdown", "", S::comparison, A::optional, "FILE",
+           "the comparison as a GitHub table; without FILE or with '-' to stdout, instead of the table", "", "",
+           set_text<&I::markdown>},
+
     Option{"json", "", S::output, A::optional, "FILE",
            "the report as JSON (schema 1); without FILE or with '-' to stdout, instead of the report", "", "",
            set_text<&I::json>},
-    Option{"svg", "", S::output, A::required, "FILE", "a Gantt chart", "", "", set_text<&I::svg>},
+    Option{"svg", "", S::output, A::required, "FILE",
+           "a Gantt chart; of a comparison, those of the fastest on one time axis", "", "", set_text<&I::svg>},
     Option{"trace", "", S::output, A::required, "FILE", "Chrome trace events, for Perfetto", "", "",
            set_text<&I::trace>},
     Option{"csv", "", S::output, A::required, "FILE",
@@ -229,9 +241,13 @@ constexpr std::array table{
 } // namespace
 
 std::string_view to_string(Section section) {
-  constexpr std::array<std::string_view, section_count> names{"Pipeline", "Model",    "Costs", "Communication",
-                                                              "Memory",   "Scenario", "Output"};
+  constexpr std::array<std::string_view, section_count> names{"Pipeline", "Model",    "Costs",      "Communication",
+                                                              "Memory",   "Scenario", "Comparison", "Output"};
   return names[static_cast<std::size_t>(section)];
+}
+
+bool is_scenario_key(const Option& option) {
+  return option.section != Section::output && option.section != Section::comparison && option.name != "scenario";
 }
 
 std::span<const Option> options() {

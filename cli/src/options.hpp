@@ -13,8 +13,8 @@
 namespace ppsim::cli {
 
 /// What help lists together; commands take options by section.
-enum class Section : std::uint8_t { pipeline, model, costs, communication, memory, scenario, output };
-inline constexpr std::size_t section_count = 7;
+enum class Section : std::uint8_t { pipeline, model, costs, communication, memory, scenario, comparison, output };
+inline constexpr std::size_t section_count = 8;
 [[nodiscard]] std::string_view to_string(Section section);
 
 /// In Option::replaces: the options of single schedules (schedule_options()).
@@ -28,7 +28,7 @@ struct Wrong {
 
 enum class Argument : std::uint8_t { none, required, optional };
 
-/// One option: a long flag, and (unless it is about outputs) a key of scenario files.
+/// One option: a long flag, and (where is_scenario_key() says so) a key of scenario files.
 struct Option {
   std::string_view name;  ///< without dashes
   std::string_view alias; ///< the longer word, or empty
@@ -43,6 +43,8 @@ struct Option {
 };
 
 [[nodiscard]] std::span<const Option> options();
+/// Whether it is a part of what is trained on what, and not of what is done with that.
+[[nodiscard]] bool is_scenario_key(const Option& option);
 /// The option of that name or alias (without dashes), or null.
 [[nodiscard]] const Option* find_option(std::string_view name);
 

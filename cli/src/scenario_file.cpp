@@ -39,7 +39,7 @@ std::optional<std::string> as_flag_value(const toml::node& node) {
 std::vector<std::string_view> scenario_keys() {
   std::vector<std::string_view> keys;
   for (const Option& option : options())
-    if (option.section != Section::output && option.name != "scenario") {
+    if (is_scenario_key(option)) {
       keys.push_back(option.name);
       if (!option.alias.empty()) keys.push_back(option.alias);
     }
@@ -54,7 +54,7 @@ const Option* option_of(const std::string& key, const std::string& where, Proble
                  did_you_mean(key, scenario_keys(), "keys are the flags of 'ppsim --help' without dashes in front"));
     return nullptr;
   }
-  if (option->section != Section::output && option->name != "scenario") return option;
+  if (is_scenario_key(*option)) return option;
   problems.add(where, fmt::format("{} is no part of a scenario", in_quotes(key)),
                fmt::format("give --{} on the command line", option->name));
   return nullptr;

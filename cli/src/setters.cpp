@@ -161,6 +161,18 @@ Result set_optimizer_bytes_per_parameter(Inputs& inputs, std::string_view text) 
   return std::nullopt;
 }
 
+std::vector<std::string_view> split_list(std::string_view text) {
+  std::vector<std::string_view> items;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string_view& item = items.emplace_back(text.substr(begin, end - begin));
+    while (item.starts_with(' ')) item.remove_prefix(1);
+    while (item.ends_with(' ')) item.remove_suffix(1);
+    begin = end + 1;
+  }
+  return items;
+}
+
 Result set_schedule(Inputs& inputs, std::string_view text) {
   try {
     inputs.schedule = find_generator(text).name;
@@ -168,6 +180,21 @@ Result set_schedule(Inputs& inputs, std::string_view text) {
   } catch (const Error& error) {
     return Wrong{error.problems().front().what, error.problems().front().hint};
   }
+}
+
+Result set_schedules(Inputs& inputs, std::string_view text) {
+  std::vector<std::string> names;
+  for (const std::string_view item : split_list(text)) {
+    try {
+      names.emplace_back(find_generator(item).name);
+    } catch (const Error& error) {
+      return Wrong{error.problems().front().what, error.problems().front().hint};
+    }
+    if (std::ranges::count(names, item) > 1)
+      return Wrong{fmt::format("{} is there twice", in_quotes(item)), "name each schedule once"};
+  }
+  inputs.schedules = std::move(names);
+  return std::nullopt;
 }
 
 Result set_recompute(Inputs& inputs, std::string_view text) {

@@ -99,15 +99,14 @@ Result set_unit(Inputs& inputs, std::string_view text) {
   return std::nullopt;
 }
 
+/// What stands between commas, without the spaces around it.
+[[nodiscard]] std::vector<std::string_view> split_list(std::string_view text);
+
 /// One value, or a list with commas.
 template <auto member>
 Result set_list(Inputs& inputs, std::string_view text) {
   ValueOf<member> values;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    std::string_view item = text.substr(begin, end - begin);
-    while (item.starts_with(' ')) item.remove_prefix(1);
-    while (item.ends_with(' ')) item.remove_suffix(1);
+  for (const std::string_view item : split_list(text)) {
     auto& value = values.emplace_back();
     if (auto wrong = parse_unit(item, value)) {
       if (text.find(',') != std::string_view::npos)
@@ -116,7 +115,6 @@ Result set_list(Inputs& inputs, std::string_view text) {
         wrong->hint = "a comma separates values; a decimal is written with a point, such as 12.4ms";
       return wrong;
     }
-    begin = end + 1;
   }
   inputs.*member = std::move(values);
   return std::nullopt;
@@ -150,6 +148,7 @@ std::optional<Value> choose(std::string_view text, const std::array<Choice<Value
 [[nodiscard]] Result set_pair(Inputs& inputs, std::string_view text);
 
 [[nodiscard]] Result set_schedule(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_schedules(Inputs& inputs, std::string_view text);
 
 /// A flag without a value; in a scenario file it is true or false.
 template <bool Inputs::*member>

@@ -184,4 +184,10 @@ std::string format_bytes(Bytes bytes) {
   return with_unit(bytes.count(), units);
 }
 
+std::string format_bandwidth(Bandwidth bandwidth) {
+  static constexpr std::array units{Unit{"TB", kilo * kilo * kilo * kilo}, Unit{"GB", kilo * kilo * kilo},
+                                    Unit{"MB", kilo * kilo}, Unit{"kB", kilo}, Unit{"B", 1}};
+  return with_unit(bandwidth.bytes_per_second(), units) + "/s";
+}
+
 } // namespace ppsim

@@ -263,8 +263,8 @@ TEST_CASE("ticks are the finest round steps that leave room for their labels") {
       {0ns, 10, 1ns, "ns", 0},
       {20h, 10, 10000s, "s", 0},
   }));
-  const viz::TimeTicks ticks = choose_ticks(example.span, example.most);
-  CHECK(ticks.step == example.step);
+  const viz::Ticks ticks = choose_ticks(example.span, example.most);
+  CHECK(Duration{ticks.step} == example.step);
   CHECK(ticks.unit_name == example.unit);
   CHECK(ticks.decimals == example.decimals);
 }
@@ -279,8 +279,8 @@ TEST_CASE("tick labels have the digits that their step needs") {
 
 // Signed overflow while the step is searched; the sanitizer build would see it.
 TEST_CASE("ticks of the longest possible span do not overflow") {
-  const viz::TimeTicks ticks = choose_ticks(Duration::max(), 1);
-  CHECK(ticks.step >= Duration::max() / 2);
+  const viz::Ticks ticks = choose_ticks(Duration::max(), 1);
+  CHECK(Duration{ticks.step} >= Duration::max() / 2);
   CHECK(ticks.unit_name == "s");
 }
 

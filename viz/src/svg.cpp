@@ -19,27 +19,14 @@
 #include "ppsim/viz/svg.hpp"
 
 #include "svg_draw.hpp"
-#include "svg_text.hpp"
 
 namespace ppsim::viz {
 
 namespace {
 
-constexpr Px axis_height = px(52); // ticks, labels, the axis' title
-constexpr Px bottom_margin = px(8);
-
-std::string opening(const Chart& chart, Px height) {
-  std::string out;
-  add(out, R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="img" )",
-      chart.width, height);
-  out += R"(font-family="DejaVu Sans, Helvetica, Arial, sans-serif">)"
-         "\n";
+std::string document_title(const Chart& chart) {
   const Shape& shape = chart.graph.schedule().shape();
-  add(out, "<title>{}: {} stages, {} microbatches</title>\n", escaped(clean_text(chart.graph.schedule().name())),
-      shape.stages, shape.microbatches);
-  out += R"(<rect width="100%" height="100%" fill="#ffffff"/>)"
-         "\n";
-  return out;
+  return fmt::format("{}: {} stages, {} microbatches", chart.graph.schedule().name(), shape.stages, shape.microbatches);
 }
 
 /// Back to front: the grid shows through waits but not through cells, and transfers pass below cells.
@@ -72,7 +59,7 @@ std::string svg_gantt(const TaskGraph& graph, const Timeline& timeline, const Re
   Px legend_height;
   const std::string legend = draw_legend(chart, drawn, legend_top, legend_height);
 
-  std::string out = opening(chart, legend_top + legend_height + bottom_margin);
+  std::string out = svg_opening(chart.width, legend_top + legend_height + bottom_margin, document_title(chart));
   out += hatch_definitions(drawn.labels);
   out += head;
   out += body;

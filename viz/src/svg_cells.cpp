@@ -77,14 +77,25 @@ Box visible(const Chart& chart, Box cell) {
   return cell;
 }
 
-/// Calls visit(task, stage) stage by stage.
+/// True if nothing of it is left of where the axis ends before the run does.
+bool is_cut_off(const Chart& chart, const Span& span) {
+  return chart.report.makespan > chart.axis && span.start >= SimTime{chart.axis};
+}
+
+/// Whether the halves of a split backward carry their bar: low cells leave no room for it.
+bool has_mark(const Chart& chart, Pass pass) {
+  return (pass == Pass::input_grad || pass == Pass::weight_grad) && (!chart.compact || chart.bar >= px(8));
+}
+
+/// Calls visit(task, stage) stage by stage for all that is shown.
 template <class Visit>
 void for_each_task(const Chart& chart, Visit visit) {
   const Schedule& schedule = chart.graph.schedule();
   for (std::size_t stage = 0; stage < chart.stages(); ++stage) {
     const std::size_t first = index(schedule.first_task(make_id<StageId>(stage)));
     const std::size_t end = index(schedule.first_task(make_id<StageId>(stage + 1)));
-    for (std::size_t id = first; id < end; ++id) visit(make_id<TaskId>(id), make_id<StageId>(stage));
+    for (std::size_t id = first; id < end; ++id)
+      if (!is_cut_off(chart, chart.timeline.tasks[id])) visit(make_id<TaskId>(id), make_id<StageId>(stage));
   }
 }
 
@@ -97,10 +108,12 @@ CellPieces cell_pieces(const Chart& chart, Drawn& drawn) {
     const auto pass = static_cast<std::size_t>(task.pass);
     const Box cell = visible(chart, chart.cell_box(id, stage));
     std::vector<std::string>& kinds = cell.width >= least_separated_cell ? pieces.wide : pieces.narrow;
-    add_box(kinds[pass * chart.palette.shades() + chart.shade_of(task)], cell,
-            chart.tooltips ? task_tooltip(chart, id, stage) : std::string{});
-    if (task.pass == Pass::input_grad || task.pass == Pass::weight_grad)
-      add_box_path(pieces.marks, split_mark(task.pass, cell));
+    std::string& piece = kinds[pass * chart.palette.shades() + chart.shade_of(task)];
+    if (chart.compact)
+      add_box_path(piece, cell);
+    else
+      add_box(piece, cell, chart.tooltips ? task_tooltip(chart, id, stage) : std::string{});
+    if (has_mark(chart, task.pass)) add_box_path(pieces.marks, split_mark(task.pass, cell));
     if (const Box again = chart.recompute_box(id, stage); again.width > Px{}) {
       add_box_path(pieces.recomputation, again);
       drawn.labels.set(static_cast<std::size_t>(Label::recompute));
@@ -117,7 +130,10 @@ std::string draw_kinds(const Chart& chart, const std::vector<std::string>& kinds
     if (kinds[kind].empty()) continue;
     const auto pass = static_cast<Pass>(kind / chart.palette.shades());
     const Colour fill = chart.palette.fill(pass, kind % chart.palette.shades());
-    add(out, "<g class=\"cells\" fill=\"{}\"{}>\n{}</g>\n", to_string(fill), attributes, kinds[kind]);
+    if (chart.compact)
+      add(out, "<path class=\"cells\" fill=\"{}\"{} d=\"{}\"/>\n", to_string(fill), attributes, kinds[kind]);
+    else
+      add(out, "<g class=\"cells\" fill=\"{}\"{}>\n{}</g>\n", to_string(fill), attributes, kinds[kind]);
   }
   return out;
 }
@@ -227,7 +243,7 @@ std::string draw_optimizer(const Chart& chart, Drawn& drawn) {
   std::string cells;
   for (std::size_t stage = 0; stage < chart.timeline.optimizer.size(); ++stage) {
     const Span& span = chart.timeline.optimizer[stage].span;
-    if (span.length() == Duration{0}) continue;
+    if (span.length() == Duration{0} || is_cut_off(chart, span)) continue;
     add_box(cells, visible(chart, chart.bar_box(stage, span)),
             chart.tooltips ? fmt::format("optimizer step of stage {}\n{}", stage, span_words(span)) : std::string{});
   }
@@ -242,6 +258,7 @@ std::string draw_reductions(const Chart& chart, Drawn& drawn) {
   if (chart.timeline.reductions.empty() || gap < px(6)) return {};
   std::string bars;
   for (const Reduction& reduction : chart.timeline.reductions) {
+    if (is_cut_off(chart, reduction.span)) continue;
     Box box = visible(chart, chart.bar_box(index(reduction.stage), reduction.span));
     box = {box.x, box.bottom() + px(1), box.width, px(3)};
     add_box(bars, box,
@@ -276,6 +293,7 @@ std::string draw_cells(const Chart& chart, Drawn& drawn) {
 }
 
 std::string draw_numbers(const Chart& chart, Drawn& drawn) {
+  if (!chart.numbers) return {};
   const Schedule& schedule = chart.graph.schedule();
   const std::string widest(fmt::formatted_size("{}", schedule.shape().microbatches - 1), '0');
   std::array<SizeCount, pass_count> counts{};

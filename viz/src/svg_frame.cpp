@@ -8,9 +8,7 @@ namespace ppsim::viz {
 
 namespace {
 
-constexpr Px margin = px(16);
 constexpr Px headline_size = px(16);
-constexpr Px essentials_size = px(12);
 constexpr Px source_size = px(11);
 constexpr Px label_size = px(11);
 constexpr Px least_tick_distance = px(80);
@@ -58,30 +56,34 @@ std::vector<std::string> flow(const std::vector<std::string>& parts, Px font_siz
 
 /// Adds lines of text at the left margin below `bottom`, which moves down.
 void add_lines(std::string& out, const std::vector<std::string>& lines, Px font_size, std::string_view attributes,
-               Px& bottom) {
+               Px& bottom, Px left = margin) {
   for (const std::string& line : lines) {
     bottom += font_size + px(5);
-    add(out, "<text x=\"{}\" y=\"{}\" font-size=\"{}\"{}>{}</text>\n", margin, bottom, font_size, attributes,
+    add(out, "<text x=\"{}\" y=\"{}\" font-size=\"{}\"{}>{}</text>\n", left, bottom, font_size, attributes,
         escaped(line));
   }
 }
 
-void add_time_axis(std::string& out, const Chart& chart) {
+Ticks ticks_of(const Chart& chart) {
   const auto most = static_cast<std::size_t>(chart.plot.width.hundredths / least_tick_distance.hundredths);
-  const TimeTicks ticks = choose_ticks(chart.report.makespan, most);
-  std::string lines;
-  std::string labels;
-  const Px bottom = chart.plot.bottom() + px(4);
-  for (Duration at{0}; at <= chart.report.makespan; at += ticks.step) {
-    const Px x = chart.x_at(SimTime{at});
-    add(lines, "M{} {}V{}", x, chart.plot.y - px(4), bottom + px(4));
-    add(labels, "<text x=\"{}\" y=\"{}\">{}</text>\n", x, bottom + px(17), tick_label(at, ticks));
-    if (chart.report.makespan - at < ticks.step) break; // the next tick could be beyond the range of time
+  return choose_ticks(chart.axis, most);
+}
+
+/// Calls visit(time) for each tick of the axis.
+template <class Visit>
+void for_each_tick(const Chart& chart, const Ticks& ticks, Visit visit) {
+  for (Duration at{0}; at <= chart.axis; at += Duration{ticks.step}) {
+    visit(at);
+    if (chart.axis - at < Duration{ticks.step}) break; // the next tick could be beyond the range of time
   }
-  add(out,
-      R"(<path class="grid" stroke="#d9d9d9" stroke-width="0.8" d="{}"/>)"
-      "\n",
-      lines);
+}
+
+void add_axis_line(std::string& out, const Chart& chart, const Ticks& ticks) {
+  const Px bottom = chart.plot.bottom() + px(4);
+  std::string labels;
+  for_each_tick(chart, ticks, [&](Duration at) {
+    add(labels, "<text x=\"{}\" y=\"{}\">{}</text>\n", chart.x_at(SimTime{at}), bottom + px(17), tick_label(at, ticks));
+  });
   add(out,
       R"(<path stroke="#4d4d4d" stroke-width="0.8" d="M{} {}H{}"/>)"
       "\n",
@@ -124,21 +126,64 @@ void add_stage_labels(std::string& out, const Chart& chart) {
 
 } // namespace
 
-std::string draw_head(const Chart& chart, Px& height) {
-  const Scenario& scenario = chart.graph.scenario();
-  const Px width = chart.width - margin * 2;
-  const std::string headline = clean_text(scenario.title.empty() ? chart.graph.headline() : scenario.title);
+std::string svg_opening(Px width, Px height, std::string_view title) {
+  std::string out;
+  add(out, R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="img" )",
+      width, height);
+  out += R"(font-family="DejaVu Sans, Helvetica, Arial, sans-serif">)"
+         "\n";
+  add(out, "<title>{}</title>\n", escaped(clean_text(title)));
+  out += R"(<rect width="100%" height="100%" fill="#ffffff"/>)"
+         "\n";
+  return out;
+}
+
+std::string draw_head(const Headline& head, Px picture_width, Px& height) {
+  const Px width = picture_width - margin * 2;
   std::string out = "<g class=\"head\">\n";
   Px bottom = px(8);
   // Bold letters are up to a quarter wider than those that text_width() knows.
-  add_lines(out, wrap_text(headline, headline_size, width * 4 / 5, 2), headline_size, R"( font-weight="bold")", bottom);
-  add_lines(out, flow(essentials(chart), essentials_size, width), essentials_size, "", bottom);
-  if (!scenario.source.empty()) {
-    const std::string source = "costs: " + clean_text(scenario.source);
-    add_lines(out, wrap_text(source, source_size, width, 2), source_size, R"( fill="#595959")", bottom);
-  }
+  add_lines(out, wrap_text(clean_text(head.title), headline_size, width * 4 / 5, 2), headline_size,
+            R"( font-weight="bold")", bottom);
+  add_lines(out, flow(head.essentials, essentials_size, width), essentials_size, "", bottom);
+  if (!head.source.empty())
+    add_lines(out, wrap_text("costs: " + clean_text(head.source), source_size, width, 2), source_size,
+              R"( fill="#595959")", bottom);
   height = bottom + px(16);
   return out += "</g>\n";
+}
+
+std::string draw_notes(const std::vector<std::string>& notes, Px left, Px right, Px& bottom) {
+  std::string out = "<g class=\"notes\">\n";
+  add_lines(out, flow(notes, label_size, right - left), label_size, R"( fill="#595959")", bottom, left);
+  return out += "</g>\n";
+}
+
+std::string draw_head(const Chart& chart, Px& height) {
+  const Scenario& scenario = chart.graph.scenario();
+  return draw_head(
+      {scenario.title.empty() ? chart.graph.headline() : scenario.title, essentials(chart), scenario.source},
+      chart.width, height);
+}
+
+std::string draw_grid(const Chart& chart) {
+  std::string lines;
+  for_each_tick(chart, ticks_of(chart), [&](Duration at) {
+    add(lines, "M{} {}V{}", chart.x_at(SimTime{at}), chart.plot.y - px(4), chart.plot.bottom() + px(8));
+  });
+  return fmt::format("<path class=\"grid\" stroke=\"#d9d9d9\" stroke-width=\"0.8\" d=\"{}\"/>\n", lines);
+}
+
+std::string draw_time_axis(const Chart& chart) {
+  std::string out;
+  add_axis_line(out, chart, ticks_of(chart));
+  return out;
+}
+
+std::string draw_stage_labels(const Chart& chart) {
+  std::string out;
+  add_stage_labels(out, chart);
+  return out;
 }
 
 std::string draw_axes(const Chart& chart) {
@@ -148,9 +193,7 @@ std::string draw_axes(const Chart& chart) {
         R"(<text x="{}" y="{}" font-size="{}" fill="#595959" text-anchor="middle">every task takes no time</text>)"
         "\n",
         chart.plot.middle_x(), chart.plot.middle_y() + essentials_size * 36 / 100, essentials_size);
-  add_time_axis(out, chart);
-  add_stage_labels(out, chart);
-  return out;
+  return out + draw_grid(chart) + draw_time_axis(chart) + draw_stage_labels(chart);
 }
 
 } // namespace ppsim::viz

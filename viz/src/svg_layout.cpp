@@ -12,13 +12,13 @@ constexpr std::size_t most_cell_rows = 256;
 constexpr std::size_t most_share_rows = 128;
 constexpr std::size_t most_tooltips = 4'096;
 constexpr std::size_t most_transfers = 256;
-constexpr Px least_mean_cell{150};
 constexpr Px least_outlined_cell = px(6);
 constexpr Px least_cell_with_transfer = px(12);
 
 constexpr Px least_plot_width = px(880);
 constexpr Px most_plot_width = px(1'600);
 constexpr std::int64_t good_cell_pixels = 24;
+constexpr Px right_of_plot = px(34);
 
 /// With bidirectional placement a chunk has the same index on both of its stages.
 std::vector<std::uint16_t> local_indices(const Schedule& schedule) {
@@ -35,11 +35,11 @@ std::size_t most_local_chunks(const std::vector<std::uint16_t>& local) {
 }
 
 /// Mean length of a task, at least a nanosecond. Divides before it adds, so that the sum stays in range.
-std::int64_t mean_task(const Chart& chart) {
-  const auto tasks = static_cast<std::int64_t>(std::max<std::size_t>(chart.graph.size(), 1));
+std::int64_t mean_task(const Report& report, std::size_t task_count) {
+  const auto tasks = static_cast<std::int64_t>(std::max<std::size_t>(task_count, 1));
   std::int64_t whole = 0;
   std::int64_t rest = 0;
-  for (const StageReport& stage : chart.report.stages) {
+  for (const StageReport& stage : report.stages) {
     whole += stage.busy.count() / tasks;
     rest += stage.busy.count() % tasks;
   }
@@ -59,6 +59,11 @@ std::int64_t pitch_pixels(std::size_t rows, bool transfers) {
   return std::clamp<std::int64_t>(800 / static_cast<std::int64_t>(rows), 3, roomy);
 }
 
+/// Room for the labels of the stages.
+Px left_of_plot(std::size_t stages) {
+  return px(46) + text_width(fmt::format("{}", stages), px(11));
+}
+
 /// White space between rows; transfers cross it, so it has to show them.
 std::int64_t gap_pixels(std::int64_t pitch, bool transfers) {
   if (transfers) return pitch * 4 / 11;
@@ -67,13 +72,36 @@ std::int64_t gap_pixels(std::int64_t pitch, bool transfers) {
 
 } // namespace
 
+Px wanted_plot_width(const Report& report, std::size_t tasks, Duration axis) {
+  const std::int64_t slots = std::min<std::int64_t>(axis.count() / mean_task(report, tasks), 10'000);
+  return std::clamp(px(slots * good_cell_pixels), least_plot_width, most_plot_width);
+}
+
+Px mean_cell_width(const Report& report, std::size_t tasks, Duration axis, Px plot_width) {
+  return axis.count() == 0 ? plot_width : share_of(mean_task(report, tasks), axis.count(), plot_width);
+}
+
+Chart::Chart(const TaskGraph& the_graph, const Timeline& the_timeline, const Report& the_report,
+             const PanelFrame& frame)
+    : graph{the_graph}, timeline{the_timeline}, report{the_report}, local_chunk{local_indices(graph.schedule())},
+      palette{most_local_chunks(local_chunk)}, axis{frame.axis}, detail{frame.detail}, tooltips{frame.tooltips},
+      numbers{frame.numbers}, compact{!frame.tooltips}, stages_per_row{frame.stages_per_row},
+      most_columns{frame.most_columns} {
+  plot.width = frame.plot_width;
+  mean_cell = mean_cell_width(report, graph.size(), axis, plot.width);
+  rows = (stages() + stages_per_row - 1) / stages_per_row;
+  pitch = frame.pitch;
+  bar = pitch - px(gap_pixels(pitch.hundredths / 100, false));
+  plot.height = pitch * static_cast<std::int64_t>(rows) - (pitch - bar);
+  plot.x = left_of_plot(stages());
+  width = plot.x + plot.width + right_of_plot;
+}
+
 Chart::Chart(const TaskGraph& the_graph, const Timeline& the_timeline, const Report& the_report)
     : graph{the_graph}, timeline{the_timeline}, report{the_report}, local_chunk{local_indices(graph.schedule())},
-      palette{most_local_chunks(local_chunk)} {
-  const std::int64_t task_length = mean_task(*this);
-  const std::int64_t slots = std::min<std::int64_t>(report.makespan.count() / task_length, 10'000);
-  plot.width = std::clamp(px(slots * good_cell_pixels), least_plot_width, most_plot_width);
-  mean_cell = report.makespan.count() == 0 ? plot.width : share_of(task_length, report.makespan.count(), plot.width);
+      palette{most_local_chunks(local_chunk)}, axis{report.makespan} {
+  plot.width = wanted_plot_width(report, graph.size(), axis);
+  mean_cell = mean_cell_width(report, graph.size(), axis, plot.width);
 
   const bool fits = graph.size() <= most_cells && stages() <= most_cell_rows && mean_cell >= least_mean_cell;
   detail = fits ? Detail::cells : Detail::shares;
@@ -87,8 +115,8 @@ Chart::Chart(const TaskGraph& the_graph, const Timeline& the_timeline, const Rep
   pitch = px(pitch_in_pixels);
   bar = pitch - px(gap_pixels(pitch_in_pixels, transfers));
   plot.height = pitch * static_cast<std::int64_t>(rows) - (pitch - bar);
-  plot.x = px(46) + text_width(fmt::format("{}", stages()), px(11));
-  width = plot.x + plot.width + px(34);
+  plot.x = left_of_plot(stages());
+  width = plot.x + plot.width + right_of_plot;
 }
 
 Box Chart::bar_box(std::size_t row, const Span& span) const {

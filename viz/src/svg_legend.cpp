@@ -63,13 +63,13 @@ void add_cell(std::string& out, const Chart& chart, const Box& box, Pass pass, C
 }
 
 /// One swatch per shade, with the chunks' local indices where each has its own shade.
-void add_shades(std::string& out, const Chart& chart, Pass pass, Box box) {
+void add_shades(std::string& out, const Chart& chart, Pass pass, Box box, bool palettes_differ) {
   const std::size_t shades = chart.palette.shades();
   box.width = box.width / static_cast<std::int64_t>(shades);
   for (std::size_t shade = 0; shade < shades; ++shade, box.x += box.width) {
     const Colour fill = chart.palette.fill(pass, shade);
     add_cell(out, chart, box, pass, fill);
-    if (shades == 1 || chart.palette.local_chunks() > shades) continue;
+    if (shades == 1 || palettes_differ || chart.palette.local_chunks() > shades) continue;
     add(out,
         R"(<text x="{}" y="{}" font-size="{}" text-anchor="middle" fill="{}">{}</text>)"
         "\n",
@@ -91,7 +91,8 @@ void add_passes(std::string& out, LegendFlow& flow, const Chart& chart, const Dr
   const auto shades = static_cast<std::int64_t>(chart.palette.shades());
   const Px width = shades == 1 ? swatch_width : px(15) * shades;
   for (std::size_t pass = 0; pass < pass_count; ++pass)
-    if (drawn.labels.test(pass)) add_shades(out, chart, static_cast<Pass>(pass), flow.entry(names[pass], width));
+    if (drawn.labels.test(pass))
+      add_shades(out, chart, static_cast<Pass>(pass), flow.entry(names[pass], width), drawn.palettes_differ);
   if (drew(drawn, Label::overlap)) {
     const Box box = flow.entry("overlapped pair: F above, its partner below");
     const Px half = box.height / 2;
@@ -106,7 +107,9 @@ void add_passes(std::string& out, LegendFlow& flow, const Chart& chart, const Dr
     add_cell(out, chart, {box.x, box.middle_y() - px(1), box.width, px(3)}, Pass::forward, reduction_fill);
   }
   const std::size_t chunks = chart.palette.local_chunks();
-  if (chunks > most_shades)
+  if (drawn.palettes_differ)
+    flow.text_only("shade: chunk on its stage, from dark, the first, to light, the last");
+  else if (chunks > most_shades)
     flow.text_only(fmt::format("shade: chunk on its stage, from dark 0 to light {}", chunks - 1));
   else if (chunks > 1)
     flow.text_only("number and shade in a swatch: chunk on its stage");

@@ -8,8 +8,6 @@ namespace ppsim::viz {
 
 namespace {
 
-/// Columns of all rows together; bounds the size of the document.
-constexpr std::int64_t most_columns = 20'000;
 constexpr std::size_t recompute_slot = pass_count;
 constexpr std::size_t optimizer_slot = pass_count + 1;
 constexpr std::size_t idle_slot = pass_count + 2;
@@ -31,6 +29,14 @@ struct Run {
   Box box; ///< no height: nothing is being collected
 };
 
+std::int64_t shown_time(const Chart& chart) {
+  return chart.shown_end().time_since_epoch().count();
+}
+
+Px shown_width(const Chart& chart) {
+  return chart.x_at(chart.shown_end()) - chart.plot.x;
+}
+
 /// The columns of one row of the chart.
 class ShareRow {
 public:
@@ -47,10 +53,10 @@ private:
 };
 
 std::int64_t ShareRow::start_of(std::size_t column) const {
-  const std::int64_t makespan = chart_->report.makespan.count();
+  const std::int64_t shown = shown_time(*chart_);
   const auto at = static_cast<std::int64_t>(column);
   const auto all = static_cast<std::int64_t>(columns_.size());
-  return makespan / all * at + makespan % all * at / all;
+  return shown / all * at + shown % all * at / all;
 }
 
 void ShareRow::add_task(TaskId id, std::size_t column, std::int64_t time) {
@@ -60,12 +66,12 @@ void ShareRow::add_task(TaskId id, std::size_t column, std::int64_t time) {
 
 void ShareRow::add(const LabelledSpan& span) {
   std::int64_t at = span.span.start.time_since_epoch().count();
-  const std::int64_t end = span.span.end.time_since_epoch().count();
-  if (at == end) return;
-  const std::int64_t makespan = chart_->report.makespan.count();
+  const std::int64_t shown = shown_time(*chart_);
+  const std::int64_t end = std::min(span.span.end.time_since_epoch().count(), shown);
+  if (at >= end) return;
   // A guess that is never too late, then the few steps to the column that holds the start.
   auto column =
-      static_cast<std::size_t>(share_of(at, makespan, Px{static_cast<std::int64_t>(columns_.size())}).hundredths);
+      static_cast<std::size_t>(share_of(at, shown, Px{static_cast<std::int64_t>(columns_.size())}).hundredths);
   column = std::min(column == 0 ? 0 : column - 1, columns_.size() - 1);
   while (column + 1 < columns_.size() && start_of(column + 1) <= at) ++column;
   for (; at < end && column < columns_.size(); ++column) {
@@ -94,10 +100,11 @@ void flush(Run& run, std::array<std::string, most_kinds>& paths) {
 void ShareRow::draw(std::size_t row, Paths& paths) const {
   std::array<Run, slot_count> runs;
   const auto all = static_cast<std::int64_t>(columns_.size());
+  const Px width = shown_width(*chart_);
   const Px top = chart_->plot.y + chart_->pitch * static_cast<std::int64_t>(row);
   for (std::size_t column = 0; column < columns_.size(); ++column) {
-    const Px left = chart_->plot.x + chart_->plot.width * static_cast<std::int64_t>(column) / all;
-    const Px right = chart_->plot.x + chart_->plot.width * static_cast<std::int64_t>(column + 1) / all;
+    const Px left = chart_->plot.x + width * static_cast<std::int64_t>(column) / all;
+    const Px right = chart_->plot.x + width * static_cast<std::int64_t>(column + 1) / all;
     std::int64_t total = 0;
     for (const auto& slot : columns_[column].time)
       for (const std::int64_t time : slot) total += time;
@@ -123,11 +130,12 @@ void ShareRow::draw(std::size_t row, Paths& paths) const {
 /// Columns are at least two pixels wide and hold about eight tasks of a stage: shares of less would jump from column to
 /// column.
 std::size_t column_count(const Chart& chart) {
-  const std::int64_t pixels = chart.plot.width.hundredths / 100;
-  const std::int64_t bounded = (pixels * static_cast<std::int64_t>(chart.rows) + most_columns - 1) / most_columns;
+  const std::int64_t pixels = std::max<std::int64_t>(shown_width(chart).hundredths / 100, 2);
+  const auto most = static_cast<std::int64_t>(chart.most_columns);
+  const std::int64_t bounded = (pixels * static_cast<std::int64_t>(chart.rows) + most - 1) / most;
   const std::int64_t smooth = std::min<std::int64_t>(chart.mean_cell.hundredths * 8 / 100, 16);
   const std::int64_t column = std::max({bounded, smooth, std::int64_t{2}});
-  return static_cast<std::size_t>(std::min(pixels / column, chart.report.makespan.count())); // of a nanosecond or more
+  return static_cast<std::size_t>(std::min(pixels / column, shown_time(chart))); // of a nanosecond or more
 }
 
 /// The label that a slot and kind stand for.

@@ -4,48 +4,93 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace ppsim::viz {
 
 namespace {
 
-/// A unit of time and its place in powers of ten.
-struct TimeUnit {
+/// A unit and how many of an axis' integers it is.
+struct AxisUnit {
   std::string_view name;
-  std::int64_t nanoseconds;
-  int exponent;
+  std::int64_t size;
 };
-constexpr std::array<TimeUnit, 4> time_units{
-    {{"s", 1'000'000'000, 9}, {"ms", 1'000'000, 6}, {"us", 1'000, 3}, {"ns", 1, 0}}};
+
+constexpr std::array<AxisUnit, 4> time_units{{{"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1}}};
+constexpr std::array<AxisUnit, 5> byte_units{{{"TiB", std::int64_t{1} << 40},
+                                              {"GiB", std::int64_t{1} << 30},
+                                              {"MiB", std::int64_t{1} << 20},
+                                              {"KiB", std::int64_t{1} << 10},
+                                              {"B", 1}}};
+constexpr std::array<AxisUnit, 5> rate_units{
+    {{"TB/s", 1'000'000'000'000}, {"GB/s", 1'000'000'000}, {"MB/s", 1'000'000}, {"kB/s", 1'000}, {"B/s", 1}}};
+constexpr std::array<AxisUnit, 1> count_units{{{"", 1}}};
+constexpr std::array<AxisUnit, 1> factor_units{{{"", 1'000'000}}};
+
+std::span<const AxisUnit> units_of(Axis::Unit unit) {
+  switch (unit) {
+  case Axis::Unit::time:
+    return time_units;
+  case Axis::Unit::bytes:
+    return byte_units;
+  case Axis::Unit::rate:
+    return rate_units;
+  case Axis::Unit::factor:
+    return factor_units;
+  case Axis::Unit::count:
+    break;
+  }
+  return count_units;
+}
+
+/// The smallest of 1, 2, 5 times a power of ten that is at least `least`.
+std::int64_t round_step(std::int64_t least) {
+  std::int64_t power = 1;
+  while (5 * power < least) power *= 10;
+  return power >= least ? power : 2 * power >= least ? 2 * power : 5 * power;
+}
+
+/// The same in bytes: a round number of units, or one unit halved as often as `least` allows.
+std::int64_t round_byte_step(std::int64_t least, std::int64_t unit) {
+  if (least > unit) return round_step((least + unit - 1) / unit) * unit;
+  std::int64_t step = unit;
+  while (step / 2 >= least && step > 1) step /= 2;
+  return step;
+}
 
 } // namespace
 
-TimeTicks choose_ticks(Duration span, std::size_t most) {
-  const std::int64_t length = std::max<std::int64_t>(span.count(), 0);
+Ticks choose_ticks(Axis::Unit kind, std::int64_t from, std::int64_t to, std::size_t most) {
+  const std::int64_t length = std::max<std::int64_t>(to - from, 0);
   // At least two intervals, so that five times the power of ten below stays in range for every span.
   const auto intervals = static_cast<std::int64_t>(std::max<std::size_t>(most, 2));
   const std::int64_t least = length / intervals + (length % intervals == 0 ? 0 : 1);
 
-  std::int64_t power = 1;
-  int exponent = 0;
-  while (5 * power < least) {
-    power *= 10;
-    ++exponent;
-  }
-  const std::int64_t factor = power >= least ? 1 : 2 * power >= least ? 2 : 5;
-
-  const auto& unit = *std::find_if(time_units.begin(), time_units.end() - 1,
-                                   [length](const TimeUnit& candidate) { return length >= candidate.nanoseconds; });
-  return {Duration{power * factor}, Duration{unit.nanoseconds}, unit.name, std::max(0, unit.exponent - exponent)};
+  const std::span<const AxisUnit> units = units_of(kind);
+  const AxisUnit& unit =
+      *std::find_if(units.begin(), units.end() - 1, [to](const AxisUnit& candidate) { return to >= candidate.size; });
+  Ticks ticks{1, unit.size, unit.name, 0};
+  ticks.step =
+      kind == Axis::Unit::bytes ? round_byte_step(std::max<std::int64_t>(least, 1), unit.size) : round_step(least);
+  for (std::int64_t rest = ticks.step % unit.size; rest != 0; rest = rest * 10 % unit.size) ++ticks.decimals;
+  return ticks;
 }
 
-std::string tick_label(Duration at, const TimeTicks& ticks) {
-  const std::int64_t whole = at / ticks.unit;
-  if (ticks.decimals == 0) return fmt::format("{}", whole);
-  const std::int64_t rest = (at % ticks.unit).count();
-  std::int64_t shown = ticks.unit.count();
-  for (int digit = 0; digit < ticks.decimals; ++digit) shown /= 10;
-  return fmt::format("{}.{:0{}}", whole, rest / shown, ticks.decimals);
+Ticks choose_ticks(Duration span, std::size_t most) {
+  return choose_ticks(Axis::Unit::time, 0, span.count(), most);
+}
+
+std::string tick_label(std::int64_t value, const Ticks& ticks) {
+  std::string label = fmt::format("{}", value / ticks.unit);
+  if (ticks.decimals > 0) label += '.';
+  std::int64_t rest = value % ticks.unit;
+  for (int digit = 0; digit < ticks.decimals; ++digit, rest = rest * 10 % ticks.unit)
+    label += static_cast<char>('0' + rest * 10 / ticks.unit);
+  return label;
+}
+
+std::string tick_label(Duration at, const Ticks& ticks) {
+  return tick_label(at.count(), ticks);
 }
 
 } // namespace ppsim::viz

@@ -1,25 +1,29 @@
 #pragma once
-// Round ticks for a time axis.
+// Round ticks for an axis of times, bytes, rates, counts or factors.
 
-#include "ppsim/sim/units.hpp"
+#include "ppsim/sim/variation.hpp"
 
 #include <string>
 #include <string_view>
 
 namespace ppsim::viz {
 
-/// Where the ticks of a time axis stand and how they are written: at multiples of `step`, in `unit`.
-struct TimeTicks {
-  Duration step{1}; ///< 1, 2 or 5 times a power of ten nanoseconds
-  Duration unit{1};
-  std::string_view unit_name = "ns";
-  int decimals = 0; ///< what `step` needs when written in `unit`
+/// Where the ticks of an axis stand and how they are written: at multiples of `step`, in `unit`. Values are integers
+/// as Axis::Unit says.
+struct Ticks {
+  std::int64_t step = 1; ///< 1, 2 or 5 times a power of ten; of bytes that many of their unit, or a half, quarter, ...
+  std::int64_t unit = 1;
+  std::string_view unit_name; ///< empty for counts and factors
+  int decimals = 0;           ///< what `step` needs when written in `unit`
 };
 
-/// The finest round ticks that part `span` into at most `most` intervals. The unit is the largest that `span` reaches.
-[[nodiscard]] TimeTicks choose_ticks(Duration span, std::size_t most);
+/// The finest round ticks that part the range into at most `most` intervals. The unit is the largest that `to` reaches.
+[[nodiscard]] Ticks choose_ticks(Axis::Unit unit, std::int64_t from, std::int64_t to, std::size_t most);
+/// The same for a span of time from zero.
+[[nodiscard]] Ticks choose_ticks(Duration span, std::size_t most);
 
-/// `at` in the unit of `ticks`, without the unit: "12.5".
-[[nodiscard]] std::string tick_label(Duration at, const TimeTicks& ticks);
+/// `value` in the unit of `ticks`, without the unit: "12.5".
+[[nodiscard]] std::string tick_label(std::int64_t value, const Ticks& ticks);
+[[nodiscard]] std::string tick_label(Duration at, const Ticks& ticks);
 
 } // namespace ppsim::viz

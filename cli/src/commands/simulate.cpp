@@ -10,13 +10,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <filesystem>
-#include <map>
 
 #include "../commands.hpp"
 #include "../condition.hpp"
 #include "../evaluate.hpp"
 #include "../files.hpp"
+#include "../outputs.hpp"
 #include "../terminal.hpp"
 
 namespace ppsim::cli {
@@ -28,55 +27,29 @@ constexpr std::size_t most_tasks_for_what_if = std::size_t{1} << 20;
 
 constexpr std::size_t most_tasks_for_alternatives = std::size_t{1} << 16;
 
-/// One output option: where it goes and what makes it.
-struct Output {
-  std::string_view option;
-  std::optional<std::string> Inputs::*path;
-  std::string (*render)(const Evaluation&, const Inputs&);
-};
-
 constexpr std::array outputs{
-    Output{"json", &Inputs::json,
-           [](const Evaluation& result, const Inputs& inputs) {
-             return traces::report_json(result.graph, result.timeline, result.report, inputs.tasks);
-           }},
-    Output{"svg", &Inputs::svg,
-           [](const Evaluation& result, const Inputs&) {
-             return viz::svg_gantt(result.graph, result.timeline, result.report);
-           }},
-    Output{"trace", &Inputs::trace,
-           [](const Evaluation& result, const Inputs&) {
-             return traces::chrome_trace(result.graph, result.timeline, result.report);
-           }},
-    Output{"csv", &Inputs::csv,
-           [](const Evaluation& result, const Inputs& inputs) {
-             return inputs.csv->ends_with(".tasks.csv") ? traces::write_task_list(result.graph)
-                                                        : traces::write_schedule_csv(result.graph.schedule());
-           }},
-    Output{"csv-comms", &Inputs::csv_comms,
-           [](const Evaluation& result, const Inputs&) { return traces::write_schedule_csv_comms(result.graph); }},
+    Output<Evaluation>{"json", &Inputs::json,
+                       [](const Evaluation& result, const Inputs& inputs) {
+                         return traces::report_json(result.graph, result.timeline, result.report, inputs.tasks);
+                       }},
+    Output<Evaluation>{"svg", &Inputs::svg,
+                       [](const Evaluation& result, const Inputs&) {
+                         return viz::svg_gantt(result.graph, result.timeline, result.report);
+                       }},
+    Output<Evaluation>{"trace", &Inputs::trace,
+                       [](const Evaluation& result, const Inputs&) {
+                         return traces::chrome_trace(result.graph, result.timeline, result.report);
+                       }},
+    Output<Evaluation>{"csv", &Inputs::csv,
+                       [](const Evaluation& result, const Inputs& inputs) {
+                         return inputs.csv->ends_with(".tasks.csv")
+                                    ? traces::write_task_list(result.graph)
+                                    : traces::write_schedule_csv(result.graph.schedule());
+                       }},
+    Output<Evaluation>{
+        "csv-comms", &Inputs::csv_comms,
+        [](const Evaluation& result, const Inputs&) { return traces::write_schedule_csv_comms(result.graph); }},
 };
-
-/// True if one output goes to stdout. Throws Error if two outputs go to one place.
-bool uses_stdout(const Inputs& inputs) {
-  std::map<std::string, std::string_view> taken;
-  for (const Output& output : outputs) {
-    const std::optional<std::string>& path = inputs.*output.path;
-    if (!path) continue;
-    std::error_code error;
-    const auto status = std::filesystem::status(*path, error);
-    if (*path != "-" && std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-      continue; // a device
-    const auto target = *path == "-" ? std::filesystem::path{*path} : std::filesystem::weakly_canonical(*path, error);
-    const auto [place, is_new] = taken.try_emplace(error ? *path : target.string(), output.option);
-    if (!is_new)
-      throw Error{ExitCode::bad_input,
-                  Problem{fmt::format("--{}", output.option),
-                          fmt::format("{} is taken by --{}", *path == "-" ? "stdout" : in_quotes(*path), place->second),
-                          "send one of them elsewhere"}};
-  }
-  return taken.contains("-");
-}
 
 /// The run with other inputs, if they are allowed at all.
 std::optional<Alternative> try_inputs(const Inputs& inputs, std::string change) {
@@ -133,11 +106,9 @@ ExitCode judge(const Inputs& inputs, const Report& report) {
 }
 
 ExitCode run(const Inputs& inputs) {
-  const bool stdout_taken = uses_stdout(inputs);
+  const bool stdout_taken = uses_stdout(outputs, inputs);
   const Evaluation result = run_inputs(inputs);
-  for (const Output& output : outputs)
-    if (const auto& path = inputs.*output.path)
-      write_file(*path, output.render(result, inputs), fmt::format("--{}", output.option));
+  write_outputs(outputs, result, inputs);
   if (!stdout_taken) {
     std::string text = viz::text_report(result.graph, result.timeline, result.report, terminal_options());
     if (inputs.tasks) text.append("\n").append(viz::task_table(result.graph, result.timeline));

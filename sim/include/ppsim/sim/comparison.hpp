@@ -16,6 +16,7 @@ struct Demands {
       1;                        ///< at most, of any chunk: stages that hold it, times versions that one of them keeps
   bool splits_backward = false; ///< I and W as tasks of their own
   bool overlaps_pairs = false;  ///< one F and one B at the same time
+  bool folds = false;           ///< two chunks in a row on one stage: placed in a V or in waves, not in a loop
   bool asynchronous = false;    ///< no flush: gradients are applied to newer weights than they were taken at
   bool operator==(const Demands&) const = default;
 };

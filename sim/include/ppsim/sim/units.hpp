@@ -102,5 +102,7 @@ inline constexpr Duration max_duration = std::chrono::hours{24};
 [[nodiscard]] std::string format_duration(Duration duration);
 /// Three to four digits with a fitting binary unit, for people: "1.5 GiB".
 [[nodiscard]] std::string format_bytes(Bytes bytes);
+/// Three to four digits with a fitting decimal unit, for people: "50 GB/s".
+[[nodiscard]] std::string format_bandwidth(Bandwidth bandwidth);
 
 } // namespace ppsim

@@ -19,7 +19,9 @@ struct Axis {
   std::string option; ///< long flag without dashes
   Unit unit = Unit::time;
   std::int64_t from = 0;
-  std::int64_t to = 0;
+  std::int64_t to = 0; ///< above `from`
+  /// Whether points are spaced by a ratio: where the range spans two decades or more, and does not begin at zero.
+  [[nodiscard]] bool logarithmic() const { return from > 0 && to / 100 >= from; }
   /// `value` as the option takes it, exact: "1500000ns", "64", "0.85".
   [[nodiscard]] std::string flag_value(std::int64_t value) const;
   /// `value` for people: "1.5 ms".
@@ -32,6 +34,8 @@ struct Sample {
   std::size_t microbatches = 1;
   Bytes peak_bytes{}; ///< of the stage that needs most
   bool fits = true;
+  bool asynchronous = false; ///< see VariationLine
+  bool operator==(const Sample&) const = default;
 };
 
 /// One schedule over the range.
@@ -46,14 +50,17 @@ struct BestStretch {
   std::int64_t from = 0;
   std::int64_t to = 0;
   std::optional<std::size_t> line; ///< none: nothing applies and fits
+  bool operator==(const BestStretch&) const = default;
 };
 
-/// Where two schedules change places: at `until` the one order still holds, at `from` the other does.
+/// Where two schedules change places: at `until` the one order still holds, at `from` the other does. Two that are
+/// equal where the range begins change places where that ends; that they are equal at its end is no crossing.
 struct Crossing {
   std::size_t first = 0;  ///< line that is no slower up to `until`
   std::size_t second = 0; ///< line that is faster from `from` on
   std::int64_t until = 0;
-  std::int64_t from = 0; ///< at most Variation::precision after `until`
+  std::int64_t from = 0; ///< at most Variation::precision after `until`, unless one of them refuses what lies between
+  bool operator==(const Crossing&) const = default;
 };
 
 /// What became of the range.
@@ -62,10 +69,10 @@ struct Variation {
   std::string title;
   std::string source;
   std::vector<std::int64_t> points; ///< ascending, both ends included
-  std::vector<VariationLine> lines; ///< in the order of generators()
+  std::vector<VariationLine> lines; ///< those with a sample, in the order of generators()
   std::int64_t precision = 1;       ///< to which changes were bisected
   bool per_microbatch = false;      ///< step times are shown per microbatch, since their number changes
-  std::vector<BestStretch> best;    ///< from the first point to the last
+  std::vector<BestStretch> best;    ///< from the first point to the last; the least step time per microbatch
   std::vector<Crossing>
       crossings; ///< of pairs of lines, ascending; changes between neighbouring points that cancel out are not seen
   /// What is plotted: the step time, or its share per microbatch, in nanoseconds.
@@ -74,5 +81,30 @@ struct Variation {
     return per_microbatch ? time / static_cast<double>(sample.microbatches) : time;
   }
 };
+
+/// Simulates a line at a value; nothing where it refuses. Called from several threads at once.
+using Sampler = std::function<std::optional<Sample>(std::size_t line, std::int64_t value)>;
+
+/// How closely to look.
+struct VaryOptions {
+  std::size_t points = 100;   ///< at least 2; fewer are made where the range has fewer values
+  std::int64_t precision = 0; ///< to which changes are bisected; 0: default_precision()
+  std::size_t threads = 1;    ///< the result does not depend on it
+};
+
+/// A ten-thousandth of the range, on a logarithmic axis at most a hundredth of its first value, rounded down to a round
+/// number of units; 1 for counts.
+[[nodiscard]] std::int64_t default_precision(const Axis& axis);
+
+/// Up to `points` values from one end of the range to the other, evenly spaced, or by a ratio where the axis is
+/// logarithmic. Rounded to whole units, each once.
+[[nodiscard]] std::vector<std::int64_t> spread_points(const Axis& axis, std::size_t points);
+
+/// Samples the lines called `names` over the axis, each at a value at most once. The best at a value is the fastest of
+/// those that apply, fit and are synchronous; of equals the one that was best at the neighbour before, else the first.
+/// Where the best, or which of two is the faster, changes between neighbouring values, the values between are halved;
+/// they stand `precision` apart, counted from the first. What `sample` throws is thrown.
+[[nodiscard]] Variation vary(const Axis& axis, const std::vector<std::string>& names, const Sampler& sample,
+                             const VaryOptions& options = {});
 
 } // namespace ppsim

@@ -1,0 +1,184 @@
+#include "compare.hpp"
+
+#include "ppsim/sim/error.hpp"
+#include "ppsim/sim/parallel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "evaluate.hpp"
+#include "progress.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+/// What became of one candidate.
+struct Trial {
+  std::optional<Contender> contender;
+  Comparison head; ///< of a contender: what its scenario says about all of them
+  std::vector<std::string> notes;
+  std::optional<Error> error; ///< where there is no contender
+};
+
+Comparison head_of(const Scenario& scenario) {
+  const Memory& memory = scenario.memory;
+  Comparison head;
+  head.title = scenario.title;
+  head.source = scenario.source;
+  head.stages = scenario.shape.stages;
+  head.microbatches = scenario.shape.microbatches;
+  head.transfer_model = scenario.network.model;
+  head.memory_limit = memory.limit;
+  for (const std::vector<Bytes>* sizes : {&memory.activation, &memory.parameters, &memory.gradients, &memory.optimizer})
+    head.knows_memory |= std::ranges::any_of(*sizes, [](Bytes size) { return size > Bytes{0}; });
+  return head;
+}
+
+/// Simulates it; of the run only the report stays, as graphs of a large run take a hundred times its memory.
+Trial try_candidate(const Candidate& candidate) {
+  Trial trial;
+  try {
+    Evaluation run = evaluate(candidate.inputs);
+    const Schedule& schedule = run.graph.schedule();
+    trial.head = head_of(run.graph.scenario());
+    const Demands demands = demands_of(schedule, run.report);
+    trial.contender = Contender{candidate.name, candidate.flags, schedule.shape(), demands, std::move(run.report)};
+    trial.notes = std::move(run.notes);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::bad_input && error.code() != ExitCode::no) throw;
+    trial.error = error;
+  }
+  return trial;
+}
+
+/// The order in which to begin: what takes long first, so that no thread is left with it at the end.
+std::vector<std::size_t> longest_first(const std::vector<Candidate>& candidates) {
+  const auto effort = [&](std::size_t position) {
+    const Inputs& inputs = candidates[position].inputs;
+    const bool searches = inputs.schedule && find_generator(*inputs.schedule).searches;
+    return std::pair{searches, inputs.vpp ? inputs.vpp->front() : 1};
+  };
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater{}, effort);
+  return order;
+}
+
+/// Things said by candidates, each once, with the positions of those who say it.
+template <class Thing>
+class Sayings {
+public:
+  void add(const Thing& thing, std::size_t candidate) {
+    const auto known = std::ranges::find(list_, thing, &Saying::thing);
+    if (known != list_.end())
+      known->by.push_back(candidate);
+    else
+      list_.push_back({thing, {candidate}});
+  }
+  struct Saying {
+    Thing thing;
+    std::vector<std::size_t> by;
+  };
+  [[nodiscard]] const std::vector<Saying>& list() const { return list_; }
+
+private:
+  std::vector<Saying> list_;
+};
+
+std::string names_of(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& positions) {
+  constexpr std::size_t most = 4;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(most, positions.size()); ++i)
+    names += fmt::format("{}{}", i == 0 ? "" : ", ", candidates[positions[i]].name);
+  if (positions.size() > most) names += fmt::format(" and {} more", positions.size() - most);
+  return names;
+}
+
+std::vector<std::string> collect_notes(const std::vector<Candidate>& candidates, const std::vector<Trial>& trials) {
+  Sayings<std::string> sayings;
+  std::size_t contenders = 0;
+  for (std::size_t position = 0; position < trials.size(); ++position) {
+    contenders += trials[position].contender ? 1 : 0;
+    for (const std::string& note : trials[position].notes) sayings.add(note, position);
+  }
+  std::vector<std::string> notes;
+  for (const auto& [note, by] : sayings.list())
+    notes.push_back(by.size() == contenders ? note : fmt::format("{} ({})", note, names_of(candidates, by)));
+  return notes;
+}
+
+/// "--mb: must be at least 8, got 4 (give at least 8)"
+std::string reason_of(const Error& error) {
+  std::string reason;
+  for (const Problem& problem : error.problems()) {
+    reason += fmt::format("{}{}: {}", reason.empty() ? "" : "; ", problem.where, problem.what);
+    if (!problem.hint.empty()) reason += fmt::format(" ({})", problem.hint);
+  }
+  return reason;
+}
+
+/// How many schedules are among them, whatever their numbers of chunks.
+std::size_t count_schedules(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& positions) {
+  std::set<std::string> schedules;
+  for (const std::size_t position : positions) schedules.insert(candidates[position].inputs.schedule.value_or(""));
+  return schedules.size();
+}
+
+/// What most of them say alike is wrong with the inputs; the rules of single schedules would be mended in vain.
+[[noreturn]] void nothing_applies(const std::vector<Candidate>& candidates, const std::vector<Trial>& trials) {
+  Sayings<Problem> sayings;
+  bool deadlocks = true;
+  for (std::size_t position = 0; position < trials.size(); ++position) {
+    const Error& error = trials[position].error.value();
+    deadlocks &= error.code() == ExitCode::no;
+    for (const Problem& problem : error.problems()) sayings.add(problem, position);
+  }
+  std::size_t most = 0;
+  for (const auto& [problem, by] : sayings.list()) most = std::max(most, count_schedules(candidates, by));
+  std::vector<Problem> problems;
+  for (const auto& [problem, by] : sayings.list()) {
+    if (count_schedules(candidates, by) < most) continue;
+    problems.push_back(problem);
+    if (most == 1 && candidates.size() > 1)
+      problems.back().where = fmt::format("{}: {}", names_of(candidates, by), problem.where);
+  }
+  throw Error{deadlocks ? ExitCode::no : ExitCode::bad_input, std::move(problems)};
+}
+
+} // namespace
+
+const Candidate& Compared::candidate_of(const Contender& contender) const {
+  const auto found = std::ranges::find(candidates, contender.name, &Candidate::name);
+  PPSIM_ASSERT(found != candidates.end());
+  return *found;
+}
+
+Compared compare(const Inputs& inputs, std::size_t threads) {
+  Compared compared;
+  compared.candidates = candidates(inputs);
+  const std::vector<std::size_t> order = longest_first(compared.candidates);
+  std::vector<Trial> trials(order.size());
+  Progress progress{"schedules", order.size()};
+  for_each_index(order.size(), threads, [&](std::size_t turn) {
+    trials[order[turn]] = try_candidate(compared.candidates[order[turn]]);
+    progress.step();
+  });
+  const auto first = std::ranges::find_if(trials, [](const Trial& trial) { return trial.contender.has_value(); });
+  if (first == trials.end()) nothing_applies(compared.candidates, trials);
+  compared.comparison = first->head;
+  compared.notes = collect_notes(compared.candidates, trials);
+  for (std::size_t position = 0; position < trials.size(); ++position) {
+    Trial& trial = trials[position];
+    if (trial.contender)
+      compared.comparison.contenders.push_back(std::move(*trial.contender));
+    else
+      compared.comparison.not_applicable.push_back({compared.candidates[position].name, reason_of(*trial.error)});
+  }
+  rank(compared.comparison);
+  return compared;
+}
+
+} // namespace ppsim::cli

@@ -1,0 +1,28 @@
+#pragma once
+// Compare: the candidates of some inputs, each simulated, ranked.
+
+#include "ppsim/sim/comparison.hpp"
+
+#include <string>
+#include <vector>
+
+#include "candidates.hpp"
+
+namespace ppsim::cli {
+
+/// A comparison with what belongs to it beside the figures.
+struct Compared {
+  Comparison comparison;
+  std::vector<Candidate> candidates;
+  std::vector<std::string> notes; ///< for people, on stderr: each once, with those it is about unless that is all
+  /// That of the same name.
+  [[nodiscard]] const Candidate& candidate_of(const Contender& contender) const;
+};
+
+/// Simulates all candidates on up to `threads` threads, with Progress, and ranks them; the result does not depend on
+/// that number. A candidate that refuses the inputs, or deadlocks, is one that does not apply. Throws Error where none
+/// applies: with what most schedules refuse alike, which is then wrong with the inputs, else with the reason of each;
+/// and as candidates() does.
+[[nodiscard]] Compared compare(const Inputs& inputs, std::size_t threads);
+
+} // namespace ppsim::cli

@@ -1,0 +1,49 @@
+#pragma once
+// Outputs: where each goes, and that no two go to one place. Every command that writes files has a table of them.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "files.hpp"
+#include "inputs.hpp"
+
+namespace ppsim::cli {
+
+/// Where an option sends an output; nothing where it is not given.
+struct Destination {
+  std::string_view option;
+  std::optional<std::string> path;
+};
+/// True if one output goes to stdout. Throws Error if two outputs go to one place.
+[[nodiscard]] bool uses_stdout(std::span<const Destination> destinations);
+
+/// One output option: where it goes and what makes it.
+template <class Result>
+struct Output {
+  std::string_view option;
+  std::optional<std::string> Inputs::*path;
+  std::string (*render)(const Result&, const Inputs&);
+};
+
+template <class Result, std::size_t size>
+[[nodiscard]] bool uses_stdout(const std::array<Output<Result>, size>& outputs, const Inputs& inputs) {
+  std::vector<Destination> destinations;
+  for (const Output<Result>& output : outputs) destinations.push_back({output.option, inputs.*output.path});
+  return uses_stdout(destinations);
+}
+
+/// Makes and writes each output that is asked for. Throws Error as write_file() does.
+template <class Result, std::size_t size>
+void write_outputs(const std::array<Output<Result>, size>& outputs, const Result& result, const Inputs& inputs) {
+  for (const Output<Result>& output : outputs)
+    if (const auto& path = inputs.*output.path)
+      write_file(*path, output.render(result, inputs), fmt::format("--{}", output.option));
+}
+
+} // namespace ppsim::cli

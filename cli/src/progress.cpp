@@ -1,0 +1,28 @@
+#include "progress.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include <unistd.h>
+
+namespace ppsim::cli {
+
+Progress::Progress(std::string what, std::size_t count)
+    : what_{std::move(what)}, count_{count}, terminal_{::isatty(STDERR_FILENO) != 0} {}
+
+Progress::~Progress() {
+  if (shown_) std::fputs("\r\033[K", stderr);
+}
+
+void Progress::step() {
+  constexpr std::chrono::seconds patience{1};
+  const std::scoped_lock lock{mutex_};
+  ++done_;
+  if (!terminal_ || std::chrono::steady_clock::now() - start_ < patience) return;
+  std::fputs(fmt::format("\r\033[Kppsim: {} of {} {}", done_, count_, what_).c_str(), stderr);
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+} // namespace ppsim::cli

@@ -1,0 +1,35 @@
+#pragma once
+// Progress: one line on a terminal while many runs take long.
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+namespace ppsim::cli {
+
+/// Counts what is done. Where stderr is a terminal and more than a second has passed, it shows so in one line, which is
+/// gone when the object is.
+class Progress {
+public:
+  /// `what`: "schedules".
+  Progress(std::string what, std::size_t count);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  Progress(Progress&&) = delete;
+  Progress& operator=(Progress&&) = delete;
+  /// One more is done. May be called from any thread.
+  void step();
+
+private:
+  std::string what_;
+  std::size_t count_;
+  bool terminal_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::mutex mutex_;
+  std::size_t done_ = 0;
+  bool shown_ = false;
+};
+
+} // namespace ppsim::cli

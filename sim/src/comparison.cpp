@@ -1,0 +1,260 @@
+#include "ppsim/sim/comparison.hpp"
+
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace ppsim {
+namespace {
+
+/// What is harder to build or to train with counts for more: an order that asks for less of the first thing in which
+/// two differ asks for less.
+auto weight(const Demands& demands) {
+  return std::tuple{demands.asynchronous, demands.parameter_copies, demands.overlaps_pairs, demands.splits_backward,
+                    demands.folds,        demands.chunks_per_stage};
+}
+
+bool takes_part(const Contender& contender) {
+  return contender.fits() && !contender.demands.asynchronous;
+}
+
+/// `contenders` are sorted.
+std::optional<Recommendation> recommend(const std::vector<Contender>& contenders) {
+  std::vector<std::size_t> eligible;
+  for (std::size_t position = 0; position < contenders.size(); ++position)
+    if (takes_part(contenders[position])) eligible.push_back(position);
+  if (eligible.empty()) return std::nullopt;
+  Recommendation recommendation{eligible.front(), std::nullopt, std::nullopt};
+  if (eligible.size() > 1) recommendation.runner_up = eligible[1];
+  const auto best_time = static_cast<double>(contenders[recommendation.best].report.step_time.count());
+  const auto is_close = [&](std::size_t position) {
+    const auto time = static_cast<double>(contenders[position].report.step_time.count());
+    return time <= best_time * (1 + Recommendation::simpler_within);
+  };
+  std::size_t least = recommendation.best;
+  for (const std::size_t position : eligible)
+    if (is_close(position) && weight(contenders[position].demands) < weight(contenders[least].demands))
+      least = position;
+  if (least != recommendation.best) recommendation.simpler = least;
+  return recommendation;
+}
+
+/// "a", "a and b", "a, b and c".
+std::string listed(const std::vector<std::string>& parts) {
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  return text;
+}
+
+/// A share of more than 0.
+std::string percent(double share) {
+  const double value = 100 * share;
+  if (value < 0.01) return "less than 0.01 %";
+  return value >= 9.95 ? fmt::format("{:.0f} %", value) : fmt::format("{:.2g} %", value);
+}
+
+double ratio(Duration part, Duration whole) {
+  return static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+/// What a runtime has to be able to do, each as "to ..." continues it.
+std::vector<std::string> duties(const Demands& demands) {
+  std::vector<std::string> list;
+  if (demands.splits_backward) list.emplace_back("split the backward");
+  if (demands.overlaps_pairs) list.emplace_back("run a forward and a backward at the same time");
+  if (demands.folds)
+    list.push_back(fmt::format("place {} chunks per stage in {}", demands.chunks_per_stage,
+                               demands.chunks_per_stage == 2 ? "a V" : "waves"));
+  else if (demands.chunks_per_stage > 1)
+    list.push_back(fmt::format("run {} chunks per stage", demands.chunks_per_stage));
+  if (demands.parameter_copies > 1)
+    list.push_back(fmt::format("keep {} copies of the parameters", demands.parameter_copies));
+  return list;
+}
+
+/// Builds the recommendation from what the comparison found.
+class Words {
+public:
+  explicit Words(const Comparison& comparison) : comparison_{comparison} {}
+
+  [[nodiscard]] std::string text() const {
+    if (!comparison_.recommendation) return nothing_to_take() + asynchronous();
+    const Recommendation& recommendation = *comparison_.recommendation;
+    const Contender& best = at(recommendation.best);
+    std::string words =
+        fmt::format("take {}: {}{}", best.name, format_duration(best.report.step_time),
+                    recommendation.runner_up ? against(best, at(*recommendation.runner_up)) : alone(best));
+    const std::vector<std::string> needs = duties(best.demands);
+    if (!needs.empty()) words += fmt::format("; its runtime has to {}", listed(needs));
+    words += ".";
+    if (recommendation.simpler) words += simpler(best, at(*recommendation.simpler));
+    return words + too_large(best) + asynchronous();
+  }
+
+private:
+  [[nodiscard]] const Contender& at(std::size_t position) const { return comparison_.contenders[position]; }
+
+  /// The first in the order of the contenders that is `wanted`, or null.
+  template <class Wanted>
+  [[nodiscard]] const Contender* first(Wanted wanted) const {
+    const auto found = std::ranges::find_if(comparison_.contenders, wanted);
+    return found == comparison_.contenders.end() ? nullptr : &*found;
+  }
+
+  [[nodiscard]] std::string memory_of(const Contender& contender) const {
+    if (comparison_.knows_memory) return format_bytes(contender.peak_bytes());
+    return fmt::format("{:.4g}", contender.peak_stage_activations());
+  }
+
+  /// ", 6.4 % less time than the next, v-auto (55 ms), for 16 GiB instead of 10 GiB"
+  [[nodiscard]] std::string against(const Contender& best, const Contender& next) const {
+    const Duration gain = next.report.step_time - best.report.step_time;
+    std::string words = gain == Duration{0} ? fmt::format(", the same as the next, {}", next.name)
+                                            : fmt::format(", {} less time than the next, {} ({})",
+                                                          percent(ratio(gain, next.report.step_time)), next.name,
+                                                          format_duration(next.report.step_time));
+    const std::vector<std::string> prices = differences(best, next);
+    return prices.empty() ? words : fmt::format("{}, for {}", words, listed(prices));
+  }
+
+  /// What the one costs beside time where the other costs something else.
+  [[nodiscard]] std::vector<std::string> differences(const Contender& one, const Contender& other) const {
+    std::vector<std::string> list;
+    const auto add = [&](const std::string& own, std::string_view unit, const std::string& others) {
+      if (own != others) list.push_back(fmt::format("{}{} instead of {}", own, unit, others));
+    };
+    add(memory_of(one), comparison_.knows_memory ? "" : " live activations of a stage", memory_of(other));
+    if (one.report.transfer_volume != other.report.transfer_volume)
+      add(format_bytes(one.report.transfer_volume), " sent per step", format_bytes(other.report.transfer_volume));
+    else
+      add(fmt::format("{}", one.report.transfers), " transfers per step", fmt::format("{}", other.report.transfers));
+    return list;
+  }
+
+  /// Why there is no runner-up.
+  [[nodiscard]] std::string alone(const Contender& best) const {
+    const std::string memory = comparison_.knows_memory ? fmt::format(" with {}", memory_of(best)) : std::string{};
+    const bool others =
+        first([](const Contender& other) { return !other.demands.asynchronous && !other.fits(); }) != nullptr;
+    if (others) return fmt::format("{}, and no other fits in {}", memory, format_bytes(limit()));
+    return memory +
+           (comparison_.not_applicable.empty() ? ", with none to compare it with" : ", and no other of them applies");
+  }
+
+  /// " interleaved v=2 is 1.8 % slower and needs neither."
+  [[nodiscard]] std::string simpler(const Contender& best, const Contender& other) const {
+    const Duration loss = other.report.step_time - best.report.step_time;
+    std::string words = loss == Duration{0}
+                            ? fmt::format(" {} takes as long", other.name)
+                            : fmt::format(" {} is {} slower", other.name, percent(ratio(loss, best.report.step_time)));
+    const std::vector<std::string> left = duties(other.demands);
+    const std::size_t saved = duties(best.demands).size();
+    if (!left.empty())
+      words += fmt::format(" and has only to {}", listed(left));
+    else
+      words += saved == 1 ? " and does not need that" : saved == 2 ? " and needs neither" : " and needs none of these";
+    const std::vector<std::string> prices = differences(other, best);
+    return words + (prices.empty() ? "." : fmt::format(", for {}.", listed(prices)));
+  }
+
+  /// What would be faster, if there were more memory.
+  [[nodiscard]] std::string too_large(const Contender& best) const {
+    const Contender* faster = first([&](const Contender& other) {
+      return !other.demands.asynchronous && !other.fits() && other.report.step_time < best.report.step_time;
+    });
+    if (faster == nullptr) return {};
+    return fmt::format(" {} would take {}, but needs {}, {} more than the limit of {}.", faster->name,
+                       format_duration(faster->report.step_time), format_bytes(faster->peak_bytes()),
+                       format_bytes(faster->peak_bytes() - limit()), format_bytes(limit()));
+  }
+
+  /// What would be faster, if that were the same training.
+  [[nodiscard]] std::string asynchronous() const {
+    const Contender* other = first([](const Contender& contender) { return contender.demands.asynchronous; });
+    if (other == nullptr || !other->fits()) return {};
+    if (comparison_.recommendation && other->report.step_time >= at(comparison_.recommendation->best).report.step_time)
+      return {};
+    return fmt::format(" {} ({}) is no substitute: it applies gradients to newer weights than they were taken at.",
+                       other->name, format_duration(other->report.step_time));
+  }
+
+  /// Nothing fits, or all that does trains something else.
+  [[nodiscard]] std::string nothing_to_take() const {
+    const Contender* least = nullptr;
+    for (const Contender& contender : comparison_.contenders)
+      if (!contender.fits() && !contender.demands.asynchronous &&
+          (least == nullptr || contender.peak_bytes() < least->peak_bytes()))
+        least = &contender;
+    if (least == nullptr) least = first([](const Contender& contender) { return !contender.fits(); });
+    if (least == nullptr) return "nothing to take: no synchronous schedule is among them.";
+    return fmt::format(
+        "nothing fits in {}: {} needs least, {}, which is {} too much; smaller microbatches, more stages "
+        "or recomputation need less.",
+        format_bytes(limit()), least->name, format_bytes(least->peak_bytes()),
+        format_bytes(least->peak_bytes() - limit()));
+  }
+
+  /// Where something does not fit, there is one.
+  [[nodiscard]] Bytes limit() const {
+    PPSIM_ASSERT(comparison_.memory_limit.has_value());
+    return *comparison_.memory_limit;
+  }
+
+  const Comparison& comparison_;
+};
+
+} // namespace
+
+Demands demands_of(const Schedule& schedule, const Report& report) {
+  const HeldChunks held{schedule};
+  Demands demands{.chunks_per_stage = held.most()};
+  std::vector<std::size_t> stages(schedule.shape().chunks());
+  std::vector<std::size_t> versions(schedule.shape().chunks());
+  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage)
+    for (const std::uint16_t chunk : held.of(make_id<StageId>(stage))) {
+      ++stages[chunk];
+      versions[chunk] = std::max(versions[chunk], report.stages[stage].weight_versions);
+    }
+  for (std::size_t chunk = 0; chunk < stages.size(); ++chunk)
+    demands.parameter_copies = std::max(demands.parameter_copies, stages[chunk] * versions[chunk]);
+  demands.splits_backward =
+      std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pass == Pass::weight_grad; });
+  demands.overlaps_pairs =
+      std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
+  const std::vector<StageId> placement = placement_of(schedule);
+  demands.folds = schedule.shape().stages > 1 && std::ranges::adjacent_find(placement) != placement.end();
+  demands.asynchronous = schedule.asynchronous();
+  return demands;
+}
+
+Bytes Contender::peak_bytes() const {
+  Bytes most;
+  for (const StageReport& stage : report.stages) most = std::max(most, stage.peak_bytes());
+  return most;
+}
+
+double Contender::peak_stage_activations() const {
+  std::size_t most = 0;
+  for (const StageReport& stage : report.stages) most = std::max(most, stage.peak_live_activations);
+  return static_cast<double>(most) / static_cast<double>(shape.vpp);
+}
+
+void rank(Comparison& comparison) {
+  const auto key = [&](const Contender& contender) {
+    return std::tuple{contender.report.step_time, contender.peak_bytes(),
+                      comparison.knows_memory ? 0.0 : contender.peak_stage_activations(), weight(contender.demands)};
+  };
+  std::ranges::stable_sort(comparison.contenders,
+                           [&](const Contender& a, const Contender& b) { return key(a) < key(b); });
+  comparison.recommendation = recommend(comparison.contenders);
+}
+
+std::string recommendation_text(const Comparison& comparison) {
+  return Words{comparison}.text();
+}
+
+} // namespace ppsim

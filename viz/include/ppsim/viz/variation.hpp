@@ -1,0 +1,16 @@
+#pragma once
+// One quantity over a range: the step times as a plot, and where the best schedule changes, in words and tables.
+
+#include "ppsim/sim/variation.hpp"
+#include "ppsim/viz/text.hpp"
+
+#include <string>
+
+namespace ppsim::viz {
+
+/// Step time (or its share per microbatch) over the varied quantity, one labelled line per schedule, as one SVG
+/// document. Lines that are equal everywhere share a label. Lines more than twice as slow as the best ever is leave
+/// the plot at its top. Pure: the same inputs give the same bytes.
+[[nodiscard]] std::string svg_variation(const Variation& variation);
+
+} // namespace ppsim::viz

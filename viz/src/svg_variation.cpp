@@ -1,0 +1,456 @@
+// Step time over a varied quantity.
+//
+//   24 |              ^ 130 us                 --o-- gpipe, looped-bfs
+//      |      ..-o----:---o
+//      |  -o--        :         ..x            --x-- 1f1b
+//   20 |--x-----x--===:==x===''
+//      |==============:                        --#-- zb-v
+//      +--------------+----------
+//      [    zb-v      |  1f1b   ]   best         (which one, per stretch)
+//      0     50  100  150 --comm (us)
+//
+// Every line has its own colour, dashes and marker, so that it reads without colour too. A broad band lies under the
+// best. Lines are faint where they do not fit the memory limit and have gaps where the schedule does not apply. All
+// places are integers, as in the charts.
+
+#include "ppsim/viz/variation.hpp"
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "comparison_words.hpp"
+#include "svg_draw.hpp"
+#include "svg_text.hpp"
+#include "ticks.hpp"
+#include "variation_curves.hpp"
+
+namespace ppsim::viz {
+
+namespace {
+
+constexpr Px picture_width = px(1'000);
+constexpr Px least_plot_height = px(400);
+constexpr Px label_size = px(11);
+constexpr Px label_pitch = px(16);
+constexpr Px key_width = px(26);
+constexpr Px most_label_width = px(250);
+constexpr Px strip_height = px(18);
+constexpr Px strip_gap = px(6);
+constexpr Px change_labels_height = px(18);
+constexpr Px least_x_tick_distance = px(75);
+constexpr Px least_y_tick_distance = px(40);
+constexpr std::int64_t markers_per_line = 7;
+
+/// A place in the picture.
+struct Point {
+  Px x, y;
+};
+
+/// The inputs of a plot and where things stand in it.
+struct Plot {
+  explicit Plot(const Variation& the_variation);
+
+  const Variation& variation;
+  std::vector<Curve> curves;
+  ShownRange range;
+  Ticks x_ticks, y_ticks;
+  Box box;
+  Px labels_left; ///< of the keys at the right
+
+  [[nodiscard]] Px x_at(std::int64_t value) const {
+    const Axis& axis = variation.axis;
+    if (axis.to <= axis.from) return box.middle_x();
+    return box.x + share_of(value - axis.from, axis.to - axis.from, box.width);
+  }
+  /// May lie above the plot.
+  [[nodiscard]] Px y_at(std::int64_t time) const {
+    // Five plots above the edge is as good as any distance, and keeps the product in range.
+    const std::int64_t height = std::min(time - range.from, (range.to - range.from) * 5);
+    return box.bottom() - share_of(height, range.to - range.from, box.height);
+  }
+  [[nodiscard]] bool is_inside(const Point& point) const { return point.y >= box.y && point.y <= box.bottom(); }
+  [[nodiscard]] std::optional<Point> point_of(const Curve& curve, std::size_t at) const {
+    if (!curve.times[at]) return std::nullopt;
+    return Point{x_at(variation.points[at]), y_at(*curve.times[at])};
+  }
+  [[nodiscard]] const Curve* curve_of(std::size_t line) const {
+    for (const Curve& curve : curves)
+      if (std::find(curve.lines.begin(), curve.lines.end(), line) != curve.lines.end()) return &curve;
+    return nullptr;
+  }
+};
+
+Px widest(const std::vector<std::string>& texts, Px font_size) {
+  Px width;
+  for (const std::string& text : texts) width = std::max(width, text_width(text, font_size));
+  return width;
+}
+
+std::vector<std::string> tick_labels(std::int64_t from, std::int64_t to, const Ticks& ticks) {
+  std::vector<std::string> labels;
+  const std::int64_t first = (from + ticks.step - 1) / ticks.step;
+  for (std::int64_t tick = first; tick <= to / ticks.step; ++tick)
+    labels.push_back(tick_label(tick * ticks.step, ticks));
+  return labels;
+}
+
+Plot::Plot(const Variation& the_variation)
+    : variation{the_variation}, curves{curves_of(the_variation)}, range{shown_range(the_variation, curves)} {
+  const auto labels = static_cast<std::int64_t>(curves.size());
+  box.height = std::max(least_plot_height, label_pitch * labels);
+  y_ticks = choose_ticks(Axis::Unit::time, range.from, range.to,
+                         static_cast<std::size_t>(box.height.hundredths / least_y_tick_distance.hundredths));
+  if (range.from > 0) range.from = range.from / y_ticks.step * y_ticks.step;
+  y_ticks = choose_ticks(Axis::Unit::time, range.from, range.to,
+                         static_cast<std::size_t>(box.height.hundredths / least_y_tick_distance.hundredths));
+  box.x = margin + px(24) + widest(tick_labels(range.from, range.to, y_ticks), label_size) + px(10);
+  std::vector<std::string> names;
+  for (const Curve& curve : curves) names.push_back(curve.label);
+  // Bold names are wider.
+  const Px label_width = std::min(widest(names, label_size) * 9 / 8, most_label_width) + px(4);
+  labels_left = picture_width - margin - label_width - key_width - px(6);
+  box.width = labels_left - px(44) - box.x;
+  const auto& axis = variation.axis;
+  x_ticks = choose_ticks(axis.unit, axis.from, axis.to,
+                         static_cast<std::size_t>(box.width.hundredths / least_x_tick_distance.hundredths));
+  while (x_ticks.step < axis.to - axis.from && // digits of large values may need more room
+         widest(tick_labels(axis.from, axis.to, x_ticks), label_size) + px(10) >
+             share_of(x_ticks.step, axis.to - axis.from, box.width))
+    x_ticks = choose_ticks(axis.unit, axis.from, axis.to,
+                           static_cast<std::size_t>((axis.to - axis.from) / (x_ticks.step + 1) + 1));
+}
+
+std::string stroke_of(const Curve& curve) {
+  std::string attributes = fmt::format("stroke=\"{}\"", to_string(curve.style.colour));
+  if (!curve.style.dashes.empty()) attributes += fmt::format(" stroke-dasharray=\"{}\"", curve.style.dashes);
+  return attributes;
+}
+
+void add_marker(std::string& out, const Curve& curve, const Point& at, bool filled) {
+  const std::string colour = to_string(curve.style.colour);
+  add(out, "<path fill=\"{}\" stroke=\"{}\" stroke-width=\"1.1\" d=\"M{} {}{}\"/>\n", filled ? colour : "#ffffff",
+      colour, at.x, at.y, curve.style.marker);
+}
+
+/// Adds a line through the points that follow each other; far more points than pixels are thinned.
+class Polyline {
+public:
+  void move_to(const Point& point) {
+    end();
+    add(data_, "M{} {}", point.x, point.y);
+    last_ = point;
+  }
+  void line_to(const Point& point) {
+    waiting_ = point;
+    if (point.x - last_.x >= Px{50}) end();
+  }
+  void end() {
+    if (waiting_) add(data_, "L{} {}", waiting_->x, waiting_->y);
+    if (waiting_) last_ = *waiting_;
+    waiting_.reset();
+  }
+  [[nodiscard]] const std::string& data() const { return data_; }
+
+private:
+  std::string data_;
+  Point last_;
+  std::optional<Point> waiting_;
+};
+
+/// The line of one schedule: where it fits, and, faint, where it does not. Gaps where it does not apply.
+std::string draw_line(const Plot& plot, const Curve& curve) {
+  Polyline fitting;
+  Polyline faint;
+  for (std::size_t i = 1; i < curve.times.size(); ++i) {
+    const auto from = plot.point_of(curve, i - 1);
+    const auto to = plot.point_of(curve, i);
+    if (!from || !to) continue;
+    const bool fits = curve.fits[i - 1] && curve.fits[i];
+    const bool goes_on = i > 1 && curve.times[i - 2] && (curve.fits[i - 2] && curve.fits[i - 1]) == fits;
+    Polyline& line = fits ? fitting : faint;
+    if (!goes_on) line.move_to(*from);
+    line.line_to(*to);
+  }
+  fitting.end();
+  faint.end();
+  std::string out;
+  if (!faint.data().empty())
+    add(out, "<path class=\"faint\" fill=\"none\" {} stroke-width=\"1.2\" stroke-opacity=\"0.45\" d=\"{}\"/>\n",
+        stroke_of(curve), faint.data());
+  if (!fitting.data().empty())
+    add(out, "<path class=\"line\" fill=\"none\" {} stroke-width=\"1.8\" stroke-linejoin=\"round\" d=\"{}\"/>\n",
+        stroke_of(curve), fitting.data());
+  return out;
+}
+
+/// Markers at some of the points, shifted from line to line so that lines on top of each other show both.
+std::string draw_markers(const Plot& plot, const Curve& curve) {
+  std::string out;
+  const std::size_t points = curve.times.size();
+  const std::size_t stride = std::max<std::size_t>(points / markers_per_line, 1);
+  for (std::size_t i = 0; i < points; ++i) {
+    const auto point = plot.point_of(curve, i);
+    if (!point || !plot.is_inside(*point)) continue;
+    const bool alone = (i == 0 || !curve.times[i - 1]) && (i + 1 == points || !curve.times[i + 1]);
+    const std::size_t shift = stride * curve.number / std::max<std::size_t>(plot.curves.size(), 1);
+    if (!alone && (i + stride - shift) % stride != stride / 2) continue;
+    add_marker(out, curve, *point, curve.fits[i]);
+  }
+  return out;
+}
+
+/// Where the line of a curve stands at a value between two points.
+std::optional<Point> point_between(const Plot& plot, const Curve& curve, std::int64_t value) {
+  const auto& points = plot.variation.points;
+  const auto after = std::lower_bound(points.begin(), points.end(), value);
+  if (after == points.end()) return std::nullopt;
+  const auto i = static_cast<std::size_t>(after - points.begin());
+  if (*after == value) return plot.point_of(curve, i);
+  if (i == 0 || !curve.times[i] || !curve.times[i - 1]) return std::nullopt;
+  const double share = static_cast<double>(value - points[i - 1]) / static_cast<double>(points[i] - points[i - 1]);
+  const double from = static_cast<double>(*curve.times[i - 1]);
+  const double rise = static_cast<double>(*curve.times[i]) - from;
+  return Point{plot.x_at(value), plot.y_at(std::llround(from + share * rise))};
+}
+
+/// The band under the best of each stretch.
+std::string draw_envelope(const Plot& plot) {
+  std::string out;
+  for (const BestStretch& stretch : plot.variation.best) {
+    const Curve* curve = stretch.line ? plot.curve_of(*stretch.line) : nullptr;
+    if (curve == nullptr) continue;
+    Polyline line;
+    bool open = false;
+    const auto add_point = [&](const std::optional<Point>& point) {
+      if (point && open) line.line_to(*point);
+      if (point && !open) line.move_to(*point);
+      open = point.has_value();
+    };
+    add_point(point_between(plot, *curve, stretch.from));
+    for (std::size_t i = 0; i < plot.variation.points.size(); ++i)
+      if (plot.variation.points[i] > stretch.from && plot.variation.points[i] < stretch.to)
+        add_point(plot.point_of(*curve, i));
+    if (stretch.to > stretch.from) add_point(point_between(plot, *curve, stretch.to));
+    line.end();
+    add(out,
+        "<path class=\"best\" fill=\"none\" stroke=\"{}\" stroke-width=\"9\" stroke-opacity=\"0.28\" "
+        "stroke-linejoin=\"round\" d=\"{}\"/>\n",
+        to_string(curve->style.colour), line.data());
+  }
+  return out;
+}
+
+/// Lines where the best changes, with the value from which on the next is best, where there is room for it.
+std::string draw_changes(const Plot& plot) {
+  std::string lines;
+  std::string texts;
+  Px free_from = plot.box.x - px(30);
+  const auto& best = plot.variation.best;
+  for (std::size_t i = 1; i < best.size(); ++i) {
+    const Px x = plot.x_at(best[i].from);
+    add(lines, "M{} {}V{}", x, plot.box.y - px(4), plot.box.bottom() + strip_gap);
+    const std::string text = plot.variation.axis.format(best[i].from);
+    const Px half = text_width(text, label_size) / 2;
+    if (x - half < free_from || x + half > plot.labels_left) continue;
+    free_from = x + half + px(8);
+    add(texts, "<text x=\"{}\" y=\"{}\">{}</text>\n", x, plot.box.y - px(8), escaped(text));
+  }
+  if (lines.empty()) return {};
+  return fmt::format("<path class=\"changes\" fill=\"none\" stroke=\"#4d4d4d\" stroke-width=\"0.9\" "
+                     "stroke-dasharray=\"2 2\" d=\"{}\"/>\n<g class=\"changes\" font-size=\"{}\" fill=\"#1a1a1a\" "
+                     "text-anchor=\"middle\">\n{}</g>\n",
+                     lines, label_size, texts);
+}
+
+/// Which schedule is the best, stretch by stretch.
+std::string draw_strip(const Plot& plot) {
+  if (plot.curves.empty()) return {};
+  const Px top = plot.box.bottom() + strip_gap;
+  std::string boxes;
+  std::string texts;
+  const auto& best = plot.variation.best;
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    const Px left = i == 0 ? plot.box.x : plot.x_at(best[i].from);
+    const Px right = i + 1 == best.size() ? plot.box.right() : plot.x_at(best[i + 1].from);
+    const Curve* curve = best[i].line ? plot.curve_of(*best[i].line) : nullptr;
+    const std::string name = curve == nullptr ? "none fits" : clean_text(plot.variation.lines[*best[i].line].name);
+    const std::string fill = curve == nullptr ? "#e6e6e6" : to_string(curve->style.colour);
+    add(boxes, "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>{}: {} to {}</title></rect>\n",
+        left, top, right - left, strip_height, fill, escaped(name), escaped(plot.variation.axis.format(best[i].from)),
+        escaped(plot.variation.axis.format(best[i].to)));
+    if (text_width(name, label_size) + px(6) > right - left) continue;
+    const bool white = curve != nullptr && wants_white_text(curve->style.colour);
+    add(texts, "<text x=\"{}\" y=\"{}\" fill=\"{}\">{}</text>\n", left + (right - left) / 2,
+        top + strip_height / 2 + label_size * 36 / 100, white ? "#ffffff" : "#1a1a1a", escaped(name));
+  }
+  return fmt::format("<g class=\"strip\" stroke=\"#ffffff\" stroke-width=\"1\">\n{}</g>\n<g class=\"strip\" "
+                     "font-size=\"{}\" text-anchor=\"middle\">\n{}</g>\n<text x=\"{}\" y=\"{}\" font-size=\"{}\" "
+                     "fill=\"#333333\" text-anchor=\"end\">best</text>\n",
+                     boxes, label_size, texts, plot.box.x - px(8), top + strip_height / 2 + label_size * 36 / 100,
+                     label_size);
+}
+
+std::string in_unit(std::string_view name, const Ticks& ticks) {
+  return ticks.unit_name.empty() ? std::string{name} : fmt::format("{} ({})", name, ticks.unit_name);
+}
+
+std::string draw_x_axis(const Plot& plot) {
+  const Axis& axis = plot.variation.axis;
+  const Px base = plot.box.bottom() + strip_gap + strip_height;
+  std::string marks;
+  std::string grid;
+  std::string labels;
+  const auto add_tick = [&](std::int64_t value) {
+    const Px x = plot.x_at(value);
+    add(grid, "M{} {}V{}", x, plot.box.y, plot.box.bottom());
+    add(marks, "M{} {}v4", x, base + px(2));
+    add(labels, "<text x=\"{}\" y=\"{}\">{}</text>\n", x, base + px(18), tick_label(value, plot.x_ticks));
+  };
+  const std::int64_t step = plot.x_ticks.step;
+  for (std::int64_t tick = (axis.from + step - 1) / step; tick <= axis.to / step; ++tick) add_tick(tick * step);
+  return fmt::format("<path class=\"grid\" stroke=\"#e3e3e3\" stroke-width=\"0.8\" d=\"{}\"/>\n<path "
+                     "stroke=\"#4d4d4d\" stroke-width=\"0.8\" d=\"{}\"/>\n<g class=\"ticks\" font-size=\"{}\" "
+                     "fill=\"#333333\" text-anchor=\"middle\">\n{}<text x=\"{}\" y=\"{}\" font-size=\"12\">{}</text>\n"
+                     "</g>\n",
+                     grid, marks, label_size, labels, plot.box.middle_x(), base + px(37),
+                     escaped(clean_text(in_unit("--" + axis.option, plot.x_ticks))));
+}
+
+/// The axis of time; where it does not begin at zero it is broken, and its title says so.
+std::string draw_y_axis(const Plot& plot) {
+  std::string grid;
+  std::string labels;
+  const std::int64_t step = plot.y_ticks.step;
+  for (std::int64_t tick = (plot.range.from + step - 1) / step; tick <= plot.range.to / step; ++tick) {
+    const Px y = plot.y_at(tick * step);
+    add(grid, "M{} {}H{}", plot.box.x, y, plot.box.right());
+    add(labels, "<text x=\"{}\" y=\"{}\">{}</text>\n", plot.box.x - px(8), y + label_size * 36 / 100,
+        tick_label(tick * step, plot.y_ticks));
+  }
+  std::string out = fmt::format("<path class=\"grid\" stroke=\"#e3e3e3\" stroke-width=\"0.8\" d=\"{}\"/>\n<g "
+                                "class=\"ticks\" font-size=\"{}\" fill=\"#333333\" text-anchor=\"end\">\n{}</g>\n",
+                                grid, label_size, labels);
+  const Px left = plot.box.x;
+  const Px bottom = plot.box.bottom();
+  if (plot.range.from > 0)
+    add(out,
+        "<path class=\"axis-break\" fill=\"none\" stroke=\"#4d4d4d\" stroke-width=\"0.9\" d=\"M{0} {1}V{2}l-4.00 "
+        "-2.50l8.00 -5.00l-8.00 -5.00l4.00 -2.50V{3}M{0} {1}H{4}\"/>\n",
+        left, bottom, bottom - px(4), plot.box.y, plot.box.right());
+  else
+    add(out, "<path fill=\"none\" stroke=\"#4d4d4d\" stroke-width=\"0.9\" d=\"M{} {}V{}H{}\"/>\n", left, plot.box.y,
+        bottom, plot.box.right());
+  std::string title = in_unit(plot.variation.per_microbatch ? "step time per microbatch" : "step time", plot.y_ticks);
+  if (plot.range.from > 0) title += ", axis does not begin at zero";
+  const Px x = margin + px(8);
+  add(out,
+      "<text class=\"y-title\" x=\"{0}\" y=\"{1}\" font-size=\"12\" fill=\"#333333\" text-anchor=\"middle\" "
+      "transform=\"rotate(-90 {0} {1})\">{2}</text>\n",
+      x, plot.box.middle_y(), title);
+  return out;
+}
+
+/// Where a line ends: its last point, moved to the edge of the plot where it lies above.
+struct LineEnd {
+  const Curve* curve;
+  std::int64_t time;
+  Point place;
+};
+
+/// From above.
+std::vector<LineEnd> line_ends(const Plot& plot) {
+  std::vector<LineEnd> ends;
+  for (const Curve& curve : plot.curves)
+    for (std::size_t i = curve.times.size(); i-- > 0;)
+      if (const auto point = plot.point_of(curve, i)) {
+        ends.push_back({&curve, *curve.times[i], {point->x, std::max(point->y, plot.box.y)}});
+        break;
+      }
+  std::stable_sort(ends.begin(), ends.end(), [](const LineEnd& a, const LineEnd& b) { return a.time > b.time; });
+  return ends;
+}
+
+/// Labels at the right, each as near the end of its line as the others allow.
+std::string draw_labels(const Plot& plot) {
+  const std::vector<LineEnd> ends = line_ends(plot);
+  std::vector<Px> wanted;
+  for (const LineEnd& end : ends) wanted.push_back(end.place.y);
+  const std::vector<Px> places =
+      spread_labels(wanted, label_pitch, plot.box.y, std::max(plot.box.bottom(), plot.box.y));
+  std::string leaders;
+  std::string keys;
+  std::string texts;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const Curve& curve = *ends[i].curve;
+    const Px y = places[i];
+    add(leaders, "<path stroke=\"{}\" d=\"M{} {}H{}L{} {}\"/>\n", to_string(curve.style.colour),
+        ends[i].place.x + px(4), ends[i].place.y, std::max(ends[i].place.x, plot.box.right()) + px(8),
+        plot.labels_left - px(4), y);
+    add(keys, "<path fill=\"none\" {} stroke-width=\"1.8\" d=\"M{} {}h{}\"/>\n", stroke_of(curve), plot.labels_left, y,
+        key_width);
+    add_marker(keys, curve, {plot.labels_left + key_width / 2, y}, !curve.never_fits);
+    const Px room = picture_width - margin - plot.labels_left - key_width - px(6);
+    add(texts, "<text x=\"{}\" y=\"{}\"{}>{}</text>\n", plot.labels_left + key_width + px(6), y + label_size * 36 / 100,
+        curve.is_best_somewhere ? " font-weight=\"bold\"" : "",
+        escaped(fit_text(curve.label, label_size, curve.is_best_somewhere ? room * 8 / 9 : room)));
+  }
+  return fmt::format("<g class=\"leaders\" fill=\"none\" stroke-width=\"0.8\" stroke-dasharray=\"1 2\">\n{}</g>\n<g "
+                     "class=\"keys\">\n{}</g>\n<g class=\"labels\" font-size=\"{}\" fill=\"#1a1a1a\">\n{}</g>\n",
+                     leaders, keys, label_size, texts);
+}
+
+/// How to read what was drawn, and nothing else.
+std::vector<std::string> notes_of(const Plot& plot) {
+  std::vector<std::string> notes;
+  const auto any = [&plot](bool Curve::*what) {
+    return std::any_of(plot.curves.begin(), plot.curves.end(), [what](const Curve& curve) { return curve.*what; });
+  };
+  if (any(&Curve::is_best_somewhere)) notes.emplace_back("band and strip: the best");
+  if (plot.variation.best.size() > 1) notes.emplace_back("dotted lines: from there on another is the best");
+  if (any(&Curve::fits_not_always)) notes.emplace_back("faint, hollow: does not fit the memory limit");
+  if (any(&Curve::has_gaps)) notes.emplace_back("gap: does not apply");
+  if (plot.range.is_cut) notes.emplace_back("the slowest lines leave the plot at its top");
+  return notes;
+}
+
+std::vector<std::string> essentials_of(const Variation& variation) {
+  const Axis& axis = variation.axis;
+  std::vector<std::string> parts{
+      fmt::format("--{} from {} to {}", clean_text(axis.option), axis.format(axis.from), axis.format(axis.to)),
+      counted(variation.points.size(), "point")};
+  if (variation.best.size() > 1)
+    parts.push_back(fmt::format("changes of the best to within {}", axis.format(variation.precision)));
+  return parts;
+}
+
+} // namespace
+
+std::string svg_variation(const Variation& variation) {
+  Plot plot{variation};
+  Px height;
+  const std::string title =
+      variation.title.empty() ? fmt::format("Step time over --{}", variation.axis.option) : variation.title;
+  const std::string head = draw_head({title, essentials_of(variation), variation.source}, picture_width, height);
+  plot.box.y = height + (variation.best.size() > 1 ? change_labels_height : Px{});
+
+  std::string body;
+  body += draw_x_axis(plot) + draw_y_axis(plot);
+  if (plot.curves.empty())
+    add(body,
+        "<text x=\"{}\" y=\"{}\" font-size=\"12\" fill=\"#595959\" text-anchor=\"middle\">no schedule applies</text>\n",
+        plot.box.middle_x(), plot.box.middle_y());
+  add(body, "<clipPath id=\"plot\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>\n",
+      plot.box.x - px(6), plot.box.y, plot.box.width + px(12), plot.box.height + px(6));
+  body += "<g class=\"lines\" clip-path=\"url(#plot)\">\n" + draw_envelope(plot);
+  for (const Curve& curve : plot.curves) body += draw_line(plot, curve);
+  body += "</g>\n" + draw_changes(plot) + "<g class=\"markers\">\n";
+  for (const Curve& curve : plot.curves) body += draw_markers(plot, curve);
+  body += "</g>\n" + draw_labels(plot) + draw_strip(plot);
+
+  Px bottom = plot.box.bottom() + strip_gap + strip_height + px(44);
+  const std::string notes = draw_notes(notes_of(plot), plot.box.x, picture_width - margin, bottom);
+  return svg_opening(picture_width, bottom + bottom_margin, title) + head + body + notes + "</svg>\n";
+}
+
+} // namespace ppsim::viz

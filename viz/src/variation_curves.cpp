@@ -1,0 +1,166 @@
+#include "variation_curves.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "svg_text.hpp"
+
+namespace ppsim::viz {
+
+namespace {
+
+// Okabe and Ito's palette without its yellow, which is too light for lines on white, and with a brown instead.
+constexpr std::array<Colour, 8> line_colours{{{0x00, 0x72, 0xB2},
+                                              {0xD5, 0x5E, 0x00},
+                                              {0x00, 0x9E, 0x73},
+                                              {0xCC, 0x79, 0xA7},
+                                              {0x1A, 0x1A, 0x1A},
+                                              {0x56, 0xB4, 0xE9},
+                                              {0xE6, 0x9F, 0x00},
+                                              {0x7A, 0x4B, 0x1E}}};
+constexpr std::array<std::string_view, 5> line_dashes{"", "8 3", "2 2.5", "9 3 2 3", "5 2"};
+// Circle, square, triangle, diamond, triangle on its tip, plus, hexagon: seven, so that all three together recur only
+// after 280 curves.
+constexpr std::array<std::string_view, 7> line_markers{"m-3.2 0a3.2 3.2 0 1 0 6.4 0a3.2 3.2 0 1 0 -6.4 0z",
+                                                       "m-2.9 -2.9h5.8v5.8h-5.8z",
+                                                       "m0 -3.9l3.6 6.4h-7.2z",
+                                                       "m0 -4l4 4l-4 4l-4 -4z",
+                                                       "m0 3.9l3.6 -6.4h-7.2z",
+                                                       "m-1.2 -3.8h2.4v2.6h2.6v2.4h-2.6v2.6h-2.4v-2.6h-2.6v-2.4h2.6z",
+                                                       "m-3.6 0l1.8 -3.2h3.6l1.8 3.2l-1.8 3.2h-3.6z"};
+
+CurveStyle style_of(std::size_t number) {
+  return {line_colours[number % line_colours.size()], line_dashes[number % line_dashes.size()],
+          line_markers[number % line_markers.size()]};
+}
+
+/// The curve of one line, without looks and label.
+Curve curve_of_line(const Variation& variation, std::size_t position) {
+  Curve curve;
+  curve.lines.push_back(position);
+  bool fits_somewhere = false;
+  for (const std::optional<Sample>& sample : variation.lines[position].samples) {
+    curve.times.push_back(sample ? std::optional{std::llround(variation.shown_time(*sample))} : std::nullopt);
+    curve.fits.push_back(!sample || sample->fits);
+    curve.has_gaps = curve.has_gaps || !sample;
+    curve.fits_not_always = curve.fits_not_always || (sample && !sample->fits);
+    fits_somewhere = fits_somewhere || (sample && sample->fits);
+  }
+  curve.never_fits = !fits_somewhere;
+  curve.is_best_somewhere = std::any_of(variation.best.begin(), variation.best.end(),
+                                        [position](const BestStretch& stretch) { return stretch.line == position; });
+  return curve;
+}
+
+std::string label_of(const Variation& variation, std::size_t line) {
+  const VariationLine& schedule = variation.lines[line];
+  return clean_text(schedule.name) + (schedule.asynchronous ? " (asynchronous)" : "");
+}
+
+/// The slowest that the best ever is; nothing where nothing fits.
+std::optional<std::int64_t> slowest_best(const Variation& variation, const std::vector<Curve>& curves) {
+  std::optional<std::int64_t> slowest;
+  for (std::size_t point = 0; point < variation.points.size(); ++point) {
+    std::optional<std::int64_t> best;
+    for (const Curve& curve : curves) {
+      const bool counts = curve.times[point] && curve.fits[point] && !variation.lines[curve.lines.front()].asynchronous;
+      if (counts && (!best || *curve.times[point] < *best)) best = curve.times[point];
+    }
+    if (best && (!slowest || *best > *slowest)) slowest = best;
+  }
+  return slowest;
+}
+
+} // namespace
+
+std::vector<Curve> curves_of(const Variation& variation) {
+  std::vector<Curve> curves;
+  for (std::size_t line = 0; line < variation.lines.size(); ++line) {
+    Curve curve = curve_of_line(variation, line);
+    if (std::none_of(curve.times.begin(), curve.times.end(), [](const auto& time) { return time.has_value(); }))
+      continue;
+    const bool asynchronous = variation.lines[line].asynchronous;
+    const auto same = std::find_if(curves.begin(), curves.end(), [&](const Curve& other) {
+      return other.times == curve.times && other.fits == curve.fits &&
+             variation.lines[other.lines.front()].asynchronous == asynchronous;
+    });
+    if (same == curves.end()) {
+      curve.number = curves.size();
+      curve.style = style_of(curve.number);
+      curve.label = label_of(variation, line);
+      curves.push_back(std::move(curve));
+      continue;
+    }
+    same->lines.push_back(line);
+    same->label += ", " + label_of(variation, line);
+    same->is_best_somewhere = same->is_best_somewhere || curve.is_best_somewhere;
+  }
+  return curves;
+}
+
+ShownRange shown_range(const Variation& variation, const std::vector<Curve>& curves) {
+  std::vector<std::int64_t> times;
+  for (const Curve& curve : curves)
+    for (const auto& time : curve.times)
+      if (time) times.push_back(*time);
+  if (times.empty()) return {};
+  std::sort(times.begin(), times.end());
+  ShownRange range{0, times.back(), false};
+  if (const auto best = slowest_best(variation, curves); best && *best > 0) {
+    while (times.back() / 2 > *best) times.pop_back();
+    // A few points far above all others would press those together.
+    const std::int64_t most_of_them = std::max(times[(times.size() - 1) * 19 / 20], *best);
+    const std::int64_t highest = times.back() / 5 > most_of_them / 4 ? most_of_them : times.back();
+    range.is_cut = highest < range.to;
+    range.to = highest;
+  }
+  const std::int64_t least = times.front();
+  const std::int64_t span = range.to - least;
+  if (span > 0 && least > range.to / 2) range.from = std::max<std::int64_t>(least - span / 10, 0);
+  range.to += std::max<std::int64_t>((range.to - range.from) / 20, 1);
+  return range;
+}
+
+std::vector<Px> spread_labels(const std::vector<Px>& wanted, Px pitch, Px top, Px bottom) {
+  std::vector<std::size_t> order(wanted.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&wanted](std::size_t a, std::size_t b) { return wanted[a] < wanted[b]; });
+  /// Labels that touch each other, moved as one: the sum of where each wants the first of them to stand.
+  struct Block {
+    std::int64_t count, sum;
+    [[nodiscard]] std::int64_t start() const { return sum / count; }
+  };
+  std::vector<Block> blocks;
+  for (const std::size_t label : order) {
+    blocks.push_back({1, wanted[label].hundredths});
+    while (blocks.size() > 1) {
+      const Block& last = blocks.back();
+      Block& before = blocks[blocks.size() - 2];
+      if (before.start() + before.count * pitch.hundredths <= last.start()) break;
+      before.sum += last.sum - last.count * before.count * pitch.hundredths;
+      before.count += last.count;
+      blocks.pop_back();
+    }
+  }
+  std::vector<Px> places(wanted.size());
+  std::size_t next = 0;
+  for (const Block& block : blocks)
+    for (std::int64_t i = 0; i < block.count; ++i) places[order[next++]] = Px{block.start()} + pitch * i;
+  // Back between the edges: down from the top, then up from the bottom.
+  Px least = top;
+  for (const std::size_t label : order) {
+    places[label] = std::max(places[label], least);
+    least = places[label] + pitch;
+  }
+  Px most = bottom;
+  for (auto label = order.rbegin(); label != order.rend(); ++label) {
+    places[*label] = std::min(places[*label], most);
+    most = places[*label] - pitch;
+  }
+  return places;
+}
+
+} // namespace ppsim::viz
