@@ -3,11 +3,13 @@
 #include "../compare.hpp"
 
 #include "ppsim/sim/parallel.hpp"
+#include "ppsim/viz/comparison.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "../commands.hpp"
 #include "../evaluate.hpp"
@@ -31,7 +33,35 @@ std::size_t threads_of(const Inputs& inputs) {
   return inputs.threads.value_or(machine_threads());
 }
 
+/// So many charts fit on a page.
+constexpr std::size_t most_charts = 8;
+
+/// The contenders to draw: the fastest, and in any case the one to take.
+std::vector<std::size_t> drawn(const Comparison& comparison) {
+  std::vector<std::size_t> positions(std::min(most_charts, comparison.contenders.size()));
+  std::iota(positions.begin(), positions.end(), std::size_t{0});
+  if (const auto& recommendation = comparison.recommendation; recommendation && recommendation->best >= most_charts)
+    positions.back() = recommendation->best;
+  return positions;
+}
+
+/// Those that are drawn are simulated again, as no more of a run is kept than its report.
+std::string charts(const Compared& compared, const Inputs& inputs) {
+  const Comparison& comparison = compared.comparison;
+  const std::vector<std::size_t> positions = drawn(comparison);
+  std::vector<std::optional<Evaluation>> runs(positions.size());
+  for_each_index(positions.size(), threads_of(inputs), [&](std::size_t i) {
+    runs[i] = evaluate(compared.candidate_of(comparison.contenders[positions[i]]).inputs);
+  });
+  std::vector<viz::Panel> panels;
+  for (std::size_t i = 0; i < positions.size(); ++i)
+    panels.push_back({runs[i]->graph, runs[i]->timeline, runs[i]->report, comparison.contenders[positions[i]].name,
+                      comparison.recommendation && comparison.recommendation->best == positions[i]});
+  return viz::svg_comparison(comparison, panels);
+}
+
 constexpr std::array outputs{
+    Output<Compared>{"svg", &Inputs::svg, charts},
     Output<Compared>{"markdown", &Inputs::markdown,
                      [](const Compared& compared, const Inputs&) { return plain_table(compared.comparison); }},
 };
