@@ -3,6 +3,7 @@
 #include "../compare.hpp"
 
 #include "ppsim/sim/parallel.hpp"
+#include "ppsim/traces/comparison_json.hpp"
 #include "ppsim/viz/comparison.hpp"
 
 #include <fmt/format.h>
@@ -19,15 +20,6 @@
 
 namespace ppsim::cli {
 namespace {
-
-std::string plain_table(const Comparison& comparison) {
-  std::string text;
-  for (const Contender& contender : comparison.contenders)
-    text += fmt::format("{:<20} {:>10} {:>10}\n", contender.name, format_duration(contender.report.step_time),
-                        format_bytes(contender.peak_bytes()));
-  for (const auto& [name, reason] : comparison.not_applicable) text += fmt::format("{:<20} {}\n", name, reason);
-  return text + recommendation_text(comparison) + "\n";
-}
 
 std::size_t threads_of(const Inputs& inputs) {
   return inputs.threads.value_or(machine_threads());
@@ -62,8 +54,14 @@ std::string charts(const Compared& compared, const Inputs& inputs) {
 
 constexpr std::array outputs{
     Output<Compared>{"svg", &Inputs::svg, charts},
+    Output<Compared>{"json", &Inputs::json,
+                     [](const Compared& compared, const Inputs&) {
+                       return traces::comparison_json(compared.comparison, recommendation_text(compared.comparison));
+                     }},
     Output<Compared>{"markdown", &Inputs::markdown,
-                     [](const Compared& compared, const Inputs&) { return plain_table(compared.comparison); }},
+                     [](const Compared& compared, const Inputs&) {
+                       return viz::comparison_markdown(compared.comparison, recommendation_text(compared.comparison));
+                     }},
 };
 
 ExitCode run(const Inputs& inputs) {
@@ -71,7 +69,10 @@ ExitCode run(const Inputs& inputs) {
   const Compared compared = compare(inputs, threads_of(inputs));
   for (const std::string& note : compared.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
   write_outputs(outputs, compared, inputs);
-  if (!stdout_taken) write_file("-", plain_table(compared.comparison), "comparison");
+  if (!stdout_taken)
+    write_file("-",
+               viz::comparison_text(compared.comparison, recommendation_text(compared.comparison), terminal_options()),
+               "comparison");
   const bool fits = std::ranges::any_of(compared.comparison.contenders, &Contender::fits);
   return fits ? ExitCode::done : ExitCode::no;
 }
