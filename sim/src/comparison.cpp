@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace ppsim {
@@ -107,7 +108,8 @@ private:
 
   [[nodiscard]] std::string memory_of(const Contender& contender) const {
     if (comparison_.knows_memory) return format_bytes(contender.peak_bytes());
-    return fmt::format("{:.4g}", contender.peak_stage_activations());
+    const double count = contender.peak_stage_activations();
+    return count == std::floor(count) ? fmt::format("{:.0f}", count) : fmt::format("{:.2f}", count);
   }
 
   /// ", 6.4 % less time than the next, v-auto (55 ms), for 16 GiB instead of 10 GiB"
@@ -157,7 +159,8 @@ private:
       words += fmt::format(" and has only to {}", listed(left));
     else
       words += saved == 1 ? " and does not need that" : saved == 2 ? " and needs neither" : " and needs none of these";
-    const std::vector<std::string> prices = differences(other, best);
+    const bool is_next = comparison_.recommendation->simpler == comparison_.recommendation->runner_up;
+    const std::vector<std::string> prices = is_next ? std::vector<std::string>{} : differences(other, best); // said
     return words + (prices.empty() ? "." : fmt::format(", for {}.", listed(prices)));
   }
 
