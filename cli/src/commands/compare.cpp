@@ -14,6 +14,7 @@
 #include "../files.hpp"
 #include "../outputs.hpp"
 #include "../terminal.hpp"
+#include "../vary.hpp"
 
 namespace ppsim::cli {
 namespace {
@@ -37,6 +38,7 @@ constexpr std::array outputs{
 };
 
 ExitCode run(const Inputs& inputs) {
+  if (inputs.vary) return run_variation(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   const Compared compared = compare(inputs, threads_of(inputs));
   for (const std::string& note : compared.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
