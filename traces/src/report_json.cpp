@@ -6,12 +6,11 @@
 
 #include <iterator>
 
+#include "json_parts.hpp"
 #include <nlohmann/json.hpp>
 
 namespace ppsim::traces {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json times_by_label(const std::array<Duration, label_count>& time, bool idle) {
   Json json = Json::object();
@@ -83,10 +82,7 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const Report&
   if (!scenario.title.empty()) json["title"] = scenario.title;
   if (!scenario.source.empty()) json["source"] = scenario.source;
   if (graph.schedule().forward_only()) json["forward_only"] = true;
-  for (const Metric& metric : metrics())
-    json[std::string{metric.tag}] =
-        metric.time != nullptr ? Json(metric.time(report).count()) : Json(metric.ratio(report));
-  if (report.steady_state) json["step_time_from"] = "steady_state";
+  add_metrics(json, report);
   json["closed_form"] = report.closed_form ? Json{{report.closed_form->metric, report.closed_form->value},
                                                   {"formula", report.closed_form->formula}}
                                            : Json(nullptr);

@@ -7,24 +7,22 @@
 
 namespace ppsim::viz {
 
-std::optional<Duration> reference_time(const Comparison& comparison) {
-  if (comparison.contenders.empty()) return std::nullopt;
-  const std::size_t best = comparison.recommendation ? comparison.recommendation->best : 0;
-  const Duration time = comparison.contenders[best].report.step_time;
-  return time > Duration{0} ? std::optional{time} : std::nullopt;
+const Contender* reference_of(const Comparison& comparison) {
+  if (comparison.contenders.empty()) return nullptr;
+  return &comparison.contenders[comparison.recommendation ? comparison.recommendation->best : 0];
 }
 
 std::string difference(Duration time, Duration reference) {
-  if (time == reference) return "0 %";
+  if (time == reference || reference == Duration{0}) return "0 %";
   const double ratio = static_cast<double>((time - reference).count()) / static_cast<double>(reference.count());
   const double size = std::abs(ratio);
   // More digits where fewer would hide that there is a difference, none where they would say nothing.
-  const int decimals = size >= 9.995 ? 0 : size >= 0.0995 ? 1 : size >= 0.0001 ? 2 : 4;
+  const int decimals = size >= 0.9995 ? 0 : size >= 0.0995 ? 1 : size >= 0.0001 ? 2 : 4;
   return fmt::format("{}{:.{}f} %", ratio > 0 ? "+" : "-", 100 * size, decimals);
 }
 
 std::string percent(double ratio) {
-  return fmt::format("{:.{}f} %", 100 * ratio, ratio >= 0.0995 || ratio == 0 ? 1 : 2);
+  return fmt::format("{:.{}f} %", 100 * ratio, ratio >= 0.9995 ? 0 : ratio >= 0.0995 || ratio == 0 ? 1 : 2);
 }
 
 std::string counted(std::size_t count, std::string_view noun, std::string_view plural_ending) {
@@ -39,10 +37,13 @@ Bytes peak_bytes(const Report& report) {
 
 std::vector<std::string> demand_words(const Demands& demands) {
   std::vector<std::string> words;
-  if (demands.chunks_per_stage > 1) words.push_back(counted(demands.chunks_per_stage, "chunk"));
-  if (demands.splits_backward) words.emplace_back("split backward");
-  if (demands.overlaps_pairs) words.emplace_back("F/B pairs");
-  if (demands.asynchronous) words.emplace_back("asynchronous");
+  if (demands.folds)
+    words.push_back(demands.chunks_per_stage == 2 ? "V" : fmt::format("waves of {}", demands.chunks_per_stage));
+  else if (demands.chunks_per_stage > 1)
+    words.push_back(counted(demands.chunks_per_stage, "chunk"));
+  if (demands.splits_backward) words.emplace_back("split");
+  if (demands.overlaps_pairs) words.emplace_back("pairs");
+  if (demands.asynchronous) words.emplace_back("async");
   return words;
 }
 

@@ -3,16 +3,14 @@
 
 #include "ppsim/sim/comparison.hpp"
 
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace ppsim::viz {
 
-/// The time that others are measured against: of the recommended contender, or of the fastest where none is; nothing
-/// where that takes no time.
-[[nodiscard]] std::optional<Duration> reference_time(const Comparison& comparison);
-/// How much longer `time` is: "+12.3 %", "-4.0 %", "0 %".
+/// The one that others are measured against: the recommended, or the first where none is; null where there is none.
+[[nodiscard]] const Contender* reference_of(const Comparison& comparison);
+/// How much longer `time` is: "+12.3 %", "-4.00 %", "0 %".
 [[nodiscard]] std::string difference(Duration time, Duration reference);
 /// "27.3 %", with more digits where it is small.
 [[nodiscard]] std::string percent(double ratio);

@@ -351,34 +351,42 @@ std::string draw_y_axis(const Plot& plot) {
   return out;
 }
 
-/// The last point of a curve, moved to the edge of the plot where it lies above.
-std::optional<Point> end_of(const Plot& plot, const Curve& curve) {
-  for (std::size_t i = curve.times.size(); i-- > 0;)
-    if (const auto point = plot.point_of(curve, i)) return Point{point->x, std::max(point->y, plot.box.y)};
-  return std::nullopt;
+/// Where a line ends: its last point, moved to the edge of the plot where it lies above.
+struct LineEnd {
+  const Curve* curve;
+  std::int64_t time;
+  Point place;
+};
+
+/// From above.
+std::vector<LineEnd> line_ends(const Plot& plot) {
+  std::vector<LineEnd> ends;
+  for (const Curve& curve : plot.curves)
+    for (std::size_t i = curve.times.size(); i-- > 0;)
+      if (const auto point = plot.point_of(curve, i)) {
+        ends.push_back({&curve, *curve.times[i], {point->x, std::max(point->y, plot.box.y)}});
+        break;
+      }
+  std::stable_sort(ends.begin(), ends.end(), [](const LineEnd& a, const LineEnd& b) { return a.time > b.time; });
+  return ends;
 }
 
 /// Labels at the right, each as near the end of its line as the others allow.
 std::string draw_labels(const Plot& plot) {
-  std::vector<const Curve*> shown;
-  std::vector<Point> ends;
-  for (const Curve& curve : plot.curves)
-    if (const auto end = end_of(plot, curve)) {
-      shown.push_back(&curve);
-      ends.push_back(*end);
-    }
+  const std::vector<LineEnd> ends = line_ends(plot);
   std::vector<Px> wanted;
-  for (const Point& end : ends) wanted.push_back(end.y);
+  for (const LineEnd& end : ends) wanted.push_back(end.place.y);
   const std::vector<Px> places =
       spread_labels(wanted, label_pitch, plot.box.y, std::max(plot.box.bottom(), plot.box.y));
   std::string leaders;
   std::string keys;
   std::string texts;
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    const Curve& curve = *shown[i];
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const Curve& curve = *ends[i].curve;
     const Px y = places[i];
-    add(leaders, "<path stroke=\"{}\" d=\"M{} {}H{}L{} {}\"/>\n", to_string(curve.style.colour), ends[i].x + px(4),
-        ends[i].y, std::max(ends[i].x, plot.box.right()) + px(8), plot.labels_left - px(4), y);
+    add(leaders, "<path stroke=\"{}\" d=\"M{} {}H{}L{} {}\"/>\n", to_string(curve.style.colour),
+        ends[i].place.x + px(4), ends[i].place.y, std::max(ends[i].place.x, plot.box.right()) + px(8),
+        plot.labels_left - px(4), y);
     add(keys, "<path fill=\"none\" {} stroke-width=\"1.8\" d=\"M{} {}h{}\"/>\n", stroke_of(curve), plot.labels_left, y,
         key_width);
     add_marker(keys, curve, {plot.labels_left + key_width / 2, y}, !curve.never_fits);

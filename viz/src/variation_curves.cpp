@@ -101,22 +101,25 @@ std::vector<Curve> curves_of(const Variation& variation) {
 }
 
 ShownRange shown_range(const Variation& variation, const std::vector<Curve>& curves) {
-  std::optional<std::int64_t> least;
-  std::int64_t most = 0;
+  std::vector<std::int64_t> times;
   for (const Curve& curve : curves)
-    for (const auto& time : curve.times) {
-      if (!time) continue;
-      least = std::min(least.value_or(*time), *time);
-      most = std::max(most, *time);
-    }
-  ShownRange range{0, most, false};
-  if (const auto best = slowest_best(variation, curves); best && *best > 0 && most / 2 > *best) {
-    range.to = 2 * *best;
-    range.is_cut = true;
+    for (const auto& time : curve.times)
+      if (time) times.push_back(*time);
+  if (times.empty()) return {};
+  std::sort(times.begin(), times.end());
+  ShownRange range{0, times.back(), false};
+  if (const auto best = slowest_best(variation, curves); best && *best > 0) {
+    while (times.back() / 2 > *best) times.pop_back();
+    // A few points far above all others would press those together.
+    const std::int64_t most_of_them = std::max(times[(times.size() - 1) * 19 / 20], *best);
+    const std::int64_t highest = times.back() / 5 > most_of_them / 4 ? most_of_them : times.back();
+    range.is_cut = highest < range.to;
+    range.to = highest;
   }
-  const std::int64_t span = range.to - least.value_or(0);
-  if (span > 0 && least.value_or(0) > range.to / 2) range.from = std::max<std::int64_t>(*least - span / 10, 0);
-  range.to += range.is_cut ? 0 : std::max<std::int64_t>((range.to - range.from) / 20, 1);
+  const std::int64_t least = times.front();
+  const std::int64_t span = range.to - least;
+  if (span > 0 && least > range.to / 2) range.from = std::max<std::int64_t>(least - span / 10, 0);
+  range.to += std::max<std::int64_t>((range.to - range.from) / 20, 1);
   return range;
 }
 

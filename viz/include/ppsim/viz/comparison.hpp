@@ -1,13 +1,23 @@
 #pragma once
-// Several schedules side by side: their charts on one time axis.
+// Several schedules side by side: a table for the terminal, one for a page on GitHub, and their charts on one time
+// axis.
 
 #include "ppsim/sim/comparison.hpp"
 #include "ppsim/sim/timeline.hpp"
+#include "ppsim/viz/text.hpp"
 
 #include <span>
 #include <string>
 
 namespace ppsim::viz {
+
+/// The comparison as a table, for people. Columns that a narrow terminal has no room for go, the least telling first.
+/// `recommendation`: recommendation_text(comparison). Pure: the same inputs give the same bytes.
+[[nodiscard]] std::string comparison_text(const Comparison& comparison, const std::string& recommendation,
+                                          const TextOptions& options);
+
+/// The same as a GitHub table with all its columns.
+[[nodiscard]] std::string comparison_markdown(const Comparison& comparison, const std::string& recommendation);
 
 /// One run of a comparison, as it is drawn.
 struct Panel {

@@ -1,0 +1,111 @@
+#include "tables.hpp"
+
+#include <algorithm>
+
+namespace ppsim::viz {
+
+namespace {
+
+/// Characters that `text` takes on a terminal: bytes that begin one.
+std::size_t columns_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }));
+}
+
+std::size_t width_of(const TableColumn& column) {
+  std::size_t width = columns_of(column.header);
+  for (const std::string& cell : column.cells) width = std::max(width, columns_of(cell));
+  return width;
+}
+
+std::string padded(std::string_view text, std::size_t width, bool left) {
+  const std::string space(width - std::min(width, columns_of(text)), ' ');
+  return left ? std::string{text} + space : space + std::string{text};
+}
+
+} // namespace
+
+std::vector<TableColumn> columns_that_fit(const std::vector<TableColumn>& columns, std::size_t width, std::size_t gap) {
+  std::vector<TableColumn> shown = columns;
+  const auto needed = [&shown, gap] {
+    std::size_t sum = 0;
+    for (const TableColumn& column : shown) sum += width_of(column) + gap;
+    return sum - std::min(sum, gap);
+  };
+  while (needed() > width) {
+    const auto least = std::max_element(shown.begin(), shown.end(),
+                                        [](const TableColumn& a, const TableColumn& b) { return a.rank < b.rank; });
+    if (least == shown.end() || least->rank == 0) break;
+    shown.erase(least);
+  }
+  return shown;
+}
+
+std::vector<std::string> table_lines(const std::vector<TableColumn>& columns, std::size_t gap) {
+  const std::size_t rows = columns.empty() ? 0 : columns.front().cells.size();
+  std::vector<std::string> lines(rows + 1);
+  for (const TableColumn& column : columns) {
+    const std::size_t width = width_of(column);
+    for (std::size_t line = 0; line <= rows; ++line) {
+      if (&column != &columns.front()) lines[line] += std::string(gap, ' ');
+      lines[line] += padded(line == 0 ? column.header : column.cells[line - 1], width, column.left);
+    }
+  }
+  for (std::string& line : lines) line.erase(line.find_last_not_of(' ') + 1);
+  return lines;
+}
+
+std::string markdown_text(std::string_view text) {
+  constexpr std::string_view meaningful = R"(\`*_[]<>|#~$)";
+  std::string result;
+  for (const char letter : text) {
+    if (letter == '\n' || letter == '\r') {
+      result += ' ';
+      continue;
+    }
+    if (letter == '&') {
+      result += "&amp;";
+      continue;
+    }
+    if (meaningful.find(letter) != std::string_view::npos) result += '\\';
+    result += letter;
+  }
+  return result;
+}
+
+std::string markdown_table(const std::vector<TableColumn>& columns) {
+  std::string out = "|";
+  for (const TableColumn& column : columns) out += " " + markdown_text(column.header) + " |";
+  out += "\n|";
+  for (const TableColumn& column : columns) out += column.left ? " --- |" : " ---: |";
+  out += '\n';
+  const std::size_t rows = columns.empty() ? 0 : columns.front().cells.size();
+  for (std::size_t row = 0; row < rows; ++row) {
+    out += '|';
+    for (const TableColumn& column : columns) out += " " + markdown_text(column.cells[row]) + " |";
+    out += '\n';
+  }
+  return out;
+}
+
+std::string wrapped_lines(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string out;
+  std::size_t column = 0;
+  for (bool first = true; !text.empty(); first = false) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    if (!first && column + 1 + columns_of(word) > width) {
+      out += '\n' + std::string(indent, ' ');
+      column = indent;
+    } else if (!first) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += columns_of(word);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out + '\n';
+}
+
+} // namespace ppsim::viz

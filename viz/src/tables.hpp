@@ -1,0 +1,32 @@
+#pragma once
+// Tables for terminals and for Markdown, made from the same columns; and text broken into lines.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ppsim::viz {
+
+/// One column of a table.
+struct TableColumn {
+  std::string header;
+  std::vector<std::string> cells; ///< one per row
+  int rank = 0;                   ///< where width is short, columns of the highest rank go first; those of 0 stay
+  bool left = false;              ///< aligned to the left, else to the right
+};
+
+/// The columns that fit in `width` characters, `gap` apart, without those that go first.
+[[nodiscard]] std::vector<TableColumn> columns_that_fit(const std::vector<TableColumn>& columns, std::size_t width,
+                                                        std::size_t gap);
+/// The head of the table, then its rows, each a line without newline and without spaces at its end.
+[[nodiscard]] std::vector<std::string> table_lines(const std::vector<TableColumn>& columns, std::size_t gap);
+/// A GitHub table.
+[[nodiscard]] std::string markdown_table(const std::vector<TableColumn>& columns);
+/// `text` with what means something in Markdown escaped, in one line.
+[[nodiscard]] std::string markdown_text(std::string_view text);
+
+/// `text` broken at spaces into lines of at most `width` characters, further lines indented by `indent`; each ends with
+/// a newline. A word that is longer than a line stands in a line of its own.
+[[nodiscard]] std::string wrapped_lines(std::string_view text, std::size_t width, std::size_t indent);
+
+} // namespace ppsim::viz
