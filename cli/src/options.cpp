@@ -168,8 +168,9 @@ constexpr std::array table{
     Option{"points", "", S::comparison, A::required, "N", "with --vary: values to simulate; default 100", "", "",
            set_points},
     Option{"precision", "", S::comparison, A::required, "AMOUNT",
-           "with --vary: how closely to find where the best changes; default about a ten-thousandth of the range, 1 of "
-           "what is counted",
+           "with --vary: how far apart tried values are at least, from the first on: 1us; 8 for each eighth; default "
+           "about "
+           "a ten-thousandth of the range, 1 of what is counted",
            "", "", set_text<&I::precision>},
     Option{"threads", "", S::comparison, A::required, "N",
            "simulate so many schedules at once; default as many as the machine has processors", "", "",
