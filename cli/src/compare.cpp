@@ -18,7 +18,8 @@ namespace {
 /// What became of one candidate.
 struct Trial {
   std::optional<Contender> contender;
-  Comparison head; ///< of a contender: what its scenario says about all of them
+  Comparison head;             ///< of a contender: what its scenario says about all of them
+  bool moves_for_free = false; ///< there are transfers, but they take no time
   std::vector<std::string> notes;
   std::optional<Error> error; ///< where there is no contender
 };
@@ -44,6 +45,7 @@ Trial try_candidate(const Candidate& candidate) {
     Evaluation run = evaluate(candidate.inputs);
     const Schedule& schedule = run.graph.schedule();
     trial.head = head_of(run.graph.scenario());
+    trial.moves_for_free = run.report.transfers > 0 && run.graph.scenario().network.is_free();
     const Demands demands = demands_of(schedule, run.report);
     trial.contender = Contender{candidate.name, candidate.flags, schedule.shape(), demands, std::move(run.report)};
     trial.notes = std::move(run.notes);
@@ -176,6 +178,10 @@ Compared compare(const Inputs& inputs, std::size_t threads) {
     else
       compared.comparison.not_applicable.push_back({compared.candidates[position].name, reason_of(*trial.error)});
   }
+  if (first->moves_for_free)
+    compared.notes.emplace_back(
+        "transfers take no time, so that more chunks per stage only gain; --comm, or --latency and --bandwidth, says "
+        "what they cost");
   rank(compared.comparison);
   return compared;
 }

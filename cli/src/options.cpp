@@ -180,7 +180,7 @@ constexpr std::array table{
            set_text<&I::markdown>},
 
     Option{"json", "", S::output, A::optional, "FILE",
-           "the report as JSON (schema 1); without FILE or with '-' to stdout, instead of the report", "", "",
+           "the report or comparison as JSON (schema 1); without FILE or with '-' to stdout, instead of the report", "", "",
            set_text<&I::json>},
     Option{"svg", "", S::output, A::required, "FILE",
            "a Gantt chart; of a comparison, those of the fastest on one time axis", "", "", set_text<&I::svg>},

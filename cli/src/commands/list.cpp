@@ -34,20 +34,25 @@ std::vector<Row> schedule_rows() {
 }
 
 std::vector<Row> format_rows() {
-  return {{"pytorch-csv",
-           {{"files", "*.csv"},
-            {"what", "PyTorch pipelining CSV: a row per stage"},
-            {"read", "--schedule-file, check"},
-            {"write", "--csv, --csv-comms"}}},
-          {"infinitrain-tasks",
-           {{"files", "*.tasks.csv"},
-            {"what", "InfiniTrain task list: a line per task"},
-            {"read", "--schedule-file, check"},
-            {"write", "--csv"}}},
-          {"scenario", {{"files", "*.toml"}, {"what", "options as TOML"}, {"read", "--scenario"}}},
-          {"report", {{"files", "*.json"}, {"what", "the report, schema 1"}, {"write", "--json"}}},
-          {"chrome-trace", {{"files", "*.json"}, {"what", "Chrome trace events, for Perfetto"}, {"write", "--trace"}}},
-          {"svg", {{"files", "*.svg"}, {"what", "Gantt chart"}, {"write", "--svg"}}}};
+  return {
+      {"pytorch-csv",
+       {{"files", "*.csv"},
+        {"what", "PyTorch pipelining CSV: a row per stage"},
+        {"read", "--schedule-file, check"},
+        {"write", "--csv, --csv-comms"}}},
+      {"infinitrain-tasks",
+       {{"files", "*.tasks.csv"},
+        {"what", "InfiniTrain task list: a line per task"},
+        {"read", "--schedule-file, check"},
+        {"write", "--csv"}}},
+      {"scenario", {{"files", "*.toml"}, {"what", "options as TOML"}, {"read", "--scenario"}}},
+      {"report", {{"files", "*.json"}, {"what", "the report, schema 1"}, {"write", "--json"}}},
+      {"comparison", {{"files", "*.json"}, {"what", "a comparison, schema 1"}, {"write", "compare --json"}}},
+      {"comparison-table",
+       {{"files", "*.md"}, {"what", "a comparison as a GitHub table"}, {"write", "compare --markdown"}}},
+      {"chrome-trace", {{"files", "*.json"}, {"what", "Chrome trace events, for Perfetto"}, {"write", "--trace"}}},
+      {"svg",
+       {{"files", "*.svg"}, {"what", "Gantt chart; of a comparison, several on one time axis"}, {"write", "--svg"}}}};
 }
 
 std::vector<Row> metric_rows() {
