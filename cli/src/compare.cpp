@@ -112,16 +112,6 @@ std::vector<std::string> collect_notes(const std::vector<Candidate>& candidates,
   return notes;
 }
 
-/// "--mb: must be at least 8, got 4 (give at least 8)"
-std::string reason_of(const Error& error) {
-  std::string reason;
-  for (const Problem& problem : error.problems()) {
-    reason += fmt::format("{}{}: {}", reason.empty() ? "" : "; ", problem.where, problem.what);
-    if (!problem.hint.empty()) reason += fmt::format(" ({})", problem.hint);
-  }
-  return reason;
-}
-
 /// How many schedules are among them, whatever their numbers of chunks.
 std::size_t count_schedules(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& positions) {
   std::set<std::string> schedules;
@@ -156,6 +146,15 @@ const Candidate& Compared::candidate_of(const Contender& contender) const {
   const auto found = std::ranges::find(candidates, contender.name, &Candidate::name);
   PPSIM_ASSERT(found != candidates.end());
   return *found;
+}
+
+std::string reason_of(const Error& error) {
+  std::string reason;
+  for (const Problem& problem : error.problems()) {
+    reason += fmt::format("{}{}: {}", reason.empty() ? "" : "; ", problem.where, problem.what);
+    if (!problem.hint.empty()) reason += fmt::format(" ({})", problem.hint);
+  }
+  return reason;
 }
 
 Compared compare(const Inputs& inputs, std::size_t threads) {

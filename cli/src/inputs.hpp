@@ -4,6 +4,7 @@
 #include "ppsim/sim/generators.hpp"
 #include "ppsim/sim/model.hpp"
 #include "ppsim/sim/scenario.hpp"
+#include "ppsim/sim/variation.hpp"
 
 #include <functional>
 #include <map>
@@ -55,6 +56,9 @@ struct Inputs {
   bool release_outputs = false;
 
   std::optional<std::size_t> threads;
+  std::optional<Axis> vary;
+  std::optional<std::size_t> points;
+  std::optional<std::string> precision; ///< in the unit of the axis
   std::optional<std::string> json, markdown, svg, trace, csv, csv_comms;
   bool tasks = false;
   std::vector<std::string> fail_if;

@@ -213,6 +213,16 @@ constexpr std::array table{
     Option{"source", "", S::scenario, A::required, "TEXT", "where the costs come from, shown in report and chart", "",
            "", set_text<&I::source>},
 
+    Option{"vary", "", S::comparison, A::required, "NAME=FROM..TO",
+           "where the best changes while any option that takes a number runs over a range: comm=0..2ms, mb=8..256", "",
+           "", set_vary},
+    Option{"points", "", S::comparison, A::required, "N", "with --vary: values to simulate; default 100", "", "",
+           set_points},
+    Option{"precision", "", S::comparison, A::required, "AMOUNT",
+           "with --vary: how far apart tried values are at least, from the first on: 1us; 8 for each eighth; default "
+           "about "
+           "a ten-thousandth of the range, 1 of what is counted",
+           "", "", set_text<&I::precision>},
     Option{"threads", "", S::comparison, A::required, "N",
            "simulate so many schedules at once; default as many as the machine has processors", "", "",
            set_count<&I::threads>},

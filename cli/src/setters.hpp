@@ -162,6 +162,9 @@ Result set_flag(Inputs& inputs, std::string_view text) {
 
 [[nodiscard]] Result set_recompute(Inputs& inputs, std::string_view text);
 
+[[nodiscard]] Result set_vary(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_points(Inputs& inputs, std::string_view text);
+
 [[nodiscard]] Result add_fail_if(Inputs& inputs, std::string_view text);
 
 } // namespace ppsim::cli

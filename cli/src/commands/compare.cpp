@@ -17,6 +17,7 @@
 #include "../files.hpp"
 #include "../outputs.hpp"
 #include "../terminal.hpp"
+#include "../vary.hpp"
 
 namespace ppsim::cli {
 namespace {
@@ -65,6 +66,7 @@ constexpr std::array outputs{
 };
 
 ExitCode run(const Inputs& inputs) {
+  if (inputs.vary) return run_variation(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   const Compared compared = compare(inputs, threads_of(inputs));
   for (const std::string& note : compared.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
@@ -87,6 +89,8 @@ constexpr std::array examples{
             "a profiled model under all schedules, and their charts on one time axis"},
     Example{"ppsim compare --stages 8 --mb 64 --schedules 1f1b,interleaved,zb-v --vpp 1,2,4 --markdown",
             "some of them, with as many chunks per stage, as a table for GitHub"},
+    Example{"ppsim compare --stages 8 --mb 64 --vary comm=0..2ms --svg vary.svg",
+            "from which transfer time on another schedule is the best, and a plot of step times over it"},
 };
 
 } // namespace
