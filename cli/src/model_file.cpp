@@ -175,6 +175,14 @@ void for_each_in_file_order(const toml::table& table, const Visit& visit) {
   for (const auto& [key, node] : entries) visit(*key, *node);
 }
 
+template <class Thing, std::size_t size>
+std::string hint_for(std::string_view key, const std::array<Key<Thing>, size>& keys) {
+  std::vector<std::string_view> names;
+  for (const Key<Thing>& some : keys) names.push_back(some.name);
+  const std::string_view near = nearest_word(key, names);
+  return near.empty() ? fmt::format("keys are {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near);
+}
+
 /// Sets what the file says; a Thing without a name has the file's.
 template <class Thing, std::size_t size>
 void read_keys(const toml::table& table, const std::array<Key<Thing>, size>& keys, std::string_view name, Thing& thing,
@@ -184,10 +192,7 @@ void read_keys(const toml::table& table, const std::array<Key<Thing>, size>& key
     const std::string where = place(name, key.source());
     const auto known = std::ranges::find(keys, key.str(), &Key<Thing>::name);
     if (known == keys.end()) {
-      std::vector<std::string_view> names;
-      for (const Key<Thing>& some : keys) names.push_back(some.name);
-      problems.add(where, fmt::format("unknown key {}", in_quotes(key.str())),
-                   did_you_mean(key.str(), names, fmt::format("keys are {}", fmt::join(names, ", "))));
+      problems.add(where, fmt::format("unknown key {}", in_quotes(key.str())), hint_for(key.str(), keys));
     } else if (auto misfit = known->set(thing, node))
       problems.add(fmt::format("{}: {}", where, known->name), std::move(misfit->what), std::move(misfit->hint));
   });
