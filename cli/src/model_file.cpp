@@ -83,7 +83,7 @@ Fit set_unit(Device& device, const toml::node& node) {
   std::string text;
   const bool is_rate = std::is_same_v<decltype(device.*member), std::int64_t&>;
   const char* const example =
-      is_rate ? "a rate such as \"989TFLOPS\"" : "a size such as \"80GB\" or a bandwidth such as \"3.35TB/s\"";
+      is_rate ? R"(a rate such as "989TFLOPS")" : R"(a size such as "80GB" or a bandwidth such as "3.35TB/s")";
   if (auto misfit = read_text(node, text)) return Misfit{std::move(misfit->what), example};
   const auto value = parse(text);
   if (!value) return Misfit{fmt::format("{} can not be read", in_quotes(text)), example};
@@ -178,6 +178,7 @@ void for_each_in_file_order(const toml::table& table, const Visit& visit) {
 template <class Thing, std::size_t size>
 std::string hint_for(std::string_view key, const std::array<Key<Thing>, size>& keys) {
   std::vector<std::string_view> names;
+  names.reserve(size);
   for (const Key<Thing>& some : keys) names.push_back(some.name);
   const std::string_view near = nearest_word(key, names);
   return near.empty() ? fmt::format("keys are {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near);
@@ -222,7 +223,7 @@ Model read_model(std::string_view text, std::string_view name, Problems& problem
 
 Device read_device(std::string_view text, std::string_view name, Problems& problems) {
   Device device;
-  read_keys(parse_toml(text, name, "bf16 = \"989TFLOPS\""), device_keys, name, device, problems);
+  read_keys(parse_toml(text, name, R"(bf16 = "989TFLOPS")"), device_keys, name, device, problems);
   return device;
 }
 
