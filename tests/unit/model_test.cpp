@@ -90,6 +90,8 @@ TEST_CASE("Shipped models have the size that is in their name") {
     INFO(name);
     CHECK(static_cast<double>(parameters_of(name)) == Approx(size).epsilon(0.015));
   }
+  // Its published weights have a routing bias for each expert besides, which is no parameter that is trained.
+  CHECK(parameters_of("deepseek-v3") + 58 * 256 == 671'026'419'200);
   // DeepSeek-V3, abstract: 37B activated per token. Its README_WEIGHTS: 11.5B in multi-token prediction alone.
   const ParameterCount count = count_parameters(find_model("deepseek-v3"));
   CHECK(static_cast<double>(count.active) == Approx(37e9).epsilon(0.02));
@@ -283,6 +285,56 @@ TEST_CASE("Experts are routed evenly, sent to their ranks and back, and held by 
   // Gradients in 4 bytes: 336 parameters over 8 ranks, 96 of an expert over the 2 that hold it.
   CHECK(split.moe_layer.reduce == Duration{336 * 4 * 7 / 8 + 96 * 4 / 2});
   CHECK(split.moe_layer.optimizer_bytes == Bytes{336 / 8 * 12 + 96 / 2 * 12});
+}
+
+TEST_CASE("Latent attention has narrow matrices that no rank shares, and gathers their outputs") {
+  Model model = small_moe();
+  model.experts = model.experts_per_token = model.shared_experts = model.expert_ffn_hidden = model.dense_layers = 0;
+  model.q_lora_rank = 6;
+  model.kv_lora_rank = 5;
+  model.qk_nope_head_dim = 3;
+  model.qk_rope_head_dim = 1;
+  model.v_head_dim = 2;
+  Training training = round_training();
+  training.tensor_parallel = 2;
+  const BlockCosts layer = model_costs(model, round_device(), training).dense_layer;
+  // Down 8x(6+5+1); up, for 2 of 4 heads, 6x8 and 5x10; out 4x8; a half of the FFN 8x16 and 8x8; norms 2*8 + 6 + 5.
+  CHECK(layer.parameters == 96 + 48 + 50 + 32 + 128 + 64 + 27);
+  // All for 16 tokens but the down matrix, for 8; scores of 2 heads over 4 and values over 2 elements.
+  CHECK(layer.flops.weight_grad == 2 * (8 * 96 + 16 * (48 + 50 + 32 + 128 + 64)));
+  CHECK(layer.flops.forward == layer.flops.weight_grad + 2 * 16 * 16 * 2 * (4 + 2));
+  // Gathered before attention 12 elements of 2 bytes a token, else 8; half of it comes from the other rank.
+  CHECK(layer.forward_collective == Duration{16 * (12 + 8 + 8 + 8) * 2 / 2});
+  // Kept for 8 tokens: inputs of norms and down matrix 2*8 + 6 + 5, of up matrices 6 + 5, of the FFN 2*8. For 16:
+  // queries and keys 8 each, values 4, row sums 2*2, attention's output 4, the FFN's 16 + 8.
+  CHECK(layer.activation == Bytes{2 * (8 * (16 + 11 + 11 + 16) + 16 * (8 + 8 + 4 + 4 + 4 + 16 + 8))});
+
+  model.q_lora_rank = 0; // queries directly from the hidden state
+  const BlockCosts direct = model_costs(model, round_device(), training).dense_layer;
+  CHECK(direct.parameters == 8 * 6 + 8 * 8 + 50 + 32 + 128 + 64 + 21);
+  CHECK(direct.forward_collective == Duration{16 * (6 + 8 + 8 + 8 + 8) * 2 / 2});
+}
+
+TEST_CASE("Embedding and output layer are reduced and gathered over tensor-parallel ranks at their outer ends") {
+  Model model = small_moe();
+  model.layers = 1;
+  Training training = round_training();
+  training.tensor_parallel = 2;
+  const Duration exchange{16 * 8 * 2 / 2};
+  const ModelCosts split = model_costs(model, round_device(), training);
+  CHECK(split.embedding.forward_collective == exchange);
+  CHECK(split.embedding.forward == exchange + 1ns); // 2 * 16*8*2 bytes
+  CHECK(split.embedding.input_grad == 0ns);
+  CHECK(split.embedding.weight_grad == exchange + 1ns); // 16*8 gradients read, as many rows of 4 bytes read and written
+  CHECK(split.output.forward_collective == exchange);
+  CHECK(split.output.input_grad_collective == exchange);
+  model.experts = model.experts_per_token = model.shared_experts = model.expert_ffn_hidden = model.dense_layers = 0;
+  training.sequence_parallel = false;
+  const ModelCosts whole = model_costs(model, round_device(), training);
+  CHECK(whole.embedding.forward_collective == 2 * exchange);
+  CHECK(whole.embedding.weight_grad == 1ns);
+  CHECK(whole.output.forward_collective == 0ns);
+  CHECK(whole.output.input_grad_collective == 2 * exchange);
 }
 
 TEST_CASE("Mixed precision with Adam takes 18 bytes a parameter, of which a distributed optimizer divides 12") {
