@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <toml++/toml.h>
+#include "toml_file.hpp"
 
 namespace ppsim::cli {
 namespace {
@@ -83,7 +83,7 @@ Fit set_unit(Device& device, const toml::node& node) {
   std::string text;
   const bool is_rate = std::is_same_v<decltype(device.*member), std::int64_t&>;
   const char* const example =
-      is_rate ? "a rate such as \"989TFLOPS\"" : "a size such as \"80GB\" or a bandwidth such as \"3.35TB/s\"";
+      is_rate ? R"(a rate such as "989TFLOPS")" : R"(a size such as "80GB" or a bandwidth such as "3.35TB/s")";
   if (auto misfit = read_text(node, text)) return Misfit{std::move(misfit->what), example};
   const auto value = parse(text);
   if (!value) return Misfit{fmt::format("{} can not be read", in_quotes(text)), example};
@@ -147,32 +147,13 @@ constexpr std::array device_keys{
     Key<D>{"link", true, set_link},
 };
 
-std::string place(std::string_view name, const toml::source_region& region) {
-  return fmt::format("{}:{}:{}", name, region.begin.line, region.begin.column);
-}
-
-toml::table parse_toml(std::string_view text, std::string_view name, std::string_view keys) {
-  try {
-    return toml::parse(text, name);
-  } catch (const toml::parse_error& error) {
-    throw Error{ExitCode::bad_input,
-                Problem{place(name, error.source()), fmt::format("not TOML: {}", in_quotes(error.description(), 200)),
-                        fmt::format("one key and value a line: {}", keys)}};
-  }
-}
-
-/// The table sorts its keys by name; people read a file from its first line on.
-template <class Visit>
-void for_each_in_file_order(const toml::table& table, const Visit& visit) {
-  std::vector<std::pair<const toml::key*, const toml::node*>> entries;
-  // A range-for would hand out temporary proxies; the iterator's pairs refer to the table.
-  for (auto entry = table.cbegin(); entry != table.cend(); ++entry) // NOLINT(modernize-loop-convert)
-    entries.emplace_back(&entry->first, &entry->second);
-  std::ranges::stable_sort(entries, {}, [](const auto& entry) {
-    const toml::source_position& begin = entry.first->source().begin;
-    return std::pair{begin.line, begin.column};
-  });
-  for (const auto& [key, node] : entries) visit(*key, *node);
+template <class Thing, std::size_t size>
+std::string hint_for(std::string_view key, const std::array<Key<Thing>, size>& keys) {
+  std::vector<std::string_view> names;
+  names.reserve(size);
+  for (const Key<Thing>& some : keys) names.push_back(some.name);
+  const std::string_view near = nearest_word(key, names);
+  return near.empty() ? fmt::format("keys are {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near);
 }
 
 /// Sets what the file says; a Thing without a name has the file's.
@@ -180,17 +161,14 @@ template <class Thing, std::size_t size>
 void read_keys(const toml::table& table, const std::array<Key<Thing>, size>& keys, std::string_view name, Thing& thing,
                Problems& problems) {
   thing.name = std::filesystem::path{name}.stem().string();
-  for_each_in_file_order(table, [&](const toml::key& key, const toml::node& node) {
-    const std::string where = place(name, key.source());
-    const auto known = std::ranges::find(keys, key.str(), &Key<Thing>::name);
+  for (const auto& [key, node] : in_file_order(table)) {
+    const std::string where = place(name, key->source());
+    const auto known = std::ranges::find(keys, key->str(), &Key<Thing>::name);
     if (known == keys.end()) {
-      std::vector<std::string_view> names;
-      for (const Key<Thing>& some : keys) names.push_back(some.name);
-      problems.add(where, fmt::format("unknown key {}", in_quotes(key.str())),
-                   did_you_mean(key.str(), names, fmt::format("keys are {}", fmt::join(names, ", "))));
-    } else if (auto misfit = known->set(thing, node))
+      problems.add(where, fmt::format("unknown key {}", in_quotes(key->str())), hint_for(key->str(), keys));
+    } else if (auto misfit = known->set(thing, *node))
       problems.add(fmt::format("{}: {}", where, known->name), std::move(misfit->what), std::move(misfit->hint));
-  });
+  }
   for (const Key<Thing>& key : keys)
     if (key.required && !table.contains(key.name))
       problems.add(std::string{name}, fmt::format("{} is missing", key.name),
@@ -202,7 +180,7 @@ void read_keys(const toml::table& table, const std::array<Key<Thing>, size>& key
 Model read_model(std::string_view text, std::string_view name, Problems& problems) {
   Model model;
   const std::size_t before = problems.count();
-  read_keys(parse_toml(text, name, "layers = 32, gated = true"), model_keys, name, model, problems);
+  read_keys(parse_toml(text, name, "one key a line: layers = 32"), model_keys, name, model, problems);
   if (problems.count() > before) return model;
   if (model.kv_heads == 0) model.kv_heads = model.heads;
   if (model.head_dim == 0 && model.heads > 0) {
@@ -217,7 +195,7 @@ Model read_model(std::string_view text, std::string_view name, Problems& problem
 
 Device read_device(std::string_view text, std::string_view name, Problems& problems) {
   Device device;
-  read_keys(parse_toml(text, name, "bf16 = \"989TFLOPS\""), device_keys, name, device, problems);
+  read_keys(parse_toml(text, name, R"(one key a line: bf16 = "989TFLOPS")"), device_keys, name, device, problems);
   return device;
 }
 

@@ -1,6 +1,7 @@
 #include "block.hpp"
 
 #include <algorithm>
+#include <utility>
 
 // Bytes moved are counted per element and pass, with all that is element-wise and neighbours fused, as training
 // frameworks do: a norm, an activation function, a mask with softmax, a dropout with the residual sum. See
@@ -50,7 +51,7 @@ void Block::move(Int128 forward_bytes, Int128 input_grad_bytes) {
   input_grad.moved += input_grad_bytes;
 }
 
-Sizes::Sizes(const Model& shape, const Training& training, const Link& tensor, const Link& expert)
+Sizes::Sizes(const Model& shape, const Training& training, Link tensor, Link expert)
     : model{shape}, sequence{training.sequence_length > 0 ? training.sequence_length : shape.sequence_length},
       tokens{training.microbatch_size * sequence / training.context_parallel},
       outside_tokens{training.sequence_parallel ? tokens / training.tensor_parallel : tokens},
@@ -58,8 +59,8 @@ Sizes::Sizes(const Model& shape, const Training& training, const Link& tensor, c
       tensor_ranks{training.tensor_parallel}, expert_ranks{training.expert_parallel},
       gradient_bytes{training.gradient_bytes},
       sequence_parallel{training.sequence_parallel && training.tensor_parallel > 1},
-      flash{training.attention.value_or(shape.attention) == Attention::flash}, tensor_link{tensor},
-      expert_link{expert} {}
+      flash{training.attention.value_or(shape.attention) == Attention::flash}, tensor_link{std::move(tensor)},
+      expert_link{std::move(expert)} {}
 
 namespace {
 

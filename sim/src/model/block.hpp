@@ -59,7 +59,7 @@ struct Block {
 
 /// Token counts and shares that all blocks use; made of a model and a training that fit together.
 struct Sizes {
-  Sizes(const Model& model, const Training& training, const Link& tensor_link, const Link& expert_link);
+  Sizes(const Model& shape, const Training& training, Link tensor, Link expert);
   const Model& model;
   Int128 sequence;       ///< tokens of a sample
   Int128 tokens;         ///< of a microbatch, on this rank's share of the sequence
@@ -67,7 +67,7 @@ struct Sizes {
   Int128 element;
   std::int64_t tensor_ranks;
   std::int64_t expert_ranks;
-  std::int64_t gradient_bytes;
+  Int128 gradient_bytes; ///< per parameter
   bool sequence_parallel;
   bool flash;
   Link tensor_link;

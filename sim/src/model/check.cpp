@@ -137,7 +137,7 @@ void check_model(const Model& model, std::string_view where, Problems& problems)
   };
   for (const auto& [key, value, least, most] : sizes_of(model))
     if (value < least || value > most)
-      add(value == 0 ? fmt::format("{} is missing", key)
+      add(value == 0 ? fmt::format("has no {}", key)
                      : fmt::format("{} must be from {} to {}, got {}", key, least, most, value),
           fmt::format("give {} as a whole number from {} to {}", key, least, most));
   if (model.kv_heads > 0 && model.heads % model.kv_heads != 0)

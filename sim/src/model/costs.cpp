@@ -53,7 +53,7 @@ private:
   [[nodiscard]] Duration at_rate(Int128 amount, std::int64_t per_second) const {
     const Int128 rate = Int128{per_second} * training_.efficiency_ppm;
     const Int128 time = (2 * Int128{in_range(amount)} * nanoseconds_per_second * million + rate) / (2 * rate);
-    return in_range(Duration{static_cast<std::int64_t>(std::min<Int128>(time, 2 * max_duration.count()))});
+    return in_range(Duration{static_cast<std::int64_t>(std::min(time, Int128{max_duration.count()} + 1))});
   }
 
   /// Parameters that `ranks` ranks hold alike.

@@ -16,24 +16,24 @@ enum class DataType : std::uint8_t { bf16, fp16, fp8, tf32, fp32 };
 
 /// A way between devices. Bandwidth counts one direction.
 struct Link {
-  std::string name;
+  std::string name = {};
   Duration latency{0}; ///< of one message, software included; no datasheet has it
   Bandwidth bandwidth{1};
-  std::string source;
+  std::string source = {};
   bool operator==(const Link&) const = default;
 };
 
 /// One GPU. Rates are of dense matrix products, in floating-point operations per second; 0: it does not have the type.
 struct Device {
-  std::string name;
+  std::string name = {};
   std::int64_t flops_16_bit = 0; ///< bf16 and fp16
   std::int64_t flops_fp8 = 0;
   std::int64_t flops_tf32 = 0;
   std::int64_t flops_fp32 = 0;
-  Bytes memory;
+  Bytes memory = {};
   Bandwidth memory_bandwidth{1};
-  std::string link; ///< the name of the link between devices of one node
-  std::string source;
+  std::string link = {}; ///< the name of the link between devices of one node
+  std::string source = {};
   [[nodiscard]] std::int64_t flops_per_second(DataType type) const;
   bool operator==(const Device&) const = default;
 };

@@ -22,8 +22,8 @@ enum class Norm : std::uint8_t { layernorm, rmsnorm };
 
 /// The shape of a transformer that predicts the next token. All sizes are of the whole model.
 struct Model {
-  std::string name;
-  std::string source;
+  std::string name = {};
+  std::string source = {};
   std::int64_t layers = 0; ///< without those of multi-token prediction
   std::int64_t hidden = 0;
   std::int64_t ffn_hidden = 0;
@@ -67,16 +67,16 @@ struct Training {
   std::int64_t context_parallel = 1;
   std::int64_t expert_parallel = 1; ///< divides data_parallel * context_parallel
   std::int64_t data_parallel = 1;
-  bool sequence_parallel = true;      ///< with tensor parallelism: norms and dropouts are split along the sequence
-  std::optional<Attention> attention; ///< none: the model's
+  bool sequence_parallel = true;           ///< with tensor parallelism: norms and dropouts are split along the sequence
+  std::optional<Attention> attention = {}; ///< none: the model's
   DataType data_type = DataType::bf16;
-  std::int64_t efficiency_ppm = 700'000;       ///< millionths of the datasheet's rates that are reached
-  std::int64_t gradient_bytes = 4;             ///< per parameter
-  std::optional<std::int64_t> optimizer_bytes; ///< per parameter; none: Adam's, 12, with fp32 and tf32 8
-  bool distributed_optimizer = true;           ///< its state is divided over data-parallel ranks (ZeRO 1)
-  std::optional<Link> tensor_link;             ///< none: the device's
-  std::optional<Link> expert_link;             ///< none: ib-ndr
-  std::optional<Link> data_link;               ///< none: ib-ndr
+  std::int64_t efficiency_ppm = 700'000;            ///< millionths of the datasheet's rates that are reached
+  std::int64_t gradient_bytes = 4;                  ///< per parameter
+  std::optional<std::int64_t> optimizer_bytes = {}; ///< per parameter; none: Adam's, 12, with fp32 and tf32 8
+  bool distributed_optimizer = true;                ///< its state is divided over data-parallel ranks (ZeRO 1)
+  std::optional<Link> tensor_link = {};             ///< none: the device's
+  std::optional<Link> expert_link = {};             ///< none: ib-ndr
+  std::optional<Link> data_link = {};               ///< none: ib-ndr
 };
 
 /// Largest sizes, so that no product overflows.
@@ -90,7 +90,7 @@ struct ModelLimits {
 /// What recomputation costs: by how much the backward gets longer, and what the forward keeps.
 struct RecomputeCosts {
   Duration time{0};
-  Bytes checkpoint;
+  Bytes checkpoint = {};
   bool operator==(const RecomputeCosts&) const = default;
 };
 
