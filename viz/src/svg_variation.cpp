@@ -15,7 +15,6 @@
 
 #include "ppsim/viz/variation.hpp"
 
-#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -47,6 +46,12 @@ struct Point {
   Px x, y;
 };
 
+/// A value of an axis and its label.
+struct AxisMark {
+  std::int64_t value;
+  std::string label;
+};
+
 /// The inputs of a plot and where things stand in it.
 struct Plot {
   explicit Plot(const Variation& the_variation);
@@ -54,14 +59,20 @@ struct Plot {
   const Variation& variation;
   std::vector<Curve> curves;
   ShownRange range;
-  Ticks x_ticks, y_ticks;
+  Ticks y_ticks;
+  std::vector<AxisMark> x_marks;
+  std::string x_title;
   Box box;
   Px labels_left; ///< of the keys at the right
 
+  void choose_x_marks();
+  [[nodiscard]] bool has_room(const std::vector<AxisMark>& marks) const;
   [[nodiscard]] Px x_at(std::int64_t value) const {
     const Axis& axis = variation.axis;
     if (axis.to <= axis.from) return box.middle_x();
-    return box.x + share_of(value - axis.from, axis.to - axis.from, box.width);
+    if (!axis.logarithmic()) return box.x + share_of(value - axis.from, axis.to - axis.from, box.width);
+    const std::int64_t first = scaled_log2(axis.from);
+    return box.x + share_of(scaled_log2(value) - first, scaled_log2(axis.to) - first, box.width);
   }
   /// May lie above the plot.
   [[nodiscard]] Px y_at(std::int64_t time) const {
@@ -80,6 +91,10 @@ struct Plot {
     return nullptr;
   }
 };
+
+std::string in_unit(std::string_view name, const Ticks& ticks) {
+  return ticks.unit_name.empty() ? std::string{name} : fmt::format("{} ({})", name, ticks.unit_name);
+}
 
 Px widest(const std::vector<std::string>& texts, Px font_size) {
   Px width;
@@ -111,14 +126,38 @@ Plot::Plot(const Variation& the_variation)
   const Px label_width = std::min(widest(names, label_size) * 9 / 8, most_label_width) + px(4);
   labels_left = picture_width - margin - label_width - key_width - px(6);
   box.width = labels_left - px(44) - box.x;
-  const auto& axis = variation.axis;
-  x_ticks = choose_ticks(axis.unit, axis.from, axis.to,
-                         static_cast<std::size_t>(box.width.hundredths / least_x_tick_distance.hundredths));
-  while (x_ticks.step < axis.to - axis.from && // digits of large values may need more room
-         widest(tick_labels(axis.from, axis.to, x_ticks), label_size) + px(10) >
-             share_of(x_ticks.step, axis.to - axis.from, box.width))
-    x_ticks = choose_ticks(axis.unit, axis.from, axis.to,
-                           static_cast<std::size_t>((axis.to - axis.from) / (x_ticks.step + 1) + 1));
+  choose_x_marks();
+}
+
+bool Plot::has_room(const std::vector<AxisMark>& marks) const {
+  for (std::size_t i = 1; i < marks.size(); ++i) {
+    const Px needed = (text_width(marks[i - 1].label, label_size) + text_width(marks[i].label, label_size)) / 2;
+    if (x_at(marks[i].value) - x_at(marks[i - 1].value) < needed + px(14)) return false;
+  }
+  return true;
+}
+
+void Plot::choose_x_marks() {
+  const Axis& axis = variation.axis;
+  x_title = "--" + axis.option + (axis.logarithmic() ? " (logarithmic)" : "");
+  if (axis.logarithmic()) { // values with their units, since those change along the axis
+    const std::size_t step = axis.unit == Axis::Unit::bytes ? 1 : 3;
+    for (std::size_t stride = 1; stride <= 60; stride = stride < step ? step : stride + step) {
+      x_marks.clear();
+      for (const std::int64_t value : logarithmic_ticks(axis, stride)) x_marks.push_back({value, axis.format(value)});
+      if (has_room(x_marks)) return;
+    }
+    return;
+  }
+  for (auto most = static_cast<std::size_t>(box.width.hundredths / least_x_tick_distance.hundredths); most >= 2;
+       --most) {
+    const Ticks ticks = choose_ticks(axis.unit, axis.from, axis.to, most);
+    x_title = in_unit("--" + axis.option, ticks);
+    x_marks.clear();
+    for (std::int64_t tick = (axis.from + ticks.step - 1) / ticks.step; tick <= axis.to / ticks.step; ++tick)
+      x_marks.push_back({tick * ticks.step, tick_label(tick * ticks.step, ticks)});
+    if (has_room(x_marks)) return;
+  }
 }
 
 std::string stroke_of(const Curve& curve) {
@@ -207,11 +246,12 @@ std::optional<Point> point_between(const Plot& plot, const Curve& curve, std::in
   if (after == points.end()) return std::nullopt;
   const auto i = static_cast<std::size_t>(after - points.begin());
   if (*after == value) return plot.point_of(curve, i);
-  if (i == 0 || !curve.times[i] || !curve.times[i - 1]) return std::nullopt;
-  const double share = static_cast<double>(value - points[i - 1]) / static_cast<double>(points[i] - points[i - 1]);
-  const double from = static_cast<double>(*curve.times[i - 1]);
-  const double rise = static_cast<double>(*curve.times[i]) - from;
-  return Point{plot.x_at(value), plot.y_at(std::llround(from + share * rise))};
+  const auto from = i == 0 ? std::nullopt : plot.point_of(curve, i - 1);
+  const auto to = plot.point_of(curve, i);
+  if (!from || !to) return std::nullopt;
+  const Px x = plot.x_at(value);
+  return Point{x, from->y + (to->y - from->y) * (x - from->x).hundredths /
+                                std::max<std::int64_t>((to->x - from->x).hundredths, 1)};
 }
 
 /// The band under the best of each stretch.
@@ -291,30 +331,23 @@ std::string draw_strip(const Plot& plot) {
                      label_size);
 }
 
-std::string in_unit(std::string_view name, const Ticks& ticks) {
-  return ticks.unit_name.empty() ? std::string{name} : fmt::format("{} ({})", name, ticks.unit_name);
-}
-
 std::string draw_x_axis(const Plot& plot) {
-  const Axis& axis = plot.variation.axis;
   const Px base = plot.box.bottom() + strip_gap + strip_height;
   std::string marks;
   std::string grid;
   std::string labels;
-  const auto add_tick = [&](std::int64_t value) {
+  for (const auto& [value, label] : plot.x_marks) {
     const Px x = plot.x_at(value);
     add(grid, "M{} {}V{}", x, plot.box.y, plot.box.bottom());
     add(marks, "M{} {}v4", x, base + px(2));
-    add(labels, "<text x=\"{}\" y=\"{}\">{}</text>\n", x, base + px(18), tick_label(value, plot.x_ticks));
-  };
-  const std::int64_t step = plot.x_ticks.step;
-  for (std::int64_t tick = (axis.from + step - 1) / step; tick <= axis.to / step; ++tick) add_tick(tick * step);
+    add(labels, "<text x=\"{}\" y=\"{}\">{}</text>\n", x, base + px(18), escaped(label));
+  }
   return fmt::format("<path class=\"grid\" stroke=\"#e3e3e3\" stroke-width=\"0.8\" d=\"{}\"/>\n<path "
                      "stroke=\"#4d4d4d\" stroke-width=\"0.8\" d=\"{}\"/>\n<g class=\"ticks\" font-size=\"{}\" "
                      "fill=\"#333333\" text-anchor=\"middle\">\n{}<text x=\"{}\" y=\"{}\" font-size=\"12\">{}</text>\n"
                      "</g>\n",
                      grid, marks, label_size, labels, plot.box.middle_x(), base + px(37),
-                     escaped(clean_text(in_unit("--" + axis.option, plot.x_ticks))));
+                     escaped(clean_text(plot.x_title)));
 }
 
 /// The axis of time; where it does not begin at zero it is broken, and its title says so.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <span>
 
 namespace ppsim::viz {
@@ -78,6 +79,33 @@ Ticks choose_ticks(Axis::Unit kind, std::int64_t from, std::int64_t to, std::siz
 
 Ticks choose_ticks(Duration span, std::size_t most) {
   return choose_ticks(Axis::Unit::time, 0, span.count(), most);
+}
+
+std::int64_t scaled_log2(std::int64_t value) {
+  const auto whole = static_cast<std::uint64_t>(value);
+  const auto exponent = static_cast<int>(std::bit_width(whole)) - 1;
+  // 1 <= mantissa < 2 in units of 2^-31; each squaring yields one bit of the logarithm.
+  std::uint64_t mantissa = exponent <= 31 ? whole << (31 - exponent) : whole >> (exponent - 31);
+  std::int64_t result = exponent;
+  for (int bit = 0; bit < 16; ++bit) {
+    mantissa = (mantissa * mantissa) >> 31U;
+    const bool carry = mantissa >= (std::uint64_t{1} << 32U);
+    result = 2 * result + (carry ? 1 : 0);
+    if (carry) mantissa >>= 1U;
+  }
+  return result;
+}
+
+std::vector<std::int64_t> logarithmic_ticks(const Axis& axis, std::size_t stride) {
+  std::vector<std::int64_t> ticks;
+  const bool binary = axis.unit == Axis::Unit::bytes;
+  std::int64_t value = 1;
+  for (std::size_t number = 0; value <= axis.to; ++number) {
+    if (value >= axis.from && number % stride == 0) ticks.push_back(value);
+    if (value > axis.to / 2) break;
+    value = !binary && number % 3 == 1 ? value / 2 * 5 : value * 2;
+  }
+  return ticks;
 }
 
 std::string tick_label(std::int64_t value, const Ticks& ticks) {

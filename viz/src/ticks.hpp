@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ppsim::viz {
 
@@ -21,6 +22,11 @@ struct Ticks {
 [[nodiscard]] Ticks choose_ticks(Axis::Unit unit, std::int64_t from, std::int64_t to, std::size_t most);
 /// The same for a span of time from zero.
 [[nodiscard]] Ticks choose_ticks(Duration span, std::size_t most);
+
+/// log2 of `value` >= 1 in units of 2^-16, in integers alone so that it is the same on every machine.
+[[nodiscard]] std::int64_t scaled_log2(std::int64_t value);
+/// Round values of a logarithmic axis: every `stride`-th of 1, 2, 5, 10, 20, ... (of bytes 1, 2, 4, ...) in the range.
+[[nodiscard]] std::vector<std::int64_t> logarithmic_ticks(const Axis& axis, std::size_t stride);
 
 /// `value` in the unit of `ticks`, without the unit: "12.5".
 [[nodiscard]] std::string tick_label(std::int64_t value, const Ticks& ticks);

@@ -1,0 +1,68 @@
+#include "ppsim/traces/variation_json.hpp"
+
+#include "json_parts.hpp"
+#include <nlohmann/json.hpp>
+
+namespace ppsim::traces {
+namespace {
+
+std::string_view unit_name(Axis::Unit unit) {
+  switch (unit) {
+  case Axis::Unit::time:
+    return "ns";
+  case Axis::Unit::bytes:
+    return "bytes";
+  case Axis::Unit::rate:
+    return "bytes_per_second";
+  case Axis::Unit::factor:
+    return "millionths";
+  case Axis::Unit::count:
+    break;
+  }
+  return "count";
+}
+
+Json line_json(const VariationLine& line) {
+  Json samples = Json::array();
+  for (const std::optional<Sample>& sample : line.samples)
+    samples.push_back(sample ? Json{{"step_time_ns", sample->step_time.count()},
+                                    {"microbatches", sample->microbatches},
+                                    {"peak_bytes", sample->peak_bytes.count()},
+                                    {"fits", sample->fits}}
+                             : Json(nullptr));
+  return {{"name", line.name}, {"asynchronous", line.asynchronous}, {"samples", std::move(samples)}};
+}
+
+} // namespace
+
+std::string variation_json(const Variation& variation) {
+  const Axis& axis = variation.axis;
+  Json json{{"schema", 1}};
+  if (!variation.title.empty()) json["title"] = variation.title;
+  if (!variation.source.empty()) json["source"] = variation.source;
+  json["vary"] = {{"option", axis.option},
+                  {"unit", unit_name(axis.unit)},
+                  {"from", axis.from},
+                  {"to", axis.to},
+                  {"from_flag", axis.flag_value(axis.from)},
+                  {"to_flag", axis.flag_value(axis.to)},
+                  {"precision", variation.precision}};
+  json["per_microbatch"] = variation.per_microbatch;
+  json["points"] = variation.points;
+  json["lines"] = Json::array();
+  for (const VariationLine& line : variation.lines) json["lines"].push_back(line_json(line));
+  json["best"] = Json::array();
+  for (const BestStretch& stretch : variation.best)
+    json["best"].push_back({{"from", stretch.from},
+                            {"to", stretch.to},
+                            {"name", stretch.line ? Json(variation.lines[*stretch.line].name) : Json(nullptr)}});
+  json["crossings"] = Json::array();
+  for (const Crossing& crossing : variation.crossings)
+    json["crossings"].push_back({{"no_slower_until", crossing.until},
+                                 {"slower_from", crossing.from},
+                                 {"name", variation.lines[crossing.first].name},
+                                 {"than", variation.lines[crossing.second].name}});
+  return document(json);
+}
+
+} // namespace ppsim::traces
