@@ -25,7 +25,7 @@ constexpr std::array unsaid{
 void drop_options_of_others(const Generator* generator, Inputs& inputs) {
   for (const ScheduleOption& option : schedule_options()) {
     if (generator != nullptr && generator->takes(option.name)) continue;
-    const auto found = std::ranges::find(unsaid, option.name, &Unsaid::option);
+    const auto* const found = std::ranges::find(unsaid, option.name, &Unsaid::option);
     PPSIM_ASSERT(found != unsaid.end());
     found->reset(inputs);
     inputs.where.erase(std::string{option.name});

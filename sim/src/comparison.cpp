@@ -123,17 +123,17 @@ private:
     return prices.empty() ? words : fmt::format("{}, for {}", words, listed(prices));
   }
 
-  /// What the one costs beside time where the other costs something else.
-  [[nodiscard]] std::vector<std::string> differences(const Contender& one, const Contender& other) const {
+  /// What its own costs are beside time, where those of `against` differ.
+  [[nodiscard]] std::vector<std::string> differences(const Contender& own, const Contender& against) const {
     std::vector<std::string> list;
-    const auto add = [&](const std::string& own, std::string_view unit, const std::string& others) {
-      if (own != others) list.push_back(fmt::format("{}{} instead of {}", own, unit, others));
+    const auto add = [&](const std::string& mine, std::string_view unit, const std::string& yours) {
+      if (mine != yours) list.push_back(fmt::format("{}{} instead of {}", mine, unit, yours));
     };
-    add(memory_of(one), comparison_.knows_memory ? "" : " live activations of a stage", memory_of(other));
-    if (one.report.transfer_volume != other.report.transfer_volume)
-      add(format_bytes(one.report.transfer_volume), " sent per step", format_bytes(other.report.transfer_volume));
+    add(memory_of(own), comparison_.knows_memory ? "" : " live activations of a stage", memory_of(against));
+    if (own.report.transfer_volume != against.report.transfer_volume)
+      add(format_bytes(own.report.transfer_volume), " sent per step", format_bytes(against.report.transfer_volume));
     else
-      add(fmt::format("{}", one.report.transfers), " transfers per step", fmt::format("{}", other.report.transfers));
+      add(fmt::format("{}", own.report.transfers), " transfers per step", fmt::format("{}", against.report.transfers));
     return list;
   }
 
