@@ -30,6 +30,7 @@ Inputs without_file(const Inputs& inputs, const Shape& shape) {
 /// How many chunks per stage to try.
 std::vector<std::size_t> chunk_counts(const Generator& generator, const Inputs& inputs) {
   if (generator.vpp.multiple == 0 || !generator.vpp.matters) return {generator.vpp.standard};
+  if (inputs.layout && inputs.stages) return {std::max<std::size_t>(inputs.layout->size() / *inputs.stages, 1)};
   return inputs.vpp.value_or(std::vector<std::size_t>{2, 4});
 }
 

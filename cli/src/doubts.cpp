@@ -60,6 +60,15 @@ void doubt_collectives(const Inputs& inputs, const Scenario& scenario, const Sch
                                 inputs.place_of("pair")));
 }
 
+void doubt_layout(const Inputs& inputs, std::vector<std::string>& notes) {
+  if (!inputs.layout) return;
+  const auto empty = std::ranges::count(*inputs.layout, ChunkBlocks{});
+  if (empty > 0)
+    notes.push_back(fmt::format("{}: {} of {} chunks {} empty; Megatron-LM is known to hang on such layouts (its issue "
+                                "1852)",
+                                inputs.place_of("layout"), empty, inputs.layout->size(), empty == 1 ? "is" : "are"));
+}
+
 } // namespace
 
 std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule) {
@@ -74,6 +83,7 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, 
         fmt::format("{}: changes nothing without --transfer link, --inter-node-latency or --inter-node-bandwidth",
                     inputs.place_of("stages-per-node")));
   doubt_costs(inputs, notes);
+  doubt_layout(inputs, notes);
   doubt_recompute(inputs, scenario, notes);
   doubt_memory(inputs, schedule, notes);
   doubt_collectives(inputs, scenario, schedule, notes);
@@ -90,10 +100,11 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, 
     notes.push_back(fmt::format("{}: changes nothing, since one stage holds both the first and the last chunk",
                                 inputs.place_of("tied-embedding-reduce")));
   const auto listed = [&](const auto& values) { return values && values->size() > 1; };
-  if (inputs.layers &&
+  if ((inputs.layers || inputs.layout) &&
       (listed(inputs.forward) || listed(inputs.backward) || listed(inputs.input_grad) || listed(inputs.weight_grad) ||
        listed(inputs.activation_bytes) || listed(inputs.parameter_bytes)))
-    notes.push_back(fmt::format("{}: values given per chunk do not follow it", inputs.place_of("layers")));
+    notes.push_back(fmt::format("{}: values given per chunk do not follow it",
+                                inputs.place_of(inputs.layout ? "layout" : "layers")));
   return notes;
 }
 

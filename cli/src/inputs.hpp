@@ -15,13 +15,14 @@ namespace ppsim::cli {
 /// What a user said. Each value is well-formed by itself; whether they fit together is for resolve() to say.
 struct Inputs {
   std::optional<std::size_t> stages, microbatches, group_size, activation_limit;
-  std::optional<std::vector<std::size_t>> vpp; ///< more than one for commands that try several
+  std::optional<std::vector<std::size_t>> vpp;       ///< more than one for commands that try several
   std::optional<std::vector<std::string>> schedules; ///< to compare; none: all
   std::optional<std::string> schedule, schedule_file, scenario, title, source;
   std::optional<bool> descending_backward;
   std::optional<std::vector<std::size_t>> replicas;
   bool forward_only = false;
   std::optional<std::size_t> layers, first_stage_layers, last_stage_layers;
+  std::optional<Layout> layout;
 
   std::optional<std::vector<Duration>> forward, backward, input_grad, weight_grad;
   std::optional<std::vector<Duration>> forward_collective, backward_collective;

@@ -1,5 +1,6 @@
 #include "setters.hpp"
 
+#include "ppsim/sim/layout.hpp"
 #include "ppsim/sim/report.hpp"
 
 #include <charconv>
@@ -113,6 +114,15 @@ Result set_pair(Inputs& inputs, std::string_view text) {
 Result set_schedule(Inputs& inputs, std::string_view text) {
   try {
     inputs.schedule = find_generator(text).name;
+    return std::nullopt;
+  } catch (const Error& error) {
+    return Wrong{error.problems().front().what, error.problems().front().hint};
+  }
+}
+
+Result set_layout(Inputs& inputs, std::string_view text) {
+  try {
+    inputs.layout = parse_layout(text);
     return std::nullopt;
   } catch (const Error& error) {
     return Wrong{error.problems().front().what, error.problems().front().hint};

@@ -1,6 +1,7 @@
 #include "ppsim/traces/report_json.hpp"
 
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/layout.hpp"
 
 #include <fmt/format.h>
 
@@ -102,6 +103,7 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const Report&
   json["transfers"] = report.transfers;
   json["transfer_bytes"] = report.transfer_volume.count();
   json["memory"] = memory_json(graph, report);
+  if (!scenario.layout.empty()) json["layout"] = to_string(scenario.layout);
   for (const ChunkBlocks& blocks : scenario.layout) json["layers_per_chunk"].push_back(blocks.layers);
   json["per_stage"] = Json::array();
   for (std::size_t stage = 0; stage < report.stages.size(); ++stage) {

@@ -57,6 +57,21 @@ std::string stage_list(const std::vector<std::size_t>& stages) {
   return fmt::format("stage {} and {} more", stages[0], stages.size() - 1);
 }
 
+/// "11 10 10 9"; a long list with its repetitions: "11, 62 x 10, 9".
+std::string with_repeats(const std::vector<std::size_t>& counts) {
+  constexpr std::size_t longest_list = 16;
+  if (counts.size() <= longest_list) return fmt::format("{}", fmt::join(counts, " "));
+  std::string text;
+  for (std::size_t first = 0; first < counts.size();) {
+    std::size_t end = first + 1;
+    while (end < counts.size() && counts[end] == counts[first]) ++end;
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", end - first > 1 ? fmt::format("{} x ", end - first) : "",
+                        counts[first]);
+    first = end;
+  }
+  return text;
+}
+
 /// The report, part by part.
 class TextReport {
 public:
@@ -125,6 +140,7 @@ private:
                         percent(report_.bubble_overhead), percent(report_.stage_span_bubble)));
     theory();
     critical_path();
+    layers();
     update();
     what_if();
     memory();
@@ -185,6 +201,17 @@ private:
     if (step.kind == PathKind::reduction) return Label::flush;
     const Task& task = graph_.schedule().task(step.task);
     return task.pairing != Pairing::alone ? Label::overlap : static_cast<Label>(task.pass);
+  }
+
+  /// Layers per stage, where they differ; of a stage that runs chunks of two directions, those of both.
+  void layers() {
+    const HeldChunks held{graph_.schedule()};
+    std::vector<std::size_t> counts(scenario_.shape.stages);
+    for (std::size_t stage = 0; stage < counts.size() && !scenario_.layout.empty(); ++stage)
+      for (const std::uint16_t chunk : held.of(make_id<StageId>(stage)))
+        counts[stage] += scenario_.layout[chunk].layers + scenario_.layout[chunk].mtp_layers;
+    if (std::ranges::adjacent_find(counts, std::ranges::not_equal_to{}) == counts.end()) return;
+    say("layers", fmt::format("{} on the stages", with_repeats(counts)));
   }
 
   /// What follows the tasks: how long after the last of them the reductions end, and the optimizer steps.
