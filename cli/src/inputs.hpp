@@ -23,6 +23,7 @@ struct Inputs {
   bool forward_only = false;
   std::optional<std::size_t> layers, first_stage_layers, last_stage_layers;
   std::optional<Layout> layout;
+  bool balance = false;
 
   std::optional<std::vector<Duration>> forward, backward, input_grad, weight_grad;
   std::optional<std::vector<Duration>> forward_collective, backward_collective;
@@ -50,6 +51,7 @@ struct Inputs {
 
   std::optional<std::string> json, svg, trace, csv, csv_comms;
   bool tasks = false;
+  bool sensitivity = false;
   std::vector<std::string> fail_if;
   std::optional<std::string> file; ///< a command's FILE argument
 

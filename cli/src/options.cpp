@@ -54,6 +54,9 @@ constexpr std::array table{
            "what each chunk holds, as Megatron-LM writes it: E embedding, t layer, m layer for multi-token prediction, "
            "L loss, | between chunks, x*n and (...)*n: 'Et*10|(t*11|)*2,t*9L'; it sets V",
            "", "layers,first-stage-layers,last-stage-layers,vpp", set_layout},
+    Option{"balance", "", S::pipeline, A::none, "",
+           "search the split of --layers, or of a --layout, with the shortest step that fits into --memory-limit", "",
+           "", set_flag<&I::balance>},
     Option{"forward-only", "", S::pipeline, A::none, "",
            "the forwards of the schedule alone, as in inference; a schedule file may then hold nothing else", "", "",
            set_flag<&I::forward_only>},
@@ -176,6 +179,9 @@ constexpr std::array table{
            "the same CSV with send and receive cells, placed as PyTorch does", "", "", set_text<&I::csv_comms>},
     Option{"tasks", "", S::output, A::none, "", "list every task with its step and times, in the report or in the JSON",
            "", "", set_flag<&I::tasks>},
+    Option{"sensitivity", "", S::output, A::none, "",
+           "what 1 % faster compute on each stage, links twice as fast, more microbatches and more chunks would give",
+           "", "", set_flag<&I::sensitivity>},
     Option{"fail-if", "", S::output, A::required, "CONDITION", "exit with status 3 if it holds: 'bubble_ratio > 0.1'",
            "", "", add_fail_if},
 };
