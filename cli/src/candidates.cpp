@@ -81,6 +81,7 @@ void check_flags(const Inputs& inputs, const std::vector<const Generator*>& part
 /// How many chunks per stage to try.
 std::vector<std::size_t> chunk_counts(const Generator& generator, const Inputs& inputs) {
   if (!chooses_chunks(generator)) return {generator.vpp.standard};
+  if (inputs.layout && inputs.stages) return {std::max<std::size_t>(inputs.layout->size() / *inputs.stages, 1)};
   return inputs.vpp.value_or(std::vector<std::size_t>{2, 4});
 }
 

@@ -1,5 +1,7 @@
 #include "doubts.hpp"
 
+#include "ppsim/sim/layout.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,20 +62,34 @@ void doubt_collectives(const Inputs& inputs, const Scenario& scenario, const Sch
                                 inputs.place_of("pair")));
 }
 
+void doubt_layout(const Inputs& inputs, std::vector<std::string>& notes) {
+  if (!inputs.layout) return;
+  const auto empty = std::ranges::count(*inputs.layout, ChunkBlocks{});
+  if (empty > 0)
+    notes.push_back(fmt::format("{}: {} of {} chunks {} empty; Megatron-LM is known to hang on such layouts (its issue "
+                                "1852)",
+                                inputs.place_of("layout"), empty, inputs.layout->size(), empty == 1 ? "is" : "are"));
+  const std::size_t layers = count_layers(*inputs.layout);
+  if (inputs.model_shape && !inputs.layers && layers != static_cast<std::size_t>(inputs.model_shape->layers))
+    notes.push_back(fmt::format("{}: {} layers, where {} has {}", inputs.place_of("layout"), layers,
+                                inputs.model_shape->name, inputs.model_shape->layers));
+}
+
 } // namespace
 
 std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule) {
   std::vector<std::string> notes;
-  if (inputs.boundary_bytes && !inputs.bandwidth && !inputs.inter_node_bandwidth && !inputs.release_outputs &&
-      !scenario.recompute.is_on())
+  const bool has_bandwidth = scenario.network.bandwidth || scenario.network.inter_node_bandwidth;
+  if (inputs.boundary_bytes && !has_bandwidth && !inputs.release_outputs && !scenario.recompute.is_on())
     notes.push_back(fmt::format("{}: without --bandwidth sizes cost no time; only their volume is counted",
                                 inputs.place_of("boundary-bytes")));
-  if (inputs.stages_per_node && scenario.network.model != TransferModel::link && !inputs.inter_node_latency &&
-      !inputs.inter_node_bandwidth)
+  if (inputs.stages_per_node && scenario.network.model != TransferModel::link && !scenario.network.inter_node_latency &&
+      !scenario.network.inter_node_bandwidth)
     notes.push_back(
         fmt::format("{}: changes nothing without --transfer link, --inter-node-latency or --inter-node-bandwidth",
                     inputs.place_of("stages-per-node")));
   doubt_costs(inputs, notes);
+  doubt_layout(inputs, notes);
   doubt_recompute(inputs, scenario, notes);
   doubt_memory(inputs, schedule, notes);
   doubt_collectives(inputs, scenario, schedule, notes);
@@ -83,17 +99,18 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, 
           "microbatches-without-recompute", "weight-activation-bytes"})
       if (inputs.where.contains(option))
         notes.push_back(fmt::format("{}: changes nothing with --forward-only", inputs.place_of(option)));
-  if (scenario.network.slices > 1 && !inputs.bandwidth && !inputs.inter_node_bandwidth)
+  if (scenario.network.slices > 1 && !has_bandwidth)
     notes.push_back(fmt::format("{}: changes nothing without --bandwidth: a latency is the same for every slice",
                                 inputs.place_of("send-slices")));
   if (inputs.tied_embedding_reduce && !ties_embedding(schedule))
     notes.push_back(fmt::format("{}: changes nothing, since one stage holds both the first and the last chunk",
                                 inputs.place_of("tied-embedding-reduce")));
   const auto listed = [&](const auto& values) { return values && values->size() > 1; };
-  if (inputs.layers &&
+  if ((inputs.layers || inputs.layout) &&
       (listed(inputs.forward) || listed(inputs.backward) || listed(inputs.input_grad) || listed(inputs.weight_grad) ||
        listed(inputs.activation_bytes) || listed(inputs.parameter_bytes)))
-    notes.push_back(fmt::format("{}: values given per chunk do not follow it", inputs.place_of("layers")));
+    notes.push_back(fmt::format("{}: values given per chunk do not follow it",
+                                inputs.place_of(inputs.layout ? "layout" : "layers")));
   return notes;
 }
 

@@ -4,6 +4,7 @@
 #include "ppsim/sim/report.hpp"
 #include "ppsim/sim/timeline.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,14 @@ struct Evaluation {
   std::vector<std::string> notes; ///< for people, on stderr
 };
 
-/// Resolves, lowers, simulates and analyses. Of the figures that others set in a Report the step time and the closed
-/// form are there, the what-if figures and alternatives are not. Throws Error as resolve(), lower() and simulate() do.
+/// The interval between steps where they follow each other without a flush, if finding it does not cost too much;
+/// elsewhere nothing: the step time is the makespan. `generator` may be null for an order that is not asynchronous.
+[[nodiscard]] std::optional<Duration> long_run_step_time(const Generator* generator, const ScheduleRequest& request,
+                                                         const TaskGraph& graph);
+
+/// Resolves, balances where that is asked for, lowers, simulates and analyses. Of the figures that others set in a
+/// Report the step time and the closed form are there, the what-if figures and alternatives are not. Throws Error as
+/// resolve(), lower() and simulate() do.
 [[nodiscard]] Evaluation evaluate(const Inputs& inputs);
 
 } // namespace ppsim::cli

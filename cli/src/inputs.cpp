@@ -54,13 +54,44 @@ void read_schedule_file(const Inputs& inputs, const std::string& path, Run& run)
   run.schedule_place = display_name(path);
 }
 
+/// The number of chunks per stage: with a layout that of the layout. Throws Error where what is given contradicts it.
+std::optional<std::size_t> chunks_per_stage(const Inputs& inputs) {
+  const std::optional<std::size_t> vpp = one_vpp(inputs);
+  if (!inputs.layout || !inputs.stages) return vpp;
+  const std::size_t chunks = inputs.layout->size();
+  const std::size_t stages = inputs.replicas ? inputs.replicas->size() : *inputs.stages; // positions of the pipeline
+  if (chunks % stages != 0)
+    throw Error{ExitCode::bad_input, Problem{"--layout",
+                                             fmt::format("{} chunk{} can not be divided over {} stages", chunks,
+                                                         chunks == 1 ? "" : "s", stages),
+                                             fmt::format("describe a multiple of {} chunks", stages)}};
+  if (vpp && *vpp * stages != chunks)
+    throw Error{ExitCode::bad_input, Problem{"--layout",
+                                             fmt::format("{} chunks, but {} stages with --vpp {} have {}", chunks,
+                                                         stages, *vpp, *vpp * stages),
+                                             "leave --vpp out: it follows from the layout"}};
+  return chunks / stages;
+}
+
+/// A schedule that fixes the number of chunks says how many the layout should have.
+void check_against_layout(const Inputs& inputs, const Generator& generator, const Shape& shape) {
+  if (!inputs.layout || generator.vpp.multiple > 0 || shape.vpp == generator.vpp.standard) return;
+  const std::size_t needed = shape.positions() * generator.vpp.standard;
+  throw Error{ExitCode::bad_input,
+              Problem{"--layout",
+                      fmt::format("{} chunks, but '{}' on {} stages has {}", inputs.layout->size(), generator.name,
+                                  shape.positions(), needed),
+                      fmt::format("describe {} chunks{}", needed,
+                                  generator.vpp.standard == 1 ? ", or use --schedule interleaved" : "")}};
+}
+
 void generate_schedule(const Inputs& inputs, Run& run) {
   Problems problems;
   if (!inputs.stages)
     problems.add("--stages", "missing", "how many pipeline stages (devices) are there? for example --stages 4");
   if (!inputs.microbatches) problems.add("--mb", "missing", "how many microbatches make a step? for example --mb 8");
   problems.throw_if_any();
-  const std::optional<std::size_t> vpp = one_vpp(inputs);
+  const std::optional<std::size_t> vpp = chunks_per_stage(inputs);
   run.generator = &find_generator(inputs.schedule.value_or(vpp.value_or(1) > 1 ? "interleaved" : "1f1b"));
   run.request.shape = {.stages = inputs.stages.value_or(1),
                        .microbatches = inputs.microbatches.value_or(1),
@@ -71,6 +102,7 @@ void generate_schedule(const Inputs& inputs, Run& run) {
   run.request.replicas = inputs.replicas.value_or(std::vector<std::size_t>{});
   if (inputs.replicas && inputs.replicas->size() < run.request.shape.stages)
     run.request.shape.shared = run.request.shape.stages - inputs.replicas->size();
+  check_against_layout(inputs, *run.generator, run.request.shape);
   check_request(*run.generator, run.request);
   run.scenario = make_scenario(inputs, run.request.shape, run.generator->place(run.request));
   run.schedule = make_schedule(*run.generator, run.request, run.scenario);

@@ -24,6 +24,8 @@ struct Inputs {
   std::optional<std::vector<std::size_t>> replicas;
   bool forward_only = false;
   std::optional<std::size_t> layers, first_stage_layers, last_stage_layers;
+  std::optional<Layout> layout;
+  bool balance = false;
 
   std::optional<std::vector<Duration>> forward, backward, input_grad, weight_grad;
   std::optional<std::vector<Duration>> forward_collective, backward_collective;
@@ -61,6 +63,7 @@ struct Inputs {
   std::optional<std::string> precision; ///< in the unit of the axis
   std::optional<std::string> json, markdown, svg, trace, csv, csv_comms;
   bool tasks = false;
+  bool sensitivity = false;
   std::vector<std::string> fail_if;
   std::optional<std::string> file; ///< a command's FILE argument
 

@@ -1,10 +1,13 @@
 #include "scenario_inputs.hpp"
 
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/layout.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "model_inputs.hpp"
 
@@ -237,10 +240,12 @@ void add_extra_work(const Inputs& inputs, const Layout& layout, Costs& costs) {
 }
 
 /// The input of each chunk, as far as the size of transfers tells. That of chunk 0 is what the embedding makes of the
-/// tokens, as large as its output.
-std::vector<Bytes> chunk_inputs(const Network& network) {
+/// tokens, as large as its output. A chunk without layers has nothing to recompute, and keeps nothing for it.
+std::vector<Bytes> chunk_inputs(const Network& network, const Layout& layout) {
   std::vector<Bytes> sizes = network.boundary_bytes;
   sizes.insert(sizes.begin(), sizes.empty() ? Bytes{} : sizes.front());
+  for (std::size_t chunk = 0; chunk < layout.size(); ++chunk)
+    if (layout[chunk].layers + layout[chunk].mtp_layers == 0) sizes[chunk] = Bytes{};
   return sizes;
 }
 
@@ -281,7 +286,7 @@ void fill_recompute(const Inputs& inputs, Spread& spread, Scenario& scenario, Pr
   else if (inputs.checkpoint_bytes || !inputs.activation_bytes)
     recompute.checkpoint = spread.per_chunk("checkpoint-bytes", inputs.checkpoint_bytes, Bytes{});
   else
-    recompute.checkpoint = chunk_inputs(scenario.network);
+    recompute.checkpoint = chunk_inputs(scenario.network, scenario.layout);
 }
 
 void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems& problems) {
@@ -326,8 +331,25 @@ void fill_update(const Inputs& inputs, Spread& spread, Bytes tied, Update& updat
   update.step = inputs.optimizer_step.value_or(OptimizerStep::synchronous);
 }
 
+/// The layout as given, where it agrees with all else.
+Layout given_layout(const Inputs& inputs, const Shape& shape, Problems& problems) {
+  const Layout& layout = *inputs.layout;
+  const std::string where = inputs.place_of("layout");
+  if (layout.size() != shape.chunks())
+    problems.add(where, fmt::format("{} chunks, but the schedule has {}", layout.size(), shape.chunks()),
+                 "describe each of its chunks");
+  if (inputs.layers && *inputs.layers != count_layers(layout))
+    problems.add(where, fmt::format("{} layers, but --layers says {}", count_layers(layout), *inputs.layers),
+                 "leave --layers out");
+  for (const char* option : {"first-stage-layers", "last-stage-layers"})
+    if (inputs.where.contains(option))
+      problems.add(inputs.place_of(option), "given together with a layout, which says it", "leave one of them out");
+  return problems.empty() ? layout : Layout{};
+}
+
 Layout make_layout(const Inputs& inputs, const Shape& shape, const std::vector<StageId>& placement,
                    Problems& problems) {
+  if (inputs.layout) return given_layout(inputs, shape, problems);
   if (!inputs.layers && !inputs.model_shape) {
     for (const char* option : {"first-stage-layers", "last-stage-layers"})
       if (inputs.where.contains(option))

@@ -1,5 +1,6 @@
 #include "setters.hpp"
 
+#include "ppsim/sim/layout.hpp"
 #include "ppsim/sim/report.hpp"
 
 #include <charconv>
@@ -195,6 +196,15 @@ Result set_schedules(Inputs& inputs, std::string_view text) {
   }
   inputs.schedules = std::move(names);
   return std::nullopt;
+}
+
+Result set_layout(Inputs& inputs, std::string_view text) {
+  try {
+    inputs.layout = parse_layout(text);
+    return std::nullopt;
+  } catch (const Error& error) {
+    return Wrong{error.problems().front().what, error.problems().front().hint};
+  }
 }
 
 Result set_recompute(Inputs& inputs, std::string_view text) {

@@ -150,6 +150,8 @@ std::optional<Value> choose(std::string_view text, const std::array<Choice<Value
 [[nodiscard]] Result set_schedule(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_schedules(Inputs& inputs, std::string_view text);
 
+[[nodiscard]] Result set_layout(Inputs& inputs, std::string_view text);
+
 /// A flag without a value; in a scenario file it is true or false.
 template <bool Inputs::*member>
 Result set_flag(Inputs& inputs, std::string_view text) {

@@ -13,8 +13,8 @@
 
 namespace ppsim {
 
-/// Whether an edge is a transfer, and over which class of link.
-enum class LinkClass : std::uint8_t { none, same_node, inter_node };
+/// Whether an edge is a transfer, and over which class of link; the last two are of Network::unusual_link.
+enum class LinkClass : std::uint8_t { none, same_node, inter_node, unusual_same_node, unusual_inter_node };
 
 /// What the graph stores with each edge.
 struct EdgeTag {
@@ -38,8 +38,11 @@ struct Dag {
   std::vector<Duration> cost;        ///< [row * chunks + chunk], overhead included; see task_cost
   std::vector<Duration> collective;  ///< [pass * chunks + chunk], the part that is communication; empty: none
   std::vector<ActivationFate> fates; ///< by task; empty where all activations simply live
-  std::array<std::vector<Duration>, 2> transfer_time; ///< per boundary: same node, other node
-  std::array<std::vector<Duration>, 2> slice_time;    ///< likewise, of the last slice; empty where outputs leave whole
+  std::vector<Duration> own_cost; ///< by task, when it runs alone; empty where task_cost() says it (Costs::stage_ppm)
+  static constexpr std::size_t link_classes = 4;
+  std::array<std::vector<Duration>, link_classes> transfer_time; ///< by class of link, then boundary
+  std::array<std::vector<Duration>, link_classes> slice_time;    ///< likewise, of the last slice; empty where outputs
+                                                                 ///< leave whole
   std::int64_t slices = 1;
   std::size_t transfers = 0;
   Bytes transfer_volume{};
@@ -61,13 +64,15 @@ struct Dag {
   [[nodiscard]] static std::size_t boundary_of(const Task& sender) {
     return sender.pass == Pass::forward ? sender.chunk_index : sender.chunk_index - std::size_t{1};
   }
+  /// Row of a class of link, which is not `none`, in the tables of transfer times.
+  [[nodiscard]] static std::size_t row_of(LinkClass link) { return static_cast<std::size_t>(link) - 1; }
   /// Time of the transfer that `sender` starts, over a link of class `link`.
   [[nodiscard]] Duration transfer_of(const Task& sender, LinkClass link) const {
-    return transfer_time[link == LinkClass::same_node ? 0 : 1][boundary_of(sender)];
+    return transfer_time[row_of(link)][boundary_of(sender)];
   }
   /// Time of its last slice.
   [[nodiscard]] Duration slice_of(const Task& sender, LinkClass link) const {
-    return slice_time[link == LinkClass::same_node ? 0 : 1][boundary_of(sender)];
+    return slice_time[row_of(link)][boundary_of(sender)];
   }
   /// Whether the output of `sender` leaves in slices: they are of use where its size takes time.
   [[nodiscard]] bool is_sliced(const Task& sender, LinkClass link) const {
@@ -89,7 +94,7 @@ class Durations {
 public:
   Durations(const Dag& dag, std::span<const Task> tasks)
       : dag_{dag}, tasks_{tasks}, in_one_piece_{dag.has_pairs && dag.pair.kind != PairRule::Kind::serial},
-        plain_{!in_one_piece_ && dag.fates.empty()} {}
+        plain_{!in_one_piece_ && dag.fates.empty() && dag.own_cost.empty()} {}
   [[nodiscard]] Duration operator[](std::size_t id) const {
     return plain_ ? dag_.task_cost(tasks_[id], false) : not_plain(id);
   }
@@ -99,6 +104,7 @@ public:
 
 private:
   [[nodiscard]] Duration alone(std::size_t id) const {
+    if (!dag_.own_cost.empty()) return dag_.own_cost[id];
     return dag_.task_cost(tasks_[id], !dag_.fates.empty() && dag_.fates[id].recomputed);
   }
   /// Of any task. Not in the header, as it would slow the loops over tasks that are all alike.
@@ -107,7 +113,7 @@ private:
   const Dag& dag_;
   std::span<const Task> tasks_;
   bool in_one_piece_;
-  bool plain_; ///< no pair and no recomputation: the cost table says it all
+  bool plain_; ///< no pair, recomputation or factor of a stage: the cost table says it all
 };
 
 /// Throws the Error (`no`) that names a cycle of `graph`. `waiting[id]` is how many inputs of a task never came; some

@@ -67,6 +67,24 @@ void check_optional_list(std::string_view where, const std::vector<Duration>& va
   if (!values.empty()) check_list(where, values, expected, problems);
 }
 
+void check_factors(const Scenario& scenario, Problems& problems) {
+  const auto in_range = [](std::int64_t ppm) { return ppm > 0 && ppm <= 100 * unchanged_ppm; };
+  const std::vector<std::int64_t>& factors = scenario.costs.stage_ppm;
+  if (!factors.empty() && factors.size() != scenario.shape.stages)
+    problems.add("stage factors", fmt::format("{} for {} stages", factors.size(), scenario.shape.stages));
+  if (!std::ranges::all_of(factors, in_range)) problems.add("stage factors", "must be above 0 and at most 100");
+  if (scenario.network.unusual_link && !in_range(scenario.network.unusual_link->ppm))
+    problems.add("link factor", "must be above 0 and at most 100");
+}
+
+/// By how much factors make anything longer.
+double largest_factor(const Scenario& scenario) {
+  std::int64_t largest = unchanged_ppm;
+  for (const std::int64_t ppm : scenario.costs.stage_ppm) largest = std::max(largest, ppm);
+  if (scenario.network.unusual_link) largest = std::max(largest, scenario.network.unusual_link->ppm);
+  return static_cast<double>(largest) / static_cast<double>(unchanged_ppm);
+}
+
 void check_slices(const Network& network, Problems& problems) {
   if (network.slices < 1 || network.slices > Limits::slices)
     problems.add("--send-slices", fmt::format("must be 1 to {}, got {}", Limits::slices, network.slices));
@@ -119,7 +137,9 @@ void check_sums(const Scenario& scenario, Problems& problems) {
       (largest(update.reduce) + largest(update.optimizer) + static_cast<double>(update.tied_embedding_reduce.count())) *
       static_cast<double>(scenario.shape.chunks());
   const double steps = update.step == OptimizerStep::per_stage ? 8.0 : 1.0; // the steady state is one of several steps
-  if (((task * pair_factor + longest_transfer(scenario.network)) * tasks + after) * stages * steps > largest_sum)
+  if (((task * pair_factor + longest_transfer(scenario.network)) * tasks + after) * stages * steps *
+          largest_factor(scenario) >
+      largest_sum)
     problems.add("costs", "the stages together could run longer than 2^62 ns", "are the units right?");
   const Memory& memory = scenario.memory;
   const double bytes =
@@ -172,6 +192,7 @@ void validate(const Scenario& scenario) {
   check_list("--optimizer-bytes", scenario.memory.optimizer, chunks, problems);
   if (scenario.costs.overhead < Duration{0}) problems.add("--overhead", "negative");
   check_slices(scenario.network, problems);
+  check_factors(scenario, problems);
   check_part("--forward-collective", scenario.costs.forward_collective, "forward", scenario.costs.forward, problems);
   check_part("--backward-collective", scenario.costs.input_grad_collective, "input gradient", scenario.costs.input_grad,
              problems);

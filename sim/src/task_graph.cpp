@@ -84,9 +84,12 @@ private:
   }
 
   [[nodiscard]] LinkClass link_to(std::uint32_t target) const {
-    if (network_.stages_per_node == 0) return LinkClass::same_node;
-    return network_.same_node(stage_, schedule_.stage_of(make_id<TaskId>(target))) ? LinkClass::same_node
-                                                                                   : LinkClass::inter_node;
+    if (network_.stages_per_node == 0 && !network_.unusual_link) return LinkClass::same_node;
+    const StageId other = schedule_.stage_of(make_id<TaskId>(target));
+    const bool same_node = network_.same_node(stage_, other);
+    if (network_.unusual_link && network_.unusual_link->joins(stage_, other))
+      return same_node ? LinkClass::unusual_same_node : LinkClass::unusual_inter_node;
+    return same_node ? LinkClass::same_node : LinkClass::inter_node;
   }
 
   void add(std::uint32_t target, EdgeTag tag) {
@@ -254,6 +257,36 @@ std::vector<Duration> collective_table(const Costs& costs) {
   return table;
 }
 
+/// See Dag::own_cost. `dag` has all else that a task's cost follows from.
+std::vector<Duration> own_costs(const Schedule& schedule, const Scenario& scenario, const Dag& dag) {
+  if (scenario.costs.stage_ppm.empty()) return {};
+  std::vector<Duration> costs(schedule.size());
+  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
+    const std::size_t end = index(schedule.first_task(make_id<StageId>(stage + 1)));
+    for (std::size_t id = index(schedule.first_task(make_id<StageId>(stage))); id < end; ++id) {
+      const Task& task = schedule.tasks()[id];
+      const Duration fixed = scenario.costs.overhead + dag.collective_of(task);
+      const Duration whole = dag.task_cost(task, !dag.fates.empty() && dag.fates[id].recomputed);
+      costs[id] = fixed + scenario.costs.on_stage(make_id<StageId>(stage), whole - fixed);
+    }
+  }
+  return costs;
+}
+
+/// The times of transfers by class of link: what `time_of` says of a boundary, on one node or not.
+template <class TimeOf>
+void fill_transfer_times(const Network& network, TimeOf time_of,
+                         std::array<std::vector<Duration>, Dag::link_classes>& rows) {
+  const std::int64_t ppm = network.unusual_link ? network.unusual_link->ppm : unchanged_ppm;
+  for (std::size_t boundary = 0; boundary < network.latency.size(); ++boundary)
+    for (const bool same_node : {true, false}) {
+      const Duration time = time_of(boundary, same_node);
+      rows[Dag::row_of(same_node ? LinkClass::same_node : LinkClass::inter_node)].push_back(time);
+      rows[Dag::row_of(same_node ? LinkClass::unusual_same_node : LinkClass::unusual_inter_node)].push_back(
+          Duration{scale_rounded(time.count(), ppm, unchanged_ppm)});
+    }
+}
+
 bool has_pairs(const Schedule& schedule) {
   return std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
 }
@@ -342,7 +375,9 @@ bool TaskGraph::is_recomputed(TaskId id) const {
 
 Duration TaskGraph::recompute_time(TaskId id) const {
   const Task& task = schedule_.task(id);
-  return is_recomputed(id) && gives_gradient(task.pass) ? scenario_.recompute.time[task.chunk_index] : Duration{0};
+  if (!is_recomputed(id) || !gives_gradient(task.pass)) return Duration{0};
+  const Duration time = scenario_.recompute.time[task.chunk_index];
+  return scenario_.costs.stage_ppm.empty() ? time : scenario_.costs.on_stage(schedule_.stage_of(id), time);
 }
 
 bool TaskGraph::releases_output(TaskId id) const {
@@ -386,12 +421,14 @@ TaskGraph lower(Schedule schedule, Scenario scenario, std::string_view where) {
   auto dag = std::make_unique<Dag>();
   dag->cost = cost_table(scenario.costs, scenario.recompute);
   dag->collective = collective_table(scenario.costs);
-  for (const bool same_node : {true, false})
-    for (std::size_t boundary = 0; boundary < scenario.network.latency.size(); ++boundary) {
-      dag->transfer_time[same_node ? 0 : 1].push_back(scenario.network.transfer_time(boundary, same_node));
-      if (scenario.network.slices > 1)
-        dag->slice_time[same_node ? 0 : 1].push_back(scenario.network.slice_time(boundary, same_node));
-    }
+  const Network& network = scenario.network;
+  fill_transfer_times(
+      network, [&](std::size_t boundary, bool same_node) { return network.transfer_time(boundary, same_node); },
+      dag->transfer_time);
+  if (network.slices > 1)
+    fill_transfer_times(
+        network, [&](std::size_t boundary, bool same_node) { return network.slice_time(boundary, same_node); },
+        dag->slice_time);
   dag->slices = static_cast<std::int64_t>(scenario.network.slices);
   dag->has_pairs = has_pairs(schedule);
   dag->chunks = scenario.shape.chunks();
@@ -399,6 +436,7 @@ TaskGraph lower(Schedule schedule, Scenario scenario, std::string_view where) {
   {
     const ScheduleIndex positions{schedule, where};
     dag->fates = decide_fates(schedule, scenario, positions);
+    dag->own_cost = own_costs(schedule, scenario, *dag);
     EdgeStream stream{schedule, scenario.network, positions, dag->has_pairs};
     dag->graph = Dag::Graph{boost::edges_are_sorted,
                             EdgeIterator{&stream},

@@ -102,7 +102,7 @@ private:
     Duration length{0};
     for (const std::uint16_t chunk : held_.of(stage))
       if (trained_[chunk] && !update_.optimizer.empty()) length += update_.optimizer[chunk];
-    return length;
+    return graph_.scenario().costs.on_stage(stage, length);
   }
 
   void step() {

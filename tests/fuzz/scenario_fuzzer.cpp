@@ -18,7 +18,9 @@ using namespace ppsim;
 /// Small enough to simulate in no time; larger shapes are another test's.
 bool is_small(const cli::Inputs& inputs) {
   constexpr std::size_t most = 64;
-  return inputs.stages.value_or(1) <= most && inputs.microbatches.value_or(1) <= most && inputs.vpp.value_or(1) <= 8;
+  const std::size_t vpp = inputs.vpp ? inputs.vpp->front() : 1;
+  const std::size_t chunks = inputs.layout ? inputs.layout->size() : 1;
+  return inputs.stages.value_or(1) <= most && inputs.microbatches.value_or(1) <= most && vpp <= 8 && chunks <= 8 * most;
 }
 
 void run(std::string_view text) {

@@ -1,6 +1,7 @@
 #include "ppsim/traces/report_json.hpp"
 
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/layout.hpp"
 
 #include <fmt/format.h>
 
@@ -71,6 +72,44 @@ Json optional_ns(const std::optional<Duration>& duration) {
   return duration ? Json(duration->count()) : Json(nullptr);
 }
 
+Json balance_json(const Balance& balance) {
+  return {{"start_layout", to_string(balance.start)},
+          {"start_given", balance.start_given},
+          {"start_step_time_ns", balance.start_step_time.count()},
+          {"start_fits", balance.start_fits},
+          {"fits", balance.fits},
+          {"splits_tried", balance.tried},
+          {"settled", balance.settled}};
+}
+
+Json figure_json(const SensitivityFigure& figure) {
+  Json json{{"change", to_string(figure.change)}};
+  switch (figure.change) {
+  case Change::stage:
+    json["stage"] = index(figure.stage);
+    break;
+  case Change::link:
+    json["stages"] = {index(figure.stage), index(figure.other)};
+    break;
+  case Change::microbatches:
+  case Change::chunks:
+    json[std::string{to_string(figure.change)}] = figure.count;
+    json["flags"] = figure.flags;
+    break;
+  }
+  json["step_time_ns"] = figure.step_time.count();
+  json["gain"] = figure.gain;
+  return json;
+}
+
+Json sensitivity_json(const Sensitivity& sensitivity) {
+  Json json{{"figures", Json::array()}, {"refused", Json::array()}};
+  for (const SensitivityFigure& figure : sensitivity.figures) json["figures"].push_back(figure_json(figure));
+  for (const RefusedChange& refused : sensitivity.refused)
+    json["refused"].push_back({{"change", to_string(refused.change)}, {"reason", refused.reason}});
+  return json;
+}
+
 Json report_head(const TaskGraph& graph, const Timeline& timeline, const Report& report) {
   const Scenario& scenario = graph.scenario();
   Json json{{"schema", 1},
@@ -98,7 +137,10 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const Report&
   json["transfers"] = report.transfers;
   json["transfer_bytes"] = report.transfer_volume.count();
   json["memory"] = memory_json(graph, report);
+  if (!scenario.layout.empty()) json["layout"] = to_string(scenario.layout);
   for (const ChunkBlocks& blocks : scenario.layout) json["layers_per_chunk"].push_back(blocks.layers);
+  if (report.balance) json["balance"] = balance_json(*report.balance);
+  if (report.sensitivity) json["sensitivity"] = sensitivity_json(*report.sensitivity);
   json["per_stage"] = Json::array();
   for (std::size_t stage = 0; stage < report.stages.size(); ++stage) {
     json["per_stage"].push_back(stage_json(report.stages[stage], stage));

@@ -1,5 +1,7 @@
 #include "ppsim/viz/text.hpp"
 
+#include "ppsim/sim/layout.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,6 +62,21 @@ std::string stage_list(const std::vector<std::size_t>& stages) {
   return fmt::format("stage {} and {} more", stages[0], stages.size() - 1);
 }
 
+/// "11 10 10 9"; a long list with its repetitions: "11, 62 x 10, 9".
+std::string with_repeats(const std::vector<std::size_t>& counts) {
+  constexpr std::size_t longest_list = 16;
+  if (counts.size() <= longest_list) return fmt::format("{}", fmt::join(counts, " "));
+  std::string text;
+  for (std::size_t first = 0; first < counts.size();) {
+    std::size_t end = first + 1;
+    while (end < counts.size() && counts[end] == counts[first]) ++end;
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", end - first > 1 ? fmt::format("{} x ", end - first) : "",
+                        counts[first]);
+    first = end;
+  }
+  return text;
+}
+
 /// The report, part by part.
 class TextReport {
 public:
@@ -71,6 +88,7 @@ public:
     answer();
     stage_table();
     total();
+    sensitivity();
     const std::string gantt = text_gantt(graph_, timeline_, SimTime{} + report_.makespan, options_);
     if (!gantt.empty()) put(out_, "\n{}", gantt);
     next();
@@ -128,6 +146,7 @@ private:
                         percent(report_.bubble_overhead), percent(report_.stage_span_bubble)));
     theory();
     critical_path();
+    layers();
     update();
     what_if();
     memory();
@@ -188,6 +207,35 @@ private:
     if (step.kind == PathKind::reduction) return Label::flush;
     const Task& task = graph_.schedule().task(step.task);
     return task.pairing != Pairing::alone ? Label::overlap : static_cast<Label>(task.pass);
+  }
+
+  /// Layers per stage, where they differ; of a stage that runs chunks of two directions, those of both.
+  void layers() {
+    const HeldChunks held{graph_.schedule()};
+    std::vector<std::size_t> counts(scenario_.shape.stages);
+    for (std::size_t stage = 0; stage < counts.size() && !scenario_.layout.empty(); ++stage)
+      for (const std::uint16_t chunk : held.of(make_id<StageId>(stage)))
+        counts[stage] += scenario_.layout[chunk].layers + scenario_.layout[chunk].mtp_layers;
+    if (report_.balance) return balance(*report_.balance, with_repeats(counts));
+    if (std::ranges::adjacent_find(counts, std::ranges::not_equal_to{}) == counts.end()) return;
+    say("layers", fmt::format("{} on the stages", with_repeats(counts)));
+  }
+
+  void balance(const Balance& found, const std::string& layers) {
+    const std::string start = found.start_given ? "the layout given" : "the even split";
+    const std::string start_time = format_duration(found.start_step_time);
+    if (!found.changed())
+      say("balance",
+          fmt::format("layers per stage {}: {} is the best of {}", layers, start, counted(found.tried, "split")));
+    else if (!found.fits)
+      say("balance", fmt::format("layers per stage {}: no split that was tried fits, this one lacks least", layers));
+    else if (found.start_fits)
+      say("balance", fmt::format("layers per stage {}: {} less time than {} ({})", layers,
+                                 percent(1 - share(found.step_time, found.start_step_time)), start, start_time));
+    else
+      say("balance", fmt::format("layers per stage {}: {} ({}) does not fit", layers, start, start_time));
+    if (!found.settled) say("", fmt::format("the search ended after {} splits; others may be better", found.tried));
+    say("", fmt::format("--pipeline-model-parallel-layout '{}'", to_string(found.layout)));
   }
 
   /// What follows the tasks: how long after the last of them the reductions end, and the optimizer steps.
@@ -314,6 +362,54 @@ private:
   }
 
   /// The accounts add up: every label, the sum, and what it has to be.
+  /// What was tried, the largest gains first; most stages and links of a large run together.
+  void sensitivity() {
+    if (!report_.sensitivity) return;
+    constexpr std::size_t shown = 6;
+    put(out_, "\n  {:<38}{:>11}   {}\n", "what would help", "step time", "time saved per microbatch");
+    const auto row = [&](const SensitivityFigure& figure) {
+      put(out_, "    {:<36}{:>11}   {}\n", changed_words(figure), format_duration(figure.step_time),
+          signed_percent(figure.gain));
+    };
+    std::vector<const SensitivityFigure*> others;
+    std::size_t rows = 0;
+    for (const SensitivityFigure& figure : report_.sensitivity->figures) {
+      const bool one_of_many = figure.change == Change::stage || figure.change == Change::link;
+      if (rows++ < shown || !one_of_many)
+        row(figure);
+      else
+        others.push_back(&figure);
+    }
+    if (others.size() == 1) row(*others.front());
+    if (others.size() > 1) {
+      const std::string most = signed_percent(others.front()->gain);
+      const std::string least = signed_percent(others.back()->gain);
+      put(out_, "    {:<36}{:>11}   {}\n", fmt::format("{} more stages and links", others.size()), "",
+          most == least ? most : fmt::format("{} to {}", least, most));
+    }
+    for (const RefusedChange& refused : report_.sensitivity->refused) {
+      const std::string_view what = refused.change == Change::chunks ? "more chunks per stage" : "more microbatches";
+      put(out_, "    {}: ", what);
+      put_wrapped(refused.reason, 4 + what.size() + 2, 6);
+    }
+  }
+
+  static std::string changed_words(const SensitivityFigure& figure) {
+    switch (figure.change) {
+    case Change::stage:
+      return fmt::format("stage {} 1 % faster", index(figure.stage));
+    case Change::link:
+      return fmt::format("link {}-{} twice as fast", index(figure.stage), index(figure.other));
+    case Change::microbatches:
+    case Change::chunks:
+      break;
+    }
+    return figure.flags;
+  }
+
+  /// "1.25 %", with a sign where something is lost, and never "-0.00 %".
+  static std::string signed_percent(double gain) { return fmt::format("{:.2f} %", std::round(1e4 * gain) / 100 + 0.0); }
+
   void total() {
     const auto time = report_.time_by_label();
     std::vector<std::string> parts;
@@ -402,7 +498,7 @@ private:
     const auto busiest = stages_where([&](const StageReport& stage) { return stage.busy == report_.ideal; });
     return fmt::format("{} {} {:.2f} times the mean: give {} less to do{}", stage_list(busiest),
                        busiest.size() == 1 ? "computes" : "compute", imbalance, busiest.size() == 1 ? "it" : "them",
-                       scenario_.layout.empty() ? "" : " (--first-stage-layers, --last-stage-layers)");
+                       scenario_.layout.empty() || report_.balance ? "" : " (--balance)");
   }
 
   [[nodiscard]] double busiest_over_mean() const {

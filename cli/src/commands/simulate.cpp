@@ -16,6 +16,7 @@
 #include "../evaluate.hpp"
 #include "../files.hpp"
 #include "../outputs.hpp"
+#include "../sensitivities.hpp"
 #include "../terminal.hpp"
 
 namespace ppsim::cli {
@@ -85,6 +86,7 @@ std::vector<Alternative> try_alternatives(const Inputs& inputs, const Shape& sha
 /// The evaluation with all that a report on a single run shows besides.
 Evaluation run_inputs(const Inputs& inputs) {
   Evaluation run = evaluate(inputs);
+  if (inputs.sensitivity) run.report.sensitivity = find_sensitivity(inputs, run);
   for (const std::string& note : run.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
   if (run.has_step_time && run.graph.size() <= most_tasks_for_what_if) run.report.what_if = what_if(run.graph);
   if (run.generator != nullptr && run.graph.size() <= most_tasks_for_alternatives)

@@ -1,7 +1,9 @@
 #pragma once
 // Report: metrics, where every nanosecond went, memory, the critical path.
 
+#include "ppsim/sim/balance.hpp"
 #include "ppsim/sim/generators.hpp"
+#include "ppsim/sim/sensitivity.hpp"
 #include "ppsim/sim/timeline.hpp"
 #include "ppsim/sim/what_if.hpp"
 
@@ -108,9 +110,11 @@ struct Report {
   double bubble_ratio = 0;
   double bubble_overhead = 0;
   double stage_span_bubble = 0;
-  std::optional<ClosedForm> closed_form; ///< set by the caller who knows the generator
-  WhatIf what_if;                        ///< set by the caller who wants the extra simulations
-  std::vector<Alternative> alternatives; ///< likewise
+  std::optional<ClosedForm> closed_form;  ///< set by the caller who knows the generator
+  WhatIf what_if;                         ///< set by the caller who wants the extra simulations
+  std::vector<Alternative> alternatives;  ///< likewise
+  std::optional<Balance> balance;         ///< set by the caller who searched the layout
+  std::optional<Sensitivity> sensitivity; ///< set by the caller who wants the extra simulations
   std::vector<StageReport> stages;
   std::vector<PathStep> critical_path; ///< first to last
   std::size_t transfers = 0;

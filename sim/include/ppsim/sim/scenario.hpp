@@ -30,6 +30,9 @@ struct Limits {
   static constexpr std::size_t tasks = std::size_t{1} << 27; ///< forwards and full backwards of all stages
 };
 
+/// A factor in millionths that changes nothing.
+inline constexpr std::int64_t unchanged_ppm = 1'000'000;
+
 /// Compute time per chunk (by global id) and microbatch. A full backward lasts input_grad + weight_grad.
 struct Costs {
   std::vector<Duration> forward;
@@ -38,10 +41,27 @@ struct Costs {
   Duration overhead{0};                             ///< added to every task (launch, Python)
   std::vector<Duration> forward_collective = {};    ///< the part of `forward` that is communication; empty: none
   std::vector<Duration> input_grad_collective = {}; ///< likewise of `input_grad`
+  std::vector<std::int64_t> stage_ppm = {}; ///< by stage: its compute takes so many millionths of the time that is said
+                                            ///< here, but for overhead and collectives; empty: all as said
+  /// `time` as it is on `stage`, rounded to the nearest.
+  [[nodiscard]] Duration on_stage(StageId stage, Duration time) const {
+    return stage_ppm.empty() ? time : Duration{scale_rounded(time.count(), stage_ppm[index(stage)], unchanged_ppm)};
+  }
 };
 
 /// How transfers behave (SPEC section 2).
 enum class TransferModel : std::uint8_t { latency, link, blocking };
+
+/// A link that is not as fast as the others: transfers between two stages, both ways, take so many millionths of their
+/// time.
+struct UnusualLink {
+  StageId stage{};
+  StageId other{};
+  std::int64_t ppm = unchanged_ppm;
+  [[nodiscard]] bool joins(StageId a, StageId b) const {
+    return (a == stage && b == other) || (a == other && b == stage);
+  }
+};
 
 /// What a transfer between two stages costs. A boundary is the step between chunk c and c+1; its forward carries
 /// activations, its backward gradients of the same size.
@@ -54,6 +74,7 @@ struct Network {
   std::optional<Duration> inter_node_latency;    ///< replaces `latency` between nodes
   std::optional<Bandwidth> inter_node_bandwidth; ///< replaces `bandwidth` between nodes
   std::size_t slices = 1; ///< equal parts in which a task's output leaves, each when that share of the task is done
+  std::optional<UnusualLink> unusual_link = std::nullopt;
   [[nodiscard]] bool same_node(StageId a, StageId b) const;
   /// Time that a transfer over `boundary` takes on an idle link: latency + bytes / bandwidth.
   [[nodiscard]] Duration transfer_time(std::size_t boundary, bool same_node) const {
