@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "evaluate.hpp"
 #include "scenario_inputs.hpp"
@@ -60,7 +60,8 @@ void check_balance(const Inputs& inputs, const Run& run) {
 /// The runs of one search: those of the given one with other layouts.
 class Splits {
 public:
-  Splits(const Inputs& inputs, const Run& run) : inputs_{inputs}, run_{run}, placement_{placement_of(run.schedule)} {
+  Splits(Inputs inputs, const Run& run)
+      : inputs_{std::move(inputs)}, run_{run}, placement_{placement_of(run.schedule)} {
     inputs_.layers.reset();
   }
 
@@ -76,8 +77,8 @@ public:
   /// The order, made anew where it follows from the costs.
   [[nodiscard]] Schedule schedule(const Scenario& scenario) const {
     if (!searches()) return run_.schedule;
-    Schedule schedule = make_schedule(*run_.generator, run_.request, scenario);
-    return inputs_.forward_only ? schedule.forwards() : schedule;
+    if (inputs_.forward_only) return make_schedule(*run_.generator, run_.request, scenario).forwards();
+    return make_schedule(*run_.generator, run_.request, scenario);
   }
 
   SplitValue value(const Layout& layout) {

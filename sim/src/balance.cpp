@@ -17,7 +17,7 @@ Bytes excess_of(const TaskGraph& graph, const Timeline& timeline) {
   Bytes excess;
   const std::optional<Bytes> limit = graph.scenario().memory.limit;
   for (std::size_t position = 0; limit && position < graph.schedule().shape().stages; ++position) {
-    const StageId stage = make_id<StageId>(position);
+    const auto stage = make_id<StageId>(position);
     Bytes bytes = static_bytes(graph, stage, weight_versions(graph, timeline, stage));
     Bytes peak = bytes;
     walk_activations(graph, timeline, stage, [&](SimTime, Bytes change, int, TaskId) {

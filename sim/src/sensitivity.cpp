@@ -17,7 +17,7 @@ std::vector<std::pair<StageId, StageId>> links_of(const TaskGraph& graph) {
   std::vector<std::pair<StageId, StageId>> links;
   const Schedule& schedule = graph.schedule();
   for (std::size_t position = 0; position < schedule.shape().stages; ++position) {
-    const StageId stage = make_id<StageId>(position);
+    const auto stage = make_id<StageId>(position);
     const std::size_t first = index(schedule.first_task(stage));
     std::vector<StageId> peers; // a stage sends to few others
     for (std::size_t id = first; id < first + schedule.stage(stage).size(); ++id) {

@@ -282,8 +282,8 @@ void fill_transfer_times(const Network& network, TimeOf time_of,
     for (const bool same_node : {true, false}) {
       const Duration time = time_of(boundary, same_node);
       rows[Dag::row_of(same_node ? LinkClass::same_node : LinkClass::inter_node)].push_back(time);
-      rows[Dag::row_of(same_node ? LinkClass::unusual_same_node : LinkClass::unusual_inter_node)].push_back(
-          Duration{scale_rounded(time.count(), ppm, unchanged_ppm)});
+      rows[Dag::row_of(same_node ? LinkClass::unusual_same_node : LinkClass::unusual_inter_node)].emplace_back(
+          scale_rounded(time.count(), ppm, unchanged_ppm));
     }
 }
 
