@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "commands.hpp"
+#include "compare.hpp"
 #include <benchmark/benchmark.h>
 
 namespace {
@@ -204,6 +206,14 @@ void read_csv(benchmark::State& state) {
   finish(state, 2 * shape_of(state).chunks() * shape_of(state).microbatches, stopwatch);
 }
 
+/// Every schedule that applies, on two threads: wall time is what one waits for.
+void compare_all(benchmark::State& state) {
+  const std::vector<std::string> flags{
+      "--stages", std::to_string(state.range(0)), "--mb", std::to_string(state.range(1)), "--comm", "100us"};
+  const cli::Inputs inputs = cli::parse_arguments(cli::find_command("compare"), flags);
+  for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(cli::compare(inputs, 2));
+}
+
 void sizes(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"p", "m", "v"})
       ->Unit(benchmark::kMillisecond)
@@ -243,6 +253,13 @@ BENCHMARK_CAPTURE(simulate_graph, blocking, TransferModel::blocking, 100'000)->A
 BENCHMARK(build_and_simulate)->Apply(sizes_with_chunks);
 BENCHMARK(order_to_report)->Apply(sizes_with_chunks);
 BENCHMARK(read_csv)->ArgNames({"p", "m", "v"})->Unit(benchmark::kMillisecond)->Args({64, 1024, 1});
+BENCHMARK(compare_all)
+    ->Name("compare")
+    ->ArgNames({"p", "m"})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->Args({8, 64})
+    ->Args({64, 1024});
 
 int main(int argc, char** argv) {
   register_schedules();

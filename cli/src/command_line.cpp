@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include "axis.hpp"
 #include "commands.hpp"
 #include "files.hpp"
+#include "model_inputs.hpp"
 #include "scenario_file.hpp"
 #include <CLI/CLI.hpp>
 
@@ -146,21 +148,43 @@ private:
   std::vector<Known> known_;
 };
 
+/// The options that flags set, with what --vary does.
+std::vector<const Option*> options_set_by(const std::vector<Assignment>& flags) {
+  std::vector<const Option*> list;
+  for (const Assignment& flag : flags) {
+    list.push_back(flag.option);
+    const Option* varied = flag.option->name == "vary" ? varied_option(flag.value) : nullptr;
+    if (varied != nullptr) list.push_back(varied);
+  }
+  return list;
+}
+
 /// Flags win: a key that a flag repeats, or makes void, is dropped.
 void drop_overridden(const std::vector<Assignment>& flags, std::vector<Assignment>& keys) {
   std::set<std::string_view> dropped;
-  for (const Assignment& flag : flags) {
-    dropped.insert(flag.option->name);
-    for (std::string_view rest = flag.option->replaces; !rest.empty();) {
+  for (const Option* option : options_set_by(flags)) {
+    dropped.insert(option->name);
+    for (std::string_view rest = option->replaces; !rest.empty();) {
       const std::size_t comma = std::min(rest.find(','), rest.size());
       if (rest.substr(0, comma) == every_schedule_option)
-        for (const ScheduleOption& option : schedule_options()) dropped.insert(option.name);
+        for (const ScheduleOption& own : schedule_options()) dropped.insert(own.name);
       else
         dropped.insert(rest.substr(0, comma));
       rest.remove_prefix(std::min(comma + 1, rest.size()));
     }
   }
   std::erase_if(keys, [&](const Assignment& key) { return dropped.contains(key.option->name); });
+}
+
+/// What --vary sets is not set by a flag besides, and what belongs to it does not stand alone.
+void check_vary(const Inputs& inputs, Problems& problems) {
+  if (inputs.vary && inputs.where.contains(inputs.vary->option))
+    problems.add(inputs.place_of(inputs.vary->option), "given, and varied as well",
+                 fmt::format("leave it out; --vary sets it from {} to {}", inputs.vary->format(inputs.vary->from),
+                             inputs.vary->format(inputs.vary->to)));
+  for (const std::string_view option : {"points", "precision"})
+    if (inputs.where.contains(option) && !inputs.where.contains("vary"))
+      problems.add(inputs.place_of(option), "there is nothing to vary", "add --vary NAME=FROM..TO, or leave it out");
 }
 
 } // namespace
@@ -178,6 +202,8 @@ Inputs parse_arguments(const Command& command, const std::vector<std::string>& a
   assign(flags, inputs, problems);
   if (inputs.scenario == "-" && inputs.schedule_file == "-")
     problems.add(inputs.place_of("schedule-file"), "stdin is taken by --scenario", "name a file for one of them");
+  load_model(inputs, problems);
+  check_vary(inputs, problems);
   problems.throw_if_any();
   return inputs;
 }

@@ -10,14 +10,15 @@ namespace ppsim::cli {
 extern const Command simulate_command;
 extern const Command compare_command;
 extern const Command check_command;
+extern const Command costs_command;
 extern const Command list_command;
 extern const Command man_command;
 extern const Command completion_command;
 extern const Command help_command;
 
 namespace {
-constexpr std::array table{&simulate_command, &compare_command,    &check_command, &list_command,
-                           &man_command,      &completion_command, &help_command};
+constexpr std::array table{&simulate_command, &compare_command, &check_command,      &costs_command,
+                           &list_command,     &man_command,     &completion_command, &help_command};
 } // namespace
 
 bool Command::takes(const Option& option) const {

@@ -18,7 +18,8 @@ namespace {
 /// What became of one candidate.
 struct Trial {
   std::optional<Contender> contender;
-  Comparison head; ///< of a contender: what its scenario says about all of them
+  Comparison head;             ///< of a contender: what its scenario says about all of them
+  bool moves_for_free = false; ///< there are transfers, but they take no time
   std::vector<std::string> notes;
   std::optional<Error> error; ///< where there is no contender
 };
@@ -44,6 +45,7 @@ Trial try_candidate(const Candidate& candidate) {
     Evaluation run = evaluate(candidate.inputs);
     const Schedule& schedule = run.graph.schedule();
     trial.head = head_of(run.graph.scenario());
+    trial.moves_for_free = run.report.transfers > 0 && run.graph.scenario().network.is_free();
     const Demands demands = demands_of(schedule, run.report);
     trial.contender = Contender{candidate.name, candidate.flags, schedule.shape(), demands, std::move(run.report)};
     trial.notes = std::move(run.notes);
@@ -110,16 +112,6 @@ std::vector<std::string> collect_notes(const std::vector<Candidate>& candidates,
   return notes;
 }
 
-/// "--mb: must be at least 8, got 4 (give at least 8)"
-std::string reason_of(const Error& error) {
-  std::string reason;
-  for (const Problem& problem : error.problems()) {
-    reason += fmt::format("{}{}: {}", reason.empty() ? "" : "; ", problem.where, problem.what);
-    if (!problem.hint.empty()) reason += fmt::format(" ({})", problem.hint);
-  }
-  return reason;
-}
-
 /// How many schedules are among them, whatever their numbers of chunks.
 std::size_t count_schedules(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& positions) {
   std::set<std::string> schedules;
@@ -156,6 +148,15 @@ const Candidate& Compared::candidate_of(const Contender& contender) const {
   return *found;
 }
 
+std::string reason_of(const Error& error) {
+  std::string reason;
+  for (const Problem& problem : error.problems()) {
+    reason += fmt::format("{}{}: {}", reason.empty() ? "" : "; ", problem.where, problem.what);
+    if (!problem.hint.empty()) reason += fmt::format(" ({})", problem.hint);
+  }
+  return reason;
+}
+
 Compared compare(const Inputs& inputs, std::size_t threads) {
   Compared compared;
   compared.candidates = candidates(inputs);
@@ -177,6 +178,10 @@ Compared compare(const Inputs& inputs, std::size_t threads) {
     else
       compared.comparison.not_applicable.push_back({compared.candidates[position].name, reason_of(*trial.error)});
   }
+  if (first->moves_for_free)
+    compared.notes.emplace_back(
+        "transfers take no time, so that more chunks per stage only gain; --comm, or --latency and --bandwidth, says "
+        "what they cost");
   rank(compared.comparison);
   return compared;
 }

@@ -2,6 +2,7 @@
 // Compare: the candidates of some inputs, each simulated, ranked.
 
 #include "ppsim/sim/comparison.hpp"
+#include "ppsim/sim/error.hpp"
 
 #include <string>
 #include <vector>
@@ -24,5 +25,8 @@ struct Compared {
 /// applies: with what most schedules refuse alike, which is then wrong with the inputs, else with the reason of each;
 /// and as candidates() does.
 [[nodiscard]] Compared compare(const Inputs& inputs, std::size_t threads);
+
+/// All of it in one line: "--mb: must be at least 8, got 4 (give at least 8)".
+[[nodiscard]] std::string reason_of(const Error& error);
 
 } // namespace ppsim::cli

@@ -19,7 +19,7 @@ void doubt_recompute(const Inputs& inputs, const Scenario& scenario, std::vector
 /// With its own default, each half of the costs may be a thousand times the other.
 void doubt_costs(const Inputs& inputs, std::vector<std::string>& notes) {
   const bool backward = inputs.backward || inputs.input_grad || inputs.weight_grad;
-  if (inputs.forward_only) return;
+  if (inputs.forward_only || inputs.model) return;
   if (inputs.forward && !backward) notes.emplace_back("--backward: not given, taken as 2 ms");
   if (backward && !inputs.forward) notes.emplace_back("--forward: not given, taken as 1 ms");
 }

@@ -115,6 +115,11 @@ Run resolve(const Inputs& inputs) {
     throw placed(inputs, error);
   }
   refuse_update(inputs, run.schedule);
+  if (run.schedule.asynchronous() && !run.scenario.update.is_free()) {
+    run.scenario.update = {};
+    run.notes.push_back(
+        fmt::format("'{}' has no flush: the model's reductions and optimizer steps are left out", run.schedule.name()));
+  }
   std::ranges::move(doubts(inputs, run.scenario, run.schedule), std::back_inserter(run.notes));
   return run;
 }

@@ -2,7 +2,9 @@
 // Inputs: everything a user said about a run, by flag or scenario file; and how that becomes a Scenario and a Schedule.
 
 #include "ppsim/sim/generators.hpp"
+#include "ppsim/sim/model.hpp"
 #include "ppsim/sim/scenario.hpp"
+#include "ppsim/sim/variation.hpp"
 
 #include <functional>
 #include <map>
@@ -35,6 +37,12 @@ struct Inputs {
   std::optional<Duration> tied_embedding_reduce;
   std::optional<OptimizerStep> optimizer_step;
 
+  std::optional<std::string> model, device; ///< name of a shipped one, or a file
+  Training training;                        ///< with --model; where nothing is said, as its members say
+  std::optional<Model> model_shape;         ///< what `model` names; set by parse_arguments()
+  std::optional<Device> device_sheet;       ///< likewise
+  std::optional<Link> link, inter_node_link;
+
   std::optional<std::vector<Duration>> comm, latency;
   std::optional<Bandwidth> bandwidth, inter_node_bandwidth;
   std::optional<Duration> inter_node_latency;
@@ -48,6 +56,9 @@ struct Inputs {
   bool release_outputs = false;
 
   std::optional<std::size_t> threads;
+  std::optional<Axis> vary;
+  std::optional<std::size_t> points;
+  std::optional<std::string> precision; ///< in the unit of the axis
   std::optional<std::string> json, markdown, svg, trace, csv, csv_comms;
   bool tasks = false;
   std::vector<std::string> fail_if;

@@ -13,8 +13,8 @@
 namespace ppsim::cli {
 
 /// What help lists together; commands take options by section.
-enum class Section : std::uint8_t { pipeline, costs, communication, memory, scenario, comparison, output };
-inline constexpr std::size_t section_count = 7;
+enum class Section : std::uint8_t { pipeline, model, costs, communication, memory, scenario, comparison, output };
+inline constexpr std::size_t section_count = 8;
 [[nodiscard]] std::string_view to_string(Section section);
 
 /// In Option::replaces: the options of single schedules (schedule_options()).

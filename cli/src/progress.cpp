@@ -20,7 +20,8 @@ void Progress::step() {
   const std::scoped_lock lock{mutex_};
   ++done_;
   if (!terminal_ || std::chrono::steady_clock::now() - start_ < patience) return;
-  std::fputs(fmt::format("\r\033[Kppsim: {} of {} {}", done_, count_, what_).c_str(), stderr);
+  const std::string of = count_ == 0 ? "" : fmt::format(" of {}", count_);
+  std::fputs(fmt::format("\r\033[Kppsim: {}{} {}", done_, of, what_).c_str(), stderr);
   std::fflush(stderr);
   shown_ = true;
 }

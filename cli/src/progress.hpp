@@ -12,7 +12,7 @@ namespace ppsim::cli {
 /// gone when the object is.
 class Progress {
 public:
-  /// `what`: "schedules".
+  /// `what`: "schedules"; a `count` of 0 is not known.
   Progress(std::string what, std::size_t count);
   ~Progress();
   Progress(const Progress&) = delete;

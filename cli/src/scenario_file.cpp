@@ -8,14 +8,10 @@
 #include <filesystem>
 #include <utility>
 
-#include <toml++/toml.h>
+#include "toml_file.hpp"
 
 namespace ppsim::cli {
 namespace {
-
-std::string place(std::string_view name, const toml::source_region& region) {
-  return fmt::format("{}:{}:{}", name, region.begin.line, region.begin.column);
-}
 
 /// A value as it would stand behind the flag; nothing for what no flag takes (tables, dates).
 std::optional<std::string> as_flag_value(const toml::node& node) {
@@ -60,6 +56,12 @@ const Option* option_of(const std::string& key, const std::string& where, Proble
   return nullptr;
 }
 
+/// Models and devices are shipped ones where there is no file ending.
+bool names_file(const Option& option, std::string_view value) {
+  return option.name == "schedule-file" ||
+         ((option.name == "model" || option.name == "device") && value.ends_with(".toml"));
+}
+
 /// A path inside the file starts from the file's folder.
 std::string resolve_path(std::string value, std::string_view scenario_name) {
   const std::filesystem::path path{value};
@@ -67,33 +69,12 @@ std::string resolve_path(std::string value, std::string_view scenario_name) {
   return (std::filesystem::path{scenario_name}.parent_path() / path).string();
 }
 
-/// The table sorts its keys by name; people read a file from its first line on.
-std::vector<std::pair<const toml::key*, const toml::node*>> in_file_order(const toml::table& table) {
-  std::vector<std::pair<const toml::key*, const toml::node*>> entries;
-  entries.reserve(table.size());
-  // A range-for would hand out temporary proxies; the iterator's pairs refer to the table.
-  for (auto entry = table.cbegin(); entry != table.cend(); ++entry) // NOLINT(modernize-loop-convert)
-    entries.emplace_back(&entry->first, &entry->second);
-  std::ranges::stable_sort(entries, {}, [](const auto& entry) {
-    const toml::source_position& begin = entry.first->source().begin;
-    return std::pair{begin.line, begin.column};
-  });
-  return entries;
-}
-
 } // namespace
 
 std::vector<Assignment> read_scenario(std::string_view text, std::string_view name, Problems& problems) {
-  toml::table table;
-  try {
-    table = toml::parse(text, name);
-  } catch (const toml::parse_error& error) {
-    throw Error{
-        ExitCode::bad_input,
-        Problem{
-            place(name, error.source()), fmt::format("not TOML: {}", in_quotes(error.description(), 200)),
-            "keys are the long flags: stages = 4, forward = \"1.5ms\"; a schedule (CSV) is read with --schedule-file"}};
-  }
+  const toml::table table = parse_toml(
+      text, name,
+      "keys are the long flags: stages = 4, forward = \"1.5ms\"; a schedule (CSV) is read with --schedule-file");
   std::vector<Assignment> assignments;
   for (const auto& [key, node] : in_file_order(table)) {
     const std::string position = place(name, key->source());
@@ -108,7 +89,7 @@ std::vector<Assignment> read_scenario(std::string_view text, std::string_view na
       problems.add(where, "has no value that a flag could have", "a string, a number, or a list of them");
       continue;
     }
-    if (option->name == "schedule-file") value = resolve_path(std::move(*value), name);
+    if (names_file(*option, *value)) value = resolve_path(std::move(*value), name);
     assignments.push_back({option, std::move(*value), where});
   }
   return assignments;

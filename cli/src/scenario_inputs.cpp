@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "model_inputs.hpp"
+
 namespace ppsim::cli {
 namespace {
 
@@ -18,8 +20,10 @@ std::string what_is_needed(const Shape& shape) {
 /// Spreads what a user gave per stage, or per chunk, over the chunks.
 class Spread {
 public:
-  Spread(const Inputs& inputs, const Shape& shape, const Layout& layout, Problems& problems)
-      : inputs_{inputs}, shape_{shape}, layout_{layout}, problems_{problems} {}
+  /// `computed`: what each chunk costs by the model's shape; empty without one.
+  Spread(const Inputs& inputs, const Shape& shape, const Layout& layout, const std::vector<BlockCosts>& computed,
+         Problems& problems)
+      : inputs_{inputs}, shape_{shape}, layout_{layout}, computed_{computed}, problems_{problems} {}
 
   /// One value is a stage's and is divided over its chunks: equally, or by layers with the value being the mean stage.
   template <class Value>
@@ -41,6 +45,20 @@ public:
       values[chunk] = Value{share(stage.count(), layers_of(layout_[chunk]) * shape_.positions(), total)};
     return values;
   }
+
+  /// What is not given is computed from the model's shape where there is one.
+  template <class Value>
+  std::vector<Value> per_chunk(std::string_view option, const std::optional<std::vector<Value>>& given, Value otherwise,
+                               Value BlockCosts::*computed) {
+    return given || computed_.empty() ? per_chunk(option, given, otherwise) : from_model(computed);
+  }
+  template <class Value>
+  [[nodiscard]] std::vector<Value> from_model(Value BlockCosts::*figure) const {
+    std::vector<Value> values;
+    for (const BlockCosts& chunk : computed_) values.push_back(chunk.*figure);
+    return values;
+  }
+  [[nodiscard]] bool has_model() const { return !computed_.empty(); }
 
   /// One value holds for every boundary between chunks.
   template <class Value>
@@ -66,6 +84,7 @@ private:
   const Inputs& inputs_;
   const Shape& shape_;
   const Layout& layout_;
+  const std::vector<BlockCosts>& computed_;
   Problems& problems_;
 };
 
@@ -100,6 +119,11 @@ void split_backward(const Inputs& inputs, Spread& spread, Costs& costs, Problems
   constexpr Duration default_backward = std::chrono::milliseconds{2};
   const bool input = inputs.input_grad.has_value();
   const bool weight = inputs.weight_grad.has_value();
+  if (!inputs.backward && spread.has_model()) {
+    costs.input_grad = spread.per_chunk("input-grad", inputs.input_grad, Duration{0}, &BlockCosts::input_grad);
+    costs.weight_grad = spread.per_chunk("weight-grad", inputs.weight_grad, Duration{0}, &BlockCosts::weight_grad);
+    return;
+  }
   if (input != weight && !inputs.backward) {
     problems.add(inputs.place_of(input ? "input-grad" : "weight-grad"), "only one half of the backward is given",
                  input ? "give --weight-grad too, or --backward" : "give --input-grad too, or --backward");
@@ -120,29 +144,63 @@ void split_backward(const Inputs& inputs, Spread& spread, Costs& costs, Problems
   }
 }
 
-void fill_network(const Inputs& inputs, Spread& spread, Network& network, Problems& problems) {
+/// A collective is a part of its pass: that of a model's pass is none where the pass itself was given.
+void fill_collectives(const Inputs& inputs, Spread& spread, Costs& costs) {
+  if (inputs.forward_collective || (spread.has_model() && !inputs.forward))
+    costs.forward_collective =
+        spread.per_chunk("forward-collective", inputs.forward_collective, Duration{0}, &BlockCosts::forward_collective);
+  if (inputs.backward_collective || (spread.has_model() && !inputs.backward && !inputs.input_grad))
+    costs.input_grad_collective = spread.per_chunk("backward-collective", inputs.backward_collective, Duration{0},
+                                                   &BlockCosts::input_grad_collective);
+}
+
+/// Latency and bandwidth where a link is named, or assumed for a model.
+void use_links(const Inputs& inputs, const Spread& spread, Network& network) {
+  std::optional<Link> link = inputs.link;
+  if (!link && spread.has_model() && !inputs.comm && !inputs.latency && !inputs.bandwidth) link = standard_link();
+  if (link) {
+    std::ranges::fill(network.latency, link->latency);
+    network.bandwidth = link->bandwidth;
+  }
+  if (!inputs.inter_node_link) return;
+  network.inter_node_latency = inputs.inter_node_link->latency;
+  network.inter_node_bandwidth = inputs.inter_node_link->bandwidth;
+}
+
+void check_network(const Inputs& inputs, bool knows_size, Problems& problems) {
   if (inputs.comm && (inputs.latency || inputs.bandwidth))
     problems.add(inputs.place_of("comm"),
                  fmt::format("given together with --{}", inputs.latency ? "latency" : "bandwidth"),
                  "give --comm, or --latency with --bandwidth and --boundary-bytes");
-  if (inputs.bandwidth && !inputs.boundary_bytes)
-    problems.add(inputs.place_of("bandwidth"), "has nothing to divide",
-                 "give --boundary-bytes, the size of one transfer");
-  if (!inputs.stages_per_node && (inputs.inter_node_latency || inputs.inter_node_bandwidth))
-    problems.add(inputs.place_of(inputs.inter_node_latency ? "inter-node-latency" : "inter-node-bandwidth"),
-                 "there are no nodes", "give --stages-per-node");
-  if (inputs.inter_node_bandwidth && !inputs.boundary_bytes)
-    problems.add(inputs.place_of("inter-node-bandwidth"), "has nothing to divide",
-                 "give --boundary-bytes, the size of one transfer");
+  for (const char* option : {"bandwidth", "link", "inter-node-bandwidth", "inter-node-link"})
+    if (inputs.where.contains(option) && !knows_size)
+      problems.add(inputs.place_of(option), "has nothing to divide", "give --boundary-bytes, the size of one transfer");
+  for (const char* option : {"inter-node-latency", "inter-node-bandwidth", "inter-node-link"})
+    if (inputs.where.contains(option) && !inputs.stages_per_node)
+      problems.add(inputs.place_of(option), "there are no nodes", "give --stages-per-node");
+  for (const char* option : {"comm", "latency", "bandwidth"})
+    if (inputs.where.contains(option) && inputs.link)
+      problems.add(inputs.place_of(option), "given together with --link", "leave one of them out");
+  for (const char* option : {"inter-node-latency", "inter-node-bandwidth"})
+    if (inputs.where.contains(option) && inputs.inter_node_link)
+      problems.add(inputs.place_of(option), "given together with --inter-node-link", "leave one of them out");
+}
+
+/// `boundary`: the size of a transfer by the model's shape.
+void fill_network(const Inputs& inputs, Spread& spread, const std::optional<Bytes>& boundary, Network& network,
+                  Problems& problems) {
+  check_network(inputs, inputs.boundary_bytes || boundary, problems);
   network.model = inputs.transfer.value_or(TransferModel::latency);
   network.latency =
       inputs.comm ? spread.per_boundary("comm", inputs.comm) : spread.per_boundary("latency", inputs.latency);
-  network.boundary_bytes = spread.per_boundary("boundary-bytes", inputs.boundary_bytes);
+  network.boundary_bytes = spread.per_boundary(
+      "boundary-bytes", inputs.boundary_bytes || !boundary ? inputs.boundary_bytes : std::vector<Bytes>{*boundary});
   network.bandwidth = inputs.bandwidth;
   network.slices = inputs.send_slices.value_or(1);
   network.stages_per_node = inputs.stages_per_node.value_or(0);
   network.inter_node_latency = inputs.inter_node_latency;
   network.inter_node_bandwidth = inputs.inter_node_bandwidth;
+  use_links(inputs, spread, network);
 }
 
 /// Work that one chunk does beside its layers takes one value, its forward, or two, with its backward.
@@ -186,19 +244,19 @@ std::vector<Bytes> chunk_inputs(const Network& network) {
   return sizes;
 }
 
-void check_recompute(const Inputs& inputs, Problems& problems) {
+void check_recompute(const Inputs& inputs, bool has_model, Problems& problems) {
   const bool selective = inputs.recompute == RecomputeKind::selective;
   if (inputs.recompute.value_or(RecomputeKind::none) == RecomputeKind::none)
     for (const char* option : {"recompute-time", "checkpoint-bytes", "microbatches-without-recompute"})
       if (inputs.where.contains(option))
         problems.add(inputs.place_of(option), "nothing is recomputed", "give --recompute full or selective");
-  if (selective && !inputs.recompute_time)
+  if (selective && !inputs.recompute_time && !has_model)
     problems.add(inputs.place_of("recompute"), "how long does it take to recompute the selected part?",
                  "give --recompute-time");
-  if (selective && inputs.activation_bytes && !inputs.checkpoint_bytes)
+  if (selective && inputs.activation_bytes && !inputs.checkpoint_bytes) // then the model's is no part of it
     problems.add(inputs.place_of("recompute"), "which part of --activation-bytes does a forward keep?",
                  "give --checkpoint-bytes");
-  if (inputs.checkpoint_bytes && !inputs.activation_bytes)
+  if (inputs.checkpoint_bytes && !inputs.activation_bytes && !has_model)
     problems.add(inputs.place_of("checkpoint-bytes"), "a part of an activation of unknown size",
                  "give --activation-bytes");
 }
@@ -206,62 +264,82 @@ void check_recompute(const Inputs& inputs, Problems& problems) {
 /// `scenario` has its costs, network and memory already. What lies outside a chunk's layers is not recomputed, so the
 /// forward by which the backward grows is that before add_extra_work().
 void fill_recompute(const Inputs& inputs, Spread& spread, Scenario& scenario, Problems& problems) {
-  check_recompute(inputs, problems);
+  check_recompute(inputs, spread.has_model(), problems);
   Recompute& recompute = scenario.recompute;
   recompute.kind = inputs.recompute.value_or(RecomputeKind::none);
   if (!recompute.is_on()) return;
-  recompute.time = inputs.recompute_time ? spread.per_chunk("recompute-time", inputs.recompute_time, Duration{})
-                                         : scenario.costs.forward;
-  if (inputs.checkpoint_bytes || !inputs.activation_bytes)
+  const std::vector<RecomputeCosts> computed =
+      spread.from_model(recompute.kind == RecomputeKind::selective ? &BlockCosts::selective : &BlockCosts::full);
+  recompute.microbatches_without = inputs.microbatches_without_recompute.value_or(0);
+  recompute.time = scenario.costs.forward;
+  if (inputs.recompute_time)
+    recompute.time = spread.per_chunk("recompute-time", inputs.recompute_time, Duration{});
+  else if (!inputs.forward)
+    for (std::size_t chunk = 0; chunk < computed.size(); ++chunk) recompute.time[chunk] = computed[chunk].time;
+  if (spread.has_model() && !inputs.checkpoint_bytes && !inputs.activation_bytes)
+    for (const RecomputeCosts& chunk : computed) recompute.checkpoint.push_back(chunk.checkpoint);
+  else if (inputs.checkpoint_bytes || !inputs.activation_bytes)
     recompute.checkpoint = spread.per_chunk("checkpoint-bytes", inputs.checkpoint_bytes, Bytes{});
   else
     recompute.checkpoint = chunk_inputs(scenario.network);
-  recompute.microbatches_without = inputs.microbatches_without_recompute.value_or(0);
 }
 
 void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems& problems) {
-  const bool sizes =
-      inputs.activation_bytes || inputs.parameter_bytes || inputs.gradient_bytes || inputs.optimizer_bytes;
-  if (inputs.memory_limit && !sizes)
-    problems.add(
-        inputs.place_of("memory-limit"), "nothing is known that could exceed it",
-        "give --activation-bytes, and --parameter-bytes, --gradient-bytes, --optimizer-bytes where they matter");
-  memory.activation = spread.per_chunk("activation-bytes", inputs.activation_bytes, Bytes{});
-  memory.activation_for_weight =
-      inputs.weight_activation_bytes
-          ? spread.per_chunk("weight-activation-bytes", inputs.weight_activation_bytes, Bytes{})
-          : memory.activation;
-  if (inputs.weight_activation_bytes && !inputs.activation_bytes)
+  const bool sizes = inputs.activation_bytes || inputs.parameter_bytes || inputs.gradient_bytes ||
+                     inputs.optimizer_bytes || inputs.model;
+  for (const char* option : {"memory-limit", "device"})
+    if (inputs.where.contains(option) && !sizes)
+      problems.add(inputs.place_of(option), "nothing is known that could exceed its memory",
+                   "give --activation-bytes, and --parameter-bytes, --gradient-bytes, --optimizer-bytes where they "
+                   "matter, or --model");
+  memory.activation = spread.per_chunk("activation-bytes", inputs.activation_bytes, Bytes{}, &BlockCosts::activation);
+  if (inputs.weight_activation_bytes)
+    memory.activation_for_weight = spread.per_chunk("weight-activation-bytes", inputs.weight_activation_bytes, Bytes{});
+  else
+    memory.activation_for_weight = spread.has_model() && !inputs.activation_bytes
+                                       ? spread.from_model(&BlockCosts::activation_for_weight)
+                                       : memory.activation;
+  const bool knows_activation = inputs.activation_bytes || spread.has_model();
+  if (inputs.weight_activation_bytes && !knows_activation)
     problems.add(inputs.place_of("weight-activation-bytes"), "a part of an activation of unknown size",
                  "give --activation-bytes");
   memory.release_outputs = inputs.release_outputs;
-  if (inputs.release_outputs && !(inputs.activation_bytes && inputs.boundary_bytes))
+  if (inputs.release_outputs && !(knows_activation && (inputs.boundary_bytes || spread.has_model())))
     problems.add(inputs.place_of("release-outputs"), "the size of an activation, or of its output, is not known",
                  "give --activation-bytes and --boundary-bytes");
-  memory.parameters = spread.per_chunk("parameter-bytes", inputs.parameter_bytes, Bytes{});
-  memory.gradients = spread.per_chunk("gradient-bytes", inputs.gradient_bytes, Bytes{});
-  memory.optimizer = spread.per_chunk("optimizer-bytes", inputs.optimizer_bytes, Bytes{});
+  memory.parameters =
+      spread.per_chunk("parameter-bytes", inputs.parameter_bytes, Bytes{}, &BlockCosts::parameter_bytes);
+  memory.gradients = spread.per_chunk("gradient-bytes", inputs.gradient_bytes, Bytes{}, &BlockCosts::gradient_bytes);
+  memory.optimizer = spread.per_chunk("optimizer-bytes", inputs.optimizer_bytes, Bytes{}, &BlockCosts::optimizer_bytes);
   memory.limit = inputs.memory_limit;
+  if (!memory.limit && inputs.device_sheet) memory.limit = inputs.device_sheet->memory;
 }
 
-void fill_update(const Inputs& inputs, Spread& spread, Update& update) {
-  if (inputs.reduce) update.reduce = spread.per_chunk("reduce", inputs.reduce, Duration{0});
-  if (inputs.optimizer) update.optimizer = spread.per_chunk("optimizer", inputs.optimizer, Duration{0});
-  update.tied_embedding_reduce = inputs.tied_embedding_reduce.value_or(Duration{0});
+/// `tied`: the gradient of a matrix that the first and the last stage share, by the model's shape.
+void fill_update(const Inputs& inputs, Spread& spread, Bytes tied, Update& update) {
+  if (inputs.reduce || spread.has_model())
+    update.reduce = spread.per_chunk("reduce", inputs.reduce, Duration{0}, &BlockCosts::reduce);
+  if (inputs.optimizer || spread.has_model())
+    update.optimizer = spread.per_chunk("optimizer", inputs.optimizer, Duration{0}, &BlockCosts::optimizer);
+  update.tied_embedding_reduce = inputs.tied_embedding_reduce.value_or(
+      tied > Bytes{} ? all_reduce_time(inputs.link.value_or(standard_link()), 2, tied) : Duration{0});
   update.step = inputs.optimizer_step.value_or(OptimizerStep::synchronous);
 }
 
 Layout make_layout(const Inputs& inputs, const Shape& shape, const std::vector<StageId>& placement,
                    Problems& problems) {
-  if (!inputs.layers) {
+  if (!inputs.layers && !inputs.model_shape) {
     for (const char* option : {"first-stage-layers", "last-stage-layers"})
       if (inputs.where.contains(option))
         problems.add(inputs.place_of(option), "needs the number of all layers", "give --layers");
     return {};
   }
   try {
-    return plain_layout(
-        split_layers(shape, placement, *inputs.layers, inputs.first_stage_layers, inputs.last_stage_layers));
+    const std::size_t total = inputs.layers ? *inputs.layers : static_cast<std::size_t>(inputs.model_shape->layers);
+    Layout layout =
+        plain_layout(split_layers(shape, placement, total, inputs.first_stage_layers, inputs.last_stage_layers));
+    if (inputs.model_shape) layout.back().mtp_layers = static_cast<std::size_t>(inputs.model_shape->mtp_layers);
+    return layout;
   } catch (const Error& error) {
     for (const Problem& problem : error.problems()) problems.add(problem.where, problem.what, problem.hint);
     return {};
@@ -275,24 +353,24 @@ Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vect
   Problems problems;
   Scenario scenario;
   scenario.shape = shape;
+  const std::optional<ModelCosts> model = price_model(inputs, problems);
   scenario.layout = make_layout(inputs, shape, placement, problems);
-  Spread spread{inputs, scenario.shape, scenario.layout, problems};
-  scenario.costs.forward = spread.per_chunk("forward", inputs.forward, default_forward);
+  const bool computes = model && !scenario.layout.empty();
+  const std::vector<BlockCosts> computed =
+      computes ? chunk_costs(model_of(inputs), *model, scenario.layout, placement) : std::vector<BlockCosts>{};
+  Spread spread{inputs, scenario.shape, scenario.layout, computed, problems};
+  scenario.costs.forward = spread.per_chunk("forward", inputs.forward, default_forward, &BlockCosts::forward);
   scenario.costs.overhead = inputs.overhead.value_or(Duration{0});
   split_backward(inputs, spread, scenario.costs, problems);
-  if (inputs.forward_collective)
-    scenario.costs.forward_collective = spread.per_chunk("forward-collective", inputs.forward_collective, Duration{0});
-  if (inputs.backward_collective)
-    scenario.costs.input_grad_collective =
-        spread.per_chunk("backward-collective", inputs.backward_collective, Duration{0});
-  fill_network(inputs, spread, scenario.network, problems);
+  fill_collectives(inputs, spread, scenario.costs);
+  fill_network(inputs, spread, computes ? std::optional{model->boundary} : std::nullopt, scenario.network, problems);
   fill_memory(inputs, spread, scenario.memory, problems);
   fill_recompute(inputs, spread, scenario, problems);
   check_extra_work(inputs, problems);
-  fill_update(inputs, spread, scenario.update);
+  fill_update(inputs, spread, computes ? model->tied_embedding : Bytes{}, scenario.update);
   scenario.pair = inputs.pair.value_or(PairRule{});
   scenario.title = inputs.title.value_or("");
-  scenario.source = inputs.source.value_or("");
+  scenario.source = cost_source(inputs);
   problems.throw_if_any();
   add_extra_work(inputs, scenario.layout, scenario.costs);
   validate(scenario);

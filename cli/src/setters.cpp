@@ -110,6 +110,57 @@ Result set_pair(Inputs& inputs, std::string_view text) {
   return wrong;
 }
 
+Result parse_switch(std::string_view text, bool& value) {
+  static constexpr std::array choices{Choice<bool>{"on", true}, Choice<bool>{"off", false}};
+  Result wrong;
+  if (const auto chosen = choose(text, choices, wrong)) value = *chosen;
+  return wrong;
+}
+
+Result parse_link(std::string_view text, std::optional<Link>& value) {
+  try {
+    value = find_link(text);
+    return std::nullopt;
+  } catch (const Error& error) {
+    return Wrong{error.problems().front().what, error.problems().front().hint};
+  }
+}
+
+Result set_data_type(Inputs& inputs, std::string_view text) {
+  static constexpr std::array choices{Choice<DataType>{"bf16", DataType::bf16},
+                                      Choice<DataType>{"fp16", DataType::fp16}, Choice<DataType>{"fp8", DataType::fp8},
+                                      Choice<DataType>{"tf32", DataType::tf32},
+                                      Choice<DataType>{"fp32", DataType::fp32}};
+  Result wrong;
+  if (const auto type = choose(text, choices, wrong)) inputs.training.data_type = *type;
+  return wrong;
+}
+
+Result set_attention(Inputs& inputs, std::string_view text) {
+  static constexpr std::array choices{Choice<Attention>{"flash", Attention::flash},
+                                      Choice<Attention>{"unfused", Attention::unfused}};
+  Result wrong;
+  if (const auto attention = choose(text, choices, wrong)) inputs.training.attention = *attention;
+  return wrong;
+}
+
+Result set_efficiency(Inputs& inputs, std::string_view text) {
+  double share = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
+  if (error != std::errc{} || end != text.data() + text.size() || !(share >= 0.001 && share <= 1))
+    return Wrong{fmt::format("{} is no efficiency", in_quotes(text)),
+                 "a share of the datasheet's rates from 0.001 to 1: 0.7"};
+  inputs.training.efficiency_ppm = std::llround(share * 1e6);
+  return std::nullopt;
+}
+
+Result set_optimizer_bytes_per_parameter(Inputs& inputs, std::string_view text) {
+  std::size_t number = 0;
+  if (auto wrong = parse_count(text, 0, number)) return wrong;
+  inputs.training.optimizer_bytes = static_cast<std::int64_t>(std::min<std::size_t>(number, 1 << 20));
+  return std::nullopt;
+}
+
 std::vector<std::string_view> split_list(std::string_view text) {
   std::vector<std::string_view> items;
   for (std::size_t begin = 0; begin <= text.size();) {

@@ -37,6 +37,39 @@ Result set_count(Inputs& inputs, std::string_view text) {
   return std::nullopt;
 }
 
+/// A size of Training; whether it fits the model is for model_costs() to say.
+template <std::int64_t Training::*member>
+Result set_training(Inputs& inputs, std::string_view text) {
+  std::size_t number = 0;
+  if (auto wrong = parse_count(text, 1, number)) return wrong;
+  constexpr std::size_t most = std::size_t{1} << 32;
+  inputs.training.*member = static_cast<std::int64_t>(std::min(number, most));
+  return std::nullopt;
+}
+
+/// "on" or "off".
+[[nodiscard]] Result parse_switch(std::string_view text, bool& value);
+template <bool Training::*member>
+Result set_switch(Inputs& inputs, std::string_view text) {
+  return parse_switch(text, inputs.training.*member);
+}
+
+/// A shipped link by name.
+[[nodiscard]] Result parse_link(std::string_view text, std::optional<Link>& value);
+template <std::optional<Link> Inputs::*member>
+Result set_link(Inputs& inputs, std::string_view text) {
+  return parse_link(text, inputs.*member);
+}
+template <std::optional<Link> Training::*member>
+Result set_group_link(Inputs& inputs, std::string_view text) {
+  return parse_link(text, inputs.training.*member);
+}
+
+[[nodiscard]] Result set_data_type(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_attention(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_efficiency(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_optimizer_bytes_per_parameter(Inputs& inputs, std::string_view text);
+
 template <auto member>
 Result set_text(Inputs& inputs, std::string_view text) {
   if (text.empty()) return Wrong{"is empty", "leave it out"};
@@ -128,6 +161,9 @@ Result set_flag(Inputs& inputs, std::string_view text) {
 }
 
 [[nodiscard]] Result set_recompute(Inputs& inputs, std::string_view text);
+
+[[nodiscard]] Result set_vary(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_points(Inputs& inputs, std::string_view text);
 
 [[nodiscard]] Result add_fail_if(Inputs& inputs, std::string_view text);
 

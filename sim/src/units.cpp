@@ -34,6 +34,8 @@ constexpr std::array byte_units{Unit{"B", 1},
                                 Unit{"TiB", kibi* kibi* kibi* kibi}};
 constexpr std::array bit_units{Unit{"kbit", kilo}, Unit{"Mbit", kilo* kilo}, Unit{"Gbit", kilo* kilo* kilo},
                                Unit{"Tbit", kilo* kilo* kilo* kilo}};
+constexpr std::array flop_units{Unit{"GFLOPS", kilo* kilo* kilo}, Unit{"TFLOPS", kilo* kilo* kilo* kilo},
+                                Unit{"PFLOPS", kilo* kilo* kilo* kilo* kilo}};
 
 constexpr Int128 largest_amount = 900'000'000'000'000'000; // far below 2^63, so that sums of a few can not overflow
 
@@ -162,6 +164,12 @@ std::optional<Bandwidth> parse_bandwidth(std::string_view text) {
   }
   if (!per_second || *per_second <= 0) return std::nullopt;
   return Bandwidth{*per_second};
+}
+
+std::optional<std::int64_t> parse_flops(std::string_view text) {
+  const auto amount = parse_amount(text, flop_units);
+  if (!amount || *amount <= 0) return std::nullopt;
+  return amount;
 }
 
 std::string format_duration(Duration duration) {

@@ -255,18 +255,19 @@ std::int64_t default_precision(const Axis& axis) {
   return round_number(finest, axis.unit == Axis::Unit::bytes);
 }
 
-std::vector<std::int64_t> spread_points(const Axis& axis, std::size_t points) {
-  PPSIM_ASSERT(axis.from < axis.to && points >= 2);
+std::vector<std::int64_t> spread_points(const Axis& axis, std::size_t points, std::int64_t precision) {
+  PPSIM_ASSERT(axis.from < axis.to && points >= 2 && precision > 0);
   const std::int64_t span = axis.to - axis.from;
-  const auto steps = static_cast<std::int64_t>(std::min<std::uint64_t>(points - 1, static_cast<std::uint64_t>(span)));
-  const double ratio = axis.logarithmic() ? root(static_cast<double>(axis.to) / static_cast<double>(axis.from),
-                                                 static_cast<std::size_t>(steps))
-                                          : 1;
+  const auto most = static_cast<std::uint64_t>((span - 1) / precision + 1);
+  const auto steps = static_cast<std::int64_t>(std::min<std::uint64_t>(points - 1, most));
+  const double range_ratio = static_cast<double>(axis.to) / static_cast<double>(axis.from);
+  const double ratio = axis.logarithmic() ? root(range_ratio, static_cast<std::size_t>(steps)) : 1;
   std::vector<std::int64_t> values{axis.from};
   double scaled = static_cast<double>(axis.from);
   for (std::int64_t step = 1; step < steps; ++step) {
     scaled *= ratio;
-    const std::int64_t value = axis.logarithmic() ? std::llround(scaled) : axis.from + scale_rounded(span, step, steps);
+    const std::int64_t exact = axis.logarithmic() ? std::llround(scaled) - axis.from : scale_rounded(span, step, steps);
+    const std::int64_t value = axis.from + scale_rounded(exact, 1, precision) * precision;
     if (value > values.back() && value < axis.to) values.push_back(value);
   }
   values.push_back(axis.to);
@@ -277,8 +278,8 @@ Variation vary(const Axis& axis, const std::vector<std::string>& names, const Sa
                const VaryOptions& options) {
   Variation variation;
   variation.axis = axis;
-  variation.points = spread_points(axis, options.points);
   variation.precision = options.precision > 0 ? options.precision : default_precision(axis);
+  variation.points = spread_points(axis, options.points, variation.precision);
   Search search{axis, names.size(), variation.precision, sample, options.threads};
   std::vector<std::size_t> position(names.size()); // of a line among those that apply
   for (const std::size_t line : search.run(variation.points)) {

@@ -128,7 +128,42 @@ TEST_CASE("Every schedule says its order, promise, constraints and source") {
   }
 }
 
-TEST_CASE("An unknown schedule is answered with the nearest") {
+TEST_CASE("What others call a schedule means ours") {
+  const std::vector<std::pair<std::string_view, std::string_view>> meant{
+      {"naive", "sequential"},
+      {"F-then-B", "gpipe"},
+      {"ScheduleGPipe", "gpipe"},
+      {"AFAB", "gpipe"},
+      {"fill-drain", "gpipe"},
+      {"dapple", "1f1b"},
+      {"PipeDream-Flush", "1f1b"},
+      {"Interleaved1F1B", "interleaved"},
+      {"1f1b-interleaved", "interleaved"},
+      {"vpp", "interleaved"},
+      {"LoopedBFS", "looped-bfs"},
+      {"breadth_first", "looped-bfs"},
+      {"zero-bubble", "zb-auto"},
+      {"zb1p", "zb-auto"},
+      {"zb1p", "zb-h1"},
+      {"zb2p", "zb-h2"},
+      {"ScheduleInterleavedZeroBubble", "zb-interleaved"},
+      {"ScheduleZBVZeroBubble", "zb-v"},
+      {"ZBV", "zb-v"},
+      {"zbvpp", "zb-v"},
+      {"V-ZB", "v-auto"},
+      {"ScheduleDualPipeV", "dualpipe-v"},
+      {"bidirectional", "chimera"},
+      {"wave", "hanayo"}};
+  for (const auto& [word, name] : meant) {
+    CAPTURE(word);
+    CHECK_NOTHROW(find_generator(name));
+    const std::string words = refusal_of([&, other = word] { (void)find_generator(other); }).first();
+    CHECK(words.find("did you mean") != std::string::npos);
+    CHECK(words.find("'" + std::string{name} + "'") != std::string::npos);
+  }
+}
+
+TEST_CASE("An unknown schedule is answered with the nearest, or with what others call so") {
   const auto words = [](std::string_view name) { return refusal_of([&] { (void)find_generator(name); }).first(); };
   CHECK(words("1fb1") == "--schedule: unknown schedule '1fb1' -- did you mean '1f1b'? 'ppsim list schedules' shows "
                          "all; other orders are read with --schedule-file");
@@ -136,6 +171,11 @@ TEST_CASE("An unknown schedule is answered with the nearest") {
                          "all; other orders are read with --schedule-file");
   CHECK(words("") == "--schedule: unknown schedule '' -- 'ppsim list schedules' shows all; other orders are read with "
                      "--schedule-file");
+  CHECK(words("zb_v") == "--schedule: unknown schedule 'zb_v' -- did you mean 'zb-v'?");
+  CHECK(words("DualPipeV") == "--schedule: unknown schedule 'DualPipeV' -- did you mean 'dualpipe-v'?");
+  CHECK(words("ScheduleInterleaved1F1B") ==
+        "--schedule: unknown schedule 'ScheduleInterleaved1F1B' -- did you mean 'interleaved'?");
+  CHECK(words("ZB1P") == "--schedule: unknown schedule 'ZB1P' -- did you mean 'zb-auto' or 'zb-h1'?");
   CHECK(words("GPipe!!!!!!") == "--schedule: unknown schedule 'GPipe!!!!!!' -- 'ppsim list schedules' shows all; other "
                                 "orders are read with --schedule-file");
 }

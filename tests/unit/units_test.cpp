@@ -118,3 +118,13 @@ TEST_CASE("People see sizes in binary units") {
   CHECK(format_bytes(Bytes{1'610'612'736}) == "1.5 GiB");
   CHECK(format_bytes(Bytes{3'708'813'312}) == "3.454 GiB");
 }
+
+TEST_CASE("A rate of operations is a positive decimal and GFLOPS, TFLOPS or PFLOPS") {
+  CHECK(parse_flops("989.5 TFLOPS") == 989'500'000'000'000);
+  CHECK(parse_flops("2.25PFLOPS") == 2'250'000'000'000'000);
+  CHECK(parse_flops("7GFLOPS") == 7'000'000'000);
+  for (const char* const text : {"989", "0TFLOPS", "-1TFLOPS", "1TFLOP", "TFLOPS", "1e9PFLOPS"}) {
+    INFO(text);
+    CHECK_FALSE(parse_flops(text));
+  }
+}

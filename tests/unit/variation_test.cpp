@@ -65,6 +65,10 @@ TEST_CASE("Points are spread evenly from one end to the other, each a value of i
   CHECK(spread_points(times(0, 10), 5) == Values{0, 3, 5, 8, 10}); // 2.5 and 7.5 round up
   CHECK(spread_points(counts(8, 11), 100) == Values{8, 9, 10, 11});
   CHECK(spread_points(times(5, 6), 2) == Values{5, 6});
+  CHECK(spread_points(counts(8, 40), 100, 8) == Values{8, 16, 24, 32, 40});
+  CHECK(spread_points(counts(8, 42), 100, 8) == Values{8, 16, 24, 32, 40, 42});
+  CHECK(spread_points(counts(8, 40), 3, 9) == Values{8, 26, 40});
+  CHECK(spread_points(counts(8, 40), 9, 100) == Values{8, 40});
   const Values many = spread_points(times(0, 2'000'000), 100);
   CHECK(many.size() == 100);
   CHECK(many[1] == 20'202); // 2'000'000 / 99
@@ -98,6 +102,7 @@ TEST_CASE("Where the best changes is found to the stated precision, in values th
   CHECK(best_of(one) == "a 0..338, b 339..1000");
   CHECK(crossings_of(one) == "a to 338, b from 339");
   const Variation ten = vary_lines(times(0, 1000), {rising, flat}, {.points = 5, .precision = 10});
+  CHECK(ten.points == Values{0, 250, 500, 750, 1000});
   CHECK(best_of(ten) == "a 0..330, b 340..1000");
   CHECK(ten.precision == 10);
 }

@@ -40,6 +40,9 @@ void put(Buffer& out, fmt::format_string<Args...> format, Args&&... args) {
   fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
 }
 
+/// Share of device time that stages idle from which on another schedule may be worth a look.
+constexpr double worth_comparing = 0.05;
+
 std::string percent(double ratio) {
   return fmt::format("{:.{}f} %", 100 * ratio, ratio >= 0.0995 || ratio == 0 ? 1 : 2);
 }
@@ -365,8 +368,9 @@ private:
                          "share them{}",
                          percent(share(flush, idle)), remedy()));
     else
-      advise(fmt::format("fill, drain and waits for other stages cost {} of device time{}",
-                         percent(share(idle - moving - flush, device_time())), remedy()));
+      advise(fmt::format("fill, drain and waits for other stages cost {} of device time{}{}",
+                         percent(share(idle - moving - flush, device_time())), remedy(),
+                         share(idle, device_time()) < worth_comparing ? "" : "; ppsim compare tries other schedules"));
   }
 
   void advise(std::string_view text) {

@@ -1,5 +1,6 @@
 // ppsim list: what there is to choose from.
 
+#include "ppsim/sim/model.hpp"
 #include "ppsim/sim/report.hpp"
 
 #include <fmt/format.h>
@@ -15,10 +16,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A row of a list: its name and its columns.
+/// A row of a list: its name and its columns, each a text or a number.
 struct Row {
   std::string_view name;
-  std::vector<std::pair<std::string_view, std::string_view>> columns;
+  std::vector<std::pair<std::string_view, Json>> columns;
 };
 
 std::vector<Row> schedule_rows() {
@@ -34,20 +35,25 @@ std::vector<Row> schedule_rows() {
 }
 
 std::vector<Row> format_rows() {
-  return {{"pytorch-csv",
-           {{"files", "*.csv"},
-            {"what", "PyTorch pipelining CSV: a row per stage"},
-            {"read", "--schedule-file, check"},
-            {"write", "--csv, --csv-comms"}}},
-          {"infinitrain-tasks",
-           {{"files", "*.tasks.csv"},
-            {"what", "InfiniTrain task list: a line per task"},
-            {"read", "--schedule-file, check"},
-            {"write", "--csv"}}},
-          {"scenario", {{"files", "*.toml"}, {"what", "options as TOML"}, {"read", "--scenario"}}},
-          {"report", {{"files", "*.json"}, {"what", "the report, schema 1"}, {"write", "--json"}}},
-          {"chrome-trace", {{"files", "*.json"}, {"what", "Chrome trace events, for Perfetto"}, {"write", "--trace"}}},
-          {"svg", {{"files", "*.svg"}, {"what", "Gantt chart"}, {"write", "--svg"}}}};
+  return {
+      {"pytorch-csv",
+       {{"files", "*.csv"},
+        {"what", "PyTorch pipelining CSV: a row per stage"},
+        {"read", "--schedule-file, check"},
+        {"write", "--csv, --csv-comms"}}},
+      {"infinitrain-tasks",
+       {{"files", "*.tasks.csv"},
+        {"what", "InfiniTrain task list: a line per task"},
+        {"read", "--schedule-file, check"},
+        {"write", "--csv"}}},
+      {"scenario", {{"files", "*.toml"}, {"what", "options as TOML"}, {"read", "--scenario"}}},
+      {"report", {{"files", "*.json"}, {"what", "the report, schema 1"}, {"write", "--json"}}},
+      {"comparison", {{"files", "*.json"}, {"what", "a comparison, schema 1"}, {"write", "compare --json"}}},
+      {"comparison-table",
+       {{"files", "*.md"}, {"what", "a comparison as a GitHub table"}, {"write", "compare --markdown"}}},
+      {"chrome-trace", {{"files", "*.json"}, {"what", "Chrome trace events, for Perfetto"}, {"write", "--trace"}}},
+      {"svg",
+       {{"files", "*.svg"}, {"what", "Gantt chart; of a comparison, several on one time axis"}, {"write", "--svg"}}}};
 }
 
 std::vector<Row> metric_rows() {
@@ -61,13 +67,72 @@ std::vector<Row> metric_rows() {
   return rows;
 }
 
+std::string shape_in_words(const Model& model) {
+  std::string words =
+      fmt::format("{} layers of width {}, FFN {}, {} heads", model.layers, model.hidden, model.ffn_hidden, model.heads);
+  if (model.has_latent_attention())
+    words += " with latent attention";
+  else if (model.kv_heads != model.heads)
+    words += fmt::format(" with {} key-value heads", model.kv_heads);
+  if (model.experts > 0)
+    words += fmt::format("; {} experts of {} in all but {} layers, {} per token and {} shared", model.experts,
+                         model.expert_ffn_hidden, model.dense_layers, model.experts_per_token, model.shared_experts);
+  if (model.mtp_layers > 0) words += fmt::format("; {} for multi-token prediction", model.mtp_layers);
+  return words + fmt::format("; vocabulary {}, sequence {}", model.vocab, model.sequence_length);
+}
+
+std::vector<Row> model_rows() {
+  std::vector<Row> rows;
+  for (const Model& model : models()) {
+    const ParameterCount count = count_parameters(model);
+    Row row{model.name, {{"parameters", count.total}}};
+    if (count.active != count.total) row.columns.emplace_back("active", count.active);
+    row.columns.emplace_back("shape", shape_in_words(model));
+    row.columns.emplace_back("source", model.source);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string rates_in_words(const Device& device) {
+  std::string words;
+  for (const DataType type : {DataType::bf16, DataType::fp8, DataType::tf32, DataType::fp32})
+    if (const std::int64_t rate = device.flops_per_second(type); rate > 0)
+      words +=
+          fmt::format("{}{} {:g} TFLOPS", words.empty() ? "" : ", ", to_string(type), static_cast<double>(rate) / 1e12);
+  return words;
+}
+
+std::vector<Row> device_rows() {
+  std::vector<Row> rows;
+  for (const Device& device : devices())
+    rows.push_back({device.name,
+                    {{"rates", rates_in_words(device)},
+                     {"memory", fmt::format("{:g} GB at {:g} GB/s", static_cast<double>(device.memory.count()) / 1e9,
+                                            static_cast<double>(device.memory_bandwidth.bytes_per_second()) / 1e9)},
+                     {"link", device.link},
+                     {"source", device.source}}});
+  return rows;
+}
+
+std::vector<Row> link_rows() {
+  std::vector<Row> rows;
+  for (const Link& link : links())
+    rows.push_back({link.name,
+                    {{"bandwidth",
+                      fmt::format("{:g} GB/s each way", static_cast<double>(link.bandwidth.bytes_per_second()) / 1e9)},
+                     {"latency", format_duration(link.latency)},
+                     {"source", link.source}}});
+  return rows;
+}
+
 /// One closed set that can be listed.
 struct List {
   std::string_view name;
   std::vector<Row> (*rows)();
 };
-constexpr std::array lists{List{"schedules", schedule_rows}, List{"formats", format_rows},
-                           List{"metrics", metric_rows}};
+constexpr std::array lists{List{"schedules", schedule_rows}, List{"formats", format_rows}, List{"metrics", metric_rows},
+                           List{"models", model_rows},       List{"devices", device_rows}, List{"links", link_rows}};
 
 const List& find_list(const std::optional<std::string>& name) {
   std::vector<std::string_view> names;
@@ -85,7 +150,8 @@ std::string rows_text(const std::vector<Row>& rows) {
   std::string text;
   for (const Row& row : rows) {
     text += fmt::format("{}\n", row.name);
-    for (const auto& [column, value] : row.columns) text += fmt::format("  {:<11} {}\n", column, value);
+    for (const auto& [column, value] : row.columns)
+      text += fmt::format("  {:<11} {}\n", column, value.is_string() ? value.get<std::string>() : value.dump());
   }
   return text;
 }
@@ -116,11 +182,12 @@ constexpr std::array examples{
 
 extern const Command list_command;
 const Command list_command{.name = "list",
-                           .summary = "schedules, formats and metrics there are",
-                           .usage = "ppsim list schedules | formats | metrics [--json[=FILE]]",
+                           .summary = "schedules, formats, metrics, models, devices and links there are",
+                           .usage =
+                               "ppsim list schedules | formats | metrics | models | devices | links [--json[=FILE]]",
                            .argument = "WHAT",
-                           .argument_help = "schedules, formats or metrics",
-                           .argument_choices = "schedules formats metrics ",
+                           .argument_help = "schedules, formats, metrics, models, devices or links",
+                           .argument_choices = "schedules formats metrics models devices links ",
                            .sections = {},
                            .extra = extra,
                            .examples = examples,

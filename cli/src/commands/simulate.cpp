@@ -117,7 +117,7 @@ ExitCode run(const Inputs& inputs) {
   return judge(inputs, result.report);
 }
 
-constexpr std::array sections{Section::pipeline, Section::costs,    Section::communication,
+constexpr std::array sections{Section::pipeline, Section::model,    Section::costs, Section::communication,
                               Section::memory,   Section::scenario, Section::output};
 constexpr std::array examples{
     Example{"ppsim --stages 4 --mb 8 --vpp 2", "interleaved 1F1B: how long is a step, where is the bubble"},

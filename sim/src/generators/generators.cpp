@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "generator_list.hpp"
+#include "other_names.hpp"
 
 namespace ppsim {
 namespace {
@@ -108,6 +110,29 @@ std::optional<UniformCosts> uniform_costs(const Scenario& scenario) {
   return uniform;
 }
 
+/// In small letters, without what joins words.
+std::string bare_word(std::string_view text) {
+  std::string word;
+  for (const char character : text)
+    if (character != '-' && character != '_' && character != ' ')
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(character)));
+  return word;
+}
+
+/// "'zb-auto' or 'zb-h1'": what others call `name`, or what is ours but for spelling. Empty where nothing is.
+std::string names_meant(std::string_view name) {
+  const std::string word = bare_word(name);
+  // PyTorch's classes are called ScheduleX.
+  const std::string_view without_prefix = word.starts_with("schedule") ? std::string_view{word}.substr(8) : word;
+  std::string meant;
+  const auto add = [&](std::string_view known) { meant += fmt::format("{}'{}'", meant.empty() ? "" : " or ", known); };
+  for (const Generator* generator : table)
+    if (bare_word(generator->name) == without_prefix) add(generator->name);
+  for (const OtherName& other : other_names)
+    if (other.word == without_prefix) add(other.name);
+  return meant;
+}
+
 } // namespace
 
 bool Generator::takes(std::string_view option) const {
@@ -123,15 +148,16 @@ std::span<const Generator* const> generators() {
 }
 
 const Generator& find_generator(std::string_view name) {
+  constexpr std::string_view otherwise = "'ppsim list schedules' shows all; other orders are read with --schedule-file";
   std::vector<std::string_view> names;
   for (const Generator* generator : table) {
     if (generator->name == name) return *generator;
     names.push_back(generator->name);
   }
+  const std::string meant = names_meant(name);
   throw Error{ExitCode::bad_input,
               Problem{"--schedule", fmt::format("unknown schedule {}", in_quotes(name)),
-                      did_you_mean(name, names,
-                                   "'ppsim list schedules' shows all; other orders are read with --schedule-file")}};
+                      meant.empty() ? did_you_mean(name, names, otherwise) : fmt::format("did you mean {}?", meant)}};
 }
 
 void check_request(const Generator& generator, const ScheduleRequest& request) {

@@ -92,6 +92,8 @@ template <class Id>
 [[nodiscard]] std::optional<Bytes> parse_bytes(std::string_view text);
 /// `text` as a bandwidth: a positive decimal and a byte unit per second (GB/s, GiB/s) or a bit unit (Gbit/s, Gbps).
 [[nodiscard]] std::optional<Bandwidth> parse_bandwidth(std::string_view text);
+/// `text` as floating-point operations per second: a positive decimal and GFLOPS, TFLOPS or PFLOPS.
+[[nodiscard]] std::optional<std::int64_t> parse_flops(std::string_view text);
 
 /// The longest duration that an input may hold: a day. Sums over a whole run then stay far from overflow.
 inline constexpr Duration max_duration = std::chrono::hours{24};

@@ -88,7 +88,7 @@ using Sampler = std::function<std::optional<Sample>(std::size_t line, std::int64
 /// How closely to look.
 struct VaryOptions {
   std::size_t points = 100;   ///< at least 2; fewer are made where the range has fewer values
-  std::int64_t precision = 0; ///< to which changes are bisected; 0: default_precision()
+  std::int64_t precision = 0; ///< how far apart tried values are at least; 0: default_precision()
   std::size_t threads = 1;    ///< the result does not depend on it
 };
 
@@ -97,8 +97,8 @@ struct VaryOptions {
 [[nodiscard]] std::int64_t default_precision(const Axis& axis);
 
 /// Up to `points` values from one end of the range to the other, evenly spaced, or by a ratio where the axis is
-/// logarithmic. Rounded to whole units, each once.
-[[nodiscard]] std::vector<std::int64_t> spread_points(const Axis& axis, std::size_t points);
+/// logarithmic. But for the last they are rounded to multiples of `precision` above the first; each is there once.
+[[nodiscard]] std::vector<std::int64_t> spread_points(const Axis& axis, std::size_t points, std::int64_t precision = 1);
 
 /// Samples the lines called `names` over the axis, each at a value at most once. The best at a value is the fastest of
 /// those that apply, fit and are synchronous; of equals the one that was best at the neighbour before, else the first.

@@ -1,0 +1,202 @@
+#include "model_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "toml_file.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+/// What is wrong with a value, and what to give instead; nothing where it fits.
+struct Misfit {
+  std::string what;
+  std::string hint;
+};
+using Fit = std::optional<Misfit>;
+
+/// A key of a file about a Thing, and how its value gets there.
+template <class Thing>
+struct Key {
+  std::string_view name;
+  bool required;
+  Fit (*set)(Thing&, const toml::node&);
+};
+
+Fit read_text(const toml::node& node, std::string& text) {
+  const auto value = node.value_exact<std::string>();
+  if (!value) return Misfit{"is not a string", "write it in quotes"};
+  if (value->empty()) return Misfit{"is empty", "leave it out"};
+  if (std::ranges::any_of(*value, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }))
+    return Misfit{fmt::format("{} has control characters", in_quotes(*value)), "leave them out"};
+  text = *value;
+  return std::nullopt;
+}
+
+template <auto member, class Thing>
+Fit set_text(Thing& thing, const toml::node& node) {
+  return read_text(node, thing.*member);
+}
+
+/// Its range is for check_model() to say, all but the sign.
+template <auto member>
+Fit set_count(Model& model, const toml::node& node) {
+  const auto value = node.value_exact<std::int64_t>();
+  if (!value) return Misfit{"is not a whole number", "write it without quotes: 4096"};
+  if (*value < 0) return Misfit{fmt::format("must not be negative, got {}", *value), "give a whole number from 0 up"};
+  model.*member = *value;
+  return std::nullopt;
+}
+
+template <auto member>
+Fit set_flag(Model& model, const toml::node& node) {
+  const auto value = node.value_exact<bool>();
+  if (!value) return Misfit{"is neither true nor false", "write true or false, without quotes"};
+  model.*member = *value;
+  return std::nullopt;
+}
+
+/// A member that is one of two, by its word.
+template <auto member, auto first, auto second>
+Fit set_choice(Model& model, const toml::node& node) {
+  std::string word;
+  if (auto misfit = read_text(node, word)) return misfit;
+  for (const auto choice : {first, second})
+    if (word == to_string(choice)) {
+      model.*member = choice;
+      return std::nullopt;
+    }
+  return Misfit{fmt::format("unknown value {}", in_quotes(word)),
+                did_you_mean(word, {to_string(first), to_string(second)},
+                             fmt::format("one of {}, {}", to_string(first), to_string(second)))};
+}
+
+/// A member with a unit, by its parser.
+template <auto member, auto parse>
+Fit set_unit(Device& device, const toml::node& node) {
+  std::string text;
+  const bool is_rate = std::is_same_v<decltype(device.*member), std::int64_t&>;
+  const char* const example =
+      is_rate ? R"(a rate such as "989TFLOPS")" : R"(a size such as "80GB" or a bandwidth such as "3.35TB/s")";
+  if (auto misfit = read_text(node, text)) return Misfit{std::move(misfit->what), example};
+  const auto value = parse(text);
+  if (!value) return Misfit{fmt::format("{} can not be read", in_quotes(text)), example};
+  device.*member = *value;
+  return std::nullopt;
+}
+
+Fit set_link(Device& device, const toml::node& node) {
+  if (auto misfit = read_text(node, device.link)) return misfit;
+  try {
+    static_cast<void>(find_link(device.link));
+  } catch (const Error& error) {
+    const Problem& problem = error.problems().front();
+    return Misfit{problem.what, problem.hint};
+  }
+  return std::nullopt;
+}
+
+using M = Model;
+constexpr std::array model_keys{
+    Key<M>{"name", false, set_text<&M::name, M>},
+    Key<M>{"source", false, set_text<&M::source, M>},
+    Key<M>{"layers", true, set_count<&M::layers>},
+    Key<M>{"hidden", true, set_count<&M::hidden>},
+    Key<M>{"ffn-hidden", true, set_count<&M::ffn_hidden>},
+    Key<M>{"heads", true, set_count<&M::heads>},
+    Key<M>{"kv-heads", false, set_count<&M::kv_heads>},
+    Key<M>{"head-dim", false, set_count<&M::head_dim>},
+    Key<M>{"vocab", true, set_count<&M::vocab>},
+    Key<M>{"sequence-length", true, set_count<&M::sequence_length>},
+    Key<M>{"gated", false, set_flag<&M::gated>},
+    Key<M>{"tied-embedding", false, set_flag<&M::tied_embedding>},
+    Key<M>{"learned-positions", false, set_count<&M::learned_positions>},
+    Key<M>{"bias", false, set_flag<&M::bias>},
+    Key<M>{"dropout", false, set_flag<&M::dropout>},
+    Key<M>{"norm", false, set_choice<&M::norm, Norm::layernorm, Norm::rmsnorm>},
+    Key<M>{"attention", false, set_choice<&M::attention, Attention::unfused, Attention::flash>},
+    Key<M>{"experts", false, set_count<&M::experts>},
+    Key<M>{"experts-per-token", false, set_count<&M::experts_per_token>},
+    Key<M>{"shared-experts", false, set_count<&M::shared_experts>},
+    Key<M>{"expert-ffn-hidden", false, set_count<&M::expert_ffn_hidden>},
+    Key<M>{"dense-layers", false, set_count<&M::dense_layers>},
+    Key<M>{"q-lora-rank", false, set_count<&M::q_lora_rank>},
+    Key<M>{"kv-lora-rank", false, set_count<&M::kv_lora_rank>},
+    Key<M>{"qk-nope-head-dim", false, set_count<&M::qk_nope_head_dim>},
+    Key<M>{"qk-rope-head-dim", false, set_count<&M::qk_rope_head_dim>},
+    Key<M>{"v-head-dim", false, set_count<&M::v_head_dim>},
+    Key<M>{"mtp-layers", false, set_count<&M::mtp_layers>},
+};
+
+using D = Device;
+constexpr std::array device_keys{
+    Key<D>{"name", false, set_text<&D::name, D>},
+    Key<D>{"source", false, set_text<&D::source, D>},
+    Key<D>{"bf16", true, set_unit<&D::flops_16_bit, parse_flops>},
+    Key<D>{"fp8", false, set_unit<&D::flops_fp8, parse_flops>},
+    Key<D>{"tf32", false, set_unit<&D::flops_tf32, parse_flops>},
+    Key<D>{"fp32", false, set_unit<&D::flops_fp32, parse_flops>},
+    Key<D>{"memory", true, set_unit<&D::memory, parse_bytes>},
+    Key<D>{"memory-bandwidth", true, set_unit<&D::memory_bandwidth, parse_bandwidth>},
+    Key<D>{"link", true, set_link},
+};
+
+template <class Thing, std::size_t size>
+std::string hint_for(std::string_view key, const std::array<Key<Thing>, size>& keys) {
+  std::vector<std::string_view> names;
+  names.reserve(size);
+  for (const Key<Thing>& some : keys) names.push_back(some.name);
+  const std::string_view near = nearest_word(key, names);
+  return near.empty() ? fmt::format("keys are {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near);
+}
+
+/// Sets what the file says; a Thing without a name has the file's.
+template <class Thing, std::size_t size>
+void read_keys(const toml::table& table, const std::array<Key<Thing>, size>& keys, std::string_view name, Thing& thing,
+               Problems& problems) {
+  thing.name = std::filesystem::path{name}.stem().string();
+  for (const auto& [key, node] : in_file_order(table)) {
+    const std::string where = place(name, key->source());
+    const auto known = std::ranges::find(keys, key->str(), &Key<Thing>::name);
+    if (known == keys.end()) {
+      problems.add(where, fmt::format("unknown key {}", in_quotes(key->str())), hint_for(key->str(), keys));
+    } else if (auto misfit = known->set(thing, *node))
+      problems.add(fmt::format("{}: {}", where, known->name), std::move(misfit->what), std::move(misfit->hint));
+  }
+  for (const Key<Thing>& key : keys)
+    if (key.required && !table.contains(key.name))
+      problems.add(std::string{name}, fmt::format("{} is missing", key.name),
+                   fmt::format("add a line '{} = ...'", key.name));
+}
+
+} // namespace
+
+Model read_model(std::string_view text, std::string_view name, Problems& problems) {
+  Model model;
+  const std::size_t before = problems.count();
+  read_keys(parse_toml(text, name, "one key a line: layers = 32"), model_keys, name, model, problems);
+  if (problems.count() > before) return model;
+  if (model.kv_heads == 0) model.kv_heads = model.heads;
+  if (model.head_dim == 0 && model.heads > 0) {
+    if (model.hidden % model.heads != 0)
+      problems.add(std::string{name}, fmt::format("hidden {} is no multiple of {} heads", model.hidden, model.heads),
+                   "give head-dim, or other heads");
+    model.head_dim = std::max<std::int64_t>(model.hidden / model.heads, 1);
+  }
+  check_model(model, name, problems);
+  return model;
+}
+
+Device read_device(std::string_view text, std::string_view name, Problems& problems) {
+  Device device;
+  read_keys(parse_toml(text, name, R"(one key a line: bf16 = "989TFLOPS")"), device_keys, name, device, problems);
+  return device;
+}
+
+} // namespace ppsim::cli

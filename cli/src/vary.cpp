@@ -1,0 +1,117 @@
+#include "vary.hpp"
+
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "axis.hpp"
+#include "candidates.hpp"
+#include "compare.hpp"
+#include "evaluate.hpp"
+#include "progress.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+/// The candidates at each value, made once.
+class CandidatesByValue {
+public:
+  explicit CandidatesByValue(const Inputs& inputs) : inputs_{inputs}, option_{*find_option(inputs.vary->option)} {}
+
+  [[nodiscard]] Inputs inputs_at(std::int64_t value) const {
+    Inputs changed = inputs_;
+    const auto wrong = option_.set(changed, inputs_.vary->flag_value(value));
+    PPSIM_ASSERT(!wrong); // both ends are allowed
+    changed.where[std::string{option_.name}] = fmt::format("--{}", option_.name);
+    return changed;
+  }
+
+  /// May be called from any thread.
+  std::shared_ptr<const std::vector<Candidate>> at(std::int64_t value) {
+    const std::scoped_lock lock{mutex_};
+    auto& made = made_[value];
+    if (!made) made = std::make_shared<const std::vector<Candidate>>(candidates(inputs_at(value)));
+    return made;
+  }
+
+private:
+  const Inputs& inputs_;
+  const Option& option_;
+  std::mutex mutex_;
+  std::map<std::int64_t, std::shared_ptr<const std::vector<Candidate>>> made_;
+};
+
+Sample sample_of(const Evaluation& run) {
+  Sample sample{.step_time = run.report.step_time,
+                .microbatches = run.graph.scenario().shape.microbatches,
+                .fits = !run.report.overflow,
+                .asynchronous = run.graph.schedule().asynchronous()};
+  for (const StageReport& stage : run.report.stages)
+    sample.peak_bytes = std::max(sample.peak_bytes, stage.peak_bytes());
+  return sample;
+}
+
+/// Nothing where the candidate refuses its inputs, or deadlocks.
+std::optional<Sample> try_sample(const Candidate& candidate) {
+  try {
+    return sample_of(evaluate(candidate.inputs));
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::bad_input && error.code() != ExitCode::no) throw;
+    return std::nullopt;
+  }
+}
+
+/// A note on each of the candidates that has no line: why not, at the first value.
+std::vector<std::string> notes_on_missing(const std::vector<Candidate>& first, const Variation& variation) {
+  std::vector<std::string> notes;
+  for (const Candidate& candidate : first) {
+    if (std::ranges::find(variation.lines, candidate.name, &VariationLine::name) != variation.lines.end()) continue;
+    try {
+      (void)evaluate(candidate.inputs);
+    } catch (const Error& error) {
+      notes.push_back(fmt::format("{} does not apply: {}", candidate.name, reason_of(error)));
+    }
+  }
+  return notes;
+}
+
+std::int64_t precision_of(const Inputs& inputs) {
+  std::int64_t precision = 0;
+  if (!inputs.precision) return precision;
+  if (const auto wrong = parse_step(*inputs.precision, *inputs.vary, precision))
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("precision"), wrong->what, wrong->hint}};
+  return precision;
+}
+
+} // namespace
+
+Varied vary_inputs(const Inputs& inputs, std::size_t threads) {
+  const Axis& axis = inputs.vary.value();
+  VaryOptions options{.precision = precision_of(inputs), .threads = threads};
+  if (inputs.points) options.points = *inputs.points;
+  CandidatesByValue by_value{inputs};
+  const auto first = by_value.at(axis.from);
+  std::vector<std::string> names;
+  for (const Candidate& candidate : *first) names.push_back(candidate.name);
+  Progress progress{"simulations", 0};
+  const Sampler sample = [&](std::size_t line, std::int64_t value) {
+    const auto candidates = by_value.at(value);
+    PPSIM_ASSERT(candidates->size() == names.size());
+    auto sampled = try_sample((*candidates)[line]);
+    progress.step();
+    return sampled;
+  };
+  Varied varied{.variation = ppsim::vary(axis, names, sample, options), .notes = {}};
+  if (varied.variation.lines.empty()) (void)compare(by_value.inputs_at(axis.from), threads); // says why
+  varied.variation.title = inputs.title.value_or("");
+  varied.variation.source = inputs.source.value_or("");
+  varied.notes = notes_on_missing(*first, varied.variation);
+  return varied;
+}
+
+} // namespace ppsim::cli

@@ -1,0 +1,354 @@
+#include "block.hpp"
+
+#include <algorithm>
+#include <utility>
+
+// Bytes moved are counted per element and pass, with all that is element-wise and neighbours fused, as training
+// frameworks do: a norm, an activation function, a mask with softmax, a dropout with the residual sum. See
+// docs/costs.md.
+
+namespace ppsim::model {
+namespace {
+
+constexpr Int128 mask_bytes = 1; ///< an element of a dropout mask
+constexpr Int128 fp32_bytes = 4;
+
+} // namespace
+
+Work& Work::operator+=(const Work& other) {
+  flops += other.flops;
+  flops_16_bit += other.flops_16_bit;
+  moved += other.moved;
+  collective += other.collective;
+  return *this;
+}
+
+void Block::add_linear(const Linear& linear) {
+  const Int128 flops = 2 * linear.tokens * linear.in * linear.out;
+  for (Work* work : {&forward, &input_grad, &weight_grad})
+    (linear.in_16_bit ? work->flops_16_bit : work->flops) += flops;
+  const Int128 input = linear.input_tokens * linear.in * element;
+  if (!linear.input_is_kept) {
+    kept += input;
+    for_weight += input;
+  }
+  for_weight += linear.output_tokens * linear.out * element;
+  const Int128 parameters = linear.in * linear.out + (linear.bias ? linear.out : 0);
+  if (linear.experts == 0)
+    weights.dense += parameters;
+  else
+    weights.expert += linear.experts * parameters;
+}
+
+void Block::add_norm(Int128 tokens, Int128 width, Norm norm) {
+  keep(tokens * width * element);
+  move(2 * tokens * width * element, 3 * tokens * width * element); // x, y; x, dy, dx
+  weights.dense += norm == Norm::layernorm ? 2 * width : width;
+}
+
+void Block::move(Int128 forward_bytes, Int128 input_grad_bytes) {
+  forward.moved += forward_bytes;
+  input_grad.moved += input_grad_bytes;
+}
+
+Sizes::Sizes(const Model& shape, const Training& training, Link tensor, Link expert)
+    : model{shape}, sequence{training.sequence_length > 0 ? training.sequence_length : shape.sequence_length},
+      tokens{training.microbatch_size * sequence / training.context_parallel},
+      outside_tokens{training.sequence_parallel ? tokens / training.tensor_parallel : tokens},
+      element{training.data_type == DataType::tf32 || training.data_type == DataType::fp32 ? 4 : 2},
+      tensor_ranks{training.tensor_parallel}, expert_ranks{training.expert_parallel},
+      gradient_bytes{training.gradient_bytes},
+      sequence_parallel{training.sequence_parallel && training.tensor_parallel > 1},
+      flash{training.attention.value_or(shape.attention) == Attention::flash}, tensor_link{std::move(tensor)},
+      expert_link{std::move(expert)} {}
+
+namespace {
+
+/// Exchange of so many elements over the ranks of a link.
+Duration checked_exchange(const Sizes& sizes, const Link& link, std::int64_t ranks, Int128 elements) {
+  return in_range(exchange_time(link, ranks, Bytes{in_range(elements * sizes.element)}));
+}
+
+Duration tensor_exchange(const Sizes& sizes, Int128 elements) {
+  return checked_exchange(sizes, sizes.tensor_link, sizes.tensor_ranks, elements);
+}
+
+/// Tensor parallelism around a part with `in` elements before and `out` after it: with sequence parallelism gathered
+/// before and scattered after it, else reduced after it, and the other way round for the gradients (Korthikanti et al.,
+/// figures 4 and 5).
+void add_tensor_collectives(Block& block, const Sizes& sizes, Int128 in, Int128 out) {
+  if (sizes.sequence_parallel) {
+    block.forward.collective += tensor_exchange(sizes, in) + tensor_exchange(sizes, out);
+    block.input_grad.collective += tensor_exchange(sizes, in) + tensor_exchange(sizes, out);
+  } else {
+    block.forward.collective += 2 * tensor_exchange(sizes, out);
+    block.input_grad.collective += 2 * tensor_exchange(sizes, in);
+  }
+}
+
+/// Heads of one rank, and what queries, keys and values have each.
+struct Heads {
+  Int128 count;
+  Int128 kv_count;
+  Int128 query_dim;
+  Int128 value_dim;
+};
+
+/// Softmax(q k) v. FlashAttention keeps a number per score row and computes the scores again in the backward.
+void add_core_attention(Block& block, const Sizes& sizes, const Heads& heads) {
+  const Int128 scores = heads.count * sizes.tokens * sizes.sequence;
+  const Int128 query_key = 2 * scores * heads.query_dim;
+  const Int128 score_value = 2 * scores * heads.value_dim;
+  const Int128 queries = sizes.tokens * heads.count * heads.query_dim * sizes.element;
+  const Int128 keys = sizes.tokens * heads.kv_count * heads.query_dim * sizes.element;
+  const Int128 values = sizes.tokens * heads.kv_count * heads.value_dim * sizes.element;
+  const Int128 outputs = sizes.tokens * heads.count * heads.value_dim * sizes.element;
+  Work core{.flops_16_bit = query_key + score_value};
+  block.input_grad.flops_16_bit += 2 * (query_key + score_value);
+  block.keep(queries + keys + values);
+  if (sizes.flash) {
+    block.input_grad.flops_16_bit += query_key;
+    block.keep(heads.count * sizes.tokens * fp32_bytes);
+    core.moved = queries + keys + values + outputs;
+    block.input_grad.moved += 2 * (queries + keys + values + outputs);
+  } else {
+    // Scores are written, read and written by the softmax, read and written (with a mask) by the dropout, and read.
+    const Int128 element = sizes.element;
+    const Int128 dropout = sizes.model.dropout ? 1 : 0;
+    core.moved = scores * (4 * element + dropout * (2 * element + mask_bytes));
+    block.input_grad.moved += scores * (6 * element + dropout * (2 * element + mask_bytes));
+    block.kept_scores = scores * (element + dropout * (element + mask_bytes));
+    block.keep(block.kept_scores);
+    block.scores = core;
+  }
+  block.forward += core;
+}
+
+/// The residual sum, with dropout where the model has it: keeps the mask.
+void add_residual(Block& block, const Sizes& sizes) {
+  const Int128 elements = sizes.outside_tokens * sizes.model.hidden;
+  const Int128 mask = sizes.model.dropout ? elements * mask_bytes : 0;
+  block.keep(mask);
+  // Forward: x and residual read, sum written. Backward: two gradients summed, and one masked where there is a mask.
+  const Int128 masked = sizes.model.dropout ? 2 * elements * sizes.element + mask : 0;
+  block.move(3 * elements * sizes.element + mask, 3 * elements * sizes.element + masked);
+}
+
+void add_attention(Block& block, const Sizes& sizes) {
+  const Model& model = sizes.model;
+  const Heads heads{.count = sizes.split(model.heads),
+                    .kv_count = std::max<Int128>(sizes.split(model.kv_heads), 1),
+                    .query_dim = model.head_dim,
+                    .value_dim = model.head_dim};
+  block.add_norm(sizes.outside_tokens, model.hidden, model.norm);
+  block.add_linear({.tokens = sizes.tokens,
+                    .in = model.hidden,
+                    .out = (heads.count + 2 * heads.kv_count) * model.head_dim,
+                    .input_tokens = sizes.outside_tokens,
+                    .output_tokens = sizes.tokens,
+                    .bias = model.bias});
+  add_core_attention(block, sizes, heads);
+  block.add_linear({.tokens = sizes.tokens,
+                    .in = heads.count * model.head_dim,
+                    .out = model.hidden,
+                    .input_tokens = sizes.tokens,
+                    .output_tokens = sizes.outside_tokens,
+                    .bias = model.bias});
+  add_tensor_collectives(block, sizes, sizes.tokens * model.hidden, sizes.tokens * model.hidden);
+  add_residual(block, sizes);
+}
+
+/// Multi-head latent attention: queries, keys and values pass through narrow matrices, which no rank shares.
+void add_latent_attention(Block& block, const Sizes& sizes) {
+  const Model& model = sizes.model;
+  const Heads heads{.count = sizes.split(model.heads),
+                    .kv_count = sizes.split(model.heads),
+                    .query_dim = model.qk_nope_head_dim + model.qk_rope_head_dim,
+                    .value_dim = model.v_head_dim};
+  const Int128 outside = sizes.outside_tokens;
+  const Int128 down = model.q_lora_rank + model.kv_lora_rank + model.qk_rope_head_dim;
+  block.add_norm(outside, model.hidden, model.norm);
+  block.add_linear(
+      {.tokens = outside, .in = model.hidden, .out = down, .input_tokens = outside, .output_tokens = outside});
+  const auto add_up = [&](std::int64_t rank, Int128 width) {
+    block.add_norm(outside, rank, model.norm);
+    block.add_linear(
+        {.tokens = sizes.tokens, .in = rank, .out = width, .input_tokens = outside, .output_tokens = sizes.tokens});
+  };
+  if (model.q_lora_rank > 0)
+    add_up(model.q_lora_rank, heads.count * heads.query_dim);
+  else
+    block.add_linear({.tokens = sizes.tokens,
+                      .in = model.hidden,
+                      .out = heads.count * heads.query_dim,
+                      .input_tokens = outside,
+                      .output_tokens = sizes.tokens,
+                      .input_is_kept = true});
+  add_up(model.kv_lora_rank, heads.count * (model.qk_nope_head_dim + model.v_head_dim));
+  add_core_attention(block, sizes, heads);
+  block.add_linear({.tokens = sizes.tokens,
+                    .in = heads.count * heads.value_dim,
+                    .out = model.hidden,
+                    .input_tokens = sizes.tokens,
+                    .output_tokens = outside});
+  const Int128 gathered = model.q_lora_rank > 0 ? down : down + model.hidden;
+  add_tensor_collectives(block, sizes, sizes.tokens * gathered, sizes.tokens * model.hidden);
+  add_residual(block, sizes);
+}
+
+/// An FFN, or several for experts: the rank computes `width` of its hidden elements for each token.
+struct Ffn {
+  Int128 tokens;
+  Int128 outside_tokens; ///< for which input and gradient of the output are kept
+  Int128 width;
+  bool input_is_kept = false;
+  Int128 experts = 0;
+};
+
+void add_ffn_matrices(Block& block, const Sizes& sizes, const Ffn& ffn) {
+  const Model& model = sizes.model;
+  const Int128 inputs = model.gated ? 2 : 1;
+  const Int128 inner = ffn.tokens * ffn.width * sizes.element;
+  block.add_linear({.tokens = ffn.tokens,
+                    .in = model.hidden,
+                    .out = inputs * ffn.width,
+                    .input_tokens = ffn.outside_tokens,
+                    .output_tokens = ffn.tokens,
+                    .bias = model.bias,
+                    .input_is_kept = ffn.input_is_kept,
+                    .experts = ffn.experts});
+  block.keep(inputs * inner); // of the activation function
+  block.move((inputs + 1) * inner, (2 * inputs + 1) * inner);
+  block.add_linear({.tokens = ffn.tokens,
+                    .in = ffn.width,
+                    .out = model.hidden,
+                    .input_tokens = ffn.tokens,
+                    .output_tokens = ffn.outside_tokens,
+                    .bias = model.bias,
+                    .experts = ffn.experts});
+}
+
+void add_dense_ffn(Block& block, const Sizes& sizes) {
+  block.add_norm(sizes.outside_tokens, sizes.model.hidden, sizes.model.norm);
+  add_ffn_matrices(
+      block, sizes,
+      {.tokens = sizes.tokens, .outside_tokens = sizes.outside_tokens, .width = sizes.split(sizes.model.ffn_hidden)});
+  add_tensor_collectives(block, sizes, sizes.tokens * sizes.model.hidden, sizes.tokens * sizes.model.hidden);
+  add_residual(block, sizes);
+}
+
+/// Router, experts and shared experts. Tokens are spread evenly over experts; each is sent to its experts' ranks,
+/// gathered there over the tensor-parallel ranks, and back.
+void add_moe_ffn(Block& block, const Sizes& sizes) {
+  const Model& model = sizes.model;
+  const Int128 routed = sizes.tokens * model.experts_per_token;
+  const Int128 sent = sizes.outside_tokens * model.experts_per_token * model.hidden;
+  block.add_norm(sizes.outside_tokens, model.hidden, model.norm);
+  block.add_linear({.tokens = sizes.outside_tokens,
+                    .in = model.hidden,
+                    .out = model.experts,
+                    .input_tokens = sizes.outside_tokens,
+                    .output_tokens = sizes.outside_tokens,
+                    .in_16_bit = true});
+  block.keep(sizes.outside_tokens * model.experts * fp32_bytes);  // the router's probabilities
+  block.move(4 * sent * sizes.element, 4 * sent * sizes.element); // sorted by expert, and back
+  add_ffn_matrices(block, sizes,
+                   {.tokens = routed,
+                    .outside_tokens = routed,
+                    .width = sizes.split(model.expert_ffn_hidden),
+                    .experts = model.experts / sizes.expert_ranks});
+  const Duration all_to_all = checked_exchange(sizes, sizes.expert_link, sizes.expert_ranks, sent);
+  block.forward.collective += 2 * all_to_all;
+  block.input_grad.collective += 2 * all_to_all;
+  add_tensor_collectives(block, sizes, routed * model.hidden, routed * model.hidden);
+  if (model.shared_experts > 0) {
+    add_ffn_matrices(block, sizes,
+                     {.tokens = sizes.tokens,
+                      .outside_tokens = sizes.outside_tokens,
+                      .width = sizes.split(model.shared_experts * model.expert_ffn_hidden),
+                      .input_is_kept = true});
+    add_tensor_collectives(block, sizes, sizes.tokens * model.hidden, sizes.tokens * model.hidden);
+  }
+  add_residual(block, sizes);
+}
+
+} // namespace
+
+Block embedding_block(const Sizes& sizes) {
+  const Model& model = sizes.model;
+  Block block{.element = sizes.element};
+  block.weights.dense = sizes.vocab_share() * model.hidden + Int128{model.learned_positions} * model.hidden;
+  const Int128 elements = sizes.tokens * model.hidden;
+  const Int128 ids = sizes.tokens * 8;
+  const Int128 mask = model.dropout ? sizes.outside_tokens * model.hidden * mask_bytes : 0;
+  block.keep(ids + mask);
+  block.for_weight = ids + mask;
+  block.forward.moved = 2 * elements * sizes.element + mask;
+  block.weight_grad.moved = elements * (sizes.element + 2 * sizes.gradient_bytes) + mask; // rows are added to
+  const Duration exchange = tensor_exchange(sizes, elements);
+  block.forward.collective = sizes.sequence_parallel ? exchange : 2 * exchange;
+  block.weight_grad.collective = sizes.sequence_parallel ? exchange : Duration{0};
+  return block;
+}
+
+Block layer_block(const Sizes& sizes, LayerKind kind) {
+  Block block{.element = sizes.element};
+  if (sizes.model.has_latent_attention())
+    add_latent_attention(block, sizes);
+  else
+    add_attention(block, sizes);
+  if (kind == LayerKind::moe)
+    add_moe_ffn(block, sizes);
+  else
+    add_dense_ffn(block, sizes);
+  return block;
+}
+
+Block output_block(const Sizes& sizes) {
+  const Model& model = sizes.model;
+  Block block{.element = sizes.element};
+  block.add_norm(sizes.outside_tokens, model.hidden, model.norm);
+  block.add_linear({.tokens = sizes.tokens,
+                    .in = model.hidden,
+                    .out = sizes.vocab_share(),
+                    .input_tokens = sizes.outside_tokens,
+                    .output_tokens = sizes.tokens,
+                    .in_16_bit = true});
+  // The loss is computed in fp32: logits are written so, and become probabilities and then gradients where they are.
+  const Int128 logits = sizes.tokens * sizes.vocab_share();
+  block.keep(logits * fp32_bytes);
+  block.move(logits * (sizes.element + 3 * fp32_bytes), logits * (sizes.element + fp32_bytes));
+  const Duration exchange = tensor_exchange(sizes, sizes.tokens * model.hidden);
+  block.forward.collective += sizes.sequence_parallel ? exchange : Duration{0};
+  block.input_grad.collective += sizes.sequence_parallel ? exchange : 2 * exchange;
+  return block;
+}
+
+/// Two norms, a linear layer from twice the width (split by its outputs), a layer, and the output layer again, whose
+/// matrix is not held twice; its norm is.
+Block mtp_block(const Sizes& sizes, const Block& layer, const Block& output) {
+  const Model& model = sizes.model;
+  Block block{.element = sizes.element};
+  block.add_norm(sizes.outside_tokens, model.hidden, model.norm);
+  block.add_norm(sizes.outside_tokens, model.hidden, model.norm);
+  block.add_linear({.tokens = sizes.tokens,
+                    .in = 2 * Int128{model.hidden},
+                    .out = sizes.split(model.hidden),
+                    .input_tokens = sizes.outside_tokens,
+                    .output_tokens = sizes.tokens});
+  add_tensor_collectives(block, sizes, sizes.tokens * 2 * model.hidden, sizes.tokens * model.hidden);
+  for (const Block* part : {&layer, &output}) {
+    block.forward += part->forward;
+    block.input_grad += part->input_grad;
+    block.weight_grad += part->weight_grad;
+    block.kept += part->kept;
+    block.for_weight += part->for_weight;
+  }
+  block.scores = layer.scores;
+  block.kept_scores = layer.kept_scores;
+  block.weights.dense += layer.weights.dense + output.weights.dense - sizes.vocab_share() * model.hidden;
+  block.weights.expert = layer.weights.expert;
+  return block;
+}
+
+} // namespace ppsim::model

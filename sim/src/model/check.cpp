@@ -1,0 +1,177 @@
+#include "check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace ppsim {
+namespace {
+
+using Limits = ModelLimits;
+
+/// A size of a model by its key in a model file, with its range.
+struct Size {
+  std::string_view key;
+  std::int64_t value;
+  std::int64_t least;
+  std::int64_t most;
+};
+
+std::vector<Size> sizes_of(const Model& model) {
+  const std::int64_t moe = model.experts > 0 ? 1 : 0;
+  const std::int64_t latent = model.has_latent_attention() ? 1 : 0;
+  return {{"layers", model.layers, 1, Limits::layers},
+          {"hidden", model.hidden, 1, Limits::width},
+          {"ffn-hidden", model.ffn_hidden, 1, Limits::width},
+          {"heads", model.heads, 1, Limits::width},
+          {"kv-heads", model.kv_heads, 1, Limits::width},
+          {"head-dim", model.head_dim, 1, Limits::width},
+          {"vocab", model.vocab, 1, Limits::tokens},
+          {"sequence-length", model.sequence_length, 1, Limits::tokens},
+          {"learned-positions", model.learned_positions, 0, Limits::tokens},
+          {"experts", model.experts, 0, Limits::width},
+          {"experts-per-token", model.experts_per_token, moe, Limits::width},
+          {"shared-experts", model.shared_experts, 0, Limits::width},
+          {"expert-ffn-hidden", model.expert_ffn_hidden, moe, Limits::width},
+          {"dense-layers", model.dense_layers, 0, Limits::layers},
+          {"q-lora-rank", model.q_lora_rank, 0, Limits::width},
+          {"kv-lora-rank", model.kv_lora_rank, 0, Limits::width},
+          {"qk-nope-head-dim", model.qk_nope_head_dim, 0, Limits::width},
+          {"qk-rope-head-dim", model.qk_rope_head_dim, latent, Limits::width},
+          {"v-head-dim", model.v_head_dim, latent, Limits::width},
+          {"mtp-layers", model.mtp_layers, 0, Limits::layers}};
+}
+
+/// The values nearest to `wanted`, below and above, that `works`; searched from 1 to `most`.
+template <class Works>
+std::string nearest_that_work(std::int64_t wanted, std::int64_t most, const Works& works) {
+  std::int64_t below = std::min(wanted, most);
+  while (below > 0 && !works(below)) --below;
+  std::int64_t above = wanted + 1;
+  while (above <= most && !works(above)) ++above;
+  if (below > 0 && above <= most) return fmt::format("give {} or {}", below, above);
+  if (below > 0) return fmt::format("give {}", below);
+  return above <= most ? fmt::format("give {}", above) : "leave it out";
+}
+
+/// What tensor parallelism splits has to come out whole on each rank; a few key-value heads are copied instead.
+bool splits_over(const Model& model, std::int64_t ranks) {
+  const bool kv_heads = model.has_latent_attention() || model.kv_heads % ranks == 0 || ranks % model.kv_heads == 0;
+  const bool experts = model.experts == 0 || model.expert_ffn_hidden % ranks == 0;
+  return model.heads % ranks == 0 && kv_heads && model.ffn_hidden % ranks == 0 && experts && model.hidden % ranks == 0;
+}
+
+void check_ranges(const Training& training, Problems& problems) {
+  const std::array sizes{Size{"--microbatch-size", training.microbatch_size, 1, Limits::ranks},
+                         Size{"--sequence-length", training.sequence_length, 0, Limits::tokens},
+                         Size{"--tensor-parallel", training.tensor_parallel, 1, Limits::ranks},
+                         Size{"--context-parallel", training.context_parallel, 1, Limits::ranks},
+                         Size{"--expert-parallel", training.expert_parallel, 1, Limits::ranks},
+                         Size{"--data-parallel", training.data_parallel, 1, Limits::ranks},
+                         Size{"--gradient-bytes-per-parameter", training.gradient_bytes, 1, 16},
+                         Size{"--optimizer-bytes-per-parameter", training.optimizer_bytes.value_or(0), 0, 64}};
+  for (const auto& [key, value, least, most] : sizes)
+    if (value < least || value > most)
+      problems.add(std::string{key}, fmt::format("must be from {} to {}, got {}", least, most, value),
+                   "give a number in this range");
+  if (training.efficiency_ppm < 1000 || training.efficiency_ppm > 1'000'000)
+    problems.add("--efficiency", fmt::format("is {:g}", static_cast<double>(training.efficiency_ppm) / 1e6),
+                 "a share of the datasheet's rates from 0.001 to 1: 0.7");
+}
+
+void check_tensor_parallel(const Model& model, const Training& training, Problems& problems) {
+  const std::int64_t ranks = training.tensor_parallel;
+  if (!splits_over(model, ranks))
+    problems.add("--tensor-parallel",
+                 fmt::format("{} ranks do not divide the {} heads, {} key-value heads and FFN of {} of {}", ranks,
+                             model.heads, model.kv_heads, model.ffn_hidden, model.name),
+                 nearest_that_work(ranks, model.heads, [&](std::int64_t some) { return splits_over(model, some); }));
+  if (model.experts > 0 && ranks > 1 && !training.sequence_parallel)
+    problems.add("--sequence-parallel", "experts with tensor parallelism need sequence parallelism",
+                 "leave it on, or give --tensor-parallel 1");
+}
+
+void check_sequence(const Model& model, const Training& training, std::int64_t sequence, Problems& problems) {
+  if (model.learned_positions > 0 && sequence > model.learned_positions)
+    problems.add(
+        "--sequence-length",
+        fmt::format("{} tokens, but {} has learned {} positions", sequence, model.name, model.learned_positions),
+        fmt::format("give at most {}", model.learned_positions));
+  const std::int64_t context = training.context_parallel;
+  if (sequence % context != 0) {
+    problems.add("--context-parallel", fmt::format("{} ranks do not divide a sequence of {}", context, sequence),
+                 nearest_that_work(context, std::min(sequence, Limits::ranks),
+                                   [&](std::int64_t some) { return sequence % some == 0; }));
+  } else if (const std::int64_t share = sequence / context;
+             training.sequence_parallel && share % training.tensor_parallel != 0) {
+    problems.add("--tensor-parallel",
+                 fmt::format("{} ranks do not divide the {} tokens that each has of a sequence",
+                             training.tensor_parallel, share),
+                 "give another --sequence-length, or switch --sequence-parallel off");
+  }
+}
+
+void check_expert_parallel(const Model& model, const Training& training, Problems& problems) {
+  const std::int64_t ranks = training.expert_parallel;
+  if (ranks == 1) return;
+  const std::int64_t replicas = training.data_parallel * training.context_parallel;
+  if (model.experts == 0)
+    problems.add("--expert-parallel", fmt::format("{} has no experts", model.name), "leave it out");
+  else if (model.experts % ranks != 0)
+    problems.add("--expert-parallel", fmt::format("{} ranks do not divide {} experts", ranks, model.experts),
+                 nearest_that_work(ranks, model.experts, [&](std::int64_t some) { return model.experts % some == 0; }));
+  else if (replicas % ranks != 0)
+    problems.add(
+        "--expert-parallel",
+        fmt::format("{} ranks do not divide the {} of --data-parallel times --context-parallel", ranks, replicas),
+        fmt::format("experts are spread over data-parallel ranks: give --data-parallel {}", ranks));
+}
+
+} // namespace
+
+void check_model(const Model& model, std::string_view where, Problems& problems) {
+  const auto add = [&](std::string what, std::string hint) {
+    problems.add(std::string{where}, std::move(what), std::move(hint));
+  };
+  for (const auto& [key, value, least, most] : sizes_of(model))
+    if (value < least || value > most)
+      add(value == 0 ? fmt::format("has no {}", key)
+                     : fmt::format("{} must be from {} to {}, got {}", key, least, most, value),
+          fmt::format("give {} as a whole number from {} to {}", key, least, most));
+  if (model.kv_heads > 0 && model.heads % model.kv_heads != 0)
+    add(fmt::format("{} heads can not share {} key-value heads evenly", model.heads, model.kv_heads),
+        "kv-heads has to divide heads");
+  if (model.experts_per_token > model.experts)
+    add(fmt::format("a token has {} experts of {}", model.experts_per_token, model.experts),
+        model.experts == 0 ? "give experts too" : "give experts-per-token of at most experts");
+  if (model.experts == 0 && (model.shared_experts > 0 || model.expert_ffn_hidden > 0 || model.dense_layers > 0))
+    add("has sizes of experts but no experts", "give experts too, or leave them out");
+  if (model.dense_layers > model.layers)
+    add(fmt::format("{} of {} layers are dense", model.dense_layers, model.layers),
+        "give dense-layers of at most layers");
+  if (!model.has_latent_attention() &&
+      (model.q_lora_rank > 0 || model.qk_nope_head_dim > 0 || model.qk_rope_head_dim > 0 || model.v_head_dim > 0))
+    add("has sizes of latent attention but no kv-lora-rank", "give kv-lora-rank too, or leave them out");
+}
+
+namespace model {
+
+void check(const Model& model, const Device& device, const Training& training) {
+  Problems problems;
+  check_model(model, "--model", problems);
+  check_ranges(training, problems);
+  problems.throw_if_any(); // what follows divides by these
+  const std::int64_t sequence = training.sequence_length > 0 ? training.sequence_length : model.sequence_length;
+  check_tensor_parallel(model, training, problems);
+  check_sequence(model, training, sequence, problems);
+  check_expert_parallel(model, training, problems);
+  if (device.flops_per_second(training.data_type) <= 0)
+    problems.add("--data-type", fmt::format("{} has no rate for {}", device.name, to_string(training.data_type)),
+                 "give bf16");
+  problems.throw_if_any();
+}
+
+} // namespace model
+} // namespace ppsim

@@ -1,0 +1,210 @@
+// From a block's operations to what it costs a rank of a device.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "block.hpp"
+#include "check.hpp"
+
+namespace ppsim {
+namespace {
+
+using model::Block;
+using model::in_range;
+using model::Sizes;
+using model::Weights;
+using model::Work;
+
+constexpr Int128 nanoseconds_per_second = 1'000'000'000;
+constexpr Int128 million = 1'000'000;
+
+/// Turns work into time and weights into bytes.
+class Pricing {
+public:
+  Pricing(const Device& device, const Training& training, const Link& data_link)
+      : device_{device}, training_{training}, data_link_{data_link} {}
+
+  /// Matrix products at their rate and, after them, all other operations at the rate of the memory; of both the share
+  /// that is reached.
+  [[nodiscard]] Duration time(const Work& work) const {
+    const DataType type = training_.data_type;
+    const DataType type_16_bit = type == DataType::fp8 ? DataType::bf16 : type;
+    return work.collective + at_rate(work.flops, device_.flops_per_second(type)) +
+           at_rate(work.flops_16_bit, device_.flops_per_second(type_16_bit)) +
+           at_rate(work.moved, device_.memory_bandwidth.bytes_per_second());
+  }
+
+  /// Parameters with their gradients and optimizer state, and what follows a step's tasks.
+  void add_weights(const Weights& weights, BlockCosts& costs) const {
+    const std::int64_t ranks = training_.data_parallel * training_.context_parallel;
+    add_group(weights.dense, ranks, costs);
+    add_group(weights.expert, ranks / training_.expert_parallel, costs);
+  }
+
+  [[nodiscard]] std::int64_t parameter_bytes() const { return is_wide() ? 4 : 2; }
+
+private:
+  [[nodiscard]] bool is_wide() const {
+    return training_.data_type == DataType::tf32 || training_.data_type == DataType::fp32;
+  }
+
+  /// `amount` at the reached share of `per_second`, rounded to the nearest nanosecond.
+  [[nodiscard]] Duration at_rate(Int128 amount, std::int64_t per_second) const {
+    const Int128 rate = Int128{per_second} * training_.efficiency_ppm;
+    const Int128 time = (2 * Int128{in_range(amount)} * nanoseconds_per_second * million + rate) / (2 * rate);
+    return in_range(Duration{static_cast<std::int64_t>(std::min(time, Int128{max_duration.count()} + 1))});
+  }
+
+  /// Parameters that `ranks` ranks hold alike.
+  void add_group(Int128 parameters, std::int64_t ranks, BlockCosts& costs) const {
+    const std::int64_t optimizer_bytes = training_.optimizer_bytes.value_or(is_wide() ? 8 : 12);
+    const std::int64_t owners = training_.distributed_optimizer ? ranks : 1;
+    const Int128 owned = (parameters + owners - 1) / owners;
+    const Bytes gradients{in_range(parameters * training_.gradient_bytes)};
+    const Bytes weights{in_range(parameters * parameter_bytes())};
+    costs.parameters += in_range(parameters);
+    costs.parameter_bytes += weights;
+    costs.gradient_bytes += gradients;
+    costs.optimizer_bytes += Bytes{in_range(owned * optimizer_bytes)};
+    const Duration exchange = in_range(exchange_time(data_link_, ranks, gradients));
+    costs.reduce += training_.distributed_optimizer ? exchange : 2 * exchange;
+    // Gradients are read, the state is read and written, the parameters are written.
+    costs.optimizer += at_rate(owned * (training_.gradient_bytes + 2 * optimizer_bytes + parameter_bytes()),
+                               device_.memory_bandwidth.bytes_per_second());
+    costs.optimizer += in_range(exchange_time(data_link_, owners, weights));
+  }
+
+  const Device& device_;
+  const Training& training_;
+  const Link& data_link_;
+};
+
+BlockCosts priced(const Block& block, const Pricing& pricing) {
+  BlockCosts costs;
+  costs.forward = pricing.time(block.forward);
+  costs.input_grad = pricing.time(block.input_grad);
+  costs.weight_grad = pricing.time(block.weight_grad);
+  costs.forward_collective = block.forward.collective;
+  costs.input_grad_collective = block.input_grad.collective;
+  costs.flops = {.forward = in_range(block.forward.flops + block.forward.flops_16_bit),
+                 .input_grad = in_range(block.input_grad.flops + block.input_grad.flops_16_bit),
+                 .weight_grad = in_range(block.weight_grad.flops + block.weight_grad.flops_16_bit)};
+  costs.activation = Bytes{in_range(block.kept)};
+  costs.activation_for_weight = Bytes{in_range(std::min(block.for_weight, block.kept))};
+  costs.selective = {.time = pricing.time(block.scores), .checkpoint = Bytes{in_range(block.kept - block.kept_scores)}};
+  costs.full = {.time = Duration{0}, .checkpoint = costs.activation};
+  pricing.add_weights(block.weights, costs);
+  return costs;
+}
+
+/// A layer that keeps nothing but its input and runs its whole forward again.
+RecomputeCosts full_recompute(const BlockCosts& layer, const BlockCosts& block, Bytes boundary) {
+  return {.time = layer.forward, .checkpoint = block.activation - layer.activation + boundary};
+}
+
+Link link_or(const std::optional<Link>& link, std::string_view otherwise) {
+  return link ? *link : find_link(otherwise);
+}
+
+} // namespace
+
+namespace model {
+
+std::int64_t in_range(Int128 value) {
+  constexpr Int128 most = 4'000'000'000'000'000'000; // so that sums of two stay within 64 bits
+  if (value > most)
+    throw Error{ExitCode::bad_input,
+                Problem{"--microbatch-size", "a layer has more operations or bytes than 4e18 for a microbatch",
+                        "give a smaller --microbatch-size, --sequence-length or model"}};
+  return static_cast<std::int64_t>(value);
+}
+
+Duration in_range(Duration time) {
+  if (time > max_duration)
+    throw Error{ExitCode::bad_input, Problem{"--microbatch-size", "a layer takes longer than a day for a microbatch",
+                                             "give a smaller --microbatch-size, --sequence-length or model, or a "
+                                             "faster device or link"}};
+  return time;
+}
+
+} // namespace model
+
+BlockCosts& BlockCosts::operator+=(const BlockCosts& other) {
+  forward += other.forward;
+  input_grad += other.input_grad;
+  weight_grad += other.weight_grad;
+  forward_collective += other.forward_collective;
+  input_grad_collective += other.input_grad_collective;
+  flops.forward += other.flops.forward;
+  flops.input_grad += other.flops.input_grad;
+  flops.weight_grad += other.flops.weight_grad;
+  activation += other.activation;
+  activation_for_weight += other.activation_for_weight;
+  selective.time += other.selective.time;
+  selective.checkpoint += other.selective.checkpoint;
+  full.time += other.full.time;
+  full.checkpoint += other.full.checkpoint;
+  parameters += other.parameters;
+  parameter_bytes += other.parameter_bytes;
+  gradient_bytes += other.gradient_bytes;
+  optimizer_bytes += other.optimizer_bytes;
+  reduce += other.reduce;
+  optimizer += other.optimizer;
+  return *this;
+}
+
+LayerKind kind_of_layer(const Model& model, std::int64_t layer) {
+  return model.experts > 0 && layer >= model.dense_layers ? LayerKind::moe : LayerKind::dense;
+}
+
+ParameterCount count_parameters(const Model& model) {
+  const Sizes sizes{model, Training{}, Link{}, Link{}};
+  const Block dense = model::layer_block(sizes, LayerKind::dense);
+  const Block moe = model::layer_block(sizes, LayerKind::moe);
+  const Block output = model::output_block(sizes);
+  const Int128 moe_layers = model.experts > 0 ? model.layers - model.dense_layers : 0;
+  const Int128 shared = (model.layers - moe_layers) * dense.weights.dense + moe_layers * moe.weights.dense +
+                        model::embedding_block(sizes).weights.dense + output.weights.dense -
+                        (model.tied_embedding ? Int128{model.vocab} * model.hidden : 0);
+  const Int128 routed = moe_layers * moe.weights.expert;
+  const Weights mtp = model::mtp_block(sizes, model.experts > 0 ? moe : dense, output).weights;
+  return {.total = in_range(shared + routed),
+          .active = in_range(shared + (model.experts > 0 ? routed / model.experts * model.experts_per_token : 0)),
+          .mtp = in_range(model.mtp_layers * (mtp.dense + mtp.expert))};
+}
+
+ModelCosts model_costs(const Model& model, const Device& device, const Training& training) {
+  model::check(model, device, training);
+  const Sizes sizes{model, training, link_or(training.tensor_link, device.link),
+                    link_or(training.expert_link, "ib-ndr")};
+  const Link data_link = link_or(training.data_link, "ib-ndr");
+  const Pricing pricing{device, training, data_link};
+
+  ModelCosts costs;
+  costs.boundary = Bytes{in_range(sizes.outside_tokens * model.hidden * sizes.element)};
+  costs.embedding = priced(model::embedding_block(sizes), pricing);
+  const Block output = model::output_block(sizes);
+  costs.output = priced(output, pricing);
+
+  const auto layer_costs = [&](LayerKind kind) {
+    BlockCosts layer = priced(model::layer_block(sizes, kind), pricing);
+    layer.full = full_recompute(layer, layer, costs.boundary);
+    return layer;
+  };
+  if (model.experts == 0 || model.dense_layers > 0) costs.dense_layer = layer_costs(LayerKind::dense);
+  if (model.experts > 0) costs.moe_layer = layer_costs(LayerKind::moe);
+  if (model.mtp_layers > 0) {
+    const LayerKind kind = model.experts > 0 ? LayerKind::moe : LayerKind::dense;
+    const BlockCosts& layer = kind == LayerKind::moe ? costs.moe_layer : costs.dense_layer;
+    costs.mtp_layer = priced(model::mtp_block(sizes, model::layer_block(sizes, kind), output), pricing);
+    costs.mtp_layer.full = full_recompute(layer, costs.mtp_layer, costs.boundary);
+  }
+  if (model.tied_embedding) {
+    costs.tied_parameters = in_range(sizes.vocab_share() * model.hidden);
+    costs.tied_embedding = Bytes{in_range(Int128{costs.tied_parameters} * training.gradient_bytes)};
+  }
+  return costs;
+}
+
+} // namespace ppsim
