@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include <chrono>
+#include <cmath>
 #include <deque>
 #include <set>
 #include <sstream>
@@ -279,6 +280,28 @@ TEST_CASE("one legend explains what any of the charts shows, and hatches are def
     if (element.get("fill").starts_with("url(#"))
       used.insert(element.get("fill").substr(5, element.get("fill").size() - 6));
   CHECK(used == defined);
+}
+
+// Columns that are spread over the whole plot would show the shorter run as long as the other.
+TEST_CASE("columns of shares end with their run, too") {
+  const Runs runs{{"zb-h1", "1f1b"}, 64, 256};
+  const std::vector<Element> elements = parsed(runs.svg());
+  CHECK(texts_of(elements).count("each column shows from top to bottom how its time is shared") == 1);
+  const double left = elements_named(elements, "text", "panel").front().number("x");
+  const double width = elements.front().number("width") - left - 34;
+  std::set<std::int64_t> ends; // of the columns that end right of the others, in pixels
+  for (const Element& path : elements_named(elements, "path", "idle")) {
+    const std::string data = path.get("d");
+    double right = 0;
+    for (std::size_t at = data.find('M'); at != std::string::npos; at = data.find('M', at + 1)) {
+      const double x = std::strtod(data.c_str() + at + 1, nullptr);
+      const std::size_t h = data.find('h', at);
+      right = std::max(right, x + std::strtod(data.c_str() + h + 1, nullptr));
+    }
+    if (path.get("fill") == "url(#idle-drain)") ends.insert(std::lround(right - left));
+  }
+  const auto time = [&runs](std::size_t i) { return static_cast<double>(runs.outcomes[i].report.makespan.count()); };
+  CHECK(ends.count(std::lround(width)) + ends.count(std::lround(width * time(0) / time(1))) == 2);
 }
 
 TEST_CASE("stacked charts stay below 3 MB, and no text overlaps another, whatever their number") {

@@ -114,6 +114,9 @@ TEST_CASE("labels are pushed apart no further than they have to be") {
   using viz::px;
   const std::vector<viz::Px> wanted{px(100), px(300), px(100), px(100)};
   CHECK(viz::spread_labels(wanted, px(10), px(0), px(400)) == std::vector<viz::Px>{px(90), px(300), px(100), px(110)});
+  // Four at 100 reach one that wants 80: all five move, (80 + 90 + 80 + 70 + 60) / 5 = 76.
+  CHECK(viz::spread_labels({px(80), px(100), px(100), px(100), px(100)}, px(10), px(0), px(400)) ==
+        std::vector<viz::Px>{px(76), px(86), px(96), px(106), px(116)});
   CHECK(viz::spread_labels({px(0), px(0)}, px(10), px(0), px(400)) == std::vector<viz::Px>{px(0), px(10)});
   CHECK(viz::spread_labels({px(400), px(398)}, px(10), px(0), px(400)) == std::vector<viz::Px>{px(400), px(390)});
 }

@@ -72,7 +72,7 @@ PanelFrame frame_for(std::span<const Panel> panels) {
     tasks += shown_tasks(panel, frame.axis);
     frame.plot_width = std::max(frame.plot_width, wanted_plot_width(panel.report, panel.graph.size(), frame.axis));
   }
-  const auto count = static_cast<std::int64_t>(panels.size());
+  const auto count = static_cast<std::int64_t>(std::max<std::size_t>(panels.size(), 1));
   const std::int64_t room = std::clamp(height_of_all_rows / count, least_rows_height, most_rows_height);
   const auto rows = static_cast<std::int64_t>(stages);
   const bool wide = std::all_of(panels.begin(), panels.end(), [&frame](const Panel& panel) {
@@ -81,7 +81,8 @@ PanelFrame frame_for(std::span<const Panel> panels) {
   if (!wide || tasks > most_tasks_as_cells || rows * least_pitch > room) {
     frame.detail = Detail::shares;
     // Coarse in both directions alike: where all rows would leave only wide columns, stages share a row.
-    const std::int64_t columns = frame.plot_width.hundredths / good_column.hundredths * count;
+    const std::int64_t columns =
+        std::max<std::int64_t>(frame.plot_width.hundredths / good_column.hundredths * count, 1);
     const std::int64_t most_rows =
         std::min(room / least_pitch, std::max<std::int64_t>(most_columns_of_all / columns, 1));
     frame.stages_per_row = static_cast<std::size_t>((rows + most_rows - 1) / most_rows);
@@ -226,9 +227,9 @@ std::string svg_comparison(const Comparison& comparison, std::span<const Panel> 
   Px legend_height;
   const std::string legend = draw_legend(most_chunks, drawn, legend_top, legend_height);
 
-  std::string out = svg_opening(last.width, legend_top + legend_height + bottom_margin,
-                                fmt::format("{} compared", counted(panels.size(), "schedule")));
-  return out + hatch_definitions(drawn.labels) + head + body + legend + "</svg>\n";
+  return svg_opening(last.width, legend_top + legend_height + bottom_margin,
+                     fmt::format("{} compared", counted(panels.size(), "schedule"))) +
+         hatch_definitions(drawn.labels) + head + body + legend + "</svg>\n";
 }
 
 } // namespace ppsim::viz

@@ -121,6 +121,7 @@ Plot::Plot(const Variation& the_variation)
                          static_cast<std::size_t>(box.height.hundredths / least_y_tick_distance.hundredths));
   box.x = margin + px(24) + widest(tick_labels(range.from, range.to, y_ticks), label_size) + px(10);
   std::vector<std::string> names;
+  names.reserve(curves.size());
   for (const Curve& curve : curves) names.push_back(curve.label);
   // Bold names are wider.
   const Px label_width = std::min(widest(names, label_size) * 9 / 8, most_label_width) + px(4);
@@ -254,29 +255,34 @@ std::optional<Point> point_between(const Plot& plot, const Curve& curve, std::in
                                 std::max<std::int64_t>((to->x - from->x).hundredths, 1)};
 }
 
+/// The line of a curve over a stretch, ends included; without what does not apply.
+std::string stretch_path(const Plot& plot, const Curve& curve, const BestStretch& stretch) {
+  Polyline line;
+  bool open = false;
+  const auto add_point = [&](const std::optional<Point>& point) {
+    if (point && open) line.line_to(*point);
+    if (point && !open) line.move_to(*point);
+    open = point.has_value();
+  };
+  add_point(point_between(plot, curve, stretch.from));
+  const auto& points = plot.variation.points;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (points[i] > stretch.from && points[i] < stretch.to) add_point(plot.point_of(curve, i));
+  if (stretch.to > stretch.from) add_point(point_between(plot, curve, stretch.to));
+  line.end();
+  return line.data();
+}
+
 /// The band under the best of each stretch.
 std::string draw_envelope(const Plot& plot) {
   std::string out;
   for (const BestStretch& stretch : plot.variation.best) {
     const Curve* curve = stretch.line ? plot.curve_of(*stretch.line) : nullptr;
     if (curve == nullptr) continue;
-    Polyline line;
-    bool open = false;
-    const auto add_point = [&](const std::optional<Point>& point) {
-      if (point && open) line.line_to(*point);
-      if (point && !open) line.move_to(*point);
-      open = point.has_value();
-    };
-    add_point(point_between(plot, *curve, stretch.from));
-    for (std::size_t i = 0; i < plot.variation.points.size(); ++i)
-      if (plot.variation.points[i] > stretch.from && plot.variation.points[i] < stretch.to)
-        add_point(plot.point_of(*curve, i));
-    if (stretch.to > stretch.from) add_point(point_between(plot, *curve, stretch.to));
-    line.end();
     add(out,
         "<path class=\"best\" fill=\"none\" stroke=\"{}\" stroke-width=\"9\" stroke-opacity=\"0.28\" "
         "stroke-linejoin=\"round\" d=\"{}\"/>\n",
-        to_string(curve->style.colour), line.data());
+        to_string(curve->style.colour), stretch_path(plot, *curve, stretch));
   }
   return out;
 }
@@ -408,6 +414,7 @@ std::vector<LineEnd> line_ends(const Plot& plot) {
 std::string draw_labels(const Plot& plot) {
   const std::vector<LineEnd> ends = line_ends(plot);
   std::vector<Px> wanted;
+  wanted.reserve(ends.size());
   for (const LineEnd& end : ends) wanted.push_back(end.place.y);
   const std::vector<Px> places =
       spread_labels(wanted, label_pitch, plot.box.y, std::max(plot.box.bottom(), plot.box.y));

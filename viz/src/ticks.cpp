@@ -61,19 +61,19 @@ std::int64_t round_byte_step(std::int64_t least, std::int64_t unit) {
 
 } // namespace
 
-Ticks choose_ticks(Axis::Unit kind, std::int64_t from, std::int64_t to, std::size_t most) {
+Ticks choose_ticks(Axis::Unit unit, std::int64_t from, std::int64_t to, std::size_t most) {
   const std::int64_t length = std::max<std::int64_t>(to - from, 0);
   // At least two intervals, so that five times the power of ten below stays in range for every span.
   const auto intervals = static_cast<std::int64_t>(std::max<std::size_t>(most, 2));
   const std::int64_t least = length / intervals + (length % intervals == 0 ? 0 : 1);
 
-  const std::span<const AxisUnit> units = units_of(kind);
-  const AxisUnit& unit =
+  const std::span<const AxisUnit> units = units_of(unit);
+  const AxisUnit& written =
       *std::find_if(units.begin(), units.end() - 1, [to](const AxisUnit& candidate) { return to >= candidate.size; });
-  Ticks ticks{1, unit.size, unit.name, 0};
+  Ticks ticks{1, written.size, written.name, 0};
   ticks.step =
-      kind == Axis::Unit::bytes ? round_byte_step(std::max<std::int64_t>(least, 1), unit.size) : round_step(least);
-  for (std::int64_t rest = ticks.step % unit.size; rest != 0; rest = rest * 10 % unit.size) ++ticks.decimals;
+      unit == Axis::Unit::bytes ? round_byte_step(std::max<std::int64_t>(least, 1), written.size) : round_step(least);
+  for (std::int64_t rest = ticks.step % written.size; rest != 0; rest = rest * 10 % written.size) ++ticks.decimals;
   return ticks;
 }
 

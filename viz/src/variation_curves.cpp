@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <ranges>
 
 #include "svg_text.hpp"
 
@@ -42,7 +43,9 @@ Curve curve_of_line(const Variation& variation, std::size_t position) {
   curve.lines.push_back(position);
   bool fits_somewhere = false;
   for (const std::optional<Sample>& sample : variation.lines[position].samples) {
-    curve.times.push_back(sample ? std::optional{std::llround(variation.shown_time(*sample))} : std::nullopt);
+    std::optional<std::int64_t> time;
+    if (sample) time = std::llround(variation.shown_time(*sample));
+    curve.times.push_back(time);
     curve.fits.push_back(!sample || sample->fits);
     curve.has_gaps = curve.has_gaps || !sample;
     curve.fits_not_always = curve.fits_not_always || (sample && !sample->fits);
@@ -156,9 +159,9 @@ std::vector<Px> spread_labels(const std::vector<Px>& wanted, Px pitch, Px top, P
     least = places[label] + pitch;
   }
   Px most = bottom;
-  for (auto label = order.rbegin(); label != order.rend(); ++label) {
-    places[*label] = std::min(places[*label], most);
-    most = places[*label] - pitch;
+  for (const std::size_t label : std::views::reverse(order)) {
+    places[label] = std::min(places[label], most);
+    most = places[label] - pitch;
   }
   return places;
 }

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "comparison_words.hpp"
 #include "tables.hpp"
@@ -77,7 +78,7 @@ std::vector<std::size_t> points_of_table(const Variation& variation) {
 
 std::string cell_of(const Variation& variation, const std::optional<Sample>& sample) {
   if (!sample) return "-";
-  const auto time = Duration{static_cast<std::int64_t>(variation.shown_time(*sample) + 0.5)};
+  const Duration time{std::llround(variation.shown_time(*sample))};
   return format_duration(time) + (sample->fits ? "" : " !");
 }
 
