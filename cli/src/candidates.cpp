@@ -3,19 +3,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 namespace ppsim::cli {
 namespace {
 
-/// Leaves out what the schedule does not take; another one may.
-void drop_options_of_others(const Generator& generator, Inputs& inputs) {
-  if (!generator.takes("group-size")) inputs.group_size.reset();
-  if (!generator.takes("gpipe-backward")) inputs.descending_backward.reset();
-  if (!generator.takes("activation-limit")) inputs.activation_limit.reset();
-  if (!generator.takes("replicas")) inputs.replicas.reset();
-  for (const ScheduleOption& option : schedule_options())
-    if (!generator.takes(option.name)) inputs.where.erase(std::string{option.name});
+/// How an option that only some schedules take is made unsaid.
+struct Unsaid {
+  std::string_view option;
+  void (*reset)(Inputs&);
+};
+constexpr std::array unsaid{
+    Unsaid{"group-size", [](Inputs& inputs) { inputs.group_size.reset(); }},
+    Unsaid{"gpipe-backward", [](Inputs& inputs) { inputs.descending_backward.reset(); }},
+    Unsaid{"activation-limit", [](Inputs& inputs) { inputs.activation_limit.reset(); }},
+    Unsaid{"replicas", [](Inputs& inputs) { inputs.replicas.reset(); }},
+};
+
+/// Leaves out the options of single schedules that are not for this one; a schedule file (null) takes none.
+void drop_options_of_others(const Generator* generator, Inputs& inputs) {
+  for (const ScheduleOption& option : schedule_options()) {
+    if (generator != nullptr && generator->takes(option.name)) continue;
+    const auto* const found = std::ranges::find(unsaid, option.name, &Unsaid::option);
+    PPSIM_ASSERT(found != unsaid.end());
+    found->reset(inputs);
+    inputs.where.erase(std::string{option.name});
+  }
 }
 
 /// The inputs of the others beside a schedule file: its shape, and no order.
@@ -33,12 +47,8 @@ Inputs of_file_only(const Inputs& inputs) {
   Inputs own = inputs;
   own.schedule.reset();
   own.vpp.reset();
-  own.group_size.reset();
-  own.descending_backward.reset();
-  own.activation_limit.reset();
-  own.replicas.reset();
   for (const std::string_view option : {"schedule", "vpp"}) own.where.erase(std::string{option});
-  for (const ScheduleOption& option : schedule_options()) own.where.erase(std::string{option.name});
+  drop_options_of_others(nullptr, own);
   return own;
 }
 
@@ -81,7 +91,7 @@ void add_candidates(const Generator& generator, const Inputs& inputs, std::vecto
     Candidate candidate{std::string{generator.name}, fmt::format("--schedule {}", generator.name), inputs};
     candidate.inputs.schedule = generator.name;
     candidate.inputs.vpp = {vpp};
-    drop_options_of_others(generator, candidate.inputs);
+    drop_options_of_others(&generator, candidate.inputs);
     if (counts.size() > 1) candidate.name += fmt::format(" v={}", vpp);
     if (says_chunks) candidate.flags += fmt::format(" --vpp {}", vpp);
     list.push_back(std::move(candidate));
@@ -102,7 +112,7 @@ std::vector<Candidate> candidates(const Inputs& inputs) {
     const Inputs own = of_file_only(inputs);
     const Run run = resolve(own);
     others = without_file(inputs, run.schedule.shape());
-    list.push_back({run.schedule_place, fmt::format("--schedule-file {}", run.schedule_place), own});
+    list.push_back({run.schedule_place, fmt::format("--schedule-file {}", *inputs.schedule_file), own});
   }
   for (const Generator* generator : parts) add_candidates(*generator, others, list);
   return list;

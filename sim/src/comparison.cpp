@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace ppsim {
@@ -107,7 +108,8 @@ private:
 
   [[nodiscard]] std::string memory_of(const Contender& contender) const {
     if (comparison_.knows_memory) return format_bytes(contender.peak_bytes());
-    return fmt::format("{:.4g}", contender.peak_stage_activations());
+    const double count = contender.peak_stage_activations();
+    return count == std::floor(count) ? fmt::format("{:.0f}", count) : fmt::format("{:.2f}", count);
   }
 
   /// ", 6.4 % less time than the next, v-auto (55 ms), for 16 GiB instead of 10 GiB"
@@ -121,17 +123,17 @@ private:
     return prices.empty() ? words : fmt::format("{}, for {}", words, listed(prices));
   }
 
-  /// What the one costs beside time where the other costs something else.
-  [[nodiscard]] std::vector<std::string> differences(const Contender& one, const Contender& other) const {
+  /// What its own costs are beside time, where those of `against` differ.
+  [[nodiscard]] std::vector<std::string> differences(const Contender& own, const Contender& against) const {
     std::vector<std::string> list;
-    const auto add = [&](const std::string& own, std::string_view unit, const std::string& others) {
-      if (own != others) list.push_back(fmt::format("{}{} instead of {}", own, unit, others));
+    const auto add = [&](const std::string& mine, std::string_view unit, const std::string& yours) {
+      if (mine != yours) list.push_back(fmt::format("{}{} instead of {}", mine, unit, yours));
     };
-    add(memory_of(one), comparison_.knows_memory ? "" : " live activations of a stage", memory_of(other));
-    if (one.report.transfer_volume != other.report.transfer_volume)
-      add(format_bytes(one.report.transfer_volume), " sent per step", format_bytes(other.report.transfer_volume));
+    add(memory_of(own), comparison_.knows_memory ? "" : " live activations of a stage", memory_of(against));
+    if (own.report.transfer_volume != against.report.transfer_volume)
+      add(format_bytes(own.report.transfer_volume), " sent per step", format_bytes(against.report.transfer_volume));
     else
-      add(fmt::format("{}", one.report.transfers), " transfers per step", fmt::format("{}", other.report.transfers));
+      add(fmt::format("{}", own.report.transfers), " transfers per step", fmt::format("{}", against.report.transfers));
     return list;
   }
 
@@ -157,7 +159,8 @@ private:
       words += fmt::format(" and has only to {}", listed(left));
     else
       words += saved == 1 ? " and does not need that" : saved == 2 ? " and needs neither" : " and needs none of these";
-    const std::vector<std::string> prices = differences(other, best);
+    const bool is_next = comparison_.recommendation->simpler == comparison_.recommendation->runner_up;
+    const std::vector<std::string> prices = is_next ? std::vector<std::string>{} : differences(other, best); // said
     return words + (prices.empty() ? "." : fmt::format(", for {}.", listed(prices)));
   }
 

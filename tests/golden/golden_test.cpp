@@ -4,13 +4,17 @@
 // Megatron-LM (1F1B, interleaved by microbatch group) generate. Beside each stand, as numbers, its makespans and peaks
 // from a simulator that shares no code with this one.
 
+#include "ppsim/sim/comparison.hpp"
 #include "ppsim/sim/generators.hpp"
 #include "ppsim/sim/report.hpp"
+#include "ppsim/sim/variation.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
 #include "ppsim/traces/report_json.hpp"
 #include "ppsim/traces/schedule_file.hpp"
+#include "ppsim/viz/comparison.hpp"
 #include "ppsim/viz/svg.hpp"
 #include "ppsim/viz/text.hpp"
+#include "ppsim/viz/variation.hpp"
 #include "support/golden.hpp"
 #include "support/runs.hpp"
 
@@ -183,6 +187,45 @@ TEST_CASE("The chart") {
   const Shape shape{.stages = 4, .microbatches = 4, .vpp = 1};
   const auto [graph, timeline, report] = run(generate("1f1b", shape), uniform_scenario(shape, 1ms, 2ms, 100us));
   check_golden("gantt-4x4.svg", viz::svg_gantt(graph, timeline, report));
+}
+
+TEST_CASE("The charts of a comparison") {
+  Comparison comparison;
+  comparison.stages = 4;
+  comparison.microbatches = 4;
+  const auto made = [](std::string_view name, std::size_t vpp) {
+    const Shape shape{.stages = 4, .microbatches = 4, .vpp = vpp};
+    return run(generate(name, shape), uniform_scenario(shape, 1ms, 2ms, 100us));
+  };
+  const Outcome best = made("zb-v", 2);
+  const Outcome plain = made("1f1b", 1);
+  const Outcome slow = made("sequential", 1);
+  const std::vector<viz::Panel> panels{{best.graph, best.timeline, best.report, "zb-v", true},
+                                       {plain.graph, plain.timeline, plain.report, "1f1b", false},
+                                       {slow.graph, slow.timeline, slow.report, "sequential", false}};
+  check_golden("compare-4x4.svg", viz::svg_comparison(comparison, panels));
+}
+
+TEST_CASE("The plot of a variation") {
+  struct Line {
+    std::string name;
+    std::string schedule;
+    std::size_t vpp;
+  };
+  const std::vector<Line> lines{
+      {"gpipe", "gpipe", 1}, {"1f1b", "1f1b", 1}, {"interleaved v=2", "interleaved", 2}, {"zb-v", "zb-v", 2}};
+  const auto sample = [&lines](std::size_t line, std::int64_t comm) -> std::optional<Sample> {
+    const Shape shape{.stages = 4, .microbatches = 8, .vpp = lines[line].vpp};
+    const Report report =
+        run(generate(lines[line].schedule, shape), uniform_scenario(shape, 1ms, 2ms, Duration{comm})).report;
+    return Sample{.step_time = report.step_time, .microbatches = 8};
+  };
+  std::vector<std::string> names;
+  for (const Line& line : lines) names.push_back(line.name);
+  const Axis axis{.option = "comm", .unit = Axis::Unit::time, .from = 0, .to = 1'000'000};
+  const Variation variation = vary(axis, names, sample, {.points = 21});
+  check_golden("vary-comm-4x8.svg", viz::svg_variation(variation));
+  check_golden("vary-comm-4x8.txt", viz::variation_text(variation, {.width = 100, .colour = false}));
 }
 
 TEST_CASE("The trace") {

@@ -23,17 +23,20 @@ using Words = std::vector<std::string>;
 
 Words draw_flags() {
   const auto number = [](int from, int to) { return std::to_string(*rc::gen::inRange(from, to)); };
-  Words flags{"--stages", number(1, 7), "--mb", number(1, 13)};
+  const std::size_t first = *rc::gen::inRange<std::size_t>(0, generators().size());
+  std::string schedules{generators()[first]->name};
+  for (const std::size_t other : {first + 4, first + 7, first + 11})
+    schedules += fmt::format(",{}", generators()[other % generators().size()]->name);
+  Words flags{"--stages", number(1, 7), "--mb", number(1, 13), "--schedules", schedules};
   const auto add = [&](const std::string& flag, const std::string& value) {
     if (one_in(2)) flags.insert(flags.end(), {flag, value});
   };
   add("--forward", number(0, 50) + "us");
   add("--input-grad", number(0, 50) + "us");
-  if (flags.size() > 4 && flags[flags.size() - 2] == "--input-grad")
-    flags.insert(flags.end(), {"--weight-grad", number(0, 50) + "us"});
+  if (flags[flags.size() - 2] == "--input-grad") flags.insert(flags.end(), {"--weight-grad", number(0, 50) + "us"});
   add("--comm", number(0, 20) + "us");
   add("--transfer", *rc::gen::element<std::string>("latency", "link", "blocking"));
-  add("--group-size", number(1, 6));
+  if (("," + schedules).find(",interleaved") != std::string::npos) add("--group-size", number(1, 6));
   if (one_in(2)) {
     flags.insert(flags.end(), {"--activation-bytes", number(1, 9) + "GiB"});
     add("--memory-limit", number(1, 60) + "GiB");
@@ -53,8 +56,12 @@ std::optional<Compared> try_compare(const Words& flags, std::size_t threads) {
 Words flags_alone(Words flags, const Contender& contender) {
   std::istringstream own{contender.flags};
   for (std::string word; own >> word;) flags.push_back(word);
-  const auto group = std::ranges::find(flags, "--group-size");
-  if (group != flags.end() && !contender.name.starts_with("interleaved")) flags.erase(group, group + 2);
+  const auto drop = [&](std::string_view flag) {
+    const auto found = std::ranges::find(flags, flag);
+    if (found != flags.end()) flags.erase(found, found + 2);
+  };
+  drop("--schedules");
+  if (!contender.name.starts_with("interleaved")) drop("--group-size");
   return flags;
 }
 

@@ -109,7 +109,9 @@ TEST_CASE("The recommendation says what is gained over the next one, what it cos
   CHECK(words({contender("zb-v", 50ms, 16, folded), contender("interleaved v=2", 51ms, 18, two_chunks)}) ==
         "take zb-v: 50 ms, 2 % less time than the next, interleaved v=2 (51 ms), for 16 GiB instead of 18 GiB; its "
         "runtime has to split the backward and place 2 chunks per stage in a V. interleaved v=2 is 2 % slower and has "
-        "only to run 2 chunks per stage, for 18 GiB instead of 16 GiB.");
+        "only to run 2 chunks per stage.");
+  CHECK(words({contender("zb-v", 100ms, 5, folded), contender("v-auto", 101ms, 5, folded), contender("1f1b", 102ms, 6)})
+            .ends_with(" 1f1b is 2 % slower and needs neither, for 6 GiB instead of 5 GiB."));
   CHECK(words({contender("zb-v", 100ms, 1, folded), contender("1f1b", 101ms, 1)})
             .ends_with(" 1f1b is 1 % slower and needs neither."));
   CHECK(words({contender("interleaved v=2", 100ms, 1, two_chunks), contender("1f1b", 101ms, 1)})

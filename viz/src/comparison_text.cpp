@@ -190,7 +190,7 @@ std::vector<std::string> notes(const Comparison& comparison, const std::vector<T
 std::string comparison_text(const Comparison& comparison, const std::string& recommendation,
                             const TextOptions& options) {
   const std::size_t width = std::max(options.width, least_width);
-  std::string out = in_colour(headline(comparison), "1", options.colour) + '\n';
+  std::string out = in_colour(wrapped_lines(headline(comparison), width, 2), "1", options.colour);
   if (!comparison.title.empty()) out += comparison.title + '\n';
   if (!comparison.source.empty()) out += "costs: " + comparison.source + '\n';
 

@@ -15,7 +15,6 @@
 
 #include "ppsim/viz/variation.hpp"
 
-#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -247,11 +246,12 @@ std::optional<Point> point_between(const Plot& plot, const Curve& curve, std::in
   if (after == points.end()) return std::nullopt;
   const auto i = static_cast<std::size_t>(after - points.begin());
   if (*after == value) return plot.point_of(curve, i);
-  if (i == 0 || !curve.times[i] || !curve.times[i - 1]) return std::nullopt;
-  const double share = static_cast<double>(value - points[i - 1]) / static_cast<double>(points[i] - points[i - 1]);
-  const double from = static_cast<double>(*curve.times[i - 1]);
-  const double rise = static_cast<double>(*curve.times[i]) - from;
-  return Point{plot.x_at(value), plot.y_at(std::llround(from + share * rise))};
+  const auto from = i == 0 ? std::nullopt : plot.point_of(curve, i - 1);
+  const auto to = plot.point_of(curve, i);
+  if (!from || !to) return std::nullopt;
+  const Px x = plot.x_at(value);
+  return Point{x, from->y + (to->y - from->y) * (x - from->x).hundredths /
+                                std::max<std::int64_t>((to->x - from->x).hundredths, 1)};
 }
 
 /// The band under the best of each stretch.
