@@ -16,6 +16,7 @@
 
 #include "commands.hpp"
 #include "compare.hpp"
+#include "vary.hpp"
 #include <benchmark/benchmark.h>
 
 namespace {
@@ -227,6 +228,17 @@ void sizes_with_chunks(benchmark::internal::Benchmark* benchmark) {
   benchmark->Args({16, 1024, 8});
 }
 
+/// A plot of 100 points, from the command line to the stretches: ten schedules, of which three search.
+void vary_all(benchmark::State& state) {
+  const std::vector<std::string> flags{
+      "--stages",    std::to_string(state.range(0)),
+      "--mb",        std::to_string(state.range(1)),
+      "--vary",      "comm=0..2ms",
+      "--schedules", "gpipe,1f1b,interleaved,zb-h1,zb-h2,zb-v,dualpipe-v,v-half,v-min,hanayo"};
+  const cli::Inputs inputs = cli::parse_arguments(cli::find_command("compare"), flags);
+  for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(cli::vary_inputs(inputs, 2));
+}
+
 /// Every schedule that can be made by name, at one size.
 void register_schedules() {
   for (const Generator* generator : generators()) {
@@ -253,6 +265,7 @@ BENCHMARK_CAPTURE(simulate_graph, blocking, TransferModel::blocking, 100'000)->A
 BENCHMARK(build_and_simulate)->Apply(sizes_with_chunks);
 BENCHMARK(order_to_report)->Apply(sizes_with_chunks);
 BENCHMARK(read_csv)->ArgNames({"p", "m", "v"})->Unit(benchmark::kMillisecond)->Args({64, 1024, 1});
+BENCHMARK(vary_all)->Name("vary")->ArgNames({"p", "m"})->Unit(benchmark::kMillisecond)->UseRealTime()->Args({8, 64});
 BENCHMARK(compare_all)
     ->Name("compare")
     ->ArgNames({"p", "m"})

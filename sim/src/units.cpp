@@ -37,6 +37,11 @@ constexpr std::array bit_units{Unit{"kbit", kilo}, Unit{"Mbit", kilo* kilo}, Uni
 constexpr std::array flop_units{Unit{"GFLOPS", kilo* kilo* kilo}, Unit{"TFLOPS", kilo* kilo* kilo* kilo},
                                 Unit{"PFLOPS", kilo* kilo* kilo* kilo* kilo}};
 
+constexpr std::array shown_duration_units{Unit{"s", kilo* kilo* kilo}, Unit{"ms", kilo* kilo}, Unit{"us", kilo},
+                                          Unit{"ns", 1}}; // largest first
+constexpr std::array shown_byte_units{Unit{"TiB", kibi* kibi* kibi* kibi}, Unit{"GiB", kibi* kibi* kibi},
+                                      Unit{"MiB", kibi* kibi}, Unit{"KiB", kibi}, Unit{"B", 1}};
+
 constexpr Int128 largest_amount = 900'000'000'000'000'000; // far below 2^63, so that sums of a few can not overflow
 
 /// mantissa * 10^exponent, and what follows it.
@@ -122,6 +127,19 @@ std::string with_unit(std::int64_t amount, std::span<const Unit> largest_first) 
   return fmt::format("{} {}", amount, largest_first.back().name);
 }
 
+/// With as many decimals as it has; in a binary unit four, rounded.
+std::string with_all_digits(std::int64_t amount, std::span<const Unit> largest_first) {
+  const auto fitting = std::ranges::find_if(largest_first, [&](const Unit& unit) { return amount >= unit.scale; });
+  const Unit unit = fitting == largest_first.end() ? largest_first.back() : *fitting;
+  std::int64_t decimals = 1; // 1, 10, 100, ...
+  while (decimals < unit.scale && (unit.scale % kibi != 0 || decimals < 10'000)) decimals *= 10;
+  const auto digits =
+      static_cast<std::int64_t>((2 * Int128{amount} * decimals + unit.scale) / (2 * Int128{unit.scale}));
+  std::string fraction = fmt::format("{}", decimals + digits % decimals).substr(1);
+  while (fraction.ends_with('0')) fraction.pop_back();
+  return fmt::format("{}{}{} {}", digits / decimals, fraction.empty() ? "" : ".", fraction, unit.name);
+}
+
 } // namespace
 
 std::int64_t scale_rounded(std::int64_t value, std::int64_t numerator, std::int64_t denominator) {
@@ -173,21 +191,25 @@ std::optional<std::int64_t> parse_flops(std::string_view text) {
 }
 
 std::string format_duration(Duration duration) {
-  static constexpr std::array units{Unit{"s", kilo * kilo * kilo}, Unit{"ms", kilo * kilo}, Unit{"us", kilo},
-                                    Unit{"ns", 1}};
-  return with_unit(duration.count(), units);
+  return with_unit(duration.count(), shown_duration_units);
 }
 
 std::string format_bytes(Bytes bytes) {
-  static constexpr std::array units{Unit{"TiB", kibi * kibi * kibi * kibi}, Unit{"GiB", kibi * kibi * kibi},
-                                    Unit{"MiB", kibi * kibi}, Unit{"KiB", kibi}, Unit{"B", 1}};
-  return with_unit(bytes.count(), units);
+  return with_unit(bytes.count(), shown_byte_units);
 }
 
-std::string format_bandwidth(Bandwidth bandwidth) {
+std::string format_closely(Duration duration) {
+  return with_all_digits(duration.count(), shown_duration_units);
+}
+
+std::string format_closely(Bytes bytes) {
+  return with_all_digits(bytes.count(), shown_byte_units);
+}
+
+std::string format_closely(Bandwidth bandwidth) {
   static constexpr std::array units{Unit{"TB", kilo * kilo * kilo * kilo}, Unit{"GB", kilo * kilo * kilo},
                                     Unit{"MB", kilo * kilo}, Unit{"kB", kilo}, Unit{"B", 1}};
-  return with_unit(bandwidth.bytes_per_second(), units) + "/s";
+  return with_all_digits(bandwidth.bytes_per_second(), units) + "/s";
 }
 
 } // namespace ppsim

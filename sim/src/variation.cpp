@@ -236,11 +236,11 @@ std::string Axis::flag_value(std::int64_t value) const {
 std::string Axis::format(std::int64_t value) const {
   switch (unit) {
   case Unit::time:
-    return format_duration(Duration{value});
+    return format_closely(Duration{value});
   case Unit::bytes:
-    return format_bytes(Bytes{value});
+    return format_closely(Bytes{value});
   case Unit::rate:
-    return format_bandwidth(Bandwidth{value});
+    return format_closely(Bandwidth{value});
   case Unit::count:
   case Unit::factor:
     break;
@@ -258,11 +258,17 @@ std::int64_t default_precision(const Axis& axis) {
 std::vector<std::int64_t> spread_points(const Axis& axis, std::size_t points, std::int64_t precision) {
   PPSIM_ASSERT(axis.from < axis.to && points >= 2 && precision > 0);
   const std::int64_t span = axis.to - axis.from;
-  const auto most = static_cast<std::uint64_t>((span - 1) / precision + 1);
-  const auto steps = static_cast<std::int64_t>(std::min<std::uint64_t>(points - 1, most));
+  const std::int64_t multiples = (span - 1) / precision; // of the precision, between the ends
+  std::vector<std::int64_t> values{axis.from};
+  if (multiples + 1 < static_cast<std::int64_t>(points)) {
+    for (std::int64_t multiple = 1; multiple <= multiples; ++multiple)
+      values.push_back(axis.from + multiple * precision);
+    values.push_back(axis.to);
+    return values;
+  }
+  const auto steps = static_cast<std::int64_t>(points) - 1;
   const double range_ratio = static_cast<double>(axis.to) / static_cast<double>(axis.from);
   const double ratio = axis.logarithmic() ? root(range_ratio, static_cast<std::size_t>(steps)) : 1;
-  std::vector<std::int64_t> values{axis.from};
   double scaled = static_cast<double>(axis.from);
   for (std::int64_t step = 1; step < steps; ++step) {
     scaled *= ratio;

@@ -221,6 +221,9 @@ TEST_CASE("A value of an axis is written for people, and exactly as its option t
   const Axis bytes{.option = "memory-limit", .unit = Axis::Unit::bytes, .from = 1, .to = 2};
   CHECK(times(0, 1).flag_value(1'500'000) == "1500000ns");
   CHECK(times(0, 1).format(1'500'000) == "1.5 ms");
+  CHECK(times(0, 1).format(1'375'002) == "1.375002 ms");
+  CHECK(bytes.format((std::int64_t{20} << 30) + (4 << 20)) == "20.0039 GiB"); // 4 MiB are 0.00390625 GiB
+  CHECK(bytes.format(0) == "0 B");
   CHECK(bytes.flag_value(3 << 20) == "3145728B");
   CHECK(bytes.format(3 << 20) == "3 MiB");
   CHECK(rate.flag_value(50'000'000'000) == "50000000000B/s");

@@ -46,6 +46,7 @@ std::string variation_json(const Variation& variation) {
                   {"to", axis.to},
                   {"from_flag", axis.flag_value(axis.from)},
                   {"to_flag", axis.flag_value(axis.to)},
+                  {"logarithmic", axis.logarithmic()},
                   {"precision", variation.precision}};
   json["per_microbatch"] = variation.per_microbatch;
   json["points"] = variation.points;

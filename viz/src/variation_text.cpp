@@ -35,7 +35,9 @@ std::string headline(const Variation& variation) {
   const Axis& axis = variation.axis;
   return fmt::format("{} over --{} from {} to {}: {}, changes found to within {}",
                      counted(variation.lines.size(), "schedule"), axis.option, axis.format(axis.from),
-                     axis.format(axis.to), counted(variation.points.size(), "point"), axis.format(variation.precision));
+                     axis.format(axis.to),
+                     counted(variation.points.size(), "point") + (axis.logarithmic() ? " spaced by a ratio" : ""),
+                     axis.format(variation.precision));
 }
 
 /// "up to 340 us", "from 341 us to 1 ms", "from 1 ms on"; where nothing changes, both ends.

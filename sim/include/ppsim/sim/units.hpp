@@ -102,7 +102,10 @@ inline constexpr Duration max_duration = std::chrono::hours{24};
 [[nodiscard]] std::string format_duration(Duration duration);
 /// Three to four digits with a fitting binary unit, for people: "1.5 GiB".
 [[nodiscard]] std::string format_bytes(Bytes bytes);
-/// Three to four digits with a fitting decimal unit, for people: "50 GB/s".
-[[nodiscard]] std::string format_bandwidth(Bandwidth bandwidth);
+/// All digits with a fitting unit, for people who look for small differences: "1.3752 ms", "20.0039 GiB" (binary units
+/// have four decimals at most), "50 GB/s".
+[[nodiscard]] std::string format_closely(Duration duration);
+[[nodiscard]] std::string format_closely(Bytes bytes);
+[[nodiscard]] std::string format_closely(Bandwidth bandwidth);
 
 } // namespace ppsim

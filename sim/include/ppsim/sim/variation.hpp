@@ -24,7 +24,7 @@ struct Axis {
   [[nodiscard]] bool logarithmic() const { return from > 0 && to / 100 >= from; }
   /// `value` as the option takes it, exact: "1500000ns", "64", "0.85".
   [[nodiscard]] std::string flag_value(std::int64_t value) const;
-  /// `value` for people: "1.5 ms".
+  /// `value` for people, with all its digits: "1.3752 ms"; see format_closely().
   [[nodiscard]] std::string format(std::int64_t value) const;
 };
 

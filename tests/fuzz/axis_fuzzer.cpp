@@ -1,0 +1,39 @@
+// --vary NAME=FROM..TO: whatever the text, the answer is an axis that its option takes, or what is wrong.
+
+#include "ppsim/sim/error.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "axis.hpp"
+
+namespace {
+
+using namespace ppsim;
+
+void run(std::string_view text) {
+  Axis axis;
+  if (const auto wrong = cli::parse_axis(text, axis)) {
+    PPSIM_ASSERT(!wrong->what.empty() && !wrong->hint.empty());
+    return;
+  }
+  PPSIM_ASSERT(axis.from < axis.to);
+  const std::int64_t precision = default_precision(axis);
+  const auto points = spread_points(axis, 10, precision);
+  PPSIM_ASSERT(points.front() == axis.from && points.back() == axis.to);
+  for (const std::int64_t value : points) {
+    cli::Inputs inputs;
+    PPSIM_ASSERT(!cli::find_option(axis.option)->set(inputs, axis.flag_value(value)));
+    PPSIM_ASSERT(!axis.format(value).empty());
+  }
+  std::int64_t step = 0;
+  PPSIM_ASSERT(!cli::parse_step(axis.flag_value(precision), axis, step) && step == precision);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  run({reinterpret_cast<const char*>(data), size}); // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast)
+  return 0;
+}
