@@ -183,6 +183,7 @@ Compared compare(const Inputs& inputs, std::size_t threads) {
         "transfers take no time, so that more chunks per stage only gain; --comm, or --latency and --bandwidth, says "
         "what they cost");
   rank(compared.comparison);
+  compared.recommendation = recommendation_text(compared.comparison);
   return compared;
 }
 

@@ -14,6 +14,7 @@ namespace ppsim::cli {
 /// A comparison with what belongs to it beside the figures.
 struct Compared {
   Comparison comparison;
+  std::string recommendation; ///< in words
   std::vector<Candidate> candidates;
   std::vector<std::string> notes; ///< for people, on stderr: each once, with those it is about unless that is all
   /// That of the same name.

@@ -15,6 +15,7 @@
 #include "../commands.hpp"
 #include "../evaluate.hpp"
 #include "../files.hpp"
+#include "../fitting.hpp"
 #include "../outputs.hpp"
 #include "../terminal.hpp"
 #include "../vary.hpp"
@@ -57,25 +58,25 @@ constexpr std::array outputs{
     Output<Compared>{"svg", &Inputs::svg, charts},
     Output<Compared>{"json", &Inputs::json,
                      [](const Compared& compared, const Inputs&) {
-                       return traces::comparison_json(compared.comparison, recommendation_text(compared.comparison));
+                       return traces::comparison_json(compared.comparison, compared.recommendation);
                      }},
     Output<Compared>{"markdown", &Inputs::markdown,
                      [](const Compared& compared, const Inputs&) {
-                       return viz::comparison_markdown(compared.comparison, recommendation_text(compared.comparison));
+                       return viz::comparison_markdown(compared.comparison, compared.recommendation);
                      }},
 };
 
 ExitCode run(const Inputs& inputs) {
   if (inputs.vary) return run_variation(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
-  const Compared compared = compare(inputs, threads_of(inputs));
+  Compared compared = compare(inputs, threads_of(inputs));
+  const bool fits = std::ranges::any_of(compared.comparison.contenders, &Contender::fits);
+  if (!fits) compared.recommendation += what_would_fit(inputs, threads_of(inputs));
   for (const std::string& note : compared.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
   write_outputs(outputs, compared, inputs);
   if (!stdout_taken)
-    write_file("-",
-               viz::comparison_text(compared.comparison, recommendation_text(compared.comparison), terminal_options()),
+    write_file("-", viz::comparison_text(compared.comparison, compared.recommendation, terminal_options()),
                "comparison");
-  const bool fits = std::ranges::any_of(compared.comparison.contenders, &Contender::fits);
   return fits ? ExitCode::done : ExitCode::no;
 }
 

@@ -1,0 +1,83 @@
+#include "fitting.hpp"
+
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "compare.hpp"
+#include "options.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+struct Flag {
+  std::string_view option;
+  std::string_view value;
+};
+
+/// One way to need less memory: changes by rising effort, of which the first that helps is told.
+using Way = std::vector<std::vector<Flag>>;
+
+const std::array<Way, 3>& ways() {
+  static const std::array<Way, 3> all{
+      Way{{{"tensor-parallel", "2"}}, {{"tensor-parallel", "4"}}, {{"tensor-parallel", "8"}}},
+      Way{{{"recompute", "selective"}},
+          {{"recompute", "full"}},
+          {{"recompute", "full"}, {"tensor-parallel", "2"}},
+          {{"recompute", "full"}, {"tensor-parallel", "4"}},
+          {{"recompute", "full"}, {"tensor-parallel", "8"}}},
+      Way{{{"data-parallel", "2"}}, {{"data-parallel", "4"}}, {{"data-parallel", "8"}}, {{"data-parallel", "16"}}}};
+  return all;
+}
+
+/// Whether it says less than the inputs do already.
+bool is_step_back(const Inputs& inputs, const Flag& flag) {
+  if (flag.option == "recompute") return inputs.recompute.value_or(RecomputeKind::none) != RecomputeKind::none;
+  const std::int64_t now =
+      flag.option == "tensor-parallel" ? inputs.training.tensor_parallel : inputs.training.data_parallel;
+  return !inputs.model || std::stoll(std::string{flag.value}) <= now;
+}
+
+/// What the change leads to, if something fits then.
+std::optional<std::string> try_change(const Inputs& inputs, const std::vector<Flag>& change, std::size_t threads) {
+  Inputs changed = inputs;
+  std::string flags;
+  for (const Flag& flag : change) {
+    if (is_step_back(inputs, flag)) return std::nullopt;
+    const auto wrong = find_option(flag.option)->set(changed, flag.value);
+    PPSIM_ASSERT(!wrong);
+    changed.where[std::string{flag.option}] = fmt::format("--{}", flag.option);
+    flags += fmt::format("{}--{} {}", flags.empty() ? "" : " ", flag.option, flag.value);
+  }
+  try {
+    const Comparison comparison = compare(changed, threads).comparison;
+    if (!comparison.recommendation) return std::nullopt;
+    const Contender& best = comparison.contenders[comparison.recommendation->best];
+    const auto devices = static_cast<std::int64_t>(comparison.stages) * changed.training.tensor_parallel *
+                         changed.training.context_parallel * changed.training.data_parallel;
+    const std::string on = inputs.model ? fmt::format(" ({} devices)", devices) : std::string{};
+    return fmt::format(" With {}{} {} fits: {}, {}.", flags, on, best.name, format_duration(best.report.step_time),
+                       format_bytes(best.peak_bytes()));
+  } catch (const Error&) { // the model can not be split like that, or sizes for recomputation are not known
+    return std::nullopt;
+  }
+}
+
+} // namespace
+
+std::string what_would_fit(const Inputs& inputs, std::size_t threads) {
+  std::string text;
+  for (const Way& way : ways())
+    for (const std::vector<Flag>& change : way)
+      if (const auto found = try_change(inputs, change, threads)) {
+        text += *found;
+        break;
+      }
+  return text;
+}
+
+} // namespace ppsim::cli
