@@ -189,6 +189,9 @@ TEST_CASE("Where the number of microbatches varies, step times are compared and 
   CHECK(variation.per_microbatch);
   CHECK(best_of(variation) == "a 1..7, b 8..50"); // equal at 7
   CHECK(variation.shown_time(*variation.lines[0].samples[2]) == 100);
+  const Line two_in_150 = [](std::int64_t) { return Sample{.step_time = Duration{150}, .microbatches = 2}; };
+  const Line one_in_100 = [](std::int64_t) { return Sample{.step_time = Duration{100}, .microbatches = 1}; };
+  CHECK(best_of(vary_lines(counts(1, 2), {one_in_100, two_in_150}, {})) == "b 1..2");
   CHECK_FALSE(vary_lines(times(0, 10), {flat}, {.points = 4}).per_microbatch);
 }
 
