@@ -34,9 +34,11 @@ const std::array<Way, 3>& ways() {
   return all;
 }
 
-/// Whether it says less than the inputs do already.
-bool is_step_back(const Inputs& inputs, const Flag& flag) {
-  if (flag.option == "recompute") return inputs.recompute.value_or(RecomputeKind::none) != RecomputeKind::none;
+/// Whether it can say nothing new: the inputs go as far already, or lack the sizes that it would change.
+bool is_idle(const Inputs& inputs, const Flag& flag) {
+  const bool knows_checkpoint = inputs.model || inputs.boundary_bytes || inputs.checkpoint_bytes;
+  if (flag.option == "recompute")
+    return !knows_checkpoint || inputs.recompute.value_or(RecomputeKind::none) != RecomputeKind::none;
   const std::int64_t now =
       flag.option == "tensor-parallel" ? inputs.training.tensor_parallel : inputs.training.data_parallel;
   return !inputs.model || std::stoll(std::string{flag.value}) <= now;
@@ -47,7 +49,7 @@ std::optional<std::string> try_change(const Inputs& inputs, const std::vector<Fl
   Inputs changed = inputs;
   std::string flags;
   for (const Flag& flag : change) {
-    if (is_step_back(inputs, flag)) return std::nullopt;
+    if (is_idle(inputs, flag)) return std::nullopt;
     const auto wrong = find_option(flag.option)->set(changed, flag.value);
     PPSIM_ASSERT(!wrong);
     changed.where[std::string{flag.option}] = fmt::format("--{}", flag.option);

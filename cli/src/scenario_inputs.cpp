@@ -294,7 +294,7 @@ void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems&
                      inputs.optimizer_bytes || inputs.model;
   for (const char* option : {"memory-limit", "device"})
     if (inputs.where.contains(option) && !sizes)
-      problems.add(inputs.place_of(option), "nothing is known that could exceed its memory",
+      problems.add(inputs.place_of(option), "nothing is known that could exceed it",
                    "give --activation-bytes, and --parameter-bytes, --gradient-bytes, --optimizer-bytes where they "
                    "matter, or --model");
   memory.activation = spread.per_chunk("activation-bytes", inputs.activation_bytes, Bytes{}, &BlockCosts::activation);

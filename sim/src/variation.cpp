@@ -170,14 +170,17 @@ private:
     return crossings;
   }
 
+  /// It applies and fits.
+  static bool can_run(const Cell& cell) { return cell.sample && cell.sample->fits; }
+
   /// Appends where these two change places; wants what lies between.
   void add_crossings(std::size_t a, std::size_t b, std::vector<Crossing>& crossings) {
-    std::optional<std::int64_t> before; // the last value at which both apply
+    std::optional<std::int64_t> before; // the last value at which both can run
     std::optional<std::size_t> ahead;   // which was faster when they last differed
-    bool gap = false;                   // one of them refuses something since `before`
+    bool gap = false;                   // one of them could not since `before`
     for (const auto& [value, row] : rows_) {
       if (!row[a].known || !row[b].known) continue;
-      if (!row[a].sample || !row[b].sample) {
+      if (!can_run(row[a]) || !can_run(row[b])) {
         gap = true;
         continue;
       }

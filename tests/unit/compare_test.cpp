@@ -84,7 +84,7 @@ TEST_CASE("Every schedule takes part, where it can choose with 2 and 4 chunks pe
   CHECK(named(list, "zb-v").flags == "--schedule zb-v");
 }
 
-TEST_CASE("--vpp is for the schedules that can choose, and the flags of the others say theirs") {
+TEST_CASE("The flag --vpp is for the schedules that can choose, and the flags of the others say theirs") {
   const std::vector<Candidate> list = candidates(on_four({"--schedules", "interleaved,zb-v", "--vpp", "1,3"}));
   CHECK(names(list) == Rows{"interleaved v=1", "interleaved v=3", "zb-v"});
   CHECK(named(list, "interleaved v=3").flags == "--schedule interleaved --vpp 3");
@@ -92,7 +92,7 @@ TEST_CASE("--vpp is for the schedules that can choose, and the flags of the othe
   CHECK(names(candidates(on_four({"--schedules", "interleaved", "--vpp", "3"}))) == Rows{"interleaved"});
 }
 
-TEST_CASE("--schedules names those that take part, in the order of the list of schedules") {
+TEST_CASE("The flag --schedules names those that take part, in the order of the list of schedules") {
   CHECK(names(candidates(on_four({"--schedules", "zb-v, gpipe"}))) == Rows{"gpipe", "zb-v"});
   CHECK(refusal_of([] {
           (void)on_four({"--schedules", "gpipe,1f1b,gpipe"});
@@ -112,7 +112,7 @@ TEST_CASE("An option of single schedules is said to those alone") {
         3);
 }
 
-TEST_CASE("A flag that none of the schedules takes is refused; in a scenario file it is for any schedule") {
+TEST_CASE("A flag that none of the schedules takes is refused, and in a scenario file it is for any schedule") {
   CHECK(faults({"--stages", "4", "--mb", "8", "--schedules", "1f1b,gpipe", "--group-size", "4", "--vpp", "2,4"}) ==
         Rows{"--group-size: none of the schedules compared takes it -- leave it out",
              "--vpp: none of the schedules compared can choose its chunks per stage -- leave it out"});
@@ -124,7 +124,7 @@ TEST_CASE("A flag that none of the schedules takes is refused; in a scenario fil
   CHECK(compare(inputs, 1).comparison.not_applicable.empty());
 }
 
-TEST_CASE("The schedule of a scenario file is one among the others; --schedule is no option of compare") {
+TEST_CASE("The schedule of a scenario file is one among the others, and --schedule is no option of compare") {
   const TemporaryFile file{"one.toml", "stages = 4\nmb = 8\nschedule = \"gpipe\"\n"};
   CHECK(candidates(parse({"--scenario", file.path.string()})).size() == candidates(on_four({})).size());
   CHECK(refusal_of([] {
@@ -172,7 +172,7 @@ TEST_CASE("What is wrong with the inputs themselves is said once, whatever singl
   CHECK(faults({"--stages", "4", "--mb", "3", "--comm", "1ms", "--latency", "1us", "--memory-limit", "9GiB"}) ==
         Rows{"--comm: given together with --latency -- give --comm, or --latency with --bandwidth and --boundary-bytes",
              "--memory-limit: nothing is known that could exceed it -- give --activation-bytes, and --parameter-bytes, "
-             "--gradient-bytes, --optimizer-bytes where they matter"});
+             "--gradient-bytes, --optimizer-bytes where they matter, or --model"});
   CHECK(faults({"--stages", "4", "--mb", "8", "--forward", "1ms,2ms,3ms", "--backward", "1ms"}) ==
         Rows{"--forward: 3 values for 4 chunks -- give one value (for a stage) or 4 (P*V = 4 * 1, one per chunk)"});
 }

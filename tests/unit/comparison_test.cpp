@@ -61,7 +61,8 @@ Demands demands_by_name(std::string_view name, Shape shape) {
 
 } // namespace
 
-TEST_CASE("Contenders stand by step time; equals by memory, then by what they ask of the runtime, then as they came") {
+TEST_CASE(
+    "Contenders stand by step time, and equals by memory, then by what they ask of the runtime, then as they came") {
   CHECK(names(ranked({contender("late", 3ms, 1), contender("early", 2ms, 9)})) == Rows{"early", "late"});
   CHECK(names(ranked({contender("large", 2ms, 2), contender("small", 2ms, 1, folded)})) == Rows{"small", "large"});
   CHECK(names(ranked({contender("split", 2ms, 1, folded), contender("chunks", 2ms, 1, two_chunks),

@@ -69,7 +69,7 @@ TEST_CASE("The example of a device file is read") {
                          .source = "NVIDIA L40S datasheet, dense rates"});
 }
 
-TEST_CASE("A model file needs six keys; the rest has defaults, and the file's name is the model's") {
+TEST_CASE("A model file needs six keys, and the rest has defaults, and the file's name is the model's") {
   Problems problems;
   const Model model = cli::read_model(smallest, "runs/tiny.toml", problems);
   REQUIRE(problems.empty());

@@ -129,7 +129,7 @@ TEST_CASE("Options of a model that miss it, or its device, are refused by name")
   CHECK(faults({"--tensor-parallel", "2"}) ==
         Rows{"--tensor-parallel: there is no model whose costs it could change -- "
              "give --model ('ppsim list models')"});
-  CHECK(faults({"--device", "a100"}).front().starts_with("--device: nothing is known that could exceed its memory"));
+  CHECK(faults({"--device", "a100"}).front().starts_with("--device: nothing is known that could exceed it"));
   CHECK(faults({"--model", "gpt2xl", "--device", "a100"}) ==
         Rows{"--model: unknown model 'gpt2xl' -- did you mean 'gpt2-xl'? 'ppsim list models' shows those there are; a "
              "model of your own is a .toml file"});

@@ -89,8 +89,8 @@ Evaluation run_inputs(const Inputs& inputs) {
   if (inputs.sensitivity) run.report.sensitivity = find_sensitivity(inputs, run);
   for (const std::string& note : run.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
   if (run.has_step_time && run.graph.size() <= most_tasks_for_what_if) run.report.what_if = what_if(run.graph);
-  if (run.generator != nullptr && run.graph.size() <= most_tasks_for_alternatives)
-    run.report.alternatives = try_alternatives(inputs, run.graph.scenario().shape);
+  const bool cheap = run.graph.size() <= most_tasks_for_alternatives && !inputs.balance; // each would be a search
+  if (run.generator != nullptr && cheap) run.report.alternatives = try_alternatives(inputs, run.graph.scenario().shape);
   return run;
 }
 
