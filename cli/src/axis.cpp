@@ -39,13 +39,6 @@ std::optional<Unit> unit_of(const Option& option) {
   return std::nullopt;
 }
 
-std::string all_names() {
-  std::string names;
-  for (const Option& option : options())
-    if (unit_of(option)) names += fmt::format("{}{}", names.empty() ? "" : ", ", option.name);
-  return names;
-}
-
 std::optional<std::int64_t> parse_factor(std::string_view text) {
   constexpr double most = 1e6;
   double factor = 0;
@@ -123,7 +116,7 @@ Result unknown_name(std::string_view name) {
       if (!option.alias.empty()) names.push_back(option.alias);
     }
   const bool known = find_option(name) != nullptr;
-  const std::string remedy = fmt::format("options that take a number: {}", all_names());
+  const std::string remedy = fmt::format("any option that takes a number can vary: {}", examples);
   return Wrong{fmt::format("{} {}", in_quotes(name), known ? "takes no number that could vary" : "is no option"),
                known ? remedy : did_you_mean(name, names, remedy)};
 }
