@@ -43,7 +43,8 @@ std::optional<std::int64_t> parse_factor(std::string_view text) {
   constexpr double most = 1e6;
   double factor = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
-  if (error != std::errc{} || end != text.data() + text.size() || !(factor >= 0 && factor <= most)) return std::nullopt;
+  if (error != std::errc{} || end != text.data() + text.size() || std::isnan(factor) || factor < 0 || factor > most)
+    return std::nullopt;
   return std::llround(factor * 1e6);
 }
 

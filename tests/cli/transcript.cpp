@@ -10,7 +10,7 @@
 // A command begins with "$ " and goes on in indented lines while a line ends in '|' or '\'. Below it stands what it
 // prints, stdout and stderr as they come, and "[exit N]" unless N is 0. In a Markdown file this holds inside ```console
 // blocks; in any other file everywhere below the first command. Commands are run by sh in one temporary folder per file
-// that holds `ppsim` and `traces`, with a clean environment and a terminal 100 columns wide.
+// that holds `ppsim`, `docs` and `traces`, with a clean environment and a terminal 100 columns wide.
 
 #include <algorithm>
 #include <array>
@@ -114,7 +114,7 @@ public:
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"can not make " + name};
     folder_ = name;
     fs::create_symlink(program, folder_ / "ppsim");
-    fs::create_directory_symlink(source_dir / "traces", folder_ / "traces");
+    for (const char* linked : {"docs", "traces"}) fs::create_directory_symlink(source_dir / linked, folder_ / linked);
     fs::current_path(folder_);
     const char* inherited = std::getenv("PATH");
     const std::string path = folder_.string() + ':' + (inherited == nullptr ? "/usr/bin:/bin" : inherited);
