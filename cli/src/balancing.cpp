@@ -67,7 +67,7 @@ public:
 
   Scenario scenario(const Layout& layout) {
     inputs_.layout = layout;
-    Scenario scenario = make_scenario(inputs_, run_.scenario.shape, placement_);
+    Scenario scenario = make_scenario(inputs_, run_.scenario.shape, placement_, ends_share_stage(run_.schedule));
     if (run_.schedule.asynchronous()) scenario.update = {}; // as resolve() does
     return scenario;
   }

@@ -56,6 +56,11 @@ bool chooses_chunks(const Generator& generator) {
   return generator.vpp.multiple > 0 && generator.vpp.matters;
 }
 
+/// The number of chunks per stage that a layout says.
+std::size_t chunks_by_layout(const Inputs& inputs) {
+  return std::max<std::size_t>(inputs.layout->size() / std::max<std::size_t>(*inputs.stages, 1), 1);
+}
+
 /// Throws Error where a flag says what no schedule that takes part makes use of, or the same thing twice. What a
 /// scenario file says is for any schedule, and void for others.
 void check_flags(const Inputs& inputs, const std::vector<const Generator*>& parts) {
@@ -75,14 +80,30 @@ void check_flags(const Inputs& inputs, const std::vector<const Generator*>& part
     for (const std::size_t vpp : std::set<std::size_t>{inputs.vpp->begin(), inputs.vpp->end()})
       if (std::ranges::count(*inputs.vpp, vpp) > 1)
         problems.add(inputs.place_of("vpp"), fmt::format("{} is there twice", vpp), "name each number once");
+  if (inputs.vpp && inputs.layout && inputs.stages && *inputs.vpp != std::vector{chunks_by_layout(inputs)})
+    problems.add(inputs.place_of("vpp"), fmt::format("the layout has {} chunks per stage", chunks_by_layout(inputs)),
+                 "leave --vpp or the layout out");
   problems.throw_if_any();
+}
+
+/// Where nothing is said: 2 and 4, or where the layers of a stage are known up to three numbers that divide them.
+std::vector<std::size_t> standard_counts(const Generator& generator, const Inputs& inputs) {
+  constexpr std::size_t most = 3;
+  const std::size_t model_layers = inputs.model_shape ? static_cast<std::size_t>(inputs.model_shape->layers) : 0;
+  const std::size_t layers = inputs.layers.value_or(model_layers);
+  const std::size_t stages = inputs.stages.value_or(1);
+  std::vector<std::size_t> counts;
+  if (stages > 0 && layers % stages == 0)
+    for (std::size_t count = 2; count <= layers / stages && counts.size() < most; ++count)
+      if (layers / stages % count == 0 && count % generator.vpp.multiple == 0) counts.push_back(count);
+  return counts.empty() ? std::vector<std::size_t>{2, 4} : counts;
 }
 
 /// How many chunks per stage to try.
 std::vector<std::size_t> chunk_counts(const Generator& generator, const Inputs& inputs) {
   if (!chooses_chunks(generator)) return {generator.vpp.standard};
-  if (inputs.layout && inputs.stages) return {std::max<std::size_t>(inputs.layout->size() / *inputs.stages, 1)};
-  return inputs.vpp.value_or(std::vector<std::size_t>{2, 4});
+  if (inputs.layout && inputs.stages) return {chunks_by_layout(inputs)};
+  return inputs.vpp ? *inputs.vpp : standard_counts(generator, inputs);
 }
 
 void add_candidates(const Generator& generator, const Inputs& inputs, std::vector<Candidate>& list) {
@@ -92,6 +113,7 @@ void add_candidates(const Generator& generator, const Inputs& inputs, std::vecto
     Candidate candidate{std::string{generator.name}, fmt::format("--schedule {}", generator.name), inputs};
     candidate.inputs.schedule = generator.name;
     candidate.inputs.vpp = {vpp};
+    if (inputs.layout) candidate.inputs.vpp.reset(); // it says so
     drop_options_of_others(&generator, candidate.inputs);
     if (counts.size() > 1) candidate.name += fmt::format(" v={}", vpp);
     if (says_chunks) candidate.flags += fmt::format(" --vpp {}", vpp);

@@ -16,10 +16,10 @@ struct Candidate {
 };
 
 /// The candidates of these inputs, in the order of generators(): each schedule (or those of --schedules) with the
-/// number of chunks that it fixes, or with each that --vpp lists where it can choose (2 and 4 where nothing is said). A
-/// schedule file is one more, the first; its shape is everyone's. Options that only some schedules take are left to
-/// those. Throws Error where a flag says what none of them takes, or a number of chunks twice, and as resolve() does
-/// where a schedule file can not be read.
+/// number of chunks that it fixes, or with each that --vpp lists where it can choose (where nothing is said 2 and 4, or
+/// up to three that divide the layers of a stage). A schedule file is one more, the first; its shape is everyone's.
+/// Options that only some schedules take are left to those. Throws Error where a flag says what none of them takes, or
+/// a number of chunks twice, and as resolve() does where a schedule file can not be read.
 [[nodiscard]] std::vector<Candidate> candidates(const Inputs& inputs);
 
 } // namespace ppsim::cli

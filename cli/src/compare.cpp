@@ -1,6 +1,7 @@
 #include "compare.hpp"
 
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/layout.hpp"
 #include "ppsim/sim/parallel.hpp"
 
 #include <fmt/format.h>
@@ -47,7 +48,8 @@ Trial try_candidate(const Candidate& candidate) {
     trial.head = head_of(run.graph.scenario());
     trial.moves_for_free = run.report.transfers > 0 && run.graph.scenario().network.is_free();
     const Demands demands = demands_of(schedule, run.report);
-    trial.contender = Contender{candidate.name, candidate.flags, schedule.shape(), demands, std::move(run.report)};
+    trial.contender = Contender{
+        candidate.name, candidate.flags, schedule.shape(), demands, run.graph.scenario().layout, std::move(run.report)};
     trial.notes = std::move(run.notes);
   } catch (const Error& error) {
     if (error.code() != ExitCode::bad_input && error.code() != ExitCode::no) throw;
@@ -184,6 +186,12 @@ Compared compare(const Inputs& inputs, std::size_t threads) {
         "what they cost");
   rank(compared.comparison);
   compared.recommendation = recommendation_text(compared.comparison);
+  if (inputs.balance && compared.comparison.recommendation) {
+    const Contender& best = compared.comparison.contenders[compared.comparison.recommendation->best];
+    compared.recommendation += fmt::format(" Each schedule has the split of layers that suits it best; that of {} is "
+                                           "--layout '{}'.",
+                                           best.name, to_string(best.layout));
+  }
   return compared;
 }
 

@@ -42,12 +42,6 @@ void doubt_memory(const Inputs& inputs, const Schedule& schedule, std::vector<st
         fmt::format("{}: changes nothing, as no output leaves the one stage", inputs.place_of("release-outputs")));
 }
 
-/// Whether the first and the last chunk, which share the embedding, are on different stages.
-bool ties_embedding(const Schedule& schedule) {
-  const std::vector<StageId> stage = placement_of(schedule);
-  return stage.front() != stage.back() && HeldChunks{schedule}.of(stage.front()).back() + 1U != stage.size();
-}
-
 void doubt_collectives(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule,
                        std::vector<std::string>& notes) {
   const bool hides = scenario.pair.kind == PairRule::Kind::hide;
@@ -57,7 +51,10 @@ void doubt_collectives(const Inputs& inputs, const Scenario& scenario, const Sch
     if (inputs.where.contains(option) && !(hides && pairs))
       notes.push_back(fmt::format("{}: changes nothing {}", inputs.place_of(option),
                                   pairs ? "without --pair hide" : "in an order without overlapped pairs"));
-  if (hides && !inputs.forward_collective && !inputs.backward_collective)
+  const auto has_time = [](const std::vector<Duration>& times) {
+    return std::ranges::any_of(times, [](Duration time) { return time > Duration{0}; });
+  };
+  if (hides && !has_time(scenario.costs.forward_collective) && !has_time(scenario.costs.input_grad_collective))
     notes.push_back(fmt::format("{}: hide is the same as sum without --forward-collective or --backward-collective",
                                 inputs.place_of("pair")));
 }
@@ -90,6 +87,9 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, 
                     inputs.place_of("stages-per-node")));
   doubt_costs(inputs, notes);
   doubt_layout(inputs, notes);
+  if (inputs.model_shape && inputs.layers && *inputs.layers != static_cast<std::size_t>(inputs.model_shape->layers))
+    notes.push_back(fmt::format("{}: {}, where {} has {}", inputs.place_of("layers"), *inputs.layers,
+                                inputs.model_shape->name, inputs.model_shape->layers));
   doubt_recompute(inputs, scenario, notes);
   doubt_memory(inputs, schedule, notes);
   doubt_collectives(inputs, scenario, schedule, notes);
@@ -102,7 +102,7 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, 
   if (scenario.network.slices > 1 && !has_bandwidth)
     notes.push_back(fmt::format("{}: changes nothing without --bandwidth: a latency is the same for every slice",
                                 inputs.place_of("send-slices")));
-  if (inputs.tied_embedding_reduce && !ties_embedding(schedule))
+  if (inputs.tied_embedding_reduce && ends_share_stage(schedule))
     notes.push_back(fmt::format("{}: changes nothing, since one stage holds both the first and the last chunk",
                                 inputs.place_of("tied-embedding-reduce")));
   const auto listed = [&](const auto& values) { return values && values->size() > 1; };

@@ -49,7 +49,8 @@ void read_schedule_file(const Inputs& inputs, const std::string& path, Run& run)
       traces::read_schedule(read_file(path, inputs.place_of("schedule-file")), display_name(path), inputs.forward_only);
   check_against_file(inputs, file.schedule.shape());
   run.schedule = std::move(file.schedule);
-  run.scenario = make_scenario(inputs, run.schedule.shape(), placement_of(run.schedule));
+  run.scenario =
+      make_scenario(inputs, run.schedule.shape(), placement_of(run.schedule), ends_share_stage(run.schedule));
   run.notes = std::move(file.notes);
   run.schedule_place = display_name(path);
 }
@@ -104,7 +105,10 @@ void generate_schedule(const Inputs& inputs, Run& run) {
     run.request.shape.shared = run.request.shape.stages - inputs.replicas->size();
   check_against_layout(inputs, *run.generator, run.request.shape);
   check_request(*run.generator, run.request);
-  run.scenario = make_scenario(inputs, run.request.shape, run.generator->place(run.request));
+  const std::vector<StageId> placement = run.generator->place(run.request);
+  const bool both_ways = run.generator->placement == "bidirectional"; // then each end is on the other's stage as well
+  run.scenario =
+      make_scenario(inputs, run.request.shape, placement, both_ways || placement.front() == placement.back());
   run.schedule = make_schedule(*run.generator, run.request, run.scenario);
   if (inputs.forward_only) run.schedule = run.schedule.forwards();
   run.schedule_place = fmt::format("schedule '{}'", run.generator->name);

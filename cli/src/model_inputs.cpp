@@ -100,6 +100,8 @@ std::string cost_source(const Inputs& inputs) {
   text += fmt::format("computed from the shape of {} and the datasheet of {} at efficiency {:g}, not measured",
                       inputs.model_shape->name, inputs.device_sheet->name,
                       static_cast<double>(inputs.training.efficiency_ppm) / 1e6);
+  if (!inputs.link && !inputs.comm && !inputs.latency && !inputs.bandwidth)
+    text += fmt::format("; {} between stages", standard_link().name);
   if (const std::string given = given_costs(inputs); !given.empty()) text += fmt::format("; given: {}", given);
   return text;
 }

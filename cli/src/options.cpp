@@ -46,7 +46,8 @@ constexpr std::array table{
            "memory are then per position; default 1 each",
            "", "", set_list<&I::replicas>},
     Option{"layers", "", S::pipeline, A::required, "N",
-           "layers of the model, split over the chunks as Megatron-LM does; costs and memory follow, one value being "
+           "layers of the model, split evenly over the chunks, the first ones taking a remainder; costs and memory "
+           "follow, one value being "
            "the mean stage",
            "", "layout", set_count<&I::layers>},
     Option{"first-stage-layers", "decoder-first-pipeline-num-layers", S::pipeline, A::required, "N",

@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
 #include "model_inputs.hpp"
 
@@ -35,8 +33,12 @@ public:
     const std::size_t chunks = shape_.chunks();
     if (given && given->size() == chunks && (chunks > 1 || layout_.empty())) return *given;
     if (given && given->size() != 1) {
+      const bool per_stage = given->size() == shape_.positions();
       problems_.add(inputs_.place_of(option), fmt::format("{} values for {} chunks", given->size(), chunks),
-                    "give " + what_is_needed(shape_));
+                    "give " + what_is_needed(shape_) +
+                        (per_stage ? "; of times per stage give their mean, and what the first or the last stage does "
+                                     "besides as --embedding or --head"
+                                   : ""));
       return std::vector<Value>(chunks, Value{0});
     }
     const Value stage = given ? given->front() : otherwise;
@@ -294,7 +296,9 @@ void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems&
                      inputs.optimizer_bytes || inputs.model;
   for (const char* option : {"memory-limit", "device"})
     if (inputs.where.contains(option) && !sizes)
-      problems.add(inputs.place_of(option), "nothing is known that could exceed it",
+      problems.add(inputs.place_of(option),
+                   fmt::format("nothing is known that could exceed {}",
+                               option == std::string_view{"device"} ? "its memory" : "it"),
                    "give --activation-bytes, and --parameter-bytes, --gradient-bytes, --optimizer-bytes where they "
                    "matter, or --model");
   memory.activation = spread.per_chunk("activation-bytes", inputs.activation_bytes, Bytes{}, &BlockCosts::activation);
@@ -341,6 +345,13 @@ Layout given_layout(const Inputs& inputs, const Shape& shape, Problems& problems
   if (inputs.layers && *inputs.layers != count_layers(layout))
     problems.add(where, fmt::format("{} layers, but --layers says {}", count_layers(layout), *inputs.layers),
                  "leave --layers out");
+  std::size_t mtp_layers = 0;
+  for (const ChunkBlocks& blocks : layout) mtp_layers += blocks.mtp_layers;
+  if (inputs.model_shape && mtp_layers != static_cast<std::size_t>(inputs.model_shape->mtp_layers))
+    problems.add(where,
+                 fmt::format("{} layers for multi-token prediction (m), but {} has {}", mtp_layers,
+                             inputs.model_shape->name, inputs.model_shape->mtp_layers),
+                 "write an m for each of the model's");
   for (const char* option : {"first-stage-layers", "last-stage-layers"})
     if (inputs.where.contains(option))
       problems.add(inputs.place_of(option), "given together with a layout, which says it", "leave one of them out");
@@ -370,7 +381,8 @@ Layout make_layout(const Inputs& inputs, const Shape& shape, const std::vector<S
 
 } // namespace
 
-Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vector<StageId>& placement) {
+Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vector<StageId>& placement,
+                       bool ends_share_stage) {
   constexpr Duration default_forward = std::chrono::milliseconds{1};
   Problems problems;
   Scenario scenario;
@@ -379,7 +391,7 @@ Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vect
   scenario.layout = make_layout(inputs, shape, placement, problems);
   const bool computes = model && !scenario.layout.empty();
   const std::vector<BlockCosts> computed =
-      computes ? chunk_costs(model_of(inputs), *model, scenario.layout, placement) : std::vector<BlockCosts>{};
+      computes ? chunk_costs(model_of(inputs), *model, scenario.layout, ends_share_stage) : std::vector<BlockCosts>{};
   Spread spread{inputs, scenario.shape, scenario.layout, computed, problems};
   scenario.costs.forward = spread.per_chunk("forward", inputs.forward, default_forward, &BlockCosts::forward);
   scenario.costs.overhead = inputs.overhead.value_or(Duration{0});

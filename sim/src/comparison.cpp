@@ -51,6 +51,9 @@ std::string listed(const std::vector<std::string>& parts) {
   return text;
 }
 
+/// Differences below this say little, as measured times differ by more from run to run.
+constexpr double known_to = 0.01;
+
 /// A share of more than 0.
 std::string percent(double share) {
   const double value = 100 * share;
@@ -119,22 +122,41 @@ private:
                                             : fmt::format(", {} less time than the next, {} ({})",
                                                           percent(ratio(gain, next.report.step_time)), next.name,
                                                           format_duration(next.report.step_time));
-    const std::vector<std::string> prices = differences(best, next);
-    return prices.empty() ? words : fmt::format("{}, for {}", words, listed(prices));
+    return words + prices(best, next);
   }
 
-  /// What its own costs are beside time, where those of `against` differ.
-  [[nodiscard]] std::vector<std::string> differences(const Contender& own, const Contender& against) const {
-    std::vector<std::string> list;
-    const auto add = [&](const std::string& mine, std::string_view unit, const std::string& yours) {
-      if (mine != yours) list.push_back(fmt::format("{}{} instead of {}", mine, unit, yours));
+  /// ", for 16 GiB instead of 10 GiB, but with 20 transfers instead of 60": what the one costs beside time, and what it
+  /// saves.
+  [[nodiscard]] std::string prices(const Contender& one, const Contender& other) const {
+    std::vector<std::string> costs;
+    std::vector<std::string> savings;
+    const auto add = [&](double own, double others, const std::string& words) {
+      if (own != others) (own > others ? costs : savings).push_back(words);
     };
-    add(memory_of(own), comparison_.knows_memory ? "" : " live activations of a stage", memory_of(against));
-    if (own.report.transfer_volume != against.report.transfer_volume)
-      add(format_bytes(own.report.transfer_volume), " sent per step", format_bytes(against.report.transfer_volume));
+    const auto in_words = [](const std::string& own, std::string_view unit, const std::string& others) {
+      return fmt::format("{}{} instead of {}", own, unit, others);
+    };
+    if (const std::string own = memory_of(one), others = memory_of(other); own != others)
+      add(memory_amount(one), memory_amount(other),
+          in_words(own, comparison_.knows_memory ? "" : " live activations of a stage", others));
+    if (one.report.transfer_volume != other.report.transfer_volume)
+      add(static_cast<double>(one.report.transfer_volume.count()),
+          static_cast<double>(other.report.transfer_volume.count()),
+          in_words(format_bytes(one.report.transfer_volume), " sent per step",
+                   format_bytes(other.report.transfer_volume)));
     else
-      add(fmt::format("{}", own.report.transfers), " transfers per step", fmt::format("{}", against.report.transfers));
-    return list;
+      add(static_cast<double>(one.report.transfers), static_cast<double>(other.report.transfers),
+          in_words(fmt::format("{}", one.report.transfers), " transfers per step",
+                   fmt::format("{}", other.report.transfers)));
+    std::string words;
+    if (!costs.empty()) words += fmt::format(", for {}", listed(costs));
+    if (!savings.empty()) words += fmt::format(", {} {}", costs.empty() ? "with" : "but with", listed(savings));
+    return words;
+  }
+
+  [[nodiscard]] double memory_amount(const Contender& contender) const {
+    return comparison_.knows_memory ? static_cast<double>(contender.peak_bytes().count())
+                                    : contender.peak_stage_activations();
   }
 
   /// Why there is no runner-up.
@@ -160,8 +182,10 @@ private:
     else
       words += saved == 1 ? " and does not need that" : saved == 2 ? " and needs neither" : " and needs none of these";
     const bool is_next = comparison_.recommendation->simpler == comparison_.recommendation->runner_up;
-    const std::vector<std::string> prices = is_next ? std::vector<std::string>{} : differences(other, best); // said
-    return words + (prices.empty() ? "." : fmt::format(", for {}.", listed(prices)));
+    words += (is_next ? std::string{} : prices(other, best)) + "."; // of the next one it is said
+    if (loss > Duration{0} && ratio(loss, best.report.step_time) < known_to)
+      words += fmt::format(" Costs are hardly known to {}: it is as good a choice.", percent(known_to));
+    return words;
   }
 
   /// What would be faster, if there were more memory.
@@ -195,8 +219,8 @@ private:
     if (least == nullptr) least = first([](const Contender& contender) { return !contender.fits(); });
     if (least == nullptr) return "nothing to take: no synchronous schedule is among them.";
     return fmt::format(
-        "nothing fits in {}: {} needs least, {}, which is {} too much; smaller microbatches, more stages "
-        "or recomputation need less.",
+        "nothing fits in {}: {} needs least, {}, which is {} too much; smaller microbatches or recomputation "
+        "need less.",
         format_bytes(limit()), least->name, format_bytes(least->peak_bytes()),
         format_bytes(least->peak_bytes() - limit()));
   }

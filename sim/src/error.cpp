@@ -41,6 +41,13 @@ std::size_t character_length(std::string_view text) {
   return length;
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower{text};
+  for (char& letter : lower)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return lower;
+}
+
 } // namespace
 
 Error::Error(ExitCode code, std::vector<Problem> problems)
@@ -65,10 +72,12 @@ void assertion_failed(const char* condition, std::source_location where) {
 std::string_view nearest_word(std::string_view word, const std::vector<std::string_view>& known) {
   std::string_view best;
   if (word.size() > 40) return best; // no name is that long; the distance would be work for nothing
+  const std::string lower = lower_case(word);
   std::size_t best_distance = std::min<std::size_t>((word.size() + 2) / 3, 4) + 1;
   for (const std::string_view candidate : known) {
-    if (word.size() >= 3 && candidate.starts_with(word)) return candidate;
-    const std::size_t distance = edit_distance(word, candidate);
+    const std::string other = lower_case(candidate);
+    if (word.size() >= 3 && other.starts_with(lower)) return candidate;
+    const std::size_t distance = edit_distance(lower, other);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

@@ -51,7 +51,7 @@ void check_middle(std::size_t total, std::size_t at_the_ends, std::size_t chunks
         "--layers",
         fmt::format("{} layers can not fill {} chunks{}", total, chunks,
                     at_the_ends > 0 ? fmt::format(" beside the {} on the first and last stage", at_the_ends) : ""),
-        "use fewer stages or a smaller --vpp");
+        "use fewer stages or a smaller --vpp, or a --layout, in which the chunks of embedding and loss may have none");
 }
 
 } // namespace

@@ -143,4 +143,9 @@ std::size_t HeldChunks::most() const {
   return most;
 }
 
+bool ends_share_stage(const Schedule& schedule) {
+  const std::vector<StageId> stage = placement_of(schedule);
+  return HeldChunks{schedule}.of(stage.front()).back() + 1U == stage.size();
+}
+
 } // namespace ppsim

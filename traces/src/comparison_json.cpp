@@ -1,5 +1,7 @@
 #include "ppsim/traces/comparison_json.hpp"
 
+#include "ppsim/sim/layout.hpp"
+
 #include "json_parts.hpp"
 #include <nlohmann/json.hpp>
 
@@ -48,6 +50,7 @@ Json contender_json(const Contender& contender, const Comparison& comparison) {
   json["transfer_volume_bytes"] = report.transfer_volume.count();
   json["parameter_copies"] = contender.demands.parameter_copies;
   json["demands"] = demands_json(contender.demands);
+  if (!contender.layout.empty()) json["layout"] = to_string(contender.layout);
   json["per_stage"] = per_stage_json(report);
   return json;
 }

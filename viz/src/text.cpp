@@ -217,8 +217,15 @@ private:
       for (const std::uint16_t chunk : held.of(make_id<StageId>(stage)))
         counts[stage] += scenario_.layout[chunk].layers + scenario_.layout[chunk].mtp_layers;
     if (report_.balance) return balance(*report_.balance, with_repeats(counts));
-    if (std::ranges::adjacent_find(counts, std::ranges::not_equal_to{}) == counts.end()) return;
-    say("layers", fmt::format("{} on the stages", with_repeats(counts)));
+    std::vector<std::size_t> chunks;
+    for (const ChunkBlocks& blocks : scenario_.layout) chunks.push_back(blocks.layers + blocks.mtp_layers);
+    const auto differ = [](const std::vector<std::size_t>& values) {
+      return std::ranges::adjacent_find(values, std::ranges::not_equal_to{}) != values.end();
+    };
+    if (differ(counts))
+      say("layers", fmt::format("{} on the stages", with_repeats(counts)));
+    else if (differ(chunks))
+      say("layers", fmt::format("{} on the chunks", with_repeats(chunks)));
   }
 
   void balance(const Balance& found, const std::string& layers) {
@@ -235,7 +242,11 @@ private:
     else
       say("balance", fmt::format("layers per stage {}: {} ({}) does not fit", layers, start, start_time));
     if (!found.settled) say("", fmt::format("the search ended after {} splits; others may be better", found.tried));
-    say("", fmt::format("--pipeline-model-parallel-layout '{}'", to_string(found.layout)));
+    const Schedule& schedule = graph_.schedule();
+    const bool is_loop = placement_of(schedule) == loop_placement(schedule.shape());
+    say("", is_loop ? fmt::format("--pipeline-model-parallel-layout '{}'", to_string(found.layout))
+                    : fmt::format("--layout '{}' (Megatron-LM would place these chunks in a loop)",
+                                  to_string(found.layout)));
   }
 
   /// What follows the tasks: how long after the last of them the reductions end, and the optimizer steps.

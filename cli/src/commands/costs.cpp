@@ -96,6 +96,17 @@ std::string cell(const Figure& figure, const BlockCosts& block) {
   return figure.size != nullptr ? format_bytes(figure.size(block)) : format_count(figure.count(block));
 }
 
+/// ", tensor parallel 8, data parallel 4"
+std::string split_words(const Training& training) {
+  std::string words;
+  for (const auto& [name, ranks] : {std::pair{"tensor", training.tensor_parallel},
+                                    {"context", training.context_parallel},
+                                    {"expert", training.expert_parallel},
+                                    {"data", training.data_parallel}})
+    if (ranks > 1) words += fmt::format(", {} parallel {}", name, ranks);
+  return words;
+}
+
 std::string costs_text(const Inputs& inputs, const Model& model, const ModelCosts& costs) {
   const Training& training = inputs.training;
   const std::vector<Row> rows = rows_of(model, costs);
@@ -104,8 +115,8 @@ std::string costs_text(const Inputs& inputs, const Model& model, const ModelCost
   std::string text = fmt::format("{}: {} parameters", model.name, format_count(parameters.total));
   if (parameters.active != parameters.total) text += fmt::format(", {} active", format_count(parameters.active));
   if (parameters.mtp > 0) text += fmt::format(", {} more for multi-token prediction", format_count(parameters.mtp));
-  text += fmt::format("\ncosts: {}\nof one rank, for a microbatch of {} x {} tokens\n\n", cost_source(inputs),
-                      training.microbatch_size, tokens);
+  text += fmt::format("\ncosts: {}\nof one rank, for a microbatch of {} x {} tokens{}\n\n", cost_source(inputs),
+                      training.microbatch_size, tokens, split_words(training));
   text += fmt::format("  {:28}", "");
   for (const Row& row : rows)
     text += fmt::format(" {:>16}", row.count > 1 ? fmt::format("{} x {}", row.count, row.title) : row.title);

@@ -29,6 +29,7 @@ struct Contender {
   std::string flags; ///< with the comparison's other inputs they run it alone: "--schedule interleaved --vpp 4"
   Shape shape;
   Demands demands;
+  Layout layout; ///< empty when layers were not given
   Report report;
   /// Of the stage that needs most: static memory and activations. Zero where no size is known.
   [[nodiscard]] Bytes peak_bytes() const;

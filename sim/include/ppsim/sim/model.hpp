@@ -160,10 +160,10 @@ void check_model(const Model& model, std::string_view where, Problems& problems)
 /// training do not fit together or a size is out of range.
 [[nodiscard]] ModelCosts model_costs(const Model& model, const Device& device, const Training& training);
 
-/// Costs of each chunk of a layout, whose embedding comes before its loss. `placement` is the stage of each; one with
-/// both the embedding and an output layer tied to it holds their matrix once.
+/// Costs of each chunk of a layout. Where the stages that hold the loss hold the embedding too, they have a matrix that
+/// both share but once.
 [[nodiscard]] std::vector<BlockCosts> chunk_costs(const Model& model, const ModelCosts& costs, const Layout& layout,
-                                                  const std::vector<StageId>& placement);
+                                                  bool ends_share_stage);
 
 [[nodiscard]] std::string_view to_string(Attention attention);
 [[nodiscard]] std::string_view to_string(Norm norm);

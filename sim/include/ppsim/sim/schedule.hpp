@@ -156,6 +156,9 @@ private:
 /// The chunks that `stage` runs, by rising global id.
 [[nodiscard]] std::vector<std::uint16_t> chunks_of(const Schedule& schedule, StageId stage);
 
+/// Whether the stages that hold the first chunk hold the last one too.
+[[nodiscard]] bool ends_share_stage(const Schedule& schedule);
+
 /// The chunks that every stage runs. With bidirectional placement a chunk is on two stages.
 class HeldChunks {
 public:
