@@ -84,6 +84,18 @@ TEST_CASE("Every schedule takes part, where it can choose with 2 and 4 chunks pe
   CHECK(named(list, "zb-v").flags == "--schedule zb-v");
 }
 
+TEST_CASE("Where the layers of a stage are known, chunks are tried that divide them") {
+  const std::vector<Candidate> list = candidates(on_four({"--layers", "40", "--schedules", "interleaved,hanayo"}));
+  CHECK(names(list) == Rows{"interleaved v=2", "interleaved v=5", "interleaved v=10", "hanayo v=2", "hanayo v=10"});
+  CHECK(names(candidates(on_four({"--layers", "42", "--schedules", "interleaved"}))) ==
+        Rows{"interleaved v=2", "interleaved v=4"});
+}
+
+TEST_CASE("A layout says how many chunks there are, and --vpp can not say otherwise") {
+  CHECK(faults({"--stages", "2", "--mb", "4", "--layout", "Et|t|t|tL", "--vpp", "3"}) ==
+        Rows{"--vpp: the layout has 2 chunks per stage -- leave --vpp or the layout out"});
+}
+
 TEST_CASE("The flag --vpp is for the schedules that can choose, and the flags of the others say theirs") {
   const std::vector<Candidate> list = candidates(on_four({"--schedules", "interleaved,zb-v", "--vpp", "1,3"}));
   CHECK(names(list) == Rows{"interleaved v=1", "interleaved v=3", "zb-v"});

@@ -108,7 +108,7 @@ TEST_CASE("The recommendation says what is gained over the next one, what it cos
               16) == "take zb-v: 51.5 ms, 6.4 % less time than the next, v-auto (55 ms), for 16 GiB instead of 10 GiB; "
                      "its runtime has to split the backward and place 2 chunks per stage in a V.");
   CHECK(words({contender("zb-v", 50ms, 16, folded), contender("interleaved v=2", 51ms, 18, two_chunks)}) ==
-        "take zb-v: 50 ms, 2 % less time than the next, interleaved v=2 (51 ms), for 16 GiB instead of 18 GiB; its "
+        "take zb-v: 50 ms, 2 % less time than the next, interleaved v=2 (51 ms), with 16 GiB instead of 18 GiB; its "
         "runtime has to split the backward and place 2 chunks per stage in a V. interleaved v=2 is 2 % slower and has "
         "only to run 2 chunks per stage.");
   CHECK(words({contender("zb-v", 100ms, 5, folded), contender("v-auto", 101ms, 5, folded), contender("1f1b", 102ms, 6)})
@@ -117,11 +117,23 @@ TEST_CASE("The recommendation says what is gained over the next one, what it cos
             .ends_with(" 1f1b is 1 % slower and needs neither."));
   CHECK(words({contender("interleaved v=2", 100ms, 1, two_chunks), contender("1f1b", 101ms, 1)})
             .ends_with("its runtime has to run 2 chunks per stage. 1f1b is 1 % slower and does not need that."));
+  CHECK(words({contender("interleaved v=2", 1000ms, 1, two_chunks), contender("1f1b", 1009ms, 1)})
+            .ends_with(" 1f1b is 0.9 % slower and does not need that. Costs are hardly known to 1 %: it is as good a "
+                       "choice."));
+}
+
+TEST_CASE("The recommendation tells costs from savings") {
+  Contender best = contender("a", 50ms, 16);
+  best.report.transfers = 10;
+  Contender next = contender("b", 51ms, 10);
+  next.report.transfers = 20;
+  CHECK(words({best, next}).find(", for 16 GiB instead of 10 GiB, but with 10 transfers per step instead of 20.") !=
+        std::string::npos);
 }
 
 TEST_CASE("The recommendation knows ties, and differences too small to show") {
   CHECK(words({contender("1f1b", 5ms, 2), contender("gpipe", 5ms, 3)}) ==
-        "take 1f1b: 5 ms, the same as the next, gpipe, for 2 GiB instead of 3 GiB.");
+        "take 1f1b: 5 ms, the same as the next, gpipe, with 2 GiB instead of 3 GiB.");
   CHECK(words({contender("1f1b", 5ms, 2), contender("gpipe", 5ms, 2)}) ==
         "take 1f1b: 5 ms, the same as the next, gpipe.");
   CHECK(words({contender("a", Duration{10'000'000'000}), contender("b", Duration{10'000'000'001})}) ==
@@ -164,10 +176,9 @@ TEST_CASE("What would be faster but does not fit is named with what it lacks, an
 }
 
 TEST_CASE("Where nothing can be taken, the recommendation says what is nearest") {
-  CHECK(
-      words({contender("1f1b", 5ms, 10), contender("gpipe", 6ms, 9)}, 8) ==
-      "nothing fits in 8 GiB: gpipe needs least, 9 GiB, which is 1 GiB too much; smaller microbatches, more stages or "
-      "recomputation need less.");
+  CHECK(words({contender("1f1b", 5ms, 10), contender("gpipe", 6ms, 9)}, 8) ==
+        "nothing fits in 8 GiB: gpipe needs least, 9 GiB, which is 1 GiB too much; smaller microbatches or "
+        "recomputation need less.");
   CHECK(words({contender("pipedream", 5ms, 2, asynchronous)}) ==
         "nothing to take: no synchronous schedule is among them. pipedream (5 ms) is no substitute: it applies "
         "gradients to newer weights than they were taken at.");

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 
@@ -20,7 +21,9 @@ using ppsim::test::Rows;
 namespace {
 
 Run run_of(Rows arguments) {
-  arguments.insert(arguments.begin(), {"--stages", "4", "--mb", "8"});
+  if (std::ranges::find(arguments, "--stages") == arguments.end())
+    arguments.insert(arguments.begin(), {"--stages", "4"});
+  arguments.insert(arguments.begin(), {"--mb", "8"});
   return resolve(parse_arguments(find_command("simulate"), arguments));
 }
 
@@ -99,6 +102,38 @@ TEST_CASE("A tied embedding is reduced between its two stages, and held once whe
   CHECK(total(together.memory.parameters) == 2 * count_parameters(find_model("gpt2-xl")).total);
   CHECK(total(apart.memory.parameters) - total(together.memory.parameters) == 2 * costs.tied_parameters);
   CHECK(total(apart.memory.gradients) - total(together.memory.gradients) == costs.tied_embedding.count());
+
+  const Scenario both_ways = run_gpt({"--schedule", "dualpipe"}).scenario; // each end is on the other's stage too
+  CHECK(both_ways.memory.parameters == run_gpt({"--schedule", "chimera"}).scenario.memory.parameters);
+  CHECK(total(both_ways.memory.parameters) == total(together.memory.parameters));
+}
+
+TEST_CASE("A matrix that is held once is reduced and stepped once") {
+  const Run one = run_of({"--stages", "1", "--data-parallel", "4", "--model", "gpt2-xl", "--device", "a100"});
+  Training training;
+  training.data_parallel = 4;
+  const ModelCosts costs = model_costs(find_model("gpt2-xl"), find_device("a100"), training);
+  const BlockCosts& output = costs.output;
+  const auto share = [&](Duration time) {
+    return Duration{scale_rounded(time.count(), costs.tied_parameters, output.parameters)};
+  };
+  CHECK(one.scenario.update.reduce.front() ==
+        costs.embedding.reduce + 48 * costs.dense_layer.reduce + output.reduce - share(output.reduce));
+  CHECK(one.scenario.update.optimizer.front() ==
+        costs.embedding.optimizer + 48 * costs.dense_layer.optimizer + output.optimizer - share(output.optimizer));
+}
+
+TEST_CASE("Layers for multi-token prediction in a layout are the model's") {
+  CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--layout", "Et*12|t*12|t*12|t*12mL"}) ==
+        Rows{"--layout: 1 layers for multi-token prediction (m), but gpt2-xl has 0 -- write an m for each of the "
+             "model's"});
+}
+
+TEST_CASE("Names are suggested whatever their case, and a model's collectives can hide") {
+  CHECK(faults({"--model", "gpt2-xl", "--device", "A100"}) ==
+        Rows{"--device: unknown device 'A100' -- did you mean 'a100'? 'ppsim list devices' shows those there are"});
+  CHECK(run_gpt({"--schedule", "dualpipe", "--pair", "hide", "--tensor-parallel", "5", "--sequence-length", "1000"})
+            .notes.empty());
 }
 
 TEST_CASE("Recomputation of a model keeps what its kind says") {
