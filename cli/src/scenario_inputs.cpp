@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "model_inputs.hpp"
 
@@ -60,6 +61,7 @@ public:
   template <class Value>
   [[nodiscard]] std::vector<Value> from_model(Value BlockCosts::*figure) const {
     std::vector<Value> values;
+    values.reserve(computed_.size());
     for (const BlockCosts& chunk : computed_) values.push_back(chunk.*figure);
     return values;
   }
@@ -172,6 +174,15 @@ void use_links(const Inputs& inputs, const Spread& spread, Network& network) {
   network.inter_node_bandwidth = inputs.inter_node_link->bandwidth;
 }
 
+/// Adds that an option is given together with `with`, which says the same.
+void refuse_beside(const Inputs& inputs, std::initializer_list<std::string_view> given, std::string_view with,
+                   Problems& problems) {
+  if (!inputs.where.contains(with)) return;
+  for (const std::string_view option : given)
+    if (inputs.where.contains(option))
+      problems.add(inputs.place_of(option), fmt::format("given together with --{}", with), "leave one of them out");
+}
+
 void check_network(const Inputs& inputs, bool knows_size, Problems& problems) {
   if (inputs.comm && (inputs.latency || inputs.bandwidth))
     problems.add(inputs.place_of("comm"),
@@ -183,12 +194,8 @@ void check_network(const Inputs& inputs, bool knows_size, Problems& problems) {
   for (const char* option : {"inter-node-latency", "inter-node-bandwidth", "inter-node-link"})
     if (inputs.where.contains(option) && !inputs.stages_per_node)
       problems.add(inputs.place_of(option), "there are no nodes", "give --stages-per-node");
-  for (const char* option : {"comm", "latency", "bandwidth"})
-    if (inputs.where.contains(option) && inputs.link)
-      problems.add(inputs.place_of(option), "given together with --link", "leave one of them out");
-  for (const char* option : {"inter-node-latency", "inter-node-bandwidth"})
-    if (inputs.where.contains(option) && inputs.inter_node_link)
-      problems.add(inputs.place_of(option), "given together with --inter-node-link", "leave one of them out");
+  refuse_beside(inputs, {"comm", "latency", "bandwidth"}, "link", problems);
+  refuse_beside(inputs, {"inter-node-latency", "inter-node-bandwidth"}, "inter-node-link", problems);
 }
 
 /// `boundary`: the size of a transfer by the model's shape.

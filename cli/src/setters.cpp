@@ -148,7 +148,7 @@ Result set_attention(Inputs& inputs, std::string_view text) {
 Result set_efficiency(Inputs& inputs, std::string_view text) {
   double share = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
-  if (error != std::errc{} || end != text.data() + text.size() || !(share >= 0.001 && share <= 1))
+  if (error != std::errc{} || end != text.data() + text.size() || std::isnan(share) || share < 0.001 || share > 1)
     return Wrong{fmt::format("{} is no efficiency", in_quotes(text)),
                  "a share of the datasheet's rates from 0.001 to 1: 0.7"};
   inputs.training.efficiency_ppm = std::llround(share * 1e6);
