@@ -153,7 +153,23 @@ std::string hint_for(std::string_view key, const std::array<Key<Thing>, size>& k
   names.reserve(size);
   for (const Key<Thing>& some : keys) names.push_back(some.name);
   const std::string_view near = nearest_word(key, names);
-  return near.empty() ? fmt::format("keys are {}", fmt::join(names, ", ")) : fmt::format("did you mean '{}'?", near);
+  return near.empty() ? "keys: docs/costs.md" : fmt::format("did you mean '{}'?", near);
+}
+
+template <class Thing, std::size_t size>
+bool is_known(std::string_view key, const std::array<Key<Thing>, size>& keys) {
+  return std::ranges::find(keys, key, &Key<Thing>::name) != keys.end();
+}
+
+/// Whether more than half of the keys are only of the other kind of file, so that one problem says more than many.
+template <class Thing, std::size_t size, class Other, std::size_t other_size>
+bool is_other_kind(const toml::table& table, const std::array<Key<Thing>, size>& keys,
+                   const std::array<Key<Other>, other_size>& others) {
+  const auto foreign = std::count_if(table.begin(), table.end(), [&](const auto& entry) {
+    const std::string_view key = entry.first.str();
+    return !is_known(key, keys) && is_known(key, others);
+  });
+  return static_cast<std::size_t>(foreign) * 2 > table.size();
 }
 
 /// Sets what the file says; a Thing without a name has the file's.
@@ -180,7 +196,12 @@ void read_keys(const toml::table& table, const std::array<Key<Thing>, size>& key
 Model read_model(std::string_view text, std::string_view name, Problems& problems) {
   Model model;
   const std::size_t before = problems.count();
-  read_keys(parse_toml(text, name, "one key a line: layers = 32"), model_keys, name, model, problems);
+  const toml::table table = parse_toml(text, name, "one key a line: layers = 32");
+  if (is_other_kind(table, model_keys, device_keys)) {
+    problems.add(std::string{name}, "is a device file", "give it as --device");
+    return model;
+  }
+  read_keys(table, model_keys, name, model, problems);
   if (problems.count() > before) return model;
   if (model.kv_heads == 0) model.kv_heads = model.heads;
   if (model.head_dim == 0 && model.heads > 0) {
@@ -195,7 +216,11 @@ Model read_model(std::string_view text, std::string_view name, Problems& problem
 
 Device read_device(std::string_view text, std::string_view name, Problems& problems) {
   Device device;
-  read_keys(parse_toml(text, name, R"(one key a line: bf16 = "989TFLOPS")"), device_keys, name, device, problems);
+  const toml::table table = parse_toml(text, name, R"(one key a line: bf16 = "989TFLOPS")");
+  if (is_other_kind(table, device_keys, model_keys))
+    problems.add(std::string{name}, "is a model file", "give it as --model");
+  else
+    read_keys(table, device_keys, name, device, problems);
   return device;
 }
 

@@ -225,8 +225,8 @@ constexpr std::array table{
     Option{"vary", "", S::comparison, A::required, "NAME=FROM..TO",
            "where the best changes while any option that takes a number runs over a range: comm=0..2ms, mb=8..256", "",
            "", set_vary},
-    Option{"points", "", S::comparison, A::required, "N", "with --vary: values to simulate; default 100", "", "",
-           set_points},
+    Option{"points", "", S::comparison, A::required, "N",
+           "with --vary: values to simulate; default 100, of counts up to 256", "", "", set_points},
     Option{"precision", "", S::comparison, A::required, "AMOUNT",
            "with --vary: how far apart tried values are at least, from the first on: 1us; 8 for each eighth; default "
            "about "

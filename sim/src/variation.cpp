@@ -77,6 +77,21 @@ std::vector<std::size_t> best_lines(const Row& row) {
   return best;
 }
 
+/// At one value: the first of the lines that nothing beats.
+BestStretch stretch_at(std::int64_t value, const std::vector<std::size_t>& best, bool applies) {
+  if (!best.empty()) return {.from = value, .to = value, .line = best.front()};
+  return {.from = value,
+          .to = value,
+          .line = std::nullopt,
+          .none_because = applies ? NoneBecause::none_fits : NoneBecause::none_applies};
+}
+
+/// Whether what held in `before` holds where `here` begins, and `best` are the best lines.
+bool goes_on(const BestStretch& before, const BestStretch& here, const std::vector<std::size_t>& best) {
+  if (before.line) return std::ranges::find(best, *before.line) != best.end();
+  return !here.line && here.none_because == before.none_because;
+}
+
 /// What is known so far, and what to find out next.
 class Search {
 public:
@@ -145,19 +160,17 @@ private:
     for (const auto& [value, row] : rows_) {
       if (!std::ranges::all_of(rivals_, [&](std::size_t line) { return row[line].known; })) continue;
       const std::vector<std::size_t> best = best_lines(row);
-      if (!stretches.empty() && still_best(stretches.back().line, best)) {
+      const bool applies = std::ranges::any_of(rivals_, [&](std::size_t line) { return row[line].sample.has_value(); });
+      const BestStretch here = stretch_at(value, best, applies);
+      if (!stretches.empty() && goes_on(stretches.back(), here, best)) {
         stretches.back().to = value;
         continue;
       }
       if (!stretches.empty())
         if (const auto middle = between(stretches.back().to, value)) want(*middle, rivals_);
-      stretches.push_back({value, value, best.empty() ? std::nullopt : std::optional{best.front()}});
+      stretches.push_back(here);
     }
     return stretches;
-  }
-
-  static bool still_best(const std::optional<std::size_t>& line, const std::vector<std::size_t>& best) {
-    return line ? std::ranges::find(best, *line) != best.end() : best.empty();
   }
 
   std::vector<Crossing> all_crossings() {
@@ -251,11 +264,26 @@ std::string Axis::format(std::int64_t value) const {
   return flag_value(value);
 }
 
+std::int64_t Variation::skipped_distance() const {
+  std::int64_t largest = 0;
+  if (axis.unit == Axis::Unit::count)
+    for (std::size_t i = 1; i < points.size(); ++i) largest = std::max(largest, points[i] - points[i - 1]);
+  return largest > precision ? largest : 0;
+}
+
 std::int64_t default_precision(const Axis& axis) {
   if (axis.unit == Axis::Unit::count) return 1;
   std::int64_t finest = (axis.to - axis.from) / 10'000;
   if (axis.logarithmic()) finest = std::min(finest, axis.from / 100);
   return round_number(finest, axis.unit == Axis::Unit::bytes);
+}
+
+std::size_t default_points(const Axis& axis, std::int64_t precision) {
+  constexpr std::size_t smooth = 100;
+  constexpr std::int64_t most_counts = 256;
+  PPSIM_ASSERT(axis.from < axis.to && precision > 0);
+  const std::int64_t values = (axis.to - axis.from - 1) / precision + 2; // both ends included
+  return axis.unit == Axis::Unit::count && values <= most_counts ? static_cast<std::size_t>(values) : smooth;
 }
 
 std::vector<std::int64_t> spread_points(const Axis& axis, std::size_t points, std::int64_t precision) {
@@ -288,7 +316,8 @@ Variation vary(const Axis& axis, const std::vector<std::string>& names, const Sa
   Variation variation;
   variation.axis = axis;
   variation.precision = options.precision > 0 ? options.precision : default_precision(axis);
-  variation.points = spread_points(axis, options.points, variation.precision);
+  const std::size_t points = options.points > 0 ? options.points : default_points(axis, variation.precision);
+  variation.points = spread_points(axis, points, variation.precision);
   Search search{axis, names.size(), variation.precision, sample, options.threads};
   std::vector<std::size_t> position(names.size()); // of a line among those that apply
   for (const std::size_t line : search.run(variation.points)) {

@@ -134,10 +134,17 @@ TEST_CASE("Everything that is wrong with a model file is said at once, each with
               "my.toml: ffn-hidden is missing -- add a line 'ffn-hidden = ...'",
               "my.toml: vocab is missing -- add a line 'vocab = ...'",
               "my.toml: sequence-length is missing -- add a line 'sequence-length = ...'"});
-  CHECK(model_refusal("colour = 1\n")
-            .lines[0]
-            .starts_with("my.toml:1:1: unknown key 'colour' -- keys are name, source,"));
+  CHECK(model_refusal("colour = 1\n").lines[0] == "my.toml:1:1: unknown key 'colour' -- keys: docs/costs.md");
   CHECK(model_refusal("layers 2").lines[0].starts_with("my.toml:1:8: not TOML:"));
+}
+
+TEST_CASE("A file of the other kind is called that, once") {
+  const std::string device = "name = \"mine\"\nbf16 = \"1TFLOPS\"\nmemory = \"8GB\"\nmemory-bandwidth = \"1GB/s\"\n";
+  CHECK(model_refusal(device).lines == Lines{"my.toml: is a device file -- give it as --device"});
+  CHECK(device_refusal(smallest).lines == Lines{"my.toml: is a model file -- give it as --model"});
+  // Half of what is there does not make it another kind.
+  CHECK(model_refusal("layers = 2\nbf16 = \"1TFLOPS\"\n").lines[0] ==
+        "my.toml:2:1: unknown key 'bf16' -- keys: docs/costs.md");
 }
 
 TEST_CASE("A shape that is none is refused") {

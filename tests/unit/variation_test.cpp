@@ -74,6 +74,38 @@ TEST_CASE("Points are spread evenly from one end to the other, each a value of i
   CHECK(many[1] == 20'202); // 2'000'000 / 99
 }
 
+TEST_CASE("Of up to 256 counts every one is tried unless a number of points is asked for, and skipping them shows") {
+  CHECK(default_points(counts(4, 128), 1) == 125);
+  CHECK(default_points(counts(1, 256), 1) == 256);
+  CHECK(default_points(counts(1, 257), 1) == 100);
+  CHECK(default_points(counts(8, 2048), 8) == 256);
+  CHECK(default_points(times(0, 50), 1) == 100);
+  // Better than flat at 16 alone, which lies between two of few points.
+  const Line dips = [](std::int64_t x) { return takes(x == 16 ? 1 : 900); };
+  const Variation all = vary_lines(counts(4, 128), {dips, flat}, {});
+  CHECK(best_of(all) == "b 4..15, a 16..16, b 17..128");
+  CHECK(all.skipped_distance() == 0);
+  const Variation few = vary_lines(counts(4, 128), {dips, flat}, {.points = 32});
+  CHECK(few.points[1] == 8);
+  CHECK(few.skipped_distance() == 4);
+  CHECK(vary_lines(counts(8, 40), {flat}, {.precision = 8}).skipped_distance() == 0);
+  CHECK(vary_lines(times(0, 1000), {flat}, {.points = 3}).skipped_distance() == 0);
+}
+
+TEST_CASE("Where none is the best, it is told apart whether none applies or none fits, as exactly as other changes") {
+  // Applies from 300 on, fits from 700 on; the asynchronous one always does, and is never the best.
+  const Line late = [](std::int64_t x) -> std::optional<Sample> {
+    if (x < 300) return std::nullopt;
+    return Sample{.step_time = Duration{5}, .fits = x >= 700};
+  };
+  const Line other = [](std::int64_t) { return Sample{.step_time = Duration{1}, .asynchronous = true}; };
+  const Variation variation = vary_lines(times(0, 1000), {late, other}, {.points = 3, .precision = 1});
+  REQUIRE(variation.best.size() == 3);
+  CHECK(variation.best[0] == BestStretch{0, 299, std::nullopt, NoneBecause::none_applies});
+  CHECK(variation.best[1] == BestStretch{300, 699, std::nullopt, NoneBecause::none_fits});
+  CHECK(variation.best[2] == BestStretch{700, 1000, 0});
+}
+
 TEST_CASE("Over two decades and more points are spread by a ratio") {
   CHECK(spread_points(times(1, 10'000), 5) == Values{1, 10, 100, 1000, 10'000});
   CHECK(spread_points(times(3, 300), 3) == Values{3, 30, 300});

@@ -243,6 +243,89 @@ TEST_CASE("plots of any size of values are well-formed and nothing overlaps") {
   }
 }
 
+TEST_CASE("of many lines those are drawn that are the best somewhere or nearest to it, and the others are named") {
+  Variation variation = two();
+  // s0 takes 20 ms, s1 21 ms, ...; the last is near the best at one point.
+  for (int i = 0; i < 13; ++i) variation.lines.push_back(line("s" + std::to_string(i), std::vector<int>(5, 20 + i)));
+  variation.lines.push_back(line("last", {90, 90, 14, 90, 90}));
+  const std::string svg = viz::svg_variation(variation);
+  const std::multiset<std::string> labels = texts_of(parsed(svg), "labels");
+  CHECK(labels.size() == 12);
+  for (const char* drawn : {"a", "b", "last", "s8"}) CHECK(labels.count(drawn) == 1);
+  CHECK(svg.find("4 more are not drawn: s9") != std::string::npos);
+  CHECK(svg.find("s12") != std::string::npos);
+  CHECK(misplaced_texts(parsed(svg)).empty());
+  CHECK(viz::svg_variation(two()).find("not drawn") == std::string::npos);
+}
+
+TEST_CASE("a best that there is no room to draw is still named in the strip") {
+  Variation variation = two();
+  variation.best.clear();
+  for (int i = 0; i < 20; ++i) {
+    variation.lines.push_back(line("s" + std::to_string(i), std::vector<int>(5, 20 + i)));
+    variation.best.push_back({i * 2'000, i * 2'000 + 1'000, static_cast<std::size_t>(i) + 2});
+  }
+  variation.best.back().to = 40'000;
+  CHECK(texts_of(parsed(viz::svg_variation(variation)), "strip").count("s19") == 1);
+}
+
+TEST_CASE("a line that ends before the plot has a bar there, and its leader begins at the plot's edge") {
+  Variation variation = two();
+  variation.lines[0] = line("a", {10, 12, 14, -1, -1});
+  const std::vector<Element> elements = parsed(viz::svg_variation(variation));
+  const std::vector<Element> bars = elements_named(elements, "path", "ends");
+  REQUIRE(bars.size() == 1);
+  const std::vector<Element> strip = elements_named(elements, "rect", "strip");
+  const double left = strip.front().number("x");
+  const double right = strip.back().number("x") + strip.back().number("width");
+  CHECK(numbers_of(bars[0].get("d"))[0] == Approx((left + right) / 2).margin(0.1)); // 20 of 40 us
+  for (const Element& leader : elements_named(elements, "path", "leaders"))
+    CHECK(numbers_of(leader.get("d"))[0] > right);
+  CHECK(elements_named(parsed(viz::svg_variation(two())), "path", "ends").empty());
+}
+
+TEST_CASE("the head says what is plotted over what, for how many stages and microbatches, and whose costs") {
+  Variation variation = two();
+  variation.stages = 4;
+  variation.microbatches = 8;
+  variation.source = "guessed";
+  std::string svg = viz::svg_variation(variation);
+  CHECK(svg.find(">Step time over transfer time (--comm)<") != std::string::npos);
+  CHECK(svg.find("| 4 stages | 8 microbatches |") != std::string::npos);
+  CHECK(svg.find(">costs: guessed<") != std::string::npos);
+  CHECK(svg.find(">transfer time (--comm), in us<") != std::string::npos);
+  variation.axis.option = "memory-limit";
+  variation.per_microbatch = true;
+  variation.microbatches = 0;
+  svg = viz::svg_variation(variation);
+  CHECK(svg.find(">Step time per microbatch over memory limit (--memory-limit)<") != std::string::npos);
+  CHECK(svg.find("microbatches") == std::string::npos);
+  variation.title = "mine";
+  CHECK(viz::svg_variation(variation).find(">Step time per microbatch: mine<") != std::string::npos);
+}
+
+TEST_CASE("where counts are skipped the words say what that may hide") {
+  Variation variation = two();
+  variation.axis = {.option = "mb", .unit = Axis::Unit::count, .from = 0, .to = 40'000};
+  const std::string note = "points are up to 10000 apart: changes between two of them that cancel out are not seen";
+  CHECK(has_line(viz::variation_text(variation, {.width = 120, .colour = false}), "  " + note));
+  CHECK(has_line(viz::variation_markdown(variation), note));
+  CHECK(viz::svg_variation(variation).find("cancel out") != std::string::npos);
+  variation.precision = 10'000;
+  CHECK(viz::variation_text(variation, {.width = 120, .colour = false}).find("cancel out") == std::string::npos);
+}
+
+TEST_CASE("a stretch without a best says why, in every view") {
+  Variation variation = two();
+  variation.best[0] = {0, 15'000, std::nullopt, NoneBecause::none_applies};
+  CHECK(
+      has_line(viz::variation_text(variation, {.width = 100, .colour = false}), "  up to 15 us    none that applies"));
+  CHECK(texts_of(parsed(viz::svg_variation(variation)), "strip").count("none that applies") == 1);
+  CHECK(traces::variation_json(variation).find("\"none_because\": \"none applies\"") != std::string::npos);
+  variation.best[0].none_because = NoneBecause::none_fits;
+  CHECK(traces::variation_json(variation).find("\"none_because\": \"none fits\"") != std::string::npos);
+}
+
 TEST_CASE("a plot of thousands of points stays small") {
   Variation variation = two();
   variation.points.clear();

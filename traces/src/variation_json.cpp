@@ -33,6 +33,15 @@ Json line_json(const VariationLine& line) {
   return {{"name", line.name}, {"asynchronous", line.asynchronous}, {"samples", std::move(samples)}};
 }
 
+Json stretch_json(const Variation& variation, const BestStretch& stretch) {
+  Json json{{"from", stretch.from}, {"to", stretch.to}, {"name", nullptr}};
+  if (stretch.line)
+    json["name"] = variation.lines[*stretch.line].name;
+  else
+    json["none_because"] = stretch.none_because == NoneBecause::none_applies ? "none applies" : "none fits";
+  return json;
+}
+
 } // namespace
 
 std::string variation_json(const Variation& variation) {
@@ -48,15 +57,14 @@ std::string variation_json(const Variation& variation) {
                   {"to_flag", axis.flag_value(axis.to)},
                   {"logarithmic", axis.logarithmic()},
                   {"precision", variation.precision}};
+  if (variation.stages > 0) json["stages"] = variation.stages;
+  if (variation.microbatches > 0) json["microbatches"] = variation.microbatches;
   json["per_microbatch"] = variation.per_microbatch;
   json["points"] = variation.points;
   json["lines"] = Json::array();
   for (const VariationLine& line : variation.lines) json["lines"].push_back(line_json(line));
   json["best"] = Json::array();
-  for (const BestStretch& stretch : variation.best)
-    json["best"].push_back({{"from", stretch.from},
-                            {"to", stretch.to},
-                            {"name", stretch.line ? Json(variation.lines[*stretch.line].name) : Json(nullptr)}});
+  for (const BestStretch& stretch : variation.best) json["best"].push_back(stretch_json(variation, stretch));
   json["crossings"] = Json::array();
   for (const Crossing& crossing : variation.crossings)
     json["crossings"].push_back({{"no_slower_until", crossing.until},

@@ -7,10 +7,11 @@
 //      |==============:                        --#-- zb-v
 //      +--------------+----------
 //      [    zb-v      |  1f1b   ]   best         (which one, per stretch)
-//      0     50  100  150 --comm (us)
+//      0     50  100  150 transfer time (--comm), in us
 //
 // Every line has its own colour, dashes and marker, so that it reads without colour too. A broad band lies under the
-// best. Lines are faint where they do not fit the memory limit and have gaps where the schedule does not apply. All
+// best. Lines are faint where they do not fit the memory limit and have gaps where the schedule does not apply; one
+// that ends before the plot does, ends with a bar. Of many lines those are drawn that come nearest to the best. All
 // places are integers, as in the charts.
 
 #include "ppsim/viz/variation.hpp"
@@ -23,6 +24,7 @@
 #include "svg_text.hpp"
 #include "ticks.hpp"
 #include "variation_curves.hpp"
+#include "variation_words.hpp"
 
 namespace ppsim::viz {
 
@@ -40,6 +42,8 @@ constexpr Px change_labels_height = px(18);
 constexpr Px least_x_tick_distance = px(75);
 constexpr Px least_y_tick_distance = px(40);
 constexpr std::int64_t markers_per_line = 7;
+constexpr std::size_t most_curves = 12; ///< that can be told apart
+constexpr Px end_bar_height = px(11);
 
 /// A place in the picture.
 struct Point {
@@ -57,7 +61,8 @@ struct Plot {
   explicit Plot(const Variation& the_variation);
 
   const Variation& variation;
-  std::vector<Curve> curves;
+  std::vector<Curve> all_curves;
+  std::vector<Curve> curves; ///< that are drawn
   ShownRange range;
   Ticks y_ticks;
   std::vector<AxisMark> x_marks;
@@ -92,6 +97,11 @@ struct Plot {
   }
 };
 
+/// "transfer time (--comm)"
+std::string axis_name(const Axis& axis) {
+  return fmt::format("{} (--{})", quantity_name(axis.option), axis.option);
+}
+
 std::string in_unit(std::string_view name, const Ticks& ticks) {
   return ticks.unit_name.empty() ? std::string{name} : fmt::format("{} ({})", name, ticks.unit_name);
 }
@@ -111,7 +121,8 @@ std::vector<std::string> tick_labels(std::int64_t from, std::int64_t to, const T
 }
 
 Plot::Plot(const Variation& the_variation)
-    : variation{the_variation}, curves{curves_of(the_variation)}, range{shown_range(the_variation, curves)} {
+    : variation{the_variation}, all_curves{curves_of(the_variation)},
+      curves{nearest_curves(the_variation, all_curves, most_curves)}, range{shown_range(the_variation, curves)} {
   const auto labels = static_cast<std::int64_t>(curves.size());
   box.height = std::max(least_plot_height, label_pitch * labels);
   y_ticks = choose_ticks(Axis::Unit::time, range.from, range.to,
@@ -140,7 +151,7 @@ bool Plot::has_room(const std::vector<AxisMark>& marks) const {
 
 void Plot::choose_x_marks() {
   const Axis& axis = variation.axis;
-  x_title = "--" + axis.option + (axis.logarithmic() ? " (logarithmic)" : "");
+  x_title = axis_name(axis) + (axis.logarithmic() ? ", logarithmic" : "");
   if (axis.logarithmic()) { // values with their units, since those change along the axis
     const std::size_t step = axis.unit == Axis::Unit::bytes ? 1 : 3;
     for (std::size_t stride = 1; stride <= 60; stride = stride < step ? step : stride + step) {
@@ -153,7 +164,7 @@ void Plot::choose_x_marks() {
   for (auto most = static_cast<std::size_t>(box.width.hundredths / least_x_tick_distance.hundredths); most >= 2;
        --most) {
     const Ticks ticks = choose_ticks(axis.unit, axis.from, axis.to, most);
-    x_title = in_unit("--" + axis.option, ticks);
+    x_title = axis_name(axis) + (ticks.unit_name.empty() ? "" : fmt::format(", in {}", ticks.unit_name));
     x_marks.clear();
     for (std::int64_t tick = (axis.from + ticks.step - 1) / ticks.step; tick <= axis.to / ticks.step; ++tick)
       x_marks.push_back({tick * ticks.step, tick_label(tick * ticks.step, ticks)});
@@ -320,7 +331,7 @@ std::string draw_strip(const Plot& plot) {
     const Px left = i == 0 ? plot.box.x : plot.x_at(best[i].from);
     const Px right = i + 1 == best.size() ? plot.box.right() : plot.x_at(best[i + 1].from);
     const Curve* curve = best[i].line ? plot.curve_of(*best[i].line) : nullptr;
-    const std::string name = curve == nullptr ? "none fits" : clean_text(plot.variation.lines[*best[i].line].name);
+    const std::string name = clean_text(best_name(plot.variation, best[i]));
     const std::string fill = curve == nullptr ? "#e6e6e6" : to_string(curve->style.colour);
     add(boxes, "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>{}: {} to {}</title></rect>\n",
         left, top, right - left, strip_height, fill, escaped(name), escaped(plot.variation.axis.format(best[i].from)),
@@ -395,6 +406,7 @@ struct LineEnd {
   const Curve* curve;
   std::int64_t time;
   Point place;
+  bool is_early; ///< the schedule does not apply at the end of the range
 };
 
 /// From above.
@@ -403,7 +415,8 @@ std::vector<LineEnd> line_ends(const Plot& plot) {
   for (const Curve& curve : plot.curves)
     for (std::size_t i = curve.times.size(); i-- > 0;)
       if (const auto point = plot.point_of(curve, i)) {
-        ends.push_back({&curve, *curve.times[i], {point->x, std::max(point->y, plot.box.y)}});
+        ends.push_back(
+            {&curve, *curve.times[i], {point->x, std::max(point->y, plot.box.y)}, i + 1 < curve.times.size()});
         break;
       }
   std::stable_sort(ends.begin(), ends.end(), [](const LineEnd& a, const LineEnd& b) { return a.time > b.time; });
@@ -419,14 +432,18 @@ std::string draw_labels(const Plot& plot) {
   const std::vector<Px> places =
       spread_labels(wanted, label_pitch, plot.box.y, std::max(plot.box.bottom(), plot.box.y));
   std::string leaders;
+  std::string bars;
   std::string keys;
   std::string texts;
   for (std::size_t i = 0; i < ends.size(); ++i) {
     const Curve& curve = *ends[i].curve;
     const Px y = places[i];
-    add(leaders, "<path stroke=\"{}\" d=\"M{} {}H{}L{} {}\"/>\n", to_string(curve.style.colour),
-        ends[i].place.x + px(4), ends[i].place.y, std::max(ends[i].place.x, plot.box.right()) + px(8),
-        plot.labels_left - px(4), y);
+    // Across the plot a leader would look like a line.
+    add(leaders, "<path stroke=\"{}\" d=\"M{} {}h4L{} {}\"/>\n", to_string(curve.style.colour),
+        plot.box.right() + px(4), ends[i].place.y, plot.labels_left - px(4), y);
+    if (ends[i].is_early && ends[i].place.y > plot.box.y)
+      add(bars, "<path stroke=\"{}\" d=\"M{} {}v{}\"/>\n", to_string(curve.style.colour), ends[i].place.x,
+          ends[i].place.y - end_bar_height / 2, end_bar_height);
     add(keys, "<path fill=\"none\" {} stroke-width=\"1.8\" d=\"M{} {}h{}\"/>\n", stroke_of(curve), plot.labels_left, y,
         key_width);
     add_marker(keys, curve, {plot.labels_left + key_width / 2, y}, !curve.never_fits);
@@ -436,8 +453,21 @@ std::string draw_labels(const Plot& plot) {
         escaped(fit_text(curve.label, label_size, curve.is_best_somewhere ? room * 8 / 9 : room)));
   }
   return fmt::format("<g class=\"leaders\" fill=\"none\" stroke-width=\"0.8\" stroke-dasharray=\"1 2\">\n{}</g>\n<g "
-                     "class=\"keys\">\n{}</g>\n<g class=\"labels\" font-size=\"{}\" fill=\"#1a1a1a\">\n{}</g>\n",
-                     leaders, keys, label_size, texts);
+                     "class=\"ends\" stroke-width=\"2.2\">\n{}</g>\n<g class=\"keys\">\n{}</g>\n<g "
+                     "class=\"labels\" font-size=\"{}\" fill=\"#1a1a1a\">\n{}</g>\n",
+                     leaders, bars, keys, label_size, texts);
+}
+
+/// Those that are not drawn, one note each, so that they flow over as many lines as they need.
+void add_left_out(const Plot& plot, std::vector<std::string>& notes) {
+  if (plot.curves.size() == plot.all_curves.size()) return;
+  const std::size_t first = notes.size();
+  for (const Curve& curve : plot.all_curves)
+    if (std::none_of(plot.curves.begin(), plot.curves.end(),
+                     [&](const Curve& drawn) { return drawn.lines == curve.lines; }))
+      notes.push_back(curve.label);
+  const std::size_t count = notes.size() - first;
+  notes[first] = fmt::format("{} more {} not drawn: {}", count, count == 1 ? "is" : "are", notes[first]);
 }
 
 /// How to read what was drawn, and nothing else.
@@ -449,19 +479,29 @@ std::vector<std::string> notes_of(const Plot& plot) {
   if (any(&Curve::is_best_somewhere)) notes.emplace_back("band and strip: the best");
   if (plot.variation.best.size() > 1) notes.emplace_back("dotted lines: from there on another is the best");
   if (any(&Curve::fits_not_always)) notes.emplace_back("faint, hollow: does not fit the memory limit");
-  if (any(&Curve::has_gaps)) notes.emplace_back("gap: does not apply");
+  if (any(&Curve::has_gaps)) notes.emplace_back("gap, or bar at an end: does not apply there");
   if (plot.range.is_cut) notes.emplace_back("the slowest lines leave the plot at its top");
+  if (const std::string unseen = unseen_words(plot.variation); !unseen.empty()) notes.push_back(unseen);
+  add_left_out(plot, notes);
   return notes;
 }
 
 std::vector<std::string> essentials_of(const Variation& variation) {
   const Axis& axis = variation.axis;
   std::vector<std::string> parts{
-      fmt::format("--{} from {} to {}", clean_text(axis.option), axis.format(axis.from), axis.format(axis.to)),
-      counted(variation.points.size(), "point")};
+      fmt::format("--{} from {} to {}", clean_text(axis.option), axis.format(axis.from), axis.format(axis.to))};
+  for (std::string& words : shape_words(variation)) parts.push_back(std::move(words));
+  parts.push_back(counted(variation.points.size(), "point"));
   if (variation.best.size() > 1)
     parts.push_back(fmt::format("changes of the best to within {}", axis.format(variation.precision)));
   return parts;
+}
+
+/// The user's own, with what is plotted; a time per microbatch is no step time.
+std::string title_of(const Variation& variation) {
+  const std::string what = variation.per_microbatch ? "Step time per microbatch" : "Step time";
+  if (variation.title.empty()) return fmt::format("{} over {}", what, axis_name(variation.axis));
+  return variation.per_microbatch ? fmt::format("{}: {}", what, variation.title) : variation.title;
 }
 
 } // namespace
@@ -469,8 +509,7 @@ std::vector<std::string> essentials_of(const Variation& variation) {
 std::string svg_variation(const Variation& variation) {
   Plot plot{variation};
   Px height;
-  const std::string title =
-      variation.title.empty() ? fmt::format("Step time over --{}", variation.axis.option) : variation.title;
+  const std::string title = title_of(variation);
   const std::string head = draw_head({title, essentials_of(variation), variation.source}, picture_width, height);
   plot.box.y = height + (variation.best.size() > 1 ? change_labels_height : Px{});
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <ranges>
 
@@ -62,15 +63,32 @@ std::string label_of(const Variation& variation, std::size_t line) {
   return clean_text(schedule.name) + (schedule.asynchronous ? " (asynchronous)" : "");
 }
 
+/// The least time at a point of those that can be the best; nothing where none fits.
+std::optional<std::int64_t> best_time(const Variation& variation, const std::vector<Curve>& curves, std::size_t point) {
+  std::optional<std::int64_t> best;
+  for (const Curve& curve : curves) {
+    const bool counts = curve.times[point] && curve.fits[point] && !variation.lines[curve.lines.front()].asynchronous;
+    if (counts && (!best || *curve.times[point] < *best)) best = curve.times[point];
+  }
+  return best;
+}
+
+/// How many times as long as the best a curve takes where it is nearest to it; 0 if it is the best somewhere.
+double distance_from_best(const Curve& curve, const std::vector<std::optional<std::int64_t>>& best) {
+  if (curve.is_best_somewhere) return 0;
+  double nearest = std::numeric_limits<double>::max();
+  for (std::size_t point = 0; point < best.size(); ++point) {
+    if (!curve.times[point] || !curve.fits[point] || !best[point] || *best[point] == 0) continue;
+    nearest = std::min(nearest, static_cast<double>(*curve.times[point]) / static_cast<double>(*best[point]));
+  }
+  return nearest;
+}
+
 /// The slowest that the best ever is; nothing where nothing fits.
 std::optional<std::int64_t> slowest_best(const Variation& variation, const std::vector<Curve>& curves) {
   std::optional<std::int64_t> slowest;
   for (std::size_t point = 0; point < variation.points.size(); ++point) {
-    std::optional<std::int64_t> best;
-    for (const Curve& curve : curves) {
-      const bool counts = curve.times[point] && curve.fits[point] && !variation.lines[curve.lines.front()].asynchronous;
-      if (counts && (!best || *curve.times[point] < *best)) best = curve.times[point];
-    }
+    const std::optional<std::int64_t> best = best_time(variation, curves, point);
     if (best && (!slowest || *best > *slowest)) slowest = best;
   }
   return slowest;
@@ -101,6 +119,29 @@ std::vector<Curve> curves_of(const Variation& variation) {
     same->is_best_somewhere = same->is_best_somewhere || curve.is_best_somewhere;
   }
   return curves;
+}
+
+std::vector<Curve> nearest_curves(const Variation& variation, const std::vector<Curve>& curves, std::size_t most) {
+  std::vector<std::optional<std::int64_t>> best;
+  best.reserve(variation.points.size());
+  for (std::size_t point = 0; point < variation.points.size(); ++point)
+    best.push_back(best_time(variation, curves, point));
+  std::vector<double> distances;
+  distances.reserve(curves.size());
+  for (const Curve& curve : curves) distances.push_back(distance_from_best(curve, best));
+  std::vector<std::size_t> order(curves.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return distances[a] < distances[b]; });
+  order.resize(std::min(order.size(), most));
+  std::sort(order.begin(), order.end());
+  std::vector<Curve> nearest;
+  for (const std::size_t position : order) {
+    Curve& curve = nearest.emplace_back(curves[position]);
+    curve.number = nearest.size() - 1;
+    curve.style = style_of(curve.number);
+  }
+  return nearest;
 }
 
 ShownRange shown_range(const Variation& variation, const std::vector<Curve>& curves) {

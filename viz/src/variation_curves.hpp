@@ -38,6 +38,11 @@ struct Curve {
 /// The curves, in the order of their first lines. A schedule that never applies has none.
 [[nodiscard]] std::vector<Curve> curves_of(const Variation& variation);
 
+/// The `most` curves that are the best somewhere or come nearest to it, in their order; one is near where its time is
+/// few times that of the best at the same point. Their looks are dealt anew, so that they differ as much as they can.
+[[nodiscard]] std::vector<Curve> nearest_curves(const Variation& variation, const std::vector<Curve>& curves,
+                                                std::size_t most);
+
 /// The times that the plot shows, in nanoseconds; `to` is above `from`.
 struct ShownRange {
   std::int64_t from = 0;

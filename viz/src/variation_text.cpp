@@ -1,6 +1,6 @@
 // A variation as text. How it reads, for `ppsim compare --stages 4 --mb 8 --vary comm=0..1ms`:
 //
-//   4 schedules over --comm from 0 ns to 1 ms: 100 points, changes found to within 100 ns
+//   4 schedules over --comm from 0 ns to 1 ms: 4 stages, 8 microbatches, 100 points, changes found to within 100 ns
 //
 //     --comm            best
 //     up to 125.8 us    zb-v
@@ -21,6 +21,7 @@
 
 #include "comparison_words.hpp"
 #include "tables.hpp"
+#include "variation_words.hpp"
 
 namespace ppsim::viz {
 
@@ -33,11 +34,11 @@ constexpr std::size_t most_crossings = 8;
 
 std::string headline(const Variation& variation) {
   const Axis& axis = variation.axis;
-  return fmt::format("{} over --{} from {} to {}: {}, changes found to within {}",
-                     counted(variation.lines.size(), "schedule"), axis.option, axis.format(axis.from),
-                     axis.format(axis.to),
-                     counted(variation.points.size(), "point") + (axis.logarithmic() ? " spaced by a ratio" : ""),
-                     axis.format(variation.precision));
+  std::vector<std::string> parts = shape_words(variation);
+  parts.push_back(counted(variation.points.size(), "point") + (axis.logarithmic() ? " spaced by a ratio" : ""));
+  parts.push_back("changes found to within " + axis.format(variation.precision));
+  return fmt::format("{} over --{} from {} to {}: {}", counted(variation.lines.size(), "schedule"), axis.option,
+                     axis.format(axis.from), axis.format(axis.to), joined(parts, ", "));
 }
 
 /// "up to 340 us", "from 341 us to 1 ms", "from 1 ms on"; where nothing changes, both ends.
@@ -52,17 +53,13 @@ std::string extent_of(const Variation& variation, std::size_t position) {
   return stretch.from == stretch.to ? "at " + from : fmt::format("from {} to {}", from, to);
 }
 
-std::string name_of(const Variation& variation, const std::optional<std::size_t>& line) {
-  return line ? variation.lines[*line].name : "none that fits";
-}
-
 /// Where which schedule is the best.
 std::vector<TableColumn> best_columns(const Variation& variation) {
   TableColumn where{"--" + variation.axis.option, {}, 0, true};
   TableColumn who{"best", {}, 0, true};
   for (std::size_t i = 0; i < variation.best.size(); ++i) {
     where.cells.push_back(extent_of(variation, i));
-    who.cells.push_back(name_of(variation, variation.best[i].line));
+    who.cells.push_back(best_name(variation, variation.best[i]));
   }
   return {where, who};
 }
@@ -164,6 +161,8 @@ std::string variation_text(const Variation& variation, const TextOptions& option
   if (variation.lines.empty()) return out + "\nno schedule applies\n";
 
   out += terminal_table(best_columns(variation), width, options.colour);
+  if (const std::string unseen = unseen_words(variation); !unseen.empty())
+    out += "  " + wrapped_lines(unseen, width - 2, 4);
   out += terminal_table(time_columns(variation), width, options.colour);
   for (const std::string& note : notes_of(variation)) out += "  " + note + '\n';
   if (variation.crossings.empty()) return out;
@@ -177,7 +176,9 @@ std::string variation_markdown(const Variation& variation) {
   if (!variation.title.empty()) out += markdown_text(headline(variation)) + "\n\n";
   if (!variation.source.empty()) out += "costs: " + markdown_text(variation.source) + "\n\n";
   if (variation.lines.empty()) return out + "no schedule applies\n";
-  out += markdown_table(best_columns(variation)) + '\n' + markdown_table(time_columns(variation));
+  out += markdown_table(best_columns(variation)) + '\n';
+  if (const std::string unseen = unseen_words(variation); !unseen.empty()) out += markdown_text(unseen) + "\n\n";
+  out += markdown_table(time_columns(variation));
   if (const std::vector<std::string> notes = notes_of(variation); !notes.empty())
     out += '\n' + markdown_text(joined(notes, "; ")) + '\n';
   if (variation.crossings.empty()) return out;

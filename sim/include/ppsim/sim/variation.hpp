@@ -45,11 +45,15 @@ struct VariationLine {
   std::vector<std::optional<Sample>> samples; ///< by point; nothing where the schedule refuses the inputs
 };
 
+/// Why no line is the best at a value: no schedule that could be applies there, or some do and none of them fits.
+enum class NoneBecause : std::uint8_t { none_applies, none_fits };
+
 /// A part of the range in which one schedule is the best. Both ends are values at which that was simulated.
 struct BestStretch {
   std::int64_t from = 0;
   std::int64_t to = 0;
-  std::optional<std::size_t> line; ///< none: nothing applies and fits
+  std::optional<std::size_t> line;                   ///< none: nothing applies and fits
+  NoneBecause none_because = NoneBecause::none_fits; ///< where there is no line
   bool operator==(const BestStretch&) const = default;
 };
 
@@ -68,6 +72,8 @@ struct Variation {
   Axis axis;
   std::string title;
   std::string source;
+  std::size_t stages = 0;           ///< 0: not said, as it is varied
+  std::size_t microbatches = 0;     ///< likewise
   std::vector<std::int64_t> points; ///< ascending, both ends included
   std::vector<VariationLine> lines; ///< those with a sample, in the order of generators()
   std::int64_t precision = 1;       ///< to which changes were bisected
@@ -75,6 +81,9 @@ struct Variation {
   std::vector<BestStretch> best;    ///< from the first point to the last; the least step time per microbatch
   std::vector<Crossing>
       crossings; ///< of pairs of lines, ascending; changes between neighbouring points that cancel out are not seen
+  /// Of an axis of counts the largest distance between neighbouring points, if whole steps of the precision lie between
+  /// them; 0 where everything was tried, and for other axes, where there always are values between.
+  [[nodiscard]] std::int64_t skipped_distance() const;
   /// What is plotted: the step time, or its share per microbatch, in nanoseconds.
   [[nodiscard]] double shown_time(const Sample& sample) const {
     const auto time = static_cast<double>(sample.step_time.count());
@@ -87,7 +96,7 @@ using Sampler = std::function<std::optional<Sample>(std::size_t line, std::int64
 
 /// How closely to look.
 struct VaryOptions {
-  std::size_t points = 100;   ///< at least 2; fewer are made where the range has fewer values
+  std::size_t points = 0;     ///< at least 2, fewer are made where the range has fewer values; 0: default_points()
   std::int64_t precision = 0; ///< how far apart tried values are at least; 0: default_precision()
   std::size_t threads = 1;    ///< the result does not depend on it
 };
@@ -95,6 +104,10 @@ struct VaryOptions {
 /// A ten-thousandth of the range, on a logarithmic axis at most a hundredth of its first value, rounded down to a round
 /// number of units; 1 for counts.
 [[nodiscard]] std::int64_t default_precision(const Axis& axis);
+
+/// 100; for counts, where what holds for one need not hold for its neighbours, all values that are `precision` apart if
+/// they are at most 256.
+[[nodiscard]] std::size_t default_points(const Axis& axis, std::int64_t precision);
 
 /// Up to `points` values from one end of the range to the other, evenly spaced, or by a ratio where the axis is
 /// logarithmic. But for the last they are rounded to multiples of `precision` above the first; each is there once.
