@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -80,6 +81,14 @@ std::vector<std::string> notes_on_missing(const std::vector<Candidate>& first, c
   return notes;
 }
 
+/// Whether the varied quantity makes a difference to the line.
+bool changes(const VariationLine& line) {
+  const auto same = [](const std::optional<Sample>& a, const std::optional<Sample>& b) {
+    return a.has_value() == b.has_value() && (!a || (a->step_time == b->step_time && a->fits == b->fits));
+  };
+  return std::ranges::adjacent_find(line.samples, std::not_fn(same)) != line.samples.end();
+}
+
 std::int64_t precision_of(const Inputs& inputs) {
   std::int64_t precision = 0;
   if (!inputs.precision) return precision;
@@ -110,8 +119,11 @@ void describe(Variation& variation, CandidatesByValue& by_value, const std::vect
 
 } // namespace
 
-Varied vary_inputs(const Inputs& inputs, std::size_t threads) {
-  const Axis& axis = inputs.vary.value();
+Varied vary_inputs(const Inputs& given, std::size_t threads) {
+  const Axis& axis = given.vary.value();
+  Inputs inputs = given;
+  // candidates() follows the layers of a stage, but the lines have to be the same at every value
+  if ((axis.option == "stages" || axis.option == "layers") && !inputs.vpp && !inputs.layout) inputs.vpp = {2, 4};
   VaryOptions options{.precision = precision_of(inputs), .threads = threads};
   options.points = inputs.points.value_or(0);
   CandidatesByValue by_value{inputs};
@@ -130,6 +142,8 @@ Varied vary_inputs(const Inputs& inputs, std::size_t threads) {
   if (varied.variation.lines.empty()) (void)compare(by_value.inputs_at(axis.from), threads); // says why
   if (!varied.variation.lines.empty()) describe(varied.variation, by_value, names);
   varied.notes = notes_on_missing(*first, varied.variation);
+  if (std::ranges::none_of(varied.variation.lines, changes))
+    varied.notes.push_back(fmt::format("--vary: --{} changes no schedule's step time in this range", axis.option));
   return varied;
 }
 

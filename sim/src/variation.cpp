@@ -64,7 +64,7 @@ struct Cell {
 };
 using Row = std::vector<Cell>; // by line
 
-/// The lines that nothing beats at a value, ascending.
+/// The lines that nothing beats at a value, by the memory that they need.
 std::vector<std::size_t> best_lines(const Row& row) {
   std::vector<std::size_t> best;
   for (std::size_t line = 0; line < row.size(); ++line) {
@@ -74,6 +74,7 @@ std::vector<std::size_t> best_lines(const Row& row) {
     if (order == std::strong_ordering::less) best.clear();
     if (order != std::strong_ordering::greater) best.push_back(line);
   }
+  std::ranges::stable_sort(best, {}, [&](std::size_t line) { return row[line].sample->peak_bytes; });
   return best;
 }
 
@@ -186,6 +187,12 @@ private:
   /// It applies and fits.
   static bool can_run(const Cell& cell) { return cell.sample && cell.sample->fits; }
 
+  static std::optional<std::size_t> faster_of(const Row& row, std::size_t a, std::size_t b) {
+    const auto order = compare_times(*row[a].sample, *row[b].sample);
+    if (order == std::strong_ordering::equal) return std::nullopt;
+    return order == std::strong_ordering::less ? a : b;
+  }
+
   /// Appends where these two change places; wants what lies between.
   void add_crossings(std::size_t a, std::size_t b, std::vector<Crossing>& crossings) {
     std::optional<std::int64_t> before; // the last value at which both can run
@@ -197,14 +204,13 @@ private:
         gap = true;
         continue;
       }
-      const auto order = compare_times(*row[a].sample, *row[b].sample);
-      const std::size_t faster = order == std::strong_ordering::less ? a : b;
-      if (order != std::strong_ordering::equal && before && ahead != faster) {
-        crossings.push_back({faster == a ? b : a, faster, *before, value});
+      const std::optional<std::size_t> faster = faster_of(row, a, b);
+      if (faster && before && ahead != faster) {
+        crossings.push_back({a + b - *faster, *faster, *before, value});
         const auto middle = gap ? std::nullopt : between(*before, value);
         if (middle) want(*middle, {a, b});
       }
-      if (order != std::strong_ordering::equal) ahead = faster;
+      if (faster) ahead = faster;
       before = value;
       gap = false;
     }
@@ -300,7 +306,7 @@ std::vector<std::int64_t> spread_points(const Axis& axis, std::size_t points, st
   const auto steps = static_cast<std::int64_t>(points) - 1;
   const double range_ratio = static_cast<double>(axis.to) / static_cast<double>(axis.from);
   const double ratio = axis.logarithmic() ? root(range_ratio, static_cast<std::size_t>(steps)) : 1;
-  double scaled = static_cast<double>(axis.from);
+  auto scaled = static_cast<double>(axis.from);
   for (std::int64_t step = 1; step < steps; ++step) {
     scaled *= ratio;
     const std::int64_t exact = axis.logarithmic() ? std::llround(scaled) - axis.from : scale_rounded(span, step, steps);

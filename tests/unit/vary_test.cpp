@@ -104,6 +104,24 @@ TEST_CASE("A variation of schedules does not depend on the number of threads, an
   CHECK(one.notes.front().starts_with("chimera does not apply: --mb: must be even"));
 }
 
+TEST_CASE("The lines of a variation stay the same where the number of layers per stage changes") {
+  const Inputs inputs = parse_arguments(find_command("compare"), {"--mb", "8", "--layers", "40", "--schedules",
+                                                                  "interleaved,1f1b", "--vary", "stages=2..8"});
+  const Variation variation = vary_inputs(inputs, 2).variation;
+  REQUIRE(variation.lines.size() == 3);
+  CHECK(variation.lines.back().name == "interleaved v=4");
+}
+
+TEST_CASE("Of equals the best is the one that needs least memory, and what changes nothing is said to") {
+  const Inputs inputs =
+      parse_arguments(find_command("compare"), {"--stages", "4", "--mb", "8", "--activation-bytes", "1GiB",
+                                                "--schedules", "gpipe,1f1b", "--vary", "pair=0.7..1", "--points", "3"});
+  const Varied varied = vary_inputs(inputs, 1);
+  REQUIRE(varied.variation.best.size() == 1);
+  CHECK(varied.variation.lines.at(varied.variation.best.front().line.value()).name == "1f1b");
+  CHECK(varied.notes == Rows{"--vary: --pair changes no schedule's step time in this range"});
+}
+
 TEST_CASE("An axis has the unit that its option asks for, and the option's own name") {
   const Axis comm = axis_of("comm=0..2ms");
   CHECK(comm.unit == Axis::Unit::time);
