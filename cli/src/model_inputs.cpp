@@ -7,6 +7,7 @@
 #include "files.hpp"
 #include "model_file.hpp"
 #include "options.hpp"
+#include "setters.hpp"
 
 namespace ppsim::cli {
 namespace {
@@ -32,6 +33,16 @@ std::optional<Entry> load(const Inputs& inputs, std::string_view option, const s
     append(error, problems);
     return std::nullopt;
   }
+}
+
+/// Puts the device's own link where one asked for that.
+void name_device_link(const Inputs& inputs, std::string_view option, std::optional<Link>& link, Problems& problems) {
+  if (!link || link->name != device_link) return;
+  if (inputs.device_sheet)
+    link = find_link(inputs.device_sheet->link);
+  else
+    problems.add(inputs.place_of(option), "which generation of NVLink is it?",
+                 "give nvlink3, nvlink4 or nvlink5 ('ppsim list links'), or --device");
 }
 
 /// Options of the costs that were given, and are therefore not computed.
@@ -61,6 +72,11 @@ void load_model(Inputs& inputs, Problems& problems) {
   if (inputs.model) inputs.model_shape = load<Model>(inputs, "model", *inputs.model, find_model, read_model, problems);
   if (inputs.device)
     inputs.device_sheet = load<Device>(inputs, "device", *inputs.device, find_device, read_device, problems);
+  name_device_link(inputs, "link", inputs.link, problems);
+  name_device_link(inputs, "inter-node-link", inputs.inter_node_link, problems);
+  name_device_link(inputs, "tensor-link", inputs.training.tensor_link, problems);
+  name_device_link(inputs, "expert-link", inputs.training.expert_link, problems);
+  name_device_link(inputs, "data-link", inputs.training.data_link, problems);
 }
 
 Model model_of(const Inputs& inputs) {

@@ -170,7 +170,9 @@ constexpr std::array table{
     Option{"bandwidth", "", S::communication, A::required, "RATE", "bandwidth of a link: 50GB/s, 400Gbit/s", "",
            "comm,link", set_unit<&I::bandwidth>},
     Option{"link", "", S::communication, A::required, "NAME",
-           "latency and bandwidth between stages from a datasheet ('ppsim list links'); with --model by default ib-ndr",
+           "latency and bandwidth between stages from a datasheet ('ppsim list links'; nvlink is the device's); with "
+           "--model "
+           "by default ib-ndr",
            "", "comm,latency,bandwidth", set_link<&I::link>},
     Option{"boundary-bytes", "", S::communication, A::required, "SIZE[,...]",
            "size of a transfer, or one per boundary between chunks", "", "", set_list<&I::boundary_bytes>},

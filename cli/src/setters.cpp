@@ -119,6 +119,10 @@ Result parse_switch(std::string_view text, bool& value) {
 }
 
 Result parse_link(std::string_view text, std::optional<Link>& value) {
+  if (text == device_link) {
+    value = Link{.name = std::string{device_link}, .latency = Duration{0}, .bandwidth = Bandwidth{1}, .source = {}};
+    return std::nullopt;
+  }
   try {
     value = find_link(text);
     return std::nullopt;

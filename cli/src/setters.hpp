@@ -54,7 +54,9 @@ Result set_switch(Inputs& inputs, std::string_view text) {
   return parse_switch(text, inputs.training.*member);
 }
 
-/// A shipped link by name.
+/// "nvlink": the link between devices of one node, whichever generation that is; load_model() puts it in.
+inline constexpr std::string_view device_link = "nvlink";
+/// A shipped link by name, or device_link.
 [[nodiscard]] Result parse_link(std::string_view text, std::optional<Link>& value);
 template <std::optional<Link> Inputs::*member>
 Result set_link(Inputs& inputs, std::string_view text) {

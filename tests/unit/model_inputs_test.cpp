@@ -188,4 +188,8 @@ TEST_CASE("A named link gives latency and bandwidth") {
   CHECK(network.bandwidth == find_link("nvlink4").bandwidth);
   CHECK(network.inter_node_latency == find_link("ib-hdr").latency);
   CHECK(network.inter_node_bandwidth == find_link("ib-hdr").bandwidth);
+  CHECK(run_gpt({"--link", "nvlink"}).scenario.network.bandwidth == find_link(find_device("a100").link).bandwidth);
+  CHECK(faults({"--link", "nvlink", "--boundary-bytes", "1MiB"}) ==
+        Rows{"--link: which generation of NVLink is it? -- give nvlink3, nvlink4 or nvlink5 ('ppsim list links'), or "
+             "--device"});
 }

@@ -1,5 +1,7 @@
 #include "tables.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace ppsim::viz {
@@ -75,14 +77,14 @@ std::string markdown_text(std::string_view text) {
 
 std::string markdown_table(const std::vector<TableColumn>& columns) {
   std::string out = "|";
-  for (const TableColumn& column : columns) out += " " + markdown_text(column.header) + " |";
+  for (const TableColumn& column : columns) out += fmt::format(" {} |", markdown_text(column.header));
   out += "\n|";
   for (const TableColumn& column : columns) out += column.left ? " --- |" : " ---: |";
   out += '\n';
   const std::size_t rows = columns.empty() ? 0 : columns.front().cells.size();
   for (std::size_t row = 0; row < rows; ++row) {
     out += '|';
-    for (const TableColumn& column : columns) out += " " + markdown_text(column.cells[row]) + " |";
+    for (const TableColumn& column : columns) out += fmt::format(" {} |", markdown_text(column.cells[row]));
     out += '\n';
   }
   return out;
