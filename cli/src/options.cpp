@@ -21,7 +21,7 @@ constexpr std::array table{
            set_count<&I::microbatches>},
     Option{"vpp", "virtual-stages", S::pipeline, A::required, "V",
            "chunks per stage (virtual stages); default 1; compare takes a list, for schedules that can choose, default "
-           "2,4",
+           "2,4 or what divides the layers",
            "", "schedule-file", set_list<&I::vpp>},
     Option{"schedule", "", S::pipeline, A::required, "NAME",
            "a schedule by name, see 'ppsim list schedules'; default 1f1b, with --vpp above 1 interleaved", "",

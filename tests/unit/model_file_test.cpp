@@ -86,13 +86,13 @@ TEST_CASE("A model file needs six keys, and the rest has defaults, and the file'
 
 TEST_CASE("Every word of a model file has its effect") {
   Problems problems;
-  const Model model = cli::read_model(std::string{smallest} +
-                                          "norm = \"layernorm\"\nattention = \"unfused\"\nbias = true\ndropout = true\n"
-                                          "tied-embedding = true\nlearned-positions = 40\nq-lora-rank = 3\n"
-                                          "kv-lora-rank = 5\nqk-nope-head-dim = 6\nqk-rope-head-dim = 7\n"
-                                          "v-head-dim = 8\nmtp-layers = 1\nexperts = 6\nexperts-per-token = 2\n"
-                                          "shared-experts = 3\nexpert-ffn-hidden = 9\ndense-layers = 1\ngated = true\n",
-                                      "tiny.toml", problems);
+  std::string text{smallest};
+  text.append("norm = \"layernorm\"\nattention = \"unfused\"\nbias = true\ndropout = true\n"
+              "tied-embedding = true\nlearned-positions = 40\nq-lora-rank = 3\n"
+              "kv-lora-rank = 5\nqk-nope-head-dim = 6\nqk-rope-head-dim = 7\n"
+              "v-head-dim = 8\nmtp-layers = 1\nexperts = 6\nexperts-per-token = 2\n"
+              "shared-experts = 3\nexpert-ffn-hidden = 9\ndense-layers = 1\ngated = true\n");
+  const Model model = cli::read_model(text, "tiny.toml", problems);
   REQUIRE(problems.empty());
   CHECK(model == Model{.name = "tiny",
                        .layers = 2,
