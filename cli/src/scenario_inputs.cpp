@@ -298,7 +298,8 @@ void fill_recompute(const Inputs& inputs, Spread& spread, Scenario& scenario, Pr
     recompute.checkpoint = chunk_inputs(scenario.network, scenario.layout);
 }
 
-void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems& problems) {
+/// A limit without sizes says nothing.
+void check_limit(const Inputs& inputs, Problems& problems) {
   const bool sizes = inputs.activation_bytes || inputs.parameter_bytes || inputs.gradient_bytes ||
                      inputs.optimizer_bytes || inputs.model;
   for (const char* option : {"memory-limit", "device"})
@@ -308,6 +309,10 @@ void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems&
                                option == std::string_view{"device"} ? "its memory" : "it"),
                    "give --activation-bytes, and --parameter-bytes, --gradient-bytes, --optimizer-bytes where they "
                    "matter, or --model");
+}
+
+void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems& problems) {
+  check_limit(inputs, problems);
   memory.activation = spread.per_chunk("activation-bytes", inputs.activation_bytes, Bytes{}, &BlockCosts::activation);
   if (inputs.weight_activation_bytes)
     memory.activation_for_weight = spread.per_chunk("weight-activation-bytes", inputs.weight_activation_bytes, Bytes{});

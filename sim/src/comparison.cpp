@@ -118,10 +118,10 @@ private:
   /// ", 6.4 % less time than the next, v-auto (55 ms), for 16 GiB instead of 10 GiB"
   [[nodiscard]] std::string against(const Contender& best, const Contender& next) const {
     const Duration gain = next.report.step_time - best.report.step_time;
-    std::string words = gain == Duration{0} ? fmt::format(", the same as the next, {}", next.name)
-                                            : fmt::format(", {} less time than the next, {} ({})",
-                                                          percent(ratio(gain, next.report.step_time)), next.name,
-                                                          format_duration(next.report.step_time));
+    const std::string words = gain == Duration{0} ? fmt::format(", the same as the next, {}", next.name)
+                                                  : fmt::format(", {} less time than the next, {} ({})",
+                                                                percent(ratio(gain, next.report.step_time)), next.name,
+                                                                format_duration(next.report.step_time));
     return words + prices(best, next);
   }
 
@@ -182,7 +182,8 @@ private:
     else
       words += saved == 1 ? " and does not need that" : saved == 2 ? " and needs neither" : " and needs none of these";
     const bool is_next = comparison_.recommendation->simpler == comparison_.recommendation->runner_up;
-    words += (is_next ? std::string{} : prices(other, best)) + "."; // of the next one it is said
+    const Contender& rival = best;
+    words += (is_next ? std::string{} : prices(other, rival)) + "."; // of the next one it is said
     if (loss > Duration{0} && ratio(loss, best.report.step_time) < known_to)
       words += fmt::format(" Costs are hardly known to {}: it is as good a choice.", percent(known_to));
     return words;

@@ -161,7 +161,8 @@ private:
     for (const auto& [value, row] : rows_) {
       if (!std::ranges::all_of(rivals_, [&](std::size_t line) { return row[line].known; })) continue;
       const std::vector<std::size_t> best = best_lines(row);
-      const bool applies = std::ranges::any_of(rivals_, [&](std::size_t line) { return row[line].sample.has_value(); });
+      bool applies = false;
+      for (const std::size_t line : rivals_) applies = applies || row[line].sample.has_value();
       const BestStretch here = stretch_at(value, best, applies);
       if (!stretches.empty() && goes_on(stretches.back(), here, best)) {
         stretches.back().to = value;

@@ -31,8 +31,8 @@ constexpr std::array quantities{
 } // namespace
 
 std::string quantity_name(std::string_view option) {
-  const auto known = std::find_if(quantities.begin(), quantities.end(),
-                                  [option](const Quantity& quantity) { return quantity.option == option; });
+  const auto* const known = std::find_if(quantities.begin(), quantities.end(),
+                                         [option](const Quantity& quantity) { return quantity.option == option; });
   std::string name{known == quantities.end() ? option : known->name};
   std::replace(name.begin(), name.end(), '-', ' ');
   return name;
