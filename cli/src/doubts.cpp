@@ -74,6 +74,8 @@ void doubt_layout(const Inputs& inputs, std::vector<std::string>& notes) {
 
 } // namespace
 
+// A list of independent questions.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule) {
   std::vector<std::string> notes;
   const bool has_bandwidth = scenario.network.bandwidth || scenario.network.inter_node_bandwidth;

@@ -182,8 +182,9 @@ private:
     else
       words += saved == 1 ? " and does not need that" : saved == 2 ? " and needs neither" : " and needs none of these";
     const bool is_next = comparison_.recommendation->simpler == comparison_.recommendation->runner_up;
-    const Contender& rival = best;
-    words += (is_next ? std::string{} : prices(other, rival)) + "."; // of the next one it is said
+    // What the simpler one costs against the best; of the next one it is said.
+    // NOLINTNEXTLINE(readability-suspicious-call-argument)
+    words += (is_next ? std::string{} : prices(other, best)) + ".";
     if (loss > Duration{0} && ratio(loss, best.report.step_time) < known_to)
       words += fmt::format(" Costs are hardly known to {}: it is as good a choice.", percent(known_to));
     return words;

@@ -149,6 +149,7 @@ bool Plot::has_room(const std::vector<AxisMark>& marks) const {
   return true;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a case per unit
 void Plot::choose_x_marks() {
   const Axis& axis = variation.axis;
   x_title = axis_name(axis) + (axis.logarithmic() ? ", logarithmic" : "");
