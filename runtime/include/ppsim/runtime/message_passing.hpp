@@ -1,0 +1,53 @@
+#pragma once
+// MessagePassing: processes of one run, as MPI gives them. Implemented by the plugin ppsim_mpi, which links nothing of
+// ppsim: this header and the standard library are all that both share.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ppsim::runtime {
+
+/// The processes of a run, and messages between them. Not for several threads, but for abort().
+class MessagePassing {
+public:
+  MessagePassing() = default;
+  MessagePassing(const MessagePassing&) = delete;
+  MessagePassing& operator=(const MessagePassing&) = delete;
+  virtual ~MessagePassing() = default;
+
+  [[nodiscard]] virtual std::size_t rank() const = 0;
+  [[nodiscard]] virtual std::size_t size() const = 0;
+  [[nodiscard]] virtual std::size_t local_rank() const = 0; ///< among those of the same host
+  [[nodiscard]] virtual std::string library() const = 0;    ///< "Open MPI 4.1.4"
+  [[nodiscard]] virtual std::string host() const = 0;
+
+  using Request = std::size_t;
+  [[nodiscard]] virtual Request isend(const void* data, std::size_t bytes, std::size_t to, int tag) = 0;
+  [[nodiscard]] virtual Request irecv(void* data, std::size_t capacity, std::size_t from, int tag) = 0;
+  /// True once it is complete; the request is then gone. `received`, where not null, gets the size of the message,
+  /// which may be larger than the capacity (then nothing of it is to be used).
+  [[nodiscard]] virtual bool test(Request request, std::size_t* received) = 0;
+  virtual void cancel(Request request) noexcept = 0;
+
+  /// True once all processes have called start_barrier() so often; never waits, so that a caller can give up.
+  virtual void start_barrier() = 0;
+  [[nodiscard]] virtual bool test_barrier() = 0;
+
+  /// Ends every process of the run with that exit status. From any thread.
+  [[noreturn]] virtual void abort(int status) noexcept = 0;
+};
+
+/// What the plugin exports as `extern "C" ppsim_mpi_plugin`.
+struct MpiPlugin {
+  const char* version; ///< of ppsim; must be the program's
+  /// Whether this process was started by mpirun or srun. Calls nothing of MPI.
+  bool (*is_launched)();
+  /// Starts MPI, or throws std::runtime_error. Once.
+  MessagePassing* (*start)();
+  /// Ends it, when all processes call it.
+  void (*finish)(MessagePassing*);
+};
+
+} // namespace ppsim::runtime

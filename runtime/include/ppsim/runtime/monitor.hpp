@@ -1,0 +1,59 @@
+#pragma once
+// Monitor: what every stage of this process is doing, and an end for runs that stand still.
+
+#include "ppsim/runtime/program.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace ppsim::runtime {
+
+/// What a stage is doing.
+enum class Doing : std::uint8_t { nothing, computing, waiting_for_input, waiting_for_slot, finishing, meeting };
+
+/// Watches the stages of this process. A stage says what it does; when no stage has done anything new for `limit`, the
+/// run is stopped: stopped() turns true, waits give up, and failure() says which stage stands where, waiting for whom.
+class Monitor {
+public:
+  /// `stages`: those that run in this process. `on_stuck` is called from the watching thread when stages have not
+  /// ended by `grace` after they were stopped (a task that never returns): the process has to be ended from there.
+  Monitor(const Program& program, std::vector<StageId> stages, Duration limit, Duration grace,
+          std::function<void(const std::string& what)> on_stuck);
+  Monitor(const Monitor&) = delete;
+  Monitor& operator=(const Monitor&) = delete;
+  ~Monitor();
+
+  /// `stage` is doing this now, with that task of its program.
+  void note(StageId stage, Doing doing, std::size_t task = 0);
+  [[nodiscard]] bool stopped() const { return stopped_.load(std::memory_order_acquire); }
+  /// Stops the run because of `what`; the first reason is kept.
+  void stop(std::string what);
+  /// Why it was stopped.
+  [[nodiscard]] std::string failure() const;
+  /// "stage 1 waits for the activation of 0F3 from stage 0".
+  [[nodiscard]] std::string describe(StageId stage) const;
+
+private:
+  struct State;
+  void watch();
+  const Program& program_;
+  std::vector<StageId> stages_;
+  Duration limit_, grace_;
+  std::function<void(const std::string&)> on_stuck_;
+  std::unique_ptr<State[]> states_;
+  std::atomic<bool> stopped_{false};
+  mutable std::mutex mutex_;
+  std::condition_variable ended_;
+  std::string failure_;
+  bool done_ = false;
+  std::thread watcher_;
+};
+
+} // namespace ppsim::runtime

@@ -1,0 +1,98 @@
+#pragma once
+// Program: a schedule made ready to run: for each stage its tasks with what they wait for and free, for each directed
+// edge its transfers in order with their slots, and the buffers. It is verified before anything runs.
+
+#include "ppsim/runtime/workload.hpp"
+#include "ppsim/sim/timeline.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace ppsim::runtime {
+
+/// A directed edge, by its position in Program::channels.
+enum class ChannelId : std::uint32_t {};
+
+/// One transfer: which channel, and the how-manieth on it.
+struct TransferRef {
+  ChannelId channel{};
+  std::uint32_t position = 0;
+  bool operator==(const TransferRef&) const = default;
+};
+
+/// The output of one task on its way to the task that needs it.
+struct Transfer {
+  TaskId producer{};
+  TaskId consumer{};
+  Duration time{0}; ///< that the scenario gives it, for transports that emulate a link
+};
+
+/// A directed edge between two stages, a FIFO: both ends post its transfers in the order in which the sender produces
+/// them. Where both ends are one stage (neighbouring chunks on it), outputs wait there for their use.
+struct Channel {
+  StageId from{};
+  StageId to{};
+  std::vector<Transfer> transfers;
+  std::size_t slots = 0; ///< buffers at the receiver: so many transfers can have arrived and not yet been used
+  [[nodiscard]] bool is_local() const { return from == to; }
+};
+
+/// A task of a stage, and what it waits for, hands on and frees.
+struct ProgramTask {
+  TaskId id{};
+  Task task{};
+  std::optional<TransferRef> input;  ///< none: the first chunk makes its input, the last has its gradient in the stash
+  std::optional<TransferRef> output; ///< none: the last chunk's forward, the first chunk's backward, W
+  bool allocates = false;            ///< the stash of its chunk and microbatch: F
+  bool frees_for_input = false;      ///< the part of the stash that only I needs, at its end
+  bool frees_for_weight = false;     ///< the rest
+  Duration length{0};                ///< compute time by the scenario, for timed tasks
+};
+
+struct StageProgram {
+  std::vector<ProgramTask> tasks;
+  std::vector<std::uint16_t> chunks; ///< by rising id
+  std::vector<ChannelId> in, out;    ///< channels that end, and that begin, here; local ones in both
+  Duration optimizer{0};             ///< for timed runs
+};
+
+/// How transfers share communicators (NCCL), by what frameworks do. edge: one per directed edge (ours). pair: one per
+/// pair of stages, both directions in one order, as PyTorch. batched: one for all, the sends of a task and the receives
+/// of the next as one group, as Megatron-LM.
+enum class P2p : std::uint8_t { edge, pair, batched };
+[[nodiscard]] std::string_view to_string(P2p p2p);
+
+struct ProgramOptions {
+  P2p p2p = P2p::edge;
+  std::optional<std::size_t> slots = std::nullopt; ///< per channel; none: what the prediction needs, and one more
+};
+
+/// A schedule ready to run.
+struct Program {
+  Schedule schedule;
+  std::vector<StageProgram> stages;
+  std::vector<Channel> channels;
+  P2p p2p = P2p::edge;
+  std::vector<TaskId> issue_order; ///< all tasks by predicted start: an order in which one thread can issue them
+  Duration predicted_step{0};
+  bool synchronous_optimizer = true;
+  [[nodiscard]] const Transfer& transfer(TransferRef ref) const {
+    return channels[index(ref.channel)].transfers[ref.position];
+  }
+  /// Stages that hold `chunk`, by rising id: one, or two where the placement is bidirectional.
+  [[nodiscard]] std::vector<StageId> holders(ChunkId chunk) const;
+};
+
+/// Compiles and verifies. `prediction` is a timeline of `graph`. Throws Error: bad_input for what no runtime here can
+/// replay (replicas, recomputation other than timed), `no` as verify() does.
+[[nodiscard]] Program compile(const TaskGraph& graph, const Timeline& prediction, const ProgramOptions& options = {});
+
+/// Whether the program runs to its end: each channel has one order at both ends; every stash is made once, used and
+/// freed once; every input is produced once and used once; and there is no cycle when each send and its receive are
+/// one rendezvous that waits for the transfer before it on its communicator and for a free slot. Throws Error (`no`)
+/// with the shortest cycle, operation by operation, and what would break it.
+void verify(const Program& program);
+
+} // namespace ppsim::runtime

@@ -1,0 +1,55 @@
+#pragma once
+// Transport: one stage's ends of its channels, and how it meets the other stages.
+
+#include "ppsim/runtime/program.hpp"
+#include "ppsim/sim/timeline.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace ppsim::runtime {
+
+class Device;
+
+/// One stage's ends of its channels. Calls come from the stage's thread, in the order of its program; on a GPU they
+/// enqueue. Where they wait, they throw Error (failed) when the run is stopped (Monitor), naming what they waited for.
+class Transport {
+public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  /// All stages: forget the transfers of the step before.
+  virtual void begin_step() = 0;
+  /// Where the producer writes the transfer's content; waits until there is room.
+  [[nodiscard]] virtual void* output(TransferRef transfer) = 0;
+  /// The content is complete: sends it. `bytes` is what goes out; the receiver checks it.
+  virtual void isend(TransferRef transfer, Bytes bytes) = 0;
+  /// Posts the receive. Called in order, for as many transfers ahead as there are slots.
+  virtual void irecv(TransferRef transfer) = 0;
+  /// The content of a received transfer; waits until it is there. Throws Error (failed) if its size is not `expected`.
+  [[nodiscard]] virtual const void* input(TransferRef transfer, Bytes expected) = 0;
+  /// Its consumer is done with it: the slot is free.
+  virtual void release(TransferRef transfer) = 0;
+  /// Waits until all its sends are done.
+  virtual void finish_step() = 0;
+  /// After finish_step(): when each transfer that was received here began and ended, in nanoseconds of the host clock;
+  /// by channel (as in StageProgram::in) and position. What began is known to the sender only where they share no
+  /// clock; it is then zero and the sender's task end stands in.
+  struct Arrival {
+    TransferRef transfer;
+    std::int64_t began = 0;
+    std::int64_t ended = 0;
+  };
+  [[nodiscard]] virtual std::vector<Arrival> arrivals() = 0;
+
+  /// All stages meet.
+  virtual void barrier() = 0;
+  /// Sends `mine` to `peer`, which calls it likewise, and receives its bytes into `theirs`.
+  virtual void exchange(StageId peer, const void* mine, void* theirs, Bytes bytes) = 0;
+  /// Memory that this stage's ends take.
+  [[nodiscard]] virtual Bytes buffer_bytes() const = 0;
+};
+
+} // namespace ppsim::runtime

@@ -1,0 +1,51 @@
+#pragma once
+// Workload: what the tasks of a replay compute.
+
+#include "ppsim/sim/units.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ppsim::runtime {
+
+/// What a layer is. mlp: x + W2 gelu(W1 norm(x)), width to 4*width and back. transformer: x + Wo attention(norm(x)),
+/// then the mlp; causal, with `heads` heads.
+enum class Block : std::uint8_t { mlp, transformer };
+[[nodiscard]] std::string_view to_string(Block block);
+
+enum class OptimizerKind : std::uint8_t { sgd, adam };
+[[nodiscard]] std::string_view to_string(OptimizerKind kind);
+
+/// The model that is trained: every chunk has `layers` equal layers. Inputs and targets are made from the seed; the
+/// loss of a microbatch is the mean of (y - target)^2 / 2.
+struct Workload {
+  Block block = Block::mlp;
+  std::size_t tokens = 256; ///< rows of an activation
+  std::size_t width = 256;  ///< columns of an activation
+  std::size_t heads = 4;    ///< transformer; divides width
+  std::size_t layers = 1;   ///< per chunk
+  std::uint32_t seed = 1;
+  OptimizerKind optimizer = OptimizerKind::sgd;
+  double learning_rate = 0.05;
+  bool operator==(const Workload&) const = default;
+};
+
+/// "mlp: 256 tokens, width 512, 1 layer per chunk".
+[[nodiscard]] std::string in_words(const Workload& workload);
+
+/// What a chunk takes on a device. All chunks are alike.
+struct ChunkSizes {
+  std::size_t parameters = 0; ///< numbers, in all layers
+  Bytes parameter_bytes;      ///< that F and I read
+  Bytes gradient_bytes;       ///< fp32 sums
+  Bytes optimizer_bytes;      ///< moments, and a master copy where parameters are not fp32
+  Bytes stash_for_input;      ///< of F's stash, what only I needs: freed at its end
+  Bytes stash_for_weight;     ///< and what W needs too: freed at the end of W
+  Bytes boundary;             ///< an activation, and its gradient, as they are sent
+  Bytes scratch;              ///< workspace of a stage, whatever its task
+  [[nodiscard]] Bytes stash() const { return stash_for_input + stash_for_weight; }
+  bool operator==(const ChunkSizes&) const = default;
+};
+
+} // namespace ppsim::runtime

@@ -1,0 +1,72 @@
+#pragma once
+// MeasuredRun: a schedule as it really ran: the timeline of each step, memory, and how far its results can be trusted.
+
+#include "ppsim/sim/timeline.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ppsim {
+
+/// What one stage used, over all timed steps.
+struct MeasuredStage {
+  Bytes static_bytes{};          ///< parameters (all versions), gradients, optimizer state
+  Bytes peak_bytes{};            ///< with activations; what StageReport::peak_bytes() predicts
+  Bytes buffer_bytes{};          ///< of transfers, and scratch space of the tasks; in neither of the above
+  Duration busy{0};              ///< wall time inside tasks
+  std::optional<Duration> cpu{}; ///< processor time in them; none on devices, where nobody shares
+  bool operator==(const MeasuredStage&) const = default;
+};
+
+/// The results of a run, held against those of a run that does one task at a time.
+struct Proof {
+  bool same_order = false;      ///< gradients were summed in the same order, so that they have to be equal bit by bit
+  bool bit_equal = false;       ///< they are
+  double gradient_error = 0;    ///< largest difference, relative to the largest gradient of its chunk
+  double loss_error = 0;        ///< largest relative difference of a step's mean loss
+  double tolerance = 0;         ///< of both, where the order differs
+  std::vector<double> losses{}; ///< mean over the microbatches, by step
+  [[nodiscard]] bool holds() const {
+    return bit_equal || (!same_order && gradient_error <= tolerance && loss_error <= tolerance);
+  }
+  bool operator==(const Proof&) const = default;
+};
+
+/// How and where a run was made, in words for people.
+struct RunFacts {
+  std::string backend; ///< "threads"
+  std::string compute; ///< "mlp: 256 tokens, width 512, 1 layer per chunk" or "timed: tasks last as the scenario says"
+  std::string transport; ///< "buffers are handed over", "emulated links"
+  std::string machine;   ///< processor or device, cores, system
+  std::string command;   ///< that made it
+  bool timed = false;    ///< tasks were given durations: nothing is said about real compute
+  bool operator==(const RunFacts&) const = default;
+};
+
+/// A schedule as it really ran.
+struct MeasuredRun {
+  Schedule schedule;
+  RunFacts facts;
+  std::vector<Timeline> steps; ///< in the order they ran; the first task of each starts at zero. No causes yet:
+                               ///< attribute() finds them
+  std::vector<MeasuredStage> stages;
+  std::optional<Proof> proof;
+  std::optional<Duration> clock_error; ///< bound of the error between the clocks of stages; none: they share one
+  bool unaligned = false;              ///< a transfer ended before it began, beyond that bound
+};
+
+/// Wall time below which processor time has to stay for a run to be called contended: cpu < 0.9 busy on some stage.
+inline constexpr double least_core_share = 0.9;
+/// Processor time per wall time inside tasks, of the stage that has least; none where it was not recorded.
+[[nodiscard]] std::optional<double> core_share(const MeasuredRun& run);
+/// Whether stages shared their cores with others, so that times say nothing. Never of timed tasks, which sleep.
+[[nodiscard]] bool is_contended(const MeasuredRun& run);
+/// The step whose length is the (lower) median of all. The run must have steps.
+[[nodiscard]] std::size_t median_step(const MeasuredRun& run);
+
+/// Sets what released each task, and why, from the times of a measured timeline: of the task before and what came in,
+/// the last to end. Where an output stayed on its stage that is the task that made it.
+void attribute(const TaskGraph& graph, Timeline& timeline);
+
+} // namespace ppsim
