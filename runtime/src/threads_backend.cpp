@@ -29,6 +29,7 @@ Duration spin_of(std::size_t stages) {
 class FirstFailure {
 public:
   explicit FirstFailure(Monitor& monitor) : monitor_{monitor} {}
+  [[nodiscard]] Monitor& monitor() const { return monitor_; }
 
   /// From within a catch.
   void keep() {
@@ -74,6 +75,7 @@ void on_stage_threads(std::size_t stages, FirstFailure& failure, const Work& wor
       } catch (const std::exception&) {
         failure.keep();
       }
+      failure.monitor().note(make_id<StageId>(stage), Doing::nothing);
     });
 }
 
