@@ -202,6 +202,8 @@ TEST_CASE("Copies of a chunk add their gradients and stay equal", "[runtime][sta
   CHECK(gradients[1] == gradients[0]);
   CHECK(parameters[0] == std::array{-2.5F, 0.0F});
   CHECK(parameters[1] == parameters[0]);
+  CHECK(toys.devices[0].others_first == 0); // stage 0's come first on both
+  CHECK(toys.devices[1].others_first == 2);
   REQUIRE(records[0].reductions.size() == 2);
   CHECK(records[0].reductions[0].chunk == ChunkId{0});
   CHECK(records[0].reductions[1].chunk == ChunkId{1});
@@ -209,24 +211,25 @@ TEST_CASE("Copies of a chunk add their gradients and stay equal", "[runtime][sta
 
 TEST_CASE("Without a flush each microbatch goes back with the parameters that it went forward with",
           "[runtime][stage]") {
-  // p = 2, stage 0: F0 F1 B0 F2 B1 B2; stage 1: F0 B0 F1 B1 F2 B2. With w0 = 2, w1 = 3 and x = 1, 2, 3:
-  // stage 1, microbatch 0: y = 6, dx = 3, w1 = 3 - 2 = 1. Stage 0: w0 = 2 - 1*3 = -1, though F1 used 2.
-  // microbatch 1 (x1 = 2*2 = 4): y = 4, dx = 1, w1 = 1 - 4 = -3; stage 0: w0 = -1 - 2*1 = -3.
-  // microbatch 2 (F2 ran after B0: -1*3 = -3): y = 9, dx = -3, w1 = -3 + 3 = 0; w0 = -3 - 3*(-3) = 6.
-  const Program program = compiled(generate("pipedream", {.stages = 2, .microbatches = 3}));
-  REQUIRE(rows_of(program.schedule)[0] == "0F0 0F1 0B0 0F2 0B1 0B2");
+  // w = 2, 3, 4 and x = 1, 2, 3. Stage 0 runs F0 F1 F2 first: 2, 4, 6 go out.
+  // Stage 1, F0 and F1 with w = 3: 6 and 12. Stage 2: y = 24, dx = 4, w = 4 - 6 = -2.
+  // Stage 1, B0: dx = 3*4 = 12, w = 3 - 2*4 = -5; F2 with that: -30. Stage 2: y = -24, dx = -2, w = -2 - 12 = -14.
+  // Stage 1, B1 with 3 again: dx = -6, w = -5 + 4*2 = 3. Stage 2: y = 420, dx = -14, w = -14 + 30 = 16.
+  // Stage 1, B2 with -5: dx = 70, w = 3 + 6*14 = 87. Stage 0: w = 2 - 12 = -10, + 2*6 = 2, - 3*70 = -208.
+  const Program program = compiled(generate("pipedream", {.stages = 3, .microbatches = 3}));
+  REQUIRE(rows_of(program.schedule)[1] == "1F0 1F1 1B0 1F2 1B1 1B2");
   ToyRun toys{program};
-  std::vector<float> parameters(2);
-  std::vector<float> gradients(2);
+  std::vector<float> parameters(3);
+  std::vector<float> gradients(3);
   std::optional<double> loss;
   toys.run([&](PipelineStage& stage) {
     if (const std::optional<double> mean = stage.train_step()) loss = mean;
     gradients[index(stage.rank())] = stage.gradients(make_id<ChunkId>(index(stage.rank())))[0];
     parameters[index(stage.rank())] = stage.parameters(make_id<ChunkId>(index(stage.rank())))[0];
   });
-  CHECK(loss == (6.0 + 4.0 + 9.0) / 3);
-  CHECK(parameters == std::vector<float>{6.0F, 0.0F});
-  CHECK(gradients == std::vector<float>{-9.0F, -3.0F}); // of the last microbatch
+  CHECK(loss == 140.0);
+  CHECK(parameters == std::vector<float>{-208.0F, 87.0F, 16.0F});
+  CHECK(gradients == std::vector<float>{210.0F, -84.0F, -30.0F}); // of the last microbatch
 }
 
 TEST_CASE("Peak memory is what the simulator predicts, for every schedule", "[runtime][stage]") {

@@ -37,6 +37,7 @@ public:
   std::size_t fail_at = static_cast<std::size_t>(-1); ///< that forward throws std::runtime_error
   Bytes used;
   std::size_t poisoned = 0;
+  std::size_t others_first = 0; ///< additions with the other copy's gradients first
 
   const runtime::ChunkSizes& sizes() const override { return sizes_; }
 
@@ -89,9 +90,10 @@ public:
   void optimizer_step(const runtime::ChunkState& state, std::size_t /*number*/, std::size_t microbatches) override {
     put(state.parameters, get(state.parameters) - get(state.gradients) / static_cast<float>(microbatches));
   }
-  void add_gradients(void* gradients, const void* others, bool others_first) override {
-    const float first = others_first ? get(others) : get(gradients);
-    const float second = others_first ? get(gradients) : get(others);
+  void add_gradients(void* gradients, const void* others, bool others_come_first) override {
+    if (others_come_first) ++others_first;
+    const float first = others_come_first ? get(others) : get(gradients);
+    const float second = others_come_first ? get(gradients) : get(others);
     put(gradients, first + second);
   }
 
