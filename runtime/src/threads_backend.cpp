@@ -18,9 +18,6 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// Sums of fp32 in another order than the reference's differ by so much, relative to the largest.
-constexpr double host_tolerance = 1e-4;
-
 Duration spin_of(std::size_t stages) {
   return usable_cores() >= stages ? spin_time : Duration{0};
 }
@@ -109,7 +106,8 @@ public:
                               : "buffers are handed over";
     run.facts.machine = describe_machine();
     if (options.prove)
-      run.proof = prove(program, options, results, *make_host_device(options.workload), host_tolerance);
+      run.proof = prove(program, options, results, *make_host_device(options.workload),
+                        reordering_tolerance(program.schedule.shape().microbatches));
     return run;
   }
 
