@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ppsim {
@@ -65,8 +66,21 @@ inline constexpr double least_core_share = 0.9;
 /// The step whose length is the (lower) median of all. The run must have steps.
 [[nodiscard]] std::size_t median_step(const MeasuredRun& run);
 
-/// Sets what released each task, and why, from the times of a measured timeline: of the task before and what came in,
-/// the last to end. Where an output stayed on its stage that is the task that made it.
+/// Where and how `run` was made, in one sentence for the head of a report: what it ran on and what its tasks did; with
+/// a warning where its cores were shared.
+[[nodiscard]] std::string describe(const MeasuredRun& run);
+
+/// Throws Error (bad_input) with `where` and everything that can not be: vectors that do not fit the order, negative or
+/// endless times, tasks of a stage that are not one after another, transfers that end before they begin between stages
+/// that share a clock. Of a run from a file, or from another program, call it before all else.
+void check_run(const MeasuredRun& run, std::string_view where);
+
+/// An input that was there so soon after the task before had ended, as a share of the task's own length, counts as
+/// there in time: who receives looks for it only then, and sees it late.
+inline constexpr std::int64_t noticed_late_percent = 1;
+/// Sets what released each task, reduction and optimizer step, and why, from the times of a measured timeline: of the
+/// task before on its stage and what came in, the last to end (but see noticed_late_percent). The halves of a pair that
+/// ran one after the other each have their own.
 void attribute(const TaskGraph& graph, Timeline& timeline);
 
 } // namespace ppsim
