@@ -36,25 +36,26 @@ struct Proof {
 
 /// How and where a run was made, in words for people.
 struct RunFacts {
-  std::string backend; ///< "threads"
-  std::string compute; ///< "mlp: 256 tokens, width 512, 1 layer per chunk" or "timed: tasks last as the scenario says"
-  std::string transport; ///< "buffers are handed over", "emulated links"
-  std::string machine;   ///< processor or device, cores, system
-  std::string command;   ///< that made it
-  bool timed = false;    ///< tasks were given durations: nothing is said about real compute
+  std::string backend{}; ///< "threads"
+  std::string
+      compute{}; ///< "mlp: 256 tokens, width 512, 1 layer per chunk" or "timed: tasks last as the scenario says"
+  std::string transport{}; ///< "buffers are handed over", "emulated links"
+  std::string machine{};   ///< processor or device, cores, system
+  std::string command{};   ///< that made it
+  bool timed = false;      ///< tasks were given durations: nothing is said about real compute
   bool operator==(const RunFacts&) const = default;
 };
 
 /// A schedule as it really ran.
 struct MeasuredRun {
   Schedule schedule;
-  RunFacts facts;
-  std::vector<Timeline> steps; ///< in the order they ran; the first task of each starts at zero. No causes yet:
-                               ///< attribute() finds them
-  std::vector<MeasuredStage> stages;
-  std::optional<Proof> proof;
-  std::optional<Duration> clock_error; ///< bound of the error between the clocks of stages; none: they share one
-  bool unaligned = false;              ///< a transfer ended before it began, beyond that bound
+  RunFacts facts{};
+  std::vector<Timeline> steps{}; ///< in the order they ran; the first task of each starts at zero. No causes yet:
+                                 ///< attribute() finds them
+  std::vector<MeasuredStage> stages{};
+  std::optional<Proof> proof{};
+  std::optional<Duration> clock_error{}; ///< bound of the error between the clocks of stages; none: they share one
+  bool unaligned = false;                ///< a transfer ended before it began, beyond that bound
 };
 
 /// Wall time below which processor time has to stay for a run to be called contended: cpu < 0.9 busy on some stage.
