@@ -160,8 +160,8 @@ private:
 
 std::string_view to_string(Label label) {
   constexpr std::array<std::string_view, label_count> names{
-      "F",      "B",        "I",          "W",    "overlap",  "recompute", "optimizer",
-      "warmup", "upstream", "downstream", "link", "transfer", "drain",     "flush"};
+      "F",        "B",          "I",    "W",        "overlap", "recompute", "optimizer", "warmup",
+      "upstream", "downstream", "link", "transfer", "drain",   "flush",     "host"};
   return names[static_cast<std::size_t>(label)];
 }
 
@@ -179,6 +179,7 @@ Span span_of(const Timeline& timeline, const PathStep& step) {
     const bool waited =
         !timeline.transfer_released_by.empty() && timeline.transfer_released_by[index(step.task)] != no_task;
     if (!waited) span.start = std::max(span.start, timeline.tasks[index(step.task)].end);
+    span.end = std::max(span.start, span.end); // clocks that differ can show an arrival before the sender's end
     return span;
   }
   case PathKind::reduction:

@@ -22,6 +22,7 @@ struct Headline {
   std::string title;
   std::vector<std::string> essentials; ///< put into as few lines as hold them
   std::string source;                  ///< of the costs; empty: not said
+  std::string measured = {};           ///< where and how a real run was made, said instead; empty: none was
 };
 /// `height` is set to the space that it takes.
 [[nodiscard]] std::string draw_head(const Headline& head, Px picture_width, Px& height);

@@ -130,7 +130,8 @@ void add_idle(std::string& out, LegendFlow& flow, const Drawn& drawn) {
       "link: its input queues for a link",
       "transfer: its input is under way",
       "drain: after the last task",
-      "flush: waits for reductions or optimizer steps"};
+      "flush: waits for reductions or optimizer steps",
+      "host: could run, and has not begun"};
   bool first = true;
   for (std::size_t label = first_idle_label; label < label_count; ++label) {
     if (!drawn.labels.test(label)) continue;

@@ -37,13 +37,13 @@ struct Workload {
 /// What a chunk takes on a device. All chunks are alike.
 struct ChunkSizes {
   std::size_t parameters = 0; ///< numbers, in all layers
-  Bytes parameter_bytes;      ///< that F and I read
-  Bytes gradient_bytes;       ///< fp32 sums
-  Bytes optimizer_bytes;      ///< moments, and a master copy where parameters are not fp32
-  Bytes stash_for_input;      ///< of F's stash, what only I needs: freed at its end
-  Bytes stash_for_weight;     ///< and what W needs too: freed at the end of W
-  Bytes boundary;             ///< an activation, and its gradient, as they are sent
-  Bytes scratch;              ///< workspace of a stage, whatever its task
+  Bytes parameter_bytes{};    ///< that F and I read
+  Bytes gradient_bytes{};     ///< fp32 sums
+  Bytes optimizer_bytes{};    ///< moments, and a master copy where parameters are not fp32
+  Bytes stash_for_input{};    ///< of F's stash, what only I needs: freed at its end
+  Bytes stash_for_weight{};   ///< and what W needs too: freed at the end of W
+  Bytes boundary{};           ///< an activation, and its gradient, as they are sent
+  Bytes scratch{};            ///< workspace of a stage, whatever its task
   [[nodiscard]] Bytes stash() const { return stash_for_input + stash_for_weight; }
   bool operator==(const ChunkSizes&) const = default;
 };
