@@ -35,7 +35,7 @@ struct StageRecord {
   };
   std::vector<Interval> tasks; ///< in the order of its program
   std::vector<Transport::Arrival> arrivals;
-  Interval optimizer;
+  Interval optimizer; ///< zero where there is none: each microbatch has its own, or nothing is trained
   struct Reduced {
     ChunkId chunk{};
     Interval interval;
@@ -70,23 +70,58 @@ public:
   /// them ended here. Throws Error (failed) naming rank, task and peer.
   std::optional<double> train_step();
 
-  // The parts of train_step(), for one thread that issues the tasks of several stages.
+  // The parts of train_step(), for one thread that issues the tasks of several stages. It calls the same part of all
+  // stages before the next part of any.
   void begin_step();
   /// Runs (or enqueues) its next task; false when there is none left.
   bool run_next();
-  /// Reductions between copies, optimizer step; waits for everything.
+  /// The next part of what follows the tasks; false when there is none left. First gradients are exchanged with other
+  /// copies, then they are added and the stages meet (where the optimizer is synchronous), then comes the optimizer
+  /// step, last it waits for everything and fills the record.
+  bool finish_next();
+  /// All of these parts.
   void finish_step();
+
+  /// Waits for all other stages, outside steps.
+  void meet();
 
   /// Of the last step.
   [[nodiscard]] const StageRecord& record() const { return record_; }
-  /// Of the last step, before they were set to zero: summed over microbatches (and copies).
+  /// Of the last step: summed over microbatches (and copies); of an asynchronous program those of the last microbatch,
+  /// as each has its own optimizer step.
   [[nodiscard]] std::vector<float> gradients(ChunkId chunk) const;
   [[nodiscard]] std::vector<float> parameters(ChunkId chunk) const;
 
   void set_poison(bool poison) { options_.poison = poison; }
 
 private:
-  struct Memory;
+  struct State;
+  void allocate_chunks();
+  void allocate_buffers();
+  /// What is being thrown, as Error with rank, task and peer.
+  [[noreturn]] void rethrow(const ProgramTask* task) const;
+
+  // The parts of a task.
+  void run(const ProgramTask& task);
+  [[nodiscard]] const void* take_input(const ProgramTask& task);
+  [[nodiscard]] void* place_output(const ProgramTask& task);
+  void allocate_stash(const ProgramTask& task);
+  void compute(const ProgramTask& task, const void* input, void* output);
+  void forward(const ProgramTask& task, const void* input, void* output);
+  void update(const ProgramTask& task);
+  void send_output(const ProgramTask& task);
+  void free_stash(const ProgramTask& task);
+  void release_input(const ProgramTask& task);
+  [[nodiscard]] bool has_fault(FaultKind kind, const ProgramTask& task) const;
+  [[noreturn]] void stall() const;
+
+  // The parts of what follows the tasks.
+  void exchange_gradients();
+  void add_gradients();
+  [[nodiscard]] bool has_optimizer_step() const;
+  void optimizer_step();
+  void end_step();
+
   const Program& program_;
   StageId stage_;
   Device& device_;
@@ -94,7 +129,7 @@ private:
   Monitor& monitor_;
   StageOptions options_;
   StageRecord record_;
-  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<State> state_;
 };
 
 } // namespace ppsim::runtime
