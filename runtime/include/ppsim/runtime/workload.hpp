@@ -17,6 +17,12 @@ enum class Block : std::uint8_t { mlp, transformer };
 enum class OptimizerKind : std::uint8_t { sgd, adam };
 [[nodiscard]] std::string_view to_string(OptimizerKind kind);
 
+/// With which the loss of both blocks falls at once: Adam moves every parameter by about its rate, whatever the
+/// gradient.
+[[nodiscard]] constexpr double default_learning_rate(OptimizerKind kind) {
+  return kind == OptimizerKind::sgd ? 0.05 : 0.002;
+}
+
 /// The model that is trained: every chunk has `layers` equal layers. Inputs and targets are made from the seed; the
 /// loss of a microbatch is the mean of (y - target)^2 / 2.
 struct Workload {
@@ -27,7 +33,7 @@ struct Workload {
   std::size_t layers = 1;   ///< per chunk
   std::uint32_t seed = 1;
   OptimizerKind optimizer = OptimizerKind::sgd;
-  double learning_rate = 0.05;
+  double learning_rate = default_learning_rate(OptimizerKind::sgd); ///< other optimizers need another
   bool operator==(const Workload&) const = default;
 };
 
