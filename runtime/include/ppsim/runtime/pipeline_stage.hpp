@@ -70,23 +70,32 @@ public:
   /// them ended here. Throws Error (failed) naming rank, task and peer.
   std::optional<double> train_step();
 
-  // The parts of train_step(), for one thread that issues the tasks of several stages.
+  // The parts of train_step(), for one thread that issues the tasks of several stages. It calls the same part of all
+  // stages before the next part of any.
   void begin_step();
   /// Runs (or enqueues) its next task; false when there is none left.
   bool run_next();
-  /// Reductions between copies, optimizer step; waits for everything.
+  /// The next part of what follows the tasks; false when there is none left. First gradients are exchanged with other
+  /// copies, then they are added and the stages meet (where the optimizer is synchronous), then comes the optimizer
+  /// step, last it waits for everything and fills the record.
+  bool finish_next();
+  /// All of these parts.
   void finish_step();
+
+  /// Waits for all other stages, outside steps.
+  void meet();
 
   /// Of the last step.
   [[nodiscard]] const StageRecord& record() const { return record_; }
-  /// Of the last step, before they were set to zero: summed over microbatches (and copies).
+  /// Of the last step: summed over microbatches (and copies); of an asynchronous program those of the last microbatch,
+  /// as each has its own optimizer step.
   [[nodiscard]] std::vector<float> gradients(ChunkId chunk) const;
   [[nodiscard]] std::vector<float> parameters(ChunkId chunk) const;
 
   void set_poison(bool poison) { options_.poison = poison; }
 
 private:
-  struct Memory;
+  struct State;
   const Program& program_;
   StageId stage_;
   Device& device_;
@@ -94,7 +103,7 @@ private:
   Monitor& monitor_;
   StageOptions options_;
   StageRecord record_;
-  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<State> state_;
 };
 
 } // namespace ppsim::runtime

@@ -78,6 +78,7 @@ struct Program {
   std::vector<TaskId> issue_order; ///< all tasks by predicted start: an order in which one thread can issue them
   Duration predicted_step{0};
   bool synchronous_optimizer = true;
+  TransferModel transfer_model = TransferModel::latency; ///< for transports that emulate links
   [[nodiscard]] const Transfer& transfer(TransferRef ref) const {
     return channels[index(ref.channel)].transfers[ref.position];
   }

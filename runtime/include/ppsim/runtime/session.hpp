@@ -4,6 +4,7 @@
 #include "ppsim/runtime/backend.hpp"
 #include "ppsim/runtime/reference.hpp"
 
+#include <string>
 #include <vector>
 
 namespace ppsim::runtime {
@@ -28,8 +29,33 @@ struct StageResult {
 /// or process does.
 [[nodiscard]] StageResult train(PipelineStage& stage, const Program& program, const RunOptions& options);
 
-/// Puts the stages' results together: one timeline per step, shifted so that its first task starts at zero.
-[[nodiscard]] MeasuredRun assemble(const Program& program, std::vector<StageResult> results);
+/// Puts the stages' results (in any order) together: one timeline per step, shifted so that its first task starts at
+/// zero, all in the leader's time. Facts and proof are left to the caller.
+[[nodiscard]] MeasuredRun assemble(const Program& program, const RunOptions& options,
+                                   const std::vector<StageResult>& results);
+
+/// Losses and gradients of all stages together.
+[[nodiscard]] TrainingResult training_result(const Program& program, const std::vector<StageResult>& results);
+
+/// At most so many steps are trained a second time, one task at a time, to be compared: that takes about as many times
+/// as long as the run as there are stages.
+inline constexpr std::size_t most_proved_steps = 20;
+
+/// Trains again on `device`, one task at a time, and compares: all steps, warm-up included, up to most_proved_steps.
+[[nodiscard]] Proof prove(const Program& program, const RunOptions& options, const std::vector<StageResult>& results,
+                          Device& device, double tolerance);
+
+/// What every backend has to refuse: no steps; a transport that it has not; a fault of a task that the schedule has
+/// not, or that can not have it (only F has a stash to allocate, only what is sent can be lost). Throws Error
+/// (bad_input).
+void check_run(const Backend& backend, const Program& program, const RunOptions& options);
+
+/// Says why on stderr and ends the process at once, with status ExitCode::failed: for a task that never returns. What a
+/// Monitor is given as `on_stuck` where there is but one process.
+[[noreturn]] void end_process(const std::string& what) noexcept;
+
+/// How long after a stop a stage may take to end before end_process().
+inline constexpr Duration stop_grace = std::chrono::seconds{5};
 
 /// Without progress for so long, a run has failed.
 [[nodiscard]] Duration progress_limit(const Program& program, const RunOptions& options);

@@ -11,8 +11,9 @@ namespace ppsim::runtime {
 
 class Device;
 
-/// One stage's ends of its channels. Calls come from the stage's thread, in the order of its program; on a GPU they
-/// enqueue. Where they wait, they throw Error (failed) when the run is stopped (Monitor), naming what they waited for.
+/// One stage's ends of its channels. It is never asked for local ones (Channel::is_local): PipelineStage keeps what
+/// stays on its stage. Calls come from the stage's thread, in the order of its program; on a GPU they enqueue. Where
+/// they wait, they throw Error (failed) when the run is stopped (Monitor), naming what they waited for.
 class Transport {
 public:
   Transport() = default;
@@ -46,7 +47,8 @@ public:
 
   /// All stages meet.
   virtual void barrier() = 0;
-  /// Sends `mine` to `peer`, which calls it likewise, and receives its bytes into `theirs`.
+  /// Sends `mine` to `peer`, which calls it likewise, and receives its bytes into `theirs`. Where one thread issues for
+  /// both, the second call enqueues the copies, and both stages wait for them before what comes next.
   virtual void exchange(StageId peer, const void* mine, void* theirs, Bytes bytes) = 0;
   /// Memory that this stage's ends take.
   [[nodiscard]] virtual Bytes buffer_bytes() const = 0;

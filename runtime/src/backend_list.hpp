@@ -1,0 +1,16 @@
+#pragma once
+// The backends that the table in backends.cpp names. Each is made once, when it is first asked for.
+
+#include "ppsim/runtime/backend.hpp"
+
+#include <memory>
+
+namespace ppsim::runtime {
+
+[[nodiscard]] std::unique_ptr<Backend> make_threads_backend();
+// These load their plugins. They throw Error (failed) where one is missing or does not load.
+[[nodiscard]] std::unique_ptr<Backend> make_mpi_backend();
+[[nodiscard]] std::unique_ptr<Backend> make_cuda_backend();
+[[nodiscard]] std::unique_ptr<Backend> make_nccl_backend();
+
+} // namespace ppsim::runtime

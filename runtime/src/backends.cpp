@@ -1,0 +1,56 @@
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+#include "backend_list.hpp"
+
+namespace ppsim::runtime {
+
+namespace {
+
+constexpr std::array table{
+    BackendEntry{"threads", "a pinned thread per stage, in one process", ""},
+    BackendEntry{"mpi", "a process per stage, on processors, under mpirun or srun", "ppsim_mpi"},
+    BackendEntry{"cuda", "one GPU, split among the stages", "ppsim_gpu"},
+    BackendEntry{"nccl", "a process and a GPU per stage, under mpirun or srun", "ppsim_gpu"},
+};
+
+constexpr std::array makers{&make_threads_backend, &make_mpi_backend, &make_cuda_backend, &make_nccl_backend};
+static_assert(makers.size() == table.size());
+
+} // namespace
+
+std::span<const BackendEntry> backends() {
+  return table;
+}
+
+Backend& load_backend(std::string_view name) {
+  static std::array<std::unique_ptr<Backend>, table.size()> loaded;
+  const auto entry = std::find_if(table.begin(), table.end(), [&](const BackendEntry& it) { return it.name == name; });
+  if (entry == table.end()) {
+    std::vector<std::string_view> names;
+    for (const BackendEntry& known : table) names.push_back(known.name);
+    throw Error(ExitCode::bad_input, {"--backend", fmt::format("there is no backend {}", in_quotes(name)),
+                                      did_you_mean(name, names, "see: ppsim list backends")});
+  }
+  const auto position = static_cast<std::size_t>(entry - table.begin());
+  if (!loaded[position]) loaded[position] = makers[position]();
+  return *loaded[position];
+}
+
+Usability usability_of(const BackendEntry& entry) {
+  try {
+    return load_backend(entry.name).usability();
+  } catch (const Error& error) {
+    const Problem& problem = error.problems().front();
+    return {false, fmt::format("{}: {}", problem.where, problem.what), problem.hint};
+  } catch (const std::exception& error) { // of a plugin, which knows no Error
+    return {false, error.what(), {}};
+  }
+}
+
+} // namespace ppsim::runtime
