@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace ppsim::runtime {
@@ -51,10 +53,27 @@ struct ProgramTask {
   Duration length{0};                ///< compute time by the scenario, for timed tasks
 };
 
+/// With P2p::batched: what a stage posts as one group between two of its tasks (a pair counts as one): the sends of the
+/// one and the receives of the next. It goes on when all of them are done.
+struct Batch {
+  std::uint32_t before = 0;          ///< position of the next task; behind the last one: their number
+  std::vector<TransferRef> sends;    ///< in the order of their channels
+  std::vector<TransferRef> receives; ///< likewise
+};
+
+/// The transfers of one communicator between two stages, in the order in which both launch them.
+struct Lane {
+  StageId first{};  ///< P2p::edge: the sender; P2p::pair: the lower of the two
+  StageId second{}; ///< the other
+  std::vector<TransferRef> transfers;
+};
+
 struct StageProgram {
   std::vector<ProgramTask> tasks;
   std::vector<std::uint16_t> chunks; ///< by rising id
   std::vector<ChannelId> in, out;    ///< channels that end, and that begin, here; local ones in both
+  std::vector<Batch> batches;        ///< P2p::batched, those that are not empty, in order; else none
+  std::size_t peak_stashes = 0;      ///< (chunk, microbatch) pairs that are stashed at once, at most
   Duration optimizer{0};             ///< for timed runs
 };
 
@@ -66,16 +85,21 @@ enum class P2p : std::uint8_t { edge, pair, batched };
 
 struct ProgramOptions {
   P2p p2p = P2p::edge;
+  bool timed = false; ///< tasks last as the scenario says and compute nothing, so that it may recompute
   std::optional<std::size_t> slots = std::nullopt; ///< per channel; none: what the prediction needs, and one more
 };
 
 /// A schedule ready to run.
 struct Program {
   Schedule schedule;
+  std::string place; ///< that errors name: a file, or "schedule 'gpipe'"
   std::vector<StageProgram> stages;
   std::vector<Channel> channels;
   P2p p2p = P2p::edge;
-  std::vector<TaskId> issue_order; ///< all tasks by predicted start: an order in which one thread can issue them
+  std::vector<Lane> lanes;         ///< communicators by their stages: one per directed edge (P2p::edge) or per pair of
+                                   ///< stages (P2p::pair); none for P2p::batched, where all share one
+  std::vector<TaskId> issue_order; ///< all tasks, by predicted start as far as slots allow: an order in which one
+                                   ///< thread can issue them
   Duration predicted_step{0};
   bool synchronous_optimizer = true;
   TransferModel transfer_model = TransferModel::latency; ///< for transports that emulate links
@@ -87,13 +111,15 @@ struct Program {
 };
 
 /// Compiles and verifies. `prediction` is a timeline of `graph`. Throws Error: bad_input for what no runtime here can
-/// replay (replicas, recomputation other than timed), `no` as verify() does.
+/// replay (replicas, recomputation other than timed, pairs that overlap), `no` as verify() does.
 [[nodiscard]] Program compile(const TaskGraph& graph, const Timeline& prediction, const ProgramOptions& options = {});
 
 /// Whether the program runs to its end: each channel has one order at both ends; every stash is made once, used and
-/// freed once; every input is produced once and used once; and there is no cycle when each send and its receive are
-/// one rendezvous that waits for the transfer before it on its communicator and for a free slot. Throws Error (`no`)
-/// with the shortest cycle, operation by operation, and what would break it.
+/// freed once, and no more are alive at once than was predicted; every input is produced once and used once; one thread
+/// can issue it; and there is no cycle when each send and its receive are one rendezvous that waits for the transfer
+/// before it on its communicator. A channel's slot is taken before its producer starts, as where buffers are handed
+/// over: the stronger of what transports need. Throws Error (`no`) with all faults, or with the shortest cycle that was
+/// found, operation by operation, and what would break it.
 void verify(const Program& program);
 
 } // namespace ppsim::runtime
