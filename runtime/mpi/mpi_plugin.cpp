@@ -169,9 +169,6 @@ private:
 } // namespace
 } // namespace ppsim::runtime
 
-extern "C" __attribute__((visibility("default"))) const ppsim::runtime::MpiPlugin* ppsim_mpi_plugin() {
-  using namespace ppsim::runtime;
-  static const MpiPlugin plugin{PPSIM_VERSION, &library_name,
-                                []() -> std::unique_ptr<MessagePassing> { return std::make_unique<Mpi>(); }};
-  return &plugin;
-}
+extern "C" __attribute__((visibility("default"))) const ppsim::runtime::MpiPlugin ppsim_mpi_plugin{
+    PPSIM_VERSION, &ppsim::runtime::library_name,
+    []() -> std::unique_ptr<ppsim::runtime::MessagePassing> { return std::make_unique<ppsim::runtime::Mpi>(); }};

@@ -1,6 +1,6 @@
 #pragma once
-// Plugins: shared libraries that are loaded when a backend needs them. What they export is one function without
-// arguments that returns a table of functions, the first member of which is the version of ppsim it was built with.
+// Plugins: shared libraries that are loaded when a backend needs them. Each exports one constant, a table of functions,
+// the first member of which is the version of ppsim that it was built with.
 
 #include <string>
 #include <string_view>
@@ -19,12 +19,11 @@ namespace ppsim::runtime {
 /// Throws Error (failed) where a plugin was built with another version of ppsim.
 void check_plugin_version(std::string_view plugin, std::string_view version);
 
-/// The table that `extern "C" const Table* SYMBOL()` of `plugin` returns: load_plugin<MpiPlugin>("ppsim_mpi",
-/// "ppsim_mpi_plugin", "apt-get install ..."). Throws Error (failed), as above.
+/// The table that `plugin` exports: load_plugin<MpiPlugin>("ppsim_mpi", "ppsim_mpi_plugin", "apt-get install ...").
+/// Throws Error (failed), as above.
 template <class Table>
 [[nodiscard]] const Table& load_plugin(std::string_view plugin, const std::string& symbol, std::string_view remedy) {
-  const auto get = reinterpret_cast<const Table* (*)()>(plugin_symbol(plugin, symbol, remedy));
-  const Table& table = *get();
+  const auto& table = *static_cast<const Table*>(plugin_symbol(plugin, symbol, remedy));
   check_plugin_version(plugin, table.version);
   return table;
 }

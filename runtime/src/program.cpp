@@ -55,6 +55,7 @@ public:
     program_.schedule = schedule_;
     program_.place = graph.place();
     program_.predicted_step = end_of(prediction).time_since_epoch();
+    program_.transfer_model = graph.scenario().network.model;
     program_.synchronous_optimizer = graph.scenario().update.step == OptimizerStep::synchronous;
     stage_of_.resize(schedule_.size());
     for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage) {

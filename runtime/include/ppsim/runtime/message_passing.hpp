@@ -38,7 +38,7 @@ public:
   [[noreturn]] virtual void abort(int status) noexcept = 0;
 };
 
-/// What the plugin's `extern "C" const MpiPlugin* ppsim_mpi_plugin()` gives. Whether a launcher started this process, the program knows
+/// What the plugin exports as `extern "C" ppsim_mpi_plugin`. Whether a launcher started this process, the program knows
 /// from its environment (launch.hpp).
 struct MpiPlugin {
   const char* version;      ///< of ppsim; must be the program's

@@ -35,7 +35,7 @@ struct StageRecord {
   };
   std::vector<Interval> tasks; ///< in the order of its program
   std::vector<Transport::Arrival> arrivals;
-  Interval optimizer;
+  Interval optimizer; ///< zero where there is none: each microbatch has its own, or nothing is trained
   struct Reduced {
     ChunkId chunk{};
     Interval interval;
@@ -96,6 +96,32 @@ public:
 
 private:
   struct State;
+  void allocate_chunks();
+  void allocate_buffers();
+  /// What is being thrown, as Error with rank, task and peer.
+  [[noreturn]] void rethrow(const ProgramTask* task) const;
+
+  // The parts of a task.
+  void run(const ProgramTask& task);
+  [[nodiscard]] const void* take_input(const ProgramTask& task);
+  [[nodiscard]] void* place_output(const ProgramTask& task);
+  void allocate_stash(const ProgramTask& task);
+  void compute(const ProgramTask& task, const void* input, void* output);
+  void forward(const ProgramTask& task, const void* input, void* output);
+  void update(const ProgramTask& task);
+  void send_output(const ProgramTask& task);
+  void free_stash(const ProgramTask& task);
+  void release_input(const ProgramTask& task);
+  [[nodiscard]] bool has_fault(FaultKind kind, const ProgramTask& task) const;
+  [[noreturn]] void stall() const;
+
+  // The parts of what follows the tasks.
+  void exchange_gradients();
+  void add_gradients();
+  [[nodiscard]] bool has_optimizer_step() const;
+  void optimizer_step();
+  void end_step();
+
   const Program& program_;
   StageId stage_;
   Device& device_;

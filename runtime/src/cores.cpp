@@ -1,0 +1,67 @@
+#include "cores.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/utsname.h>
+
+namespace ppsim::runtime {
+
+namespace {
+
+/// Read once, before any thread is pinned (which narrows what a thread may use).
+const std::vector<std::size_t>& cores() {
+  static const std::vector<std::size_t> found = [] {
+    std::vector<std::size_t> usable;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+      for (std::size_t core = 0; core < CPU_SETSIZE; ++core)
+        if (CPU_ISSET(core, &set)) usable.push_back(core);
+    // More cores than the set can hold, or no answer.
+    if (usable.empty()) usable.resize(std::max(1U, std::thread::hardware_concurrency()));
+    return usable;
+  }();
+  return found;
+}
+
+std::string processor() {
+  std::ifstream file{"/proc/cpuinfo"};
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name"))
+      if (const std::size_t colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
+  return "unknown processor";
+}
+
+} // namespace
+
+std::size_t usable_cores() {
+  return cores().size();
+}
+
+void pin_to_core(std::size_t stage) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cores()[stage % cores().size()], &set);
+  // Where it fails, the thread runs where it likes: less precise, not wrong.
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+void sleep_precisely() {
+  prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+}
+
+std::string describe_machine() {
+  utsname system{};
+  uname(&system);
+  return fmt::format("{}, {} core{}, {} {}", processor(), usable_cores(), usable_cores() == 1 ? "" : "s",
+                     system.sysname, system.release);
+}
+
+} // namespace ppsim::runtime
