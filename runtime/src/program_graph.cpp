@@ -38,10 +38,13 @@ ProgramGraph::ProgramGraph(const Program& program) : tasks_{static_cast<Node>(pr
   }
   std::vector<Listed> listed;
   listed.reserve(4 * std::size_t{nodes});
-  for (const StageProgram& stage : program.stages) list_stage(program, stage, listed);
+  for (const StageProgram& stage : program.stages) {
+    list_stage(stage, listed);
+    list_batches(stage, listed);
+  }
   const auto consumers = consumers_in_order(program);
   for (std::size_t channel = 0; channel < program.channels.size(); ++channel)
-    list_channel(program, program.channels[channel], consumers[channel], listed);
+    list_channel(program.channels[channel], consumers[channel], listed);
   for (const Lane& lane : program.lanes)
     for (std::size_t i = 1; i < lane.transfers.size(); ++i)
       listed.push_back({node_of(lane.transfers[i - 1]), {node_of(lane.transfers[i]), Wait::lane}});
@@ -54,7 +57,7 @@ ProgramGraph::ProgramGraph(const Program& program) : tasks_{static_cast<Node>(pr
   for (const Listed& one : listed) arcs_[next[one.from]++] = one.arc;
 }
 
-void ProgramGraph::list_stage(const Program& program, const StageProgram& stage, std::vector<Listed>& listed) const {
+void ProgramGraph::list_stage(const StageProgram& stage, std::vector<Listed>& listed) const {
   for (std::size_t i = 0; i < stage.tasks.size(); ++i) {
     const ProgramTask& task = stage.tasks[i];
     const Node self = runtime::node_of(task.id);
@@ -62,12 +65,11 @@ void ProgramGraph::list_stage(const Program& program, const StageProgram& stage,
     if (task.output) listed.push_back({self, {node_of(*task.output), Wait::output}});
     if (task.input) listed.push_back({node_of(*task.input), {self, Wait::input}});
   }
-  if (program.p2p == P2p::batched) list_batches(stage, listed);
 }
 
 /// The k-th transfer takes the slot of the (k - slots)-th that was used up, whichever that was.
-void ProgramGraph::list_channel(const Program& /*program*/, const Channel& channel, const std::vector<Node>& consumers,
-                                std::vector<Listed>& listed) const {
+void ProgramGraph::list_channel(const Channel& channel, const std::vector<Node>& consumers,
+                                std::vector<Listed>& listed) {
   for (std::size_t k = channel.slots; k < channel.transfers.size(); ++k)
     listed.push_back({consumers[k - channel.slots], {runtime::node_of(channel.transfers[k].producer), Wait::slot}});
 }

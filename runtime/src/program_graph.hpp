@@ -56,9 +56,8 @@ private:
     Node from = 0;
     Arc arc;
   };
-  void list_stage(const Program& program, const StageProgram& stage, std::vector<Listed>& listed) const;
-  void list_channel(const Program& program, const Channel& channel, const std::vector<Node>& consumers,
-                    std::vector<Listed>& listed) const;
+  void list_stage(const StageProgram& stage, std::vector<Listed>& listed) const;
+  static void list_channel(const Channel& channel, const std::vector<Node>& consumers, std::vector<Listed>& listed);
   void list_batches(const StageProgram& stage, std::vector<Listed>& listed) const;
   [[nodiscard]] std::vector<std::uint32_t> waits() const;
 

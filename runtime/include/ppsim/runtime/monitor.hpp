@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -19,18 +20,21 @@ namespace ppsim::runtime {
 enum class Doing : std::uint8_t { nothing, computing, waiting_for_input, waiting_for_slot, finishing, meeting };
 
 /// Watches the stages of this process. A stage says what it does; when no stage has done anything new for `limit`, the
-/// run is stopped: stopped() turns true, waits give up, and failure() says which stage stands where, waiting for whom.
+/// run is stopped: stopped() turns true, waits give up, and failure() says which stage stands where, waiting for whom:
+/// first those that wait for no other one here. While all do nothing (before they begin, when they have ended), none is
+/// missed.
 class Monitor {
 public:
-  /// `stages`: those that run in this process. `on_stuck` is called from the watching thread when stages have not
-  /// ended by `grace` after they were stopped (a task that never returns): the process has to be ended from there.
+  /// `stages`: those that run in this process. `limit` is longer than any task. `on_stuck` is called once, from the
+  /// watching thread, when by `grace` after they were stopped a stage still does something (a task that never returns)
+  /// and this has not been destroyed: the process has to be ended from there.
   Monitor(const Program& program, std::vector<StageId> stages, Duration limit, Duration grace,
           std::function<void(const std::string& what)> on_stuck);
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
   ~Monitor();
 
-  /// `stage` is doing this now, with that task of its program.
+  /// `stage` is doing this now, with the task at that position of its program. By one thread at a time for each stage.
   void note(StageId stage, Doing doing, std::size_t task = 0);
   [[nodiscard]] bool stopped() const { return stopped_.load(std::memory_order_acquire); }
   /// Stops the run because of `what`; the first reason is kept.
@@ -42,7 +46,16 @@ public:
 
 private:
   struct State;
+  class Standing;
+  struct Look {
+    bool has_moved = false;
+    bool is_idle = true;
+  };
   void watch();
+  /// What all stages did since `words` were seen, which it brings up to date.
+  [[nodiscard]] Look look(std::vector<std::uint64_t>& words) const;
+  /// All stages, one after another in words.
+  [[nodiscard]] std::string standstill() const;
   const Program& program_;
   std::vector<StageId> stages_;
   Duration limit_, grace_;
