@@ -14,16 +14,13 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// The offset of a stage's clock at `moment` (of the leader's time, or so close to it that it makes no difference).
-std::int64_t offset_at(const ClockOffset& clock, std::int64_t moment) {
-  if (clock.at_end == clock.at_begin) return clock.begin;
-  const double share =
-      static_cast<double>(moment - clock.at_begin) / static_cast<double>(clock.at_end - clock.at_begin);
-  return clock.begin + std::llround(share * static_cast<double>(clock.end - clock.begin));
-}
-
+/// A moment of a stage's clock in the leader's time: the t of which moment = t + offset(t).
 std::int64_t in_leaders_time(const ClockOffset& clock, std::int64_t moment) {
-  return moment - offset_at(clock, moment - clock.begin);
+  const std::int64_t ahead = moment - clock.begin - clock.at_begin;
+  if (clock.at_end == clock.at_begin) return clock.at_begin + ahead;
+  const double drift =
+      static_cast<double>(clock.end - clock.begin) / static_cast<double>(clock.at_end - clock.at_begin);
+  return clock.at_begin + ahead - std::llround(static_cast<double>(ahead) * drift / (1 + drift));
 }
 
 /// One step of all stages as a Timeline.
