@@ -47,6 +47,25 @@ void receive_and_wait(MessagePassing& messages, void* data, std::size_t bytes, s
   check_size(pending.bytes(), bytes, from);
 }
 
+/// MPI counts bytes in an int: longer messages go in pieces.
+constexpr std::size_t longest_piece = std::size_t{1} << 30;
+
+void send_long(MessagePassing& messages, const Message& message, std::size_t to, Tag tag, const GiveUp& give_up) {
+  const std::uint64_t size = message.size();
+  send_and_wait(messages, &size, sizeof size, to, tag, give_up);
+  for (std::size_t at = 0; at < message.size(); at += longest_piece)
+    send_and_wait(messages, message.data() + at, std::min(longest_piece, message.size() - at), to, tag, give_up);
+}
+
+Message receive_long(MessagePassing& messages, std::size_t from, Tag tag, const GiveUp& give_up) {
+  std::uint64_t size = 0;
+  receive_and_wait(messages, &size, sizeof size, from, tag, give_up, Wait::patient);
+  Message message(size);
+  for (std::size_t at = 0; at < message.size(); at += longest_piece)
+    receive_and_wait(messages, message.data() + at, std::min(longest_piece, message.size() - at), from, tag, give_up);
+  return message;
+}
+
 } // namespace
 
 void barrier(MessagePassing& messages, const GiveUp& give_up, Wait wait) {
@@ -55,37 +74,21 @@ void barrier(MessagePassing& messages, const GiveUp& give_up, Wait wait) {
 }
 
 std::vector<Message> gather(MessagePassing& messages, const Message& mine, const GiveUp& give_up) {
-  const std::uint64_t size = mine.size();
   if (messages.rank() != 0) {
-    send_and_wait(messages, &size, sizeof size, 0, Tag::gather, give_up);
-    send_and_wait(messages, mine.data(), mine.size(), 0, Tag::gather, give_up);
+    send_long(messages, mine, 0, Tag::gather, give_up);
     return {};
   }
-  std::vector<Message> all(messages.size());
-  all[0] = mine;
-  for (std::size_t rank = 1; rank < messages.size(); ++rank) {
-    std::uint64_t coming = 0;
-    receive_and_wait(messages, &coming, sizeof coming, rank, Tag::gather, give_up, Wait::patient);
-    all[rank].resize(coming);
-    receive_and_wait(messages, all[rank].data(), coming, rank, Tag::gather, give_up);
-  }
+  std::vector<Message> all{mine};
+  for (std::size_t rank = 1; rank < messages.size(); ++rank)
+    all.push_back(receive_long(messages, rank, Tag::gather, give_up));
   return all;
 }
 
 Message broadcast(MessagePassing& messages, const Message& of_leader, const GiveUp& give_up) {
-  if (messages.rank() == 0) {
-    const std::uint64_t size = of_leader.size();
-    for (std::size_t rank = 1; rank < messages.size(); ++rank) {
-      send_and_wait(messages, &size, sizeof size, rank, Tag::broadcast, give_up);
-      send_and_wait(messages, of_leader.data(), of_leader.size(), rank, Tag::broadcast, give_up);
-    }
-    return of_leader;
-  }
-  std::uint64_t size = 0;
-  receive_and_wait(messages, &size, sizeof size, 0, Tag::broadcast, give_up, Wait::patient);
-  Message message(size);
-  receive_and_wait(messages, message.data(), message.size(), 0, Tag::broadcast, give_up);
-  return message;
+  if (messages.rank() != 0) return receive_long(messages, 0, Tag::broadcast, give_up);
+  for (std::size_t rank = 1; rank < messages.size(); ++rank)
+    send_long(messages, of_leader, rank, Tag::broadcast, give_up);
+  return of_leader;
 }
 
 namespace {

@@ -18,9 +18,6 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// Sums of fp32 in another order than the reference's differ by so much, relative to the largest.
-constexpr double host_tolerance = 1e-4;
-
 Duration spin_of(std::size_t stages) {
   return usable_cores() >= stages ? spin_time : Duration{0};
 }
