@@ -12,19 +12,28 @@ namespace ppsim::runtime {
 
 /// Results of so many steps.
 struct TrainingResult {
-  std::vector<double> losses;                ///< mean over the microbatches, by step
-  std::vector<std::vector<float>> gradients; ///< of the first step, by chunk; empty where this process has them not
+  std::vector<double> losses; ///< mean over the microbatches, by step
+  /// Sums over the microbatches of the first step, by chunk. Of an asynchronous program, where every microbatch has an
+  /// update of its own, the parameters after the first step instead.
+  std::vector<std::vector<float>> gradients;
 };
 
 /// Trains for `steps` steps: microbatch by microbatch through all chunks and back, every chunk once, with buffers of
 /// its own. An asynchronous program by its definition: each forward uses its stage's weights as they are after all
-/// updates that precede it in the stage's order, its backward the same ones.
+/// updates that precede it in the stage's order, its backward the same ones (every microbatch has a full copy), and an
+/// update follows each microbatch's last backward task. Buffers are filled with NaN before they are used.
 [[nodiscard]] TrainingResult train_one_at_a_time(const Program& program, Device& device, std::size_t steps);
 
 /// Whether every chunk's gradients are summed microbatch by microbatch, on one stage, as the reference does.
 [[nodiscard]] bool sums_in_reference_order(const Program& program);
 
-/// Holds a run's results against the reference's.
+/// How far fp32 sums over so many microbatches may differ because of their order: each of n additions rounds by at most
+/// 2^-24 of the sum of magnitudes (Higham, Accuracy and Stability of Numerical Algorithms, 2002, sec. 4.2), for both
+/// sums; that sum of magnitudes is taken as four times the largest gradient of the chunk.
+[[nodiscard]] double reordering_tolerance(std::size_t microbatches);
+
+/// Holds a run's results against the reference's. A chunk that the run lacks, or has with another size, is an infinite
+/// error, and so is any NaN.
 [[nodiscard]] Proof compare_results(const Program& program, const TrainingResult& run, const TrainingResult& reference,
                                     double tolerance);
 

@@ -1,0 +1,73 @@
+#pragma once
+// Seeded: inputs, targets and parameters, each a function of the workload's seed and of where the number stands, so
+// that every device and every process makes the same ones, in any order. Inline: plugins use it too.
+
+#include "ppsim/sim/units.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace ppsim::runtime {
+
+/// What a number is drawn for.
+enum class Drawn : std::uint32_t { input, target, parameter };
+
+/// A bijection of 32 bits in which every input bit changes every output bit about half of the time (constants of C.
+/// Wellons' "lowbias32", hash-prospector, 2018).
+[[nodiscard]] constexpr std::uint32_t mix_bits(std::uint32_t bits) {
+  bits = (bits ^ (bits >> 16U)) * 0x7feb352dU;
+  bits = (bits ^ (bits >> 15U)) * 0x846ca68bU;
+  return bits ^ (bits >> 16U);
+}
+
+/// Names a sequence of numbers: of a microbatch, or of one matrix.
+[[nodiscard]] constexpr std::uint32_t seeded_key(std::uint32_t seed, Drawn what, std::size_t item) {
+  return mix_bits(mix_bits(seed + static_cast<std::uint32_t>(what) * 0x9e3779b9U) + static_cast<std::uint32_t>(item));
+}
+
+/// Uniform in [-1, 1), a multiple of 2^-23: exact in fp32, so equal everywhere.
+[[nodiscard]] constexpr float seeded_value(std::uint32_t key, std::uint32_t position) {
+  const std::uint32_t bits = mix_bits(key + position * 0x9e3779b9U);
+  return static_cast<float>(static_cast<std::int32_t>(bits >> 8U) - (1 << 23)) * 0x1p-23F;
+}
+
+inline constexpr float unit_variance = 1.7320508F; ///< of a uniform number in [-1, 1), multiplied by this
+
+/// A microbatch's input, in row-major order of tokens and columns: of mean 0 and variance 1.
+[[nodiscard]] constexpr std::uint32_t input_key(std::uint32_t seed, MicrobatchId microbatch) {
+  return seeded_key(seed, Drawn::input, index(microbatch));
+}
+[[nodiscard]] constexpr float input_value(std::uint32_t key, std::size_t position) {
+  return unit_variance * seeded_value(key, static_cast<std::uint32_t>(position));
+}
+
+/// Targets: half the input, and a shift that is each column's own. A model learns the shifts within few steps, so that
+/// the loss of a training that works falls visibly.
+[[nodiscard]] constexpr std::uint32_t target_key(std::uint32_t seed) {
+  return seeded_key(seed, Drawn::target, 0);
+}
+[[nodiscard]] constexpr float target_shift(std::uint32_t key, std::size_t column) {
+  return unit_variance * seeded_value(key, static_cast<std::uint32_t>(column));
+}
+[[nodiscard]] constexpr float target_value(float input, float shift) {
+  return 0.5F * input + shift;
+}
+
+/// The weight matrices of a layer, in the order of its parameters; mlp has the last two only. All are stored row-major
+/// with a row per input column: y = x W.
+enum class Matrix : std::uint32_t { qkv, projection, up, down };
+
+/// Initial parameters of one matrix, row-major: uniform in +-parameter_limit. The same on every holder of a chunk.
+[[nodiscard]] constexpr std::uint32_t parameter_key(std::uint32_t seed, ChunkId chunk, std::size_t layer,
+                                                    Matrix matrix) {
+  return seeded_key(seed, Drawn::parameter, (index(chunk) * 65536 + layer) * 4 + static_cast<std::size_t>(matrix));
+}
+/// Keeps the variance through a matrix with so many rows. Those that end a branch begin at a fifth, so that deep chains
+/// of chunks begin near the identity and their loss does not grow with depth.
+[[nodiscard]] inline float parameter_limit(Matrix matrix, std::size_t rows) {
+  const bool ends_branch = matrix == Matrix::projection || matrix == Matrix::down;
+  return (ends_branch ? 0.2F : 1.0F) * unit_variance / std::sqrt(static_cast<float>(rows));
+}
+
+} // namespace ppsim::runtime

@@ -1,0 +1,190 @@
+#include <cmath>
+#include <cstring>
+
+#include "host_branch.hpp"
+#include "host_loops.hpp"
+
+namespace ppsim::runtime {
+
+namespace {
+
+// Products over all tokens and heads have weights and so a share in W; those of a head (Q K^T, P V) have none, and all
+// their gradients are I's work.
+class Attention final : public Branch {
+public:
+  Attention(const Workload& workload, const MatrixLibrary& library)
+      : tokens_{workload.tokens}, width_{workload.width}, heads_{workload.heads}, depth_{width_ / heads_},
+        scale_{1.0F / std::sqrt(static_cast<float>(depth_))}, library_{library} {}
+
+  [[nodiscard]] BranchSizes sizes() const override {
+    return {.parameters = 4 * width_ * width_,
+            .for_input = tokens_ + heads_ * tokens_ * tokens_,
+            .for_weight = 6 * tokens_ * width_,
+            .scratch = tokens_ * width_ + tokens_ * tokens_ + tokens_ * depth_};
+  }
+  [[nodiscard]] std::vector<BranchMatrix> matrices() const override {
+    return {{Matrix::qkv, width_, 3 * width_}, {Matrix::projection, width_, width_}};
+  }
+
+  void forward(const float* parameters, float* y, const BranchStash& stash) const override {
+    const Kept kept = kept_in(stash);
+    loops_.normalise(y, tokens_, width_, kept.normed, kept.inverse_deviation);
+    library_.multiply({.rows = tokens_,
+                       .columns = 3 * width_,
+                       .inner = width_,
+                       .a = {kept.normed, width_},
+                       .b = {parameters, 3 * width_},
+                       .out = kept.qkv,
+                       .stride = 3 * width_});
+    for (std::size_t head = 0; head < heads_; ++head) attend(head_of(kept, head));
+    library_.multiply({.rows = tokens_,
+                       .columns = width_,
+                       .inner = width_,
+                       .a = {kept.mixed, width_},
+                       .b = projection(parameters),
+                       .out = y,
+                       .stride = width_,
+                       .add = true});
+  }
+
+  void input_grad(const float* parameters, float* dx, const BranchStash& stash, float* scratch) const override {
+    const Kept kept = kept_in(stash);
+    library_.multiply({.rows = tokens_,
+                       .columns = width_,
+                       .inner = width_,
+                       .a = {kept.dy, width_},
+                       .b = projection(parameters, true),
+                       .out = scratch,
+                       .stride = width_});
+    for (std::size_t head = 0; head < heads_; ++head)
+      attend_back(head_of(kept, head), scratch + head * depth_, scratch + tokens_ * width_);
+    library_.multiply({.rows = tokens_,
+                       .columns = width_,
+                       .inner = 3 * width_,
+                       .a = {kept.qkv, 3 * width_},
+                       .b = {parameters, 3 * width_, true},
+                       .out = scratch,
+                       .stride = width_});
+    loops_.normalise_back(scratch, kept.normed, kept.inverse_deviation, tokens_, width_, kept.dy, dx);
+  }
+
+  void weight_grad(const BranchStash& stash, float* gradients) const override {
+    const Kept kept = kept_in(stash);
+    library_.multiply({.rows = width_,
+                       .columns = 3 * width_,
+                       .inner = tokens_,
+                       .a = {kept.normed, width_, true},
+                       .b = {kept.qkv, 3 * width_},
+                       .out = gradients,
+                       .stride = 3 * width_,
+                       .add = true});
+    library_.multiply({.rows = width_,
+                       .columns = width_,
+                       .inner = tokens_,
+                       .a = {kept.mixed, width_, true},
+                       .b = {kept.dy, width_},
+                       .out = gradients + 3 * width_ * width_,
+                       .stride = width_,
+                       .add = true});
+  }
+
+private:
+  struct Kept {
+    float *dy, *normed;
+    float* qkv; // their gradients after I
+    float* mixed;
+    float *inverse_deviation, *probabilities;
+  };
+  // One head's columns of Q, K, V and of what it mixes, with the strides of the whole; and its probabilities.
+  struct Head {
+    float *q, *k, *v, *mixed, *probabilities;
+  };
+
+  [[nodiscard]] Kept kept_in(const BranchStash& stash) const {
+    const std::size_t activation = tokens_ * width_;
+    float* dy = stash.for_weight;
+    float* qkv = dy + 2 * activation;
+    // W is called without for_input: no arithmetic with a null pointer.
+    float* probabilities = stash.for_input == nullptr ? nullptr : stash.for_input + tokens_;
+    return {dy, dy + activation, qkv, qkv + 3 * activation, stash.for_input, probabilities};
+  }
+  [[nodiscard]] Head head_of(const Kept& kept, std::size_t head) const {
+    float* q = kept.qkv + head * depth_;
+    return {q, q + width_, q + 2 * width_, kept.mixed + head * depth_, kept.probabilities + head * tokens_ * tokens_};
+  }
+  [[nodiscard]] Operand projection(const float* parameters, bool transposed = false) const {
+    return {parameters + 3 * width_ * width_, width_, transposed};
+  }
+  [[nodiscard]] std::size_t row() const { return 3 * width_; }
+
+  void attend(const Head& head) const {
+    library_.multiply({.rows = tokens_,
+                       .columns = tokens_,
+                       .inner = depth_,
+                       .a = {head.q, row()},
+                       .b = {head.k, row(), true},
+                       .out = head.probabilities,
+                       .stride = tokens_,
+                       .factor = scale_});
+    loops_.causal_softmax(head.probabilities, tokens_);
+    library_.multiply({.rows = tokens_,
+                       .columns = depth_,
+                       .inner = tokens_,
+                       .a = {head.probabilities, tokens_},
+                       .b = {head.v, row()},
+                       .out = head.mixed,
+                       .stride = width_});
+  }
+
+  // Each gradient goes over what it is the gradient of, as soon as nothing needs that any more.
+  void attend_back(const Head& head, const float* mixed_gradient, float* scratch) const {
+    float* scores = scratch;
+    float* q_gradient = scratch + tokens_ * tokens_;
+    library_.multiply({.rows = tokens_,
+                       .columns = tokens_,
+                       .inner = depth_,
+                       .a = {mixed_gradient, width_},
+                       .b = {head.v, row(), true},
+                       .out = scores,
+                       .stride = tokens_});
+    library_.multiply({.rows = tokens_,
+                       .columns = depth_,
+                       .inner = tokens_,
+                       .a = {head.probabilities, tokens_, true},
+                       .b = {mixed_gradient, width_},
+                       .out = head.v,
+                       .stride = row()});
+    loops_.softmax_back(head.probabilities, tokens_, scores);
+    library_.multiply({.rows = tokens_,
+                       .columns = depth_,
+                       .inner = tokens_,
+                       .a = {scores, tokens_},
+                       .b = {head.k, row()},
+                       .out = q_gradient,
+                       .stride = depth_,
+                       .factor = scale_});
+    library_.multiply({.rows = tokens_,
+                       .columns = depth_,
+                       .inner = tokens_,
+                       .a = {scores, tokens_, true},
+                       .b = {head.q, row()},
+                       .out = head.k,
+                       .stride = row(),
+                       .factor = scale_});
+    for (std::size_t token = 0; token < tokens_; ++token)
+      std::memcpy(head.q + token * row(), q_gradient + token * depth_, depth_ * sizeof(float));
+  }
+
+  std::size_t tokens_, width_, heads_, depth_;
+  float scale_;
+  const MatrixLibrary& library_;
+  const HostLoops& loops_ = host_loops();
+};
+
+} // namespace
+
+std::unique_ptr<Branch> make_attention(const Workload& workload, const MatrixLibrary& library) {
+  return std::make_unique<Attention>(workload, library);
+}
+
+} // namespace ppsim::runtime
