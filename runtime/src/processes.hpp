@@ -22,8 +22,8 @@ enum class Tag : int { stop = 1, failure, clock, gather, broadcast, exchange, tr
 /// Asked again and again while something is waited for; throws to give up.
 using GiveUp = std::function<void()>;
 
-/// How a wait spends its time. eager: asks again at once, but lets others that want the core have it; there may be more
-/// processes than cores. patient: sleeps in between, where many wait for few that measure.
+/// How a wait spends its time. eager: asks again at once for a while, then sleeps in between; there may be more
+/// processes than cores. patient: sleeps at once, and longer, where many wait for few that measure.
 enum class Wait : std::uint8_t { eager, patient };
 
 /// Asks `done` until it says yes.
