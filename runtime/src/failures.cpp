@@ -10,6 +10,9 @@ namespace ppsim::runtime {
 
 namespace {
 
+/// Lines that rank 0 prints, at most: of a thousand ranks nearly all wait.
+constexpr std::size_t most_said = 16;
+
 Message to_message(const FailureReport& report) {
   ByteWriter writer;
   writer.put(report.is_cause);
@@ -121,6 +124,14 @@ Error Failures::conclude_for_all(const FailureReport& mine) {
   const auto add = [](std::vector<Problem>& to, const FailureReport& report) {
     to.insert(to.end(), report.problems.begin(), report.problems.end());
   };
+  const auto first_of = [](std::vector<Problem> problems) {
+    const std::size_t count = problems.size();
+    if (count > most_said) {
+      problems.resize(most_said);
+      problems.push_back({"run", fmt::format("and {} more ranks", count - most_said), ""});
+    }
+    return problems;
+  };
   std::vector<Problem> causes;
   std::vector<Problem> silent;
   std::vector<Problem> others;
@@ -132,9 +143,9 @@ Error Failures::conclude_for_all(const FailureReport& mine) {
       silent.push_back({fmt::format("rank {}", it.from),
                         "does not answer: it is stopped, gone, or in a task that does not end", ""});
   }
-  if (!causes.empty()) return {ExitCode::failed, std::move(causes)};
+  if (!causes.empty()) return {ExitCode::failed, first_of(std::move(causes))};
   silent.insert(silent.end(), others.begin(), others.end());
-  return {ExitCode::failed, std::move(silent)};
+  return {ExitCode::failed, first_of(std::move(silent))};
 }
 
 } // namespace ppsim::runtime

@@ -26,8 +26,9 @@ std::size_t size_of(Bytes bytes) {
   return static_cast<std::size_t>(bytes.count());
 }
 
-int tag_of(ChannelId channel) {
-  return number(Tag::channel) + static_cast<int>(index(channel));
+/// MPI promises tags up to 32767. By then the same tag is long free again.
+int tag_of(TransferRef transfer) {
+  return number(Tag::transfer) + static_cast<int>(transfer.position % 32'000);
 }
 
 } // namespace
@@ -151,8 +152,7 @@ void MessageTransport::isend(TransferRef transfer, Bytes bytes) {
     return it.taken && !it.sent && it.position == transfer.position;
   });
   PPSIM_ASSERT(slot != channel.slots.end());
-  slot->sent =
-      Pending::send(messages_, slot->buffer.get(), size_of(bytes), index(channel.to), tag_of(transfer.channel));
+  slot->sent = Pending::send(messages_, slot->buffer.get(), size_of(bytes), index(channel.to), tag_of(transfer));
   look();
 }
 
@@ -164,7 +164,7 @@ void MessageTransport::irecv(TransferRef transfer) {
   slot->taken = true;
   slot->position = transfer.position;
   slot->coming =
-      Pending::receive(messages_, slot->buffer.get(), size_of(content_), index(channel.from), tag_of(transfer.channel));
+      Pending::receive(messages_, slot->buffer.get(), size_of(content_), index(channel.from), tag_of(transfer));
 }
 
 const void* MessageTransport::input(TransferRef transfer, Bytes expected) {

@@ -10,9 +10,10 @@
 
 namespace ppsim::runtime {
 
-/// The stage's rank is its number. Every channel has its own tag, so that its messages keep their order; at either end
-/// it has as many buffers as slots. Receives are posted as far ahead as slots allow. Waits ask MPI again and again,
-/// which is also what moves the messages on: MPI does so only while it is called.
+/// The stage's rank is its number. A transfer's tag is its position (two stages share but one channel in a direction),
+/// so that one that is lost is missed itself, and not taken for the next. At either end a channel has as many buffers
+/// as slots. Receives are posted as far ahead as slots allow. Waits ask MPI again and again, which is also what moves
+/// the messages on: MPI does so only while it is called.
 class MessageTransport final : public Transport {
 public:
   /// `content` is the size of every transfer. `give_up` throws when the run is stopped.

@@ -41,14 +41,6 @@ FailureReport report_thrown(std::size_t rank, bool is_cause) {
   }
 }
 
-/// Stops this process's part as soon as another's has failed, or this one stands still.
-GiveUp give_up_by(ProcessGroup& group, Monitor& monitor) {
-  return [&group, &monitor] {
-    if (group.failures().look()) monitor.stop("stopped, because another rank has failed");
-    if (monitor.stopped()) throw Error(ExitCode::failed, Problem{"", monitor.failure(), ""});
-  };
-}
-
 /// A text that two processes share exactly if they run the same.
 Message fingerprint(const Program& program, const RunOptions& options) {
   ByteWriter writer;
@@ -89,7 +81,7 @@ public:
 
   /// All results on rank 0, elsewhere none. Throws what is to be said.
   [[nodiscard]] std::vector<StageResult> train_all() {
-    const GiveUp give_up = give_up_by(group_, monitor_);
+    const GiveUp give_up = [this] { give_up_if_stopped(); };
     // Buffers that messages still use must outlive what is said of a failure.
     std::unique_ptr<RankParts> parts;
     try {
@@ -99,14 +91,22 @@ public:
       description_ = parts->describe();
       return train_and_gather(*parts, give_up);
     } catch (const std::exception&) {
-      const bool is_cause = !monitor_.stopped();
       monitor_.note(stage_, Doing::nothing); // it has ended, if not well
-      throw group_.failures().conclude(report_thrown(group_.rank(), is_cause));
+      throw group_.failures().conclude(report_thrown(group_.rank(), !gave_up_));
     }
   }
   [[nodiscard]] const std::string& description() const { return description_; }
 
 private:
+  /// When another process has failed, or this one stands still.
+  void give_up_if_stopped() {
+    if (!monitor_.stopped() && group_.failures().look())
+      monitor_.stop(fmt::format("stopped: {}", monitor_.describe(stage_)));
+    if (!monitor_.stopped()) return;
+    gave_up_ = true;
+    throw Error(ExitCode::failed, Problem{"", monitor_.failure(), ""});
+  }
+
   [[nodiscard]] std::vector<StageResult> train_and_gather(RankParts& parts, const GiveUp& give_up) {
     PipelineStage stage{program_,       stage_,
                         parts.device(), parts.transport(),
@@ -137,6 +137,7 @@ private:
   ProcessGroup& group_;
   StageId stage_;
   std::string description_;
+  bool gave_up_ = false;
   Monitor monitor_;
 };
 
@@ -166,7 +167,7 @@ void run_together(ProcessGroup& group, Duration limit, const std::function<void(
   try {
     body([&] {
       stopped = group.failures().look();
-      if (stopped) throw Error(ExitCode::failed, Problem{"", "stopped, because another rank has failed", ""});
+      if (stopped) throw Error(ExitCode::failed, Problem{"", "stopped with the others", ""});
       if (Clock::now() < end) return;
       stopped = true;
       throw Error(ExitCode::failed,

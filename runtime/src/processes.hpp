@@ -13,8 +13,8 @@
 
 namespace ppsim::runtime {
 
-/// Tags of messages. Those of a channel are `channel` and above.
-enum class Tag : int { stop = 1, failure, clock, gather, broadcast, exchange, transfer_time, channel = 16 };
+/// Tags of messages. Those of transfers are `transfer` and above.
+enum class Tag : int { stop = 1, failure, clock, gather, broadcast, exchange, transfer_time, transfer = 16 };
 [[nodiscard]] constexpr int number(Tag tag) {
   return static_cast<int>(tag);
 }

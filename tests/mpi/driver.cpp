@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
     runtime::finish_processes();
     return 0;
   } catch (const Error& error) {
-    if (!runtime::speaks_first()) std::this_thread::sleep_for(std::chrono::seconds{1});
+    runtime::leave_word_to_first(error.code());
     for (auto& p : error.problems()) fmt::print(stderr, "ppsim: error: {}: {}\n{}", p.where, p.what, p.hint.empty() ? "" : "ppsim: hint: " + p.hint + "\n");
     runtime::abort_processes(error.code());
     return static_cast<int>(error.code());

@@ -132,18 +132,23 @@ TEST_CASE("A sender waits while all slots are on their way, and can give up", "[
       "gave up");
 }
 
-TEST_CASE("A receive that never comes is given up", "[message]") {
-  const Program program = one_channel(1, 1);
-  CHECK_THROWS_WITH(
-      run_ranks(
-          2,
-          [&](MessagePassing& messages) {
-            if (messages.rank() == 0) return;
-            MessageTransport transport{program, StageId{1}, messages, content, patience(std::chrono::milliseconds{50})};
-            transport.irecv(ref(0));
-            static_cast<void>(transport.input(ref(0), content));
-          }),
-      "gave up");
+TEST_CASE("A transfer that never comes is given up, and the next is not taken for it", "[message]") {
+  const Program program = one_channel(2, 2);
+  CHECK_THROWS_WITH(run_ranks(2,
+                              [&](MessagePassing& messages) {
+                                MessageTransport transport{program, make_id<StageId>(messages.rank()), messages,
+                                                           content, patience(std::chrono::milliseconds{50})};
+                                if (messages.rank() == 0) {
+                                  send(transport, 1);
+                                  transport.finish_step();
+                                } else {
+                                  transport.irecv(ref(0));
+                                  transport.irecv(ref(1));
+                                  if (take(transport, 1) != 1) throw std::runtime_error("wrong content");
+                                  static_cast<void>(transport.input(ref(0), content));
+                                }
+                              }),
+                    "gave up");
 }
 
 TEST_CASE("Two stages exchange what each has", "[message]") {

@@ -21,6 +21,9 @@ struct Launch {
 
 /// Whether this process is the one that speaks: rank 0, or the only one.
 [[nodiscard]] bool speaks_first();
+/// Before an error is printed: where all processes find the same one, all but rank 0 wait here until they are ended
+/// with it. Returns where that does not happen: then the error is this process's own.
+void leave_word_to_first(ExitCode status);
 
 /// Ends the run of several processes that a backend started, if one did: waits for the others, up to a limit.
 void finish_processes();
