@@ -13,8 +13,6 @@ namespace ppsim::runtime {
 
 namespace {
 
-constexpr std::chrono::milliseconds look_every{100};
-
 sigset_t just_sigterm() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -69,8 +67,7 @@ void Guard::watch() {
   while (!done_) {
     const bool is_signalled = sigtimedwait(&signals, nullptr, &wait) == SIGTERM;
     const auto now = std::chrono::steady_clock::now();
-    // Who stood still (SIGSTOP) until it was woken to be ended knows nothing of what happened since.
-    if (now - last > 20 * look_every) be_quiet();
+    if (now - last > 20 * look_every) stood_still_ = true;
     last = now;
     if (is_signalled) end_by_signal();
     check_limit();
@@ -80,7 +77,7 @@ void Guard::watch() {
 void Guard::end_by_signal() {
   {
     const std::lock_guard lock{mutex_};
-    if (!quiet_ && words_)
+    if (!quiet_ && !stood_still_ && words_)
       if (const std::optional<std::string> words = words_()) say(*words);
   }
   std::signal(SIGTERM, SIG_DFL);

@@ -32,6 +32,10 @@ public:
   void lift_limit();
   /// Says nothing from now on.
   void be_quiet() { quiet_ = true; }
+  /// Whether this process stood still (SIGSTOP) since it began: then it knows nothing of what happened. Known within
+  /// `look_every` of its waking up.
+  [[nodiscard]] bool stood_still() const { return stood_still_; }
+  static constexpr std::chrono::milliseconds look_every{100};
 
 private:
   void watch();
@@ -43,7 +47,7 @@ private:
   std::function<void()> end_;
   std::optional<std::chrono::steady_clock::time_point> until_;
   std::string what_;
-  std::atomic<bool> quiet_ = false, done_ = false;
+  std::atomic<bool> quiet_ = false, stood_still_ = false, done_ = false;
   std::thread watcher_;
 };
 

@@ -134,6 +134,11 @@ void ProcessGroup::finish() {
   guard_.reset();
 }
 
+bool ProcessGroup::was_left_behind() const {
+  std::this_thread::sleep_for(2 * Guard::look_every);
+  return guard_->stood_still();
+}
+
 void ProcessGroup::abort(ExitCode status) noexcept {
   guard_->be_quiet();
   std::fflush(stderr);
@@ -147,8 +152,11 @@ void ProcessGroup::abort_with(const std::string& what) noexcept {
 }
 
 void leave_word_to_first(ExitCode status) {
-  // What fails in a run has been agreed upon (Failures).
-  if (speaks_first() || (status == ExitCode::failed && ProcessGroup::started() != nullptr)) return;
+  if (status == ExitCode::failed && ProcessGroup::started() != nullptr) {
+    // What fails in a run has been agreed upon (Failures).
+    if (!ProcessGroup::started()->was_left_behind()) return;
+  } else if (speaks_first())
+    return;
   std::this_thread::sleep_for(std::chrono::seconds{5}); // mpirun takes up to three
 }
 

@@ -40,6 +40,8 @@ public:
   void set_doing(std::function<std::string()> doing);
   /// Waits for all, then ends MPI; both within a limit.
   void finish();
+  /// Whether the others have gone on without this process, which is woken to be ended: then it has nothing to say.
+  [[nodiscard]] bool was_left_behind() const;
   /// Ends all processes. From any thread.
   [[noreturn]] void abort(ExitCode status) noexcept;
   /// Says `what` on stderr, then abort(failed).
