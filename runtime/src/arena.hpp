@@ -44,9 +44,8 @@ public:
   }
 
   [[nodiscard]] Bytes bytes(Use use) const { return bytes_[static_cast<std::size_t>(use)]; }
-  /// Of what is fixed and stashes together, since forget_peak().
+  /// Of what is fixed and stashes together.
   [[nodiscard]] Bytes peak() const { return peak_; }
-  void forget_peak() { peak_ = now(); }
 
 private:
   struct Block {

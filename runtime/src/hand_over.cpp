@@ -31,7 +31,8 @@ std::int64_t now() {
 
 /// A buffer on its way.
 struct Message {
-  void* content = nullptr;
+  void* content = nullptr; ///< none: it is not there yet
+  std::uint32_t position = 0;
   Bytes bytes;
   std::int64_t began = 0;
   std::int64_t ended = 0; ///< from then on it can be seen
@@ -63,7 +64,6 @@ struct Passage {
 
   // The consumer's.
   alignas(64) std::uint64_t received = 0;
-  std::size_t received_in_step = 0;
   std::vector<Message> arrived; ///< by position in the step
 };
 
@@ -96,7 +96,8 @@ public:
   void begin_step() override {
     arrivals_.clear();
     for (const ChannelId channel : shared_.program.stages[index(stage_)].in)
-      if (Passage* passage = shared_.passages[index(channel)].get()) passage->received_in_step = 0;
+      if (Passage* passage = shared_.passages[index(channel)].get())
+        std::fill(passage->arrived.begin(), passage->arrived.end(), Message{});
   }
 
   void* output(TransferRef transfer) override {
@@ -111,7 +112,7 @@ public:
 
   void isend(TransferRef transfer, Bytes bytes) override {
     Passage& passage = this->passage(transfer);
-    Message message{passage.writing, bytes, now(), 0};
+    Message message{passage.writing, transfer.position, bytes, now(), 0};
     message.ended = message.began;
     if (shared_.options.paced) {
       if (shared_.program.transfer_model == TransferModel::link)
@@ -128,12 +129,13 @@ public:
 
   const void* input(TransferRef transfer, Bytes expected) override {
     Passage& passage = this->passage(transfer);
-    while (passage.received_in_step <= transfer.position) {
+    while (passage.arrived[transfer.position].content == nullptr) {
       wait(passage.published, passage.received + 1, [&] {
         const TaskId producer = shared_.program.transfer(transfer).producer;
         return fmt::format("the output of {}", to_string(shared_.program.schedule.task(producer)));
       });
-      passage.arrived[passage.received_in_step++] = passage.full[passage.received++ % passage.slots];
+      const Message& next = passage.full[passage.received++ % passage.slots];
+      passage.arrived[next.position] = next;
     }
     const Message& message = passage.arrived[transfer.position];
     sleep_until(message.ended);

@@ -238,7 +238,6 @@ void PipelineStage::begin_step() {
   state.reductions.clear();
   state.optimizer.reset();
   state.cpu.reset();
-  state.memory.forget_peak();
   try {
     state.place = {"begin of a step", std::nullopt};
     device_.begin_step();

@@ -132,9 +132,12 @@ StageResult train(PipelineStage& stage, const Program& program, const RunOptions
     stage.meet();
     stage.train_step();
     result.losses.push_back(stage.record().losses);
-    if (step == 0 && options.prove && !program.schedule.forward_only())
-      for (const std::uint16_t chunk : stage.chunks())
-        result.gradients.emplace_back(make_id<ChunkId>(chunk), stage.gradients(make_id<ChunkId>(chunk)));
+    if (step == 0 && options.prove)
+      for (const std::uint16_t number : stage.chunks()) {
+        const ChunkId chunk = make_id<ChunkId>(number);
+        result.gradients.emplace_back(chunk, program.schedule.asynchronous() ? stage.parameters(chunk)
+                                                                             : stage.gradients(chunk));
+      }
     if (step >= options.warmup) result.steps.push_back(stage.record());
   }
   return result;

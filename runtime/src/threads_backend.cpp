@@ -26,6 +26,7 @@ Duration spin_of(std::size_t stages) {
 class FirstFailure {
 public:
   explicit FirstFailure(Monitor& monitor) : monitor_{monitor} {}
+  [[nodiscard]] Monitor& monitor() const { return monitor_; }
 
   /// From within a catch.
   void keep() {
@@ -71,6 +72,7 @@ void on_stage_threads(std::size_t stages, FirstFailure& failure, const Work& wor
       } catch (const std::exception&) {
         failure.keep();
       }
+      failure.monitor().note(make_id<StageId>(stage), Doing::nothing);
     });
 }
 
@@ -104,7 +106,8 @@ public:
                               : "buffers are handed over";
     run.facts.machine = describe_machine();
     if (options.prove)
-      run.proof = prove(program, options, results, *make_host_device(options.workload), host_tolerance);
+      run.proof = prove(program, options, results, *make_host_device(options.workload),
+                        reordering_tolerance(program.schedule.shape().microbatches));
     return run;
   }
 

@@ -22,7 +22,7 @@ struct StageResult {
   std::vector<StageRecord> steps;                                ///< the timed ones
   ClockOffset clock;                                             ///< all zero where stages share a clock
   std::vector<double> losses;                                    ///< sums, by step, warm-up included
-  std::vector<std::pair<ChunkId, std::vector<float>>> gradients; ///< of the first step
+  std::vector<std::pair<ChunkId, std::vector<float>>> gradients; ///< as in TrainingResult
 };
 
 /// Trains on one stage: the warm-up steps (the first with poisoned buffers), then the timed ones. What a stage's thread

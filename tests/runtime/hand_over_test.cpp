@@ -1,0 +1,158 @@
+// Hand-over: buffers that pass between threads, paced by the scenario or at once.
+
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <future>
+#include <thread>
+
+#include "hand_over.hpp"
+#include "runtime/compiled.hpp"
+
+namespace ppsim::test {
+
+namespace {
+
+using namespace runtime;
+using namespace std::chrono_literals;
+
+constexpr Bytes size{64};
+
+/// Two stages, three microbatches; every transfer takes `comm`.
+struct Ends {
+  explicit Ends(HandOverOptions options = {}, Duration comm = 0ns, TransferModel model = TransferModel::latency)
+      : program{compiled(order({"0F0 0F1 0F2 0B0 0B1 0B2", "1F0 1F1 1F2 1B0 1B1 1B2"}), {.slots = 3}, comm)},
+        monitor{program, {StageId{0}, StageId{1}}, 10s, 10s, [](const auto&) {}} {
+    program.transfer_model = model;
+    hand_over = std::make_unique<HandOver>(program, size, monitor, options);
+    sender().begin_step();
+    receiver().begin_step();
+  }
+  [[nodiscard]] TransferRef transfer(std::uint32_t position) const { return {program.stages[1].in.front(), position}; }
+  [[nodiscard]] Transport& sender() const { return hand_over->transport(StageId{0}); }
+  [[nodiscard]] Transport& receiver() const { return hand_over->transport(StageId{1}); }
+  void send(std::uint32_t position, int content) const {
+    std::memcpy(sender().output(transfer(position)), &content, sizeof content);
+    sender().isend(transfer(position), size);
+  }
+  [[nodiscard]] int receive(std::uint32_t position) const {
+    int content = 0;
+    std::memcpy(&content, receiver().input(transfer(position), size), sizeof content);
+    return content;
+  }
+
+  Program program;
+  Monitor monitor;
+  std::unique_ptr<HandOver> hand_over;
+};
+
+} // namespace
+
+TEST_CASE("Buffers are aligned, handed over as they are, and come in the sender's order", "[runtime][hand-over]") {
+  const Ends ends;
+  void* const buffer = ends.sender().output(ends.transfer(0));
+  CHECK(reinterpret_cast<std::uintptr_t>(buffer) % 64 == 0);
+  const int seven = 7;
+  std::memcpy(buffer, &seven, sizeof seven);
+  ends.sender().isend(ends.transfer(0), size);
+  ends.send(1, 8);
+  CHECK(ends.receiver().input(ends.transfer(0), size) == buffer);
+  CHECK(ends.receive(1) == 8); // used in another order
+  CHECK(ends.receive(0) == 7);
+}
+
+TEST_CASE("A sender waits for a slot until a receiver gives one back", "[runtime][hand-over]") {
+  const Ends ends;
+  for (int position = 0; position < 3; ++position) ends.send(static_cast<std::uint32_t>(position), position);
+  CHECK(ends.receive(0) == 0);
+  ends.sender().begin_step(); // of the next step, before the receiver is there
+  std::future<void*> waiting = std::async(std::launch::async, [&] { return ends.sender().output(ends.transfer(0)); });
+  CHECK(waiting.wait_for(20ms) == std::future_status::timeout);
+  ends.receiver().release(ends.transfer(0));
+  CHECK(waiting.get() != nullptr);
+}
+
+TEST_CASE("A message of another size is refused with both sizes", "[runtime][hand-over]") {
+  const Ends ends;
+  static_cast<void>(ends.sender().output(ends.transfer(0)));
+  ends.sender().isend(ends.transfer(0), Bytes{60});
+  CHECK(refusal_of([&] { static_cast<void>(ends.receive(0)); }).first() ==
+        ": 60 bytes came, 64 were expected -- see that both ranks run the same workload");
+}
+
+TEST_CASE("Paced content can be seen when its transfer's time has passed, each by itself", "[runtime][hand-over]") {
+  const Ends ends{{.paced = true, .spin = 0ns}, 20ms};
+  for (std::uint32_t position = 0; position < 3; ++position) ends.send(position, 0);
+  static_cast<void>(ends.receive(2));
+  const Transport::Arrival arrival = ends.receiver().arrivals().front();
+  CHECK(arrival.ended - arrival.began == 20'000'000);
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  CHECK(now >= Duration{arrival.ended});
+}
+
+TEST_CASE("A paced link takes one transfer at a time", "[runtime][hand-over]") {
+  const Ends ends{{.paced = true, .spin = 0ns}, 5ms, TransferModel::link};
+  ends.send(0, 0);
+  ends.send(1, 0);
+  static_cast<void>(ends.receive(0));
+  static_cast<void>(ends.receive(1));
+  const std::vector<Transport::Arrival> arrivals = ends.receiver().arrivals();
+  CHECK(arrivals[1].began == arrivals[0].ended);
+  CHECK(arrivals[1].ended == arrivals[0].ended + 5'000'000);
+}
+
+TEST_CASE("Whoever waits is woken when the run is stopped", "[runtime][hand-over]") {
+  Ends ends;
+  std::future<Refusal> receiver =
+      std::async(std::launch::async, [&] { return refusal_of([&] { static_cast<void>(ends.receive(0)); }); });
+  std::future<Refusal> meeting =
+      std::async(std::launch::async, [&] { return refusal_of([&] { ends.sender().barrier(); }); });
+  std::this_thread::sleep_for(5ms);
+  ends.monitor.stop("enough");
+  CHECK(receiver.get().first() == ": the run was stopped while it waited for the output of 0F0 -- ");
+  CHECK(meeting.get().first() == ": the run was stopped while it waited for the other ranks -- ");
+}
+
+TEST_CASE("Two stages that exchange get each other's content", "[runtime][hand-over]") {
+  const Program program = compiled(generate("chimera", {.stages = 2, .microbatches = 2}));
+  Monitor monitor{program, {StageId{0}, StageId{1}}, 10s, 10s, [](const auto&) {}};
+  HandOver hand_over{program, size, monitor, {}};
+  const auto sums = [&](std::size_t stage) {
+    int sum = 0;
+    for (int round = 0; round < 1000; ++round) {
+      const int mine = round * static_cast<int>(stage + 1);
+      int theirs = 0;
+      hand_over.transport(make_id<StageId>(stage))
+          .exchange(make_id<StageId>(1 - stage), &mine, &theirs, Bytes{sizeof mine});
+      sum += theirs;
+    }
+    return sum;
+  };
+  std::future<int> other = std::async(std::launch::async, [&] { return sums(1); });
+  CHECK(sums(0) == 2 * 499500);
+  CHECK(other.get() == 499500);
+}
+
+TEST_CASE("Content of many steps arrives as it was sent", "[runtime][hand-over]") {
+  const Ends ends;
+  constexpr int steps = 2000;
+  std::jthread sender{[&] {
+    for (int step = 0; step < steps; ++step) {
+      ends.sender().begin_step();
+      for (int position = 0; position < 3; ++position)
+        ends.send(static_cast<std::uint32_t>(position), step * 3 + position);
+    }
+  }};
+  int wrong = 0;
+  for (int step = 0; step < steps; ++step) {
+    ends.receiver().begin_step();
+    for (const std::uint32_t position : {1U, 0U, 2U}) {
+      if (ends.receive(position) != step * 3 + static_cast<int>(position)) ++wrong;
+      ends.receiver().release(ends.transfer(position));
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+} // namespace ppsim::test
