@@ -2,8 +2,16 @@
 if(PROJECT_IS_TOP_LEVEL)
   string(REGEX MATCH "-fsanitize=([^ ]*)" sanitizers "${CMAKE_CXX_FLAGS}")
   set(sanitizers ${CMAKE_MATCH_1})
+  # Plugins append what they make, and what was not found, where they are configured.
+  get_property(backends GLOBAL PROPERTY PPSIM_BACKENDS)
+  get_property(missing GLOBAL PROPERTY PPSIM_BACKENDS_MISSING)
+  list(PREPEND backends threads)
+  list(JOIN backends ", " backends)
+  foreach(line IN LISTS missing)
+    string(APPEND backends "; ${line}")
+  endforeach()
   foreach(value "build type:CMAKE_BUILD_TYPE" "warnings stop:PPSIM_WERROR" "tests:PPSIM_BUILD_TESTS" "benchmark:PPSIM_BUILD_BENCH"
-                "fuzzers:PPSIM_BUILD_FUZZERS" "sanitizers:sanitizers" "clang-tidy:CMAKE_CXX_CLANG_TIDY" "prefix:CMAKE_INSTALL_PREFIX")
+                "fuzzers:PPSIM_BUILD_FUZZERS" "sanitizers:sanitizers" "backends:backends" "clang-tidy:CMAKE_CXX_CLANG_TIDY" "prefix:CMAKE_INSTALL_PREFIX")
     string(REGEX MATCH "(.*):(.*)" _ ${value})
     string(LENGTH "${CMAKE_MATCH_1}" length)
     math(EXPR padding "14 - ${length}")

@@ -6,9 +6,6 @@
 
 namespace ppsim::runtime {
 
-std::unique_ptr<Backend> make_mpi_backend() {
-  throw Error(ExitCode::failed, Problem{"backend mpi", "is not part of this build", ""});
-}
 std::unique_ptr<Backend> make_cuda_backend() {
   throw Error(ExitCode::failed, Problem{"backend cuda", "is not part of this build", ""});
 }

@@ -4,8 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <vector>
 
 namespace ppsim::runtime {
 
@@ -20,14 +20,13 @@ public:
   [[nodiscard]] virtual std::size_t rank() const = 0;
   [[nodiscard]] virtual std::size_t size() const = 0;
   [[nodiscard]] virtual std::size_t local_rank() const = 0; ///< among those of the same host
-  [[nodiscard]] virtual std::string library() const = 0;    ///< "Open MPI 4.1.4"
   [[nodiscard]] virtual std::string host() const = 0;
 
   using Request = std::size_t;
   [[nodiscard]] virtual Request isend(const void* data, std::size_t bytes, std::size_t to, int tag) = 0;
   [[nodiscard]] virtual Request irecv(void* data, std::size_t capacity, std::size_t from, int tag) = 0;
   /// True once it is complete; the request is then gone. `received`, where not null, gets the size of the message,
-  /// which may be larger than the capacity (then nothing of it is to be used).
+  /// which may be larger than the capacity (then nothing of it is to be used; SIZE_MAX where only that is known).
   [[nodiscard]] virtual bool test(Request request, std::size_t* received) = 0;
   virtual void cancel(Request request) noexcept = 0;
 
@@ -39,15 +38,14 @@ public:
   [[noreturn]] virtual void abort(int status) noexcept = 0;
 };
 
-/// What the plugin exports as `extern "C" ppsim_mpi_plugin`.
+/// What the plugin exports as `extern "C" ppsim_mpi_plugin`. Whether a launcher started this process, the program knows
+/// from its environment (launch.hpp).
 struct MpiPlugin {
-  const char* version; ///< of ppsim; must be the program's
-  /// Whether this process was started by mpirun or srun. Calls nothing of MPI.
-  bool (*is_launched)();
-  /// Starts MPI, or throws std::runtime_error. Once.
-  MessagePassing* (*start)();
-  /// Ends it, when all processes call it.
-  void (*finish)(MessagePassing*);
+  const char* version;      ///< of ppsim; must be the program's
+  std::string (*library)(); ///< "Open MPI 4.1.4"; starts nothing
+  /// Starts MPI, or throws std::runtime_error. Once; waits for the other processes. Its end, which waits likewise, is
+  /// the destructor.
+  std::unique_ptr<MessagePassing> (*start)();
 };
 
 } // namespace ppsim::runtime

@@ -1,0 +1,98 @@
+#include "guard.hpp"
+
+#include "ppsim/sim/error.hpp"
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <utility>
+
+namespace ppsim::runtime {
+
+namespace {
+
+sigset_t just_sigterm() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  return signals;
+}
+
+void say(const std::string& what) {
+  std::fputs(("ppsim: error: " + what + "\n").c_str(), stderr);
+}
+
+} // namespace
+
+Guard::Guard() {
+  const sigset_t signals = just_sigterm();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  watcher_ = std::thread{[this] { watch(); }};
+}
+
+Guard::~Guard() {
+  done_ = true;
+  watcher_.join();
+  const sigset_t signals = just_sigterm();
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+void Guard::set_last_words(std::function<std::optional<std::string>()> words) {
+  const std::lock_guard lock{mutex_};
+  words_ = std::move(words);
+}
+
+void Guard::set_end(std::function<void()> end) {
+  const std::lock_guard lock{mutex_};
+  end_ = std::move(end);
+}
+
+void Guard::set_limit(Duration limit, std::string what) {
+  const std::lock_guard lock{mutex_};
+  until_ = std::chrono::steady_clock::now() + limit;
+  what_ = std::move(what);
+}
+
+void Guard::lift_limit() {
+  const std::lock_guard lock{mutex_};
+  until_.reset();
+}
+
+void Guard::watch() {
+  const sigset_t signals = just_sigterm();
+  const timespec wait{0, std::chrono::nanoseconds{look_every}.count()};
+  auto last = std::chrono::steady_clock::now();
+  while (!done_) {
+    const bool is_signalled = sigtimedwait(&signals, nullptr, &wait) == SIGTERM;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last > 20 * look_every) stood_still_ = true;
+    last = now;
+    if (is_signalled) end_by_signal();
+    check_limit();
+  }
+}
+
+void Guard::end_by_signal() {
+  {
+    const std::lock_guard lock{mutex_};
+    if (!quiet_ && !stood_still_ && words_)
+      if (const std::optional<std::string> words = words_()) say(*words);
+  }
+  std::signal(SIGTERM, SIG_DFL);
+  const sigset_t signals = just_sigterm();
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  std::raise(SIGTERM);
+  std::_Exit(128 + SIGTERM);
+}
+
+void Guard::check_limit() {
+  const std::lock_guard lock{mutex_};
+  if (!until_ || std::chrono::steady_clock::now() < *until_) return;
+  if (!quiet_) say(what_);
+  if (end_) end_();
+  std::_Exit(static_cast<int>(ExitCode::failed));
+}
+
+} // namespace ppsim::runtime

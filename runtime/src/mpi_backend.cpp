@@ -1,0 +1,141 @@
+// Backend mpi: a process per stage on processors, under mpirun or srun. Its times mean little where stages share cores
+// or where messages need a processor to move; what it shows is that order, memory, results and failures are right.
+
+#include "ppsim/runtime/host_device.hpp"
+#include "ppsim/runtime/launch.hpp"
+#include "ppsim/runtime/session.hpp"
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backend_list.hpp"
+#include "cores.hpp"
+#include "message_transport.hpp"
+#include "process_run.hpp"
+#include "result_bytes.hpp"
+
+namespace ppsim::runtime {
+
+namespace {
+
+class HostRank final : public RankParts {
+public:
+  explicit HostRank(const RankContext& context)
+      : device_{make_host_device(context.options.workload)},
+        transport_{context.program, context.stage, context.group.messages(), device_->sizes().boundary,
+                   context.give_up},
+        library_{context.group.library()} {
+    // One of the cores that the launcher leaves it: all of them after mpirun --bind-to none, else often just one.
+    pin_to_core(context.group.messages().local_rank());
+    sleep_precisely();
+  }
+  [[nodiscard]] Device& device() override { return *device_; }
+  [[nodiscard]] Transport& transport() override { return transport_; }
+  [[nodiscard]] std::string describe() const override { return fmt::format("messages by {}", library_); }
+
+private:
+  std::unique_ptr<Device> device_;
+  MessageTransport transport_;
+  std::string library_;
+};
+
+/// Half of the time that `bytes` take to `peer` and back: the median of some rounds.
+Duration time_round_trip(MessagePassing& messages, std::size_t peer, Bytes bytes, bool begins, const GiveUp& give_up) {
+  constexpr int rounds = 15;
+  std::vector<std::byte> content(static_cast<std::size_t>(bytes.count()), std::byte{1});
+  std::vector<Duration> times;
+  const auto send = [&] {
+    Pending sent = Pending::send(messages, content.data(), content.size(), peer, number(Tag::transfer_time));
+    wait_until([&] { return sent.test(); }, give_up);
+  };
+  const auto receive = [&] {
+    Pending coming = Pending::receive(messages, content.data(), content.size(), peer, number(Tag::transfer_time));
+    wait_until([&] { return coming.test(); }, give_up);
+  };
+  for (int round = 0; round < rounds; ++round) {
+    const std::int64_t start = monotonic_now();
+    if (begins) send();
+    receive();
+    if (!begins) send();
+    times.emplace_back((monotonic_now() - start) / 2);
+  }
+  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
+  return times[rounds / 2];
+}
+
+class MpiBackend final : public Backend {
+public:
+  std::string_view name() const override { return "mpi"; }
+  std::string_view summary() const override { return "a process per stage, on processors, under mpirun or srun"; }
+  std::vector<std::string_view> transports() const override { return {"direct"}; }
+  Usability usability() override {
+    return {true,
+            fmt::format("{}, {}, {}", library_, matrix_library(),
+                        launch() ? "started by a launcher" : "to be started by mpirun -n STAGES, or srun"),
+            {}};
+  }
+  bool is_leader() override { return speaks_first(); }
+  ChunkSizes sizes(const Workload& workload) override { return host_sizes(workload); }
+
+  std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override {
+    check_run(*this, program, options);
+    if (program.p2p != P2p::edge)
+      throw Error(ExitCode::bad_input,
+                  {"--p2p",
+                   fmt::format("{} is how NCCL's communicators are shared; MPI needs none", to_string(program.p2p)),
+                   "leave it out, or take --backend nccl"});
+    return run_processes(program, options,
+                         {.backend = name(),
+                          .make_parts = [](const RankContext& context) { return std::make_unique<HostRank>(context); },
+                          .make_reference_device = make_host_device,
+                          .tolerance = host_tolerance});
+  }
+
+  std::vector<TransferSample> time_transfers(std::size_t stages, const RunOptions& options) override;
+
+private:
+  std::string library_ = mpi_library();
+};
+
+std::vector<TransferSample> MpiBackend::time_transfers(std::size_t stages, const RunOptions& options) {
+  check_launch(name(), stages);
+  ProcessGroup& group = ProcessGroup::get();
+  check_launch(name(), stages);
+  const Duration limit = options.timeout > Duration{0} ? options.timeout : Duration{std::chrono::seconds{60}};
+  std::vector<TransferSample> samples;
+  run_together(group, limit, [&](const GiveUp& give_up) {
+    std::vector<TransferSample> mine;
+    for (std::size_t from = 0; stages > 1 && from < stages; ++from) {
+      const std::size_t to = (from + 1) % stages; // interleaved schedules go round
+      barrier(group.messages(), give_up, Wait::patient);
+      if (group.rank() != from && group.rank() != to) continue;
+      for (std::int64_t bytes = std::int64_t{4} << 10; bytes <= std::int64_t{16} << 20; bytes *= 4) {
+        const bool begins = group.rank() == from;
+        const Duration time = time_round_trip(group.messages(), begins ? to : from, Bytes{bytes}, begins, give_up);
+        if (!begins) continue;
+        // Only both ways together can be timed by one clock.
+        mine.push_back({make_id<StageId>(from), make_id<StageId>(to), Bytes{bytes}, time});
+        if (stages > 2) mine.push_back({make_id<StageId>(to), make_id<StageId>(from), Bytes{bytes}, time});
+      }
+    }
+    ByteWriter writer;
+    writer.put(mine);
+    for (const Message& message : gather(group.messages(), writer.bytes(), give_up)) {
+      ByteReader reader{message};
+      std::vector<TransferSample> theirs;
+      reader.get(theirs);
+      samples.insert(samples.end(), theirs.begin(), theirs.end());
+    }
+  });
+  return samples;
+}
+
+} // namespace
+
+std::unique_ptr<Backend> make_mpi_backend() {
+  return std::make_unique<MpiBackend>();
+}
+
+} // namespace ppsim::runtime

@@ -1,0 +1,173 @@
+#include "process_group.hpp"
+
+#include "ppsim/runtime/launch.hpp"
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <thread>
+
+#include "plugin.hpp"
+#include "result_bytes.hpp"
+#include <unistd.h>
+
+namespace ppsim::runtime {
+
+namespace {
+
+/// That processes may be apart when they start and when they end, where rank 0 may still write files.
+constexpr Duration meeting_limit = std::chrono::seconds{60};
+
+const MpiPlugin& plugin() {
+  return load_plugin<MpiPlugin>("ppsim_mpi", "ppsim_mpi_plugin",
+                                "apt install openmpi-bin libopenmpi-dev, and build again");
+}
+
+std::unique_ptr<ProcessGroup>& the_group() {
+  static std::unique_ptr<ProcessGroup> group;
+  return group;
+}
+
+} // namespace
+
+std::string mpi_library() {
+  return plugin().library();
+}
+
+ProcessGroup& ProcessGroup::get() {
+  if (!the_group()) the_group().reset(new ProcessGroup);
+  return *the_group();
+}
+
+ProcessGroup* ProcessGroup::started() {
+  return the_group().get();
+}
+
+ProcessGroup::ProcessGroup() : library_{plugin().library()}, guard_{std::make_unique<Guard>()} {
+  guard_->set_limit(meeting_limit,
+                    fmt::format("not all processes have started within {} s", std::chrono::seconds{60}.count()));
+  try {
+    messages_ = plugin().start();
+    learn_peers();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(ExitCode::failed, {"MPI", error.what(), ""});
+  }
+  guard_->set_end([this] { messages_->abort(static_cast<int>(ExitCode::failed)); });
+  guard_->lift_limit();
+  failures_ = std::make_unique<Failures>(*messages_);
+}
+
+/// Without finish() the process ends because of an error: then nothing may wait for others.
+ProcessGroup::~ProcessGroup() {
+  static_cast<void>(failures_.release());
+  static_cast<void>(messages_.release());
+}
+
+void ProcessGroup::learn_peers() {
+  const GiveUp never = [] {}; // the guard's limit ends it
+  ByteWriter mine;
+  mine.put(messages_->host());
+  mine.put(std::int64_t{getpid()});
+  ByteWriter all;
+  for (const Message& one : gather(*messages_, mine.bytes(), never)) {
+    ByteReader reader{one};
+    Peer peer;
+    reader.get(peer.host);
+    reader.get(peer.pid);
+    all.put(peer.host);
+    all.put(peer.pid);
+  }
+  const Message bytes = broadcast(*messages_, all.bytes(), never);
+  ByteReader reader{bytes};
+  peers_.resize(size());
+  for (Peer& peer : peers_) {
+    reader.get(peer.host);
+    reader.get(peer.pid);
+  }
+}
+
+std::size_t ProcessGroup::hosts() const {
+  std::set<std::string> hosts;
+  for (const Peer& peer : peers_) hosts.insert(peer.host);
+  return hosts.size();
+}
+
+void ProcessGroup::set_doing(std::function<std::string()> doing) {
+  guard_->set_last_words(nullptr); // from here on nothing calls doing_
+  doing_ = std::move(doing);
+  if (doing_) guard_->set_last_words([this] { return last_words(); });
+}
+
+/// mpirun ends all processes by SIGTERM when one is gone, and says which; a process that can see that it is gone, or
+/// rank 0, adds what it was waiting for. One process per host speaks.
+std::optional<std::string> ProcessGroup::last_words() const {
+  std::vector<std::string> gone;
+  bool is_lowest = true;
+  for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
+    if (peer == rank() || peers_[peer].host != peers_[rank()].host) continue;
+    if (kill(static_cast<pid_t>(peers_[peer].pid), 0) != 0 && errno == ESRCH)
+      gone.push_back(fmt::format("rank {}", peer));
+    else if (peer < rank())
+      is_lowest = false;
+  }
+  if (!is_lowest || (gone.empty() && rank() != 0)) return std::nullopt;
+  const std::string because = gone.empty()
+                                  ? "ended from outside by SIGTERM"
+                                  : fmt::format("{} {} gone", fmt::join(gone, ", "), gone.size() == 1 ? "is" : "are");
+  return fmt::format("rank {}: {}; {}", rank(), because, doing_());
+}
+
+void ProcessGroup::finish() {
+  guard_->set_limit(meeting_limit, fmt::format("rank {}: the other processes have not ended within {} s", rank(),
+                                               std::chrono::seconds{60}.count()));
+  failures_.reset();
+  barrier(
+      *messages_, [] {}, Wait::patient);
+  messages_.reset();
+  guard_.reset();
+}
+
+bool ProcessGroup::was_left_behind() const {
+  std::this_thread::sleep_for(2 * Guard::look_every);
+  return guard_->stood_still();
+}
+
+void ProcessGroup::abort(ExitCode status) noexcept {
+  guard_->be_quiet();
+  std::fflush(stderr);
+  messages_->abort(static_cast<int>(status));
+  std::_Exit(static_cast<int>(status)); // does not get here; g++ 12 can not see that of a virtual function
+}
+
+void ProcessGroup::abort_with(const std::string& what) noexcept {
+  std::fputs(("ppsim: error: " + what + "\n").c_str(), stderr);
+  abort(ExitCode::failed);
+}
+
+void leave_word_to_first(ExitCode status) {
+  if (status == ExitCode::failed && ProcessGroup::started() != nullptr) {
+    // What fails in a run has been agreed upon (Failures).
+    if (!ProcessGroup::started()->was_left_behind()) return;
+  } else if (speaks_first())
+    return;
+  std::this_thread::sleep_for(std::chrono::seconds{5}); // mpirun takes up to three
+}
+
+void finish_processes() {
+  if (!the_group()) return;
+  the_group()->finish();
+  the_group().reset();
+}
+
+void abort_processes(ExitCode status) noexcept {
+  if (ProcessGroup* const group = ProcessGroup::started()) group->abort(status);
+}
+
+} // namespace ppsim::runtime

@@ -1,0 +1,95 @@
+#pragma once
+// Processes: what the processes of a run do together outside its steps: meet, gather, broadcast, compare clocks.
+// Whatever waits can give up, because a peer may be gone or stopped, and MPI never says so.
+
+#include "ppsim/runtime/message_passing.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace ppsim::runtime {
+
+/// Tags of messages. Those of transfers are `transfer` and above.
+enum class Tag : int { stop = 1, failure, clock, gather, broadcast, exchange, transfer_time, transfer = 16 };
+[[nodiscard]] constexpr int number(Tag tag) {
+  return static_cast<int>(tag);
+}
+
+/// Asked again and again while something is waited for; throws to give up.
+using GiveUp = std::function<void()>;
+
+/// How a wait spends its time. eager: asks again at once for a while, then sleeps in between; there may be more
+/// processes than cores. patient: sleeps at once, and longer, where many wait for few that measure.
+enum class Wait : std::uint8_t { eager, patient };
+
+/// Asks `done` until it says yes.
+void wait_until(const std::function<bool()>& done, const GiveUp& give_up, Wait wait = Wait::eager);
+
+/// A message on its way, cancelled where its scope ends before it is complete.
+class Pending {
+public:
+  [[nodiscard]] static Pending send(MessagePassing& messages, const void* data, std::size_t bytes, std::size_t to,
+                                    int tag) {
+    return {messages, messages.isend(data, bytes, to, tag)};
+  }
+  [[nodiscard]] static Pending receive(MessagePassing& messages, void* data, std::size_t capacity, std::size_t from,
+                                       int tag) {
+    return {messages, messages.irecv(data, capacity, from, tag)};
+  }
+  Pending(Pending&& other) noexcept
+      : messages_{other.messages_}, request_{std::exchange(other.request_, std::nullopt)}, bytes_{other.bytes_} {}
+  Pending& operator=(Pending&& other) noexcept {
+    std::swap(messages_, other.messages_);
+    std::swap(request_, other.request_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+  ~Pending() {
+    if (request_) messages_->cancel(*request_);
+  }
+
+  /// Whether it is complete.
+  [[nodiscard]] bool test() {
+    if (request_ && messages_->test(*request_, &bytes_)) request_.reset();
+    return !request_;
+  }
+  /// Of a receive that is complete: the size of the message, which may be larger than its capacity.
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+private:
+  Pending(MessagePassing& messages, MessagePassing::Request request) : messages_{&messages}, request_{request} {}
+  MessagePassing* messages_;
+  std::optional<MessagePassing::Request> request_;
+  std::size_t bytes_ = 0;
+};
+
+using Message = std::vector<std::byte>;
+
+/// All processes meet.
+void barrier(MessagePassing& messages, const GiveUp& give_up, Wait wait = Wait::eager);
+/// Everyone's message, by rank, on rank 0; nothing elsewhere.
+[[nodiscard]] std::vector<Message> gather(MessagePassing& messages, const Message& mine, const GiveUp& give_up);
+/// Rank 0's message, everywhere.
+[[nodiscard]] Message broadcast(MessagePassing& messages, const Message& of_leader, const GiveUp& give_up);
+
+/// A process's clock against that of rank 0, at one moment. All in nanoseconds.
+struct ClockReading {
+  std::int64_t leader_time = 0;
+  std::int64_t offset = 0; ///< the process's clock minus rank 0's
+  std::int64_t error = 0;  ///< bound of its error: half of the shortest round trip
+};
+/// Reads the processes' clocks, one after the other, by messages to and fro: of `rounds`, the shortest counts (Cristian
+/// 1989, Probabilistic clock synchronization). Each gets its own reading. `now` is this process's clock.
+[[nodiscard]] ClockReading read_clock(MessagePassing& messages, const std::function<std::int64_t()>& now,
+                                      const GiveUp& give_up, std::size_t rounds = 200);
+
+/// CLOCK_MONOTONIC in nanoseconds.
+[[nodiscard]] std::int64_t monotonic_now();
+
+} // namespace ppsim::runtime

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# endings.sh CASE LIMIT MPIEXEC COMMAND...: starts COMMAND as four ranks, harms the run, and checks that within LIMIT seconds it
+# has ended with an error, that the error is said, and that every process is gone. CASE is kill:RANK or stop:RANK (signals KILL
+# and STOP), or int or kill:mpirun (mpirun itself).
+set -u
+case=$1 limit=$2 mpiexec=$3
+shift 3
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_rmaps_base_oversubscribe=1
+work=$(mktemp -d)
+ranks=()
+cleanup() { [ ${#ranks[@]} -eq 0 ] || kill -KILL "${ranks[@]}" 2>/dev/null; kill -KILL "$mpirun" 2>/dev/null; rm -rf "$work"; }
+trap cleanup EXIT
+fail() { echo "FAILED: $case: $1"; sed 's/^/  | /' "$work/err"; exit 1; }
+
+"$mpiexec" -n 4 "$@" >"$work/out" 2>"$work/err" &
+mpirun=$!
+# The ranks, once all have passed MPI's start: they are then far into the run's many steps.
+for _ in $(seq 100); do
+  sleep 0.1
+  for pid in $(pgrep -P "$mpirun"); do
+    rank=$(tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^\(OMPI_COMM_WORLD_RANK\|PMI_RANK\)=//p' | head -n 1)
+    [ -z "$rank" ] || ranks[rank]=$pid
+  done
+  [ ${#ranks[@]} -lt 4 ] || break
+done
+[ ${#ranks[@]} -eq 4 ] || fail "found ${#ranks[@]} ranks"
+sleep 2
+kill -0 "${ranks[@]}" 2>/dev/null || fail "the run ended by itself"
+
+begin=$(date +%s%N)
+case $case in
+  kill:mpirun) kill -KILL "$mpirun" ;;
+  int) kill -INT "$mpirun" ;;
+  kill:*) kill -KILL "${ranks[${case#*:}]}" ;;
+  stop:*) kill -STOP "${ranks[${case#*:}]}" ;;
+esac
+
+alive() { for pid in "$mpirun" "${ranks[@]}"; do if grep -q '^State:.[^Z]' "/proc/$pid/status" 2>/dev/null; then echo "$pid"; fi; done; }
+while [ -n "$(alive)" ]; do
+  [ $((($(date +%s%N) - begin) / 1000000000)) -lt "$limit" ] || fail "after $limit s there still run: $(alive | tr '\n' ' ')(ranks ${ranks[*]})"
+  sleep 0.05
+done
+took=$((($(date +%s%N) - begin) / 1000000))
+wait "$mpirun"
+status=$?
+[ $status -ne 0 ] || fail "exit status 0"
+echo "$case: ended after $took ms with status $status"
+grep '^ppsim: ' "$work/err"
+
+# What has to be said, by whom: the rank that was harmed, and a task and a peer of one that waited.
+case $case in
+  kill:mpirun | int) ;;
+  kill:*)
+    grep -q "rank ${case#*:} is gone" "$work/err" || fail "does not say that rank ${case#*:} is gone"
+    grep -Eq 'stage [0-9] (waits|computes|finishes)' "$work/err" || fail "does not say what a rank was doing"
+    ;;
+  stop:*)
+    [ $status -eq 1 ] || fail "exit status $status instead of 1"
+    grep -q "rank ${case#*:}: does not answer" "$work/err" || fail "does not say that rank ${case#*:} does not answer"
+    grep -Eq 'rank [0-9], (task [0-9]+[FBIW][0-9]+, (input from|output to) rank [0-9]|meeting|begin|end)' "$work/err" || fail "names no task and peer"
+    ;;
+esac
