@@ -216,10 +216,9 @@ private:
     if (2 * idle_start(at) >= deviation.wait) return;
     deviation.waited_for = measured_.released_by[index(at)];
     deviation.behind = deviation.waited_for;
-    Duration worst{0};
     const auto blame = [&](TaskId task, Duration over, Delay how) {
-      if (over <= worst) return;
-      worst = over;
+      if (over <= deviation.delayed) return;
+      deviation.delayed = over;
       deviation.behind = task;
       deviation.delay = how;
     };

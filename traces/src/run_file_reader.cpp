@@ -88,7 +88,8 @@ std::string_view kind_of(const Json& value) {
 
 class RunReader {
 public:
-  RunReader(std::string_view text, std::string_view where) : where_{where}, file_{parse(text, where)} {}
+  RunReader(std::string_view text, std::string_view where)
+      : where_{where}, file_(parse(text, where)) {} // braces would make a list of it
 
   MeasuredRun read() {
     check_head();

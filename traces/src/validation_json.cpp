@@ -41,14 +41,16 @@ Json task_json(const TaskGraph& graph, TaskId id) {
 
 std::string_view name_of(Delay delay) {
   switch (delay) {
+  case Delay::none:
+    break;
   case Delay::length:
     return "length";
   case Delay::transfer:
     return "transfer";
   case Delay::start:
-    break;
+    return "start";
   }
-  return "start";
+  return "none";
 }
 
 Json deviation_json(const TaskGraph& graph, const Deviation& deviation) {
@@ -60,7 +62,9 @@ Json deviation_json(const TaskGraph& graph, const Deviation& deviation) {
   if (deviation.because != Lateness::waited) return json;
   json["waited_for"] = task_json(graph, deviation.waited_for);
   json["behind"] = task_json(graph, deviation.behind);
-  if (deviation.behind != no_task) json["behind"]["delay"] = name_of(deviation.delay);
+  if (deviation.behind == no_task) return json;
+  json["behind"]["delay"] = name_of(deviation.delay);
+  json["behind"]["delay_ns"] = deviation.delayed.count();
   return json;
 }
 

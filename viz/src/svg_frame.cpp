@@ -163,9 +163,10 @@ std::string draw_notes(const std::vector<std::string>& notes, Px left, Px right,
 
 std::string draw_head(const Chart& chart, Px& height) {
   const Scenario& scenario = chart.graph.scenario();
-  return draw_head({scenario.title.empty() ? chart.graph.headline() : scenario.title, essentials(chart),
-                    scenario.source, chart.report.measured},
-                   chart.width, height);
+  Headline head{scenario.title.empty() ? chart.graph.headline() : scenario.title, essentials(chart), scenario.source,
+                chart.report.measured};
+  if (!head.measured.empty()) head.title += ", measured";
+  return draw_head(head, chart.width, height);
 }
 
 std::string draw_grid(const Chart& chart) {

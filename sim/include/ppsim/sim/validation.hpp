@@ -44,6 +44,7 @@ enum class Lateness : std::uint8_t {
 
 /// What of a task was late.
 enum class Delay : std::uint8_t {
+  none,     ///< nothing of its own
   length,   ///< it took longer itself
   transfer, ///< the transfer of its output took longer
   start     ///< it could have run, and had not begun
@@ -63,6 +64,7 @@ struct Deviation {
   /// that was longest over its prediction, and in what. `waited_for` itself where none of them was.
   TaskId behind = no_task;
   Delay delay{};
+  Duration delayed{0}; ///< by so much; where that is little of the wait, many small delays added up
   /// The larger of the two, as a size.
   [[nodiscard]] Duration size() const;
 };
