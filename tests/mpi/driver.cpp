@@ -1,53 +1,99 @@
-// driver SCHEDULE STAGES MICROBATCHES [--fault FAULT] [--timeout MS] [--steps N] [--chunks V]: a replay by processes, without the command line.
+// driver replay --schedule NAME --stages P --mb M [...]: a replay by processes with equal stages, F 2 ms and B 4 ms.
+// Takes those options of 'ppsim replay' that tests here need, and ends with the same statuses.
 
 #include "ppsim/runtime/backend.hpp"
 #include "ppsim/runtime/launch.hpp"
 #include "ppsim/runtime/program.hpp"
-#include "ppsim/sim/generators.hpp"
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/generators.hpp"
+
 #include <fmt/format.h>
-#include <thread>
+
+#include <chrono>
+#include <cstdio>
 #include <map>
-#include <iostream>
+#include <string>
+
+namespace {
 
 using namespace ppsim;
+using Flags = std::map<std::string, std::string>;
+
+std::size_t count(const Flags& flags, const std::string& name, std::size_t otherwise) {
+  const auto found = flags.find(name);
+  return found == flags.end() ? otherwise : std::stoul(found->second);
+}
+
+runtime::Program make_program(const Flags& flags) {
+  const ScheduleRequest request{.shape = {.stages = count(flags, "--stages", 4),
+                                          .microbatches = count(flags, "--mb", 8),
+                                          .vpp = count(flags, "--vpp", 1)}};
+  Schedule schedule = make_schedule(find_generator(flags.at("--schedule")), request);
+  Scenario scenario = uniform_scenario(schedule.shape(), std::chrono::milliseconds{2}, std::chrono::milliseconds{4});
+  scenario.pair.kind = PairRule::Kind::serial;
+  const TaskGraph graph = lower(std::move(schedule), std::move(scenario));
+  return runtime::compile(graph, simulate(graph));
+}
+
+runtime::RunOptions make_options(const Flags& flags) {
+  runtime::RunOptions options;
+  options.workload.tokens = 64;
+  options.workload.width = count(flags, "--width", 64);
+  options.steps = count(flags, "--steps", 3);
+  if (const auto timeout = flags.find("--timeout"); timeout != flags.end())
+    options.timeout = parse_duration(timeout->second).value();
+  if (const auto fault = flags.find("--inject"); fault != flags.end())
+    options.fault = runtime::parse_fault(fault->second).value();
+  if (flags.contains("--compute")) options.compute = runtime::Compute::timed;
+  return options;
+}
+
+ExitCode show(const MeasuredRun& run) {
+  fmt::print("{}, {}\nstep", run.facts.backend, run.facts.transport);
+  for (const Timeline& step : run.steps) fmt::print(" {}", format_duration(end_of(step).time_since_epoch()));
+  fmt::print("; clocks within {}{}\n", run.clock_error ? format_duration(*run.clock_error) : "nothing",
+             run.unaligned ? ", unaligned" : "");
+  const Proof& proof = run.proof.value();
+  fmt::print("bit-equal {}, gradient error {:.1e}, loss error {:.1e}, loss {:.4f} to {:.4f}\n", proof.bit_equal,
+             proof.gradient_error, proof.loss_error, proof.losses.front(), proof.losses.back());
+  const bool falls = proof.losses.back() < proof.losses.front();
+  return proof.holds() && (proof.bit_equal || !proof.same_order) && falls && !run.unaligned ? ExitCode::done
+                                                                                            : ExitCode::no;
+}
+
+ExitCode run(const Flags& flags) {
+  runtime::Backend& backend = runtime::load_backend("mpi");
+  const runtime::RunOptions options = make_options(flags);
+  if (flags.contains("--time-transfers")) {
+    for (const auto& sample : backend.time_transfers(count(flags, "--stages", 4), options))
+      fmt::print("{} to {}: {} in {}\n", index(sample.from), index(sample.to), format_bytes(sample.bytes),
+                 format_duration(sample.time));
+    return ExitCode::done;
+  }
+  const auto measured = backend.run(make_program(flags), options);
+  return measured ? show(*measured) : ExitCode::done;
+}
+
+int fail(const Error& error) {
+  runtime::leave_word_to_first(error.code());
+  for (const Problem& problem : error.problems())
+    fmt::print(stderr, "ppsim: error: {}: {}\n", problem.where, problem.what);
+  runtime::abort_processes(error.code());
+  return static_cast<int>(error.code());
+}
+
+} // namespace
+
 int main(int argc, char** argv) {
   try {
-    std::map<std::string, std::string> o;
-    for (int i = 4; i + 1 < argc; i += 2) o[argv[i]] = argv[i + 1];
-    const std::size_t stages = std::stoul(argv[2]), m = std::stoul(argv[3]);
-    const std::size_t v = o.count("--chunks") ? std::stoul(o["--chunks"]) : 1;
-    const ScheduleRequest request{.shape = {.stages = stages, .microbatches = m, .vpp = v}};
-    Schedule schedule = make_schedule(find_generator(argv[1]), request);
-    Scenario scenario = uniform_scenario(schedule.shape(), std::chrono::milliseconds{2}, std::chrono::milliseconds{4});
-    scenario.pair.kind = PairRule::Kind::serial;
-    const TaskGraph graph = lower(schedule, scenario);
-    const runtime::Program program = runtime::compile(graph, simulate(graph));
-    runtime::RunOptions options;
-    options.workload = {.tokens = 64, .width = 64};
-    if (o.count("--width")) options.workload.width = std::stoul(o["--width"]);
-    options.steps = o.count("--steps") ? std::stoul(o["--steps"]) : 5;
-    if (o.count("--timeout")) options.timeout = std::chrono::milliseconds{std::stoul(o["--timeout"])};
-    if (o.count("--compute")) options.compute = runtime::Compute::timed;
-    if (o.count("--fault")) options.fault = runtime::parse_fault(o["--fault"]);
-    runtime::Backend& backend = runtime::load_backend(o.count("--backend") ? o["--backend"] : "mpi");
-    if (o.count("--transfers")) {
-      for (auto& s : backend.time_transfers(stages, options)) fmt::print("{}->{} {} B {}\n", index(s.from), index(s.to), s.bytes.count(), format_duration(s.time));
-      runtime::finish_processes();
-      return 0;
-    }
-    if (auto run = backend.run(program, options)) {
-      fmt::print("{} {}; {}; {}; {}\n", argv[1], run->facts.backend, run->facts.transport, run->facts.machine, run->facts.compute);
-      fmt::print("steps {}, median {}, predicted {}, unaligned {}, clock error {}\n", run->steps.size(), format_duration(end_of(run->steps[run->steps.size()/2]).time_since_epoch()), format_duration(program.predicted_step), run->unaligned, run->clock_error ? format_duration(*run->clock_error) : "none");
-      for (auto& s : run->stages) fmt::print("stage: static {} peak {} buffers {} busy {} cpu {}\n", s.static_bytes.count(), s.peak_bytes.count(), s.buffer_bytes.count(), format_duration(s.busy), s.cpu ? format_duration(*s.cpu) : "none");
-      if (run->proof) fmt::print("bit equal {} same order {} error {} loss error {} losses {} .. {}\n", run->proof->bit_equal, run->proof->same_order, run->proof->gradient_error, run->proof->loss_error, run->proof->losses.front(), run->proof->losses.back());
-    }
+    Flags flags;
+    for (int word = 2; word + 1 < argc; word += 2) flags[argv[word]] = argv[word + 1];
+    const ExitCode status = run(flags);
     runtime::finish_processes();
-    return 0;
+    return static_cast<int>(status);
   } catch (const Error& error) {
-    runtime::leave_word_to_first(error.code());
-    for (auto& p : error.problems()) fmt::print(stderr, "ppsim: error: {}: {}\n{}", p.where, p.what, p.hint.empty() ? "" : "ppsim: hint: " + p.hint + "\n");
-    runtime::abort_processes(error.code());
-    return static_cast<int>(error.code());
+    return fail(error);
+  } catch (const std::exception& error) {
+    return fail({ExitCode::internal, Problem{"internal error", error.what(), ""}});
   }
 }

@@ -5,7 +5,7 @@
 set -u
 case=$1 limit=$2 mpiexec=$3
 shift 3
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_rmaps_base_oversubscribe=1
+. "$(dirname "$0")/environment.sh"
 work=$(mktemp -d)
 ranks=()
 cleanup() { [ ${#ranks[@]} -eq 0 ] || kill -KILL "${ranks[@]}" 2>/dev/null; kill -KILL "$mpirun" 2>/dev/null; rm -rf "$work"; }

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "../../runtime/src/failures.hpp"
+#include "failures.hpp"
 #include "runtime/thread_messages.hpp"
 
 namespace ppsim::runtime {

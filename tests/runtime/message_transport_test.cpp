@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "../../runtime/src/message_transport.hpp"
+#include "message_transport.hpp"
 #include "runtime/thread_messages.hpp"
 
 namespace ppsim::runtime {

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <string>
 
-#include "../../runtime/src/processes.hpp"
+#include "processes.hpp"
 #include "runtime/thread_messages.hpp"
 
 namespace ppsim::runtime {

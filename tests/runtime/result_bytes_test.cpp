@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "../../runtime/src/result_bytes.hpp"
+#include "result_bytes.hpp"
 
 namespace ppsim::runtime {
 

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# faults.sh MPIEXEC COMMAND...: runs COMMAND, a replay of 1f1b with 4 stages, in ways that can not do, and checks what is said, how
+# often, with which exit status, and within which time.
+set -u
+. "$(dirname "$0")/environment.sh"
+mpiexec=$1
+shift
+err=$(mktemp)
+trap 'rm -f "$err"' EXIT
+failed=0
+
+# STATUS SECONDS LINES PATTERN COMMAND...: so many lines of errors, one of which is like PATTERN.
+expect() {
+  local status=$1 seconds=$2 lines=$3 pattern=$4 begin=$SECONDS got
+  shift 4
+  timeout -k 1 60 "$@" >/dev/null 2>"$err"
+  got=$?
+  local took=$((SECONDS - begin)) said
+  said=$(grep -c '^ppsim: error: ' "$err")
+  if [ "$got" -eq "$status" ] && [ "$took" -le "$seconds" ] && [ "$said" -eq "$lines" ] && grep -Eq "^ppsim: error: $pattern" "$err"; then
+    echo "ok after $took s: $(grep -Em 1 "^ppsim: error: $pattern" "$err")"
+    return
+  fi
+  echo "FAILED: ${*: -2}: status $got after $took s, $said errors; expected status $status within $seconds s, $lines like '$pattern'"
+  sed 's/^/  | /' "$err"
+  failed=1
+}
+four() { echo "$mpiexec -n 4"; }
+
+expect 1 10 1 'rank 1, task 1F3: ' $(four) "$@" --timeout 2s --inject fail@1F3
+expect 1 10 1 'rank 3, task 3F0: no memory' $(four) "$@" --timeout 2s --inject no-memory@3F0
+expect 1 10 1 'rank 2, task 2F3, input from rank 1: received [0-9]+ bytes where [0-9]+ are expected' $(four) "$@" --timeout 2s --inject resize@1F3
+expect 1 10 4 'rank 2, task 2F3, input from rank 1: (no progress|stopped)' $(four) "$@" --timeout 2s --inject lose@1F3
+expect 1 10 1 'rank 2, task 2F3: ' $(four) "$@" --timeout 2s --inject stall@2F3
+expect 1 10 1 'rank 0, task 0F3: ' $(four) "$@" --timeout 2s --inject stall@0F3
+expect 2 10 1 'backend mpi: 4 stages need as many processes; 2 were started' "$mpiexec" -n 2 "$@"
+expect 2 10 1 'backend mpi: 4 stages need 4 processes' "$@"
+expect 2 10 1 '.*nosuch' $(four) "$@" --schedule nosuch
+exit $failed
