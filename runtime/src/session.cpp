@@ -125,7 +125,7 @@ MeasuredStage measured_stage(const StageResult& result) {
 void keep_step(const PipelineStage& stage, std::size_t step, const Program& program, const RunOptions& options,
                StageResult& result) {
   result.losses.push_back(stage.record().losses);
-  if (step == 0 && options.prove && !program.schedule.forward_only())
+  if (step == 0 && options.prove)
     for (const std::uint16_t number : stage.chunks()) {
       const ChunkId chunk = make_id<ChunkId>(number);
       result.gradients.emplace_back(chunk, program.schedule.asynchronous() ? stage.parameters(chunk)
