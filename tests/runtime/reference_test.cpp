@@ -82,6 +82,31 @@ TEST_CASE("The first step lowers the loss by the learning rate times the squared
   }
 }
 
+TEST_CASE("Gradients are sums over all microbatches, the loss is their mean", "[reference]") {
+  const auto device = make_host_device(small(Block::transformer));
+  const HostWeights lower{*device, ChunkId{0}};
+  const HostWeights upper{*device, ChunkId{1}};
+  device->begin_step();
+  for (const MicrobatchId microbatch : {MicrobatchId{0}, MicrobatchId{1}, MicrobatchId{2}}) {
+    HostPassage down{*device};
+    HostPassage up{*device};
+    device->make_input(microbatch, down.x.get());
+    device->forward(lower.parameters.get(), down.x.get(), down.y.get(), down.stash());
+    device->forward(upper.parameters.get(), down.y.get(), up.y.get(), up.stash());
+    device->loss(microbatch, up.y.get(), up.stash());
+    device->input_grad(upper.parameters.get(), nullptr, up.dx.get(), up.stash());
+    device->input_grad(lower.parameters.get(), up.dx.get(), down.dx.get(), down.stash());
+    device->weight_grad(up.stash(), upper.gradients.get());
+    device->weight_grad(down.stash(), lower.gradients.get());
+  }
+  const double losses = device->losses() / 3;
+  for (const std::string_view schedule : {"gpipe", "zb-h1"}) { // none of its business
+    const TrainingResult result = train_one_at_a_time(program_of(schedule, 2, 3), *device, 1);
+    CHECK(result.losses == std::vector<double>{losses});
+    CHECK(result.gradients == std::vector<std::vector<float>>{lower.gradients.values(), upper.gradients.values()});
+  }
+}
+
 TEST_CASE("A forward-only program has losses, and its parameters stay", "[reference]") {
   Program program = program_of("gpipe", 2, 3);
   program.schedule = program.schedule.forwards();
@@ -138,6 +163,17 @@ TEST_CASE("Gradients are summed in the reference's order where every chunk's mic
   CHECK(sums_in_reference_order(program_of("pipedream", 4, 8)));
   CHECK_FALSE(sums_in_reference_order(program_of("gpipe", 4, 8, true)));
   CHECK_FALSE(sums_in_reference_order(program_of("dualpipe", 4, 8)));
+
+  // One chunk on two stages, which share the microbatches.
+  ScheduleBuilder builder{"two holders", {.stages = 2, .microbatches = 2, .shared = 1}, 2};
+  for (const std::size_t microbatch : {0U, 1U}) {
+    builder.add(Pass::forward, 0, microbatch);
+    builder.add(Pass::backward, 0, microbatch);
+    builder.end_stage();
+  }
+  Program shared;
+  shared.schedule = builder.build();
+  CHECK_FALSE(sums_in_reference_order(shared));
 }
 
 TEST_CASE("A run that sums in the reference's order has to have its bits", "[reference]") {
