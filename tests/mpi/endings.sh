@@ -48,13 +48,17 @@ echo "$case: ended after $took ms with status $status"
 grep '^ppsim: ' "$work/err"
 
 # What has to be said, by whom: the rank that was harmed, and a task and a peer of one that waited.
+said=$(grep -c '^ppsim: error: ' "$work/err")
 case $case in
   kill:mpirun | int) ;;
   kill:*)
+    [ "$said" -eq 1 ] || fail "$said errors"
     grep -q "rank ${case#*:} is gone" "$work/err" || fail "does not say that rank ${case#*:} is gone"
     grep -Eq 'stage [0-9] (waits|computes|finishes)' "$work/err" || fail "does not say what a rank was doing"
     ;;
   stop:*)
+    # Rank 0 says what every rank knows; where it is the one that does not answer, rank 1 says what it knows.
+    [ "$said" -eq $([ "$case" = stop:0 ] && echo 2 || echo 4) ] || fail "$said errors"
     [ $status -eq 1 ] || fail "exit status $status instead of 1"
     grep -q "rank ${case#*:}: does not answer" "$work/err" || fail "does not say that rank ${case#*:} does not answer"
     grep -Eq 'rank [0-9], (task [0-9]+[FBIW][0-9]+, (input from|output to) rank [0-9]|meeting|begin|end)' "$work/err" || fail "names no task and peer"

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 
@@ -134,6 +135,7 @@ TEST_CASE("A sender waits while all slots are on their way, and can give up", "[
 
 TEST_CASE("A transfer that never comes is given up, and the next is not taken for it", "[message]") {
   const Program program = one_channel(2, 2);
+  std::atomic<bool> has_next = false;
   CHECK_THROWS_WITH(run_ranks(2,
                               [&](MessagePassing& messages) {
                                 MessageTransport transport{program, make_id<StageId>(messages.rank()), messages,
@@ -144,11 +146,12 @@ TEST_CASE("A transfer that never comes is given up, and the next is not taken fo
                                 } else {
                                   transport.irecv(ref(0));
                                   transport.irecv(ref(1));
-                                  if (take(transport, 1) != 1) throw std::runtime_error("wrong content");
+                                  has_next = take(transport, 1) == 1;
                                   static_cast<void>(transport.input(ref(0), content));
                                 }
                               }),
                     "gave up");
+  CHECK(has_next);
 }
 
 TEST_CASE("Two stages exchange what each has", "[message]") {
