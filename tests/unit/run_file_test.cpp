@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <string>
 
@@ -79,6 +81,15 @@ TEST_CASE("A run is read back as it was written") {
   CHECK(again.steps[1].reductions[1].tied);
   CHECK(again.steps[1].reductions[1].span == between(41, 43));
   CHECK(traces::write_run(again) == traces::write_run(run));
+}
+
+TEST_CASE("The run file in the documents can be read, and written again as it is there") {
+  std::ifstream stream{PPSIM_SOURCE_DIR "/docs/run-files.md"};
+  const std::string page{std::istreambuf_iterator<char>{stream}, {}};
+  constexpr std::string_view opening = "```json\n";
+  const std::size_t begin = page.find(opening) + opening.size();
+  const std::string text = page.substr(begin, page.find("```", begin) - begin);
+  CHECK(traces::write_run(traces::read_run(text, "run-files.md")) == text);
 }
 
 TEST_CASE("Where a proof, a clock error, warm-ups or optimizer steps are missing, they are missing when read") {

@@ -75,7 +75,9 @@ public:
     put("  \"asynchronous\": {},\n  \"forward_only\": {},\n", schedule_.asynchronous(), schedule_.forward_only());
     warmup();
     order();
-    put("  \"facts\": {},\n", facts_json(run_.facts).dump(4, ' ', false, Json::error_handler_t::replace));
+    std::string facts = facts_json(run_.facts).dump(4, ' ', false, Json::error_handler_t::replace);
+    facts.insert(facts.size() - 1, "  "); // its last line stands where its first does
+    put("  \"facts\": {},\n", facts);
     put("  \"clock_error_ns\": {},\n", run_.clock_error ? fmt::format("{}", run_.clock_error->count()) : "null");
     put("  \"unaligned\": {},\n", run_.unaligned);
     list("stages", run_.stages, [](const MeasuredStage& stage) { return compact(stage_json(stage)); });
@@ -155,13 +157,13 @@ private:
     put(",\n      \"optimizer\": [");
     for (std::size_t stage = 0; stage < timeline.optimizer.size(); ++stage)
       put("{}\n        {{{}}}", stage == 0 ? "" : ",", span_text(timeline.optimizer[stage].span));
-    put("],\n      \"reductions\": [");
+    put("{}],\n      \"reductions\": [", timeline.optimizer.empty() ? "" : "\n      ");
     for (std::size_t i = 0; i < timeline.reductions.size(); ++i) {
       const Reduction& reduction = timeline.reductions[i];
       put("{}\n        {{\"stage\": {}, \"chunk\": {}, \"tied_embedding\": {}, {}}}", i == 0 ? "" : ",",
           index(reduction.stage), index(reduction.chunk), reduction.tied, span_text(reduction.span));
     }
-    put("]\n");
+    put("{}]\n", timeline.reductions.empty() ? "" : "\n      ");
   }
 
   const MeasuredRun& run_;

@@ -46,7 +46,7 @@ std::string signed_percent(double ratio) {
 }
 
 std::string error_words(const Compared& compared) {
-  if (compared.predicted == compared.measured) return "exact";
+  if (compared.predicted == compared.measured) return "exactly";
   const double error = compared.error();
   if (!std::isfinite(error)) return "too long";
   return fmt::format("{} too {}", signed_percent(std::abs(error)).substr(std::abs(error) < 5e-5 ? 0 : 1),

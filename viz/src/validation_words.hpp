@@ -7,7 +7,7 @@
 
 namespace ppsim::viz {
 
-/// "1.2 % too short", "exact": of a prediction.
+/// "1.2 % too short", "exactly": how something is predicted.
 [[nodiscard]] std::string error_words(const Compared& compared);
 /// "-1.23 %"; "-" where it has no bound.
 [[nodiscard]] std::string signed_percent(double ratio);
