@@ -134,6 +134,8 @@ void put_workload(Writer& out, const Calibration& calibration) {
   if (workload.block == Block::transformer) out.put("heads", workload.heads);
   out.put("layers-per-chunk", workload.layers);
   out.put("seed", workload.seed);
+  out.put("trainer", quoted(to_string(workload.optimizer)));
+  out.put("learning-rate", fmt::format("{:#}", workload.learning_rate));
 }
 
 void put_facts(Writer& out, const Calibration& calibration) {

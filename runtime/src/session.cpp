@@ -231,14 +231,14 @@ void check_run(const Backend& backend, const Program& program, const RunOptions&
     const FaultKind kind = options.fault->kind;
     const std::string name = to_string(options.fault->task);
     if (found == nullptr)
-      problems.add("--fault", fmt::format("the schedule has no task {}", name), "name one of its tasks, as in 0F1");
+      problems.add("--inject", fmt::format("the schedule has no task {}", name), "name one of its tasks, as in 0F1");
     else if (kind == FaultKind::no_memory && !found->allocates)
-      problems.add("--fault", fmt::format("{} allocates no stash", name), "name a forward, as in 0F1");
+      problems.add("--inject", fmt::format("{} allocates no stash", name), "name a forward, as in 0F1");
     else if ((kind == FaultKind::lose || kind == FaultKind::resize) &&
              (!found->output || program.channels[index(found->output->channel)].is_local()))
-      problems.add("--fault", fmt::format("{} sends nothing to another stage", name), "name a task that does");
+      problems.add("--inject", fmt::format("{} sends nothing to another stage", name), "name a task that does");
     if (options.warmup + options.steps < 2)
-      problems.add("--fault", "it comes in the second step, and there is but one", "run more steps");
+      problems.add("--inject", "it comes in the second step, and there is but one", "run more steps");
   }
   problems.throw_if_any();
 }
