@@ -50,10 +50,17 @@ void check(const Workload& workload) {
                    fmt::format("{} heads do not divide the width {}", workload.heads, workload.width),
                    "take a divisor of the width");
   }
-  if (!(workload.learning_rate > 0 && workload.learning_rate <= 1e6))
+  const bool is_rate = workload.learning_rate > 0 && workload.learning_rate <= 1e6; // NaN is none
+  if (!is_rate)
     problems.add("workload: learning rate", fmt::format("{}", workload.learning_rate), "more than 0, at most 1000000");
   problems.throw_if_any();
 }
+
+constexpr std::align_val_t alignment{64};
+
+struct GiveBack {
+  void operator()(void* block) const noexcept { ::operator delete(block, alignment); }
+};
 
 // Blocks of 64-byte alignment. What is given back waits, by size, for the next that wants as much: a step's blocks are
 // those of the step before, and no timed step asks the system for memory.
@@ -64,7 +71,7 @@ public:
   BlockCache& operator=(const BlockCache&) = delete;
   ~BlockCache() {
     for (const auto& [size, blocks] : free_)
-      for (void* block : blocks) give_back(block);
+      for (void* block : blocks) GiveBack{}(block);
   }
   void* take(Bytes bytes) {
     PPSIM_ASSERT(bytes.count() >= 0);
@@ -80,13 +87,11 @@ public:
     try {
       free_[bytes.count()].push_back(block);
     } catch (const std::bad_alloc&) {
-      give_back(block);
+      GiveBack{}(block);
     }
   }
 
 private:
-  static constexpr std::align_val_t alignment{64};
-  static void give_back(void* block) noexcept { ::operator delete(block, alignment); }
   std::unordered_map<std::int64_t, std::vector<void*>> free_;
 };
 
@@ -162,7 +167,6 @@ public:
     for (std::size_t column = 0; column < shifts_.size(); ++column) shifts_[column] = target_shift(key, column);
     stamps_.reserve(4096);
   }
-  ~HostDevice() override { memory_.keep(scratch_, layout_.sizes.scratch); }
 
   [[nodiscard]] const ChunkSizes& sizes() const override { return layout_.sizes; }
 
@@ -238,7 +242,7 @@ private:
   ChunkLayout layout_;
   BlockCache memory_;
   std::vector<float> shifts_;
-  void* scratch_;
+  std::unique_ptr<void, GiveBack> scratch_;
   std::vector<std::int64_t> stamps_;
   double losses_ = 0;
   const HostLoops& loops_ = host_loops();
@@ -260,8 +264,8 @@ void HostDevice::loss(MicrobatchId microbatch, const void* y, const Stash& stash
 void HostDevice::input_grad(const void* parameters, const void* dy, void* dx, const Stash& stash) {
   if (dy != nullptr) copy(stash_of(layout_.places.back(), stash).for_weight, dy, layout_.sizes.boundary);
   // The first chunk's gradient is computed too, as the embedding below it would need it: chunks then cost alike.
-  float* last = dx != nullptr ? numbers(dx) : numbers(scratch_);
-  float* workspace = numbers(scratch_) + workload_.tokens * workload_.width;
+  float* last = dx != nullptr ? numbers(dx) : numbers(scratch_.get());
+  float* workspace = numbers(scratch_.get()) + workload_.tokens * workload_.width;
   for (std::size_t i = layout_.places.size(); i-- > 0;) {
     const Place& place = layout_.places[i];
     float* out = i > 0 ? stash_of(layout_.places[i - 1], stash).for_weight : last;

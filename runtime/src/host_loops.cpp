@@ -27,7 +27,7 @@ constexpr HostLoops loops = PPSIM_HOST_LOOPS("portable");
 #    pragma GCC target("avx2,fma")
 #  endif
 namespace avx2 {
-#  include "host_loops_body.hpp"
+#  include "host_loops_body.hpp" // NOLINT(readability-duplicate-include): for another processor
 constexpr HostLoops loops = PPSIM_HOST_LOOPS("AVX2");
 } // namespace avx2
 #  if defined(__clang__)
@@ -45,7 +45,7 @@ const HostLoops& portable_loops() {
 
 const HostLoops& host_loops() {
 #if defined(__x86_64__)
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (has_avx2) return avx2::loops;
 #endif
   return portable::loops;

@@ -43,6 +43,19 @@ float dot(const float* left, const float* right, std::size_t count) {
   return result;
 }
 
+float largest(const float* values, std::size_t count) {
+  float most[lanes];
+  for (float& lane : most) lane = values[0];
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (std::size_t lane = 0; lane < lanes; ++lane)
+      most[lane] = most[lane] < values[i + lane] ? values[i + lane] : most[lane];
+  for (; i < count; ++i) most[0] = most[0] < values[i] ? values[i] : most[0];
+  float result = most[0];
+  for (const float lane : most) result = result < lane ? lane : result;
+  return result;
+}
+
 // exp(x) = 2^n exp(r), |r| <= ln(2)/2, exp(r) by its Taylor series to the 7th power: relative error below 2e-7. Beyond
 // +-60 it stays at 1e26 and 1e-26, which beside 1 are as good as infinity and zero, and whose products and quotients
 // are no denormal numbers: those would cost hundreds of cycles each, even in lanes whose result is not used. NaN gives
@@ -120,11 +133,9 @@ void causal_softmax(float* scores, std::size_t rows) {
   for (std::size_t row = 0; row < rows; ++row) {
     float* __restrict values = scores + row * rows;
     const std::size_t count = row + 1;
-    float largest = values[0];
-#pragma omp simd reduction(max : largest)
-    for (std::size_t i = 0; i < count; ++i) largest = largest < values[i] ? values[i] : largest;
+    const float most = largest(values, count);
 #pragma omp simd
-    for (std::size_t i = 0; i < count; ++i) values[i] = fast_exp(values[i] - largest);
+    for (std::size_t i = 0; i < count; ++i) values[i] = fast_exp(values[i] - most);
     const float inverse = 1.0F / sum(values, count);
     for (std::size_t i = 0; i < count; ++i) values[i] *= inverse;
     for (std::size_t i = count; i < rows; ++i) values[i] = 0.0F;

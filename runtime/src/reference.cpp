@@ -89,6 +89,7 @@ public:
 
   [[nodiscard]] std::vector<std::vector<float>> read(std::vector<float> (Device::*reader)(const ChunkState&)) const {
     std::vector<std::vector<float>> result;
+    result.reserve(weights_.size());
     for (const Weights& weights : weights_) result.push_back((device_.*reader)(weights.state()));
     return result;
   }
@@ -253,7 +254,7 @@ bool sums_in_reference_order(const Program& program) {
 }
 
 double reordering_tolerance(std::size_t microbatches) {
-  return 8 * static_cast<double>(microbatches) * 0x1p-24;
+  return 16 * std::sqrt(static_cast<double>(microbatches)) * 0x1p-24;
 }
 
 Proof compare_results(const Program& program, const TrainingResult& run, const TrainingResult& reference,
