@@ -128,10 +128,25 @@ void keep_step(const PipelineStage& stage, std::size_t step, const Program& prog
   if (step == 0 && options.prove)
     for (const std::uint16_t number : stage.chunks()) {
       const ChunkId chunk = make_id<ChunkId>(number);
-      result.gradients.emplace_back(chunk, program.schedule.asynchronous() ? stage.parameters(chunk)
-                                                                           : stage.gradients(chunk));
+      result.gradients.emplace_back(chunk,
+                                    program.schedule.asynchronous() ? stage.parameters(chunk) : stage.gradients(chunk));
     }
   if (step >= options.warmup) result.steps.push_back(stage.record());
+}
+
+void check_fault(const Program& program, const Fault& fault, Problems& problems) {
+  const ProgramTask* found = nullptr;
+  for (const StageProgram& stage : program.stages)
+    for (const ProgramTask& task : stage.tasks)
+      if (to_string(task.task) == to_string(fault.task)) found = &task;
+  const std::string name = to_string(fault.task);
+  if (found == nullptr)
+    problems.add("--inject", fmt::format("the schedule has no task {}", name), "name one of its tasks, as in 0F1");
+  else if (fault.kind == FaultKind::no_memory && !found->allocates)
+    problems.add("--inject", fmt::format("{} allocates no stash", name), "name a forward, as in 0F1");
+  else if ((fault.kind == FaultKind::lose || fault.kind == FaultKind::resize) &&
+           (!found->output || program.channels[index(found->output->channel)].is_local()))
+    problems.add("--inject", fmt::format("{} sends nothing to another stage", name), "name a task that does");
 }
 
 } // namespace
@@ -222,21 +237,7 @@ void check_run(const Backend& backend, const Program& program, const RunOptions&
                  fmt::format("backend {} has no transport {}", backend.name(), in_quotes(options.transport)),
                  did_you_mean(options.transport, transports, fmt::format("take {}", fmt::join(transports, " or "))));
   if (options.fault) {
-    const ProgramTask* found = nullptr;
-    for (const StageProgram& stage : program.stages)
-      for (const ProgramTask& task : stage.tasks)
-        if (task.task.pass == options.fault->task.pass && task.task.chunk_index == options.fault->task.chunk_index &&
-            task.task.microbatch == options.fault->task.microbatch)
-          found = &task;
-    const FaultKind kind = options.fault->kind;
-    const std::string name = to_string(options.fault->task);
-    if (found == nullptr)
-      problems.add("--inject", fmt::format("the schedule has no task {}", name), "name one of its tasks, as in 0F1");
-    else if (kind == FaultKind::no_memory && !found->allocates)
-      problems.add("--inject", fmt::format("{} allocates no stash", name), "name a forward, as in 0F1");
-    else if ((kind == FaultKind::lose || kind == FaultKind::resize) &&
-             (!found->output || program.channels[index(found->output->channel)].is_local()))
-      problems.add("--inject", fmt::format("{} sends nothing to another stage", name), "name a task that does");
+    check_fault(program, *options.fault, problems);
     if (options.warmup + options.steps < 2)
       problems.add("--inject", "it comes in the second step, and there is but one", "run more steps");
   }

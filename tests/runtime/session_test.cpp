@@ -4,7 +4,15 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
 #include "runtime/compiled.hpp"
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace ppsim::test {
 
@@ -157,15 +165,15 @@ TEST_CASE("What no backend can run is refused, all at once", "[runtime][session]
         std::vector<std::string>{
             "--steps: 0 steps: nothing would be measured -- give at least 1",
             "--transport: backend none has no transport 'packed' -- did you mean 'paced'? take direct or paced",
-            "--fault: the schedule has no task 5F0 -- name one of its tasks, as in 0F1",
-            "--fault: it comes in the second step, and there is but one -- run more steps"});
+            "--inject: the schedule has no task 5F0 -- name one of its tasks, as in 0F1",
+            "--inject: it comes in the second step, and there is but one -- run more steps"});
   options = one_step();
   options.steps = 2;
   options.fault = Fault{FaultKind::lose, cell("1F0")};
   CHECK(refused(options) ==
-        std::vector<std::string>{"--fault: 1F0 sends nothing to another stage -- name a task that does"});
+        std::vector<std::string>{"--inject: 1F0 sends nothing to another stage -- name a task that does"});
   options.fault = Fault{FaultKind::no_memory, cell("1B0")};
-  CHECK(refused(options) == std::vector<std::string>{"--fault: 1B0 allocates no stash -- name a forward, as in 0F1"});
+  CHECK(refused(options) == std::vector<std::string>{"--inject: 1B0 allocates no stash -- name a forward, as in 0F1"});
   options.fault = Fault{FaultKind::resize, cell("1B0")};
   CHECK(refused(options).empty());
 }
@@ -174,6 +182,30 @@ TEST_CASE("Without a time limit a run may stand still for ten steps and ten seco
   const Program program = two_stages();
   CHECK(progress_limit(program, {}) == 10s + 10 * program.predicted_step);
   CHECK(progress_limit(program, {.workload = {}, .timeout = 3s}) == 3s);
+}
+
+TEST_CASE("A task that never returns ends the process, with the reason on stderr", "[runtime][session]") {
+  std::array<int, 2> ends{};
+  REQUIRE(pipe(ends.data()) == 0);
+  const Program program = two_stages();
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    Monitor monitor{program, {StageId{0}}, 20ms, 20ms, end_process};
+    monitor.note(StageId{0}, Doing::computing, 1);
+    std::this_thread::sleep_for(60s);
+    std::_Exit(0);
+  }
+  close(ends[1]);
+  std::string said(1000, ' ');
+  said.resize(static_cast<std::size_t>(std::max<ssize_t>(read(ends[0], said.data(), said.size()), 0)));
+  close(ends[0]);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 1);
+  CHECK(said == "ppsim: error: no progress for 20 ms: stage 0 computes 0B0; 20 ms later: stage 0 computes 0B0\n");
 }
 
 } // namespace ppsim::test
