@@ -25,7 +25,7 @@ bool takes(const Option& option, std::string_view value) {
 
 /// What the numbers of an option count, which is asked of its setter; nothing where it takes no single number.
 std::optional<Unit> unit_of(const Option& option) {
-  if (!is_scenario_key(option)) return std::nullopt;
+  if (!is_simulated(option)) return std::nullopt;
   if (takes(option, "1ns") && takes(option, "1B")) return std::nullopt; // any text
   struct Probe {
     Unit unit;

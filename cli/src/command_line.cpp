@@ -58,7 +58,7 @@ private:
     std::vector<std::string> words;
     words.reserve(arguments.size());
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-      const std::string& word = arguments[i];
+      const std::string& word = arguments[i] == "-o" ? output_flag : arguments[i];
       const std::size_t equals = std::min(word.find('='), word.size());
       const Option* option =
           word.starts_with("--") ? find_option(std::string_view{word}.substr(2, equals - 2)) : nullptr;
@@ -143,6 +143,7 @@ private:
     return list;
   }
 
+  const std::string output_flag = "--output"; // the one short flag, as compilers have it
   const Command& command_;
   CLI::App app_;
   std::vector<Known> known_;
@@ -191,6 +192,7 @@ void check_vary(const Inputs& inputs, Problems& problems) {
 
 Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments) {
   Inputs inputs;
+  inputs.command = fmt::format("ppsim {}{}{}", command.name, arguments.empty() ? "" : " ", fmt::join(arguments, " "));
   Problems problems;
   const std::vector<Assignment> flags = Parser{command}.parse(arguments, inputs, problems);
   std::vector<Assignment> keys;

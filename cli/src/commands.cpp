@@ -9,6 +9,10 @@ namespace ppsim::cli {
 
 extern const Command simulate_command;
 extern const Command compare_command;
+extern const Command calibrate_command;
+extern const Command replay_command;
+extern const Command validate_command;
+extern const Command selftest_command;
 extern const Command check_command;
 extern const Command costs_command;
 extern const Command list_command;
@@ -17,8 +21,9 @@ extern const Command completion_command;
 extern const Command help_command;
 
 namespace {
-constexpr std::array table{&simulate_command, &compare_command, &check_command,      &costs_command,
-                           &list_command,     &man_command,     &completion_command, &help_command};
+constexpr std::array table{&simulate_command,  &compare_command, &check_command,      &costs_command,
+                           &calibrate_command, &replay_command,  &validate_command,   &selftest_command,
+                           &list_command,      &man_command,     &completion_command, &help_command};
 } // namespace
 
 bool Command::takes(const Option& option) const {

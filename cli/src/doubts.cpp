@@ -34,7 +34,7 @@ void doubt_memory(const Inputs& inputs, const Schedule& schedule, std::vector<st
     notes.push_back(fmt::format("{}: a split backward keeps the whole activation for its W; --weight-activation-bytes "
                                 "says how much of it W needs",
                                 inputs.place_of("recompute")));
-  if (inputs.weight_activation_bytes && !inputs.forward_only && !splits)
+  if (inputs.has_flag("weight-activation-bytes") && !inputs.forward_only && !splits)
     notes.push_back(
         fmt::format("{}: changes nothing, as no backward is split", inputs.place_of("weight-activation-bytes")));
   if (inputs.release_outputs && schedule.shape().stages == 1)
@@ -79,7 +79,7 @@ void doubt_layout(const Inputs& inputs, std::vector<std::string>& notes) {
 std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule) {
   std::vector<std::string> notes;
   const bool has_bandwidth = scenario.network.bandwidth || scenario.network.inter_node_bandwidth;
-  if (inputs.boundary_bytes && !has_bandwidth && !inputs.release_outputs && !scenario.recompute.is_on())
+  if (inputs.boundary_bytes && !has_bandwidth && !inputs.comm && !inputs.release_outputs && !scenario.recompute.is_on())
     notes.push_back(fmt::format("{}: without --bandwidth sizes cost no time; only their volume is counted",
                                 inputs.place_of("boundary-bytes")));
   if (inputs.stages_per_node && scenario.network.model != TransferModel::link && !scenario.network.inter_node_latency &&

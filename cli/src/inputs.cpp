@@ -122,12 +122,13 @@ Error placed(const Inputs& inputs, const Error& error) {
   return {error.code(), std::move(problems)};
 }
 
-/// Without a flush there is no end of a step for these to follow. Throws Error with each that is given.
+/// Without a flush there is no end of a step for these to follow. Throws Error with each that is asked for; those of a
+/// scenario, which may be for other schedules as well, are left out.
 void refuse_update(const Inputs& inputs, const Schedule& schedule) {
   if (!schedule.asynchronous()) return;
   Problems problems;
   for (const std::string_view option : {"reduce", "tied-embedding-reduce", "optimizer", "optimizer-step"})
-    if (inputs.where.contains(option))
+    if (inputs.has_flag(option))
       problems.add(inputs.place_of(option), fmt::format("'{}' has no flush that it could follow", schedule.name()),
                    "put an update after every microbatch into --weight-grad");
   problems.throw_if_any();
@@ -138,6 +139,11 @@ void refuse_update(const Inputs& inputs, const Schedule& schedule) {
 std::string Inputs::place_of(std::string_view option) const {
   const auto found = where.find(option);
   return found == where.end() ? fmt::format("--{}", option) : found->second;
+}
+
+bool Inputs::has_flag(std::string_view option) const {
+  const auto found = where.find(option);
+  return found != where.end() && found->second.starts_with("--");
 }
 
 Run resolve(const Inputs& inputs) {
@@ -154,7 +160,7 @@ Run resolve(const Inputs& inputs) {
   if (run.schedule.asynchronous() && !run.scenario.update.is_free()) {
     run.scenario.update = {};
     run.notes.push_back(
-        fmt::format("'{}' has no flush: the model's reductions and optimizer steps are left out", run.schedule.name()));
+        fmt::format("'{}' has no flush: reductions and optimizer steps are left out", run.schedule.name()));
   }
   std::ranges::move(doubts(inputs, run.scenario, run.schedule), std::back_inserter(run.notes));
   return run;

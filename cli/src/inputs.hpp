@@ -1,6 +1,7 @@
 #pragma once
 // Inputs: everything a user said about a run, by flag or scenario file; and how that becomes a Scenario and a Schedule.
 
+#include "ppsim/runtime/backend.hpp"
 #include "ppsim/sim/generators.hpp"
 #include "ppsim/sim/model.hpp"
 #include "ppsim/sim/scenario.hpp"
@@ -57,6 +58,16 @@ struct Inputs {
   std::optional<Bytes> memory_limit;
   bool release_outputs = false;
 
+  std::optional<std::string> backend, transport;
+  std::optional<runtime::Compute> compute;
+  std::optional<runtime::P2p> p2p;
+  runtime::Workload workload; ///< of a replay; where nothing is said, as its members say
+  std::optional<std::size_t> slots, warmup, steps;
+  std::optional<Duration> timeout;
+  std::optional<runtime::Fault> fault;
+  std::optional<std::string> output, timeline;
+  std::optional<double> tolerance;
+
   std::optional<std::size_t> threads;
   std::optional<Axis> vary;
   std::optional<std::size_t> points;
@@ -66,10 +77,13 @@ struct Inputs {
   bool sensitivity = false;
   std::vector<std::string> fail_if;
   std::optional<std::string> file; ///< a command's FILE argument
+  std::string command;             ///< the line that says all this
 
   /// Where each option was given: "--forward", or "run.toml:3:1".
   std::map<std::string, std::string, std::less<>> where;
   [[nodiscard]] std::string place_of(std::string_view option) const;
+  /// Whether it was given on the command line, and so meant for this run; a file may be for others as well.
+  [[nodiscard]] bool has_flag(std::string_view option) const;
 };
 
 /// What the inputs add up to.

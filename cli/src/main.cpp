@@ -1,12 +1,15 @@
 // ppsim: pipeline-parallel training schedules, simulated and explained.
 
+#include "ppsim/runtime/launch.hpp"
 #include "ppsim/sim/error.hpp"
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "commands.hpp"
@@ -42,21 +45,29 @@ void print(const ppsim::Error& error) {
   }
 }
 
+/// Says what is wrong. Of the processes that mpirun started the first one speaks, and ends the others with it; they
+/// wait for that, and speak only where it does not come: then what is wrong is wrong with them alone.
+int fail(const ppsim::Error& error) {
+  if (!ppsim::runtime::speaks_first()) std::this_thread::sleep_for(std::chrono::seconds{3});
+  print(error);
+  ppsim::runtime::abort_processes(error.code());
+  return static_cast<int>(error.code());
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
   try {
-    return static_cast<int>(run({argv + (argc > 0 ? 1 : 0), argv + argc}));
+    const ExitCode code = run({argv + (argc > 0 ? 1 : 0), argv + argc});
+    ppsim::runtime::finish_processes();
+    return static_cast<int>(code);
   } catch (const ppsim::Error& error) {
-    print(error);
-    return static_cast<int>(error.code());
+    return fail(error);
   } catch (const std::bad_alloc&) {
-    print({ExitCode::failed,
-           ppsim::Problem{"memory", "there is not enough for a run of this size", "use fewer microbatches or stages"}});
-    return static_cast<int>(ExitCode::failed);
+    return fail({ExitCode::failed, ppsim::Problem{"memory", "there is not enough for a run of this size",
+                                                  "use fewer microbatches or stages"}});
   } catch (const std::exception& error) {
-    print({ExitCode::internal, ppsim::Problem{"internal error", error.what(),
-                                              "this is a bug in ppsim; please report it with the command line"}});
-    return static_cast<int>(ExitCode::internal);
+    return fail({ExitCode::internal, ppsim::Problem{"internal error", error.what(),
+                                                    "this is a bug in ppsim; please report it with the command line"}});
   }
 }

@@ -113,9 +113,11 @@ std::optional<ModelCosts> price_model(const Inputs& inputs, Problems& problems) 
 std::string cost_source(const Inputs& inputs) {
   if (!inputs.model_shape || !inputs.device_sheet) return inputs.source.value_or("");
   std::string text = inputs.source ? *inputs.source + "; " : "";
-  text += fmt::format("computed from the shape of {} and the datasheet of {} at efficiency {:g}, not measured",
-                      inputs.model_shape->name, inputs.device_sheet->name,
-                      static_cast<double>(inputs.training.efficiency_ppm) / 1e6);
+  text += fmt::format("computed from the shape of {} and the datasheet of {}", inputs.model_shape->name,
+                      inputs.device_sheet->name);
+  if (!inputs.vary || inputs.vary->option != "efficiency")
+    text += fmt::format(" at efficiency {:g}", static_cast<double>(inputs.training.efficiency_ppm) / 1e6);
+  text += ", not measured";
   if (!inputs.link && !inputs.comm && !inputs.latency && !inputs.bandwidth)
     text += fmt::format("; {} between stages", standard_link().name);
   if (const std::string given = given_costs(inputs); !given.empty()) text += fmt::format("; given: {}", given);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "replay_setters.hpp"
 #include "setters.hpp"
 
 namespace ppsim::cli {
@@ -224,6 +225,60 @@ constexpr std::array table{
     Option{"source", "", S::scenario, A::required, "TEXT", "where the costs come from, shown in report and chart", "",
            "", set_text<&I::source>},
 
+    Option{"backend", "", S::workload, A::required, "NAME",
+           "what a replay runs on, see 'ppsim list backends'; default threads", "threads,mpi,cuda,nccl", "",
+           set_backend},
+    Option{"compute", "", S::workload, A::required, "HOW",
+           "real (default): tasks compute a model of the sizes below; timed: they last as the costs say, and compute "
+           "next to nothing",
+           "real,timed", "", set_compute},
+    Option{"transport", "", S::workload, A::required, "HOW",
+           "how outputs move: direct (default), at the machine's pace; paced, each as long as the scenario says, an "
+           "emulated link; nccl-self, by NCCL on one GPU",
+           "direct,paced,nccl-self", "", set_transport},
+    Option{"p2p", "", S::workload, A::required, "HOW",
+           "what transfers of a process share: edge (default), a communicator per directed edge; pair, one per pair of "
+           "stages, as PyTorch; batched, one in all, as Megatron-LM",
+           "edge,pair,batched", "", set_p2p},
+    Option{"slots", "", S::workload, A::required, "N",
+           "outputs that can have arrived over an edge and not be used yet; default what the prediction needs and one "
+           "more",
+           "", "", set_count<&I::slots>},
+    Option{"block", "", S::workload, A::required, "KIND", "a layer: mlp (default), or transformer with attention",
+           "mlp,transformer", "", set_block},
+    Option{"tokens", "", S::workload, A::required, "N", "rows of an activation; default 256", "", "",
+           set_workload<&runtime::Workload::tokens>},
+    Option{"width", "", S::workload, A::required, "N", "columns of an activation; default 256", "", "",
+           set_workload<&runtime::Workload::width>},
+    Option{"heads", "", S::workload, A::required, "N", "of a transformer's attention; divides the width; default 4", "",
+           "", set_workload<&runtime::Workload::heads>},
+    Option{"layers-per-chunk", "", S::workload, A::required, "N", "layers that each chunk computes; default 1", "", "",
+           set_workload<&runtime::Workload::layers>},
+    Option{"seed", "", S::workload, A::required, "N", "of parameters, inputs and targets; default 1", "", "", set_seed},
+    Option{"trainer", "", S::workload, A::required, "KIND", "the optimizer that a replay runs: sgd (default), or adam",
+           "sgd,adam", "", set_trainer},
+    Option{"learning-rate", "", S::workload, A::required, "X", "its step size; default 0.05, of adam 0.002", "", "",
+           set_learning_rate},
+
+    Option{"warmup", "", S::replay, A::required, "N", "steps before the first that counts; default 2", "", "",
+           set_count<&I::warmup, 0>},
+    Option{"steps", "", S::replay, A::required, "N", "steps that count; default 5", "", "", set_count<&I::steps>},
+    Option{"timeout", "", S::replay, A::required, "TIME",
+           "give up when nothing has gone on for so long; default ten seconds and ten predicted steps", "", "",
+           set_timeout},
+    Option{"inject", "", S::replay, A::required, "FAULT",
+           "make the run fail on purpose in its second step, to see how it ends: fail@1F3 (the task throws), "
+           "stall@0B2 (never ends), no-memory@1F0, lose@0F2 (its output is never sent), resize@0F1 (it has another "
+           "size)",
+           "", "", set_fault},
+    Option{"output", "", S::replay, A::required, "FILE",
+           "what was measured: a scenario (calibrate), a run (replay); also -o FILE", "", "", set_text<&I::output>},
+    Option{"timeline", "", S::replay, A::required, "FILE", "a run that 'ppsim replay -o FILE' wrote", "", "",
+           set_text<&I::timeline>},
+    Option{"tolerance", "", S::replay, A::required, "SHARE",
+           "how far the predicted step time may be off: 5% (default), 0.05; beyond it the exit status is 3", "", "",
+           set_tolerance},
+
     Option{"vary", "", S::comparison, A::required, "NAME=FROM..TO",
            "where the best changes while any option that takes a number runs over a range: comm=0..2ms, mb=8..256", "",
            "", set_vary},
@@ -265,13 +320,19 @@ constexpr std::array table{
 } // namespace
 
 std::string_view to_string(Section section) {
-  constexpr std::array<std::string_view, section_count> names{"Pipeline", "Model",    "Costs",      "Communication",
-                                                              "Memory",   "Scenario", "Comparison", "Output"};
+  constexpr std::array<std::string_view, section_count> names{"Pipeline",   "Model",    "Costs",    "Communication",
+                                                              "Memory",     "Scenario", "Workload", "Replay",
+                                                              "Comparison", "Output"};
   return names[static_cast<std::size_t>(section)];
 }
 
 bool is_scenario_key(const Option& option) {
-  return option.section != Section::output && option.section != Section::comparison && option.name != "scenario";
+  return option.section != Section::output && option.section != Section::comparison &&
+         option.section != Section::replay && option.name != "scenario";
+}
+
+bool is_simulated(const Option& option) {
+  return is_scenario_key(option) && option.section != Section::workload;
 }
 
 std::span<const Option> options() {

@@ -13,8 +13,19 @@
 namespace ppsim::cli {
 
 /// What help lists together; commands take options by section.
-enum class Section : std::uint8_t { pipeline, model, costs, communication, memory, scenario, comparison, output };
-inline constexpr std::size_t section_count = 8;
+enum class Section : std::uint8_t {
+  pipeline,
+  model,
+  costs,
+  communication,
+  memory,
+  scenario,
+  workload, ///< what a replay computes, and on what; simulations do not look at it
+  replay,   ///< how often, and what is done with it
+  comparison,
+  output
+};
+inline constexpr std::size_t section_count = 10;
 [[nodiscard]] std::string_view to_string(Section section);
 
 /// In Option::replaces: the options of single schedules (schedule_options()).
@@ -45,6 +56,8 @@ struct Option {
 [[nodiscard]] std::span<const Option> options();
 /// Whether it is a part of what is trained on what, and not of what is done with that.
 [[nodiscard]] bool is_scenario_key(const Option& option);
+/// Whether a simulation depends on it.
+[[nodiscard]] bool is_simulated(const Option& option);
 /// The option of that name or alias (without dashes), or null.
 [[nodiscard]] const Option* find_option(std::string_view name);
 

@@ -13,6 +13,9 @@
 namespace ppsim::cli {
 namespace {
 
+/// What a calibration found besides costs: facts for people and for `ppsim validate`, no part of a scenario.
+constexpr std::string_view calibration_table = "calibration";
+
 /// A value as it would stand behind the flag; nothing for what no flag takes (tables, dates).
 std::optional<std::string> as_flag_value(const toml::node& node) {
   if (auto text = node.value_exact<std::string>()) return text;
@@ -69,7 +72,32 @@ std::string resolve_path(std::string value, std::string_view scenario_name) {
   return (std::filesystem::path{scenario_name}.parent_path() / path).string();
 }
 
+/// The medians of a list of [median, 5th percentile, 95th percentile], one by chunk.
+std::vector<Duration> medians(const toml::node_view<const toml::node>& list, std::string_view name) {
+  std::vector<Duration> times;
+  if (const toml::array* chunks = list.as_array())
+    for (const toml::node& chunk : *chunks) {
+      const toml::array* spread = chunk.as_array();
+      const auto text = spread != nullptr && !spread->empty() ? (*spread)[0].value_exact<std::string>() : std::nullopt;
+      if (const auto time = text ? parse_duration(*text) : std::nullopt) times.push_back(*time);
+    }
+  const toml::array* chunks = list.as_array();
+  if (chunks != nullptr && !chunks->empty() && times.size() == chunks->size()) return times;
+  throw Error{ExitCode::bad_input,
+              Problem{fmt::format("{}: [{}] alone", name, calibration_table),
+                      "forward, input-grad and weight-grad are no lists of [median, 5th, 95th percentile]",
+                      "calibrate again, or leave the table out"}};
+}
+
 } // namespace
+
+std::optional<AloneCosts> read_alone_costs(std::string_view text, std::string_view name) {
+  const toml::table table = parse_toml(text, name, "");
+  const auto alone = table[calibration_table]["alone"];
+  if (!alone) return std::nullopt;
+  return AloneCosts{medians(alone["forward"], name), medians(alone["input-grad"], name),
+                    medians(alone["weight-grad"], name)};
+}
 
 std::vector<Assignment> read_scenario(std::string_view text, std::string_view name, Problems& problems) {
   const toml::table table = parse_toml(
@@ -77,6 +105,7 @@ std::vector<Assignment> read_scenario(std::string_view text, std::string_view na
       "keys are the long flags: stages = 4, forward = \"1.5ms\"; a schedule (CSV) is read with --schedule-file");
   std::vector<Assignment> assignments;
   for (const auto& [key, node] : in_file_order(table)) {
+    if (key->str() == calibration_table && node->is_table()) continue;
     const std::string position = place(name, key->source());
     const Option* option = option_of(std::string{key->str()}, position, problems);
     if (option == nullptr) continue;

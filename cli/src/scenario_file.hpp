@@ -9,4 +9,11 @@ namespace ppsim::cli {
 /// for paths inside it. Adds unknown keys and unfit values to `problems`; throws Error where it is not TOML.
 [[nodiscard]] std::vector<Assignment> read_scenario(std::string_view text, std::string_view name, Problems& problems);
 
+/// Times by chunk that a calibration measured with one stage at work at a time.
+struct AloneCosts {
+  std::vector<Duration> forward, input_grad, weight_grad;
+};
+/// Those of a scenario file's [calibration] table; nothing where it has none. Throws Error where they are no times.
+[[nodiscard]] std::optional<AloneCosts> read_alone_costs(std::string_view text, std::string_view name);
+
 } // namespace ppsim::cli

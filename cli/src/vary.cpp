@@ -14,6 +14,7 @@
 #include "candidates.hpp"
 #include "compare.hpp"
 #include "evaluate.hpp"
+#include "model_inputs.hpp"
 #include "progress.hpp"
 
 namespace ppsim::cli {
@@ -97,24 +98,13 @@ std::int64_t precision_of(const Inputs& inputs) {
   return precision;
 }
 
-/// Sets what holds for the whole range, as the first of its runs has it. That is done once more: samples hold no
-/// scenario.
-void describe(Variation& variation, CandidatesByValue& by_value, const std::vector<std::string>& names) {
-  const VariationLine& line = variation.lines.front();
-  const auto at = std::ranges::find_if(line.samples, [](const auto& sample) { return sample.has_value(); });
-  const std::int64_t value = variation.points[static_cast<std::size_t>(at - line.samples.begin())];
-  const auto name = std::ranges::find(names, line.name);
-  const Evaluation run = evaluate((*by_value.at(value))[static_cast<std::size_t>(name - names.begin())].inputs);
-  const Scenario& scenario = run.graph.scenario();
-  const Axis& axis = variation.axis;
-  if (axis.option != "stages") variation.stages = scenario.shape.stages;
-  if (axis.option != "mb" && !variation.per_microbatch) variation.microbatches = scenario.shape.microbatches;
-  variation.title = scenario.title;
-  variation.source = scenario.source;
-  if (axis.option != "efficiency") return;
-  const std::string varied = fmt::format(" at efficiency {}", axis.format(value)); // as the model's costs say it
-  if (const std::size_t place = variation.source.find(varied); place != std::string::npos)
-    variation.source.erase(place, varied.size());
+/// Sets what holds for the whole range.
+void describe(const Inputs& inputs, Variation& variation) {
+  const std::string& varied = variation.axis.option;
+  if (varied != "stages") variation.stages = inputs.stages.value_or(0);
+  if (varied != "mb" && !variation.per_microbatch) variation.microbatches = inputs.microbatches.value_or(0);
+  variation.title = inputs.title.value_or("");
+  variation.source = cost_source(inputs);
 }
 
 } // namespace
@@ -140,7 +130,7 @@ Varied vary_inputs(const Inputs& given, std::size_t threads) {
   };
   Varied varied{.variation = ppsim::vary(axis, names, sample, options), .notes = {}};
   if (varied.variation.lines.empty()) (void)compare(by_value.inputs_at(axis.from), threads); // says why
-  if (!varied.variation.lines.empty()) describe(varied.variation, by_value, names);
+  if (!varied.variation.lines.empty()) describe(inputs, varied.variation);
   varied.notes = notes_on_missing(*first, varied.variation);
   if (std::ranges::none_of(varied.variation.lines, changes))
     varied.notes.push_back(fmt::format("--vary: --{} changes no schedule's step time in this range", axis.option));

@@ -115,7 +115,7 @@ private:
     StageResult result = train(stage, program_, options_);
     const ClockReading after = read(give_up);
     result.clock = {before.leader_time, before.offset, after.leader_time, after.offset,
-                    std::max(before.error, after.error)};
+                    std::max(before.error, after.error) + parts.clock_error()};
     monitor_.note(stage_, Doing::meeting);
     std::vector<StageResult> results;
     for (const Message& message : gather(group_.messages(), to_bytes(result), give_up))

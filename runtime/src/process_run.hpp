@@ -25,6 +25,8 @@ public:
   [[nodiscard]] virtual Device& device() = 0;
   [[nodiscard]] virtual Transport& transport() = 0;
   [[nodiscard]] virtual std::string describe() const = 0; ///< the transport, for RunFacts
+  /// How far its device's stamps may be from the host's clock, in nanoseconds.
+  [[nodiscard]] virtual std::int64_t clock_error() const { return 0; }
 };
 
 /// What parts are made of.

@@ -227,9 +227,9 @@ TrainingResult train_one_at_a_time(const Program& program, Device& device, std::
   for (std::size_t step = 0; step < steps; ++step) {
     result.losses.push_back(reference.step());
     const bool first = step == 0;
-    if (first && !schedule.asynchronous()) result.gradients = reference.read(&Device::read_gradients);
+    if (first)
+      result.gradients = reference.read(schedule.asynchronous() ? &Device::read_parameters : &Device::read_gradients);
     if (!schedule.asynchronous() && !schedule.forward_only()) reference.update();
-    if (first && schedule.asynchronous()) result.gradients = reference.read(&Device::read_parameters);
   }
   return result;
 }

@@ -122,6 +122,18 @@ MeasuredStage measured_stage(const StageResult& result) {
   return stage;
 }
 
+void keep_step(const PipelineStage& stage, std::size_t step, const Program& program, const RunOptions& options,
+               StageResult& result) {
+  result.losses.push_back(stage.record().losses);
+  if (step == 0 && options.prove)
+    for (const std::uint16_t number : stage.chunks()) {
+      const ChunkId chunk = make_id<ChunkId>(number);
+      result.gradients.emplace_back(chunk, program.schedule.asynchronous() ? stage.parameters(chunk)
+                                                                           : stage.gradients(chunk));
+    }
+  if (step >= options.warmup) result.steps.push_back(stage.record());
+}
+
 } // namespace
 
 StageResult train(PipelineStage& stage, const Program& program, const RunOptions& options) {
@@ -131,16 +143,28 @@ StageResult train(PipelineStage& stage, const Program& program, const RunOptions
     stage.set_poison(step == 0);
     stage.meet();
     stage.train_step();
-    result.losses.push_back(stage.record().losses);
-    if (step == 0 && options.prove)
-      for (const std::uint16_t number : stage.chunks()) {
-        const ChunkId chunk = make_id<ChunkId>(number);
-        result.gradients.emplace_back(chunk, program.schedule.asynchronous() ? stage.parameters(chunk)
-                                                                             : stage.gradients(chunk));
-      }
-    if (step >= options.warmup) result.steps.push_back(stage.record());
+    keep_step(stage, step, program, options, result);
   }
   return result;
+}
+
+std::vector<StageResult> train_together(const std::vector<std::unique_ptr<PipelineStage>>& stages,
+                                        const Program& program, const RunOptions& options) {
+  std::vector<StageResult> results(stages.size());
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) results[stage].stage = stages[stage]->rank();
+  for (std::size_t step = 0; step < options.warmup + options.steps; ++step) {
+    for (const auto& stage : stages) stage->set_poison(step == 0);
+    for (const auto& stage : stages) stage->meet();
+    for (const auto& stage : stages) stage->begin_step();
+    for (const TaskId task : program.issue_order) stages[index(program.schedule.stage_of(task))]->run_next();
+    for (bool any = true; any;) {
+      any = false;
+      for (const auto& stage : stages) any = stage->finish_next() || any;
+    }
+    for (std::size_t stage = 0; stage < stages.size(); ++stage)
+      keep_step(*stages[stage], step, program, options, results[stage]);
+  }
+  return results;
 }
 
 MeasuredRun assemble(const Program& program, const RunOptions& options, const std::vector<StageResult>& results) {
@@ -207,14 +231,14 @@ void check_run(const Backend& backend, const Program& program, const RunOptions&
     const FaultKind kind = options.fault->kind;
     const std::string name = to_string(options.fault->task);
     if (found == nullptr)
-      problems.add("--fault", fmt::format("the schedule has no task {}", name), "name one of its tasks, as in 0F1");
+      problems.add("--inject", fmt::format("the schedule has no task {}", name), "name one of its tasks, as in 0F1");
     else if (kind == FaultKind::no_memory && !found->allocates)
-      problems.add("--fault", fmt::format("{} allocates no stash", name), "name a forward, as in 0F1");
+      problems.add("--inject", fmt::format("{} allocates no stash", name), "name a forward, as in 0F1");
     else if ((kind == FaultKind::lose || kind == FaultKind::resize) &&
              (!found->output || program.channels[index(found->output->channel)].is_local()))
-      problems.add("--fault", fmt::format("{} sends nothing to another stage", name), "name a task that does");
+      problems.add("--inject", fmt::format("{} sends nothing to another stage", name), "name a task that does");
     if (options.warmup + options.steps < 2)
-      problems.add("--fault", "it comes in the second step, and there is but one", "run more steps");
+      problems.add("--inject", "it comes in the second step, and there is but one", "run more steps");
   }
   problems.throw_if_any();
 }

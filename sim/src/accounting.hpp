@@ -27,23 +27,23 @@ namespace ppsim {
   return cause == Cause::activation || cause == Cause::send_gradient ? Label::upstream : Label::downstream;
 }
 
-/// Splits the wait of `task` in [begin, end) and calls visit(LabelledSpan) for each part.
+/// Splits the wait of `task` in [begin, end) and calls visit(LabelledSpan) for each part. What is left when its last
+/// input was there, or all of it where that was there before, is the host's: only measured timelines have such gaps.
 template <class Visit>
-void label_wait(const Timeline& timeline, const Task& task, TaskId id, Span wait, Visit visit) {
+void label_wait(const Timeline& timeline, TaskId id, Span wait, Visit visit) {
   const Cause cause = timeline.cause[index(id)];
-  if (!comes_by_transfer(cause)) { // only measured timelines have such gaps
-    visit(LabelledSpan{task.pass == Pass::forward ? Label::upstream : Label::downstream, wait, id});
-    return;
-  }
+  if (!comes_by_transfer(cause)) return visit(LabelledSpan{Label::host, wait, id});
   const std::size_t sender = index(timeline.released_by[index(id)]);
   const bool own_send = cause == Cause::send_activation || cause == Cause::send_gradient;
   SimTime started = std::clamp(timeline.transfers[sender].start, wait.start, wait.end);
   // A stage's own send is held up by the peer, not by a link.
   const SimTime asked = own_send ? started : std::clamp(timeline.tasks[sender].end, wait.start, wait.end);
   started = std::max(started, asked); // slices leave before their sender has ended
+  const SimTime arrived = std::clamp(timeline.transfers[sender].end, started, wait.end);
   visit(LabelledSpan{peer_label(cause), {wait.start, asked}, id});
   visit(LabelledSpan{Label::link, {asked, started}, id});
-  visit(LabelledSpan{Label::transfer, {started, wait.end}, id});
+  visit(LabelledSpan{Label::transfer, {started, arrived}, id});
+  visit(LabelledSpan{Label::host, {arrived, wait.end}, id});
 }
 
 [[nodiscard]] constexpr Label busy_label(const Task& task) {
@@ -90,12 +90,18 @@ void label_time(const TaskGraph& graph, const Timeline& timeline, StageId stage,
       if (i == 0)
         visit(LabelledSpan{Label::warmup, {now, busy.start}, id});
       else
-        label_wait(timeline, tasks[i], id, {now, busy.start}, visit);
+        label_wait(timeline, id, {now, busy.start}, visit);
     }
     Label label = busy_label(tasks[i]);
     if (tasks[i].pairing == Pairing::first) { // one span for both halves
       label = Label::overlap;
-      busy.end = std::max(busy.end, timeline.tasks[first + ++i].end);
+      const Span other = timeline.tasks[first + ++i];
+      if (other.start > busy.end) { // measured, one after the other
+        visit(LabelledSpan{label, busy, id});
+        label_wait(timeline, make_id<TaskId>(first + i), {busy.end, other.start}, visit);
+        busy.start = other.start;
+      }
+      busy.end = std::max(busy.end, other.end);
     } else if (recomputes) {
       const Span again = recompute_span(graph, timeline, id);
       if (again.length() > Duration{0}) visit(LabelledSpan{Label::recompute, again, id});

@@ -107,14 +107,20 @@ private:
   /// is added to the path; what released it is returned. Nothing where the step ends with a task.
   UpdateRelease last_of_update() {
     const SimTime end = end_of(timeline_);
-    for (std::size_t stage = 0; stage < timeline_.optimizer.size(); ++stage) {
-      const OptimizerRun& step = timeline_.optimizer[stage];
-      if (step.span.end != end || step.span.length() == Duration{0}) continue;
-      path_.push_back({.kind = PathKind::optimizer, .number = stage});
-      return step.released_by;
-    }
-    for (std::size_t i = 0; i < timeline_.reductions.size(); ++i)
-      if (timeline_.reductions[i].span.end == end) return {.reduction = i};
+    const auto& steps = timeline_.optimizer;
+    const auto ends = [end](const auto& part) { return part.span.end == end; };
+    const auto add = [&](auto step) {
+      path_.push_back({.kind = PathKind::optimizer, .number = static_cast<std::size_t>(step - steps.begin())});
+      return step->released_by;
+    };
+    const auto works = [&](const OptimizerRun& step) { return ends(step) && step.span.length() > Duration{0}; };
+    if (const auto step = std::ranges::find_if(steps, works); step != steps.end()) return add(step);
+    const auto& reductions = timeline_.reductions;
+    if (const auto last = std::ranges::find_if(reductions, ends); last != reductions.end())
+      return {.reduction = static_cast<std::size_t>(last - reductions.begin())};
+    // A step without length ends with what released it, but a measured one may be later.
+    const bool ends_with_task = timeline_.tasks[index(last_task(timeline_))].end == end;
+    if (const auto step = std::ranges::find_if(steps, ends); step != steps.end() && !ends_with_task) return add(step);
     return {};
   }
 
@@ -160,8 +166,8 @@ private:
 
 std::string_view to_string(Label label) {
   constexpr std::array<std::string_view, label_count> names{
-      "F",      "B",        "I",          "W",    "overlap",  "recompute", "optimizer",
-      "warmup", "upstream", "downstream", "link", "transfer", "drain",     "flush"};
+      "F",        "B",          "I",    "W",        "overlap", "recompute", "optimizer", "warmup",
+      "upstream", "downstream", "link", "transfer", "drain",   "flush",     "host"};
   return names[static_cast<std::size_t>(label)];
 }
 
@@ -179,6 +185,7 @@ Span span_of(const Timeline& timeline, const PathStep& step) {
     const bool waited =
         !timeline.transfer_released_by.empty() && timeline.transfer_released_by[index(step.task)] != no_task;
     if (!waited) span.start = std::max(span.start, timeline.tasks[index(step.task)].end);
+    span.end = std::max(span.start, span.end); // clocks that differ can show an arrival before the sender's end
     return span;
   }
   case PathKind::reduction:

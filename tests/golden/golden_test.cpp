@@ -10,12 +10,16 @@
 #include "ppsim/sim/variation.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
 #include "ppsim/traces/report_json.hpp"
+#include "ppsim/traces/run_file.hpp"
 #include "ppsim/traces/schedule_file.hpp"
+#include "ppsim/traces/validation_json.hpp"
 #include "ppsim/viz/comparison.hpp"
 #include "ppsim/viz/svg.hpp"
 #include "ppsim/viz/text.hpp"
+#include "ppsim/viz/validation.hpp"
 #include "ppsim/viz/variation.hpp"
 #include "support/golden.hpp"
+#include "support/measured.hpp"
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
@@ -226,6 +230,37 @@ TEST_CASE("The plot of a variation") {
   const Variation variation = vary(axis, names, sample, {.points = 21});
   check_golden("vary-comm-4x8.svg", viz::svg_variation(variation));
   check_golden("vary-comm-4x8.txt", viz::variation_text(variation, {.width = 100, .colour = false}));
+}
+
+/// A step of 1F1B that took longer than predicted here and there, and on stage 1 for one forward much longer.
+TEST_CASE("A run file, and the run held against its prediction") {
+  const Shape shape{.stages = 4, .microbatches = 4, .vpp = 1};
+  Scenario scenario = uniform_scenario(shape, 1ms, 2ms, 100us);
+  scenario.memory.activation.assign(shape.chunks(), Bytes{512 << 20});
+  scenario.memory.parameters.assign(shape.chunks(), Bytes{256 << 20});
+  const auto [graph, timeline, report] = run(generate("1f1b", shape), scenario);
+  const std::size_t slow = position_of(graph.schedule(), "1F2");
+  const Timeline step = played(
+      graph,
+      {.length =
+           [&](TaskId id) { return graph.duration(id) + 7us * (index(id) % 5) + (index(id) == slow ? 800us : 0us); },
+       .way = [&](TaskId id) { return graph.transfer_time(id) + 3us * (index(id) % 4); },
+       .pause = [](TaskId id) { return 2us * (index(id) % 3); }});
+  MeasuredRun measured = run_of(graph.schedule(), {step});
+  for (std::size_t stage = 0; stage < shape.stages; ++stage)
+    measured.stages[stage].peak_bytes = report.stages[stage].peak_bytes();
+  measured.proof = Proof{.same_order = true,
+                         .bit_equal = true,
+                         .gradient_error = 0,
+                         .loss_error = 0,
+                         .tolerance = 0,
+                         .losses = {2.5, 1.5}};
+  const Validation validation = validate_run(graph, timeline, measured, 0.05);
+  check_golden("run-4x4.json", traces::write_run(measured));
+  check_golden("validation-4x4.txt",
+               viz::validation_text(graph, timeline, measured, validation, {.width = 100, .colour = false}));
+  check_golden("validation-4x4.json", traces::validation_json(graph, measured, validation));
+  check_golden("validation-4x4.svg", viz::svg_validation(graph, timeline, measured, validation));
 }
 
 TEST_CASE("The trace") {

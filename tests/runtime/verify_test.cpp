@@ -184,6 +184,13 @@ TEST_CASE("An overlapped pair posts both its receives before, and both its sends
   CHECK(batches[2].sends == std::vector{TransferRef{ChannelId{0}, 2}});
 }
 
+TEST_CASE("A batch receives from one stage in the order in which that one sends", "[verify]") {
+  // Microbatch 1 goes the other way. Stage 0 needs 0F1's activation before 1B0's gradient, which is sent first.
+  const Program program = compiled(order({"0F0 (1F1;0B0) 1B1", "1F0 (1B0;0F1) 0B1"}), {.p2p = P2p::batched});
+  CHECK(words(program, channel_between(program, 1, 0).transfers) == "1B0>0B0 0F1>1F1");
+  CHECK(program.stages[0].batches[0].receives == std::vector<TransferRef>{{ChannelId{1}, 0}, {ChannelId{1}, 1}});
+}
+
 TEST_CASE("Both directions between two stages share a lane in the order of the prediction", "[verify]") {
   const Program program = compiled(order({"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"}), {.p2p = P2p::pair});
   REQUIRE(program.lanes.size() == 1);

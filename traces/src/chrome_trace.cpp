@@ -123,6 +123,7 @@ void TraceWriter::header() {
       json_string(schedule_.name()), to_string(graph_.scenario().network.model));
   if (!graph_.scenario().title.empty()) put(R"(,"title":{})", json_string(graph_.scenario().title));
   if (!graph_.scenario().source.empty()) put(R"(,"source":{})", json_string(graph_.scenario().source));
+  if (!report_.measured.empty()) put(R"(,"measured":{})", json_string(report_.measured));
   put(R"(,"makespan_ns":{},"step_time_ns":{}}},)", report_.makespan.count(), report_.step_time.count());
   put("\n\"traceEvents\":["); // NOLINT(modernize-raw-string-literal): a line end
 }

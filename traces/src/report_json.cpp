@@ -120,6 +120,7 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const Report&
             {"transfer_model", to_string(scenario.network.model)}};
   if (!scenario.title.empty()) json["title"] = scenario.title;
   if (!scenario.source.empty()) json["source"] = scenario.source;
+  if (!report.measured.empty()) json["measured"] = report.measured;
   if (graph.schedule().forward_only()) json["forward_only"] = true;
   add_metrics(json, report);
   json["closed_form"] = report.closed_form ? Json{{report.closed_form->metric, report.closed_form->value},

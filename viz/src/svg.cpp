@@ -26,7 +26,8 @@ namespace {
 
 std::string document_title(const Chart& chart) {
   const Shape& shape = chart.graph.schedule().shape();
-  return fmt::format("{}: {} stages, {} microbatches", chart.graph.schedule().name(), shape.stages, shape.microbatches);
+  return fmt::format("{}: {} stages, {} microbatches{}", chart.graph.schedule().name(), shape.stages,
+                     shape.microbatches, chart.report.measured.empty() ? "" : ", measured");
 }
 
 /// Back to front: the grid shows through waits but not through cells, and transfers pass below cells.

@@ -22,6 +22,7 @@ struct Headline {
   std::string title;
   std::vector<std::string> essentials; ///< put into as few lines as hold them
   std::string source;                  ///< of the costs; empty: not said
+  std::string measured = {};           ///< where and how a real run was made, said instead; empty: none was
 };
 /// `height` is set to the space that it takes.
 [[nodiscard]] std::string draw_head(const Headline& head, Px picture_width, Px& height);
@@ -54,6 +55,13 @@ struct Headline {
 
 /// Where a line from one row to another leaves the first: its lower edge when the other is below.
 [[nodiscard]] Px edge_towards(const Chart& chart, std::size_t row, std::size_t other);
+/// How a vertical line is drawn where a run ends.
+enum class EndLine : std::uint8_t { predicted, measured };
+/// That line at `x` from `top` to `bottom`.
+[[nodiscard]] std::string end_line(EndLine kind, Px x, Px top, Px bottom);
+/// How a task that deviates from its prediction is marked: around itself, or around the wait before it.
+enum class DeviationMark : std::uint8_t { slow, late };
+[[nodiscard]] std::string deviation_mark(DeviationMark kind, const Box& box, std::string_view tooltip = {});
 /// Vertical bars of the split passes: I at the upper edge of `cell`, W at the lower.
 [[nodiscard]] Box split_mark(Pass pass, const Box& cell);
 /// "<rect .../>" with the text as tooltip, if there is one.

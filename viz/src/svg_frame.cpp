@@ -32,7 +32,7 @@ std::vector<std::string> essentials(const Chart& chart) {
   // where each direction has its own copy of the model, a stage runs more chunks than v
   const std::size_t held = HeldChunks{chart.graph.schedule()}.most();
   parts.push_back((held == shape.vpp ? "v = " : "") + counted(held, "chunk", "s") + " per stage");
-  if (shape.stages > 1)
+  if (shape.stages > 1 && chart.report.measured.empty())
     parts.push_back(fmt::format("transfer model: {}{}", ppsim::to_string(scenario.network.model),
                                 scenario.network.is_free() ? ", no cost" : ""));
   parts.push_back(fmt::format("step time: {}{}", format_duration(chart.report.step_time),
@@ -146,9 +146,11 @@ std::string draw_head(const Headline& head, Px picture_width, Px& height) {
   add_lines(out, wrap_text(clean_text(head.title), headline_size, width * 4 / 5, 2), headline_size,
             R"( font-weight="bold")", bottom);
   add_lines(out, flow(head.essentials, essentials_size, width), essentials_size, "", bottom);
-  if (!head.source.empty())
-    add_lines(out, wrap_text("costs: " + clean_text(head.source), source_size, width, 2), source_size,
-              R"( fill="#595959")", bottom);
+  const std::string origin = !head.measured.empty() ? "measured: " + head.measured
+                             : !head.source.empty() ? "costs: " + head.source
+                                                    : std::string{};
+  if (!origin.empty())
+    add_lines(out, wrap_text(clean_text(origin), source_size, width, 2), source_size, R"( fill="#595959")", bottom);
   height = bottom + px(16);
   return out += "</g>\n";
 }
@@ -161,9 +163,10 @@ std::string draw_notes(const std::vector<std::string>& notes, Px left, Px right,
 
 std::string draw_head(const Chart& chart, Px& height) {
   const Scenario& scenario = chart.graph.scenario();
-  return draw_head(
-      {scenario.title.empty() ? chart.graph.headline() : scenario.title, essentials(chart), scenario.source},
-      chart.width, height);
+  Headline head{scenario.title.empty() ? chart.graph.headline() : scenario.title, essentials(chart), scenario.source,
+                chart.report.measured};
+  if (!head.measured.empty()) head.title += ", measured";
+  return draw_head(head, chart.width, height);
 }
 
 std::string draw_grid(const Chart& chart) {

@@ -99,6 +99,9 @@ struct Drawn {
   bool reductions = false;
   bool critical_path = false;
   bool palettes_differ = false; ///< charts with different numbers of chunks per stage
+  bool two_rows = false;        ///< a stage's prediction above its measured row, with a line where each run ends
+  bool slow_tasks = false;      ///< marked
+  bool late_tasks = false;      ///< the waits before them marked
 };
 
 } // namespace ppsim::viz

@@ -130,7 +130,8 @@ void add_idle(std::string& out, LegendFlow& flow, const Drawn& drawn) {
       "link: its input queues for a link",
       "transfer: its input is under way",
       "drain: after the last task",
-      "flush: waits for reductions or optimizer steps"};
+      "flush: waits for reductions or optimizer steps",
+      "host: could run, and has not begun"};
   bool first = true;
   for (std::size_t label = first_idle_label; label < label_count; ++label) {
     if (!drawn.labels.test(label)) continue;
@@ -160,6 +161,17 @@ void add_lines(std::string& out, LegendFlow& flow, const Chart& chart, const Dra
           "\n",
           box.x, box.middle_y(), box.right());
   }
+  if (drawn.two_rows) {
+    flow.text_only("of each stage, above: predicted, below: measured");
+    const auto add_end = [&](EndLine kind, std::string_view words) {
+      const Box box = flow.entry(words, px(8));
+      out += end_line(kind, box.middle_x(), box.y - px(1), box.bottom() + px(1));
+    };
+    add_end(EndLine::predicted, "predicted end");
+    add_end(EndLine::measured, "measured end");
+  }
+  if (drawn.slow_tasks) out += deviation_mark(DeviationMark::slow, flow.entry("took longer or shorter than predicted"));
+  if (drawn.late_tasks) out += deviation_mark(DeviationMark::late, flow.entry("waited longer than predicted"));
   if (drawn.transfers) {
     const Box box = flow.entry("transfer between stages");
     add(out,

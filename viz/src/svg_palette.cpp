@@ -40,6 +40,7 @@ constexpr std::array<Hatch, label_count - first_idle_label + 1> hatches{{
     {Label::transfer, 5, "#f6f3fa", R"(<path d="M2.5 0V5" stroke="#b5a5cc" stroke-width="0.8"/>)"},
     {Label::drain, 7, "#f7f7f7", R"(<path d="M-1 6L1 8M0 0L7 7M6-1L8 1" stroke="#c4c4c4" stroke-width="0.8"/>)"},
     {Label::flush, 6, "#f4f4f4", R"(<path d="M0 3H6M3 0V6" stroke="#c4c4c4" stroke-width="0.7"/>)"},
+    {Label::host, 5, "#fdeef0", R"(<circle cx="2.5" cy="2.5" r="1" fill="none" stroke="#d08a96" stroke-width="0.7"/>)"},
 }};
 
 std::string hatch_name(Label label) {

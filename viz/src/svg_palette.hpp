@@ -30,6 +30,8 @@ struct Colour {
 
 /// Fill of optimizer cells: dark, so that they differ from every pass in grey too.
 inline constexpr Colour optimizer_fill{0x4D, 0x4D, 0x4D};
+/// Stroke of what is pointed at: the end of a run, tasks that deviate from their prediction.
+inline constexpr Colour mark_stroke{0xB2, 0x18, 0x2B};
 /// Fill of the bars of gradient reductions.
 inline constexpr Colour reduction_fill{0xB2, 0x3A, 0x48};
 

@@ -104,11 +104,20 @@ private:
     const std::size_t held = HeldChunks{graph_.schedule()}.most(); // with a chunk per direction more than v
     if (held > 1) put(out_, ", {} chunks per stage", held);
     if (graph_.schedule().forward_only()) put(out_, ", forwards only");
-    put(out_, ", transfers: {}", to_string(scenario_.network.model));
-    if (scenario_.network.slices > 1) put(out_, " in {} slices", scenario_.network.slices);
+    if (!report_.measured.empty()) {
+      put(out_, ", measured");
+    } else {
+      put(out_, ", transfers: {}", to_string(scenario_.network.model));
+      if (scenario_.network.slices > 1) put(out_, " in {} slices", scenario_.network.slices);
+    }
     put(out_, "{}\n", plain());
     if (!scenario_.title.empty()) put(out_, "{}\n", scenario_.title);
-    if (!scenario_.source.empty()) put(out_, "costs: {}\n", scenario_.source);
+    if (!report_.measured.empty()) {
+      put(out_, "measured: ");
+      put_wrapped(report_.measured, 10, 10);
+    } else if (!scenario_.source.empty()) {
+      put(out_, "costs: {}\n", scenario_.source);
+    }
     put(out_, "\n");
   }
 
@@ -175,12 +184,15 @@ private:
                                          difference > 0 ? "more" : "less")));
   }
 
-  /// What the chain that sets the makespan consists of; the parts add up to it.
+  /// What the chain that sets the makespan consists of; the parts add up to it. What a measured chain leaves open
+  /// between its tasks is the host's.
   void critical_path() {
     std::array<Duration, label_count> time{};
     Duration reductions{0};
+    Duration open = report_.makespan;
     for (const PathStep& step : report_.critical_path) {
       const Duration length = span_of(timeline_, step).length();
+      open -= length;
       if (step.kind == PathKind::reduction) {
         reductions += length;
         continue;
@@ -190,6 +202,7 @@ private:
       time[static_cast<std::size_t>(Label::recompute)] += again;
       time[static_cast<std::size_t>(path_label(step))] += length - again;
     }
+    if (!report_.measured.empty()) time[static_cast<std::size_t>(Label::host)] = open;
     std::string parts;
     const auto add = [&](std::string_view name, Duration length) {
       if (length > Duration{0})
@@ -460,9 +473,15 @@ private:
     const Duration moving =
         time[static_cast<std::size_t>(Label::link)] + time[static_cast<std::size_t>(Label::transfer)];
     const Duration flush = time[static_cast<std::size_t>(Label::flush)];
+    const Duration host = time[static_cast<std::size_t>(Label::host)];
     const double imbalance = busiest_over_mean();
     if (idle == Duration{0})
       advise("no stage is ever idle");
+    else if (host * 3 > idle)
+      advise(
+          fmt::format("{} of the idle time passed before tasks that could have run: larger tasks, or a host with less "
+                      "else to do",
+                      percent(share(host, idle))));
     else if (graph_.schedule().name() == "sequential")
       advise("one stage works at a time; --schedule 1f1b runs them together");
     else if (imbalance > 1.1)

@@ -1,5 +1,6 @@
 // ppsim list: what there is to choose from.
 
+#include "ppsim/runtime/backend.hpp"
 #include "ppsim/sim/model.hpp"
 #include "ppsim/sim/report.hpp"
 
@@ -48,7 +49,8 @@ std::vector<Row> format_rows() {
         {"write", "--csv"}}},
       {"model", {{"files", "*.toml"}, {"what", "a model's shape (docs/costs.md)"}, {"read", "--model"}}},
       {"device", {{"files", "*.toml"}, {"what", "a device's datasheet (docs/costs.md)"}, {"read", "--device"}}},
-      {"scenario", {{"files", "*.toml"}, {"what", "options as TOML"}, {"read", "--scenario"}}},
+      {"scenario",
+       {{"files", "*.toml"}, {"what", "options as TOML"}, {"read", "--scenario"}, {"write", "calibrate --output"}}},
       {"report", {{"files", "*.json"}, {"what", "the report, schema 1"}, {"write", "--json"}}},
       {"comparison", {{"files", "*.json"}, {"what", "a comparison, schema 1"}, {"write", "compare --json"}}},
       {"comparison-table",
@@ -57,6 +59,15 @@ std::vector<Row> format_rows() {
        {{"files", "*.json, *.md, *.svg"},
         {"what", "step times over a varied quantity: data, table, plot"},
         {"write", "compare --vary with --json, --markdown, --svg"}}},
+      {"run",
+       {{"files", "*.json"},
+        {"what", "a run that took place, step by step (docs/run-files.md)"},
+        {"read", "validate --timeline"},
+        {"write", "replay --output"}}},
+      {"validation",
+       {{"files", "*.json, *.svg"},
+        {"what", "a prediction held against a run"},
+        {"write", "validate with --json, --svg"}}},
       {"chrome-trace", {{"files", "*.json"}, {"what", "Chrome trace events, for Perfetto"}, {"write", "--trace"}}},
       {"svg",
        {{"files", "*.svg"}, {"what", "Gantt chart; of a comparison, several on one time axis"}, {"write", "--svg"}}}};
@@ -132,13 +143,26 @@ std::vector<Row> link_rows() {
   return rows;
 }
 
+/// What replays run on, and whether it can be used on this machine.
+std::vector<Row> backend_rows() {
+  std::vector<Row> rows;
+  for (const runtime::BackendEntry& entry : runtime::backends()) {
+    const runtime::Usability usability = runtime::usability_of(entry);
+    Row row{entry.name, {{"what", entry.summary}, {"usable", usability.usable}, {"here", usability.why}}};
+    if (!usability.usable && !usability.remedy.empty()) row.columns.emplace_back("remedy", usability.remedy);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 /// One closed set that can be listed.
 struct List {
   std::string_view name;
   std::vector<Row> (*rows)();
 };
 constexpr std::array lists{List{"schedules", schedule_rows}, List{"formats", format_rows}, List{"metrics", metric_rows},
-                           List{"models", model_rows},       List{"devices", device_rows}, List{"links", link_rows}};
+                           List{"models", model_rows},       List{"devices", device_rows}, List{"links", link_rows},
+                           List{"backends", backend_rows}};
 
 const List& find_list(const std::optional<std::string>& name) {
   std::vector<std::string_view> names;
@@ -157,7 +181,10 @@ std::string rows_text(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     text += fmt::format("{}\n", row.name);
     for (const auto& [column, value] : row.columns)
-      text += fmt::format("  {:<11} {}\n", column, value.is_string() ? value.get<std::string>() : value.dump());
+      text += fmt::format("  {:<11} {}\n", column,
+                          value.is_string()    ? value.get<std::string>()
+                          : value.is_boolean() ? (value.get<bool>() ? "yes" : "no")
+                                               : value.dump());
   }
   return text;
 }
@@ -187,16 +214,16 @@ constexpr std::array examples{
 } // namespace
 
 extern const Command list_command;
-const Command list_command{.name = "list",
-                           .summary = "schedules, formats, metrics, models, devices and links there are",
-                           .usage =
-                               "ppsim list schedules | formats | metrics | models | devices | links [--json[=FILE]]",
-                           .argument = "WHAT",
-                           .argument_help = "schedules, formats, metrics, models, devices or links",
-                           .argument_choices = "schedules formats metrics models devices links ",
-                           .sections = {},
-                           .extra = extra,
-                           .examples = examples,
-                           .run = run};
+const Command list_command{
+    .name = "list",
+    .summary = "schedules, formats, metrics, models, devices, links and backends there are",
+    .usage = "ppsim list schedules | formats | metrics | models | devices | links | backends [--json[=FILE]]",
+    .argument = "WHAT",
+    .argument_help = "schedules, formats, metrics, models, devices, links or backends",
+    .argument_choices = "schedules formats metrics models devices links backends ",
+    .sections = {},
+    .extra = extra,
+    .examples = examples,
+    .run = run};
 
 } // namespace ppsim::cli

@@ -26,7 +26,7 @@ struct Usability {
 
 /// How a program is to be run.
 struct RunOptions {
-  Workload workload;
+  Workload workload{};
   Compute compute = Compute::real;
   std::string transport = "direct"; ///< one of the backend's
   std::size_t warmup = 2;           ///< steps before the first that counts

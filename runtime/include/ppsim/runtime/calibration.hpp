@@ -5,59 +5,66 @@
 #include "ppsim/sim/scenario.hpp"
 
 #include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace ppsim::runtime {
 
-/// Durations of one kind of task: of all its runs in the timed steps.
+/// A measured duration: of all its runs.
 struct Spread {
   Duration median{0};
   Duration p5{0};
   Duration p95{0};
   std::size_t runs = 0;
 };
+/// Lower median and nearest-rank percentiles; all zero without values.
+[[nodiscard]] Spread spread_of(std::vector<Duration> values);
 
 struct ChunkTimes {
   Spread forward, input_grad, weight_grad;
 };
 
-/// Latency and bandwidth of one directed edge, fitted to samples: time = latency + bytes / bandwidth (least squares of
-/// relative errors).
+/// Latency and bandwidth of one directed edge: time = latency + bytes / bandwidth.
 struct TransferFit {
   StageId from{}, to{};
   Duration latency{0};
   std::optional<Bandwidth> bandwidth; ///< none: time does not grow with size
   std::vector<TransferSample> samples;
-  double largest_residual = 0; ///< |fitted - measured| / measured
+  double largest_residual = 0; ///< |fitted - measured| / measured, over the samples
 };
-[[nodiscard]] TransferFit fit_transfers(const std::vector<TransferSample>& samples);
+/// Least squares of relative errors, so that small transfers count as much as large ones; neither part is negative.
+/// The samples are of one edge, and not empty.
+[[nodiscard]] TransferFit fit_transfers(std::span<const TransferSample> samples);
 
 /// What was measured.
 struct Calibration {
-  Shape shape;
+  Shape shape; ///< microbatches are those of the busy run
   Workload workload;
   RunFacts facts;
   ChunkSizes sizes;
-  std::vector<ChunkTimes> alone; ///< by chunk; one stage busy at a time
-  std::vector<ChunkTimes> busy;  ///< by chunk; all stages at work
-  Spread optimizer;
-  std::vector<TransferFit> edges;
-  std::optional<double> core_share; ///< of the busy run
+  std::vector<StageId> placement; ///< of the chunks
+  std::vector<ChunkTimes> busy;   ///< by chunk, all stages at work
+  std::vector<ChunkTimes> alone;  ///< by chunk, one stage at work at a time. The backward was measured in one piece and
+                                  ///< is divided as the busy one is
+  std::vector<Spread> optimizer;  ///< by stage
+  Spread overhead;                ///< between the end of a task and the start of the next that waits for nothing else
+  std::vector<TransferFit> edges; ///< by sending, then receiving stage
+  std::optional<double> core_share; ///< of the busy run, see measured.hpp
   bool contended = false;
 };
 
-struct CalibrationOptions {
-  Shape shape;
-  std::string schedule; ///< whose placement of chunks is used; empty: 1f1b, with more chunks interleaved
-  RunOptions run;
-  Duration time{std::chrono::seconds{5}}; ///< that it may take, about
-};
+/// The order of `schedule` with every backward split, I directly before W, and pairs taken apart.
+[[nodiscard]] Schedule split_backwards(const Schedule& schedule);
+/// Durations of the tasks of `run`, by chunk: all that lie between the moment at which the last stage starts and that
+/// at which the first one ends, so that all stages are at work; where none of a chunk's lies there, all of them.
+[[nodiscard]] std::vector<ChunkTimes> chunk_times(const MeasuredRun& run);
 
-/// Measures: sequentially (alone), then with all stages at work (busy), then transfers. Only the leader gets the
-/// result.
-[[nodiscard]] std::optional<Calibration> calibrate(Backend& backend, const CalibrationOptions& options);
+/// Measures tasks with all stages at work (`schedule` with split backwards), one stage at a time (sequential), then
+/// transfers. `schedule` sets shape and placement; it may not be asynchronous. Only the leader gets the result. Throws
+/// Error as Backend::run().
+[[nodiscard]] std::optional<Calibration> calibrate(Backend& backend, const Schedule& schedule,
+                                                   const RunOptions& options);
 
 /// The scenario file: the busy medians as costs, with everything else that was measured in its [calibration] table.
 [[nodiscard]] std::string calibration_toml(const Calibration& calibration);

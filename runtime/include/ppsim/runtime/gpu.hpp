@@ -28,6 +28,7 @@ struct GpuState {
 struct GpuOptions {
   Workload workload;
   std::string transport = "direct"; ///< "direct": copies; "paced": copies that last as the scenario says; "nccl-self"
+  bool timed = false;               ///< tasks will be held: stamps have to be such that Device::hold() can read them
   std::function<bool()> stopped;    ///< asked while waiting; then give up with std::runtime_error
 };
 
@@ -56,6 +57,8 @@ public:
   [[nodiscard]] virtual Device& device() = 0;
   [[nodiscard]] virtual Transport& transport() = 0;
   [[nodiscard]] virtual std::string describe() const = 0;
+  /// How far its stamps may be from the host's clock, in nanoseconds.
+  [[nodiscard]] virtual std::int64_t clock_error() const = 0;
 };
 
 struct GpuRankOptions {
@@ -63,6 +66,7 @@ struct GpuRankOptions {
   StageId stage{};
   std::size_t local_rank = 0;
   std::size_t ranks_per_gpu = 1; ///< more than one: for tests, several processes on one GPU
+  bool timed = false;            ///< as GpuOptions::timed
   std::vector<NcclId> ids;       ///< one per communicator, as GpuPlugin::communicators counts them
   std::function<bool()> stopped;
   std::function<void()> barrier; ///< of all processes, outside steps
@@ -75,6 +79,8 @@ struct GpuPlugin {
   GpuState (*nccl_state)();
   ChunkSizes (*sizes)(const Workload& workload);
   std::unique_ptr<GpuPipeline> (*make_pipeline)(const Program& program, const GpuOptions& options);
+  /// The current GPU, whole, for runs that do one task at a time.
+  std::unique_ptr<Device> (*make_device)(const Workload& workload);
   /// How many NCCL communicators a program needs, in all: by channel, by pair, or one.
   std::size_t (*communicators)(const Program& program);
   NcclId (*make_id)();

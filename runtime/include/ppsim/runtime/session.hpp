@@ -4,6 +4,7 @@
 #include "ppsim/runtime/backend.hpp"
 #include "ppsim/runtime/reference.hpp"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,11 @@ struct StageResult {
 /// Trains on one stage: the warm-up steps (the first with poisoned buffers), then the timed ones. What a stage's thread
 /// or process does.
 [[nodiscard]] StageResult train(PipelineStage& stage, const Program& program, const RunOptions& options);
+
+/// The same for all stages of a program, by one thread, which issues their tasks in Program::issue_order and takes the
+/// parts of what follows them together. Results are by stage.
+[[nodiscard]] std::vector<StageResult> train_together(const std::vector<std::unique_ptr<PipelineStage>>& stages,
+                                                      const Program& program, const RunOptions& options);
 
 /// Puts the stages' results (in any order) together: one timeline per step, shifted so that its first task starts at
 /// zero, all in the leader's time. Facts and proof are left to the caller.

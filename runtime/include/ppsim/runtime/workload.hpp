@@ -17,6 +17,12 @@ enum class Block : std::uint8_t { mlp, transformer };
 enum class OptimizerKind : std::uint8_t { sgd, adam };
 [[nodiscard]] std::string_view to_string(OptimizerKind kind);
 
+/// With which the loss of both blocks falls at once: Adam moves every parameter by about its rate, whatever the
+/// gradient.
+[[nodiscard]] constexpr double default_learning_rate(OptimizerKind kind) {
+  return kind == OptimizerKind::sgd ? 0.05 : 0.002;
+}
+
 /// The model that is trained: every chunk has `layers` equal layers. Inputs and targets are made from the seed; the
 /// loss of a microbatch is the mean of (y - target)^2 / 2.
 struct Workload {
@@ -27,7 +33,7 @@ struct Workload {
   std::size_t layers = 1;   ///< per chunk
   std::uint32_t seed = 1;
   OptimizerKind optimizer = OptimizerKind::sgd;
-  double learning_rate = 0.05;
+  double learning_rate = default_learning_rate(OptimizerKind::sgd); ///< other optimizers need another
   bool operator==(const Workload&) const = default;
 };
 
@@ -37,13 +43,13 @@ struct Workload {
 /// What a chunk takes on a device. All chunks are alike.
 struct ChunkSizes {
   std::size_t parameters = 0; ///< numbers, in all layers
-  Bytes parameter_bytes;      ///< that F and I read
-  Bytes gradient_bytes;       ///< fp32 sums
-  Bytes optimizer_bytes;      ///< moments, and a master copy where parameters are not fp32
-  Bytes stash_for_input;      ///< of F's stash, what only I needs: freed at its end
-  Bytes stash_for_weight;     ///< and what W needs too: freed at the end of W
-  Bytes boundary;             ///< an activation, and its gradient, as they are sent
-  Bytes scratch;              ///< workspace of a stage, whatever its task
+  Bytes parameter_bytes{};    ///< that F and I read
+  Bytes gradient_bytes{};     ///< fp32 sums
+  Bytes optimizer_bytes{};    ///< moments, and a master copy where parameters are not fp32
+  Bytes stash_for_input{};    ///< of F's stash, what only I needs: freed at its end
+  Bytes stash_for_weight{};   ///< and what W needs too: freed at the end of W
+  Bytes boundary{};           ///< an activation, and its gradient, as they are sent
+  Bytes scratch{};            ///< workspace of a stage, whatever its task
   [[nodiscard]] Bytes stash() const { return stash_for_input + stash_for_weight; }
   bool operator==(const ChunkSizes&) const = default;
 };

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ppsim {
@@ -35,25 +36,26 @@ struct Proof {
 
 /// How and where a run was made, in words for people.
 struct RunFacts {
-  std::string backend; ///< "threads"
-  std::string compute; ///< "mlp: 256 tokens, width 512, 1 layer per chunk" or "timed: tasks last as the scenario says"
-  std::string transport; ///< "buffers are handed over", "emulated links"
-  std::string machine;   ///< processor or device, cores, system
-  std::string command;   ///< that made it
-  bool timed = false;    ///< tasks were given durations: nothing is said about real compute
+  std::string backend{}; ///< "threads"
+  std::string
+      compute{}; ///< "mlp: 256 tokens, width 512, 1 layer per chunk" or "timed: tasks last as the scenario says"
+  std::string transport{}; ///< "buffers are handed over", "emulated links"
+  std::string machine{};   ///< processor or device, cores, system
+  std::string command{};   ///< that made it
+  bool timed = false;      ///< tasks were given durations: nothing is said about real compute
   bool operator==(const RunFacts&) const = default;
 };
 
 /// A schedule as it really ran.
 struct MeasuredRun {
   Schedule schedule;
-  RunFacts facts;
-  std::vector<Timeline> steps; ///< in the order they ran; the first task of each starts at zero. No causes yet:
-                               ///< attribute() finds them
-  std::vector<MeasuredStage> stages;
-  std::optional<Proof> proof;
-  std::optional<Duration> clock_error; ///< bound of the error between the clocks of stages; none: they share one
-  bool unaligned = false;              ///< a transfer ended before it began, beyond that bound
+  RunFacts facts{};
+  std::vector<Timeline> steps{}; ///< in the order they ran; the first task of each starts at zero. No causes yet:
+                                 ///< attribute() finds them
+  std::vector<MeasuredStage> stages{};
+  std::optional<Proof> proof{};
+  std::optional<Duration> clock_error{}; ///< bound of the error between the clocks of stages; none: they share one
+  bool unaligned = false;                ///< a transfer ended before it began, beyond that bound
 };
 
 /// Wall time below which processor time has to stay for a run to be called contended: cpu < 0.9 busy on some stage.
@@ -65,8 +67,21 @@ inline constexpr double least_core_share = 0.9;
 /// The step whose length is the (lower) median of all. The run must have steps.
 [[nodiscard]] std::size_t median_step(const MeasuredRun& run);
 
-/// Sets what released each task, and why, from the times of a measured timeline: of the task before and what came in,
-/// the last to end. Where an output stayed on its stage that is the task that made it.
+/// Where and how `run` was made, in one sentence for the head of a report: what it ran on and what its tasks did; with
+/// a warning where its cores were shared.
+[[nodiscard]] std::string describe(const MeasuredRun& run);
+
+/// Throws Error (bad_input) with `where` and everything that can not be: vectors that do not fit the order, negative or
+/// endless times, tasks of a stage that are not one after another, transfers that end before they begin between stages
+/// that share a clock. Of a run from a file, or from another program, call it before all else.
+void check_run(const MeasuredRun& run, std::string_view where);
+
+/// An input that was there so soon after the task before had ended, as a share of the task's own length, counts as
+/// there in time: who receives looks for it only then, and sees it late.
+inline constexpr std::int64_t noticed_late_percent = 1;
+/// Sets what released each task, reduction and optimizer step, and why, from the times of a measured timeline: of the
+/// task before on its stage and what came in, the last to end (but see noticed_late_percent). The halves of a pair that
+/// ran one after the other each have their own.
 void attribute(const TaskGraph& graph, Timeline& timeline);
 
 } // namespace ppsim

@@ -29,9 +29,10 @@ enum class Label : std::uint8_t {
   link,
   transfer,
   drain,
-  flush // idle
+  flush,
+  host // idle; `host` in measured runs only: everything was there, and the task had not begun
 };
-inline constexpr std::size_t label_count = 14;
+inline constexpr std::size_t label_count = 15;
 inline constexpr std::size_t first_idle_label = 7;
 [[nodiscard]] constexpr bool is_idle(Label label) {
   return static_cast<std::size_t>(label) >= first_idle_label;
@@ -120,6 +121,8 @@ struct Report {
   std::size_t transfers = 0;
   Bytes transfer_volume{};
   std::optional<Overflow> overflow; ///< with a memory limit: the earliest moment at which it is exceeded
+  std::string measured; ///< set by the caller of a run that really took place: where and how, in words (describe()).
+                        ///< Empty: simulated
   [[nodiscard]] std::array<Duration, label_count> time_by_label() const; ///< over all stages; adds up to p x makespan
 };
 

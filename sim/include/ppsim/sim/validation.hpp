@@ -13,17 +13,18 @@ namespace ppsim {
 struct Compared {
   Duration predicted{0};
   Duration measured{0};
-  /// (predicted - measured) / measured; zero where both are zero.
+  /// (predicted - measured) / measured; zero where both are zero, infinite where only the measured one is.
   [[nodiscard]] double error() const;
 };
 
-/// Of the tasks of one pass: their durations.
+/// Of the tasks of one pass: their durations. The halves of a pair that share their time have none of their own and are
+/// left out.
 struct PassError {
   Pass pass{};
   std::size_t tasks = 0;
-  Compared median;         ///< of the durations
-  double median_error = 0; ///< of measured / predicted - 1, task by task
-  double p95_error = 0;    ///< 95th percentile of its absolute value
+  Compared median;         ///< of the durations, the lower one of two
+  double median_error = 0; ///< of measured / predicted - 1, task by task; tasks predicted to take no time are left out
+  double p95_error = 0;    ///< 95th percentile of its absolute value (the nearest rank)
 };
 
 struct StageError {
@@ -37,38 +38,63 @@ struct StageError {
 
 /// Why a task was late (or early).
 enum class Lateness : std::uint8_t {
-  slow,  ///< it took longer itself
+  slow,  ///< it took longer itself (or shorter)
   waited ///< what it waited for came late
 };
 
-/// A task that ended at another time than predicted.
-struct Deviation {
-  TaskId task{};
-  Duration start{0};  ///< measured - predicted
-  Duration length{0}; ///< likewise, of its duration
-  Lateness because{};
-  TaskId waited_for = no_task; ///< with `waited`: the task whose output (or end) released it
+/// What of a task was late.
+enum class Delay : std::uint8_t {
+  none,     ///< nothing of its own
+  length,   ///< it took longer itself
+  transfer, ///< the transfer of its output took longer
+  start     ///< it could have run, and had not begun
 };
 
+/// A task that made its stage late: by its own length, or by a wait before it that the prediction does not have. Both
+/// halves of a pair that share their time are one; it has the first one's id.
+struct Deviation {
+  TaskId task{};
+  Duration start{0};           ///< measured - predicted
+  Duration length{0};          ///< likewise, of its duration
+  Duration wait{0};            ///< likewise, of the wait between the task before it on its stage and this one
+  Lateness because{};          ///< which of the two is larger
+  TaskId waited_for = no_task; ///< with `waited`: the task whose output (or end) released it; no_task where all was
+                               ///< there, and it had not begun
+  /// With `waited_for`: of the chain of tasks that released each other, as far back as they were late at all, the one
+  /// that was longest over its prediction, and in what. `waited_for` itself where none of them was.
+  TaskId behind = no_task;
+  Delay delay{};
+  Duration delayed{0}; ///< by so much; where that is little of the wait, many small delays added up
+  /// The larger of the two, as a size.
+  [[nodiscard]] Duration size() const;
+};
+
+/// A prediction held against a run.
 struct Validation {
   Compared step;               ///< of the median step
+  std::size_t step_used = 0;   ///< which one that is
   std::vector<Duration> steps; ///< measured, in order
   double bubble_predicted = 0; ///< bubble_ratio
   double bubble_measured = 0;
   std::vector<StageError> stages;
   std::vector<PassError> passes; ///< those that occur
   double start_error_p95 = 0;    ///< 95th percentile of |start error| over the tasks, as a share of the measured step
-  std::vector<Deviation> deviations; ///< the `most` largest |length| or newly added wait, largest first
+  std::vector<Deviation> deviations; ///< the `most` largest, largest first, of equal ones the earliest
   double tolerance = 0;
-  bool contended = false; ///< then this is no validation
+  bool contended = false;       ///< then this is no validation
+  bool unaligned = false;       ///< nor is it then: the clocks of stages differ by more than their bound
+  bool knows_memory = false;    ///< peaks were predicted (activations and parameters have sizes) and measured
+  std::optional<bool> proved{}; ///< whether the results were right; none: they were not compared
+  /// True if peaks are equal on every stage, or nothing is known of them.
   [[nodiscard]] bool same_peaks() const;
-  /// Step error within the tolerance, memory equal where it was measured, results proved where they were compared,
-  /// clocks aligned, not contended.
+  [[nodiscard]] bool in_tolerance() const; ///< |step error|
+  /// Step error within the tolerance, memory equal where it was predicted and measured, results proved where they were
+  /// compared, clocks aligned, not contended.
   bool holds = false;
 };
 
 /// Compares the prediction for `graph` with the median step of `run`, which must have the same order. Throws Error
-/// (bad_input) where it has not.
+/// (bad_input) where it has not, or where the run is broken (check_run).
 [[nodiscard]] Validation validate_run(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run,
                                       double tolerance, std::size_t most = 10);
 

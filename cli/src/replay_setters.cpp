@@ -1,0 +1,123 @@
+#include "replay_setters.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace ppsim::cli {
+namespace {
+
+/// All of `text` as a finite number.
+std::optional<double> parse_number(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+} // namespace
+
+Result set_backend(Inputs& inputs, std::string_view text) {
+  std::vector<std::string_view> names;
+  for (const runtime::BackendEntry& entry : runtime::backends()) names.push_back(entry.name);
+  if (std::ranges::find(names, text) == names.end())
+    return Wrong{
+        fmt::format("unknown backend {}", in_quotes(text)),
+        did_you_mean(text, names, fmt::format("one of {}; 'ppsim list backends' says more", fmt::join(names, ", ")))};
+  inputs.backend = std::string{text};
+  return std::nullopt;
+}
+
+Result set_compute(Inputs& inputs, std::string_view text) {
+  using runtime::Compute;
+  static constexpr std::array choices{Choice<Compute>{"real", Compute::real}, Choice<Compute>{"timed", Compute::timed}};
+  Result wrong;
+  if (const auto compute = choose(text, choices, wrong)) inputs.compute = *compute;
+  return wrong;
+}
+
+Result set_transport(Inputs& inputs, std::string_view text) {
+  static constexpr std::array choices{Choice<std::string_view>{"direct", "direct"},
+                                      Choice<std::string_view>{"paced", "paced"},
+                                      Choice<std::string_view>{"nccl-self", "nccl-self"}};
+  Result wrong;
+  if (const auto transport = choose(text, choices, wrong)) inputs.transport = std::string{*transport};
+  return wrong;
+}
+
+Result set_p2p(Inputs& inputs, std::string_view text) {
+  using runtime::P2p;
+  static constexpr std::array choices{Choice<P2p>{"edge", P2p::edge}, Choice<P2p>{"pair", P2p::pair},
+                                      Choice<P2p>{"batched", P2p::batched}};
+  Result wrong;
+  if (const auto p2p = choose(text, choices, wrong)) inputs.p2p = *p2p;
+  return wrong;
+}
+
+Result set_block(Inputs& inputs, std::string_view text) {
+  using runtime::Block;
+  static constexpr std::array choices{Choice<Block>{"mlp", Block::mlp},
+                                      Choice<Block>{"transformer", Block::transformer}};
+  Result wrong;
+  if (const auto block = choose(text, choices, wrong)) inputs.workload.block = *block;
+  return wrong;
+}
+
+Result set_seed(Inputs& inputs, std::string_view text) {
+  std::size_t number = 0;
+  if (auto wrong = parse_count(text, 0, number)) return wrong;
+  constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
+  if (number > most) return Wrong{fmt::format("{} is too large", in_quotes(text)), fmt::format("at most {}", most)};
+  inputs.workload.seed = static_cast<std::uint32_t>(number);
+  return std::nullopt;
+}
+
+Result set_trainer(Inputs& inputs, std::string_view text) {
+  using Kind = runtime::OptimizerKind;
+  static constexpr std::array choices{Choice<Kind>{"sgd", Kind::sgd}, Choice<Kind>{"adam", Kind::adam}};
+  Result wrong;
+  if (const auto kind = choose(text, choices, wrong)) inputs.workload.optimizer = *kind;
+  return wrong;
+}
+
+Result set_learning_rate(Inputs& inputs, std::string_view text) {
+  const auto rate = parse_number(text);
+  if (!rate || *rate <= 0 || *rate > 1)
+    return Wrong{fmt::format("{} is no learning rate", in_quotes(text)), "a number above 0, up to 1: 0.05"};
+  inputs.workload.learning_rate = *rate;
+  return std::nullopt;
+}
+
+Result set_timeout(Inputs& inputs, std::string_view text) {
+  Duration time{0};
+  if (auto wrong = parse_unit(text, time)) return wrong;
+  if (time == Duration{0}) return Wrong{"must be more than 0", "for example 30s"};
+  inputs.timeout = time;
+  return std::nullopt;
+}
+
+Result set_fault(Inputs& inputs, std::string_view text) {
+  inputs.fault = runtime::parse_fault(text);
+  if (inputs.fault) return std::nullopt;
+  static const std::vector<std::string_view> kinds{"fail", "stall", "no-memory", "lose", "resize"};
+  return Wrong{fmt::format("{} is no fault", in_quotes(text)),
+               did_you_mean(text.substr(0, text.find('@')), kinds, "one of fail, stall, no-memory, lose, resize") +
+                   " with @ and a task: fail@1F3"};
+}
+
+Result set_tolerance(Inputs& inputs, std::string_view text) {
+  const bool percent = text.ends_with('%');
+  std::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
+  while (digits.ends_with(' ')) digits.remove_suffix(1);
+  const auto number = parse_number(digits);
+  const double share = number.value_or(-1) / (percent ? 100 : 1);
+  if (share < 0 || share > 10)
+    return Wrong{fmt::format("{} is no share", in_quotes(text)), "a share or a percentage: 0.05, 5%"};
+  if (!percent && share > 1)
+    return Wrong{fmt::format("{} is more than the whole", in_quotes(text)),
+                 fmt::format("in percent that is {}%", text)};
+  inputs.tolerance = share;
+  return std::nullopt;
+}
+
+} // namespace ppsim::cli

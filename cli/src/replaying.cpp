@@ -1,0 +1,170 @@
+#include "replaying.hpp"
+
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+#include "progress.hpp"
+#include "scenario_inputs.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+using runtime::Compute;
+using runtime::Workload;
+
+/// Where tasks last as the costs say, what they compute only has to be right, not to take time.
+Workload tiny_workload(const Workload& given) {
+  Workload workload = given;
+  workload.tokens = 4;
+  workload.width = 8;
+  workload.heads = 2;
+  workload.layers = 1;
+  return workload;
+}
+
+/// A size on the command line has no effect where tasks are timed; in a scenario file it is that of its calibration.
+void refuse_sizes(const Inputs& inputs, Problems& problems) {
+  for (const std::string_view option : {"tokens", "width", "heads", "layers-per-chunk"})
+    if (inputs.has_flag(option))
+      problems.add(inputs.place_of(option), "tasks are timed: they compute next to nothing",
+                   "leave it out, or take --compute real");
+}
+
+/// Nobody knows what tasks take: no progress for this long is a failure. A pessimist's guess, at 1 GFLOPS.
+Duration generous_timeout(const Workload& workload) {
+  const double layer = 2.0 * 2 * 4 * static_cast<double>(workload.width) * static_cast<double>(workload.width) +
+                       4.0 * static_cast<double>(workload.tokens) * static_cast<double>(workload.width);
+  const double operations = 3 * layer * static_cast<double>(workload.tokens) * static_cast<double>(workload.layers);
+  constexpr double longest = 86400;
+  return std::chrono::seconds{60 + static_cast<std::int64_t>(std::min(operations / 1e9, longest))};
+}
+
+/// Sizes of what runs, where those of the scenario are not its own; and pairs as they run here.
+void fit_scenario(const Inputs& inputs, const runtime::RunOptions& options, runtime::Backend& backend,
+                  Scenario& scenario) {
+  const bool timed = options.compute == Compute::timed;
+  const bool knows_memory = inputs.activation_bytes || inputs.model_shape;
+  if (timed) scenario.memory.limit.reset(); // it is of what the scenario is about
+  if (timed || !knows_memory) use_sizes(backend.sizes(options.workload), scenario);
+  if (!inputs.pair) scenario.pair = {.kind = PairRule::Kind::serial};
+}
+
+/// Says how far a run has come while it goes on, as nobody can ask it.
+class Ticker {
+public:
+  explicit Ticker(Duration expected)
+      : progress_{"seconds", static_cast<std::size_t>(std::chrono::ceil<std::chrono::seconds>(expected).count())},
+        thread_{[this](const std::stop_token& stop) { tick(stop); }} {}
+
+private:
+  void tick(const std::stop_token& stop) {
+    std::unique_lock lock{mutex_};
+    while (!changed_.wait_for(lock, stop, std::chrono::seconds{1}, [] { return false; }) && !stop.stop_requested())
+      progress_.step();
+  }
+
+  Progress progress_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::jthread thread_; // last: it uses the others
+};
+
+} // namespace
+
+runtime::Backend& backend_of(const Inputs& inputs) {
+  const std::string name = inputs.backend.value_or("threads");
+  runtime::Backend& backend = runtime::load_backend(name);
+  const runtime::Usability usability = backend.usability();
+  if (!usability.usable)
+    throw Error{ExitCode::failed,
+                Problem{inputs.place_of("backend"), fmt::format("{} can not be used here: {}", name, usability.why),
+                        usability.remedy}};
+  return backend;
+}
+
+runtime::RunOptions run_options(const Inputs& inputs, runtime::Backend& backend) {
+  runtime::RunOptions options;
+  options.compute = inputs.compute.value_or(Compute::real);
+  options.workload = inputs.workload;
+  if (!inputs.where.contains("learning-rate"))
+    options.workload.learning_rate = runtime::default_learning_rate(options.workload.optimizer);
+  options.transport = inputs.transport.value_or(std::string{backend.transports().front()});
+  options.warmup = inputs.warmup.value_or(options.warmup);
+  options.steps = inputs.steps.value_or(options.steps);
+  options.timeout = inputs.timeout.value_or(options.timeout);
+  options.fault = inputs.fault;
+  if (options.compute == Compute::timed) {
+    Problems problems;
+    refuse_sizes(inputs, problems);
+    problems.throw_if_any();
+    options.workload = tiny_workload(options.workload);
+  } else if (!inputs.timeout && !knows_costs(inputs)) {
+    options.timeout = generous_timeout(options.workload);
+  }
+  return options;
+}
+
+bool knows_costs(const Inputs& inputs) {
+  return inputs.forward || inputs.backward || inputs.input_grad || inputs.weight_grad || inputs.model_shape;
+}
+
+void use_sizes(const runtime::ChunkSizes& sizes, Scenario& scenario) {
+  Memory& memory = scenario.memory;
+  const std::size_t chunks = scenario.shape.chunks();
+  memory.activation.assign(chunks, sizes.stash());
+  memory.activation_for_weight.assign(chunks, sizes.stash_for_weight);
+  memory.parameters.assign(chunks, sizes.parameter_bytes);
+  memory.gradients.assign(chunks, sizes.gradient_bytes);
+  memory.optimizer.assign(chunks, sizes.optimizer_bytes);
+  memory.release_outputs = false;
+  if (scenario.recompute.is_on()) scenario.recompute.checkpoint = memory.activation; // only its time is replayed
+}
+
+Replay prepare_replay(const Inputs& inputs) {
+  Run run = resolve(inputs);
+  runtime::Backend& backend = backend_of(inputs);
+  runtime::RunOptions options = run_options(inputs, backend);
+  const bool timed = options.compute == Compute::timed;
+  fit_scenario(inputs, options, backend, run.scenario);
+  TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
+  Timeline prediction = simulate(graph);
+  runtime::Program program = runtime::compile(
+      graph, prediction, {.p2p = inputs.p2p.value_or(runtime::P2p::edge), .timed = timed, .slots = inputs.slots});
+  return {.backend = &backend,
+          .graph = std::move(graph),
+          .prediction = std::move(prediction),
+          .program = std::move(program),
+          .options = std::move(options),
+          .predicts = timed || knows_costs(inputs),
+          .notes = std::move(run.notes)};
+}
+
+TaskGraph graph_of(const Inputs& inputs, const MeasuredRun& run) {
+  const Schedule& schedule = run.schedule;
+  Scenario scenario = make_scenario(inputs, schedule.shape(), placement_of(schedule), ends_share_stage(schedule));
+  if (schedule.asynchronous()) scenario.update = {}; // it has no flush that they could follow
+  if (run.facts.timed) use_sizes({}, scenario);
+  if (!inputs.pair) scenario.pair = {.kind = PairRule::Kind::serial};
+  return lower(schedule, std::move(scenario), "the run");
+}
+
+std::optional<MeasuredRun> run_replay(const Replay& replay) {
+  constexpr std::chrono::seconds long_run{10};
+  const auto steps = static_cast<std::int64_t>(replay.options.warmup + replay.options.steps);
+  const Duration expected = steps * replay.program.predicted_step;
+  if (!replay.predicts || expected < long_run || !replay.backend->is_leader())
+    return replay.backend->run(replay.program, replay.options);
+  fmt::print(stderr, "ppsim: note: this takes about {}: {} steps of {}; --warmup and --steps say how many\n",
+             format_duration(expected), steps, format_duration(replay.program.predicted_step));
+  const Ticker ticker{expected};
+  return replay.backend->run(replay.program, replay.options);
+}
+
+} // namespace ppsim::cli

@@ -1,0 +1,25 @@
+#pragma once
+// Launches of kernels, by nvcc or (in tests, on machines without a GPU) by a loop over their threads.
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#ifndef __CUDACC__
+#  include "emulated_launch.hpp"
+#endif
+
+#include "check.hpp"
+
+namespace ppsim::runtime::gpu {
+
+#ifdef __CUDACC__
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), std::size_t blocks, std::size_t threads, cudaStream_t stream,
+            Arguments... arguments) {
+  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0, stream>>>(arguments...);
+  PPSIM_GPU_CHECK(cudaGetLastError());
+}
+#endif
+
+} // namespace ppsim::runtime::gpu

@@ -1,0 +1,53 @@
+#pragma once
+// Owners of NCCL communicators, and checks of calls into NCCL.
+
+#include <nccl.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace ppsim::runtime::gpu {
+
+/// Throws std::runtime_error unless it is a success. `communicator`: whose last error is told as well; may be null.
+void check(ncclResult_t status, ncclComm_t communicator, const char* file, int line, const char* call);
+#define PPSIM_NCCL_CHECK(call, communicator)                                                                           \
+  ::ppsim::runtime::gpu::check((call), (communicator), __FILE__, __LINE__, #call)
+
+/// A communicator, blocking: a non-blocking one starts a thread for every group of calls. Its kernels take 4 blocks at
+/// most, as they share the multiprocessors with the tasks.
+class Communicator {
+public:
+  /// Waits for the other ranks. The current device is the rank's.
+  Communicator(const ncclUniqueId& id, std::size_t ranks, std::size_t rank);
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  ~Communicator();
+  [[nodiscard]] ncclComm_t get() const { return communicator_; }
+  /// Throws std::runtime_error where NCCL has noticed a failure since (a peer that is gone, a network error).
+  void check_health() const;
+
+private:
+  friend void abort_all(std::vector<std::unique_ptr<Communicator>>& communicators) noexcept;
+  ncclComm_t communicator_ = nullptr;
+};
+
+/// Ends what they run on the device, and destroys them. From a thread of its own, as it may hang itself (NVIDIA/nccl
+/// issues 549, 992): after 5 seconds they are left alone, to end with the process.
+void abort_all(std::vector<std::unique_ptr<Communicator>>& communicators) noexcept;
+
+/// Calls of one group progress together; they are launched when this is over.
+template <class Function>
+void as_group(ncclComm_t communicator, Function calls) {
+  PPSIM_NCCL_CHECK(ncclGroupStart(), communicator);
+  try {
+    calls();
+  } catch (...) {
+    static_cast<void>(ncclGroupEnd()); // else all later calls would belong to this group
+    throw;
+  }
+  PPSIM_NCCL_CHECK(ncclGroupEnd(), communicator);
+}
+
+} // namespace ppsim::runtime::gpu

@@ -1,0 +1,87 @@
+#include "nccl_rank.hpp"
+
+#include <cstring>
+#include <stdexcept>
+
+#include "check.hpp"
+#include "cuda_device.hpp"
+#include "nccl_transport.hpp"
+
+namespace ppsim::runtime::gpu {
+
+namespace {
+
+/// The GPU of a process, made current. Throws std::runtime_error where there are too few.
+int take_device(const GpuRankOptions& options) {
+  int devices = 0;
+  PPSIM_GPU_CHECK(cudaGetDeviceCount(&devices));
+  const std::size_t wanted = options.local_rank / options.ranks_per_gpu;
+  if (wanted >= static_cast<std::size_t>(devices))
+    throw std::runtime_error{"process " + std::to_string(options.local_rank) + " of this host needs GPU " +
+                             std::to_string(wanted) + ", there are " + std::to_string(devices) +
+                             ": start no more processes than GPUs on a host"};
+  const auto device = static_cast<int>(wanted);
+  PPSIM_GPU_CHECK(cudaSetDevice(device));
+  PPSIM_GPU_CHECK(cudaFree(nullptr));
+  return device;
+}
+
+class NcclRank final : public GpuRank {
+public:
+  NcclRank(const Program& program, const GpuRankOptions& options)
+      : device_number_{take_device(options)},
+        clock_{make_queue(), options.timed ? Clock::Kind::kernels : Clock::Kind::events}, handle_{make_matmul_handle()},
+        device_{options.workload, make_queue(), multiprocessors(),
+                handle_.get(),    clock_,       [this] { return transport_ ? transport_->stopped() : false; }},
+        transport_{std::make_unique<NcclTransport>(
+            program, options, static_cast<std::size_t>(device_.sizes().boundary.count()), device_.queue(), clock_)} {}
+  // Members go in the reverse order of their declaration: kernels that wait for a peer are ended with the transport,
+  // before the device waits for its stream.
+
+  [[nodiscard]] Device& device() override { return device_; }
+  [[nodiscard]] Transport& transport() override { return *transport_; }
+  [[nodiscard]] std::string describe() const override {
+    return "GPU " + std::to_string(device_number_) + ", " + nccl_state().why + ", the host's clock within " +
+           std::to_string((clock_.error() + 999) / 1000) + " us";
+  }
+  [[nodiscard]] std::int64_t clock_error() const override { return clock_.error(); }
+
+private:
+  int device_number_;
+  Clock clock_;
+  MatmulHandle handle_;
+  CudaDevice device_;
+  std::unique_ptr<NcclTransport> transport_;
+};
+
+} // namespace
+
+GpuState nccl_state() {
+  int version = 0;
+  PPSIM_NCCL_CHECK(ncclGetVersion(&version), nullptr);
+  // NCCL_VERSION(): 10000 major + 100 minor + patch, from 2.9 on
+  return {.usable = true,
+          .why = "NCCL " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+                 std::to_string(version % 100),
+          .remedy = {},
+          .devices = 0};
+}
+
+std::size_t communicators(const Program& program) {
+  return plan_communicators(program).size();
+}
+
+NcclId make_nccl_id() {
+  ncclUniqueId made{};
+  PPSIM_NCCL_CHECK(ncclGetUniqueId(&made), nullptr);
+  NcclId id{};
+  static_assert(sizeof made == sizeof id);
+  std::memcpy(id.data(), &made, sizeof made);
+  return id;
+}
+
+std::unique_ptr<GpuRank> make_nccl_rank(const Program& program, const GpuRankOptions& options) {
+  return std::make_unique<NcclRank>(program, options);
+}
+
+} // namespace ppsim::runtime::gpu

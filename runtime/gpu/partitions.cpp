@@ -1,0 +1,104 @@
+#include "partitions.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "check.hpp"
+#include "driver.hpp"
+
+namespace ppsim::runtime::gpu {
+
+namespace {
+
+CUdevice current_device() {
+  int ordinal = 0;
+  PPSIM_GPU_CHECK(cudaGetDevice(&ordinal));
+  CUdevice device = 0;
+  PPSIM_GPU_CHECK(driver().device_get(&device, ordinal));
+  return device;
+}
+
+struct Split {
+  std::vector<CUdevResource> groups;
+  CUdevResource rest{};
+};
+
+/// `groups` groups as large as they can be; the rest need not have any multiprocessor.
+Split split(std::size_t groups) {
+  CUdevResource all{};
+  PPSIM_GPU_CHECK(driver().device_get_dev_resource(current_device(), &all, CU_DEV_RESOURCE_TYPE_SM));
+  const unsigned step = std::max(1U, all.sm.smCoscheduledAlignment);
+  const auto most = static_cast<unsigned>(all.sm.smCount / groups);
+  // The driver rounds a minimum up to its granularity ("often rounding up and aligning the minCount"), and "may lead to
+  // fewer groups created than purely dividing": so it is asked for less and less until it gives so many.
+  for (unsigned wanted = most / step * step; wanted >= step; wanted -= step) {
+    Split found;
+    found.groups.resize(groups);
+    auto made = static_cast<unsigned>(groups);
+    const CUresult status = driver().split_by_count(found.groups.data(), &made, &all, &found.rest, 0, wanted);
+    if (status == CUDA_SUCCESS && made == groups) return found;
+  }
+  throw std::runtime_error{"its " + std::to_string(all.sm.smCount) + " multiprocessors can not be split among " +
+                           std::to_string(groups) + " stages, in parts of at least " +
+                           std::to_string(all.sm.minSmPartitionSize) + ": take fewer stages"};
+}
+
+} // namespace
+
+GreenContext::GreenContext(CUdevResource& resource) {
+  CUdevResourceDesc descriptor = nullptr;
+  PPSIM_GPU_CHECK(driver().generate_desc(&descriptor, &resource, 1));
+  PPSIM_GPU_CHECK(driver().green_create(&context_, descriptor, current_device(), CU_GREEN_CTX_DEFAULT_STREAM));
+}
+
+GreenContext::~GreenContext() {
+  static_cast<void>(driver().green_destroy(context_));
+}
+
+Partitions::Partitions(std::size_t stages) {
+  Split found = split(stages);
+  size_ = found.groups.front().sm.smCount;
+  for (CUdevResource& group : found.groups) stages_.push_back(std::make_unique<GreenContext>(group));
+  if (found.rest.type == CU_DEV_RESOURCE_TYPE_SM && found.rest.sm.smCount > 0) {
+    rest_size_ = found.rest.sm.smCount;
+    rest_ = std::make_unique<GreenContext>(found.rest);
+  }
+  primary_events_ = try_primary_events();
+}
+
+Queue Partitions::transfer_queue(std::size_t stage) const {
+  // Where kernels share a partition, those of streams with a lower number go first.
+  return rest_ ? make(*rest_, 0) : make(*stages_[stage], -1);
+}
+
+Queue Partitions::make(const GreenContext& context, int priority) const {
+  CUstream stream = nullptr;
+  // "CU_STREAM_NON_BLOCKING: This must be specified."
+  PPSIM_GPU_CHECK(driver().green_stream_create(&stream, context.get(), CU_STREAM_NON_BLOCKING, priority));
+  CUcontext of_events = nullptr;
+  if (!primary_events_) PPSIM_GPU_CHECK(driver().context_of(&of_events, context.get()));
+  return {Stream{stream}, of_events};
+}
+
+bool Partitions::try_primary_events() const {
+  const Queue one = make(*stages_.front(), 0);
+  const Queue other = make(*stages_.back(), 0);
+  const Event first = one.make_event(true);
+  const Event second = other.make_event(true);
+  float milliseconds = 0;
+  const bool works = cudaEventRecord(first.get(), one.get()) == cudaSuccess &&
+                     cudaEventRecord(second.get(), other.get()) == cudaSuccess &&
+                     cudaStreamSynchronize(one.get()) == cudaSuccess &&
+                     cudaStreamSynchronize(other.get()) == cudaSuccess &&
+                     cudaEventElapsedTime(&milliseconds, first.get(), second.get()) == cudaSuccess;
+  static_cast<void>(cudaGetLastError());
+  return works;
+}
+
+std::string Partitions::describe() const {
+  return std::to_string(stages_.size()) + (stages_.size() == 1 ? " partition of " : " partitions of ") +
+         std::to_string(size_) + " multiprocessors, " + (rest_ ? std::to_string(rest_size_) : std::string{"none"}) +
+         " left for transfers";
+}
+
+} // namespace ppsim::runtime::gpu

@@ -1,0 +1,214 @@
+#include "pipeline.hpp"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include "check.hpp"
+#include "cuda_device.hpp"
+#include "link.hpp"
+#include "nccl_self.hpp"
+#include "partitions.hpp"
+
+namespace ppsim::runtime::gpu {
+
+namespace {
+
+/// Where the stages of one thread meet: what takes several of them is enqueued when the last has called.
+class Meeting {
+public:
+  explicit Meeting(std::vector<const Queue*> lanes) : lanes_{std::move(lanes)} {
+    for (const Queue* queue : lanes_) met_.push_back(queue->make_event(false));
+  }
+
+  void barrier(std::size_t stage) {
+    lanes_[stage]->record(met_[stage]);
+    if (++arrived_ < lanes_.size()) return;
+    arrived_ = 0;
+    for (std::size_t waiting = 0; waiting < lanes_.size(); ++waiting)
+      for (std::size_t other = 0; other < lanes_.size(); ++other)
+        if (other != waiting) lanes_[waiting]->wait(met_[other]);
+  }
+
+  /// Between the same two stages exchanges pair up in the order of their calls.
+  void exchange(std::size_t stage, std::size_t peer, const void* mine, void* theirs, std::size_t bytes) {
+    Call call{stage, mine, theirs, bytes, lanes_[stage]->make_event(false), lanes_[stage]->make_event(false)};
+    lanes_[stage]->record(call.ready);
+    const auto waiting =
+        std::ranges::find_if(calls_, [&](const Call& other) { return other.stage == peer && other.peer == stage; });
+    call.peer = peer;
+    if (waiting == calls_.end()) {
+      calls_.push_back(std::move(call));
+      return;
+    }
+    Call other = std::move(*waiting);
+    calls_.erase(waiting);
+    if (other.bytes != call.bytes)
+      throw std::runtime_error{"stages " + std::to_string(peer) + " and " + std::to_string(stage) + " exchange " +
+                               std::to_string(other.bytes) + " and " + std::to_string(call.bytes) + " bytes"};
+    fetch(call, other);
+    fetch(other, call);
+    // What comes next on either stream may change what the other copies.
+    lanes_[call.stage]->wait(other.done);
+    lanes_[other.stage]->wait(call.done);
+  }
+
+private:
+  struct Call {
+    std::size_t stage = 0;
+    const void* mine = nullptr;
+    void* theirs = nullptr;
+    std::size_t bytes = 0;
+    Event ready, done;
+    std::size_t peer = 0;
+  };
+
+  void fetch(const Call& to, const Call& from) {
+    const Queue& queue = *lanes_[to.stage];
+    queue.wait(from.ready);
+    PPSIM_GPU_CHECK(cudaMemcpyAsync(to.theirs, from.mine, to.bytes, cudaMemcpyDeviceToDevice, queue.get()));
+    queue.record(to.done);
+  }
+
+  std::vector<const Queue*> lanes_;
+  std::vector<Event> met_;
+  std::size_t arrived_ = 0;
+  std::vector<Call> calls_;
+};
+
+/// One stage's ends of the links.
+class LinkTransport final : public Transport {
+public:
+  LinkTransport(const Program& program, StageId stage, std::vector<std::unique_ptr<Link>>& links, Meeting& meeting,
+                std::function<bool()> stopped)
+      : program_{program}, stage_{stage}, links_{links}, meeting_{meeting}, stopped_{std::move(stopped)} {}
+
+  void begin_step() override {
+    for_each_end([](Link& link, bool outgoing) {
+      if (!outgoing) link.begin_step();
+    });
+  }
+  [[nodiscard]] void* output(TransferRef transfer) override { return link(transfer).output(transfer.position); }
+  void isend(TransferRef transfer, Bytes bytes) override {
+    link(transfer).send(transfer.position, static_cast<std::size_t>(bytes.count()));
+  }
+  /// Slots are taken when something is sent.
+  void irecv(TransferRef /*transfer*/) override {}
+  [[nodiscard]] const void* input(TransferRef transfer, Bytes expected) override {
+    return link(transfer).input(transfer.position, static_cast<std::size_t>(expected.count()));
+  }
+  void release(TransferRef transfer) override { link(transfer).release(transfer.position); }
+  void finish_step() override {
+    for_each_end([&](Link& link, bool outgoing) {
+      if (outgoing) wait_for(link.queue(), stopped_, "the transfers of a stage");
+    });
+  }
+  [[nodiscard]] std::vector<Arrival> arrivals() override {
+    std::vector<Arrival> all;
+    for (const ChannelId id : program_.stages[index(stage_)].in)
+      if (links_[index(id)]) {
+        const std::vector<Arrival> some = links_[index(id)]->arrivals(id);
+        all.insert(all.end(), some.begin(), some.end());
+      }
+    return all;
+  }
+  void barrier() override { meeting_.barrier(index(stage_)); }
+  void exchange(StageId peer, const void* mine, void* theirs, Bytes bytes) override {
+    meeting_.exchange(index(stage_), index(peer), mine, theirs, static_cast<std::size_t>(bytes.count()));
+  }
+  [[nodiscard]] Bytes buffer_bytes() const override {
+    std::size_t bytes = 0;
+    for_each_end(
+        [&](const Link& link, bool outgoing) { bytes += outgoing ? link.send_bytes() : link.receive_bytes(); });
+    return Bytes{static_cast<std::int64_t>(bytes)};
+  }
+
+private:
+  [[nodiscard]] Link& link(TransferRef transfer) { return *links_[index(transfer.channel)]; }
+  template <class Function>
+  void for_each_end(Function function) const {
+    const StageProgram& stage = program_.stages[index(stage_)];
+    for (const ChannelId id : stage.in)
+      if (links_[index(id)]) function(*links_[index(id)], false);
+    for (const ChannelId id : stage.out)
+      if (links_[index(id)]) function(*links_[index(id)], true);
+  }
+
+  const Program& program_;
+  StageId stage_;
+  std::vector<std::unique_ptr<Link>>& links_;
+  Meeting& meeting_;
+  std::function<bool()> stopped_;
+};
+
+void move_by_copy(void* to, const void* from, std::size_t bytes, const Queue& queue) {
+  PPSIM_GPU_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, queue.get()));
+}
+void move_by_kernel(void* to, const void* from, std::size_t bytes, const Queue& queue) {
+  copy_by_kernel(to, from, bytes, queue.get());
+}
+
+class Pipeline final : public GpuPipeline {
+public:
+  Pipeline(const Program& program, const GpuOptions& options)
+      : options_{options}, partitions_{program.stages.size()}, clock_{partitions_.transfer_queue(0), clock_kind()},
+        handle_{make_matmul_handle()} {
+    std::vector<const Queue*> lanes;
+    for (std::size_t stage = 0; stage < program.stages.size(); ++stage) {
+      devices_.push_back(std::make_unique<CudaDevice>(options.workload, partitions_.queue(stage),
+                                                      partitions_.multiprocessors(), handle_.get(), clock_,
+                                                      options.stopped));
+      lanes.push_back(&devices_.back()->queue());
+    }
+    meeting_ = std::make_unique<Meeting>(lanes);
+    for (const Channel& channel : program.channels) links_.push_back(make_link(program, channel));
+    for (std::size_t stage = 0; stage < program.stages.size(); ++stage)
+      transports_.push_back(
+          std::make_unique<LinkTransport>(program, make_id<StageId>(stage), links_, *meeting_, options.stopped));
+  }
+
+  [[nodiscard]] Device& device(StageId stage) override { return *devices_.at(index(stage)); }
+  [[nodiscard]] Transport& transport(StageId stage) override { return *transports_.at(index(stage)); }
+  [[nodiscard]] std::string describe() const override {
+    return partitions_.describe() + "; stamps by " +
+           (clock_.kind() == Clock::Kind::events ? "events" : "%globaltimer") + ", the host's clock within " +
+           std::to_string((clock_.error() + 999) / 1000) + " us";
+  }
+
+private:
+  [[nodiscard]] Clock::Kind clock_kind() const {
+    const bool read_by_kernels = options_.timed || options_.transport == "paced";
+    return read_by_kernels || !partitions_.primary_events() ? Clock::Kind::kernels : Clock::Kind::events;
+  }
+
+  std::unique_ptr<Link> make_link(const Program& program, const Channel& channel) {
+    if (channel.is_local()) return nullptr; // stays with its stage
+    LinkOptions link{.move = &move_by_copy,
+                     .paced = options_.transport == "paced",
+                     .overlaps = program.transfer_model != TransferModel::link,
+                     .bytes = static_cast<std::size_t>(devices_.front()->sizes().boundary.count())};
+    if (link.paced) link.move = &move_by_kernel;
+    if (options_.transport == "nccl-self") link.move = make_nccl_self_mover();
+    return std::make_unique<Link>(channel, link, partitions_.transfer_queue(index(channel.from)),
+                                  devices_[index(channel.from)]->queue(), devices_[index(channel.to)]->queue(), clock_);
+  }
+
+  GpuOptions options_;
+  Partitions partitions_; ///< destroyed last, after all streams in it
+  Clock clock_;
+  MatmulHandle handle_;
+  std::vector<std::unique_ptr<CudaDevice>> devices_;
+  std::unique_ptr<Meeting> meeting_;
+  std::vector<std::unique_ptr<Link>> links_;
+  std::vector<std::unique_ptr<LinkTransport>> transports_;
+};
+
+} // namespace
+
+std::unique_ptr<GpuPipeline> make_pipeline(const Program& program, const GpuOptions& options) {
+  PPSIM_GPU_CHECK(cudaSetDevice(0));
+  PPSIM_GPU_CHECK(cudaFree(nullptr)); // the primary context is there from here on
+  return std::make_unique<Pipeline>(program, options);
+}
+
+} // namespace ppsim::runtime::gpu

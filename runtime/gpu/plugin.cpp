@@ -1,0 +1,99 @@
+// What the program finds in this plugin.
+
+#include "ppsim/runtime/gpu.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "check.hpp"
+#include "cuda_device.hpp"
+#include "driver.hpp"
+#include "layout.hpp"
+#include "nccl_rank.hpp"
+#include "pipeline.hpp"
+
+namespace ppsim::runtime::gpu {
+
+namespace {
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+std::string gib(std::size_t bytes) {
+  return std::to_string((bytes + (std::size_t{1} << 29U)) >> 30U) + " GiB";
+}
+
+/// Says what it is without making a context, which would take memory on the GPU of each process that asks.
+GpuState describe_device(int devices) {
+  cudaDeviceProp properties{};
+  int driver_version = 0;
+  PPSIM_GPU_CHECK(cudaGetDeviceProperties(&properties, 0));
+  PPSIM_GPU_CHECK(cudaDriverGetVersion(&driver_version));
+  GpuState state{.usable = false, .why = {}, .remedy = {}, .devices = static_cast<std::size_t>(devices)};
+  state.why = std::string{properties.name} + ", " + std::to_string(properties.multiProcessorCount) +
+              " multiprocessors, " + gib(properties.totalGlobalMem) + ", driver for CUDA " +
+              version_text(driver_version);
+  if (properties.major < 8) {
+    state.why += ": it does not compute in bf16";
+    state.remedy = "use a GPU of compute capability 8.0 (Ampere) or newer";
+    return state;
+  }
+  try {
+    static_cast<void>(driver());
+    state.usable = true;
+  } catch (const std::exception& error) {
+    state.why += std::string{": "} + error.what();
+    state.remedy = "install an NVIDIA driver for CUDA 12.5 or newer";
+  }
+  return state;
+}
+
+GpuState state() {
+  int devices = 0;
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  static_cast<void>(cudaGetLastError());
+  if (status == cudaSuccess && devices > 0) return describe_device(devices);
+  GpuState state;
+  if (status == cudaErrorInsufficientDriver) {
+    // Also what the runtime says where libcuda.so.1 is missing; then the driver's version is 0.
+    int driver_version = 0;
+    static_cast<void>(cudaDriverGetVersion(&driver_version));
+    state.why = driver_version == 0 ? "there is no NVIDIA driver"
+                                    : "the NVIDIA driver is too old: it is for CUDA " + version_text(driver_version) +
+                                          ", the plugin for " + version_text(CUDART_VERSION);
+    state.remedy = "on a machine with an NVIDIA GPU, install its driver, for CUDA " + version_text(CUDART_VERSION);
+  } else {
+    state.why = status == cudaSuccess ? "there is no GPU"
+                                      : std::string{"no GPU can be used: "} + cudaGetErrorString(status) + " (" +
+                                            cudaGetErrorName(status) + ")";
+    state.remedy = "see that nvidia-smi lists a GPU, and that CUDA_VISIBLE_DEVICES does not hide it";
+  }
+  return state;
+}
+
+ChunkSizes sizes(const Workload& workload) {
+  return Layout{workload}.sizes(workload.optimizer);
+}
+
+constexpr GpuPlugin plugin{.version = PPSIM_VERSION,
+                           .state = &state,
+                           .nccl_state = &nccl_state,
+                           .sizes = &sizes,
+                           .make_pipeline = &make_pipeline,
+                           .make_device = &make_device,
+                           .communicators = &communicators,
+                           .make_id = &make_nccl_id,
+                           .make_rank = &make_nccl_rank};
+
+} // namespace
+
+} // namespace ppsim::runtime::gpu
+
+extern "C" __attribute__((visibility("default"))) const ppsim::runtime::GpuPlugin* ppsim_gpu_plugin() {
+  // More streams than this share a queue of the device, where one holds up the other ("HW connections ... could cause a
+  // dependency", cuda.h). It is read when CUDA starts, so nothing of CUDA is called before.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); // NOLINT(concurrency-mt-unsafe): no other thread runs yet
+  return &ppsim::runtime::gpu::plugin;
+}

@@ -1,0 +1,65 @@
+#include "queue.hpp"
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "check.hpp"
+#include "driver.hpp"
+
+namespace ppsim::runtime::gpu {
+
+Memory allocate_memory(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  void* memory = nullptr;
+  PPSIM_GPU_CHECK(cudaMalloc(&memory, bytes));
+  return Memory{static_cast<std::byte*>(memory)};
+}
+
+Event Queue::make_event(bool timed) const {
+  if (context_ != nullptr) PPSIM_GPU_CHECK(driver().push(context_));
+  cudaEvent_t event = nullptr;
+  const cudaError_t status = cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming);
+  if (context_ != nullptr) {
+    CUcontext popped = nullptr;
+    PPSIM_GPU_CHECK(driver().pop(&popped));
+  }
+  PPSIM_GPU_CHECK(status);
+  return Event{event};
+}
+
+void Queue::wait(const Event& event) const {
+  // "use the most recently captured state at the time of the API call, and are not affected by later calls to
+  // cudaEventRecord": an event can be used again for the next transfer.
+  PPSIM_GPU_CHECK(cudaStreamWaitEvent(get(), event.get(), 0));
+}
+
+void Queue::record(const Event& event) const {
+  PPSIM_GPU_CHECK(cudaEventRecord(event.get(), get()));
+}
+
+void Queue::synchronize() const {
+  PPSIM_GPU_CHECK(cudaStreamSynchronize(get()));
+}
+
+void wait_for(const Queue& queue, const std::function<bool()>& stopped, const char* what) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  for (;;) {
+    const cudaError_t status = cudaStreamQuery(queue.get());
+    if (status == cudaSuccess) return;
+    if (status != cudaErrorNotReady) PPSIM_GPU_CHECK(status);
+    static_cast<void>(cudaGetLastError()); // "not ready" is remembered as well
+    if (stopped && stopped()) throw std::runtime_error{std::string{"stopped while waiting for "} + what};
+    if (Clock::now() - begin > std::chrono::milliseconds{1}) std::this_thread::sleep_for(std::chrono::microseconds{20});
+  }
+}
+
+Queue make_queue(int priority) {
+  cudaStream_t stream = nullptr;
+  PPSIM_GPU_CHECK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority));
+  return {Stream{stream}, nullptr};
+}
+
+} // namespace ppsim::runtime::gpu

@@ -1,0 +1,40 @@
+#pragma once
+// Queue: a stream with the context that its events belong to.
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <functional>
+
+#include "handles.hpp"
+
+namespace ppsim::runtime::gpu {
+
+/// A stream of the primary context or of a green context, and where events for it are made. "event and stream must be
+/// on the same CUDA context" (cudaEventRecord); whether an event of the primary context will do for a green stream is
+/// not said, and is tried once (Partitions).
+class Queue {
+public:
+  Queue() = default;
+  /// `context`: where events have to be made; null: in the current one.
+  Queue(Stream stream, CUcontext context) : stream_{std::move(stream)}, context_{context} {}
+
+  [[nodiscard]] cudaStream_t get() const { return stream_.get(); }
+  /// An event for this stream: with time stamps, or only for waiting.
+  [[nodiscard]] Event make_event(bool timed) const;
+  void wait(const Event& event) const; ///< what comes next waits for what `event` has recorded last
+  void record(const Event& event) const;
+  void synchronize() const;
+
+private:
+  Stream stream_;
+  CUcontext context_ = nullptr;
+};
+
+/// Waits for everything on it, unless `stopped` says to give up: then throws std::runtime_error naming `what`.
+void wait_for(const Queue& queue, const std::function<bool()>& stopped, const char* what);
+
+/// A non-blocking stream of the current context.
+[[nodiscard]] Queue make_queue(int priority = 0);
+
+} // namespace ppsim::runtime::gpu

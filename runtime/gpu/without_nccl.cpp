@@ -1,0 +1,40 @@
+// In the place of NCCL's parts where the plugin was built without it.
+
+#include "ppsim/runtime/gpu.hpp"
+
+#include <stdexcept>
+
+#include "communicators.hpp"
+#include "nccl_rank.hpp"
+#include "nccl_self.hpp"
+
+namespace ppsim::runtime::gpu {
+
+namespace {
+
+constexpr const char* why = "the plugin ppsim_gpu was built without NCCL";
+
+} // namespace
+
+Mover make_nccl_self_mover() {
+  throw std::runtime_error{why};
+}
+
+GpuState nccl_state() {
+  return {
+      .usable = false, .why = why, .remedy = "install libnccl-dev, or set NCCL_ROOT, and build again", .devices = 0};
+}
+
+std::size_t communicators(const Program& program) {
+  return plan_communicators(program).size();
+}
+
+NcclId make_nccl_id() {
+  throw std::runtime_error{why};
+}
+
+std::unique_ptr<GpuRank> make_nccl_rank(const Program& /*program*/, const GpuRankOptions& /*options*/) {
+  throw std::runtime_error{why};
+}
+
+} // namespace ppsim::runtime::gpu

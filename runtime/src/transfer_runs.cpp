@@ -1,0 +1,56 @@
+#include "transfer_runs.hpp"
+
+#include "ppsim/sim/generators.hpp"
+#include "ppsim/sim/timeline.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace ppsim::runtime {
+
+namespace {
+
+/// One microbatch forth and back.
+Program there_and_back(std::size_t stages) {
+  const Shape shape{.stages = stages, .microbatches = 1, .vpp = 1};
+  const TaskGraph graph = lower(make_schedule(find_generator("gpipe"), {.shape = shape}),
+                                uniform_scenario(shape, std::chrono::milliseconds{1}, std::chrono::milliseconds{2}));
+  return compile(graph, simulate(graph));
+}
+
+Duration median(std::vector<Duration> times) {
+  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+  return times[times.size() / 2];
+}
+
+} // namespace
+
+std::vector<TransferSample> transfers_of_runs(Backend& backend, std::size_t stages, const RunOptions& options,
+                                              const std::vector<std::int64_t>& sizes, std::size_t number_bytes) {
+  if (stages < 2) return {};
+  const Program program = there_and_back(stages);
+  constexpr std::size_t width = 64; // so that tasks take little, however large the activation
+  std::vector<TransferSample> samples;
+  for (const std::int64_t bytes : sizes) {
+    RunOptions run;
+    run.workload.width = width;
+    run.workload.tokens = std::max<std::size_t>(static_cast<std::size_t>(bytes) / (width * number_bytes), 1);
+    run.warmup = 3;
+    run.steps = 15;
+    run.prove = false;
+    run.timeout = options.timeout;
+    const std::optional<MeasuredRun> measured = backend.run(program, run);
+    if (!measured) continue; // not the leader
+    std::map<std::pair<StageId, StageId>, std::vector<Duration>> times;
+    for (const Timeline& step : measured->steps)
+      for (const Channel& channel : program.channels)
+        for (const Transfer& transfer : channel.transfers)
+          times[{channel.from, channel.to}].push_back(step.transfers[index(transfer.producer)].length());
+    for (auto& [ends, some] : times)
+      samples.push_back({ends.first, ends.second, Bytes{bytes}, median(std::move(some))});
+  }
+  return samples;
+}
+
+} // namespace ppsim::runtime

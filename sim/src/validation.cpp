@@ -1,0 +1,289 @@
+#include "ppsim/sim/validation.hpp"
+
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace ppsim {
+namespace {
+
+/// The smallest value that `percent` of all do not exceed (the nearest rank); zero of none.
+double percentile(std::vector<double> values, std::size_t percent) {
+  if (values.empty()) return 0;
+  const std::size_t rank = (values.size() * percent + 99) / 100;
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
+  std::ranges::nth_element(values, at);
+  return *at;
+}
+
+double ratio(Duration part, Duration whole) {
+  return static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+void require_same_order(const Schedule& expected, const Schedule& found) {
+  if (expected == found) return;
+  std::string what;
+  if (!(expected.shape() == found.shape())) {
+    const auto words = [](const Shape& shape) {
+      return fmt::format("{} stages, {} microbatches, vpp {}", shape.stages, shape.microbatches, shape.vpp);
+    };
+    what = fmt::format("it ran {}, and the prediction is for {}", words(found.shape()), words(expected.shape()));
+  } else {
+    for (std::size_t stage = 0; stage < expected.shape().stages && what.empty(); ++stage) {
+      const auto ours = expected.stage(make_id<StageId>(stage));
+      const auto theirs = found.stage(make_id<StageId>(stage));
+      const auto [our, their] = std::ranges::mismatch(ours, theirs);
+      if (our == ours.end() && their == theirs.end()) continue;
+      const auto name = [](auto at, auto end) { return at == end ? std::string{"nothing"} : to_string(*at); };
+      what = fmt::format("task {} of stage {} was {}, and the prediction has {}", our - ours.begin(), stage,
+                         name(their, theirs.end()), name(our, ours.end()));
+    }
+  }
+  throw Error{ExitCode::bad_input,
+              {"the measured run", what, "predict the order that was run: the same schedule, shape and options"}};
+}
+
+class Comparer {
+public:
+  Comparer(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run, std::size_t step)
+      : graph_{graph}, schedule_{graph.schedule()}, prediction_{prediction}, run_{run}, measured_{run.steps[step]} {
+    attribute(graph_, measured_);
+    predicted_report_ = analyse(graph_, prediction_);
+    measured_report_ = analyse(graph_, measured_);
+  }
+
+  [[nodiscard]] Validation compare(std::size_t most) const {
+    Validation result;
+    result.step = {predicted_report_.makespan, measured_report_.makespan};
+    for (const Timeline& step : run_.steps) result.steps.push_back(end_of(step) - SimTime{});
+    result.bubble_predicted = predicted_report_.bubble_ratio;
+    result.bubble_measured = measured_report_.bubble_ratio;
+    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage) result.stages.push_back(stage_error(stage));
+    for (const Pass pass : {Pass::forward, Pass::backward, Pass::input_grad, Pass::weight_grad})
+      if (const PassError found = pass_error(pass); found.tasks > 0) result.passes.push_back(found);
+    result.start_error_p95 = start_error();
+    result.deviations = deviations(most);
+    result.knows_memory = knows_memory();
+    return result;
+  }
+
+private:
+  /// A task, or a pair whose halves share their time in the prediction or in the run.
+  struct Unit {
+    Span predicted;
+    Span measured;
+    std::size_t first = 0;
+    std::size_t size = 1;
+    [[nodiscard]] Duration length_error() const { return measured.length() - predicted.length(); }
+    [[nodiscard]] Duration start_error() const { return measured.start - predicted.start; }
+    [[nodiscard]] Duration end_error() const { return measured.end - predicted.end; }
+  };
+
+  [[nodiscard]] bool shares_time(std::size_t first_half) const {
+    const auto overlap = [first_half](const Timeline& timeline) {
+      return timeline.tasks[first_half + 1].start < timeline.tasks[first_half].end;
+    };
+    return overlap(prediction_) || overlap(measured_);
+  }
+
+  /// The unit that task `id` belongs to.
+  [[nodiscard]] Unit unit_of(std::size_t id) const {
+    const Pairing pairing = schedule_.tasks()[id].pairing;
+    const std::size_t first = pairing == Pairing::second ? id - 1 : id;
+    if (pairing == Pairing::alone || !shares_time(first)) return {prediction_.tasks[id], measured_.tasks[id], id, 1};
+    const auto both = [first](const Timeline& timeline) {
+      return Span{timeline.tasks[first].start, std::max(timeline.tasks[first].end, timeline.tasks[first + 1].end)};
+    };
+    return {both(prediction_), both(measured_), first, 2};
+  }
+
+  template <class Visit>
+  void for_each_unit(Visit visit) const {
+    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage) {
+      const std::size_t end = index(schedule_.first_task(make_id<StageId>(stage + 1)));
+      Span before_predicted;
+      Span before_measured;
+      for (std::size_t id = index(schedule_.first_task(make_id<StageId>(stage))); id < end;) {
+        const Unit unit = unit_of(id);
+        const Duration wait =
+            (unit.measured.start - before_measured.end) - (unit.predicted.start - before_predicted.end);
+        visit(unit, wait);
+        before_predicted = unit.predicted;
+        before_measured = unit.measured;
+        id = unit.first + unit.size;
+      }
+    }
+  }
+
+  [[nodiscard]] StageError stage_error(std::size_t stage) const {
+    const StageReport& predicted = predicted_report_.stages[stage];
+    const StageReport& measured = measured_report_.stages[stage];
+    StageError error;
+    error.busy = {predicted.busy, measured.busy};
+    error.idle = {predicted.idle, measured.idle};
+    if (const std::size_t end = index(schedule_.first_task(make_id<StageId>(stage + 1)));
+        !schedule_.stage(make_id<StageId>(stage)).empty())
+      error.end = {prediction_.tasks[end - 1].end - SimTime{}, measured_.tasks[end - 1].end - SimTime{}};
+    error.predicted_peak = predicted.peak_bytes();
+    error.measured_peak = run_.stages[stage].peak_bytes;
+    return error;
+  }
+
+  [[nodiscard]] PassError pass_error(Pass pass) const {
+    PassError error;
+    error.pass = pass;
+    std::vector<double> predicted;
+    std::vector<double> measured;
+    std::vector<double> errors;
+    for_each_unit([&](const Unit& unit, Duration) {
+      if (unit.size > 1 || schedule_.tasks()[unit.first].pass != pass) return;
+      predicted.push_back(static_cast<double>(unit.predicted.length().count()));
+      measured.push_back(static_cast<double>(unit.measured.length().count()));
+      if (unit.predicted.length() > Duration{0}) errors.push_back(ratio(unit.length_error(), unit.predicted.length()));
+    });
+    error.tasks = predicted.size();
+    const auto middle = [](std::vector<double>& values) {
+      return Duration{static_cast<Duration::rep>(percentile(std::move(values), 50))};
+    };
+    error.median = {middle(predicted), middle(measured)};
+    error.median_error = percentile(errors, 50);
+    for (double& value : errors) value = std::abs(value);
+    error.p95_error = percentile(std::move(errors), 95);
+    return error;
+  }
+
+  [[nodiscard]] double start_error() const {
+    std::vector<double> errors;
+    for_each_unit([&](const Unit& unit, Duration) {
+      errors.push_back(std::abs(static_cast<double>(unit.start_error().count())));
+    });
+    const Duration step = measured_report_.makespan;
+    return step == Duration{0} ? 0 : percentile(std::move(errors), 95) / static_cast<double>(step.count());
+  }
+
+  [[nodiscard]] std::vector<Deviation> deviations(std::size_t most) const {
+    std::vector<Deviation> found;
+    for_each_unit([&](const Unit& unit, Duration wait) {
+      Deviation deviation{.task = make_id<TaskId>(unit.first),
+                          .start = unit.start_error(),
+                          .length = unit.length_error(),
+                          .wait = wait};
+      deviation.because = wait > std::chrono::abs(deviation.length) ? Lateness::waited : Lateness::slow;
+      if (deviation.size() > Duration{0}) found.push_back(deviation);
+    });
+    // Of equal ones the first to happen: a cause stands before what it leads to.
+    std::ranges::stable_sort(found, {}, [this](const Deviation& deviation) {
+      return std::pair{-deviation.size(), measured_.tasks[index(deviation.task)].start};
+    });
+    if (found.size() > most) found.resize(most);
+    for (Deviation& deviation : found)
+      if (deviation.because == Lateness::waited) find_culprit(deviation);
+    return found;
+  }
+
+  /// Whether what released `id` was the transfer of another task's output.
+  [[nodiscard]] bool came_by_transfer(TaskId id) const {
+    const Cause cause = measured_.cause[index(id)];
+    return cause == Cause::activation || cause == Cause::gradient;
+  }
+
+  /// From the end of its sender to its own.
+  static Duration way(const Timeline& timeline, TaskId sender) {
+    const std::size_t id = index(sender);
+    return timeline.transfers[id].end - timeline.tasks[id].end;
+  }
+
+  /// How long `id` had not begun though its stage was free and its last input there.
+  [[nodiscard]] Duration idle_start(TaskId id) const {
+    SimTime ready{};
+    if (const TaskId by = measured_.released_by[index(id)]; by != no_task)
+      ready = came_by_transfer(id) ? measured_.transfers[index(by)].end : measured_.tasks[index(by)].end;
+    if (index(id) > index(schedule_.first_task(schedule_.stage_of(id))))
+      ready = std::max(ready, measured_.tasks[index(id) - 1].end);
+    return measured_.tasks[index(id)].start - ready;
+  }
+
+  /// Follows what released a waiting task back for as long as it was late, and names what on that way was longest over
+  /// its prediction.
+  void find_culprit(Deviation& deviation) const {
+    TaskId at = deviation.task;
+    if (2 * idle_start(at) >= deviation.wait) return;
+    deviation.waited_for = measured_.released_by[index(at)];
+    deviation.behind = deviation.waited_for;
+    const auto blame = [&](TaskId task, Duration over, Delay how) {
+      if (over <= deviation.delayed) return;
+      deviation.delayed = over;
+      deviation.behind = task;
+      deviation.delay = how;
+    };
+    for (TaskId by = deviation.waited_for; by != no_task; by = measured_.released_by[index(at)]) {
+      if (came_by_transfer(at)) blame(by, way(measured_, by) - way(prediction_, by), Delay::transfer);
+      const Unit unit = unit_of(index(by));
+      if (unit.end_error() <= Duration{0}) break; // it was in time
+      at = make_id<TaskId>(unit.first);
+      blame(at, unit.length_error(), Delay::length);
+      blame(at, idle_start(at), Delay::start);
+    }
+  }
+
+  [[nodiscard]] bool knows_memory() const {
+    const Memory& memory = graph_.scenario().memory;
+    const auto has_sizes = [](const std::vector<Bytes>& sizes) {
+      return std::ranges::any_of(sizes, [](Bytes size) { return size > Bytes{}; });
+    };
+    return has_sizes(memory.activation) && has_sizes(memory.parameters) &&
+           std::ranges::any_of(run_.stages, [](const MeasuredStage& stage) { return stage.peak_bytes > Bytes{}; });
+  }
+
+  const TaskGraph& graph_;
+  const Schedule& schedule_;
+  const Timeline& prediction_;
+  const MeasuredRun& run_;
+  Timeline measured_;
+  Report predicted_report_;
+  Report measured_report_;
+};
+
+} // namespace
+
+double Compared::error() const {
+  if (predicted == measured) return 0;
+  if (measured == Duration{0}) return std::numeric_limits<double>::infinity();
+  return ratio(predicted - measured, measured);
+}
+
+Duration Deviation::size() const {
+  return std::max(wait, std::chrono::abs(length));
+}
+
+bool Validation::same_peaks() const {
+  return !knows_memory || std::ranges::all_of(stages, &StageError::same_peak);
+}
+
+bool Validation::in_tolerance() const {
+  return std::abs(step.error()) <= tolerance;
+}
+
+Validation validate_run(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run, double tolerance,
+                        std::size_t most) {
+  check_run(run, "the measured run");
+  require_same_order(graph.schedule(), run.schedule);
+  const std::size_t step = median_step(run);
+  Validation result = Comparer{graph, prediction, run, step}.compare(most);
+  result.step_used = step;
+  result.tolerance = tolerance;
+  result.contended = is_contended(run);
+  result.unaligned = run.unaligned;
+  if (run.proof) result.proved = run.proof->holds();
+  result.holds = result.in_tolerance() && result.same_peaks() && result.proved.value_or(true) && !result.unaligned &&
+                 !result.contended;
+  return result;
+}
+
+} // namespace ppsim

@@ -1,0 +1,307 @@
+// The plugin ppsim_gpu, as it is, on an emulated GPU: CUDA, cublasLt and NCCL by the processor, work of different
+// streams in an order drawn by chance. What this can not show is whether a real GPU, and the real libraries, do what
+// their documentation says; see docs/gpu-checks.md.
+
+#include "ppsim/runtime/backend.hpp"
+#include "ppsim/runtime/host_device.hpp"
+#include "ppsim/runtime/session.hpp"
+#include "ppsim/sim/generators.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#include "gpu_plugin.hpp"
+#include "runtime/compiled.hpp"
+
+namespace ppsim::runtime {
+
+using Catch::Matchers::Contains;
+using test::compiled;
+
+namespace {
+
+Schedule schedule_of(std::string_view name, std::size_t stages, std::size_t microbatches, std::size_t vpp = 1) {
+  return make_schedule(find_generator(name), {.shape = {.stages = stages, .microbatches = microbatches, .vpp = vpp}});
+}
+
+RunOptions small_run() {
+  RunOptions options;
+  options.workload = {.block = Block::mlp, .tokens = 16, .width = 16, .layers = 1};
+  options.warmup = 1;
+  options.steps = 2;
+  options.timeout = std::chrono::seconds{30};
+  return options;
+}
+
+Backend& cuda() {
+  return load_backend("cuda");
+}
+
+/// Sets a variable of the environment while it lives.
+class Setting {
+public:
+  Setting(const char* name, const char* value) : name_{name} { setenv(name, value, 1); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+  ~Setting() { unsetenv(name_); }
+
+private:
+  const char* name_;
+};
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    std::string text;
+    for (const Problem& problem : error.problems()) text += problem.where + ": " + problem.what + " | ";
+    return text;
+  }
+  return "no error";
+}
+
+/// Tasks of each stage one after another, and no input used before it was sent.
+void check_order(const Program& program, const MeasuredRun& run) {
+  for (const Timeline& step : run.steps)
+    for (const StageProgram& stage : program.stages)
+      for (std::size_t i = 0; i < stage.tasks.size(); ++i) {
+        const Span& span = step.tasks[index(stage.tasks[i].id)];
+        CHECK(span.start <= span.end);
+        if (i > 0) CHECK(step.tasks[index(stage.tasks[i - 1].id)].end <= span.start);
+        if (!stage.tasks[i].input) continue;
+        const Transfer& transfer = program.transfer(*stage.tasks[i].input);
+        CHECK(step.tasks[index(transfer.producer)].end <= span.start);
+      }
+}
+
+void check_memory(const Program& program, const MeasuredRun& run, const ChunkSizes& sizes) {
+  for (std::size_t stage = 0; stage < program.stages.size(); ++stage)
+    CHECK(run.stages[stage].peak_bytes - run.stages[stage].static_bytes <=
+          Bytes{sizes.stash().count() * static_cast<std::int64_t>(program.stages[stage].peak_stashes)});
+}
+
+} // namespace
+
+TEST_CASE("On one GPU every schedule computes what one task at a time does", "[gpu]") {
+  const auto [name, vpp] = GENERATE(table<std::string, std::size_t>(
+      {{"gpipe", 1}, {"1f1b", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"zb-v", 2}, {"dualpipe", 2}, {"chimera", 1}}));
+  CAPTURE(name);
+  const Program program = compiled(schedule_of(name, 4, 8, vpp));
+  const std::optional<MeasuredRun> run = cuda().run(program, small_run());
+  REQUIRE(run);
+  REQUIRE(run->proof);
+  INFO("gradients differ by " << run->proof->gradient_error << ", losses by " << run->proof->loss_error);
+  CHECK(run->proof->holds());
+  CHECK(run->proof->bit_equal == run->proof->same_order);
+  CHECK(run->proof->losses.back() < run->proof->losses.front());
+  check_order(program, *run);
+  check_memory(program, *run, cuda().sizes(small_run().workload));
+}
+
+TEST_CASE("All transports of one GPU move the same content", "[gpu]") {
+  const std::string transport = GENERATE("direct", "paced", "nccl-self");
+  CAPTURE(transport);
+  RunOptions options = small_run();
+  options.transport = transport;
+  const Program program = compiled(schedule_of("1f1b", 4, 6));
+  const std::optional<MeasuredRun> run = cuda().run(program, options);
+  CHECK(run->proof->bit_equal);
+  check_order(program, *run);
+}
+
+TEST_CASE("An emulated link lasts as the scenario says", "[gpu]") {
+  RunOptions options = small_run();
+  options.transport = "paced";
+  constexpr Duration time = std::chrono::milliseconds{2};
+  const Program program = compiled(schedule_of("1f1b", 2, 2), {}, time);
+  const std::optional<MeasuredRun> run = cuda().run(program, options);
+  for (const Timeline& step : run->steps)
+    for (const Channel& channel : program.channels)
+      for (const Transfer& transfer : channel.transfers)
+        CHECK(step.transfers[index(transfer.producer)].length() >= time);
+}
+
+TEST_CASE("A timed task on a GPU lasts as the scenario says", "[gpu]") {
+  RunOptions options = small_run();
+  options.compute = Compute::timed;
+  constexpr Duration forward = std::chrono::milliseconds{1};
+  const Schedule schedule = schedule_of("1f1b", 2, 2);
+  const Program program = compiled(schedule, uniform_scenario(schedule.shape(), forward, 2 * forward));
+  const std::optional<MeasuredRun> run = cuda().run(program, options);
+  CHECK(run->facts.timed);
+  for (const Timeline& step : run->steps)
+    for (const StageProgram& stage : program.stages)
+      for (const ProgramTask& task : stage.tasks) CHECK(step.tasks[index(task.id)].length() >= task.length);
+}
+
+TEST_CASE("A GPU trains what the processor trains, but for rounding", "[gpu]") {
+  const Block block = GENERATE(Block::mlp, Block::transformer);
+  const OptimizerKind optimizer = GENERATE(OptimizerKind::sgd, OptimizerKind::adam);
+  CAPTURE(to_string(block), to_string(optimizer));
+  RunOptions options = small_run();
+  options.workload.block = block;
+  options.workload.heads = 2;
+  options.workload.layers = 2;
+  options.workload.optimizer = optimizer;
+  options.workload.learning_rate = optimizer == OptimizerKind::adam ? 0.01 : 0.05;
+  options.warmup = 0;
+  options.steps = 4;
+  const Program program = compiled(schedule_of("1f1b", 2, 4));
+  const std::optional<MeasuredRun> run = cuda().run(program, options);
+  CHECK(run->proof->bit_equal);
+  const TrainingResult host = train_one_at_a_time(program, *make_host_device(options.workload), options.steps);
+  REQUIRE(run->proof->losses.size() == host.losses.size());
+  for (std::size_t step = 0; step < host.losses.size(); ++step)
+    CHECK(run->proof->losses[step] == Approx(host.losses[step]).epsilon(0.01));
+}
+
+TEST_CASE("Each gradient on a GPU is that of the processor, but for rounding", "[gpu]") {
+  const Block block = GENERATE(Block::mlp, Block::transformer);
+  Workload workload = small_run().workload;
+  workload.block = block;
+  workload.heads = 2;
+  workload.layers = 2;
+  const Program program = compiled(schedule_of("gpipe", 1, 2));
+  const std::unique_ptr<Device> gpu = gpu_plugin().make_device(workload);
+  const TrainingResult mine = train_one_at_a_time(program, *gpu, 1);
+  const TrainingResult host = train_one_at_a_time(program, *make_host_device(workload), 1);
+  const Proof proof = compare_results(program, mine, host, 0.02);
+  INFO("gradients differ by " << proof.gradient_error);
+  CHECK(proof.gradient_error < 0.02); // bf16 has 8 bits: half a unit is 0.002, and some add up
+}
+
+TEST_CASE("Where events of the primary context do not fit green streams, kernels make the stamps", "[gpu]") {
+  const Setting strict{"PPSIM_EMULATION_STRICT_EVENTS", "1"};
+  const Program program = compiled(schedule_of("1f1b", 2, 4));
+  const std::optional<MeasuredRun> run = cuda().run(program, small_run());
+  CHECK(run->proof->bit_equal);
+  CHECK_THAT(run->facts.machine, Contains("stamps by %globaltimer"));
+  check_order(program, *run);
+}
+
+TEST_CASE("Faults on a GPU are told with rank and task", "[gpu]") {
+  const auto [fault, text] = GENERATE(table<std::string, std::string>({
+      {"fail@1F2", "rank 1, task 1F2: was made to fail"},
+      {"no-memory@1F0", "rank 1, task 1F0"},
+      {"lose@0F2", "transfer 2 from stage 0 to stage 1 was never sent"},
+      {"resize@0F1", "transfer 1 from stage 0 to stage 1 has 256 bytes, 512 were expected"},
+  }));
+  CAPTURE(fault);
+  RunOptions options = small_run();
+  options.fault = parse_fault(fault);
+  REQUIRE(options.fault);
+  const Program program = compiled(schedule_of("1f1b", 2, 4));
+  CHECK_THAT(error_of([&] { static_cast<void>(cuda().run(program, options)); }), Contains(text));
+  options.fault.reset(); // and nothing is left of it
+  CHECK(cuda().run(program, options)->proof->bit_equal);
+}
+
+TEST_CASE("A GPU that is too small is told", "[gpu]") {
+  const Program program = compiled(schedule_of("1f1b", 2, 4));
+  {
+    const Setting memory{"PPSIM_EMULATION_MEMORY", "1000000"};
+    CHECK_THAT(error_of([&] { static_cast<void>(cuda().run(program, small_run())); }), Contains("no memory"));
+  }
+  const Program wide = compiled(schedule_of("1f1b", 8, 8));
+  CHECK_THAT(error_of([&] { static_cast<void>(cuda().run(wide, small_run())); }),
+             Contains("36 multiprocessors can not be split among 8 stages"));
+}
+
+TEST_CASE("A machine without a driver says so", "[gpu]") {
+  const Setting none{"PPSIM_EMULATION_NO_DRIVER", "1"};
+  const Usability usability = cuda().usability();
+  CHECK_FALSE(usability.usable);
+  CHECK(usability.why == "there is no NVIDIA driver");
+  CHECK_THAT(usability.remedy, Contains("install its driver"));
+}
+
+TEST_CASE("Transfers on one GPU are timed for each neighbour and size", "[gpu]") {
+  const std::vector<TransferSample> samples = cuda().time_transfers(2, {});
+  CHECK(samples.size() == 2 * 8);
+  for (const TransferSample& sample : samples) CHECK(sample.time > Duration{0});
+}
+
+namespace {
+
+/// A barrier of threads.
+class Meeting {
+public:
+  explicit Meeting(std::size_t count) : count_{count} {}
+  void meet() {
+    std::unique_lock lock{mutex_};
+    const std::size_t round = round_;
+    if (++here_ == count_) {
+      here_ = 0;
+      ++round_;
+      all_.notify_all();
+      return;
+    }
+    all_.wait(lock, [&] { return round_ != round; });
+  }
+
+private:
+  std::size_t count_, here_ = 0, round_ = 0;
+  std::mutex mutex_;
+  std::condition_variable all_;
+};
+
+/// A run of NCCL ranks, one per thread here.
+std::vector<StageResult> train_ranks(const Program& program, const RunOptions& options) {
+  const GpuPlugin& plugin = gpu_plugin();
+  std::vector<NcclId> ids(plugin.communicators(program));
+  for (NcclId& id : ids) id = plugin.make_id();
+  const std::size_t count = program.stages.size();
+  std::vector<StageResult> results(count);
+  std::vector<std::string> errors(count);
+  Meeting meeting{count};
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < count; ++i)
+    threads.emplace_back([&, i] {
+      const StageId stage = make_id<StageId>(i);
+      Monitor monitor{program, {stage}, std::chrono::seconds{20}, std::chrono::seconds{20}, end_process};
+      try {
+        const std::unique_ptr<GpuRank> rank = plugin.make_rank(program, {.workload = options.workload,
+                                                                         .stage = stage,
+                                                                         .local_rank = i,
+                                                                         .ids = ids,
+                                                                         .stopped = [&] { return monitor.stopped(); },
+                                                                         .barrier = [&] { meeting.meet(); }});
+        PipelineStage pipeline{program, stage, rank->device(), rank->transport(), monitor};
+        results[i] = train(pipeline, program, options);
+      } catch (const Error& error) {
+        errors[i] = error.problems().front().where + ": " + error.problems().front().what;
+        end_process(errors[i]);
+      }
+      monitor.note(stage, Doing::nothing);
+    });
+  threads.clear();
+  return results;
+}
+
+} // namespace
+
+TEST_CASE("NCCL ranks compute what one task at a time does, however they share communicators", "[gpu]") {
+  const P2p p2p = GENERATE(P2p::edge, P2p::pair, P2p::batched);
+  const auto [name, vpp] = GENERATE(table<std::string, std::size_t>(
+      {{"gpipe", 1}, {"1f1b", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"zb-v", 2}, {"dualpipe", 2}}));
+  CAPTURE(to_string(p2p), name);
+  Program program;
+  try {
+    program = compiled(schedule_of(name, 4, 8, vpp), {.p2p = p2p});
+  } catch (const Error&) { // that would deadlock, and is refused before it runs
+    SUCCEED();
+    return;
+  }
+  const RunOptions options = small_run();
+  const std::vector<StageResult> results = train_ranks(program, options);
+  const Proof proof = prove(program, options, results, *gpu_plugin().make_device(options.workload), gpu_tolerance);
+  INFO("gradients differ by " << proof.gradient_error << ", losses by " << proof.loss_error);
+  CHECK(proof.holds());
+  CHECK(proof.bit_equal == proof.same_order);
+}
+
+} // namespace ppsim::runtime

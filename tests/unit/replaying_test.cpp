@@ -1,0 +1,178 @@
+#include "ppsim/sim/error.hpp"
+#include "support/runs.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <chrono>
+
+#include "commands.hpp"
+#include "options.hpp"
+#include "replaying.hpp"
+#include "scenario_file.hpp"
+
+// Replays from what a user said; the runs themselves are tested in tests/runtime.
+
+namespace {
+
+using namespace ppsim;
+using namespace ppsim::cli;
+using namespace std::chrono_literals;
+using ppsim::test::refusal_of;
+using ppsim::test::Rows;
+using runtime::Compute;
+
+Inputs parse(const std::string& command, const Rows& arguments) {
+  return parse_arguments(find_command(command), arguments);
+}
+
+Inputs replay_inputs(Rows arguments) {
+  arguments.insert(arguments.end(), {"--stages", "2", "--mb", "4"});
+  return parse("replay", arguments);
+}
+
+Rows faults(const Rows& arguments) {
+  return refusal_of([&] { (void)prepare_replay(replay_inputs(arguments)); }).lines;
+}
+
+/// What a scenario file says, key by key.
+Inputs from_file(std::string_view text) {
+  Problems problems;
+  Inputs inputs;
+  assign(read_scenario(text, "s.toml", problems), inputs, problems);
+  problems.throw_if_any();
+  return inputs;
+}
+
+TEST_CASE("A replay that says nothing trains the default model, and predicts nothing") {
+  const Replay replay = prepare_replay(replay_inputs({}));
+  CHECK(replay.backend->name() == "threads");
+  CHECK(replay.options.workload == runtime::Workload{});
+  CHECK(replay.options.compute == Compute::real);
+  CHECK(replay.options.transport == "direct");
+  CHECK(!replay.predicts);
+}
+
+TEST_CASE("Who gives costs gets a prediction, and who has tasks timed too") {
+  CHECK(prepare_replay(replay_inputs({"--forward", "1ms"})).predicts);
+  CHECK(prepare_replay(replay_inputs({"--compute", "timed"})).predicts);
+}
+
+TEST_CASE("The memory of a replay is that of its chunks, unless the scenario says it") {
+  const auto memory = [](const Rows& arguments) {
+    const Replay replay = prepare_replay(replay_inputs(arguments));
+    return std::pair{replay.graph.scenario().memory.activation.front(),
+                     replay.backend->sizes(replay.options.workload).stash()};
+  };
+  const auto [real, stash] = memory({});
+  CHECK(real == stash);
+  const auto [given, other] = memory({"--activation-bytes", "7B"});
+  CHECK(given == Bytes{7});
+  CHECK(given != other);
+  const auto [timed, tiny] = memory({"--activation-bytes", "7B", "--compute", "timed"}); // of another model
+  CHECK(timed == tiny);
+  CHECK(tiny < stash);
+}
+
+TEST_CASE("Timed tasks take their sizes from nowhere but a calibration's file") {
+  CHECK(faults({"--compute", "timed", "--tokens", "64"}) ==
+        Rows{"--tokens: tasks are timed: they compute next to nothing -- leave it out, or take --compute real"});
+  Inputs inputs = from_file("stages = 2\nmb = 4\ntokens = 64\n");
+  inputs.compute = Compute::timed;
+  CHECK(prepare_replay(inputs).options.workload.tokens < 64);
+}
+
+TEST_CASE("Pairs are predicted as they run, one half after the other") {
+  const Replay replay = prepare_replay(replay_inputs({"--schedule", "zb-v"}));
+  CHECK(replay.graph.scenario().pair.kind == PairRule::Kind::serial);
+}
+
+TEST_CASE("Adam has a learning rate of its own, unless one is given") {
+  CHECK(prepare_replay(replay_inputs({"--trainer", "adam"})).options.workload.learning_rate == 0.002);
+  CHECK(prepare_replay(replay_inputs({"--trainer", "adam", "--learning-rate", "0.5"})).options.workload.learning_rate ==
+        0.5);
+}
+
+TEST_CASE("Where nobody knows what tasks take, a run has a minute and more before it has failed") {
+  CHECK(prepare_replay(replay_inputs({})).options.timeout >= 60s);
+  CHECK(prepare_replay(replay_inputs({"--width", "8192", "--tokens", "8192"})).options.timeout > 3600s);
+  CHECK(prepare_replay(replay_inputs({"--forward", "1ms"})).options.timeout == 0s); // follows from the prediction
+  CHECK(prepare_replay(replay_inputs({"--timeout", "3s"})).options.timeout == 3s);
+}
+
+TEST_CASE("A share is a number or a percentage") {
+  const auto tolerance = [](const std::string& text) { return parse("validate", {"--tolerance", text}).tolerance; };
+  CHECK(tolerance("5%") == 0.05);
+  CHECK(tolerance("0.05") == 0.05);
+  CHECK(tolerance("150 %") == 1.5);
+  CHECK(tolerance("1") == 1.0);
+  CHECK_THROWS_AS(tolerance("5"), Error);
+  CHECK_THROWS_AS(tolerance("-1%"), Error);
+  CHECK_THROWS_AS(tolerance("nan"), Error);
+}
+
+TEST_CASE("-o is the short form of --output, where a command has one") {
+  CHECK(replay_inputs({"-o", "run.json"}).output == "run.json");
+  CHECK(refusal_of([] { (void)parse("simulate", {"-o", "x"}); }).code == ExitCode::bad_input);
+}
+
+TEST_CASE("What a replay computes is a key of scenarios, how often it runs is not") {
+  const Inputs inputs = from_file("backend = \"mpi\"\nblock = \"transformer\"\nseed = 0\nslots = 2\n");
+  CHECK(inputs.backend == "mpi");
+  CHECK(inputs.workload.block == runtime::Block::transformer);
+  CHECK(inputs.workload.seed == 0);
+  CHECK_THROWS_AS(from_file("steps = 3\n"), Error);
+  CHECK_THROWS_AS(from_file("inject = \"fail@0F0\"\n"), Error);
+}
+
+TEST_CASE("Keys of replays change no simulation") {
+  const std::string costs = "stages = 2\nmb = 4\nforward = \"1ms\"\nbackward = \"2ms\"\n";
+  const Run plain = resolve(from_file(costs));
+  const Run with_keys = resolve(from_file(costs + "backend = \"cuda\"\ntokens = 9\ncompute = \"timed\"\n"));
+  CHECK(with_keys.schedule == plain.schedule);
+  CHECK(with_keys.scenario.memory.activation == plain.scenario.memory.activation);
+  CHECK(with_keys.scenario.costs.forward == plain.scenario.costs.forward);
+  CHECK(with_keys.notes == plain.notes);
+}
+
+TEST_CASE("The table of a calibration is skipped, and holds the times that were measured alone") {
+  const std::string_view text =
+      "stages = 2\n[calibration]\nmachine = \"mine\"\n"
+      "alone.forward = [[\"1ms\", \"0ms\", \"2ms\"], [\"3ms\", \"0ms\", \"9ms\"]]\n"
+      "alone.input-grad = [[\"4ms\"], [\"5ms\"]]\nalone.weight-grad = [[\"6ms\"], [\"7ms\"]]\n";
+  CHECK(from_file(text).stages == 2);
+  const auto alone = read_alone_costs(text, "s.toml");
+  REQUIRE(alone.has_value());
+  CHECK(alone->forward == std::vector<Duration>{1ms, 3ms});
+  CHECK(alone->weight_grad == std::vector<Duration>{6ms, 7ms});
+  CHECK(!read_alone_costs("stages = 2\n", "s.toml").has_value());
+  CHECK_THROWS_AS(read_alone_costs("[calibration]\nalone.forward = [[\"fast\"]]\n", "s.toml"), Error);
+}
+
+TEST_CASE("Other tables stay errors, and so does a value of that name") {
+  CHECK_THROWS_AS(from_file("[calibrations]\nmachine = \"mine\"\n"), Error);
+  CHECK_THROWS_AS(from_file("calibration = 3\n"), Error);
+}
+
+TEST_CASE("A schedule without a flush leaves out what a scenario says about one, and refuses it on the command line") {
+  Inputs inputs = from_file("stages = 2\nmb = 4\noptimizer = \"1ms\"\n");
+  inputs.schedule = "pipedream";
+  const Run run = resolve(inputs);
+  CHECK(run.scenario.update.is_free());
+  CHECK(run.notes.front().starts_with("'pipedream' has no flush"));
+  CHECK_THROWS_AS(
+      resolve(parse("simulate", {"--stages", "2", "--mb", "4", "--schedule", "pipedream", "--optimizer", "1ms"})),
+      Error);
+}
+
+TEST_CASE("The prediction of a validation knows of a run its order alone") {
+  const Replay replay = prepare_replay(replay_inputs({"--forward", "1ms", "--backward", "2ms"}));
+  MeasuredRun run{
+      .schedule = replay.graph.schedule(), .facts = {}, .steps = {}, .stages = {}, .proof = {}, .clock_error = {}};
+  const Inputs costs = parse("validate", {"--forward", "1ms", "--backward", "2ms", "--activation-bytes", "5B"});
+  CHECK(simulate(graph_of(costs, run)).tasks == replay.prediction.tasks);
+  CHECK(graph_of(costs, run).scenario().memory.activation.front() == Bytes{5});
+  run.facts.timed = true; // then that is not what ran
+  CHECK(graph_of(costs, run).scenario().memory.activation.front() == Bytes{0});
+}
+
+} // namespace

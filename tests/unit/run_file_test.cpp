@@ -1,0 +1,211 @@
+// Run files: what is written is read back, and nothing in a file is trusted.
+
+#include "ppsim/traces/run_file.hpp"
+#include "support/measured.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string>
+
+using namespace ppsim;
+using namespace ppsim::test;
+
+namespace {
+
+/// One stage, one microbatch, with all that a run can have.
+MeasuredRun small_run() {
+  const Schedule rows = order({"0F0 0B0", "1F0 1B0"}, "mine");
+  const Schedule schedule{"mine", rows.shape(), {rows.tasks().begin(), rows.tasks().end()}, {0, 2, 4}, {1, 0}, false};
+  Timeline step = timeline_of({{{0, 10}, {41, 50}}, {{12, 20}, {20, 40}}});
+  step.transfers[0] = between(10, 11);
+  step.transfers[3] = between(40, 41);
+  step.optimizer = {{between(60, 61), {}}, {between(44, 45), {}}};
+  step.reductions = {
+      {.stage = StageId{0}, .chunk = ChunkId{0}, .tied = false, .span = between(51, 59), .released_by = {}},
+      {.stage = StageId{1}, .chunk = ChunkId{1}, .tied = true, .span = between(41, 43), .released_by = {}}};
+  MeasuredRun run = run_of(schedule, {step, step});
+  run.stages[0] = {.static_bytes = Bytes{100},
+                   .peak_bytes = Bytes{150},
+                   .buffer_bytes = Bytes{8},
+                   .busy = Duration{30},
+                   .cpu = std::nullopt};
+  run.proof = Proof{.same_order = true,
+                    .bit_equal = false,
+                    .gradient_error = 1e-7,
+                    .loss_error = 0.1,
+                    .tolerance = 1e-5,
+                    .losses = {2.5, 1.25}};
+  run.clock_error = Duration{3};
+  return run;
+}
+
+std::string replaced(std::string text, std::string_view part, std::string_view by) {
+  const std::size_t at = text.find(part);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, part.size(), by);
+}
+
+/// What read_run() says of a small run in whose file `part` stands as `by`.
+Refusal refusal_with(std::string_view part, std::string_view by) {
+  const std::string text = replaced(traces::write_run(small_run()), part, by);
+  return refusal_of([&] { static_cast<void>(traces::read_run(text, "run.json")); });
+}
+
+void check_refused(std::string_view part, std::string_view by, const std::string& line) {
+  const Refusal refusal = refusal_with(part, by);
+  CHECK(refusal.code == ExitCode::bad_input);
+  CHECK(refusal.first().substr(0, line.size()) == line);
+  for (const std::string& each : refusal.lines) CHECK_FALSE(each.ends_with("-- ")); // every fault has a remedy
+}
+
+} // namespace
+
+TEST_CASE("A run is read back as it was written") {
+  const MeasuredRun run = small_run();
+  const MeasuredRun again = traces::read_run(traces::write_run(run), "run.json");
+  CHECK(again.schedule == run.schedule);
+  CHECK(again.schedule.name() == "mine");
+  CHECK(again.schedule.warmup_forwards(StageId{0}) == 1);
+  CHECK(again.facts == run.facts);
+  CHECK(again.stages == run.stages);
+  CHECK(again.proof == run.proof);
+  CHECK(again.clock_error == run.clock_error);
+  REQUIRE(again.steps.size() == 2);
+  CHECK(again.steps[1].tasks == run.steps[1].tasks);
+  CHECK(again.steps[1].transfers == run.steps[1].transfers);
+  CHECK(again.steps[1].optimizer[0].span == run.steps[1].optimizer[0].span);
+  CHECK(again.steps[1].reductions[1].tied);
+  CHECK(again.steps[1].reductions[1].span == between(41, 43));
+  CHECK(traces::write_run(again) == traces::write_run(run));
+}
+
+TEST_CASE("The run file in the documents can be read, and written again as it is there") {
+  std::ifstream stream{PPSIM_SOURCE_DIR "/docs/run-files.md"};
+  const std::string page{std::istreambuf_iterator<char>{stream}, {}};
+  constexpr std::string_view opening = "```json\n";
+  const std::size_t begin = page.find(opening) + opening.size();
+  const std::string text = page.substr(begin, page.find("```", begin) - begin);
+  CHECK(traces::write_run(traces::read_run(text, "run-files.md")) == text);
+}
+
+TEST_CASE("Where a proof, a clock error, warm-ups or optimizer steps are missing, they are missing when read") {
+  MeasuredRun run = small_run();
+  run.schedule = order({"0F0 0B0", "1F0 1B0"});
+  run.proof.reset();
+  run.clock_error.reset();
+  for (Timeline& step : run.steps) {
+    step.optimizer.clear();
+    step.reductions.clear();
+  }
+  const MeasuredRun again = traces::read_run(traces::write_run(run), "run.json");
+  CHECK_FALSE(again.proof);
+  CHECK_FALSE(again.clock_error);
+  CHECK_FALSE(again.schedule.warmup_forwards(StageId{0}));
+  CHECK(again.steps[0].optimizer.empty());
+  CHECK(again.steps[0].reductions.empty());
+}
+
+TEST_CASE("A run of an asynchronous order, and one of forwards alone, are read as that") {
+  MeasuredRun run = small_run();
+  const auto tasks = run.schedule.tasks();
+  run.schedule = Schedule{"async", run.schedule.shape(), {tasks.begin(), tasks.end()}, {0, 2, 4}, {}, true};
+  CHECK(traces::read_run(traces::write_run(run), "run.json").schedule.asynchronous());
+  const Schedule forwards = order({"0F0 0F1", "1F0 1F1"}).forwards();
+  const MeasuredRun other = run_of(forwards, {timeline_of({{{0, 1}, {1, 2}}, {{1, 2}, {2, 3}}})});
+  const MeasuredRun again = traces::read_run(traces::write_run(other), "run.json");
+  CHECK(again.schedule.forward_only());
+  CHECK(again.schedule == forwards);
+}
+
+TEST_CASE("A loss that is not a number is null in the file, and not a number when read") {
+  MeasuredRun run = small_run();
+  run.proof->losses = {1.5, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()};
+  const MeasuredRun again = traces::read_run(traces::write_run(run), "run.json");
+  CHECK(again.proof->losses[0] == 1.5);
+  CHECK(std::isnan(again.proof->losses[1]));
+  CHECK(std::isnan(again.proof->losses[2]));
+}
+
+TEST_CASE("A line end in a fact becomes a space, so that every file that is written can be read") {
+  MeasuredRun run = small_run();
+  run.facts.machine = "a\nprocessor\x1b[31m\xff";
+  CHECK(traces::read_run(traces::write_run(run), "run.json").facts.machine == "a processor [31m\xEF\xBF\xBD");
+}
+
+TEST_CASE("What is no JSON is refused with its line and column") {
+  CHECK(refusal_of([] { static_cast<void>(traces::read_run("", "run.json")); }).first() ==
+        "run.json:1:1: this is no JSON -- ppsim replay -o FILE writes run files (docs/run-files.md)");
+  CHECK(refusal_of([] { static_cast<void>(traces::read_run("{\n  \"schema\": 1,\n  x", "run.json")); })
+            .first()
+            .starts_with("run.json:3:3: this is no JSON"));
+  check_refused("\"unaligned\": false", "\"unaligned\": NaN", "run.json:");
+  check_refused("\"busy_ns\":30", "\"busy_ns\":1e999", "run.json: a number in it is beyond the range of numbers");
+}
+
+TEST_CASE("What is JSON but no run is refused") {
+  const auto first = [](std::string_view text) {
+    return refusal_of([&] { static_cast<void>(traces::read_run(text, "run.json")); }).first();
+  };
+  CHECK(first("[]").starts_with("run.json: it is array and no object"));
+  CHECK(first("{}").starts_with("run.json: the file: the key 'kind' is missing"));
+  CHECK(first(std::string(100'000, '[')).starts_with("run.json: lists and objects are nested more than 8 deep"));
+  check_refused("\"kind\": \"run\"", "\"kind\": \"report\"", "run.json: kind: it is '\"report\"' and not \"run\"");
+  check_refused("\"schema\": 1", "\"schema\": 2", "run.json: schema: it is '2', and this ppsim reads schema 1");
+  check_refused("\"schema\": 1", "\"schema\": 1, \"schema\": 1",
+                "run.json: the key 'schema' occurs twice in one object");
+}
+
+TEST_CASE("Each value of a run file is checked") {
+  check_refused("\"timed\": false", "\"timed\": 0", "run.json: facts, timed: '0' is neither true nor false");
+  check_refused("\"ppsim replay\"", "7", "run.json: facts, command: '7' is no text");
+  check_refused("\"ppsim replay\"", R"("\u001b[2J")", "run.json: facts, command: ");
+  check_refused("\"threads\"", "null", "run.json: facts, backend: ");
+  check_refused("\"busy_ns\":30", "\"busy_ns\":30.5", "run.json: stages, stage 0, busy_ns: '30.5' is no whole number");
+  check_refused("\"busy_ns\":30", "\"busy_ns\":18446744073709551615",
+                "run.json: stages, stage 0, busy_ns: '18446744073709551615' is no whole number");
+  check_refused("\"busy_ns\":30", "\"busy_ns\":-30", "run.json: the stages, stage 0: it works for -30 ns");
+  check_refused("\"peak_bytes\":150", "\"peak_bytes\":9000000000000000000",
+                "run.json: the stages, stage 0: it holds 9000000000000000000 bytes");
+  check_refused("\"losses\":[2.5,", "\"losses\":[\"x\",", "run.json: proof, losses: '\"x\"' is no number");
+  check_refused("\"clock_error_ns\": 3", "\"clock_error_ns\": -3",
+                "run.json: the run: the bound of the clocks' error is -3 ns");
+  check_refused("\"warmup_forwards\": [1, 0]", "\"warmup_forwards\": [2, 0]",
+                "run.json: warmup_forwards: stage 0 has 2 of 1 forwards");
+  check_refused("\"warmup_forwards\": [1, 0]", "\"warmup_forwards\": [1]",
+                "run.json: warmup_forwards: it has 1 numbers");
+}
+
+TEST_CASE("The order of a run file is checked as a schedule file is, and its times have to fit it") {
+  check_refused("\"0F0,0B0\"", "\"0F0,0X0\"", "run.json: order:1:5: unknown pass 'X'");
+  check_refused("\"0F0,0B0\"", "\"0F0\"", "run.json: order");
+  check_refused("\"0F0,0B0\"", "\"0F0,0B0\\n1F0\"", "run.json: order: the row of stage 0 is no line of text");
+  check_refused("\"0F0,0B0\"", "7", "run.json: order: the row of stage 0 is no line of text");
+  check_refused("\"0F0,0B0\"", "\"0F0,0B0,0F0\"", "run.json: order");
+  check_refused("\"vpp\":1", "\"vpp\":2", "run.json: shape: it says 2 stages (0 shared), 1 microbatches, vpp 2");
+  check_refused("[0,41]", "[0]", "run.json: step 0, start_ns: the row of stage 0 has 1 times for 2 tasks");
+  check_refused("[0,41]", "[0,41,42]", "run.json: step 0, start_ns: the row of stage 0 has 3 times");
+  check_refused("[0,41]", "[0,\"41\"]", "run.json: step 0, start_ns, stage 0, time 1: '\"41\"' is no whole number");
+  check_refused("[0,41]", "[0,-41]", "run.json: step 0, 0B0 on stage 0: it runs from -41 to 50 ns");
+  check_refused("[0,41]", "[0,9]", "run.json: step 0, 0B0 on stage 0: it starts at 9 ns, before 10 ns");
+  check_refused("[0,41]", "[0,90000000000000000]", "run.json: step 0, 0B0 on stage 0: it runs from 90000000000000000");
+  check_refused("\"stage\": 1, \"chunk\": 1", "\"stage\": 2, \"chunk\": 1",
+                "run.json: step 0, reduction 1: it is of chunk 1 on stage 2");
+  check_refused("\"chunk\": 1", "\"chunk\": -1", "run.json: step 0, reductions, chunk: -1 is out of range");
+}
+
+TEST_CASE("Of many faults in a run file the first are named and the rest counted") {
+  MeasuredRun run = small_run();
+  Rows row(1);
+  Times times(1);
+  for (int k = 0; k < 100; ++k) {
+    row[0] += "0F" + std::to_string(k) + " ";
+    times[0].emplace_back(5, 1);
+  }
+  run = run_of(order(row).forwards(), {timeline_of(times)});
+  const Refusal refusal = refusal_of([&] { static_cast<void>(traces::read_run(traces::write_run(run), "run.json")); });
+  CHECK(refusal.lines.size() == Problems::limit + 1);
+}

@@ -1,0 +1,264 @@
+// A validation in words and in a picture; and that the views of a measured run say that it is measured.
+
+#include "ppsim/traces/validation_json.hpp"
+#include "ppsim/viz/svg.hpp"
+#include "ppsim/viz/text.hpp"
+#include "ppsim/viz/validation.hpp"
+#include "support/measured.hpp"
+#include "support/svg.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <chrono>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "../../viz/src/validation_words.hpp"
+#include <nlohmann/json.hpp>
+
+using namespace ppsim;
+using namespace ppsim::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// 1F1B, F = 1 ms, B = 2 ms, with sizes: stage 0 is predicted to hold 100 and two activations of 50, stage 1 one.
+Outcome predicted(const Shape& shape = {.stages = 2, .microbatches = 2, .vpp = 1}) {
+  Scenario scenario = uniform_scenario(shape, 1ms, 2ms);
+  scenario.memory.activation.assign(shape.chunks(), Bytes{50});
+  scenario.memory.parameters.assign(shape.chunks(), Bytes{100});
+  return run(generate("1f1b", shape), scenario);
+}
+
+/// One that ran as predicted, but for `more` of the task's time.
+MeasuredRun measured(const Outcome& outcome, std::string_view slow = "", Duration more = 0ns) {
+  const std::size_t id = slow.empty() ? outcome.graph.size() : position_of(outcome.graph.schedule(), slow);
+  const auto length = [&](TaskId task) { return outcome.graph.duration(task) + (index(task) == id ? more : 0ns); };
+  MeasuredRun run = run_of(outcome.graph.schedule(), {played(outcome.graph, {.length = length})});
+  for (std::size_t stage = 0; stage < run.stages.size(); ++stage)
+    run.stages[stage].peak_bytes = outcome.report.stages[stage].peak_bytes();
+  return run;
+}
+
+std::string text_of(const Outcome& outcome, const MeasuredRun& run, std::size_t width = 100, double tolerance = 0.05) {
+  const Validation validation = validate_run(outcome.graph, outcome.timeline, run, tolerance);
+  return viz::validation_text(outcome.graph, outcome.timeline, run, validation, {.width = width, .colour = false});
+}
+
+std::string first_line(const Outcome& outcome, const MeasuredRun& run, double tolerance = 0.05) {
+  const std::string text = text_of(outcome, run, 300, tolerance);
+  return text.substr(0, text.find('\n'));
+}
+
+/// The lines about single tasks.
+Rows deviation_lines(const Outcome& outcome, const MeasuredRun& run) {
+  const Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.05);
+  Rows lines;
+  for (const Deviation& deviation : validation.deviations)
+    lines.push_back(to_string(outcome.graph.schedule().task(deviation.task)) + " " +
+                    viz::deviation_words(outcome.graph, outcome.timeline, deviation));
+  return lines;
+}
+
+std::vector<Element> picture(const Outcome& outcome, const MeasuredRun& run, std::string* document = nullptr) {
+  const Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.05);
+  const std::string svg = viz::svg_validation(outcome.graph, outcome.timeline, run, validation);
+  if (document != nullptr) *document = svg;
+  XmlReader reader{svg};
+  REQUIRE(reader.fault.empty());
+  return std::move(reader.elements);
+}
+
+} // namespace
+
+TEST_CASE("The first line of a validation says whether the prediction holds and, if not, why") {
+  const Outcome outcome = predicted();
+  MeasuredRun run = measured(outcome);
+  CHECK(first_line(outcome, run) == "valid: the step time is predicted exactly (9 ms; the run took 9 ms), within 5 %");
+  CHECK(first_line(outcome, measured(outcome, "1F0", 1ms)) ==
+        "not valid: the step time is predicted 10.0 % too short (9 ms; the run took 10 ms), 5 % is tolerated");
+  CHECK(first_line(outcome, measured(outcome, "1F0", 1ms), 0.1) ==
+        "valid: the step time is predicted 10.0 % too short (9 ms; the run took 10 ms), within 10 %");
+  run.stages[1].peak_bytes = Bytes{151};
+  CHECK(first_line(outcome, run) == "not valid: stage 1 held 151 B, and 150 B were predicted");
+  run.proof = Proof{.same_order = true, .bit_equal = false};
+  CHECK(first_line(outcome, run) == "not valid: the results are wrong; stage 1 held 151 B, and 150 B were predicted");
+  run = measured(outcome);
+  run.stages[0].cpu = 620ns;
+  CHECK(first_line(outcome, run) == "no validation: the cores were shared with other work (a stage had 62 % of one)");
+  run = measured(outcome);
+  run.unaligned = true;
+  CHECK(first_line(outcome, run) == "no validation: the clocks of the stages are apart by more than their bound");
+}
+
+TEST_CASE("A deviation is told as what the task did, whom it waited for, and who made that late") {
+  const Outcome outcome = predicted();
+  CHECK(deviation_lines(outcome, measured(outcome, "1F0", 1ms)) ==
+        Rows{"1F0 took 1 ms longer than the 1 ms predicted",
+             "0B0 waited 1 ms longer for 1B0 on stage 1, late because 1F0 on stage 1 took longer"});
+  CHECK(deviation_lines(outcome, measured(outcome, "1B0", 1ms)) ==
+        Rows{"1B0 took 1 ms longer than the 2 ms predicted",
+             "0B0 waited 1 ms longer for 1B0 on stage 1, which took longer"});
+  CHECK(deviation_lines(outcome, measured(outcome, "0B1", -500us)) ==
+        Rows{"0B1 took 500 us less than the 2 ms predicted"});
+  MeasuredRun run = measured(outcome);
+  run.steps[0] = played(outcome.graph, {.length = [&](TaskId id) { return outcome.graph.duration(id); },
+                                        .way = [](TaskId id) { return index(id) == 0 ? Duration{1ms} : 0ms; }});
+  CHECK(deviation_lines(outcome, run) ==
+        Rows{"1F0 waited 1 ms longer for 0F0 on stage 0, which sent its output for longer",
+             "0B0 waited 1 ms longer for 1B0 on stage 1, late because 0F0 on stage 0 sent its output for longer"});
+  const std::size_t late = position_of(run.schedule, "1B1");
+  run.steps[0] = played(outcome.graph, {.length = [&](TaskId id) { return outcome.graph.duration(id); },
+                                        .pause = [&](TaskId id) { return index(id) == late ? Duration{1ms} : 0ms; }});
+  CHECK(deviation_lines(outcome, run) ==
+        Rows{"1B1 could have run, and began 1 ms late",
+             "0B1 waited 1 ms longer for 1B1 on stage 1, which could have run and began late"});
+}
+
+TEST_CASE("A wait that no task alone accounts for is told as the sum of many small delays") {
+  const Outcome outcome = predicted({.stages = 4, .microbatches = 1, .vpp = 1});
+  MeasuredRun run = measured(outcome);
+  run.steps[0] = played(outcome.graph, {.length = [&](TaskId id) { return outcome.graph.duration(id) + 100us; }});
+  // 3F0 waits for three forwards that each took 0.1 ms longer; 0B0 for seven tasks less 0F0, which ran on stage 0.
+  const Rows lines = deviation_lines(outcome, run);
+  CHECK(lines.front() == "0B0 waited 600 us longer for 1B0 on stage 1, as many small delays added up (at most 100 us: "
+                         "1B0 on stage 1 took longer)");
+}
+
+TEST_CASE("The text names where and how, the tables, results, memory and what can be trusted") {
+  const Outcome outcome = predicted();
+  MeasuredRun run = measured(outcome, "1F0", 1ms);
+  run.proof = Proof{.same_order = true,
+                    .bit_equal = true,
+                    .gradient_error = 0,
+                    .loss_error = 0,
+                    .tolerance = 0,
+                    .losses = {2.5, 1.5}};
+  run.clock_error = 1200ns;
+  const std::string text = text_of(outcome, run);
+  const auto has = [&text](std::string_view part) {
+    CAPTURE(text, part);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  has("1f1b: 2 stages, 2 microbatches\n");
+  has("measured: threads; mlp: 256 tokens, width 512, 1 layer per chunk; buffers are handed over; a");
+  has("  bubble      33.3 % predicted, 35.0 % measured\n");
+  has("  results     equal bit by bit to those of one task at a time; loss 2.5 to 1.5 over 2 steps\n");
+  has("  memory      as predicted on every stage, at most 200 B\n");
+  has("  cores       while computing, every stage had at least 99 % of one\n");
+  has("  clocks      agree within 1.2 us\n");
+  has("  stage  busy   was    error  idle   was    error   end    was    error   peak    was\n");
+  has("      0  6 ms  6 ms   0.00 %  3 ms  4 ms  -25.0 %  9 ms  10 ms  -10.0 %  200 B  equal\n");
+  has("      1  6 ms  7 ms");
+  has("  F         4    1 ms  1 ms     0.00 %        100 %\n");
+  run.facts.timed = true;
+  CHECK(text_of(outcome, run).find("this says nothing about real compute") != std::string::npos);
+}
+
+TEST_CASE("No line of a validation is wider than the terminal") {
+  const Outcome outcome = predicted({.stages = 20, .microbatches = 40, .vpp = 1});
+  MeasuredRun run = measured(outcome, "7F3", 1ms);
+  run.stages[3].peak_bytes = Bytes{123'456'789};
+  for (const std::size_t width : {70, 80, 100, 140}) {
+    std::istringstream lines{text_of(outcome, run, width)};
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(width, line);
+      CHECK(line.size() <= width);
+    }
+  }
+}
+
+TEST_CASE("The picture has each stage's predicted row above its measured one, on one time axis") {
+  const Outcome outcome = predicted();
+  const MeasuredRun run = measured(outcome, "1F0", 1ms);
+  const std::vector<Element> elements = picture(outcome, run);
+  std::vector<Element> cells;
+  for (const Element& element : elements)
+    if (element.name == "rect" && element.get("class") == "cells") cells.push_back(element);
+  REQUIRE(cells.size() == 16);
+  std::set<double> rows;
+  for (const Element& cell : cells) rows.insert(cell.number("y"));
+  CHECK(rows.size() == 4); // two stages, two rows each
+  // The step of 10 ms fills the axis: a predicted F is a tenth of it, and the slow one two.
+  double right = 0;
+  double left = 1e9;
+  for (const Element& cell : cells) {
+    left = std::min(left, cell.number("x"));
+    right = std::max(right, cell.number("x") + cell.number("width"));
+  }
+  const double per_ms = (right - left) / 10;
+  std::multiset<long> widths; // of the second stage, in ms
+  for (const Element& cell : cells)
+    if (cell.number("y") >= *std::next(rows.begin(), 2)) widths.insert(std::lround(cell.number("width") / per_ms));
+  CHECK(widths == std::multiset<long>{1, 1, 2, 2, 2, 1, 2, 2});
+  std::vector<double> ends;
+  for (const Element& element : elements)
+    if (element.name == "path" && element.get("class") == "end")
+      ends.push_back(std::strtod(element.get("d").substr(1).c_str(), nullptr));
+  REQUIRE(ends.size() == 4); // and two in the legend
+  CHECK(ends[0] == Approx(left + 9 * per_ms));
+  CHECK(ends[1] == Approx(right));
+}
+
+TEST_CASE("The picture marks the tasks that deviate and says why") {
+  const Outcome outcome = predicted();
+  std::string svg;
+  const std::vector<Element> elements = picture(outcome, measured(outcome, "1F0", 1ms), &svg);
+  const auto marks = std::ranges::count_if(
+      elements, [](const Element& element) { return element.name == "rect" && element.get("class") == "deviation"; });
+  CHECK(marks == 2 + 2); // and their legend
+  CHECK(svg.find("<title>1F0 on stage 1 took 1 ms longer than the 1 ms predicted</title>") != std::string::npos);
+  CHECK(svg.find(">1: 1F0 on stage 1 took 1 ms longer than the 1 ms predicted<") != std::string::npos);
+  CHECK(svg.find(">measured: threads; mlp") != std::string::npos);
+  CHECK(svg.find("not valid: ") != std::string::npos);
+  std::string exact;
+  picture(outcome, measured(outcome), &exact);
+  CHECK(exact.find("class=\"deviation\"") == std::string::npos);
+}
+
+TEST_CASE("The picture of a large run stays small and shows shares of time") {
+  const Outcome outcome = predicted({.stages = 128, .microbatches = 512, .vpp = 1});
+  std::string svg;
+  picture(outcome, measured(outcome, "7F3", 1ms), &svg);
+  CHECK(svg.size() < 3'000'000);
+  CHECK(svg.find("each column shows from top to bottom how its time is shared") != std::string::npos);
+}
+
+TEST_CASE("The views of a measured run say that it is measured, and nothing of how transfers are modelled") {
+  const Outcome outcome = predicted();
+  const MeasuredRun run = measured(outcome);
+  Timeline step = run.steps[0];
+  attribute(outcome.graph, step);
+  Report report = analyse(outcome.graph, step);
+  report.measured = describe(run);
+  const std::string svg = viz::svg_gantt(outcome.graph, step, report);
+  CHECK(svg.find(">1f1b, measured<") != std::string::npos);
+  CHECK(svg.find(">measured: threads; mlp: 256 tokens") != std::string::npos);
+  CHECK(svg.find("transfer model") == std::string::npos);
+  const std::string text = viz::text_report(outcome.graph, step, report, {.width = 100, .colour = false});
+  CHECK(text.starts_with("1f1b: 2 stages, 2 microbatches, measured\nmeasured: threads; mlp"));
+  CHECK(text.find("latency") == std::string::npos);
+}
+
+TEST_CASE("The JSON of a validation has every figure with its error, and null where there is none") {
+  const Outcome outcome = predicted();
+  MeasuredRun run = measured(outcome, "1F0", 1ms);
+  const Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.05);
+  const auto json = nlohmann::json::parse(traces::validation_json(outcome.graph, run, validation));
+  CHECK(json["schema"] == 1);
+  CHECK(json["holds"] == false);
+  CHECK(json["same_peaks"] == true);
+  CHECK(json["proof"].is_null());
+  CHECK(json["step"]["predicted_ns"] == 9'000'000);
+  CHECK(json["step"]["measured_ns"] == 10'000'000);
+  CHECK(json["step"]["error"] == -0.1);
+  CHECK(json["per_stage"][0]["peak"]["predicted_bytes"] == 200);
+  CHECK(json["per_pass"][0]["pass"] == "F");
+  REQUIRE(json["deviations"].size() == 2);
+  CHECK(json["deviations"][0]["task"] == "1F0");
+  CHECK(json["deviations"][0]["because"] == "slow");
+  CHECK(json["deviations"][1]["waited_for"]["task"] == "1B0");
+  CHECK(json["deviations"][1]["behind"]["task"] == "1F0");
+  CHECK(json["deviations"][1]["behind"]["delay"] == "length");
+}

@@ -1,0 +1,97 @@
+#include "validation_words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "comparison_words.hpp"
+
+namespace ppsim::viz {
+namespace {
+
+/// What a task that others waited for was late in.
+std::string_view delay_words(Delay delay) {
+  switch (delay) {
+  case Delay::none:
+    break;
+  case Delay::length:
+    return "took longer";
+  case Delay::transfer:
+    return "sent its output for longer";
+  case Delay::start:
+    return "could have run and began late";
+  }
+  return "";
+}
+
+std::string memory_reason(const Validation& validation) {
+  const auto differs = [](const StageError& stage) { return !stage.same_peak(); };
+  const auto first = std::ranges::find_if(validation.stages, differs);
+  const auto others = std::ranges::count_if(validation.stages, differs) - 1;
+  return fmt::format("stage {} held {}, and {} were predicted{}", first - validation.stages.begin(),
+                     format_closely(first->measured_peak), format_closely(first->predicted_peak),
+                     others > 0 ? fmt::format(" (and {} others differ)", others) : "");
+}
+
+} // namespace
+
+std::string signed_percent(double ratio) {
+  if (!std::isfinite(ratio)) return "-";
+  const double size = std::abs(ratio);
+  const int decimals = size >= 0.9995 ? 0 : size >= 0.0995 ? 1 : 2;
+  const std::string digits = fmt::format("{:.{}f} %", 100 * size, decimals);
+  const bool nothing = digits.find_first_of("123456789") == std::string::npos;
+  return (nothing ? "" : ratio > 0 ? "+" : "-") + digits;
+}
+
+std::string error_words(const Compared& compared) {
+  if (compared.predicted == compared.measured) return "exactly";
+  const double error = compared.error();
+  if (!std::isfinite(error)) return "too long";
+  return fmt::format("{} too {}", signed_percent(std::abs(error)).substr(std::abs(error) < 5e-5 ? 0 : 1),
+                     error < 0 ? "short" : "long");
+}
+
+std::string verdict(const MeasuredRun& run, const Validation& validation) {
+  std::vector<std::string> reasons;
+  if (validation.contended)
+    reasons.push_back(fmt::format("the cores were shared with other work (a stage had {:.0f} % of one)",
+                                  100 * core_share(run).value_or(0)));
+  if (validation.unaligned) reasons.emplace_back("the clocks of the stages are apart by more than their bound");
+  if (!validation.proved.value_or(true)) reasons.emplace_back("the results are wrong");
+  if (!validation.same_peaks()) reasons.push_back(memory_reason(validation));
+  const std::string time =
+      fmt::format("the step time is predicted {} ({}; the run took {})", error_words(validation.step),
+                  format_duration(validation.step.predicted), format_duration(validation.step.measured));
+  const std::string tolerated = fmt::format("{:.3g} %", 100 * validation.tolerance);
+  if (!validation.in_tolerance()) reasons.push_back(fmt::format("{}, {} is tolerated", time, tolerated));
+  if (reasons.empty()) return fmt::format("valid: {}, within {}", time, tolerated);
+  const bool says_nothing = validation.contended || validation.unaligned;
+  return fmt::format("{}: {}", says_nothing ? "no validation" : "not valid", joined(reasons, "; "));
+}
+
+std::string task_and_stage(const TaskGraph& graph, TaskId id) {
+  return fmt::format("{} on stage {}", ppsim::to_string(graph.schedule().task(id)),
+                     index(graph.schedule().stage_of(id)));
+}
+
+std::string deviation_words(const TaskGraph& graph, const Timeline& prediction, const Deviation& deviation) {
+  if (deviation.because == Lateness::slow) {
+    const bool longer = deviation.length > Duration{0};
+    return fmt::format("took {} {} than the {} predicted", format_duration(std::chrono::abs(deviation.length)),
+                       longer ? "longer" : "less", format_duration(prediction.tasks[index(deviation.task)].length()));
+  }
+  const std::string wait = format_duration(deviation.wait);
+  if (deviation.waited_for == no_task) return fmt::format("could have run, and began {} late", wait);
+  const std::string direct = fmt::format("waited {} longer for {}", wait, task_and_stage(graph, deviation.waited_for));
+  if (deviation.delay == Delay::none) return direct;
+  const std::string_view how = delay_words(deviation.delay);
+  if (2 * deviation.delayed < deviation.wait)
+    return fmt::format("{}, as many small delays added up (at most {}: {} {})", direct,
+                       format_duration(deviation.delayed), task_and_stage(graph, deviation.behind), how);
+  if (deviation.behind == deviation.waited_for) return fmt::format("{}, which {}", direct, how);
+  return fmt::format("{}, late because {} {}", direct, task_and_stage(graph, deviation.behind), how);
+}
+
+} // namespace ppsim::viz

@@ -1,0 +1,22 @@
+#pragma once
+// What the views of a validation say in the same words.
+
+#include "ppsim/sim/validation.hpp"
+
+#include <string>
+
+namespace ppsim::viz {
+
+/// "1.2 % too short", "exactly": how something is predicted.
+[[nodiscard]] std::string error_words(const Compared& compared);
+/// "-1.23 %"; "-" where it has no bound.
+[[nodiscard]] std::string signed_percent(double ratio);
+/// One sentence: whether the prediction holds and, if not, everything that speaks against it.
+[[nodiscard]] std::string verdict(const MeasuredRun& run, const Validation& validation);
+/// Why a task deviates: "took 1 ms longer than the 2 ms predicted".
+[[nodiscard]] std::string deviation_words(const TaskGraph& graph, const Timeline& prediction,
+                                          const Deviation& deviation);
+/// "1F0 on stage 1".
+[[nodiscard]] std::string task_and_stage(const TaskGraph& graph, TaskId id);
+
+} // namespace ppsim::viz
