@@ -12,14 +12,16 @@ namespace ppsim::runtime {
 
 namespace {
 
+constexpr std::align_val_t alignment{64};
+
 struct AlignedDelete {
-  void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
+  void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
 };
-using Buffer = std::unique_ptr<std::byte[], AlignedDelete>;
+using Buffer = std::unique_ptr<std::byte, AlignedDelete>;
 
 Buffer make_buffer(Bytes bytes) {
   const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes.count(), 1));
-  return Buffer{static_cast<std::byte*>(::operator new[](size, std::align_val_t{64}))};
+  return Buffer{static_cast<std::byte*>(::operator new(size, alignment))};
 }
 
 std::size_t size_of(Bytes bytes) {

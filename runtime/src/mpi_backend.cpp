@@ -67,19 +67,21 @@ Duration time_round_trip(MessagePassing& messages, std::size_t peer, Bytes bytes
 
 class MpiBackend final : public Backend {
 public:
-  std::string_view name() const override { return "mpi"; }
-  std::string_view summary() const override { return "a process per stage, on processors, under mpirun or srun"; }
-  std::vector<std::string_view> transports() const override { return {"direct"}; }
-  Usability usability() override {
+  [[nodiscard]] std::string_view name() const override { return "mpi"; }
+  [[nodiscard]] std::string_view summary() const override {
+    return "a process per stage, on processors, under mpirun or srun";
+  }
+  [[nodiscard]] std::vector<std::string_view> transports() const override { return {"direct"}; }
+  [[nodiscard]] Usability usability() override {
     return {true,
             fmt::format("{}, {}, {}", library_, matrix_library(),
                         launch() ? "started by a launcher" : "to be started by mpirun -n STAGES, or srun"),
             {}};
   }
-  bool is_leader() override { return speaks_first(); }
-  ChunkSizes sizes(const Workload& workload) override { return host_sizes(workload); }
+  [[nodiscard]] bool is_leader() override { return speaks_first(); }
+  [[nodiscard]] ChunkSizes sizes(const Workload& workload) override { return host_sizes(workload); }
 
-  std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override {
+  [[nodiscard]] std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override {
     check_run(*this, program, options);
     if (program.p2p != P2p::edge)
       throw Error(ExitCode::bad_input,
@@ -93,11 +95,25 @@ public:
                           .tolerance = host_tolerance});
   }
 
-  std::vector<TransferSample> time_transfers(std::size_t stages, const RunOptions& options) override;
+  [[nodiscard]] std::vector<TransferSample> time_transfers(std::size_t stages, const RunOptions& options) override;
 
 private:
   std::string library_ = mpi_library();
 };
+
+/// Between this process and `peer`, over sizes; what the one that `begins` measured.
+std::vector<TransferSample> time_with(MessagePassing& messages, std::size_t peer, bool begins, const GiveUp& give_up) {
+  std::vector<TransferSample> samples;
+  for (std::int64_t bytes = std::int64_t{4} << 10; bytes <= std::int64_t{16} << 20; bytes *= 4) {
+    const Duration time = time_round_trip(messages, peer, Bytes{bytes}, begins, give_up);
+    if (!begins) continue;
+    samples.push_back({make_id<StageId>(messages.rank()), make_id<StageId>(peer), Bytes{bytes}, time});
+    // Only both ways together can be timed by one clock. Of two stages, the other begins in its turn.
+    if (messages.size() > 2)
+      samples.push_back({make_id<StageId>(peer), make_id<StageId>(messages.rank()), Bytes{bytes}, time});
+  }
+  return samples;
+}
 
 std::vector<TransferSample> MpiBackend::time_transfers(std::size_t stages, const RunOptions& options) {
   check_launch(name(), stages);
@@ -106,23 +122,15 @@ std::vector<TransferSample> MpiBackend::time_transfers(std::size_t stages, const
   const Duration limit = options.timeout > Duration{0} ? options.timeout : Duration{std::chrono::seconds{60}};
   std::vector<TransferSample> samples;
   run_together(group, limit, [&](const GiveUp& give_up) {
-    std::vector<TransferSample> mine;
+    ByteWriter mine;
     for (std::size_t from = 0; stages > 1 && from < stages; ++from) {
       const std::size_t to = (from + 1) % stages; // interleaved schedules go round
       barrier(group.messages(), give_up, Wait::patient);
-      if (group.rank() != from && group.rank() != to) continue;
-      for (std::int64_t bytes = std::int64_t{4} << 10; bytes <= std::int64_t{16} << 20; bytes *= 4) {
-        const bool begins = group.rank() == from;
-        const Duration time = time_round_trip(group.messages(), begins ? to : from, Bytes{bytes}, begins, give_up);
-        if (!begins) continue;
-        // Only both ways together can be timed by one clock.
-        mine.push_back({make_id<StageId>(from), make_id<StageId>(to), Bytes{bytes}, time});
-        if (stages > 2) mine.push_back({make_id<StageId>(to), make_id<StageId>(from), Bytes{bytes}, time});
-      }
+      if (group.rank() == from) mine.put(time_with(group.messages(), to, true, give_up));
+      if (group.rank() == to) static_cast<void>(time_with(group.messages(), from, false, give_up));
     }
-    ByteWriter writer;
-    writer.put(mine);
-    for (const Message& message : gather(group.messages(), writer.bytes(), give_up)) {
+    for (const Message& message : gather(group.messages(), mine.bytes(), give_up)) {
+      if (message.empty()) continue;
       ByteReader reader{message};
       std::vector<TransferSample> theirs;
       reader.get(theirs);
