@@ -57,8 +57,7 @@ CudaDevice::CudaDevice(const Workload& workload, Queue queue, std::size_t multip
       stopped_{std::move(stopped)} {}
 
 CudaDevice::~CudaDevice() {
-  // What is enqueued may use memory that is given back next.
-  static_cast<void>(cudaStreamSynchronize(queue_.get()));
+  queue_.drain();
 }
 
 void* CudaDevice::allocate(Bytes bytes) {

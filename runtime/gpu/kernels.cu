@@ -9,7 +9,7 @@ namespace ppsim::runtime::gpu {
 
 namespace {
 
-constexpr std::size_t block = 256; ///< threads; a power of two, as block_sum() halves it
+constexpr std::size_t block = block_threads;
 
 std::size_t blocks_for(std::size_t size) {
   // A loop in each thread takes what is left: enough blocks for any partition.

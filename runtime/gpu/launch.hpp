@@ -14,6 +14,9 @@
 namespace ppsim::runtime::gpu {
 
 #ifdef __CUDACC__
+/// A power of two, as sums over a block halve it.
+inline constexpr std::size_t block_threads = 256;
+
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), std::size_t blocks, std::size_t threads, cudaStream_t stream,
             Arguments... arguments) {

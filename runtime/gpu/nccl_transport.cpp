@@ -22,6 +22,7 @@ NcclTransport::NcclTransport(const Program& program, const GpuRankOptions& optio
     warm_up();
   } catch (...) {
     abort_all(communicators_); // kernels that wait for a peer would hold up everything that is given back next
+    drain();
     throw;
   }
 }
@@ -31,6 +32,13 @@ NcclTransport::~NcclTransport() {
     return communication && cudaStreamQuery(communication->queue.get()) != cudaSuccess;
   });
   if (busy || (stopped_ && stopped_())) abort_all(communicators_);
+  drain();
+}
+
+void NcclTransport::drain() const noexcept {
+  for (const auto& communication : communications_)
+    if (communication) communication->queue.drain();
+  compute_.drain();
 }
 
 NcclTransport::End NcclTransport::make_end(const Channel& channel) const {

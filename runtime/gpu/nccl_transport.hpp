@@ -69,6 +69,7 @@ private:
   [[nodiscard]] End make_end(const Channel& channel) const;
   void make_communications(const GpuRankOptions& options, Clock& clock);
   void warm_up();
+  void drain() const noexcept;
   [[nodiscard]] End& outgoing(TransferRef transfer) { return outgoing_.at(transfer.channel); }
   [[nodiscard]] End& incoming(TransferRef transfer) { return incoming_.at(transfer.channel); }
   [[nodiscard]] const Channel& channel(TransferRef transfer) const {

@@ -167,6 +167,14 @@ public:
           std::make_unique<LinkTransport>(program, make_id<StageId>(stage), links_, *meeting_, options.stopped));
   }
 
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+  ~Pipeline() override {
+    for (const auto& link : links_)
+      if (link) link->queue().drain();
+    for (const auto& device : devices_) device->queue().drain();
+  }
+
   [[nodiscard]] Device& device(StageId stage) override { return *devices_.at(index(stage)); }
   [[nodiscard]] Transport& transport(StageId stage) override { return *transports_.at(index(stage)); }
   [[nodiscard]] std::string describe() const override {

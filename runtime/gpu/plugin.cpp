@@ -77,23 +77,24 @@ ChunkSizes sizes(const Workload& workload) {
   return Layout{workload}.sizes(workload.optimizer);
 }
 
-constexpr GpuPlugin plugin{.version = PPSIM_VERSION,
-                           .state = &state,
-                           .nccl_state = &nccl_state,
-                           .sizes = &sizes,
-                           .make_pipeline = &make_pipeline,
-                           .make_device = &make_device,
-                           .communicators = &communicators,
-                           .make_id = &make_nccl_id,
-                           .make_rank = &make_nccl_rank};
+/// More streams than this share a queue of the device, where one holds up the other ("HW connections ... could cause a
+/// dependency", cuda.h). It is read when CUDA starts, so it is set when the plugin is loaded.
+[[gnu::constructor]] void allow_connections() {
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); // NOLINT(concurrency-mt-unsafe): plugins are loaded by one thread
+}
 
 } // namespace
 
 } // namespace ppsim::runtime::gpu
 
-extern "C" __attribute__((visibility("default"))) const ppsim::runtime::GpuPlugin* ppsim_gpu_plugin() {
-  // More streams than this share a queue of the device, where one holds up the other ("HW connections ... could cause a
-  // dependency", cuda.h). It is read when CUDA starts, so nothing of CUDA is called before.
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); // NOLINT(concurrency-mt-unsafe): no other thread runs yet
-  return &ppsim::runtime::gpu::plugin;
-}
+using namespace ppsim::runtime;
+
+extern "C" __attribute__((visibility("default"))) const GpuPlugin ppsim_gpu_plugin{.version = PPSIM_VERSION,
+                                                                                   .state = &gpu::state,
+                                                                                   .nccl_state = &gpu::nccl_state,
+                                                                                   .sizes = &gpu::sizes,
+                                                                                   .make_pipeline = &gpu::make_pipeline,
+                                                                                   .make_device = &gpu::make_device,
+                                                                                   .communicators = &gpu::communicators,
+                                                                                   .make_id = &gpu::make_nccl_id,
+                                                                                   .make_rank = &gpu::make_nccl_rank};

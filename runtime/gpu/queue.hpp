@@ -25,6 +25,8 @@ public:
   void wait(const Event& event) const; ///< what comes next waits for what `event` has recorded last
   void record(const Event& event) const;
   void synchronize() const;
+  /// Waits for what uses memory that is given back next; whether it went well has been told, or is of no interest.
+  void drain() const noexcept { static_cast<void>(cudaStreamSynchronize(get())); }
 
 private:
   Stream stream_;

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <utility>
 #include <string>
+#include <utility>
 
 #include "engine.hpp"
 

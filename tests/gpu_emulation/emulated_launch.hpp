@@ -37,6 +37,8 @@ inline float rsqrtf(float x) {
 
 namespace ppsim::runtime::gpu {
 
+inline constexpr std::size_t block_threads = 8; // changing over takes time
+
 inline std::uint64_t emulated_globaltimer() {
   return emulation::globaltimer();
 }

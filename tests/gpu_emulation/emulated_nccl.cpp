@@ -87,8 +87,9 @@ void launch(std::vector<Call> calls) {
   if (calls.empty()) return;
   auto done = std::make_shared<std::vector<std::shared_ptr<bool>>>();
   cudaStream_t const stream = calls.front().stream;
-  ppsim::emulation::Engine::get().append(stream, [calls = std::move(calls), group = calls.front().communicator->group,
-                                                  rank = calls.front().communicator->rank, done] {
+  const std::shared_ptr<Group> group = calls.front().communicator->group;
+  const int rank = calls.front().communicator->rank;
+  ppsim::emulation::Engine::get().append(stream, [calls = std::move(calls), group, rank, done] {
     if (group->aborted) return true;
     if (done->empty())
       for (const Call& call : calls) {
