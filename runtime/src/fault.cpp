@@ -1,9 +1,7 @@
 #include "ppsim/runtime/fault.hpp"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
-#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -58,10 +56,11 @@ bool can_have(Pass pass, FaultKind kind) {
 std::optional<Fault> parse_fault(std::string_view text) {
   const std::size_t at = text.find('@');
   if (at == std::string_view::npos) return std::nullopt;
-  const auto kind = std::ranges::find(kinds, text.substr(0, at), &std::pair<std::string_view, FaultKind>::first);
   const std::optional<Task> task = parse_cell(text.substr(at + 1));
-  if (kind == kinds.end() || !task || !can_have(task->pass, kind->second)) return std::nullopt;
-  return Fault{kind->second, *task};
+  if (!task) return std::nullopt;
+  for (const auto& [name, kind] : kinds)
+    if (name == text.substr(0, at) && can_have(task->pass, kind)) return Fault{kind, *task};
+  return std::nullopt;
 }
 
 } // namespace ppsim::runtime

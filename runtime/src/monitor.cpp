@@ -48,7 +48,8 @@ struct alignas(64) Monitor::State {
 /// The stages as they stand at one moment, and who waits for whom.
 class Monitor::Standing {
 public:
-  Standing(const Program& program, const std::vector<StageId>& stages, const State* states) : program_{program} {
+  Standing(const Program& program, const std::vector<StageId>& stages, const std::vector<State>& states)
+      : program_{program} {
     seen_.resize(program.stages.size());
     for (const StageId stage : stages) seen_[index(stage)] = states[index(stage)].get();
   }
@@ -150,7 +151,7 @@ private:
 Monitor::Monitor(const Program& program, std::vector<StageId> stages, Duration limit, Duration grace,
                  std::function<void(const std::string& what)> on_stuck)
     : program_{program}, stages_{std::move(stages)}, limit_{limit}, grace_{grace}, on_stuck_{std::move(on_stuck)},
-      states_{std::make_unique<State[]>(program.stages.size())}, watcher_{[this] { watch(); }} {}
+      states_(program.stages.size()), watcher_{[this] { watch(); }} {}
 
 Monitor::~Monitor() {
   {
@@ -178,11 +179,11 @@ std::string Monitor::failure() const {
 }
 
 std::string Monitor::describe(StageId stage) const {
-  return Standing{program_, stages_, states_.get()}.describe(stage);
+  return Standing{program_, stages_, states_}.describe(stage);
 }
 
 std::string Monitor::standstill() const {
-  const Standing standing{program_, stages_, states_.get()};
+  const Standing standing{program_, stages_, states_};
   std::vector<bool> is_missed(program_.stages.size(), false);
   for (const StageId stage : stages_)
     if (const auto peer = standing.peer(stage)) is_missed[index(*peer)] = true;

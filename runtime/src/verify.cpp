@@ -311,7 +311,7 @@ private:
 
 /// Whether one thread can issue all tasks in `issue_order`: each comes behind all that it waits for.
 void check_issue_order(const Program& program, Problems& problems) {
-  constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+  constexpr auto nowhere = static_cast<std::size_t>(-1);
   std::vector<std::size_t> place(program.schedule.size(), nowhere);
   for (std::size_t i = 0; i < program.issue_order.size(); ++i)
     if (index(program.issue_order[i]) < place.size()) place[index(program.issue_order[i])] = i;

@@ -22,7 +22,7 @@ Schedule schedule_of(const Inputs& inputs) {
   shaped.vpp = inputs.vpp;
   shaped.schedule = inputs.schedule;
   shaped.microbatches = inputs.microbatches;
-  if (inputs.stages && !inputs.microbatches) shaped.microbatches = 2 * *inputs.stages; // a steady state of some length
+  if (!inputs.microbatches) shaped.microbatches = 2 * inputs.stages.value_or(1); // a steady state of some length
   shaped.pair = PairRule{.kind = PairRule::Kind::serial};
   Schedule schedule = resolve(shaped).schedule;
   if (schedule.asynchronous())

@@ -7,7 +7,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -32,6 +31,8 @@ public:
           std::function<void(const std::string& what)> on_stuck);
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
+  Monitor(Monitor&&) = delete;
+  Monitor& operator=(Monitor&&) = delete;
   ~Monitor();
 
   /// `stage` is doing this now, with the task at that position of its program. By one thread at a time for each stage.
@@ -60,7 +61,7 @@ private:
   std::vector<StageId> stages_;
   Duration limit_, grace_;
   std::function<void(const std::string&)> on_stuck_;
-  std::unique_ptr<State[]> states_;
+  std::vector<State> states_; ///< by stage
   std::atomic<bool> stopped_{false};
   mutable std::mutex mutex_;
   std::condition_variable ended_;
