@@ -5,11 +5,9 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdio>
 #include <new>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "commands.hpp"
@@ -45,10 +43,9 @@ void print(const ppsim::Error& error) {
   }
 }
 
-/// Says what is wrong. Of the processes that mpirun started the first one speaks, and ends the others with it; they
-/// wait for that, and speak only where it does not come: then what is wrong is wrong with them alone.
+/// Says what is wrong, and ends the other processes that mpirun started with this one.
 int fail(const ppsim::Error& error) {
-  if (!ppsim::runtime::speaks_first()) std::this_thread::sleep_for(std::chrono::seconds{3});
+  ppsim::runtime::leave_word_to_first(error.code());
   print(error);
   ppsim::runtime::abort_processes(error.code());
   return static_cast<int>(error.code());

@@ -84,8 +84,8 @@ struct ClockReading {
   std::int64_t offset = 0; ///< the process's clock minus rank 0's
   std::int64_t error = 0;  ///< bound of its error: half of the shortest round trip
 };
-/// Reads the processes' clocks, one after the other, by messages back and forth: of `rounds`, the shortest counts (Cristian
-/// 1989, Probabilistic clock synchronization). Each gets its own reading. `now` is this process's clock.
+/// Reads the processes' clocks, one after the other, by messages back and forth: of `rounds`, the shortest counts
+/// (Cristian 1989, Probabilistic clock synchronization). Each gets its own reading. `now` is this process's clock.
 [[nodiscard]] ClockReading read_clock(MessagePassing& messages, const std::function<std::int64_t()>& now,
                                       const GiveUp& give_up, std::size_t rounds = 200);
 

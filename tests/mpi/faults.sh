@@ -37,5 +37,5 @@ expect 1 10 1 'rank 2, task 2F3: ' $(four) "$@" --timeout 2s --inject stall@2F3
 expect 1 10 1 'rank 0, task 0F3: ' $(four) "$@" --timeout 2s --inject stall@0F3
 expect 2 10 1 'backend mpi: 4 stages need as many processes; 2 were started' "$mpiexec" -n 2 "$@"
 expect 2 10 1 'backend mpi: 4 stages need 4 processes' "$@"
-expect 2 10 1 '.*nosuch' $(four) "$@" --schedule nosuch
+expect 2 10 1 '--inject' $(four) "$@" --inject nosuch
 exit $failed

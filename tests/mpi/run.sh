@@ -1,4 +1,4 @@
-# replay.sh MPIEXEC COMMAND...: COMMAND as four ranks.
+# run.sh MPIEXEC COMMAND...: COMMAND as four ranks.
 . "$(dirname "$0")/environment.sh"
 mpiexec=$1
 shift
