@@ -34,7 +34,7 @@ std::vector<std::string> plugin_paths(std::string_view plugin) {
     paths.push_back(fmt::format("{}/{}", folder, file));
   if (const std::string folder = program_folder(); !folder.empty()) {
     paths.push_back(fmt::format("{}/{}", folder, file));
-    paths.push_back(fmt::format("{}/../lib/ppsim/{}", folder, file));
+    paths.push_back(fmt::format("{}/{}/{}", folder, PPSIM_PLUGIN_FOLDER, file)); // as installed
   }
   return paths;
 }
