@@ -8,8 +8,8 @@
 
 namespace ppsim::runtime {
 
-/// Where `plugin` ("ppsim_mpi") is looked for, in this order: $PPSIM_PLUGIN_DIR; beside the program; ../lib/ppsim from
-/// there.
+/// Where `plugin` ("ppsim_mpi") is looked for, in this order: $PPSIM_PLUGIN_DIR; beside the program; in the
+/// folder that plugins are installed to, as it lies from there.
 [[nodiscard]] std::vector<std::string> plugin_paths(std::string_view plugin);
 
 /// Loads `plugin` (it stays loaded) and returns the address of `symbol`. Throws Error (failed): what was tried, why it
