@@ -75,13 +75,14 @@ private:
   [[nodiscard]] std::string results() const {
     if (!run_.proof) return "not compared";
     const Proof& proof = *run_.proof;
+    const std::string_view what = run_.schedule.forward_only() ? "losses" : "gradients";
     std::string text;
     if (proof.bit_equal)
-      text = "gradients bit-equal with a run that does one task at a time";
+      text = fmt::format("{} bit-equal with a run that does one task at a time", what);
     else
-      text = fmt::format("gradients {} those of a run that does one task at a time{}: {:.2g} off, loss {:.2g}, where "
+      text = fmt::format("{} {} those of a run that does one task at a time{}: {:.2g} off, loss {:.2g}, where "
                          "{:.2g} is allowed",
-                         proof.holds() ? "equal" : "DIFFER from",
+                         what, proof.holds() ? "equal" : "DIFFER from",
                          proof.same_order ? "" : ", which sums them in another order", proof.gradient_error,
                          proof.loss_error, proof.same_order ? 0.0 : proof.tolerance);
     if (proof.losses.size() > 1)
