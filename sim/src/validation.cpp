@@ -225,10 +225,11 @@ private:
     for (TaskId by = deviation.waited_for; by != no_task; by = measured_.released_by[index(at)]) {
       if (came_by_transfer(at)) blame(by, way(measured_, by) - way(prediction_, by), Delay::transfer);
       const Unit unit = unit_of(index(by));
-      if (unit.end_error() <= Duration{0}) break; // it was in time
+      if (unit.end_error() <= Duration{0}) break; // it ended in time
       at = make_id<TaskId>(unit.first);
       blame(at, unit.length_error(), Delay::length);
       blame(at, idle_start(at), Delay::start);
+      if (unit.start_error() <= Duration{0}) break; // nobody made it late
     }
   }
 

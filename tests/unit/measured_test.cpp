@@ -135,6 +135,19 @@ TEST_CASE("The halves of a measured pair that ran one after the other are releas
         Table{{"F", 100}, {"overlap", 100 + 170}, {"B", 200}, {"downstream", 90 + 100}, {"host", 10 + 30 + 100}});
 }
 
+TEST_CASE("A measured pair that ran in one piece is released by the later of its halves' inputs") {
+  const TaskGraph graph = graph_of({"0F0 0F1 0B0 0B1", "1F0 (1F1;1B0) 1B1", "2F0 2B0 2F1 2B1"});
+  Timeline timeline = timeline_of({{{0, 10}, {10, 20}, {80, 100}, {130, 150}},
+                                   {{10, 20}, {50, 80}, {50, 80}, {110, 130}},
+                                   {{20, 30}, {30, 50}, {80, 90}, {90, 110}}});
+  hand_over(graph, timeline);
+  attribute(graph, timeline);
+  CHECK(release_of(graph, timeline, "1F1") == "2B0 gradient");
+  CHECK(release_of(graph, timeline, "1B0") == "1F1 pair");
+  CHECK(time_of(analyse(graph, timeline), 1) ==
+        Table{{"warmup", 10}, {"F", 10}, {"overlap", 30}, {"B", 20}, {"downstream", 30 + 30}, {"drain", 20}});
+}
+
 TEST_CASE("A measured optimizer step is released by its stage's last task or reduction") {
   const TaskGraph graph = graph_of(one_f_one_b);
   Timeline timeline = by_hand(graph);

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <string>
@@ -30,11 +31,11 @@ const Times as_predicted{{{0, 1}, {1, 2}, {4, 6}, {7, 9}}, {{1, 2}, {2, 4}, {4, 
 /// 1F0 takes 2 ms instead of 1, and all that follows on stage 1 begins 1 ms later.
 const Times slow_1f0{{{0, 1}, {1, 2}, {5, 7}, {8, 10}}, {{1, 3}, {3, 5}, {5, 6}, {6, 8}}};
 
-Timeline measured(const TaskGraph& graph, const Times& times) {
+Timeline measured(const TaskGraph& graph, const Times& times, std::int64_t unit = ms) {
   Timeline timeline = timeline_of(times);
   for (Span& span : timeline.tasks) {
-    span.start = SimTime{(span.start - SimTime{}) * ms};
-    span.end = SimTime{(span.end - SimTime{}) * ms};
+    span.start = SimTime{(span.start - SimTime{}) * unit};
+    span.end = SimTime{(span.end - SimTime{}) * unit};
   }
   hand_over(graph, timeline);
   return timeline;
@@ -157,6 +158,35 @@ TEST_CASE("A transfer that takes longer than predicted is blamed, not its sender
     CHECK(name(outcome, deviation.behind) == "0F0");
     CHECK(deviation.delay == Delay::transfer);
   }
+}
+
+TEST_CASE("A task whose delay was made up for is not blamed for what is late later") {
+  // In tenths of a ms. 0F1 takes 1.9 ms longer, but 1F1 begins no later than predicted. That 0B1 is late is due to 1F1,
+  // which takes 1 ms longer.
+  const Outcome outcome = predicted();
+  const Times times{{{0, 10}, {10, 39}, {39, 59}, {79, 99}}, {{10, 20}, {20, 38}, {39, 59}, {59, 79}}};
+  const MeasuredRun run = run_of(outcome.graph.schedule(), {measured(outcome.graph, times, ms / 10)});
+  const Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.5);
+  const auto late = std::ranges::find(validation.deviations, outcome.id("0B1"), &Deviation::task);
+  REQUIRE(late != validation.deviations.end());
+  CHECK(late->wait == 1ms);
+  CHECK(name(outcome, late->waited_for) == "1B1");
+  CHECK(name(outcome, late->behind) == "1F1");
+  CHECK(late->delayed == 1ms);
+}
+
+TEST_CASE("A task that took longer but ended in time is not blamed for its transfer") {
+  // In tenths of a ms. 1F0 takes no time and 1B0 1 ms longer, so that it ends as predicted; its output takes 0.8 ms.
+  const Outcome outcome = predicted();
+  const Times times{{{0, 10}, {10, 20}, {48, 68}, {78, 98}}, {{10, 10}, {10, 40}, {40, 50}, {50, 70}}};
+  MeasuredRun run = run_of(outcome.graph.schedule(), {measured(outcome.graph, times, ms / 10)});
+  run.steps[0].transfers[index(outcome.id("1B0"))].end = SimTime{4'800us};
+  const Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.5);
+  const auto late = std::ranges::find(validation.deviations, outcome.id("0B0"), &Deviation::task);
+  REQUIRE(late != validation.deviations.end());
+  CHECK(name(outcome, late->behind) == "1B0");
+  CHECK(late->delay == Delay::transfer);
+  CHECK(late->delayed == 800us);
 }
 
 TEST_CASE("A task that begins late though all was there waited for nobody, and others waited for that") {
