@@ -31,7 +31,7 @@ TEST_CASE("The first chunk makes its input, the last one's gradient is in its st
   CHECK(!task_named(program, "1W0").output);
 }
 
-TEST_CASE("A stash is made at F; I frees its part and W the rest, B both", "[program]") {
+TEST_CASE("A stash is made at F, I frees its part and W the rest, B both", "[program]") {
   const Program split = compiled(order({"0F0 0I0 0W0"}));
   CHECK(task_named(split, "0F0").allocates);
   CHECK(!task_named(split, "0F0").frees_for_input);

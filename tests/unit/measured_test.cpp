@@ -71,7 +71,7 @@ TEST_CASE("What released a measured task is the last to end of the task before a
   CHECK(release_of(graph, timeline, "0B1") == "1B1 gradient");
 }
 
-TEST_CASE("A wait of a measured run ends when its input is there; the rest is the host's") {
+TEST_CASE("A wait of a measured run ends when its input is there, and the rest is the host's") {
   const TaskGraph graph = graph_of(one_f_one_b);
   Timeline timeline = by_hand(graph);
   attribute(graph, timeline);
