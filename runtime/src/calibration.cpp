@@ -244,7 +244,7 @@ std::optional<Calibration> calibrate(Backend& backend, const Schedule& schedule,
                           .overhead = overhead_of(*busy.run, busy.graph),
                           .edges = fit_edges(transfers),
                           .core_share = core_share(*busy.run),
-                          .contended = is_contended(*busy.run)};
+                          .contended = is_contended(*busy.run) || is_contended(*alone.run)};
   calibration.alone = alone_times(*alone.run, calibration.busy);
   return calibration;
 }

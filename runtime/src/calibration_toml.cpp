@@ -75,17 +75,21 @@ const TransferFit* edge_between(const Calibration& calibration, StageId from, St
   return found == calibration.edges.end() ? nullptr : &*found;
 }
 
-/// Time of one activation over each boundary between chunks; zero where it stays on its stage.
+/// Time of `bytes` over an edge; zero where it was not measured, as between chunks of one stage.
+Duration edge_time(const Calibration& calibration, StageId from, StageId to, Bytes bytes) {
+  const TransferFit* edge = edge_between(calibration, from, to);
+  if (edge == nullptr) return Duration{0};
+  return edge->latency + (edge->bandwidth ? edge->bandwidth->time_for(bytes) : Duration{0});
+}
+
+/// Time of one activation or gradient over each boundary between chunks: of its two directions, the slower.
 std::vector<Duration> boundary_times(const Calibration& calibration) {
   std::vector<Duration> times;
   for (std::size_t chunk = 0; chunk + 1 < calibration.placement.size(); ++chunk) {
-    const TransferFit* edge = edge_between(calibration, calibration.placement[chunk], calibration.placement[chunk + 1]);
-    Duration time{0};
-    if (edge != nullptr) {
-      time = edge->latency;
-      if (edge->bandwidth) time += edge->bandwidth->time_for(calibration.sizes.boundary);
-    }
-    times.push_back(time);
+    const StageId from = calibration.placement[chunk];
+    const StageId to = calibration.placement[chunk + 1];
+    times.push_back(std::max(edge_time(calibration, from, to, calibration.sizes.boundary),
+                             edge_time(calibration, to, from, calibration.sizes.boundary)));
   }
   return times;
 }

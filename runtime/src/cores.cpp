@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
-#include <mutex>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -25,7 +26,10 @@ const std::vector<std::size_t>& cores() {
       for (std::size_t core = 0; core < CPU_SETSIZE; ++core)
         if (CPU_ISSET(core, &set)) usable.push_back(core);
     // More cores than the set can hold, or no answer.
-    if (usable.empty()) usable.resize(std::max(1U, std::thread::hardware_concurrency()));
+    if (usable.empty()) {
+      usable.resize(std::max(1U, std::thread::hardware_concurrency()));
+      std::iota(usable.begin(), usable.end(), std::size_t{0});
+    }
     return usable;
   }();
   return found;
@@ -46,9 +50,11 @@ std::size_t usable_cores() {
 }
 
 void pin_to_core(std::size_t stage) {
+  const std::size_t core = cores()[stage % cores().size()];
+  if (core >= CPU_SETSIZE) return;
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(cores()[stage % cores().size()], &set);
+  CPU_SET(core, &set);
   // Where it fails, the thread runs where it likes: less precise, not wrong.
   sched_setaffinity(0, sizeof set, &set);
 }

@@ -37,6 +37,9 @@ void check_range(Problems& problems, std::string_view name, std::size_t value, s
     problems.add(fmt::format("workload: {}", name), fmt::format("{}", value), fmt::format("1 to {}", largest));
 }
 
+// Roughly what a chunk and a microbatch may take together: 16 TiB, so that no sum over a schedule overflows 64 bits.
+constexpr double most_bytes = 0x1p44;
+
 // Bounds that keep every size in 64 bits and every dimension of a matrix in the 32 that BLAS takes.
 void check(const Workload& workload) {
   Problems problems;
@@ -50,6 +53,15 @@ void check(const Workload& workload) {
                    fmt::format("{} heads do not divide the width {}", workload.heads, workload.width),
                    "take a divisor of the width");
   }
+  const double layer = static_cast<double>(workload.tokens) * static_cast<double>(workload.width) * 64 +
+                       static_cast<double>(workload.width) * static_cast<double>(workload.width) * 64 +
+                       static_cast<double>(workload.tokens) * static_cast<double>(workload.tokens) *
+                           static_cast<double>(workload.block == Block::transformer ? workload.heads : 0) * 4;
+  if (problems.empty() && layer * static_cast<double>(workload.layers) > most_bytes)
+    problems.add("workload",
+                 fmt::format("{} would take {:.3g} bytes per chunk", in_words(workload),
+                             layer * static_cast<double>(workload.layers)),
+                 "take fewer tokens, a smaller width or fewer layers");
   const bool is_rate = workload.learning_rate > 0 && workload.learning_rate <= 1e6; // NaN is none
   if (!is_rate)
     problems.add("workload: learning rate", fmt::format("{}", workload.learning_rate), "more than 0, at most 1000000");

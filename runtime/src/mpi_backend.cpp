@@ -92,7 +92,7 @@ public:
                          {.backend = name(),
                           .make_parts = [](const RankContext& context) { return std::make_unique<HostRank>(context); },
                           .make_reference_device = make_host_device,
-                          .tolerance = host_tolerance});
+                          .tolerance = reordering_tolerance(program.schedule.shape().microbatches)});
   }
 
   [[nodiscard]] std::vector<TransferSample> time_transfers(std::size_t stages, const RunOptions& options) override;
@@ -119,7 +119,10 @@ std::vector<TransferSample> MpiBackend::time_transfers(std::size_t stages, const
   check_launch(name(), stages);
   ProcessGroup& group = ProcessGroup::get();
   check_launch(name(), stages);
-  const Duration limit = options.timeout > Duration{0} ? options.timeout : Duration{std::chrono::seconds{60}};
+  const Duration limit =
+      options.timeout > Duration{0}
+          ? options.timeout
+          : Duration{std::chrono::seconds{60}} * static_cast<Duration::rep>(stages); // one edge after another
   std::vector<TransferSample> samples;
   run_together(group, limit, [&](const GiveUp& give_up) {
     ByteWriter mine;

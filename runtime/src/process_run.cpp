@@ -44,8 +44,10 @@ FailureReport report_thrown(std::size_t rank, bool is_cause) {
 /// A text that two processes share exactly if they run the same.
 Message fingerprint(const Program& program, const RunOptions& options) {
   ByteWriter writer;
-  for (const StageProgram& stage : program.stages)
-    for (const ProgramTask& task : stage.tasks) writer.put(to_string(task.task));
+  for (const StageProgram& stage : program.stages) {
+    for (const ProgramTask& task : stage.tasks) writer.put(fmt::format("{} {}", to_string(task.task), task.length.count()));
+    writer.put(stage.optimizer.count());
+  }
   for (const Channel& channel : program.channels) writer.put(channel.slots);
   writer.put(in_words(options.workload));
   writer.put(fmt::format("{} {} {} {} {} {} {}", options.workload.seed, to_string(options.workload.optimizer),

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <map>
 
 namespace ppsim::runtime {
 
@@ -211,11 +212,25 @@ TrainingResult training_result(const Program& program, const std::vector<StageRe
     training.losses.resize(result.losses.size());
     for (std::size_t step = 0; step < result.losses.size(); ++step)
       training.losses[step] += result.losses[step] / static_cast<double>(program.schedule.shape().microbatches);
-    // Of a chunk on two stages both have the same sum.
+    // Of a chunk on two stages both have the same sum: prove() sees to it.
     for (const auto& [chunk, gradients] : result.gradients) training.gradients[index(chunk)] = gradients;
   }
   return training;
 }
+
+namespace {
+
+/// Whether stages that hold the same chunk have the same of it, bit by bit.
+bool copies_agree(const std::vector<StageResult>& results) {
+  std::map<ChunkId, const std::vector<float>*> first;
+  for (const StageResult& result : results)
+    for (const auto& [chunk, gradients] : result.gradients)
+      if (const auto [found, is_new] = first.try_emplace(chunk, &gradients); !is_new && *found->second != gradients)
+        return false;
+  return true;
+}
+
+} // namespace
 
 Proof prove(const Program& program, const RunOptions& options, const std::vector<StageResult>& results, Device& device,
             double tolerance) {
@@ -224,6 +239,10 @@ Proof prove(const Program& program, const RunOptions& options, const std::vector
   TrainingResult compared = training;
   compared.losses.resize(steps);
   Proof proof = compare_results(program, compared, train_one_at_a_time(program, device, steps), tolerance);
+  if (!copies_agree(results)) {
+    proof.bit_equal = false;
+    proof.gradient_error = std::numeric_limits<double>::infinity();
+  }
   proof.losses = training.losses;
   return proof;
 }

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 
 #include "backend_list.hpp"
@@ -44,7 +46,9 @@ public:
   /// When all threads have ended.
   void rethrow_if_any() const {
     if (thrown_) std::rethrow_exception(thrown_);
-    if (monitor_.stopped()) throw Error(ExitCode::failed, Problem{"run", monitor_.failure(), ""});
+    if (monitor_.stopped())
+      throw Error(ExitCode::failed,
+                  Problem{"run", monitor_.failure(), "where tasks are only slow, a longer --timeout"});
   }
 
 private:
@@ -62,18 +66,33 @@ std::vector<StageId> all_stages(std::size_t count) {
 /// Runs work(stage) on a pinned thread per stage; returns when all have ended.
 template <class Work>
 void on_stage_threads(std::size_t stages, FirstFailure& failure, const Work& work) {
+  const auto on_thread = [&](std::size_t stage) {
+    pin_to_core(stage);
+    sleep_precisely();
+    try {
+      work(make_id<StageId>(stage));
+    } catch (const std::exception&) {
+      failure.keep();
+    }
+    failure.monitor().note(make_id<StageId>(stage), Doing::nothing);
+  };
   std::vector<std::jthread> threads;
-  for (std::size_t stage = 0; stage < stages; ++stage)
-    threads.emplace_back([&, stage] {
-      pin_to_core(stage);
-      sleep_precisely();
-      try {
-        work(make_id<StageId>(stage));
-      } catch (const std::exception&) {
-        failure.keep();
-      }
-      failure.monitor().note(make_id<StageId>(stage), Doing::nothing);
-    });
+  for (std::size_t stage = 0; stage < stages; ++stage) try {
+      threads.emplace_back(on_thread, stage);
+    } catch (const std::system_error& error) { // the others would wait for it
+      failure.monitor().stop(fmt::format("rank {}: no thread could be started: {}", stage, error.what()));
+      break;
+    }
+}
+
+/// Throws Error (failed) naming the rank where its memory does not suffice.
+std::unique_ptr<Device> make_device(StageId stage, const Workload& workload) {
+  try {
+    return make_host_device(workload);
+  } catch (const std::bad_alloc&) {
+    throw Error(ExitCode::failed, Problem{fmt::format("rank {}", index(stage)), "no memory for its scratch space",
+                                          "take a smaller workload"});
+  }
 }
 
 /// Two stages and `transfers` transfers from the first to the second, for measuring.
@@ -136,12 +155,16 @@ private:
                        monitor,
                        {.paced = options.transport == "paced", .spin = spin_of(stages)}};
     FirstFailure failure{monitor};
+    // They stay until all threads have ended: where one fails, another may still read its gradients.
+    std::vector<std::unique_ptr<Device>> devices(stages);
+    std::vector<std::unique_ptr<PipelineStage>> pipeline(stages);
     on_stage_threads(stages, failure, [&](StageId id) {
-      const std::unique_ptr<Device> device = make_host_device(options.workload);
-      PipelineStage stage{program, id,
-                          *device, hand_over.transport(id),
-                          monitor, {.compute = options.compute, .poison = false, .fault = options.fault}};
-      results[index(id)] = train(stage, program, options);
+      std::unique_ptr<Device>& device = devices[index(id)];
+      std::unique_ptr<PipelineStage>& stage = pipeline[index(id)];
+      device = make_device(id, options.workload);
+      const StageOptions how{.compute = options.compute, .poison = false, .fault = options.fault};
+      stage = std::make_unique<PipelineStage>(program, id, *device, hand_over.transport(id), monitor, how);
+      results[index(id)] = train(*stage, program, options);
     });
     failure.rethrow_if_any();
     return results;

@@ -1,5 +1,6 @@
 // Session: records of stages put together as a MeasuredRun, and what every backend refuses.
 
+#include "ppsim/runtime/host_device.hpp"
 #include "ppsim/runtime/session.hpp"
 
 #include <catch2/catch.hpp>
@@ -153,6 +154,26 @@ TEST_CASE("Losses of a step are the mean over all microbatches, wherever they en
   results[0] = {.stage = StageId{0}, .steps = {}, .clock = {}, .losses = {1.0, 3.0}, .gradients = {}};
   results[1] = {.stage = StageId{1}, .steps = {}, .clock = {}, .losses = {5.0, 4.0}, .gradients = {}};
   CHECK(training_result(program, results).losses == std::vector<double>{3.0, 3.5});
+}
+
+TEST_CASE("Both copies of a chunk are proved", "[runtime][session]") {
+  const Program program = compiled(generate("chimera", {.stages = 2, .microbatches = 2}));
+  const RunOptions options{.workload = {.tokens = 4, .width = 8}, .warmup = 0, .steps = 1};
+  const std::unique_ptr<Device> device = make_host_device(options.workload);
+  const TrainingResult right = train_one_at_a_time(program, *device, 1);
+  std::vector<StageResult> results(2);
+  for (std::size_t stage = 0; stage < 2; ++stage) {
+    results[stage].stage = make_id<StageId>(stage);
+    results[stage].losses = {stage == 0 ? 2 * right.losses[0] : 0}; // a sum over two microbatches
+    for (std::size_t chunk = 0; chunk < 2; ++chunk)
+      results[stage].gradients.emplace_back(make_id<ChunkId>(chunk), right.gradients[chunk]);
+  }
+  CHECK(prove(program, options, results, *device, 1e-6).holds());
+  for (std::size_t stage = 0; stage < 2; ++stage) { // whichever is looked at first
+    std::vector<StageResult> wrong = results;
+    wrong[stage].gradients[1].second[3] += 1.0F;
+    CHECK_FALSE(prove(program, options, wrong, *device, 1e-6).holds());
+  }
 }
 
 TEST_CASE("What no backend can run is refused, all at once", "[runtime][session]") {

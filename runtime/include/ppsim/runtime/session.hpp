@@ -47,9 +47,6 @@ struct StageResult {
 /// as long as the run as there are stages.
 inline constexpr std::size_t most_proved_steps = 20;
 
-/// Sums of fp32 in another order than the reference's differ by so much, relative to the largest.
-inline constexpr double host_tolerance = 1e-4;
-
 /// Trains again on `device`, one task at a time, and compares: all steps, warm-up included, up to most_proved_steps.
 [[nodiscard]] Proof prove(const Program& program, const RunOptions& options, const std::vector<StageResult>& results,
                           Device& device, double tolerance);
