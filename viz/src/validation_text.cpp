@@ -126,7 +126,7 @@ private:
   }
 
   void trust() {
-    if (const auto share = core_share(run_))
+    if (const auto share = core_share(run_); share && !run_.facts.timed) // timed tasks sleep
       say("cores",
           fmt::format("while computing, every stage had at least {:.0f} % of one{}", 100 * *share,
                       validation_.contended ? fmt::format(": too little, {:.0f} % is needed", 100 * least_core_share)
