@@ -197,8 +197,10 @@ Inputs parse_arguments(const Command& command, const std::vector<std::string>& a
   const std::vector<Assignment> flags = Parser{command}.parse(arguments, inputs, problems);
   std::vector<Assignment> keys;
   for (const Assignment& flag : flags)
-    if (flag.option->name == "scenario")
-      keys = read_scenario(read_file(flag.value, flag.where), display_name(flag.value), problems);
+    if (flag.option->name == "scenario") {
+      inputs.scenario_text = read_file(flag.value, flag.where);
+      keys = read_scenario(inputs.scenario_text, display_name(flag.value), problems);
+    }
   drop_overridden(flags, keys);
   assign(keys, inputs, problems);
   assign(flags, inputs, problems);

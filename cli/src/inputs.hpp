@@ -78,6 +78,7 @@ struct Inputs {
   std::vector<std::string> fail_if;
   std::optional<std::string> file; ///< a command's FILE argument
   std::string command;             ///< the line that says all this
+  std::string scenario_text;       ///< of the scenario file, which can be read but once; set by parse_arguments()
 
   /// Where each option was given: "--forward", or "run.toml:3:1".
   std::map<std::string, std::string, std::less<>> where;

@@ -232,10 +232,12 @@ constexpr std::array table{
            "real (default): tasks compute a model of the sizes below; timed: they last as the costs say, and compute "
            "next to nothing",
            "real,timed", "", set_compute},
-    Option{"transport", "", S::workload, A::required, "HOW",
-           "how outputs move: direct (default), at the machine's pace; paced, each as long as the scenario says, an "
-           "emulated link; nccl-self, by NCCL on one GPU",
-           "direct,paced,nccl-self", "", set_transport},
+    Option{
+        "transport", "", S::workload, A::required, "HOW",
+        "how outputs move: direct, at the machine's pace; paced, each as long as the scenario says, an emulated link; "
+        "nccl-self, by NCCL on one GPU; default direct, with --compute timed and transfers that take time paced, "
+        "where the backend can",
+        "direct,paced,nccl-self", "", set_transport},
     Option{"p2p", "", S::workload, A::required, "HOW",
            "what transfers of a process share: edge (default), a communicator per directed edge; pair, one per pair of "
            "stages, as PyTorch; batched, one in all, as Megatron-LM",
@@ -256,7 +258,7 @@ constexpr std::array table{
            set_workload<&runtime::Workload::layers>},
     Option{"seed", "", S::workload, A::required, "N", "of parameters, inputs and targets; default 1", "", "", set_seed},
     Option{"trainer", "", S::workload, A::required, "KIND", "the optimizer that a replay runs: sgd (default), or adam",
-           "sgd,adam", "", set_trainer},
+           "sgd,adam", "learning-rate", set_trainer},
     Option{"learning-rate", "", S::workload, A::required, "X", "its step size; default 0.05, of adam 0.002", "", "",
            set_learning_rate},
 
@@ -264,8 +266,9 @@ constexpr std::array table{
            set_count<&I::warmup, 0>},
     Option{"steps", "", S::replay, A::required, "N", "steps that count; default 5", "", "", set_count<&I::steps>},
     Option{"timeout", "", S::replay, A::required, "TIME",
-           "give up when nothing has gone on for so long; default ten seconds and ten predicted steps", "", "",
-           set_timeout},
+           "give up when nothing has gone on for so long; default ten seconds and ten predicted steps, without costs a "
+           "minute and more for large work",
+           "", "", set_timeout},
     Option{"inject", "", S::replay, A::required, "FAULT",
            "make the run fail on purpose in its second step, to see how it ends: fail@1F3 (the task throws), "
            "stall@0B2 (never ends), no-memory@1F0, lose@0F2 (its output is never sent), resize@0F1 (it has another "

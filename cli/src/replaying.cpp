@@ -1,16 +1,18 @@
 #include "replaying.hpp"
 
-#include "ppsim/sim/error.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <condition_variable>
+#include <csignal>
 #include <cstdio>
+#include <functional>
 #include <mutex>
 #include <thread>
 
+#include "files.hpp"
 #include "progress.hpp"
+#include "scenario_file.hpp"
 #include "scenario_inputs.hpp"
 
 namespace ppsim::cli {
@@ -37,6 +39,52 @@ void refuse_sizes(const Inputs& inputs, Problems& problems) {
                    "leave it out, or take --compute real");
 }
 
+/// Flags win over a file, but not so that costs and sizes of one work are held against the run of another: that would
+/// be a verdict about nothing. Timed tasks compute no work.
+void check_calibrated_work(const Inputs& inputs) {
+  if (!inputs.scenario || inputs.compute == Compute::timed) return;
+  const std::string name = display_name(*inputs.scenario);
+  if (!is_calibrated(inputs.scenario_text, name)) return;
+  Problems problems;
+  Inputs file; // without the flags
+  assign(read_scenario(inputs.scenario_text, name, problems), file, problems);
+  problems.throw_if_any();
+  const auto check = [&](const std::string& calibrated, const std::string& asked) {
+    if (calibrated != asked) throw other_work(inputs, calibrated, fmt::format("this run is one of '{}'", asked));
+  };
+  check(in_words(file.workload), in_words(inputs.workload));
+  check(fmt::format("trainer {}", to_string(file.workload.optimizer)),
+        fmt::format("trainer {}", to_string(inputs.workload.optimizer)));
+  if (file.backend)
+    check(fmt::format("backend {}", *file.backend), fmt::format("backend {}", inputs.backend.value_or(*file.backend)));
+}
+
+/// A task that is as long as the limit would end a run in which nothing is wrong.
+void check_timeout(const Inputs& inputs, const Timeline& prediction) {
+  if (!inputs.timeout) return;
+  Duration longest{0};
+  for (const Span& task : prediction.tasks) longest = std::max(longest, task.length());
+  if (*inputs.timeout > longest) return;
+  throw Error{ExitCode::bad_input,
+              Problem{inputs.place_of("timeout"),
+                      fmt::format("{} is no longer than a task, which is predicted to take up to {}",
+                                  format_duration(*inputs.timeout), format_duration(longest)),
+                      "give several times as much, or leave it out"}};
+}
+
+/// Where tasks last as the scenario says, so do transfers, if nobody said otherwise and the backend can; without that a
+/// run would be faster than what it is compared with.
+bool wants_pacing(const Inputs& inputs, const runtime::Backend& backend, const runtime::Program& program) {
+  const auto takes_time = [](const runtime::Channel& channel) {
+    return std::ranges::any_of(channel.transfers,
+                               [](const runtime::Transfer& transfer) { return transfer.time > Duration{0}; });
+  };
+  return !inputs.transport && inputs.compute == Compute::timed &&
+         std::ranges::count(backend.transports(), "paced") > 0 &&
+         program.transfer_model != TransferModel::blocking && // no emulated link holds up its sender
+         std::ranges::any_of(program.channels, takes_time);
+}
+
 /// Nobody knows what tasks take: no progress for this long is a failure. A pessimist's guess, at 1 GFLOPS.
 Duration generous_timeout(const Workload& workload) {
   const double layer = 2.0 * 2 * 4 * static_cast<double>(workload.width) * static_cast<double>(workload.width) +
@@ -56,12 +104,26 @@ void fit_scenario(const Inputs& inputs, const runtime::RunOptions& options, runt
   if (!inputs.pair) scenario.pair = {.kind = PairRule::Kind::serial};
 }
 
+/// A thread that takes no signals that end the program. A backend blocks SIGTERM, in threads that it starts as well, so
+/// that its guard says what went on; in a thread that was there before, the signal would end the process silently.
+std::jthread start_unsignalled(std::function<void(std::stop_token)> body) {
+  sigset_t ending;
+  sigset_t before;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  sigaddset(&ending, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &ending, &before); // a thread begins with the mask of the one that starts it
+  std::jthread thread{std::move(body)};
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
 /// Says how far a run has come while it goes on, as nobody can ask it.
 class Ticker {
 public:
   explicit Ticker(Duration expected)
       : progress_{"seconds", static_cast<std::size_t>(std::chrono::ceil<std::chrono::seconds>(expected).count())},
-        thread_{[this](const std::stop_token& stop) { tick(stop); }} {}
+        thread_{start_unsignalled([this](const std::stop_token& stop) { tick(stop); })} {}
 
 private:
   void tick(const std::stop_token& stop) {
@@ -89,7 +151,7 @@ runtime::Backend& backend_of(const Inputs& inputs) {
   return backend;
 }
 
-runtime::RunOptions run_options(const Inputs& inputs, runtime::Backend& backend) {
+runtime::RunOptions run_options(const Inputs& inputs, runtime::Backend& backend, bool predicts) {
   runtime::RunOptions options;
   options.compute = inputs.compute.value_or(Compute::real);
   options.workload = inputs.workload;
@@ -105,7 +167,7 @@ runtime::RunOptions run_options(const Inputs& inputs, runtime::Backend& backend)
     refuse_sizes(inputs, problems);
     problems.throw_if_any();
     options.workload = tiny_workload(options.workload);
-  } else if (!inputs.timeout && !knows_costs(inputs)) {
+  } else if (!inputs.timeout && !predicts) {
     options.timeout = generous_timeout(options.workload);
   }
   return options;
@@ -113,6 +175,12 @@ runtime::RunOptions run_options(const Inputs& inputs, runtime::Backend& backend)
 
 bool knows_costs(const Inputs& inputs) {
   return inputs.forward || inputs.backward || inputs.input_grad || inputs.weight_grad || inputs.model_shape;
+}
+
+Error other_work(const Inputs& inputs, std::string_view calibrated, std::string_view other) {
+  return {ExitCode::bad_input,
+          Problem{inputs.place_of("scenario"), fmt::format("its costs are those of '{}', {}", calibrated, other),
+                  "calibrate and replay the same work"}};
 }
 
 void use_sizes(const runtime::ChunkSizes& sizes, Scenario& scenario) {
@@ -128,21 +196,25 @@ void use_sizes(const runtime::ChunkSizes& sizes, Scenario& scenario) {
 }
 
 Replay prepare_replay(const Inputs& inputs) {
+  check_calibrated_work(inputs);
   Run run = resolve(inputs);
   runtime::Backend& backend = backend_of(inputs);
-  runtime::RunOptions options = run_options(inputs, backend);
+  runtime::RunOptions options = run_options(inputs, backend, knows_costs(inputs));
   const bool timed = options.compute == Compute::timed;
+  const bool predicts = timed || knows_costs(inputs);
   fit_scenario(inputs, options, backend, run.scenario);
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   Timeline prediction = simulate(graph);
+  if (predicts) check_timeout(inputs, prediction);
   runtime::Program program = runtime::compile(
       graph, prediction, {.p2p = inputs.p2p.value_or(runtime::P2p::edge), .timed = timed, .slots = inputs.slots});
+  if (wants_pacing(inputs, backend, program)) options.transport = "paced";
   return {.backend = &backend,
           .graph = std::move(graph),
           .prediction = std::move(prediction),
           .program = std::move(program),
           .options = std::move(options),
-          .predicts = timed || knows_costs(inputs),
+          .predicts = predicts,
           .notes = std::move(run.notes)};
 }
 

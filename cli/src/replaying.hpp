@@ -3,10 +3,12 @@
 // things for real.
 
 #include "ppsim/runtime/backend.hpp"
+#include "ppsim/sim/error.hpp"
 #include "ppsim/sim/validation.hpp"
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "inputs.hpp"
@@ -17,11 +19,16 @@ namespace ppsim::cli {
 /// what to install.
 [[nodiscard]] runtime::Backend& backend_of(const Inputs& inputs);
 
-/// How to run: as the inputs say, on the backend. Throws Error where they contradict each other.
-[[nodiscard]] runtime::RunOptions run_options(const Inputs& inputs, runtime::Backend& backend);
+/// How to run: as the inputs say, on the backend. `predicts`: the time limit can follow from costs; else it is one for
+/// work of any length. Throws Error where the inputs contradict each other.
+[[nodiscard]] runtime::RunOptions run_options(const Inputs& inputs, runtime::Backend& backend, bool predicts);
 
 /// Whether the inputs say what tasks take.
 [[nodiscard]] bool knows_costs(const Inputs& inputs);
+
+/// That the costs of a scenario are those of `calibrated`, which tells nothing about what else is run: `other`, as in
+/// "the run computed '...'".
+[[nodiscard]] Error other_work(const Inputs& inputs, std::string_view calibrated, std::string_view other);
 
 /// Sets what the chunks of a workload hold as the memory of a scenario.
 void use_sizes(const runtime::ChunkSizes& sizes, Scenario& scenario);
@@ -41,7 +48,8 @@ struct Replay {
   std::vector<std::string> notes; ///< for people, on stderr
 };
 
-/// Resolves as simulate does, predicts and compiles. Throws Error as those do.
+/// Resolves as simulate does, predicts and compiles. Throws Error as those do, and where flags ask for other work than
+/// the scenario was calibrated with.
 [[nodiscard]] Replay prepare_replay(const Inputs& inputs);
 
 /// Runs it, with a note and a line of progress where it takes long. Nothing in processes that do not lead the run.

@@ -91,6 +91,10 @@ std::vector<Duration> medians(const toml::node_view<const toml::node>& list, std
 
 } // namespace
 
+bool is_calibrated(std::string_view text, std::string_view name) {
+  return parse_toml(text, name, "")[calibration_table].is_table();
+}
+
 std::optional<AloneCosts> read_alone_costs(std::string_view text, std::string_view name) {
   const toml::table table = parse_toml(text, name, "");
   const auto alone = table[calibration_table]["alone"];

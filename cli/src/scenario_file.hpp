@@ -9,6 +9,9 @@ namespace ppsim::cli {
 /// for paths inside it. Adds unknown keys and unfit values to `problems`; throws Error where it is not TOML.
 [[nodiscard]] std::vector<Assignment> read_scenario(std::string_view text, std::string_view name, Problems& problems);
 
+/// Whether `ppsim calibrate` wrote it: it has a [calibration] table. Throws Error where it is not TOML.
+[[nodiscard]] bool is_calibrated(std::string_view text, std::string_view name);
+
 /// Times by chunk that a calibration measured with one stage at work at a time.
 struct AloneCosts {
   std::vector<Duration> forward, input_grad, weight_grad;

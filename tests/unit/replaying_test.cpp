@@ -2,6 +2,7 @@
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include <chrono>
 
@@ -97,6 +98,52 @@ TEST_CASE("Where nobody knows what tasks take, a run has a minute and more befor
   CHECK(prepare_replay(replay_inputs({"--width", "8192", "--tokens", "8192"})).options.timeout > 3600s);
   CHECK(prepare_replay(replay_inputs({"--forward", "1ms"})).options.timeout == 0s); // follows from the prediction
   CHECK(prepare_replay(replay_inputs({"--timeout", "3s"})).options.timeout == 3s);
+}
+
+TEST_CASE("A time limit is longer than every task, where that is known") {
+  CHECK(faults({"--forward", "3ms", "--backward", "8ms", "--timeout", "8ms"}) ==
+        Rows{"--timeout: 8 ms is no longer than a task, which is predicted to take up to 8 ms -- give several times as "
+             "much, or leave it out"});
+  CHECK(prepare_replay(replay_inputs({"--forward", "3ms", "--backward", "8ms", "--timeout", "9ms"})).options.timeout ==
+        9ms);
+  CHECK(prepare_replay(replay_inputs({"--timeout", "1ns"})).options.timeout == 1ns); // 1 ms and 2 ms only order tasks
+}
+
+TEST_CASE("Timed tasks have timed links, unless the command line says otherwise or there are none") {
+  const auto transport = [](Rows arguments) {
+    arguments.insert(arguments.end(), {"--compute", "timed"});
+    return prepare_replay(replay_inputs(arguments)).options.transport;
+  };
+  CHECK(transport({"--comm", "1ms"}) == "paced");
+  CHECK(transport({}) == "direct");
+  CHECK(transport({"--comm", "1ms", "--transport", "direct"}) == "direct");
+  CHECK(transport({"--comm", "1ms", "--transfer", "blocking"}) == "direct");
+  CHECK(prepare_replay(replay_inputs({"--comm", "1ms"})).options.transport == "direct");
+}
+
+TEST_CASE("Costs of one work are not taken for those of another") {
+  const auto faults_of = [](const Rows& arguments, std::string_view file) {
+    Inputs inputs = replay_inputs(arguments);
+    inputs.scenario = "s.toml";
+    inputs.scenario_text = file;
+    return refusal_of([&] { (void)prepare_replay(inputs); }).lines;
+  };
+  constexpr std::string_view calibrated = "tokens = 8\nbackend = \"threads\"\n[calibration]\n";
+  const auto words = [](std::string_view costs, std::string_view run) {
+    return Rows{fmt::format("--scenario: its costs are those of '{}', this run is one of '{}' -- calibrate and replay "
+                            "the same work",
+                            costs, run)};
+  };
+  const auto mlp = [](int tokens) { return fmt::format("mlp: {} tokens, width 256, 1 layer per chunk", tokens); };
+  CHECK(faults_of({"--tokens", "16"}, calibrated) == words(mlp(8), mlp(16)));
+  CHECK(faults_of({"--tokens", "8", "--trainer", "adam"}, calibrated) == words("trainer sgd", "trainer adam"));
+  CHECK(faults_of({"--tokens", "8", "--backend", "mpi"}, calibrated) == words("backend threads", "backend mpi"));
+  CHECK_NOTHROW(prepare_replay([&] { // a seed is no other work
+    Inputs inputs = replay_inputs({"--tokens", "8", "--seed", "3"});
+    inputs.scenario = "s.toml";
+    inputs.scenario_text = calibrated;
+    return inputs;
+  }()));
 }
 
 TEST_CASE("A share is a number or a percentage") {

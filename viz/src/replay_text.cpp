@@ -115,11 +115,13 @@ private:
       return fmt::format("CONTENDED: in tasks of one stage only {:.0f} % of the time was processor time; others used "
                          "its core, and the times say little",
                          100 * share);
-    return fmt::format("its own: in tasks {:.0f} % of the time was processor time, or more", 100 * share);
+    // The two clocks are read one after the other, so that the share can come out above the whole.
+    return fmt::format("its own: in tasks {:.0f} % of the time was processor time, or more",
+                       100 * std::min(share, 1.0));
   }
 
   [[nodiscard]] std::string clocks() const {
-    return fmt::format("those of stages differ by at most {}{}", format_duration(*run_.clock_error),
+    return fmt::format("aligned within {}{}", format_duration(*run_.clock_error),
                        run_.unaligned ? "; yet a transfer ended before it began: NOT aligned" : "");
   }
 

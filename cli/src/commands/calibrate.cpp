@@ -33,21 +33,67 @@ Schedule schedule_of(const Inputs& inputs) {
   return schedule;
 }
 
+/// How transfers last is what is asked for, so that nothing can pace them.
+void refuse_pacing(const Inputs& inputs) {
+  if (inputs.transport != "paced") return;
+  throw Error{ExitCode::bad_input,
+              Problem{inputs.place_of("transport"), "'paced' lasts as a scenario says, and this measures one",
+                      "leave it out, or take direct"}};
+}
+
+std::string spread(const runtime::Spread& spread) {
+  return fmt::format("{} ({} to {})", format_duration(spread.median), format_duration(spread.p5),
+                     format_duration(spread.p95));
+}
+
+/// What was measured, and how far it can be trusted, for people; the file has all of it.
+std::string summary(const runtime::Calibration& calibration) {
+  constexpr std::string_view row = "  {:<18}  {:<36}  {}\n";
+  std::string text = fmt::format("calibrated on {}: {}\n", calibration.facts.backend, calibration.facts.compute);
+  text += fmt::format(row, "median (p5 to p95)", "all stages at work", "one stage at a time");
+  for (std::size_t chunk = 0; chunk < calibration.busy.size(); ++chunk) {
+    const auto line = [&](std::string_view pass, runtime::Spread runtime::ChunkTimes::*member) {
+      text += fmt::format(row, fmt::format("chunk {} {}", chunk, pass), spread(calibration.busy[chunk].*member),
+                          spread(calibration.alone[chunk].*member));
+    };
+    line("F", &runtime::ChunkTimes::forward);
+    line("I", &runtime::ChunkTimes::input_grad);
+    line("W", &runtime::ChunkTimes::weight_grad);
+  }
+  text += fmt::format("  {:<18}  {}\n", "overhead", spread(calibration.overhead));
+  for (const runtime::TransferFit& edge : calibration.edges)
+    text += fmt::format("  {:<18}  latency {}, {}; measured times are at most {:.1f} % off\n",
+                        fmt::format("edge {} to {}", index(edge.from), index(edge.to)), format_duration(edge.latency),
+                        edge.bandwidth
+                            ? fmt::format("{:.3g} GB/s", static_cast<double>(edge.bandwidth->bytes_per_second()) / 1e9)
+                            : "whatever the size",
+                        100 * edge.largest_residual);
+  text +=
+      fmt::format("  {:<18}  {}\n", "contended",
+                  calibration.contended ? "yes: other programs used the same cores, and the times say little" : "no");
+  return text;
+}
+
 ExitCode run(const Inputs& inputs) {
+  refuse_pacing(inputs);
   const Schedule schedule = schedule_of(inputs);
   runtime::Backend& backend = backend_of(inputs);
-  auto calibration = runtime::calibrate(backend, schedule, run_options(inputs, backend));
+  Inputs real = inputs;
+  real.compute = runtime::Compute::real; // whatever a scenario says that replays are to be
+  auto calibration = runtime::calibrate(backend, schedule, run_options(real, backend, false));
   if (!calibration) return ExitCode::done; // another process has it
   calibration->facts.command = inputs.command;
   if (calibration->contended)
     fmt::print(stderr, "ppsim: note: contended: other programs used the same cores, and the figures tell of them\n");
-  write_file(inputs.output.value_or("-"), calibration_toml(*calibration), "--output");
+  const std::string file = inputs.output.value_or("-");
+  write_file(file, calibration_toml(*calibration), "--output");
+  if (file != "-") write_file("-", summary(*calibration), "summary");
   return ExitCode::done;
 }
 
 constexpr std::array sections{Section::workload};
-constexpr std::array<std::string_view, 8> extra{"stages",   "mb",    "vpp",    "schedule",
-                                                "scenario", "steps", "warmup", "output"};
+constexpr std::array<std::string_view, 9> extra{"stages", "mb",     "vpp",     "schedule", "scenario",
+                                                "steps",  "warmup", "timeout", "output"};
 constexpr std::array<std::string_view, 3> except{"compute", "p2p", "slots"};
 constexpr std::array examples{
     Example{"ppsim calibrate --stages 2 -o costs.toml",

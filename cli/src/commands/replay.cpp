@@ -52,12 +52,14 @@ std::string replay_json(const Replayed& result, const Inputs& inputs) {
   for (const Duration step : validation.steps) replay["steps_ns"].push_back(step.count());
   replay["predicted_step_ns"] = result.replay.predicts ? Json(validation.step.predicted.count()) : Json(nullptr);
   replay["proof"] = run.proof ? proof_json(*run.proof) : Json(nullptr);
-  replay["memory_as_predicted"] = validation.same_peaks();
-  for (std::size_t stage = 0; stage < run.stages.size(); ++stage)
-    replay["memory"].push_back({{"stage", stage},
-                                {"predicted_peak_bytes", validation.stages[stage].predicted_peak.count()},
-                                {"measured_peak_bytes", run.stages[stage].peak_bytes.count()},
-                                {"buffer_bytes", run.stages[stage].buffer_bytes.count()}});
+  replay["memory_as_predicted"] = validation.knows_memory ? Json(validation.same_peaks()) : Json(nullptr);
+  for (std::size_t stage = 0; stage < run.stages.size(); ++stage) {
+    Json memory{{"stage", stage}};
+    if (validation.knows_memory) memory["predicted_peak_bytes"] = validation.stages[stage].predicted_peak.count();
+    memory["measured_peak_bytes"] = run.stages[stage].peak_bytes.count();
+    memory["buffer_bytes"] = run.stages[stage].buffer_bytes.count();
+    replay["memory"].push_back(std::move(memory));
+  }
   json["replay"] = std::move(replay);
   return json.dump(2) + "\n";
 }

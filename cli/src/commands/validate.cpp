@@ -43,13 +43,13 @@ MeasuredRun read_timeline(const Inputs& inputs) {
 
 /// A scenario that was calibrated with other work says nothing about this run.
 void check_workload(const Inputs& inputs, const MeasuredRun& run) {
-  if (run.facts.timed || !inputs.where.contains("tokens")) return; // nothing is said about what it is of
+  if (run.facts.timed) return; // whatever the work, tasks took what they were told
   const std::string calibrated = in_words(inputs.workload);
-  if (run.facts.compute == calibrated) return;
-  throw Error{ExitCode::bad_input,
-              Problem{inputs.place_of("scenario"),
-                      fmt::format("its costs are those of '{}', the run computed '{}'", calibrated, run.facts.compute),
-                      "calibrate and replay the same work"}};
+  if (inputs.where.contains("tokens") && run.facts.compute != calibrated)
+    throw other_work(inputs, calibrated, fmt::format("the run computed '{}'", run.facts.compute));
+  if (inputs.backend && run.facts.backend != *inputs.backend)
+    throw other_work(inputs, fmt::format("backend {}", *inputs.backend),
+                     fmt::format("the run is one of 'backend {}'", run.facts.backend));
 }
 
 /// What the same prediction says with the times that its calibration measured with one stage at work at a time. Those
@@ -57,7 +57,7 @@ void check_workload(const Inputs& inputs, const MeasuredRun& run) {
 std::optional<Compared> predict_alone(const Inputs& inputs, const Validated& result) {
   for (const std::string_view option : {"forward", "backward", "input-grad", "weight-grad"})
     if (!inputs.scenario || inputs.has_flag(option)) return std::nullopt;
-  const auto alone = read_alone_costs(read_file(*inputs.scenario, "--scenario"), display_name(*inputs.scenario));
+  const auto alone = read_alone_costs(inputs.scenario_text, display_name(*inputs.scenario));
   if (!alone) return std::nullopt;
   Inputs changed = inputs;
   changed.backward.reset();
