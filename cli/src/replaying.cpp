@@ -104,6 +104,20 @@ void fit_scenario(const Inputs& inputs, const runtime::RunOptions& options, runt
   if (!inputs.pair) scenario.pair = {.kind = PairRule::Kind::serial};
 }
 
+/// Takes out of the scenario what no backend does, so that the prediction is of what runs; what that was, in words.
+std::vector<std::string> leave_out_what_is_not_run(Scenario& scenario) {
+  std::vector<std::string> left_out;
+  Update& update = scenario.update;
+  const auto takes_time = [](Duration time) { return time > Duration{0}; };
+  if (std::ranges::any_of(update.reduce, takes_time) || takes_time(update.tied_embedding_reduce))
+    left_out.emplace_back("reductions over data-parallel ranks and of tied embeddings");
+  if (scenario.network.slices > 1) left_out.emplace_back("sending in slices");
+  update.reduce.clear();
+  update.tied_embedding_reduce = Duration{0};
+  scenario.network.slices = 1;
+  return left_out;
+}
+
 /// A thread that takes no signals that end the program. A backend blocks SIGTERM, in threads that it starts as well, so
 /// that its guard says what went on; in a thread that was there before, the signal would end the process silently.
 std::jthread start_unsignalled(std::function<void(std::stop_token)> body) {
@@ -203,6 +217,8 @@ Replay prepare_replay(const Inputs& inputs) {
   const bool timed = options.compute == Compute::timed;
   const bool predicts = timed || knows_costs(inputs);
   fit_scenario(inputs, options, backend, run.scenario);
+  for (const std::string& what : leave_out_what_is_not_run(run.scenario))
+    run.notes.push_back(fmt::format("no backend replays {}: the prediction leaves that out", what));
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   Timeline prediction = simulate(graph);
   if (predicts) check_timeout(inputs, prediction);
@@ -222,6 +238,7 @@ TaskGraph graph_of(const Inputs& inputs, const MeasuredRun& run) {
   const Schedule& schedule = run.schedule;
   Scenario scenario = make_scenario(inputs, schedule.shape(), placement_of(schedule), ends_share_stage(schedule));
   if (schedule.asynchronous()) scenario.update = {}; // it has no flush that they could follow
+  leave_out_what_is_not_run(scenario);
   if (run.facts.timed) use_sizes({}, scenario);
   if (!inputs.pair) scenario.pair = {.kind = PairRule::Kind::serial};
   return lower(schedule, std::move(scenario), "the run");

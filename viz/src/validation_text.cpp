@@ -128,7 +128,7 @@ private:
   void trust() {
     if (const auto share = core_share(run_); share && !run_.facts.timed) // timed tasks sleep
       say("cores",
-          fmt::format("while computing, every stage had at least {:.0f} % of one{}", 100 * *share,
+          fmt::format("while computing, every stage had at least {:.0f} % of one{}", 100 * std::min(*share, 1.0),
                       validation_.contended ? fmt::format(": too little, {:.0f} % is needed", 100 * least_core_share)
                                             : ""));
     if (run_.clock_error)
