@@ -181,6 +181,24 @@ TEST_CASE("Where events of the primary context do not fit green streams, kernels
   CHECK(run->proof->bit_equal);
   CHECK_THAT(run->facts.machine, Contains("stamps by %globaltimer"));
   check_order(program, *run);
+  RunOptions self = small_run();
+  self.transport = "nccl-self"; // NCCL's own events are of the primary context
+  CHECK_THAT(error_of([&] { static_cast<void>(cuda().run(program, self)); }), Contains("NCCL records its events"));
+}
+
+TEST_CASE("Where the rest of the multiprocessors is too small for a partition, transfers share those of the stages",
+          "[gpu]") {
+  const Setting small{"PPSIM_EMULATION_NO_SMALL_PARTS", "1"};
+  const Program program = compiled(schedule_of("1f1b", 2, 4));
+  const std::optional<MeasuredRun> run = cuda().run(program, small_run());
+  CHECK(run->proof->bit_equal);
+  CHECK_THAT(run->facts.machine, Contains("none left for transfers"));
+}
+
+TEST_CASE("Where cublasLt knows no mask without reductions, an algorithm that splits no sums is found among all",
+          "[gpu]") {
+  const Setting deaf{"PPSIM_EMULATION_NO_MASK_NONE", "1"};
+  CHECK(cuda().run(compiled(schedule_of("1f1b", 2, 4)), small_run())->proof->bit_equal);
 }
 
 TEST_CASE("Faults on a GPU are told with rank and task", "[gpu]") {
@@ -220,7 +238,9 @@ TEST_CASE("A machine without a driver says so", "[gpu]") {
 }
 
 TEST_CASE("Transfers on one GPU are timed for each neighbour and size", "[gpu]") {
-  const std::vector<TransferSample> samples = cuda().time_transfers(2, {});
+  RunOptions options;
+  options.transport = GENERATE("direct", "nccl-self");
+  const std::vector<TransferSample> samples = cuda().time_transfers(2, options);
   CHECK(samples.size() == 2 * 8);
   for (const TransferSample& sample : samples) CHECK(sample.time > Duration{0});
 }
