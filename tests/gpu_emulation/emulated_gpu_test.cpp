@@ -229,6 +229,19 @@ TEST_CASE("A GPU that is too small is told", "[gpu]") {
              Contains("36 multiprocessors can not be split among 8 stages"));
 }
 
+TEST_CASE("The proof has the memory of the stages that it follows", "[gpu]") {
+  // Room for three chunks: the proof has two, which the stages had before it.
+  RunOptions options = small_run();
+  options.workload.width = 128;
+  options.workload.optimizer = OptimizerKind::adam;
+  options.steps = 1;
+  const ChunkSizes sizes = cuda().sizes(options.workload);
+  const std::int64_t chunk = (sizes.parameter_bytes + sizes.gradient_bytes + sizes.optimizer_bytes).count();
+  const std::string limit = std::to_string(2 * sizes.scratch.count() + 3 * chunk);
+  const Setting memory{"PPSIM_EMULATION_MEMORY", limit.c_str()};
+  CHECK(cuda().run(compiled(schedule_of("1f1b", 2, 2)), options)->proof->bit_equal);
+}
+
 TEST_CASE("A machine without a driver says so", "[gpu]") {
   const Setting none{"PPSIM_EMULATION_NO_DRIVER", "1"};
   const Usability usability = cuda().usability();
