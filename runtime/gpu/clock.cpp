@@ -73,12 +73,19 @@ void Stamps::begin_step() {
   size_ = 0;
 }
 
-Stamp Stamps::add() {
+void Stamps::reserve(std::size_t count) {
   if (clock_.kind() == Clock::Kind::events) {
-    if (size_ == events_.size()) events_.push_back(queue_.make_event(true));
+    while (events_.size() < count) events_.push_back(queue_.make_event(true));
+  } else {
+    while (blocks_.size() * block_size < count) blocks_.push_back(allocate_memory(block_size * sizeof(std::uint64_t)));
+  }
+}
+
+Stamp Stamps::add() {
+  reserve(size_ + 1); // there already, unless more is stamped than a program says
+  if (clock_.kind() == Clock::Kind::events) {
     queue_.record(events_[size_]);
   } else {
-    if (size_ == blocks_.size() * block_size) blocks_.push_back(allocate_memory(block_size * sizeof(std::uint64_t)));
     store_globaltimer(const_cast<std::uint64_t*>(address(size_)), queue_.get());
   }
   return size_++;

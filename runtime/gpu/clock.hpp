@@ -49,6 +49,9 @@ public:
   /// Forgets all. The first of all streams to begin a step for which the clock was not aligned yet has it aligned: all
   /// begin before the first task of the step, and have read theirs before the next begins.
   void begin_step();
+  /// Makes room for so many stamps of a step: CUDA may synchronize the device to allocate, which within a step would
+  /// wait for receives that wait for a peer.
+  void reserve(std::size_t count);
   [[nodiscard]] Stamp add();
   /// Where add() stores its %globaltimer; with Clock::Kind::kernels only.
   [[nodiscard]] const std::uint64_t* address(Stamp stamp) const;

@@ -2,9 +2,12 @@
 
 #include "ppsim/runtime/seeded.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <new>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "check.hpp"
 
@@ -31,6 +34,26 @@ Pool make_pool() {
   PPSIM_GPU_CHECK(cudaMemPoolSetAttribute(created, cudaMemPoolAttrReleaseThreshold, &keep));
   return pool;
 }
+
+/// Memory of a device that is released with its owner.
+class Loan {
+public:
+  explicit Loan(Device& device) : device_{device} {}
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+  ~Loan() {
+    for (const auto& [memory, bytes] : taken_) device_.release(memory, bytes);
+  }
+  [[nodiscard]] void* take(Bytes bytes) {
+    taken_.reserve(taken_.size() + 1); // so that what is allocated can be noted
+    taken_.emplace_back(device_.allocate(bytes), bytes);
+    return taken_.back().first;
+  }
+
+private:
+  Device& device_;
+  std::vector<std::pair<void*, Bytes>> taken_;
+};
 
 /// Losses: their sum, and loss_kernel's workspace.
 constexpr std::size_t loss_bytes = (1 + loss_blocks) * sizeof(double);
@@ -60,17 +83,53 @@ CudaDevice::~CudaDevice() {
   queue_.drain();
 }
 
+void CudaDevice::warm_up(const StageProgram& stage) {
+  // Begin and end of each task, of an optimizer step (after each task at most), and of the exchange of each chunk.
+  stamps_.reserve(2 * (2 * stage.tasks.size() + stage.chunks.size() + 1));
+  if (stage.tasks.empty()) return; // it only moves things
+  Loan loan{*this};
+  std::vector<ChunkState> states(std::max<std::size_t>(stage.chunks.size(), 1));
+  std::vector<Stash> stashes(std::max<std::size_t>(stage.peak_stashes, 1));
+  for (ChunkState& state : states)
+    state = {loan.take(sizes_.parameter_bytes), loan.take(sizes_.gradient_bytes), loan.take(sizes_.optimizer_bytes)};
+  for (Stash& stash : stashes) stash = {loan.take(sizes_.stash_for_input), loan.take(sizes_.stash_for_weight)};
+  void* const x = loan.take(sizes_.boundary);
+  void* const y = loan.take(sizes_.boundary);
+  const ChunkState& state = states.front();
+  const Stash& stash = stashes.front();
+
+  begin_step();
+  const Stamp begun = stamp();
+  initialise(state, ChunkId{0});
+  make_input(MicrobatchId{0}, x);
+  forward(state.parameters, x, y, stash);
+  loss(MicrobatchId{0}, y, stash);
+  input_grad(state.parameters, nullptr, x, stash);
+  weight_grad(stash, state.gradients);
+  add_gradients(state.gradients, state.optimizer, false);
+  optimizer_step(state, 1, 1);
+  fill(x, 0, sizes_.boundary);
+  copy(y, x, sizes_.boundary);
+  copy_by_kernel(y, x, count(sizes_.boundary), queue_.get());
+  if (clock_.kind() == Clock::Kind::kernels) hold(begun, Duration{0});
+  static_cast<void>(stamp());
+  wait_for(queue_, stopped_, "the first tasks of a stage"); // not synchronize(), which gives the pool's memory back
+}
+
 void* CudaDevice::allocate(Bytes bytes) {
   if (bytes.count() == 0) return nullptr;
   void* memory = nullptr;
   // "Basic stream ordering allows future work submitted into the same stream to use the allocation."
   PPSIM_GPU_CHECK(cudaMallocFromPoolAsync(&memory, count(bytes), pool_.get(), queue_.get()));
+  ++allocated_;
   return memory;
 }
 
 void CudaDevice::release(void* memory, Bytes /*bytes*/) noexcept {
+  if (memory == nullptr) return;
   // It fails where the device has failed already, which is told then.
-  if (memory != nullptr) static_cast<void>(cudaFreeAsync(memory, queue_.get()));
+  static_cast<void>(cudaFreeAsync(memory, queue_.get()));
+  --allocated_;
 }
 
 void CudaDevice::fill(void* memory, int byte, Bytes bytes) {
@@ -368,6 +427,11 @@ void CudaDevice::hold(Stamp since, Duration length) {
   if (clock_.kind() != Clock::Kind::kernels)
     throw std::runtime_error{"a task can be held only where stamps are made by kernels (GpuOptions::timed)"};
   wait_past(stamps_.address(since), length.count(), queue_.get());
+}
+
+void CudaDevice::synchronize() {
+  wait_for(queue_, stopped_, "the tasks of a stage");
+  if (allocated_ == 0) PPSIM_GPU_CHECK(cudaMemPoolTrimTo(pool_.get(), 0));
 }
 
 double CudaDevice::losses() {

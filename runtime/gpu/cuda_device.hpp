@@ -2,6 +2,7 @@
 // CudaDevice: one stage's memory and tasks on a GPU, all on one stream.
 
 #include "ppsim/runtime/device.hpp"
+#include "ppsim/runtime/program.hpp"
 
 #include "clock.hpp"
 #include "kernels.hpp"
@@ -18,6 +19,10 @@ public:
   ~CudaDevice() override;
 
   [[nodiscard]] const Queue& queue() const { return queue_; }
+  /// Does every kind of task of `stage` once, on memory that is given back, as much of it as a step of `stage` takes.
+  /// CUDA loads a kernel at its first launch, for which it may have to synchronize the context (CUDA C++ Programming
+  /// Guide, lazy loading): within a step that would wait for a receive that waits for a peer. Here nothing waits yet.
+  void warm_up(const StageProgram& stage);
 
   [[nodiscard]] const ChunkSizes& sizes() const override { return sizes_; }
   [[nodiscard]] void* allocate(Bytes bytes) override;
@@ -42,7 +47,8 @@ public:
   void begin_step() override;
   [[nodiscard]] Stamp stamp() override { return stamps_.add(); }
   void hold(Stamp since, Duration length) override;
-  void synchronize() override { wait_for(queue_, stopped_, "the tasks of a stage"); }
+  /// Where nothing is allocated any more, the pool's memory is given back as well, for others to use.
+  void synchronize() override;
   [[nodiscard]] std::vector<std::int64_t> stamps() override { return stamps_.host_times(); }
   [[nodiscard]] double losses() override;
   [[nodiscard]] std::optional<Duration> cpu_time() override { return std::nullopt; }
@@ -68,6 +74,7 @@ private:
   ChunkSizes sizes_;
   Queue queue_;
   Pool pool_;
+  std::size_t allocated_ = 0; ///< pieces that were not released yet
   Memory scratch_;
   Memory loss_; ///< of the step, then workspace
   Matmul matmul_;

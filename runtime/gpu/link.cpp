@@ -13,6 +13,7 @@ Link::Link(const Channel& channel, const LinkOptions& options, Queue queue, cons
            Clock& clock)
     : channel_{channel}, options_{options}, queue_{std::move(queue)}, from_{from}, to_{to}, given_{clock, from_},
       began_{clock, queue_}, ended_{clock, queue_} {
+  for (Stamps* const stamps : {&given_, &began_, &ended_}) stamps->reserve(channel.transfers.size());
   for (std::size_t i = 0; i < channel.slots; ++i) {
     outgoing_.push_back({allocate_memory(options_.bytes), from_.make_event(false), queue_.make_event(false)});
     incoming_.push_back({allocate_memory(options_.bytes), queue_.make_event(false), to_.make_event(false)});

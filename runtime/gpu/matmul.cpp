@@ -1,6 +1,7 @@
 #include "matmul.hpp"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <string>
 
@@ -31,6 +32,23 @@ MatrixLayout make_layout(cudaDataType type, std::size_t rows, std::size_t column
 std::uint32_t alignment_of(const void* data, std::size_t batches, std::size_t batch_bytes) {
   const std::size_t bits = reinterpret_cast<std::uintptr_t>(data) | (batches > 1 ? batch_bytes : 0) | alignment;
   return static_cast<std::uint32_t>(bits & (~bits + 1)); // the lowest bit that is set
+}
+
+/// Whether blocks sum parts of the inner dimension, which are then added up: in which order is the algorithm's matter.
+/// What an algorithm does not say it has at its default, which is not to split.
+bool splits_sums(const cublasLtMatmulAlgo_t& algorithm) {
+  std::int32_t splits = 1;
+  std::uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_NONE;
+  const auto read = [&](cublasLtMatmulAlgoConfigAttributes_t attribute, auto& value) {
+    auto got = value;
+    std::size_t written = 0;
+    if (cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &got, sizeof got, &written) ==
+        CUBLAS_STATUS_SUCCESS)
+      value = got;
+  };
+  read(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, splits);
+  read(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, scheme);
+  return splits > 1 || scheme != CUBLASLT_REDUCTION_SCHEME_NONE;
 }
 
 } // namespace
@@ -79,26 +97,37 @@ std::unique_ptr<Matmul::Plan> Matmul::make_plan(const Shape& shape) const {
     PPSIM_GPU_CHECK(cublasLtMatmulPreferenceSetAttribute(created, attribute, &value, sizeof value));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace_bytes});
-  // NONE is 0: "Filters heuristic result to only include algo configs that use one of the required modes".
-  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, shape.right_alignment);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, shape.left_alignment);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, shape.added_alignment);
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, shape.result_alignment);
 
-  cublasLtMatmulHeuristicResult_t found{};
-  int count = 0;
-  const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(handle_, descriptor, plan->right.get(), plan->left.get(), plan->result.get(),
-                                     plan->result.get(), created, 1, &found, &count);
-  if (status != CUBLAS_STATUS_SUCCESS || count == 0 || found.state != CUBLAS_STATUS_SUCCESS)
-    throw std::runtime_error{"cublasLt has no algorithm for a product of " + std::to_string(shape.rows) + " by " +
-                             std::to_string(shape.inner) + " and " + std::to_string(shape.inner) + " by " +
-                             std::to_string(shape.columns) + " (" +
-                             cublasLtGetStatusName(status == CUBLAS_STATUS_SUCCESS ? found.state : status) +
-                             "): take a width that is a multiple of 8 times the heads"};
-  plan->algorithm = found.algo;
-  return plan;
+  // NONE is 0: "Filters heuristic result to only include algo configs that use one of the required modes". It is not
+  // said that a mask without any mode filters at all, or leaves any: so what comes is looked at, and all are asked for
+  // next.
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+  for (const auto mask : {CUBLASLT_REDUCTION_SCHEME_NONE, CUBLASLT_REDUCTION_SCHEME_MASK}) {
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(mask));
+    std::array<cublasLtMatmulHeuristicResult_t, 16> found{};
+    int count = 0;
+    status = cublasLtMatmulAlgoGetHeuristic(handle_, descriptor, plan->right.get(), plan->left.get(),
+                                            plan->result.get(), plan->result.get(), created,
+                                            static_cast<int>(found.size()), found.data(), &count);
+    if (status != CUBLAS_STATUS_SUCCESS) continue;
+    const auto end = found.begin() + count;
+    const auto unsplit = std::find_if(found.begin(), end, [](const cublasLtMatmulHeuristicResult_t& it) {
+      return it.state == CUBLAS_STATUS_SUCCESS && !splits_sums(it.algo);
+    });
+    if (unsplit == end) continue;
+    plan->algorithm = unsplit->algo;
+    return plan;
+  }
+  const std::string reason = status == CUBLAS_STATUS_SUCCESS ? "all split its sums" : cublasLtGetStatusName(status);
+  const bool odd = status == CUBLAS_STATUS_NOT_SUPPORTED;
+  throw std::runtime_error{"cublasLt has no algorithm for a product of " + std::to_string(shape.rows) + " by " +
+                           std::to_string(shape.inner) + " and " + std::to_string(shape.inner) + " by " +
+                           std::to_string(shape.columns) + " (" + reason + ")" +
+                           (odd ? ": take a width that is a multiple of 8 times the heads" : "")};
 }
 
 void Matmul::operator()(const Product& product, const Operand& left, const Operand& right, const Result& result,

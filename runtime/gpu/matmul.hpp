@@ -37,8 +37,8 @@ struct Result {
   const void* added = nullptr; ///< null: the result
 };
 
-/// Products on one stream. For each shape the first algorithm that cublasLt's heuristic names, found once, so that
-/// equal products are summed in the same order; none that splits sums among blocks and reduces them.
+/// Products on one stream. For each shape the first algorithm that cublasLt's heuristic names and that does not split
+/// sums among blocks to reduce them, found once: equal products are summed in the same order.
 class Matmul {
 public:
   /// `multiprocessors`: of the partition; `workspace` of workspace_bytes.

@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -9,6 +11,12 @@
 #include "check.hpp"
 
 namespace ppsim::runtime::gpu {
+
+namespace {
+
+constexpr std::chrono::seconds abort_limit{5};
+
+} // namespace
 
 void check(ncclResult_t status, ncclComm_t communicator, const char* file, int line, const char* call) {
   if (status == ncclSuccess) return;
@@ -23,6 +31,7 @@ Communicator::Communicator(const ncclUniqueId& id, std::size_t ranks, std::size_
   config.blocking = 1;
   config.minCTAs = 1;
   config.maxCTAs = 4;
+  config.cgaClusterSize = 0; // clusters of 4, the default on Hopper, want 4 multiprocessors next to each other at once
   PPSIM_NCCL_CHECK(ncclCommInitRankConfig(&communicator_, static_cast<int>(ranks), id, static_cast<int>(rank), &config),
                    nullptr);
 }
@@ -37,7 +46,7 @@ void Communicator::check_health() const {
   if (noticed != ncclSuccess && noticed != ncclInProgress) PPSIM_NCCL_CHECK(noticed, communicator_);
 }
 
-void abort_all(std::vector<std::unique_ptr<Communicator>>& communicators) noexcept {
+bool abort_all(std::vector<std::unique_ptr<Communicator>>& communicators) noexcept {
   // Shared with the thread, which may outlive this call.
   struct Shared {
     std::vector<ncclComm_t> communicators;
@@ -47,7 +56,7 @@ void abort_all(std::vector<std::unique_ptr<Communicator>>& communicators) noexce
   };
   try {
     int device = 0;
-    PPSIM_GPU_CHECK(cudaGetDevice(&device));
+    static_cast<void>(cudaGetDevice(&device)); // what has failed before is told by others
     const auto shared = std::make_shared<Shared>();
     for (auto& communicator : communicators)
       if (communicator && communicator->communicator_ != nullptr)
@@ -61,9 +70,17 @@ void abort_all(std::vector<std::unique_ptr<Communicator>>& communicators) noexce
       shared->ended.notify_all();
     }}.detach();
     std::unique_lock lock{shared->mutex};
-    shared->ended.wait_for(lock, std::chrono::seconds{5}, [&] { return shared->done; });
-  } catch (...) { // NOLINT(bugprone-empty-catch): the process ends because of another failure already
+    return shared->ended.wait_for(lock, abort_limit, [&] { return shared->done; });
+  } catch (...) {
+    return false; // no thread could be started
   }
+}
+
+void abort_or_exit(std::vector<std::unique_ptr<Communicator>>& communicators) noexcept {
+  if (abort_all(communicators)) return;
+  std::fputs("ppsim: error: NCCL: ncclCommAbort() has not ended after a failure; the process ends without it\n",
+             stderr);
+  std::_Exit(1);
 }
 
 } // namespace ppsim::runtime::gpu

@@ -29,13 +29,17 @@ public:
   void check_health() const;
 
 private:
-  friend void abort_all(std::vector<std::unique_ptr<Communicator>>& communicators) noexcept;
+  friend bool abort_all(std::vector<std::unique_ptr<Communicator>>& communicators) noexcept;
   ncclComm_t communicator_ = nullptr;
 };
 
 /// Ends what they run on the device, and destroys them. From a thread of its own, as it may hang itself (NVIDIA/nccl
-/// issues 549, 992): after 5 seconds they are left alone, to end with the process.
-void abort_all(std::vector<std::unique_ptr<Communicator>>& communicators) noexcept;
+/// issues 549, 992). Returns whether it ended, within 5 seconds.
+[[nodiscard]] bool abort_all(std::vector<std::unique_ptr<Communicator>>& communicators) noexcept;
+
+/// As abort_all(); if it does not end, so does the process, with a line on stderr: streams would be waited for without
+/// end next, and nobody watches any more.
+void abort_or_exit(std::vector<std::unique_ptr<Communicator>>& communicators) noexcept;
 
 /// Calls of one group progress together; they are launched when this is over.
 template <class Function>

@@ -15,7 +15,8 @@ namespace {
 int take_device(const GpuRankOptions& options) {
   int devices = 0;
   PPSIM_GPU_CHECK(cudaGetDeviceCount(&devices));
-  const std::size_t wanted = options.local_rank / options.ranks_per_gpu;
+  // Of one device that the launcher has left visible (srun --gpus-per-task=1), every process sees its own as 0.
+  const std::size_t wanted = devices == 1 ? 0 : options.local_rank / options.ranks_per_gpu;
   if (wanted >= static_cast<std::size_t>(devices))
     throw std::runtime_error{"process " + std::to_string(options.local_rank) + " of this host needs GPU " +
                              std::to_string(wanted) + ", there are " + std::to_string(devices) +
@@ -31,18 +32,24 @@ public:
   NcclRank(const Program& program, const GpuRankOptions& options)
       : device_number_{take_device(options)},
         clock_{make_queue(), options.timed ? Clock::Kind::kernels : Clock::Kind::events}, handle_{make_matmul_handle()},
-        device_{options.workload, make_queue(), multiprocessors(),
-                handle_.get(),    clock_,       [this] { return transport_ ? transport_->stopped() : false; }},
-        transport_{std::make_unique<NcclTransport>(
-            program, options, static_cast<std::size_t>(device_.sizes().boundary.count()), device_.queue(), clock_)} {}
+        device_{
+            options.workload,
+            make_queue(),
+            multiprocessors(),
+            handle_.get(),
+            clock_,
+            [this, stopped = options.stopped] { return transport_ ? transport_->stopped() : stopped && stopped(); }} {
+    device_.warm_up(program.stages[index(options.stage)]); // before anything waits for a peer
+    transport_ = std::make_unique<NcclTransport>(
+        program, options, static_cast<std::size_t>(device_.sizes().boundary.count()), device_.queue(), clock_);
+  }
   // Members go in the reverse order of their declaration: kernels that wait for a peer are ended with the transport,
   // before the device waits for its stream.
 
   [[nodiscard]] Device& device() override { return device_; }
   [[nodiscard]] Transport& transport() override { return *transport_; }
   [[nodiscard]] std::string describe() const override {
-    return "GPU " + std::to_string(device_number_) + ", " + nccl_state().why + ", the host's clock within " +
-           std::to_string((clock_.error() + 999) / 1000) + " us";
+    return "GPU " + std::to_string(device_number_) + ", " + nccl_state().why; // the clock's error is told apart
   }
   [[nodiscard]] std::int64_t clock_error() const override { return clock_.error(); }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <stdexcept>
 #include <string>
 
@@ -21,7 +22,7 @@ NcclTransport::NcclTransport(const Program& program, const GpuRankOptions& optio
     make_communications(options, clock);
     warm_up();
   } catch (...) {
-    abort_all(communicators_); // kernels that wait for a peer would hold up everything that is given back next
+    abort_or_exit(communicators_); // kernels that wait for a peer would hold up everything that is given back next
     drain();
     throw;
   }
@@ -31,7 +32,8 @@ NcclTransport::~NcclTransport() {
   const bool busy = std::ranges::any_of(communications_, [](const auto& communication) {
     return communication && cudaStreamQuery(communication->queue.get()) != cudaSuccess;
   });
-  if (busy || (stopped_ && stopped_())) abort_all(communicators_);
+  // A peer may be gone, whom ncclCommDestroy() would wait for.
+  if (busy || std::uncaught_exceptions() > 0 || (stopped_ && stopped_())) abort_or_exit(communicators_);
   drain();
 }
 
@@ -73,8 +75,14 @@ void NcclTransport::make_communications(const GpuRankOptions& options, Clock& cl
     std::memcpy(&id, options.ids[plan].data(), sizeof id);
     communicators_[plan] = std::make_unique<Communicator>(id, it.members.size(), it.rank_of(stage_));
     communications_[plan] = make_communication(plan, clock);
-    if (plan < program_.lanes.size()) // P2p::batched has none
+    std::size_t transfers = 0;          // at most
+    if (plan < program_.lanes.size()) { // P2p::batched has none
       communications_[plan]->operations = lane_operations(program_, stage_, program_.lanes[plan]);
+      transfers = communications_[plan]->operations.size();
+    } else if (program_.p2p == P2p::batched && plan == 0) {
+      for (const auto& [channel, end] : incoming_) transfers += program_.channels[index(channel)].transfers.size();
+    }
+    communications_[plan]->ended->reserve(transfers);
   }
   const std::size_t exchanges = sharing_stages(program_).size();
   for (std::size_t plan = plans_.size() - exchanges; plan < plans_.size(); ++plan)

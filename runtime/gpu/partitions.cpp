@@ -60,8 +60,12 @@ Partitions::Partitions(std::size_t stages) {
   size_ = found.groups.front().sm.smCount;
   for (CUdevResource& group : found.groups) stages_.push_back(std::make_unique<GreenContext>(group));
   if (found.rest.type == CU_DEV_RESOURCE_TYPE_SM && found.rest.sm.smCount > 0) {
-    rest_size_ = found.rest.sm.smCount;
-    rest_ = std::make_unique<GreenContext>(found.rest);
+    try {
+      rest_ = std::make_unique<GreenContext>(found.rest);
+      rest_size_ = found.rest.sm.smCount;
+    } catch (const std::runtime_error&) {
+      // Fewer than the smallest part may not make a context: transfers then share the stages' (transfer_queue()).
+    }
   }
   primary_events_ = try_primary_events();
 }
@@ -83,14 +87,18 @@ Queue Partitions::make(const GreenContext& context, int priority) const {
 bool Partitions::try_primary_events() const {
   const Queue one = make(*stages_.front(), 0);
   const Queue other = make(*stages_.back(), 0);
+  const Queue base = transfer_queue(0); // where the clock takes its base
   const Event first = one.make_event(true);
   const Event second = other.make_event(true);
+  const Event zero = base.make_event(true);
   float milliseconds = 0;
-  const bool works = cudaEventRecord(first.get(), one.get()) == cudaSuccess &&
-                     cudaEventRecord(second.get(), other.get()) == cudaSuccess &&
-                     cudaStreamSynchronize(one.get()) == cudaSuccess &&
-                     cudaStreamSynchronize(other.get()) == cudaSuccess &&
-                     cudaEventElapsedTime(&milliseconds, first.get(), second.get()) == cudaSuccess;
+  const bool works =
+      cudaEventRecord(zero.get(), base.get()) == cudaSuccess && cudaStreamSynchronize(base.get()) == cudaSuccess &&
+      cudaEventRecord(first.get(), one.get()) == cudaSuccess &&
+      cudaEventRecord(second.get(), other.get()) == cudaSuccess && cudaStreamSynchronize(one.get()) == cudaSuccess &&
+      cudaStreamSynchronize(other.get()) == cudaSuccess &&
+      cudaEventElapsedTime(&milliseconds, zero.get(), first.get()) == cudaSuccess &&
+      cudaEventElapsedTime(&milliseconds, zero.get(), second.get()) == cudaSuccess;
   static_cast<void>(cudaGetLastError());
   return works;
 }

@@ -78,9 +78,15 @@ ChunkSizes sizes(const Workload& workload) {
 }
 
 /// More streams than this share a queue of the device, where one holds up the other ("HW connections ... could cause a
-/// dependency", cuda.h). It is read when CUDA starts, so it is set when the plugin is loaded.
+/// dependency", cuda.h): behind a receive that waits for a peer even the send that the peer waits for. So fewer are not
+/// accepted, though some set 1, as Megatron-LM asks for. It is read when CUDA starts, so it is set when the plugin is
+/// loaded.
 [[gnu::constructor]] void allow_connections() {
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); // NOLINT(concurrency-mt-unsafe): plugins are loaded by one thread
+  // NOLINTBEGIN(concurrency-mt-unsafe): plugins are loaded by one thread
+  constexpr const char* name = "CUDA_DEVICE_MAX_CONNECTIONS";
+  const char* const set = std::getenv(name);
+  if (set == nullptr || std::strtol(set, nullptr, 10) < 32) setenv(name, "32", 1);
+  // NOLINTEND(concurrency-mt-unsafe)
 }
 
 } // namespace

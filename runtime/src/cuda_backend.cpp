@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
+#include <optional>
 
 #include "backend_list.hpp"
 #include "gpu_plugin.hpp"
@@ -14,6 +16,8 @@
 namespace ppsim::runtime {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 std::vector<StageId> all_stages(std::size_t count) {
   std::vector<StageId> stages;
@@ -92,6 +96,7 @@ public:
 
 private:
   void check(const Program& program, const RunOptions& options) const;
+  void check_transport(const RunOptions& options) const;
   [[nodiscard]] std::string transport_in_words(const Program& program, const RunOptions& options) const;
 
   const GpuPlugin& plugin_ = gpu_plugin();
@@ -110,6 +115,10 @@ void CudaBackend::check(const Program& program, const RunOptions& options) const
     problems.add("--transport", "emulated links do not hold up their sender, as the transfer model 'blocking' does",
                  "take --transfer latency or link, or --transport direct");
   problems.throw_if_any();
+  check_transport(options);
+}
+
+void CudaBackend::check_transport(const RunOptions& options) const {
   if (options.transport != "nccl-self") return;
   if (const GpuState nccl = plugin_.nccl_state(); !nccl.usable)
     throw Error(ExitCode::failed, {"--transport nccl-self", nccl.why, nccl.remedy});
@@ -124,13 +133,17 @@ std::optional<MeasuredRun> CudaBackend::run(const Program& program, const RunOpt
   check(program, options);
   check_usable(name(), plugin_.state());
   const std::vector<StageId> ids = all_stages(program.stages.size());
+  // They see the end of the pipeline too, which waits for the GPU.
+  const Clock::time_point begin = Clock::now();
   Monitor monitor{program, ids, progress_limit(program, options), stop_grace, end_process};
+  std::optional<Monitor> proof_monitor;
+  const auto stopped = [&] { return monitor.stopped() || (proof_monitor && proof_monitor->stopped()); };
   try {
     const std::unique_ptr<GpuPipeline> pipeline =
         plugin_.make_pipeline(program, {.workload = options.workload,
                                         .transport = options.transport,
                                         .timed = options.compute == Compute::timed,
-                                        .stopped = [&monitor] { return monitor.stopped(); }});
+                                        .stopped = stopped});
     std::vector<StageResult> results;
     {
       std::vector<std::unique_ptr<PipelineStage>> stages;
@@ -140,42 +153,66 @@ std::optional<MeasuredRun> CudaBackend::run(const Program& program, const RunOpt
             StageOptions{.compute = options.compute, .poison = false, .fault = options.fault}));
       results = train_together(stages, program, options);
     }
+    for (const StageId id : ids) pipeline->device(id).synchronize(); // which leaves their memory to the proof
     for (const StageId id : ids) monitor.note(id, Doing::nothing);
     MeasuredRun run = assemble(program, options, results);
     run.facts.backend = name();
     run.facts.transport = transport_in_words(program, options);
     run.facts.machine = fmt::format("{}; {}", plugin_.state().why, pipeline->describe());
-    if (options.prove) run.proof = prove(program, options, results, pipeline->device(StageId{0}), gpu_tolerance);
+    if (options.prove) {
+      // One stage's part of the GPU does the work of all, without a word until it has ended.
+      const Duration trained = Clock::now() - begin;
+      const auto stages = static_cast<std::int64_t>(ids.size());
+      proof_monitor.emplace(program, std::vector<StageId>{StageId{0}},
+                            progress_limit(program, options) + 4 * stages * trained, stop_grace, end_process);
+      proof_monitor->note(StageId{0}, Doing::computing);
+      run.proof = prove(program, options, results, pipeline->device(StageId{0}), gpu_tolerance);
+      proof_monitor->note(StageId{0}, Doing::nothing);
+    }
     return run;
   } catch (const std::exception&) {
     // What is thrown after a stop comes of the stop.
-    const bool stopped = monitor.stopped();
+    const bool was_stopped = monitor.stopped();
+    const bool proof_was_stopped = proof_monitor && proof_monitor->stopped();
     for (const StageId id : ids) monitor.note(id, Doing::nothing);
-    if (stopped) throw Error(ExitCode::failed, Problem{"run", monitor.failure(), ""});
+    if (proof_monitor) proof_monitor->note(StageId{0}, Doing::nothing);
+    if (proof_was_stopped)
+      throw Error(ExitCode::failed, Problem{"proof", "the run that does one task at a time does not end", ""});
+    if (was_stopped) throw Error(ExitCode::failed, Problem{"run", monitor.failure(), ""});
     rethrow_as_error(name());
   }
 }
 
-std::vector<TransferSample> CudaBackend::time_transfers(std::size_t stages, const RunOptions& /*options*/) {
+std::vector<TransferSample> CudaBackend::time_transfers(std::size_t stages, const RunOptions& options) {
   check_usable(name(), plugin_.state());
+  check_transport(options);
   constexpr std::size_t transfers = 15;
   constexpr std::size_t width = 64; // of an activation as large as the transfer is to be
   const Program program = ring(stages, transfers);
   std::vector<TransferSample> samples;
+  Monitor monitor{program, all_stages(stages), progress_limit(program, options), stop_grace, end_process};
   try {
     for (std::int64_t bytes = std::int64_t{4} << 10; bytes <= std::int64_t{64} << 20; bytes *= 4) {
       Workload workload;
       workload.width = width;
       workload.tokens = static_cast<std::size_t>(bytes) / (width * 2);
+      // Emulated links take no time here, as the program says none: what their copies take is left.
       const std::unique_ptr<GpuPipeline> pipeline = plugin_.make_pipeline(
-          program, {.workload = workload, .transport = "direct", .timed = true, .stopped = nullptr});
+          program, {.workload = workload, .transport = options.transport, .timed = true, .stopped = [&monitor] {
+                      return monitor.stopped();
+                    }});
       for (std::size_t i = 0; i < program.channels.size(); ++i) {
         const Channel& channel = program.channels[i];
+        monitor.note(channel.from, Doing::computing);
         samples.push_back({channel.from, channel.to, Bytes{bytes},
                            time_transfers_of(*pipeline, program, make_id<ChannelId>(i), Bytes{bytes})});
+        monitor.note(channel.from, Doing::nothing);
       }
     }
   } catch (const std::exception&) {
+    const bool stopped = monitor.stopped();
+    for (std::size_t stage = 0; stage < stages; ++stage) monitor.note(make_id<StageId>(stage), Doing::nothing);
+    if (stopped) throw Error(ExitCode::failed, Problem{"timing of transfers", monitor.failure(), ""});
     rethrow_as_error(name());
   }
   return samples;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -85,6 +86,10 @@ cudaError_t report(cudaError_t status) {
 
 CUcontext current = nullptr; // the primary one
 
+struct PoolState {
+  std::set<cudaStream_t> streams; // that were given memory of it; they outlive it or end with it
+};
+
 } // namespace
 
 extern "C" {
@@ -138,18 +143,29 @@ cudaError_t cudaFree(void* memory) {
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
-  *pool = reinterpret_cast<cudaMemPool_t>(new int{0});
+  *pool = reinterpret_cast<cudaMemPool_t>(new PoolState);
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-  delete reinterpret_cast<int*>(pool);
+  delete reinterpret_cast<PoolState*>(pool);
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t keep) {
+  if (keep != 0) refuse("pools are emptied, or left alone");
+  const std::lock_guard lock{Engine::get().mutex};
+  for (cudaStream_t stream : reinterpret_cast<PoolState*>(pool)->streams) {
+    if (!stream->work.empty()) continue; // what it has freed may be in use
+    for (const auto& [bytes, memory] : stream->freed) give_back(memory);
+    stream->freed.clear();
+  }
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
   return cudaSuccess;
 }
-cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPool_t, cudaStream_t stream) {
+cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
   const std::lock_guard lock{Engine::get().mutex};
+  reinterpret_cast<PoolState*>(pool)->streams.insert(stream);
   *memory = nullptr;
   // What was freed on this stream may be handed out again at once: its order keeps both apart.
   for (auto it = stream->freed.begin(); it != stream->freed.end(); ++it)
@@ -315,6 +331,8 @@ CUresult split(CUdevResource* groups, unsigned* count, const CUdevResource* inpu
   return CUDA_SUCCESS;
 }
 CUresult generate(CUdevResourceDesc* descriptor, CUdevResource* resources, unsigned) {
+  if (is_set("PPSIM_EMULATION_NO_SMALL_PARTS") && resources->sm.smCount < smallest_part)
+    return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
   *descriptor = new CUdevResourceDesc_st{resources->sm.smCount}; // CUDA has no call to give it back either
   return CUDA_SUCCESS;
 }

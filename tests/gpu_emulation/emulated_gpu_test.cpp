@@ -181,6 +181,24 @@ TEST_CASE("Where events of the primary context do not fit green streams, kernels
   CHECK(run->proof->bit_equal);
   CHECK_THAT(run->facts.machine, Contains("stamps by %globaltimer"));
   check_order(program, *run);
+  RunOptions self = small_run();
+  self.transport = "nccl-self"; // NCCL's own events are of the primary context
+  CHECK_THAT(error_of([&] { static_cast<void>(cuda().run(program, self)); }), Contains("NCCL records its events"));
+}
+
+TEST_CASE("Where the rest of the multiprocessors is too small for a partition, transfers share those of the stages",
+          "[gpu]") {
+  const Setting small{"PPSIM_EMULATION_NO_SMALL_PARTS", "1"};
+  const Program program = compiled(schedule_of("1f1b", 2, 4));
+  const std::optional<MeasuredRun> run = cuda().run(program, small_run());
+  CHECK(run->proof->bit_equal);
+  CHECK_THAT(run->facts.machine, Contains("none left for transfers"));
+}
+
+TEST_CASE("Where cublasLt knows no mask without reductions, an algorithm that splits no sums is found among all",
+          "[gpu]") {
+  const Setting deaf{"PPSIM_EMULATION_NO_MASK_NONE", "1"};
+  CHECK(cuda().run(compiled(schedule_of("1f1b", 2, 4)), small_run())->proof->bit_equal);
 }
 
 TEST_CASE("Faults on a GPU are told with rank and task", "[gpu]") {
@@ -211,6 +229,19 @@ TEST_CASE("A GPU that is too small is told", "[gpu]") {
              Contains("36 multiprocessors can not be split among 8 stages"));
 }
 
+TEST_CASE("The proof has the memory of the stages that it follows", "[gpu]") {
+  // Room for three chunks: the proof has two, which the stages had before it.
+  RunOptions options = small_run();
+  options.workload.width = 128;
+  options.workload.optimizer = OptimizerKind::adam;
+  options.steps = 1;
+  const ChunkSizes sizes = cuda().sizes(options.workload);
+  const std::int64_t chunk = (sizes.parameter_bytes + sizes.gradient_bytes + sizes.optimizer_bytes).count();
+  const std::string limit = std::to_string(2 * sizes.scratch.count() + 3 * chunk);
+  const Setting memory{"PPSIM_EMULATION_MEMORY", limit.c_str()};
+  CHECK(cuda().run(compiled(schedule_of("1f1b", 2, 2)), options)->proof->bit_equal);
+}
+
 TEST_CASE("A machine without a driver says so", "[gpu]") {
   const Setting none{"PPSIM_EMULATION_NO_DRIVER", "1"};
   const Usability usability = cuda().usability();
@@ -220,7 +251,9 @@ TEST_CASE("A machine without a driver says so", "[gpu]") {
 }
 
 TEST_CASE("Transfers on one GPU are timed for each neighbour and size", "[gpu]") {
-  const std::vector<TransferSample> samples = cuda().time_transfers(2, {});
+  RunOptions options;
+  options.transport = GENERATE("direct", "nccl-self");
+  const std::vector<TransferSample> samples = cuda().time_transfers(2, options);
   CHECK(samples.size() == 2 * 8);
   for (const TransferSample& sample : samples) CHECK(sample.time > Duration{0});
 }

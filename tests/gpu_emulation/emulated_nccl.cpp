@@ -137,6 +137,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
   if (config->blocking != 1) refuse("only blocking communicators");
+  if (config->cgaClusterSize != 0) refuse("clusters of blocks, which a small partition can not place");
   std::unique_lock lock{ppsim::emulation::Engine::get().mutex};
   std::shared_ptr<Group>& group = groups()[id.internal];
   if (!group) group = std::make_shared<Group>();
