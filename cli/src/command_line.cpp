@@ -58,7 +58,7 @@ private:
     std::vector<std::string> words;
     words.reserve(arguments.size());
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-      const std::string& word = arguments[i] == "-o" ? output_flag : arguments[i];
+      const std::string& word = arguments[i] == "-o" ? output_flag_ : arguments[i];
       const std::size_t equals = std::min(word.find('='), word.size());
       const Option* option =
           word.starts_with("--") ? find_option(std::string_view{word}.substr(2, equals - 2)) : nullptr;
@@ -143,7 +143,7 @@ private:
     return list;
   }
 
-  const std::string output_flag = "--output"; // the one short flag, as compilers have it
+  const std::string output_flag_ = "--output"; // the one short flag, as compilers have it
   const Command& command_;
   CLI::App app_;
   std::vector<Known> known_;

@@ -45,7 +45,8 @@ FailureReport report_thrown(std::size_t rank, bool is_cause) {
 Message fingerprint(const Program& program, const RunOptions& options) {
   ByteWriter writer;
   for (const StageProgram& stage : program.stages) {
-    for (const ProgramTask& task : stage.tasks) writer.put(fmt::format("{} {}", to_string(task.task), task.length.count()));
+    for (const ProgramTask& task : stage.tasks)
+      writer.put(fmt::format("{} {}", to_string(task.task), task.length.count()));
     writer.put(stage.optimizer.count());
   }
   for (const Channel& channel : program.channels) writer.put(channel.slots);
