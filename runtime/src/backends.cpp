@@ -30,9 +30,11 @@ std::span<const BackendEntry> backends() {
 
 Backend& load_backend(std::string_view name) {
   static std::array<std::unique_ptr<Backend>, table.size()> loaded;
-  const auto entry = std::find_if(table.begin(), table.end(), [&](const BackendEntry& it) { return it.name == name; });
+  const auto* const entry =
+      std::find_if(table.begin(), table.end(), [&](const BackendEntry& it) { return it.name == name; });
   if (entry == table.end()) {
     std::vector<std::string_view> names;
+    names.reserve(table.size());
     for (const BackendEntry& known : table) names.push_back(known.name);
     throw Error(ExitCode::bad_input, {"--backend", fmt::format("there is no backend {}", in_quotes(name)),
                                       did_you_mean(name, names, "see: ppsim list backends")});

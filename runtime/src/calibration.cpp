@@ -161,7 +161,7 @@ TransferFit fit_transfers(std::span<const TransferSample> samples) {
   double wxt = 0;
   for (const TransferSample& sample : samples) {
     const double time = std::max(static_cast<double>(sample.time.count()), 1.0);
-    const double bytes = static_cast<double>(sample.bytes.count());
+    const auto bytes = static_cast<double>(sample.bytes.count());
     const double weight = 1 / (time * time);
     w += weight;
     wx += weight * bytes;

@@ -79,9 +79,9 @@ Duration time_transfers_of(GpuPipeline& pipeline, const Program& program, Channe
 
 class CudaBackend final : public Backend {
 public:
-  std::string_view name() const override { return "cuda"; }
-  std::string_view summary() const override { return "one GPU, split among the stages"; }
-  std::vector<std::string_view> transports() const override { return {"direct", "paced", "nccl-self"}; }
+  [[nodiscard]] std::string_view name() const override { return "cuda"; }
+  [[nodiscard]] std::string_view summary() const override { return "one GPU, split among the stages"; }
+  [[nodiscard]] std::vector<std::string_view> transports() const override { return {"direct", "paced", "nccl-self"}; }
   Usability usability() override {
     const GpuState state = plugin_.state();
     return {state.usable, state.why, state.remedy};
@@ -97,7 +97,7 @@ public:
 private:
   void check(const Program& program, const RunOptions& options) const;
   void check_transport(const RunOptions& options) const;
-  [[nodiscard]] std::string transport_in_words(const Program& program, const RunOptions& options) const;
+  [[nodiscard]] static std::string transport_in_words(const Program& program, const RunOptions& options);
 
   const GpuPlugin& plugin_ = gpu_plugin();
 };
@@ -124,7 +124,7 @@ void CudaBackend::check_transport(const RunOptions& options) const {
     throw Error(ExitCode::failed, {"--transport nccl-self", nccl.why, nccl.remedy});
 }
 
-std::string CudaBackend::transport_in_words(const Program& program, const RunOptions& options) const {
+std::string CudaBackend::transport_in_words(const Program& program, const RunOptions& options) {
   if (options.transport == "paced") return fmt::format("emulated links ({})", to_string(program.transfer_model));
   return options.transport == "direct" ? "copies" : "NCCL, from the GPU to itself";
 }
@@ -147,6 +147,7 @@ std::optional<MeasuredRun> CudaBackend::run(const Program& program, const RunOpt
     std::vector<StageResult> results;
     {
       std::vector<std::unique_ptr<PipelineStage>> stages;
+      stages.reserve(ids.size());
       for (const StageId id : ids)
         stages.push_back(std::make_unique<PipelineStage>(
             program, id, pipeline->device(id), pipeline->transport(id), monitor,

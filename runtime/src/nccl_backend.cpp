@@ -95,9 +95,11 @@ private:
 
 class NcclBackend final : public Backend {
 public:
-  std::string_view name() const override { return "nccl"; }
-  std::string_view summary() const override { return "a process and a GPU per stage, under mpirun or srun"; }
-  std::vector<std::string_view> transports() const override { return {"direct"}; }
+  [[nodiscard]] std::string_view name() const override { return "nccl"; }
+  [[nodiscard]] std::string_view summary() const override {
+    return "a process and a GPU per stage, under mpirun or srun";
+  }
+  [[nodiscard]] std::vector<std::string_view> transports() const override { return {"direct"}; }
   Usability usability() override {
     const GpuState state = plugin_.state();
     const GpuState nccl = plugin_.nccl_state();

@@ -107,9 +107,9 @@ Program one_way(StageId from, StageId to, std::size_t transfers) {
 
 class ThreadsBackend final : public Backend {
 public:
-  std::string_view name() const override { return "threads"; }
-  std::string_view summary() const override { return "a pinned thread per stage, in one process"; }
-  std::vector<std::string_view> transports() const override { return {"direct", "paced"}; }
+  [[nodiscard]] std::string_view name() const override { return "threads"; }
+  [[nodiscard]] std::string_view summary() const override { return "a pinned thread per stage, in one process"; }
+  [[nodiscard]] std::vector<std::string_view> transports() const override { return {"direct", "paced"}; }
   Usability usability() override {
     return {true, fmt::format("{} core{}, {}", usable_cores(), usable_cores() == 1 ? "" : "s", matrix_library()), {}};
   }

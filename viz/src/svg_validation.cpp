@@ -129,7 +129,7 @@ private:
     return head;
   }
 
-  std::string draw_body(Drawn& drawn) const {
+  [[nodiscard]] std::string draw_body(Drawn& drawn) const {
     const Chart both = stage_chart();
     std::string out;
     add(out, "<g class=\"predicted\" opacity=\"0.6\">\n{}</g>\n", draw_row(upper_, drawn));
