@@ -128,7 +128,7 @@ void keep_step(const PipelineStage& stage, std::size_t step, const Program& prog
   result.losses.push_back(stage.record().losses);
   if (step == 0 && options.prove)
     for (const std::uint16_t number : stage.chunks()) {
-      const ChunkId chunk = make_id<ChunkId>(number);
+      const auto chunk = make_id<ChunkId>(number);
       result.gradients.emplace_back(chunk,
                                     program.schedule.asynchronous() ? stage.parameters(chunk) : stage.gradients(chunk));
     }

@@ -203,16 +203,17 @@ Duration time_hand_over(StageId from, StageId to, Bytes bytes, Duration timeout)
     }
   });
   failure.rethrow_if_any();
-  std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
-  return times[times.size() / 2];
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
 }
 
 std::vector<TransferSample> ThreadsBackend::time_transfers(std::size_t stages, const RunOptions& options) {
   std::vector<TransferSample> samples;
   const Duration timeout = options.timeout > Duration{0} ? options.timeout : Duration{std::chrono::seconds{10}};
   for (std::size_t stage = 0; stages > 1 && stage < stages; ++stage) {
-    const StageId from = make_id<StageId>(stage);
-    const StageId to = make_id<StageId>((stage + 1) % stages); // interleaved schedules go round
+    const auto from = make_id<StageId>(stage);
+    const auto to = make_id<StageId>((stage + 1) % stages); // interleaved schedules go round
     for (std::int64_t bytes = std::int64_t{4} << 10; bytes <= std::int64_t{16} << 20; bytes *= 4) {
       samples.push_back({from, to, Bytes{bytes}, time_hand_over(from, to, Bytes{bytes}, timeout)});
       if (stages > 2) samples.push_back({to, from, Bytes{bytes}, time_hand_over(to, from, Bytes{bytes}, timeout)});

@@ -65,7 +65,7 @@ std::string summary(const runtime::Calibration& calibration) {
     text += fmt::format("  {:<18}  latency {}, {}; measured times are at most {:.1f} % off\n",
                         fmt::format("edge {} to {}", index(edge.from), index(edge.to)), format_duration(edge.latency),
                         edge.bandwidth
-                            ? fmt::format("{:.3g} GB/s", static_cast<double>(edge.bandwidth->bytes_per_second()) / 1e9)
+                            ? fmt::format("{:.4g} GB/s", static_cast<double>(edge.bandwidth->bytes_per_second()) / 1e9)
                             : "whatever the size",
                         100 * edge.largest_residual);
   text +=
