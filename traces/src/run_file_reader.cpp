@@ -241,7 +241,8 @@ private:
     std::vector<std::uint32_t> offsets;
     for (std::size_t stage = 0; stage <= plain.shape().stages; ++stage)
       offsets.push_back(static_cast<std::uint32_t>(index(plain.first_task(make_id<StageId>(stage)))));
-    Schedule schedule{name, plain.shape(), {plain.tasks().begin(), plain.tasks().end()}, offsets, warmup, asynchronous};
+    const Schedule schedule{name,    plain.shape(), {plain.tasks().begin(), plain.tasks().end()},
+                            offsets, warmup,        asynchronous};
     return forward_only ? schedule.forwards() : schedule;
   }
 

@@ -151,7 +151,7 @@ private:
     put(",\n");
     rows("transfer_end_ns", timeline.transfers, end);
     const auto span_text = [](const Span& span) {
-      return fmt::format("\"start_ns\": {}, \"end_ns\": {}", span.start.time_since_epoch().count(),
+      return fmt::format(R"("start_ns": {}, "end_ns": {})", span.start.time_since_epoch().count(),
                          span.end.time_since_epoch().count());
     };
     put(",\n      \"optimizer\": [");
