@@ -84,14 +84,17 @@ std::string deviation_words(const TaskGraph& graph, const Timeline& prediction, 
   }
   const std::string wait = format_duration(deviation.wait);
   if (deviation.waited_for == no_task) return fmt::format("could have run, and began {} late", wait);
-  const std::string direct = fmt::format("waited {} longer for {}", wait, task_and_stage(graph, deviation.waited_for));
-  if (deviation.delay == Delay::none) return direct;
+  std::string words = fmt::format("waited {} longer for {}", wait, task_and_stage(graph, deviation.waited_for));
+  if (deviation.delay == Delay::none) return words;
   const std::string_view how = delay_words(deviation.delay);
   if (2 * deviation.delayed < deviation.wait)
-    return fmt::format("{}, as many small delays added up (at most {}: {} {})", direct,
-                       format_duration(deviation.delayed), task_and_stage(graph, deviation.behind), how);
-  if (deviation.behind == deviation.waited_for) return fmt::format("{}, which {}", direct, how);
-  return fmt::format("{}, late because {} {}", direct, task_and_stage(graph, deviation.behind), how);
+    words += fmt::format(", as many small delays added up (at most {}: {} {})", format_duration(deviation.delayed),
+                         task_and_stage(graph, deviation.behind), how);
+  else if (deviation.behind == deviation.waited_for)
+    words += fmt::format(", which {}", how);
+  else
+    words += fmt::format(", late because {} {}", task_and_stage(graph, deviation.behind), how);
+  return words;
 }
 
 } // namespace ppsim::viz
