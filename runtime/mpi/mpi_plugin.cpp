@@ -35,7 +35,7 @@ int to_count(std::size_t bytes) {
 }
 
 /// "Open MPI 4.1.4" from "Open MPI v4.1.4, package: ...", "MPICH 4.0.2" from "MPICH Version:\t4.0.2\n...".
-std::string library_name() {
+std::string mpi_name() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   if (MPI_Get_library_version(text.data(), &length) != MPI_SUCCESS) return "MPI";
@@ -170,5 +170,5 @@ private:
 } // namespace ppsim::runtime
 
 extern "C" __attribute__((visibility("default"))) const ppsim::runtime::MpiPlugin ppsim_mpi_plugin{
-    PPSIM_VERSION, &ppsim::runtime::library_name,
+    PPSIM_VERSION, &ppsim::runtime::mpi_name,
     []() -> std::unique_ptr<ppsim::runtime::MessagePassing> { return std::make_unique<ppsim::runtime::Mpi>(); }};

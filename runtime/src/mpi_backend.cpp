@@ -26,7 +26,7 @@ public:
       : device_{make_host_device(context.options.workload)},
         transport_{context.program, context.stage, context.group.messages(), device_->sizes().boundary,
                    context.give_up},
-        library_{context.group.library_name()} {
+        library_{context.group.mpi_name()} {
     // One of the cores that the launcher leaves it: all of them after mpirun --bind-to none, else often just one.
     pin_to_core(context.group.messages().local_rank());
     sleep_precisely();

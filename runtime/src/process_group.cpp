@@ -36,7 +36,7 @@ std::unique_ptr<ProcessGroup>& the_group() {
 } // namespace
 
 std::string mpi_library() {
-  return plugin().library_name();
+  return plugin().mpi_name();
 }
 
 ProcessGroup& ProcessGroup::get() {
@@ -48,7 +48,7 @@ ProcessGroup* ProcessGroup::started() {
   return the_group().get();
 }
 
-ProcessGroup::ProcessGroup() : library_{plugin().library_name()}, guard_{std::make_unique<Guard>()} {
+ProcessGroup::ProcessGroup() : library_{plugin().mpi_name()}, guard_{std::make_unique<Guard>()} {
   guard_->set_limit(meeting_limit,
                     fmt::format("not all processes have started within {} s", std::chrono::seconds{60}.count()));
   try {

@@ -33,7 +33,7 @@ public:
   [[nodiscard]] bool is_leader() const { return rank() == 0; }
   [[nodiscard]] MessagePassing& messages() { return *messages_; }
   [[nodiscard]] Failures& failures() { return *failures_; }
-  [[nodiscard]] const std::string& library_name() const { return library_; }
+  [[nodiscard]] const std::string& mpi_name() const { return library_; }
   [[nodiscard]] std::size_t hosts() const; ///< how many
 
   /// What this process does, to be said if it is ended from outside, from another thread; nothing: between runs.

@@ -41,8 +41,8 @@ public:
 /// What the plugin exports as `extern "C" ppsim_mpi_plugin`. Whether a launcher started this process, the program knows
 /// from its environment (launch.hpp).
 struct MpiPlugin {
-  const char* version;      ///< of ppsim; must be the program's
-  std::string (*library)(); ///< "Open MPI 4.1.4"; starts nothing
+  const char* version;       ///< of ppsim; must be the program's
+  std::string (*mpi_name)(); ///< "Open MPI 4.1.4"; starts nothing
   /// Starts MPI, or throws std::runtime_error. Once; waits for the other processes. Its end, which waits likewise, is
   /// the destructor.
   std::unique_ptr<MessagePassing> (*start)();
