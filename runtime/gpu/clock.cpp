@@ -1,24 +1,15 @@
 #include "clock.hpp"
 
+#include "ppsim/runtime/monotonic.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "check.hpp"
 #include "kernels.hpp"
-#include <time.h>
 
 namespace ppsim::runtime::gpu {
-
-namespace {
-
-std::int64_t monotonic_now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-} // namespace
 
 Clock::Clock(Queue queue, Kind kind) : queue_{std::move(queue)}, kind_{kind} {
   if (kind_ == Kind::kernels) base_memory_ = allocate_memory(sizeof(std::uint64_t));

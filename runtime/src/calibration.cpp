@@ -2,6 +2,7 @@
 
 #include "ppsim/sim/error.hpp"
 #include "ppsim/sim/generators.hpp"
+#include "ppsim/sim/percentile.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,12 +10,6 @@
 
 namespace ppsim::runtime {
 namespace {
-
-/// The value below which a share `q` of the sorted values lies, by nearest rank.
-Duration percentile(const std::vector<Duration>& sorted, double q) {
-  const auto rank = static_cast<std::size_t>(std::ceil(q * static_cast<double>(sorted.size())));
-  return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
-}
 
 /// Durations of one chunk's tasks.
 struct ChunkSamples {
@@ -146,9 +141,8 @@ Trial try_order(Backend& backend, const Schedule& schedule, const RunOptions& op
 } // namespace
 
 Spread spread_of(std::vector<Duration> values) {
-  if (values.empty()) return {};
-  std::ranges::sort(values);
-  return {percentile(values, 0.5), percentile(values, 0.05), percentile(values, 0.95), values.size()};
+  const std::size_t runs = values.size();
+  return {percentile(values, 50), percentile(values, 5), percentile(std::move(values), 95), runs};
 }
 
 TransferFit fit_transfers(std::span<const TransferSample> samples) {

@@ -2,6 +2,7 @@
 
 #include "ppsim/runtime/session.hpp"
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/percentile.hpp"
 
 #include <fmt/format.h>
 
@@ -73,14 +74,12 @@ Duration time_transfers_of(GpuPipeline& pipeline, const Program& program, Channe
   const std::vector<std::int64_t> ends = receiver.stamps();
   std::vector<Duration> times;
   for (std::size_t i = 0; i < sent.size(); ++i) times.emplace_back(ends[seen[i]] - begins[sent[i]]);
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
+  return percentile(std::move(times), 50);
 }
 
 class CudaBackend final : public Backend {
 public:
   [[nodiscard]] std::string_view name() const override { return "cuda"; }
-  [[nodiscard]] std::string_view summary() const override { return "one GPU, split among the stages"; }
   [[nodiscard]] std::vector<std::string_view> transports() const override { return {"direct", "paced", "nccl-self"}; }
   Usability usability() override {
     const GpuState state = plugin_.state();

@@ -1,5 +1,6 @@
 #include "hand_over.hpp"
 
+#include "ppsim/runtime/monotonic.hpp"
 #include "ppsim/sim/error.hpp"
 
 #include <fmt/format.h>
@@ -24,10 +25,6 @@ struct AlignedDelete {
   void operator()(std::byte* memory) const { ::operator delete[](memory, alignment); }
 };
 using Buffer = std::unique_ptr<std::byte, AlignedDelete>;
-
-std::int64_t now() {
-  return std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// A buffer on its way.
 struct Message {
@@ -112,7 +109,7 @@ public:
 
   void isend(TransferRef transfer, Bytes bytes) override {
     Passage& passage = this->passage(transfer);
-    Message message{passage.writing, transfer.position, bytes, now(), 0};
+    Message message{passage.writing, transfer.position, bytes, monotonic_now(), 0};
     message.ended = message.began;
     if (shared_.options.paced) {
       if (shared_.program.transfer_model == TransferModel::link)
@@ -194,7 +191,7 @@ private:
   }
 
   void sleep_until(std::int64_t moment) const {
-    for (std::int64_t left = moment - now(); left > 0; left = moment - now()) {
+    for (std::int64_t left = moment - monotonic_now(); left > 0; left = moment - monotonic_now()) {
       if (shared_.monitor.stopped())
         throw Error(ExitCode::failed, Problem{"", "the run was stopped while a transfer was under way", ""});
       std::this_thread::sleep_for(std::min(Duration{left}, stop_check));

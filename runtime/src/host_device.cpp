@@ -1,5 +1,6 @@
 #include "ppsim/runtime/host_device.hpp"
 
+#include "ppsim/runtime/monotonic.hpp"
 #include "ppsim/sim/error.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +16,6 @@
 #include "host_branch.hpp"
 #include "host_loops.hpp"
 #include "host_parts.hpp"
-#include <sys/prctl.h>
 
 namespace ppsim::runtime {
 
@@ -107,16 +107,7 @@ private:
   std::unordered_map<std::int64_t, std::vector<void*>> free_;
 };
 
-std::int64_t clock_now(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 void sleep_until(std::int64_t time) {
-  // Else the kernel may add 50 us to every sleep.
-  static thread_local const int no_slack = prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-  static_cast<void>(no_slack);
   const timespec until{.tv_sec = time / 1'000'000'000, .tv_nsec = time % 1'000'000'000};
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
   }
@@ -237,14 +228,14 @@ public:
     losses_ = 0;
   }
   [[nodiscard]] Stamp stamp() override {
-    stamps_.push_back(clock_now(CLOCK_MONOTONIC));
+    stamps_.push_back(monotonic_now());
     return stamps_.size() - 1;
   }
   void hold(Stamp since, Duration length) override { sleep_until(stamps_.at(since) + length.count()); }
   void synchronize() override {}
   [[nodiscard]] std::vector<std::int64_t> stamps() override { return stamps_; }
   [[nodiscard]] double losses() override { return losses_; }
-  [[nodiscard]] std::optional<Duration> cpu_time() override { return Duration{clock_now(CLOCK_THREAD_CPUTIME_ID)}; }
+  [[nodiscard]] std::optional<Duration> cpu_time() override { return Duration{read_clock_ns(CLOCK_THREAD_CPUTIME_ID)}; }
 
 private:
   [[nodiscard]] std::size_t count() const { return layout_.sizes.parameters; }

@@ -5,6 +5,7 @@
 #include "ppsim/runtime/launch.hpp"
 #include "ppsim/runtime/session.hpp"
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/percentile.hpp"
 
 #include <fmt/format.h>
 
@@ -61,16 +62,12 @@ Duration time_round_trip(MessagePassing& messages, std::size_t peer, Bytes bytes
     if (!begins) send();
     times.emplace_back((monotonic_now() - start) / 2);
   }
-  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
-  return times[rounds / 2];
+  return percentile(std::move(times), 50);
 }
 
 class MpiBackend final : public Backend {
 public:
   [[nodiscard]] std::string_view name() const override { return "mpi"; }
-  [[nodiscard]] std::string_view summary() const override {
-    return "a process per stage, on processors, under mpirun or srun";
-  }
   [[nodiscard]] std::vector<std::string_view> transports() const override { return {"direct"}; }
   [[nodiscard]] Usability usability() override {
     return {true,

@@ -96,9 +96,6 @@ private:
 class NcclBackend final : public Backend {
 public:
   [[nodiscard]] std::string_view name() const override { return "nccl"; }
-  [[nodiscard]] std::string_view summary() const override {
-    return "a process and a GPU per stage, under mpirun or srun";
-  }
   [[nodiscard]] std::vector<std::string_view> transports() const override { return {"direct"}; }
   Usability usability() override {
     const GpuState state = plugin_.state();

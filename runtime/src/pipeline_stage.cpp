@@ -51,10 +51,6 @@ struct Place {
   std::optional<StageId> peer;
 };
 
-bool is_same(const Task& a, const Task& b) {
-  return a.pass == b.pass && a.chunk_index == b.chunk_index && a.microbatch == b.microbatch;
-}
-
 /// How many microbatches of `chunk` are under way at once, at most: a stage without a flush keeps so many versions.
 std::size_t most_under_way(const StageProgram& stage, std::uint16_t chunk) {
   std::size_t under_way = 0;
@@ -417,8 +413,7 @@ void PipelineStage::release_input(const ProgramTask& task) {
 }
 
 bool PipelineStage::has_fault(FaultKind kind, const ProgramTask& task) const {
-  return state_->step == 1 && options_.fault && options_.fault->kind == kind &&
-         is_same(options_.fault->task, task.task);
+  return state_->step == 1 && options_.fault && options_.fault->kind == kind && options_.fault->hits(task.task);
 }
 
 void PipelineStage::stall() const {

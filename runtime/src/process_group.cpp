@@ -49,8 +49,8 @@ ProcessGroup* ProcessGroup::started() {
 }
 
 ProcessGroup::ProcessGroup() : library_{plugin().mpi_name()}, guard_{std::make_unique<Guard>()} {
-  guard_->set_limit(meeting_limit,
-                    fmt::format("not all processes have started within {} s", std::chrono::seconds{60}.count()));
+  guard_->set_limit(meeting_limit, fmt::format("not all processes have started within {} s",
+                                               std::chrono::ceil<std::chrono::seconds>(meeting_limit).count()));
   try {
     messages_ = plugin().start();
     learn_peers();
@@ -126,7 +126,7 @@ std::optional<std::string> ProcessGroup::last_words() const {
 
 void ProcessGroup::finish() {
   guard_->set_limit(meeting_limit, fmt::format("rank {}: the other processes have not ended within {} s", rank(),
-                                               std::chrono::seconds{60}.count()));
+                                               std::chrono::ceil<std::chrono::seconds>(meeting_limit).count()));
   failures_.reset();
   barrier(
       *messages_, [] {}, Wait::patient);

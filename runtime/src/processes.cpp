@@ -151,9 +151,4 @@ ClockReading read_clock(MessagePassing& messages, const std::function<std::int64
   }
 }
 
-std::int64_t monotonic_now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 } // namespace ppsim::runtime

@@ -3,6 +3,7 @@
 // Whatever waits can give up, because a peer may be gone or stopped, and MPI never says so.
 
 #include "ppsim/runtime/message_passing.hpp"
+#include "ppsim/runtime/monotonic.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -88,8 +89,5 @@ struct ClockReading {
 /// (Cristian 1989, Probabilistic clock synchronization). Each gets its own reading. `now` is this process's clock.
 [[nodiscard]] ClockReading read_clock(MessagePassing& messages, const std::function<std::int64_t()>& now,
                                       const GiveUp& give_up, std::size_t rounds = 200);
-
-/// CLOCK_MONOTONIC in nanoseconds.
-[[nodiscard]] std::int64_t monotonic_now();
 
 } // namespace ppsim::runtime

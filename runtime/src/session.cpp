@@ -139,7 +139,7 @@ void check_fault(const Program& program, const Fault& fault, Problems& problems)
   const ProgramTask* found = nullptr;
   for (const StageProgram& stage : program.stages)
     for (const ProgramTask& task : stage.tasks)
-      if (to_string(task.task) == to_string(fault.task)) found = &task;
+      if (fault.hits(task.task)) found = &task;
   const std::string name = to_string(fault.task);
   if (found == nullptr)
     problems.add("--inject", fmt::format("the schedule has no task {}", name), "name one of its tasks, as in 0F1");
@@ -234,16 +234,16 @@ bool copies_agree(const std::vector<StageResult>& results) {
 
 Proof prove(const Program& program, const RunOptions& options, const std::vector<StageResult>& results, Device& device,
             double tolerance) {
-  const TrainingResult training = training_result(program, results);
+  TrainingResult training = training_result(program, results);
+  const std::vector<double> losses = training.losses;
   const std::size_t steps = std::min(options.warmup + options.steps, most_proved_steps);
-  TrainingResult compared = training;
-  compared.losses.resize(steps);
-  Proof proof = compare_results(program, compared, train_one_at_a_time(program, device, steps), tolerance);
+  training.losses.resize(steps);
+  Proof proof = compare_results(program, training, train_one_at_a_time(program, device, steps), tolerance);
   if (!copies_agree(results)) {
     proof.bit_equal = false;
     proof.gradient_error = std::numeric_limits<double>::infinity();
   }
-  proof.losses = training.losses;
+  proof.losses = losses;
   return proof;
 }
 

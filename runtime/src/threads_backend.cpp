@@ -1,6 +1,7 @@
 #include "ppsim/runtime/host_device.hpp"
 #include "ppsim/runtime/session.hpp"
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/percentile.hpp"
 
 #include <fmt/format.h>
 
@@ -108,7 +109,6 @@ Program one_way(StageId from, StageId to, std::size_t transfers) {
 class ThreadsBackend final : public Backend {
 public:
   [[nodiscard]] std::string_view name() const override { return "threads"; }
-  [[nodiscard]] std::string_view summary() const override { return "a pinned thread per stage, in one process"; }
   [[nodiscard]] std::vector<std::string_view> transports() const override { return {"direct", "paced"}; }
   Usability usability() override {
     return {true, fmt::format("{} core{}, {}", usable_cores(), usable_cores() == 1 ? "" : "s", matrix_library()), {}};
@@ -203,9 +203,7 @@ Duration time_hand_over(StageId from, StageId to, Bytes bytes, Duration timeout)
     }
   });
   failure.rethrow_if_any();
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
+  return percentile(std::move(times), 50);
 }
 
 std::vector<TransferSample> ThreadsBackend::time_transfers(std::size_t stages, const RunOptions& options) {

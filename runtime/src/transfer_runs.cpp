@@ -1,6 +1,7 @@
 #include "transfer_runs.hpp"
 
 #include "ppsim/sim/generators.hpp"
+#include "ppsim/sim/percentile.hpp"
 #include "ppsim/sim/timeline.hpp"
 
 #include <algorithm>
@@ -17,11 +18,6 @@ Program there_and_back(std::size_t stages) {
   const TaskGraph graph = lower(make_schedule(find_generator("gpipe"), {.shape = shape}),
                                 uniform_scenario(shape, std::chrono::milliseconds{1}, std::chrono::milliseconds{2}));
   return compile(graph, simulate(graph));
-}
-
-Duration median(std::vector<Duration> times) {
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
 }
 
 } // namespace
@@ -48,7 +44,7 @@ std::vector<TransferSample> transfers_of_runs(Backend& backend, std::size_t stag
         for (const Transfer& transfer : channel.transfers)
           times[{channel.from, channel.to}].push_back(step.transfers[index(transfer.producer)].length());
     for (auto& [ends, some] : times)
-      samples.push_back({ends.first, ends.second, Bytes{bytes}, median(std::move(some))});
+      samples.push_back({ends.first, ends.second, Bytes{bytes}, percentile(std::move(some), 50)});
   }
   return samples;
 }

@@ -1,6 +1,7 @@
 #include "ppsim/sim/validation.hpp"
 
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/percentile.hpp"
 
 #include <fmt/format.h>
 
@@ -12,15 +13,6 @@
 
 namespace ppsim {
 namespace {
-
-/// The smallest value that `percent` of all do not exceed (the nearest rank); zero of none.
-double percentile(std::vector<double> values, std::size_t percent) {
-  if (values.empty()) return 0;
-  const std::size_t rank = (values.size() * percent + 99) / 100;
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
-  std::ranges::nth_element(values, at);
-  return *at;
-}
 
 double ratio(Duration part, Duration whole) {
   return static_cast<double>(part.count()) / static_cast<double>(whole.count());

@@ -16,7 +16,6 @@ class SimulatedBackend final : public Backend {
 public:
   explicit SimulatedBackend(Scenario scenario) : scenario_{std::move(scenario)} {}
   [[nodiscard]] std::string_view name() const override { return "simulated"; }
-  [[nodiscard]] std::string_view summary() const override { return "the simulator"; }
   [[nodiscard]] std::vector<std::string_view> transports() const override { return {"direct"}; }
   [[nodiscard]] Usability usability() override { return {true, "always", ""}; }
   [[nodiscard]] ChunkSizes sizes(const Workload&) override { return {.parameters = 1, .boundary = Bytes{1000}}; }

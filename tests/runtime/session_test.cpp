@@ -66,7 +66,6 @@ RunOptions one_step() {
 class NoBackend final : public Backend {
 public:
   std::string_view name() const override { return "none"; }
-  std::string_view summary() const override { return "for a test"; }
   std::vector<std::string_view> transports() const override { return {"direct", "paced"}; }
   Usability usability() override { return {}; }
   std::optional<MeasuredRun> run(const Program& /*program*/, const RunOptions& /*options*/) override { return {}; }

@@ -51,7 +51,6 @@ public:
   Backend& operator=(const Backend&) = delete;
   virtual ~Backend() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
-  [[nodiscard]] virtual std::string_view summary() const = 0;
   /// Its ways to move data, the default first: "direct" (hand-over, copy, send and receive), "paced" (emulated links).
   [[nodiscard]] virtual std::vector<std::string_view> transports() const = 0;
   [[nodiscard]] virtual Usability usability() = 0;

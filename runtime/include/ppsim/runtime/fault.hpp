@@ -20,6 +20,10 @@ enum class FaultKind : std::uint8_t {
 struct Fault {
   FaultKind kind{};
   Task task{};
+  /// Whether `other` is that task, alone or in a pair.
+  [[nodiscard]] bool hits(const Task& other) const {
+    return task.pass == other.pass && task.chunk_index == other.chunk_index && task.microbatch == other.microbatch;
+  }
 };
 
 /// "fail@1F3", "stall@0B2", "no-memory@1F0", "lose@0F2", "resize@0F1". Nothing if it is none.
