@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "host_branch.hpp"
+#include "host_linear.hpp"
 #include "host_loops.hpp"
 
 namespace ppsim::runtime {
@@ -14,7 +15,8 @@ class Attention final : public Branch {
 public:
   Attention(const Workload& workload, const MatrixLibrary& library)
       : tokens_{workload.tokens}, width_{workload.width}, heads_{workload.heads}, depth_{width_ / heads_},
-        scale_{1.0F / std::sqrt(static_cast<float>(depth_))}, library_{library} {}
+        scale_{1.0F / std::sqrt(static_cast<float>(depth_))}, library_{library},
+        qkv_{library, tokens_, width_, 3 * width_}, projection_{library, tokens_, width_, width_} {}
 
   [[nodiscard]] BranchSizes sizes() const override {
     return {.parameters = 4 * width_ * width_,
@@ -29,63 +31,24 @@ public:
   void forward(const float* parameters, float* y, const BranchStash& stash) const override {
     const Kept kept = kept_in(stash);
     loops_.normalise(y, tokens_, width_, kept.normed, kept.inverse_deviation);
-    library_.multiply({.rows = tokens_,
-                       .columns = 3 * width_,
-                       .inner = width_,
-                       .a = {kept.normed, width_},
-                       .b = {parameters, 3 * width_},
-                       .out = kept.qkv,
-                       .stride = 3 * width_});
+    qkv_.forward(kept.normed, parameters, kept.qkv);
     for (std::size_t head = 0; head < heads_; ++head) attend(head_of(kept, head));
-    library_.multiply({.rows = tokens_,
-                       .columns = width_,
-                       .inner = width_,
-                       .a = {kept.mixed, width_},
-                       .b = projection(parameters),
-                       .out = y,
-                       .stride = width_,
-                       .add = true});
+    projection_.forward(kept.mixed, parameters + row() * width_, y, true);
   }
 
   void input_grad(const float* parameters, float* dx, const BranchStash& stash, float* scratch) const override {
     const Kept kept = kept_in(stash);
-    library_.multiply({.rows = tokens_,
-                       .columns = width_,
-                       .inner = width_,
-                       .a = {kept.dy, width_},
-                       .b = projection(parameters, true),
-                       .out = scratch,
-                       .stride = width_});
+    projection_.input_grad(kept.dy, parameters + row() * width_, scratch);
     for (std::size_t head = 0; head < heads_; ++head)
       attend_back(head_of(kept, head), scratch + head * depth_, scratch + tokens_ * width_);
-    library_.multiply({.rows = tokens_,
-                       .columns = width_,
-                       .inner = 3 * width_,
-                       .a = {kept.qkv, 3 * width_},
-                       .b = {parameters, 3 * width_, true},
-                       .out = scratch,
-                       .stride = width_});
+    qkv_.input_grad(kept.qkv, parameters, scratch);
     loops_.normalise_back(scratch, kept.normed, kept.inverse_deviation, tokens_, width_, kept.dy, dx);
   }
 
   void weight_grad(const BranchStash& stash, float* gradients) const override {
     const Kept kept = kept_in(stash);
-    library_.multiply({.rows = width_,
-                       .columns = 3 * width_,
-                       .inner = tokens_,
-                       .a = {kept.normed, width_, true},
-                       .b = {kept.qkv, 3 * width_},
-                       .out = gradients,
-                       .stride = 3 * width_,
-                       .add = true});
-    library_.multiply({.rows = width_,
-                       .columns = width_,
-                       .inner = tokens_,
-                       .a = {kept.mixed, width_, true},
-                       .b = {kept.dy, width_},
-                       .out = gradients + 3 * width_ * width_,
-                       .stride = width_,
-                       .add = true});
+    qkv_.weight_grad(kept.normed, kept.qkv, gradients);
+    projection_.weight_grad(kept.mixed, kept.dy, gradients + row() * width_);
   }
 
 private:
@@ -111,9 +74,6 @@ private:
   [[nodiscard]] Head head_of(const Kept& kept, std::size_t head) const {
     float* q = kept.qkv + head * depth_;
     return {q, q + width_, q + 2 * width_, kept.mixed + head * depth_, kept.probabilities + head * tokens_ * tokens_};
-  }
-  [[nodiscard]] Operand projection(const float* parameters, bool transposed = false) const {
-    return {parameters + 3 * width_ * width_, width_, transposed};
   }
   [[nodiscard]] std::size_t row() const { return 3 * width_; }
 
@@ -178,6 +138,7 @@ private:
   std::size_t tokens_, width_, heads_, depth_;
   float scale_;
   const MatrixLibrary& library_;
+  Linear qkv_, projection_;
   const HostLoops& loops_ = host_loops();
 };
 

@@ -1,4 +1,5 @@
 #include "host_branch.hpp"
+#include "host_linear.hpp"
 #include "host_loops.hpp"
 
 namespace ppsim::runtime {
@@ -8,7 +9,8 @@ namespace {
 class Mlp final : public Branch {
 public:
   Mlp(const Workload& workload, const MatrixLibrary& library)
-      : tokens_{workload.tokens}, width_{workload.width}, hidden_{4 * workload.width}, library_{library} {}
+      : tokens_{workload.tokens}, width_{workload.width}, hidden_{4 * workload.width},
+        up_{library, tokens_, width_, hidden_}, down_{library, tokens_, hidden_, width_} {}
 
   [[nodiscard]] BranchSizes sizes() const override {
     return {.parameters = 2 * width_ * hidden_,
@@ -23,62 +25,23 @@ public:
   void forward(const float* parameters, float* y, const BranchStash& stash) const override {
     const Kept kept = kept_in(stash);
     loops_.normalise(y, tokens_, width_, kept.normed, kept.inverse_deviation);
-    library_.multiply({.rows = tokens_,
-                       .columns = hidden_,
-                       .inner = width_,
-                       .a = {kept.normed, width_},
-                       .b = up(parameters),
-                       .out = kept.hidden,
-                       .stride = hidden_});
+    up_.forward(kept.normed, parameters, kept.hidden);
     loops_.gelu(kept.hidden, tokens_ * hidden_, kept.activated);
-    library_.multiply({.rows = tokens_,
-                       .columns = width_,
-                       .inner = hidden_,
-                       .a = {kept.activated, hidden_},
-                       .b = down(parameters),
-                       .out = y,
-                       .stride = width_,
-                       .add = true});
+    down_.forward(kept.activated, parameters + width_ * hidden_, y, true);
   }
 
   void input_grad(const float* parameters, float* dx, const BranchStash& stash, float* scratch) const override {
     const Kept kept = kept_in(stash);
-    library_.multiply({.rows = tokens_,
-                       .columns = hidden_,
-                       .inner = width_,
-                       .a = {kept.dy, width_},
-                       .b = down(parameters, true),
-                       .out = scratch,
-                       .stride = hidden_});
+    down_.input_grad(kept.dy, parameters + width_ * hidden_, scratch);
     loops_.gelu_back(scratch, tokens_ * hidden_, kept.hidden);
-    library_.multiply({.rows = tokens_,
-                       .columns = width_,
-                       .inner = hidden_,
-                       .a = {kept.hidden, hidden_},
-                       .b = up(parameters, true),
-                       .out = scratch,
-                       .stride = width_});
+    up_.input_grad(kept.hidden, parameters, scratch);
     loops_.normalise_back(scratch, kept.normed, kept.inverse_deviation, tokens_, width_, kept.dy, dx);
   }
 
   void weight_grad(const BranchStash& stash, float* gradients) const override {
     const Kept kept = kept_in(stash);
-    library_.multiply({.rows = width_,
-                       .columns = hidden_,
-                       .inner = tokens_,
-                       .a = {kept.normed, width_, true},
-                       .b = {kept.hidden, hidden_},
-                       .out = gradients,
-                       .stride = hidden_,
-                       .add = true});
-    library_.multiply({.rows = hidden_,
-                       .columns = width_,
-                       .inner = tokens_,
-                       .a = {kept.activated, hidden_, true},
-                       .b = {kept.dy, width_},
-                       .out = gradients + width_ * hidden_,
-                       .stride = width_,
-                       .add = true});
+    up_.weight_grad(kept.normed, kept.hidden, gradients);
+    down_.weight_grad(kept.activated, kept.dy, gradients + width_ * hidden_);
   }
 
 private:
@@ -94,15 +57,9 @@ private:
     float* hidden = normed + tokens_ * width_;
     return {dy, normed, hidden, hidden + tokens_ * hidden_, stash.for_input};
   }
-  [[nodiscard]] Operand up(const float* parameters, bool transposed = false) const {
-    return {parameters, hidden_, transposed};
-  }
-  [[nodiscard]] Operand down(const float* parameters, bool transposed = false) const {
-    return {parameters + width_ * hidden_, width_, transposed};
-  }
 
   std::size_t tokens_, width_, hidden_;
-  const MatrixLibrary& library_;
+  Linear up_, down_;
   const HostLoops& loops_ = host_loops();
 };
 

@@ -13,31 +13,29 @@ namespace {
                                  "all processes must be the same program"});
 }
 
+/// Each part of a record but `cpu`, in the order in which they are sent.
+template <class Record, class Visit>
+void for_each_part(Record& record, Visit visit) {
+  visit(record.tasks);
+  visit(record.arrivals);
+  visit(record.optimizer);
+  visit(record.reductions);
+  visit(record.static_bytes);
+  visit(record.peak_bytes);
+  visit(record.buffer_bytes);
+  visit(record.busy);
+  visit(record.losses);
+}
+
 void put(ByteWriter& writer, const StageRecord& record) {
-  writer.put(record.tasks);
-  writer.put(record.arrivals);
-  writer.put(record.optimizer);
-  writer.put(record.reductions);
-  writer.put(record.static_bytes);
-  writer.put(record.peak_bytes);
-  writer.put(record.buffer_bytes);
-  writer.put(record.busy);
+  for_each_part(record, [&](const auto& part) { writer.put(part); });
   writer.put(record.cpu.value_or(Duration{-1}));
-  writer.put(record.losses);
 }
 
 void get(ByteReader& reader, StageRecord& record) {
+  for_each_part(record, [&](auto& part) { reader.get(part); });
   Duration cpu{};
-  reader.get(record.tasks);
-  reader.get(record.arrivals);
-  reader.get(record.optimizer);
-  reader.get(record.reductions);
-  reader.get(record.static_bytes);
-  reader.get(record.peak_bytes);
-  reader.get(record.buffer_bytes);
-  reader.get(record.busy);
   reader.get(cpu);
-  reader.get(record.losses);
   if (cpu >= Duration{0}) record.cpu = cpu;
 }
 
