@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ppsim {
@@ -43,6 +44,9 @@ struct RunFacts {
   std::string machine{};   ///< processor or device, cores, system
   std::string command{};   ///< that made it
   bool timed = false;      ///< tasks were given durations: nothing is said about real compute
+  /// What the tasks computed, as settings of a scenario: {"tokens", "256"}. None where tasks were timed, or nobody
+  /// knows.
+  std::vector<std::pair<std::string, std::string>> workload{};
   bool operator==(const RunFacts&) const = default;
 };
 
