@@ -4,7 +4,7 @@
 #include "ppsim/viz/svg.hpp"
 #include "ppsim/viz/text.hpp"
 #include "ppsim/viz/validation.hpp"
-#include "support/measured.hpp"
+#include "support/predicted_runs.hpp"
 #include "support/svg.hpp"
 
 #include <catch2/catch.hpp>
@@ -22,24 +22,6 @@ using namespace ppsim::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-/// 1F1B, F = 1 ms, B = 2 ms, with sizes: stage 0 is predicted to hold 100 and two activations of 50, stage 1 one.
-Outcome predicted(const Shape& shape = {.stages = 2, .microbatches = 2, .vpp = 1}) {
-  Scenario scenario = uniform_scenario(shape, 1ms, 2ms);
-  scenario.memory.activation.assign(shape.chunks(), Bytes{50});
-  scenario.memory.parameters.assign(shape.chunks(), Bytes{100});
-  return run(generate("1f1b", shape), scenario);
-}
-
-/// One that ran as predicted, but for `more` of the task's time.
-MeasuredRun measured(const Outcome& outcome, std::string_view slow = "", Duration more = 0ns) {
-  const std::size_t id = slow.empty() ? outcome.graph.size() : position_of(outcome.graph.schedule(), slow);
-  const auto length = [&](TaskId task) { return outcome.graph.duration(task) + (index(task) == id ? more : 0ns); };
-  MeasuredRun run = run_of(outcome.graph.schedule(), {played(outcome.graph, {.length = length})});
-  for (std::size_t stage = 0; stage < run.stages.size(); ++stage)
-    run.stages[stage].peak_bytes = outcome.report.stages[stage].peak_bytes();
-  return run;
-}
 
 std::string text_of(const Outcome& outcome, const MeasuredRun& run, std::size_t width = 100, double tolerance = 0.05) {
   const Validation validation = validate_run(outcome.graph, outcome.timeline, run, tolerance);
@@ -90,6 +72,28 @@ TEST_CASE("The first line of a validation says whether the prediction holds and,
   run = measured(outcome);
   run.unaligned = true;
   CHECK(first_line(outcome, run) == "no validation: the clocks of the stages are apart by more than their bound");
+}
+
+TEST_CASE("A tolerance is told as it was given") {
+  const Outcome outcome = predicted();
+  const MeasuredRun run = measured(outcome, "1F0", 9ms); // the step takes 18 ms
+  CHECK(first_line(outcome, run, 10) ==
+        "valid: the step time is predicted 50.0 % too short (9 ms; the run took 18 ms), within 1000 %");
+  CHECK(first_line(outcome, run, 0.07) ==
+        "not valid: the step time is predicted 50.0 % too short (9 ms; the run took 18 ms), 7 % is tolerated");
+  CHECK(first_line(outcome, run, 0.00125) ==
+        "not valid: the step time is predicted 50.0 % too short (9 ms; the run took 18 ms), 0.125 % is tolerated");
+  CHECK(first_line(outcome, run, 0) ==
+        "not valid: the step time is predicted 50.0 % too short (9 ms; the run took 18 ms), 0 % is tolerated");
+}
+
+TEST_CASE("Where costs are from is told as the scenario says it") {
+  Outcome outcome = predicted();
+  Scenario scenario = outcome.graph.scenario();
+  scenario.source = "measured on a processor with 8 cores";
+  outcome = run(outcome.graph.schedule(), scenario);
+  CHECK(text_of(outcome, measured(outcome)).find("\ncosts: measured on a processor with 8 cores\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("A deviation is told as what the task did, whom it waited for, and who made that late") {
@@ -144,14 +148,16 @@ TEST_CASE("The text names where and how, the tables, results, memory and what ca
   has("1f1b: 2 stages, 2 microbatches\n");
   has("measured: threads; mlp: 256 tokens, width 512, 1 layer per chunk; buffers are handed over; a");
   has("  bubble      33.3 % predicted, 35.0 % measured\n");
-  has("  results     equal bit by bit to those of one task at a time; loss 2.5 to 1.5 over 2 steps\n");
-  has("  memory      as predicted on every stage, at most 200 B\n");
-  has("  cores       while computing, every stage had at least 99 % of one\n");
-  has("  clocks      agree within 1.2 us\n");
+  has("  results     gradients bit-equal with a run that does one task at a time; loss 2.5 in the first\n"
+      "              step, 1.5 in the last of 2\n");
+  has("  memory      as predicted on every stage, at most 200 B (stage 0)\n");
+  has("  cores       in tasks, every stage had at least 99 % of a core\n");
+  has("  clocks      aligned within 1.2 us\n");
   has("  stage  busy   was    error  idle   was    error   end    was    error   peak    was\n");
   has("      0  6 ms  6 ms   0.00 %  3 ms  4 ms  -25.0 %  9 ms  10 ms  -10.0 %  200 B  equal\n");
   has("      1  6 ms  7 ms");
   has("  F         4    1 ms  1 ms     0.00 %        100 %\n");
+  CHECK(text.find("costs: ") == std::string::npos); // nobody said where they are from
   run.facts.timed = true;
   CHECK(text_of(outcome, run).find("this says nothing about real compute") != std::string::npos);
 }

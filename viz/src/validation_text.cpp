@@ -1,20 +1,32 @@
-// A validation as text. How it reads:
+// A validation as text. How it reads (tests/golden/validation-4x4.txt, shortened):
 //
-//   valid: the step time is predicted 1.2 % too short (33 ms; the run took 33.4 ms), within 5 %
-//   1f1b: 4 stages, 8 microbatches
-//   measured: threads; mlp: 256 tokens, width 512, 1 layer per chunk; buffers are handed over; ...
+//   valid: the step time is predicted 0.93 % too short (22 ms; the run took 22.21 ms), within 5 %
+//   1f1b: 4 stages, 4 microbatches
+//   measured: threads; mlp: 256 tokens, width 512, 1 layer per chunk; buffers are handed over; a
+//             processor with 8 cores
 //
-//     steps       5, of 33.2 to 34.1 ms; the median is compared
-//     bubble      27.3 % predicted, 28.1 % measured
-//     starts      95 % of the tasks began within 0.8 % of the step of their prediction
-//     results     equal bit by bit to those of one task at a time
-//     memory      as predicted on every stage, at most 12 MiB
+//     steps       1
+//     bubble      45.5 % predicted, 44.6 % measured
+//     starts      95 % of the tasks began within 0.95 % of the step of their prediction
+//     results     gradients bit-equal with a run that does one task at a time; loss 2.5 in the first
+//                 step, 1.5 in the last of 2
+//     memory      as predicted on every stage, at most 2.25 GiB (stage 0)
+//     cores       in tasks, every stage had at least 99 % of a core
 //
-//     stage   busy      was    error  idle      was  ...
-//         0  24 ms  24.3 ms  -1.23 %  9 ms  9.1 ms
+//     stage   busy       was    error      end       was    error      peak    was
+//         0  12 ms  12.09 ms  -0.75 %    22 ms  22.21 ms  -0.93 %  2.25 GiB  equal
 //   ...
+//     was: measured; error: (predicted - measured) / measured
+//
+//     pass  tasks  median       was  longer by  95 % within
+//     F        16    1 ms  1.014 ms    +1.40 %       80.0 %
+//   ...
+//
 //   largest deviations
-//     1F3 on stage 1  took 1.2 ms longer than the 3 ms predicted
+//     1F2 on stage 1  took 800 us longer than the 1 ms predicted
+//     0B2 on stage 0  waited 93 us longer for 1B2 on stage 1, as many small delays added up (at most 28
+//                     us: 1B2 on stage 1 took longer)
+//   ...
 
 #include "ppsim/viz/validation.hpp"
 
@@ -23,6 +35,7 @@
 #include <algorithm>
 
 #include "comparison_words.hpp"
+#include "measured_words.hpp"
 #include "tables.hpp"
 #include "validation_words.hpp"
 
@@ -30,7 +43,6 @@ namespace ppsim::viz {
 namespace {
 
 constexpr std::size_t gap = 2;
-constexpr std::size_t answer_indent = 12;
 constexpr std::size_t least_width = 40;
 
 class ValidationText {
@@ -47,9 +59,7 @@ public:
                               percent(validation_.bubble_measured)));
     say("starts", fmt::format("95 % of the tasks began within {} of the step of their prediction",
                               percent(validation_.start_error_p95)));
-    results();
-    memory();
-    trust();
+    out_ += trust_lines(run_, validation_, width_) + '\n';
     table(stage_columns());
     put("  ", "was: measured; error: (predicted - measured) / measured");
     out_ += '\n';
@@ -61,20 +71,11 @@ public:
 private:
   /// `begin`, then `text`, whose further lines stand below its first.
   void put(const std::string& begin, std::string_view text) {
-    out_ += begin;
-    for (std::string_view rest = text_lines(text, begin.size()); !rest.empty();) {
-      const std::size_t end = rest.find('\n') + 1;
-      if (rest.size() != text_lines_.size()) out_ += std::string(begin.size(), ' ');
-      out_ += rest.substr(0, end);
-      rest.remove_prefix(end);
-    }
-  }
-  std::string_view text_lines(std::string_view text, std::size_t indent) {
-    return text_lines_ = wrapped_lines(text, width_ - std::min(indent, width_ - 1), 0);
+    out_ += wrapped_lines(begin + std::string{text}, width_, begin.size());
   }
 
   /// One line of the answer.
-  void say(std::string_view what, std::string_view text) { put(fmt::format("  {:<{}}", what, answer_indent), text); }
+  void say(std::string_view what, std::string_view text) { out_ += answer_lines(what, text, width_); }
 
   void head() {
     const std::string_view colour = validation_.holds ? "\033[1;32m" : "\033[1;31m";
@@ -87,7 +88,7 @@ private:
                         held > 1 ? fmt::format(", {} chunks per stage", held) : "");
     out_ += wrapped_lines("measured: " + describe(run_), width_, 10);
     if (const std::string& source = graph_.scenario().source; !source.empty())
-      out_ += wrapped_lines("predicted: costs from " + source, width_, 10);
+      out_ += wrapped_lines("costs: " + source, width_, 7);
     if (run_.facts.timed)
       out_ += wrapped_lines("tasks were made to last as predicted: this says nothing about real compute", width_, 0);
     out_ += '\n';
@@ -98,43 +99,6 @@ private:
     if (validation_.steps.size() == 1) return say("steps", "1");
     say("steps", fmt::format("{}, of {} to {}; the median, step {}, is compared", validation_.steps.size(),
                              format_duration(least), format_duration(most), validation_.step_used));
-  }
-
-  void results() {
-    if (!run_.proof) return say("results", "not compared with those of one task at a time");
-    const Proof& proof = *run_.proof;
-    std::string text;
-    if (proof.bit_equal)
-      text = "equal bit by bit to those of one task at a time";
-    else
-      text = fmt::format("{}: gradients differ by {:.2g}, losses by {:.2g} from those of one task at a time, {}",
-                         proof.holds() ? "right" : "wrong", proof.gradient_error, proof.loss_error,
-                         proof.same_order ? "and have to be equal"
-                                          : fmt::format("and {:.2g} is tolerated", proof.tolerance));
-    if (proof.losses.size() > 1)
-      text += fmt::format("; loss {:.4g} to {:.4g} over {} steps", proof.losses.front(), proof.losses.back(),
-                          proof.losses.size());
-    say("results", text);
-  }
-
-  void memory() {
-    if (!validation_.knows_memory) return say("memory", "not compared: sizes were not predicted, or not measured");
-    Bytes most;
-    for (const StageError& stage : validation_.stages) most = std::max(most, stage.measured_peak);
-    if (validation_.same_peaks()) return say("memory", "as predicted on every stage, at most " + format_bytes(most));
-    say("memory", "not as predicted, see below");
-  }
-
-  void trust() {
-    if (const auto share = core_share(run_); share && !run_.facts.timed) // timed tasks sleep
-      say("cores",
-          fmt::format("while computing, every stage had at least {:.0f} % of one{}", 100 * std::min(*share, 1.0),
-                      validation_.contended ? fmt::format(": too little, {:.0f} % is needed", 100 * least_core_share)
-                                            : ""));
-    if (run_.clock_error)
-      say("clocks", fmt::format("agree within {}{}", format_duration(*run_.clock_error),
-                                validation_.unaligned ? ", but transfers end before they begin" : ""));
-    out_ += '\n';
   }
 
   void table(const std::vector<TableColumn>& columns) {
@@ -247,7 +211,6 @@ private:
   const Validation& validation_;
   bool colour_;
   std::size_t width_;
-  std::string text_lines_; ///< those that put() is at
   std::string out_;
 };
 

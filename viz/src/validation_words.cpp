@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "comparison_words.hpp"
+#include "measured_words.hpp"
 
 namespace ppsim::viz {
 namespace {
@@ -25,13 +25,12 @@ std::string_view delay_words(Delay delay) {
   return "";
 }
 
-std::string memory_reason(const Validation& validation) {
-  const auto differs = [](const StageError& stage) { return !stage.same_peak(); };
-  const auto first = std::ranges::find_if(validation.stages, differs);
-  const auto others = std::ranges::count_if(validation.stages, differs) - 1;
-  return fmt::format("stage {} held {}, and {} were predicted{}", first - validation.stages.begin(),
-                     format_closely(first->measured_peak), format_closely(first->predicted_peak),
-                     others > 0 ? fmt::format(" (and {} others differ)", others) : "");
+/// "5 %", "1000 %", "0.125 %": a share as somebody gave it.
+std::string given_percent(double share) {
+  std::string digits = fmt::format("{:.6f}", 100 * share);
+  digits.erase(digits.find_last_not_of('0') + 1);
+  if (digits.back() == '.') digits.pop_back();
+  return digits + " %";
 }
 
 } // namespace
@@ -60,11 +59,11 @@ std::string verdict(const MeasuredRun& run, const Validation& validation) {
                                   100 * core_share(run).value_or(0)));
   if (validation.unaligned) reasons.emplace_back("the clocks of the stages are apart by more than their bound");
   if (!validation.proved.value_or(true)) reasons.emplace_back("the results are wrong");
-  if (!validation.same_peaks()) reasons.push_back(memory_reason(validation));
+  if (!validation.same_peaks()) reasons.push_back(differing_peaks(validation, 1));
   const std::string time =
       fmt::format("the step time is predicted {} ({}; the run took {})", error_words(validation.step),
                   format_duration(validation.step.predicted), format_duration(validation.step.measured));
-  const std::string tolerated = fmt::format("{:.3g} %", 100 * validation.tolerance);
+  const std::string tolerated = given_percent(validation.tolerance);
   if (!validation.in_tolerance()) reasons.push_back(fmt::format("{}, {} is tolerated", time, tolerated));
   if (reasons.empty()) return fmt::format("valid: {}, within {}", time, tolerated);
   const bool says_nothing = validation.contended || validation.unaligned;
