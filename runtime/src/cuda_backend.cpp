@@ -102,7 +102,7 @@ private:
 };
 
 void CudaBackend::check(const Program& program, const RunOptions& options) const {
-  check_run(*this, program, options);
+  check_options(*this, program, options);
   check_gpu_workload(options.workload);
   Problems problems;
   if (program.p2p != P2p::edge)

@@ -79,7 +79,7 @@ public:
   [[nodiscard]] ChunkSizes sizes(const Workload& workload) override { return host_sizes(workload); }
 
   [[nodiscard]] std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override {
-    check_run(*this, program, options);
+    check_options(*this, program, options);
     if (program.p2p != P2p::edge)
       throw Error(ExitCode::bad_input,
                   {"--p2p",

@@ -114,7 +114,7 @@ public:
   }
 
   std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override {
-    check_run(*this, program, options);
+    check_options(*this, program, options);
     check_gpu_workload(options.workload);
     return run_processes(
         program, options,

@@ -247,7 +247,7 @@ Proof prove(const Program& program, const RunOptions& options, const std::vector
   return proof;
 }
 
-void check_run(const Backend& backend, const Program& program, const RunOptions& options) {
+void check_options(const Backend& backend, const Program& program, const RunOptions& options) {
   Problems problems;
   if (options.steps == 0) problems.add("--steps", "0 steps: nothing would be measured", "give at least 1");
   const std::vector<std::string_view> transports = backend.transports();

@@ -134,7 +134,7 @@ public:
 
 private:
   void check(const Program& program, const RunOptions& options) const {
-    check_run(*this, program, options);
+    check_options(*this, program, options);
     Problems problems;
     if (program.p2p != P2p::edge)
       problems.add("--p2p",

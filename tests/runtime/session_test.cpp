@@ -78,7 +78,7 @@ public:
 std::vector<std::string> refused(const RunOptions& options) {
   const NoBackend backend;
   const Program program = two_stages();
-  return refusal_of([&] { check_run(backend, program, options); }).lines;
+  return refusal_of([&] { check_options(backend, program, options); }).lines;
 }
 
 } // namespace

@@ -54,7 +54,7 @@ inline constexpr std::size_t most_proved_steps = 20;
 /// What every backend has to refuse: no steps; a transport that it has not; a fault of a task that the schedule has
 /// not, or that can not have it (only F has a stash to allocate, only what is sent can be lost). Throws Error
 /// (bad_input).
-void check_run(const Backend& backend, const Program& program, const RunOptions& options);
+void check_options(const Backend& backend, const Program& program, const RunOptions& options);
 
 /// Says why on stderr and ends the process at once, with status ExitCode::failed: for a task that never returns. What a
 /// Monitor is given as `on_stuck` where there is but one process.
