@@ -83,6 +83,21 @@ std::string read_file(const std::string& path, std::string_view where) {
   return read_all(file.get(), path, where);
 }
 
+void require_writable(const std::string& path, std::string_view where) {
+  if (path == "-") return;
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  const bool in_place = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+  const std::filesystem::path folder = std::filesystem::path{behind_links(path)}.parent_path();
+  const std::string target = in_place ? path : folder.empty() ? std::string{"."} : folder.string();
+  if (std::filesystem::is_directory(status))
+    errno = EISDIR;
+  else if (::access(target.c_str(), W_OK) == 0)
+    return;
+  fail(ExitCode::failed, where, fmt::format("can not write {}: {}", in_quotes(path, 200), std::strerror(errno)),
+       "check the folder and its permissions");
+}
+
 void write_file(const std::string& path, std::string_view content, std::string_view where) {
   if (path == "-") return write_all(stdout, content, "stdout", where);
   std::error_code error;

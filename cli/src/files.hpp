@@ -12,6 +12,8 @@ namespace ppsim::cli {
 [[nodiscard]] std::string read_file(const std::string& path, std::string_view where);
 /// What errors call it: the path, or "stdin".
 [[nodiscard]] std::string display_name(const std::string& path);
+/// Throws Error (failed) where write_file() can not succeed: what takes long asks before, not after.
+void require_writable(const std::string& path, std::string_view where);
 /// Writes all of `content` to stdout ("-"), in place into a device or pipe, or to a temporary name that is then
 /// renamed. Throws Error (failed).
 void write_file(const std::string& path, std::string_view content, std::string_view where);

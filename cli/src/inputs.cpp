@@ -146,6 +146,13 @@ bool Inputs::has_flag(std::string_view option) const {
   return found != where.end() && found->second.starts_with("--");
 }
 
+void fit_update(const Inputs& inputs, const Schedule& schedule, Scenario& scenario, std::vector<std::string>& notes) {
+  refuse_update(inputs, schedule);
+  if (!schedule.asynchronous() || scenario.update.is_free()) return;
+  scenario.update = {};
+  notes.push_back(fmt::format("'{}' has no flush: reductions and optimizer steps are left out", schedule.name()));
+}
+
 Run resolve(const Inputs& inputs) {
   Run run;
   try {
@@ -156,12 +163,7 @@ Run resolve(const Inputs& inputs) {
   } catch (const Error& error) {
     throw placed(inputs, error);
   }
-  refuse_update(inputs, run.schedule);
-  if (run.schedule.asynchronous() && !run.scenario.update.is_free()) {
-    run.scenario.update = {};
-    run.notes.push_back(
-        fmt::format("'{}' has no flush: reductions and optimizer steps are left out", run.schedule.name()));
-  }
+  fit_update(inputs, run.schedule, run.scenario, run.notes);
   std::ranges::move(doubts(inputs, run.scenario, run.schedule), std::back_inserter(run.notes));
   return run;
 }

@@ -97,6 +97,10 @@ struct Run {
   std::vector<std::string> notes; ///< for people, on stderr
 };
 
+/// Takes out of `scenario` what follows a flush where `schedule` has none, with a note. Throws Error where a flag asked
+/// for it.
+void fit_update(const Inputs& inputs, const Schedule& schedule, Scenario& scenario, std::vector<std::string>& notes);
+
 /// Combines the inputs: makes or reads the schedule, then spreads the costs over its chunks. Throws Error with
 /// everything that does not fit.
 [[nodiscard]] Run resolve(const Inputs& inputs);

@@ -38,6 +38,13 @@ template <class Result, std::size_t size>
   return uses_stdout(destinations);
 }
 
+/// Throws Error where an output that is asked for can not be written.
+template <class Result, std::size_t size>
+void require_writable(const std::array<Output<Result>, size>& outputs, const Inputs& inputs) {
+  for (const Output<Result>& output : outputs)
+    if (const auto& path = inputs.*output.path) require_writable(*path, fmt::format("--{}", output.option));
+}
+
 /// Makes and writes each output that is asked for. Throws Error as write_file() does.
 template <class Result, std::size_t size>
 void write_outputs(const std::array<Output<Result>, size>& outputs, const Result& result, const Inputs& inputs) {

@@ -67,7 +67,7 @@ Result set_seed(Inputs& inputs, std::string_view text) {
   std::size_t number = 0;
   if (auto wrong = parse_count(text, 0, number)) return wrong;
   constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
-  if (number > most) return Wrong{fmt::format("{} is too large", in_quotes(text)), fmt::format("at most {}", most)};
+  if (number > most) return too_large(number, most);
   inputs.workload.seed = static_cast<std::uint32_t>(number);
   return std::nullopt;
 }
@@ -100,9 +100,12 @@ Result set_fault(Inputs& inputs, std::string_view text) {
   inputs.fault = runtime::parse_fault(text);
   if (inputs.fault) return std::nullopt;
   static const std::vector<std::string_view> kinds{"fail", "stall", "no-memory", "lose", "resize"};
-  return Wrong{fmt::format("{} is no fault", in_quotes(text)),
-               did_you_mean(text.substr(0, text.find('@')), kinds, "one of fail, stall, no-memory, lose, resize") +
-                   " with @ and a task: fail@1F3"};
+  const std::string_view kind = text.substr(0, text.find('@'));
+  return Wrong{
+      fmt::format("{} is no fault", in_quotes(text)),
+      std::ranges::find(kinds, kind) == kinds.end()
+          ? did_you_mean(kind, kinds, "one of fail, stall, no-memory, lose, resize") + " with @ and a task: fail@1F3"
+          : fmt::format("{0}@ and a task that has this: {0}@1F3; only F allocates, and W sends nothing", kind)};
 }
 
 Result set_tolerance(Inputs& inputs, std::string_view text) {
@@ -112,7 +115,7 @@ Result set_tolerance(Inputs& inputs, std::string_view text) {
   const auto number = parse_number(digits);
   const double share = number.value_or(-1) / (percent ? 100 : 1);
   if (share < 0 || share > 10)
-    return Wrong{fmt::format("{} is no share", in_quotes(text)), "a share or a percentage: 0.05, 5%"};
+    return Wrong{fmt::format("{} is no share", in_quotes(text)), "a share or a percentage, up to 1000%: 0.05, 5%"};
   if (!percent && share > 1)
     return Wrong{fmt::format("{} is more than the whole", in_quotes(text)),
                  fmt::format("in percent that is {}%", text)};

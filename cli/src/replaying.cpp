@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
@@ -31,32 +32,37 @@ Workload tiny_workload(const Workload& given) {
   return workload;
 }
 
-/// A size on the command line has no effect where tasks are timed; in a scenario file it is that of its calibration.
-void refuse_sizes(const Inputs& inputs, Problems& problems) {
-  for (const std::string_view option : {"tokens", "width", "heads", "layers-per-chunk"})
-    if (inputs.has_flag(option))
-      problems.add(inputs.place_of(option), "tasks are timed: they compute next to nothing",
-                   "leave it out, or take --compute real");
+/// What has no effect is refused on the command line; a scenario file may be for other runs as well.
+template <std::size_t count>
+void refuse_flags(const Inputs& inputs, const std::array<std::string_view, count>& options, std::string_view why,
+                  std::string_view remedy, Problems& problems) {
+  for (const std::string_view option : options)
+    if (inputs.has_flag(option)) problems.add(inputs.place_of(option), std::string{why}, std::string{remedy});
 }
 
-/// Flags win over a file, but not so that costs and sizes of one work are held against the run of another: that would
-/// be a verdict about nothing. Timed tasks compute no work.
-void check_calibrated_work(const Inputs& inputs) {
-  if (!inputs.scenario || inputs.compute == Compute::timed) return;
-  const std::string name = display_name(*inputs.scenario);
-  if (!is_calibrated(inputs.scenario_text, name)) return;
+void check_flags(const Inputs& inputs, Compute compute) {
+  constexpr std::array<std::string_view, 4> sizes{"tokens", "width", "heads", "layers-per-chunk"};
+  constexpr std::array<std::string_view, 6> memory{"weight-activation-bytes", "checkpoint-bytes", "parameter-bytes",
+                                                   "gradient-bytes",          "optimizer-bytes",  "release-outputs"};
+  constexpr std::array<std::string_view, 2> limits{"activation-bytes", "memory-limit"};
   Problems problems;
-  Inputs file; // without the flags
-  assign(read_scenario(inputs.scenario_text, name, problems), file, problems);
+  if (compute == Compute::timed) {
+    refuse_flags(inputs, sizes, "tasks are timed: they compute next to nothing", "leave it out, or take --compute real",
+                 problems);
+    refuse_flags(inputs, memory, "tasks are timed: they hold next to nothing", "leave it out", problems);
+    refuse_flags(inputs, limits, "tasks are timed: they hold next to nothing", "leave it out", problems);
+  } else {
+    if (!inputs.activation_bytes)
+      refuse_flags(inputs, memory, "without --activation-bytes the memory is that of what runs",
+                   "leave it out, or give all sizes", problems);
+    if (inputs.workload.block == runtime::Block::mlp)
+      refuse_flags(inputs, std::array<std::string_view, 1>{"heads"}, "mlp blocks have no heads",
+                   "leave it out, or take --block transformer", problems);
+    if (inputs.model)
+      problems.add(inputs.place_of("model"), "what runs here is no such model, and its costs say nothing about it",
+                   "take --compute timed, or leave it out and calibrate");
+  }
   problems.throw_if_any();
-  const auto check = [&](const std::string& calibrated, const std::string& asked) {
-    if (calibrated != asked) throw other_work(inputs, calibrated, fmt::format("this run is one of '{}'", asked));
-  };
-  check(in_words(file.workload), in_words(inputs.workload));
-  check(fmt::format("trainer {}", to_string(file.workload.optimizer)),
-        fmt::format("trainer {}", to_string(inputs.workload.optimizer)));
-  if (file.backend)
-    check(fmt::format("backend {}", *file.backend), fmt::format("backend {}", inputs.backend.value_or(*file.backend)));
 }
 
 /// A task that is as long as the limit would end a run in which nothing is wrong.
@@ -94,28 +100,29 @@ Duration generous_timeout(const Workload& workload) {
   return std::chrono::seconds{60 + static_cast<std::int64_t>(std::min(operations / 1e9, longest))};
 }
 
-/// Sizes of what runs, where those of the scenario are not its own; and pairs as they run here.
-void fit_scenario(const Inputs& inputs, const runtime::RunOptions& options, runtime::Backend& backend,
-                  Scenario& scenario) {
+/// Sizes of what runs, where those of the scenario are not its own.
+void fit_memory(const Inputs& inputs, const runtime::RunOptions& options, runtime::Backend& backend,
+                Scenario& scenario) {
   const bool timed = options.compute == Compute::timed;
-  const bool knows_memory = inputs.activation_bytes || inputs.model_shape;
   if (timed) scenario.memory.limit.reset(); // it is of what the scenario is about
-  if (timed || !knows_memory) use_sizes(backend.sizes(options.workload), scenario);
-  if (!inputs.pair) scenario.pair = {.kind = PairRule::Kind::serial};
+  if (timed || !inputs.activation_bytes) use_sizes(backend.sizes(options.workload), scenario);
 }
 
-/// Takes out of the scenario what no backend does, so that the prediction is of what runs; what that was, in words.
-std::vector<std::string> leave_out_what_is_not_run(Scenario& scenario) {
-  std::vector<std::string> left_out;
+/// Makes the scenario that of a run: pairs as backends run them, and without what no backend does, so that the
+/// prediction is of what runs. Adds notes of what was left out.
+void fit_to_run(const Inputs& inputs, Scenario& scenario, std::vector<std::string>& notes) {
+  if (!inputs.pair) scenario.pair = {.kind = PairRule::Kind::serial};
+  const auto leave_out = [&notes](std::string_view what) {
+    notes.push_back(fmt::format("no backend replays {}: the prediction leaves that out", what));
+  };
   Update& update = scenario.update;
   const auto takes_time = [](Duration time) { return time > Duration{0}; };
   if (std::ranges::any_of(update.reduce, takes_time) || takes_time(update.tied_embedding_reduce))
-    left_out.emplace_back("reductions over data-parallel ranks and of tied embeddings");
-  if (scenario.network.slices > 1) left_out.emplace_back("sending in slices");
+    leave_out("reductions over data-parallel ranks and of tied embeddings");
+  if (scenario.network.slices > 1) leave_out("sending in slices");
   update.reduce.clear();
   update.tied_embedding_reduce = Duration{0};
   scenario.network.slices = 1;
-  return left_out;
 }
 
 /// A thread that takes no signals that end the program. A backend blocks SIGTERM, in threads that it starts as well, so
@@ -176,14 +183,11 @@ runtime::RunOptions run_options(const Inputs& inputs, runtime::Backend& backend,
   options.steps = inputs.steps.value_or(options.steps);
   options.timeout = inputs.timeout.value_or(options.timeout);
   options.fault = inputs.fault;
-  if (options.compute == Compute::timed) {
-    Problems problems;
-    refuse_sizes(inputs, problems);
-    problems.throw_if_any();
+  check_flags(inputs, options.compute);
+  if (options.compute == Compute::timed)
     options.workload = tiny_workload(options.workload);
-  } else if (!inputs.timeout && !predicts) {
+  else if (!inputs.timeout && !predicts)
     options.timeout = generous_timeout(options.workload);
-  }
   return options;
 }
 
@@ -191,10 +195,23 @@ bool knows_costs(const Inputs& inputs) {
   return inputs.forward || inputs.backward || inputs.input_grad || inputs.weight_grad || inputs.model_shape;
 }
 
-Error other_work(const Inputs& inputs, std::string_view calibrated, std::string_view other) {
-  return {ExitCode::bad_input,
-          Problem{inputs.place_of("scenario"), fmt::format("its costs are those of '{}', {}", calibrated, other),
-                  "calibrate and replay the same work"}};
+void require_same_work(const Inputs& inputs, const Settings& ran, std::string_view backend) {
+  if (!inputs.scenario) return;
+  Problems problems;
+  Inputs file; // without the flags
+  assign(read_scenario(inputs.scenario_text, display_name(*inputs.scenario), problems), file, problems);
+  problems.throw_if_any();
+  const auto check = [&](const std::string& key, std::string_view said, std::string_view found) {
+    if (said != found)
+      problems.add(file.place_of(key), fmt::format("its costs are of {}, and the run is of {}", said, found),
+                   "calibrate and replay the same work");
+  };
+  for (const auto& [key, said] : runtime::settings(file.workload)) {
+    const auto found = std::ranges::find(ran, key, &Settings::value_type::first);
+    if (file.where.contains(key) && found != ran.end()) check(key, said, found->second);
+  }
+  if (file.backend && !backend.empty()) check("backend", *file.backend, backend);
+  problems.throw_if_any();
 }
 
 void use_sizes(const runtime::ChunkSizes& sizes, Scenario& scenario) {
@@ -210,15 +227,17 @@ void use_sizes(const runtime::ChunkSizes& sizes, Scenario& scenario) {
 }
 
 Replay prepare_replay(const Inputs& inputs) {
-  check_calibrated_work(inputs);
+  // Flags win over a file, but not so that costs of one work are held against the run of another. Timed tasks do none.
+  if (inputs.scenario && inputs.compute != Compute::timed &&
+      is_calibrated(inputs.scenario_text, display_name(*inputs.scenario)))
+    require_same_work(inputs, runtime::settings(inputs.workload), inputs.backend.value_or(""));
   Run run = resolve(inputs);
   runtime::Backend& backend = backend_of(inputs);
   runtime::RunOptions options = run_options(inputs, backend, knows_costs(inputs));
   const bool timed = options.compute == Compute::timed;
   const bool predicts = timed || knows_costs(inputs);
-  fit_scenario(inputs, options, backend, run.scenario);
-  for (const std::string& what : leave_out_what_is_not_run(run.scenario))
-    run.notes.push_back(fmt::format("no backend replays {}: the prediction leaves that out", what));
+  fit_memory(inputs, options, backend, run.scenario);
+  fit_to_run(inputs, run.scenario, run.notes);
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   Timeline prediction = simulate(graph);
   if (predicts) check_timeout(inputs, prediction);
@@ -234,24 +253,25 @@ Replay prepare_replay(const Inputs& inputs) {
           .notes = std::move(run.notes)};
 }
 
-TaskGraph graph_of(const Inputs& inputs, const MeasuredRun& run) {
-  const Schedule& schedule = run.schedule;
+TaskGraph graph_of(const Inputs& inputs, const Schedule& schedule, bool timed, std::vector<std::string>& notes) {
   Scenario scenario = make_scenario(inputs, schedule.shape(), placement_of(schedule), ends_share_stage(schedule));
-  if (schedule.asynchronous()) scenario.update = {}; // it has no flush that they could follow
-  leave_out_what_is_not_run(scenario);
-  if (run.facts.timed) use_sizes({}, scenario);
-  if (!inputs.pair) scenario.pair = {.kind = PairRule::Kind::serial};
+  fit_update(inputs, schedule, scenario, notes);
+  fit_to_run(inputs, scenario, notes);
+  if (timed) use_sizes({}, scenario);
   return lower(schedule, std::move(scenario), "the run");
 }
 
 std::optional<MeasuredRun> run_replay(const Replay& replay) {
   constexpr std::chrono::seconds long_run{10};
   const auto steps = static_cast<std::int64_t>(replay.options.warmup + replay.options.steps);
-  const Duration expected = steps * replay.program.predicted_step;
+  const Duration step = replay.program.predicted_step;
+  const bool out_of_range = step > Duration::max() / steps;
+  const Duration expected = out_of_range ? Duration::max() : steps * step;
   if (!replay.predicts || expected < long_run || !replay.backend->is_leader())
     return replay.backend->run(replay.program, replay.options);
-  fmt::print(stderr, "ppsim: note: this takes about {}: {} steps of {}; --warmup and --steps say how many\n",
-             format_duration(expected), steps, format_duration(replay.program.predicted_step));
+  fmt::print(stderr, "ppsim: note: this takes {} {}: {} steps of {}; --warmup and --steps say how many\n",
+             out_of_range ? "more than" : "about", format_duration(expected), steps,
+             format_duration(replay.program.predicted_step));
   const Ticker ticker{expected};
   return replay.backend->run(replay.program, replay.options);
 }

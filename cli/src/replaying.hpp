@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "inputs.hpp"
@@ -26,16 +27,19 @@ namespace ppsim::cli {
 /// Whether the inputs say what tasks take.
 [[nodiscard]] bool knows_costs(const Inputs& inputs);
 
-/// That the costs of a scenario are those of `calibrated`, which tells nothing about what else is run: `other`, as in
-/// "the run computed '...'".
-[[nodiscard]] Error other_work(const Inputs& inputs, std::string_view calibrated, std::string_view other);
+using Settings = std::vector<std::pair<std::string, std::string>>;
+/// Throws Error where the scenario file says that its costs are of other work than what `ran`, or of another backend:
+/// such costs tell nothing about the run. What either does not say is not compared.
+void require_same_work(const Inputs& inputs, const Settings& ran, std::string_view backend);
 
 /// Sets what the chunks of a workload hold as the memory of a scenario.
 void use_sizes(const runtime::ChunkSizes& sizes, Scenario& scenario);
 
-/// The order of a run with the costs that the inputs give: what the prediction for it is made from. Of the run only its
-/// order is used, and whether it was timed: then the memory of the scenario is not what ran, and none is known.
-[[nodiscard]] TaskGraph graph_of(const Inputs& inputs, const MeasuredRun& run);
+/// The order of a run with the costs that the inputs give: what the prediction for it is made from. Where tasks were
+/// timed, the memory of the scenario is not what ran, and none is known. Adds notes of what no backend does, and so is
+/// left out.
+[[nodiscard]] TaskGraph graph_of(const Inputs& inputs, const Schedule& schedule, bool timed,
+                                 std::vector<std::string>& notes);
 
 /// A replay made ready: what is predicted, and what is to run.
 struct Replay {

@@ -99,8 +99,12 @@ std::optional<AloneCosts> read_alone_costs(std::string_view text, std::string_vi
   const toml::table table = parse_toml(text, name, "");
   const auto alone = table[calibration_table]["alone"];
   if (!alone) return std::nullopt;
-  return AloneCosts{medians(alone["forward"], name), medians(alone["input-grad"], name),
-                    medians(alone["weight-grad"], name)};
+  AloneCosts costs{medians(alone["forward"], name), medians(alone["input-grad"], name),
+                   medians(alone["weight-grad"], name)};
+  if (costs.forward.size() == costs.input_grad.size() && costs.forward.size() == costs.weight_grad.size()) return costs;
+  throw Error{ExitCode::bad_input, Problem{fmt::format("{}: [{}] alone", name, calibration_table),
+                                           "forward, input-grad and weight-grad are not of as many chunks",
+                                           "calibrate again, or leave the table out"}};
 }
 
 std::vector<Assignment> read_scenario(std::string_view text, std::string_view name, Problems& problems) {

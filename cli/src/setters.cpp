@@ -23,6 +23,10 @@ Result parse_count(std::string_view text, std::size_t least, std::size_t& value)
   return std::nullopt;
 }
 
+Wrong too_large(std::size_t number, std::size_t most) {
+  return {fmt::format("{} is too large", number), fmt::format("at most {}", most)};
+}
+
 Result parse_unit(std::string_view text, std::size_t& value) {
   return parse_count(text, 1, value);
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "options.hpp"
 
@@ -29,10 +30,13 @@ using ValueOf = typename MemberValue<decltype(member)>::type;
 /// One of a list of whole numbers, from 1 up.
 [[nodiscard]] Result parse_unit(std::string_view text, std::size_t& value);
 
-template <auto member, std::size_t least = 1>
+[[nodiscard]] Wrong too_large(std::size_t number, std::size_t most);
+
+template <auto member, std::size_t least = 1, std::size_t most = std::numeric_limits<std::size_t>::max()>
 Result set_count(Inputs& inputs, std::string_view text) {
   std::size_t number = 0;
   if (auto wrong = parse_count(text, least, number)) return wrong;
+  if (number > most) return too_large(number, most);
   inputs.*member = number;
   return std::nullopt;
 }

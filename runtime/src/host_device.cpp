@@ -43,11 +43,11 @@ constexpr double most_bytes = 0x1p44;
 // Bounds that keep every size in 64 bits and every dimension of a matrix in the 32 that BLAS takes.
 void check(const Workload& workload) {
   Problems problems;
-  check_range(problems, "tokens", workload.tokens, 65536);
-  check_range(problems, "width", workload.width, 65536);
-  check_range(problems, "layers", workload.layers, 4096);
+  check_range(problems, "tokens", workload.tokens, most_rows);
+  check_range(problems, "width", workload.width, most_rows);
+  check_range(problems, "layers", workload.layers, most_layers);
   if (workload.block == Block::transformer) {
-    check_range(problems, "heads", workload.heads, 65536);
+    check_range(problems, "heads", workload.heads, most_rows);
     if (workload.heads > 0 && workload.width % workload.heads != 0)
       problems.add("workload: heads",
                    fmt::format("{} heads do not divide the width {}", workload.heads, workload.width),

@@ -189,6 +189,7 @@ MeasuredRun assemble(const Program& program, const RunOptions& options, const st
   run.schedule = program.schedule;
   run.facts.timed = options.compute == Compute::timed;
   run.facts.compute = run.facts.timed ? "timed: tasks last as the scenario says" : in_words(options.workload);
+  if (!run.facts.timed) run.facts.workload = settings(options.workload);
   for (std::size_t step = 0; step < options.steps; ++step) {
     StepAssembly assembly{program, options, results, step};
     run.steps.push_back(assembly.timeline());

@@ -211,15 +211,36 @@ TEST_CASE("A schedule without a flush leaves out what a scenario says about one,
       Error);
 }
 
-TEST_CASE("The prediction of a validation knows of a run its order alone") {
+TEST_CASE(
+    "The prediction of a validation is that of the replay, with the memory of its scenario unless tasks were timed") {
   const Replay replay = prepare_replay(replay_inputs({"--forward", "1ms", "--backward", "2ms"}));
-  MeasuredRun run{
-      .schedule = replay.graph.schedule(), .facts = {}, .steps = {}, .stages = {}, .proof = {}, .clock_error = {}};
   const Inputs costs = parse("validate", {"--forward", "1ms", "--backward", "2ms", "--activation-bytes", "5B"});
-  CHECK(simulate(graph_of(costs, run)).tasks == replay.prediction.tasks);
-  CHECK(graph_of(costs, run).scenario().memory.activation.front() == Bytes{5});
-  run.facts.timed = true; // then that is not what ran
-  CHECK(graph_of(costs, run).scenario().memory.activation.front() == Bytes{0});
+  std::vector<std::string> notes;
+  const auto graph = [&](bool timed) { return graph_of(costs, replay.graph.schedule(), timed, notes); };
+  CHECK(simulate(graph(false)).tasks == replay.prediction.tasks);
+  CHECK(graph(false).scenario().memory.activation.front() == Bytes{5});
+  CHECK(graph(true).scenario().memory.activation.front() == Bytes{0});
+  CHECK(notes.empty());
+}
+
+TEST_CASE("What no backend runs is left out of the prediction of a validation as of a replay, and told") {
+  const Replay replay = prepare_replay(replay_inputs({"--forward", "1ms", "--backward", "2ms"}));
+  const Inputs costs =
+      parse("validate", {"--forward", "1ms", "--backward", "2ms", "--reduce", "1s", "--send-slices", "4"});
+  std::vector<std::string> notes;
+  CHECK(simulate(graph_of(costs, replay.graph.schedule(), false, notes)).tasks == replay.prediction.tasks);
+  CHECK(notes.size() == 2);
+}
+
+TEST_CASE("Costs are those of a work where the scenario and the run say the same of it, as far as both say something") {
+  Inputs inputs;
+  inputs.scenario = "costs.toml";
+  inputs.scenario_text = "tokens = 8\ntrainer = \"adam\"\nheads = 2\nbackend = \"mpi\"\n";
+  require_same_work(inputs, {}, "");
+  require_same_work(inputs, {{"block", "mlp"}, {"tokens", "8"}, {"trainer", "adam"}, {"width", "9"}}, "mpi");
+  CHECK_THROWS_AS(require_same_work(inputs, {{"tokens", "9"}}, ""), Error);
+  CHECK_THROWS_AS(require_same_work(inputs, {{"trainer", "sgd"}}, ""), Error);
+  CHECK_THROWS_AS(require_same_work(inputs, {}, "threads"), Error);
 }
 
 } // namespace

@@ -21,8 +21,10 @@ Schedule schedule_of(const Inputs& inputs) {
   shaped.stages = inputs.stages;
   shaped.vpp = inputs.vpp;
   shaped.schedule = inputs.schedule;
+  shaped.schedule_file = inputs.schedule_file;
   shaped.microbatches = inputs.microbatches;
-  if (!inputs.microbatches) shaped.microbatches = 2 * inputs.stages.value_or(1); // a steady state of some length
+  if (!inputs.microbatches && !inputs.schedule_file)
+    shaped.microbatches = 2 * inputs.stages.value_or(1); // a steady state of some length
   shaped.pair = PairRule{.kind = PairRule::Kind::serial};
   Schedule schedule = resolve(shaped).schedule;
   if (schedule.asynchronous())
@@ -76,6 +78,8 @@ std::string summary(const runtime::Calibration& calibration) {
 
 ExitCode run(const Inputs& inputs) {
   refuse_pacing(inputs);
+  const std::string file = inputs.output.value_or("-");
+  require_writable(file, "--output");
   const Schedule schedule = schedule_of(inputs);
   runtime::Backend& backend = backend_of(inputs);
   Inputs real = inputs;
@@ -85,7 +89,6 @@ ExitCode run(const Inputs& inputs) {
   calibration->facts.command = inputs.command;
   if (calibration->contended)
     fmt::print(stderr, "ppsim: note: contended: other programs used the same cores, and the figures tell of them\n");
-  const std::string file = inputs.output.value_or("-");
   write_file(file, calibration_toml(*calibration), "--output");
   if (file != "-") write_file("-", summary(*calibration), "summary");
   return ExitCode::done;

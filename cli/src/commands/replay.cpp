@@ -99,11 +99,13 @@ ExitCode judge(const Replayed& result) {
     fmt::print(stderr, "ppsim: the memory is not what was predicted\n");
     code = ExitCode::no;
   }
+  if (result.report.overflow) code = ExitCode::no; // the report says where
   return code;
 }
 
 ExitCode run(const Inputs& inputs) {
   const bool stdout_taken = uses_stdout(outputs, inputs);
+  require_writable(outputs, inputs);
   Replay replay = prepare_replay(inputs);
   if (replay.backend->is_leader())
     for (const std::string& note : replay.notes) fmt::print(stderr, "ppsim: note: {}\n", note);

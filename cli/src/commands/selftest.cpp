@@ -160,12 +160,8 @@ Finding test_timing(const Inputs& asked) {
   inputs.forward = {std::chrono::milliseconds{4}};
   inputs.backward = {std::chrono::milliseconds{8}};
   const Replay replay = prepare_replay(inputs);
-  const TaskGraph graph = graph_of(inputs, MeasuredRun{.schedule = replay.program.schedule,
-                                                       .facts = {.timed = true},
-                                                       .steps = {},
-                                                       .stages = {},
-                                                       .proof = {},
-                                                       .clock_error = {}});
+  std::vector<std::string> notes;
+  const TaskGraph graph = graph_of(inputs, replay.program.schedule, true, notes);
   const auto began = Clock::now();
   Validation validation;
   do {
@@ -230,11 +226,12 @@ std::string findings_json(const runtime::Backend& backend, const std::vector<Fin
 }
 
 ExitCode run(const Inputs& inputs) {
-  runtime::Backend& backend = backend_of(inputs);
   if (inputs.backend == "mpi" || inputs.backend == "nccl")
     throw Error{ExitCode::bad_input,
                 Problem{"--backend", fmt::format("{} needs several processes; selftest is one", *inputs.backend),
                         fmt::format("mpirun -n 4 ppsim replay --backend {} --stages 4 --mb 8", *inputs.backend)}};
+  if (inputs.json) require_writable(*inputs.json, "--json");
+  runtime::Backend& backend = backend_of(inputs);
   const std::vector<Finding> findings = test_all(inputs);
   const bool ok = std::ranges::all_of(findings, &Finding::ok);
   if (inputs.json) write_file(*inputs.json, findings_json(backend, findings, ok), "--json");

@@ -35,36 +35,52 @@ constexpr double default_tolerance = 0.05;
 MeasuredRun read_timeline(const Inputs& inputs) {
   Problems problems;
   if (!inputs.timeline) problems.add("--timeline", "missing", "which run? 'ppsim replay -o run.json' writes one");
-  if (!inputs.scenario && !knows_costs(inputs))
-    problems.add("--scenario", "missing", "what was predicted? 'ppsim calibrate -o costs.toml' writes a scenario");
+  if (!knows_costs(inputs))
+    problems.add("--scenario", inputs.scenario ? "it says nothing of what tasks take" : "missing",
+                 "what was predicted? 'ppsim calibrate -o costs.toml' writes a scenario");
   problems.throw_if_any();
   return traces::read_run(read_file(*inputs.timeline, inputs.place_of("timeline")), display_name(*inputs.timeline));
 }
 
-/// A scenario that was calibrated with other work says nothing about this run.
-void check_workload(const Inputs& inputs, const MeasuredRun& run) {
-  if (run.facts.timed) return; // whatever the work, tasks took what they were told
-  const std::string calibrated = in_words(inputs.workload);
-  if (inputs.where.contains("tokens") && run.facts.compute != calibrated)
-    throw other_work(inputs, calibrated, fmt::format("the run computed '{}'", run.facts.compute));
-  if (inputs.backend && run.facts.backend != *inputs.backend)
-    throw other_work(inputs, fmt::format("backend {}", *inputs.backend),
-                     fmt::format("the run is one of 'backend {}'", run.facts.backend));
+/// Costs of one shape say little about another. The order is that of the run, whatever the scenario says.
+void check_shape(const Inputs& inputs, const Schedule& ran, std::vector<std::string>& notes) {
+  Problems problems;
+  const auto check = [&](std::string_view option, std::size_t said, std::size_t found) {
+    if (said != found)
+      problems.add(inputs.place_of(option), fmt::format("{}, and the run has {}", said, found),
+                   "validate with the costs of what was run");
+  };
+  if (inputs.stages) check("stages", *inputs.stages, ran.shape().stages);
+  if (inputs.vpp && inputs.vpp->size() == 1) check("vpp", inputs.vpp->front(), ran.shape().vpp);
+  problems.throw_if_any();
+  if (inputs.schedule && *inputs.schedule != ran.name())
+    notes.push_back(fmt::format("{}: {}; the prediction is of the order that was run, {}", inputs.place_of("schedule"),
+                                *inputs.schedule, ran.name()));
+  if (inputs.microbatches && *inputs.microbatches != ran.shape().microbatches)
+    notes.push_back(fmt::format("{}: {}; the prediction is of the {} microbatches that were run", inputs.place_of("mb"),
+                                *inputs.microbatches, ran.shape().microbatches));
 }
 
 /// What the same prediction says with the times that its calibration measured with one stage at work at a time. Those
 /// of a flag are neither.
 std::optional<Compared> predict_alone(const Inputs& inputs, const Validated& result) {
+  if (result.run.facts.timed) return std::nullopt; // its tasks took what they were told, stages busy or not
   for (const std::string_view option : {"forward", "backward", "input-grad", "weight-grad"})
     if (!inputs.scenario || inputs.has_flag(option)) return std::nullopt;
   const auto alone = read_alone_costs(inputs.scenario_text, display_name(*inputs.scenario));
   if (!alone) return std::nullopt;
+  if (const std::size_t chunks = result.run.schedule.shape().chunks(); alone->forward.size() != chunks)
+    throw Error{ExitCode::bad_input,
+                Problem{fmt::format("{}: [calibration] alone.forward", display_name(*inputs.scenario)),
+                        fmt::format("{} values for {} chunks", alone->forward.size(), chunks),
+                        "calibrate again, or leave the table out"}};
   Inputs changed = inputs;
   changed.backward.reset();
   changed.forward = alone->forward;
   changed.input_grad = alone->input_grad;
   changed.weight_grad = alone->weight_grad;
-  const Timeline prediction = simulate(graph_of(changed, result.run));
+  std::vector<std::string> said_before;
+  const Timeline prediction = simulate(graph_of(changed, result.run.schedule, false, said_before));
   return Compared{end_of(prediction).time_since_epoch(), result.validation.step.measured};
 }
 
@@ -83,8 +99,11 @@ std::string result_json(const Validated& result, const Inputs& /*inputs*/) {
 
 Validated validate_inputs(const Inputs& inputs) {
   MeasuredRun run = read_timeline(inputs);
-  check_workload(inputs, run);
-  TaskGraph graph = graph_of(inputs, run);
+  require_same_work(inputs, run.facts.workload, run.facts.timed ? "" : run.facts.backend); // timed tasks do no work
+  std::vector<std::string> notes;
+  check_shape(inputs, run.schedule, notes);
+  TaskGraph graph = graph_of(inputs, run.schedule, run.facts.timed, notes);
+  for (const std::string& note : notes) fmt::print(stderr, "ppsim: note: {}\n", note);
   Timeline prediction = simulate(graph);
   Validation validation = validate_run(graph, prediction, run, inputs.tolerance.value_or(default_tolerance));
   Validated result{std::move(graph), std::move(prediction), std::move(run), std::move(validation), std::nullopt};
@@ -115,6 +134,7 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array sections{Section::costs, Section::communication, Section::memory, Section::scenario};
 constexpr std::array<std::string_view, 4> extra{"timeline", "tolerance", "json", "svg"};
+constexpr std::array<std::string_view, 1> except{"memory-limit"}; // it ran
 constexpr std::array examples{
     Example{"ppsim validate --scenario costs.toml --timeline run.json",
             "how far the prediction of a replay was off, where, and why"},
@@ -135,6 +155,7 @@ const Command validate_command{
     .argument_help = "",
     .sections = sections,
     .extra = extra,
+    .except = except,
     .examples = examples,
     .run = run};
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace ppsim::runtime {
 
@@ -23,6 +25,9 @@ enum class OptimizerKind : std::uint8_t { sgd, adam };
   return kind == OptimizerKind::sgd ? 0.05 : 0.002;
 }
 
+/// Largest tokens, width and heads, and layers of a chunk: dimensions of matrices stay in the 32 bits that BLAS takes.
+inline constexpr std::size_t most_rows = 65536, most_layers = 4096;
+
 /// The model that is trained: every chunk has `layers` equal layers. Inputs and targets are made from the seed; the
 /// loss of a microbatch is the mean of (y - target)^2 / 2.
 struct Workload {
@@ -39,6 +44,9 @@ struct Workload {
 
 /// "mlp: 256 tokens, width 512, 1 layer per chunk".
 [[nodiscard]] std::string in_words(const Workload& workload);
+
+/// What decides how long its tasks take, as keys of a scenario and their values: {"tokens", "256"}.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> settings(const Workload& workload);
 
 /// What a chunk takes on a device. All chunks are alike.
 struct ChunkSizes {
