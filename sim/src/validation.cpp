@@ -265,8 +265,8 @@ bool Validation::in_tolerance() const {
 
 Validation validate_run(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run, double tolerance,
                         std::size_t most) {
-  check_run(run, "the measured run");
   require_same_order(graph.schedule(), run.schedule);
+  check_run(run, "the measured run");
   const std::size_t step = median_step(run);
   Validation result = Comparer{graph, prediction, run, step}.compare(most);
   result.step_used = step;

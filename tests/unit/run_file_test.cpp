@@ -209,3 +209,5 @@ TEST_CASE("Of many faults in a run file the first are named and the rest counted
   const Refusal refusal = refusal_of([&] { static_cast<void>(traces::read_run(traces::write_run(run), "run.json")); });
   CHECK(refusal.lines.size() == Problems::limit + 1);
 }
+  check_refused("[0,41]", "[5,41]", "run.json: step 0: its first task starts at 5 ns, not at 0");
+  check_refused("\"1F0,1B0\"", "\"1B0,1F0\"", "run.json: deadlock: ");
