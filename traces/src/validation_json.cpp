@@ -68,15 +68,6 @@ Json deviation_json(const TaskGraph& graph, const Deviation& deviation) {
   return json;
 }
 
-Json proof_json(const MeasuredRun& run) {
-  if (!run.proof) return nullptr;
-  return {{"holds", run.proof->holds()},
-          {"bit_equal", run.proof->bit_equal},
-          {"gradient_error", run.proof->gradient_error},
-          {"loss_error", run.proof->loss_error},
-          {"tolerance", run.proof->tolerance}};
-}
-
 } // namespace
 
 std::string validation_json(const TaskGraph& graph, const MeasuredRun& run, const Validation& validation) {
@@ -85,7 +76,7 @@ std::string validation_json(const TaskGraph& graph, const MeasuredRun& run, cons
             {"holds", validation.holds},
             {"in_tolerance", validation.in_tolerance()},
             {"same_peaks", validation.knows_memory ? Json(validation.same_peaks()) : Json(nullptr)},
-            {"proof", proof_json(run)},
+            {"proof", judged_proof_json(run.proof)},
             {"contended", validation.contended},
             {"unaligned", validation.unaligned},
             {"schedule", run.schedule.name()},
