@@ -183,8 +183,8 @@ TEST_CASE("Any run can be held against its prediction, and every view shows how"
     if (validation.holds) RC_ASSERT(!validation.contended && !validation.unaligned && validation.in_tolerance());
     const std::string svg = viz::svg_validation(prediction.graph, prediction.timeline, drawn.run, validation);
     RC_ASSERT(XmlReader{svg}.fault.empty());
-    const std::string text = viz::validation_text(prediction.graph, prediction.timeline, drawn.run, validation,
-                                                  {.width = 100, .colour = false});
+    const std::string text =
+        viz::validation_text(prediction.graph, drawn.run, validation, {.width = 100, .colour = false});
     RC_ASSERT(text.starts_with(validation.holds ? "valid: " : "no"));
     const auto json = nlohmann::json::parse(traces::validation_json(prediction.graph, drawn.run, validation));
     RC_ASSERT(json["holds"] == validation.holds);

@@ -62,6 +62,7 @@ private:
                                    format_duration(validation_.step.measured));
     if (validation_.steps.size() > 1)
       text += fmt::format(" (median; {} to {})", format_duration(least), format_duration(most));
+    if (run_.schedule.asynchronous()) text += ", each step alone";
     return text;
   }
 

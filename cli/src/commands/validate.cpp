@@ -16,7 +16,6 @@
 #include "../replaying.hpp"
 #include "../scenario_file.hpp"
 #include "../terminal.hpp"
-#include <nlohmann/json.hpp>
 
 namespace ppsim::cli {
 namespace {
@@ -27,7 +26,6 @@ struct Validated {
   Timeline prediction;
   MeasuredRun run;
   Validation validation;
-  std::optional<Compared> alone; ///< the step, predicted from times that were measured one stage at a time
 };
 
 constexpr double default_tolerance = 0.05;
@@ -54,7 +52,7 @@ void check_workload(const Inputs& inputs, const MeasuredRun& run) {
 
 /// What the same prediction says with the times that its calibration measured with one stage at work at a time. Those
 /// of a flag are neither.
-std::optional<Compared> predict_alone(const Inputs& inputs, const Validated& result) {
+std::optional<Compared> predict_alone(const Inputs& inputs, const MeasuredRun& run, Duration measured) {
   for (const std::string_view option : {"forward", "backward", "input-grad", "weight-grad"})
     if (!inputs.scenario || inputs.has_flag(option)) return std::nullopt;
   const auto alone = read_alone_costs(inputs.scenario_text, display_name(*inputs.scenario));
@@ -64,21 +62,7 @@ std::optional<Compared> predict_alone(const Inputs& inputs, const Validated& res
   changed.forward = alone->forward;
   changed.input_grad = alone->input_grad;
   changed.weight_grad = alone->weight_grad;
-  const Timeline prediction = simulate(graph_of(changed, result.run));
-  return Compared{end_of(prediction).time_since_epoch(), result.validation.step.measured};
-}
-
-std::string alone_text(const Compared& step) {
-  return fmt::format("\n  With times measured one stage at a time, the step is predicted to take {} ({:+.2f} %).\n",
-                     format_duration(step.predicted), 100 * step.error());
-}
-
-std::string result_json(const Validated& result, const Inputs& /*inputs*/) {
-  std::string text = traces::validation_json(result.graph, result.run, result.validation);
-  if (!result.alone) return text;
-  auto json = nlohmann::ordered_json::parse(text);
-  json["alone"] = {{"predicted_ns", result.alone->predicted.count()}, {"error", result.alone->error()}};
-  return json.dump(2) + "\n";
+  return Compared{end_of(simulate(graph_of(changed, run))).time_since_epoch(), measured};
 }
 
 Validated validate_inputs(const Inputs& inputs) {
@@ -87,13 +71,15 @@ Validated validate_inputs(const Inputs& inputs) {
   TaskGraph graph = graph_of(inputs, run);
   Timeline prediction = simulate(graph);
   Validation validation = validate_run(graph, prediction, run, inputs.tolerance.value_or(default_tolerance));
-  Validated result{std::move(graph), std::move(prediction), std::move(run), std::move(validation), std::nullopt};
-  result.alone = predict_alone(inputs, result);
-  return result;
+  validation.alone = predict_alone(inputs, run, validation.step.measured);
+  return {std::move(graph), std::move(prediction), std::move(run), std::move(validation)};
 }
 
 constexpr std::array outputs{
-    Output<Validated>{"json", &Inputs::json, result_json},
+    Output<Validated>{"json", &Inputs::json,
+                      [](const Validated& result, const Inputs&) {
+                        return traces::validation_json(result.graph, result.run, result.validation);
+                      }},
     Output<Validated>{"svg", &Inputs::svg,
                       [](const Validated& result, const Inputs&) {
                         return viz::svg_validation(result.graph, result.prediction, result.run, result.validation);
@@ -104,12 +90,9 @@ ExitCode run(const Inputs& inputs) {
   const bool stdout_taken = uses_stdout(outputs, inputs);
   const Validated result = validate_inputs(inputs);
   write_outputs(outputs, result, inputs);
-  if (!stdout_taken) {
-    std::string text =
-        viz::validation_text(result.graph, result.prediction, result.run, result.validation, terminal_options());
-    if (result.alone) text += alone_text(*result.alone);
-    write_file("-", text, "validation");
-  }
+  if (!stdout_taken)
+    write_file("-", viz::validation_text(result.graph, result.run, result.validation, terminal_options()),
+               "validation");
   return result.validation.holds ? ExitCode::done : ExitCode::no;
 }
 
