@@ -188,11 +188,25 @@ void check_vary(const Inputs& inputs, Problems& problems) {
       problems.add(inputs.place_of(option), "there is nothing to vary", "add --vary NAME=FROM..TO, or leave it out");
 }
 
+/// As one word for a shell, which would split it or replace what is in it otherwise.
+std::string as_shell_word(const std::string& word) {
+  constexpr std::string_view plain = "%+,-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word)
+    if (c == '\'')
+      quoted += R"('\'')";
+    else
+      quoted += c;
+  return quoted + "'";
+}
+
 } // namespace
 
 Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments) {
   Inputs inputs;
-  inputs.command = fmt::format("ppsim {}{}{}", command.name, arguments.empty() ? "" : " ", fmt::join(arguments, " "));
+  inputs.command = fmt::format("ppsim {}", command.name);
+  for (const std::string& argument : arguments) inputs.command += " " + as_shell_word(argument);
   Problems problems;
   const std::vector<Assignment> flags = Parser{command}.parse(arguments, inputs, problems);
   std::vector<Assignment> keys;

@@ -29,6 +29,14 @@ std::string quoted(std::string_view text) {
   return result + '"';
 }
 
+/// The fewest digits that are read back as the same number. TOML has a digit on both sides of a point, and a number
+/// with neither point nor exponent is a whole one.
+std::string number(double value) {
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0"; // n: of inf and nan
+  return text;
+}
+
 std::string time(Duration duration) {
   return quoted(format_closely(duration));
 }
@@ -139,7 +147,7 @@ void put_workload(Writer& out, const Calibration& calibration) {
   out.put("layers-per-chunk", workload.layers);
   out.put("seed", workload.seed);
   out.put("trainer", quoted(to_string(workload.optimizer)));
-  out.put("learning-rate", fmt::format("{:#}", workload.learning_rate));
+  out.put("learning-rate", number(workload.learning_rate));
 }
 
 void put_facts(Writer& out, const Calibration& calibration) {

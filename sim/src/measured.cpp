@@ -57,6 +57,8 @@ namespace {
 constexpr Bytes most_bytes{std::int64_t{1} << 50};
 /// Sums over all steps of a run may last longer than one of them.
 constexpr Duration longest_sum = 10'000 * max_duration;
+/// Stages that share a clock may read it this much too early or too late: time stamps of devices come in steps.
+constexpr Duration time_stamp_resolution = std::chrono::microseconds{10};
 
 class RunCheck {
 public:
@@ -64,18 +66,30 @@ public:
 
   void check() {
     if (run_.steps.empty()) add("the run", "no step was recorded", "record at least one step");
-    for (std::size_t step = 0; step < run_.steps.size(); ++step) {
-      place_ = fmt::format("step {}", step);
-      check_step(run_.steps[step]);
-    }
+    for_each_step([&](const Timeline& step) { check_step(step); });
     check_stages();
     if (run_.clock_error && (*run_.clock_error < Duration{0} || *run_.clock_error > max_duration))
       add("the run", fmt::format("the bound of the clocks' error is {} ns", run_.clock_error->count()),
           "give it as nanoseconds, not below 0");
     problems_.throw_if_any();
+    // All numbers are in range: whether they fit each other.
+    const TaskGraph graph = lower_order();
+    for_each_step([&](const Timeline& step) {
+      check_zero(step);
+      if (!run_.unaligned) check_transfers(graph, step);
+    });
+    problems_.throw_if_any();
   }
 
 private:
+  template <class Check>
+  void for_each_step(Check check) {
+    for (std::size_t step = 0; step < run_.steps.size(); ++step) {
+      place_ = fmt::format("step {}", step);
+      check(run_.steps[step]);
+    }
+  }
+
   void add(std::string_view what, std::string found, std::string_view remedy) {
     problems_.add(fmt::format("{}: {}", where_, what), std::move(found), std::string{remedy});
   }
@@ -136,6 +150,59 @@ private:
     const auto name = [&] { return fmt::format("the optimizer step of stage {}", index(stage)); };
     check_span(name, timeline.optimizer[index(stage)].span);
     check_begin(name, timeline.optimizer[index(stage)].span, done);
+  }
+
+  /// What each task waits for. An order that can not run is bad input here, as no times can be right for it.
+  [[nodiscard]] TaskGraph lower_order() const {
+    try {
+      return lower(schedule_, uniform_scenario(schedule_.shape(), Duration{1}, Duration{1}, Duration{0}), where_);
+    } catch (const Error& error) {
+      throw Error{ExitCode::bad_input, error.problems()};
+    }
+  }
+
+  void check_zero(const Timeline& timeline) {
+    const auto first = std::ranges::min_element(timeline.tasks, {}, &Span::start);
+    if (first == timeline.tasks.end() || first->start == SimTime{}) return;
+    const std::int64_t begin = count(first->start);
+    add(place_, fmt::format("its first task starts at {} ns, not at 0", begin),
+        fmt::format("count from there: take {} from all times of the step", begin));
+  }
+
+  /// An output is there after its sender has ended, and before the task that needs it starts; as exactly as clocks say.
+  void check_transfers(const TaskGraph& graph, const Timeline& timeline) {
+    const Duration slack = time_stamp_resolution + run_.clock_error.value_or(Duration{0});
+    for (std::size_t id = 0; id < timeline.tasks.size(); ++id) {
+      const std::optional<TaskId> receiver = graph.receiver(make_id<TaskId>(id));
+      if (!receiver) continue;
+      const auto name = [&](std::size_t task) {
+        return fmt::format("{} on stage {}", to_string(schedule_.tasks()[task]),
+                           index(schedule_.stage_of(make_id<TaskId>(task))));
+      };
+      const SimTime made = timeline.tasks[id].end;
+      const SimTime there = timeline.transfers[id].end;
+      const SimTime used = timeline.tasks[index(*receiver)].start;
+      if (there + slack < made)
+        fault([&] { return "transfer of " + name(id); },
+              [&] {
+                return fmt::format("it ends at {} ns, before {} ns, when its content was made", count(there),
+                                   count(made));
+              },
+              causality_remedy());
+      if (used + slack < std::max(made, there))
+        fault([&] { return name(index(*receiver)); },
+              [&] {
+                return fmt::format("it starts at {} ns, before {} ns, when the output of {} was there", count(used),
+                                   count(std::max(made, there)), name(id));
+              },
+              causality_remedy());
+    }
+  }
+
+  [[nodiscard]] std::string_view causality_remedy() const {
+    return run_.clock_error
+               ? "clocks differ by no more than 'clock_error_ns'; else set 'unaligned'"
+               : "stages that share a clock show what comes first; give 'clock_error_ns' where they do not";
   }
 
   template <class Name>

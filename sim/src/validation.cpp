@@ -11,6 +11,8 @@
 #include <limits>
 #include <utility>
 
+#include "accounting.hpp"
+
 namespace ppsim {
 namespace {
 
@@ -144,6 +146,7 @@ private:
       return Duration{static_cast<Duration::rep>(percentile(std::move(values), 50))};
     };
     error.median = {middle(predicted), middle(measured)};
+    if (errors.empty()) return error;
     error.median_error = percentile(errors, 50);
     for (double& value : errors) value = std::abs(value);
     error.p95_error = percentile(std::move(errors), 95);
@@ -163,6 +166,7 @@ private:
     std::vector<Deviation> found;
     for_each_unit([&](const Unit& unit, Duration wait) {
       Deviation deviation{.task = make_id<TaskId>(unit.first),
+                          .predicted = unit.predicted.length(),
                           .start = unit.start_error(),
                           .length = unit.length_error(),
                           .wait = wait};
@@ -179,12 +183,6 @@ private:
     return found;
   }
 
-  /// Whether what released `id` was the transfer of another task's output.
-  [[nodiscard]] bool came_by_transfer(TaskId id) const {
-    const Cause cause = measured_.cause[index(id)];
-    return cause == Cause::activation || cause == Cause::gradient;
-  }
-
   /// From the end of its sender to its own.
   static Duration way(const Timeline& timeline, TaskId sender) {
     const std::size_t id = index(sender);
@@ -195,7 +193,8 @@ private:
   [[nodiscard]] Duration idle_start(TaskId id) const {
     SimTime ready{};
     if (const TaskId by = measured_.released_by[index(id)]; by != no_task)
-      ready = came_by_transfer(id) ? measured_.transfers[index(by)].end : measured_.tasks[index(by)].end;
+      ready = comes_by_transfer(measured_.cause[index(id)]) ? measured_.transfers[index(by)].end
+                                                            : measured_.tasks[index(by)].end;
     if (index(id) > index(schedule_.first_task(schedule_.stage_of(id))))
       ready = std::max(ready, measured_.tasks[index(id) - 1].end);
     return measured_.tasks[index(id)].start - ready;
@@ -215,7 +214,8 @@ private:
       deviation.delay = how;
     };
     for (TaskId by = deviation.waited_for; by != no_task; by = measured_.released_by[index(at)]) {
-      if (came_by_transfer(at)) blame(by, way(measured_, by) - way(prediction_, by), Delay::transfer);
+      if (comes_by_transfer(measured_.cause[index(at)]))
+        blame(by, way(measured_, by) - way(prediction_, by), Delay::transfer);
       const Unit unit = unit_of(index(by));
       if (unit.end_error() <= Duration{0}) break; // it ended in time
       at = make_id<TaskId>(unit.first);
@@ -265,8 +265,8 @@ bool Validation::in_tolerance() const {
 
 Validation validate_run(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run, double tolerance,
                         std::size_t most) {
-  check_run(run, "the measured run");
   require_same_order(graph.schedule(), run.schedule);
+  check_run(run, "the measured run");
   const std::size_t step = median_step(run);
   Validation result = Comparer{graph, prediction, run, step}.compare(most);
   result.step_used = step;

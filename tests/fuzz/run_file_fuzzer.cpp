@@ -35,7 +35,7 @@ void show(const MeasuredRun& run) {
   const TaskGraph graph = lower(run.schedule, uniform_scenario(run.schedule.shape(), 3us, 5us, 1us), "fuzz");
   const Timeline prediction = simulate(graph);
   const Validation validation = validate_run(graph, prediction, run, 0.1);
-  fuzz::require(!viz::validation_text(graph, prediction, run, validation, {}).empty());
+  fuzz::require(!viz::validation_text(graph, run, validation, {}).empty());
   fuzz::require(!viz::svg_validation(graph, prediction, run, validation).empty());
   fuzz::require(!traces::validation_json(graph, run, validation).empty());
   Timeline step = run.steps[validation.step_used];

@@ -258,7 +258,7 @@ TEST_CASE("A run file, and the run held against its prediction") {
   const Validation validation = validate_run(graph, timeline, measured, 0.05);
   check_golden("run-4x4.json", traces::write_run(measured));
   check_golden("validation-4x4.txt",
-               viz::validation_text(graph, timeline, measured, validation, {.width = 100, .colour = false}));
+               viz::validation_text(graph, measured, validation, {.width = 100, .colour = false}));
   check_golden("validation-4x4.json", traces::validation_json(graph, measured, validation));
   check_golden("validation-4x4.svg", viz::svg_validation(graph, timeline, measured, validation));
 }

@@ -472,3 +472,11 @@ TEST_CASE("Text that is no condition is refused") {
   CAPTURE(text);
   CHECK(!parse_condition(text));
 }
+
+TEST_CASE("The command that a file keeps can be given to a shell again") {
+  const auto command = [](const Rows& arguments) { return parse(arguments).command; };
+  CHECK(command({}) == "ppsim simulate");
+  CHECK(command({"--stages", "2", "--forward=1ms,2ms"}) == "ppsim simulate --stages 2 --forward=1ms,2ms");
+  CHECK(command({"--title", "a b"}) == "ppsim simulate --title 'a b'");
+  CHECK(command({"--title", "it's $5 & *"}) == R"(ppsim simulate --title 'it'\''s $5 & *')");
+}

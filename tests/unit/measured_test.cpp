@@ -192,6 +192,79 @@ TEST_CASE("A run is contended if a stage had less than nine tenths of a core, un
   CHECK(core_share(run) == std::nullopt);
 }
 
+TEST_CASE("A step whose first task does not start at zero is refused, as its end would not be how long it took") {
+  const MeasuredRun run =
+      run_of(order({"0F0 0B0"}), {timeline_of({{{0, 1}, {1, 3}}}), timeline_of({{{7, 8}, {8, 10}}})});
+  CHECK(refusal_of([&] { check_run(run, "run.json"); }).lines ==
+        Rows{"run.json: step 1: its first task starts at 7 ns, not at 0 -- count from there: take 7 from all times of "
+             "the step"});
+}
+
+TEST_CASE("An output that is there before it was made, or is used before it is there, is refused but for 10 us") {
+  const Schedule schedule = order({"0F0 0B0", "1F0 1B0"});
+  const auto lines = [&](auto change) {
+    // 0F0 sends from 100 to 120 us, 1B0 from 300 to 320 us
+    MeasuredRun run =
+        run_of(schedule, {timeline_of({{{0, 100'000}, {320'000, 400'000}}, {{120'000, 200'000}, {200'000, 300'000}}})});
+    run.steps[0].transfers[0] = between(100'000, 120'000);
+    run.steps[0].transfers[3] = between(300'000, 320'000);
+    change(run);
+    return refusal_of([&] { check_run(run, "run.json"); }).lines;
+  };
+  CHECK(lines([](MeasuredRun&) {}).empty());
+  const std::string remedy =
+      " -- stages that share a clock show what comes first; give 'clock_error_ns' where they do not";
+  const auto sent_by = [](std::int64_t end) {
+    return [end](MeasuredRun& run) { run.steps[0].transfers[0] = between(0, end); };
+  };
+  CHECK(lines(sent_by(90'000)).empty());
+  CHECK(lines(sent_by(89'999)) ==
+        Rows{"run.json: step 0, transfer of 0F0 on stage 0: it ends at 89999 ns, before 100000 "
+             "ns, when its content was made" +
+             remedy});
+  const auto used_at = [](std::int64_t start) {
+    return [start](MeasuredRun& run) { run.steps[0].tasks[1].start = SimTime{Duration{start}}; };
+  };
+  CHECK(lines(used_at(310'000)).empty());
+  CHECK(lines(used_at(309'999)) ==
+        Rows{"run.json: step 0, 0B0 on stage 0: it starts at 309999 ns, before 320000 ns, when "
+             "the output of 1B0 on stage 1 was there" +
+             remedy});
+  const auto with_clocks = [&](Duration error, auto change) {
+    return lines([&](MeasuredRun& run) {
+      run.clock_error = error;
+      change(run);
+    });
+  };
+  CHECK(with_clocks(1us, used_at(309'000)).empty());
+  CHECK(with_clocks(1us, used_at(308'999)) ==
+        Rows{"run.json: step 0, 0B0 on stage 0: it starts at 308999 ns, before 320000 ns, when the output of 1B0 on "
+             "stage 1 was there -- clocks differ by no more than 'clock_error_ns'; else set 'unaligned'"});
+  CHECK(lines([&](MeasuredRun& run) { // it says itself that its times do not fit
+          run.unaligned = true;
+          sent_by(1)(run);
+          used_at(200'000)(run);
+        })
+            .empty());
+}
+
+TEST_CASE("An order that can not run is refused, however short its tasks were") {
+  const Schedule deadlock = order({"0F0 0B0", "1B0 1F0"});
+  const Schedule gap = order({"0F0 0B0", "1F0 1F1"});
+  const Timeline step = timeline_of({{{0, 1}, {1, 2}}, {{0, 1}, {1, 2}}});
+  for (const bool unaligned : {false, true}) {
+    MeasuredRun run = run_of(deadlock, {step});
+    run.unaligned = unaligned;
+    const Refusal refusal = refusal_of([&] { check_run(run, "run.json"); });
+    CHECK(refusal.code == ExitCode::bad_input);
+    CHECK(refusal.first().starts_with("run.json: deadlock: "));
+    CHECK(refusal.first().ends_with(" -- on stage 1, 1F0 must come before 1B0"));
+  }
+  const Refusal refusal = refusal_of([&] { check_run(run_of(gap, {step}), "run.json"); });
+  CHECK(refusal.code == ExitCode::bad_input);
+  CHECK(refusal.first().starts_with("run.json: 0F1 is missing"));
+}
+
 TEST_CASE("A run that can not have happened is refused with all that is wrong") {
   const Schedule schedule = order({"0F0 0B0", "1F0 1B0"});
   const auto lines = [&](auto change) {

@@ -192,8 +192,8 @@ TEST_CASE("A validation says the same of results, memory, cores and clocks as th
   for (const MeasuredRun& run : {good, bad, timed}) {
     const Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.05);
     const Rows replayed = replay_lines(outcome, run);
-    const Rows validated = lines_of(
-        viz::validation_text(outcome.graph, outcome.timeline, run, validation, {.width = wide, .colour = false}));
+    const Rows validated =
+        lines_of(viz::validation_text(outcome.graph, run, validation, {.width = wide, .colour = false}));
     for (const std::string_view what : {"results", "memory", "cores", "clocks"}) {
       CHECK(!said(replayed, what).empty());
       CHECK(said(validated, what) == said(replayed, what));

@@ -1,3 +1,4 @@
+#include "ppsim/runtime/calibration.hpp"
 #include "ppsim/sim/error.hpp"
 #include "support/runs.hpp"
 
@@ -241,6 +242,20 @@ TEST_CASE("Costs are those of a work where the scenario and the run say the same
   CHECK_THROWS_AS(require_same_work(inputs, {{"tokens", "9"}}, ""), Error);
   CHECK_THROWS_AS(require_same_work(inputs, {{"trainer", "sgd"}}, ""), Error);
   CHECK_THROWS_AS(require_same_work(inputs, {}, "threads"), Error);
+}
+
+TEST_CASE("The learning rate of a calibration is read back as it was") {
+  runtime::Calibration calibration;
+  calibration.shape = {.stages = 1, .microbatches = 1};
+  calibration.facts = {.backend = "threads", .compute = "mlp", .transport = "direct", .machine = "a processor"};
+  const runtime::ChunkTimes times{{1ms, 1ms, 1ms, 1}, {1ms, 1ms, 1ms, 1}, {1ms, 1ms, 1ms, 1}};
+  calibration.placement = {StageId{0}};
+  calibration.busy = calibration.alone = {times};
+  for (const double rate : {1e-5, 1e-300, 1.0, 0.1}) {
+    CAPTURE(rate);
+    calibration.workload.learning_rate = rate;
+    CHECK(from_file(calibration_toml(calibration)).workload.learning_rate == rate);
+  }
 }
 
 } // namespace

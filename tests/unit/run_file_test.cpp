@@ -43,6 +43,12 @@ MeasuredRun small_run() {
   return run;
 }
 
+std::string repeated(std::string_view text, std::size_t times) {
+  std::string all;
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
 std::string replaced(std::string text, std::string_view part, std::string_view by) {
   const std::size_t at = text.find(part);
   REQUIRE(at != std::string::npos);
@@ -136,6 +142,46 @@ TEST_CASE("A line end in a fact becomes a space, so that every file that is writ
   CHECK(traces::read_run(traces::write_run(run), "run.json").facts.machine == "a processor [31m\xEF\xBF\xBD");
 }
 
+TEST_CASE("A fact that is too long is cut, so that every file that is written can be read") {
+  MeasuredRun run = small_run();
+  run.facts.command = std::string(traces::longest_fact + 4'000, 'x');
+  run.facts.compute = "x" + repeated("\xC3\xA9", traces::longest_fact / 2); // the limit lies amid a character
+  run.facts.machine = std::string(traces::longest_fact, '\xff');            // three bytes each in the file
+  run.facts.transport = std::string(traces::longest_fact, 'y');
+  const RunFacts facts = traces::read_run(traces::write_run(run), "run.json").facts;
+  CHECK(facts.command == std::string(traces::longest_fact, 'x'));
+  CHECK(facts.compute == "x" + repeated("\xC3\xA9", traces::longest_fact / 2 - 1));
+  CHECK(facts.machine == repeated("\xEF\xBF\xBD", traces::longest_fact / 3));
+  CHECK(facts.transport == run.facts.transport);
+}
+
+TEST_CASE("The settings of a workload are read back in their order, and those of other files are none") {
+  MeasuredRun run = small_run();
+  CHECK(traces::write_run(run).find("workload") == std::string::npos);
+  CHECK(traces::read_run(traces::write_run(run), "run.json").facts.workload.empty());
+  run.facts.workload = {{"tokens", "256"}, {"block", "mlp"}, {"learning-rate", "1e-05"}};
+  const std::string text = traces::write_run(run);
+  CHECK(traces::read_run(text, "run.json").facts == run.facts);
+  const auto refusal = [&](std::string_view by) {
+    const std::string changed = replaced(text, R"("256")", by);
+    return refusal_of([&] { static_cast<void>(traces::read_run(changed, "run.json")); }).first();
+  };
+  CHECK(refusal("256") == "run.json: facts, workload, 'tokens': '256' is no text -- write a string");
+  CHECK(refusal(R"("2\n")")
+            .starts_with("run.json: facts, workload, 'tokens': '2\\x0a' can not be shown -- write one line"));
+  const std::string list =
+      replaced(traces::write_run(small_run()), "\"timed\": false", R"("timed": false, "workload": [])");
+  CHECK(refusal_of([&] { static_cast<void>(traces::read_run(list, "run.json")); }).first() ==
+        "run.json: facts, workload: it is array and no object -- ppsim replay -o FILE writes run files "
+        "(docs/run-files.md)");
+}
+
+TEST_CASE("Objects of more keys than any run file has are refused") {
+  std::string keys;
+  for (int key = 0; key <= 1000; ++key) keys += "\"" + std::to_string(key) + "\": 0, ";
+  check_refused("\"schema\": 1", keys + "\"schema\": 1", "run.json: an object has more than 1000 keys");
+}
+
 TEST_CASE("What is no JSON is refused with its line and column") {
   CHECK(refusal_of([] { static_cast<void>(traces::read_run("", "run.json")); }).first() ==
         "run.json:1:1: this is no JSON -- ppsim replay -o FILE writes run files (docs/run-files.md)");
@@ -191,6 +237,8 @@ TEST_CASE("The order of a run file is checked as a schedule file is, and its tim
   check_refused("[0,41]", "[0,\"41\"]", "run.json: step 0, start_ns, stage 0, time 1: '\"41\"' is no whole number");
   check_refused("[0,41]", "[0,-41]", "run.json: step 0, 0B0 on stage 0: it runs from -41 to 50 ns");
   check_refused("[0,41]", "[0,9]", "run.json: step 0, 0B0 on stage 0: it starts at 9 ns, before 10 ns");
+  check_refused("[0,41]", "[5,41]", "run.json: step 0: its first task starts at 5 ns, not at 0");
+  check_refused("\"1F0,1B0\"", "\"1B0,1F0\"", "run.json: deadlock: ");
   check_refused("[0,41]", "[0,90000000000000000]", "run.json: step 0, 0B0 on stage 0: it runs from 90000000000000000");
   check_refused("\"stage\": 1, \"chunk\": 1", "\"stage\": 2, \"chunk\": 1",
                 "run.json: step 0, reduction 1: it is of chunk 1 on stage 2");

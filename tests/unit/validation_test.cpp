@@ -230,9 +230,36 @@ TEST_CASE("The halves of a pair in one piece are compared as one") {
   REQUIRE(validation.deviations.size() == 1);
   CHECK(name(outcome, validation.deviations[0].task) == "0F1");
   CHECK(validation.deviations[0].length == 5ns);
+  CHECK(validation.deviations[0].predicted == 30ns); // of both, not of the first half
   REQUIRE(validation.passes.size() == 2);
   CHECK(validation.passes[0].tasks == 1); // 0F0 alone
   CHECK(validation.passes[1].tasks == 1); // 0B1 alone
+}
+
+TEST_CASE("A pair that overlapped only in the run is compared as one, with what both halves are predicted to take") {
+  const Schedule schedule = order({"0F0 (0F1;0B0) 0B1"});
+  Scenario scenario = uniform_scenario(schedule.shape(), 1us, 2us);
+  scenario.pair = {.kind = PairRule::Kind::serial};
+  const Outcome outcome = run(schedule, scenario);
+  const Timeline timeline = timeline_of({{{0, 1000}, {1000, 9000}, {1000, 9000}, {9000, 11000}}});
+  const Validation validation = validate_run(outcome.graph, outcome.timeline, run_of(schedule, {timeline}), 1.0);
+  REQUIRE(validation.deviations.size() == 1);
+  CHECK(validation.deviations[0].length == 5us);
+  CHECK(validation.deviations[0].predicted == 3us);
+}
+
+TEST_CASE("Tasks predicted to take no time have no error of their duration, whatever they took") {
+  const Schedule schedule = order({"0F0 0B0"});
+  const Outcome outcome = run(schedule, uniform_scenario(schedule.shape(), 0ns, 20ns));
+  const Validation validation =
+      validate_run(outcome.graph, outcome.timeline, run_of(schedule, {timeline_of({{{0, 10}, {10, 32}}})}), 1.0);
+  REQUIRE(validation.passes.size() == 2);
+  CHECK(validation.passes[0].tasks == 1);
+  CHECK(validation.passes[0].median.measured == 10ns);
+  CHECK_FALSE(validation.passes[0].median_error);
+  CHECK_FALSE(validation.passes[0].p95_error);
+  CHECK(validation.passes[1].median_error == Approx(0.1));
+  CHECK(validation.passes[1].p95_error == Approx(0.1));
 }
 
 TEST_CASE("Memory is compared only where it was predicted and measured") {

@@ -1,6 +1,9 @@
 // A validation in words and in a picture; and that the views of a measured run say that it is measured.
 
+#include "ppsim/traces/replay_json.hpp"
+#include "ppsim/traces/report_json.hpp"
 #include "ppsim/traces/validation_json.hpp"
+#include "ppsim/viz/replay.hpp"
 #include "ppsim/viz/svg.hpp"
 #include "ppsim/viz/text.hpp"
 #include "ppsim/viz/validation.hpp"
@@ -10,6 +13,8 @@
 #include <catch2/catch.hpp>
 
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <string>
@@ -25,7 +30,7 @@ namespace {
 
 std::string text_of(const Outcome& outcome, const MeasuredRun& run, std::size_t width = 100, double tolerance = 0.05) {
   const Validation validation = validate_run(outcome.graph, outcome.timeline, run, tolerance);
-  return viz::validation_text(outcome.graph, outcome.timeline, run, validation, {.width = width, .colour = false});
+  return viz::validation_text(outcome.graph, run, validation, {.width = width, .colour = false});
 }
 
 std::string first_line(const Outcome& outcome, const MeasuredRun& run, double tolerance = 0.05) {
@@ -39,7 +44,7 @@ Rows deviation_lines(const Outcome& outcome, const MeasuredRun& run) {
   Rows lines;
   for (const Deviation& deviation : validation.deviations)
     lines.push_back(to_string(outcome.graph.schedule().task(deviation.task)) + " " +
-                    viz::deviation_words(outcome.graph, outcome.timeline, deviation));
+                    viz::deviation_words(outcome.graph, deviation));
   return lines;
 }
 
@@ -118,6 +123,66 @@ TEST_CASE("A deviation is told as what the task did, whom it waited for, and who
   CHECK(deviation_lines(outcome, run) ==
         Rows{"1B1 could have run, and began 1 ms late",
              "0B1 waited 1 ms longer for 1B1 on stage 1, which could have run and began late"});
+}
+
+TEST_CASE("A pair that took longer is held against what both halves are predicted to take") {
+  const Schedule schedule = order({"0F0 (0F1;0B0) 0B1"});
+  Scenario scenario = uniform_scenario(schedule.shape(), 1us, 2us);
+  scenario.pair = {.kind = PairRule::Kind::serial};
+  const Outcome outcome = run(schedule, scenario);
+  const Timeline timeline = timeline_of({{{0, 1000}, {1000, 9000}, {1000, 9000}, {9000, 11000}}});
+  CHECK(deviation_lines(outcome, run_of(schedule, {timeline})) == Rows{"0F1 took 5 us longer than the 3 us predicted"});
+}
+
+TEST_CASE("Where no flush separates steps, what is compared is called one step alone") {
+  const Shape shape{.stages = 2, .microbatches = 4, .vpp = 1};
+  const Outcome outcome = run(generate("pipedream", shape), uniform_scenario(shape, 1ms, 2ms));
+  const MeasuredRun run = measured(outcome);
+  CHECK(first_line(outcome, run).starts_with("valid: one step alone is predicted exactly (15 ms; the run took 15 ms)"));
+  Timeline step = run.steps[0];
+  attribute(outcome.graph, step);
+  Report report = analyse(outcome.graph, step);
+  report.measured = describe(run);
+  const std::string text = viz::text_report(outcome.graph, step, report, {.width = 100, .colour = false});
+  CHECK(text.find("one step    15 ms alone, of which the busiest stage computes 12 ms\n") != std::string::npos);
+  CHECK(text.find("step time") == std::string::npos);
+  const std::string svg = viz::svg_gantt(outcome.graph, step, report);
+  CHECK(svg.find("one step alone: 15 ms") != std::string::npos);
+  CHECK(svg.find("step time") == std::string::npos);
+  const Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.05);
+  CHECK(viz::replay_text(run, validation, {.warmup = 1, .predicts = true}, {.width = 100, .colour = false})
+            .find("1 to warm up, 1 that count: 15 ms, each step alone\n") != std::string::npos);
+}
+
+TEST_CASE("A pass that is predicted to take no time has no errors of its tasks") {
+  const Schedule schedule = order({"0F0 0B0"});
+  const Outcome outcome = run(schedule, uniform_scenario(schedule.shape(), 0ns, 20ns));
+  const MeasuredRun run = run_of(schedule, {timeline_of({{{0, 10}, {10, 32}}})});
+  const std::string text = text_of(outcome, run);
+  CHECK(text.find("  F         1    0 ns  10 ns          -            -\n") != std::string::npos);
+  const Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.05);
+  const auto json = nlohmann::json::parse(traces::validation_json(outcome.graph, run, validation));
+  CHECK(json["per_pass"][0]["median_task_error"].is_null());
+  CHECK(json["per_pass"][0]["p95_task_error"].is_null());
+  CHECK(json["per_pass"][1]["p95_task_error"] == Approx(0.1));
+}
+
+TEST_CASE("What times measured one stage at a time would have predicted is said last, where it is known") {
+  const Outcome outcome = predicted();
+  const MeasuredRun run = measured(outcome);
+  Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.05);
+  const auto text = [&](std::size_t width) {
+    return viz::validation_text(outcome.graph, run, validation, {.width = width, .colour = false});
+  };
+  CHECK(text(100).find("one stage at a time, the step") == std::string::npos);
+  CHECK_FALSE(nlohmann::json::parse(traces::validation_json(outcome.graph, run, validation)).contains("alone"));
+  validation.alone = Compared{7'200us, 9ms};
+  CHECK(text(100).ends_with(
+      "\n\n  With times measured one stage at a time, the step is predicted to take 7.2 ms (-20.0 %).\n"));
+  CHECK(text(60).ends_with(
+      "\n\n  With times measured one stage at a time, the step is\n  predicted to take 7.2 ms (-20.0 %).\n"));
+  const auto json = nlohmann::json::parse(traces::validation_json(outcome.graph, run, validation));
+  CHECK(json["alone"] == nlohmann::json{{"predicted_ns", 7'200'000}, {"error", -0.2}});
 }
 
 TEST_CASE("A wait that no task alone accounts for is told as the sum of many small delays") {
@@ -267,4 +332,78 @@ TEST_CASE("The JSON of a validation has every figure with its error, and null wh
   CHECK(json["deviations"][1]["waited_for"]["task"] == "1B0");
   CHECK(json["deviations"][1]["behind"]["task"] == "1F0");
   CHECK(json["deviations"][1]["behind"]["delay"] == "length");
+}
+
+namespace {
+
+/// Keys of all objects in `json`, however deep.
+void collect_keys(const nlohmann::json& json, std::set<std::string>& keys) {
+  for (const auto& [key, value] : json.items()) {
+    if (json.is_object()) keys.insert(key);
+    if (value.is_structured()) collect_keys(value, keys);
+  }
+}
+
+/// What the JSON of a replay says besides the report of its median step.
+nlohmann::json replay_part(const Outcome& outcome, const MeasuredRun& run, const traces::ReplayFacts& facts) {
+  Timeline step = run.steps[0];
+  attribute(outcome.graph, step);
+  Report report = analyse(outcome.graph, step);
+  report.measured = describe(run);
+  const Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.05);
+  const auto json =
+      nlohmann::json::parse(traces::replay_json(outcome.graph, step, report, run, validation, facts, /*tasks=*/true));
+  auto rest = json;
+  rest.erase("replay");
+  CHECK(rest == nlohmann::json::parse(traces::report_json(outcome.graph, step, report, /*tasks=*/true)));
+  return json["replay"];
+}
+
+/// With everything that a run may have.
+MeasuredRun full_run(const Outcome& outcome) {
+  MeasuredRun run = measured(outcome, "1F0", 1ms);
+  run.proof = Proof{.same_order = true, .bit_equal = true, .losses = {2.5, 1.5}};
+  run.clock_error = 1us;
+  return run;
+}
+
+} // namespace
+
+TEST_CASE("The JSON of a replay is the report of its median step, and what is known of the run") {
+  const Outcome outcome = predicted();
+  const MeasuredRun run = full_run(outcome);
+  const auto json = replay_part(outcome, run, {.warmup = 2, .predicts = true});
+  CHECK(json["backend"] == "threads");
+  CHECK(json["warmup"] == 2);
+  CHECK(json["steps_ns"] == std::vector<int>{10'000'000});
+  CHECK(json["step_ns"] == 10'000'000);
+  CHECK(json["predicted_step_ns"] == 9'000'000);
+  CHECK(json["proof"]["holds"] == true);
+  CHECK(json["proof"]["losses"] == std::vector<double>{2.5, 1.5});
+  CHECK(json["memory_as_predicted"] == true);
+  CHECK(json["memory"][0] ==
+        nlohmann::json{{"stage", 0}, {"predicted_peak_bytes", 200}, {"measured_peak_bytes", 200}, {"buffer_bytes", 0}});
+  CHECK(replay_part(outcome, run, {.predicts = false})["predicted_step_ns"].is_null());
+  MeasuredRun odd = run;
+  odd.facts.machine = "a\xff"; // no UTF-8
+  CHECK(replay_part(outcome, odd, {})["machine"] == "a\xEF\xBF\xBD");
+}
+
+TEST_CASE("Every key of a validation, and what a replay adds to its report, is in the documents") {
+  const Outcome outcome = predicted();
+  const MeasuredRun run = full_run(outcome);
+  Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.05);
+  validation.alone = Compared{7ms, 9ms};
+  std::set<std::string> keys;
+  collect_keys(nlohmann::json::parse(traces::validation_json(outcome.graph, run, validation)), keys);
+  collect_keys(replay_part(outcome, run, {}), keys);
+  CHECK(keys.size() > 40);
+  std::ifstream stream{PPSIM_SOURCE_DIR "/docs/run-files.md"};
+  const std::string page{std::istreambuf_iterator<char>{stream}, {}};
+  const std::string tables = page.substr(page.find("## A run held against its prediction"));
+  for (const std::string& key : keys) {
+    CAPTURE(key);
+    const bool is_there = tables.find("`" + key + "`") != std::string::npos;
+    CHECK(is_there);
+  }
 }

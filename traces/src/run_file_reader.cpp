@@ -17,13 +17,13 @@
 namespace ppsim::traces {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json; // settings of a workload stay in their order
 
-constexpr std::size_t deepest = 8; ///< far more than a run file has
-constexpr std::size_t longest_text = std::size_t{1} << 16;
+constexpr std::size_t deepest = 8;      ///< far more than a run file has
+constexpr std::size_t most_keys = 1000; ///< likewise; a key is looked for among all of its object
 constexpr std::string_view not_a_run = "ppsim replay -o FILE writes run files (docs/run-files.md)";
 
-/// Keys that occur twice, and nesting without end, which the parser itself lets pass.
+/// Keys that occur twice, and nesting and objects without end, which the parser itself lets pass.
 class StructureCheck {
 public:
   explicit StructureCheck(std::string_view where) : where_{where} {}
@@ -44,6 +44,7 @@ public:
       if (!open_.back().insert(parsed.get<std::string>()).second)
         refuse(fmt::format("the key {} occurs twice in one object", in_quotes(parsed.get<std::string>())),
                "keep one of them");
+      if (open_.back().size() > most_keys) refuse(fmt::format("an object has more than {} keys", most_keys), not_a_run);
       break;
     case Json::parse_event_t::value:
       break;
@@ -181,17 +182,18 @@ private:
 
   /// Text for people, who see it on a terminal.
   std::string words(const Json& object, const char* key, std::string_view place) {
-    const Json& value = at(object, key, place);
+    return words(at(object, key, place), fmt::format("{}, {}", place, key));
+  }
+  std::string words(const Json& value, std::string_view place) {
+    if (value.is_string()) return shown(value.get_ref<const std::string&>(), place);
+    fault(place, fmt::format("{} is no text", in_quotes(text_of(value))), "write a string");
+    return {};
+  }
+  std::string shown(const std::string& text, std::string_view place) {
     const auto is_control = [](char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F; };
-    if (!value.is_string())
-      fault(fmt::format("{}, {}", place, key), fmt::format("{} is no text", in_quotes(text_of(value))),
-            "write a string");
-    else if (const auto& text = value.get_ref<const std::string&>();
-             text.size() > longest_text || std::ranges::any_of(text, is_control))
-      fault(fmt::format("{}, {}", place, key), fmt::format("{} can not be shown", in_quotes(text)),
-            fmt::format("write one line of at most {} bytes, without control characters", longest_text));
-    else
-      return text;
+    if (text.size() <= longest_fact && std::ranges::none_of(text, is_control)) return text;
+    fault(place, fmt::format("{} can not be shown", in_quotes(text)),
+          fmt::format("write one line of at most {} bytes, without control characters", longest_fact));
     return {};
   }
 
@@ -289,6 +291,15 @@ private:
     facts.machine = words(json, "machine", "facts");
     facts.command = words(json, "command", "facts");
     facts.timed = flag(json, "timed", "facts");
+    if (json.contains("workload")) read_workload(json["workload"], facts);
+  }
+
+  void read_workload(const Json& json, RunFacts& facts) {
+    constexpr std::string_view place = "facts, workload";
+    if (!json.is_object()) return fault(place, fmt::format("it is {} and no object", kind_of(json)), not_a_run);
+    for (const auto& [setting, value] : json.items())
+      facts.workload.emplace_back(shown(setting, place),
+                                  words(value, fmt::format("{}, {}", place, in_quotes(setting))));
   }
 
   void read_stages(MeasuredRun& run) {

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include "formats.hpp"
@@ -16,17 +15,31 @@
 namespace ppsim::traces {
 namespace {
 
-/// In one line: a line end in the name of a processor must not make a file that can not be read.
+/// A line of text.
+std::string compact(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// In one line, and cut where it is too long: neither a line end in the name of a processor nor a command of many words
+/// may make a file that can not be read.
 std::string one_line(std::string text) {
   std::ranges::replace_if(
       text, [](char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F; }, ' ');
+  if (text.size() <= longest_fact / 3) return text;     // a byte that is no UTF-8 becomes three in the file
+  text = Json::parse(compact(text)).get<std::string>(); // as it stands there
+  const auto continues = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; };
+  std::size_t end = std::min(text.size(), longest_fact);
+  while (end < text.size() && continues(text[end])) --end; // not amid a character
+  text.resize(end);
   return text;
 }
 
 Json facts_json(const RunFacts& facts) {
-  return {{"backend", one_line(facts.backend)},     {"compute", one_line(facts.compute)},
-          {"transport", one_line(facts.transport)}, {"machine", one_line(facts.machine)},
-          {"command", one_line(facts.command)},     {"timed", facts.timed}};
+  Json json{{"backend", one_line(facts.backend)},     {"compute", one_line(facts.compute)},
+            {"transport", one_line(facts.transport)}, {"machine", one_line(facts.machine)},
+            {"command", one_line(facts.command)},     {"timed", facts.timed}};
+  for (const auto& [setting, value] : facts.workload) json["workload"][one_line(setting)] = one_line(value);
+  return json;
 }
 
 Json shape_json(const Schedule& schedule) {
@@ -40,28 +53,6 @@ Json stage_json(const MeasuredStage& stage) {
           {"buffer_bytes", stage.buffer_bytes.count()},
           {"busy_ns", stage.busy.count()},
           {"cpu_ns", stage.cpu ? Json(stage.cpu->count()) : Json(nullptr)}};
-}
-
-/// JSON has no word for what is not a number, which a loss may well be.
-Json number(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
-Json proof_json(const std::optional<Proof>& proof) {
-  if (!proof) return nullptr;
-  Json json{{"same_order", proof->same_order},
-            {"bit_equal", proof->bit_equal},
-            {"gradient_error", number(proof->gradient_error)},
-            {"loss_error", number(proof->loss_error)},
-            {"tolerance", number(proof->tolerance)},
-            {"losses", Json::array()}};
-  for (const double loss : proof->losses) json["losses"].push_back(number(loss));
-  return json;
-}
-
-/// A line of text.
-std::string compact(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 class RunWriter {

@@ -26,12 +26,16 @@ Json stage_json(const Validation& validation, std::size_t stage) {
   return json;
 }
 
+Json optional_number(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
 Json pass_json(const PassError& error) {
   return {{"pass", std::string{letter(error.pass)}},
           {"tasks", error.tasks},
           {"median", compared_json(error.median)},
-          {"median_task_error", error.median_error},
-          {"p95_task_error", error.p95_error}};
+          {"median_task_error", optional_number(error.median_error)},
+          {"p95_task_error", optional_number(error.p95_error)}};
 }
 
 Json task_json(const TaskGraph& graph, TaskId id) {
@@ -56,6 +60,7 @@ std::string_view name_of(Delay delay) {
 Json deviation_json(const TaskGraph& graph, const Deviation& deviation) {
   Json json = task_json(graph, deviation.task);
   json["because"] = deviation.because == Lateness::slow ? "slow" : "waited";
+  json["predicted_ns"] = deviation.predicted.count();
   json["start_ns"] = deviation.start.count();
   json["length_ns"] = deviation.length.count();
   json["wait_ns"] = deviation.wait.count();
@@ -68,15 +73,6 @@ Json deviation_json(const TaskGraph& graph, const Deviation& deviation) {
   return json;
 }
 
-Json proof_json(const MeasuredRun& run) {
-  if (!run.proof) return nullptr;
-  return {{"holds", run.proof->holds()},
-          {"bit_equal", run.proof->bit_equal},
-          {"gradient_error", run.proof->gradient_error},
-          {"loss_error", run.proof->loss_error},
-          {"tolerance", run.proof->tolerance}};
-}
-
 } // namespace
 
 std::string validation_json(const TaskGraph& graph, const MeasuredRun& run, const Validation& validation) {
@@ -85,7 +81,7 @@ std::string validation_json(const TaskGraph& graph, const MeasuredRun& run, cons
             {"holds", validation.holds},
             {"in_tolerance", validation.in_tolerance()},
             {"same_peaks", validation.knows_memory ? Json(validation.same_peaks()) : Json(nullptr)},
-            {"proof", proof_json(run)},
+            {"proof", judged_proof_json(run.proof)},
             {"contended", validation.contended},
             {"unaligned", validation.unaligned},
             {"schedule", run.schedule.name()},
@@ -102,7 +98,7 @@ std::string validation_json(const TaskGraph& graph, const MeasuredRun& run, cons
             {"start_error_p95", validation.start_error_p95}};
   for (const Duration step : validation.steps) json["steps_ns"].push_back(step.count());
   const std::optional<double> share = core_share(run);
-  json["core_share"] = share ? Json(*share) : Json(nullptr);
+  json["core_share"] = optional_number(share);
   json["clock_error_ns"] = run.clock_error ? Json(run.clock_error->count()) : Json(nullptr);
   json["per_stage"] = Json::array();
   for (std::size_t stage = 0; stage < validation.stages.size(); ++stage)
@@ -112,6 +108,8 @@ std::string validation_json(const TaskGraph& graph, const MeasuredRun& run, cons
   json["deviations"] = Json::array();
   for (const Deviation& deviation : validation.deviations)
     json["deviations"].push_back(deviation_json(graph, deviation));
+  if (validation.alone)
+    json["alone"] = {{"predicted_ns", validation.alone->predicted.count()}, {"error", validation.alone->error()}};
   return document(json);
 }
 

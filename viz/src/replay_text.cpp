@@ -21,12 +21,13 @@
 namespace ppsim::viz {
 namespace {
 
-std::string steps(const Validation& validation, const ReplayHead& head) {
+std::string steps(const Validation& validation, const ReplayHead& head, bool asynchronous) {
   const auto [least, most] = std::ranges::minmax(validation.steps);
   std::string text = fmt::format("{} to warm up, {} that count: {}", head.warmup, validation.steps.size(),
                                  format_duration(validation.step.measured));
   if (validation.steps.size() > 1)
     text += fmt::format(" (median; {} to {})", format_duration(least), format_duration(most));
+  if (asynchronous) text += ", each step alone";
   return text;
 }
 
@@ -43,7 +44,7 @@ std::string predicted(const Validation& validation, const ReplayHead& head) {
 std::string replay_text(const MeasuredRun& run, const Validation& validation, const ReplayHead& head,
                         const TextOptions& options) {
   std::string out = options.colour ? "\033[1mreplay\033[0m\n" : "replay\n";
-  out += answer_lines("steps", steps(validation, head), options.width);
+  out += answer_lines("steps", steps(validation, head, run.schedule.asynchronous()), options.width);
   out += answer_lines("predicted", predicted(validation, head), options.width);
   return out + trust_lines(run, validation, options.width);
 }

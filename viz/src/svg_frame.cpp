@@ -35,7 +35,9 @@ std::vector<std::string> essentials(const Chart& chart) {
   if (shape.stages > 1 && chart.report.measured.empty())
     parts.push_back(fmt::format("transfer model: {}{}", ppsim::to_string(scenario.network.model),
                                 scenario.network.is_free() ? ", no cost" : ""));
-  parts.push_back(fmt::format("step time: {}{}", format_duration(chart.report.step_time),
+  const bool alone = chart.graph.schedule().asynchronous() && !chart.report.measured.empty();
+  parts.push_back(fmt::format("{}: {}{}", alone ? "one step alone" : "step time",
+                              format_duration(chart.report.step_time),
                               chart.report.steady_state ? " in steady state" : ""));
   parts.push_back(fmt::format("bubble ratio (idle / total): {:.4f}", chart.report.bubble_ratio));
   return parts;

@@ -180,7 +180,7 @@ private:
   }
 
   [[nodiscard]] std::string tooltip(const Deviation& deviation) const {
-    return task_and_stage(graph_, deviation.task) + " " + deviation_words(graph_, prediction_, deviation);
+    return task_and_stage(graph_, deviation.task) + " " + deviation_words(graph_, deviation);
   }
 
   [[nodiscard]] std::string draw_marks(Drawn& drawn) const {

@@ -147,8 +147,10 @@ private:
   }
 
   void answer() {
-    say("step time", fmt::format("{}{}{}, of which the busiest stage computes {}", bold(),
-                                 format_duration(report_.step_time), plain(), format_duration(report_.ideal)));
+    const bool alone = graph_.schedule().asynchronous() && !report_.measured.empty(); // no flush, and no steady state
+    say(alone ? "one step" : "step time",
+        fmt::format("{}{}{}{}, of which the busiest stage computes {}", bold(), format_duration(report_.step_time),
+                    plain(), alone ? " alone" : "", format_duration(report_.ideal)));
     steady_state();
     say("bubble", fmt::format("{}{}{} of device time (bubble ratio)", bold(), percent(report_.bubble_ratio), plain()));
     say("", fmt::format("{} over ideal (bubble overhead), {} of a stage's span (stage span bubble)",

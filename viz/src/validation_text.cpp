@@ -47,9 +47,9 @@ constexpr std::size_t least_width = 40;
 
 class ValidationText {
 public:
-  ValidationText(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run,
-                 const Validation& validation, const TextOptions& options)
-      : graph_{graph}, prediction_{prediction}, run_{run}, validation_{validation}, colour_{options.colour},
+  ValidationText(const TaskGraph& graph, const MeasuredRun& run, const Validation& validation,
+                 const TextOptions& options)
+      : graph_{graph}, run_{run}, validation_{validation}, colour_{options.colour},
         width_{std::max(options.width, least_width)} {}
 
   std::string render() {
@@ -65,6 +65,7 @@ public:
     out_ += '\n';
     table(pass_columns());
     deviations();
+    alone();
     return out_;
   }
 
@@ -186,8 +187,8 @@ private:
       columns[1].cells.push_back(fmt::format("{}", error.tasks));
       columns[2].cells.push_back(format_duration(error.median.predicted));
       columns[3].cells.push_back(format_duration(error.median.measured));
-      columns[4].cells.push_back(signed_percent(error.median_error));
-      columns[5].cells.push_back(percent(error.p95_error));
+      columns[4].cells.push_back(error.median_error ? signed_percent(*error.median_error) : "-");
+      columns[5].cells.push_back(error.p95_error ? percent(*error.p95_error) : "-");
     }
     return columns;
   }
@@ -200,13 +201,19 @@ private:
       width = std::max(width, task_and_stage(graph_, deviation.task).size());
     for (const Deviation& deviation : validation_.deviations)
       put(fmt::format("  {:<{}}", task_and_stage(graph_, deviation.task), width + gap),
-          deviation_words(graph_, prediction_, deviation));
+          deviation_words(graph_, deviation));
+  }
+
+  void alone() {
+    if (!validation_.alone) return;
+    out_ += '\n';
+    put("  ", fmt::format("With times measured one stage at a time, the step is predicted to take {} ({}).",
+                          format_duration(validation_.alone->predicted), signed_percent(validation_.alone->error())));
   }
 
   static constexpr std::size_t most_rows = 16;
 
   const TaskGraph& graph_;
-  const Timeline& prediction_;
   const MeasuredRun& run_;
   const Validation& validation_;
   bool colour_;
@@ -216,9 +223,9 @@ private:
 
 } // namespace
 
-std::string validation_text(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run,
-                            const Validation& validation, const TextOptions& options) {
-  return ValidationText{graph, prediction, run, validation, options}.render();
+std::string validation_text(const TaskGraph& graph, const MeasuredRun& run, const Validation& validation,
+                            const TextOptions& options) {
+  return ValidationText{graph, run, validation, options}.render();
 }
 
 } // namespace ppsim::viz

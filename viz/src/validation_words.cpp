@@ -61,7 +61,8 @@ std::string verdict(const MeasuredRun& run, const Validation& validation) {
   if (!validation.proved.value_or(true)) reasons.emplace_back("the results are wrong");
   if (!validation.same_peaks()) reasons.push_back(differing_peaks(validation, 1));
   const std::string time =
-      fmt::format("the step time is predicted {} ({}; the run took {})", error_words(validation.step),
+      fmt::format("{} is predicted {} ({}; the run took {})",
+                  run.schedule.asynchronous() ? "one step alone" : "the step time", error_words(validation.step),
                   format_duration(validation.step.predicted), format_duration(validation.step.measured));
   const std::string tolerated = given_percent(validation.tolerance);
   if (!validation.in_tolerance()) reasons.push_back(fmt::format("{}, {} is tolerated", time, tolerated));
@@ -75,11 +76,11 @@ std::string task_and_stage(const TaskGraph& graph, TaskId id) {
                      index(graph.schedule().stage_of(id)));
 }
 
-std::string deviation_words(const TaskGraph& graph, const Timeline& prediction, const Deviation& deviation) {
+std::string deviation_words(const TaskGraph& graph, const Deviation& deviation) {
   if (deviation.because == Lateness::slow) {
     const bool longer = deviation.length > Duration{0};
     return fmt::format("took {} {} than the {} predicted", format_duration(std::chrono::abs(deviation.length)),
-                       longer ? "longer" : "less", format_duration(prediction.tasks[index(deviation.task)].length()));
+                       longer ? "longer" : "less", format_duration(deviation.predicted));
   }
   const std::string wait = format_duration(deviation.wait);
   if (deviation.waited_for == no_task) return fmt::format("could have run, and began {} late", wait);

@@ -66,7 +66,7 @@ std::vector<Row> format_rows() {
         {"write", "replay --output"}}},
       {"validation",
        {{"files", "*.json, *.svg"},
-        {"what", "a prediction held against a run"},
+        {"what", "a prediction held against a run (docs/run-files.md)"},
         {"write", "validate with --json, --svg"}}},
       {"chrome-trace", {{"files", "*.json"}, {"what", "Chrome trace events, for Perfetto"}, {"write", "--trace"}}},
       {"svg",

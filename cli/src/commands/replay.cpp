@@ -3,7 +3,7 @@
 #include "ppsim/viz/replay.hpp"
 
 #include "ppsim/traces/chrome_trace.hpp"
-#include "ppsim/traces/report_json.hpp"
+#include "ppsim/traces/replay_json.hpp"
 #include "ppsim/traces/run_file.hpp"
 #include "ppsim/viz/svg.hpp"
 #include "ppsim/viz/text.hpp"
@@ -17,12 +17,9 @@
 #include "../outputs.hpp"
 #include "../replaying.hpp"
 #include "../terminal.hpp"
-#include <nlohmann/json.hpp>
 
 namespace ppsim::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// A run and its views: the median step stands for all.
 struct Replayed {
@@ -33,41 +30,16 @@ struct Replayed {
   Validation validation;
 };
 
-Json proof_json(const Proof& proof) {
-  return {{"holds", proof.holds()},         {"bit_equal", proof.bit_equal},
-          {"same_order", proof.same_order}, {"gradient_error", proof.gradient_error},
-          {"loss_error", proof.loss_error}, {"tolerance", proof.tolerance},
-          {"losses", Json(proof.losses)}};
-}
-
-std::string replay_json(const Replayed& result, const Inputs& inputs) {
-  Json json = Json::parse(traces::report_json(result.replay.graph, result.timeline, result.report, inputs.tasks));
-  const MeasuredRun& run = result.run;
-  const Validation& validation = result.validation;
-  Json replay{{"backend", run.facts.backend},     {"compute", run.facts.compute},
-              {"transport", run.facts.transport}, {"machine", run.facts.machine},
-              {"timed", run.facts.timed},         {"warmup", result.replay.options.warmup},
-              {"steps_ns", Json::array()},        {"step_ns", validation.step.measured.count()},
-              {"contended", validation.contended}};
-  for (const Duration step : validation.steps) replay["steps_ns"].push_back(step.count());
-  replay["predicted_step_ns"] = result.replay.predicts ? Json(validation.step.predicted.count()) : Json(nullptr);
-  replay["proof"] = run.proof ? proof_json(*run.proof) : Json(nullptr);
-  replay["memory_as_predicted"] = validation.knows_memory ? Json(validation.same_peaks()) : Json(nullptr);
-  for (std::size_t stage = 0; stage < run.stages.size(); ++stage) {
-    Json memory{{"stage", stage}};
-    if (validation.knows_memory) memory["predicted_peak_bytes"] = validation.stages[stage].predicted_peak.count();
-    memory["measured_peak_bytes"] = run.stages[stage].peak_bytes.count();
-    memory["buffer_bytes"] = run.stages[stage].buffer_bytes.count();
-    replay["memory"].push_back(std::move(memory));
-  }
-  json["replay"] = std::move(replay);
-  return json.dump(2) + "\n";
-}
-
 constexpr std::array outputs{
     Output<Replayed>{"output", &Inputs::output,
                      [](const Replayed& result, const Inputs&) { return traces::write_run(result.run); }},
-    Output<Replayed>{"json", &Inputs::json, replay_json},
+    Output<Replayed>{"json", &Inputs::json,
+                     [](const Replayed& result, const Inputs& inputs) {
+                       const Replay& replay = result.replay;
+                       return traces::replay_json(
+                           replay.graph, result.timeline, result.report, result.run, result.validation,
+                           {.warmup = replay.options.warmup, .predicts = replay.predicts}, inputs.tasks);
+                     }},
     Output<Replayed>{"svg", &Inputs::svg,
                      [](const Replayed& result, const Inputs&) {
                        return viz::svg_gantt(result.replay.graph, result.timeline, result.report);

@@ -16,7 +16,6 @@
 #include "../replaying.hpp"
 #include "../scenario_file.hpp"
 #include "../terminal.hpp"
-#include <nlohmann/json.hpp>
 
 namespace ppsim::cli {
 namespace {
@@ -27,7 +26,6 @@ struct Validated {
   Timeline prediction;
   MeasuredRun run;
   Validation validation;
-  std::optional<Compared> alone; ///< the step, predicted from times that were measured one stage at a time
 };
 
 constexpr double default_tolerance = 0.05;
@@ -63,13 +61,13 @@ void check_shape(const Inputs& inputs, const Schedule& ran, std::vector<std::str
 
 /// What the same prediction says with the times that its calibration measured with one stage at work at a time. Those
 /// of a flag are neither.
-std::optional<Compared> predict_alone(const Inputs& inputs, const Validated& result) {
-  if (result.run.facts.timed) return std::nullopt; // its tasks took what they were told, stages busy or not
+std::optional<Compared> predict_alone(const Inputs& inputs, const MeasuredRun& run, Duration measured) {
+  if (run.facts.timed) return std::nullopt; // its tasks took what they were told, stages busy or not
   for (const std::string_view option : {"forward", "backward", "input-grad", "weight-grad"})
     if (!inputs.scenario || inputs.has_flag(option)) return std::nullopt;
   const auto alone = read_alone_costs(inputs.scenario_text, display_name(*inputs.scenario));
   if (!alone) return std::nullopt;
-  if (const std::size_t chunks = result.run.schedule.shape().chunks(); alone->forward.size() != chunks)
+  if (const std::size_t chunks = run.schedule.shape().chunks(); alone->forward.size() != chunks)
     throw Error{ExitCode::bad_input,
                 Problem{fmt::format("{}: [calibration] alone.forward", display_name(*inputs.scenario)),
                         fmt::format("{} values for {} chunks", alone->forward.size(), chunks),
@@ -80,21 +78,8 @@ std::optional<Compared> predict_alone(const Inputs& inputs, const Validated& res
   changed.input_grad = alone->input_grad;
   changed.weight_grad = alone->weight_grad;
   std::vector<std::string> said_before;
-  const Timeline prediction = simulate(graph_of(changed, result.run.schedule, false, said_before));
-  return Compared{end_of(prediction).time_since_epoch(), result.validation.step.measured};
-}
-
-std::string alone_text(const Compared& step) {
-  return fmt::format("\n  With times measured one stage at a time, the step is predicted to take {} ({:+.2f} %).\n",
-                     format_duration(step.predicted), 100 * step.error());
-}
-
-std::string result_json(const Validated& result, const Inputs& /*inputs*/) {
-  std::string text = traces::validation_json(result.graph, result.run, result.validation);
-  if (!result.alone) return text;
-  auto json = nlohmann::ordered_json::parse(text);
-  json["alone"] = {{"predicted_ns", result.alone->predicted.count()}, {"error", result.alone->error()}};
-  return json.dump(2) + "\n";
+  const TaskGraph graph = graph_of(changed, run.schedule, false, said_before);
+  return Compared{end_of(simulate(graph)).time_since_epoch(), measured};
 }
 
 Validated validate_inputs(const Inputs& inputs) {
@@ -106,13 +91,15 @@ Validated validate_inputs(const Inputs& inputs) {
   for (const std::string& note : notes) fmt::print(stderr, "ppsim: note: {}\n", note);
   Timeline prediction = simulate(graph);
   Validation validation = validate_run(graph, prediction, run, inputs.tolerance.value_or(default_tolerance));
-  Validated result{std::move(graph), std::move(prediction), std::move(run), std::move(validation), std::nullopt};
-  result.alone = predict_alone(inputs, result);
-  return result;
+  validation.alone = predict_alone(inputs, run, validation.step.measured);
+  return {std::move(graph), std::move(prediction), std::move(run), std::move(validation)};
 }
 
 constexpr std::array outputs{
-    Output<Validated>{"json", &Inputs::json, result_json},
+    Output<Validated>{"json", &Inputs::json,
+                      [](const Validated& result, const Inputs&) {
+                        return traces::validation_json(result.graph, result.run, result.validation);
+                      }},
     Output<Validated>{"svg", &Inputs::svg,
                       [](const Validated& result, const Inputs&) {
                         return viz::svg_validation(result.graph, result.prediction, result.run, result.validation);
@@ -123,12 +110,9 @@ ExitCode run(const Inputs& inputs) {
   const bool stdout_taken = uses_stdout(outputs, inputs);
   const Validated result = validate_inputs(inputs);
   write_outputs(outputs, result, inputs);
-  if (!stdout_taken) {
-    std::string text =
-        viz::validation_text(result.graph, result.prediction, result.run, result.validation, terminal_options());
-    if (result.alone) text += alone_text(*result.alone);
-    write_file("-", text, "validation");
-  }
+  if (!stdout_taken)
+    write_file("-", viz::validation_text(result.graph, result.run, result.validation, terminal_options()),
+               "validation");
   return result.validation.holds ? ExitCode::done : ExitCode::no;
 }
 

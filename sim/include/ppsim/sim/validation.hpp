@@ -22,9 +22,10 @@ struct Compared {
 struct PassError {
   Pass pass{};
   std::size_t tasks = 0;
-  Compared median;         ///< of the durations, the lower one of two
-  double median_error = 0; ///< of measured / predicted - 1, task by task; tasks predicted to take no time are left out
-  double p95_error = 0;    ///< 95th percentile of its absolute value (the nearest rank)
+  Compared median; ///< of the durations, the lower one of two
+  /// Of measured / predicted - 1, task by task. Tasks predicted to take no time are left out; none where all were.
+  std::optional<double> median_error;
+  std::optional<double> p95_error; ///< 95th percentile of its absolute value (the nearest rank)
 };
 
 struct StageError {
@@ -54,6 +55,7 @@ enum class Delay : std::uint8_t {
 /// halves of a pair that share their time are one; it has the first one's id.
 struct Deviation {
   TaskId task{};
+  Duration predicted{0};       ///< its duration; of a pair that of both halves
   Duration start{0};           ///< measured - predicted
   Duration length{0};          ///< likewise, of its duration
   Duration wait{0};            ///< likewise, of the wait between the task before it on its stage and this one
@@ -71,10 +73,14 @@ struct Deviation {
 
 /// A prediction held against a run.
 struct Validation {
-  Compared step;               ///< of the median step
-  std::size_t step_used = 0;   ///< which one that is
-  std::vector<Duration> steps; ///< measured, in order
-  double bubble_predicted = 0; ///< bubble_ratio
+  /// Of the median step, from its first task to its end: where no flush separates steps (Schedule::asynchronous), that
+  /// is one step alone, and not what each of many takes.
+  Compared step;
+  std::optional<Compared> alone; ///< likewise, predicted from times that were measured one stage at a time; where
+                                 ///< somebody knows them
+  std::size_t step_used = 0;     ///< which one that is
+  std::vector<Duration> steps;   ///< measured, in order
+  double bubble_predicted = 0;   ///< bubble_ratio
   double bubble_measured = 0;
   std::vector<StageError> stages;
   std::vector<PassError> passes; ///< those that occur

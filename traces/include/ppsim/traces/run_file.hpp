@@ -3,13 +3,18 @@
 
 #include "ppsim/sim/measured.hpp"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace ppsim::traces {
 
+/// Bytes of the longest text in a run file, as of each fact.
+inline constexpr std::size_t longest_fact = std::size_t{1} << 16;
+
 /// One JSON document: how and where the run was made, its order, and per step the times of every task and transfer.
-/// Times are whole nanoseconds, sizes bytes. What released a task is not in it: attribute() finds that again.
+/// Times are whole nanoseconds, sizes bytes; facts that are longer than longest_fact are cut. What released a task is
+/// not in it: attribute() finds that again.
 [[nodiscard]] std::string write_run(const MeasuredRun& run);
 
 /// Reads what write_run() wrote, by whatever program. `where` names the file in errors. Throws Error (bad_input) with

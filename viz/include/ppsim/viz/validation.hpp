@@ -10,8 +10,8 @@ namespace ppsim::viz {
 
 /// Whether the prediction holds, in one line, and then why: step time, stages, passes, memory, results, and the tasks
 /// that deviate most with the reason. `validation` is of these inputs. Pure: the same inputs give the same bytes.
-[[nodiscard]] std::string validation_text(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run,
-                                          const Validation& validation, const TextOptions& options);
+[[nodiscard]] std::string validation_text(const TaskGraph& graph, const MeasuredRun& run, const Validation& validation,
+                                          const TextOptions& options);
 
 /// Predicted above measured, stage by stage on one time axis, as one SVG document; the tasks that deviate most are
 /// marked. The measured step is the one that `validation` is of.
