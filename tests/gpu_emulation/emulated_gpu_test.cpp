@@ -66,6 +66,7 @@ std::string error_of(const std::function<void()>& action) {
 
 /// Tasks of each stage one after another, and no input used before it was sent.
 void check_order(const Program& program, const MeasuredRun& run) {
+  CHECK_NOTHROW(ppsim::check_run(run, "the run"));
   for (const Timeline& step : run.steps)
     for (const StageProgram& stage : program.stages)
       for (std::size_t i = 0; i < stage.tasks.size(); ++i) {

@@ -94,6 +94,7 @@ TEST_CASE("A step starts at zero, with the first task of all stages", "[runtime]
   CHECK(step.optimizer[1].span == between(80, 85));
   CHECK_FALSE(run.clock_error);
   CHECK_FALSE(run.unaligned);
+  CHECK_NOTHROW(ppsim::check_run(run, "the run"));
 }
 
 TEST_CASE("A transfer begins where its transport says so, else at its sender's end", "[runtime][session]") {
@@ -112,6 +113,7 @@ TEST_CASE("The clocks of stages are brought to the leader's by their offsets, li
   CHECK(run.steps[0].transfers[0] == between(11, 15));
   CHECK(run.clock_error == 8ns);
   CHECK_FALSE(run.unaligned);
+  CHECK_NOTHROW(ppsim::check_run(run, "the run"));
 }
 
 TEST_CASE("A run in which a transfer ends before it was sent is unaligned, but for the bound of the clocks",

@@ -53,6 +53,7 @@ Shape shape_of(std::string_view name, std::size_t stages, std::size_t microbatch
 MeasuredRun replay(const Outcome& predicted, const RunOptions& options) {
   std::optional<MeasuredRun> run = threads().run(compile(predicted.graph, predicted.timeline), options);
   REQUIRE(run);
+  CHECK_NOTHROW(ppsim::check_run(*run, "the run")); // a run that took place can have
   return *std::move(run);
 }
 
