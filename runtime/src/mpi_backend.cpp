@@ -45,14 +45,15 @@ private:
 /// Half of the time that `bytes` take to `peer` and back: the median of some rounds.
 Duration time_round_trip(MessagePassing& messages, std::size_t peer, Bytes bytes, bool begins, const GiveUp& give_up) {
   constexpr int rounds = 15;
-  std::vector<std::byte> content(static_cast<std::size_t>(bytes.count()), std::byte{1});
+  const auto content = std::make_shared<Message>(static_cast<std::size_t>(bytes.count()), std::byte{1});
   std::vector<Duration> times;
   const auto send = [&] {
-    Pending sent = Pending::send(messages, content.data(), content.size(), peer, number(Tag::transfer_time));
+    Pending sent = Pending::send(messages, content->data(), content->size(), peer, number(Tag::transfer_time), content);
     wait_until([&] { return sent.test(); }, give_up);
   };
   const auto receive = [&] {
-    Pending coming = Pending::receive(messages, content.data(), content.size(), peer, number(Tag::transfer_time));
+    Pending coming =
+        Pending::receive(messages, content->data(), content->size(), peer, number(Tag::transfer_time), content);
     wait_until([&] { return coming.test(); }, give_up);
   };
   for (int round = 0; round < rounds; ++round) {
