@@ -113,6 +113,9 @@ void CudaBackend::check(const Program& program, const RunOptions& options) const
   if (options.transport == "paced" && program.transfer_model == TransferModel::blocking)
     problems.add("--transport", "emulated links do not hold up their sender, as the transfer model 'blocking' does",
                  "take --transfer latency or link, or --transport direct");
+  if (options.transport == "paced" && program.has_uplinks())
+    problems.add("--transport", "on one GPU each pair of stages has an emulated link of its own, and no node's uplink",
+                 "leave out --stages-per-node, take --backend threads, or --transport direct");
   problems.throw_if_any();
   check_transport(options);
 }

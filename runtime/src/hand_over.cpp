@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <map>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <thread>
@@ -35,6 +37,26 @@ struct Message {
   std::int64_t ended = 0; ///< from then on it can be seen
 };
 
+/// TransferModel::link: takes one transfer at a time, in the order in which they are sent; by several threads, where
+/// stages of one node share it.
+class EmulatedLink {
+public:
+  struct Times {
+    std::int64_t began = 0;
+    std::int64_t ended = 0;
+  };
+  [[nodiscard]] Times take(Duration time) {
+    const std::lock_guard lock{mutex_};
+    const std::int64_t began = std::max(monotonic_now(), free_);
+    free_ = began + time.count();
+    return {began, free_};
+  }
+
+private:
+  std::mutex mutex_;
+  std::int64_t free_ = 0; ///< when the last transfer has gone through
+};
+
 /// One channel: two rings between two threads, each as long as there are buffers, so that none can overflow. Numbers
 /// of messages run on from step to step.
 struct Passage { // NOLINT(clang-analyzer-optin.performance.Padding): what each thread writes has lines of its own
@@ -57,7 +79,7 @@ struct Passage { // NOLINT(clang-analyzer-optin.performance.Padding): what each 
   // The producer's.
   alignas(64) std::uint64_t taken = 0;
   void* writing = nullptr;
-  std::int64_t link_free = 0; ///< TransferModel::link: when the last transfer has gone through
+  EmulatedLink* link = nullptr; ///< that it takes, alone or with others
 
   // The consumer's.
   alignas(64) std::uint64_t received = 0;
@@ -81,9 +103,18 @@ struct HandOver::Shared {
   Bytes boundary;
   const Monitor& monitor;
   HandOverOptions options;
+  std::deque<EmulatedLink> links;                 ///< one for each node, and for each other channel
+  std::map<std::size_t, EmulatedLink*> uplinks;   ///< by node
   std::vector<std::unique_ptr<Passage>> passages; ///< by channel; none for local ones
   std::map<std::pair<StageId, StageId>, Encounter> encounters;
   Counter meetings;
+
+  [[nodiscard]] EmulatedLink* link_of(const Channel& channel) {
+    if (!channel.uplink) return &links.emplace_back();
+    EmulatedLink*& uplink = uplinks[*channel.uplink];
+    if (uplink == nullptr) uplink = &links.emplace_back();
+    return uplink;
+  }
 };
 
 class HandOver::StageTransport final : public Transport {
@@ -109,13 +140,13 @@ public:
 
   void isend(TransferRef transfer, Bytes bytes) override {
     Passage& passage = this->passage(transfer);
+    const Duration time = shared_.options.paced ? shared_.program.transfer(transfer).time : Duration{0};
     Message message{passage.writing, transfer.position, bytes, monotonic_now(), 0};
-    message.ended = message.began;
-    if (shared_.options.paced) {
-      if (shared_.program.transfer_model == TransferModel::link)
-        message.began = std::max(message.began, passage.link_free);
-      message.ended = message.began + shared_.program.transfer(transfer).time.count();
-      passage.link_free = message.ended;
+    message.ended = message.began + time.count();
+    if (shared_.options.paced && shared_.program.transfer_model == TransferModel::link) {
+      const EmulatedLink::Times times = passage.link->take(time);
+      message.began = times.began;
+      message.ended = times.ended;
     }
     passage.full[passage.published.value() % passage.slots] = message;
     passage.published.raise();
@@ -211,6 +242,7 @@ HandOver::HandOver(const Program& program, Bytes boundary, const Monitor& monito
     for (const Channel& channel : program.channels) {
       bytes += Bytes{static_cast<std::int64_t>(channel.slots) * boundary.count()};
       shared_->passages.push_back(channel.is_local() ? nullptr : std::make_unique<Passage>(channel, boundary));
+      if (!channel.is_local()) shared_->passages.back()->link = shared_->link_of(channel);
     }
   } catch (const std::bad_alloc&) {
     throw Error(ExitCode::failed,

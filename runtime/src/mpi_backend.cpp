@@ -45,14 +45,15 @@ private:
 /// Half of the time that `bytes` take to `peer` and back: the median of some rounds.
 Duration time_round_trip(MessagePassing& messages, std::size_t peer, Bytes bytes, bool begins, const GiveUp& give_up) {
   constexpr int rounds = 15;
-  std::vector<std::byte> content(static_cast<std::size_t>(bytes.count()), std::byte{1});
+  const auto content = std::make_shared<Message>(static_cast<std::size_t>(bytes.count()), std::byte{1});
   std::vector<Duration> times;
   const auto send = [&] {
-    Pending sent = Pending::send(messages, content.data(), content.size(), peer, number(Tag::transfer_time));
+    Pending sent = Pending::send(messages, content->data(), content->size(), peer, number(Tag::transfer_time), content);
     wait_until([&] { return sent.test(); }, give_up);
   };
   const auto receive = [&] {
-    Pending coming = Pending::receive(messages, content.data(), content.size(), peer, number(Tag::transfer_time));
+    Pending coming =
+        Pending::receive(messages, content->data(), content->size(), peer, number(Tag::transfer_time), content);
     wait_until([&] { return coming.test(); }, give_up);
   };
   for (int round = 0; round < rounds; ++round) {
@@ -98,39 +99,36 @@ private:
   std::string library_ = mpi_library();
 };
 
-/// Between this process and `peer`, over sizes; what the one that `begins` measured.
-std::vector<TransferSample> time_with(MessagePassing& messages, std::size_t peer, bool begins, const GiveUp& give_up) {
-  std::vector<TransferSample> samples;
-  for (std::int64_t bytes = std::int64_t{4} << 10; bytes <= std::int64_t{16} << 20; bytes *= 4) {
-    const Duration time = time_round_trip(messages, peer, Bytes{bytes}, begins, give_up);
-    if (!begins) continue;
-    samples.push_back({make_id<StageId>(messages.rank()), make_id<StageId>(peer), Bytes{bytes}, time});
-    // Only both ways together can be timed by one clock. Of two stages, the other begins in its turn.
-    if (messages.size() > 2)
-      samples.push_back({make_id<StageId>(peer), make_id<StageId>(messages.rank()), Bytes{bytes}, time});
-  }
-  return samples;
+/// Between the processes `from` and `to`, if this is one of them; adds what `from` measured.
+void time_edge(MessagePassing& messages, std::size_t from, std::size_t to, Bytes bytes, const GiveUp& give_up,
+               std::vector<TransferSample>& samples) {
+  if (messages.rank() == to) static_cast<void>(time_round_trip(messages, from, bytes, false, give_up));
+  if (messages.rank() != from) return;
+  const Duration time = time_round_trip(messages, to, bytes, true, give_up);
+  samples.push_back({make_id<StageId>(from), make_id<StageId>(to), bytes, time});
+  // Only both ways together can be timed by one clock. Of two stages, the other begins in its turn.
+  if (messages.size() > 2) samples.push_back({make_id<StageId>(to), make_id<StageId>(from), bytes, time});
 }
 
 std::vector<TransferSample> MpiBackend::time_transfers(std::size_t stages, const RunOptions& options) {
   check_launch(name(), stages);
   ProcessGroup& group = ProcessGroup::get();
   check_launch(name(), stages);
-  const Duration limit =
-      options.timeout > Duration{0}
-          ? options.timeout
-          : Duration{std::chrono::seconds{60}} * static_cast<Duration::rep>(stages); // one edge after another
+  // What has to get on within the limit, as a task in a run, is one size on one edge.
+  const Duration limit = options.timeout > Duration{0} ? options.timeout : std::chrono::seconds{60};
+  std::vector<TransferSample> measured;
+  for (std::size_t from = 0; stages > 1 && from < stages; ++from)
+    for (std::int64_t bytes = std::int64_t{4} << 10; bytes <= std::int64_t{16} << 20; bytes *= 4)
+      run_together(group, limit, [&](const GiveUp& give_up) {
+        barrier(group.messages(), give_up, Wait::patient);
+        const std::size_t to = (from + 1) % stages; // interleaved schedules go round
+        time_edge(group.messages(), from, to, Bytes{bytes}, give_up, measured);
+      });
   std::vector<TransferSample> samples;
   run_together(group, limit, [&](const GiveUp& give_up) {
     ByteWriter mine;
-    for (std::size_t from = 0; stages > 1 && from < stages; ++from) {
-      const std::size_t to = (from + 1) % stages; // interleaved schedules go round
-      barrier(group.messages(), give_up, Wait::patient);
-      if (group.rank() == from) mine.put(time_with(group.messages(), to, true, give_up));
-      if (group.rank() == to) static_cast<void>(time_with(group.messages(), from, false, give_up));
-    }
+    mine.put(measured);
     for (const Message& message : gather(group.messages(), mine.bytes(), give_up)) {
-      if (message.empty()) continue;
       ByteReader reader{message};
       std::vector<TransferSample> theirs;
       reader.get(theirs);

@@ -130,6 +130,7 @@ void ProcessGroup::finish() {
   failures_.reset();
   barrier(
       *messages_, [] {}, Wait::patient);
+  guard_->set_end(nullptr); // if MPI does not end in time, the guard can not call it: the process ends by itself
   messages_.reset();
   guard_.reset();
 }

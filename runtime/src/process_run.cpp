@@ -9,6 +9,7 @@
 #include <chrono>
 #include <exception>
 #include <new>
+#include <type_traits>
 
 #include "cores.hpp"
 #include "result_bytes.hpp"
@@ -39,22 +40,6 @@ FailureReport report_thrown(std::size_t rank, bool is_cause) {
   } catch (const std::exception& error) {
     return {is_cause, {{where, error.what(), ""}}};
   }
-}
-
-/// A text that two processes share exactly if they run the same.
-Message fingerprint(const Program& program, const RunOptions& options) {
-  ByteWriter writer;
-  for (const StageProgram& stage : program.stages) {
-    for (const ProgramTask& task : stage.tasks)
-      writer.put(fmt::format("{} {}", to_string(task.task), task.length.count()));
-    writer.put(stage.optimizer.count());
-  }
-  for (const Channel& channel : program.channels) writer.put(channel.slots);
-  writer.put(in_words(options.workload));
-  writer.put(fmt::format("{} {} {} {} {} {} {}", options.workload.seed, to_string(options.workload.optimizer),
-                         options.workload.learning_rate, static_cast<int>(options.compute), options.transport,
-                         options.warmup, options.steps));
-  return writer.bytes();
 }
 
 /// All ranks read the same command line, but files can differ from host to host.
@@ -145,6 +130,37 @@ private:
 };
 
 } // namespace
+
+Message fingerprint(const Program& program, const RunOptions& options) {
+  static_assert(std::has_unique_object_representations_v<Transfer> &&
+                std::has_unique_object_representations_v<TransferRef>); // they are compared as bytes
+  ByteWriter writer;
+  for (const StageProgram& stage : program.stages) {
+    for (const ProgramTask& task : stage.tasks)
+      writer.put(fmt::format("{} {}", to_string(task.task), task.length.count()));
+    for (const Batch& batch : stage.batches) {
+      writer.put(batch.before);
+      writer.put(batch.sends);
+      writer.put(batch.receives);
+    }
+    writer.put(stage.optimizer.count());
+  }
+  for (const Channel& channel : program.channels) {
+    writer.put(fmt::format("{} {} {}", index(channel.from), index(channel.to), channel.slots));
+    writer.put(channel.transfers);
+  }
+  for (const Lane& lane : program.lanes) {
+    writer.put(fmt::format("{} {}", index(lane.first), index(lane.second)));
+    writer.put(lane.transfers);
+  }
+  writer.put(fmt::format("{} {} {}", to_string(program.p2p), program.synchronous_optimizer,
+                         static_cast<int>(program.transfer_model)));
+  writer.put(in_words(options.workload));
+  writer.put(fmt::format("{} {} {} {} {} {} {}", options.workload.seed, to_string(options.workload.optimizer),
+                         options.workload.learning_rate, static_cast<int>(options.compute), options.transport,
+                         options.warmup, options.steps));
+  return writer.bytes();
+}
 
 void check_launch(std::string_view backend, std::size_t stages) {
   const std::optional<Launch> launched = launch();

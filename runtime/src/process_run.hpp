@@ -52,6 +52,10 @@ struct RankKind {
 /// the launcher says how many there are.
 void check_launch(std::string_view backend, std::size_t stages);
 
+/// Bytes that two processes share exactly if they run the same: tasks, transfers and how they share communicators, when
+/// the optimizer steps, the workload. Where they differ, processes could wait for one another for ever.
+[[nodiscard]] Message fingerprint(const Program& program, const RunOptions& options);
+
 /// Starts MPI if need be; trains; gathers what the stages recorded on rank 0, which proves it. The result is on rank 0.
 [[nodiscard]] std::optional<MeasuredRun> run_processes(const Program& program, const RunOptions& options,
                                                        const RankKind& kind);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -30,29 +31,38 @@ enum class Wait : std::uint8_t { eager, patient };
 /// Asks `done` until it says yes.
 void wait_until(const std::function<bool()>& done, const GiveUp& give_up, Wait wait = Wait::eager);
 
-/// A message on its way, cancelled where its scope ends before it is complete.
+/// Keeps `content` until the process ends.
+void keep_for_good(std::shared_ptr<const void> content);
+
+/// A message on its way, cancelled where its scope ends before it is complete. MPI can not take back a message that has
+/// been matched: whenever it is called for something else, it goes on to read or write `data`, which must therefore
+/// outlive all calls, or be owned by `content`.
 class Pending {
 public:
   [[nodiscard]] static Pending send(MessagePassing& messages, const void* data, std::size_t bytes, std::size_t to,
-                                    int tag) {
-    return {messages, messages.isend(data, bytes, to, tag)};
+                                    int tag, std::shared_ptr<const void> content = nullptr) {
+    return {messages, messages.isend(data, bytes, to, tag), std::move(content)};
   }
   [[nodiscard]] static Pending receive(MessagePassing& messages, void* data, std::size_t capacity, std::size_t from,
-                                       int tag) {
-    return {messages, messages.irecv(data, capacity, from, tag)};
+                                       int tag, std::shared_ptr<const void> content = nullptr) {
+    return {messages, messages.irecv(data, capacity, from, tag), std::move(content)};
   }
   Pending(Pending&& other) noexcept
-      : messages_{other.messages_}, request_{std::exchange(other.request_, std::nullopt)}, bytes_{other.bytes_} {}
+      : messages_{other.messages_}, request_{std::exchange(other.request_, std::nullopt)},
+        content_{std::move(other.content_)}, bytes_{other.bytes_} {}
   Pending& operator=(Pending&& other) noexcept {
     std::swap(messages_, other.messages_);
     std::swap(request_, other.request_);
+    std::swap(content_, other.content_);
     std::swap(bytes_, other.bytes_);
     return *this;
   }
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
   ~Pending() {
-    if (request_) messages_->cancel(*request_);
+    if (!request_) return;
+    messages_->cancel(*request_);
+    if (content_) keep_for_good(std::move(content_));
   }
 
   /// Whether it is complete.
@@ -64,9 +74,11 @@ public:
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
 private:
-  Pending(MessagePassing& messages, MessagePassing::Request request) : messages_{&messages}, request_{request} {}
+  Pending(MessagePassing& messages, MessagePassing::Request request, std::shared_ptr<const void> content)
+      : messages_{&messages}, request_{request}, content_{std::move(content)} {}
   MessagePassing* messages_;
   std::optional<MessagePassing::Request> request_;
+  std::shared_ptr<const void> content_;
   std::size_t bytes_ = 0;
 };
 
@@ -75,9 +87,9 @@ using Message = std::vector<std::byte>;
 /// All processes meet.
 void barrier(MessagePassing& messages, const GiveUp& give_up, Wait wait = Wait::eager);
 /// Everyone's message, by rank, on rank 0; nothing elsewhere.
-[[nodiscard]] std::vector<Message> gather(MessagePassing& messages, const Message& mine, const GiveUp& give_up);
+[[nodiscard]] std::vector<Message> gather(MessagePassing& messages, Message mine, const GiveUp& give_up);
 /// Rank 0's message, everywhere.
-[[nodiscard]] Message broadcast(MessagePassing& messages, const Message& of_leader, const GiveUp& give_up);
+[[nodiscard]] Message broadcast(MessagePassing& messages, Message of_leader, const GiveUp& give_up);
 
 /// A process's clock against that of rank 0, at one moment. All in nanoseconds.
 struct ClockReading {

@@ -110,6 +110,12 @@ private:
     }
   }
 
+  [[nodiscard]] std::optional<std::size_t> uplink_of(const std::pair<StageId, StageId>& ends) const {
+    const Network& network = graph_.scenario().network;
+    if (network.model != TransferModel::link || network.same_node(ends.first, ends.second)) return std::nullopt;
+    return index(ends.first) / network.stages_per_node;
+  }
+
   /// Numbered by (from, to).
   void add_channels() {
     for (std::size_t id = 0; id < schedule_.size(); ++id) {
@@ -118,7 +124,8 @@ private:
     }
     for (auto& [ends, channel] : channel_between_) {
       channel = make_id<ChannelId>(program_.channels.size());
-      program_.channels.push_back({.from = ends.first, .to = ends.second, .transfers = {}, .slots = 0});
+      program_.channels.push_back(
+          {.from = ends.first, .to = ends.second, .transfers = {}, .slots = 0, .uplink = uplink_of(ends)});
       program_.stages[index(ends.first)].out.push_back(channel);
       program_.stages[index(ends.second)].in.push_back(channel);
     }
@@ -263,6 +270,10 @@ std::string_view to_string(P2p p2p) {
     return "batched";
   }
   return "?";
+}
+
+bool Program::has_uplinks() const {
+  return std::ranges::any_of(channels, [](const Channel& channel) { return channel.uplink.has_value(); });
 }
 
 std::vector<StageId> Program::holders(ChunkId chunk) const {

@@ -263,6 +263,19 @@ bool Validation::in_tolerance() const {
   return std::abs(step.error()) <= tolerance;
 }
 
+namespace {
+
+std::optional<Duration> exchange_after_tasks(const Timeline& step) {
+  if (step.reductions.empty()) return std::nullopt;
+  SimTime tasks{};
+  SimTime reductions{};
+  for (const Span& task : step.tasks) tasks = std::max(tasks, task.end);
+  for (const Reduction& reduction : step.reductions) reductions = std::max(reductions, reduction.span.end);
+  return std::max(reductions - tasks, Duration{0});
+}
+
+} // namespace
+
 Validation validate_run(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run, double tolerance,
                         std::size_t most) {
   require_same_order(graph.schedule(), run.schedule);
@@ -273,6 +286,7 @@ Validation validate_run(const TaskGraph& graph, const Timeline& prediction, cons
   result.tolerance = tolerance;
   result.contended = is_contended(run);
   result.unaligned = run.unaligned;
+  if (prediction.reductions.empty()) result.unpredicted_exchange = exchange_after_tasks(run.steps[step]);
   if (run.proof) result.proved = run.proof->holds();
   result.holds = result.in_tolerance() && result.same_peaks() && result.proved.value_or(true) && !result.unaligned &&
                  !result.contended;

@@ -102,6 +102,42 @@ TEST_CASE("A paced link takes one transfer at a time", "[runtime][hand-over]") {
   CHECK(arrivals[1].ended == arrivals[0].ended + 5'000'000);
 }
 
+TEST_CASE("Stages of one node share its paced link to other nodes, as in the prediction", "[runtime][hand-over]") {
+  const Shape shape{.stages = 4, .microbatches = 4, .vpp = 2};
+  Scenario scenario = uniform_scenario(shape, 10us, 20us, 1ms);
+  scenario.network.model = TransferModel::link;
+  scenario.network.stages_per_node = 2;
+  const Program program = compiled(generate("interleaved", shape), scenario);
+  CHECK(program.has_uplinks());
+  CHECK_FALSE(channel_between(program, 0, 1).uplink);
+  CHECK(channel_between(program, 1, 2).uplink == 0U);
+  CHECK(channel_between(program, 0, 3).uplink == 0U);
+  CHECK(channel_between(program, 3, 0).uplink == 1U);
+  Monitor monitor{program, {}, 10s, 10s, [](const auto&) {}};
+  HandOver hand_over{program, size, monitor, {.paced = true, .spin = 0ns}};
+  for (std::size_t stage = 0; stage < 4; ++stage) hand_over.transport(make_id<StageId>(stage)).begin_step();
+  const auto first_of = [&](std::size_t from, std::size_t to) {
+    return TransferRef{
+        make_id<ChannelId>(static_cast<std::size_t>(&channel_between(program, from, to) - program.channels.data())), 0};
+  };
+  const auto send = [&](std::size_t from, std::size_t to) {
+    Transport& transport = hand_over.transport(make_id<StageId>(from));
+    static_cast<void>(transport.output(first_of(from, to)));
+    transport.isend(first_of(from, to), size);
+  };
+  const auto arrival = [&](std::size_t from, std::size_t to) {
+    Transport& transport = hand_over.transport(make_id<StageId>(to));
+    static_cast<void>(transport.input(first_of(from, to), size));
+    return transport.arrivals().front();
+  };
+  send(1, 2);
+  send(0, 3);
+  send(0, 1);
+  const Transport::Arrival first = arrival(1, 2);
+  CHECK(arrival(0, 3).began == first.ended);
+  CHECK(arrival(0, 1).began < first.ended); // within the node
+}
+
 TEST_CASE("Whoever waits is woken when the run is stopped", "[runtime][hand-over]") {
   Ends ends;
   std::future<Refusal> receiver =

@@ -113,4 +113,70 @@ TEST_CASE("A wait for a peer that does not come is given up", "[processes]") {
       "gave up");
 }
 
+namespace {
+
+/// Remembers the memory that messages use.
+class RememberingMessages final : public ThreadMessages {
+public:
+  using ThreadMessages::ThreadMessages;
+  Request isend(const void* data, std::size_t bytes, std::size_t to, int tag) override {
+    used.push_back({reinterpret_cast<std::uintptr_t>(data), bytes});
+    return ThreadMessages::isend(data, bytes, to, tag);
+  }
+  Request irecv(void* data, std::size_t capacity, std::size_t from, int tag) override {
+    used.push_back({reinterpret_cast<std::uintptr_t>(data), capacity});
+    return ThreadMessages::irecv(data, capacity, from, tag);
+  }
+  struct Memory {
+    std::uintptr_t begin = 0;
+    std::size_t bytes = 0;
+  };
+  std::vector<Memory> used;
+};
+
+/// Whether memory of that size is still taken, so that it is not what the allocator hands out next.
+bool is_taken(const RememberingMessages::Memory& memory) {
+  std::vector<Message> others;
+  for (std::size_t i = 0; i < 8; ++i) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(others.emplace_back(memory.bytes).data());
+    if (begin < memory.begin + memory.bytes && memory.begin < begin + memory.bytes) return false;
+  }
+  return true;
+}
+
+} // namespace
+
+TEST_CASE("What a message uses that was given up is never freed: MPI may still write it", "[processes]") {
+  constexpr std::uint64_t size = 1000;
+  const GiveUp soon = patience(std::chrono::seconds{0});
+  const auto hub = std::make_shared<ThreadHub>();
+  hub->size = 2;
+  hub->barriers.resize(2);
+  SECTION("the leader receives the size, but not what follows") {
+    ThreadMessages sender{hub, 1};
+    static_cast<void>(sender.isend(&size, sizeof size, 0, number(Tag::gather)));
+    RememberingMessages leader{hub, 0};
+    CHECK_THROWS_WITH(gather(leader, {}, soon), "gave up");
+    REQUIRE(leader.used.size() == 2);
+    REQUIRE(leader.used[1].bytes == size);
+    CHECK(is_taken(leader.used[1]));
+  }
+  SECTION("another rank's message is not taken") {
+    ThreadMessages leader{hub, 0};
+    std::uint64_t received = 0;
+    const auto request = leader.irecv(&received, sizeof received, 1, number(Tag::gather)); // of the size only
+    RememberingMessages sender{hub, 1};
+    const GiveUp later = [&, n = 0]() mutable {
+      if (n++ == 0)
+        static_cast<void>(leader.test(request, nullptr));
+      else if (sender.used.size() == 2)
+        throw std::runtime_error("gave up");
+    };
+    CHECK_THROWS_WITH(gather(sender, Message(size), later), "gave up");
+    REQUIRE(sender.used.size() == 2);
+    REQUIRE(sender.used[1].bytes == size);
+    CHECK(is_taken(sender.used[1]));
+  }
+}
+
 } // namespace ppsim::runtime

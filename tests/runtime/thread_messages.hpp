@@ -31,7 +31,7 @@ struct ThreadHub {
   std::vector<std::size_t> barriers;                                                                ///< begun, by rank
 };
 
-class ThreadMessages final : public MessagePassing {
+class ThreadMessages : public MessagePassing {
 public:
   ThreadMessages(std::shared_ptr<ThreadHub> hub, std::size_t rank) : hub_{std::move(hub)}, rank_{rank} {}
   [[nodiscard]] std::size_t rank() const override { return rank_; }

@@ -63,6 +63,26 @@ TEST_CASE("A run as predicted has no error and no deviation") {
   CHECK(validation.holds);
 }
 
+TEST_CASE("An exchange of gradients that was measured and not predicted is told, by how long it outlasts the tasks") {
+  const Outcome outcome = predicted();
+  MeasuredRun run = run_with(outcome, as_predicted);
+  const auto unpredicted = [&](const Timeline& prediction) {
+    return validate_run(outcome.graph, prediction, run, 0.5).unpredicted_exchange;
+  };
+  CHECK_FALSE(unpredicted(outcome.timeline));
+  const auto exchange = [](std::int64_t begin, std::int64_t end) {
+    return Reduction{.stage = StageId{0},
+                     .chunk = ChunkId{0},
+                     .span = {SimTime{Duration{begin * ms}}, SimTime{Duration{end * ms}}},
+                     .released_by = {}};
+  };
+  run.steps[0].reductions = {exchange(9, 11)}; // the tasks end at 9
+  CHECK(unpredicted(outcome.timeline) == 2ms);
+  Timeline with = outcome.timeline;
+  with.reductions = {exchange(9, 10)};
+  CHECK_FALSE(unpredicted(with));
+}
+
 TEST_CASE("A slow task is named, and those that waited for it point to it") {
   const Outcome outcome = predicted();
   const Validation validation = validate_run(outcome.graph, outcome.timeline, run_with(outcome, slow_1f0), 0.05);

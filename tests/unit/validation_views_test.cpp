@@ -223,6 +223,11 @@ TEST_CASE("The text names where and how, the tables, results, memory and what ca
   has("      1  6 ms  7 ms");
   has("  F         4    1 ms  1 ms     0.00 %        100 %\n");
   CHECK(text.find("costs: ") == std::string::npos); // nobody said where they are from
+  CHECK(text.find("exchange") == std::string::npos);
+  const SimTime end{10ms};
+  run.steps[0].reductions = {{.stage = StageId{0}, .chunk = ChunkId{0}, .span = {end, end + 3ms}, .released_by = {}}};
+  CHECK(text_of(outcome, run).find("  exchange    stages that hold one chunk exchange its gradients: measured,") !=
+        std::string::npos);
   run.facts.timed = true;
   CHECK(text_of(outcome, run).find("this says nothing about real compute") != std::string::npos);
 }
@@ -324,6 +329,7 @@ TEST_CASE("The JSON of a validation has every figure with its error, and null wh
   CHECK(json["step"]["predicted_ns"] == 9'000'000);
   CHECK(json["step"]["measured_ns"] == 10'000'000);
   CHECK(json["step"]["error"] == -0.1);
+  CHECK(json["unpredicted_exchange_ns"].is_null());
   CHECK(json["per_stage"][0]["peak"]["predicted_bytes"] == 200);
   CHECK(json["per_pass"][0]["pass"] == "F");
   REQUIRE(json["deviations"].size() == 2);

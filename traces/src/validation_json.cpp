@@ -96,6 +96,8 @@ std::string validation_json(const TaskGraph& graph, const MeasuredRun& run, cons
             {"steps_ns", Json::array()},
             {"bubble_ratio", {{"predicted", validation.bubble_predicted}, {"measured", validation.bubble_measured}}},
             {"start_error_p95", validation.start_error_p95}};
+  json["unpredicted_exchange_ns"] =
+      validation.unpredicted_exchange ? Json(validation.unpredicted_exchange->count()) : Json(nullptr);
   for (const Duration step : validation.steps) json["steps_ns"].push_back(step.count());
   const std::optional<double> share = core_share(run);
   json["core_share"] = optional_number(share);

@@ -91,6 +91,15 @@ std::string trust_lines(const MeasuredRun& run, const Validation& validation, st
   return out;
 }
 
+std::string unpredicted_line(const Validation& validation, std::size_t width) {
+  if (!validation.unpredicted_exchange) return "";
+  return answer_lines("exchange",
+                      fmt::format("stages that hold one chunk exchange its gradients: measured, until {} after the "
+                                  "last task, and no part of the prediction",
+                                  format_duration(*validation.unpredicted_exchange)),
+                      width);
+}
+
 std::string differing_peaks(const Validation& validation, std::size_t most) {
   std::vector<std::string> named;
   std::size_t others = 0;

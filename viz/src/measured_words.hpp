@@ -16,6 +16,9 @@ namespace ppsim::viz {
 /// their cores and its clocks agree; the last two where they are known.
 [[nodiscard]] std::string trust_lines(const MeasuredRun& run, const Validation& validation, std::size_t width);
 
+/// What of the step was measured and is no part of the prediction, a line; empty: all is.
+[[nodiscard]] std::string unpredicted_line(const Validation& validation, std::size_t width);
+
 /// "stage 1 held 151 B, and 150 B were predicted", of the first `most` stages where peaks differ, and how many others
 /// do; to the byte, as that is how they are compared. Some stage's must.
 [[nodiscard]] std::string differing_peaks(const Validation& validation, std::size_t most);

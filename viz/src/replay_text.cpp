@@ -46,6 +46,7 @@ std::string replay_text(const MeasuredRun& run, const Validation& validation, co
   std::string out = options.colour ? "\033[1mreplay\033[0m\n" : "replay\n";
   out += answer_lines("steps", steps(validation, head, run.schedule.asynchronous()), options.width);
   out += answer_lines("predicted", predicted(validation, head), options.width);
+  if (head.predicts) out += unpredicted_line(validation, options.width);
   return out + trust_lines(run, validation, options.width);
 }
 

@@ -59,6 +59,7 @@ public:
                               percent(validation_.bubble_measured)));
     say("starts", fmt::format("95 % of the tasks began within {} of the step of their prediction",
                               percent(validation_.start_error_p95)));
+    out_ += unpredicted_line(validation_, width_);
     out_ += trust_lines(run_, validation_, width_) + '\n';
     table(stage_columns());
     put("  ", "was: measured; error: (predicted - measured) / measured");

@@ -38,6 +38,8 @@ struct Channel {
   StageId to{};
   std::vector<Transfer> transfers;
   std::size_t slots = 0; ///< buffers at the receiver: so many transfers can have arrived and not yet been used
+  /// TransferModel::link, between nodes: the sender's node. Its transfers to other nodes share one link, as predicted.
+  std::optional<std::size_t> uplink = std::nullopt;
   [[nodiscard]] bool is_local() const { return from == to; }
 };
 
@@ -106,6 +108,8 @@ struct Program {
   [[nodiscard]] const Transfer& transfer(TransferRef ref) const {
     return channels[index(ref.channel)].transfers[ref.position];
   }
+  /// Whether transfers of several channels take one link (Channel::uplink).
+  [[nodiscard]] bool has_uplinks() const;
   /// Stages that hold `chunk`, by rising id: one, or two where the placement is bidirectional.
   [[nodiscard]] std::vector<StageId> holders(ChunkId chunk) const;
 };

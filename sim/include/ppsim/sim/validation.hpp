@@ -91,6 +91,9 @@ struct Validation {
   bool unaligned = false;       ///< nor is it then: the clocks of stages differ by more than their bound
   bool knows_memory = false;    ///< peaks were predicted (activations and parameters have sizes) and measured
   std::optional<bool> proved{}; ///< whether the results were right; none: they were not compared
+  /// Where stages that hold one chunk exchanged its gradients, and nothing of that was predicted: by so much it ended
+  /// after the last task.
+  std::optional<Duration> unpredicted_exchange{};
   /// True if peaks are equal on every stage, or nothing is known of them.
   [[nodiscard]] bool same_peaks() const;
   [[nodiscard]] bool in_tolerance() const; ///< |step error|
