@@ -314,8 +314,6 @@ CUresult device_resource(CUdevice, CUdevResource* resource, CUdevResourceType ty
   *resource = {};
   resource->type = type;
   resource->sm.smCount = multiprocessors + 4; // so that a rest is left
-  resource->sm.minSmPartitionSize = smallest_part;
-  resource->sm.smCoscheduledAlignment = smallest_part;
   return CUDA_SUCCESS;
 }
 CUresult split(CUdevResource* groups, unsigned* count, const CUdevResource* input, CUdevResource* rest, unsigned,
