@@ -21,6 +21,9 @@ namespace ppsim::runtime {
 
 namespace {
 
+/// Activations on a GPU are made of these.
+constexpr std::size_t sizeof_bf16 = 2;
+
 /// $PPSIM_RANKS_PER_GPU: processes that share a GPU, for tests on machines with few; 1 where it is not set.
 std::size_t ranks_per_gpu() {
   const char* text = std::getenv("PPSIM_RANKS_PER_GPU"); // NOLINT(concurrency-mt-unsafe): nothing sets it
@@ -125,9 +128,8 @@ public:
   }
 
   std::vector<TransferSample> time_transfers(std::size_t stages, const RunOptions& options) override {
-    // Between GPUs of different processes nothing but a run shows what a transfer takes. 4 KiB to 16 MiB in few steps,
-    // as every size takes communicators of its own.
-    return transfers_of_runs(*this, stages, options, {4096, 65536, 1 << 20, 4 << 20, 16 << 20}, 2);
+    // Between GPUs of different processes nothing but a run shows what a transfer takes.
+    return transfers_of_runs(*this, stages, options, sizeof_bf16);
   }
 
 private:
