@@ -21,8 +21,9 @@ NcclTransport::NcclTransport(const Program& program, const GpuRankOptions& optio
   try {
     make_communications(options, clock);
     warm_up();
-  } catch (...) {
-    abort_or_exit(communicators_); // kernels that wait for a peer would hold up everything that is given back next
+  } catch (const std::exception& error) {
+    // Kernels that wait for a peer would hold up everything that is given back next.
+    abort_or_exit(communicators_, error.what());
     drain();
     throw;
   }
@@ -33,7 +34,8 @@ NcclTransport::~NcclTransport() {
     return communication && cudaStreamQuery(communication->queue.get()) != cudaSuccess;
   });
   // A peer may be gone, whom ncclCommDestroy() would wait for.
-  if (busy || std::uncaught_exceptions() > 0 || (stopped_ && stopped_())) abort_or_exit(communicators_);
+  if (busy || std::uncaught_exceptions() > 0 || (stopped_ && stopped_()))
+    abort_or_exit(communicators_, "a step did not end");
   drain();
 }
 

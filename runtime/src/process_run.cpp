@@ -85,7 +85,6 @@ public:
   /// All results on rank 0, elsewhere none. Throws what is to be said.
   [[nodiscard]] std::vector<StageResult> train_all() {
     const GiveUp give_up = [this] { give_up_if_stopped(); };
-    // Buffers that messages still use must outlive what is said of a failure.
     std::unique_ptr<RankParts> parts;
     try {
       monitor_.note(stage_, Doing::meeting);
@@ -95,6 +94,9 @@ public:
       return train_and_gather(*parts, give_up);
     } catch (const std::exception&) {
       monitor_.note(stage_, Doing::nothing); // it has ended, if not well
+      // Never destroyed: messages still use its buffers, and what a GPU waits for could be waited for without end
+      // before anything is said. The process ends as soon as this was told.
+      static_cast<void>(parts.release());
       throw group_.failures().conclude(report_thrown(group_.rank(), !gave_up_));
     }
   }

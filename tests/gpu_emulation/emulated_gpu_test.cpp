@@ -365,7 +365,10 @@ TEST_CASE("NCCL ranks compute what one task at a time does, in batches of one co
 TEST_CASE("NCCL ranks end when a transfer never comes", "[gpu]") {
   RunOptions options = small_run();
   options.timeout = std::chrono::seconds{2};
-  options.fault = parse_fault("lose@0F2");
+  // Of 1B0, what rank 0 is to send next waits for tasks that wait for what never comes, on another communicator.
+  const std::string fault = GENERATE("lose@0F2", "lose@1B0");
+  CAPTURE(fault);
+  options.fault = parse_fault(fault);
   const RankResults results = train_ranks(compiled(schedule_of("1f1b", 2, 4)), options);
   for (const std::string& error : results.errors) CHECK_THAT(error, Contains("stopped while waiting"));
   options.fault.reset(); // and nothing is left of it
