@@ -28,6 +28,8 @@ public:
 
   [[nodiscard]] std::int64_t host_time(const Event& event) const;
   [[nodiscard]] std::int64_t host_time(std::uint64_t globaltimer) const;
+  /// Whether a stamp was made since the base was taken, or is one of a step before.
+  [[nodiscard]] bool is_new(std::uint64_t globaltimer) const { return globaltimer >= base_globaltimer_; }
 
 private:
   void stamp_base();
@@ -55,6 +57,8 @@ public:
   [[nodiscard]] Stamp add();
   /// Where add() stores its %globaltimer; with Clock::Kind::kernels only.
   [[nodiscard]] const std::uint64_t* address(Stamp stamp) const;
+  /// Whether the stream has come to this one, of this step.
+  [[nodiscard]] bool has_passed(Stamp stamp) const;
   /// After the stream was synchronized.
   [[nodiscard]] std::vector<std::int64_t> host_times() const;
 

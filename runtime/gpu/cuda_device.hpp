@@ -47,6 +47,7 @@ public:
   void begin_step() override;
   [[nodiscard]] Stamp stamp() override { return stamps_.add(); }
   void hold(Stamp since, Duration length) override;
+  [[nodiscard]] bool has_passed(Stamp stamp) override { return is_done(queue_) || stamps_.has_passed(stamp); }
   /// Where nothing is allocated any more, the pool's memory is given back as well, for others to use.
   void synchronize() override;
   [[nodiscard]] std::vector<std::int64_t> stamps() override { return stamps_.host_times(); }

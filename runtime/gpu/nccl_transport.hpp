@@ -33,14 +33,14 @@ public:
   void irecv(TransferRef transfer) override;
   [[nodiscard]] const void* input(TransferRef transfer, Bytes expected) override;
   void release(TransferRef transfer) override;
+  [[nodiscard]] bool has_arrived(TransferRef transfer) override;
+  [[nodiscard]] bool stopped() override;
   void finish_step() override;
   [[nodiscard]] std::vector<Arrival> arrivals() override;
   void barrier() override;
+  [[nodiscard]] bool barrier_waits() const override { return true; }
   void exchange(StageId peer, const void* mine, void* theirs, Bytes bytes) override;
   [[nodiscard]] Bytes buffer_bytes() const override;
-
-  /// Whether to give up waiting. Throws std::runtime_error where NCCL has noticed a failure.
-  [[nodiscard]] bool stopped() const;
 
 private:
   struct Buffer {
@@ -87,6 +87,7 @@ private:
   [[nodiscard]] bool is_ready(const LaneOperation& operation);
   void launch_batch(bool with_sends);
   [[nodiscard]] std::string name(TransferRef transfer) const;
+  [[nodiscard]] std::string unfinished() const;
 
   const Program& program_;
   StageId stage_;

@@ -222,6 +222,12 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, 
   });
   return cudaSuccess;
 }
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
+  const std::lock_guard lock{Engine::get().mutex};
+  if (!is_device(to, bytes)) refuse("a fill leaves its allocation");
+  std::memset(to, value, bytes);
+  return cudaSuccess;
+}
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   const std::lock_guard lock{Engine::get().mutex};
   if (!is_device(to, bytes)) refuse("a fill leaves its allocation");
@@ -253,7 +259,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return report(Engine::get().run_until_done(stream) ? cudaSuccess : cudaErrorNotReady);
+  // Nothing runs but while somebody asks: a little each time.
+  return report(Engine::get().run_some(stream) ? cudaSuccess : cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const std::lock_guard lock{Engine::get().mutex};
@@ -283,6 +290,10 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     return true;
   });
   return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const std::lock_guard lock{Engine::get().mutex};
+  return report(event->state->completed >= event->state->recorded ? cudaSuccess : cudaErrorNotReady);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   const std::lock_guard lock{Engine::get().mutex};

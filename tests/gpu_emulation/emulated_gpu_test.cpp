@@ -138,6 +138,20 @@ TEST_CASE("A timed task on a GPU lasts as the scenario says", "[gpu]") {
       for (const ProgramTask& task : stage.tasks) CHECK(step.tasks[index(task.id)].length() >= task.length);
 }
 
+TEST_CASE("A limit without progress is of tasks on a GPU too, though a step is enqueued as a whole", "[gpu]") {
+  RunOptions options = small_run();
+  options.compute = Compute::timed;
+  options.warmup = 0;
+  options.steps = 1;
+  options.prove = false;
+  options.timeout = std::chrono::milliseconds{400};
+  constexpr Duration forward = std::chrono::milliseconds{50};
+  const Schedule schedule = schedule_of("1f1b", 2, 4);
+  const Program program = compiled(schedule, uniform_scenario(schedule.shape(), forward, 2 * forward));
+  const std::optional<MeasuredRun> run = cuda().run(program, options);
+  CHECK(run->steps.front().tasks.back().end > SimTime{options.timeout}); // longer than the limit as a whole
+}
+
 TEST_CASE("A GPU trains what the processor trains, but for rounding", "[gpu]") {
   const Block block = GENERATE(Block::mlp, Block::transformer);
   const OptimizerKind optimizer = GENERATE(OptimizerKind::sgd, OptimizerKind::adam);
@@ -362,15 +376,24 @@ TEST_CASE("NCCL ranks compute what one task at a time does, in batches of one co
   check_ranks(P2p::batched, "zb-h1", 1);
 }
 
-TEST_CASE("NCCL ranks end when a transfer never comes", "[gpu]") {
+TEST_CASE("NCCL ranks end when a transfer never comes, and each says which task waits for whom", "[gpu]") {
   RunOptions options = small_run();
   options.timeout = std::chrono::seconds{2};
   // Of 1B0, what rank 0 is to send next waits for tasks that wait for what never comes, on another communicator.
-  const std::string fault = GENERATE("lose@0F2", "lose@1B0");
+  const auto [fault, first, second] = GENERATE(table<std::string, std::string, std::string>(
+      {{"lose@0F2",
+        "rank 0, task 0B2, input from rank 1: no progress for 2 s: stage 0 waits for the gradient of 1B2 from stage 1",
+        "rank 1, task 1F2, input from rank 0: no progress for 2 s: stage 1 waits for the activation of 0F2 from stage "
+        "0"},
+       {"lose@1B0",
+        "rank 0, task 0B0, input from rank 1: no progress for 2 s: stage 0 waits for the gradient of 1B0 from stage 1",
+        "rank 1, task 1F2, input from rank 0: no progress for 2 s: stage 1 waits for the activation of 0F2 from stage "
+        "0"}}));
   CAPTURE(fault);
   options.fault = parse_fault(fault);
   const RankResults results = train_ranks(compiled(schedule_of("1f1b", 2, 4)), options);
-  for (const std::string& error : results.errors) CHECK_THAT(error, Contains("stopped while waiting"));
+  CHECK(results.errors[0] == first);
+  CHECK(results.errors[1] == second);
   options.fault.reset(); // and nothing is left of it
   for (const std::string& error : train_ranks(compiled(schedule_of("1f1b", 2, 4)), options).errors)
     CHECK(error.empty());

@@ -72,6 +72,8 @@ public:
   [[nodiscard]] virtual Stamp stamp() = 0;
   /// Makes the task that began at `since` last at least `length`: a sleep, or a kernel that spins.
   virtual void hold(Stamp since, Duration length) = 0;
+  /// Within a step: whether the device has come to this moment. A device that does its work in the calls has.
+  [[nodiscard]] virtual bool has_passed(Stamp /*stamp*/) { return true; }
   /// Waits for everything that was enqueued.
   virtual void synchronize() = 0;
   /// After synchronize(): stamps of this step in nanoseconds of the host's CLOCK_MONOTONIC.
