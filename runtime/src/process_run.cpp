@@ -89,6 +89,7 @@ public:
     try {
       monitor_.note(stage_, Doing::meeting);
       check_same(program_, options_, group_, give_up);
+      monitor_.note(stage_, Doing::preparing);
       parts = kind_.make_parts({program_, options_, group_, stage_, give_up});
       description_ = parts->describe();
       return train_and_gather(*parts, give_up);
@@ -116,6 +117,7 @@ private:
     PipelineStage stage{program_,       stage_,
                         parts.device(), parts.transport(),
                         monitor_,       {.compute = options_.compute, .poison = false, .fault = options_.fault}};
+    barrier(group_.messages(), give_up, Wait::patient); // others may prepare for longer
     const ClockReading before = read(give_up);
     StageResult result = train(stage, program_, options_);
     const ClockReading after = read(give_up);
