@@ -123,6 +123,8 @@ PipelineStage::PipelineStage(const Program& program, StageId stage, Device& devi
     allocate_chunks();
     state_->place = {"buffers", std::nullopt};
     allocate_buffers();
+    state_->place = {"room for stashes", std::nullopt};
+    device_.reserve_stashes(program.stages[index(stage)].peak_stashes);
   } catch (const std::exception&) {
     rethrow(nullptr);
   }

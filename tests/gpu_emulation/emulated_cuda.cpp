@@ -88,7 +88,14 @@ CUcontext current = nullptr; // the primary one
 
 struct PoolState {
   std::set<cudaStream_t> streams; // that were given memory of it; they outlive it or end with it
+  std::size_t used = 0, reserved = 0;
 };
+
+/// Of what was allocated from one and not freed yet.
+std::map<void*, PoolState*>& pool_of() {
+  static std::map<void*, PoolState*> all;
+  return all;
+}
 
 } // namespace
 
@@ -158,6 +165,7 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t keep) {
     for (const auto& [bytes, memory] : stream->freed) give_back(memory);
     stream->freed.clear();
   }
+  reinterpret_cast<PoolState*>(pool)->reserved = reinterpret_cast<PoolState*>(pool)->used;
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
@@ -176,6 +184,12 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPoo
     }
   if (*memory == nullptr) *memory = take(bytes);
   if (*memory == nullptr) return report(cudaErrorMemoryAllocation);
+  // What a pool has, it can cut to any size; more it has to get from the device.
+  auto& state = *reinterpret_cast<PoolState*>(pool);
+  state.used += bytes;
+  if (state.used > state.reserved && is_set("PPSIM_EMULATION_FULL_POOLS")) refuse("a pool grows");
+  state.reserved = std::max(state.reserved, state.used);
+  pool_of()[*memory] = &state;
   ppsim::emulation::Engine::get().append(stream, [to = *memory, bytes] {
     std::memset(to, 0xCD, bytes);
     return true;
@@ -187,6 +201,8 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
   const auto found = allocations().find(static_cast<char*>(memory));
   if (found == allocations().end()) refuse("memory is freed that was not allocated");
   const std::size_t bytes = found->second;
+  pool_of().at(memory)->used -= bytes;
+  pool_of().erase(memory);
   stream->freed.emplace_back(bytes, memory);
   Engine::get().append(stream, [memory, bytes] {
     std::memset(memory, 0xFF, bytes); // NaN, for whoever still reads it

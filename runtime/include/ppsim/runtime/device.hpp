@@ -42,6 +42,9 @@ public:
   // Memory
   [[nodiscard]] virtual void* allocate(Bytes bytes) = 0; ///< zero bytes give null
   virtual void release(void* memory, Bytes bytes) noexcept = 0;
+  /// Makes room for so many stashes besides what is allocated now, where a device that has to get it within a step
+  /// would hold that up. Throws std::bad_alloc.
+  virtual void reserve_stashes(std::size_t /*count*/) {}
   virtual void fill(void* memory, int byte, Bytes bytes) = 0; ///< 0xff in every byte is a NaN, to poison with
   virtual void copy(void* to, const void* from, Bytes bytes) = 0;
   /// `count` fp32 numbers (gradients) to the host; waits for all before it.
