@@ -37,7 +37,6 @@ void Clock::align() {
     if (after - before >= tightest) continue;
     tightest = after - before;
     base_host_ = before + tightest / 2;
-    error_ = (tightest + 1) / 2;
     if (kind_ == Kind::events)
       best_event = std::move(base_event_);
     else
@@ -45,6 +44,7 @@ void Clock::align() {
           cudaMemcpy(&base_globaltimer_, base_memory_.get(), sizeof base_globaltimer_, cudaMemcpyDeviceToHost));
   }
   base_event_ = std::move(best_event);
+  error_ = std::max(error_, (tightest + 1) / 2);
   ++alignments_;
 }
 

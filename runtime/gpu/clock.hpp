@@ -23,7 +23,8 @@ public:
   void align();
   /// How often that was done.
   [[nodiscard]] std::size_t alignments() const { return alignments_; }
-  /// Half of the time between those two readings: the moment of the stamp is not known closer.
+  /// Half of the time between those two readings: the moment of the stamp is not known closer. Of all bases the worst,
+  /// as every step has its own.
   [[nodiscard]] std::int64_t error() const { return error_; }
 
   [[nodiscard]] std::int64_t host_time(const Event& event) const;

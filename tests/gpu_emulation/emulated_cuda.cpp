@@ -5,12 +5,14 @@
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "engine.hpp"
@@ -271,6 +273,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (is_set("PPSIM_EMULATION_SLOW_HOST")) std::this_thread::sleep_for(std::chrono::milliseconds{1});
   if (!Engine::get().run_until_done(stream)) refuse("a stream is waited for that never ends");
   return cudaSuccess;
 }

@@ -288,6 +288,23 @@ TEST_CASE("No step makes a memory pool grow", "[gpu]") {
   CHECK(train_together(stages, program, options).size() == 4);
 }
 
+TEST_CASE("How far a GPU's clock may be off is that of the worst step", "[gpu]") {
+  const Program program = compiled(schedule_of("1f1b", 2, 2));
+  const std::unique_ptr<GpuPipeline> pipeline =
+      gpu_plugin().make_pipeline(program, {.workload = small_run().workload, .stopped = nullptr});
+  const auto microseconds = [&] {
+    const std::string text = pipeline->describe();
+    return std::stol(text.substr(text.rfind("within ") + 7));
+  };
+  {
+    const Setting slow{"PPSIM_EMULATION_SLOW_HOST", "1"}; // a synchronization takes a millisecond
+    pipeline->device(StageId{0}).begin_step();
+  }
+  CHECK(microseconds() >= 500);
+  pipeline->device(StageId{0}).begin_step();
+  CHECK(microseconds() >= 500);
+}
+
 TEST_CASE("A machine without a driver says so", "[gpu]") {
   const Setting none{"PPSIM_EMULATION_NO_DRIVER", "1"};
   const Usability usability = cuda().usability();
