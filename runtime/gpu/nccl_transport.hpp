@@ -52,7 +52,6 @@ private:
     std::vector<Buffer> buffers;
     std::deque<std::size_t> free;       ///< incoming: slots, in the order in which they get free
     std::vector<std::size_t> slot;      ///< by position: its buffer
-    std::vector<std::size_t> bytes;     ///< outgoing, by position: what is sent; 0: not yet
     std::vector<bool> posted, launched; ///< by position: asked for by irecv() or isend(); enqueued
   };
   struct Communication { ///< one communicator with its stream
@@ -75,7 +74,6 @@ private:
   [[nodiscard]] const Channel& channel(TransferRef transfer) const {
     return program_.channels[index(transfer.channel)];
   }
-  [[nodiscard]] std::ptrdiff_t position_of(TaskId task) const;
 
   [[nodiscard]] std::unique_ptr<Communication> make_communication(std::size_t plan, Clock& clock) const;
   /// What a transfer waits for, the calls into NCCL, and what waits for it.
