@@ -37,7 +37,6 @@ void Clock::align() {
     if (after - before >= tightest) continue;
     tightest = after - before;
     base_host_ = before + tightest / 2;
-    error_ = (tightest + 1) / 2;
     if (kind_ == Kind::events)
       best_event = std::move(base_event_);
     else
@@ -45,6 +44,7 @@ void Clock::align() {
           cudaMemcpy(&base_globaltimer_, base_memory_.get(), sizeof base_globaltimer_, cudaMemcpyDeviceToHost));
   }
   base_event_ = std::move(best_event);
+  error_ = std::max(error_, (tightest + 1) / 2);
   ++alignments_;
 }
 
@@ -68,7 +68,11 @@ void Stamps::reserve(std::size_t count) {
   if (clock_.kind() == Clock::Kind::events) {
     while (events_.size() < count) events_.push_back(queue_.make_event(true));
   } else {
-    while (blocks_.size() * block_size < count) blocks_.push_back(allocate_memory(block_size * sizeof(std::uint64_t)));
+    constexpr std::size_t bytes = block_size * sizeof(std::uint64_t);
+    while (blocks_.size() * block_size < count) {
+      blocks_.push_back(allocate_memory(bytes));
+      PPSIM_GPU_CHECK(cudaMemset(blocks_.back().get(), 0, bytes)); // no stamp is as old
+    }
   }
 }
 
@@ -84,6 +88,13 @@ Stamp Stamps::add() {
 
 const std::uint64_t* Stamps::address(Stamp stamp) const {
   return reinterpret_cast<const std::uint64_t*>(blocks_[stamp / block_size].get()) + stamp % block_size;
+}
+
+bool Stamps::has_passed(Stamp stamp) const {
+  if (clock_.kind() == Clock::Kind::events) return is_done(events_[stamp]);
+  std::uint64_t found = 0;
+  PPSIM_GPU_CHECK(cudaMemcpy(&found, address(stamp), sizeof found, cudaMemcpyDeviceToHost));
+  return clock_.is_new(found);
 }
 
 std::vector<std::int64_t> Stamps::host_times() const {

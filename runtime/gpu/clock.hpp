@@ -23,11 +23,14 @@ public:
   void align();
   /// How often that was done.
   [[nodiscard]] std::size_t alignments() const { return alignments_; }
-  /// Half of the time between those two readings: the moment of the stamp is not known closer.
+  /// Half of the time between those two readings: the moment of the stamp is not known closer. Of all bases the worst,
+  /// as every step has its own.
   [[nodiscard]] std::int64_t error() const { return error_; }
 
   [[nodiscard]] std::int64_t host_time(const Event& event) const;
   [[nodiscard]] std::int64_t host_time(std::uint64_t globaltimer) const;
+  /// Whether a stamp was made since the base was taken, or is one of a step before.
+  [[nodiscard]] bool is_new(std::uint64_t globaltimer) const { return globaltimer >= base_globaltimer_; }
 
 private:
   void stamp_base();
@@ -55,6 +58,8 @@ public:
   [[nodiscard]] Stamp add();
   /// Where add() stores its %globaltimer; with Clock::Kind::kernels only.
   [[nodiscard]] const std::uint64_t* address(Stamp stamp) const;
+  /// Whether the stream has come to this one, of this step.
+  [[nodiscard]] bool has_passed(Stamp stamp) const;
   /// After the stream was synchronized.
   [[nodiscard]] std::vector<std::int64_t> host_times() const;
 

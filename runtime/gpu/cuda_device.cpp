@@ -88,15 +88,11 @@ void CudaDevice::warm_up(const StageProgram& stage) {
   stamps_.reserve(2 * (2 * stage.tasks.size() + stage.chunks.size() + 1));
   if (stage.tasks.empty()) return; // it only moves things
   Loan loan{*this};
-  std::vector<ChunkState> states(std::max<std::size_t>(stage.chunks.size(), 1));
-  std::vector<Stash> stashes(std::max<std::size_t>(stage.peak_stashes, 1));
-  for (ChunkState& state : states)
-    state = {loan.take(sizes_.parameter_bytes), loan.take(sizes_.gradient_bytes), loan.take(sizes_.optimizer_bytes)};
-  for (Stash& stash : stashes) stash = {loan.take(sizes_.stash_for_input), loan.take(sizes_.stash_for_weight)};
+  const ChunkState state{loan.take(sizes_.parameter_bytes), loan.take(sizes_.gradient_bytes),
+                         loan.take(sizes_.optimizer_bytes)};
+  const Stash stash{loan.take(sizes_.stash_for_input), loan.take(sizes_.stash_for_weight)};
   void* const x = loan.take(sizes_.boundary);
   void* const y = loan.take(sizes_.boundary);
-  const ChunkState& state = states.front();
-  const Stash& stash = stashes.front();
 
   begin_step();
   const Stamp begun = stamp();
@@ -130,6 +126,15 @@ void CudaDevice::release(void* memory, Bytes /*bytes*/) noexcept {
   // It fails where the device has failed already, which is told then.
   static_cast<void>(cudaFreeAsync(memory, queue_.get()));
   --allocated_;
+}
+
+void CudaDevice::reserve_stashes(std::size_t count) {
+  // The pool keeps what it was given (make_pool()).
+  Loan loan{*this};
+  for (std::size_t i = 0; i < count; ++i) {
+    static_cast<void>(loan.take(sizes_.stash_for_input));
+    static_cast<void>(loan.take(sizes_.stash_for_weight));
+  }
 }
 
 void CudaDevice::fill(void* memory, int byte, Bytes bytes) {

@@ -19,7 +19,7 @@ public:
   ~CudaDevice() override;
 
   [[nodiscard]] const Queue& queue() const { return queue_; }
-  /// Does every kind of task of `stage` once, on memory that is given back, as much of it as a step of `stage` takes.
+  /// Does every kind of task of `stage` once, on memory that is given back, and makes room for a step's stamps.
   /// CUDA loads a kernel at its first launch, for which it may have to synchronize the context (CUDA C++ Programming
   /// Guide, lazy loading): within a step that would wait for a receive that waits for a peer. Here nothing waits yet.
   void warm_up(const StageProgram& stage);
@@ -27,6 +27,7 @@ public:
   [[nodiscard]] const ChunkSizes& sizes() const override { return sizes_; }
   [[nodiscard]] void* allocate(Bytes bytes) override;
   void release(void* memory, Bytes bytes) noexcept override;
+  void reserve_stashes(std::size_t count) override;
   void fill(void* memory, int byte, Bytes bytes) override;
   void copy(void* to, const void* from, Bytes bytes) override;
   [[nodiscard]] std::vector<float> read_gradients(const ChunkState& state) override;
@@ -47,6 +48,7 @@ public:
   void begin_step() override;
   [[nodiscard]] Stamp stamp() override { return stamps_.add(); }
   void hold(Stamp since, Duration length) override;
+  [[nodiscard]] bool has_passed(Stamp stamp) override { return is_done(queue_) || stamps_.has_passed(stamp); }
   /// Where nothing is allocated any more, the pool's memory is given back as well, for others to use.
   void synchronize() override;
   [[nodiscard]] std::vector<std::int64_t> stamps() override { return stamps_.host_times(); }

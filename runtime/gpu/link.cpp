@@ -82,6 +82,11 @@ void Link::release(std::uint32_t position) {
   free_.push_back(slot);
 }
 
+bool Link::has_arrived(std::uint32_t position) const {
+  const auto found = std::ranges::find(order_, position);
+  return found != order_.end() && ended_.has_passed(static_cast<Stamp>(found - order_.begin()));
+}
+
 std::vector<Transport::Arrival> Link::arrivals(ChannelId id) const {
   const std::vector<std::int64_t> given = given_.host_times();
   const std::vector<std::int64_t> began = began_.host_times();

@@ -38,6 +38,7 @@ public:
   /// Throws std::runtime_error where it was not sent, or with another size.
   [[nodiscard]] const void* input(std::uint32_t position, std::size_t expected);
   void release(std::uint32_t position);
+  [[nodiscard]] bool has_arrived(std::uint32_t position) const;
   [[nodiscard]] const Queue& queue() const { return queue_; }
   /// By position; of those that were sent.
   [[nodiscard]] std::vector<Transport::Arrival> arrivals(ChannelId id) const;

@@ -64,7 +64,9 @@ bool abort_all(std::vector<std::unique_ptr<Communicator>>& communicators) noexce
     communicators.clear();
     std::thread{[shared, device] {
       static_cast<void>(cudaSetDevice(device));
+      static_cast<void>(ncclGroupStart());
       for (ncclComm_t communicator : shared->communicators) static_cast<void>(ncclCommAbort(communicator));
+      static_cast<void>(ncclGroupEnd());
       const std::lock_guard lock{shared->mutex};
       shared->done = true;
       shared->ended.notify_all();
@@ -76,10 +78,10 @@ bool abort_all(std::vector<std::unique_ptr<Communicator>>& communicators) noexce
   }
 }
 
-void abort_or_exit(std::vector<std::unique_ptr<Communicator>>& communicators) noexcept {
+void abort_or_exit(std::vector<std::unique_ptr<Communicator>>& communicators, const char* why) noexcept {
   if (abort_all(communicators)) return;
-  std::fputs("ppsim: error: NCCL: ncclCommAbort() has not ended after a failure; the process ends without it\n",
-             stderr);
+  std::fprintf(stderr, "ppsim: error: NCCL: %s; then ncclCommAbort() did not end, and the process ends without it\n",
+               why);
   std::_Exit(1);
 }
 

@@ -33,13 +33,14 @@ private:
   ncclComm_t communicator_ = nullptr;
 };
 
-/// Ends what they run on the device, and destroys them. From a thread of its own, as it may hang itself (NVIDIA/nccl
-/// issues 549, 992). Returns whether it ended, within 5 seconds.
+/// Ends what they run on the device, and destroys them: all as one group, because a single one waits for its stream,
+/// which may wait for a kernel of another one that was not told yet. From a thread of its own, as it may hang itself
+/// (NVIDIA/nccl issues 549, 992). Returns whether it ended, within 5 seconds.
 [[nodiscard]] bool abort_all(std::vector<std::unique_ptr<Communicator>>& communicators) noexcept;
 
-/// As abort_all(); if it does not end, so does the process, with a line on stderr: streams would be waited for without
-/// end next, and nobody watches any more.
-void abort_or_exit(std::vector<std::unique_ptr<Communicator>>& communicators) noexcept;
+/// As abort_all(); if it does not end, so does the process, with `why` it was tried on stderr: streams would be waited
+/// for without end next, and nobody watches any more.
+void abort_or_exit(std::vector<std::unique_ptr<Communicator>>& communicators, const char* why) noexcept;
 
 /// Calls of one group progress together; they are launched when this is over.
 template <class Function>

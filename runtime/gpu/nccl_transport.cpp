@@ -1,10 +1,12 @@
 #include "nccl_transport.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "check.hpp"
 
@@ -21,8 +23,9 @@ NcclTransport::NcclTransport(const Program& program, const GpuRankOptions& optio
   try {
     make_communications(options, clock);
     warm_up();
-  } catch (...) {
-    abort_or_exit(communicators_); // kernels that wait for a peer would hold up everything that is given back next
+  } catch (const std::exception& error) {
+    // Kernels that wait for a peer would hold up everything that is given back next.
+    abort_or_exit(communicators_, error.what());
     drain();
     throw;
   }
@@ -33,7 +36,8 @@ NcclTransport::~NcclTransport() {
     return communication && cudaStreamQuery(communication->queue.get()) != cudaSuccess;
   });
   // A peer may be gone, whom ncclCommDestroy() would wait for.
-  if (busy || std::uncaught_exceptions() > 0 || (stopped_ && stopped_())) abort_or_exit(communicators_);
+  if (busy || std::uncaught_exceptions() > 0 || (stopped_ && stopped_()))
+    abort_or_exit(communicators_, "a step did not end");
   drain();
 }
 
@@ -123,7 +127,7 @@ void NcclTransport::warm_up() {
   }
 }
 
-bool NcclTransport::stopped() const {
+bool NcclTransport::stopped() {
   for (const auto& communicator : communicators_)
     if (communicator) communicator->check_health();
   return stopped_ && stopped_();
@@ -289,11 +293,36 @@ void NcclTransport::launch_batch(bool with_sends) {
   compute_.wait(all.done);
 }
 
+bool NcclTransport::has_arrived(TransferRef transfer) {
+  for (const auto& communication : communications_) {
+    if (!communication) continue;
+    const auto found = std::ranges::find(communication->received, transfer);
+    if (found == communication->received.end()) continue;
+    return communication->ended->has_passed(static_cast<Stamp>(found - communication->received.begin()));
+  }
+  return false; // not even enqueued
+}
+
+/// What still goes on when all tasks have ended: an exchange, or a transfer that nobody takes. A task that sent waited
+/// for its buffer, so those before the last of each buffer have ended.
+std::string NcclTransport::unfinished() const {
+  for (const auto& [peer, exchange] : exchanges_)
+    if (!is_done(exchange->queue)) return "the exchange of gradients with stage " + std::to_string(index(peer));
+  for (const auto& [id, end] : outgoing_) {
+    const std::size_t count = end.slot.size();
+    for (std::size_t position = count - std::min(count, end.buffers.size()); position < count; ++position)
+      if (!end.launched[position] || !is_done(end.buffers[end.slot[position]].emptied))
+        return name({id, static_cast<std::uint32_t>(position)});
+  }
+  return "the transfers of a stage";
+}
+
 void NcclTransport::finish_step() {
   for (const auto& communication : communications_)
-    if (communication)
-      wait_for(
-          communication->queue, [this] { return stopped(); }, "the transfers of a stage");
+    while (communication && !is_done(communication->queue)) {
+      if (stopped()) throw std::runtime_error{"stopped while waiting for " + unfinished()};
+      std::this_thread::sleep_for(std::chrono::microseconds{20});
+    }
 }
 
 std::vector<Transport::Arrival> NcclTransport::arrivals() {

@@ -33,14 +33,14 @@ public:
   void irecv(TransferRef transfer) override;
   [[nodiscard]] const void* input(TransferRef transfer, Bytes expected) override;
   void release(TransferRef transfer) override;
+  [[nodiscard]] bool has_arrived(TransferRef transfer) override;
+  [[nodiscard]] bool stopped() override;
   void finish_step() override;
   [[nodiscard]] std::vector<Arrival> arrivals() override;
   void barrier() override;
+  [[nodiscard]] bool barrier_waits() const override { return true; }
   void exchange(StageId peer, const void* mine, void* theirs, Bytes bytes) override;
   [[nodiscard]] Bytes buffer_bytes() const override;
-
-  /// Whether to give up waiting. Throws std::runtime_error where NCCL has noticed a failure.
-  [[nodiscard]] bool stopped() const;
 
 private:
   struct Buffer {
@@ -52,7 +52,6 @@ private:
     std::vector<Buffer> buffers;
     std::deque<std::size_t> free;       ///< incoming: slots, in the order in which they get free
     std::vector<std::size_t> slot;      ///< by position: its buffer
-    std::vector<std::size_t> bytes;     ///< outgoing, by position: what is sent; 0: not yet
     std::vector<bool> posted, launched; ///< by position: asked for by irecv() or isend(); enqueued
   };
   struct Communication { ///< one communicator with its stream
@@ -75,7 +74,6 @@ private:
   [[nodiscard]] const Channel& channel(TransferRef transfer) const {
     return program_.channels[index(transfer.channel)];
   }
-  [[nodiscard]] std::ptrdiff_t position_of(TaskId task) const;
 
   [[nodiscard]] std::unique_ptr<Communication> make_communication(std::size_t plan, Clock& clock) const;
   /// What a transfer waits for, the calls into NCCL, and what waits for it.
@@ -87,6 +85,7 @@ private:
   [[nodiscard]] bool is_ready(const LaneOperation& operation);
   void launch_batch(bool with_sends);
   [[nodiscard]] std::string name(TransferRef transfer) const;
+  [[nodiscard]] std::string unfinished() const;
 
   const Program& program_;
   StageId stage_;

@@ -1,6 +1,5 @@
 #include "partitions.hpp"
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "check.hpp"
@@ -27,11 +26,10 @@ struct Split {
 Split split(std::size_t groups) {
   CUdevResource all{};
   PPSIM_GPU_CHECK(driver().device_get_dev_resource(current_device(), &all, CU_DEV_RESOURCE_TYPE_SM));
-  const unsigned step = std::max(1U, all.sm.smCoscheduledAlignment);
-  const auto most = static_cast<unsigned>(all.sm.smCount / groups);
   // The driver rounds a minimum up to its granularity ("often rounding up and aligning the minCount"), and "may lead to
-  // fewer groups created than purely dividing": so it is asked for less and less until it gives so many.
-  for (unsigned wanted = most / step * step; wanted >= step; wanted -= step) {
+  // fewer groups created than purely dividing": so it is asked for less and less until it gives so many. Its
+  // granularity it does not say before CUDA 13.
+  for (auto wanted = static_cast<unsigned>(all.sm.smCount / groups); wanted > 0; --wanted) {
     Split found;
     found.groups.resize(groups);
     auto made = static_cast<unsigned>(groups);
@@ -39,8 +37,7 @@ Split split(std::size_t groups) {
     if (status == CUDA_SUCCESS && made == groups) return found;
   }
   throw std::runtime_error{"its " + std::to_string(all.sm.smCount) + " multiprocessors can not be split among " +
-                           std::to_string(groups) + " stages, in parts of at least " +
-                           std::to_string(all.sm.minSmPartitionSize) + ": take fewer stages"};
+                           std::to_string(groups) + " stages: take fewer stages"};
 }
 
 } // namespace

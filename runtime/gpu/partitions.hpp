@@ -37,7 +37,6 @@ public:
   /// its tasks.
   [[nodiscard]] Queue transfer_queue(std::size_t stage) const;
   [[nodiscard]] std::size_t multiprocessors() const { return size_; } ///< of each stage
-  [[nodiscard]] std::size_t rest() const { return rest_size_; }
   /// Whether an event of the primary context can be recorded on these streams and its time be taken.
   [[nodiscard]] bool primary_events() const { return primary_events_; }
   /// "4 partitions of 32 multiprocessors, 4 for transfers"

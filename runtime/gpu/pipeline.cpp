@@ -98,6 +98,10 @@ public:
     return link(transfer).input(transfer.position, static_cast<std::size_t>(expected.count()));
   }
   void release(TransferRef transfer) override { link(transfer).release(transfer.position); }
+  [[nodiscard]] bool has_arrived(TransferRef transfer) override {
+    return link(transfer).has_arrived(transfer.position);
+  }
+  [[nodiscard]] bool stopped() override { return stopped_ && stopped_(); }
   void finish_step() override {
     for_each_end([&](Link& link, bool outgoing) {
       if (outgoing) wait_for(link.queue(), stopped_, "the transfers of a stage");

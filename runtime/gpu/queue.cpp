@@ -43,14 +43,29 @@ void Queue::synchronize() const {
   PPSIM_GPU_CHECK(cudaStreamSynchronize(get()));
 }
 
+namespace {
+
+bool is_success(cudaError_t status) {
+  if (status == cudaSuccess) return true;
+  if (status != cudaErrorNotReady) PPSIM_GPU_CHECK(status);
+  static_cast<void>(cudaGetLastError()); // "not ready" is remembered as well
+  return false;
+}
+
+} // namespace
+
+bool is_done(const Queue& queue) {
+  return is_success(cudaStreamQuery(queue.get()));
+}
+
+bool is_done(const Event& event) {
+  return is_success(cudaEventQuery(event.get()));
+}
+
 void wait_for(const Queue& queue, const std::function<bool()>& stopped, const char* what) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
-  for (;;) {
-    const cudaError_t status = cudaStreamQuery(queue.get());
-    if (status == cudaSuccess) return;
-    if (status != cudaErrorNotReady) PPSIM_GPU_CHECK(status);
-    static_cast<void>(cudaGetLastError()); // "not ready" is remembered as well
+  while (!is_done(queue)) {
     if (stopped && stopped()) throw std::runtime_error{std::string{"stopped while waiting for "} + what};
     if (Clock::now() - begin > std::chrono::milliseconds{1}) std::this_thread::sleep_for(std::chrono::microseconds{20});
   }

@@ -33,6 +33,11 @@ private:
   CUcontext context_ = nullptr;
 };
 
+/// Whether everything on it has ended. Throws std::runtime_error where it has failed.
+[[nodiscard]] bool is_done(const Queue& queue);
+/// Whether what the event has recorded last has ended. Throws as is_done().
+[[nodiscard]] bool is_done(const Event& event);
+
 /// Waits for everything on it, unless `stopped` says to give up: then throws std::runtime_error naming `what`.
 void wait_for(const Queue& queue, const std::function<bool()>& stopped, const char* what);
 

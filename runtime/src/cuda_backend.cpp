@@ -141,6 +141,7 @@ std::optional<MeasuredRun> CudaBackend::run(const Program& program, const RunOpt
   std::optional<Monitor> proof_monitor;
   const auto stopped = [&] { return monitor.stopped() || (proof_monitor && proof_monitor->stopped()); };
   try {
+    monitor.note(StageId{0}, Doing::preparing); // the GPU may not answer
     const std::unique_ptr<GpuPipeline> pipeline =
         plugin_.make_pipeline(program, {.workload = options.workload,
                                         .transport = options.transport,
@@ -199,11 +200,13 @@ std::vector<TransferSample> CudaBackend::time_transfers(std::size_t stages, cons
       Workload workload;
       workload.width = width;
       workload.tokens = static_cast<std::size_t>(bytes) / (width * 2);
+      monitor.note(StageId{0}, Doing::preparing);
       // Emulated links take no time here, as the program says none: what their copies take is left.
       const std::unique_ptr<GpuPipeline> pipeline = plugin_.make_pipeline(
           program, {.workload = workload, .transport = options.transport, .timed = true, .stopped = [&monitor] {
                       return monitor.stopped();
                     }});
+      monitor.note(StageId{0}, Doing::nothing);
       for (std::size_t i = 0; i < program.channels.size(); ++i) {
         const Channel& channel = program.channels[i];
         monitor.note(channel.from, Doing::computing);

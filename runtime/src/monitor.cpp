@@ -80,6 +80,8 @@ public:
       return fmt::format("stage {} finishes its step", number);
     case Doing::meeting:
       return fmt::format("stage {} waits for all stages to meet", number);
+    case Doing::preparing:
+      return fmt::format("stage {} prepares", number);
     }
     return "?";
   }
@@ -149,8 +151,9 @@ private:
 };
 
 Monitor::Monitor(const Program& program, std::vector<StageId> stages, Duration limit, Duration grace,
-                 std::function<void(const std::string& what)> on_stuck)
-    : program_{program}, stages_{std::move(stages)}, limit_{limit}, grace_{grace}, on_stuck_{std::move(on_stuck)},
+                 std::function<void(const std::string& what)> on_stuck, Duration preparation_limit)
+    : program_{program}, stages_{std::move(stages)}, limit_{limit}, grace_{grace},
+      preparation_limit_{std::max(limit, preparation_limit)}, on_stuck_{std::move(on_stuck)},
       states_(program.stages.size()), watcher_{[this] { watch(); }} {}
 
 Monitor::~Monitor() {
@@ -214,11 +217,12 @@ void Monitor::watch() {
     const auto now = Clock::now();
     stood += std::min<Duration>(now - looked, longest_pause);
     looked = now;
-    const auto [has_moved, is_idle] = look(words);
+    const auto [has_moved, is_idle, prepares] = look(words);
+    const Duration limit = prepares ? preparation_limit_ : limit_;
     if (stopped() && !std::exchange(was_stopped, true)) stood = Duration{0};
     if (!was_stopped && (has_moved || is_idle)) stood = Duration{0};
-    if (!was_stopped && stood >= limit_)
-      stop(fmt::format("no progress for {}: {}", format_duration(limit_), standstill()));
+    if (!was_stopped && stood >= limit)
+      stop(fmt::format("no progress for {}: {}", format_duration(limit), standstill()));
     if (was_stopped && !is_idle && stood >= grace_ && !std::exchange(has_told, true))
       on_stuck_(fmt::format("{}; {} later: {}", failure(), format_duration(grace_), standstill()));
     lock.lock();
@@ -232,6 +236,7 @@ Monitor::Look Monitor::look(std::vector<std::uint64_t>& words) const {
     look.has_moved = look.has_moved || words[index(stage)] != word;
     words[index(stage)] = word;
     look.is_idle = look.is_idle && State::doing(word) == Doing::nothing;
+    look.prepares = look.prepares || State::doing(word) == Doing::preparing;
   }
   return look;
 }

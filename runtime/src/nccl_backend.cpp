@@ -21,6 +21,9 @@ namespace ppsim::runtime {
 
 namespace {
 
+/// Activations on a GPU are made of these.
+constexpr std::size_t sizeof_bf16 = 2;
+
 /// $PPSIM_RANKS_PER_GPU: processes that share a GPU, for tests on machines with few; 1 where it is not set.
 std::size_t ranks_per_gpu() {
   const char* text = std::getenv("PPSIM_RANKS_PER_GPU"); // NOLINT(concurrency-mt-unsafe): nothing sets it
@@ -34,10 +37,13 @@ std::size_t ranks_per_gpu() {
 
 /// NCCL refuses two ranks of one host on one GPU ("Duplicate GPU detected"). Where each has a host name of its own it
 /// takes them for hosts of their own, and connects them by sockets (up to 2.29; NCCL_HOSTID); from 2.30 on it can be
-/// told to allow them. Both are read when NCCL starts.
-void allow_shared_gpu(std::size_t rank) {
-  // NOLINTBEGIN(concurrency-mt-unsafe): before any other thread reads the environment
-  setenv("NCCL_HOSTID", fmt::format("ppsim-rank-{}", rank).c_str(), 0);
+/// told to allow them. Both are read when NCCL starts. To be called before MPI is, whose threads may read the
+/// environment; later calls change nothing.
+void allow_shared_gpu() {
+  const std::optional<Launch> launched = launch();
+  if (!launched || ranks_per_gpu() == 1) return;
+  // NOLINTBEGIN(concurrency-mt-unsafe)
+  setenv("NCCL_HOSTID", fmt::format("ppsim-rank-{}", launched->rank).c_str(), 0);
   setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0);
   // NOLINTEND(concurrency-mt-unsafe)
 }
@@ -61,15 +67,13 @@ public:
   NcclRankParts(const GpuPlugin& plugin, const RankContext& context) {
     check_usable("nccl", plugin.state());
     check_usable("nccl", plugin.nccl_state());
-    const std::size_t sharing = ranks_per_gpu();
-    if (sharing > 1) allow_shared_gpu(context.group.rank());
     const GiveUp give_up = context.give_up;
     MessagePassing& messages = context.group.messages();
     rank_ = plugin.make_rank(context.program,
                              {.workload = context.options.workload,
                               .stage = context.stage,
                               .local_rank = messages.local_rank(),
-                              .ranks_per_gpu = sharing,
+                              .ranks_per_gpu = ranks_per_gpu(),
                               .timed = context.options.compute == Compute::timed,
                               .ids = make_ids(plugin, plugin.communicators(context.program), context.group, give_up),
                               // Asked in destructors too.
@@ -116,6 +120,7 @@ public:
   std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override {
     check_options(*this, program, options);
     check_gpu_workload(options.workload);
+    allow_shared_gpu();
     return run_processes(
         program, options,
         {.backend = name(),
@@ -125,9 +130,8 @@ public:
   }
 
   std::vector<TransferSample> time_transfers(std::size_t stages, const RunOptions& options) override {
-    // Between GPUs of different processes nothing but a run shows what a transfer takes. 4 KiB to 16 MiB in few steps,
-    // as every size takes communicators of its own.
-    return transfers_of_runs(*this, stages, options, {4096, 65536, 1 << 20, 4 << 20, 16 << 20}, 2);
+    // Between GPUs of different processes nothing but a run shows what a transfer takes.
+    return transfers_of_runs(*this, stages, options, sizeof_bf16);
   }
 
 private:

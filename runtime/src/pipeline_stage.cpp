@@ -100,11 +100,13 @@ struct PipelineStage::State {
   std::vector<HeldChunk> chunks;
   std::vector<LocalChannel> locals;
   std::vector<IncomingChannel> incoming;
-  void* input = nullptr;  ///< of the first chunk
-  void* output = nullptr; ///< of the last chunk
-  std::size_t step = 0;   ///< how many ended
-  std::size_t next = 0;   ///< task
-  std::size_t part = 0;   ///< of what follows the tasks
+  void* input = nullptr;         ///< of the first chunk
+  void* output = nullptr;        ///< of the last chunk
+  std::size_t step = 0;          ///< how many ended
+  std::size_t next = 0;          ///< task
+  std::size_t part = 0;          ///< of what follows the tasks
+  std::size_t ended = 0;         ///< tasks, as far as was followed
+  std::optional<Doing> standing; ///< what the next of them was seen to do
   Place place;
   std::vector<TaskStamps> tasks;
   std::vector<TaskStamps> reductions; ///< of chunks with a partner, by rising chunk
@@ -121,6 +123,8 @@ PipelineStage::PipelineStage(const Program& program, StageId stage, Device& devi
     allocate_chunks();
     state_->place = {"buffers", std::nullopt};
     allocate_buffers();
+    state_->place = {"room for stashes", std::nullopt};
+    device_.reserve_stashes(program.stages[index(stage)].peak_stashes);
   } catch (const std::exception&) {
     rethrow(nullptr);
   }
@@ -217,7 +221,11 @@ std::optional<double> PipelineStage::train_step() {
   begin_step();
   while (run_next()) {
   }
-  finish_step();
+  while (finish_next()) {
+  }
+  while (!follow()) {
+  }
+  end_step();
   std::size_t ended = 0;
   for (const ProgramTask& task : program_.stages[index(stage_)].tasks)
     if (task.task.pass == Pass::forward && task.task.chunk_index + std::size_t{1} == program_.schedule.shape().chunks())
@@ -230,6 +238,8 @@ void PipelineStage::begin_step() {
   State& state = *state_;
   state.next = 0;
   state.part = 0;
+  state.ended = 0;
+  state.standing.reset();
   state.tasks.clear();
   state.reductions.clear();
   state.optimizer.reset();
@@ -422,6 +432,9 @@ void PipelineStage::stall() const {
 }
 
 bool PipelineStage::finish_next() {
+  if (state_->part == 2 && meets_before_optimizer() && transport_.barrier_waits())
+    while (!follow()) {
+    }
   monitor_.note(stage_, Doing::finishing);
   try {
     switch (state_->part) {
@@ -432,10 +445,10 @@ bool PipelineStage::finish_next() {
       add_gradients();
       break;
     case 2:
-      optimizer_step();
+      if (meets_before_optimizer()) meet_before_optimizer();
       break;
     case 3:
-      end_step();
+      optimizer_step();
       break;
     default:
       return false;
@@ -447,9 +460,42 @@ bool PipelineStage::finish_next() {
   return true;
 }
 
-void PipelineStage::finish_step() {
-  while (finish_next()) {
+bool PipelineStage::follow() {
+  State& state = *state_;
+  for (; state.ended < state.tasks.size(); ++state.ended, state.standing.reset()) {
+    const ProgramTask& task = program_.stages[index(stage_)].tasks[state.ended];
+    try {
+      if (device_.has_passed(state.tasks[state.ended].end)) continue;
+      note_standing(task);
+      if (transport_.stopped()) // by the monitor, or by whoever the transport asks
+        throw Error(ExitCode::failed, Problem{"", monitor_.stopped() ? monitor_.failure() : "stopped", ""});
+    } catch (const std::exception&) {
+      rethrow(&task);
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds{20});
+    return false;
   }
+  return true;
+}
+
+/// What the device does with its next task. Only what is new is noted, or nothing would ever stand still.
+void PipelineStage::note_standing(const ProgramTask& task) {
+  State& state = *state_;
+  const auto is_remote = [&](const std::optional<TransferRef>& transfer) {
+    return transfer && state.local(*transfer) == nullptr;
+  };
+  Doing doing = Doing::computing;
+  state.place = {};
+  if (device_.has_passed(state.tasks[state.ended].start)) {
+    // It runs.
+  } else if (is_remote(task.input) && !transport_.has_arrived(*task.input)) {
+    doing = Doing::waiting_for_input;
+    state.place = {"input from", program_.channels[index(task.input->channel)].from};
+  } else if (is_remote(task.output)) {
+    doing = Doing::waiting_for_slot;
+    state.place = {"output to", program_.channels[index(task.output->channel)].to};
+  }
+  if (std::exchange(state.standing, doing) != doing) monitor_.note(stage_, doing, state.ended);
 }
 
 // Chunks by rising id on all stages, so that no two stages wait for each other in a circle.
@@ -472,11 +518,16 @@ void PipelineStage::add_gradients() {
     device_.add_gradients(chunk.state.gradients, chunk.others_gradients, *chunk.partner < stage_);
     state_->reductions[reduction++].end = device_.stamp();
   }
-  if (has_optimizer_step() && program_.synchronous_optimizer) {
-    state_->place = {"meeting before the optimizer step", std::nullopt};
-    monitor_.note(stage_, Doing::meeting);
-    transport_.barrier();
-  }
+}
+
+bool PipelineStage::meets_before_optimizer() const {
+  return has_optimizer_step() && program_.synchronous_optimizer;
+}
+
+void PipelineStage::meet_before_optimizer() {
+  state_->place = {"meeting before the optimizer step", std::nullopt};
+  monitor_.note(stage_, Doing::meeting);
+  transport_.barrier();
 }
 
 bool PipelineStage::has_optimizer_step() const {
@@ -499,10 +550,21 @@ void PipelineStage::optimizer_step() {
 }
 
 void PipelineStage::end_step() {
+  monitor_.note(stage_, Doing::finishing);
+  try {
+    state_->place = {"end of a step", std::nullopt};
+    transport_.finish_step();
+    device_.synchronize();
+    fill_record();
+  } catch (const std::exception&) {
+    rethrow(nullptr);
+  }
+  ++state_->step;
+  monitor_.note(stage_, Doing::nothing);
+}
+
+void PipelineStage::fill_record() {
   State& state = *state_;
-  state.place = {"end of a step", std::nullopt};
-  transport_.finish_step();
-  device_.synchronize();
   const std::vector<std::int64_t> stamps = device_.stamps();
   const auto interval = [&](const TaskStamps& taken) {
     return StageRecord::Interval{stamps[taken.start], stamps[taken.end]};
@@ -523,8 +585,6 @@ void PipelineStage::end_step() {
   record_.buffer_bytes = state.memory.bytes(Use::buffer) + device_.sizes().scratch + transport_.buffer_bytes();
   record_.cpu = state.cpu;
   record_.losses = device_.losses();
-  ++state.step;
-  monitor_.note(stage_, Doing::nothing);
 }
 
 void PipelineStage::meet() {

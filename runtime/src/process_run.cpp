@@ -70,16 +70,19 @@ public:
   /// All results on rank 0, elsewhere none. Throws what is to be said.
   [[nodiscard]] std::vector<StageResult> train_all() {
     const GiveUp give_up = [this] { give_up_if_stopped(); };
-    // Buffers that messages still use must outlive what is said of a failure.
     std::unique_ptr<RankParts> parts;
     try {
       monitor_.note(stage_, Doing::meeting);
       check_same(program_, options_, group_, give_up);
+      monitor_.note(stage_, Doing::preparing);
       parts = kind_.make_parts({program_, options_, group_, stage_, give_up});
       description_ = parts->describe();
       return train_and_gather(*parts, give_up);
     } catch (const std::exception&) {
       monitor_.note(stage_, Doing::nothing); // it has ended, if not well
+      // Never destroyed: messages still use its buffers, and what a GPU waits for could be waited for without end
+      // before anything is said. The process ends as soon as this was told.
+      static_cast<void>(parts.release());
       throw group_.failures().conclude(report_thrown(group_.rank(), !gave_up_));
     }
   }
@@ -99,6 +102,7 @@ private:
     PipelineStage stage{program_,       stage_,
                         parts.device(), parts.transport(),
                         monitor_,       {.compute = options_.compute, .poison = false, .fault = options_.fault}};
+    barrier(group_.messages(), give_up, Wait::patient); // others may prepare for longer
     const ClockReading before = read(give_up);
     StageResult result = train(stage, program_, options_);
     const ClockReading after = read(give_up);

@@ -177,6 +177,11 @@ std::vector<StageResult> train_together(const std::vector<std::unique_ptr<Pipeli
       any = false;
       for (const auto& stage : stages) any = stage->finish_next() || any;
     }
+    for (bool all = false; !all;) {
+      all = true;
+      for (const auto& stage : stages) all = stage->follow() && all;
+    }
+    for (const auto& stage : stages) stage->end_step();
     for (std::size_t stage = 0; stage < stages.size(); ++stage)
       keep_step(*stages[stage], step, program, options, results[stage]);
   }

@@ -5,12 +5,20 @@
 #include "ppsim/sim/timeline.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <map>
 #include <utility>
 
 namespace ppsim::runtime {
 
 namespace {
+
+/// Few, as for every size a run is set up anew.
+constexpr std::array<std::int64_t, 5> sizes{4096, 65536, 1 << 20, 4 << 20, 16 << 20};
+/// Narrow, so that tasks take little, however large the activation; wide enough that the largest has no more tokens
+/// than a workload may have (65536, of 2 bytes a number).
+constexpr std::size_t width = 128;
 
 /// One microbatch forth and back.
 Program there_and_back(std::size_t stages) {
@@ -23,10 +31,9 @@ Program there_and_back(std::size_t stages) {
 } // namespace
 
 std::vector<TransferSample> transfers_of_runs(Backend& backend, std::size_t stages, const RunOptions& options,
-                                              const std::vector<std::int64_t>& sizes, std::size_t number_bytes) {
+                                              std::size_t number_bytes) {
   if (stages < 2) return {};
   const Program program = there_and_back(stages);
-  constexpr std::size_t width = 64; // so that tasks take little, however large the activation
   std::vector<TransferSample> samples;
   for (const std::int64_t bytes : sizes) {
     RunOptions run;

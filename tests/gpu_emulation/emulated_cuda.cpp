@@ -5,12 +5,14 @@
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "engine.hpp"
@@ -88,7 +90,14 @@ CUcontext current = nullptr; // the primary one
 
 struct PoolState {
   std::set<cudaStream_t> streams; // that were given memory of it; they outlive it or end with it
+  std::size_t used = 0, reserved = 0;
 };
+
+/// Of what was allocated from one and not freed yet.
+std::map<void*, PoolState*>& pool_of() {
+  static std::map<void*, PoolState*> all;
+  return all;
+}
 
 } // namespace
 
@@ -158,6 +167,7 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t keep) {
     for (const auto& [bytes, memory] : stream->freed) give_back(memory);
     stream->freed.clear();
   }
+  reinterpret_cast<PoolState*>(pool)->reserved = reinterpret_cast<PoolState*>(pool)->used;
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
@@ -176,6 +186,12 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPoo
     }
   if (*memory == nullptr) *memory = take(bytes);
   if (*memory == nullptr) return report(cudaErrorMemoryAllocation);
+  // What a pool has, it can cut to any size; more it has to get from the device.
+  auto& state = *reinterpret_cast<PoolState*>(pool);
+  state.used += bytes;
+  if (state.used > state.reserved && is_set("PPSIM_EMULATION_FULL_POOLS")) refuse("a pool grows");
+  state.reserved = std::max(state.reserved, state.used);
+  pool_of()[*memory] = &state;
   ppsim::emulation::Engine::get().append(stream, [to = *memory, bytes] {
     std::memset(to, 0xCD, bytes);
     return true;
@@ -187,6 +203,8 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
   const auto found = allocations().find(static_cast<char*>(memory));
   if (found == allocations().end()) refuse("memory is freed that was not allocated");
   const std::size_t bytes = found->second;
+  pool_of().at(memory)->used -= bytes;
+  pool_of().erase(memory);
   stream->freed.emplace_back(bytes, memory);
   Engine::get().append(stream, [memory, bytes] {
     std::memset(memory, 0xFF, bytes); // NaN, for whoever still reads it
@@ -222,6 +240,12 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, 
   });
   return cudaSuccess;
 }
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
+  const std::lock_guard lock{Engine::get().mutex};
+  if (!is_device(to, bytes)) refuse("a fill leaves its allocation");
+  std::memset(to, value, bytes);
+  return cudaSuccess;
+}
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   const std::lock_guard lock{Engine::get().mutex};
   if (!is_device(to, bytes)) refuse("a fill leaves its allocation");
@@ -249,11 +273,13 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (is_set("PPSIM_EMULATION_SLOW_HOST")) std::this_thread::sleep_for(std::chrono::milliseconds{1});
   if (!Engine::get().run_until_done(stream)) refuse("a stream is waited for that never ends");
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return report(Engine::get().run_until_done(stream) ? cudaSuccess : cudaErrorNotReady);
+  // Nothing runs but while somebody asks: a little each time.
+  return report(Engine::get().run_some(stream) ? cudaSuccess : cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const std::lock_guard lock{Engine::get().mutex};
@@ -283,6 +309,10 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     return true;
   });
   return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const std::lock_guard lock{Engine::get().mutex};
+  return report(event->state->completed >= event->state->recorded ? cudaSuccess : cudaErrorNotReady);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   const std::lock_guard lock{Engine::get().mutex};
@@ -314,8 +344,6 @@ CUresult device_resource(CUdevice, CUdevResource* resource, CUdevResourceType ty
   *resource = {};
   resource->type = type;
   resource->sm.smCount = multiprocessors + 4; // so that a rest is left
-  resource->sm.minSmPartitionSize = smallest_part;
-  resource->sm.smCoscheduledAlignment = smallest_part;
   return CUDA_SUCCESS;
 }
 CUresult split(CUdevResource* groups, unsigned* count, const CUdevResource* input, CUdevResource* rest, unsigned,

@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "engine.hpp"
 
@@ -32,7 +33,6 @@ struct Group {
   int ranks = 0;
   int joined = 0;
   std::map<std::pair<int, int>, std::deque<Posted>> sends, receives; // by from, to
-  bool aborted = false;
 };
 
 struct Call {
@@ -51,6 +51,7 @@ std::map<std::string, std::shared_ptr<Group>>& groups() {
 }
 thread_local int depth = 0;
 thread_local std::vector<Call> pending;
+thread_local std::vector<ncclComm_t> aborted; // in this group
 
 } // namespace
 
@@ -58,6 +59,7 @@ struct ncclComm { // NOLINT
   std::shared_ptr<Group> group;
   int rank = 0;
   cudaStream_t stream = nullptr; // the one it was used on first
+  std::shared_ptr<bool> aborted = std::make_shared<bool>(false);
 };
 
 namespace {
@@ -89,8 +91,9 @@ void launch(std::vector<Call> calls) {
   cudaStream_t const stream = calls.front().stream;
   const std::shared_ptr<Group> group = calls.front().communicator->group;
   const int rank = calls.front().communicator->rank;
-  ppsim::emulation::Engine::get().append(stream, [calls = std::move(calls), group, rank, done] {
-    if (group->aborted) return true;
+  const auto stop = calls.front().communicator->aborted;
+  ppsim::emulation::Engine::get().append(stream, [calls = std::move(calls), group, rank, stop, done] {
+    if (*stop) return true;
     if (done->empty())
       for (const Call& call : calls) {
         const std::pair<int, int> ends = call.sends ? std::pair{rank, call.peer} : std::pair{call.peer, rank};
@@ -102,6 +105,23 @@ void launch(std::vector<Call> calls) {
       if (!*one) return false;
     return true;
   });
+}
+
+/// Tells what runs to end: its own kernels, not those of its peers.
+void stop(ncclComm_t communicator) {
+  const std::lock_guard lock{ppsim::emulation::Engine::get().mutex};
+  *communicator->aborted = true;
+  for (auto& [ends, posted] : communicator->group->sends)
+    if (ends.first == communicator->rank) posted.clear();
+  for (auto& [ends, posted] : communicator->group->receives)
+    if (ends.second == communicator->rank) posted.clear();
+}
+
+/// Waits for everything on its stream, without end if need be, as NCCL does.
+void reclaim(ncclComm_t communicator) {
+  while (communicator->stream != nullptr && !ppsim::emulation::Engine::get().run_until_done(communicator->stream))
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  delete communicator;
 }
 
 ncclResult_t call(Call it) {
@@ -143,7 +163,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUni
   if (!group) group = std::make_shared<Group>();
   group->ranks = ranks;
   ++group->joined;
-  *communicator = new ncclComm{group, rank, nullptr};
+  *communicator = new ncclComm{group, rank};
   joined.notify_all();
   const auto shared = group;
   if (!joined.wait_for(lock, std::chrono::seconds{20}, [&] { return shared->joined >= ranks; }))
@@ -155,9 +175,11 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
-  const std::lock_guard lock{ppsim::emulation::Engine::get().mutex};
-  communicator->group->aborted = true;
-  delete communicator;
+  stop(communicator);
+  if (depth > 0)
+    aborted.push_back(communicator); // until the end of the group
+  else
+    reclaim(communicator);
   return ncclSuccess;
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* error) {
@@ -170,6 +192,7 @@ ncclResult_t ncclGroupStart() {
 }
 ncclResult_t ncclGroupEnd() {
   if (--depth > 0) return ncclSuccess;
+  for (ncclComm_t communicator : std::exchange(aborted, {})) reclaim(communicator);
   const std::lock_guard lock{ppsim::emulation::Engine::get().mutex};
   launch(std::exchange(pending, {}));
   return ncclSuccess;

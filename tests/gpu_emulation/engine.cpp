@@ -55,6 +55,14 @@ bool Engine::run_until_done(CUstream_st* stream) {
   return true;
 }
 
+bool Engine::run_some(CUstream_st* stream) {
+  constexpr int most = 16;
+  const std::lock_guard lock{mutex};
+  for (int i = 0; i < most && !stream->work.empty(); ++i)
+    if (!run_one()) break;
+  return stream->work.empty();
+}
+
 std::int64_t Engine::now() {
   constexpr std::int64_t begin = 1'000'000'000'000'000; // a GPU's clock starts elsewhere
   return begin +

@@ -46,6 +46,8 @@ public:
   void append(CUstream_st* stream, std::function<bool()> work);
   /// Runs work, whosever it is, until `stream` has none left (true), or nothing more can run (false).
   bool run_until_done(CUstream_st* stream);
+  /// The same, but runs only a few pieces of work.
+  bool run_some(CUstream_st* stream);
   /// Nanoseconds; not the host's zero.
   static std::int64_t now();
 

@@ -68,6 +68,24 @@ std::string stuck(const Program& program, const std::vector<Note>& notes) {
 
 } // namespace
 
+TEST_CASE("A stage that prepares has a limit of its own", "[monitor]") {
+  const Program program = three_stages();
+  Monitor monitor{program, all_of(program), 50ms, forever, fail_test, 400ms};
+  monitor.note(StageId{0}, Doing::preparing);
+  std::this_thread::sleep_for(150ms);
+  CHECK_FALSE(monitor.stopped());
+  wait_until_stopped(monitor);
+  CHECK(monitor.failure() == "no progress for 400 ms: stage 0 prepares");
+}
+
+TEST_CASE("Preparing may take no less than a task", "[monitor]") {
+  const Program program = three_stages();
+  Monitor monitor{program, all_of(program), 200ms, forever, fail_test, 50ms};
+  monitor.note(StageId{1}, Doing::preparing);
+  wait_until_stopped(monitor);
+  CHECK(monitor.failure() == "no progress for 200 ms: stage 1 prepares");
+}
+
 TEST_CASE("What a stage does is told with its task and its peer", "[monitor]") {
   const Program program = three_stages();
   Monitor monitor{program, {StageId{0}, StageId{1}}, forever, forever, fail_test};

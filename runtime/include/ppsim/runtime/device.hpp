@@ -42,6 +42,9 @@ public:
   // Memory
   [[nodiscard]] virtual void* allocate(Bytes bytes) = 0; ///< zero bytes give null
   virtual void release(void* memory, Bytes bytes) noexcept = 0;
+  /// Makes room for so many stashes besides what is allocated now, where a device that has to get it within a step
+  /// would hold that up. Throws std::bad_alloc.
+  virtual void reserve_stashes(std::size_t /*count*/) {}
   virtual void fill(void* memory, int byte, Bytes bytes) = 0; ///< 0xff in every byte is a NaN, to poison with
   virtual void copy(void* to, const void* from, Bytes bytes) = 0;
   /// `count` fp32 numbers (gradients) to the host; waits for all before it.
@@ -72,6 +75,8 @@ public:
   [[nodiscard]] virtual Stamp stamp() = 0;
   /// Makes the task that began at `since` last at least `length`: a sleep, or a kernel that spins.
   virtual void hold(Stamp since, Duration length) = 0;
+  /// Within a step: whether the device has come to this moment. A device that does its work in the calls has.
+  [[nodiscard]] virtual bool has_passed(Stamp /*stamp*/) { return true; }
   /// Waits for everything that was enqueued.
   virtual void synchronize() = 0;
   /// After synchronize(): stamps of this step in nanoseconds of the host's CLOCK_MONOTONIC.

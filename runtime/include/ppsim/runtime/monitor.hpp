@@ -15,8 +15,16 @@
 
 namespace ppsim::runtime {
 
-/// What a stage is doing.
-enum class Doing : std::uint8_t { nothing, computing, waiting_for_input, waiting_for_slot, finishing, meeting };
+/// What a stage is doing. preparing: making devices and connections, before its first step.
+enum class Doing : std::uint8_t {
+  nothing,
+  computing,
+  waiting_for_input,
+  waiting_for_slot,
+  finishing,
+  meeting,
+  preparing
+};
 
 /// Watches the stages of this process. A stage says what it does; when no stage has done anything new for `limit`, the
 /// run is stopped: stopped() turns true, waits give up, and failure() says which stage stands where, waiting for whom:
@@ -24,11 +32,12 @@ enum class Doing : std::uint8_t { nothing, computing, waiting_for_input, waiting
 /// missed.
 class Monitor {
 public:
-  /// `stages`: those that run in this process. `limit` is longer than any task. `on_stuck` is called once, from the
-  /// watching thread, when by `grace` after they were stopped a stage still does something (a task that never returns)
-  /// and this has not been destroyed: the process has to be ended from there.
+  /// `stages`: those that run in this process. `limit` is longer than any task; while a stage prepares, which may take
+  /// longer than a task and says nothing, the limit is no less than `preparation_limit`. `on_stuck` is called once,
+  /// from the watching thread, when by `grace` after they were stopped a stage still does something (a task that never
+  /// returns) and this has not been destroyed: the process has to be ended from there.
   Monitor(const Program& program, std::vector<StageId> stages, Duration limit, Duration grace,
-          std::function<void(const std::string& what)> on_stuck);
+          std::function<void(const std::string& what)> on_stuck, Duration preparation_limit = std::chrono::seconds{60});
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
   Monitor(Monitor&&) = delete;
@@ -51,6 +60,7 @@ private:
   struct Look {
     bool has_moved = false;
     bool is_idle = true;
+    bool prepares = false;
   };
   void watch();
   /// What all stages did since `words` were seen, which it brings up to date.
@@ -59,7 +69,7 @@ private:
   [[nodiscard]] std::string standstill() const;
   const Program& program_;
   std::vector<StageId> stages_;
-  Duration limit_, grace_;
+  Duration limit_, grace_, preparation_limit_;
   std::function<void(const std::string&)> on_stuck_;
   std::vector<State> states_; ///< by stage
   std::atomic<bool> stopped_{false};

@@ -76,11 +76,14 @@ public:
   /// Runs (or enqueues) its next task; false when there is none left.
   bool run_next();
   /// The next part of what follows the tasks; false when there is none left. First gradients are exchanged with other
-  /// copies, then they are added and the stages meet (where the optimizer is synchronous), then comes the optimizer
-  /// step, last it waits for everything and fills the record.
+  /// copies, then they are added, then the stages meet (where the optimizer is synchronous), last comes the optimizer
+  /// step.
   bool finish_next();
-  /// All of these parts.
-  void finish_step();
+  /// Whether all tasks have ended. Where they were enqueued, it tells the monitor at which of them the device is: its
+  /// limit is then of tasks there too, and who stops in one is told with it. Does not wait for long.
+  bool follow();
+  /// Waits for everything and fills the record.
+  void end_step();
 
   /// Waits for all other stages, outside steps.
   void meet();
@@ -118,9 +121,12 @@ private:
   // The parts of what follows the tasks.
   void exchange_gradients();
   void add_gradients();
+  [[nodiscard]] bool meets_before_optimizer() const;
+  void meet_before_optimizer();
   [[nodiscard]] bool has_optimizer_step() const;
   void optimizer_step();
-  void end_step();
+  void note_standing(const ProgramTask& task);
+  void fill_record();
 
   const Program& program_;
   StageId stage_;

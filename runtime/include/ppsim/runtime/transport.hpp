@@ -33,6 +33,10 @@ public:
   [[nodiscard]] virtual const void* input(TransferRef transfer, Bytes expected) = 0;
   /// Its consumer is done with it: the slot is free.
   virtual void release(TransferRef transfer) = 0;
+  /// Within a step: whether the content of a transfer to this stage is there. Where input() waits, it is.
+  [[nodiscard]] virtual bool has_arrived(TransferRef /*transfer*/) { return true; }
+  /// Asked while enqueued tasks are waited for: whether to give up. Throws where what moves the transfers has failed.
+  [[nodiscard]] virtual bool stopped() { return false; }
   /// Waits until all its sends are done.
   virtual void finish_step() = 0;
   /// After finish_step(): when each transfer that was received here began and ended, in nanoseconds of the host clock;
@@ -47,6 +51,8 @@ public:
 
   /// All stages meet.
   virtual void barrier() = 0;
+  /// Whether barrier() waits for enqueued tasks of this stage; else it is done in the call, or enqueued itself.
+  [[nodiscard]] virtual bool barrier_waits() const { return false; }
   /// Sends `mine` to `peer`, which calls it likewise, and receives its bytes into `theirs`. Where one thread issues for
   /// both, the second call enqueues the copies, and both stages wait for them before what comes next.
   virtual void exchange(StageId peer, const void* mine, void* theirs, Bytes bytes) = 0;

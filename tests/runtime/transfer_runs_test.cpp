@@ -1,0 +1,73 @@
+// Times of transfers from runs that do little else, as backend nccl takes them.
+
+#include "ppsim/runtime/host_device.hpp"
+#include "ppsim/sim/timeline.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <vector>
+
+#include "transfer_runs.hpp"
+
+using namespace ppsim;
+using namespace ppsim::runtime;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Runs nothing: a transfer takes a nanosecond per byte, and the odd step takes an hour.
+class PencilBackend final : public Backend {
+public:
+  explicit PencilBackend(bool leads) : leads_{leads} {}
+  std::vector<Workload> workloads;
+  std::vector<Duration> timeouts;
+
+  std::string_view name() const override { return "pencil"; }
+  std::vector<std::string_view> transports() const override { return {"direct"}; }
+  Usability usability() override { return {true, "", ""}; }
+  std::vector<TransferSample> time_transfers(std::size_t, const RunOptions&) override { return {}; }
+  ChunkSizes sizes(const Workload& workload) override { return host_sizes(workload); }
+  std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override {
+    workloads.push_back(options.workload);
+    timeouts.push_back(options.timeout);
+    if (!leads_) return std::nullopt;
+    MeasuredRun run;
+    const auto bytes = static_cast<std::int64_t>(options.workload.tokens * options.workload.width * 2);
+    for (std::size_t step = 0; step < options.steps; ++step) {
+      Timeline& timeline = run.steps.emplace_back();
+      timeline.transfers.resize(program.schedule.size());
+      for (Span& span : timeline.transfers)
+        span = {SimTime{5ns}, SimTime{5ns} + (step == 1 ? Duration{1h} : Duration{bytes})};
+    }
+    return run;
+  }
+
+private:
+  bool leads_;
+};
+
+} // namespace
+
+TEST_CASE("Every size of a transfer is one that a workload can have", "[transfer_runs]") {
+  PencilBackend backend{true};
+  RunOptions options;
+  options.timeout = 7s;
+  const std::vector<TransferSample> samples = transfers_of_runs(backend, 3, options, 2);
+  REQUIRE(backend.workloads.size() == 5);
+  for (const Workload& workload : backend.workloads) CHECK_NOTHROW(host_sizes(workload));
+  for (const Duration timeout : backend.timeouts) CHECK(timeout == 7s);
+  // Both ways over two edges, for each size: the median, which the odd step does not move.
+  CHECK(samples.size() == 5 * 4);
+  for (const TransferSample& sample : samples) CHECK(sample.time == Duration{sample.bytes.count()});
+  CHECK(samples.front().bytes == Bytes{4096});
+  CHECK(samples.back().bytes == Bytes{16 << 20});
+}
+
+TEST_CASE("Transfers are timed by all processes and told by the leader", "[transfer_runs]") {
+  PencilBackend follower{false};
+  CHECK(transfers_of_runs(follower, 2, {}, 2).empty());
+  CHECK(follower.workloads.size() == 5);
+  PencilBackend alone{true};
+  CHECK(transfers_of_runs(alone, 1, {}, 2).empty());
+  CHECK(alone.workloads.empty()); // one stage sends nothing
+}
