@@ -71,17 +71,22 @@ public:
   [[nodiscard]] std::vector<StageResult> train_all() {
     const GiveUp give_up = [this] { give_up_if_stopped(); };
     std::unique_ptr<RankParts> parts;
+    std::unique_ptr<PipelineStage> stage; // after the parts, which it uses
     try {
       monitor_.note(stage_, Doing::meeting);
       check_same(program_, options_, group_, give_up);
       monitor_.note(stage_, Doing::preparing);
       parts = kind_.make_parts({program_, options_, group_, stage_, give_up});
       description_ = parts->describe();
-      return train_and_gather(*parts, give_up);
+      stage = std::make_unique<PipelineStage>(
+          program_, stage_, parts->device(), parts->transport(), monitor_,
+          StageOptions{.compute = options_.compute, .poison = false, .fault = options_.fault});
+      return train_and_gather(*stage, *parts, give_up);
     } catch (const std::exception&) {
       monitor_.note(stage_, Doing::nothing); // it has ended, if not well
-      // Never destroyed: messages still use its buffers, and what a GPU waits for could be waited for without end
+      // Never destroyed: messages still use their buffers, and what a GPU waits for could be waited for without end
       // before anything is said. The process ends as soon as this was told.
+      static_cast<void>(stage.release());
       static_cast<void>(parts.release());
       throw group_.failures().conclude(report_thrown(group_.rank(), !gave_up_));
     }
@@ -98,10 +103,8 @@ private:
     throw Error(ExitCode::failed, Problem{"", monitor_.failure(), ""});
   }
 
-  [[nodiscard]] std::vector<StageResult> train_and_gather(RankParts& parts, const GiveUp& give_up) {
-    PipelineStage stage{program_,       stage_,
-                        parts.device(), parts.transport(),
-                        monitor_,       {.compute = options_.compute, .poison = false, .fault = options_.fault}};
+  [[nodiscard]] std::vector<StageResult> train_and_gather(PipelineStage& stage, const RankParts& parts,
+                                                          const GiveUp& give_up) {
     barrier(group_.messages(), give_up, Wait::patient); // others may prepare for longer
     const ClockReading before = read(give_up);
     StageResult result = train(stage, program_, options_);

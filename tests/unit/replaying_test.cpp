@@ -70,8 +70,12 @@ TEST_CASE("The memory of a replay is that of its chunks, unless the scenario say
   const auto [given, other] = memory({"--activation-bytes", "7B"});
   CHECK(given == Bytes{7});
   CHECK(given != other);
-  const auto [timed, tiny] = memory({"--activation-bytes", "7B", "--compute", "timed"}); // of another model
-  CHECK(timed == tiny);
+  Inputs of_another_model = replay_inputs({"--compute", "timed"});
+  of_another_model.activation_bytes = {Bytes{7}};
+  of_another_model.where["activation-bytes"] = "s.toml:1:1: activation-bytes";
+  const Replay timed = prepare_replay(of_another_model);
+  const Bytes tiny = timed.backend->sizes(timed.options.workload).stash();
+  CHECK(timed.graph.scenario().memory.activation.front() == tiny);
   CHECK(tiny < stash);
 }
 
@@ -129,16 +133,15 @@ TEST_CASE("Costs of one work are not taken for those of another") {
     inputs.scenario_text = file;
     return refusal_of([&] { (void)prepare_replay(inputs); }).lines;
   };
-  constexpr std::string_view calibrated = "tokens = 8\nbackend = \"threads\"\n[calibration]\n";
-  const auto words = [](std::string_view costs, std::string_view run) {
-    return Rows{fmt::format("--scenario: its costs are those of '{}', this run is one of '{}' -- calibrate and replay "
-                            "the same work",
-                            costs, run)};
+  constexpr std::string_view calibrated = "tokens = 8\nbackend = \"threads\"\ntrainer = \"sgd\"\n[calibration]\n";
+  const auto words = [](std::string_view place, std::string_view costs, std::string_view run) {
+    return Rows{
+        fmt::format("s.toml:{}: its costs are of {}, and the run is of {} -- calibrate and replay the same work", place,
+                    costs, run)};
   };
-  const auto mlp = [](int tokens) { return fmt::format("mlp: {} tokens, width 256, 1 layer per chunk", tokens); };
-  CHECK(faults_of({"--tokens", "16"}, calibrated) == words(mlp(8), mlp(16)));
-  CHECK(faults_of({"--tokens", "8", "--trainer", "adam"}, calibrated) == words("trainer sgd", "trainer adam"));
-  CHECK(faults_of({"--tokens", "8", "--backend", "mpi"}, calibrated) == words("backend threads", "backend mpi"));
+  CHECK(faults_of({"--tokens", "16"}, calibrated) == words("1:1: tokens", "8", "16"));
+  CHECK(faults_of({"--tokens", "8", "--trainer", "adam"}, calibrated) == words("3:1: trainer", "sgd", "adam"));
+  CHECK(faults_of({"--tokens", "8", "--backend", "mpi"}, calibrated) == words("2:1: backend", "threads", "mpi"));
   CHECK_NOTHROW(prepare_replay([&] { // a seed is no other work
     Inputs inputs = replay_inputs({"--tokens", "8", "--seed", "3"});
     inputs.scenario = "s.toml";
@@ -158,7 +161,7 @@ TEST_CASE("A share is a number or a percentage") {
   CHECK_THROWS_AS(tolerance("nan"), Error);
 }
 
-TEST_CASE("-o is the short form of --output, where a command has one") {
+TEST_CASE("The short form of --output is -o, where a command has one") {
   CHECK(replay_inputs({"-o", "run.json"}).output == "run.json");
   CHECK(refusal_of([] { (void)parse("simulate", {"-o", "x"}); }).code == ExitCode::bad_input);
 }
