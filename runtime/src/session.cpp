@@ -164,6 +164,25 @@ StageResult train(PipelineStage& stage, const Program& program, const RunOptions
   return result;
 }
 
+namespace {
+
+/// One step of stages that one thread issues, as train_step() does for one of them.
+void step_together(const std::vector<std::unique_ptr<PipelineStage>>& stages, const Program& program) {
+  for (const auto& stage : stages) stage->begin_step();
+  for (const TaskId task : program.issue_order) stages[index(program.schedule.stage_of(task))]->run_next();
+  for (bool any = true; any;) {
+    any = false;
+    for (const auto& stage : stages) any = stage->finish_next() || any;
+  }
+  for (bool all = false; !all;) {
+    all = true;
+    for (const auto& stage : stages) all = stage->follow() && all;
+  }
+  for (const auto& stage : stages) stage->end_step();
+}
+
+} // namespace
+
 std::vector<StageResult> train_together(const std::vector<std::unique_ptr<PipelineStage>>& stages,
                                         const Program& program, const RunOptions& options) {
   std::vector<StageResult> results(stages.size());
@@ -171,17 +190,7 @@ std::vector<StageResult> train_together(const std::vector<std::unique_ptr<Pipeli
   for (std::size_t step = 0; step < options.warmup + options.steps; ++step) {
     for (const auto& stage : stages) stage->set_poison(step == 0);
     for (const auto& stage : stages) stage->meet();
-    for (const auto& stage : stages) stage->begin_step();
-    for (const TaskId task : program.issue_order) stages[index(program.schedule.stage_of(task))]->run_next();
-    for (bool any = true; any;) {
-      any = false;
-      for (const auto& stage : stages) any = stage->finish_next() || any;
-    }
-    for (bool all = false; !all;) {
-      all = true;
-      for (const auto& stage : stages) all = stage->follow() && all;
-    }
-    for (const auto& stage : stages) stage->end_step();
+    step_together(stages, program);
     for (std::size_t stage = 0; stage < stages.size(); ++stage)
       keep_step(*stages[stage], step, program, options, results[stage]);
   }
