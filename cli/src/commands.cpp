@@ -46,9 +46,9 @@ const Command& find_command(std::string_view name) {
   }
   if (name.find('.') != std::string_view::npos)
     throw Error{ExitCode::bad_input,
-                Problem{"ppsim", fmt::format("unknown command {}", in_quotes(name)),
+                Problem{in_quotes(name), "unknown command",
                         "for a file: ppsim check FILE, ppsim --schedule-file FILE, ppsim --scenario FILE"}};
-  throw Error{ExitCode::bad_input, Problem{"ppsim", fmt::format("unknown command {}", in_quotes(name)),
+  throw Error{ExitCode::bad_input, Problem{in_quotes(name), "unknown command",
                                            did_you_mean(name, names, "'ppsim --help' shows the commands")}};
 }
 

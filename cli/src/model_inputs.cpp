@@ -45,8 +45,8 @@ void name_device_link(const Inputs& inputs, std::string_view option, std::option
                  "give nvlink3, nvlink4 or nvlink5 ('ppsim list links'), or --device");
 }
 
-/// Options of the costs that were given, and are therefore not computed.
-std::string given_costs(const Inputs& inputs) {
+/// Options of the costs that were given, and are therefore not computed. `flags`: of those on the command line alone.
+std::string given_costs(const Inputs& inputs, bool flags) {
   std::string given;
   for (const Option& option : options()) {
     const bool is_cost = option.section == Section::costs || option.section == Section::communication ||
@@ -56,7 +56,7 @@ std::string given_costs(const Inputs& inputs) {
                          option.name == "memory-limit" || option.name == "send-slices" ||
                          option.name == "stages-per-node" || option.name == "microbatches-without-recompute" ||
                          option.name.ends_with("link");
-    if (is_cost && !is_rule && inputs.where.contains(option.name))
+    if (is_cost && !is_rule && (flags ? inputs.has_flag(option.name) : inputs.where.contains(option.name)))
       given += fmt::format("{}{}", given.empty() ? "" : ", ", option.name);
   }
   return given;
@@ -111,7 +111,11 @@ std::optional<ModelCosts> price_model(const Inputs& inputs, Problems& problems) 
 }
 
 std::string cost_source(const Inputs& inputs) {
-  if (!inputs.model_shape || !inputs.device_sheet) return inputs.source.value_or("");
+  if (!inputs.model_shape || !inputs.device_sheet) {
+    // A file's word for its costs does not hold for those that were given in their place.
+    const std::string given = inputs.source && !inputs.has_flag("source") ? given_costs(inputs, true) : "";
+    return inputs.source.value_or("") + (given.empty() ? "" : "; given: " + given);
+  }
   std::string text = inputs.source ? *inputs.source + "; " : "";
   text += fmt::format("computed from the shape of {} and the datasheet of {}", inputs.model_shape->name,
                       inputs.device_sheet->name);
@@ -120,7 +124,7 @@ std::string cost_source(const Inputs& inputs) {
   text += ", not measured";
   if (!inputs.link && !inputs.comm && !inputs.latency && !inputs.bandwidth)
     text += fmt::format("; {} between stages", standard_link().name);
-  if (const std::string given = given_costs(inputs); !given.empty()) text += fmt::format("; given: {}", given);
+  if (const std::string given = given_costs(inputs, false); !given.empty()) text += fmt::format("; given: {}", given);
   return text;
 }
 

@@ -6,22 +6,41 @@
 #include <map>
 
 namespace ppsim::cli {
+namespace {
 
-bool uses_stdout(std::span<const Destination> destinations) {
-  std::map<std::string, std::string_view> taken;
+/// One name for one file; "-" for stdout. Nothing for devices and pipes, which several may use.
+std::optional<std::string> place_of(const std::string& path) {
+  if (path == "-") return path;
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return std::nullopt;
+  const auto target = std::filesystem::weakly_canonical(path, error);
+  return error ? path : target.string();
+}
+
+} // namespace
+
+std::vector<Destination> sources(const Inputs& inputs) {
+  return {{"--scenario", inputs.scenario},
+          {"--schedule-file", inputs.schedule_file},
+          {"--timeline", inputs.timeline},
+          {"the file argument", inputs.file}};
+}
+
+bool uses_stdout(std::span<const Destination> destinations, std::span<const Destination> sources) {
+  std::map<std::string, std::string> taken;
+  for (const auto& [option, path] : sources)
+    if (const auto place = path && *path != "-" ? place_of(*path) : std::nullopt)
+      taken.try_emplace(*place, fmt::format("read, as {}", option));
   for (const auto& [option, path] : destinations) {
-    if (!path) continue;
-    std::error_code error;
-    const auto status = std::filesystem::status(*path, error);
-    if (*path != "-" && std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-      continue; // a device
-    const auto target = *path == "-" ? std::filesystem::path{*path} : std::filesystem::weakly_canonical(*path, error);
-    const auto [place, is_new] = taken.try_emplace(error ? *path : target.string(), option);
+    const auto place = path ? place_of(*path) : std::nullopt;
+    if (!place) continue;
+    const auto [found, is_new] = taken.try_emplace(*place, fmt::format("taken by --{}", option));
     if (!is_new)
       throw Error{ExitCode::bad_input,
                   Problem{fmt::format("--{}", option),
-                          fmt::format("{} is taken by --{}", *path == "-" ? "stdout" : in_quotes(*path), place->second),
-                          "send one of them elsewhere"}};
+                          fmt::format("{} is {}", *path == "-" ? "stdout" : in_quotes(*path), found->second),
+                          found->second.starts_with("taken") ? "send one of them elsewhere" : "write to another file"}};
   }
   return taken.contains("-");
 }

@@ -15,13 +15,15 @@
 
 namespace ppsim::cli {
 
-/// Where an option sends an output; nothing where it is not given.
+/// Where an option sends an output, or finds an input; nothing where it is not given.
 struct Destination {
   std::string_view option;
   std::optional<std::string> path;
 };
-/// True if one output goes to stdout. Throws Error if two outputs go to one place.
-[[nodiscard]] bool uses_stdout(std::span<const Destination> destinations);
+/// The files that are read: nothing is to be written over them.
+[[nodiscard]] std::vector<Destination> sources(const Inputs& inputs);
+/// True if one output goes to stdout. Throws Error if two outputs go to one place, or one over a file that is read.
+[[nodiscard]] bool uses_stdout(std::span<const Destination> destinations, std::span<const Destination> sources);
 
 /// One output option: where it goes and what makes it.
 template <class Result>
@@ -35,7 +37,7 @@ template <class Result, std::size_t size>
 [[nodiscard]] bool uses_stdout(const std::array<Output<Result>, size>& outputs, const Inputs& inputs) {
   std::vector<Destination> destinations;
   for (const Output<Result>& output : outputs) destinations.push_back({output.option, inputs.*output.path});
-  return uses_stdout(destinations);
+  return uses_stdout(destinations, sources(inputs));
 }
 
 /// Throws Error where an output that is asked for can not be written.

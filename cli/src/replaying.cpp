@@ -1,5 +1,7 @@
 #include "replaying.hpp"
 
+#include "ppsim/runtime/launch.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -161,8 +163,17 @@ private:
 
 } // namespace
 
+bool takes_processes(std::string_view backend) {
+  return backend == "mpi" || backend == "nccl";
+}
+
 runtime::Backend& backend_of(const Inputs& inputs) {
   const std::string name = inputs.backend.value_or("threads");
+  if (const auto launched = runtime::launch(); launched && launched->size.value_or(1) > 1 && !takes_processes(name))
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of("backend"),
+                        fmt::format("{} is one process, and {} were started", name, *launched->size),
+                        "--backend mpi is a process per stage; or start it without mpirun or srun"}};
   runtime::Backend& backend = runtime::load_backend(name);
   const runtime::Usability usability = backend.usability();
   if (!usability.usable)

@@ -16,8 +16,11 @@
 
 namespace ppsim::cli {
 
+/// Whether a backend is one of several processes, which mpirun or srun starts.
+[[nodiscard]] bool takes_processes(std::string_view backend);
+
 /// The backend that the inputs name, or `threads`. Throws Error: failed where it can not be used here, saying why and
-/// what to install.
+/// what to install; bad_input for one of a single process where several were started.
 [[nodiscard]] runtime::Backend& backend_of(const Inputs& inputs);
 
 /// How to run: as the inputs say, on the backend. `predicts`: the time limit can follow from costs; else it is one for

@@ -49,8 +49,10 @@ std::vector<std::string_view> scenario_keys() {
 const Option* option_of(const std::string& key, const std::string& where, Problems& problems) {
   const Option* option = find_option(key);
   if (option == nullptr) {
-    problems.add(where, fmt::format("unknown key {}", in_quotes(key)),
-                 did_you_mean(key, scenario_keys(), "keys are the flags of 'ppsim --help' without dashes in front"));
+    problems.add(
+        where, fmt::format("unknown key {}", in_quotes(key)),
+        did_you_mean(key, scenario_keys(),
+                     "keys are the flags of 'ppsim --help' and 'ppsim replay --help' without dashes in front"));
     return nullptr;
   }
   if (is_scenario_key(*option)) return option;

@@ -1,5 +1,7 @@
 #include "terminal.hpp"
 
+#include "ppsim/runtime/launch.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -33,7 +35,8 @@ viz::TextOptions terminal_options() {
   if (width == 0) width = default_width;
   const char* no_color = std::getenv("NO_COLOR"); // NOLINT(concurrency-mt-unsafe)
   const bool plain = no_color != nullptr && *no_color != '\0';
-  return {std::clamp(width, narrowest, widest), terminal && !plain};
+  // mpirun gives its processes a terminal of its own, wherever their output goes in the end.
+  return {std::clamp(width, narrowest, widest), terminal && !plain && !runtime::launch()};
 }
 
 } // namespace ppsim::cli

@@ -348,7 +348,8 @@ TEST_CASE("The keys of a scenario are the long flags, its values strings, number
 
 TEST_CASE("What is wrong in a scenario is named with its line and column") {
   CHECK(scenario_faults("stages = 2\nforwrad = \"1ms\"\n").front() ==
-        "s.toml:2:1: unknown key 'forwrad' -- did you mean 'forward'? keys are the flags of 'ppsim --help' without "
+        "s.toml:2:1: unknown key 'forwrad' -- did you mean 'forward'? keys are the flags of 'ppsim --help' and 'ppsim "
+        "replay --help' without "
         "dashes in front");
   CHECK(scenario_faults("forward = 5").front() == "s.toml:1:1: forward: '5' has no unit -- give ns, us, ms or s: 5ms");
   CHECK(scenario_faults("\n\n  forward = \"-1ms\"").front() ==

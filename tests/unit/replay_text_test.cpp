@@ -160,7 +160,8 @@ TEST_CASE("Cores that were shared are told as that, unless tasks sleep") {
   CHECK(said_of(outcome, run, "cores") == "in tasks, every stage had at least 100 % of a core");
   run.stages[1].cpu = 620ns;
   CHECK(said_of(outcome, run, "cores") == "CONTENDED: in tasks, a stage had only 62 % of a core, and 90 % is needed: "
-                                          "others used it, and the times say little");
+                                          "other programs used it, or there are more stages than cores, and the times "
+                                          "say little");
   run.facts.timed = true;
   CHECK(said_of(outcome, run, "cores") == "tasks sleep, so that stages can share them");
   for (MeasuredStage& stage : run.stages) stage.cpu.reset();

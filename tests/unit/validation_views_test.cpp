@@ -12,6 +12,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <iterator>
@@ -193,6 +194,32 @@ TEST_CASE("A wait that no task alone accounts for is told as the sum of many sma
   const Rows lines = deviation_lines(outcome, run);
   CHECK(lines.front() == "0B0 waited 600 us longer for 1B0 on stage 1, as many small delays added up (at most 100 us: "
                          "1B0 on stage 1 took longer)");
+}
+
+TEST_CASE("A wait of a stage that was early itself is told as that, and not as the delay of others") {
+  const Outcome outcome = predicted();
+  MeasuredRun run = measured(outcome);
+  // 1F1 could have begun at 1.5 ms instead of 4 ms, and did at 3.6 ms.
+  run.steps[0] = played(outcome.graph, {.length = [&](TaskId id) -> Duration {
+                          const std::string name = to_string(outcome.graph.schedule().task(id));
+                          if (name == "1F0") return 200us;
+                          if (name == "1B0") return 300us;
+                          return outcome.graph.duration(id) + (name == "0F1" ? 1600us : 0us);
+                        }});
+  const Rows lines = deviation_lines(outcome, run);
+  CHECK(std::ranges::count(lines, "1F1 waited 2.1 ms longer for 0F1 on stage 0, having begun to wait 2.5 ms early") ==
+        1);
+}
+
+TEST_CASE("A validation with a title still names its schedule") {
+  Outcome outcome = predicted();
+  Scenario scenario = outcome.graph.scenario();
+  scenario.title = "My model";
+  outcome = test::run(outcome.graph.schedule(), scenario);
+  std::string svg;
+  (void)picture(outcome, measured(outcome), &svg);
+  CHECK(svg.find(">My model: predicted and measured<") != std::string::npos);
+  CHECK(svg.find(">1f1b") != std::string::npos);
 }
 
 TEST_CASE("The text names where and how, the tables, results, memory and what can be trusted") {

@@ -65,8 +65,8 @@ std::string cores_words(const MeasuredRun& run, double share) {
   // The two clocks are read one after the other, so that the share can come out above the whole.
   const double percent = 100 * std::min(share, 1.0);
   if (is_contended(run))
-    return fmt::format("CONTENDED: in tasks, a stage had only {:.0f} % of a core, and {:.0f} % is needed: others used "
-                       "it, and the times say little",
+    return fmt::format("CONTENDED: in tasks, a stage had only {:.0f} % of a core, and {:.0f} % is needed: other "
+                       "programs used it, or there are more stages than cores, and the times say little",
                        percent, 100 * least_core_share);
   return fmt::format("in tasks, every stage had at least {:.0f} % of a core", percent);
 }

@@ -116,8 +116,9 @@ private:
     const Scenario& scenario = graph_.scenario();
     Headline head;
     head.title = (scenario.title.empty() ? graph_.headline() : scenario.title) + ": predicted and measured";
-    head.essentials = {"p = " + counted(shape.stages, "stage"),
-                       "m = " + counted(shape.microbatches, "microbatch", "es")};
+    if (!scenario.title.empty()) head.essentials.push_back(clean_text(graph_.schedule().name()));
+    head.essentials.push_back("p = " + counted(shape.stages, "stage"));
+    head.essentials.push_back("m = " + counted(shape.microbatches, "microbatch", "es"));
     if (const std::size_t held = HeldChunks{graph_.schedule()}.most(); held > 1)
       head.essentials.push_back(counted(held, "chunk") + " per stage");
     head.essentials.push_back(fmt::format("bubble ratio: {:.4f} predicted, {:.4f} measured",

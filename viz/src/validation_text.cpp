@@ -92,7 +92,7 @@ private:
     if (const std::string& source = graph_.scenario().source; !source.empty())
       out_ += wrapped_lines("costs: " + source, width_, 7);
     if (run_.facts.timed)
-      out_ += wrapped_lines("tasks were made to last as predicted: this says nothing about real compute", width_, 0);
+      out_ += wrapped_lines("tasks were given their durations: this says nothing about real compute", width_, 0);
     out_ += '\n';
   }
 

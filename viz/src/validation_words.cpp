@@ -87,6 +87,9 @@ std::string deviation_words(const TaskGraph& graph, const Deviation& deviation) 
   std::string words = fmt::format("waited {} longer for {}", wait, task_and_stage(graph, deviation.waited_for));
   if (deviation.delay == Delay::none) return words;
   const std::string_view how = delay_words(deviation.delay);
+  const Duration early = deviation.wait - deviation.start; // when it began to wait
+  if (2 * early > deviation.wait)
+    return fmt::format("{}, having begun to wait {} early", words, format_duration(early));
   if (2 * deviation.delayed < deviation.wait)
     words += fmt::format(", as many small delays added up (at most {}: {} {})", format_duration(deviation.delayed),
                          task_and_stage(graph, deviation.behind), how);

@@ -9,6 +9,7 @@
 
 #include "../commands.hpp"
 #include "../files.hpp"
+#include "../outputs.hpp"
 #include "../replaying.hpp"
 
 namespace ppsim::cli {
@@ -70,15 +71,18 @@ std::string summary(const runtime::Calibration& calibration) {
                             ? fmt::format("{:.4g} GB/s", static_cast<double>(edge.bandwidth->bytes_per_second()) / 1e9)
                             : "whatever the size",
                         100 * edge.largest_residual);
-  text +=
-      fmt::format("  {:<18}  {}\n", "contended",
-                  calibration.contended ? "yes: other programs used the same cores, and the times say little" : "no");
+  text += fmt::format(
+      "  {:<18}  {}\n", "contended",
+      calibration.contended
+          ? "yes: other programs used the same cores, or there are more stages than cores; the times say little"
+          : "no");
   return text;
 }
 
 ExitCode run(const Inputs& inputs) {
   refuse_pacing(inputs);
   const std::string file = inputs.output.value_or("-");
+  static_cast<void>(uses_stdout(std::array{Destination{"output", file}}, sources(inputs)));
   require_writable(file, "--output");
   const Schedule schedule = schedule_of(inputs);
   runtime::Backend& backend = backend_of(inputs);
@@ -88,7 +92,10 @@ ExitCode run(const Inputs& inputs) {
   if (!calibration) return ExitCode::done; // another process has it
   calibration->facts.command = inputs.command;
   if (calibration->contended)
-    fmt::print(stderr, "ppsim: note: contended: other programs used the same cores, and the figures tell of them\n");
+    fmt::print(
+        stderr,
+        "ppsim: note: contended: other programs used the same cores, or there are more stages than cores; the figures "
+        "say little. Calibrate fewer stages, or when the machine is idle\n");
   write_file(file, calibration_toml(*calibration), "--output");
   if (file != "-") write_file("-", summary(*calibration), "summary");
   return ExitCode::done;
