@@ -28,19 +28,24 @@ std::vector<Destination> sources(const Inputs& inputs) {
 }
 
 bool uses_stdout(std::span<const Destination> destinations, std::span<const Destination> sources) {
-  std::map<std::string, std::string> taken;
+  struct Use {
+    std::string words;
+    std::string_view remedy;
+  };
+  std::map<std::string, Use> taken;
   for (const auto& [option, path] : sources)
     if (const auto place = path && *path != "-" ? place_of(*path) : std::nullopt)
-      taken.try_emplace(*place, fmt::format("read, as {}", option));
+      taken.try_emplace(*place, Use{fmt::format("read, as {}", option), "write to another file"});
   for (const auto& [option, path] : destinations) {
     const auto place = path ? place_of(*path) : std::nullopt;
     if (!place) continue;
-    const auto [found, is_new] = taken.try_emplace(*place, fmt::format("taken by --{}", option));
+    const auto [found, is_new] =
+        taken.try_emplace(*place, Use{fmt::format("taken by --{}", option), "send one of them elsewhere"});
     if (!is_new)
       throw Error{ExitCode::bad_input,
                   Problem{fmt::format("--{}", option),
-                          fmt::format("{} is {}", *path == "-" ? "stdout" : in_quotes(*path), found->second),
-                          found->second.starts_with("taken") ? "send one of them elsewhere" : "write to another file"}};
+                          fmt::format("{} is {}", *path == "-" ? "stdout" : in_quotes(*path), found->second.words),
+                          std::string{found->second.remedy}}};
   }
   return taken.contains("-");
 }

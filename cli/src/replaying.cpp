@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <functional>
+#include <initializer_list>
 #include <mutex>
 #include <thread>
 
@@ -35,31 +35,30 @@ Workload tiny_workload(const Workload& given) {
 }
 
 /// What has no effect is refused on the command line; a scenario file may be for other runs as well.
-template <std::size_t count>
-void refuse_flags(const Inputs& inputs, const std::array<std::string_view, count>& options, std::string_view why,
+void refuse_flags(const Inputs& inputs, std::initializer_list<std::string_view> options, std::string_view why,
                   std::string_view remedy, Problems& problems) {
   for (const std::string_view option : options)
     if (inputs.has_flag(option)) problems.add(inputs.place_of(option), std::string{why}, std::string{remedy});
 }
 
 void check_flags(const Inputs& inputs, Compute compute) {
-  constexpr std::array<std::string_view, 4> sizes{"tokens", "width", "heads", "layers-per-chunk"};
-  constexpr std::array<std::string_view, 6> memory{"weight-activation-bytes", "checkpoint-bytes", "parameter-bytes",
-                                                   "gradient-bytes",          "optimizer-bytes",  "release-outputs"};
-  constexpr std::array<std::string_view, 2> limits{"activation-bytes", "memory-limit"};
+  const std::initializer_list<std::string_view> memory{"weight-activation-bytes", "checkpoint-bytes",
+                                                       "parameter-bytes",         "gradient-bytes",
+                                                       "optimizer-bytes",         "release-outputs"};
   Problems problems;
   if (compute == Compute::timed) {
-    refuse_flags(inputs, sizes, "tasks are timed: they compute next to nothing", "leave it out, or take --compute real",
-                 problems);
+    refuse_flags(inputs, {"tokens", "width", "heads", "layers-per-chunk"},
+                 "tasks are timed: they compute next to nothing", "leave it out, or take --compute real", problems);
     refuse_flags(inputs, memory, "tasks are timed: they hold next to nothing", "leave it out", problems);
-    refuse_flags(inputs, limits, "tasks are timed: they hold next to nothing", "leave it out", problems);
+    refuse_flags(inputs, {"activation-bytes", "memory-limit"}, "tasks are timed: they hold next to nothing",
+                 "leave it out", problems);
   } else {
     if (!inputs.activation_bytes)
       refuse_flags(inputs, memory, "without --activation-bytes the memory is that of what runs",
                    "leave it out, or give all sizes", problems);
     if (inputs.workload.block == runtime::Block::mlp)
-      refuse_flags(inputs, std::array<std::string_view, 1>{"heads"}, "mlp blocks have no heads",
-                   "leave it out, or take --block transformer", problems);
+      refuse_flags(inputs, {"heads"}, "mlp blocks have no heads", "leave it out, or take --block transformer",
+                   problems);
     if (inputs.model)
       problems.add(inputs.place_of("model"), "what runs here is no such model, and its costs say nothing about it",
                    "take --compute timed, or leave it out and calibrate");
@@ -163,13 +162,10 @@ private:
 
 } // namespace
 
-bool takes_processes(std::string_view backend) {
-  return backend == "mpi" || backend == "nccl";
-}
-
 runtime::Backend& backend_of(const Inputs& inputs) {
   const std::string name = inputs.backend.value_or("threads");
-  if (const auto launched = runtime::launch(); launched && launched->size.value_or(1) > 1 && !takes_processes(name))
+  if (const auto launched = runtime::launch();
+      launched && launched->size.value_or(1) > 1 && !runtime::find_backend(name).processes)
     throw Error{ExitCode::bad_input,
                 Problem{inputs.place_of("backend"),
                         fmt::format("{} is one process, and {} were started", name, *launched->size),
@@ -281,8 +277,7 @@ std::optional<MeasuredRun> run_replay(const Replay& replay) {
   if (!replay.predicts || expected < long_run || !replay.backend->is_leader())
     return replay.backend->run(replay.program, replay.options);
   fmt::print(stderr, "ppsim: note: this takes {} {}: {} steps of {}; --warmup and --steps say how many\n",
-             out_of_range ? "more than" : "about", format_duration(expected), steps,
-             format_duration(replay.program.predicted_step));
+             out_of_range ? "more than" : "about", format_duration(expected), steps, format_duration(step));
   const Ticker ticker{expected};
   return replay.backend->run(replay.program, replay.options);
 }

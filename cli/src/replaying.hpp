@@ -9,15 +9,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "inputs.hpp"
 
 namespace ppsim::cli {
-
-/// Whether a backend is one of several processes, which mpirun or srun starts.
-[[nodiscard]] bool takes_processes(std::string_view backend);
 
 /// The backend that the inputs name, or `threads`. Throws Error: failed where it can not be used here, saying why and
 /// what to install; bad_input for one of a single process where several were started.
@@ -30,7 +26,6 @@ namespace ppsim::cli {
 /// Whether the inputs say what tasks take.
 [[nodiscard]] bool knows_costs(const Inputs& inputs);
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
 /// Throws Error where the scenario file says that its costs are of other work than what `ran`, or of another backend:
 /// such costs tell nothing about the run. What either does not say is not compared.
 void require_same_work(const Inputs& inputs, const Settings& ran, std::string_view backend);

@@ -13,10 +13,10 @@ namespace ppsim::runtime {
 namespace {
 
 constexpr std::array table{
-    BackendEntry{"threads", "a pinned thread per stage, in one process", ""},
-    BackendEntry{"mpi", "a process per stage, on processors, under mpirun or srun", "ppsim_mpi"},
-    BackendEntry{"cuda", "one GPU, split among the stages", "ppsim_gpu"},
-    BackendEntry{"nccl", "a process and a GPU per stage, under mpirun or srun", "ppsim_gpu"},
+    BackendEntry{"threads", "a pinned thread per stage, in one process", "", false},
+    BackendEntry{"mpi", "a process per stage, on processors, under mpirun or srun", "ppsim_mpi", true},
+    BackendEntry{"cuda", "one GPU, split among the stages", "ppsim_gpu", false},
+    BackendEntry{"nccl", "a process and a GPU per stage, under mpirun or srun", "ppsim_gpu", true},
 };
 
 constexpr std::array makers{&make_threads_backend, &make_mpi_backend, &make_cuda_backend, &make_nccl_backend};
@@ -28,18 +28,20 @@ std::span<const BackendEntry> backends() {
   return table;
 }
 
-Backend& load_backend(std::string_view name) {
-  static std::array<std::unique_ptr<Backend>, table.size()> loaded;
+const BackendEntry& find_backend(std::string_view name) {
   const auto* const entry =
       std::find_if(table.begin(), table.end(), [&](const BackendEntry& it) { return it.name == name; });
-  if (entry == table.end()) {
-    std::vector<std::string_view> names;
-    names.reserve(table.size());
-    for (const BackendEntry& known : table) names.push_back(known.name);
-    throw Error(ExitCode::bad_input, {"--backend", fmt::format("there is no backend {}", in_quotes(name)),
-                                      did_you_mean(name, names, "see: ppsim list backends")});
-  }
-  const auto position = static_cast<std::size_t>(entry - table.begin());
+  if (entry != table.end()) return *entry;
+  std::vector<std::string_view> names;
+  names.reserve(table.size());
+  for (const BackendEntry& known : table) names.push_back(known.name);
+  throw Error(ExitCode::bad_input, {"--backend", fmt::format("there is no backend {}", in_quotes(name)),
+                                    did_you_mean(name, names, "see: ppsim list backends")});
+}
+
+Backend& load_backend(std::string_view name) {
+  static std::array<std::unique_ptr<Backend>, table.size()> loaded;
+  const auto position = static_cast<std::size_t>(&find_backend(name) - table.data());
   if (!loaded[position]) loaded[position] = makers[position]();
   return *loaded[position];
 }

@@ -1,7 +1,3 @@
-#include "ppsim/runtime/pipeline_stage.hpp"
-
-#include "ppsim/sim/error.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,47 +5,11 @@
 #include <thread>
 #include <utility>
 
-#include "arena.hpp"
+#include "pipeline_stage_state.hpp"
 
 namespace ppsim::runtime {
 
 namespace {
-
-/// One chunk that a stage holds.
-struct HeldChunk {
-  ChunkId id{};
-  ChunkState state;               ///< parameters: the newest version
-  std::vector<Stash> stashes;     ///< by microbatch
-  std::vector<void*> versions;    ///< of the parameters, by microbatch: what its forward used, while it is under way
-  std::vector<void*> spare;       ///< memory for further versions (asynchronous programs)
-  std::size_t updates = 0;        ///< optimizer steps
-  std::optional<StageId> partner; ///< that holds it too
-  void* others_gradients = nullptr;
-};
-
-/// Outputs that wait on their own stage for their use.
-struct LocalChannel {
-  ChannelId id{};
-  std::vector<void*> spare;
-  std::vector<void*> content; ///< by position
-};
-
-/// Transfers of a channel that ends here.
-struct IncomingChannel {
-  ChannelId id{};
-  std::uint32_t posted = 0;
-};
-
-struct TaskStamps {
-  Stamp start{};
-  Stamp end{};
-};
-
-/// What a stage was about when something was thrown.
-struct Place {
-  std::string_view doing; ///< behind the rank and the task: "input"
-  std::optional<StageId> peer;
-};
 
 /// How many microbatches of `chunk` are under way at once, at most: a stage without a flush keeps so many versions.
 std::size_t most_under_way(const StageProgram& stage, std::uint16_t chunk) {
@@ -79,40 +39,6 @@ Problem problem_of(const std::exception_ptr& thrown) {
 }
 
 } // namespace
-
-struct PipelineStage::State {
-  explicit State(Device& device) : memory{device} {}
-
-  [[nodiscard]] HeldChunk& chunk(const Task& task) {
-    const auto found =
-        std::find_if(chunks.begin(), chunks.end(), [&](const HeldChunk& held) { return held.id == task.chunk(); });
-    PPSIM_ASSERT(found != chunks.end());
-    return *found;
-  }
-  /// Nothing where the channel is not a local one.
-  [[nodiscard]] LocalChannel* local(TransferRef transfer) {
-    const auto found = std::find_if(locals.begin(), locals.end(),
-                                    [&](const LocalChannel& channel) { return channel.id == transfer.channel; });
-    return found == locals.end() ? nullptr : &*found;
-  }
-
-  Arena memory;
-  std::vector<HeldChunk> chunks;
-  std::vector<LocalChannel> locals;
-  std::vector<IncomingChannel> incoming;
-  void* input = nullptr;         ///< of the first chunk
-  void* output = nullptr;        ///< of the last chunk
-  std::size_t step = 0;          ///< how many ended
-  std::size_t next = 0;          ///< task
-  std::size_t part = 0;          ///< of what follows the tasks
-  std::size_t ended = 0;         ///< tasks, as far as was followed
-  std::optional<Doing> standing; ///< what the next of them was seen to do
-  Place place;
-  std::vector<TaskStamps> tasks;
-  std::vector<TaskStamps> reductions; ///< of chunks with a partner, by rising chunk
-  std::optional<TaskStamps> optimizer;
-  std::optional<Duration> cpu;
-};
 
 PipelineStage::PipelineStage(const Program& program, StageId stage, Device& device, Transport& transport,
                              Monitor& monitor, StageOptions options)
@@ -429,162 +355,6 @@ bool PipelineStage::has_fault(FaultKind kind, const ProgramTask& task) const {
 void PipelineStage::stall() const {
   while (!monitor_.stopped()) std::this_thread::sleep_for(std::chrono::milliseconds{1});
   throw Error(ExitCode::failed, Problem{"", "was made to stand still", ""});
-}
-
-bool PipelineStage::finish_next() {
-  if (state_->part == 2 && meets_before_optimizer() && transport_.barrier_waits())
-    while (!follow()) {
-    }
-  monitor_.note(stage_, Doing::finishing);
-  try {
-    switch (state_->part) {
-    case 0:
-      exchange_gradients();
-      break;
-    case 1:
-      add_gradients();
-      break;
-    case 2:
-      if (meets_before_optimizer()) meet_before_optimizer();
-      break;
-    case 3:
-      optimizer_step();
-      break;
-    default:
-      return false;
-    }
-  } catch (const std::exception&) {
-    rethrow(nullptr);
-  }
-  ++state_->part;
-  return true;
-}
-
-bool PipelineStage::follow() {
-  State& state = *state_;
-  for (; state.ended < state.tasks.size(); ++state.ended, state.standing.reset()) {
-    const ProgramTask& task = program_.stages[index(stage_)].tasks[state.ended];
-    try {
-      if (device_.has_passed(state.tasks[state.ended].end)) continue;
-      note_standing(task);
-      if (transport_.stopped()) // by the monitor, or by whoever the transport asks
-        throw Error(ExitCode::failed, Problem{"", monitor_.stopped() ? monitor_.failure() : "stopped", ""});
-    } catch (const std::exception&) {
-      rethrow(&task);
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds{20});
-    return false;
-  }
-  return true;
-}
-
-/// What the device does with its next task. Only what is new is noted, or nothing would ever stand still.
-void PipelineStage::note_standing(const ProgramTask& task) {
-  State& state = *state_;
-  const auto is_remote = [&](const std::optional<TransferRef>& transfer) {
-    return transfer && state.local(*transfer) == nullptr;
-  };
-  Doing doing = Doing::computing;
-  state.place = {};
-  if (device_.has_passed(state.tasks[state.ended].start)) {
-    // It runs.
-  } else if (is_remote(task.input) && !transport_.has_arrived(*task.input)) {
-    doing = Doing::waiting_for_input;
-    state.place = {"input from", program_.channels[index(task.input->channel)].from};
-  } else if (is_remote(task.output)) {
-    doing = Doing::waiting_for_slot;
-    state.place = {"output to", program_.channels[index(task.output->channel)].to};
-  }
-  if (std::exchange(state.standing, doing) != doing) monitor_.note(stage_, doing, state.ended);
-}
-
-// Chunks by rising id on all stages, so that no two stages wait for each other in a circle.
-void PipelineStage::exchange_gradients() {
-  for (const HeldChunk& chunk : state_->chunks) {
-    if (chunk.others_gradients == nullptr) continue;
-    state_->place = {"exchange of gradients with", chunk.partner};
-    monitor_.note(stage_, Doing::meeting);
-    state_->reductions.push_back({device_.stamp(), {}});
-    transport_.exchange(*chunk.partner, chunk.state.gradients, chunk.others_gradients, device_.sizes().gradient_bytes);
-  }
-}
-
-void PipelineStage::add_gradients() {
-  std::size_t reduction = 0;
-  state_->place = {"sum of gradients", std::nullopt};
-  for (const HeldChunk& chunk : state_->chunks) {
-    if (chunk.others_gradients == nullptr) continue;
-    // The lower stage's first, on both, so that both get the same bits.
-    device_.add_gradients(chunk.state.gradients, chunk.others_gradients, *chunk.partner < stage_);
-    state_->reductions[reduction++].end = device_.stamp();
-  }
-}
-
-bool PipelineStage::meets_before_optimizer() const {
-  return has_optimizer_step() && program_.synchronous_optimizer;
-}
-
-void PipelineStage::meet_before_optimizer() {
-  state_->place = {"meeting before the optimizer step", std::nullopt};
-  monitor_.note(stage_, Doing::meeting);
-  transport_.barrier();
-}
-
-bool PipelineStage::has_optimizer_step() const {
-  return !program_.schedule.forward_only() && !program_.schedule.asynchronous();
-}
-
-void PipelineStage::optimizer_step() {
-  const bool timed = options_.compute == Compute::timed;
-  const Duration length = program_.stages[index(stage_)].optimizer;
-  // Without a flush the steps are parts of tasks; yet the scenario's optimizer follows them, and timed runs take its
-  // time.
-  if (!has_optimizer_step() && (!timed || length == Duration{0})) return;
-  state_->place = {"optimizer step", std::nullopt};
-  const Stamp start = device_.stamp();
-  if (has_optimizer_step())
-    for (HeldChunk& chunk : state_->chunks)
-      device_.optimizer_step(chunk.state, ++chunk.updates, program_.schedule.shape().microbatches);
-  if (timed) device_.hold(start, length);
-  state_->optimizer = TaskStamps{start, device_.stamp()};
-}
-
-void PipelineStage::end_step() {
-  monitor_.note(stage_, Doing::finishing);
-  try {
-    state_->place = {"end of a step", std::nullopt};
-    transport_.finish_step();
-    device_.synchronize();
-    fill_record();
-  } catch (const std::exception&) {
-    rethrow(nullptr);
-  }
-  ++state_->step;
-  monitor_.note(stage_, Doing::nothing);
-}
-
-void PipelineStage::fill_record() {
-  State& state = *state_;
-  const std::vector<std::int64_t> stamps = device_.stamps();
-  const auto interval = [&](const TaskStamps& taken) {
-    return StageRecord::Interval{stamps[taken.start], stamps[taken.end]};
-  };
-  record_ = {};
-  for (const TaskStamps& task : state.tasks) {
-    const StageRecord::Interval& it = record_.tasks.emplace_back(interval(task));
-    record_.busy += Duration{it.end - it.start};
-  }
-  std::size_t reduction = 0;
-  for (const HeldChunk& chunk : state.chunks)
-    if (chunk.others_gradients != nullptr)
-      record_.reductions.push_back({chunk.id, interval(state.reductions[reduction++])});
-  if (state.optimizer) record_.optimizer = interval(*state.optimizer);
-  record_.arrivals = transport_.arrivals();
-  record_.static_bytes = state.memory.bytes(Use::fixed);
-  record_.peak_bytes = state.memory.peak();
-  record_.buffer_bytes = state.memory.bytes(Use::buffer) + device_.sizes().scratch + transport_.buffer_bytes();
-  record_.cpu = state.cpu;
-  record_.losses = device_.losses();
 }
 
 void PipelineStage::meet() {

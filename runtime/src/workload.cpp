@@ -19,10 +19,10 @@ std::string in_words(const Workload& workload) {
                      workload.layers, workload.layers == 1 ? "" : "s");
 }
 
-std::vector<std::pair<std::string, std::string>> settings(const Workload& workload) {
-  std::vector<std::pair<std::string, std::string>> all{{"block", std::string{to_string(workload.block)}},
-                                                       {"tokens", std::to_string(workload.tokens)},
-                                                       {"width", std::to_string(workload.width)}};
+Settings settings(const Workload& workload) {
+  Settings all{{"block", std::string{to_string(workload.block)}},
+               {"tokens", std::to_string(workload.tokens)},
+               {"width", std::to_string(workload.width)}};
   if (workload.block == Block::transformer) all.emplace_back("heads", std::to_string(workload.heads));
   all.emplace_back("layers-per-chunk", std::to_string(workload.layers));
   all.emplace_back("trainer", std::string{to_string(workload.optimizer)});

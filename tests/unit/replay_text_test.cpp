@@ -26,7 +26,7 @@ Rows lines_of(const std::string& text) {
   return lines;
 }
 
-Rows replay_lines(const Outcome& outcome, const MeasuredRun& run, const viz::ReplayHead& head = {.warmup = 2},
+Rows replay_lines(const Outcome& outcome, const MeasuredRun& run, const ReplayFacts& head = {.warmup = 2},
                   std::size_t width = wide) {
   const Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.05);
   return lines_of(viz::replay_text(run, validation, head, {.width = width, .colour = false}));

@@ -378,7 +378,7 @@ void collect_keys(const nlohmann::json& json, std::set<std::string>& keys) {
 }
 
 /// What the JSON of a replay says besides the report of its median step.
-nlohmann::json replay_part(const Outcome& outcome, const MeasuredRun& run, const traces::ReplayFacts& facts) {
+nlohmann::json replay_part(const Outcome& outcome, const MeasuredRun& run, const ReplayFacts& facts) {
   Timeline step = run.steps[0];
   attribute(outcome.graph, step);
   Report report = analyse(outcome.graph, step);

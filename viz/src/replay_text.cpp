@@ -21,9 +21,9 @@
 namespace ppsim::viz {
 namespace {
 
-std::string steps(const Validation& validation, const ReplayHead& head, bool asynchronous) {
+std::string steps(const Validation& validation, const ReplayFacts& facts, bool asynchronous) {
   const auto [least, most] = std::ranges::minmax(validation.steps);
-  std::string text = fmt::format("{} to warm up, {} that count: {}", head.warmup, validation.steps.size(),
+  std::string text = fmt::format("{} to warm up, {} that count: {}", facts.warmup, validation.steps.size(),
                                  format_duration(validation.step.measured));
   if (validation.steps.size() > 1)
     text += fmt::format(" (median; {} to {})", format_duration(least), format_duration(most));
@@ -31,8 +31,8 @@ std::string steps(const Validation& validation, const ReplayHead& head, bool asy
   return text;
 }
 
-std::string predicted(const Validation& validation, const ReplayHead& head) {
-  if (!head.predicts) return "nothing: no costs were given; 'ppsim calibrate' measures them";
+std::string predicted(const Validation& validation, const ReplayFacts& facts) {
+  if (!facts.predicts) return "nothing: no costs were given; 'ppsim calibrate' measures them";
   const double error = validation.step.error();
   if (error == 0) return fmt::format("{}, as measured", format_duration(validation.step.predicted));
   return fmt::format("{}, {:.1f} % {} than measured", format_duration(validation.step.predicted), 100 * std::abs(error),
@@ -41,12 +41,12 @@ std::string predicted(const Validation& validation, const ReplayHead& head) {
 
 } // namespace
 
-std::string replay_text(const MeasuredRun& run, const Validation& validation, const ReplayHead& head,
+std::string replay_text(const MeasuredRun& run, const Validation& validation, const ReplayFacts& facts,
                         const TextOptions& options) {
   std::string out = options.colour ? "\033[1mreplay\033[0m\n" : "replay\n";
-  out += answer_lines("steps", steps(validation, head, run.schedule.asynchronous()), options.width);
-  out += answer_lines("predicted", predicted(validation, head), options.width);
-  if (head.predicts) out += unpredicted_line(validation, options.width);
+  out += answer_lines("steps", steps(validation, facts, run.schedule.asynchronous()), options.width);
+  out += answer_lines("predicted", predicted(validation, facts), options.width);
+  if (facts.predicts) out += unpredicted_line(validation, options.width);
   return out + trust_lines(run, validation, options.width);
 }
 

@@ -226,7 +226,7 @@ std::string findings_json(const runtime::Backend& backend, const std::vector<Fin
 }
 
 ExitCode run(const Inputs& inputs) {
-  if (inputs.backend && takes_processes(*inputs.backend))
+  if (inputs.backend && runtime::find_backend(*inputs.backend).processes)
     throw Error{ExitCode::bad_input,
                 Problem{"--backend", fmt::format("{} needs several processes; selftest is one", *inputs.backend),
                         fmt::format("mpirun -n 4 ppsim replay --backend {} --stages 4 --mb 8", *inputs.backend)}};

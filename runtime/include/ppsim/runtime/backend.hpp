@@ -70,8 +70,11 @@ struct BackendEntry {
   std::string_view name;
   std::string_view summary;
   std::string_view plugin; ///< empty: part of the program
+  bool processes;          ///< one of several, which mpirun or srun starts
 };
 [[nodiscard]] std::span<const BackendEntry> backends();
+/// Throws Error (bad_input) for an unknown name (did you mean).
+[[nodiscard]] const BackendEntry& find_backend(std::string_view name);
 /// Loads it. Throws Error: bad_input for an unknown name (did you mean), failed where its plugin can not be loaded,
 /// saying why and what to install.
 [[nodiscard]] Backend& load_backend(std::string_view name);

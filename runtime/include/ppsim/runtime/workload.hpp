@@ -1,13 +1,12 @@
 #pragma once
 // Workload: what the tasks of a replay compute.
 
+#include "ppsim/sim/measured.hpp"
 #include "ppsim/sim/units.hpp"
 
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace ppsim::runtime {
 
@@ -45,8 +44,8 @@ struct Workload {
 /// "mlp: 256 tokens, width 512, 1 layer per chunk".
 [[nodiscard]] std::string in_words(const Workload& workload);
 
-/// What decides how long its tasks take, as keys of a scenario and their values: {"tokens", "256"}.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> settings(const Workload& workload);
+/// What decides how long its tasks take.
+[[nodiscard]] Settings settings(const Workload& workload);
 
 /// What a chunk takes on a device. All chunks are alike.
 struct ChunkSizes {

@@ -35,6 +35,9 @@ struct Proof {
   bool operator==(const Proof&) const = default;
 };
 
+/// Keys of a scenario and their values: {"tokens", "256"}.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
 /// How and where a run was made, in words for people.
 struct RunFacts {
   std::string backend{}; ///< "threads"
@@ -44,9 +47,8 @@ struct RunFacts {
   std::string machine{};   ///< processor or device, cores, system
   std::string command{};   ///< that made it
   bool timed = false;      ///< tasks were given durations: nothing is said about real compute
-  /// What the tasks computed, as settings of a scenario: {"tokens", "256"}. None where tasks were timed, or nobody
-  /// knows.
-  std::vector<std::pair<std::string, std::string>> workload{};
+  /// What the tasks computed. None where tasks were timed, or nobody knows.
+  Settings workload{};
   bool operator==(const RunFacts&) const = default;
 };
 

@@ -102,6 +102,12 @@ struct Validation {
   bool holds = false;
 };
 
+/// What of a replay is neither in its run nor in the validation of that.
+struct ReplayFacts {
+  std::size_t warmup = 0; ///< steps before those that count
+  bool predicts = true;   ///< false where nobody said what tasks take
+};
+
 /// Compares the prediction for `graph` with the median step of `run`, which must have the same order. Throws Error
 /// (bad_input) where it has not, or where the run is broken (check_run).
 [[nodiscard]] Validation validate_run(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run,

@@ -7,12 +7,6 @@
 
 namespace ppsim::traces {
 
-/// What of a replay is not in its run.
-struct ReplayFacts {
-  std::size_t warmup = 0; ///< steps before those that count
-  bool predicts = true;   ///< false where nobody said what tasks take
-};
-
 /// One JSON document: report_json() of the measured step `timeline`, and with it `replay`: how and where the run was
 /// made, how long its steps took, and whether results and memory are as they have to be. `validation` is of this run.
 /// With `tasks`, every task with its times is in it. Times are whole nanoseconds, sizes bytes.
