@@ -215,6 +215,8 @@ std::string_view to_string(TransferModel model) {
     return "latency";
   case TransferModel::link:
     return "link";
+  case TransferModel::streams:
+    return "streams";
   case TransferModel::blocking:
     return "blocking";
   }

@@ -37,6 +37,12 @@ std::optional<std::size_t> Schedule::warmup_forwards(StageId stage) const {
   return warmup_[index(stage)];
 }
 
+Schedule Schedule::with_communications(CommOrder order) const {
+  Schedule result = *this;
+  result.communications_ = std::make_shared<const CommOrder>(std::move(order));
+  return result;
+}
+
 Schedule Schedule::forwards() const {
   Schedule result;
   result.name_ = name_;

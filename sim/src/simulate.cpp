@@ -220,6 +220,8 @@ Timeline run_tasks(const TaskGraph& graph, std::span<const SimTime> stage_ready)
     return in_slices ? LinkSimulation<true>{graph, stage_ready}.run() : LinkSimulation<false>{graph, stage_ready}.run();
   case TransferModel::blocking:
     return simulate_blocking(graph, stage_ready);
+  case TransferModel::streams:
+    break;
   }
   return {};
 }

@@ -1,6 +1,7 @@
 #pragma once
 // Scenario: what is trained on what: shape, costs, network, memory. Complete and checked; every value has its unit.
 
+#include "ppsim/sim/comm_order.hpp"
 #include "ppsim/sim/units.hpp"
 
 #include <cstdint>
@@ -50,7 +51,17 @@ struct Costs {
 };
 
 /// How transfers behave (SPEC section 2).
-enum class TransferModel : std::uint8_t { latency, link, blocking };
+enum class TransferModel : std::uint8_t { latency, link, blocking, streams };
+
+/// The rules of TransferModel::streams (docs/communication.md).
+struct Streams {
+  std::string lowering; ///< by name (lowering.hpp): who places sends and receives; empty: the default, or the schedule
+  bool overlap = false; ///< Megatron-LM's overlap_p2p_comm
+  std::optional<Communicators> communicators = std::nullopt; ///< none: those that the lowering is meant for
+  Bytes eager_below{0};                                      ///< smaller sends do not wait for their receive
+  std::int64_t slowdown_ppm = unchanged_ppm; ///< compute takes so many millionths of its time while a transfer runs on
+                                             ///< its stage, which takes multiprocessors
+};
 
 /// A link that is not as fast as the others: transfers between two stages, both ways, take so many millionths of their
 /// time.
@@ -75,6 +86,7 @@ struct Network {
   std::optional<Bandwidth> inter_node_bandwidth; ///< replaces `bandwidth` between nodes
   std::size_t slices = 1; ///< equal parts in which a task's output leaves, each when that share of the task is done
   std::optional<UnusualLink> unusual_link = std::nullopt;
+  Streams streams = {};
   [[nodiscard]] bool same_node(StageId a, StageId b) const;
   /// Time that a transfer over `boundary` takes on an idle link: latency + bytes / bandwidth.
   [[nodiscard]] Duration transfer_time(std::size_t boundary, bool same_node) const {

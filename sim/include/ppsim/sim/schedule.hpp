@@ -4,6 +4,7 @@
 #include "ppsim/sim/scenario.hpp"
 #include "ppsim/sim/units.hpp"
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -66,6 +67,10 @@ public:
   [[nodiscard]] StageId stage_of(TaskId id) const;
   /// How many forwards of `stage` its generator calls warm-up; nothing for an order from elsewhere.
   [[nodiscard]] std::optional<std::size_t> warmup_forwards(StageId stage) const;
+  /// Where it launches its sends and receives, if it says so (a PyTorch CSV with such cells); else null.
+  [[nodiscard]] const CommOrder* communications() const { return communications_.get(); }
+  /// This schedule, with them.
+  [[nodiscard]] Schedule with_communications(CommOrder order) const;
   /// True if weights change after every microbatch, without a flush (PipeDream): a stage then keeps the weights that
   /// each microbatch under way began with.
   [[nodiscard]] bool asynchronous() const { return asynchronous_; }
@@ -73,7 +78,7 @@ public:
   [[nodiscard]] bool forward_only() const { return forward_only_; }
   /// The forwards of this schedule in their order, each alone: a schedule of its own, forward_only().
   [[nodiscard]] Schedule forwards() const;
-  /// Same shape and order; names and warm-ups may differ.
+  /// Same shape and order of tasks; names, warm-ups and communications may differ.
   [[nodiscard]] bool operator==(const Schedule& other) const;
 
 private:
@@ -82,6 +87,7 @@ private:
   std::vector<Task> tasks_;
   std::vector<std::uint32_t> offsets_{0};
   std::vector<std::uint32_t> warmup_;
+  std::shared_ptr<const CommOrder> communications_; ///< shared: schedules are copied, and it never changes
   bool asynchronous_ = false;
   bool forward_only_ = false;
 };

@@ -1,0 +1,53 @@
+#pragma once
+// CommOrder: for every stage, where among its tasks it launches its sends and receives. Like a schedule, it has no
+// times.
+
+#include "ppsim/sim/units.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ppsim {
+
+/// One side of a transfer, at its place in the order of its stage.
+struct CommOp {
+  TaskId sender{};          ///< the task whose output goes: it names the transfer
+  std::uint32_t before = 0; ///< how many tasks of its stage are launched before it: 0 to all of them
+  bool is_send = false;
+  bool joins = false; ///< launched in one group with the operation before it on its stage (ncclGroupStart, BATCH_P2P)
+  bool holds = false; ///< the next task of its stage waits for it. For a receive, the task that needs it does anyway
+  bool operator==(const CommOp&) const = default;
+};
+
+/// Sends and receives of every stage in the order in which it launches them, which `before` follows.
+class CommOrder {
+public:
+  CommOrder() = default;
+  /// `ops` holds the stages one after another; stage s is [offsets[s], offsets[s+1]).
+  CommOrder(std::vector<CommOp> ops, std::vector<std::uint32_t> offsets)
+      : ops_{std::move(ops)}, offsets_{std::move(offsets)} {}
+  [[nodiscard]] std::size_t stages() const { return offsets_.size() - 1; }
+  [[nodiscard]] std::size_t size() const { return ops_.size(); }
+  [[nodiscard]] std::span<const CommOp> ops() const { return ops_; }
+  [[nodiscard]] std::span<const CommOp> stage(StageId stage) const {
+    return std::span{ops_}.subspan(offsets_[index(stage)], offsets_[index(stage) + 1] - offsets_[index(stage)]);
+  }
+  /// Position in ops() of the first operation of `stage`; with stage == p, the number of operations.
+  [[nodiscard]] std::size_t first(StageId stage) const { return offsets_[index(stage)]; }
+  bool operator==(const CommOrder&) const = default;
+
+private:
+  std::vector<CommOp> ops_;
+  std::vector<std::uint32_t> offsets_{0};
+};
+
+/// How sends and receives share communicators. Operations on one communicator run in launch order, on each stage that
+/// takes part. edge: one per directed edge between two stages. pair: one per pair of stages, both directions
+/// (PyTorch's isend and irecv). group: one for all stages (PyTorch's and Megatron-LM's batch_isend_irecv).
+enum class Communicators : std::uint8_t { edge, pair, group };
+[[nodiscard]] std::string_view to_string(Communicators communicators);
+
+} // namespace ppsim

@@ -1,0 +1,56 @@
+#pragma once
+// CostModel: what tasks and transfers of a measured run took, as costs for simulations.
+
+#include "ppsim/sim/measured.hpp"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace ppsim {
+
+/// A measured duration, over all its runs.
+struct Statistic {
+  Duration mean{0};
+  Duration spread{0}; ///< standard deviation
+  double drift = 0;   ///< mean of the last quarter of the steps over that of the first, less one; 0 with few steps
+  std::size_t runs = 0;
+};
+
+/// Of one chunk. A backward is whole, or split; the other has no runs.
+struct ChunkStatistics {
+  Statistic forward, backward, input_grad, weight_grad;
+  std::vector<Duration> forward_by_microbatch, backward_by_microbatch, input_grad_by_microbatch,
+      weight_grad_by_microbatch; ///< means; empty where there are no runs
+};
+
+/// Costs of what was measured.
+struct CostModel {
+  Shape shape;
+  std::vector<StageId> placement;      ///< of the chunks
+  std::vector<ChunkStatistics> chunks; ///< by global id
+  /// By boundary between chunks, both directions. Of a transfer, the time that data flowed: the lesser of its two
+  /// sides, as the other one waited; and of those the mean of the lowest quarter.
+  std::vector<Statistic> transfers;
+  std::vector<Bytes> peak; ///< by stage, where it was measured; else empty
+  Statistic optimizer;     ///< of the slowest stage; without runs where none was seen
+  std::size_t steps = 0;   ///< that were looked at
+};
+
+/// Costs of steps [first, last) of `run`, which check_run() has passed.
+[[nodiscard]] CostModel cost_model(const MeasuredRun& run, std::size_t first, std::size_t last);
+/// A scenario with these costs: every task takes the mean of its chunk and pass, every transfer that of its boundary.
+[[nodiscard]] Scenario scenario_of(const CostModel& model);
+
+/// How well costs of the first steps of a run predict the others.
+struct HeldOut {
+  std::size_t calibrated = 0; ///< steps that the costs are from
+  std::vector<double> errors; ///< of the others: predicted / measured - 1 of the time from the first task to the last
+  double mean_error = 0;      ///< of their absolute values
+  double own_error = 0;       ///< the same with every task's own duration in place of the mean
+  double step_mean_error = 0; ///< and with the means of each step by itself: what drift between steps does is the rest
+};
+/// Calibrates on the first `share` of the steps (at least one) and predicts the others, of which there must be one.
+[[nodiscard]] HeldOut hold_out(const MeasuredRun& run, double share);
+
+} // namespace ppsim

@@ -1,0 +1,37 @@
+#pragma once
+// Lowerings: where a framework launches the sends and receives of a schedule that does not say so itself.
+
+#include "ppsim/sim/task_graph.hpp"
+
+#include <span>
+#include <string_view>
+
+namespace ppsim {
+
+/// One policy, by name. To add one: a file in sim/src/lowerings/, a line in lowerings.def there, one in CMake.
+struct Lowering {
+  std::string_view name;
+  std::string_view summary;                          ///< where it launches what, in a line
+  std::string_view source;                           ///< whose it is: a paper, a framework and its function
+  Communicators communicators = Communicators::edge; ///< that it is meant for
+  bool takes_overlap = false;                        ///< whether it knows --overlap-p2p
+  /// Places the operations. Throws Error (`no`) where it has no place for one.
+  CommOrder (*place)(const TaskGraph& graph, bool overlap) = nullptr;
+};
+
+/// All of them, in the order of docs and lists; the first one is the default.
+[[nodiscard]] std::span<const Lowering* const> lowerings();
+/// By name; null where there is none.
+[[nodiscard]] const Lowering* find_lowering(std::string_view name);
+
+/// The sends and receives of `graph`: those that its schedule came with, else as its scenario's Network::streams says.
+[[nodiscard]] CommOrder operations_of(const TaskGraph& graph);
+/// The communicators they use: what the scenario says, else those that the lowering is meant for; where the schedule
+/// came with its operations, `group`, on which PyTorch runs them.
+[[nodiscard]] Communicators communicators_of(const TaskGraph& graph);
+
+/// Throws Error (bad_input, `where`) unless every transfer between two stages has one send on its sender's stage, not
+/// before the task that makes its content, and one receive on the receiver's, not behind the task that needs it.
+void check_operations(const Schedule& schedule, const CommOrder& order, std::string_view where);
+
+} // namespace ppsim

@@ -1,0 +1,68 @@
+#pragma once
+// Imports: what other programs measured, as runs and as costs.
+
+#include "ppsim/sim/cost_model.hpp"
+#include "ppsim/sim/measured.hpp"
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ppsim::traces {
+
+/// A file that is read: its bytes, as they are on disk (perhaps gzip).
+struct ImportFile {
+  std::string name; ///< that errors name
+  std::string_view bytes;
+};
+
+/// What a user says that files do not.
+struct ImportOptions {
+  std::optional<std::size_t> stages, vpp; ///< where a file does not show them
+  std::function<void(double)> progress;   ///< called now and then with the share that is read, 0 to 1; may be empty
+};
+
+/// Something that was not taken over, and why.
+struct Dropped {
+  std::string what; ///< "events of other kinds", "steps that are not complete"
+  std::size_t count = 0;
+  bool operator==(const Dropped&) const = default;
+};
+
+/// One line of a scenario file.
+struct ScenarioLine {
+  std::string key;     ///< an option's long name: "forward". Empty: the line is a comment alone
+  std::string value;   ///< as TOML: '"1.5ms"', '[1, 2]'
+  std::string comment; ///< above it; may be empty
+};
+
+/// What was found.
+struct Imported {
+  std::vector<MeasuredRun> runs;   ///< one per data-parallel replica, by rising rank; empty where a format has none
+  std::vector<ScenarioLine> costs; ///< of a format that has no runs; else cost_lines() makes them of those
+  std::vector<Dropped> dropped;
+  std::vector<std::string> notes; ///< for people
+};
+
+/// One format, by name. To add one: a file in traces/src/imports/, a line in imports.def there, one in CMake.
+struct ImportFormat {
+  std::string_view name;
+  std::string_view files; ///< what they are called: "*.json, *.json.gz"
+  std::string_view what;  ///< whose, and which file is what: "one file per rank"
+  /// Reads. Nothing in a file is trusted. Throws Error (bad_input) with place, value and remedy.
+  Imported (*read)(std::span<const ImportFile> files, const ImportOptions& options) = nullptr;
+};
+[[nodiscard]] std::span<const ImportFormat* const> import_formats();
+/// By name; null where there is none.
+[[nodiscard]] const ImportFormat* find_import_format(std::string_view name);
+
+/// The costs of a model as lines of a scenario: means per chunk (and per microbatch where `by_microbatch`), with spread
+/// and drift in comments.
+[[nodiscard]] std::vector<ScenarioLine> cost_lines(const CostModel& model, bool by_microbatch = false);
+/// Lines as TOML. `source` says where they come from.
+[[nodiscard]] std::string write_scenario(std::span<const ScenarioLine> lines, std::string_view source);
+
+} // namespace ppsim::traces
