@@ -2,10 +2,10 @@
 
 #include "ppsim/sim/error.hpp"
 #include "ppsim/sim/generators.hpp"
+#include "ppsim/sim/link_fit.hpp"
 #include "ppsim/sim/percentile.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 namespace ppsim::runtime {
@@ -147,44 +147,16 @@ Spread spread_of(std::vector<Duration> values) {
 
 TransferFit fit_transfers(std::span<const TransferSample> samples) {
   PPSIM_ASSERT(!samples.empty());
-  // Minimises the sum of ((a + b x - t) / t)^2 over latency a and time per byte b.
-  double w = 0;
-  double wx = 0;
-  double wxx = 0;
-  double wt = 0;
-  double wxt = 0;
-  for (const TransferSample& sample : samples) {
-    const double time = std::max(static_cast<double>(sample.time.count()), 1.0);
-    const auto bytes = static_cast<double>(sample.bytes.count());
-    const double weight = 1 / (time * time);
-    w += weight;
-    wx += weight * bytes;
-    wxx += weight * bytes * bytes;
-    wt += weight * time;
-    wxt += weight * bytes * time;
-  }
-  const double determinant = w * wxx - wx * wx;
-  double slope = determinant > 1e-9 * w * wxx ? (w * wxt - wx * wt) / determinant : 0;
-  double latency = (wt - slope * wx) / w;
-  if (slope < 0) { // time does not grow with size
-    slope = 0;
-    latency = wt / w;
-  } else if (latency < 0) {
-    latency = 0;
-    slope = wxt / wxx;
-  }
-  TransferFit fit{.from = samples.front().from,
-                  .to = samples.front().to,
-                  .latency = Duration{std::llround(latency)},
-                  .bandwidth = std::nullopt,
-                  .samples = {samples.begin(), samples.end()}};
-  if (slope > 1e-9) fit.bandwidth = Bandwidth{std::max<std::int64_t>(std::llround(1e9 / slope), 1)};
-  for (const TransferSample& sample : samples) {
-    const double measured = std::max(static_cast<double>(sample.time.count()), 1.0);
-    const double fitted = latency + slope * static_cast<double>(sample.bytes.count());
-    fit.largest_residual = std::max(fit.largest_residual, std::abs(fitted - measured) / measured);
-  }
-  return fit;
+  std::vector<LinkSample> points;
+  points.reserve(samples.size());
+  for (const TransferSample& sample : samples) points.push_back({sample.bytes, sample.time});
+  const LinkFit fit = fit_link(points);
+  return {.from = samples.front().from,
+          .to = samples.front().to,
+          .latency = fit.latency,
+          .bandwidth = fit.bandwidth,
+          .samples = {samples.begin(), samples.end()},
+          .largest_residual = fit.largest_residual};
 }
 
 Schedule split_backwards(const Schedule& schedule) {

@@ -33,8 +33,7 @@ struct TransferFit {
   std::vector<TransferSample> samples;
   double largest_residual = 0; ///< |fitted - measured| / measured, over the samples
 };
-/// Least squares of relative errors, so that small transfers count as much as large ones; neither part is negative.
-/// The samples are of one edge, and not empty.
+/// As fit_link(). The samples are of one edge, and not empty.
 [[nodiscard]] TransferFit fit_transfers(std::span<const TransferSample> samples);
 
 /// What was measured.
