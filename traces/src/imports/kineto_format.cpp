@@ -1,0 +1,20 @@
+// Profiles of the PyTorch profiler, as an import format.
+
+#include "kineto.hpp"
+
+namespace ppsim::traces {
+namespace {
+
+Imported import_kineto(std::span<const ImportFile> files, const ImportOptions& options) {
+  return assemble(read_kineto(files, options), options, files.size() == 1 ? files.front().name : "the profiles");
+}
+
+} // namespace
+
+extern const ImportFormat kineto;
+const ImportFormat kineto{.name = "kineto",
+                          .files = "*.json, *.json.gz",
+                          .what = "profiles of torch.profiler, one file per rank",
+                          .read = import_kineto};
+
+} // namespace ppsim::traces

@@ -1,0 +1,267 @@
+// One rank of a profile: annotations of the processor say what is done, kernels when. The processor runs ahead of the
+// device, so that a task ran when its kernels did.
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "kineto.hpp"
+
+namespace ppsim::traces {
+namespace {
+
+using Kind = PpAction::Kind;
+
+struct Extent {
+  std::uint64_t stream = 0;
+  Stretch time{};
+};
+
+/// One annotation and what ran for it.
+struct Action {
+  PpAction what{};
+  Stretch on_processor{};
+  std::vector<Extent> extents; ///< one per stream
+  std::int64_t bytes = 0;
+  std::int64_t step = 0;
+  bool has_gpu_annotation = false;
+};
+
+void extend(std::vector<Extent>& extents, std::uint64_t stream, Stretch time) {
+  const auto found = std::ranges::find(extents, stream, &Extent::stream);
+  if (found == extents.end()) return extents.push_back({stream, time});
+  found->time = {std::min(found->time.start, time.start), std::max(found->time.end, time.end)};
+}
+
+Stretch hull(const std::vector<Extent>& extents) {
+  Stretch all = extents.front().time;
+  for (const Extent& extent : extents)
+    all = {std::min(all.start, extent.time.start), std::max(all.end, extent.time.end)};
+  return all;
+}
+
+class RankBuilder {
+public:
+  explicit RankBuilder(const KinetoTrace& trace) : trace_{trace} {}
+
+  KinetoRank build() {
+    rank_.rank = trace_.rank;
+    rank_.name = trace_.name;
+    rank_.groups = trace_.groups;
+    rank_.device = trace_.device;
+    rank_.peak_bytes = trace_.peak_bytes;
+    rank_.single_schedule = trace_.single_schedule;
+    rank_.whole_microseconds = trace_.whole_microseconds;
+    rank_.dropped = trace_.dropped;
+    order_annotations();
+    join_gpu_annotations();
+    join_kernels();
+    set_steps();
+    take_actions();
+    return std::move(rank_);
+  }
+
+private:
+  void order_annotations() {
+    actions_.reserve(trace_.annotations.size());
+    std::vector<std::uint32_t> order(trace_.annotations.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
+    std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return trace_.annotations[i].time.start; });
+    for (const std::uint32_t i : order) {
+      const KinetoAnnotation& annotation = trace_.annotations[i];
+      if (annotation.external_id != 0) by_external_id_.emplace(annotation.external_id, actions_.size());
+      by_key_[key_of(annotation.action)].push_back(actions_.size());
+      Action action;
+      action.what = annotation.action;
+      action.on_processor = annotation.time;
+      actions_.push_back(std::move(action));
+    }
+  }
+
+  /// The annotation of the processor that a GPU annotation is of: the one with its id, else the last with its name that
+  /// began before it.
+  Action* action_of(const KinetoGpuAnnotation& annotation) {
+    if (const auto found = by_external_id_.find(annotation.external_id);
+        found != by_external_id_.end() && actions_[found->second].what == annotation.action)
+      return &actions_[found->second];
+    const auto same = by_key_.find(key_of(annotation.action));
+    if (same == by_key_.end()) return nullptr;
+    const auto behind = std::ranges::upper_bound(same->second, annotation.time.start, {},
+                                                 [&](std::size_t i) { return actions_[i].on_processor.start; });
+    return behind == same->second.begin() ? nullptr : &actions_[*(behind - 1)];
+  }
+
+  void join_gpu_annotations() {
+    for (const KinetoGpuAnnotation& annotation : trace_.gpu_annotations) {
+      const bool is_read = annotation.action.kind != Kind::overlapped && annotation.action.kind != Kind::shard;
+      if (!is_read) continue; // counted with those of the processor
+      if (Action* const action = action_of(annotation)) {
+        extend(action->extents, annotation.stream, annotation.time);
+        action->has_gpu_annotation = true;
+      } else {
+        ++rank_.dropped["GPU annotations without one of the processor"];
+      }
+    }
+  }
+
+  /// The action that the processor was in when it launched a kernel.
+  Action* launcher_of(const KinetoKernel& kernel) {
+    if (const auto launch = launches_.find(kernel.correlation); launch != launches_.end()) {
+      const auto behind = std::ranges::upper_bound(actions_, launch->second, {},
+                                                   [](const Action& action) { return action.on_processor.start; });
+      if (behind == actions_.begin()) return nullptr;
+      Action& action = *(behind - 1);
+      return launch->second <= action.on_processor.end ? &action : nullptr;
+    }
+    const auto same = by_external_id_.find(kernel.external_id);
+    return same == by_external_id_.end() ? nullptr : &actions_[same->second];
+  }
+
+  static bool moves_data(const Action& action) {
+    return action.what.kind == Kind::send || action.what.kind == Kind::receive;
+  }
+
+  void join_kernels() {
+    if (actions_.empty()) return;
+    const bool all_annotated = std::ranges::all_of(
+        actions_, [](const Action& action) { return action.has_gpu_annotation || moves_data(action); });
+    if (all_annotated && trace_.send_recvs.empty()) return;
+    launches_.reserve(trace_.launches.size());
+    for (const KinetoLaunch& launch : trace_.launches) launches_.emplace(launch.correlation, launch.time);
+    if (!all_annotated)
+      for (const KinetoKernel& kernel : trace_.kernels)
+        if (Action* const action = launcher_of(kernel); action != nullptr && !action->has_gpu_annotation)
+          extend(action->extents, kernel.stream, kernel.time);
+    for (const KinetoSendRecv& transfer : trace_.send_recvs) {
+      Action* const action = launcher_of(transfer.kernel);
+      if (action == nullptr || !moves_data(*action)) {
+        ++rank_.dropped["NCCL sends and receives outside of PP:SEND and PP:RECV"];
+        continue;
+      }
+      action->bytes += transfer.bytes;
+      if (!action->has_gpu_annotation) extend(action->extents, transfer.kernel.stream, transfer.kernel.time);
+    }
+  }
+
+  /// The ProfilerStep in which the processor began an action; nothing where it was in none.
+  static std::optional<std::int64_t> step_at(const std::vector<KinetoStep>& steps, std::int64_t time) {
+    const auto behind =
+        std::ranges::upper_bound(steps, time, {}, [](const KinetoStep& step) { return step.time.start; });
+    if (behind == steps.begin() || (behind - 1)->time.end < time) return std::nullopt;
+    return (behind - 1)->number;
+  }
+
+  void set_steps() {
+    std::vector<KinetoStep> steps = trace_.steps;
+    std::ranges::stable_sort(steps, {}, [](const KinetoStep& step) { return step.time.start; });
+    rank_.has_steps = !steps.empty();
+    std::set<std::uint64_t> seen; // since the step began
+    std::int64_t number = 0;
+    std::int64_t repeats = 0;
+    std::erase_if(actions_, [&](Action& action) {
+      const std::optional<std::int64_t> now = rank_.has_steps ? step_at(steps, action.on_processor.start) : 0;
+      if (!now) {
+        ++rank_.dropped["actions outside of every ProfilerStep"];
+        return true;
+      }
+      if (*now != number) {
+        seen.clear();
+        number = *now;
+        repeats = 0;
+      }
+      if (!seen.insert(key_of(action.what)).second) {
+        seen = {key_of(action.what)};
+        repeats = std::min(repeats + 1, repeats_per_step - 1);
+        rank_.repeats = true;
+      }
+      action.step = number * repeats_per_step + repeats;
+      return false;
+    });
+  }
+
+  /// The stream that most tasks ran on; of several, that with more time. Others hold collectives, which may go on
+  /// beside the next task.
+  std::uint64_t main_stream() const {
+    std::map<std::uint64_t, std::pair<std::size_t, std::int64_t>> streams; // tasks, time (saturating)
+    constexpr std::int64_t most = std::int64_t{1} << 60U;
+    for (const Action& action : actions_) {
+      if (action.what.kind != Kind::task) continue;
+      for (const Extent& extent : action.extents) {
+        auto& [tasks, time] = streams[extent.stream];
+        ++tasks;
+        time = std::min(most, time + std::min(most, extent.time.end - extent.time.start));
+      }
+    }
+    const auto longest = std::ranges::max_element(streams, {}, [](const auto& stream) { return stream.second; });
+    return longest == streams.end() ? 0 : longest->first;
+  }
+
+  void take_actions() {
+    const std::uint64_t stream = main_stream();
+    std::set<std::uint32_t> chunks;
+    for (const Action& action : actions_) {
+      switch (action.what.kind) {
+      case Kind::task:
+        chunks.insert(action.what.task.chunk_index);
+        take_task(action, stream);
+        break;
+      case Kind::send:
+      case Kind::receive:
+        take_transfer(action);
+        break;
+      default:
+        take_update(action);
+      }
+    }
+    rank_.chunks.assign(chunks.begin(), chunks.end());
+  }
+
+  void take_task(const Action& action, std::uint64_t stream) {
+    Stretch time = action.on_processor;
+    if (const auto main = std::ranges::find(action.extents, stream, &Extent::stream); main != action.extents.end()) {
+      time = main->time;
+    } else if (!action.extents.empty()) {
+      time = hull(action.extents);
+    } else {
+      ++rank_.on_processor;
+    }
+    rank_.tasks.push_back({0, 0, action.step, action.what.task, time.start, time.end});
+  }
+
+  void take_transfer(const Action& action) {
+    if (action.extents.empty()) {
+      ++rank_.dropped["sends and receives without a kernel"];
+      return;
+    }
+    const Stretch time = hull(action.extents);
+    rank_.transfers.push_back(
+        {0, 0, action.step, action.what.task, action.what.kind == Kind::send, time.start, time.end, action.bytes});
+  }
+
+  void take_update(const Action& action) {
+    if (action.extents.empty()) {
+      ++rank_.dropped["reductions and optimizer steps without a kernel"];
+      return;
+    }
+    const Stretch time = hull(action.extents);
+    const bool is_optimizer = action.what.kind == Kind::optimizer;
+    rank_.updates.push_back({0, 0, action.step,
+                             is_optimizer ? UpdateEvent::Kind::optimizer : UpdateEvent::Kind::reduction,
+                             action.what.task.chunk_index, time.start, time.end});
+  }
+
+  const KinetoTrace& trace_;
+  KinetoRank rank_;
+  std::vector<Action> actions_; ///< by when the processor began them
+  std::unordered_map<std::uint64_t, std::size_t> by_external_id_;
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_key_;
+  std::unordered_map<std::uint64_t, std::int64_t> launches_; ///< when, by correlation
+};
+
+} // namespace
+
+KinetoRank kineto_rank(const KinetoTrace& trace) {
+  return RankBuilder{trace}.build();
+}
+
+} // namespace ppsim::traces
