@@ -181,6 +181,19 @@ Schedule make_schedule(const Generator& generator, const ScheduleRequest& reques
                         uniform_scenario(request.shape, std::chrono::milliseconds{1}, std::chrono::milliseconds{2}));
 }
 
+const Generator* generator_of(const Schedule& schedule) {
+  for (const Generator* generator : generators()) {
+    if (generator->searches || generator->name == "sequential") continue; // of one microbatch all are sequential
+    try {
+      const Schedule made = make_schedule(*generator, {.shape = schedule.shape()});
+      if (!made.asynchronous() && (schedule.forward_only() ? made.forwards() : made) == schedule) return generator;
+    } catch (const Error&) {
+      continue; // it does not take this shape
+    }
+  }
+  return nullptr;
+}
+
 std::optional<ClosedForm> closed_form(const Generator& generator, const ScheduleRequest& request,
                                       const Scenario& scenario) {
   if (generator.closed_form == nullptr) return std::nullopt;

@@ -37,12 +37,12 @@ struct TransferEvent {
 
 /// What a stage does after its tasks.
 struct UpdateEvent {
-  enum class Kind : std::uint8_t { reduction, optimizer };
+  enum class Kind : std::uint8_t { reduction, tied_reduction, optimizer }; ///< tied: see Reduction
   std::uint32_t replica = 0;
   std::uint32_t stage = 0;
   std::int64_t step = 0;
   Kind kind{};
-  std::uint32_t chunk = 0; ///< of a reduction
+  std::uint32_t chunk = 0; ///< of a reduction, tied or not
   std::int64_t start = 0;
   std::int64_t end = 0;
 };

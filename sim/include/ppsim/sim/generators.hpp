@@ -98,6 +98,9 @@ void check_request(const Generator& generator, const ScheduleRequest& request);
                                      const Scenario& scenario);
 /// The same for equal stages (F 1 ms, B 2 ms, free transfers), for orders that do not depend on costs.
 [[nodiscard]] Schedule make_schedule(const Generator& generator, const ScheduleRequest& request);
+/// Whose order `schedule` has, by its options' standard values; null where it is none's. Those that search are not
+/// asked.
+[[nodiscard]] const Generator* generator_of(const Schedule& schedule);
 /// The closed form for these inputs; nothing where none holds (unequal chunks, a pair rule, contention, ...).
 [[nodiscard]] std::optional<ClosedForm> closed_form(const Generator& generator, const ScheduleRequest& request,
                                                     const Scenario& scenario);

@@ -1,0 +1,105 @@
+// Operation traces as CSV: what is read, and what is refused.
+
+#include "ppsim/traces/import.hpp"
+#include "support/measured.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+using namespace ppsim;
+using namespace ppsim::test;
+
+namespace {
+
+const std::string header = "dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc\n";
+/// Two stages, one microbatch. Stage 0 sends at 1.1 s; stage 1 has waited for it.
+const std::string small = header + "0,0,0,16,forward-compute,0.1,1.0,0,0,0,0\n"
+                                   "0,0,0,16,forward-send,1.1,0.25,0,-1,-1,-1\n"
+                                   "0,0,0,16,backward-recv,1.5,2.9,0,-1,-1,-1\n"
+                                   "0,0,0,16,backward-compute,4.5,2.0,0,0,0,0\n"
+                                   "0,0,0,16,gc,6.5,0.0,0,-1,0,-1\n"
+                                   "0,0,0,16,grads-reduce-scatter,6.5,0.5,0,0,-1,-1\n"
+                                   "0,0,0,16,optimizer,7.0,0.25,0,-1,-1,-1\n"
+                                   "0,1,1,16,forward-recv,0.05,1.30,0,-1,-1,-1\n"
+                                   "0,1,1,16,forward-compute,1.4,1.0,0,0,0,1\n"
+                                   "0,1,1,16,backward-compute,2.4,2.0,0,0,0,1\n"
+                                   "0,1,1,16,backward-send,4.4,0.1,0,-1,-1,-1\n"
+                                   "0,1,1,16,optimizer,7.0,0.5,0,-1,-1,-1\n";
+
+traces::Imported read(std::string_view text) {
+  const traces::ImportFile file{"ops.csv", text};
+  return traces::find_import_format("op-trace")->read({&file, 1}, {});
+}
+
+std::string refusal(std::string_view text) {
+  const Refusal refusal = refusal_of([&] { (void)read(text); });
+  CHECK(refusal.code == ExitCode::bad_input);
+  return refusal.first();
+}
+
+std::string with(std::string text, std::string_view old, std::string_view replacement) {
+  const std::size_t at = text.find(old);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, old.size(), replacement);
+}
+
+constexpr std::int64_t second = 1'000'000'000;
+constexpr std::int64_t ms = 1'000'000;
+
+} // namespace
+
+TEST_CASE("An operation trace becomes a run, with sends and receives matched in order") {
+  const traces::Imported imported = read(small);
+  REQUIRE(imported.runs.size() == 1);
+  const MeasuredRun& run = imported.runs.front();
+  CHECK(rows_of(run.schedule) == Rows{"0F0 0B0", "1F0 1B0"});
+  const Timeline& step = run.steps.front();
+  CHECK(step.tasks == std::vector<Span>{between(0, second), between(4400 * ms, 6400 * ms),
+                                        between(1300 * ms, 2300 * ms), between(2300 * ms, 4300 * ms)});
+  CHECK(step.transfers[0] == between(1000 * ms, 1250 * ms)); // the receiver had waited since 0.05
+  CHECK(step.transfers[3] == between(4300 * ms, 4300 * ms)); // the receive ends as the send begins
+  REQUIRE(step.reductions.size() == 1);
+  CHECK(step.reductions.front().span == between(6400 * ms, 6900 * ms));
+  REQUIRE(step.optimizer.size() == 2);
+  CHECK(step.optimizer[1].span == between(6900 * ms, 7400 * ms));
+  CHECK(imported.dropped == std::vector<traces::Dropped>{{"operations 'gc'", 1}});
+}
+
+TEST_CASE("Line ends, a byte order mark, the order of columns and spare columns of an operation trace do not matter") {
+  std::string text = small;
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2) text.replace(at, 1, "\r\n");
+  CHECK(read("\xEF\xBB\xBF" + text + "\r\n").runs.front().steps.front().tasks ==
+        read(small).runs.front().steps.front().tasks);
+  const std::string few = "more,mb_id,step,stage,duration,start_ts,optype\n"
+                          "x,0,1,0,1,0,forward-compute\nx,0,1,0,2,3.5,backward-compute\n";
+  CHECK(read(few).runs.front().steps.front().tasks[1] == between(3500 * ms, 5500 * ms));
+}
+
+TEST_CASE("Of the ranks of one stage the lowest is taken") {
+  std::string text = small;
+  text += "0,0,5,16,forward-compute,0.1,9.0,0,0,0,0\n";
+  const traces::Imported imported = read(text);
+  CHECK(imported.runs.front().steps.front().tasks[0].length() == std::chrono::seconds{1});
+  CHECK(imported.dropped.back().what == "operations of other ranks of a stage, which do the same as its lowest");
+}
+
+TEST_CASE("What an operation trace can not mean is refused with its line") {
+  CHECK(refusal("") ==
+        "ops.csv:1: there is no column stage in '' -- it needs stage, step, optype, start_ts, duration and "
+        "mb_id, and may have dp_rank, rank, seq_id, mc and gmc");
+  CHECK(refusal(small.substr(header.size())).starts_with("ops.csv:1: there is no column stage in '0,0,0,16,forward"));
+  CHECK(refusal(with(small, "gmc", "stage")) == "ops.csv:1: the column stage is there twice -- ");
+  CHECK(refusal(with(small, "4.5,2.0", "4.5,nan")) == "ops.csv:5: duration is 'nan' -- write seconds, from 0 to 86400");
+  CHECK(refusal(with(small, "4.5,2.0", "4.5,-2.0")) ==
+        "ops.csv:5: duration is '-2.0' -- write seconds, from 0 to 86400");
+  CHECK(refusal(with(small, "4.5,2.0", "1e300,2.0")) ==
+        "ops.csv:5: start_ts is '1e300' -- write seconds, from -2000000000 to 2000000000");
+  CHECK(refusal(with(small, "0,0,0,16,backward-compute", "0,99999999999999999999,0,16,backward-compute")) ==
+        "ops.csv:5: stage is '99999999999999999999' -- write a whole number from 0 to 4095");
+  CHECK(refusal(with(small, "4.5,2.0,0,0,0,0", "4.5,2.0,0,0,-1,0")) ==
+        "ops.csv:5: mb_id is '-1' -- a pass is of a microbatch: count them from 0");
+  CHECK(refusal(small.substr(0, small.size() - 12)) ==
+        "ops.csv:13: the row is '0,1,1,16,optimizer,7.0,0.5' -- 7 values for 11 columns; is the file cut off?");
+  CHECK(refusal("\x1F\x8B\x08garbage").starts_with("ops.csv: the gzip data"));
+}

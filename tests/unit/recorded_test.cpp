@@ -1,0 +1,214 @@
+// What readers of measured formats find, put together: by hand.
+
+#include "support/measured.hpp"
+#include "support/recorded.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <chrono>
+
+using namespace ppsim;
+using namespace ppsim::test;
+using namespace std::chrono_literals;
+using traces::Imported;
+using traces::Recorded;
+
+namespace {
+
+/// 1F1B on two stages, in microseconds; transfers take 20.
+///   stage 0  0F0[0,1000) 0F1[1000,2000)               0B0[4040,6040)       0B1[7100,9100)
+///   stage 1          1F0[1020,2020) 1B0[2020,4020) 1F1[4020,5020) 1B1[5020,7080)
+struct Example {
+  TaskGraph graph = [] {
+    const Schedule schedule = order({"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"});
+    return lower(schedule, uniform_scenario(schedule.shape(), 1ms, 2ms, 20us));
+  }();
+  Timeline timeline = simulate(graph);
+  Recorded recorded;
+  Example() { recorded.one_clock = true; }
+  void add(std::int64_t step, std::vector<std::int64_t> late = {}) {
+    record(graph, timeline, {0, step, std::move(late)}, recorded);
+  }
+  [[nodiscard]] Imported assembled() const { return traces::assemble(recorded, {}, "here"); }
+};
+
+void require_same(const Timeline& found, const Timeline& expected) {
+  CHECK(found.tasks == expected.tasks);
+  CHECK(found.transfers == expected.transfers);
+}
+
+std::size_t dropped(const Imported& imported, std::string_view what) {
+  for (const traces::Dropped& each : imported.dropped)
+    if (each.what == what) return each.count;
+  return 0;
+}
+
+} // namespace
+
+TEST_CASE("Recorded steps become a run with their order, its name and times from the first task on") {
+  Example example;
+  example.add(7, {1'000'000'000, 1'000'000'000});
+  example.add(8);
+  const Imported imported = example.assembled();
+  REQUIRE(imported.runs.size() == 1);
+  const MeasuredRun& run = imported.runs.front();
+  CHECK(run.schedule == example.graph.schedule());
+  CHECK(run.schedule.name() == "1f1b");
+  REQUIRE(run.steps.size() == 2);
+  require_same(run.steps[0], example.timeline);
+  require_same(run.steps[1], example.timeline);
+  CHECK_FALSE(run.clock_error);
+  CHECK(run.stages[0].busy == 12ms); // two steps of two forwards and two backwards
+  CHECK(imported.dropped.empty());
+}
+
+TEST_CASE("A transfer takes what the side says that did not wait, and does not begin before its content is made") {
+  Example example;
+  example.add(0);
+  for (traces::TransferEvent& event : example.recorded.transfers) {
+    if (event.stage != 0 || event.task.pass != Pass::forward) continue;
+    event.end -= 5'000;                                            // the sender is done before the receiver says so
+    if (index(event.task.microbatch) == 1) event.start -= 400'000; // and was ready too early
+  }
+  const Timeline step = example.assembled().runs.front().steps.front();
+  const auto transfer = [&](std::string_view name) {
+    return step.transfers[position_of(example.graph.schedule(), name)];
+  };
+  CHECK(transfer("0F0") == between(1'005'000, 1'020'000));
+  CHECK(transfer("0F1") == between(2'000'000, 2'020'000));
+}
+
+TEST_CASE("Stages' clocks are aligned by what they sent each other") {
+  Example example;
+  example.recorded.one_clock = false;
+  example.add(0, {0, 123'456'789});
+  example.add(1, {5'000'000, -77'000'000});
+  const Imported imported = example.assembled();
+  const MeasuredRun& run = imported.runs.front();
+  REQUIRE(run.steps.size() == 2);
+  require_same(run.steps[0], example.timeline);
+  require_same(run.steps[1], example.timeline);
+  REQUIRE(run.clock_error);
+  CHECK(*run.clock_error == 0ns);
+  CHECK(imported.notes.size() == 1);
+}
+
+TEST_CASE("What a receiver notices late in both directions does not move its clock, but is within the error") {
+  Example example;
+  example.recorded.one_clock = false;
+  example.add(0, {0, 1'000'000});
+  for (traces::TransferEvent& event : example.recorded.transfers)
+    if (!event.is_send) event.end += 3'000;
+  const MeasuredRun run = example.assembled().runs.front();
+  CHECK(run.steps.front().tasks == example.timeline.tasks);
+  CHECK(*run.clock_error == 3us);
+}
+
+TEST_CASE("Without transfers a clock is put in the middle of what causality allows") {
+  Example example;
+  example.recorded.one_clock = false;
+  example.add(0, {0, 1'000'000'000});
+  example.recorded.transfers.clear();
+  const MeasuredRun run = example.assembled().runs.front();
+  CHECK(run.steps.front().tasks == example.timeline.tasks); // 20 us on the way there, and 20 us back
+  CHECK(*run.clock_error == 20us);
+  for (std::size_t id = 0; id < 4; ++id) CHECK(run.steps.front().transfers[id].length() == 0ns);
+}
+
+TEST_CASE("Clocks that are said to be one are aligned where something is used before it was made") {
+  Example example;
+  example.add(0, {0, -2'000'000});
+  const Imported imported = example.assembled();
+  require_same(imported.runs.front().steps.front(), example.timeline);
+  CHECK(imported.notes.size() == 1);
+}
+
+TEST_CASE("Steps that are not whole, hold a task twice, or have another order are dropped and counted") {
+  Example example;
+  for (std::int64_t step = 0; step < 5; ++step) example.add(step);
+  const auto task_of = [&](std::int64_t step, std::size_t id) -> traces::TaskEvent& {
+    return example.recorded.tasks[static_cast<std::size_t>(step) * 8 + id];
+  };
+  task_of(1, 3).task = task_of(1, 2).task;           // 0B0 twice
+  std::swap(task_of(2, 0).task, task_of(2, 1).task); // 0F1 before 0F0
+  task_of(3, 7).step = 9;                            // 1B1 is missing
+  const Imported imported = example.assembled();
+  CHECK(imported.runs.front().steps.size() == 2);
+  CHECK(dropped(imported, "steps with a task that is there twice") == 1);
+  CHECK(dropped(imported, "steps with another order than most") == 1);
+  CHECK(dropped(imported, "steps that are not complete") == 2); // 3, and what is left of 9
+}
+
+TEST_CASE("Tasks of a stage that overlap by less than times may be off are moved apart, others are an error") {
+  Example example;
+  example.add(0);
+  example.recorded.tasks[0].end += 3'000; // 0F0 ends after 0F1 has started
+  const Refusal refusal = refusal_of([&] { (void)example.assembled(); });
+  CHECK(refusal.code == ExitCode::bad_input);
+  CHECK(refusal.first() == "here: no step is whole; step 0 of replica 0: 0F1 on stage 0 starts 3000 ns before 0F0 has "
+                           "ended -- give the files of all stages, and record whole steps");
+  example.recorded.time_error = 3'000;
+  const Timeline step = example.assembled().runs.front().steps.front();
+  CHECK(step.tasks[0] == between(0, 1'003'000));
+  CHECK(step.tasks[1] == between(1'003'000, 2'000'000));
+}
+
+TEST_CASE("What is missing is named where nothing whole is left") {
+  Example example;
+  example.add(3);
+  std::erase_if(example.recorded.tasks, [](const traces::TaskEvent& event) { return to_string(event.task) == "1B1"; });
+  CHECK(refusal_of([&] { (void)example.assembled(); }).first() ==
+        "here: no step is whole; step 3 of replica 0: 1B1 is missing -- give the files of all stages, and record whole "
+        "steps");
+  CHECK(refusal_of([] { (void)traces::assemble({}, {}, "here"); }).first() ==
+        "here: no forward or backward was found -- record the passes of the pipeline");
+}
+
+TEST_CASE("A stage beyond those that the user gave is an error") {
+  Example example;
+  example.add(0);
+  CHECK(refusal_of([&] {
+          (void)traces::assemble(example.recorded, {.stages = 1, .vpp = {}, .progress = {}}, "here");
+        }).first() == "here: stage 1 has tasks, but --stages says 1 -- leave --stages out, or give what the run had");
+}
+
+TEST_CASE("Reductions and optimizer steps follow the tasks, and peaks of memory are the stage's") {
+  using Kind = traces::UpdateEvent::Kind;
+  Example example;
+  example.add(0);
+  const auto add = [&](std::uint32_t stage, Kind kind, std::int64_t start, std::int64_t end) {
+    example.recorded.updates.push_back({0, stage, 0, kind, stage, start, end});
+  };
+  add(0, Kind::reduction, 9'000'000, 9'500'000);
+  add(1, Kind::tied_reduction, 8'000'000, 9'200'000);
+  add(0, Kind::optimizer, 9'600'000, 9'700'000);
+  add(0, Kind::optimizer, 9'700'000, 9'800'000);
+  example.recorded.peak_bytes[{0, 1}] = 4096;
+  const Imported without = example.assembled();
+  CHECK(without.runs.front().steps.front().optimizer.empty());
+  CHECK(dropped(without, "optimizer steps of some stages only") == 1);
+  add(1, Kind::optimizer, 7'000'000, 9'900'000);
+  const MeasuredRun run = example.assembled().runs.front();
+  const Timeline& step = run.steps.front();
+  REQUIRE(step.reductions.size() == 2);
+  CHECK(step.reductions[0].span == between(9'000'000, 9'500'000));
+  CHECK(step.reductions[1].tied);
+  REQUIRE(step.optimizer.size() == 2);
+  CHECK(step.optimizer[0].span == between(9'600'000, 9'800'000));
+  CHECK(step.optimizer[1].span.start == step.tasks.back().end); // it can not begin before the last task has ended
+  CHECK(run.stages[1].peak_bytes == Bytes{4096});
+}
+
+TEST_CASE("Events with impossible times or numbers are dropped, and far ones do not overflow") {
+  constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+  Example example;
+  example.add(0);
+  example.recorded.tasks.push_back({0, 0, 0, make_task(Pass::forward, 0, 0), 5, 4});
+  example.recorded.tasks.push_back({0, 0, 0, make_task(Pass::forward, 0, 0), -huge, huge});
+  example.recorded.tasks.push_back({0, 1U << 31U, 0, make_task(Pass::forward, 0, 0), 0, 1});
+  example.recorded.transfers.push_back({0, 0, 0, make_task(Pass::forward, 0, 1), true, -huge / 4, huge / 4, 0});
+  example.recorded.updates.push_back({0, 0, 0, traces::UpdateEvent::Kind::reduction, 0, -huge / 4, huge / 4});
+  const Imported imported = example.assembled();
+  CHECK(dropped(imported, "events with impossible times or numbers") == 3);
+  CHECK(imported.runs.front().steps.front().tasks == example.timeline.tasks);
+}

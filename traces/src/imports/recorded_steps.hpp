@@ -1,0 +1,44 @@
+#pragma once
+// The events of a Recorded step by step, and which steps are whole.
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "recorded.hpp"
+
+namespace ppsim::traces {
+
+/// Why something is left out, and how often.
+using DropCounts = std::map<std::string, std::size_t>;
+
+/// The events of one step of one replica. Tasks stand stage by stage, each stage's as they ran.
+struct StepEvents {
+  std::uint32_t replica = 0;
+  std::int64_t step = 0;
+  std::span<TaskEvent> tasks;
+  std::span<TransferEvent> transfers;
+  std::span<UpdateEvent> updates;
+};
+
+/// A reason to leave a step out, and what was found, for a person who wonders.
+struct StepFault {
+  std::string reason;
+  std::string found;
+};
+
+/// Sorts events and cuts them into steps, by rising replica and step. Those with impossible times or ids are taken out
+/// and counted. The spans point into `recorded`.
+[[nodiscard]] std::vector<StepEvents> split_steps(Recorded& recorded, DropCounts& dropped);
+
+/// Nothing where every chunk has one F and one B (or I and W) of each microbatch; in a step without any backward one F.
+[[nodiscard]] std::optional<StepFault> find_incomplete(const StepEvents& step);
+
+/// Makes the times of a step small numbers: since its first task, or where stages have clocks of their own since the
+/// first task of the stage. Then moves tasks of a stage apart that overlap by up to `time_error`. Says what can not be.
+[[nodiscard]] std::optional<StepFault> bring_into_order(const StepEvents& step, bool one_clock,
+                                                        std::int64_t time_error);
+
+} // namespace ppsim::traces
