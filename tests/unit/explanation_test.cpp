@@ -1,0 +1,371 @@
+// Explanation: runs with one planted fault, whose cost is known by pencil, and that is the one that is named.
+
+#include "ppsim/sim/explanation.hpp"
+#include "support/measured.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <chrono>
+#include <numeric>
+
+using namespace ppsim;
+using namespace ppsim::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// F = 10 ms, B = 20 ms, p = 4, m = 8: a step of 1F1B takes (8 + 3) * 30 ms.
+constexpr Shape shape{.stages = 4, .microbatches = 8, .vpp = 1};
+constexpr Duration balanced_step = 330ms;
+
+/// What of the run is not as in a balanced one.
+struct Fault {
+  std::function<Duration(const Task&, std::size_t stage, Duration length)> length =
+      [](const Task&, std::size_t, Duration length) { return length; };
+  std::function<Duration(const Task&, std::size_t stage)> way = [](const Task&, std::size_t) { return Duration{0}; };
+  std::function<Duration(const Task&, std::size_t stage)> pause = [](const Task&, std::size_t) { return Duration{0}; };
+};
+
+Timeline step_with(const Fault& fault) {
+  const TaskGraph graph = lower(generate("1f1b", shape), uniform_scenario(shape, 10ms, 20ms));
+  const Schedule& schedule = graph.schedule();
+  return played(
+      graph,
+      {.length =
+           [&](TaskId id) { return fault.length(schedule.task(id), index(schedule.stage_of(id)), graph.duration(id)); },
+       .way = [&](TaskId id) { return fault.way(schedule.task(id), index(schedule.stage_of(id))); },
+       .pause = [&](TaskId id) { return fault.pause(schedule.task(id), index(schedule.stage_of(id))); }});
+}
+
+MeasuredRun replica(std::vector<Timeline> steps) {
+  return run_of(generate("1f1b", shape), std::move(steps));
+}
+
+MeasuredRun replica_with(const Fault& fault, std::size_t steps = 2) {
+  return replica(std::vector<Timeline>(steps, step_with(fault)));
+}
+
+Explanation explain_one(const MeasuredRun& run) {
+  return explain(std::span{&run, 1});
+}
+
+Duration part(const Explanation& explanation, Reason reason) {
+  return explanation.parts[static_cast<std::size_t>(reason)].time;
+}
+
+Duration sum_of_parts(const Explanation& explanation) {
+  return std::accumulate(explanation.parts.begin(), explanation.parts.end(), Duration{0},
+                         [](Duration sum, const StepPart& each) { return sum + each.time; });
+}
+
+/// Of every device, every nanosecond of the job's steps has one label, or waits for another replica.
+void check_all_time_is_told(const Explanation& explanation) {
+  for (const ReplicaExplanation& each : explanation.replicas)
+    for (const StageExplanation& stage : each.stages) {
+      const Duration told = std::accumulate(stage.time.begin(), stage.time.end(), stage.waits_for_replicas);
+      CHECK(std::chrono::abs(told - explanation.step.mean) <= Duration{label_count});
+    }
+  CHECK(sum_of_parts(explanation) == explanation.step.mean);
+}
+
+double percent_off(Duration found, Duration truth) {
+  return 100.0 * static_cast<double>((found - truth).count()) / static_cast<double>(truth.count());
+}
+
+const Fault slow_stage_0{
+    .length = [](const Task&, std::size_t stage, Duration length) { return stage == 0 ? length * 5 / 2 : length; }};
+
+const Fault heavy_last_stage{.length = [](const Task& task, std::size_t stage, Duration length) {
+  if (stage != 3) return length;
+  return task.pass == Pass::forward ? length * 21 / 10 : length * 14 / 10;
+}};
+
+} // namespace
+
+TEST_CASE("Nothing is found in a balanced run but the bubble of its schedule") {
+  const Explanation found = explain_one(replica_with({}));
+  CHECK(found.findings.empty());
+  CHECK(found.step.median == balanced_step);
+  CHECK(found.bubble == Approx(3.0 / 11));
+  CHECK(found.schedule_bubble == Approx(3.0 / 11));
+  CHECK(part(found, Reason::work) == 240ms);
+  CHECK(part(found, Reason::schedule) == 90ms);
+  CHECK(found.model_error == 0);
+  CHECK(found.own_error == 0);
+  CHECK(found.simulated == balanced_step);
+  CHECK(found.replicas[0].median_bubble == Approx(3.0 / 11));
+  CHECK(found.replicas[0].stages[3].passes[0].mean == 10ms);
+  CHECK(found.replicas[0].stages[3].passes[1].tasks == 8);
+  check_all_time_is_told(found);
+}
+
+TEST_CASE("A slow worker of one replica is named first, with what it costs and who waits for it") {
+  // Stage 0 takes 25 and 50 ms. Its first gradient is there at 25 + 30 + 60 = 115 ms; from then on it never waits, for
+  // the 8 backwards and 4 forwards that are left: 115 + 8 * 50 + 4 * 25 = 615 ms.
+  const std::vector<MeasuredRun> replicas{replica_with({}), replica_with(slow_stage_0), replica_with({}),
+                                          replica_with({})};
+  const Explanation found = explain(replicas);
+  REQUIRE(found.findings.size() == 1);
+  const Finding& finding = found.findings[0];
+  CHECK(finding.reason == Reason::slow_worker);
+  CHECK(finding.before == 615ms);
+  CHECK(finding.after == balanced_step);
+  CHECK(finding.share == Approx(285.0 / 615));
+  REQUIRE(finding.suspects.size() == 1);
+  const Suspect& suspect = finding.suspects[0];
+  CHECK(suspect.replica == 1);
+  CHECK(index(suspect.stage) == 0);
+  CHECK(suspect.ratio() == Approx(2.5));
+  CHECK(suspect.before == 615ms);
+  CHECK(suspect.after == balanced_step);
+  REQUIRE(suspect.passes.size() == 2);
+  CHECK(suspect.passes[1].own == 50ms);
+  CHECK(suspect.passes[1].others == 20ms);
+  CHECK(found.replicas[1].slowest_in == 2);
+  CHECK(found.replicas[0].slowest_in == 0);
+  CHECK(found.replicas[1].stages[2].waits_for_replicas == 0ms);
+  CHECK(found.replicas[2].stages[2].waits_for_replicas == 285ms);
+  CHECK(found.waits_for_replicas == 3 * 4 * 285ms);
+  check_all_time_is_told(found);
+}
+
+TEST_CASE("Two slow workers are healed together, as healing one alone gives nothing") {
+  const std::vector<MeasuredRun> replicas{replica_with(slow_stage_0), replica_with(slow_stage_0), replica_with({}),
+                                          replica_with({}), replica_with({})};
+  const Explanation found = explain(replicas);
+  REQUIRE(found.findings.size() == 1);
+  CHECK(found.findings[0].gain() == 285ms);
+  REQUIRE(found.findings[0].suspects.size() == 2);
+  CHECK(found.findings[0].suspects[0].replica == 0);
+  CHECK(found.findings[0].suspects[1].replica == 1);
+}
+
+TEST_CASE("A heavy last stage is named, with what spreading its work evenly gives") {
+  // It never waits: 3 forwards before its first, 8 * (21 + 28) ms, 3 backwards after its last. Evenly: 12.75 and 22 ms.
+  const Explanation found = explain_one(replica_with(heavy_last_stage));
+  REQUIRE(found.findings.size() == 1);
+  const Finding& finding = found.findings[0];
+  CHECK(finding.reason == Reason::heavy_stage);
+  CHECK(finding.before == 482ms);
+  CHECK(finding.after == 11 * 34750us);
+  CHECK_FALSE(finding.may_be_slow);
+  REQUIRE(finding.suspects.size() == 1);
+  CHECK(index(finding.suspects[0].stage) == 3);
+  CHECK(finding.suspects[0].passes[0].ratio() == Approx(2.1));
+  CHECK(finding.suspects[0].passes[1].ratio() == Approx(1.4));
+  CHECK(part(found, Reason::imbalance) == 0ms);
+  check_all_time_is_told(found);
+}
+
+TEST_CASE("Without replicas to compare with, a stage that is as slow in every pass may have a slow device") {
+  const Explanation alone = explain_one(replica_with(slow_stage_0));
+  REQUIRE(alone.findings.size() == 1);
+  CHECK(alone.findings[0].reason == Reason::heavy_stage);
+  CHECK(alone.findings[0].may_be_slow);
+  const Explanation both = explain(std::vector{replica_with(slow_stage_0), replica_with(slow_stage_0)});
+  REQUIRE(both.findings.size() == 1);
+  CHECK(both.findings[0].reason == Reason::heavy_stage);
+  CHECK_FALSE(both.findings[0].may_be_slow);
+}
+
+TEST_CASE("Behind a slow worker, a heavy last stage is still found, and by what it gives without the slow one") {
+  const Fault both{.length = [](const Task& task, std::size_t stage, Duration length) {
+    return stage == 0 ? length * 5 / 2 : heavy_last_stage.length(task, stage, length);
+  }};
+  const std::vector<MeasuredRun> replicas{replica_with(both), replica_with(heavy_last_stage)};
+  const Explanation found = explain(replicas);
+  REQUIRE(found.findings.size() == 2);
+  CHECK(found.findings[0].reason == Reason::slow_worker);
+  CHECK(found.findings[0].after == 482ms);
+  CHECK(found.findings[1].reason == Reason::heavy_stage);
+  CHECK(found.findings[1].before == 482ms);
+  CHECK(found.findings[1].after == 11 * 34750us);
+}
+
+TEST_CASE("Stages that differ beyond the heaviest are an imbalance, by what is left of it") {
+  // Stage 3 takes twice as long, stage 2 one and a half times.
+  const Explanation found = explain_one(replica_with({.length = [](const Task&, std::size_t stage, Duration length) {
+    return stage == 3 ? 2 * length : stage == 2 ? length * 3 / 2 : length;
+  }}));
+  REQUIRE(found.findings.size() == 2);
+  CHECK(found.findings[0].reason == Reason::heavy_stage);
+  CHECK(found.findings[1].reason == Reason::imbalance);
+  // All stages at (1 + 1 + 1.5 + 2) / 4 of 30 ms.
+  CHECK(std::abs(percent_off(found.findings[1].after, 11 * 41250us)) < 0.001);
+  check_all_time_is_told(found);
+}
+
+TEST_CASE("A slow link is named before transfers, and both as a simulation has them") {
+  const auto ways = [](Duration middle, Duration others) {
+    return Fault{.way = [=](const Task& task, std::size_t stage) {
+      const std::size_t boundary = task.pass == Pass::forward ? stage : stage - 1;
+      return boundary == 1 ? middle : others;
+    }};
+  };
+  const auto simulated = [](Duration middle, Duration others) {
+    Scenario scenario = uniform_scenario(shape, 10ms, 20ms);
+    scenario.network.latency = {others, middle, others};
+    return run(generate("1f1b", shape), scenario).report.makespan;
+  };
+  const Explanation found = explain_one(replica_with(ways(20ms, 2ms)));
+  REQUIRE(found.findings.size() == 2);
+  CHECK(found.findings[0].reason == Reason::slow_link);
+  CHECK(found.findings[0].before == simulated(20ms, 2ms));
+  CHECK(found.findings[0].after == simulated(2ms, 2ms));
+  CHECK(index(found.findings[0].stage) == 1);
+  CHECK(index(found.findings[0].other) == 2);
+  CHECK(found.findings[0].own == 20ms);
+  CHECK(found.findings[0].others == 2ms);
+  CHECK(found.findings[0].links == 1);
+  CHECK(found.findings[1].reason == Reason::transfers);
+  CHECK(found.findings[1].gain() == simulated(2ms, 2ms) - balanced_step);
+  check_all_time_is_told(found);
+  // Where all links are alike, none is slow.
+  const Explanation alike = explain_one(replica_with(ways(5ms, 5ms)));
+  REQUIRE(alike.findings.size() == 1);
+  CHECK(alike.findings[0].reason == Reason::transfers);
+  CHECK(alike.findings[0].gain() == simulated(5ms, 5ms) - balanced_step);
+}
+
+TEST_CASE("Jitter costs what the step takes longer than with the mean of every stage and pass") {
+  // Half longer and half shorter in turn, so that means stay; on stage 2 alone.
+  const Fault fault{.length = [](const Task& task, std::size_t stage, Duration length) {
+    return stage != 2 ? length : index(task.microbatch) % 2 == 0 ? length * 3 / 2 : length / 2;
+  }};
+  const Explanation found = explain_one(replica_with(fault));
+  REQUIRE(found.findings.size() == 1);
+  CHECK(found.findings[0].reason == Reason::jitter);
+  CHECK(found.findings[0].gain() == found.step.mean - balanced_step);
+  CHECK(found.findings[0].after == balanced_step);
+  CHECK(index(found.findings[0].suspects.at(0).stage) == 2);
+  CHECK(found.replicas[0].stages[2].passes[0].spread == 5ms);
+  CHECK(found.replicas[0].stages[1].passes[0].spread == 0ms);
+  check_all_time_is_told(found);
+}
+
+TEST_CASE("Drift costs what steps take longer than the first quarter of them") {
+  std::vector<Timeline> steps;
+  for (std::int64_t step = 0; step < 8; ++step)
+    steps.push_back(step_with(
+        {.length = [step](const Task&, std::size_t, Duration length) { return length * (100 + 5 * step) / 100; }}));
+  const Explanation found = explain_one(replica(std::move(steps)));
+  REQUIRE(found.findings.size() == 1);
+  CHECK(found.findings[0].reason == Reason::drift);
+  CHECK(std::abs(percent_off(found.findings[0].gain(), balanced_step * 15 / 100)) < 1); // 117.5 % - 102.5 %
+  CHECK(found.step.drift == Approx(132.5 / 102.5 - 1));
+  CHECK(found.step.mean == balanced_step * 1175 / 1000);
+  CHECK(found.step.p5 == balanced_step);
+  CHECK(found.step.median == balanced_step * 115 / 100);
+  CHECK(found.step.p95 == balanced_step * 135 / 100);
+  check_all_time_is_told(found);
+}
+
+TEST_CASE("Steps that become shorter are no finding") {
+  std::vector<Timeline> steps;
+  for (std::int64_t step = 8; step > 0; --step)
+    steps.push_back(step_with(
+        {.length = [step](const Task&, std::size_t, Duration length) { return length * (100 + 5 * step) / 100; }}));
+  const Explanation found = explain_one(replica(std::move(steps)));
+  CHECK(found.findings.empty());
+  CHECK(found.step.drift < 0);
+}
+
+TEST_CASE("Late starts cost what the step takes longer than if every task began when it could") {
+  const Explanation found = explain_one(replica_with({.pause = [](const Task& task, std::size_t stage) {
+    return stage == 1 && task.pass == Pass::backward ? Duration{4ms} : Duration{0};
+  }}));
+  REQUIRE(found.findings.size() == 1);
+  CHECK(found.findings[0].reason == Reason::late_starts);
+  CHECK(found.findings[0].after == balanced_step);
+  CHECK(found.findings[0].before == found.step.mean);
+  CHECK(index(found.findings[0].suspects.at(0).stage) == 1);
+  check_all_time_is_told(found);
+}
+
+TEST_CASE("Transfers that now and then take far longer than usual are told apart from slow links") {
+  const Explanation found = explain_one(replica_with({.way = [](const Task& task, std::size_t) {
+    return index(task.microbatch) == 3 ? Duration{50ms} : Duration{0};
+  }}));
+  REQUIRE(found.findings.size() == 1);
+  CHECK(found.findings[0].reason == Reason::transfer_waits);
+  CHECK(found.findings[0].after == balanced_step);
+  check_all_time_is_told(found);
+}
+
+TEST_CASE("What follows the tasks is a part of the step that no simulation changes") {
+  MeasuredRun run = replica_with(heavy_last_stage);
+  const SimTime last{482ms};
+  for (Timeline& step : run.steps)
+    step.optimizer.assign(shape.stages, {.span = {last + 8ms, last + 18ms}, .released_by = {}});
+  const Explanation found = explain_one(run);
+  CHECK(part(found, Reason::after_tasks) == 18ms);
+  CHECK(found.step.mean == 500ms);
+  REQUIRE(found.findings.size() == 1);
+  CHECK(found.findings[0].before == 500ms);
+  CHECK(found.findings[0].gain() == 482ms - 11 * 34750us);
+  CHECK(found.replicas[0].stages[0].time[static_cast<std::size_t>(Label::optimizer)] == 10ms);
+  CHECK(found.replicas[0].stages[0].time[static_cast<std::size_t>(Label::flush)] == 8ms);
+  check_all_time_is_told(found);
+}
+
+TEST_CASE("A replica that waits in its reduction for the slowest one waits for a replica, not for the network") {
+  // Without an optimizer step, and with one: both replicas exchange gradients from 615 to 620 ms, but the fast one
+  // begins at 330.
+  for (const bool with_optimizer : {false, true}) {
+    std::vector<MeasuredRun> replicas{replica_with(slow_stage_0), replica_with({})};
+    for (MeasuredRun& run : replicas)
+      for (Timeline& step : run.steps)
+        for (std::size_t stage = 0; stage < shape.stages; ++stage) {
+          const SimTime begin{&run == &replicas[0] ? Duration{615ms} : balanced_step};
+          step.reductions.push_back({.stage = make_id<StageId>(stage),
+                                     .chunk = make_id<ChunkId>(stage),
+                                     .span = {begin, SimTime{620ms}},
+                                     .released_by = {}});
+          if (with_optimizer) step.optimizer.push_back({.span = {SimTime{620ms}, SimTime{630ms}}, .released_by = {}});
+        }
+    const Explanation found = explain(replicas);
+    CHECK(found.step.mean == (with_optimizer ? 630ms : 620ms));
+    CHECK(found.replicas[1].stages[2].waits_for_replicas == 285ms);
+    CHECK(found.replicas[1].stages[2].time[static_cast<std::size_t>(Label::flush)] == 5ms);
+    CHECK(found.replicas[0].stages[0].waits_for_replicas == 0ms);
+    check_all_time_is_told(found);
+  }
+}
+
+TEST_CASE("How far an explanation can be trusted is said of all replicas") {
+  std::vector<MeasuredRun> replicas{replica_with({}), replica_with({})};
+  CHECK_FALSE(explain(replicas).contended);
+  replicas[1].stages[0].cpu = Duration{500};
+  replicas[0].unaligned = true;
+  replicas[1].clock_error = 5us;
+  const Explanation found = explain(replicas);
+  CHECK(found.contended);
+  CHECK(found.unaligned);
+  CHECK(found.clock_error == 5us);
+}
+
+TEST_CASE("Replicas have to have run the same order for as many steps") {
+  const auto refused = [](const std::vector<MeasuredRun>& replicas) {
+    return refusal_of([&] { static_cast<void>(explain(replicas)); });
+  };
+  CHECK(refused({}).code == ExitCode::bad_input);
+  CHECK(refused({replica_with({}, 2), replica_with({}, 3)}).lines ==
+        Rows{"replica 1: 3 steps are recorded, and of replica 0 there are 2 -- give the same steps of every replica"});
+  MeasuredRun other = replica_with({});
+  other.schedule = generate("gpipe", shape);
+  other.steps.assign(2, run(other.schedule, uniform_scenario(shape, 10ms, 20ms)).timeline);
+  CHECK(refused({replica_with({}), other}).lines ==
+        Rows{"replica 1: its order is not that of replica 0 -- replicas of one job run the same order"});
+  other.steps.clear();
+  CHECK(refused({other}).code == ExitCode::bad_input);
+}
+
+TEST_CASE("Pairs that ran together are simulated together") {
+  const Shape two{.stages = 4, .microbatches = 8, .vpp = 2};
+  const Outcome outcome = run(generate("dualpipe-v", two), uniform_scenario(two, 10ms, 20ms));
+  const MeasuredRun measured = run_of(outcome.graph.schedule(), {outcome.timeline, outcome.timeline});
+  const Explanation found = explain_one(measured);
+  CHECK(found.own_error == 0);
+  CHECK(found.step.mean == outcome.report.makespan);
+  check_all_time_is_told(found);
+}
