@@ -1,6 +1,7 @@
 #include "ppsim/runtime/program.hpp"
 
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/slots.hpp"
 
 #include <fmt/format.h>
 
@@ -145,7 +146,7 @@ private:
 
   void set_slots(ChannelId id, std::optional<std::size_t> wanted) {
     Channel& channel = program_.channels[index(id)];
-    const std::size_t needed = channel.is_local() ? most_held(channel) : wanted.value_or(most_waiting(channel) + 1);
+    const std::size_t needed = channel.is_local() ? most_held(channel) : wanted.value_or(slots_of(channel));
     channel.slots = std::min(needed, channel.transfers.size());
   }
 
@@ -163,21 +164,14 @@ private:
     return &program_.channels[index(ref.channel)] == &channel;
   }
 
-  /// Transfers that were made and not yet used up at one moment of the prediction, at most. One that is made in the
-  /// moment in which another is used up counts beside it.
-  [[nodiscard]] std::size_t most_waiting(const Channel& channel) const {
+  [[nodiscard]] std::size_t slots_of(const Channel& channel) const {
+    std::vector<SimTime> made;
     std::vector<SimTime> used;
-    used.reserve(channel.transfers.size());
-    for (const Transfer& transfer : channel.transfers) used.push_back(prediction_.tasks[index(transfer.consumer)].end);
-    std::ranges::sort(used); // nearly sorted as it is
-    std::size_t gone = 0;
-    std::size_t most = 0;
-    for (std::size_t made = 0; made < channel.transfers.size(); ++made) {
-      const SimTime now = prediction_.tasks[index(channel.transfers[made].producer)].end;
-      while (used[gone] < now) ++gone;
-      most = std::max(most, made + 1 - gone);
+    for (const Transfer& transfer : channel.transfers) {
+      made.push_back(prediction_.tasks[index(transfer.producer)].end);
+      used.push_back(prediction_.tasks[index(transfer.consumer)].end);
     }
-    return most;
+    return slots_needed(made, used);
   }
 
   const TaskGraph& graph_;

@@ -43,20 +43,51 @@ Schedule Schedule::with_communications(CommOrder order) const {
   return result;
 }
 
+namespace {
+
+/// The operations of `order` that belong to forwards. `forward[id]` is how many forwards stand before task `id`, of all
+/// stages.
+CommOrder forwards_of(const Schedule& schedule, const CommOrder& order, const std::vector<std::uint32_t>& forward) {
+  std::vector<CommOp> ops;
+  std::vector<std::uint32_t> offsets{0};
+  for (std::size_t stage = 0; stage < order.stages(); ++stage) {
+    const std::size_t first = index(schedule.first_task(make_id<StageId>(stage)));
+    bool group_begun = false; ///< an operation of the present group was kept
+    for (CommOp op : order.stage(make_id<StageId>(stage))) {
+      group_begun = group_begun && op.joins;
+      if (schedule.task(op.sender).pass != Pass::forward) continue;
+      op.sender = make_id<TaskId>(forward[index(op.sender)]);
+      op.before = forward[first + op.before] - forward[first];
+      op.joins = group_begun;
+      group_begun = true;
+      ops.push_back(op);
+    }
+    offsets.push_back(static_cast<std::uint32_t>(ops.size()));
+  }
+  return {std::move(ops), std::move(offsets)};
+}
+
+} // namespace
+
 Schedule Schedule::forwards() const {
   Schedule result;
   result.name_ = name_;
   result.shape_ = shape_;
   result.forward_only_ = true;
+  std::vector<std::uint32_t> forward;
+  forward.reserve(size() + 1);
   for (std::size_t stage = 0; stage < shape_.stages; ++stage) {
     for (Task task : this->stage(make_id<StageId>(stage))) {
+      forward.push_back(static_cast<std::uint32_t>(result.tasks_.size()));
       if (task.pass != Pass::forward) continue;
       task.pairing = Pairing::alone;
       result.tasks_.push_back(task);
     }
     result.offsets_.push_back(static_cast<std::uint32_t>(result.tasks_.size()));
   }
-  return result;
+  forward.push_back(static_cast<std::uint32_t>(result.tasks_.size()));
+  if (communications_ == nullptr) return result;
+  return result.with_communications(forwards_of(*this, *communications_, forward));
 }
 
 Phases count_phases(const Schedule& schedule, StageId stage) {

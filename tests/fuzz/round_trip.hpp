@@ -2,6 +2,7 @@
 // What both schedule fuzzers do with a file that the reader accepts.
 
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/lowering.hpp"
 #include "ppsim/sim/report.hpp"
 #include "ppsim/sim/timeline.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
@@ -23,10 +24,14 @@ inline bool is_small(const Schedule& schedule) {
   return schedule.size() <= 2000 && schedule.shape().stages <= 64;
 }
 
-/// `written` has to be readable, and to hold the same schedule.
-inline void require_same(const Schedule& schedule, std::string_view written, std::string_view name) {
+/// `written` has to be readable, and to hold the same schedule; with `order`, these sends and receives.
+inline void require_same(const Schedule& schedule, std::string_view written, std::string_view name,
+                         const CommOrder* order = nullptr) {
   try {
-    require(traces::read_schedule(written, name).schedule == schedule);
+    const Schedule again = traces::read_schedule(written, name).schedule;
+    require(again == schedule);
+    require((again.communications() == nullptr) == (order == nullptr || order->size() == 0));
+    require(again.communications() == nullptr || *again.communications() == *order);
   } catch (const Error&) {
     require(false);
   }
@@ -40,8 +45,17 @@ inline void round_trip(const Schedule& schedule) {
       lower(schedule, uniform_scenario(schedule.shape(), 3us, 5us, 1us), "fuzz"); // a deadlock ends here
   const Timeline timeline = simulate(graph);
   require(!traces::chrome_trace(graph, timeline, analyse(graph, timeline)).empty());
+  if (const CommOrder* const order = schedule.communications()) { // by themselves they fit its tasks, if not each other
+    check_operations(schedule, *order, "fuzz");
+    require_same(schedule, traces::write_schedule_csv_comms(schedule, *order), "again.csv", order);
+  }
   try {
-    require_same(schedule, traces::write_schedule_csv_comms(graph), "again.csv");
+    for (const Lowering* const lowering : lowerings()) {
+      const CommOrder order = lowering->place(graph, lowering->takes_overlap);
+      check_operations(schedule, order, lowering->name);
+      if (lowering->name != "megatron") // whose tasks wait, which no cell says
+        require_same(schedule, traces::write_schedule_csv_comms(schedule, order), "again.csv", &order);
+    }
   } catch (const Error&) {
     require(false); // what lower() accepts, it finishes
   }

@@ -3,6 +3,7 @@
 #include "ppsim/sim/error.hpp"
 #include "ppsim/sim/timeline.hpp"
 #include "ppsim/traces/schedule_file.hpp"
+#include "support/lowered.hpp"
 #include "support/printers.hpp"
 
 #include <catch2/catch.hpp>
@@ -129,13 +130,13 @@ TEST_CASE("A schedule without deadlock can be written with send and receive cell
   // task shows here.
   rc::prop("with split backwards and any placement", [] {
     const Schedule schedule = draw_schedule(true);
-    RC_ASSERT(read(traces::write_schedule_csv_comms(graph_of(schedule)), "s.csv") == schedule);
+    RC_ASSERT(read(test::csv_with_operations(graph_of(schedule)), "s.csv") == schedule);
   });
   rc::prop("with pairs, where they do not wait for each other", [] {
     const Schedule schedule = draw_paired_schedule();
     try {
       const TaskGraph graph = graph_of(schedule);
-      RC_ASSERT(read(traces::write_schedule_csv_comms(graph), "s.csv") == schedule);
+      RC_ASSERT(read(test::csv_with_operations(graph), "s.csv") == schedule);
     } catch (const Error& error) {
       RC_ASSERT(error.code() == ExitCode::no);
       RC_ASSERT(error.problems().front().what.starts_with("deadlock")); // from lower(), not from the writer

@@ -2,6 +2,7 @@
 
 #include "ppsim/sim/generators.hpp"
 #include "ppsim/traces/schedule_file.hpp"
+#include "support/lowered.hpp"
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
@@ -136,7 +137,7 @@ TEST_CASE("A schedule with replicas reads back from its files as it was written"
     const Schedule schedule = pipedream(replicas, 7);
     const TaskGraph graph = lower(schedule, uniform_scenario(schedule.shape(), 1ms, 2ms));
     CHECK(traces::read_schedule(traces::write_schedule_csv(schedule), "s.csv").schedule == schedule);
-    CHECK(traces::read_schedule(traces::write_schedule_csv_comms(graph), "s.csv").schedule == schedule);
+    CHECK(traces::read_schedule(test::csv_with_operations(graph), "s.csv").schedule == schedule);
     CHECK(traces::read_schedule(traces::write_task_list(graph), "s.tasks.csv").schedule == schedule);
   }
 }

@@ -3,6 +3,7 @@
 #include "ppsim/sim/error.hpp"
 #include "ppsim/sim/generators.hpp"
 #include "ppsim/traces/schedule_file.hpp"
+#include "support/lowered.hpp"
 #include "support/printers.hpp"
 
 #include <catch2/catch.hpp>
@@ -45,7 +46,7 @@ TaskGraph graph_of(const Schedule& schedule) {
 
 /// The same file with send and receive cells.
 std::string with_transfers(std::string_view text) {
-  return traces::write_schedule_csv_comms(graph_of(read(text)));
+  return test::csv_with_operations(graph_of(read(text)));
 }
 
 constexpr std::string_view cell_hint = " -- a cell is a chunk, F, B, I or W, and a microbatch, such as 3B12";
@@ -127,11 +128,11 @@ TEST_CASE("A file in which only some B have a W is not taken for the old notatio
   CHECK(faults_of("0F0,0F1,0B0,0W0,0W1\n").size() == 2); // a W without B
 }
 
-TEST_CASE("Send and receive cells are checked and left out") {
+TEST_CASE("Send and receive cells are checked and kept") {
   const std::string_view text = "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
                                 "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n";
   CHECK(read(text) == read(two_by_two));
-  CHECK(notes_of(text) == Lines{"8 send and receive cells checked and left out"});
+  CHECK(notes_of(text) == Lines{"8 send and receive cells kept for --transfer streams"});
   CHECK(read("0F0,(0SEND_F0)BATCH_P2P,0F1,0SEND_F1,( 0RECV_B0 ; 0RECV_B1 )BATCH_P2P,0B0,0B1\n"
              "(1RECV_F0;1RECV_F1)BATCH_P2P,1F0,1B0,1F1,1B1,(1SEND_B0;1SEND_B1)BATCH_P2P\n") == read(two_by_two));
 }
@@ -373,8 +374,7 @@ TEST_CASE("1F1B of 4 stages and 8 microbatches has 3 x 8 transfers each way and 
   ScheduleRequest request;
   request.shape = {.stages = 4, .microbatches = 8, .vpp = 1};
   const Schedule schedule = make_schedule(find_generator("1f1b"), request);
-  const traces::ScheduleFile file =
-      traces::read_schedule(traces::write_schedule_csv_comms(graph_of(schedule)), "s.csv");
+  const traces::ScheduleFile file = traces::read_schedule(test::csv_with_operations(graph_of(schedule)), "s.csv");
   CHECK(file.schedule == schedule);
-  CHECK(file.notes == Lines{"96 send and receive cells checked and left out"});
+  CHECK(file.notes == Lines{"96 send and receive cells kept for --transfer streams"});
 }

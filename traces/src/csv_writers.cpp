@@ -5,9 +5,8 @@
 
 #include <fmt/format.h>
 
-#include <functional>
-#include <optional>
-#include <queue>
+#include <span>
+#include <string_view>
 
 namespace ppsim::traces {
 namespace {
@@ -41,105 +40,49 @@ std::span<const Task> first_unit(std::span<const Task> rest) {
   return rest.first(rest.front().pairing == Pairing::first && rest.size() > 1 ? 2 : 1);
 }
 
-/// Places sends and receives where PyTorch's _add_send_recv puts them. That goes over the stages again and again; each
-/// time round, each stage runs its next task if every receive it needs has been posted, and whoever sends posts the
-/// receive in the other stage's row. Here a stage that has to wait is looked at again only when a receive is posted for
-/// it, so that the work is n log p.
-class SendRecvPlacer {
-public:
-  explicit SendRecvPlacer(const TaskGraph& graph);
-  [[nodiscard]] std::string place();
+/// Appends a send or a receive, as the stage that acts names it.
+void append_op(std::string& out, const Task& sender, bool is_send) {
+  const bool forward = sender.pass == Pass::forward;
+  Task acting = sender;
+  if (!is_send)
+    acting.chunk_index = static_cast<std::uint16_t>(forward ? sender.chunk_index + 1 : sender.chunk_index - 1);
+  if (is_send)
+    append_cell(out, acting, forward ? "SEND_F" : "SEND_B");
+  else
+    append_cell(out, acting, forward ? "RECV_F" : "RECV_B");
+}
 
-private:
-  [[nodiscard]] std::span<const Task> next_unit(std::size_t stage) const;
-  [[nodiscard]] bool is_ready(std::size_t stage) const;
-  void visit(std::uint64_t round, std::size_t stage);
-  void transfer(std::uint64_t round, std::size_t stage, TaskId sender, TaskId receiver);
-  void call(std::uint64_t round, std::size_t stage) { calls_.push(round << 32U | stage); }
-  void check_finished() const;
-
-  const TaskGraph& graph_;
-  const Schedule& schedule_;
-  std::vector<std::string> rows_;
-  std::vector<std::size_t> next_;   ///< by stage: id of its next task
-  std::vector<bool> waits_;         ///< by stage: its next task lacks a receive
-  std::vector<bool> needs_receive_; ///< by task: its input crosses stages and is not posted yet
-  std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> calls_; ///< round, then stage
-};
-
-SendRecvPlacer::SendRecvPlacer(const TaskGraph& graph)
-    : graph_{graph}, schedule_{graph.schedule()}, rows_(schedule_.shape().stages), waits_(rows_.size()),
-      needs_receive_(schedule_.size()) {
-  for (std::size_t id = 0; id < schedule_.size(); ++id)
-    if (const std::optional<TaskId> receiver = graph_.receiver(make_id<TaskId>(id)))
-      needs_receive_[index(*receiver)] = true;
-  for (std::size_t stage = 0; stage < rows_.size(); ++stage) {
-    next_.push_back(index(schedule_.first_task(make_id<StageId>(stage))));
-    call(0, stage);
+/// Appends the operations that stand before the task at `place`, and takes them off `ops`.
+void append_ops(std::string& row, const Schedule& schedule, std::span<const CommOp>& ops, std::size_t place) {
+  while (!ops.empty() && ops.front().before <= place) {
+    std::size_t count = 1;
+    while (count < ops.size() && ops[count].joins) ++count;
+    if (!row.empty() && row.back() != '\n') row += ',';
+    if (count > 1) row += '(';
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i > 0) row += ';';
+      append_op(row, schedule.task(ops[i].sender), ops[i].is_send);
+    }
+    if (count > 1) row += ")BATCH_P2P";
+    ops = ops.subspan(count);
   }
 }
 
-std::span<const Task> SendRecvPlacer::next_unit(std::size_t stage) const {
-  const std::size_t end = index(schedule_.first_task(make_id<StageId>(stage + 1)));
-  const std::span<const Task> rest = schedule_.tasks().subspan(next_[stage], end - next_[stage]);
-  return rest.empty() ? rest : first_unit(rest);
-}
-
-bool SendRecvPlacer::is_ready(std::size_t stage) const {
-  const std::size_t size = next_unit(stage).size();
-  return !needs_receive_[next_[stage]] && (size < 2 || !needs_receive_[next_[stage] + 1]);
-}
-
-void SendRecvPlacer::visit(std::uint64_t round, std::size_t stage) {
-  const std::span<const Task> unit = next_unit(stage);
-  if (unit.empty()) return;
-  waits_[stage] = !is_ready(stage);
-  if (waits_[stage]) return;
-  append_unit(rows_[stage], unit);
-  const std::size_t first = next_[stage];
-  next_[stage] += unit.size();
-  for (std::size_t id = first; id < first + unit.size(); ++id)
-    if (const std::optional<TaskId> receiver = graph_.receiver(make_id<TaskId>(id)))
-      transfer(round, stage, make_id<TaskId>(id), *receiver);
-  call(round + 1, stage);
-}
-
-void SendRecvPlacer::transfer(std::uint64_t round, std::size_t stage, TaskId sender, TaskId receiver) {
-  const bool forward = schedule_.task(sender).pass == Pass::forward;
-  const std::size_t other = index(schedule_.stage_of(receiver));
-  std::string& there = rows_[other];
-  rows_[stage] += ',';
-  append_cell(rows_[stage], schedule_.task(sender), forward ? "SEND_F" : "SEND_B");
-  if (!there.empty()) there += ',';
-  append_cell(there, schedule_.task(receiver), forward ? "RECV_F" : "RECV_B");
-  needs_receive_[index(receiver)] = false;
-  if (!waits_[other] || !is_ready(other)) return;
-  waits_[other] = false;
-  call(other > stage ? round : round + 1, other); // a higher stage still has its turn in this round
-}
-
-void SendRecvPlacer::check_finished() const {
-  for (std::size_t stage = 0; stage < rows_.size(); ++stage)
-    if (const std::span<const Task> unit = next_unit(stage); !unit.empty())
-      throw Error{ExitCode::no,
-                  {fmt::format("schedule '{}'", schedule_.name()),
-                   fmt::format("no place for the sends and receives: on stage {}, {} waits for ever", stage,
-                               to_string(unit.front())),
-                   "an overlapped pair must not wait for its own result; write the order without sends and receives"}};
-}
-
-std::string SendRecvPlacer::place() {
-  while (!calls_.empty()) {
-    const std::uint64_t call = calls_.top();
-    calls_.pop();
-    visit(call >> 32U, call & 0xFFFFFFFFU);
-  }
-  check_finished();
+/// A row per stage; `order` may be null.
+std::string write_rows(const Schedule& schedule, const CommOrder* order) {
   std::string out;
-  for (std::string& row : rows_) {
-    out += row;
+  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
+    const std::span<const Task> tasks = schedule.stage(make_id<StageId>(stage));
+    std::span<const CommOp> ops;
+    if (order != nullptr) ops = order->stage(make_id<StageId>(stage));
+    for (std::size_t place = 0; place < tasks.size();) {
+      append_ops(out, schedule, ops, place);
+      const std::span<const Task> unit = first_unit(tasks.subspan(place));
+      append_unit(out, unit);
+      place += unit.size();
+    }
+    append_ops(out, schedule, ops, tasks.size());
     out += '\n';
-    row = {};
   }
   return out;
 }
@@ -147,21 +90,12 @@ std::string SendRecvPlacer::place() {
 } // namespace
 
 std::string write_schedule_csv(const Schedule& schedule) {
-  std::string out;
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
-    std::span<const Task> rest = schedule.stage(make_id<StageId>(stage));
-    while (!rest.empty()) {
-      const std::span<const Task> unit = first_unit(rest);
-      append_unit(out, unit);
-      rest = rest.subspan(unit.size());
-    }
-    out += '\n';
-  }
-  return out;
+  return write_rows(schedule, nullptr);
 }
 
-std::string write_schedule_csv_comms(const TaskGraph& graph) {
-  return SendRecvPlacer{graph}.place();
+std::string write_schedule_csv_comms(const Schedule& schedule, const CommOrder& order) {
+  PPSIM_ASSERT(order.stages() == schedule.shape().stages);
+  return write_rows(schedule, &order);
 }
 
 } // namespace ppsim::traces

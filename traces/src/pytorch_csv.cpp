@@ -84,13 +84,13 @@ private:
   void read_cell(std::string_view cell);
   void read_group(std::string_view cell);
   void read_pair(std::string_view cell, const std::vector<Action>& parts);
-  void apply(const Action& action);
+  void apply(const Action& action, bool joins = false);
   void add(const Task& task, std::string_view text);
   [[nodiscard]] std::optional<Action> parse(std::string_view text);
   [[nodiscard]] std::optional<Task> parse_ids(const Action& action, std::string_view chunk,
                                               std::string_view microbatch);
   void read_old_dialect(const Shape& shape);
-  void verify_transfers(const Schedule& schedule, const ScheduleIndex& schedule_index);
+  [[nodiscard]] CommOrder take_transfers(const Schedule& schedule, const ScheduleIndex& schedule_index);
   void note_skipped();
   [[nodiscard]] std::string place(std::string_view part) const;
   template <class... Arguments>
@@ -132,7 +132,7 @@ ScheduleFile CsvReader::read() {
   read_old_dialect(shape);
   Schedule schedule = to_schedule(std::move(found_), shape, forward_only_);
   const ScheduleIndex schedule_index{schedule, name_};
-  if (has_transfers_) verify_transfers(schedule, schedule_index);
+  if (has_transfers_) schedule = schedule.with_communications(take_transfers(schedule, schedule_index));
   note_skipped();
   return {std::move(schedule), std::move(notes_)};
 }
@@ -205,7 +205,8 @@ void CsvReader::read_cell(std::string_view cell) {
   if (const std::optional<Action> action = parse(cell)) apply(*action);
 }
 
-void CsvReader::apply(const Action& action) {
+/// `joins`: it is in one group with the cell before it.
+void CsvReader::apply(const Action& action, bool joins) {
   const Word& word = words[action.word];
   switch (word.act) {
   case Act::compute:
@@ -220,7 +221,8 @@ void CsvReader::apply(const Action& action) {
                           .tasks_before = static_cast<std::uint32_t>(found_.tasks.size()),
                           .stage = static_cast<std::uint32_t>(found_.stages()),
                           .task = action.task,
-                          .is_send = word.act == Act::send});
+                          .is_send = word.act == Act::send,
+                          .joins = joins});
   }
 }
 
@@ -248,7 +250,7 @@ void CsvReader::read_group(std::string_view cell) {
     if (act != Act::send && act != Act::receive)
       return fault(part.text, "BATCH_P2P holds send and receive cells only", "{} is no transfer", in_quotes(part.text));
   }
-  for (const Action& part : parts) apply(part);
+  for (const Action& part : parts) apply(part, &part != parts.data());
 }
 
 void CsvReader::read_pair(std::string_view cell, const std::vector<Action>& parts) {
@@ -328,12 +330,13 @@ void CsvReader::read_old_dialect(const Shape& shape) {
   notes_.push_back(fmt::format("{} B cells read as I: each has its W, as in files from before PyTorch had I", whole));
 }
 
-void CsvReader::verify_transfers(const Schedule& schedule, const ScheduleIndex& schedule_index) {
+CommOrder CsvReader::take_transfers(const Schedule& schedule, const ScheduleIndex& schedule_index) {
   const CellPlaces places{.of_cell = [this](std::string_view cell) { return place(cell); },
                           .of_task = [this](TaskId task) { return place(task_cells_[index(task)]); }};
-  check_transfers(schedule, schedule_index, transfers_, places, problems_);
+  CommOrder order = check_transfers(schedule, schedule_index, transfers_, places, problems_);
   problems_.throw_if_any();
-  notes_.push_back(fmt::format("{} send and receive cells checked and left out", transfers_.size()));
+  notes_.push_back(fmt::format("{} send and receive cells kept for --transfer streams", transfers_.size()));
+  return order;
 }
 
 void CsvReader::note_skipped() {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
 #include "formats.hpp"
 
@@ -22,7 +23,8 @@ public:
       : schedule_{schedule}, index_{schedule_index}, places_{places}, problems_{problems}, sent_(schedule.size()),
         received_(schedule.size()) {}
 
-  void check(const TransferCell& cell);
+  /// Returns the task that sends; no_task where the cell belongs to no transfer.
+  TaskId check(const TransferCell& cell);
   void check_nothing_is_missing();
 
 private:
@@ -71,21 +73,26 @@ void TransferCheck::fault(const TransferCell& cell, std::string_view what, std::
   });
 }
 
-void TransferCheck::check(const TransferCell& cell) {
+TaskId TransferCheck::check(const TransferCell& cell) {
   const std::optional<Ends> found = ends(cell);
-  if (!found)
-    return fault(cell, "belongs to no transfer between two stages",
-                 "leave it out: a chunk hands on to the next (F) or the one before (B) if that is on another stage");
+  if (!found) {
+    fault(cell, "belongs to no transfer between two stages",
+          "leave it out: a chunk hands on to the next (F) or the one before (B) if that is on another stage");
+    return no_task;
+  }
   const TaskId acting = cell.is_send ? found->sender : found->receiver;
-  if (stage(acting) != cell.stage)
-    return fault(
-        cell,
-        fmt::format("is in the row of stage {}, but {} runs on stage {}", cell.stage, name(acting), stage(acting)),
-        fmt::format("move it to the row of stage {}", stage(acting)));
   auto seen = (cell.is_send ? sent_ : received_)[index(acting)];
-  if (seen) return fault(cell, "is there twice", "leave one out");
-  seen = true;
-  check_order(cell, acting);
+  if (stage(acting) != cell.stage) {
+    fault(cell,
+          fmt::format("is in the row of stage {}, but {} runs on stage {}", cell.stage, name(acting), stage(acting)),
+          fmt::format("move it to the row of stage {}", stage(acting)));
+  } else if (seen) {
+    fault(cell, "is there twice", "leave one out");
+  } else {
+    seen = true;
+    check_order(cell, acting);
+  }
+  return found->sender;
 }
 
 void TransferCheck::check_order(const TransferCell& cell, TaskId acting) {
@@ -123,11 +130,23 @@ void TransferCheck::check_nothing_is_missing() {
 
 } // namespace
 
-void check_transfers(const Schedule& schedule, const ScheduleIndex& schedule_index,
-                     const std::vector<TransferCell>& cells, const CellPlaces& places, Problems& problems) {
+CommOrder check_transfers(const Schedule& schedule, const ScheduleIndex& schedule_index,
+                          const std::vector<TransferCell>& cells, const CellPlaces& places, Problems& problems) {
   TransferCheck check{schedule, schedule_index, places, problems};
-  for (const TransferCell& cell : cells) check.check(cell);
+  std::vector<CommOp> ops;
+  std::vector<std::uint32_t> offsets{0};
+  ops.reserve(cells.size());
+  for (const TransferCell& cell : cells) {
+    while (offsets.size() <= cell.stage) offsets.push_back(static_cast<std::uint32_t>(ops.size()));
+    const std::size_t first = index(schedule.first_task(make_id<StageId>(cell.stage)));
+    ops.push_back({.sender = check.check(cell),
+                   .before = static_cast<std::uint32_t>(cell.tasks_before - first),
+                   .is_send = cell.is_send,
+                   .joins = cell.joins});
+  }
+  offsets.resize(schedule.shape().stages + 1, static_cast<std::uint32_t>(ops.size()));
   check.check_nothing_is_missing();
+  return {std::move(ops), std::move(offsets)};
 }
 
 } // namespace ppsim::traces

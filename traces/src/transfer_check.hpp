@@ -19,6 +19,7 @@ struct TransferCell {
   std::uint32_t stage;        ///< whose row it is in
   Task task; ///< the acting side: its chunk, its microbatch, and `forward` or `backward` for the direction
   bool is_send;
+  bool joins; ///< in one BATCH_P2P group with the cell before it
 };
 
 /// Where the errors of the check point to.
@@ -28,8 +29,10 @@ struct CellPlaces {
 };
 
 /// Adds a problem for every transfer between two stages that lacks its send or its receive, and for every cell that
-/// belongs to no transfer, repeats one, is in the wrong row, or stands on the wrong side of its task.
-void check_transfers(const Schedule& schedule, const ScheduleIndex& schedule_index,
-                     const std::vector<TransferCell>& cells, const CellPlaces& places, Problems& problems);
+/// belongs to no transfer, repeats one, is in the wrong row, or stands on the wrong side of its task. Returns the cells
+/// as the operations that they are, for a schedule without problems.
+[[nodiscard]] CommOrder check_transfers(const Schedule& schedule, const ScheduleIndex& schedule_index,
+                                        const std::vector<TransferCell>& cells, const CellPlaces& places,
+                                        Problems& problems);
 
 } // namespace ppsim::traces

@@ -1,5 +1,6 @@
 // ppsim simulate: one run, reported.
 
+#include "ppsim/sim/lowering.hpp"
 #include "ppsim/sim/report.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
 #include "ppsim/traces/report_json.hpp"
@@ -47,9 +48,14 @@ constexpr std::array outputs{
                                     ? traces::write_task_list(result.graph)
                                     : traces::write_schedule_csv(result.graph.schedule());
                        }},
-    Output<Evaluation>{
-        "csv-comms", &Inputs::csv_comms,
-        [](const Evaluation& result, const Inputs&) { return traces::write_schedule_csv_comms(result.graph); }},
+    Output<Evaluation>{"csv-comms", &Inputs::csv_comms,
+                       [](const Evaluation& result, const Inputs&) {
+                         const Schedule& schedule = result.graph.schedule();
+                         return traces::write_schedule_csv_comms(
+                             schedule, schedule.communications() != nullptr
+                                           ? *schedule.communications()
+                                           : find_lowering("pytorch")->place(result.graph, false));
+                       }},
 };
 
 /// The run with other inputs, if they are allowed at all.

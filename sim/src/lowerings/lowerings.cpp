@@ -1,16 +1,13 @@
-#include "ppsim/sim/lowering.hpp"
-
 #include <algorithm>
+#include <array>
+
+#include "lowering_list.hpp"
 
 namespace ppsim {
 
-#define PPSIM_LOWERING(lowering) extern const Lowering lowering;
-#include "lowerings.def"
-#undef PPSIM_LOWERING
-
 std::span<const Lowering* const> lowerings() {
-  static const std::vector<const Lowering*> all{
-#define PPSIM_LOWERING(lowering) &lowering,
+  static const std::array all{
+#define PPSIM_LOWERING(name) &lowering::name,
 #include "lowerings.def"
 #undef PPSIM_LOWERING
   };

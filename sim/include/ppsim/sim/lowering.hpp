@@ -14,6 +14,7 @@ struct Lowering {
   std::string_view summary;                          ///< where it launches what, in a line
   std::string_view source;                           ///< whose it is: a paper, a framework and its function
   Communicators communicators = Communicators::edge; ///< that it is meant for
+  Communicators overlapped = Communicators::edge;    ///< likewise with --overlap-p2p
   bool takes_overlap = false;                        ///< whether it knows --overlap-p2p
   /// Places the operations. Throws Error (`no`) where it has no place for one.
   CommOrder (*place)(const TaskGraph& graph, bool overlap) = nullptr;
@@ -24,10 +25,11 @@ struct Lowering {
 /// By name; null where there is none.
 [[nodiscard]] const Lowering* find_lowering(std::string_view name);
 
-/// The sends and receives of `graph`: those that its schedule came with, else as its scenario's Network::streams says.
+/// The sends and receives of `graph`: as the lowering that its scenario's Network::streams names places them; where it
+/// names none, those that its schedule came with, else as the default places them.
 [[nodiscard]] CommOrder operations_of(const TaskGraph& graph);
-/// The communicators they use: what the scenario says, else those that the lowering is meant for; where the schedule
-/// came with its operations, `group`, on which PyTorch runs them.
+/// The communicators they use: what the scenario says, else those that the lowering is meant for; where they are those
+/// that the schedule came with, `group`, on which PyTorch runs them.
 [[nodiscard]] Communicators communicators_of(const TaskGraph& graph);
 
 /// Throws Error (bad_input, `where`) unless every transfer between two stages has one send on its sender's stage, not

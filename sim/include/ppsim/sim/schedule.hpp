@@ -76,7 +76,8 @@ public:
   [[nodiscard]] bool asynchronous() const { return asynchronous_; }
   /// True if it holds forwards only, and that is all it is meant to hold (inference, a profile of the forward).
   [[nodiscard]] bool forward_only() const { return forward_only_; }
-  /// The forwards of this schedule in their order, each alone: a schedule of its own, forward_only().
+  /// The forwards of this schedule in their order, each alone, with their communications: a schedule of its own,
+  /// forward_only().
   [[nodiscard]] Schedule forwards() const;
   /// Same shape and order of tasks; names, warm-ups and communications may differ.
   [[nodiscard]] bool operator==(const Schedule& other) const;

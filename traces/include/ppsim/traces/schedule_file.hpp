@@ -23,9 +23,9 @@ struct ScheduleFile {
 
 /// PyTorch pipelining CSV, compute cells only: one row per stage, no idle cells.
 [[nodiscard]] std::string write_schedule_csv(const Schedule& schedule);
-/// The same with send and receive cells, placed as PyTorch's _add_send_recv places them. `graph` was lowered from the
-/// schedule.
-[[nodiscard]] std::string write_schedule_csv_comms(const TaskGraph& graph);
+/// The same with a cell for each send and receive of `order`, those of one group as "(2SEND_F0;2RECV_F1)BATCH_P2P".
+/// PyTorch reads it as "compute_comms" where no operations are in groups.
+[[nodiscard]] std::string write_schedule_csv_comms(const Schedule& schedule, const CommOrder& order);
 /// InfiniTrain task list, with its header line, in the order of step, then microbatch. Throws Error where a task is not
 /// F or B.
 [[nodiscard]] std::string write_task_list(const TaskGraph& graph);

@@ -1,0 +1,287 @@
+// As Megatron-LM exchanges (megatron/core/pipeline_parallel/schedules.py and p2p_communication.py). Without
+// interleaving: receive, forward, send during warm-up; then send-forward-receive-backward behind a forward and
+// send-backward-receive-forward behind a backward; receive, backward, send during cool-down. Interleaved, behind each
+// step (a forward, a pair of both, a backward) what it made leaves and what the next step needs is received. Every
+// exchange is one batch_isend_irecv on the group's communicator, and the stage waits for all of it.
+//
+// With overlap_p2p_comm, which only the interleaved schedule takes, operations are launched one by one with isend and
+// irecv, whose communicators are those of pairs (with two stages there is one more, which is not modelled); during
+// 1F1B each direction is launched right behind its pass and a receive is waited for before the next pass of its kind.
+// That a send is waited for behind the one after it is not modelled.
+//
+// An order that is none of Megatron-LM's is taken step by step, each task or pair being a step.
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "../phases.hpp"
+#include "crossings.hpp"
+#include "lowering_list.hpp"
+
+namespace ppsim::lowering {
+namespace {
+
+constexpr std::uint32_t none = 0xFFFFFFFFU;
+
+/// The passes of a stage as Megatron-LM runs them.
+struct Steps {
+  std::vector<TaskId> forwards;
+  std::vector<TaskId> backwards; ///< B or I
+  std::size_t warmup = 0;        ///< forwards before the first pair
+  std::size_t pairs = 0;         ///< of a forward and a backward
+  bool follows = false;          ///< warm-up, pairs, then backwards are all that the stage runs
+};
+
+Steps steps_of(const Schedule& schedule, StageId stage) {
+  Steps steps;
+  const std::span<const Task> tasks = schedule.stage(stage);
+  const std::size_t first = index(schedule.first_task(stage));
+  bool plain = true;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].pass == Pass::forward) steps.forwards.push_back(make_id<TaskId>(first + i));
+    if (gives_gradient(tasks[i].pass)) steps.backwards.push_back(make_id<TaskId>(first + i));
+    plain = plain && tasks[i].pairing == Pairing::alone &&
+            (tasks[i].pass == Pass::forward || tasks[i].pass == Pass::backward);
+  }
+  const Phases phases = count_phases(schedule, stage);
+  steps.warmup = phases.warmup_forwards;
+  steps.pairs = phases.steady_pairs;
+  if (!plain || steps.pairs > steps.backwards.size()) return steps;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const bool in_pairs = i >= steps.warmup && i < steps.warmup + 2 * steps.pairs;
+    const bool forward = in_pairs ? (i - steps.warmup) % 2 == 0 : i < steps.warmup;
+    if ((tasks[i].pass == Pass::forward) != forward) return steps;
+  }
+  steps.follows = true;
+  return steps;
+}
+
+/// An operation of an exchange.
+struct Side {
+  std::uint32_t crossing = none;
+  bool is_send = false;
+};
+
+class MegatronPlacer {
+public:
+  MegatronPlacer(const TaskGraph& graph, bool overlap)
+      : schedule_{graph.schedule()}, crossings_{graph}, send_of_(graph.size(), none), receive_of_(graph.size(), none),
+        received_(crossings_.all().size()), overlap_{overlap} {
+    for (std::size_t i = 0; i < crossings_.all().size(); ++i) {
+      send_of_[index(crossings_.all()[i].sender)] = static_cast<std::uint32_t>(i);
+      receive_of_[index(crossings_.all()[i].receiver)] = static_cast<std::uint32_t>(i);
+    }
+    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage)
+      steps_.push_back(steps_of(schedule_, make_id<StageId>(stage)));
+  }
+
+  [[nodiscard]] CommOrder place() {
+    const Shape& shape = schedule_.shape();
+    const bool follows = std::ranges::all_of(steps_, &Steps::follows);
+    const bool loop = placement_of(schedule_) == loop_placement(shape);
+    std::vector<std::uint32_t> offsets{0};
+    for (std::size_t stage = 0; stage < shape.stages; ++stage) {
+      stage_ = make_id<StageId>(stage);
+      at_ = 0;
+      if (follows && shape.vpp == 1)
+        place_plain();
+      else if (follows && loop)
+        overlap_ ? place_interleaved_overlapped() : place_interleaved();
+      else
+        overlap_ ? place_steps_overlapped() : place_steps();
+      offsets.push_back(static_cast<std::uint32_t>(ops_.size()));
+    }
+    return {std::move(ops_), std::move(offsets)};
+  }
+
+private:
+  [[nodiscard]] const Steps& steps() const { return steps_[index(stage_)]; }
+  [[nodiscard]] Side send(TaskId task) const { return {send_of_[index(task)], true}; }
+  [[nodiscard]] Side receive(std::span<const TaskId> tasks, std::size_t i) const {
+    return {i < tasks.size() ? receive_of_[index(tasks[i])] : none, false};
+  }
+
+  /// Launches the operations in one group, which the stage waits for.
+  void exchange(std::vector<Side> sides) {
+    // Between the same two stages a group matches operations in the order in which it holds them.
+    std::ranges::sort(sides, {}, [&](const Side& side) {
+      if (side.crossing == none) return std::tuple{StageId{}, StageId{}, none};
+      const Crossing& crossing = crossings_.all()[side.crossing];
+      return std::tuple{crossing.from, crossing.to, side.crossing};
+    });
+    bool joins = false;
+    for (const Side& side : sides) joins |= launch(side, joins, true);
+  }
+
+  /// Launches the operations one by one. Of each direction, stages of even number launch the send first and the others
+  /// the receive, so that they meet.
+  void exchange_singly(std::vector<Side> sides, bool waits) {
+    const bool even = index(stage_) % 2 == 0;
+    std::ranges::sort(sides, {}, [&](const Side& side) {
+      if (side.crossing == none) return std::tuple{0, false, none};
+      const bool forward = schedule_.task(crossings_.all()[side.crossing].sender).pass == Pass::forward;
+      return std::tuple{forward ? 1 : 2, side.is_send != even, side.crossing};
+    });
+    for (const Side& side : sides) launch(side, false, waits);
+  }
+
+  /// False where there is nothing to launch.
+  bool launch(const Side& side, bool joins, bool waits) {
+    if (side.crossing == none || (!side.is_send && received_[side.crossing])) return false;
+    if (!side.is_send) received_[side.crossing] = true;
+    ops_.push_back({.sender = crossings_.all()[side.crossing].sender,
+                    .before = at_,
+                    .is_send = side.is_send,
+                    .joins = joins,
+                    .holds = waits});
+    return true;
+  }
+
+  /// The next `count` tasks of the stage run. What they need and no exchange has received is received by itself.
+  void run(std::size_t count = 1) {
+    const std::size_t first = index(schedule_.first_task(stage_)) + at_;
+    for (std::size_t id = first; id < first + count; ++id) exchange({{receive_of_[id], false}});
+    at_ += static_cast<std::uint32_t>(count);
+  }
+
+  void place_plain() {
+    const auto& [forwards, backwards, warmup, pairs, follows] = steps();
+    for (std::size_t i = 0; i < warmup; ++i) {
+      run();
+      exchange({send(forwards[i])});
+    }
+    for (std::size_t i = 0; i < pairs; ++i) {
+      run();
+      exchange({send(forwards[warmup + i]), receive(backwards, i)});
+      run();
+      exchange({send(backwards[i]), receive(forwards, warmup + i + 1)});
+    }
+    for (std::size_t i = pairs; i < backwards.size(); ++i) {
+      run();
+      exchange({send(backwards[i])});
+    }
+  }
+
+  /// What a stage receives behind its k-th forward: the input of the next one. The first stage, which the last one
+  /// feeds p-1 steps later than it is fed, receives what the last stage sends at that time.
+  [[nodiscard]] Side next_forward(std::size_t k) const {
+    return stage_ == StageId{0} ? wrapped(steps_.back().forwards, k) : receive(steps().forwards, k + 1);
+  }
+  /// Likewise behind the k-th backward, where the last stage is the one that comes first.
+  [[nodiscard]] Side next_backward(std::size_t k) const {
+    const bool leads = index(stage_) + 1 == schedule_.shape().stages;
+    return leads ? wrapped(steps_.front().backwards, k) : receive(steps().backwards, k + 1);
+  }
+  [[nodiscard]] Side wrapped(std::span<const TaskId> senders, std::size_t k) const {
+    const std::size_t distance = schedule_.shape().stages - 1;
+    if (k < distance || k - distance >= senders.size()) return {};
+    return {send_of_[index(senders[k - distance])], false};
+  }
+
+  void place_interleaved() {
+    const auto& [forwards, backwards, warmup, pairs, follows] = steps();
+    for (std::size_t k = 0; k < warmup; ++k) {
+      run();
+      const bool last = k + 1 == warmup && pairs > 0;
+      exchange({send(forwards[k]), next_forward(k), last ? receive(backwards, 0) : Side{}});
+    }
+    for (std::size_t k = 0; k < pairs; ++k) {
+      run(2);
+      exchange({send(forwards[warmup + k]), send(backwards[k]), next_forward(warmup + k), next_backward(k)});
+    }
+    for (std::size_t k = pairs; k < backwards.size(); ++k) {
+      run();
+      exchange({send(backwards[k]), next_backward(k)});
+    }
+  }
+
+  void place_interleaved_overlapped() {
+    const auto& [forwards, backwards, warmup, pairs, follows] = steps();
+    for (std::size_t k = 0; k < warmup; ++k) {
+      run();
+      exchange_singly({send(forwards[k]), next_forward(k)}, true);
+    }
+    if (pairs > 0) exchange_singly({receive(backwards, 0)}, false);
+    for (std::size_t k = 0; k < pairs; ++k) {
+      run();
+      exchange_singly({send(forwards[warmup + k]), next_forward(warmup + k)}, false);
+      run();
+      exchange_singly({send(backwards[k]), next_backward(k)}, false);
+    }
+    for (std::size_t k = pairs; k < backwards.size(); ++k) {
+      run();
+      exchange_singly({send(backwards[k]), next_backward(k)}, true);
+    }
+  }
+
+  /// Calls `visit` with the first task of each step of the stage and the one behind it.
+  template <class Visit>
+  void for_steps(Visit visit) const {
+    const std::size_t end = index(schedule_.first_task(make_id<StageId>(index(stage_) + 1)));
+    for (std::size_t id = index(schedule_.first_task(stage_)); id < end;) {
+      const std::size_t next = index(unit_end(schedule_, make_id<TaskId>(id)));
+      visit(id, next);
+      id = next;
+    }
+  }
+
+  /// Between two steps the results of one leave and the other's inputs come.
+  void place_steps() {
+    std::vector<Side> sides;
+    for_steps([&](std::size_t first, std::size_t end) {
+      for (std::size_t id = first; id < end; ++id) sides.push_back({receive_of_[id], false});
+      exchange(std::exchange(sides, {}));
+      run(end - first);
+      for (std::size_t id = first; id < end; ++id) sides.push_back({send_of_[id], true});
+    });
+    exchange(sides);
+  }
+
+  /// Behind a pass its result leaves and the input of the next pass of its kind is received.
+  void place_steps_overlapped() {
+    const auto& [forwards, backwards, warmup, pairs, follows] = steps();
+    std::size_t forward = 0;
+    std::size_t backward = 0;
+    for_steps([&](std::size_t first, std::size_t end) {
+      const bool is_next = !backwards.empty() && index(unit_begin(schedule_, backwards.front())) == end;
+      if (is_next) exchange_singly({receive(backwards, 0)}, false);
+      run(end - first);
+      std::vector<Side> sides;
+      for (std::size_t id = first; id < end; ++id) {
+        const Task& task = schedule_.tasks()[id];
+        if (task.pass == Pass::forward) sides.push_back(receive(forwards, ++forward));
+        if (gives_gradient(task.pass)) sides.push_back(receive(backwards, ++backward));
+        sides.push_back({send_of_[id], true});
+      }
+      exchange_singly(std::move(sides), false);
+    });
+  }
+
+  const Schedule& schedule_;
+  Crossings crossings_;
+  std::vector<std::uint32_t> send_of_, receive_of_; ///< by task: its crossing
+  std::vector<bool> received_;                      ///< by crossing
+  std::vector<Steps> steps_;                        ///< by stage
+  bool overlap_;
+  StageId stage_{};      ///< that is being placed
+  std::uint32_t at_ = 0; ///< tasks of it that have run
+  std::vector<CommOp> ops_;
+};
+
+CommOrder place(const TaskGraph& graph, bool overlap) {
+  return MegatronPlacer{graph, overlap}.place();
+}
+
+} // namespace
+
+const Lowering megatron{.name = "megatron",
+                        .summary =
+                            "exchanges between steps, which the stage waits for; with --overlap-p2p, it does not",
+                        .source = "Megatron-LM, forward_backward_pipelining_with_interleaving and without",
+                        .communicators = Communicators::group,
+                        .overlapped = Communicators::pair,
+                        .takes_overlap = true,
+                        .place = place};
+
+} // namespace ppsim::lowering

@@ -1,0 +1,130 @@
+// As _add_send_recv of torch/distributed/pipelining/schedules.py places them: behind a task comes its send, and in the
+// row of the stage that needs the result, at its present end, the receive. _PipelineScheduleRuntime launches each by
+// itself with batch_isend_irecv, which takes the communicator of the whole group. (A later change, pytorch#175712,
+// launches them with isend and irecv, whose communicators are those of pairs.)
+
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <optional>
+#include <queue>
+#include <utility>
+
+#include "crossings.hpp"
+#include "lowering_list.hpp"
+
+namespace ppsim::lowering {
+namespace {
+
+/// PyTorch goes over the stages again and again; each time round, each stage runs its next task if every receive it
+/// needs has been posted, and whoever sends posts the receive in the other stage's row. Here a stage that has to wait
+/// is looked at again only when a receive is posted for it, so that the work is n log p.
+class SendRecvPlacer {
+public:
+  explicit SendRecvPlacer(const TaskGraph& graph)
+      : graph_{graph}, schedule_{graph.schedule()}, rows_(schedule_.shape().stages), waits_(rows_.size()),
+        needs_receive_(schedule_.size()) {
+    for (std::size_t id = 0; id < schedule_.size(); ++id)
+      if (const std::optional<TaskId> receiver = graph_.receiver(make_id<TaskId>(id)))
+        needs_receive_[index(*receiver)] = true;
+    for (std::size_t stage = 0; stage < rows_.size(); ++stage) {
+      next_.push_back(first_of(stage));
+      call(0, stage);
+    }
+  }
+
+  [[nodiscard]] CommOrder place() {
+    while (!calls_.empty()) {
+      const std::uint64_t call = calls_.top();
+      calls_.pop();
+      visit(call >> 32U, call & 0xFFFFFFFFU);
+    }
+    check_finished();
+    std::vector<CommOp> ops;
+    std::vector<std::uint32_t> offsets{0};
+    for (std::vector<CommOp>& row : rows_) {
+      ops.insert(ops.end(), row.begin(), row.end());
+      offsets.push_back(static_cast<std::uint32_t>(ops.size()));
+      row = {};
+    }
+    return {std::move(ops), std::move(offsets)};
+  }
+
+private:
+  [[nodiscard]] std::size_t first_of(std::size_t stage) const {
+    return index(schedule_.first_task(make_id<StageId>(stage)));
+  }
+  /// Behind the task, or the pair, that `stage` runs next.
+  [[nodiscard]] std::size_t end_of_next(std::size_t stage) const {
+    return index(unit_end(schedule_, make_id<TaskId>(next_[stage])));
+  }
+  [[nodiscard]] bool is_finished(std::size_t stage) const { return next_[stage] == first_of(stage + 1); }
+  [[nodiscard]] bool is_ready(std::size_t stage) const {
+    for (std::size_t id = next_[stage]; id < end_of_next(stage); ++id)
+      if (needs_receive_[id]) return false;
+    return true;
+  }
+  void call(std::uint64_t round, std::size_t stage) { calls_.push(round << 32U | stage); }
+
+  void visit(std::uint64_t round, std::size_t stage) {
+    if (is_finished(stage)) return;
+    waits_[stage] = !is_ready(stage);
+    if (waits_[stage]) return;
+    const std::size_t first = next_[stage];
+    next_[stage] = end_of_next(stage);
+    for (std::size_t id = first; id < next_[stage]; ++id)
+      if (const std::optional<TaskId> receiver = graph_.receiver(make_id<TaskId>(id)))
+        transfer(round, stage, make_id<TaskId>(id), *receiver);
+    call(round + 1, stage);
+  }
+
+  void transfer(std::uint64_t round, std::size_t stage, TaskId sender, TaskId receiver) {
+    const std::size_t other = index(schedule_.stage_of(receiver));
+    add(stage, sender, true);
+    add(other, sender, false);
+    needs_receive_[index(receiver)] = false;
+    if (!waits_[other] || !is_ready(other)) return;
+    waits_[other] = false;
+    call(other > stage ? round : round + 1, other); // a higher stage still has its turn in this round
+  }
+
+  void add(std::size_t stage, TaskId sender, bool is_send) {
+    const auto before = static_cast<std::uint32_t>(next_[stage] - first_of(stage));
+    rows_[stage].push_back({.sender = sender, .before = before, .is_send = is_send});
+  }
+
+  void check_finished() const {
+    for (std::size_t stage = 0; stage < rows_.size(); ++stage)
+      if (!is_finished(stage))
+        throw Error{
+            ExitCode::no,
+            {fmt::format("schedule '{}'", schedule_.name()),
+             fmt::format("no place for the sends and receives: on stage {}, {} waits for ever", stage,
+                         to_string(schedule_.tasks()[next_[stage]])),
+             "an overlapped pair must not wait for its own result; write the order without sends and receives"}};
+  }
+
+  const TaskGraph& graph_;
+  const Schedule& schedule_;
+  std::vector<std::vector<CommOp>> rows_;
+  std::vector<std::size_t> next_;   ///< by stage: id of its next task
+  std::vector<bool> waits_;         ///< by stage: its next task lacks a receive
+  std::vector<bool> needs_receive_; ///< by task: its input crosses stages and is not posted yet
+  std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> calls_; ///< round, then stage
+};
+
+CommOrder place(const TaskGraph& graph, bool /*overlap*/) {
+  return SendRecvPlacer{graph}.place();
+}
+
+} // namespace
+
+const Lowering pytorch{.name = "pytorch",
+                       .summary = "sends behind their task, receives as soon as some order of all stages has sent",
+                       .source = "PyTorch, torch.distributed.pipelining.schedules._add_send_recv",
+                       .communicators = Communicators::group,
+                       .place = place};
+
+} // namespace ppsim::lowering
