@@ -110,6 +110,8 @@ private:
       }
       if (!after_unknown && !command_.argument.empty() && !inputs.file)
         inputs.file = word;
+      else if (!after_unknown && command_.takes_several)
+        inputs.files.push_back(word);
       else if (!after_unknown)
         problems.add(in_quotes(word), "unexpected argument",
                      command_.argument.empty() ? "options start with --"

@@ -72,6 +72,18 @@ void doubt_layout(const Inputs& inputs, std::vector<std::string>& notes) {
                                 inputs.model_shape->name, inputs.model_shape->layers));
 }
 
+/// Rules of a transfer model that is not used. --p2p is one of replays too: those who only simulate ask for it.
+void doubt_streams(const Inputs& inputs, const Scenario& scenario, std::vector<std::string>& notes) {
+  if (scenario.network.model == TransferModel::streams) return;
+  const auto doubt = [&](std::string_view option, std::string_view without) {
+    if (inputs.has_flag(option))
+      notes.push_back(fmt::format("{}: changes nothing without {}", inputs.place_of(option), without));
+  };
+  for (const std::string_view option : {"eager-below", "comm-slowdown"}) doubt(option, "--transfer streams");
+  if (inputs.csv_comms) return;
+  for (const std::string_view option : {"lowering", "overlap-p2p"}) doubt(option, "--transfer streams or --csv-comms");
+}
+
 } // namespace
 
 // A list of independent questions.
@@ -87,6 +99,7 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, 
     notes.push_back(
         fmt::format("{}: changes nothing without --transfer link, --inter-node-latency or --inter-node-bandwidth",
                     inputs.place_of("stages-per-node")));
+  doubt_streams(inputs, scenario, notes);
   doubt_costs(inputs, notes);
   doubt_layout(inputs, notes);
   if (inputs.model_shape && inputs.layers && *inputs.layers != static_cast<std::size_t>(inputs.model_shape->layers))

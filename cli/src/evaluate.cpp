@@ -2,6 +2,7 @@
 
 #include "ppsim/sim/error.hpp"
 #include "ppsim/sim/steady.hpp"
+#include "ppsim/sim/streams.hpp"
 
 #include <fmt/format.h>
 
@@ -28,6 +29,45 @@ void set_step_time(Evaluation& run) {
   run.report.steady_state = true;
 }
 
+/// Of the stalls of a run so many are put into words.
+constexpr std::size_t most_stalls_said = 100;
+
+StallReport stalls_of(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
+                      const StreamRun& run) {
+  const std::string& lowering = graph.scenario().network.streams.lowering;
+  const std::vector<Stall> stalls = find_stalls(graph, order, run);
+  StallReport report{.operations = fmt::format(
+                         "{}, p2p {}",
+                         graph.schedule().communications() != nullptr
+                             ? "as the file places them"
+                             : fmt::format("lowering {}", lowering.empty() ? lowerings().front()->name : lowering),
+                         to_string(communicators)),
+                     .count = stalls.size(),
+                     .sum = Duration{0},
+                     .longest = {}};
+  for (const Stall& stall : stalls) {
+    report.sum += stall.length();
+    if (report.longest.size() < most_stalls_said)
+      report.longest.push_back({stall.stage, stall.task, stall.wait, describe(graph, order, stall)});
+  }
+  return report;
+}
+
+/// Simulates, and says under `streams` what the order of sends and receives cost.
+std::pair<Timeline, Report> simulate_and_analyse(const TaskGraph& graph) {
+  if (graph.scenario().network.model != TransferModel::streams) {
+    Timeline timeline = simulate(graph);
+    Report report = analyse(graph, timeline);
+    return {std::move(timeline), std::move(report)};
+  }
+  const CommOrder order = operations_of(graph);
+  const Communicators communicators = communicators_of(graph);
+  StreamRun run = simulate_streams(graph, order, communicators);
+  Report report = analyse(graph, run.timeline);
+  report.stalls = stalls_of(graph, order, communicators, run);
+  return {std::move(run.timeline), std::move(report)};
+}
+
 } // namespace
 
 std::optional<Duration> long_run_step_time(const Generator* generator, const ScheduleRequest& request,
@@ -40,11 +80,12 @@ std::optional<Duration> long_run_step_time(const Generator* generator, const Sch
 
 Evaluation evaluate(const Inputs& inputs) {
   Run run = resolve(inputs);
+  if (inputs.has_flag("p2p") && run.scenario.network.model != TransferModel::streams)
+    run.notes.push_back(fmt::format("{}: changes nothing without --transfer streams", inputs.place_of("p2p")));
   std::optional<Balance> balance;
   if (inputs.balance) balance = balance_layers(inputs, run);
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
-  Timeline timeline = simulate(graph);
-  Report report = analyse(graph, timeline);
+  auto [timeline, report] = simulate_and_analyse(graph);
   Evaluation evaluation{run.generator,     run.request, std::move(graph),    std::move(timeline),
                         std::move(report), true,        std::move(run.notes)};
   evaluation.report.balance = std::move(balance);

@@ -11,6 +11,9 @@
 #include <filesystem>
 #include <memory>
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace ppsim::cli {
@@ -66,6 +69,28 @@ std::string behind_links(std::filesystem::path path) {
 }
 
 } // namespace
+
+FileBytes::FileBytes(const std::string& path, std::string_view where) {
+  const int file =
+      path == "-" ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC); // NOLINT(cppcoreguidelines-pro-type-vararg)
+  struct stat status {};
+  if (file >= 0 && ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+    void* const pages = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+    if (pages != MAP_FAILED) {
+      mapped_ = static_cast<const char*>(pages);
+      size_ = static_cast<std::size_t>(status.st_size);
+    }
+  }
+  if (file >= 0) ::close(file);
+  if (mapped_ == nullptr) read_ = read_file(path, where);
+}
+
+FileBytes::FileBytes(FileBytes&& other) noexcept
+    : mapped_{std::exchange(other.mapped_, nullptr)}, size_{other.size_}, read_{std::move(other.read_)} {}
+
+FileBytes::~FileBytes() {
+  if (mapped_ != nullptr) ::munmap(const_cast<char*>(mapped_), size_); // as mmap() gave it
+}
 
 std::string display_name(const std::string& path) {
   return path == "-" ? "stdin" : path;

@@ -10,6 +10,23 @@ namespace ppsim::cli {
 
 /// The whole file, or stdin for "-". Throws Error (bad_input) naming `where` if it can not be read.
 [[nodiscard]] std::string read_file(const std::string& path, std::string_view where);
+/// The bytes of a file of any size, without a copy where it is a regular one; of a pipe or stdin ("-"), read.
+class FileBytes {
+public:
+  /// Throws Error (bad_input) naming `where` if it can not be read.
+  FileBytes(const std::string& path, std::string_view where);
+  FileBytes(FileBytes&& other) noexcept;
+  FileBytes& operator=(FileBytes&&) = delete;
+  FileBytes(const FileBytes&) = delete;
+  FileBytes& operator=(const FileBytes&) = delete;
+  ~FileBytes();
+  [[nodiscard]] std::string_view bytes() const { return mapped_ != nullptr ? std::string_view{mapped_, size_} : read_; }
+
+private:
+  const char* mapped_ = nullptr;
+  std::size_t size_ = 0;
+  std::string read_;
+};
 /// What errors call it: the path, or "stdin".
 [[nodiscard]] std::string display_name(const std::string& path);
 /// Throws Error (failed) where write_file() can not succeed: what takes long asks before, not after.

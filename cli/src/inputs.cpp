@@ -146,6 +146,20 @@ bool Inputs::has_flag(std::string_view option) const {
   return found != where.end() && found->second.starts_with("--");
 }
 
+std::optional<Communicators> communicators_in(const Inputs& inputs) {
+  if (!inputs.p2p) return std::nullopt;
+  switch (*inputs.p2p) {
+  case P2p::edge:
+    return Communicators::edge;
+  case P2p::pair:
+    return Communicators::pair;
+  case P2p::group:
+  case P2p::batched:
+    break;
+  }
+  return Communicators::group;
+}
+
 void fit_update(const Inputs& inputs, const Schedule& schedule, Scenario& scenario, std::vector<std::string>& notes) {
   refuse_update(inputs, schedule);
   if (!schedule.asynchronous() || scenario.update.is_free()) return;

@@ -15,6 +15,10 @@
 
 namespace ppsim::cli {
 
+/// How sends and receives share communicators: what simulations (Communicators) and replays (runtime::P2p) offer.
+/// batched: one communicator, on which the sends of a task and the receives of the next one are a group (Megatron-LM).
+enum class P2p : std::uint8_t { edge, pair, group, batched };
+
 /// What a user said. Each value is well-formed by itself; whether they fit together is for resolve() to say.
 struct Inputs {
   std::optional<std::size_t> stages, microbatches, group_size, activation_limit;
@@ -51,6 +55,11 @@ struct Inputs {
   std::optional<Duration> inter_node_latency;
   std::optional<std::vector<Bytes>> boundary_bytes;
   std::optional<TransferModel> transfer;
+  std::optional<std::string> lowering;
+  bool overlap_p2p = false;
+  std::optional<P2p> p2p;
+  std::optional<Bytes> eager_below;
+  std::optional<std::int64_t> comm_slowdown_ppm;
   std::optional<std::size_t> stages_per_node, send_slices;
 
   std::optional<std::vector<Bytes>> activation_bytes, parameter_bytes, gradient_bytes, optimizer_bytes;
@@ -60,23 +69,25 @@ struct Inputs {
 
   std::optional<std::string> backend, transport;
   std::optional<runtime::Compute> compute;
-  std::optional<runtime::P2p> p2p;
   runtime::Workload workload; ///< of a replay; where nothing is said, as its members say
   std::optional<std::size_t> slots, warmup, steps;
   std::optional<Duration> timeout;
   std::optional<runtime::Fault> fault;
   std::optional<std::string> output, timeline;
+  std::optional<std::size_t> replica;
+  bool by_microbatch = false;
   std::optional<double> tolerance;
 
   std::optional<std::size_t> threads;
   std::optional<Axis> vary;
   std::optional<std::size_t> points;
   std::optional<std::string> precision; ///< in the unit of the axis
-  std::optional<std::string> json, markdown, svg, trace, csv, csv_comms;
+  std::optional<std::string> json, markdown, svg, trace, csv, csv_comms, chakra, goal;
   bool tasks = false;
   bool sensitivity = false;
   std::vector<std::string> fail_if;
-  std::optional<std::string> file; ///< a command's FILE argument
+  std::optional<std::string> file; ///< a command's first argument
+  std::vector<std::string> files;  ///< those behind it, of a command that takes several
   std::string command;             ///< the line that says all this
   std::string scenario_text;       ///< of the scenario file, which can be read but once; set by parse_arguments()
 
@@ -96,6 +107,9 @@ struct Run {
   ScheduleRequest request;
   std::vector<std::string> notes; ///< for people, on stderr
 };
+
+/// The communicators that the inputs name, if they do: `batched` is a group in simulations.
+[[nodiscard]] std::optional<Communicators> communicators_in(const Inputs& inputs);
 
 /// Takes out of `scenario` what follows a flush where `schedule` has none, with a note. Throws Error where a flag asked
 /// for it.

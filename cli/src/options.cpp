@@ -179,8 +179,28 @@ constexpr std::array table{
            "size of a transfer, or one per boundary between chunks", "", "", set_list<&I::boundary_bytes>},
     Option{"transfer", "", S::communication, A::required, "MODEL",
            "latency (default): no contention; link: one transfer at a time per link; blocking: stages wait for their "
-           "sends and receives",
-           "latency,link,blocking", "", set_transfer},
+           "sends and receives; streams: sends and receives in order on communicators, as NCCL runs them",
+           "latency,link,blocking,streams", "", set_transfer},
+    Option{"lowering", "", S::communication, A::required, "NAME",
+           "who places sends and receives, with --transfer streams and --csv-comms ('ppsim list lowerings'); default "
+           "edge, our runtime; of a file with such cells the file",
+           "", "", set_lowering},
+    Option{"overlap-p2p", "", S::communication, A::none, "",
+           "with --lowering megatron: receives are posted ahead, as its interleaved schedule does (overlap_p2p_comm)",
+           "", "", set_flag<&I::overlap_p2p>},
+    Option{"p2p", "", S::communication, A::required, "HOW",
+           "what sends and receives share: edge, a communicator per directed edge; pair, one per pair of stages, as "
+           "PyTorch's isend and irecv; group, one for all, as batch_isend_irecv; batched, the same with the sends of a "
+           "task and the receives of the next as a group, as Megatron-LM. A simulation (--transfer streams) takes by "
+           "default what its lowering is meant for, a replay edge",
+           "edge,pair,group,batched", "", set_p2p},
+    Option{"eager-below", "", S::communication, A::required, "SIZE",
+           "with --transfer streams: sends of fewer bytes do not wait for their receive; default 0B", "", "",
+           set_unit<&I::eager_below>},
+    Option{"comm-slowdown", "", S::communication, A::required, "FACTOR",
+           "with --transfer streams: compute takes so many times as long while a transfer runs on its stage, which "
+           "takes multiprocessors; default 1",
+           "", "", set_comm_slowdown},
     Option{"send-slices", "", S::communication, A::required, "N",
            "equal parts in which a task's output leaves, each when that share of the task is done; default 1", "", "",
            set_count<&I::send_slices>},
@@ -238,10 +258,6 @@ constexpr std::array table{
         "nccl-self, by NCCL on one GPU; default direct, with --compute timed and transfers that take time paced, "
         "where the backend can",
         "direct,paced,nccl-self", "", set_transport},
-    Option{"p2p", "", S::workload, A::required, "HOW",
-           "what transfers of a process share: edge (default), a communicator per directed edge; pair, one per pair of "
-           "stages, as PyTorch; batched, one in all, as Megatron-LM",
-           "edge,pair,batched", "", set_p2p},
     Option{"slots", "", S::workload, A::required, "N",
            "outputs that can have arrived over an edge and not be used yet; default what the prediction needs and one "
            "more",
@@ -276,9 +292,16 @@ constexpr std::array table{
            "size)",
            "", "", set_fault},
     Option{"output", "", S::replay, A::required, "FILE",
-           "what was measured: a scenario (calibrate), a run (replay); also -o FILE", "", "", set_text<&I::output>},
-    Option{"timeline", "", S::replay, A::required, "FILE", "a run that 'ppsim replay -o FILE' wrote", "", "",
+           "what was measured: a scenario (calibrate, import), a run (replay); also -o FILE", "", "",
+           set_text<&I::output>},
+    Option{"timeline", "", S::replay, A::required, "FILE",
+           "a run: that 'ppsim replay -o FILE' wrote (validate); where to write it (import)", "", "",
            set_text<&I::timeline>},
+    Option{"replica", "", S::replay, A::required, "N", "of several data-parallel replicas, the one to take; default 0",
+           "", "", set_count<&I::replica, 0>},
+    Option{"by-microbatch", "", S::replay, A::none, "",
+           "costs per chunk and microbatch, for microbatches that differ in length", "", "",
+           set_flag<&I::by_microbatch>},
     Option{"tolerance", "", S::replay, A::required, "SHARE",
            "how far the predicted step time may be off: 5% (default), 0.05; beyond it the exit status is 3", "", "",
            set_tolerance},

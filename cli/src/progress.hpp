@@ -32,4 +32,24 @@ private:
   bool shown_ = false;
 };
 
+/// Shows which share of one long job is done, likewise.
+class ShareShown {
+public:
+  /// `what`: "read".
+  explicit ShareShown(std::string what);
+  ~ShareShown();
+  ShareShown(const ShareShown&) = delete;
+  ShareShown& operator=(const ShareShown&) = delete;
+  ShareShown(ShareShown&&) = delete;
+  ShareShown& operator=(ShareShown&&) = delete;
+  /// `share`: from 0 to 1.
+  void show(double share);
+
+private:
+  std::string what_;
+  bool terminal_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  bool shown_ = false;
+};
+
 } // namespace ppsim::cli

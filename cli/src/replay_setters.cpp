@@ -45,15 +45,6 @@ Result set_transport(Inputs& inputs, std::string_view text) {
   return wrong;
 }
 
-Result set_p2p(Inputs& inputs, std::string_view text) {
-  using runtime::P2p;
-  static constexpr std::array choices{Choice<P2p>{"edge", P2p::edge}, Choice<P2p>{"pair", P2p::pair},
-                                      Choice<P2p>{"batched", P2p::batched}};
-  Result wrong;
-  if (const auto p2p = choose(text, choices, wrong)) inputs.p2p = *p2p;
-  return wrong;
-}
-
 Result set_block(Inputs& inputs, std::string_view text) {
   using runtime::Block;
   static constexpr std::array choices{Choice<Block>{"mlp", Block::mlp},

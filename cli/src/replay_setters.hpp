@@ -21,7 +21,6 @@ Result set_workload(Inputs& inputs, std::string_view text) {
 [[nodiscard]] Result set_backend(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_compute(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_transport(Inputs& inputs, std::string_view text);
-[[nodiscard]] Result set_p2p(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_block(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_seed(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_trainer(Inputs& inputs, std::string_view text);

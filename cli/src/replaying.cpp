@@ -79,6 +79,23 @@ void check_timeout(const Inputs& inputs, const Timeline& prediction) {
                       "give several times as much, or leave it out"}};
 }
 
+/// How transfers share communicators, as backends know it. Throws Error for what only simulations know.
+runtime::P2p shared_by(const Inputs& inputs) {
+  switch (inputs.p2p.value_or(P2p::edge)) {
+  case P2p::edge:
+    return runtime::P2p::edge;
+  case P2p::pair:
+    return runtime::P2p::pair;
+  case P2p::batched:
+    return runtime::P2p::batched;
+  case P2p::group:
+    break;
+  }
+  throw Error{ExitCode::bad_input,
+              Problem{inputs.place_of("p2p"), "no backend runs single operations on one communicator for all",
+                      "take batched, which groups them, or edge or pair"}};
+}
+
 /// Where tasks last as the scenario says, so do transfers, if nobody said otherwise and the backend can; without that a
 /// run would be faster than what it is compared with.
 bool wants_pacing(const Inputs& inputs, const runtime::Backend& backend, const runtime::Program& program) {
@@ -248,8 +265,8 @@ Replay prepare_replay(const Inputs& inputs) {
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   Timeline prediction = simulate(graph);
   if (predicts) check_timeout(inputs, prediction);
-  runtime::Program program = runtime::compile(
-      graph, prediction, {.p2p = inputs.p2p.value_or(runtime::P2p::edge), .timed = timed, .slots = inputs.slots});
+  runtime::Program program =
+      runtime::compile(graph, prediction, {.p2p = shared_by(inputs), .timed = timed, .slots = inputs.slots});
   if (wants_pacing(inputs, backend, program)) options.transport = "paced";
   return {.backend = &backend,
           .graph = std::move(graph),

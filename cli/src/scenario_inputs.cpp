@@ -209,6 +209,11 @@ void fill_network(const Inputs& inputs, Spread& spread, const std::optional<Byte
       "boundary-bytes", inputs.boundary_bytes || !boundary ? inputs.boundary_bytes : std::vector<Bytes>{*boundary});
   network.bandwidth = inputs.bandwidth;
   network.slices = inputs.send_slices.value_or(1);
+  network.streams = {.lowering = inputs.lowering.value_or(inputs.p2p == P2p::batched ? "megatron" : ""),
+                     .overlap = inputs.overlap_p2p,
+                     .communicators = communicators_in(inputs),
+                     .eager_below = inputs.eager_below.value_or(Bytes{0}),
+                     .slowdown_ppm = inputs.comm_slowdown_ppm.value_or(unchanged_ppm)};
   network.stages_per_node = inputs.stages_per_node.value_or(0);
   network.inter_node_latency = inputs.inter_node_latency;
   network.inter_node_bandwidth = inputs.inter_node_bandwidth;

@@ -1,6 +1,7 @@
 #include "setters.hpp"
 
 #include "ppsim/sim/layout.hpp"
+#include "ppsim/sim/lowering.hpp"
 #include "ppsim/sim/report.hpp"
 
 #include <charconv>
@@ -76,10 +77,41 @@ Result parse_unit(std::string_view text, Bandwidth& value) {
 Result set_transfer(Inputs& inputs, std::string_view text) {
   static constexpr std::array choices{Choice<TransferModel>{"latency", TransferModel::latency},
                                       Choice<TransferModel>{"link", TransferModel::link},
-                                      Choice<TransferModel>{"blocking", TransferModel::blocking}};
+                                      Choice<TransferModel>{"blocking", TransferModel::blocking},
+                                      Choice<TransferModel>{"streams", TransferModel::streams}};
   Result wrong;
   if (const auto model = choose(text, choices, wrong)) inputs.transfer = *model;
   return wrong;
+}
+
+Result set_lowering(Inputs& inputs, std::string_view text) {
+  std::vector<std::string_view> names;
+  for (const Lowering* lowering : lowerings()) names.push_back(lowering->name);
+  if (find_lowering(text) == nullptr)
+    return Wrong{
+        fmt::format("unknown lowering {}", in_quotes(text)),
+        did_you_mean(text, names, fmt::format("one of {}; 'ppsim list lowerings' says more", fmt::join(names, ", ")))};
+  inputs.lowering = std::string{text};
+  return std::nullopt;
+}
+
+Result set_p2p(Inputs& inputs, std::string_view text) {
+  static constexpr std::array choices{Choice<P2p>{"edge", P2p::edge}, Choice<P2p>{"pair", P2p::pair},
+                                      Choice<P2p>{"group", P2p::group}, Choice<P2p>{"batched", P2p::batched}};
+  Result wrong;
+  if (const auto p2p = choose(text, choices, wrong)) inputs.p2p = *p2p;
+  return wrong;
+}
+
+Result set_comm_slowdown(Inputs& inputs, std::string_view text) {
+  constexpr double most = 100;
+  double factor = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
+  if (error != std::errc{} || end != text.data() + text.size() || std::isnan(factor) || factor < 1 || factor > most)
+    return Wrong{fmt::format("{} is no slowdown", in_quotes(text)),
+                 fmt::format("a factor from 1, no slowdown, to {}: 1.15", most)};
+  inputs.comm_slowdown_ppm = std::llround(factor * 1e6);
+  return std::nullopt;
 }
 
 Result set_optimizer_step(Inputs& inputs, std::string_view text) {

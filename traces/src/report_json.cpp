@@ -110,6 +110,20 @@ Json sensitivity_json(const Sensitivity& sensitivity) {
   return json;
 }
 
+Json stalls_json(const TaskGraph& graph, const StallReport& stalls) {
+  Json json{{"operations", stalls.operations},
+            {"count", stalls.count},
+            {"sum_ns", stalls.sum.count()},
+            {"longest", Json::array()}};
+  for (const StallReport::One& stall : stalls.longest)
+    json["longest"].push_back({{"stage", index(stall.stage)},
+                               {"task", to_string(graph.schedule().task(stall.task))},
+                               {"start_ns", stall.wait.start.time_since_epoch().count()},
+                               {"end_ns", stall.wait.end.time_since_epoch().count()},
+                               {"words", stall.words}});
+  return json;
+}
+
 Json report_head(const TaskGraph& graph, const Timeline& timeline, const Report& report) {
   const Scenario& scenario = graph.scenario();
   Json json{{"schema", 1},
@@ -142,6 +156,7 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const Report&
   for (const ChunkBlocks& blocks : scenario.layout) json["layers_per_chunk"].push_back(blocks.layers);
   if (report.balance) json["balance"] = balance_json(*report.balance);
   if (report.sensitivity) json["sensitivity"] = sensitivity_json(*report.sensitivity);
+  if (report.stalls) json["stalls"] = stalls_json(graph, *report.stalls);
   json["per_stage"] = Json::array();
   for (std::size_t stage = 0; stage < report.stages.size(); ++stage) {
     json["per_stage"].push_back(stage_json(report.stages[stage], stage));

@@ -159,6 +159,7 @@ private:
     critical_path();
     layers();
     update();
+    stalls();
     what_if();
     memory();
     put(out_, "\n");
@@ -291,6 +292,18 @@ private:
     line("without communication", report_.what_if.no_communication);
     line("with equal stages", report_.what_if.equal_stages);
     line("without recomputation", report_.what_if.no_recompute);
+  }
+
+  /// The waits that the order of sends and receives cost.
+  void stalls() {
+    constexpr std::size_t most_said = 3;
+    if (!report_.stalls) return;
+    const StallReport& stalls = *report_.stalls;
+    say("stalls", stalls.count == 0
+                      ? fmt::format("none: no send or receive held up a task ({})", stalls.operations)
+                      : fmt::format("{} of {} in all, behind other sends and receives or posted late ({})",
+                                    counted(stalls.count, "wait"), format_duration(stalls.sum), stalls.operations));
+    for (std::size_t i = 0; i < std::min(most_said, stalls.longest.size()); ++i) say("", stalls.longest[i].words);
   }
 
   void memory() {
@@ -570,28 +583,6 @@ private:
 std::string text_report(const TaskGraph& graph, const Timeline& timeline, const Report& report,
                         const TextOptions& options) {
   return TextReport{graph, timeline, report, options}.render();
-}
-
-std::string task_table(const TaskGraph& graph, const Timeline& timeline) {
-  const std::vector<std::uint32_t> steps = unit_steps(graph);
-  std::vector<std::uint32_t> order(graph.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return steps[a] < steps[b]; });
-  Buffer out;
-  put(out, "{:>6} {:>10} {:>6} {:>5} {:>5} {:>5} {:>11} {:>10} {:>16} {:>16}\n", "step", "microbatch", "chunk", "local",
-      "pass", "stage", "first_chunk", "last_chunk", "start_ns", "end_ns");
-  const Shape& shape = graph.scenario().shape;
-  const HeldChunks held{graph.schedule()};
-  for (const std::uint32_t id : order) {
-    const Task& task = graph.schedule().tasks()[id];
-    const Span& span = timeline.tasks[id];
-    const StageId stage = graph.schedule().stage_of(TaskId{id});
-    put(out, "{:>6} {:>10} {:>6} {:>5} {:>5} {:>5} {:>11} {:>10} {:>16} {:>16}\n", steps[id], index(task.microbatch),
-        task.chunk_index, held.local_index(stage, task.chunk()), letter(task.pass), index(stage),
-        task.chunk_index == 0 ? 1 : 0, task.chunk_index + 1U == shape.chunks() ? 1 : 0,
-        span.start.time_since_epoch().count(), span.end.time_since_epoch().count());
-  }
-  return fmt::to_string(out);
 }
 
 } // namespace ppsim::viz

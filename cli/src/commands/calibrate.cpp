@@ -104,7 +104,7 @@ ExitCode run(const Inputs& inputs) {
 constexpr std::array sections{Section::workload};
 constexpr std::array<std::string_view, 9> extra{"stages", "mb",     "vpp",     "schedule", "scenario",
                                                 "steps",  "warmup", "timeout", "output"};
-constexpr std::array<std::string_view, 3> except{"compute", "p2p", "slots"};
+constexpr std::array<std::string_view, 2> except{"compute", "slots"};
 constexpr std::array examples{
     Example{"ppsim calibrate --stages 2 -o costs.toml",
             "a small model on two cores: a scenario that all commands read"},

@@ -1,5 +1,6 @@
 // ppsim check: is a schedule file valid, and can it deadlock.
 
+#include "ppsim/sim/streams.hpp"
 #include "ppsim/sim/timeline.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 
@@ -22,12 +23,28 @@ struct Verdict {
   std::optional<Problem> deadlock;
 };
 
-/// Times do not matter for deadlock: each stage's order is fixed, so is what it waits for.
-Verdict try_model(const Schedule& schedule, TransferModel model, const std::string& where) {
+/// Whether its sends and receives hang on communicators shared in one way.
+struct HangVerdict {
+  Communicators communicators{};
+  std::optional<Hang> hang;
+  bool eager_runs = false; ///< where it hangs: it would not if no send waited for its receive
+};
+
+/// Costs do not matter here, but for the order of what could be posted at once.
+Scenario scenario_to_check(const Inputs& inputs, const Schedule& schedule) {
   Scenario scenario = uniform_scenario(schedule.shape(), std::chrono::milliseconds{1}, std::chrono::milliseconds{2});
+  scenario.network.streams = {.lowering = inputs.lowering.value_or(inputs.p2p == P2p::batched ? "megatron" : ""),
+                              .overlap = inputs.overlap_p2p,
+                              .communicators = communicators_in(inputs)};
+  return scenario;
+}
+
+/// Times do not matter for deadlock: each stage's order is fixed, so is what it waits for.
+Verdict try_model(const Inputs& inputs, const Schedule& schedule, TransferModel model, const std::string& where) {
+  Scenario scenario = scenario_to_check(inputs, schedule);
   scenario.network.model = model;
   try {
-    static_cast<void>(simulate(lower(schedule, scenario, where)));
+    static_cast<void>(simulate(lower(schedule, std::move(scenario), where)));
     return {model, std::nullopt};
   } catch (const Error& error) {
     if (error.code() != ExitCode::no) throw;
@@ -35,7 +52,34 @@ Verdict try_model(const Schedule& schedule, TransferModel model, const std::stri
   }
 }
 
-std::string verdict_json(const Schedule& schedule, const std::vector<Verdict>& verdicts, bool ok) {
+HangVerdict try_communicators(const Schedule& schedule, const CommOrder& order, Communicators communicators) {
+  HangVerdict verdict{communicators, find_hang(schedule, order, communicators)};
+  verdict.eager_runs = verdict.hang && !find_hang(schedule, order, communicators, true);
+  return verdict;
+}
+
+/// What is said about hangs: what was asked for, else of a file that has sends and receives all there is.
+std::vector<HangVerdict> hang_verdicts(const Inputs& inputs, const Schedule& schedule, const std::string& where) {
+  const bool asked = inputs.p2p || inputs.lowering;
+  if (!asked && schedule.communications() == nullptr) return {};
+  const CommOrder order = operations_of(lower(schedule, scenario_to_check(inputs, schedule), where));
+  if (const auto communicators = communicators_in(inputs)) return {try_communicators(schedule, order, *communicators)};
+  std::vector<HangVerdict> verdicts;
+  for (const Communicators communicators : {Communicators::edge, Communicators::pair, Communicators::group})
+    verdicts.push_back(try_communicators(schedule, order, communicators));
+  return verdicts;
+}
+
+/// The cycle as one sentence.
+Problem problem_of(const HangVerdict& verdict, const std::string& where) {
+  std::string what =
+      fmt::format("hangs on p2p {}: {}", to_string(verdict.communicators), fmt::join(verdict.hang->cycle, "; "));
+  if (verdict.eager_runs) what += "; it runs only as long as every send fits into a buffer and does not wait";
+  return {where, std::move(what), verdict.hang->fix};
+}
+
+std::string verdict_json(const Schedule& schedule, const std::vector<Verdict>& verdicts,
+                         const std::vector<HangVerdict>& hangs, bool ok) {
   Json json{{"schema", 1},
             {"valid", true},
             {"ok", ok},
@@ -48,10 +92,21 @@ std::string verdict_json(const Schedule& schedule, const std::vector<Verdict>& v
     if (verdict.deadlock) entry["chain"] = verdict.deadlock->what;
     json["transfer_models"][std::string{to_string(verdict.model)}] = std::move(entry);
   }
+  for (const HangVerdict& verdict : hangs) {
+    Json entry{{"hangs", verdict.hang.has_value()}};
+    if (verdict.hang) {
+      entry["cycle"] = verdict.hang->cycle;
+      entry["fix"] = verdict.hang->fix;
+      entry["mismatch"] = verdict.hang->mismatch;
+      entry["runs_if_eager"] = verdict.eager_runs;
+    }
+    json["p2p"][std::string{to_string(verdict.communicators)}] = std::move(entry);
+  }
   return json.dump(2) + "\n";
 }
 
-std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& verdicts, const std::string& where) {
+std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& verdicts,
+                         const std::vector<HangVerdict>& hangs, const std::string& where) {
   std::string text =
       fmt::format("{}: valid: {} stages, {} microbatches, vpp {}, {} tasks\n", where, schedule.shape().stages,
                   schedule.shape().microbatches, schedule.shape().vpp, schedule.size());
@@ -59,6 +114,12 @@ std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& v
     text += verdict.deadlock ? fmt::format("  {:<9} {}\n            {}\n", to_string(verdict.model),
                                            verdict.deadlock->what, verdict.deadlock->hint)
                              : fmt::format("  {:<9} no deadlock\n", to_string(verdict.model));
+  for (const HangVerdict& verdict : hangs) {
+    const std::string name = fmt::format("p2p {}", to_string(verdict.communicators));
+    text += verdict.hang
+                ? fmt::format("  {:<9} {}\n            {}\n", name, problem_of(verdict, where).what, verdict.hang->fix)
+                : fmt::format("  {:<9} no hang\n", name);
+  }
   return text;
 }
 
@@ -85,37 +146,44 @@ ExitCode run(const Inputs& inputs) {
   const traces::ScheduleFile file = read_or_report(inputs, *inputs.file, where);
   for (const std::string& note : file.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
   const TransferModel asked = inputs.transfer.value_or(TransferModel::latency);
-  std::vector<Verdict> verdicts{try_model(file.schedule, asked, where)};
+  std::vector<Verdict> verdicts{try_model(inputs, file.schedule, asked, where)};
   const bool ok = !verdicts.front().deadlock.has_value();
   if (ok && !inputs.transfer)
     for (const TransferModel model : {TransferModel::link, TransferModel::blocking})
-      verdicts.push_back(try_model(file.schedule, model, where));
-  if (inputs.json) write_file(*inputs.json, verdict_json(file.schedule, verdicts, ok), "--json");
+      verdicts.push_back(try_model(inputs, file.schedule, model, where));
+  const std::vector<HangVerdict> hangs = ok ? hang_verdicts(inputs, file.schedule, where) : std::vector<HangVerdict>{};
+  const bool hangs_as_asked = inputs.p2p && !hangs.empty() && hangs.front().hang;
+  if (inputs.json)
+    write_file(*inputs.json, verdict_json(file.schedule, verdicts, hangs, ok && !hangs_as_asked), "--json");
   if (!ok) throw Error{ExitCode::no, *verdicts.front().deadlock};
-  if (inputs.json != "-") write_file("-", verdict_text(file.schedule, verdicts, where), "check");
+  if (hangs_as_asked) throw Error{ExitCode::no, problem_of(hangs.front(), where)};
+  if (inputs.json != "-") write_file("-", verdict_text(file.schedule, verdicts, hangs, where), "check");
   return ExitCode::done;
 }
 
-constexpr std::array<std::string_view, 3> extra{"transfer", "forward-only", "json"};
+constexpr std::array<std::string_view, 6> extra{"transfer", "p2p", "lowering", "overlap-p2p", "forward-only", "json"};
 constexpr std::array examples{
     Example{"ppsim check order.csv",
             "exit status 0: runs under latency and link (and says whether under blocking); 2: malformed; 3: deadlocks"},
     Example{"ppsim check --transfer blocking order.csv",
             "does it also run when stages wait for their sends and receives"},
+    Example{"ppsim check --p2p group order.csv",
+            "would its sends and receives hang on NCCL, all on one communicator as PyTorch runs them: which, and what "
+            "to change"},
 };
 
 } // namespace
 
 extern const Command check_command;
-const Command check_command{.name = "check",
-                            .summary = "is a schedule file valid, can it deadlock, under which transfer model",
-                            .usage = "ppsim check [--transfer MODEL] [--forward-only] [--json[=FILE]] FILE",
-                            .argument = "FILE",
-                            .argument_help =
-                                "PyTorch pipelining CSV, or InfiniTrain task list (*.tasks.csv); '-' for stdin",
-                            .sections = {},
-                            .extra = extra,
-                            .examples = examples,
-                            .run = run};
+const Command check_command{
+    .name = "check",
+    .summary = "is a schedule file valid, can it deadlock, under which transfer model",
+    .usage = "ppsim check [--transfer MODEL] [--p2p HOW] [--lowering NAME] [--json[=FILE]] FILE",
+    .argument = "FILE",
+    .argument_help = "PyTorch pipelining CSV, or InfiniTrain task list (*.tasks.csv); '-' for stdin",
+    .sections = {},
+    .extra = extra,
+    .examples = examples,
+    .run = run};
 
 } // namespace ppsim::cli

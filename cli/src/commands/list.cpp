@@ -1,8 +1,10 @@
 // ppsim list: what there is to choose from.
 
 #include "ppsim/runtime/backend.hpp"
+#include "ppsim/sim/lowering.hpp"
 #include "ppsim/sim/model.hpp"
 #include "ppsim/sim/report.hpp"
+#include "ppsim/traces/import.hpp"
 
 #include <fmt/format.h>
 
@@ -36,7 +38,7 @@ std::vector<Row> schedule_rows() {
 }
 
 std::vector<Row> format_rows() {
-  return {
+  std::vector<Row> rows{
       {"pytorch-csv",
        {{"files", "*.csv"},
         {"what", "PyTorch pipelining CSV: a row per stage"},
@@ -50,7 +52,10 @@ std::vector<Row> format_rows() {
       {"model", {{"files", "*.toml"}, {"what", "a model's shape (docs/costs.md)"}, {"read", "--model"}}},
       {"device", {{"files", "*.toml"}, {"what", "a device's datasheet (docs/costs.md)"}, {"read", "--device"}}},
       {"scenario",
-       {{"files", "*.toml"}, {"what", "options as TOML"}, {"read", "--scenario"}, {"write", "calibrate --output"}}},
+       {{"files", "*.toml"},
+        {"what", "options as TOML"},
+        {"read", "--scenario"},
+        {"write", "calibrate, import --output"}}},
       {"report", {{"files", "*.json"}, {"what", "the report, schema 1"}, {"write", "--json"}}},
       {"comparison", {{"files", "*.json"}, {"what", "a comparison, schema 1"}, {"write", "compare --json"}}},
       {"comparison-table",
@@ -62,8 +67,8 @@ std::vector<Row> format_rows() {
       {"run",
        {{"files", "*.json"},
         {"what", "a run that took place, step by step (docs/run-files.md)"},
-        {"read", "validate --timeline"},
-        {"write", "replay --output"}}},
+        {"read", "explain, validate --timeline"},
+        {"write", "replay --output, import --timeline"}}},
       {"validation",
        {{"files", "*.json, *.svg"},
         {"what", "a prediction held against a run (docs/run-files.md)"},
@@ -71,6 +76,20 @@ std::vector<Row> format_rows() {
       {"chrome-trace", {{"files", "*.json"}, {"what", "Chrome trace events, for Perfetto"}, {"write", "--trace"}}},
       {"svg",
        {{"files", "*.svg"}, {"what", "Gantt chart; of a comparison, several on one time axis"}, {"write", "--svg"}}}};
+  for (const traces::ImportFormat* format : traces::import_formats())
+    rows.push_back(
+        {format->name,
+         {{"files", format->files}, {"what", format->what}, {"read", fmt::format("import {} FILES", format->name)}}});
+  return rows;
+}
+
+std::vector<Row> lowering_rows() {
+  std::vector<Row> rows;
+  for (const Lowering* lowering : lowerings())
+    rows.push_back(
+        {lowering->name,
+         {{"places", lowering->summary}, {"p2p", to_string(lowering->communicators)}, {"source", lowering->source}}});
+  return rows;
 }
 
 std::vector<Row> metric_rows() {
@@ -160,9 +179,10 @@ struct List {
   std::string_view name;
   std::vector<Row> (*rows)();
 };
-constexpr std::array lists{List{"schedules", schedule_rows}, List{"formats", format_rows}, List{"metrics", metric_rows},
-                           List{"models", model_rows},       List{"devices", device_rows}, List{"links", link_rows},
-                           List{"backends", backend_rows}};
+constexpr std::array lists{List{"schedules", schedule_rows}, List{"formats", format_rows},
+                           List{"metrics", metric_rows},     List{"models", model_rows},
+                           List{"devices", device_rows},     List{"links", link_rows},
+                           List{"lowerings", lowering_rows}, List{"backends", backend_rows}};
 
 const List& find_list(const std::optional<std::string>& name) {
   std::vector<std::string_view> names;
@@ -216,11 +236,12 @@ constexpr std::array examples{
 extern const Command list_command;
 const Command list_command{
     .name = "list",
-    .summary = "schedules, formats, metrics, models, devices, links and backends there are",
-    .usage = "ppsim list schedules | formats | metrics | models | devices | links | backends [--json[=FILE]]",
+    .summary = "schedules, formats, metrics, models, devices, links, lowerings and backends there are",
+    .usage =
+        "ppsim list schedules | formats | metrics | models | devices | links | lowerings | backends [--json[=FILE]]",
     .argument = "WHAT",
-    .argument_help = "schedules, formats, metrics, models, devices, links or backends",
-    .argument_choices = "schedules formats metrics models devices links backends ",
+    .argument_help = "schedules, formats, metrics, models, devices, links, lowerings or backends",
+    .argument_choices = "schedules formats metrics models devices links lowerings backends ",
     .sections = {},
     .extra = extra,
     .examples = examples,

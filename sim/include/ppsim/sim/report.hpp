@@ -104,6 +104,20 @@ struct Alternative {
   bool fits = true;
 };
 
+/// What the order of sends and receives cost (streams.hpp).
+struct StallReport {
+  struct One {
+    StageId stage{};
+    TaskId task{};
+    Span wait;
+    std::string words; ///< for people
+  };
+  std::string operations; ///< who placed them, and what they share: "lowering pytorch, p2p group"
+  std::size_t count = 0;
+  Duration sum{0};          ///< of all waits, over all stages
+  std::vector<One> longest; ///< those, longest first
+};
+
 struct Report {
   Duration makespan{0};
   Duration ideal{0};
@@ -117,6 +131,7 @@ struct Report {
   std::vector<Alternative> alternatives;  ///< likewise
   std::optional<Balance> balance;         ///< set by the caller who searched the layout
   std::optional<Sensitivity> sensitivity; ///< set by the caller who wants the extra simulations
+  std::optional<StallReport> stalls;      ///< set by the caller who simulated `streams`
   std::vector<StageReport> stages;
   std::vector<PathStep> critical_path; ///< first to last
   std::size_t transfers = 0;

@@ -1,0 +1,163 @@
+// ppsim import: what other programs measured, as costs and as a run.
+
+#include "ppsim/traces/import.hpp"
+
+#include "ppsim/sim/percentile.hpp"
+#include "ppsim/traces/run_file.hpp"
+#include "ppsim/viz/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "../commands.hpp"
+#include "../files.hpp"
+#include "../outputs.hpp"
+#include "../progress.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+/// In the path of --timeline: the number of each replica, whose runs then go to a file each.
+constexpr std::string_view replica_mark = "{replica}";
+
+const traces::ImportFormat& format_of(const Inputs& inputs) {
+  std::vector<std::string_view> names;
+  for (const traces::ImportFormat* format : traces::import_formats()) names.push_back(format->name);
+  const std::string choices = fmt::format("one of {}; 'ppsim list formats' says more", fmt::join(names, ", "));
+  if (!inputs.file)
+    throw Error{ExitCode::bad_input,
+                Problem{"import", "names no format and no file", "for example: ppsim import kineto rank*.json.gz"}};
+  if (const traces::ImportFormat* format = traces::find_import_format(*inputs.file)) return *format;
+  throw Error{ExitCode::bad_input, Problem{"import", fmt::format("unknown format {}", in_quotes(*inputs.file)),
+                                           did_you_mean(*inputs.file, names, choices)}};
+}
+
+traces::Imported read(const Inputs& inputs, const traces::ImportFormat& format) {
+  if (inputs.files.empty())
+    throw Error{
+        ExitCode::bad_input,
+        Problem{"import", "names no file", fmt::format("behind {} comes what to read: {}", format.name, format.files)}};
+  std::vector<FileBytes> contents;
+  std::vector<traces::ImportFile> files;
+  for (const std::string& path : inputs.files) contents.emplace_back(path, "import");
+  for (std::size_t i = 0; i < contents.size(); ++i)
+    files.push_back({display_name(inputs.files[i]), contents[i].bytes()});
+  ShareShown progress{"read"};
+  return format.read(files, {.stages = inputs.stages,
+                             .vpp = inputs.vpp ? std::optional{inputs.vpp->front()} : std::nullopt,
+                             .progress = [&](double share) { progress.show(share); }});
+}
+
+/// The replica that the costs are of.
+std::size_t chosen_replica(const Inputs& inputs, const traces::Imported& imported) {
+  const std::size_t replica = inputs.replica.value_or(0);
+  if (replica < imported.runs.size()) return replica;
+  throw Error{ExitCode::bad_input, Problem{inputs.place_of("replica"), fmt::format("there is no replica {}", replica),
+                                           fmt::format("they are 0 to {}", imported.runs.size() - 1)}};
+}
+
+Duration median_length(const MeasuredRun& run) {
+  return end_of(run.steps[median_step(run)]).time_since_epoch();
+}
+
+std::string summary(const traces::Imported& imported, std::size_t chosen) {
+  const MeasuredRun& run = imported.runs[chosen];
+  const Shape& shape = run.schedule.shape();
+  std::string text =
+      fmt::format("{} stages, {} microbatches, vpp {}, {} step{}{}\n", shape.stages, shape.microbatches, shape.vpp,
+                  run.steps.size(), run.steps.size() == 1 ? "" : "s",
+                  imported.runs.size() == 1 ? "" : fmt::format(" of replica {} of {}", chosen, imported.runs.size()));
+  for (std::size_t replica = 0; replica < imported.runs.size(); ++replica)
+    text += fmt::format("  {:<18}  {}\n",
+                        imported.runs.size() == 1 ? "median step" : fmt::format("step of replica {}", replica),
+                        format_duration(median_length(imported.runs[replica])));
+  return text;
+}
+
+void say_what_was_dropped(const traces::Imported& imported) {
+  for (const std::string& note : imported.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
+  for (const traces::Dropped& dropped : imported.dropped)
+    fmt::print(stderr, "ppsim: note: left out: {} {}\n", dropped.count, dropped.what);
+}
+
+std::string timeline_path(const std::string& path, std::size_t replica) {
+  const std::size_t mark = path.find(replica_mark);
+  return mark == std::string::npos
+             ? path
+             : fmt::format("{}{}{}", path.substr(0, mark), replica, path.substr(mark + replica_mark.size()));
+}
+
+/// The run of the chosen replica, or those of all.
+void write_timelines(const Inputs& inputs, traces::Imported& imported, std::size_t chosen) {
+  const bool all = inputs.timeline->find(replica_mark) != std::string::npos;
+  for (std::size_t replica = all ? 0 : chosen; replica < (all ? imported.runs.size() : chosen + 1); ++replica) {
+    imported.runs[replica].facts.command = inputs.command;
+    write_file(timeline_path(*inputs.timeline, replica), traces::write_run(imported.runs[replica]), "--timeline");
+  }
+}
+
+bool uses_stdout(const Inputs& inputs, const std::string& costs) {
+  std::vector<Destination> sources;
+  for (const std::string& path : inputs.files) sources.push_back({"a file to import", path});
+  return cli::uses_stdout(std::array{Destination{"output", costs}, Destination{"timeline", inputs.timeline}}, sources);
+}
+
+ExitCode run(const Inputs& inputs) {
+  const traces::ImportFormat& format = format_of(inputs);
+  const bool costs_wanted = inputs.output.has_value() || !inputs.timeline;
+  const std::string output = inputs.output.value_or(costs_wanted ? "-" : "");
+  const bool stdout_taken = costs_wanted ? uses_stdout(inputs, output) : inputs.timeline == "-";
+  if (costs_wanted) require_writable(output, "--output");
+  traces::Imported imported = read(inputs, format);
+  say_what_was_dropped(imported);
+  if (imported.runs.empty() && (inputs.timeline || inputs.replica || inputs.by_microbatch))
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of(inputs.timeline  ? "timeline"
+                                        : inputs.replica ? "replica"
+                                                         : "by-microbatch"),
+                        fmt::format("{} files hold sums, and no times of single tasks", format.name), "leave it out"}};
+  const std::string source = fmt::format("{} of {}", format.name, fmt::join(inputs.files, " "));
+  if (imported.runs.empty()) {
+    write_file(output, traces::write_scenario(imported.costs, source), "--output");
+    return ExitCode::done;
+  }
+  const std::size_t chosen = chosen_replica(inputs, imported);
+  const MeasuredRun& of = imported.runs[chosen];
+  if (costs_wanted)
+    write_file(
+        output,
+        traces::write_scenario(traces::cost_lines(cost_model(of, 0, of.steps.size()), inputs.by_microbatch), source),
+        "--output");
+  if (inputs.timeline) write_timelines(inputs, imported, chosen);
+  if (!stdout_taken) write_file("-", summary(imported, chosen), "summary");
+  return ExitCode::done;
+}
+
+constexpr std::array<std::string_view, 6> extra{"stages", "vpp", "output", "timeline", "replica", "by-microbatch"};
+constexpr std::array examples{
+    Example{"ppsim import kineto rank*.json.gz -o costs.toml --timeline run.json",
+            "a PyTorch profile of every rank: what tasks and transfers cost, and the timeline"},
+    Example{"ppsim import nccl-tests sendrecv.txt", "latency and bandwidth, on stdout"},
+    Example{"ppsim import op-trace trace.csv.gz --timeline 'run-{replica}.json'",
+            "a run file for every data-parallel replica, for 'ppsim explain'"},
+};
+
+} // namespace
+
+extern const Command import_command;
+const Command import_command{.name = "import",
+                             .summary =
+                                 "costs and a timeline from what other programs measured: profiles, traces, logs",
+                             .usage = "ppsim import FORMAT FILE... [-o COSTS.toml] [--timeline RUN.json] [options]",
+                             .argument = "FORMAT",
+                             .argument_help = "what the files are, see 'ppsim list formats'; then the files",
+                             .takes_several = true,
+                             .sections = {},
+                             .extra = extra,
+                             .examples = examples,
+                             .run = run};
+
+} // namespace ppsim::cli

@@ -1,0 +1,152 @@
+// ppsim place: a better place for the sends and receives of a schedule.
+
+#include "ppsim/sim/streams.hpp"
+#include "ppsim/traces/schedule_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "../commands.hpp"
+#include "../files.hpp"
+#include "../outputs.hpp"
+#include <nlohmann/json.hpp>
+
+namespace ppsim::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The operations of a schedule, as they were and as they are placed now.
+struct Placed {
+  TaskGraph graph;
+  CommOrder given;
+  Communicators communicators{};
+  Placement placement;
+  std::optional<Hang> hang;           ///< of the order that was given
+  std::vector<std::string> stalls;    ///< likewise, the longest ones, in words
+  std::vector<std::string> remaining; ///< likewise, with the new order
+};
+
+constexpr std::size_t most_stalls_said = 5;
+
+std::vector<std::string> longest_stalls(const TaskGraph& graph, const CommOrder& order, Communicators communicators) {
+  std::vector<std::string> said;
+  for (const Stall& stall : find_stalls(graph, order, simulate_streams(graph, order, communicators))) {
+    if (said.size() == most_stalls_said) break;
+    said.push_back(describe(graph, order, stall));
+  }
+  return said;
+}
+
+Placed place_inputs(const Inputs& inputs) {
+  Inputs streams = inputs;
+  streams.transfer = TransferModel::streams;
+  Run run = resolve(streams);
+  for (const std::string& note : run.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
+  TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
+  CommOrder given = operations_of(graph);
+  const Communicators communicators = communicators_of(graph);
+  std::optional<Hang> hang = find_hang(graph.schedule(), given, communicators);
+  std::vector<std::string> stalls;
+  if (!hang) stalls = longest_stalls(graph, given, communicators);
+  Placement placement = place_operations(graph, given, communicators);
+  std::vector<std::string> remaining = longest_stalls(graph, placement.order, communicators);
+  return {std::move(graph), std::move(given),  communicators,       std::move(placement),
+          std::move(hang),  std::move(stalls), std::move(remaining)};
+}
+
+std::string placed_json(const Placed& placed, const Inputs& /*inputs*/) {
+  const Placement& placement = placed.placement;
+  Json json{{"schema", 1},
+            {"schedule", placed.graph.schedule().name()},
+            {"p2p", to_string(placed.communicators)},
+            {"hung", placed.hang.has_value()},
+            {"before_ns", placed.hang ? Json{} : Json(placement.before.count())},
+            {"after_ns", placement.after.count()},
+            {"stalls_before_ns", placed.hang ? Json{} : Json(placement.stalls_before.count())},
+            {"stalls_after_ns", placement.stalls_after.count()},
+            {"operations", placed.given.size()},
+            {"moved", placement.moved},
+            {"stalls", placed.stalls},
+            {"remaining", placed.remaining}};
+  if (placed.hang) json["cycle"] = placed.hang->cycle;
+  return json.dump(2) + "\n";
+}
+
+std::string bullet_list(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += fmt::format("    {}\n", line);
+  return text;
+}
+
+std::string placed_text(const Placed& placed) {
+  const Placement& placement = placed.placement;
+  std::string text = fmt::format("{} on p2p {}: ", placed.graph.headline(), to_string(placed.communicators));
+  if (placed.hang)
+    text += fmt::format("the order given hangs; placed anew a step takes {}\n", format_duration(placement.after));
+  else if (placement.after < placement.before)
+    text += fmt::format("a step takes {} instead of {} ({:.1f} % less)\n", format_duration(placement.after),
+                        format_duration(placement.before),
+                        100.0 * static_cast<double>((placement.before - placement.after).count()) /
+                            static_cast<double>(placement.before.count()));
+  else
+    text += fmt::format("no better place found; a step takes {}\n", format_duration(placement.after));
+  text += fmt::format("  {:<18}  {} of {} sends and receives; the order of tasks is as it was\n", "moved",
+                      placement.moved, placed.given.size());
+  if (placed.hang) {
+    text += "  it hung, as\n" + bullet_list(placed.hang->cycle);
+  } else {
+    text += fmt::format("  {:<18}  {} before, {} now, over all stages\n", "stalls",
+                        format_duration(placement.stalls_before), format_duration(placement.stalls_after));
+    if (!placed.stalls.empty()) text += "  the longest before\n" + bullet_list(placed.stalls);
+  }
+  if (!placed.remaining.empty()) text += "  what remains\n" + bullet_list(placed.remaining);
+  return text;
+}
+
+constexpr std::array outputs{
+    Output<Placed>{"json", &Inputs::json, placed_json},
+    Output<Placed>{"csv-comms", &Inputs::csv_comms,
+                   [](const Placed& placed, const Inputs&) {
+                     return traces::write_schedule_csv_comms(placed.graph.schedule(), placed.placement.order);
+                   }},
+};
+
+ExitCode run(const Inputs& inputs) {
+  const bool stdout_taken = uses_stdout(outputs, inputs);
+  require_writable(outputs, inputs);
+  const Placed placed = place_inputs(inputs);
+  write_outputs(outputs, placed, inputs);
+  if (!stdout_taken) write_file("-", placed_text(placed), "place");
+  return ExitCode::done;
+}
+
+constexpr std::array sections{Section::pipeline, Section::model, Section::costs, Section::communication,
+                              Section::scenario};
+constexpr std::array<std::string_view, 2> extra{"csv-comms", "json"};
+constexpr std::array<std::string_view, 3> except{"transfer", "balance", "send-slices"};
+constexpr std::array examples{
+    Example{"ppsim place --schedule-file order.csv --forward 10ms --backward 20ms --comm 2ms --csv-comms placed.csv",
+            "a PyTorch order with its sends and receives: what stalls, and the same order without that"},
+    Example{"ppsim place --stages 8 --mb 16 --vpp 2 --lowering pytorch --csv-comms placed.csv",
+            "interleaved 1F1B as PyTorch would run it"},
+};
+
+} // namespace
+
+extern const Command place_command;
+const Command place_command{.name = "place",
+                            .summary = "move the sends and receives of a schedule to where they stall nothing",
+                            .usage = "ppsim place [--schedule-file ORDER.csv | --stages P --mb M ...] [--p2p HOW] "
+                                     "--csv-comms PLACED.csv [options]",
+                            .argument = "",
+                            .argument_help = "",
+                            .sections = sections,
+                            .extra = extra,
+                            .except = except,
+                            .examples = examples,
+                            .run = run};
+
+} // namespace ppsim::cli
