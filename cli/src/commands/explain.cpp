@@ -1,0 +1,123 @@
+// ppsim explain: where the time of a measured run goes, and what each reason costs.
+
+#include "ppsim/sim/explanation.hpp"
+#include "ppsim/traces/chrome_trace.hpp"
+#include "ppsim/traces/explanation_json.hpp"
+#include "ppsim/traces/run_file.hpp"
+#include "ppsim/viz/explanation.hpp"
+#include "ppsim/viz/svg.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "../commands.hpp"
+#include "../files.hpp"
+#include "../outputs.hpp"
+#include "../terminal.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+/// Runs and what they say; the median step of one replica stands for all in pictures.
+struct Explained {
+  std::vector<MeasuredRun> runs;
+  Explanation explanation;
+  std::size_t drawn = 0; ///< the replica of the pictures
+};
+
+/// A measured step with its reasons, ready to be shown.
+struct ShownStep {
+  TaskGraph graph;
+  Timeline timeline;
+  Report report;
+};
+
+ShownStep median_step_of(const MeasuredRun& run) {
+  TaskGraph graph = graph_of(run);
+  Timeline timeline = run.steps[median_step(run)];
+  attribute(graph, timeline);
+  Report report = analyse(graph, timeline);
+  report.measured = describe(run);
+  return {std::move(graph), std::move(timeline), std::move(report)};
+}
+
+/// What --replica says, else the one that is the last to end most often.
+std::size_t drawn_replica(const Inputs& inputs, const Explanation& explanation) {
+  const auto& replicas = explanation.replicas;
+  if (!inputs.replica)
+    return static_cast<std::size_t>(std::ranges::max_element(replicas, {}, &ReplicaExplanation::slowest_in) -
+                                    replicas.begin());
+  if (*inputs.replica < replicas.size()) return *inputs.replica;
+  throw Error{ExitCode::bad_input,
+              Problem{inputs.place_of("replica"), fmt::format("there is no replica {}", *inputs.replica),
+                      fmt::format("{} run file{} given: 0 to {}", replicas.size(),
+                                  replicas.size() == 1 ? " is" : "s are", replicas.size() - 1)}};
+}
+
+Explained explain_inputs(const Inputs& inputs) {
+  if (!inputs.file)
+    throw Error{ExitCode::bad_input,
+                Problem{"explain", "names no run",
+                        "for example: ppsim explain run.json; 'ppsim import' and 'ppsim replay -o' write such files"}};
+  std::vector<std::string> paths{*inputs.file};
+  paths.insert(paths.end(), inputs.files.begin(), inputs.files.end());
+  Explained explained;
+  for (const std::string& path : paths)
+    explained.runs.push_back(traces::read_run(FileBytes{path, "explain"}.bytes(), display_name(path)));
+  explained.explanation = explain(explained.runs);
+  explained.drawn = drawn_replica(inputs, explained.explanation);
+  return explained;
+}
+
+constexpr std::array outputs{
+    Output<Explained>{"json", &Inputs::json,
+                      [](const Explained& result, const Inputs&) {
+                        return traces::explanation_json(result.explanation, result.runs);
+                      }},
+    Output<Explained>{"svg", &Inputs::svg,
+                      [](const Explained& result, const Inputs&) {
+                        const ShownStep shown = median_step_of(result.runs[result.drawn]);
+                        return viz::svg_gantt(shown.graph, shown.timeline, shown.report);
+                      }},
+    Output<Explained>{"trace", &Inputs::trace,
+                      [](const Explained& result, const Inputs&) {
+                        const ShownStep shown = median_step_of(result.runs[result.drawn]);
+                        return traces::chrome_trace(shown.graph, shown.timeline, shown.report);
+                      }},
+};
+
+ExitCode run(const Inputs& inputs) {
+  const bool stdout_taken = uses_stdout(outputs, inputs);
+  require_writable(outputs, inputs);
+  const Explained result = explain_inputs(inputs);
+  write_outputs(outputs, result, inputs);
+  if (!stdout_taken)
+    write_file("-", viz::explanation_text(result.explanation, result.runs, terminal_options()), "explanation");
+  return ExitCode::done;
+}
+
+constexpr std::array<std::string_view, 4> extra{"replica", "json", "svg", "trace"};
+constexpr std::array examples{
+    Example{"ppsim explain run.json",
+            "where the bubble of a measured run is, by cause, and what would make it shorter"},
+    Example{"ppsim explain run-0.json run-1.json --svg step.svg",
+            "two data-parallel replicas: which one the other waits for; the median step of the slower one as a chart"},
+};
+
+} // namespace
+
+extern const Command explain_command;
+const Command explain_command{.name = "explain",
+                              .summary = "where the time of a measured run goes, by cause, and what each cause costs",
+                              .usage = "ppsim explain RUN.json... [--svg FILE] [--trace FILE] [--json[=FILE]]",
+                              .argument = "RUN",
+                              .argument_help = "a run file; several are the data-parallel replicas of one job",
+                              .takes_several = true,
+                              .sections = {},
+                              .extra = extra,
+                              .examples = examples,
+                              .run = run};
+
+} // namespace ppsim::cli
