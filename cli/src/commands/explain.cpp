@@ -74,7 +74,7 @@ Explained explain_inputs(const Inputs& inputs) {
 constexpr std::array outputs{
     Output<Explained>{"json", &Inputs::json,
                       [](const Explained& result, const Inputs&) {
-                        return traces::explanation_json(result.explanation, result.runs);
+                        return traces::explanation_json(result.runs, result.explanation);
                       }},
     Output<Explained>{"svg", &Inputs::svg,
                       [](const Explained& result, const Inputs&) {
@@ -94,7 +94,7 @@ ExitCode run(const Inputs& inputs) {
   const Explained result = explain_inputs(inputs);
   write_outputs(outputs, result, inputs);
   if (!stdout_taken)
-    write_file("-", viz::explanation_text(result.explanation, result.runs, terminal_options()), "explanation");
+    write_file("-", viz::explanation_text(result.runs, result.explanation, terminal_options()), "explanation");
   return ExitCode::done;
 }
 

@@ -73,6 +73,12 @@ std::vector<Row> format_rows() {
        {{"files", "*.json, *.svg"},
         {"what", "a prediction held against a run (docs/run-files.md)"},
         {"write", "validate with --json, --svg"}}},
+      {"chakra",
+       {{"files", "*.et"},
+        {"what", "MLCommons Chakra execution trace, one per stage, for ASTRA-sim"},
+        {"write", "--chakra"}}},
+      {"goal", {{"files", "*.goal"}, {"what", "GOAL, for LogGOPSim"}, {"write", "--goal"}}},
+      {"explanation", {{"files", "*.json"}, {"what", "an explanation of a run"}, {"write", "explain --json"}}},
       {"chrome-trace", {{"files", "*.json"}, {"what", "Chrome trace events, for Perfetto"}, {"write", "--trace"}}},
       {"svg",
        {{"files", "*.svg"}, {"what", "Gantt chart; of a comparison, several on one time axis"}, {"write", "--svg"}}}};

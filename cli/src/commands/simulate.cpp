@@ -5,6 +5,7 @@
 #include "ppsim/traces/chrome_trace.hpp"
 #include "ppsim/traces/report_json.hpp"
 #include "ppsim/traces/schedule_file.hpp"
+#include "ppsim/traces/workload_files.hpp"
 #include "ppsim/viz/svg.hpp"
 #include "ppsim/viz/text.hpp"
 
@@ -29,6 +30,12 @@ constexpr std::size_t most_tasks_for_what_if = std::size_t{1} << 20;
 
 constexpr std::size_t most_tasks_for_alternatives = std::size_t{1} << 16;
 
+/// For PyTorch, as PyTorch would place them, where nobody says otherwise.
+CommOrder written_operations(const TaskGraph& graph) {
+  const bool said = graph.schedule().communications() != nullptr || !graph.scenario().network.streams.lowering.empty();
+  return said ? operations_of(graph) : find_lowering("pytorch")->place(graph, false);
+}
+
 constexpr std::array outputs{
     Output<Evaluation>{"json", &Inputs::json,
                        [](const Evaluation& result, const Inputs& inputs) {
@@ -50,13 +57,19 @@ constexpr std::array outputs{
                        }},
     Output<Evaluation>{"csv-comms", &Inputs::csv_comms,
                        [](const Evaluation& result, const Inputs&) {
-                         const Schedule& schedule = result.graph.schedule();
-                         return traces::write_schedule_csv_comms(
-                             schedule, schedule.communications() != nullptr
-                                           ? *schedule.communications()
-                                           : find_lowering("pytorch")->place(result.graph, false));
+                         const TaskGraph& graph = result.graph;
+                         return traces::write_schedule_csv_comms(graph.schedule(), written_operations(graph));
                        }},
+    Output<Evaluation>{"goal", &Inputs::goal,
+                       [](const Evaluation& result, const Inputs&) { return traces::write_goal(result.graph); }},
 };
+
+/// Chakra has a file per stage.
+void write_chakra(const Inputs& inputs, const TaskGraph& graph) {
+  if (!inputs.chakra) return;
+  for (const traces::NamedBytes& file : traces::write_chakra(graph, *inputs.chakra))
+    write_file(file.name, file.bytes, "--chakra");
+}
 
 /// The run with other inputs, if they are allowed at all.
 std::optional<Alternative> try_inputs(const Inputs& inputs, std::string change) {
@@ -117,6 +130,7 @@ ExitCode run(const Inputs& inputs) {
   const bool stdout_taken = uses_stdout(outputs, inputs);
   const Evaluation result = run_inputs(inputs);
   write_outputs(outputs, result, inputs);
+  write_chakra(inputs, result.graph);
   if (!stdout_taken) {
     std::string text = viz::text_report(result.graph, result.timeline, result.report, terminal_options());
     if (inputs.tasks) text.append("\n").append(viz::task_table(result.graph, result.timeline));
