@@ -107,9 +107,8 @@ private:
     if (finding.share <= least_share) return;
     Suspect most;
     for (std::size_t replica = 0; replica < runs_.size(); ++replica) {
-      const GroupCosts late = mean_costs(graph_, groups_, runs_[replica], steps - quarter, steps);
       for (std::size_t stage = 0; stage < out_.shape.stages; ++stage) {
-        Suspect suspect = beside(replica, make_id<StageId>(stage), late, early[replica]);
+        Suspect suspect = beside(replica, make_id<StageId>(stage), costs_[replica], early[replica]);
         if (most.own == Duration{0} || suspect.ratio() > most.ratio()) most = std::move(suspect);
       }
     }

@@ -252,7 +252,7 @@ TEST_CASE("Drift costs what steps take longer than the first quarter of them") {
   REQUIRE(found.findings.size() == 1);
   CHECK(found.findings[0].reason == Reason::drift);
   CHECK(std::abs(percent_off(found.findings[0].gain(), balanced_step * 15 / 100)) < 1); // 117.5 % - 102.5 %
-  CHECK(found.step.drift == Approx(132.5 / 102.5 - 1));
+  CHECK(found.step.drift() == Approx(132.5 / 102.5 - 1));
   CHECK(found.step.mean == balanced_step * 1175 / 1000);
   CHECK(found.step.p5 == balanced_step);
   CHECK(found.step.median == balanced_step * 115 / 100);
@@ -267,7 +267,7 @@ TEST_CASE("Steps that become shorter are no finding") {
         {.length = [step](const Task&, std::size_t, Duration length) { return length * (100 + 5 * step) / 100; }}));
   const Explanation found = explain_one(replica(std::move(steps)));
   CHECK(found.findings.empty());
-  CHECK(found.step.drift < 0);
+  CHECK(found.step.drift() < 0);
 }
 
 TEST_CASE("Late starts cost what the step takes longer than if every task began when it could") {
