@@ -128,11 +128,14 @@ private:
 
   void findings() {
     if (explanation_.findings.empty()) {
+      out_ += '\n';
       out_ += wrapped_lines(
-          fmt::format("\nnothing costs more than {} of a step but the order itself", percent(least_share)), width_, 0);
+          fmt::format("nothing costs more than {} of a step but the order itself", percent(least_share)), width_, 0);
       return;
     }
-    out_ += "\nwhat makes steps longer (each as if what stands above it in the next table were gone)\n";
+    out_ += '\n';
+    out_ += wrapped_lines("what makes steps longer (each as if what stands above it in the next table were gone)",
+                          width_, gap);
     for (std::size_t i = 0; i < explanation_.findings.size(); ++i) {
       const Finding& finding = explanation_.findings[i];
       const std::string begin = fmt::format("  {}. {:>6}  ", i + 1, percent(finding.share));
