@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace ppsim {
 namespace {
@@ -336,6 +337,7 @@ private:
     const std::vector<Link> all = links();
     Finding slowest;
     JobCosts healed = costs_;
+    std::set<std::pair<StageId, StageId>> slow;
     for (std::size_t at = 0; at < all.size(); ++at) {
       std::vector<Duration> others;
       for (std::size_t other = 0; other < all.size(); ++other)
@@ -344,6 +346,7 @@ private:
       if (others.empty() || all[at].time * 100 <= slow_link_percent * usual) continue;
       for (const std::size_t group : all[at].groups) healed[all[at].replica].transfer[group] = usual;
       ++slowest.links;
+      slow.insert(all[at].ends);
       if (all[at].time <= slowest.own) continue;
       slowest.own = all[at].time;
       slowest.others = usual;
@@ -351,6 +354,7 @@ private:
       slowest.other = all[at].ends.second;
       slowest.replica = all[at].replica;
     }
+    slowest.everywhere = slow.size() == 1 && slowest.links == runs_.size();
     const Finding taken = take_out(Reason::slow_link, end_of_job(healed));
     slowest.reason = taken.reason;
     slowest.before = taken.before;

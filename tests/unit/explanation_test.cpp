@@ -178,9 +178,16 @@ TEST_CASE("A slow link is named before transfers, and both as a simulation has t
   CHECK(found.findings[0].own == 20ms);
   CHECK(found.findings[0].others == 2ms);
   CHECK(found.findings[0].links == 1);
+  CHECK(found.findings[0].everywhere);
   CHECK(found.findings[1].reason == Reason::transfers);
   CHECK(found.findings[1].gain() == simulated(2ms, 2ms) - balanced_step);
   check_all_time_is_told(found);
+  // In one replica of two.
+  const Explanation one = explain(std::vector{replica_with(ways(2ms, 2ms)), replica_with(ways(20ms, 2ms))});
+  CHECK(one.findings.at(0).reason == Reason::slow_link);
+  CHECK(one.findings[0].replica == 1);
+  CHECK_FALSE(one.findings[0].everywhere);
+  CHECK(one.findings[0].after == simulated(2ms, 2ms));
   // Where all links are alike, none is slow.
   const Explanation alike = explain_one(replica_with(ways(5ms, 5ms)));
   REQUIRE(alike.findings.size() == 1);

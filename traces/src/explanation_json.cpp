@@ -45,11 +45,9 @@ Json finding_json(const Finding& finding) {
   if (finding.reason == Reason::heavy_stage) json["may_be_slow"] = finding.may_be_slow;
   if (finding.reason == Reason::transfers) json["transfer_ns"] = finding.own.count();
   if (finding.reason == Reason::slow_link)
-    json["link"] = {{"replica", finding.replica},
-                    {"stages", {index(finding.stage), index(finding.other)}},
-                    {"transfer_ns", finding.own.count()},
-                    {"others_transfer_ns", finding.others.count()},
-                    {"slow_links", finding.links}};
+    json["link"] = {{"replica", finding.replica},         {"stages", {index(finding.stage), index(finding.other)}},
+                    {"transfer_ns", finding.own.count()}, {"others_transfer_ns", finding.others.count()},
+                    {"slow_links", finding.links},        {"everywhere", finding.everywhere}};
   return json;
 }
 

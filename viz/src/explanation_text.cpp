@@ -160,6 +160,8 @@ private:
     row("a step, mean", explanation_.step.mean);
     out_ += '\n';
     table(columns);
+    if (std::ranges::any_of(columns[1].cells, [](std::string_view time) { return time.starts_with('-'); }))
+      out_ += wrapped_lines("  below zero: it makes steps shorter", width_, gap);
   }
 
   /// All stages, or of many the first and the last, with a gap between.

@@ -136,10 +136,12 @@ Lines imbalance_evidence(const Explanation& explanation) {
 }
 
 std::string slow_link_words(const Explanation& explanation, const Finding& finding) {
-  const std::string whose =
-      explanation.replicas.size() > 1 ? fmt::format(" of replica {}", finding.replica) : std::string{};
-  const std::string more =
-      finding.links > 1 ? fmt::format(" (and {} more)", counted(finding.links - 1, "slow link")) : std::string{};
+  std::string whose;
+  if (explanation.replicas.size() > 1)
+    whose = finding.everywhere ? " of every replica" : fmt::format(" of replica {}", finding.replica);
+  const std::string more = finding.links > 1 && !finding.everywhere
+                               ? fmt::format(" (and {} more)", counted(finding.links - 1, "slow link"))
+                               : std::string{};
   return fmt::format("transfers between stages {} and {}{} take {}{}, elsewhere {}; {}", index(finding.stage),
                      index(finding.other), whose, format_duration(finding.own), more, format_duration(finding.others),
                      step_words(finding, "like those"));

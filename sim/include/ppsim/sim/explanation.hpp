@@ -111,7 +111,8 @@ struct Finding {
   Duration own{0}, others{0};
   StageId stage{}, other{}; ///< slow_link: its ends
   std::size_t replica = 0;  ///< slow_link: whose
-  std::size_t links = 0;    ///< slow_link: how many are slow; this is the slowest
+  std::size_t links = 0;    ///< slow_link: how many are slow, by replica; this is the slowest
+  bool everywhere = false;  ///< slow_link: it is slow in every replica, and no other link is
 };
 
 /// Where the time of a run goes.
