@@ -315,7 +315,8 @@ Explanation explain(std::span<const MeasuredRun> replicas) {
   result.shape = graph.schedule().shape();
   result.steps = pace.end.size();
   result.step = step_times(pace.end);
-  Replicas job{replicas, graph, task_groups(graph), result.step.mean, step_times(pace.tasks).mean};
+  result.tasks = step_times(pace.tasks);
+  Replicas job{replicas, graph, task_groups(graph), result.step.mean, result.tasks.mean};
   for (const MeasuredRun& run : replicas)
     result.replicas.push_back(ReplicaAccount{graph, job.groups, run, pace}.make());
   add_totals(result);

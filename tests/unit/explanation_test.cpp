@@ -267,6 +267,7 @@ TEST_CASE("What follows the tasks is a part of the step that no simulation chang
     step.optimizer.assign(balanced_shape.stages, {.span = {last + 8ms, last + 18ms}, .released_by = {}});
   const Explanation found = explain_one(run);
   CHECK(part(found, Reason::after_tasks) == 18ms);
+  CHECK(found.tasks.mean == 482ms);
   CHECK(found.step.mean == 500ms);
   REQUIRE(found.findings.size() == 1);
   CHECK(found.findings[0].before == 500ms);

@@ -95,6 +95,7 @@ std::string explanation_json(std::span<const MeasuredRun> replicas, const Explan
             {"clock_error_ns", explanation.clock_error ? Json(explanation.clock_error->count()) : Json(nullptr)},
             {"steps", explanation.steps},
             {"step", step_json(explanation.step)},
+            {"tasks", step_json(explanation.tasks)},
             {"bubble_ratio", number(explanation.bubble)},
             {"schedule_bubble", number(explanation.schedule_bubble)},
             {"simulated_step_ns", explanation.simulated.count()},

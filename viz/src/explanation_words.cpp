@@ -112,9 +112,10 @@ Lines late_evidence(const Explanation& explanation, const Finding& finding) {
 }
 
 Lines drift_evidence(const Explanation& explanation, const Finding& finding) {
-  const StepTimes& step = explanation.step;
-  Lines lines{fmt::format("the first quarter of the steps took {} on average, all of them {}, the last quarter {}",
-                          format_duration(step.first), format_duration(step.mean), format_duration(step.last))};
+  const StepTimes& tasks = explanation.tasks;
+  Lines lines{fmt::format("the last task ended after {} on average in the first quarter of the steps, after {} in all "
+                          "of them, and after {} in the last quarter",
+                          format_duration(tasks.first), format_duration(tasks.mean), format_duration(tasks.last))};
   const Suspect& suspect = finding.suspects.front();
   lines.push_back(fmt::format("most on {}: busy for {} a step, at first for {}",
                               place_words(explanation, suspect.replica, suspect.stage), format_duration(suspect.own),
@@ -209,7 +210,7 @@ std::string finding_words(const Explanation& explanation, const Finding& finding
   case Reason::jitter:
     return "tasks of one stage and pass differ; " + step_words(finding, "with their mean");
   case Reason::drift:
-    return "steps got longer than those of the first quarter; " + step_words(finding, "as in that");
+    return "tasks got slower after the first quarter of the steps; " + step_words(finding, "as fast as then");
   case Reason::after_tasks:
   case Reason::schedule:
   case Reason::work:

@@ -25,7 +25,7 @@ enum class Reason : std::uint8_t {
   transfers,      ///< all transfers
   schedule,       ///< warm-up, drain and waits that the order has even so
   work,           ///< of a stage, then: what is left
-  drift           ///< steps longer than those of the first quarter; a finding only, and not a part of the step
+  drift           ///< tasks longer than in the first quarter of the steps; a finding only, and not a part of the step
 };
 inline constexpr std::size_t reasons_of_a_step = 11;
 [[nodiscard]] std::string_view to_string(Reason reason);
@@ -120,6 +120,7 @@ struct Explanation {
   Shape shape;
   std::size_t steps = 0;
   StepTimes step;                           ///< of the job: a step ends when the slowest replica ends
+  StepTimes tasks;                          ///< of that, until the last task of all replicas has ended
   double bubble = 0;                        ///< of all devices' time, over all steps: the share that is not busy
   Duration waits_for_replicas{0};           ///< of all devices, mean per step
   std::array<Duration, label_count> time{}; ///< of all devices, mean per step: the sum over replicas and stages
