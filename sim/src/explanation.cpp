@@ -66,9 +66,8 @@ StepTimes step_times(const std::vector<Duration>& steps) {
     first.add(steps[i]);
     last.add(steps[steps.size() - 1 - i]);
   }
-  if (first.value() > Duration{0})
-    times.drift =
-        static_cast<double>((last.value() - first.value()).count()) / static_cast<double>(first.value().count());
+  times.first = first.value();
+  times.last = last.value();
   return times;
 }
 
@@ -300,19 +299,24 @@ std::string_view to_string(Reason reason) {
   return names[static_cast<std::size_t>(reason)];
 }
 
-TaskGraph graph_of(const MeasuredRun& run) {
+double StepTimes::drift() const {
+  return share_of(last - first, first);
+}
+
+TaskGraph measured_graph(const MeasuredRun& run) {
   return lower(run.schedule, uniform_scenario(run.schedule.shape(), Duration{1}, Duration{1}), "the run");
 }
 
 Explanation explain(std::span<const MeasuredRun> replicas) {
   check_replicas(replicas);
-  const TaskGraph graph = graph_of(replicas.front());
+  const TaskGraph graph = measured_graph(replicas.front());
   const Pace pace = pace_of(replicas);
   Explanation result;
   result.shape = graph.schedule().shape();
   result.steps = pace.end.size();
   result.step = step_times(pace.end);
-  Replicas job{replicas, graph, task_groups(graph), result.step.mean, step_times(pace.tasks).mean};
+  result.tasks = step_times(pace.tasks);
+  Replicas job{replicas, graph, task_groups(graph), result.step.mean, result.tasks.mean};
   for (const MeasuredRun& run : replicas)
     result.replicas.push_back(ReplicaAccount{graph, job.groups, run, pace}.make());
   add_totals(result);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace ppsim {
 namespace {
@@ -107,9 +108,8 @@ private:
     if (finding.share <= least_share) return;
     Suspect most;
     for (std::size_t replica = 0; replica < runs_.size(); ++replica) {
-      const GroupCosts late = mean_costs(graph_, groups_, runs_[replica], steps - quarter, steps);
       for (std::size_t stage = 0; stage < out_.shape.stages; ++stage) {
-        Suspect suspect = beside(replica, make_id<StageId>(stage), late, early[replica]);
+        Suspect suspect = beside(replica, make_id<StageId>(stage), costs_[replica], early[replica]);
         if (most.own == Duration{0} || suspect.ratio() > most.ratio()) most = std::move(suspect);
       }
     }
@@ -337,6 +337,7 @@ private:
     const std::vector<Link> all = links();
     Finding slowest;
     JobCosts healed = costs_;
+    std::set<std::pair<StageId, StageId>> slow;
     for (std::size_t at = 0; at < all.size(); ++at) {
       std::vector<Duration> others;
       for (std::size_t other = 0; other < all.size(); ++other)
@@ -345,6 +346,7 @@ private:
       if (others.empty() || all[at].time * 100 <= slow_link_percent * usual) continue;
       for (const std::size_t group : all[at].groups) healed[all[at].replica].transfer[group] = usual;
       ++slowest.links;
+      slow.insert(all[at].ends);
       if (all[at].time <= slowest.own) continue;
       slowest.own = all[at].time;
       slowest.others = usual;
@@ -352,6 +354,7 @@ private:
       slowest.other = all[at].ends.second;
       slowest.replica = all[at].replica;
     }
+    slowest.everywhere = slow.size() == 1 && slowest.links == runs_.size();
     const Finding taken = take_out(Reason::slow_link, end_of_job(healed));
     slowest.reason = taken.reason;
     slowest.before = taken.before;

@@ -5,19 +5,23 @@
 // from a simulator that shares no code with this one.
 
 #include "ppsim/sim/comparison.hpp"
+#include "ppsim/sim/explanation.hpp"
 #include "ppsim/sim/generators.hpp"
 #include "ppsim/sim/report.hpp"
 #include "ppsim/sim/variation.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
+#include "ppsim/traces/explanation_json.hpp"
 #include "ppsim/traces/report_json.hpp"
 #include "ppsim/traces/run_file.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 #include "ppsim/traces/validation_json.hpp"
 #include "ppsim/viz/comparison.hpp"
+#include "ppsim/viz/explanation.hpp"
 #include "ppsim/viz/svg.hpp"
 #include "ppsim/viz/text.hpp"
 #include "ppsim/viz/validation.hpp"
 #include "ppsim/viz/variation.hpp"
+#include "support/faulty_runs.hpp"
 #include "support/golden.hpp"
 #include "support/lowered.hpp"
 #include "support/measured.hpp"
@@ -262,6 +266,31 @@ TEST_CASE("A run file, and the run held against its prediction") {
                viz::validation_text(graph, measured, validation, {.width = 100, .colour = false}));
   check_golden("validation-4x4.json", traces::validation_json(graph, measured, validation));
   check_golden("validation-4x4.svg", viz::svg_validation(graph, timeline, measured, validation));
+}
+
+/// Three replicas with a heavy last stage, a slow link, transfers, a little of everything else, and one slow worker.
+TEST_CASE("What makes the steps of a measured run long") {
+  std::vector<MeasuredRun> replicas;
+  for (std::size_t at = 0; at < 3; ++at) {
+    std::vector<Timeline> steps;
+    for (std::int64_t step = 0; step < 8; ++step) {
+      const Fault fault{
+          .length =
+              [&](const Task& task, std::size_t stage, Duration length) {
+                const Duration own = heavy_last_stage.length(task, stage, length);
+                const auto jitter = 2 * static_cast<std::int64_t>(index(task.microbatch) * 5 % 7) - 6;
+                return own * (100 + jitter + step) / 100 * (at == 1 && stage == 1 ? 2 : 1);
+              },
+          .way = [](const Task& task,
+                    std::size_t stage) { return stage == (task.pass == Pass::forward ? 0U : 1U) ? 8ms : 1ms; },
+          .pause = [](const Task& task, std::size_t) { return 300us * (index(task.microbatch) % 2); }};
+      steps.push_back(step_with(fault));
+    }
+    replicas.push_back(replica(std::move(steps)));
+  }
+  const Explanation explanation = explain(replicas);
+  check_golden("explanation-4x8.txt", viz::explanation_text(replicas, explanation, {.width = 100, .colour = false}));
+  check_golden("explanation-4x8.json", traces::explanation_json(replicas, explanation));
 }
 
 TEST_CASE("The trace") {

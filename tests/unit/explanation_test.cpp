@@ -1,7 +1,7 @@
 // Explanation: runs with one planted fault, whose cost is known by pencil, and that is the one that is named.
 
 #include "ppsim/sim/explanation.hpp"
-#include "support/measured.hpp"
+#include "support/faulty_runs.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -13,37 +13,6 @@ using namespace ppsim::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-/// F = 10 ms, B = 20 ms, p = 4, m = 8: a step of 1F1B takes (8 + 3) * 30 ms.
-constexpr Shape shape{.stages = 4, .microbatches = 8, .vpp = 1};
-constexpr Duration balanced_step = 330ms;
-
-/// What of the run is not as in a balanced one.
-struct Fault {
-  std::function<Duration(const Task&, std::size_t stage, Duration length)> length =
-      [](const Task&, std::size_t, Duration length) { return length; };
-  std::function<Duration(const Task&, std::size_t stage)> way = [](const Task&, std::size_t) { return Duration{0}; };
-  std::function<Duration(const Task&, std::size_t stage)> pause = [](const Task&, std::size_t) { return Duration{0}; };
-};
-
-Timeline step_with(const Fault& fault) {
-  const TaskGraph graph = lower(generate("1f1b", shape), uniform_scenario(shape, 10ms, 20ms));
-  const Schedule& schedule = graph.schedule();
-  return played(
-      graph,
-      {.length =
-           [&](TaskId id) { return fault.length(schedule.task(id), index(schedule.stage_of(id)), graph.duration(id)); },
-       .way = [&](TaskId id) { return fault.way(schedule.task(id), index(schedule.stage_of(id))); },
-       .pause = [&](TaskId id) { return fault.pause(schedule.task(id), index(schedule.stage_of(id))); }});
-}
-
-MeasuredRun replica(std::vector<Timeline> steps) {
-  return run_of(generate("1f1b", shape), std::move(steps));
-}
-
-MeasuredRun replica_with(const Fault& fault, std::size_t steps = 2) {
-  return replica(std::vector<Timeline>(steps, step_with(fault)));
-}
 
 Explanation explain_one(const MeasuredRun& run) {
   return explain(std::span{&run, 1});
@@ -71,14 +40,6 @@ void check_all_time_is_told(const Explanation& explanation) {
 double percent_off(Duration found, Duration truth) {
   return 100.0 * static_cast<double>((found - truth).count()) / static_cast<double>(truth.count());
 }
-
-const Fault slow_stage_0{
-    .length = [](const Task&, std::size_t stage, Duration length) { return stage == 0 ? length * 5 / 2 : length; }};
-
-const Fault heavy_last_stage{.length = [](const Task& task, std::size_t stage, Duration length) {
-  if (stage != 3) return length;
-  return task.pass == Pass::forward ? length * 21 / 10 : length * 14 / 10;
-}};
 
 } // namespace
 
@@ -203,9 +164,9 @@ TEST_CASE("A slow link is named before transfers, and both as a simulation has t
     }};
   };
   const auto simulated = [](Duration middle, Duration others) {
-    Scenario scenario = uniform_scenario(shape, 10ms, 20ms);
+    Scenario scenario = uniform_scenario(balanced_shape, 10ms, 20ms);
     scenario.network.latency = {others, middle, others};
-    return run(generate("1f1b", shape), scenario).report.makespan;
+    return run(generate("1f1b", balanced_shape), scenario).report.makespan;
   };
   const Explanation found = explain_one(replica_with(ways(20ms, 2ms)));
   REQUIRE(found.findings.size() == 2);
@@ -217,9 +178,16 @@ TEST_CASE("A slow link is named before transfers, and both as a simulation has t
   CHECK(found.findings[0].own == 20ms);
   CHECK(found.findings[0].others == 2ms);
   CHECK(found.findings[0].links == 1);
+  CHECK(found.findings[0].everywhere);
   CHECK(found.findings[1].reason == Reason::transfers);
   CHECK(found.findings[1].gain() == simulated(2ms, 2ms) - balanced_step);
   check_all_time_is_told(found);
+  // In one replica of two.
+  const Explanation one = explain(std::vector{replica_with(ways(2ms, 2ms)), replica_with(ways(20ms, 2ms))});
+  CHECK(one.findings.at(0).reason == Reason::slow_link);
+  CHECK(one.findings[0].replica == 1);
+  CHECK_FALSE(one.findings[0].everywhere);
+  CHECK(one.findings[0].after == simulated(2ms, 2ms));
   // Where all links are alike, none is slow.
   const Explanation alike = explain_one(replica_with(ways(5ms, 5ms)));
   REQUIRE(alike.findings.size() == 1);
@@ -252,7 +220,7 @@ TEST_CASE("Drift costs what steps take longer than the first quarter of them") {
   REQUIRE(found.findings.size() == 1);
   CHECK(found.findings[0].reason == Reason::drift);
   CHECK(std::abs(percent_off(found.findings[0].gain(), balanced_step * 15 / 100)) < 1); // 117.5 % - 102.5 %
-  CHECK(found.step.drift == Approx(132.5 / 102.5 - 1));
+  CHECK(found.step.drift() == Approx(132.5 / 102.5 - 1));
   CHECK(found.step.mean == balanced_step * 1175 / 1000);
   CHECK(found.step.p5 == balanced_step);
   CHECK(found.step.median == balanced_step * 115 / 100);
@@ -267,7 +235,7 @@ TEST_CASE("Steps that become shorter are no finding") {
         {.length = [step](const Task&, std::size_t, Duration length) { return length * (100 + 5 * step) / 100; }}));
   const Explanation found = explain_one(replica(std::move(steps)));
   CHECK(found.findings.empty());
-  CHECK(found.step.drift < 0);
+  CHECK(found.step.drift() < 0);
 }
 
 TEST_CASE("Late starts cost what the step takes longer than if every task began when it could") {
@@ -296,9 +264,10 @@ TEST_CASE("What follows the tasks is a part of the step that no simulation chang
   MeasuredRun run = replica_with(heavy_last_stage);
   const SimTime last{482ms};
   for (Timeline& step : run.steps)
-    step.optimizer.assign(shape.stages, {.span = {last + 8ms, last + 18ms}, .released_by = {}});
+    step.optimizer.assign(balanced_shape.stages, {.span = {last + 8ms, last + 18ms}, .released_by = {}});
   const Explanation found = explain_one(run);
   CHECK(part(found, Reason::after_tasks) == 18ms);
+  CHECK(found.tasks.mean == 482ms);
   CHECK(found.step.mean == 500ms);
   REQUIRE(found.findings.size() == 1);
   CHECK(found.findings[0].before == 500ms);
@@ -315,7 +284,7 @@ TEST_CASE("A replica that waits in its reduction for the slowest one waits for a
     std::vector<MeasuredRun> replicas{replica_with(slow_stage_0), replica_with({})};
     for (MeasuredRun& run : replicas)
       for (Timeline& step : run.steps)
-        for (std::size_t stage = 0; stage < shape.stages; ++stage) {
+        for (std::size_t stage = 0; stage < balanced_shape.stages; ++stage) {
           const SimTime begin{&run == &replicas[0] ? Duration{615ms} : balanced_step};
           step.reductions.push_back({.stage = make_id<StageId>(stage),
                                      .chunk = make_id<ChunkId>(stage),
@@ -352,8 +321,8 @@ TEST_CASE("Replicas have to have run the same order for as many steps") {
   CHECK(refused({replica_with({}, 2), replica_with({}, 3)}).lines ==
         Rows{"replica 1: 3 steps are recorded, and of replica 0 there are 2 -- give the same steps of every replica"});
   MeasuredRun other = replica_with({});
-  other.schedule = generate("gpipe", shape);
-  other.steps.assign(2, run(other.schedule, uniform_scenario(shape, 10ms, 20ms)).timeline);
+  other.schedule = generate("gpipe", balanced_shape);
+  other.steps.assign(2, run(other.schedule, uniform_scenario(balanced_shape, 10ms, 20ms)).timeline);
   CHECK(refused({replica_with({}), other}).lines ==
         Rows{"replica 1: its order is not that of replica 0 -- replicas of one job run the same order"});
   other.steps.clear();

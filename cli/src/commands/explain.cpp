@@ -35,7 +35,7 @@ struct ShownStep {
 };
 
 ShownStep median_step_of(const MeasuredRun& run) {
-  TaskGraph graph = graph_of(run);
+  TaskGraph graph = measured_graph(run);
   Timeline timeline = run.steps[median_step(run)];
   attribute(graph, timeline);
   Report report = analyse(graph, timeline);
@@ -43,11 +43,11 @@ ShownStep median_step_of(const MeasuredRun& run) {
   return {std::move(graph), std::move(timeline), std::move(report)};
 }
 
-/// What --replica says, else the one that is the last to end most often.
+/// What --replica says, else the one that takes longest.
 std::size_t drawn_replica(const Inputs& inputs, const Explanation& explanation) {
   const auto& replicas = explanation.replicas;
   if (!inputs.replica)
-    return static_cast<std::size_t>(std::ranges::max_element(replicas, {}, &ReplicaExplanation::slowest_in) -
+    return static_cast<std::size_t>(std::ranges::max_element(replicas, {}, &ReplicaExplanation::tasks) -
                                     replicas.begin());
   if (*inputs.replica < replicas.size()) return *inputs.replica;
   throw Error{ExitCode::bad_input,

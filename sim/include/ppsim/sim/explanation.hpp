@@ -25,7 +25,7 @@ enum class Reason : std::uint8_t {
   transfers,      ///< all transfers
   schedule,       ///< warm-up, drain and waits that the order has even so
   work,           ///< of a stage, then: what is left
-  drift           ///< later steps that differ from earlier ones; a finding only, and not a part of the step
+  drift           ///< tasks longer than in the first quarter of the steps; a finding only, and not a part of the step
 };
 inline constexpr std::size_t reasons_of_a_step = 11;
 [[nodiscard]] std::string_view to_string(Reason reason);
@@ -39,7 +39,9 @@ struct StepPart {
 /// How long steps took, or their tasks.
 struct StepTimes {
   Duration p5{0}, median{0}, p95{0}, mean{0}; ///< percentiles: nearest rank
-  double drift = 0; ///< mean of the last quarter of the steps over that of the first, less one; 0 below 4 steps
+  Duration first{0}, last{0}; ///< means of the first and the last quarter of the steps; zero below 4 steps
+  /// last / first - 1; zero below 4 steps.
+  [[nodiscard]] double drift() const;
 };
 
 /// The tasks of one pass on one stage, over all steps.
@@ -109,7 +111,8 @@ struct Finding {
   Duration own{0}, others{0};
   StageId stage{}, other{}; ///< slow_link: its ends
   std::size_t replica = 0;  ///< slow_link: whose
-  std::size_t links = 0;    ///< slow_link: how many are slow; this is the slowest
+  std::size_t links = 0;    ///< slow_link: how many are slow, by replica; this is the slowest
+  bool everywhere = false;  ///< slow_link: it is slow in every replica, and no other link is
 };
 
 /// Where the time of a run goes.
@@ -117,6 +120,7 @@ struct Explanation {
   Shape shape;
   std::size_t steps = 0;
   StepTimes step;                           ///< of the job: a step ends when the slowest replica ends
+  StepTimes tasks;                          ///< of that, until the last task of all replicas has ended
   double bubble = 0;                        ///< of all devices' time, over all steps: the share that is not busy
   Duration waits_for_replicas{0};           ///< of all devices, mean per step
   std::array<Duration, label_count> time{}; ///< of all devices, mean per step: the sum over replicas and stages
@@ -149,6 +153,6 @@ inline constexpr std::int64_t slow_link_percent = 150;
 [[nodiscard]] Explanation explain(std::span<const MeasuredRun> replicas);
 
 /// The order of a run, for views of its timelines; the costs are nobody's.
-[[nodiscard]] TaskGraph graph_of(const MeasuredRun& run);
+[[nodiscard]] TaskGraph measured_graph(const MeasuredRun& run);
 
 } // namespace ppsim
