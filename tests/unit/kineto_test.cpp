@@ -381,3 +381,30 @@ TEST_CASE("Progress goes from nothing to all") {
   CHECK(shares.front() < 0.5);
   CHECK(shares.back() == 1);
 }
+
+TEST_CASE("The sample's two ranks are two stages of 1F1B with all their transfers") {
+  std::vector<std::string> texts;
+  for (const char* name : {"kineto-rank0.json", "kineto-rank1.json"}) {
+    std::ifstream file{fmt::format("{}/traces/samples/{}", PPSIM_SOURCE_DIR, name)};
+    texts.emplace_back(std::istreambuf_iterator<char>{file}, std::istreambuf_iterator<char>{});
+  }
+  const Recorded recorded = read_all(texts);
+  CHECK(recorded.tasks.size() == 2 * 2 * 6);
+  CHECK(recorded.transfers.size() == 2 * 2 * 6);
+  CHECK(recorded.notes.empty());
+  CHECK(recorded.facts.machine == "NVIDIA A100-SXM4-80GB");
+  for (const TaskEvent& event : recorded.tasks) {
+    CHECK((event.step == 3 || event.step == 4));
+    const std::int64_t forward = (event.stage == 0 ? 2000000 : 2600000);
+    const std::int64_t each = event.stage == 0 ? 3500 : 2250;
+    if (event.task.pass == Pass::forward)
+      CHECK(event.end - event.start == forward + each * static_cast<std::int64_t>(index(event.task.microbatch)));
+  }
+  for (const TransferEvent& event : recorded.transfers) {
+    CHECK(event.bytes == 8388608 * 2);
+    if (event.is_send)
+      CHECK(event.end - event.start == 150000);
+    else
+      CHECK(event.end - event.start >= 150000);
+  }
+}
