@@ -174,6 +174,21 @@ TEST_CASE("Sends and receives have their kernels of both generations of NCCL, wi
   }
 }
 
+TEST_CASE("A copy under a send's annotation is no part of the transfer") {
+  KinetoFile file;
+  file.annotation("PP:0F0", 100, 10, 1).annotation("PP:0SEND_F0", 120, 5, 2);
+  file.gpu_annotation("PP:0F0", 150, 10, 1).gpu_annotation("PP:0SEND_F0", 160, 3, 2, 7);
+  file.gpu_annotation("PP:0SEND_F0", 170, 30, 2, 20);
+  file.launch(121, 1).launch(122, 2);
+  file.event("gpu_memcpy", "Memcpy DtoD (Device -> Device)", "160.000", "3.000", R"("correlation": 1, "stream": 7)");
+  file.kernel("ncclDevKernel_SendRecv(...)", 170, 30, 2, 20);
+  const Recorded recorded = read(file);
+  REQUIRE(recorded.transfers.size() == 1);
+  CHECK(recorded.transfers[0].start == 170000);
+  CHECK(recorded.transfers[0].end == 200000);
+  CHECK(recorded.transfers[0].bytes == 0);
+}
+
 TEST_CASE("An all-to-all that runs as SendRecv is no send") {
   KinetoFile file;
   file.annotation("PP:0F0", 100, 10, 1).annotation("PP:0SEND_F0", 120, 5, 2).gpu_annotation("PP:0F0", 150, 10, 1);
