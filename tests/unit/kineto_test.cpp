@@ -368,8 +368,8 @@ TEST_CASE("Windows of any size give the same events") {
 
 TEST_CASE("What is no profile is refused with file, byte and remedy") {
   CHECK(refusal({""}) == "rank0.json, byte 1: a profile begins with { or [ | profile schedule.step() of "
-                         "torch.distributed.pipelining with torch.profiler, activities CPU and CUDA: its runtime marks "
-                         "every action as PP:0F3");
+                         "torch.distributed.pipelining with torch.profiler, activities CPU and CUDA: the runtime of "
+                         "its multi-stage schedules (and of those from a CSV file) marks every action as PP:0F3");
   CHECK_THAT(refusal({"{}"}), Catch::Contains("the key 'traceEvents' is missing"));
   CHECK_THAT(refusal({R"({"traceEvents": {}})"}), Catch::Contains("byte 17: 'traceEvents' is no list"));
   CHECK_THAT(refusal({R"({"traceEvents": [], "traceEvents": []})"}), Catch::Contains("occurs twice"));
