@@ -14,8 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "../tests/support/kineto.hpp"
 #include "commands.hpp"
 #include "compare.hpp"
+#include "imports/kineto.hpp"
 #include "vary.hpp"
 #include <benchmark/benchmark.h>
 
@@ -239,6 +241,45 @@ void vary_all(benchmark::State& state) {
   for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(cli::vary_inputs(inputs, 2));
 }
 
+/// A profile of about `size` bytes, most of which is of no interest, as in real ones: per kernel five operations of the
+/// processor, a launch and two arrows.
+std::string profile(std::size_t size) {
+  constexpr int kernels = 200;
+  constexpr int operations = 5;
+  constexpr int microbatches = 32;
+  test::KinetoFile file;
+  int id = 0;
+  for (int task = 0; file.size() < size; ++task) {
+    const double at = 1500.0 * task;
+    const std::string name =
+        fmt::format("PP:0{}{}", task % 2 == 0 ? 'F' : 'B', task / 2 % microbatches); // a step ends where they repeat
+    ++id;
+    file.annotation(name, at, 1000, id).gpu_annotation(name, at + 500, 1000, id);
+    for (int kernel = 0; kernel < kernels; ++kernel) {
+      const std::string start = fmt::format("{:.3f}", at + kernel);
+      for (int operation = 0; operation < operations; ++operation)
+        file.event("cpu_op", "aten::linear", start, "3.250",
+                   R"("External id": 77, "Record function id": 0, "Ev Idx": 77, "Input Dims": [[4096, 1, 5120], )"
+                   R"([13824, 5120], []], "Input type": ["c10::BFloat16", "c10::BFloat16", ""])");
+      file.launch(at + kernel, ++id);
+      file.kernel("ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_tn", at + 500 + 4 * kernel, 3.5, id);
+      for (const char* end : {"s", "f"})
+        file.raw(fmt::format("\n  {{\n    \"ph\": \"{}\", \"id\": {}, \"pid\": 1, \"tid\": 2, \"ts\": {},\n    "
+                             "\"cat\": \"ac2g\", \"name\": \"ac2g\"\n  }},",
+                             end, id, start));
+    }
+  }
+  return file.text();
+}
+
+/// One core; bytes per second.
+void read_kineto(benchmark::State& state) {
+  const std::string text = profile(static_cast<std::size_t>(state.range(0)) << 20U);
+  const std::vector<traces::ImportFile> files{{"rank0.json", text}};
+  for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(traces::read_kineto(files, {}));
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * text.size()));
+}
+
 /// Every schedule that can be made by name, at one size.
 void register_schedules() {
   for (const Generator* generator : generators()) {
@@ -265,6 +306,7 @@ BENCHMARK_CAPTURE(simulate_graph, blocking, TransferModel::blocking, 100'000)->A
 BENCHMARK(build_and_simulate)->Apply(sizes_with_chunks);
 BENCHMARK(order_to_report)->Apply(sizes_with_chunks);
 BENCHMARK(read_csv)->ArgNames({"p", "m", "v"})->Unit(benchmark::kMillisecond)->Args({64, 1024, 1});
+BENCHMARK(read_kineto)->Name("kineto reading")->ArgName("MiB")->Unit(benchmark::kMillisecond)->Arg(32)->Arg(320);
 BENCHMARK(vary_all)->Name("vary")->ArgNames({"p", "m"})->Unit(benchmark::kMillisecond)->UseRealTime()->Args({8, 64});
 BENCHMARK(compare_all)
     ->Name("compare")

@@ -174,6 +174,21 @@ TEST_CASE("Sends and receives have their kernels of both generations of NCCL, wi
   }
 }
 
+TEST_CASE("A copy under a send's annotation is no part of the transfer") {
+  KinetoFile file;
+  file.annotation("PP:0F0", 100, 10, 1).annotation("PP:0SEND_F0", 120, 5, 2);
+  file.gpu_annotation("PP:0F0", 150, 10, 1).gpu_annotation("PP:0SEND_F0", 160, 3, 2, 7);
+  file.gpu_annotation("PP:0SEND_F0", 170, 30, 2, 20);
+  file.launch(121, 1).launch(122, 2);
+  file.event("gpu_memcpy", "Memcpy DtoD (Device -> Device)", "160.000", "3.000", R"("correlation": 1, "stream": 7)");
+  file.kernel("ncclDevKernel_SendRecv(...)", 170, 30, 2, 20);
+  const Recorded recorded = read(file);
+  REQUIRE(recorded.transfers.size() == 1);
+  CHECK(recorded.transfers[0].start == 170000);
+  CHECK(recorded.transfers[0].end == 200000);
+  CHECK(recorded.transfers[0].bytes == 0);
+}
+
 TEST_CASE("An all-to-all that runs as SendRecv is no send") {
   KinetoFile file;
   file.annotation("PP:0F0", 100, 10, 1).annotation("PP:0SEND_F0", 120, 5, 2).gpu_annotation("PP:0F0", 150, 10, 1);
@@ -353,8 +368,8 @@ TEST_CASE("Windows of any size give the same events") {
 
 TEST_CASE("What is no profile is refused with file, byte and remedy") {
   CHECK(refusal({""}) == "rank0.json, byte 1: a profile begins with { or [ | profile schedule.step() of "
-                         "torch.distributed.pipelining with torch.profiler, activities CPU and CUDA: its runtime marks "
-                         "every action as PP:0F3");
+                         "torch.distributed.pipelining with torch.profiler, activities CPU and CUDA: the runtime of "
+                         "its multi-stage schedules (and of those from a CSV file) marks every action as PP:0F3");
   CHECK_THAT(refusal({"{}"}), Catch::Contains("the key 'traceEvents' is missing"));
   CHECK_THAT(refusal({R"({"traceEvents": {}})"}), Catch::Contains("byte 17: 'traceEvents' is no list"));
   CHECK_THAT(refusal({R"({"traceEvents": [], "traceEvents": []})"}), Catch::Contains("occurs twice"));
@@ -380,4 +395,31 @@ TEST_CASE("Progress goes from nothing to all") {
   CHECK(std::ranges::is_sorted(shares));
   CHECK(shares.front() < 0.5);
   CHECK(shares.back() == 1);
+}
+
+TEST_CASE("The sample's two ranks are two stages of 1F1B with all their transfers") {
+  std::vector<std::string> texts;
+  for (const char* name : {"kineto-rank0.json", "kineto-rank1.json"}) {
+    std::ifstream file{fmt::format("{}/traces/samples/{}", PPSIM_SOURCE_DIR, name)};
+    texts.emplace_back(std::istreambuf_iterator<char>{file}, std::istreambuf_iterator<char>{});
+  }
+  const Recorded recorded = read_all(texts);
+  CHECK(recorded.tasks.size() == 2 * 2 * 6);
+  CHECK(recorded.transfers.size() == 2 * 2 * 6);
+  CHECK(recorded.notes.empty());
+  CHECK(recorded.facts.machine == "NVIDIA A100-SXM4-80GB");
+  for (const TaskEvent& event : recorded.tasks) {
+    CHECK((event.step == 3 || event.step == 4));
+    const std::int64_t forward = (event.stage == 0 ? 2000000 : 2600000);
+    const std::int64_t each = event.stage == 0 ? 3500 : 2250;
+    if (event.task.pass == Pass::forward)
+      CHECK(event.end - event.start == forward + each * static_cast<std::int64_t>(index(event.task.microbatch)));
+  }
+  for (const TransferEvent& event : recorded.transfers) {
+    CHECK(event.bytes == 8388608 * 2);
+    if (event.is_send)
+      CHECK(event.end - event.start == 150000);
+    else
+      CHECK(event.end - event.start >= 150000);
+  }
 }

@@ -13,10 +13,6 @@
 namespace ppsim::traces {
 namespace {
 
-constexpr std::string_view how_to_profile =
-    "profile schedule.step() of torch.distributed.pipelining with torch.profiler, activities CPU and CUDA: the runtime "
-    "of its multi-stage schedules (and of those from a CSV file) marks every action as PP:0F3";
-
 [[noreturn]] void refuse(std::string where, std::string what, std::string hint) {
   throw Error{ExitCode::bad_input, {std::move(where), std::move(what), std::move(hint)}};
 }

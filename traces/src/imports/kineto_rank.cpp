@@ -21,7 +21,8 @@ struct Extent {
 struct Action {
   PpAction what{};
   Stretch on_processor{};
-  std::vector<Extent> extents; ///< one per stream
+  std::vector<Extent> extents;    ///< one per stream
+  std::vector<Extent> send_recvs; ///< of NCCL's kernels alone, where they were found
   std::int64_t bytes = 0;
   std::int64_t step = 0;
   bool has_gpu_annotation = false;
@@ -139,7 +140,7 @@ private:
         continue;
       }
       action->bytes += transfer.bytes;
-      if (!action->has_gpu_annotation) extend(action->extents, transfer.kernel.stream, transfer.kernel.time);
+      extend(action->send_recvs, transfer.kernel.stream, transfer.kernel.time);
     }
   }
 
@@ -229,11 +230,13 @@ private:
   }
 
   void take_transfer(const Action& action) {
-    if (action.extents.empty()) {
+    // Its annotation may hold copies as well.
+    const std::vector<Extent>& extents = action.send_recvs.empty() ? action.extents : action.send_recvs;
+    if (extents.empty()) {
       ++rank_.dropped["sends and receives without a kernel"];
       return;
     }
-    const Stretch time = hull(action.extents);
+    const Stretch time = hull(extents);
     rank_.transfers.push_back(
         {0, 0, action.step, action.what.task, action.what.kind == Kind::send, time.start, time.end, action.bytes});
   }

@@ -23,9 +23,6 @@ namespace ondemand = simdjson::ondemand;
 /// The latest moment, and the longest duration, that a file may have: sums of both and a base time do not overflow.
 constexpr std::int64_t latest = 4'000'000'000'000'000'000;
 constexpr std::int64_t longest = 1'000'000'000'000'000'000;
-constexpr std::string_view how_to_profile =
-    "profile schedule.step() of torch.distributed.pipelining with torch.profiler, activities CPU and CUDA: its runtime "
-    "marks every action as PP:0F3";
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';

@@ -61,6 +61,11 @@ struct KinetoGroup {
   std::vector<std::int64_t> ranks;
 };
 
+/// What to do where a file shows no pipeline.
+inline constexpr std::string_view how_to_profile =
+    "profile schedule.step() of torch.distributed.pipelining with torch.profiler, activities CPU and CUDA: the runtime "
+    "of its multi-stage schedules (and of those from a CSV file) marks every action as PP:0F3";
+
 /// What one file holds.
 struct KinetoTrace {
   std::string name; ///< of the file

@@ -1,0 +1,79 @@
+// Feeds the reader of Kineto profiles, as one file and cut in two: two ranks. Small windows meet every border. What is
+// read keeps to what assemble() is promised; all else is a ppsim::Error.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "imports/json_windows.hpp"
+#include "imports/kineto.hpp"
+#include "round_trip.hpp"
+
+namespace {
+
+using namespace ppsim;
+using namespace ppsim::traces;
+
+void read(const std::vector<ImportFile>& files) {
+  try {
+    const Recorded recorded = read_kineto(files, {});
+    fuzz::require(!recorded.tasks.empty());
+    const auto check = [&](const auto& event) {
+      fuzz::require(event.start >= 0 && event.start <= event.end);
+      fuzz::require(event.stage < files.size() && event.replica < files.size() && event.step >= 0);
+    };
+    for (const TaskEvent& event : recorded.tasks) {
+      check(event);
+      fuzz::require(event.task.chunk_index < most_named_chunks &&
+                    index(event.task.microbatch) < most_named_microbatches);
+    }
+    for (const TransferEvent& event : recorded.transfers) {
+      check(event);
+      fuzz::require(event.bytes >= 0);
+    }
+    for (const UpdateEvent& event : recorded.updates) check(event);
+  } catch (const Error& error) {
+    fuzz::require(!error.problems().empty() && error.problems().size() <= Problems::limit + 1);
+  }
+}
+
+class Counter final : public ObjectSink {
+public:
+  simdjson::error_code look(simdjson::ondemand::object& object) override {
+    for (auto field : object)
+      if (const auto error = field.error(); error != simdjson::SUCCESS) return error;
+    return simdjson::SUCCESS;
+  }
+  void take() override { ++count; }
+  std::size_t count = 0;
+};
+
+/// Whatever the windows, the same elements: where both sizes read all of it.
+void read_windows(std::string_view text) {
+  const std::size_t at = text.find('[');
+  if (at == std::string_view::npos) return;
+  constexpr std::size_t small = 64;
+  std::size_t counts[2] = {};
+  try {
+    for (const std::size_t usual : {small, std::size_t{1} << 20U}) {
+      Counter counter;
+      (void)for_each_object(text, at, "fuzz", counter, {}, false, {.usual = usual, .most = std::size_t{1} << 20U});
+      counts[usual == small ? 0 : 1] = counter.count;
+    }
+    fuzz::require(counts[0] == counts[1]);
+  } catch (const Error&) { // NOLINT(bugprone-empty-catch): what is no JSON may be found out sooner or later
+  }
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text{reinterpret_cast<const char*>(data), size}; // NOLINT(*-reinterpret-cast)
+  read({{"rank0.json", text}});
+  const std::size_t border = text.find("}{");
+  if (border != std::string_view::npos)
+    read({{"rank0.json", text.substr(0, border + 1)}, {"rank1.json", text.substr(border + 1)}});
+  read_windows(text);
+  return 0;
+}

@@ -1,0 +1,30 @@
+// Feeds the reader of NCCL profiler dumps. What is read are positive times and lines of a scenario; all else is a
+// ppsim::Error.
+
+#include "ppsim/sim/units.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "imports/nccl_profiler.hpp"
+#include "round_trip.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace ppsim;
+  using namespace ppsim::traces;
+  const std::string_view text{reinterpret_cast<const char*>(data), size}; // NOLINT(*-reinterpret-cast)
+  const std::vector<ImportFile> files{{"fuzz.json", text}};
+  try {
+    const Imported imported = import_nccl_profiler(files, {});
+    fuzz::require(imported.runs.empty() && imported.costs.size() >= 2);
+    for (const ScenarioLine& line : imported.costs) {
+      const std::string_view value = std::string_view{line.value}.substr(1, line.value.size() - 2);
+      fuzz::require(parse_duration(value) || parse_bandwidth(value) || parse_bytes(value));
+    }
+  } catch (const Error& error) {
+    fuzz::require(!error.problems().empty() && error.problems().size() <= Problems::limit + 1);
+  }
+  return 0;
+}
