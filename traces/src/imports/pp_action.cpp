@@ -1,0 +1,71 @@
+#include "pp_action.hpp"
+
+#include <array>
+#include <charconv>
+
+namespace ppsim::traces {
+namespace {
+
+struct Word {
+  std::string_view text;
+  PpAction::Kind kind;
+  Pass pass;
+  bool has_microbatch;
+};
+
+using Kind = PpAction::Kind;
+constexpr std::array words{
+    Word{"F", Kind::task, Pass::forward, true},
+    Word{"B", Kind::task, Pass::backward, true},
+    Word{"I", Kind::task, Pass::input_grad, true},
+    Word{"W", Kind::task, Pass::weight_grad, true},
+    Word{"SEND_F", Kind::send, Pass::forward, true},
+    Word{"RECV_F", Kind::receive, Pass::forward, true},
+    Word{"SEND_B", Kind::send, Pass::backward, true},
+    Word{"RECV_B", Kind::receive, Pass::backward, true},
+    Word{"REDUCE_GRAD", Kind::reduction, Pass::backward, false},
+    Word{"UNSHARD", Kind::shard, Pass::forward, false},
+    Word{"RESHARD", Kind::shard, Pass::forward, false},
+};
+
+/// Takes a number below `limit` off the front.
+std::optional<std::uint32_t> take_number(std::string_view& text, std::uint32_t limit) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || number >= limit) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+} // namespace
+
+std::optional<PpAction> parse_pp_action(std::string_view name) {
+  if (name.starts_with('(') && name.ends_with(")OVERLAP_F_B")) return PpAction{Kind::overlapped, {}};
+  const std::optional<std::uint32_t> chunk = take_number(name, most_named_chunks);
+  if (!chunk) return std::nullopt;
+  const std::string_view text = name.substr(0, name.find_first_of("0123456789"));
+  for (const Word& word : words) {
+    if (word.text != text) continue;
+    name.remove_prefix(text.size());
+    if (!word.has_microbatch) {
+      if (!name.empty()) return std::nullopt;
+      return PpAction{word.kind, make_task(word.pass, *chunk, 0)};
+    }
+    const std::optional<std::uint32_t> microbatch = take_number(name, most_named_microbatches);
+    if (!microbatch || !name.empty()) return std::nullopt;
+    return PpAction{word.kind, make_task(word.pass, *chunk, *microbatch)};
+  }
+  return std::nullopt;
+}
+
+std::uint64_t key_of(const PpAction& action) {
+  constexpr unsigned microbatch_bits = 20;
+  constexpr unsigned pass_bits = 2;
+  constexpr unsigned chunk_bits = 16;
+  std::uint64_t key = static_cast<std::uint64_t>(action.kind);
+  key = (key << chunk_bits) | action.task.chunk_index;
+  key = (key << pass_bits) | static_cast<std::uint64_t>(action.task.pass);
+  return (key << microbatch_bits) | index(action.task.microbatch);
+}
+
+} // namespace ppsim::traces
