@@ -199,6 +199,23 @@ TEST_CASE("An action that occurs again begins the next step", "[import][nsys]") 
   CHECK(recorded.notes[0].find("8 tasks launched no kernel") == 0);
 }
 
+TEST_CASE("Several optimizers are one step, and a receive may be the first of the next", "[import][nsys]") {
+  Rows rows;
+  for (const std::int64_t at : {0, 1000})
+    rows.range("PP:1RECV_F0", at, at + 5)
+        .range("PP:1F0, op_id = 17", at + 10, at + 20)
+        .range("PP:1B0, seq = 3, op_id = 18", at + 30, at + 40)
+        .range("Optimizer.step#Adam.step", at + 50, at + 60)
+        .range("Optimizer.step#Adam.step", at + 60, at + 70);
+  const Recorded recorded = read({file(rows.sql())});
+  CHECK(tasks_of(recorded) ==
+        Texts{"0.0 0 1F0 10-20", "0.0 0 1B0 30-40", "0.0 1 1F0 1010-1020", "0.0 1 1B0 1030-1040"});
+  REQUIRE(recorded.transfers.size() == 2);
+  CHECK(recorded.transfers[1].step == 1);
+  REQUIRE(recorded.updates.size() == 4);
+  CHECK(recorded.updates[1].step == 0);
+}
+
 TEST_CASE("Ranks with the same chunks are replicas of a stage", "[import][nsys]") {
   const auto rank = [](int chunk) { return file(Rows{}.range(fmt::format("PP:{}F0", chunk), 0, 100).sql()); };
   const Recorded recorded = read({rank(2), rank(0), rank(2), rank(0)});

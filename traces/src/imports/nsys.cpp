@@ -37,12 +37,13 @@ struct Rank {
   std::uint32_t replica = 0;
 };
 
-/// The same range of work twice: the step before has ended.
+/// The same task, send or receive again: the step before has ended. There may be several optimizers in a step.
 void number_steps(Rank& rank) {
   std::set<std::uint64_t> seen;
   std::int64_t step = 0;
   for (Done& done : rank.done) {
-    if (!seen.insert(key_of(done.range->action)).second) {
+    const bool is_update = done.range->action.kind == Kind::optimizer || done.range->action.kind == Kind::reduction;
+    if (!is_update && !seen.insert(key_of(done.range->action)).second) {
       seen = {key_of(done.range->action)};
       ++step;
     }

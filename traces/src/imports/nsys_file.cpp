@@ -102,6 +102,7 @@ private:
                      std::string_view name = row.text(3);
                      if (name.empty() && row.integer(4))
                        if (const auto found = texts_.find(*row.integer(4)); found != texts_.end()) name = found->second;
+                     name = name.substr(0, name.find(',')); // PyTorch's emit_nvtx() appends ", op_id = 12"
                      if (says_something(name)) add_range(name, row);
                    });
     std::ranges::stable_sort(file_.ranges, {}, [](const NsysRange& range) {
