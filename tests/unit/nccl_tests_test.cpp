@@ -1,13 +1,13 @@
+#include "ppsim/sim/error.hpp"
+#include "ppsim/sim/units.hpp"
+#include "ppsim/traces/import.hpp"
+
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
-
-#include <ppsim/sim/error.hpp>
-#include <ppsim/sim/units.hpp>
-#include <ppsim/traces/import.hpp>
 
 using namespace ppsim;
 using traces::Imported;

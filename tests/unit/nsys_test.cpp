@@ -1,3 +1,5 @@
+#include "ppsim/sim/error.hpp"
+
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
@@ -7,7 +9,6 @@
 #include <vector>
 
 #include "imports/nsys.hpp"
-#include <ppsim/sim/error.hpp>
 #include <sqlite3.h>
 
 using namespace ppsim;

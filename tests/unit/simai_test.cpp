@@ -1,11 +1,11 @@
+#include "ppsim/sim/error.hpp"
+#include "ppsim/traces/import.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <string>
 #include <vector>
-
-#include <ppsim/sim/error.hpp>
-#include <ppsim/traces/import.hpp>
 
 using namespace ppsim;
 using traces::Imported;
