@@ -51,6 +51,7 @@ TEST_CASE("The samples of Megatron-LM's help text and of a Llama 70B run are rea
   CHECK(llama[34] == ChunkBlocks{.layers = 2});
   CHECK(llama[35] == ChunkBlocks{.layers = 3});
   CHECK(counts("Ettt|(tt|)*29,m|L").size() == 32);
+  CHECK(parse_layout("Et*3|(tt|)*29,m|L") == parse_layout("Ettt|(tt|)*29,m|L"));
 }
 
 TEST_CASE("A repeated group may end inside a chunk, and commas mean nothing") {

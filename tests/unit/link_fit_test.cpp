@@ -1,8 +1,8 @@
+#include "ppsim/sim/link_fit.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <vector>
-
-#include <ppsim/sim/link_fit.hpp>
 
 using namespace ppsim;
 using std::chrono::microseconds;

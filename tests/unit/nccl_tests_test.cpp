@@ -1,13 +1,13 @@
+#include "ppsim/sim/error.hpp"
+#include "ppsim/sim/units.hpp"
+#include "ppsim/traces/import.hpp"
+
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
-
-#include <ppsim/sim/error.hpp>
-#include <ppsim/sim/units.hpp>
-#include <ppsim/traces/import.hpp>
 
 using namespace ppsim;
 using traces::Imported;
@@ -113,6 +113,22 @@ TEST_CASE("Tables of other versions of nccl-tests say where their times are", "[
                                  "[1,0]<stdout>:        2000           500     float     sum      -1    12.00    0.17  "
                                  "  0.17      0    12.00    0.17    0.17      0\r\n");
   CHECK(latency(tagged) == std::chrono::microseconds{10});
+}
+
+TEST_CASE("Small transfers between two nodes with A40 are all latency", "[import][nccl-tests]") {
+  // Two of the rows of issue 214 of nccl-tests.
+  const Imported imported = import("#       size         count      type   redop    root     time   algbw   busbw "
+                                   "#wrong     time   algbw   busbw #wrong\n"
+                                   "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)      "
+                                   "      (us)  (GB/s)  (GB/s)       \n"
+                                   "         256            64     float     sum      -1    34.24    0.01    0.01      "
+                                   "0    33.65    0.01    0.01    N/A\n"
+                                   "        4096          1024     float     sum      -1    30.74    0.13    0.13      "
+                                   "0    30.69    0.13    0.13    N/A\n");
+  CHECK(latency(imported) > std::chrono::microseconds{30});
+  CHECK(latency(imported) < std::chrono::microseconds{35});
+  CHECK(value(imported, "bandwidth").empty()); // the larger ones took less time
+  CHECK(imported.costs.back().comment.starts_with("no bandwidth"));
 }
 
 TEST_CASE("Files of nccl-tests in JSON give the same as the table", "[import][nccl-tests]") {

@@ -1,13 +1,14 @@
+#include "ppsim/sim/error.hpp"
+#include "ppsim/sim/generators.hpp"
+#include "ppsim/sim/timeline.hpp"
+#include "ppsim/traces/workload_files.hpp"
+#include "support/workload_path.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <string>
 #include <vector>
-
-#include <ppsim/sim/error.hpp>
-#include <ppsim/sim/generators.hpp>
-#include <ppsim/sim/timeline.hpp>
-#include <ppsim/traces/workload_files.hpp>
 
 using namespace ppsim;
 using namespace std::chrono_literals;
@@ -17,39 +18,6 @@ using traces::WorkloadKind;
 using traces::WorkloadNode;
 
 namespace {
-
-/// The longest path of what was read, transfers taking no time: what any simulator gives for it on a free network.
-Duration longest_path(const Workload& workload) {
-  const std::size_t count = workload.nodes.size();
-  std::vector<std::vector<std::size_t>> waits(count);
-  std::vector<std::size_t> open(count);
-  const auto depend = [&](std::size_t node, std::size_t before) {
-    waits[before].push_back(node);
-    ++open[node];
-  };
-  for (std::size_t i = 0; i < count; ++i) {
-    for (const std::size_t before : workload.nodes[i].after) depend(i, before);
-    if (workload.nodes[i].kind == WorkloadKind::receive) depend(i, workload.partner[i]);
-  }
-  std::vector<std::size_t> ready;
-  for (std::size_t i = 0; i < count; ++i)
-    if (open[i] == 0) ready.push_back(i);
-  std::vector<Duration> start(count, Duration{0});
-  Duration longest{0};
-  std::size_t done = 0;
-  for (; !ready.empty(); ++done) {
-    const std::size_t i = ready.back();
-    ready.pop_back();
-    const Duration end = start[i] + workload.nodes[i].duration;
-    longest = std::max(longest, end);
-    for (const std::size_t next : waits[i]) {
-      start[next] = std::max(start[next], end);
-      if (--open[next] == 0) ready.push_back(next);
-    }
-  }
-  CHECK(done == count); // else it is no order
-  return longest;
-}
 
 TaskGraph graph_of(std::string_view name, const Shape& shape, PairRule pair = {}) {
   const Schedule schedule = make_schedule(find_generator(name), {.shape = shape});
@@ -100,7 +68,7 @@ TEST_CASE("Chakra and GOAL read back take as long as the simulation with free tr
     const TaskGraph graph = graph_of(name, shape, pair);
     const Workload chakra = traces::read_chakra(traces::write_chakra(graph, "w"));
     const Workload goal = traces::read_goal(traces::write_goal(graph), "w.goal");
-    CHECK(longest_path(chakra) == makespan(graph));
+    CHECK(test::longest_path(chakra) == makespan(graph));
     CHECK(same(chakra, goal));
     CHECK(chakra.nodes.size() >= graph.transfer_count() * 2);
   };
@@ -150,11 +118,11 @@ TEST_CASE("Microseconds of Chakra add up to the time of a stage", "[workload]") 
   const Scenario scenario = uniform_scenario({.stages = 1, .microbatches = 50}, 1400ns, 1400ns);
   const TaskGraph graph = lower(make_schedule(find_generator("1f1b"), {.shape = scenario.shape}), scenario);
   std::vector<NamedBytes> files = traces::write_chakra(graph, "w");
-  CHECK(longest_path(traces::read_chakra(files)) == 140us);
+  CHECK(test::longest_path(traces::read_chakra(files)) == 140us);
   for (std::size_t at = files[0].bytes.find("duration_ns"); at != std::string::npos;
        at = files[0].bytes.find("duration_ns"))
     files[0].bytes[at] = 'x'; // as readers do that do not know it
-  CHECK(longest_path(traces::read_chakra(files)) == 140us);
+  CHECK(test::longest_path(traces::read_chakra(files)) == 140us);
 }
 
 TEST_CASE("GOAL is in the words of LogGOPSim", "[workload]") {

@@ -1,0 +1,291 @@
+// Which thread of which file is which stage of which replica, and when its tasks ran.
+
+#include "nsys.hpp"
+
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "nsys_file.hpp"
+
+namespace ppsim::traces {
+namespace {
+
+using Kind = PpAction::Kind;
+
+constexpr std::string_view how_to_profile =
+    "run with 'nsys profile --trace=cuda,nvtx' and NVTX ranges named as PyTorch names them, PP:0F3, "
+    "then 'nsys export --type sqlite'";
+
+/// One range with its step, on the clock of all files.
+struct Done {
+  const NsysRange* range = nullptr;
+  Task task{};
+  std::int64_t step = 0;
+  std::int64_t shift = 0; ///< to be added to times
+};
+
+/// What one thread did.
+struct Rank {
+  std::vector<Done> done;
+  std::set<std::uint32_t> chunks;
+  std::uint32_t stage = 0;
+  std::uint32_t replica = 0;
+};
+
+/// The same task, send or receive again: the step before has ended. There may be several optimizers in a step.
+void number_steps(Rank& rank) {
+  std::set<std::uint64_t> seen;
+  std::int64_t step = 0;
+  for (Done& done : rank.done) {
+    const bool is_update = done.range->action.kind == Kind::optimizer || done.range->action.kind == Kind::reduction;
+    if (!is_update && !seen.insert(key_of(done.range->action)).second) {
+      seen = {key_of(done.range->action)};
+      ++step;
+    }
+    done.step = step;
+  }
+}
+
+/// Timers say no microbatch: the first forward of a step is that of microbatch 0. A step ends with its optimizer.
+void number_timers(Rank& rank) {
+  std::int64_t step = 0;
+  std::size_t forwards = 0;
+  std::size_t backwards = 0;
+  for (Done& done : rank.done) {
+    done.step = step;
+    if (done.range->action.kind == Kind::optimizer) {
+      ++step;
+      forwards = 0;
+      backwards = 0;
+      continue;
+    }
+    const bool forward = done.task.pass == Pass::forward;
+    done.task = make_task(done.task.pass, rank.stage, forward ? forwards++ : backwards++);
+  }
+}
+
+class Collector {
+public:
+  Collector(std::vector<NsysFile> files, const ImportOptions& options) : files_{std::move(files)}, options_{options} {}
+
+  Recorded collect() {
+    find_clocks();
+    const bool annotated = std::ranges::any_of(files_, [](const NsysFile& file) {
+      return std::ranges::any_of(file.ranges,
+                                 [](const NsysRange& r) { return !r.is_timer && r.action.kind == Kind::task; });
+    });
+    find_ranks(annotated);
+    if (ranks_.empty()) refuse("has no NVTX range of a task", std::string{how_to_profile});
+    if (annotated)
+      place_by_chunks();
+    else
+      place_by_order();
+    for (const Rank& rank : ranks_) take(rank);
+    finish();
+    return std::move(recorded_);
+  }
+
+private:
+  [[noreturn]] void refuse(std::string what, std::string hint) const {
+    const std::string where = files_.size() == 1 ? files_.front().name : fmt::format("{} files", files_.size());
+    throw Error{ExitCode::bad_input, {where, std::move(what), std::move(hint)}};
+  }
+
+  /// Times of a file count from the start of its session.
+  void find_clocks() {
+    shifts_.assign(files_.size(), 0);
+    bool known = true;
+    std::int64_t first = std::numeric_limits<std::int64_t>::max();
+    std::int64_t last = 0;
+    for (const NsysFile& file : files_) {
+      known = known && file.utc.value_or(-1) >= 0;
+      first = std::min(first, file.utc.value_or(0));
+      last = std::max(last, file.utc.value_or(0));
+    }
+    constexpr std::int64_t longest = std::int64_t{1} << 50U; // thirteen days: no session of the same run
+    known = known && last - first < longest;
+    std::set<std::string> hosts;
+    for (const NsysFile& file : files_) hosts.insert(file.host);
+    recorded_.one_clock = files_.size() == 1 || (known && hosts.size() == 1);
+    if (!known) return;
+    for (std::size_t i = 0; i < files_.size(); ++i) shifts_[i] = *files_[i].utc - first;
+    if (hosts.size() > 1)
+      recorded_.notes.push_back(fmt::format("files are of {} hosts, whose clocks are not the same", hosts.size()));
+  }
+
+  void find_ranks(bool annotated) {
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      const NsysFile& file = files_[i];
+      for (const auto& [why, count] : file.dropped) recorded_.dropped[why] += count;
+      for (std::size_t at = 0; at < file.ranges.size();) {
+        const std::uint64_t thread = file.ranges[at].thread;
+        Rank rank;
+        for (; at < file.ranges.size() && file.ranges[at].thread == thread; ++at) {
+          const NsysRange& range = file.ranges[at];
+          if (range.is_timer && annotated) {
+            ++recorded_.dropped["timers beside PP: ranges"];
+            continue;
+          }
+          rank.done.push_back({&range, range.action.task, 0, shifts_[i]});
+          if (range.action.kind == Kind::task) rank.chunks.insert(range.action.task.chunk_index);
+        }
+        if (!rank.chunks.empty())
+          ranks_.push_back(std::move(rank));
+        else if (!rank.done.empty())
+          recorded_.dropped["ranges of threads that have no tasks"] += rank.done.size();
+      }
+    }
+  }
+
+  /// Ranks that run the same chunks are one stage of several replicas; stages stand in the order of their chunks.
+  void place_by_chunks() {
+    std::map<std::set<std::uint32_t>, std::uint32_t> stages;
+    for (const Rank& rank : ranks_) stages.emplace(rank.chunks, 0);
+    std::set<std::uint32_t> placed;
+    std::uint32_t stage = 0;
+    for (auto& [chunks, number] : stages) {
+      for (const std::uint32_t chunk : chunks)
+        if (!placed.insert(chunk).second)
+          refuse(fmt::format("chunk {} ran on ranks that have other chunks besides, not the same ones", chunk),
+                 "give files of one run only; ranks that share some chunks are not read");
+      number = stage++;
+    }
+    if (options_.stages && *options_.stages != stages.size())
+      refuse(fmt::format("the ranks have {} different sets of chunks, which is not the {} of --stages", stages.size(),
+                         *options_.stages),
+             "give the files of all stages, or leave --stages out");
+    std::map<std::uint32_t, std::uint32_t> replicas;
+    for (Rank& rank : ranks_) {
+      rank.stage = stages.at(rank.chunks);
+      rank.replica = replicas[rank.stage]++;
+      number_steps(rank);
+    }
+    if (ranks_.size() > stages.size())
+      recorded_.notes.emplace_back(
+          "ranks with the same chunks were taken for data-parallel replicas, in the order of the files");
+  }
+
+  /// Nothing but the order says which stage it is: as in Megatron-LM, ranks of one stage follow one another.
+  void place_by_order() {
+    if (options_.vpp.value_or(1) != 1)
+      refuse("timers do not say which chunk a pass is of", "use NVTX ranges like PP:0F3, or --vpp 1");
+    const std::size_t stages = options_.stages.value_or(ranks_.size());
+    if (stages == 0 || ranks_.size() % stages != 0)
+      refuse(fmt::format("{} ranks are not a multiple of the {} of --stages", ranks_.size(), stages),
+             "give the files of all ranks, each once");
+    if (ranks_.size() > most_named_chunks) refuse(fmt::format("has {} ranks", ranks_.size()), "give fewer");
+    const std::size_t replicas = ranks_.size() / stages;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      ranks_[i].stage = static_cast<std::uint32_t>(i / replicas);
+      ranks_[i].replica = static_cast<std::uint32_t>(i % replicas);
+      number_timers(ranks_[i]);
+      keep_whole_steps(ranks_[i]);
+    }
+    recorded_.notes.emplace_back("timers say neither stage nor microbatch: stages are in the order of the files, "
+                                 "microbatches in the order in which they ran");
+  }
+
+  /// What runs behind the last optimizer is of a step whose end was not seen; without one nothing can be told.
+  void keep_whole_steps(Rank& rank) {
+    const auto is_optimizer = [](const Done& done) { return done.range->action.kind == Kind::optimizer; };
+    const auto last = std::ranges::find_if(rank.done.rbegin(), rank.done.rend(), is_optimizer);
+    recorded_.dropped["timers of steps whose optimizer was not seen"] +=
+        static_cast<std::size_t>(last - rank.done.rbegin());
+    rank.done.erase(last.base(), rank.done.end());
+  }
+
+  /// The stream that most tasks of a rank ran on. Others hold collectives, which may go on beside the next task.
+  static std::int64_t main_stream(const Rank& rank) {
+    std::map<std::int64_t, std::size_t> streams;
+    for (const Done& done : rank.done)
+      if (done.range->action.kind == Kind::task)
+        for (const NsysExtent& extent : done.range->extents) ++streams[extent.stream];
+    const auto most = std::ranges::max_element(streams, {}, [](const auto& stream) { return stream.second; });
+    return most == streams.end() ? 0 : most->first;
+  }
+
+  void take(const Rank& rank) {
+    const std::int64_t stream = main_stream(rank);
+    for (const Done& done : rank.done) {
+      const NsysRange& range = *done.range;
+      NsysExtent time{0, range.start, range.end};
+      const auto main = std::ranges::find(range.extents, stream, &NsysExtent::stream);
+      if (range.action.kind == Kind::task && main != range.extents.end()) {
+        time = *main;
+      } else if (!range.extents.empty()) {
+        time.start = std::ranges::min(range.extents, {}, &NsysExtent::start).start;
+        time.end = std::ranges::max(range.extents, {}, &NsysExtent::end).end;
+      } else {
+        if (range.action.kind == Kind::task) ++on_processor_;
+        if (range.action.kind != Kind::task && any_kernels()) {
+          ++recorded_.dropped["sends, receives, reductions and optimizer steps without a kernel"];
+          continue;
+        }
+      }
+      add(rank, done, time.start + done.shift, time.end + done.shift);
+    }
+  }
+
+  void add(const Rank& rank, const Done& done, std::int64_t start, std::int64_t end) {
+    switch (done.range->action.kind) {
+    case Kind::task:
+      recorded_.tasks.push_back({rank.replica, rank.stage, done.step, done.task, start, end});
+      return;
+    case Kind::send:
+    case Kind::receive:
+      recorded_.transfers.push_back(
+          {rank.replica, rank.stage, done.step, done.task, done.range->action.kind == Kind::send, start, end, 0});
+      return;
+    case Kind::reduction:
+      recorded_.updates.push_back(
+          {rank.replica, rank.stage, done.step, UpdateEvent::Kind::reduction, done.task.chunk_index, start, end});
+      return;
+    case Kind::optimizer:
+      recorded_.updates.push_back({rank.replica, rank.stage, done.step, UpdateEvent::Kind::optimizer, 0, start, end});
+      return;
+    case Kind::overlapped:
+    case Kind::shard:
+      return; // not kept by the reader of files
+    }
+  }
+
+  [[nodiscard]] bool any_kernels() const { return std::ranges::any_of(files_, &NsysFile::has_kernels); }
+
+  void finish() {
+    if (on_processor_ > 0)
+      recorded_.notes.push_back(fmt::format(
+          "{} tasks launched no kernel that the export shows: they have the times of their NVTX range", on_processor_));
+    std::erase_if(recorded_.dropped, [](const auto& entry) { return entry.second == 0; });
+    recorded_.facts.backend = "Nsight Systems";
+    recorded_.facts.transport = any_kernels() ? "NCCL" : "";
+    recorded_.facts.machine = files_.front().device;
+    if (recorded_.tasks.empty())
+      refuse("has no whole step", "timers need an optimizer behind each step; ranges like PP:0F3 do not");
+  }
+
+  std::vector<NsysFile> files_;
+  const ImportOptions& options_;
+  std::vector<std::int64_t> shifts_; ///< by file
+  std::vector<Rank> ranks_;
+  std::size_t on_processor_ = 0;
+  Recorded recorded_;
+};
+
+} // namespace
+
+Recorded read_nsys(std::span<const ImportFile> files, const ImportOptions& options) {
+  std::vector<NsysFile> read;
+  for (const ImportFile& file : files) {
+    read.push_back(read_nsys_file(file));
+    if (options.progress) options.progress(static_cast<double>(read.size()) / static_cast<double>(files.size()));
+  }
+  if (read.empty()) throw Error{ExitCode::bad_input, {"nsys", "no files are given", std::string{how_to_profile}}};
+  return Collector{std::move(read), options}.collect();
+}
+
+} // namespace ppsim::traces

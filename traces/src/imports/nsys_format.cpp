@@ -1,0 +1,23 @@
+#include "ppsim/traces/import.hpp"
+
+#include <fmt/format.h>
+
+#include "nsys.hpp"
+
+namespace ppsim::traces {
+namespace {
+
+Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
+  const std::string where = files.size() == 1 ? files.front().name : fmt::format("{} files", files.size());
+  return assemble(read_nsys(files, options), options, where);
+}
+
+} // namespace
+
+extern const ImportFormat nsys; // else a constant would be of this file alone
+const ImportFormat nsys{.name = "nsys",
+                        .files = "*.sqlite",
+                        .what = "Nsight Systems, exported with --type sqlite; one file per rank, or one for several",
+                        .read = read};
+
+} // namespace ppsim::traces
