@@ -19,6 +19,36 @@ std::string what_is_needed(const Shape& shape) {
                      shape.vpp);
 }
 
+/// The same of what passes take.
+std::string what_passes_need(const Shape& shape) {
+  if (shape.shared > 0 || shape.microbatches == 1) return what_is_needed(shape);
+  return fmt::format(
+      "one value (for a stage), {} (P*V = {} * {}, one per chunk) or {} (P*V*M, microbatch by microbatch)",
+      shape.chunks(), shape.stages, shape.vpp, shape.chunks() * shape.microbatches);
+}
+
+/// What a pass takes.
+struct PassTimes {
+  std::vector<Duration> by_chunk;
+  std::vector<Duration> by_microbatch; ///< chunk by chunk, and above is their mean; empty: all of a chunk's are alike
+};
+
+/// The mean of each `count` values after another. The sum of all may be out of range.
+std::vector<Duration> means_of(const std::vector<Duration>& values, std::size_t count) {
+  const auto parts = static_cast<std::int64_t>(count);
+  std::vector<Duration> means;
+  for (std::size_t begin = 0; begin < values.size(); begin += count) {
+    std::int64_t whole = 0;
+    std::int64_t rest = 0;
+    for (std::size_t i = begin; i < begin + count; ++i) {
+      whole += values[i].count() / parts;
+      rest += values[i].count() % parts;
+    }
+    means.emplace_back(whole + divide_rounded(rest, parts));
+  }
+  return means;
+}
+
 /// Spreads what a user gave per stage, or per chunk, over the chunks.
 class Spread {
 public:
@@ -31,25 +61,14 @@ public:
   template <class Value>
   std::vector<Value> per_chunk(std::string_view option, const std::optional<std::vector<Value>>& given,
                                Value otherwise) {
-    const std::size_t chunks = shape_.chunks();
-    if (given && given->size() == chunks && (chunks > 1 || layout_.empty())) return *given;
-    if (given && given->size() != 1) {
-      const bool per_stage = given->size() == shape_.positions();
-      problems_.add(inputs_.place_of(option), fmt::format("{} values for {} chunks", given->size(), chunks),
-                    "give " + what_is_needed(shape_) +
-                        (per_stage ? "; of times per stage give their mean, and what the first or the last stage does "
-                                     "besides as --embedding or --head"
-                                   : ""));
-      return std::vector<Value>(chunks, Value{0});
-    }
-    const Value stage = given ? given->front() : otherwise;
-    std::vector<Value> values(chunks, Value{divide_rounded(stage.count(), static_cast<std::int64_t>(shape_.vpp))});
-    if (layout_.empty()) return values;
-    std::size_t total = 0;
-    for (const ChunkBlocks& blocks : layout_) total += layers_of(blocks);
-    for (std::size_t chunk = 0; chunk < chunks; ++chunk)
-      values[chunk] = Value{share(stage.count(), layers_of(layout_[chunk]) * shape_.positions(), total)};
-    return values;
+    return spread_out(option, given, otherwise, what_is_needed(shape_));
+  }
+
+  /// A pass may besides take a value for each microbatch of each chunk.
+  PassTimes of_pass(std::string_view option, const std::optional<std::vector<Duration>>& given, Duration otherwise) {
+    const bool each = given && shape_.microbatches > 1 && given->size() == shape_.chunks() * shape_.microbatches;
+    if (each) return {means_of(*given, shape_.microbatches), *given};
+    return {spread_out(option, given, otherwise, what_passes_need(shape_)), {}};
   }
 
   /// What is not given is computed from the model's shape where there is one.
@@ -82,6 +101,30 @@ public:
   }
 
 private:
+  template <class Value>
+  std::vector<Value> spread_out(std::string_view option, const std::optional<std::vector<Value>>& given,
+                                Value otherwise, const std::string& needed) {
+    const std::size_t chunks = shape_.chunks();
+    if (given && given->size() == chunks && (chunks > 1 || layout_.empty())) return *given;
+    if (given && given->size() != 1) {
+      const bool per_stage = given->size() == shape_.positions();
+      problems_.add(inputs_.place_of(option), fmt::format("{} values for {} chunks", given->size(), chunks),
+                    "give " + needed +
+                        (per_stage ? "; of times per stage give their mean, and what the first or the last stage does "
+                                     "besides as --embedding or --head"
+                                   : ""));
+      return std::vector<Value>(chunks, Value{0});
+    }
+    const Value stage = given ? given->front() : otherwise;
+    std::vector<Value> values(chunks, Value{divide_rounded(stage.count(), static_cast<std::int64_t>(shape_.vpp))});
+    if (layout_.empty()) return values;
+    std::size_t total = 0;
+    for (const ChunkBlocks& blocks : layout_) total += layers_of(blocks);
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk)
+      values[chunk] = Value{share(stage.count(), layers_of(layout_[chunk]) * shape_.positions(), total)};
+    return values;
+  }
+
   /// A layer for multi-token prediction counts as one of the others.
   static std::size_t layers_of(const ChunkBlocks& blocks) { return blocks.layers + blocks.mtp_layers; }
   static std::int64_t share(std::int64_t whole, std::size_t part, std::size_t total) {
@@ -122,7 +165,30 @@ std::optional<Problem> check_halves(const Inputs& inputs, std::size_t chunk, Dur
                  "leave --backward out"};
 }
 
-void split_backward(const Inputs& inputs, Spread& spread, Costs& costs, Problems& problems) {
+/// Splits each of `backward`, of which `per_chunk` follow each other for a chunk. What is given of the halves is there.
+void split_each(const Inputs& inputs, const std::vector<Duration>& backward, std::size_t per_chunk,
+                std::vector<Duration>& input_grad, std::vector<Duration>& weight_grad, Problems& problems) {
+  for (std::size_t at = 0; at < backward.size(); ++at) {
+    const auto [i, w] = split(backward[at], inputs.input_grad ? std::optional{input_grad[at]} : std::nullopt,
+                              inputs.weight_grad ? std::optional{weight_grad[at]} : std::nullopt);
+    input_grad[at] = i;
+    weight_grad[at] = w;
+    if (auto wrong = check_halves(inputs, at / per_chunk, backward[at], {i, w})) {
+      problems.add(std::move(wrong->where), std::move(wrong->what), std::move(wrong->hint));
+      return; // the other chunks would say the same
+    }
+  }
+}
+
+/// A value for each microbatch of each chunk, where one of the others has that.
+std::vector<Duration> for_each_microbatch(const PassTimes& times, std::size_t microbatches) {
+  if (!times.by_microbatch.empty()) return times.by_microbatch;
+  std::vector<Duration> values;
+  for (const Duration time : times.by_chunk) values.insert(values.end(), microbatches, time);
+  return values;
+}
+
+void split_backward(const Inputs& inputs, Spread& spread, std::size_t microbatches, Costs& costs, Problems& problems) {
   constexpr Duration default_backward = std::chrono::milliseconds{2};
   const bool input = inputs.input_grad.has_value();
   const bool weight = inputs.weight_grad.has_value();
@@ -136,19 +202,20 @@ void split_backward(const Inputs& inputs, Spread& spread, Costs& costs, Problems
                  input ? "give --weight-grad too, or --backward" : "give --input-grad too, or --backward");
     return;
   }
-  const std::vector<Duration> backward = spread.per_chunk("backward", inputs.backward, default_backward);
-  costs.input_grad = spread.per_chunk("input-grad", inputs.input_grad, Duration{0});
-  costs.weight_grad = spread.per_chunk("weight-grad", inputs.weight_grad, Duration{0});
-  for (std::size_t chunk = 0; chunk < backward.size(); ++chunk) {
-    const auto [i, w] = split(backward[chunk], input ? std::optional{costs.input_grad[chunk]} : std::nullopt,
-                              weight ? std::optional{costs.weight_grad[chunk]} : std::nullopt);
-    costs.input_grad[chunk] = i;
-    costs.weight_grad[chunk] = w;
-    if (auto wrong = check_halves(inputs, chunk, backward[chunk], {i, w})) {
-      problems.add(std::move(wrong->where), std::move(wrong->what), std::move(wrong->hint));
-      return; // the other chunks would say the same
-    }
+  const PassTimes whole = spread.of_pass("backward", inputs.backward, default_backward);
+  const PassTimes input_grad = spread.of_pass("input-grad", inputs.input_grad, Duration{0});
+  const PassTimes weight_grad = spread.of_pass("weight-grad", inputs.weight_grad, Duration{0});
+  if (whole.by_microbatch.empty() && input_grad.by_microbatch.empty() && weight_grad.by_microbatch.empty()) {
+    costs.input_grad = input_grad.by_chunk;
+    costs.weight_grad = weight_grad.by_chunk;
+    return split_each(inputs, whole.by_chunk, 1, costs.input_grad, costs.weight_grad, problems);
   }
+  costs.input_grad_by_microbatch = for_each_microbatch(input_grad, microbatches);
+  costs.weight_grad_by_microbatch = for_each_microbatch(weight_grad, microbatches);
+  split_each(inputs, for_each_microbatch(whole, microbatches), microbatches, costs.input_grad_by_microbatch,
+             costs.weight_grad_by_microbatch, problems);
+  costs.input_grad = means_of(costs.input_grad_by_microbatch, microbatches);
+  costs.weight_grad = means_of(costs.weight_grad_by_microbatch, microbatches);
 }
 
 /// A collective is a part of its pass: that of a model's pass is none where the pass itself was given.
@@ -233,23 +300,30 @@ void check_extra_work(const Inputs& inputs, Problems& problems) {
 
 /// The embedding reads a row per token, and its backward adds to as many: it has no input gradient. Output layer and
 /// loss are matrix products, of which the backward has two of the forward's size, one for each half.
-void add_extra_work(const Inputs& inputs, const Layout& layout, Costs& costs) {
+void add_extra_work(const Inputs& inputs, const Shape& shape, const Layout& layout, Costs& costs) {
   const auto chunk_with = [&](bool ChunkBlocks::*block, std::size_t otherwise) {
     const auto found = std::ranges::find(layout, true, block);
     return found == layout.end() ? otherwise : static_cast<std::size_t>(found - layout.begin());
   };
+  const std::size_t microbatches = shape.microbatches;
+  const auto add = [microbatches](std::size_t chunk, Duration time, std::vector<Duration>& by_chunk,
+                                  std::vector<Duration>& by_microbatch) {
+    by_chunk[chunk] += time;
+    if (by_microbatch.empty()) return;
+    for (std::size_t i = 0; i < microbatches; ++i) by_microbatch[chunk * microbatches + i] += time;
+  };
   if (inputs.embedding) {
     const std::size_t chunk = chunk_with(&ChunkBlocks::embedding, 0);
-    costs.forward[chunk] += inputs.embedding->front();
-    costs.weight_grad[chunk] += inputs.embedding->back();
+    add(chunk, inputs.embedding->front(), costs.forward, costs.forward_by_microbatch);
+    add(chunk, inputs.embedding->back(), costs.weight_grad, costs.weight_grad_by_microbatch);
   }
   if (inputs.head) {
     const std::size_t chunk = chunk_with(&ChunkBlocks::loss, costs.forward.size() - 1);
     const Duration forward = inputs.head->front();
     const auto [input, weight] = split(inputs.head->size() > 1 ? inputs.head->back() : 2 * forward, {}, {});
-    costs.forward[chunk] += forward;
-    costs.input_grad[chunk] += input;
-    costs.weight_grad[chunk] += weight;
+    add(chunk, forward, costs.forward, costs.forward_by_microbatch);
+    add(chunk, input, costs.input_grad, costs.input_grad_by_microbatch);
+    add(chunk, weight, costs.weight_grad, costs.weight_grad_by_microbatch);
   }
 }
 
@@ -410,9 +484,15 @@ Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vect
   const std::vector<BlockCosts> computed =
       computes ? chunk_costs(model_of(inputs), *model, scenario.layout, ends_share_stage) : std::vector<BlockCosts>{};
   Spread spread{inputs, scenario.shape, scenario.layout, computed, problems};
-  scenario.costs.forward = spread.per_chunk("forward", inputs.forward, default_forward, &BlockCosts::forward);
+  if (inputs.forward || !spread.has_model()) {
+    PassTimes forward = spread.of_pass("forward", inputs.forward, default_forward);
+    scenario.costs.forward = std::move(forward.by_chunk);
+    scenario.costs.forward_by_microbatch = std::move(forward.by_microbatch);
+  } else {
+    scenario.costs.forward = spread.from_model(&BlockCosts::forward);
+  }
   scenario.costs.overhead = inputs.overhead.value_or(Duration{0});
-  split_backward(inputs, spread, scenario.costs, problems);
+  split_backward(inputs, spread, shape.microbatches, scenario.costs, problems);
   fill_collectives(inputs, spread, scenario.costs);
   fill_network(inputs, spread, computes ? std::optional{model->boundary} : std::nullopt, scenario.network, problems);
   fill_memory(inputs, spread, scenario.memory, problems);
@@ -423,7 +503,7 @@ Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vect
   scenario.title = inputs.title.value_or("");
   scenario.source = cost_source(inputs);
   problems.throw_if_any();
-  add_extra_work(inputs, scenario.layout, scenario.costs);
+  add_extra_work(inputs, shape, scenario.layout, scenario.costs);
   validate(scenario);
   return scenario;
 }

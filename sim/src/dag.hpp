@@ -38,7 +38,8 @@ struct Dag {
   std::vector<Duration> cost;        ///< [row * chunks + chunk], overhead included; see task_cost
   std::vector<Duration> collective;  ///< [pass * chunks + chunk], the part that is communication; empty: none
   std::vector<ActivationFate> fates; ///< by task; empty where all activations simply live
-  std::vector<Duration> own_cost; ///< by task, when it runs alone; empty where task_cost() says it (Costs::stage_ppm)
+  std::vector<Duration> own_cost;    ///< by task, when it runs alone; empty where task_cost() says it: without
+                                     ///< Costs::stage_ppm and costs by microbatch
   static constexpr std::size_t link_classes = 4;
   std::array<std::vector<Duration>, link_classes> transfer_time; ///< by class of link, then boundary
   std::array<std::vector<Duration>, link_classes> slice_time;    ///< likewise, of the last slice; empty where outputs

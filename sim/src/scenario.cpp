@@ -121,6 +121,20 @@ void check_part(std::string_view where, const std::vector<Duration>& part, std::
                           "it is the part of that time that is communication");
 }
 
+/// What tasks take one by one: a value for each, and a collective is a part of each.
+void check_by_microbatch(std::string_view where, const std::vector<Duration>& values, const Shape& shape,
+                         const std::vector<Duration>& collective, Problems& problems) {
+  check_optional_list(where, values, shape.chunks() * shape.microbatches, problems);
+  if (values.size() != shape.chunks() * shape.microbatches || collective.size() != shape.chunks()) return;
+  for (std::size_t task = 0; task < values.size(); ++task)
+    if (const Duration part = collective[task / shape.microbatches]; part > values[task])
+      return problems.add(std::string{where},
+                          fmt::format("chunk {}, microbatch {}: {} is less than the collective of {}",
+                                      task / shape.microbatches, task % shape.microbatches,
+                                      format_duration(values[task]), format_duration(part)),
+                          "a collective is a part of the time of each of its tasks");
+}
+
 double largest(const std::vector<Duration>& values) {
   return values.empty() ? 0.0 : static_cast<double>(std::max_element(values.begin(), values.end())->count());
 }
@@ -142,7 +156,9 @@ void check_sums(const Scenario& scenario, Problems& problems) {
   const double tasks =
       3.0 * static_cast<double>(scenario.shape.chunks()) * static_cast<double>(scenario.shape.microbatches);
   const Costs& costs = scenario.costs;
-  const double task = largest(costs.forward) + largest(costs.input_grad) + largest(costs.weight_grad) +
+  const double task = std::max(largest(costs.forward), largest(costs.forward_by_microbatch)) +
+                      std::max(largest(costs.input_grad), largest(costs.input_grad_by_microbatch)) +
+                      std::max(largest(costs.weight_grad), largest(costs.weight_grad_by_microbatch)) +
                       largest(scenario.recompute.time) + 2.0 * static_cast<double>(costs.overhead.count());
   const double pair_factor = std::max(1.0, static_cast<double>(scenario.pair.factor_ppm) / 1e6);
   // The accounts add up p times the makespan.
@@ -212,6 +228,11 @@ void validate(const Scenario& scenario) {
   check_part("--forward-collective", scenario.costs.forward_collective, "forward", scenario.costs.forward, problems);
   check_part("--backward-collective", scenario.costs.input_grad_collective, "input gradient", scenario.costs.input_grad,
              problems);
+  check_by_microbatch("--forward", scenario.costs.forward_by_microbatch, scenario.shape,
+                      scenario.costs.forward_collective, problems);
+  check_by_microbatch("--input-grad", scenario.costs.input_grad_by_microbatch, scenario.shape,
+                      scenario.costs.input_grad_collective, problems);
+  check_by_microbatch("--weight-grad", scenario.costs.weight_grad_by_microbatch, scenario.shape, {}, problems);
   check_optional_list("--reduce", scenario.update.reduce, chunks, problems);
   check_optional_list("--optimizer", scenario.update.optimizer, chunks, problems);
   if (scenario.update.tied_embedding_reduce < Duration{0}) problems.add("--tied-embedding-reduce", "negative");

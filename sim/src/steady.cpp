@@ -113,6 +113,7 @@ Duration steady_interval(const Generator& generator, const ScheduleRequest& requ
     ScheduleRequest longer = request;
     Scenario costs = scenario;
     longer.shape.microbatches = costs.shape.microbatches = run;
+    costs.costs.forget_microbatches();
     const TaskGraph graph = lower(make_schedule(generator, longer, costs), costs);
     period = period_of(ends_of(graph), reach(request.shape), turns(schedule));
     if (period.repeats || 2 * run * per_microbatch > most_tasks_of_longer_run) break;

@@ -257,17 +257,50 @@ std::vector<Duration> collective_table(const Costs& costs) {
   return table;
 }
 
+/// What the passes of a task take by Costs, each microbatch by itself.
+class PassTimes {
+public:
+  explicit PassTimes(const Scenario& scenario) : costs_{scenario.costs}, microbatches_{scenario.shape.microbatches} {}
+  [[nodiscard]] Duration of(const Task& task) const {
+    switch (task.pass) {
+    case Pass::forward:
+      return time(task, costs_.forward, costs_.forward_by_microbatch);
+    case Pass::backward:
+      return time(task, costs_.input_grad, costs_.input_grad_by_microbatch) +
+             time(task, costs_.weight_grad, costs_.weight_grad_by_microbatch);
+    case Pass::input_grad:
+      return time(task, costs_.input_grad, costs_.input_grad_by_microbatch);
+    case Pass::weight_grad:
+      return time(task, costs_.weight_grad, costs_.weight_grad_by_microbatch);
+    }
+    return Duration{0};
+  }
+
+private:
+  [[nodiscard]] Duration time(const Task& task, const std::vector<Duration>& by_chunk,
+                              const std::vector<Duration>& by_microbatch) const {
+    return by_microbatch.empty() ? by_chunk[task.chunk_index]
+                                 : by_microbatch[task.chunk_index * microbatches_ + index(task.microbatch)];
+  }
+
+  const Costs& costs_;
+  std::size_t microbatches_;
+};
+
 /// See Dag::own_cost. `dag` has all else that a task's cost follows from.
 std::vector<Duration> own_costs(const Schedule& schedule, const Scenario& scenario, const Dag& dag) {
-  if (scenario.costs.stage_ppm.empty()) return {};
+  if (scenario.costs.stage_ppm.empty() && !scenario.costs.differ_by_microbatch()) return {};
+  const PassTimes passes{scenario};
   std::vector<Duration> costs(schedule.size());
   for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
     const std::size_t end = index(schedule.first_task(make_id<StageId>(stage + 1)));
     for (std::size_t id = index(schedule.first_task(make_id<StageId>(stage))); id < end; ++id) {
       const Task& task = schedule.tasks()[id];
-      const Duration fixed = scenario.costs.overhead + dag.collective_of(task);
-      const Duration whole = dag.task_cost(task, !dag.fates.empty() && dag.fates[id].recomputed);
-      costs[id] = fixed + scenario.costs.on_stage(make_id<StageId>(stage), whole - fixed);
+      const bool again = !dag.fates.empty() && dag.fates[id].recomputed && gives_gradient(task.pass);
+      const Duration recompute = again ? scenario.recompute.time[task.chunk_index] : Duration{0};
+      const Duration collective = dag.collective_of(task);
+      costs[id] = scenario.costs.overhead + collective +
+                  scenario.costs.on_stage(make_id<StageId>(stage), passes.of(task) + recompute - collective);
     }
   }
   return costs;

@@ -43,7 +43,8 @@ WhatIf what_if(const TaskGraph& graph) {
     result.no_communication = step_time(graph, scenario);
   }
   Scenario scenario = graph.scenario();
-  bool changed = false;
+  bool changed = scenario.costs.differ_by_microbatch();
+  scenario.costs.forget_microbatches();
   for (std::vector<Duration>* values :
        {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad, &scenario.recompute.time})
     changed = equalise(*values) || changed;

@@ -186,7 +186,8 @@ TEST_CASE("What is wrong with the inputs themselves is said once, whatever singl
              "--memory-limit: nothing is known that could exceed it -- give --activation-bytes, and --parameter-bytes, "
              "--gradient-bytes, --optimizer-bytes where they matter, or --model"});
   CHECK(faults({"--stages", "4", "--mb", "8", "--forward", "1ms,2ms,3ms", "--backward", "1ms"}) ==
-        Rows{"--forward: 3 values for 4 chunks -- give one value (for a stage) or 4 (P*V = 4 * 1, one per chunk)"});
+        Rows{"--forward: 3 values for 4 chunks -- give one value (for a stage), 4 (P*V = 4 * 1, one per chunk) or 32 "
+             "(P*V*M, microbatch by microbatch)"});
 }
 
 TEST_CASE("Where each schedule has a reason of its own, all are named") {

@@ -152,9 +152,24 @@ TEST_CASE("A list gives each chunk its own cost, by global id") {
   CHECK(run.scenario.costs.input_grad == Times(4, 2ms));
 }
 
+TEST_CASE("Passes may take a value for each microbatch of each chunk, and the chunk then has their mean") {
+  const std::string eight = "1ms,2ms,3ms,6ms,10ms,10ms,10ms,10ms";
+  const Costs costs = run_of({"--forward", eight, "--backward", eight, "--input-grad", "1ms,2ms"}).scenario.costs;
+  CHECK(costs.forward == Times{3ms, 10ms});
+  CHECK(costs.forward_by_microbatch == Times{1ms, 2ms, 3ms, 6ms, 10ms, 10ms, 10ms, 10ms});
+  CHECK(costs.input_grad_by_microbatch == Times{1ms, 1ms, 1ms, 1ms, 2ms, 2ms, 2ms, 2ms});
+  CHECK(costs.weight_grad_by_microbatch == Times{0ms, 1ms, 2ms, 5ms, 8ms, 8ms, 8ms, 8ms});
+  CHECK(costs.weight_grad == Times{2ms, 8ms});
+  const Costs head = run_of({"--forward", eight, "--head", "1ms"}).scenario.costs;
+  CHECK(head.forward_by_microbatch.back() == 11ms);
+  CHECK(head.weight_grad_by_microbatch.empty());
+  CHECK(fault({"--backward", eight, "--input-grad", "4ms"}) ==
+        "--input-grad: chunk 0: longer than the whole backward of 1 ms -- it is a part of --backward");
+}
+
 TEST_CASE("A list of the wrong length is refused with what is needed") {
-  CHECK(fault({"--forward", "1ms,2ms,3ms"}) ==
-        "--forward: 3 values for 2 chunks -- give one value (for a stage) or 2 (P*V = 2 * 1, one per chunk)");
+  CHECK(fault({"--forward", "1ms,2ms,3ms"}) == "--forward: 3 values for 2 chunks -- give one value (for a stage), 2 "
+                                               "(P*V = 2 * 1, one per chunk) or 8 (P*V*M, microbatch by microbatch)");
   CHECK(fault({"--vpp", "2", "--comm", "1us,2us"}) ==
         "--comm: 2 values for 3 boundaries between chunks -- give one value or 3 (P*V - 1)");
   CHECK(fault({"--activation-bytes", "1B,2B,3B"}).starts_with("--activation-bytes: 3 values for 2 chunks"));

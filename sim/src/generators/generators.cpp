@@ -89,6 +89,7 @@ bool all_equal(const std::vector<Value>& values) {
 std::optional<UniformCosts> uniform_costs(const Scenario& scenario) {
   const Costs& costs = scenario.costs;
   const Network& network = scenario.network;
+  if (costs.differ_by_microbatch()) return std::nullopt;
   if (!all_equal(costs.forward) || !all_equal(costs.input_grad) || !all_equal(costs.weight_grad)) return std::nullopt;
   if (!all_equal(network.latency) || !all_equal(network.boundary_bytes)) return std::nullopt;
   // Stages meet even where transfers are free, and operations stand behind each other.

@@ -3,8 +3,7 @@
 
 #include "ppsim/sim/measured.hpp"
 
-#include <optional>
-#include <span>
+#include <string>
 #include <vector>
 
 namespace ppsim {
@@ -27,30 +26,44 @@ struct ChunkStatistics {
 /// Costs of what was measured.
 struct CostModel {
   Shape shape;
+  std::string schedule;                ///< the generator's that makes this order; empty where there is none
   std::vector<StageId> placement;      ///< of the chunks
   std::vector<ChunkStatistics> chunks; ///< by global id
   /// By boundary between chunks, both directions. Of a transfer, the time that data flowed: the lesser of its two
-  /// sides, as the other one waited; and of those the mean of the lowest quarter.
+  /// sides, as the other one waited; and of those the mean (and spread) of the lowest quarter. `runs` counts all.
   std::vector<Statistic> transfers;
+  /// How stages were seen to send: the one of `latency` (sends run by themselves) and `blocking` (a stage goes on when
+  /// they are done) under which the steps, with what each task took, come nearest to what was measured.
+  TransferModel transfer = TransferModel::latency;
+  PairRule pair;           ///< serial where the halves of pairs ran one after the other, else max
   std::vector<Bytes> peak; ///< by stage, where it was measured; else empty
   Statistic optimizer;     ///< of the slowest stage; without runs where none was seen
   std::size_t steps = 0;   ///< that were looked at
 };
 
-/// Costs of steps [first, last) of `run`, which check_run() has passed.
+/// Costs of steps [first, last) of `run`, which check_run() has passed; there is at least one.
 [[nodiscard]] CostModel cost_model(const MeasuredRun& run, std::size_t first, std::size_t last);
-/// A scenario with these costs: every task takes the mean of its chunk and pass, every transfer that of its boundary.
-[[nodiscard]] Scenario scenario_of(const CostModel& model);
+/// A scenario with these costs: every task takes the mean of its chunk and pass (of its microbatch, too, where asked
+/// for), every transfer that of its boundary.
+[[nodiscard]] Scenario scenario_of(const CostModel& model, bool by_microbatch = false);
 
-/// How well costs of the first steps of a run predict the others.
+/// How well costs of the first steps of a run predict the others. All errors are of the time from the first task to the
+/// last: predicted / measured - 1. What a mean error has beyond the next one is what its name leaves out: from
+/// `mean_error` to `step_mean_error` drift between steps, from there to `own_error` differences between microbatches,
+/// and `own_error` itself what no task or transfer accounts for.
 struct HeldOut {
-  std::size_t calibrated = 0; ///< steps that the costs are from
-  std::vector<double> errors; ///< of the others: predicted / measured - 1 of the time from the first task to the last
-  double mean_error = 0;      ///< of their absolute values
-  double own_error = 0;       ///< the same with every task's own duration in place of the mean
-  double step_mean_error = 0; ///< and with the means of each step by itself: what drift between steps does is the rest
+  std::size_t calibrated = 0;                      ///< steps that the costs are from
+  TransferModel transfer = TransferModel::latency; ///< CostModel::transfer of those
+  std::vector<double> errors;                      ///< of the others
+  double mean_error = 0;                           ///< of their absolute values
+  double own_error = 0;                            ///< the same with every task's own duration in place of the mean
+  double step_mean_error = 0;                      ///< and with the means of each step by itself
+  /// Mean share of these steps, in their time from the first task to the last, that reductions, the optimizer and
+  /// waiting for other replicas took after it. None of the errors is about it.
+  double after_tasks = 0;
 };
 /// Calibrates on the first `share` of the steps (at least one) and predicts the others, of which there must be one.
+/// Throws Error (bad_input) where there is only one step.
 [[nodiscard]] HeldOut hold_out(const MeasuredRun& run, double share);
 
 } // namespace ppsim

@@ -44,6 +44,20 @@ struct Costs {
   std::vector<Duration> input_grad_collective = {}; ///< likewise of `input_grad`
   std::vector<std::int64_t> stage_ppm = {}; ///< by stage: its compute takes so many millionths of the time that is said
                                             ///< here, but for overhead and collectives; empty: all as said
+  // Where microbatches differ: what each task takes, [chunk * m + microbatch], in place of the above, which then is
+  // their mean. Empty: all are alike.
+  std::vector<Duration> forward_by_microbatch = {};
+  std::vector<Duration> input_grad_by_microbatch = {};
+  std::vector<Duration> weight_grad_by_microbatch = {};
+  [[nodiscard]] bool differ_by_microbatch() const {
+    return !forward_by_microbatch.empty() || !input_grad_by_microbatch.empty() || !weight_grad_by_microbatch.empty();
+  }
+  /// Makes all microbatches alike again.
+  void forget_microbatches() {
+    forward_by_microbatch.clear();
+    input_grad_by_microbatch.clear();
+    weight_grad_by_microbatch.clear();
+  }
   /// `time` as it is on `stage`, rounded to the nearest.
   [[nodiscard]] Duration on_stage(StageId stage, Duration time) const {
     return stage_ppm.empty() ? time : Duration{scale_rounded(time.count(), stage_ppm[index(stage)], unchanged_ppm)};

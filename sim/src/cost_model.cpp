@@ -1,0 +1,317 @@
+#include "ppsim/sim/cost_model.hpp"
+
+#include "ppsim/sim/error.hpp"
+#include "ppsim/sim/generators.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <span>
+
+#include "wide.hpp"
+
+namespace ppsim {
+namespace {
+
+/// Mean and spread of durations as they come in.
+class Sample {
+public:
+  void add(Duration value) {
+    sum_ += value.count();
+    const auto real = static_cast<double>(value.count());
+    if (runs_++ == 0) origin_ = real; // squares of differences to any of them, so that little is lost
+    const double difference = real - origin_;
+    differences_ += difference;
+    squares_ += difference * difference;
+  }
+  [[nodiscard]] std::size_t runs() const { return runs_; }
+  [[nodiscard]] Duration mean() const {
+    if (runs_ == 0) return Duration{0};
+    const auto runs = static_cast<Int128>(runs_);
+    return Duration{static_cast<std::int64_t>((2 * sum_ + runs) / (2 * runs))};
+  }
+  [[nodiscard]] Duration spread() const {
+    if (runs_ == 0) return Duration{0};
+    const auto runs = static_cast<double>(runs_);
+    const double mean = differences_ / runs;
+    return Duration{std::llround(std::sqrt(std::max(0.0, squares_ / runs - mean * mean)))};
+  }
+
+private:
+  Int128 sum_ = 0;
+  double origin_ = 0, differences_ = 0, squares_ = 0;
+  std::size_t runs_ = 0;
+};
+
+/// What one pass of a chunk took.
+struct PassSample {
+  Sample all, early, late;
+  std::vector<Sample> by_microbatch;
+
+  [[nodiscard]] Statistic statistic() const {
+    Statistic result{.mean = all.mean(), .spread = all.spread(), .drift = 0, .runs = all.runs()};
+    if (early.runs() > 0 && late.runs() > 0 && early.mean() > Duration{0})
+      result.drift = static_cast<double>(late.mean().count()) / static_cast<double>(early.mean().count()) - 1;
+    return result;
+  }
+  [[nodiscard]] std::vector<Duration> means() const {
+    std::vector<Duration> result;
+    if (all.runs() == 0) return result;
+    result.reserve(by_microbatch.size());
+    for (const Sample& sample : by_microbatch) result.push_back(sample.mean());
+    return result;
+  }
+};
+using ChunkSamples = std::array<PassSample, 4>; // by Pass
+
+/// The mean of the lowest quarter: in the others there is waiting that both sides shared.
+Statistic lowest_quarter(std::vector<Duration> lengths) {
+  if (lengths.empty()) return {};
+  const auto count = std::max<std::size_t>(1, lengths.size() / 4);
+  std::ranges::nth_element(lengths, lengths.begin() + static_cast<std::ptrdiff_t>(count - 1));
+  Sample sample;
+  for (const Duration length : std::span{lengths}.first(count)) sample.add(length);
+  return {.mean = sample.mean(), .spread = sample.spread(), .drift = 0, .runs = lengths.size()};
+}
+
+/// What the order of a run needs: nothing of it depends on costs.
+TaskGraph order_graph(const MeasuredRun& run) {
+  return lower(run.schedule, uniform_scenario(run.schedule.shape(), Duration{1}, Duration{1}), "run");
+}
+
+/// The end of the last task. The first one starts at zero.
+Duration window_of(const Timeline& timeline) {
+  SimTime end{};
+  for (const Span& span : timeline.tasks) end = std::max(end, span.end);
+  return end - SimTime{};
+}
+
+/// Every task takes what it took in `step`.
+Scenario with_own_times(Scenario scenario, const Schedule& schedule, const Timeline& step) {
+  Costs& costs = scenario.costs;
+  const std::size_t microbatches = scenario.shape.microbatches;
+  for (auto* list : {&costs.forward_by_microbatch, &costs.input_grad_by_microbatch, &costs.weight_grad_by_microbatch})
+    list->assign(scenario.shape.chunks() * microbatches, Duration{0});
+  for (std::size_t id = 0; id < schedule.size(); ++id) {
+    const Task& task = schedule.tasks()[id];
+    const std::size_t at = task.chunk_index * microbatches + index(task.microbatch);
+    const Duration length = step.tasks[id].length();
+    if (task.pass == Pass::forward) costs.forward_by_microbatch[at] = length;
+    if (task.pass == Pass::input_grad) costs.input_grad_by_microbatch[at] = length;
+    if (task.pass == Pass::weight_grad) costs.weight_grad_by_microbatch[at] = length;
+    if (task.pass == Pass::backward) {
+      costs.input_grad_by_microbatch[at] = length - length / 2;
+      costs.weight_grad_by_microbatch[at] = length / 2;
+    }
+  }
+  return scenario;
+}
+
+/// Predicted over measured time of a step, less one.
+double error_of(const Schedule& schedule, Scenario scenario, const Timeline& step) {
+  const Duration measured = window_of(step);
+  const Duration predicted = window_of(simulate(lower(schedule, std::move(scenario), "run")));
+  return measured > Duration{0} ? static_cast<double>(predicted.count()) / static_cast<double>(measured.count()) - 1
+                                : 0;
+}
+
+class Calibration {
+public:
+  Calibration(const MeasuredRun& run, std::size_t first, std::size_t last)
+      : run_{run}, first_{first}, last_{last}, samples_(run.schedule.shape().chunks()),
+        transfers_(run.schedule.shape().chunks() - 1) {
+    PPSIM_ASSERT(first < last && last <= run.steps.size());
+  }
+
+  CostModel make() {
+    const Schedule& schedule = run_.schedule;
+    model_.shape = schedule.shape();
+    if (const Generator* generator = generator_of(schedule)) model_.schedule = generator->name;
+    model_.placement = placement_of(schedule);
+    model_.steps = last_ - first_;
+    for (ChunkSamples& chunk : samples_)
+      for (PassSample& pass : chunk) pass.by_microbatch.resize(model_.shape.microbatches);
+    const TaskGraph graph = order_graph(run_);
+    for (std::size_t step = first_; step < last_; ++step) look_at(graph, step);
+    for (const ChunkSamples& chunk : samples_) model_.chunks.push_back(statistics_of(chunk));
+    for (std::vector<Duration>& lengths : transfers_) model_.transfers.push_back(lowest_quarter(std::move(lengths)));
+    find_optimizer();
+    for (const MeasuredStage& stage : run_.stages) model_.peak.push_back(stage.peak_bytes);
+    if (std::ranges::all_of(model_.peak, [](Bytes bytes) { return bytes == Bytes{}; })) model_.peak.clear();
+    find_pair_rule();
+    find_transfer_model(graph);
+    return std::move(model_);
+  }
+
+private:
+  static constexpr std::size_t quarters = 4;
+  static constexpr std::size_t steps_tried = 8; ///< under each transfer model
+
+  void look_at(const TaskGraph& graph, std::size_t step) {
+    const std::size_t quarter = (last_ - first_) / quarters;
+    const bool early = step < first_ + quarter;
+    const bool late = step + quarter >= last_;
+    const Timeline& timeline = run_.steps[step];
+    for (std::size_t id = 0; id < graph.size(); ++id) {
+      const Task& task = run_.schedule.tasks()[id];
+      PassSample& pass = samples_[task.chunk_index][static_cast<std::size_t>(task.pass)];
+      const Duration length = timeline.tasks[id].length();
+      pass.all.add(length);
+      pass.by_microbatch[index(task.microbatch)].add(length);
+      if (early) pass.early.add(length);
+      if (late) pass.late.add(length);
+      if (!graph.receiver(make_id<TaskId>(id))) continue;
+      const std::size_t boundary = task.pass == Pass::forward ? task.chunk_index : task.chunk_index - std::size_t{1};
+      transfers_[boundary].push_back(std::max(timeline.transfers[id].length(), Duration{0})); // clocks may differ
+    }
+  }
+
+  static ChunkStatistics statistics_of(const ChunkSamples& chunk) {
+    const auto of = [&](Pass pass) -> const PassSample& { return chunk[static_cast<std::size_t>(pass)]; };
+    return {.forward = of(Pass::forward).statistic(),
+            .backward = of(Pass::backward).statistic(),
+            .input_grad = of(Pass::input_grad).statistic(),
+            .weight_grad = of(Pass::weight_grad).statistic(),
+            .forward_by_microbatch = of(Pass::forward).means(),
+            .backward_by_microbatch = of(Pass::backward).means(),
+            .input_grad_by_microbatch = of(Pass::input_grad).means(),
+            .weight_grad_by_microbatch = of(Pass::weight_grad).means()};
+  }
+
+  void find_optimizer() {
+    for (std::size_t stage = 0; stage < model_.shape.stages; ++stage) {
+      PassSample sample;
+      for (std::size_t step = first_; step < last_; ++step)
+        if (const auto& optimizer = run_.steps[step].optimizer; !optimizer.empty())
+          sample.all.add(optimizer[stage].span.length());
+      const Statistic found = sample.statistic();
+      if (found.runs > 0 && (model_.optimizer.runs == 0 || found.mean > model_.optimizer.mean))
+        model_.optimizer = found;
+    }
+  }
+
+  void find_pair_rule() {
+    bool pairs = false;
+    for (std::size_t id = 0; id < run_.schedule.size(); ++id) {
+      if (run_.schedule.tasks()[id].pairing != Pairing::second) continue;
+      pairs = true;
+      for (std::size_t step = first_; step < last_; ++step)
+        if (run_.steps[step].tasks[id].start < run_.steps[step].tasks[id - 1].end) {
+          model_.pair.kind = PairRule::Kind::max;
+          return;
+        }
+    }
+    if (pairs) model_.pair.kind = PairRule::Kind::serial;
+  }
+
+  /// Mean absolute error of some steps with every task's own time; none where the order can not run like that.
+  std::optional<double> error_under(TransferModel transfer) {
+    model_.transfer = transfer;
+    const Scenario scenario = scenario_of(model_);
+    const std::size_t stride = (last_ - first_ + steps_tried - 1) / steps_tried;
+    double sum = 0;
+    std::size_t count = 0;
+    try {
+      for (std::size_t step = first_; step < last_; step += stride, ++count)
+        sum += std::abs(
+            error_of(run_.schedule, with_own_times(scenario, run_.schedule, run_.steps[step]), run_.steps[step]));
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+    return sum / static_cast<double>(count);
+  }
+
+  void find_transfer_model(const TaskGraph& graph) {
+    if (graph.transfer_count() == 0) return;
+    const std::optional<double> blocking = error_under(TransferModel::blocking);
+    const std::optional<double> latency = error_under(TransferModel::latency);
+    if (blocking && *blocking < latency.value_or(0)) model_.transfer = TransferModel::blocking;
+  }
+
+  const MeasuredRun& run_;
+  std::size_t first_, last_;
+  std::vector<ChunkSamples> samples_;
+  std::vector<std::vector<Duration>> transfers_;
+  CostModel model_;
+};
+
+/// The halves of a backward by what was measured of it.
+struct Halves {
+  Duration input{0};
+  Duration weight{0};
+};
+Halves halves_of(Duration whole, Duration input, Duration weight, bool split) {
+  return split ? Halves{input, weight} : Halves{whole - whole / 2, whole / 2};
+}
+
+} // namespace
+
+CostModel cost_model(const MeasuredRun& run, std::size_t first, std::size_t last) {
+  return Calibration{run, first, last}.make();
+}
+
+Scenario scenario_of(const CostModel& model, bool by_microbatch) {
+  Scenario scenario = uniform_scenario(model.shape, Duration{0}, Duration{0});
+  scenario.source = "measured";
+  scenario.pair = model.pair;
+  scenario.network.model = model.transfer;
+  Costs& costs = scenario.costs;
+  for (std::size_t chunk = 0; chunk < model.chunks.size(); ++chunk) {
+    const ChunkStatistics& found = model.chunks[chunk];
+    const bool split = found.input_grad.runs > 0;
+    costs.forward[chunk] = found.forward.mean;
+    const auto [input, weight] = halves_of(found.backward.mean, found.input_grad.mean, found.weight_grad.mean, split);
+    costs.input_grad[chunk] = input;
+    costs.weight_grad[chunk] = weight;
+    for (std::size_t microbatch = 0; by_microbatch && microbatch < model.shape.microbatches; ++microbatch) {
+      const auto at = [microbatch](const std::vector<Duration>& list) {
+        return list.empty() ? Duration{0} : list[microbatch];
+      };
+      const Halves own = halves_of(at(found.backward_by_microbatch), at(found.input_grad_by_microbatch),
+                                   at(found.weight_grad_by_microbatch), split);
+      costs.forward_by_microbatch.push_back(at(found.forward_by_microbatch));
+      costs.input_grad_by_microbatch.push_back(own.input);
+      costs.weight_grad_by_microbatch.push_back(own.weight);
+    }
+  }
+  for (std::size_t boundary = 0; boundary < model.transfers.size(); ++boundary)
+    scenario.network.latency[boundary] = model.transfers[boundary].mean;
+  if (model.optimizer.runs > 0)
+    scenario.update.optimizer.assign(
+        model.shape.chunks(),
+        Duration{divide_rounded(model.optimizer.mean.count(), static_cast<std::int64_t>(model.shape.vpp))});
+  return scenario;
+}
+
+HeldOut hold_out(const MeasuredRun& run, double share) {
+  const std::size_t steps = run.steps.size();
+  if (steps < 2)
+    throw Error{ExitCode::bad_input, Problem{"the run", "it has one step, and none to predict", "record at least two"}};
+  const double part = share > 0 ? std::min(share, 1.0) : 0.0; // not a number: none
+  const auto wanted = static_cast<std::size_t>(part * static_cast<double>(steps));
+  HeldOut result;
+  result.calibrated = std::clamp<std::size_t>(wanted, 1, steps - 1);
+  const CostModel model = cost_model(run, 0, result.calibrated);
+  result.transfer = model.transfer;
+  const Scenario scenario = scenario_of(model);
+  const Duration predicted = window_of(simulate(lower(run.schedule, scenario, "run")));
+  for (std::size_t step = result.calibrated; step < steps; ++step) {
+    const Timeline& timeline = run.steps[step];
+    const auto measured = static_cast<double>(std::max(window_of(timeline), Duration{1}).count());
+    result.errors.push_back(static_cast<double>(predicted.count()) / measured - 1);
+    result.mean_error += std::abs(result.errors.back());
+    result.own_error += std::abs(error_of(run.schedule, with_own_times(scenario, run.schedule, timeline), timeline));
+    Scenario of_step = scenario_of(cost_model(run, step, step + 1));
+    of_step.network = scenario.network; // compute drifts
+    result.step_mean_error += std::abs(error_of(run.schedule, std::move(of_step), timeline));
+    result.after_tasks += static_cast<double>((end_of(timeline) - SimTime{}).count()) / measured - 1;
+  }
+  for (double* sum : {&result.mean_error, &result.own_error, &result.step_mean_error, &result.after_tasks})
+    *sum /= static_cast<double>(result.errors.size());
+  return result;
+}
+
+} // namespace ppsim

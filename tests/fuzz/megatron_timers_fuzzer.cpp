@@ -1,0 +1,23 @@
+// Feeds the reader of Megatron-LM's timers. What is read can be written as a scenario; all else is a ppsim::Error.
+
+#include "ppsim/traces/import.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "round_trip.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace ppsim;
+  const std::string_view text{reinterpret_cast<const char*>(data), size}; // NOLINT(*-reinterpret-cast)
+  const traces::ImportFile file{"fuzz.log", text};
+  try {
+    const traces::Imported imported = traces::find_import_format("megatron-timers")->read({&file, 1}, {});
+    fuzz::require(!imported.costs.empty() && imported.runs.empty());
+    fuzz::require(!traces::write_scenario(imported.costs, file.name).empty());
+  } catch (const Error& error) {
+    fuzz::require(!error.problems().empty() && error.problems().size() <= Problems::limit + 1);
+  }
+  return 0;
+}

@@ -1,0 +1,79 @@
+// Real 1F1B training runs, where their operation traces are at hand: what costs of their first quarter predict of the
+// rest, and what is special about them.
+
+#include "ppsim/sim/cost_model.hpp"
+#include "ppsim/traces/import.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+using namespace ppsim;
+
+namespace {
+
+traces::Imported read(std::string_view name) {
+  const std::string path = std::string{PPSIM_PRODUCTION_TRACES} + "/" + std::string{name};
+  std::ifstream stream{path, std::ios::binary};
+  REQUIRE(stream);
+  const std::string bytes{std::istreambuf_iterator<char>{stream}, {}};
+  const traces::ImportFile file{std::string{name}, bytes};
+  return traces::find_import_format("op-trace")->read({&file, 1}, {});
+}
+
+/// Means over all replicas and steps; every run has as many steps.
+HeldOut held_out(const traces::Imported& imported) {
+  HeldOut mean;
+  const auto runs = static_cast<double>(imported.runs.size());
+  for (const MeasuredRun& run : imported.runs) {
+    const HeldOut held = hold_out(run, 0.25);
+    CHECK(held.transfer == TransferModel::blocking); // Megatron-LM's sends, not overlapped
+    mean.mean_error += held.mean_error / runs;
+    mean.own_error += held.own_error / runs;
+    mean.step_mean_error += held.step_mean_error / runs;
+    mean.after_tasks += held.after_tasks / runs;
+  }
+  return mean;
+}
+
+double ratio(Duration a, Duration b) {
+  return static_cast<double>(a.count()) / static_cast<double>(b.count());
+}
+
+} // namespace
+
+TEST_CASE("A production run with an uneven last stage is predicted from its first quarter") {
+  const traces::Imported imported = read("trace-ST.csv.gz");
+  REQUIRE(imported.runs.size() == 2);
+  for (const MeasuredRun& run : imported.runs) {
+    CHECK(run.schedule.name() == "1f1b");
+    CHECK(run.schedule.shape() == Shape{.stages = 4, .microbatches = 4, .vpp = 1});
+    CHECK(run.steps.size() == 32);
+    const CostModel model = cost_model(run, 0, run.steps.size());
+    CHECK(ratio(model.chunks[3].forward.mean, model.chunks[1].forward.mean) == Approx(2.1).margin(0.1)); // the loss
+  }
+  const HeldOut held = held_out(imported);
+  CHECK(held.mean_error <= 0.03);
+  CHECK(held.own_error <= 0.002);
+  CHECK(held.step_mean_error <= 0.003); // the rest of the error is drift between steps
+}
+
+TEST_CASE("A production run with a slow worker is predicted from its first quarter") {
+  const traces::Imported imported = read("trace-AR.csv.gz");
+  REQUIRE(imported.runs.size() == 4);
+  for (const MeasuredRun& run : imported.runs) {
+    CHECK(run.schedule.shape() == Shape{.stages = 4, .microbatches = 32, .vpp = 1});
+    CHECK(run.steps.size() == 44);
+  }
+  const CostModel slow = cost_model(imported.runs[0], 0, 44);
+  const CostModel other = cost_model(imported.runs[1], 0, 44);
+  CHECK(ratio(slow.chunks[0].forward.mean, other.chunks[0].forward.mean) > 2);
+  CHECK(ratio(slow.chunks[1].forward.mean, other.chunks[1].forward.mean) == Approx(1).margin(0.05));
+  const HeldOut held = held_out(imported);
+  CHECK(held.mean_error <= 0.018);
+  CHECK(held.own_error <= 0.002);
+  CHECK(hold_out(imported.runs[0], 0.25).after_tasks < 0.1);
+  CHECK(hold_out(imported.runs[1], 0.25).after_tasks > 0.9); // it waits for the slow one
+}

@@ -1,0 +1,187 @@
+// Costs as a scenario file, for example:
+//   source = "trace.csv"
+//   # Mean of 256 runs each. Spread: 1.2 ms, 1.3 ms. Drift over the steps: +3.6 %, +3.8 %
+//   forward = ["65.3 ms", "64.2 ms"]
+
+#include "ppsim/sim/cost_model.hpp"
+#include "ppsim/traces/import.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace ppsim::traces {
+namespace {
+
+/// How many bytes at the front of `text` are one character of UTF-8; 0 where they are none.
+std::size_t character_length(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U; };
+  const auto follows = [&](std::size_t at) { return (byte(at) & 0xC0U) == 0x80U; };
+  const unsigned first = byte(0);
+  if (first < 0x80U) return 1;
+  if (first >= 0xC2U && first < 0xE0U) return follows(1) ? 2 : 0;
+  if (first >= 0xE0U && first < 0xF0U) {
+    const bool overlong = first == 0xE0U && byte(1) < 0xA0U;
+    const bool surrogate = first == 0xEDU && byte(1) >= 0xA0U;
+    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (first >= 0xF0U && first < 0xF5U) {
+    const bool overlong = first == 0xF0U && byte(1) < 0x90U;
+    const bool beyond = first == 0xF4U && byte(1) >= 0x90U;
+    return follows(1) && follows(2) && follows(3) && !overlong && !beyond ? 4 : 0;
+  }
+  return 0;
+}
+
+/// `text` on one line, fit for TOML: what is no UTF-8 or controls a terminal becomes a question mark.
+std::string shown(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    const bool is_control = static_cast<unsigned char>(text.front()) < 0x20 || text.front() == 0x7F;
+    if (length == 0 || is_control)
+      result += '?';
+    else
+      result += text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return result;
+}
+
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : shown(text)) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + '"';
+}
+
+/// "a, b", each made by `render`.
+template <class Values, class Render>
+std::string joined(const Values& values, Render render) {
+  std::string text;
+  for (const auto& value : values) text.append(text.empty() ? "" : ", ").append(render(value));
+  return text;
+}
+
+std::string list(const std::vector<Duration>& times) {
+  return fmt::format("[{}]", joined(times, [](Duration time) { return quoted(format_closely(time)); }));
+}
+
+std::string percent(double share) {
+  const double shown = 100 * share;
+  return fmt::format("{:+.1f} %", shown > -0.05 && shown < 0.05 ? 0.0 : shown);
+}
+
+/// Spread and drift of one figure per chunk or boundary.
+std::string describe(const std::vector<Statistic>& statistics) {
+  const auto [fewest, most] = std::ranges::minmax(statistics, {}, &Statistic::runs);
+  std::string text = fewest.runs == most.runs ? fmt::format("{} runs each", most.runs)
+                                              : fmt::format("{} to {} runs", fewest.runs, most.runs);
+  text += "; spread " + joined(statistics, [](const Statistic& each) { return format_duration(each.spread); });
+  if (std::ranges::any_of(statistics, [](const Statistic& each) { return each.drift != 0; }))
+    text += "; drift over the steps " + joined(statistics, [](const Statistic& each) { return percent(each.drift); });
+  return text;
+}
+
+class Lines {
+public:
+  Lines(const CostModel& model, bool by_microbatch)
+      : model_{model}, scenario_{scenario_of(model, by_microbatch)}, by_microbatch_{by_microbatch} {}
+
+  std::vector<ScenarioLine> make() {
+    add_shape();
+    add_passes();
+    add_transfers();
+    if (model_.optimizer.runs > 0)
+      add("optimizer", quoted(format_closely(model_.optimizer.mean)),
+          "Of the slowest stage: " + describe({model_.optimizer}));
+    if (model_.pair.kind != PairRule::Kind::sum)
+      add("pair", quoted(to_string(model_.pair)), "As pairs were seen to run");
+    if (!model_.peak.empty())
+      add({}, {}, "Peak memory by stage: " + joined(model_.peak, [](Bytes bytes) { return format_closely(bytes); }));
+    return std::move(lines_);
+  }
+
+private:
+  void add(std::string key, std::string value, std::string comment = {}) {
+    lines_.push_back({std::move(key), std::move(value), std::move(comment)});
+  }
+
+  void add_shape() {
+    const Shape& shape = model_.shape;
+    add("stages", fmt::format("{}", shape.stages));
+    add("mb", fmt::format("{}", shape.microbatches));
+    if (shape.vpp > 1) add("vpp", fmt::format("{}", shape.vpp));
+    if (model_.schedule.empty())
+      add({}, {}, "No schedule by name has the order of this run; the run file has it");
+    else
+      add("schedule", quoted(model_.schedule));
+  }
+
+  [[nodiscard]] std::vector<Statistic> of_chunks(Statistic ChunkStatistics::*pass) const {
+    std::vector<Statistic> statistics;
+    for (const ChunkStatistics& chunk : model_.chunks) statistics.push_back(chunk.*pass);
+    return statistics;
+  }
+
+  void add_pass(std::string key, const std::vector<Duration>& by_chunk, const std::vector<Duration>& by_microbatch,
+                Statistic ChunkStatistics::*pass) {
+    add(std::move(key), list(by_microbatch_ ? by_microbatch : by_chunk),
+        fmt::format("{} {}", by_microbatch_ ? "Means of each chunk's microbatches:" : "Means by chunk:",
+                    describe(of_chunks(pass))));
+  }
+
+  void add_passes() {
+    const Costs& costs = scenario_.costs;
+    add_pass("forward", costs.forward, costs.forward_by_microbatch, &ChunkStatistics::forward);
+    const auto seen = [&](Statistic ChunkStatistics::*pass) {
+      return std::ranges::any_of(model_.chunks, [&](const ChunkStatistics& chunk) { return (chunk.*pass).runs > 0; });
+    };
+    if (seen(&ChunkStatistics::input_grad)) {
+      add_pass("input-grad", costs.input_grad, costs.input_grad_by_microbatch, &ChunkStatistics::input_grad);
+      add_pass("weight-grad", costs.weight_grad, costs.weight_grad_by_microbatch, &ChunkStatistics::weight_grad);
+    } else if (seen(&ChunkStatistics::backward)) {
+      const auto whole = [](std::vector<Duration> input, const std::vector<Duration>& weight) {
+        for (std::size_t i = 0; i < weight.size(); ++i) input[i] += weight[i];
+        return input;
+      };
+      add_pass("backward", whole(costs.input_grad, costs.weight_grad),
+               whole(costs.input_grad_by_microbatch, costs.weight_grad_by_microbatch), &ChunkStatistics::backward);
+    }
+  }
+
+  void add_transfers() {
+    const bool any = std::ranges::any_of(model_.transfers, [](const Statistic& each) { return each.runs > 0; });
+    if (!any) return;
+    add("comm", list(scenario_.network.latency),
+        "By boundary between chunks, of both directions the lowest quarter: " + describe(model_.transfers));
+    if (model_.transfer != TransferModel::latency)
+      add("transfer", quoted(to_string(model_.transfer)), "As stages were seen to send");
+  }
+
+  const CostModel& model_;
+  Scenario scenario_;
+  bool by_microbatch_;
+  std::vector<ScenarioLine> lines_;
+};
+
+} // namespace
+
+std::vector<ScenarioLine> cost_lines(const CostModel& model, bool by_microbatch) {
+  return Lines{model, by_microbatch}.make();
+}
+
+std::string write_scenario(std::span<const ScenarioLine> lines, std::string_view source) {
+  std::string text;
+  if (!source.empty()) text = fmt::format("source = {}\n", quoted(source));
+  for (const ScenarioLine& line : lines) {
+    if (!line.comment.empty()) fmt::format_to(std::back_inserter(text), "# {}\n", shown(line.comment));
+    if (!line.key.empty()) fmt::format_to(std::back_inserter(text), "{} = {}\n", line.key, line.value);
+  }
+  return text;
+}
+
+} // namespace ppsim::traces
