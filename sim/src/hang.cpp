@@ -398,7 +398,7 @@ std::string in_a_line(const Hang& hang) {
   constexpr std::size_t most_said = 16;
   const std::size_t said = std::min(hang.cycle.size(), most_said);
   std::string line = fmt::format(
-      "it hangs: {}", fmt::join(hang.cycle.begin(), hang.cycle.begin() + static_cast<std::ptrdiff_t>(said), "; "));
+      "deadlock: {}", fmt::join(hang.cycle.begin(), hang.cycle.begin() + static_cast<std::ptrdiff_t>(said), "; "));
   if (hang.cycle.size() > said)
     line += fmt::format("; and so on through {} more, back to the first", hang.cycle.size() - said);
   return line;

@@ -172,7 +172,7 @@ TEST_CASE("An order that hangs is refused by the simulation, in the words of the
   const Refusal refusal = refusal_of([&] { (void)run_streams(read, scenario, Communicators::pair); });
   CHECK(refusal.code == ExitCode::no);
   CHECK(refusal.first() ==
-        "schedule: it hangs: stage 0: 0SEND_F1 waits for stage 1 to come to 1RECV_F1; stage 1: 1RECV_F1 waits for "
+        "schedule: deadlock: stage 0: 0SEND_F1 waits for stage 1 to come to 1RECV_F1; stage 1: 1RECV_F1 waits for "
         "1SEND_F0, which is before it on the same communicator; stage 1: 1SEND_F0 waits for stage 0 to come to "
         "2RECV_F0; stage 0: 2RECV_F0 waits for 0SEND_F1, which is before it on the same communicator -- swap 1SEND_F0 "
         "and 1RECV_F1 on stage 1");
