@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -100,15 +101,15 @@ void set_slots(Program& program, std::size_t slots) {
     if (!channel.is_local()) channel.slots = std::min(slots, channel.transfers.size());
 }
 
-/// The fewest slots with which the program runs to its end. As many as there are transfers always suffice: its
-/// operations do not hang.
-std::size_t fewest_slots(Program program) {
+/// The fewest slots with which the program runs to its end; nothing where no number helps.
+std::optional<std::size_t> fewest_slots(Program program) {
   const auto suffices = [&](std::size_t slots) {
     set_slots(program, slots);
     return ProgramGraph{program}.runs_to_its_end();
   };
   std::size_t enough = 1;
   for (const Channel& channel : program.channels) enough = std::max(enough, channel.transfers.size());
+  if (!suffices(enough)) return std::nullopt;
   std::size_t too_few = 0;
   while (enough - too_few > 1) {
     const std::size_t middle = too_few + (enough - too_few) / 2;
@@ -117,11 +118,38 @@ std::size_t fewest_slots(Program program) {
   return enough;
 }
 
+/// The same program with a communicator per directed edge.
+Program with_edges(Program program) {
+  program.p2p = P2p::edge;
+  for (StageProgram& stage : program.stages) stage.batches.clear();
+  program.lanes.clear();
+  for (std::size_t id = 0; id < program.channels.size(); ++id) {
+    const Channel& channel = program.channels[id];
+    if (channel.is_local()) continue;
+    Lane lane{channel.from, channel.to, {}};
+    for (std::uint32_t position = 0; position < channel.transfers.size(); ++position)
+      lane.transfers.push_back({make_id<ChannelId>(id), position});
+    program.lanes.push_back(std::move(lane));
+  }
+  return program;
+}
+
+/// Sends and receives follow from the order of tasks here, so that no other order of them can be asked for.
+std::string remedy(const Program& program) {
+  if (const auto slots = fewest_slots(program)) return fmt::format("--slots {} suffices", *slots);
+  if (program.p2p == P2p::edge) return "its tasks have to stand in another order";
+  const Program edges = with_edges(program);
+  if (ProgramGraph{edges}.runs_to_its_end())
+    return "use --p2p edge: a communicator for each direction between two stages";
+  if (const auto slots = fewest_slots(edges)) return fmt::format("use --p2p edge with --slots {}", *slots);
+  return "its tasks have to stand in another order";
+}
+
 void refuse_hang(const Program& program) {
   constexpr std::array communicators{Communicators::edge, Communicators::pair, Communicators::group};
   const auto hang =
       find_hang(program.schedule, operations_of(program), communicators[static_cast<std::size_t>(program.p2p)]);
-  if (hang) throw Error{ExitCode::no, Problem{program.place, in_a_line(*hang), hang->fix}};
+  if (hang) throw Error{ExitCode::no, Problem{program.place, in_a_line(*hang), remedy(program)}};
 }
 
 } // namespace
@@ -139,8 +167,7 @@ void refuse_deadlock(const Program& program) {
     said += (i == 0 ? "" : "; ") + words.sentence(cycle[i]);
   if (cycle.size() > most_said)
     said += fmt::format("; and so on through {} more, back to the first", cycle.size() - most_said);
-  throw Error{ExitCode::no,
-              Problem{program.place, std::move(said), fmt::format("--slots {} suffices", fewest_slots(program))}};
+  throw Error{ExitCode::no, Problem{program.place, std::move(said), remedy(program)}};
 }
 
 } // namespace ppsim::runtime
