@@ -6,6 +6,7 @@
 //   build/test/bench/ppsim_bench --benchmark_filter=64/1024
 
 #include "ppsim/sim/report.hpp"
+#include "ppsim/sim/streams.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 
 #include <algorithm>
@@ -183,6 +184,28 @@ void simulate_graph(benchmark::State& state, TransferModel model, std::int64_t c
   finish(state, graph.size(), stopwatch);
 }
 
+/// The engine of `streams` alone, on operations that are placed before: sends and receives count as tasks do.
+void simulate_operations(benchmark::State& state, Communicators communicators, std::int64_t slowdown_ppm) {
+  const Shape shape = shape_of(state);
+  Scenario costs = scenario(shape, TransferModel::streams, 100'000);
+  costs.network.streams.slowdown_ppm = slowdown_ppm;
+  const TaskGraph graph = lower(order(shape), costs);
+  const CommOrder operations = operations_of(graph);
+  const Stopwatch stopwatch;
+  for ([[maybe_unused]] const auto round : state)
+    benchmark::DoNotOptimize(simulate_streams(graph, operations, communicators));
+  const double count = static_cast<double>(graph.size() + operations.size()) * static_cast<double>(state.iterations());
+  state.counters["Moperations/s"] = count / stopwatch.seconds() / 1e6;
+}
+
+void sizes_of_streams(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgNames({"p", "m", "v"})
+      ->Unit(benchmark::kMillisecond)
+      ->Args({64, 256, 2})
+      ->Args({8, 1024, 1})
+      ->Args({8, 16384, 1});
+}
+
 void build_and_simulate(benchmark::State& state) {
   const Shape shape = shape_of(state);
   const Schedule schedule = order(shape);
@@ -303,6 +326,8 @@ BENCHMARK_CAPTURE(simulate_graph, latency, TransferModel::latency, 0)->Apply(siz
 BENCHMARK_CAPTURE(simulate_graph, latency_comm, TransferModel::latency, 100'000)->Apply(sizes);
 BENCHMARK_CAPTURE(simulate_graph, link, TransferModel::link, 100'000)->Apply(sizes);
 BENCHMARK_CAPTURE(simulate_graph, blocking, TransferModel::blocking, 100'000)->Apply(sizes);
+BENCHMARK_CAPTURE(simulate_operations, edge, Communicators::edge, unchanged_ppm)->Apply(sizes_of_streams);
+BENCHMARK_CAPTURE(simulate_operations, edge_slowed, Communicators::edge, 2 * unchanged_ppm)->Apply(sizes_of_streams);
 BENCHMARK(build_and_simulate)->Apply(sizes_with_chunks);
 BENCHMARK(order_to_report)->Apply(sizes_with_chunks);
 BENCHMARK(read_csv)->ArgNames({"p", "m", "v"})->Unit(benchmark::kMillisecond)->Args({64, 1024, 1});

@@ -13,6 +13,10 @@ Node node_of(TaskId id) {
   return static_cast<Node>(index(id));
 }
 
+constexpr std::uint8_t as_number(Wait why) {
+  return static_cast<std::uint8_t>(why);
+}
+
 /// For each channel the tasks that use its transfers, in the order of their stage: the order in which slots get free.
 std::vector<std::vector<Node>> consumers_in_order(const Program& program) {
   std::vector<std::vector<Node>> consumers(program.channels.size());
@@ -47,23 +51,18 @@ ProgramGraph::ProgramGraph(const Program& program) : tasks_{static_cast<Node>(pr
     list_channel(program.channels[channel], consumers[channel], listed);
   for (const Lane& lane : program.lanes)
     for (std::size_t i = 1; i < lane.transfers.size(); ++i)
-      listed.push_back({node_of(lane.transfers[i - 1]), {node_of(lane.transfers[i]), Wait::lane}});
+      listed.push_back({node_of(lane.transfers[i - 1]), {node_of(lane.transfers[i]), as_number(Wait::lane)}});
 
-  begin_.assign(std::size_t{nodes} + 1, 0);
-  for (const Listed& one : listed) ++begin_[one.from + 1];
-  for (std::size_t node = 0; node < nodes; ++node) begin_[node + 1] += begin_[node];
-  arcs_.resize(listed.size());
-  std::vector<std::uint32_t> next(begin_.begin(), begin_.end() - 1);
-  for (const Listed& one : listed) arcs_[next[one.from]++] = one.arc;
+  graph_ = WaitGraph{nodes, listed};
 }
 
 void ProgramGraph::list_stage(const StageProgram& stage, std::vector<Listed>& listed) const {
   for (std::size_t i = 0; i < stage.tasks.size(); ++i) {
     const ProgramTask& task = stage.tasks[i];
     const Node self = runtime::node_of(task.id);
-    if (i > 0) listed.push_back({runtime::node_of(stage.tasks[i - 1].id), {self, Wait::order}});
-    if (task.output) listed.push_back({self, {node_of(*task.output), Wait::output}});
-    if (task.input) listed.push_back({node_of(*task.input), {self, Wait::input}});
+    if (i > 0) listed.push_back({runtime::node_of(stage.tasks[i - 1].id), {self, as_number(Wait::order)}});
+    if (task.output) listed.push_back({self, {node_of(*task.output), as_number(Wait::output)}});
+    if (task.input) listed.push_back({node_of(*task.input), {self, as_number(Wait::input)}});
   }
 }
 
@@ -71,7 +70,8 @@ void ProgramGraph::list_stage(const StageProgram& stage, std::vector<Listed>& li
 void ProgramGraph::list_channel(const Channel& channel, const std::vector<Node>& consumers,
                                 std::vector<Listed>& listed) {
   for (std::size_t k = channel.slots; k < channel.transfers.size(); ++k)
-    listed.push_back({consumers[k - channel.slots], {runtime::node_of(channel.transfers[k].producer), Wait::slot}});
+    listed.push_back(
+        {consumers[k - channel.slots], {runtime::node_of(channel.transfers[k].producer), as_number(Wait::slot)}});
 }
 
 void ProgramGraph::list_batches(const StageProgram& stage, std::vector<Listed>& listed) const {
@@ -80,9 +80,9 @@ void ProgramGraph::list_batches(const StageProgram& stage, std::vector<Listed>& 
       for (const TransferRef ref : *transfers) {
         const Node transfer = node_of(ref);
         if (batch.before > 0)
-          listed.push_back({runtime::node_of(stage.tasks[batch.before - 1].id), {transfer, Wait::posted}});
+          listed.push_back({runtime::node_of(stage.tasks[batch.before - 1].id), {transfer, as_number(Wait::posted)}});
         if (batch.before < stage.tasks.size())
-          listed.push_back({transfer, {runtime::node_of(stage.tasks[batch.before].id), Wait::batch}});
+          listed.push_back({transfer, {runtime::node_of(stage.tasks[batch.before].id), as_number(Wait::batch)}});
       }
 }
 
@@ -93,32 +93,62 @@ TransferRef ProgramGraph::transfer(Node node) const {
   return {make_id<ChannelId>(channel), node - first_transfer_[channel]};
 }
 
-std::vector<std::uint32_t> ProgramGraph::waits() const {
-  std::vector<std::uint32_t> waits(size(), 0);
-  for (const Arc& arc : arcs_) ++waits[arc.to];
-  return waits;
-}
+namespace {
 
-std::vector<Node> ProgramGraph::order(const std::function<std::int64_t(Node)>& rank) const {
-  using Ranked = std::pair<std::int64_t, Node>;
-  std::vector<std::uint32_t> waits = this->waits();
-  std::priority_queue<Ranked, std::vector<Ranked>, std::greater<>> ready;
-  for (Node node = 0; node < size(); ++node)
-    if (waits[node] == 0) ready.emplace(rank(node), node);
-  std::vector<Node> order;
-  order.reserve(size());
-  while (!ready.empty()) {
-    const Node node = ready.top().second;
-    ready.pop();
-    order.push_back(node);
-    for (const Arc& arc : waiting_for(node))
-      if (--waits[arc.to] == 0) ready.emplace(rank(arc.to), arc.to);
+using StageOperations = std::vector<std::vector<CommOp>>;
+
+/// Each operation of a lane is launched as early as the one before it, or where its content is made.
+void add_lanes(const Program& program, StageOperations& operations) {
+  for (const Lane& lane : program.lanes) {
+    std::uint32_t reached_first = 0;
+    std::uint32_t reached_second = 0;
+    const auto reached = [&](StageId stage) -> std::uint32_t& {
+      return stage == lane.first ? reached_first : reached_second;
+    };
+    for (const TransferRef ref : lane.transfers) {
+      const Channel& channel = program.channels[index(ref.channel)];
+      const TaskId sender = program.transfer(ref).producer;
+      std::uint32_t& sends = reached(channel.from);
+      const std::size_t made = index(sender) - index(program.schedule.first_task(channel.from)) + 1;
+      sends = std::max(sends, static_cast<std::uint32_t>(made));
+      operations[index(channel.from)].push_back({.sender = sender, .before = sends, .is_send = true});
+      operations[index(channel.to)].push_back({.sender = sender, .before = reached(channel.to)});
+    }
   }
-  return order;
+  for (std::vector<CommOp>& stage : operations) std::ranges::stable_sort(stage, {}, &CommOp::before);
 }
 
-bool ProgramGraph::runs_to_its_end() const {
-  return order([](Node) { return 0; }).size() == size();
+void add_batches(const Program& program, StageOperations& operations) {
+  for (std::size_t stage = 0; stage < program.stages.size(); ++stage)
+    for (const Batch& batch : program.stages[stage].batches) {
+      bool joins = false;
+      for (const auto* transfers : {&batch.sends, &batch.receives})
+        for (const TransferRef ref : *transfers) {
+          operations[stage].push_back({.sender = program.transfer(ref).producer,
+                                       .before = batch.before,
+                                       .is_send = transfers == &batch.sends,
+                                       .joins = joins,
+                                       .holds = true});
+          joins = true;
+        }
+    }
+}
+
+} // namespace
+
+CommOrder operations_of(const Program& program) {
+  StageOperations operations(program.stages.size());
+  if (program.p2p == P2p::batched)
+    add_batches(program, operations);
+  else
+    add_lanes(program, operations);
+  std::vector<CommOp> ops;
+  std::vector<std::uint32_t> offsets{0};
+  for (const std::vector<CommOp>& stage : operations) {
+    ops.insert(ops.end(), stage.begin(), stage.end());
+    offsets.push_back(static_cast<std::uint32_t>(ops.size()));
+  }
+  return {std::move(ops), std::move(offsets)};
 }
 
 } // namespace ppsim::runtime

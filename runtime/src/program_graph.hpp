@@ -3,6 +3,7 @@
 // and in which order.
 
 #include "ppsim/runtime/program.hpp"
+#include "ppsim/sim/wait_graph.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -27,47 +28,46 @@ enum class Wait : std::uint8_t {
 /// receive are one, as they meet.
 class ProgramGraph {
 public:
-  using Node = std::uint32_t;
-  struct Arc {
-    Node to = 0; ///< what waits
-    Wait why{};
-  };
+  using Node = WaitGraph::Node;
+  using Arc = WaitGraph::Arc; ///< `why` is a Wait
 
   /// `program` must have consistent references (positions, channels).
   explicit ProgramGraph(const Program& program);
 
-  [[nodiscard]] std::size_t size() const { return begin_.size() - 1; }
+  [[nodiscard]] std::size_t size() const { return graph_.size(); }
+  [[nodiscard]] const WaitGraph& graph() const { return graph_; }
   [[nodiscard]] bool is_task(Node node) const { return node < tasks_; }
   [[nodiscard]] static TaskId task(Node node) { return make_id<TaskId>(node); }
   [[nodiscard]] TransferRef transfer(Node node) const;
   [[nodiscard]] Node node_of(TransferRef ref) const { return first_transfer_[index(ref.channel)] + ref.position; }
   /// What waits for `node`.
-  [[nodiscard]] std::span<const Arc> waiting_for(Node node) const {
-    return {arcs_.data() + begin_[node], begin_[node + 1] - begin_[node]};
-  }
+  [[nodiscard]] std::span<const Arc> waiting_for(Node node) const { return graph_.waiting_for(node); }
   /// An order in which each operation comes behind all that it waits for; among those that could come next the one
   /// with the lowest `rank`, then the lowest number. Operations on cycles, and behind them, are missing.
-  [[nodiscard]] std::vector<Node> order(const std::function<std::int64_t(Node)>& rank) const;
+  [[nodiscard]] std::vector<Node> order(const std::function<std::int64_t(Node)>& rank) const {
+    return graph_.order(rank);
+  }
   /// Whether all operations can run.
-  [[nodiscard]] bool runs_to_its_end() const;
+  [[nodiscard]] bool runs_to_its_end() const { return graph_.runs_to_its_end(); }
 
 private:
-  struct Listed {
-    Node from = 0;
-    Arc arc;
-  };
+  using Listed = WaitGraph::Listed;
   void list_stage(const StageProgram& stage, std::vector<Listed>& listed) const;
   static void list_channel(const Channel& channel, const std::vector<Node>& consumers, std::vector<Listed>& listed);
   void list_batches(const StageProgram& stage, std::vector<Listed>& listed) const;
-  [[nodiscard]] std::vector<std::uint32_t> waits() const;
 
   Node tasks_ = 0;
   std::vector<Node> first_transfer_; ///< by channel
-  std::vector<std::uint32_t> begin_;
-  std::vector<Arc> arcs_;
+  WaitGraph graph_;
 };
 
-/// Throws Error (`no`) with a cycle of operations where the program does not run to its end.
+/// The order in which the communicators of `program` take its transfers, as find_hang() takes it: on edges and pairs
+/// that of its lanes, each operation as early as those before it allow; else its batches, for which the next task
+/// waits.
+[[nodiscard]] CommOrder operations_of(const Program& program);
+
+/// Throws Error (`no`) with a cycle of operations where the program does not run to its end: sends and receives that
+/// hang whatever the slots are (find_hang), or else where slots are too few.
 void refuse_deadlock(const Program& program);
 
 /// Tasks that a stage runs in one piece from `position` on, as far as batches are concerned: an overlapped pair, or

@@ -255,17 +255,19 @@ public:
 
   [[nodiscard]] std::string fix(const std::vector<Story::Behind>& waits) const {
     constexpr std::size_t most_tried = 16;
+    std::vector<Change> changes;
+    for (const bool neighbours : {true, false}) // nothing but words of one stage between two tasks is easiest to change
+      for (std::size_t i = 0; i < std::min(waits.size(), most_tried); ++i) add_changes(waits[i], neighbours, changes);
     std::string partly;
-    for (std::size_t i = 0; i < std::min(waits.size(), most_tried); ++i)
-      for (const Change& change : changes(waits[i])) {
-        const std::size_t left = stuck_after(change.order, communicators_);
-        if (left == 0) return change.words;
-        if (left < stuck_ && partly.empty()) partly = change.words;
-      }
+    for (const Change& change : changes) {
+      const std::size_t left = stuck_after(change.order, communicators_);
+      if (left == 0) return change.words;
+      if (left < stuck_ && partly.empty()) partly = change.words + " (the next hang is told then)";
+    }
     if (communicators_ != Communicators::edge && stuck_after(order_, Communicators::edge) == 0)
-      return "use --p2p edge: a communicator for each direction between two stages";
-    if (!partly.empty()) return fmt::format("{}: that removes this hang, and the next one is told then", partly);
-    return "'ppsim place' looks for another order of sends and receives";
+      return fmt::format("{}{}use --p2p edge: a communicator for each direction between two stages", partly,
+                         partly.empty() ? "" : "; or ");
+    return partly.empty() ? "'ppsim place' looks for another order of sends and receives" : partly;
   }
 
 private:
@@ -278,29 +280,31 @@ private:
     return HangGraph{schedule_, order, communicators, eager_, consumers_}.stuck();
   }
 
-  [[nodiscard]] std::vector<Change> changes(const Story::Behind& wait) const {
-    if (wait.before + 1 != wait.operation) return {};
+  /// Other orders, or one group, of two operations that follow each other.
+  void add_changes(const Story::Behind& wait, bool neighbours, std::vector<Change>& changes) const {
     const CommOp& before = order_.ops()[wait.before];
     const CommOp& operation = order_.ops()[wait.operation];
+    if (wait.before + 1 != wait.operation || operation.joins) return;
+    if ((before.before == operation.before) != neighbours) return;
     const std::size_t stage = stage_of(order_, wait.operation);
-    const std::string both = fmt::format("{} and {}", to_string(schedule_, before), to_string(schedule_, operation));
-    std::vector<Change> changes;
-    const auto add = [&](const CommOp& first, const CommOp& second, std::string words) {
-      if (fits(first, stage) && fits(second, stage))
-        changes.push_back({changed(wait.before, first, second), std::move(words)});
+    const std::string first = to_string(schedule_, before);
+    const std::string second = to_string(schedule_, operation);
+    const auto add = [&](const CommOp& one, const CommOp& other, std::string words) {
+      if (fits(one, stage) && fits(other, stage))
+        changes.push_back({changed(wait.before, one, other), std::move(words)});
     };
-    const bool alone = !before.joins && !operation.joins && !is_joined(wait.operation + 1, stage);
-    for (const std::uint32_t place : {before.before, operation.before}) {
-      if (place == operation.before && !changes.empty() && before.before == operation.before) break;
-      if (alone) add(at(operation, place), at(before, place), fmt::format("swap {} on stage {}", both, stage));
+    const bool alone = !before.joins && !is_joined(wait.operation + 1, stage);
+    if (alone && neighbours) add(operation, before, fmt::format("swap {} and {} on stage {}", first, second, stage));
+    if (alone && !neighbours) {
+      add(at(operation, before.before), before, fmt::format("move {} before {} on stage {}", second, first, stage));
+      add(operation, at(before, operation.before), fmt::format("move {} behind {} on stage {}", first, second, stage));
     }
     for (const std::uint32_t place : {before.before, operation.before}) {
-      CommOp second = at(operation, place);
-      second.joins = true;
-      add(at(before, place), second, fmt::format("launch {} of stage {} as one group", both, stage));
-      if (before.before == operation.before) break;
+      CommOp joined = at(operation, place);
+      joined.joins = true;
+      add(at(before, place), joined, fmt::format("launch {} and {} of stage {} as one group", first, second, stage));
+      if (neighbours) break;
     }
-    return changes;
   }
 
   [[nodiscard]] static CommOp at(CommOp op, std::uint32_t place) {
@@ -394,7 +398,7 @@ std::string in_a_line(const Hang& hang) {
   constexpr std::size_t most_said = 16;
   const std::size_t said = std::min(hang.cycle.size(), most_said);
   std::string line = fmt::format(
-      "it hangs: {}", fmt::join(hang.cycle.begin(), hang.cycle.begin() + static_cast<std::ptrdiff_t>(said), "; "));
+      "deadlock: {}", fmt::join(hang.cycle.begin(), hang.cycle.begin() + static_cast<std::ptrdiff_t>(said), "; "));
   if (hang.cycle.size() > said)
     line += fmt::format("; and so on through {} more, back to the first", hang.cycle.size() - said);
   return line;

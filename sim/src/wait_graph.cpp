@@ -11,14 +11,14 @@ namespace {
 
 using Node = WaitGraph::Node;
 
-/// Finds a cycle among nodes that are stuck.
+/// Finds a cycle among nodes that are stuck, where the run stops first.
 class CycleSearch {
 public:
   CycleSearch(const WaitGraph& graph, const std::function<bool(std::uint8_t)>& light)
       : graph_{graph}, stuck_{graph.stuck()}, distance_(graph.size(), far), reached_(graph.size()) {
     for (std::size_t why = 0; why < weights_.size(); ++why)
       weights_[why] = light(static_cast<std::uint8_t>(why)) ? light_weight : full_weight;
-    drop_loose();
+    keep_first_knots();
   }
 
   [[nodiscard]] std::vector<Waiting> shortest() {
@@ -38,24 +38,67 @@ private:
   static constexpr std::uint64_t full_weight = std::uint64_t{1} << 32U;
   static constexpr std::size_t most_visited = 4'000'000;
 
-  /// Leaves out what only stands behind a cycle, as nothing stuck waits for it.
-  void drop_loose() {
-    std::vector<std::uint32_t> waited_for(graph_.size(), 0);
-    std::vector<std::vector<Node>> before(graph_.size());
-    std::vector<Node> loose;
+  /// Of what is stuck, keeps the knots (sets of nodes that all wait for each other) that wait for no other knot: there
+  /// the run stops, and what stands behind them would only be told later.
+  void keep_first_knots() {
+    const std::vector<std::uint32_t> knot = knots();
+    const std::size_t count = graph_.size() + 1;
+    std::vector<std::uint32_t> sizes(count, 0);
+    std::vector<bool> is_behind(count, false);
     for (Node node = 0; node < graph_.size(); ++node) {
       if (!stuck_[node]) continue;
-      for (const WaitGraph::Arc& arc : graph_.waiting_for(node)) before[arc.to].push_back(node);
-      waited_for[node] = static_cast<std::uint32_t>(graph_.waiting_for(node).size());
-      if (waited_for[node] == 0) loose.push_back(node);
+      ++sizes[knot[node]];
+      for (const WaitGraph::Arc& arc : graph_.waiting_for(node))
+        if (knot[arc.to] != knot[node]) is_behind[knot[arc.to]] = true;
     }
-    while (!loose.empty()) {
-      const Node node = loose.back();
-      loose.pop_back();
-      stuck_[node] = false;
-      for (const Node earlier : before[node])
-        if (--waited_for[earlier] == 0) loose.push_back(earlier);
+    for (Node node = 0; node < graph_.size(); ++node)
+      stuck_[node] = stuck_[node] && sizes[knot[node]] > 1 && !is_behind[knot[node]];
+  }
+
+  /// Tarjan's algorithm over the stuck nodes, on a stack of its own: by node, the number of its knot.
+  [[nodiscard]] std::vector<std::uint32_t> knots() const {
+    struct Visit {
+      Node node = 0;
+      std::size_t next = 0; ///< arc to look at
+    };
+    std::vector<std::uint32_t> number(graph_.size(), 0); // in order of visits, from 1
+    std::vector<std::uint32_t> lowest(graph_.size(), 0);
+    std::vector<std::uint32_t> knot(graph_.size(), 0); // from 1
+    std::vector<Node> open;
+    std::vector<Visit> visits;
+    std::uint32_t visited = 0;
+    std::uint32_t found = 0;
+    const auto enter = [&](Node node) {
+      number[node] = lowest[node] = ++visited;
+      open.push_back(node);
+      visits.push_back({node, 0});
+    };
+    for (Node root = 0; root < graph_.size(); ++root) {
+      if (!stuck_[root] || number[root] != 0) continue;
+      enter(root);
+      while (!visits.empty()) {
+        const Node node = visits.back().node;
+        const auto arcs = graph_.waiting_for(node);
+        if (visits.back().next < arcs.size()) {
+          const Node to = arcs[visits.back().next++].to;
+          if (number[to] == 0)
+            enter(to);
+          else if (knot[to] == 0)
+            lowest[node] = std::min(lowest[node], number[to]);
+          continue;
+        }
+        visits.pop_back();
+        if (!visits.empty()) lowest[visits.back().node] = std::min(lowest[visits.back().node], lowest[node]);
+        if (lowest[node] != number[node]) continue;
+        ++found;
+        for (auto member = static_cast<Node>(graph_.size()); member != node;) {
+          member = open.back();
+          open.pop_back();
+          knot[member] = found;
+        }
+      }
     }
+    return knot;
   }
 
   /// Something stuck waits for each of the stuck: following them leads around a cycle.

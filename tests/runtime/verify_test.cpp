@@ -223,12 +223,12 @@ TEST_CASE("A cycle over batches is told, and that edges have none", "[verify]") 
   CHECK(!refusal_of([&] { (void)compiled(schedule, {.p2p = P2p::edge}); }).code);
   const Refusal refusal = refusal_of([&] { (void)compiled(schedule, {.p2p = P2p::batched, .slots = 4}); });
   CHECK(refusal.code == ExitCode::no);
-  CHECK(refusal.first() ==
-        "schedule: deadlock: stage 1: 1F2 waits for the gradient of 1B1 from stage 1 to stage 0, which is in the batch "
-        "before it; the gradient of 1B1 from stage 1 to stage 0 waits for stage 0 to post it behind 0B0; stage 0: 0B0 "
-        "waits for the activation of 0F3 from stage 0 to stage 1, which is in the batch before it; the activation of "
-        "0F3 from stage 0 to stage 1 waits for stage 1 to post it behind 1B2; stage 1: 1B2 waits for 1F2, which stands "
-        "before it -- use --p2p edge: a communicator for each direction between two stages");
+  CHECK(
+      refusal.first() ==
+      "schedule: deadlock: stage 0: 0SEND_F2 waits for stage 1 to come to 1RECV_F2; stage 1: 1RECV_F2 waits for "
+      "1SEND_B0, which is before it on the same communicator; stage 1: 1SEND_B0 waits for stage 0 to come to "
+      "0RECV_B0; stage 0: 0RECV_B0 waits for 0SEND_F2, which is before it on the same communicator -- use --p2p edge: "
+      "a communicator for each direction between two stages");
 }
 
 TEST_CASE("A lane whose order meets in no program is a cycle", "[verify]") {
@@ -239,10 +239,8 @@ TEST_CASE("A lane whose order meets in no program is a cycle", "[verify]") {
       },
       P2p::pair);
   CHECK(refusal.first() ==
-        "schedule: deadlock: stage 1: 1F0 waits for the activation of 0F0 from stage 0; the activation of 0F0 from "
-        "stage 0 to stage 1 waits for the gradient of 1I0 from stage 1 to stage 0, which comes before it on their "
-        "communicator; the gradient of 1I0 from stage 1 to stage 0 waits for 1I0 to make it; stage 1: 1I0 waits for "
-        "1F0, which stands before it -- use --p2p edge: a communicator for each direction between two stages");
+        "schedule: deadlock: stage 1: 1F0 waits for its input, 1RECV_F0; stage 1: 1RECV_F0 waits for 1F0, which stands "
+        "before it -- use --p2p edge: a communicator for each direction between two stages");
 }
 
 TEST_CASE("One thread can issue the tasks in the order of issue", "[verify]") {

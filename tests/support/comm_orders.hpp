@@ -49,7 +49,8 @@ inline CommOp operation(const Schedule& schedule, const ScheduleIndex& where, st
   return op;
 }
 
-/// Rows as "0F0 0SEND_F0 (0SEND_F1;2RECV_F0) 2F0": one per stage. Brackets hold a group, or an overlapped pair.
+/// Rows as "0F0 0SEND_F0 (0SEND_F1;2RECV_F0) 2F0": one per stage. Brackets hold a group, or an overlapped pair. Rows
+/// without a backward are of forwards alone.
 inline Written written(const Rows& rows) {
   Rows tasks;
   for (const std::string& row : rows) {
@@ -58,6 +59,8 @@ inline Written written(const Rows& rows) {
       if (!is_operation(word)) kept += word + " ";
   }
   Schedule schedule = order(tasks);
+  const auto is_forward = [](const Task& task) { return task.pass == Pass::forward; };
+  if (std::ranges::all_of(schedule.tasks(), is_forward)) schedule = schedule.forwards();
   const ScheduleIndex where{schedule};
   std::vector<CommOp> ops;
   std::vector<std::uint32_t> offsets{0};

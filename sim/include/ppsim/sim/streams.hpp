@@ -58,7 +58,7 @@ struct Hang {
 /// None: it runs to its end.
 [[nodiscard]] std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order,
                                             Communicators communicators, bool eager = false);
-/// "it hangs: ...; ...": the first sentences of its cycle, to be followed by its `fix`.
+/// "deadlock: ...; ...": the first sentences of its cycle, to be followed by its `fix`.
 [[nodiscard]] std::string in_a_line(const Hang& hang);
 /// Whether some stage sends to another one in an order in which that one does not receive. NCCL has no tags, and takes
 /// them as they come: where this does not hang, in one group or with eager sends, data goes astray. What, in words.
