@@ -27,12 +27,27 @@ namespace ppsim {
   return cause == Cause::activation || cause == Cause::send_gradient ? Label::upstream : Label::downstream;
 }
 
+/// Under `streams`: from when the content was made until it flows, and from when it is there until the rest of its
+/// group is, is the price of the order of operations.
+template <class Visit>
+void label_stream_wait(const Timeline& timeline, TaskId id, Span wait, Visit visit) {
+  const std::size_t sender = index(timeline.released_by[index(id)]);
+  const SimTime made = std::clamp(timeline.tasks[sender].end, wait.start, wait.end);
+  const SimTime flows = std::clamp(timeline.transfers[sender].start, made, wait.end);
+  const SimTime arrived = std::clamp(timeline.transfers[sender].end, flows, wait.end);
+  visit(LabelledSpan{peer_label(timeline.cause[index(id)]), {wait.start, made}, id});
+  visit(LabelledSpan{Label::stall, {made, flows}, id});
+  visit(LabelledSpan{Label::transfer, {flows, arrived}, id});
+  visit(LabelledSpan{Label::stall, {arrived, wait.end}, id});
+}
+
 /// Splits the wait of `task` in [begin, end) and calls visit(LabelledSpan) for each part. What is left when its last
 /// input was there, or all of it where that was there before, is the host's: only measured timelines have such gaps.
 template <class Visit>
 void label_wait(const Timeline& timeline, TaskId id, Span wait, Visit visit) {
   const Cause cause = timeline.cause[index(id)];
   if (!comes_by_transfer(cause)) return visit(LabelledSpan{Label::host, wait, id});
+  if (!timeline.group_released_by.empty()) return label_stream_wait(timeline, id, wait, visit);
   const std::size_t sender = index(timeline.released_by[index(id)]);
   const bool own_send = cause == Cause::send_activation || cause == Cause::send_gradient;
   SimTime started = std::clamp(timeline.transfers[sender].start, wait.start, wait.end);
@@ -70,7 +85,8 @@ void label_end(const TaskGraph& graph, const Timeline& timeline, StageId stage, 
   const bool alone = graph.scenario().update.step == OptimizerStep::per_stage;
   const std::size_t last = index(graph.schedule().first_task(make_id<StageId>(index(stage) + 1))) - 1;
   const bool blocking = graph.scenario().network.model == TransferModel::blocking;
-  const SimTime sent = blocking ? std::max(now, timeline.transfers[last].end) : now;
+  SimTime sent = blocking ? std::max(now, timeline.transfers[last].end) : now;
+  if (!timeline.held_end.empty()) sent = std::max(now, timeline.held_end[index(stage)].at);
   label_rest({now, step.start}, alone ? sent : all_done, visit);
   if (step.length() > Duration{0}) visit(LabelledSpan{Label::optimizer, step, no_task});
   label_rest({step.end, end}, all_done, visit);

@@ -135,14 +135,21 @@ private:
 
   /// Adds the transfer of `sender`, and those that it queued for; returns the task that let the first of them start.
   TaskId follow_transfer(TaskId sender) {
-    while (true) { // a transfer that queued was released by the transfer before it on the link, and so on
+    while (true) { // what queued was released by the transfer before it on its link or communicator, and so on
       const auto& released = timeline_.transfer_released_by;
       const bool waited = !released.empty() && released[index(sender)] != no_task;
-      const bool queued = waited && shared_links_;
+      const auto& behind = timeline_.waited_for_transfer;
+      const bool queued = waited && (shared_links_ || (!behind.empty() && behind[index(sender)]));
       path_.push_back({sender, PathKind::transfer, queued ? Cause::order : Cause::none});
       if (waited) sender = released[index(sender)];
       if (!queued) return sender;
     }
+  }
+
+  /// The transfer that ended when `task` started: that of `sender`, or of another operation of its group.
+  [[nodiscard]] TaskId last_of_group(TaskId task, TaskId sender) const {
+    const auto& group = timeline_.group_released_by;
+    return group.empty() || group[index(task)] == no_task ? sender : group[index(task)];
   }
 
   void follow_tasks(TaskId task) {
@@ -152,7 +159,7 @@ private:
       const TaskId by = timeline_.released_by[index(releaser)];
       path_.push_back({task, PathKind::task, cause});
       if (by == no_task) return;
-      task = comes_by_transfer(cause) ? follow_transfer(by) : by;
+      task = comes_by_transfer(cause) ? follow_transfer(last_of_group(releaser, by)) : by;
     }
   }
 
@@ -166,8 +173,8 @@ private:
 
 std::string_view to_string(Label label) {
   constexpr std::array<std::string_view, label_count> names{
-      "F",        "B",          "I",    "W",        "overlap", "recompute", "optimizer", "warmup",
-      "upstream", "downstream", "link", "transfer", "drain",   "flush",     "host"};
+      "F",        "B",          "I",    "W",     "overlap",  "recompute", "optimizer", "warmup",
+      "upstream", "downstream", "link", "stall", "transfer", "drain",     "flush",     "host"};
   return names[static_cast<std::size_t>(label)];
 }
 

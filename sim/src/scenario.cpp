@@ -82,15 +82,30 @@ double largest_factor(const Scenario& scenario) {
   std::int64_t largest = unchanged_ppm;
   for (const std::int64_t ppm : scenario.costs.stage_ppm) largest = std::max(largest, ppm);
   if (scenario.network.unusual_link) largest = std::max(largest, scenario.network.unusual_link->ppm);
-  return static_cast<double>(largest) / static_cast<double>(unchanged_ppm);
+  const auto slowdown = static_cast<double>(scenario.network.streams.slowdown_ppm);
+  return static_cast<double>(largest) / static_cast<double>(unchanged_ppm) *
+         std::max(1.0, slowdown / static_cast<double>(unchanged_ppm));
 }
 
 void check_slices(const Network& network, Problems& problems) {
   if (network.slices < 1 || network.slices > Limits::slices)
     problems.add("--send-slices", fmt::format("must be 1 to {}, got {}", Limits::slices, network.slices));
+  if (network.slices > 1 && network.model == TransferModel::streams)
+    problems.add("--send-slices", "under 'streams' a send stands in the order of operations once, in one piece",
+                 "leave it out, or use --transfer latency or link");
   if (network.slices > 1 && network.model == TransferModel::blocking)
     problems.add("--send-slices", "under 'blocking' a stage sends when its task has ended, in one piece",
                  "leave it out, or use --transfer latency or link");
+}
+
+void check_streams(const Streams& streams, Problems& problems) {
+  if (streams.eager_below < Bytes{0}) problems.add("--eager-below", "negative");
+  constexpr std::int64_t most = 100;
+  if (streams.slowdown_ppm < unchanged_ppm || streams.slowdown_ppm > most * unchanged_ppm)
+    problems.add("--comm-slowdown",
+                 fmt::format("must be 1 to {}, got {}", most,
+                             static_cast<double>(streams.slowdown_ppm) / static_cast<double>(unchanged_ppm)),
+                 "by so many times compute takes longer while a transfer runs on its stage");
 }
 
 /// `part` is contained in `whole`; empty: not given.
@@ -193,6 +208,7 @@ void validate(const Scenario& scenario) {
   if (scenario.costs.overhead < Duration{0}) problems.add("--overhead", "negative");
   check_slices(scenario.network, problems);
   check_factors(scenario, problems);
+  check_streams(scenario.network.streams, problems);
   check_part("--forward-collective", scenario.costs.forward_collective, "forward", scenario.costs.forward, problems);
   check_part("--backward-collective", scenario.costs.input_grad_collective, "input gradient", scenario.costs.input_grad,
              problems);

@@ -1,5 +1,5 @@
 #include "ppsim/sim/error.hpp"
-#include "ppsim/sim/timeline.hpp"
+#include "ppsim/sim/streams.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -221,7 +221,7 @@ Timeline run_tasks(const TaskGraph& graph, std::span<const SimTime> stage_ready)
   case TransferModel::blocking:
     return simulate_blocking(graph, stage_ready);
   case TransferModel::streams:
-    break;
+    return simulate_streams(graph, operations_of(graph), communicators_of(graph), stage_ready).timeline;
   }
   return {};
 }

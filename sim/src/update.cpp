@@ -21,12 +21,17 @@ Moment later(const Moment& a, const Moment& b) {
   return b.at > a.at ? b : a;
 }
 
-/// When `stage` has run its tasks and, under `blocking`, sent the last one's output.
+/// When `stage` has run its tasks and, under `blocking`, sent the last one's output; under `streams`, done the
+/// operations that it waits for behind it.
 Moment own_tasks(const TaskGraph& graph, const Timeline& timeline, StageId stage) {
   const Schedule& schedule = graph.schedule();
   const std::size_t end = index(schedule.first_task(make_id<StageId>(index(stage) + 1)));
   if (schedule.stage(stage).empty()) return {};
   Moment done{timeline.tasks[end - 1].end, {.task = make_id<TaskId>(end - 1)}};
+  if (!timeline.held_end.empty() && timeline.held_end[index(stage)].by != no_task) {
+    const HeldEnd& held = timeline.held_end[index(stage)];
+    done = later(done, {held.at, {.task = held.by, .sent = true}});
+  }
   if (graph.scenario().network.model != TransferModel::blocking) return done;
   const std::size_t slot = schedule.tasks()[end - 1].pairing == Pairing::alone ? 1 : 2;
   for (std::size_t id = end - slot; id < end; ++id)

@@ -128,6 +128,7 @@ void add_idle(std::string& out, LegendFlow& flow, const Drawn& drawn) {
       "upstream: a forward waits for the chunk before",
       "downstream: a backward waits for the chunk after",
       "link: its input queues for a link",
+      "stall: its send or receive stood behind another one, or was posted late",
       "transfer: its input is under way",
       "drain: after the last task",
       "flush: waits for reductions or optimizer steps",

@@ -37,6 +37,8 @@ constexpr std::array<Hatch, label_count - first_idle_label + 1> hatches{{
      R"(<circle cx="4.5" cy="4.5" r="0.75" fill="#8fb3d1"/>)"},
     {Label::downstream, 6, "#fdf8ef", R"(<path d="M0 3H6" stroke="#e3cda3" stroke-width="0.8"/>)"},
     {Label::link, 7, "#fbf2f0", R"(<path d="M0 0L7 7M0 7L7 0" stroke="#d3a195" stroke-width="0.8"/>)"},
+    // Steps, as in a queue.
+    {Label::stall, 6, "#fdf1f6", R"(<path d="M0 1.5H3V4.5H6" fill="none" stroke="#d69ab8" stroke-width="0.8"/>)"},
     {Label::transfer, 5, "#f6f3fa", R"(<path d="M2.5 0V5" stroke="#b5a5cc" stroke-width="0.8"/>)"},
     {Label::drain, 7, "#f7f7f7", R"(<path d="M-1 6L1 8M0 0L7 7M6-1L8 1" stroke="#c4c4c4" stroke-width="0.8"/>)"},
     {Label::flush, 6, "#f4f4f4", R"(<path d="M0 3H6M3 0V6" stroke="#c4c4c4" stroke-width="0.7"/>)"},

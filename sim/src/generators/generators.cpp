@@ -91,7 +91,8 @@ std::optional<UniformCosts> uniform_costs(const Scenario& scenario) {
   const Network& network = scenario.network;
   if (!all_equal(costs.forward) || !all_equal(costs.input_grad) || !all_equal(costs.weight_grad)) return std::nullopt;
   if (!all_equal(network.latency) || !all_equal(network.boundary_bytes)) return std::nullopt;
-  if (network.model == TransferModel::blocking) return std::nullopt; // stages meet even where transfers are free
+  // Stages meet even where transfers are free, and operations stand behind each other.
+  if (network.model == TransferModel::blocking || network.model == TransferModel::streams) return std::nullopt;
   const bool free = network.is_free();
   if (!free && (network.model != TransferModel::latency || network.stages_per_node > 0)) return std::nullopt;
   if (!free && network.slices > 1) return std::nullopt;

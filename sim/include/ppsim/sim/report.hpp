@@ -27,12 +27,13 @@ enum class Label : std::uint8_t {
   upstream,
   downstream,
   link,
+  stall, ///< its input's send or receive stood behind another operation, or was launched late: `streams` only
   transfer,
   drain,
   flush,
   host // idle; `host` in measured runs only: everything was there, and the task had not begun
 };
-inline constexpr std::size_t label_count = 15;
+inline constexpr std::size_t label_count = 16;
 inline constexpr std::size_t first_idle_label = 7;
 [[nodiscard]] constexpr bool is_idle(Label label) {
   return static_cast<std::size_t>(label) >= first_idle_label;

@@ -20,6 +20,7 @@ struct OpRun {
 struct StreamRun {
   Timeline timeline;      ///< of a transfer: from when data flows to when it is there
   std::vector<OpRun> ops; ///< as in CommOrder::ops()
+  Communicators communicators{};
 };
 
 /// Simulates `graph` with the operations of `order` on `communicators`; Network::streams says the rest. A task is
@@ -51,13 +52,17 @@ struct Stall {
 struct Hang {
   std::vector<std::string> cycle; ///< each operation waits for the next one, the last for the first; a sentence each
   std::string fix;                ///< what would break it, where that is a local change; else what else to try
-  bool mismatch = false; ///< two stages list the transfers between them in different orders: NCCL has no tags, so that
-                         ///< data may also go astray
+  bool mismatch = false;          ///< find_mismatch() finds something too
 };
 /// Whether `order` hangs on `communicators` when every transfer is a rendezvous; or, with `eager`, when no send waits.
 /// None: it runs to its end.
 [[nodiscard]] std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order,
                                             Communicators communicators, bool eager = false);
+/// "it hangs: ...; ...": the first sentences of its cycle, to be followed by its `fix`.
+[[nodiscard]] std::string in_a_line(const Hang& hang);
+/// Whether some stage sends to another one in an order in which that one does not receive. NCCL has no tags, and takes
+/// them as they come: where this does not hang, in one group or with eager sends, data goes astray. What, in words.
+[[nodiscard]] std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrder& order);
 
 /// A better place for the operations of a schedule.
 struct Placement {

@@ -39,6 +39,12 @@ struct OptimizerRun {
   UpdateRelease released_by;
 };
 
+/// What a stage waits for behind its last task: the end of the transfer `by`, for itself or for its group.
+struct HeldEnd {
+  SimTime at{};
+  TaskId by = no_task; ///< its sender
+};
+
 /// When each task and transfer ran and what released it. The vectors of tasks and transfers are indexed by TaskId; a
 /// transfer has the id of its sender. Both halves of an overlapped pair that runs in one piece have the span of the
 /// pair.
@@ -51,6 +57,12 @@ struct Timeline {
   /// Where a transfer started later than its sender ended: the task (`blocking`: the other side's) or the transfer's
   /// sender (`link`: who held the link) that it waited for. Empty where transfers start at once (`latency`).
   std::vector<TaskId> transfer_released_by;
+  /// Of `streams`, else empty. Whether transfer_released_by names a transfer, which stood in front, rather than a task.
+  std::vector<bool> waited_for_transfer;
+  /// Likewise: where a task started later than its input (or its own send) was there, the sender of the transfer of the
+  /// same group that ended then; no_task elsewhere.
+  std::vector<TaskId> group_released_by;
+  std::vector<HeldEnd> held_end;       ///< likewise, by stage; empty where no stage waits behind its last task
   std::vector<Reduction> reductions;   ///< stage by stage, each stage's as they ran; the tied ones last
   std::vector<OptimizerRun> optimizer; ///< by stage; empty where nothing follows the tasks (Update::is_free)
 };

@@ -1,0 +1,403 @@
+#include "hang.hpp"
+
+#include "ppsim/sim/wait_graph.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "stream_plan.hpp"
+
+namespace ppsim {
+namespace {
+
+using Node = WaitGraph::Node;
+
+/// Why something waits.
+enum class Why : std::uint8_t {
+  order,  ///< a task for the one before it on its stage
+  launch, ///< a unit to be launched: for the task before it
+  behind, ///< a unit to get in front: for the unit before it on its communicator
+  front,  ///< a unit to be done: to get in front
+  member, ///< a unit to be done: for a transfer of its own
+  meet,   ///< a transfer: for a unit of either side to get in front
+  held    ///< a task: for a unit to be done
+};
+constexpr bool is_light(std::uint8_t why) {
+  const auto reason = static_cast<Why>(why);
+  return reason == Why::order || reason == Why::front || reason == Why::member;
+}
+
+/// Whose operation it is.
+std::size_t stage_of(const CommOrder& order, std::size_t operation) {
+  std::size_t stage = 0;
+  while (order.first(make_id<StageId>(stage + 1)) <= operation) ++stage;
+  return stage;
+}
+
+/// By task, the one that needs its output; no_task where it stays on its stage, or goes nowhere.
+std::vector<TaskId> consumers_of(const Schedule& schedule, const CommOrder& order) {
+  const ScheduleIndex where{schedule};
+  std::vector<TaskId> consumers(schedule.size(), no_task);
+  for (const CommOp& op : order.ops()) {
+    const Task& sender = schedule.task(op.sender);
+    const std::size_t microbatch = index(sender.microbatch);
+    consumers[index(op.sender)] = sender.pass == Pass::forward
+                                      ? where.forward(sender.chunk_index + std::size_t{1}, microbatch)
+                                      : where.backward(sender.chunk_index - std::size_t{1}, microbatch);
+  }
+  return consumers;
+}
+
+/// What waits for what: a node per task (a pair is one, by its first half), per unit to get in front, per unit to be
+/// done, and per transfer.
+class HangGraph {
+public:
+  HangGraph(const Schedule& schedule, const CommOrder& order, Communicators communicators,
+            const std::vector<bool>& eager, const std::vector<TaskId>& consumers)
+      : schedule_{schedule}, order_{order}, plan_{plan_streams(schedule, order, communicators)}, eager_{eager},
+        consumers_{consumers}, tasks_{static_cast<Node>(schedule.size())}, units_{static_cast<Node>(plan_.size())} {
+    std::vector<WaitGraph::Listed> listed;
+    listed.reserve(2 * schedule.size() + 6 * order.size());
+    list_tasks(listed);
+    for (std::uint32_t unit = 0; unit < units_; ++unit) list_unit(unit, listed);
+    graph_ = WaitGraph{2 * std::size_t{tasks_} + 2 * std::size_t{units_}, listed};
+  }
+
+  [[nodiscard]] const WaitGraph& graph() const { return graph_; }
+  [[nodiscard]] std::size_t stuck() const {
+    const std::vector<bool> stuck = graph_.stuck();
+    return static_cast<std::size_t>(std::ranges::count(stuck, true));
+  }
+  [[nodiscard]] bool hangs() const { return !graph_.runs_to_its_end(); }
+
+  [[nodiscard]] std::uint32_t unit(Node node) const { return (node - tasks_) % units_; }
+  [[nodiscard]] TaskId sender(Node transfer) const { return TaskId{transfer - tasks_ - 2 * units_}; }
+  /// Position in CommOrder::ops() of the member of `unit` that is an end of the transfer of `sender`.
+  [[nodiscard]] std::size_t end_in(std::uint32_t unit, TaskId sender) const {
+    return *std::ranges::find(plan_.of(unit), sender, [&](std::uint32_t op) { return order_.ops()[op].sender; });
+  }
+  /// Likewise: the one that `task` waits for, its input rather than what it is held by.
+  [[nodiscard]] std::size_t awaited(std::uint32_t unit, TaskId task) const {
+    const auto members = plan_.of(unit);
+    const auto feeds = [&](std::uint32_t position) {
+      const CommOp& op = order_.ops()[position];
+      return !op.is_send && slot_of(consumers_[index(op.sender)]) == index(task);
+    };
+    if (const auto input = std::ranges::find_if(members, feeds); input != members.end()) return *input;
+    return *std::ranges::find_if(members, [&](std::uint32_t position) { return order_.ops()[position].holds; });
+  }
+  [[nodiscard]] std::size_t first_of(std::uint32_t unit) const { return plan_.of(unit).front(); }
+  [[nodiscard]] std::size_t stage_of(std::uint32_t unit) const { return plan_.units[unit].stage; }
+
+private:
+  [[nodiscard]] Node front(std::uint32_t unit) const { return tasks_ + unit; }
+  [[nodiscard]] Node done(std::uint32_t unit) const { return tasks_ + units_ + unit; }
+  [[nodiscard]] Node transfer(TaskId sender) const { return tasks_ + 2 * units_ + static_cast<Node>(index(sender)); }
+  /// The task, or the first half of its pair.
+  [[nodiscard]] std::size_t slot_of(TaskId task) const {
+    return index(task) - (schedule_.task(task).pairing == Pairing::second ? 1 : 0);
+  }
+
+  static void list(std::vector<WaitGraph::Listed>& listed, std::size_t from, std::size_t to, Why why) {
+    listed.push_back({static_cast<Node>(from), {static_cast<Node>(to), static_cast<std::uint8_t>(why)}});
+  }
+
+  void list_tasks(std::vector<WaitGraph::Listed>& listed) const {
+    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage) {
+      const std::size_t end = index(schedule_.first_task(make_id<StageId>(stage + 1)));
+      std::size_t task = index(schedule_.first_task(make_id<StageId>(stage)));
+      for (std::size_t next = task; task < end; task = next) {
+        next += slot_size(schedule_, task);
+        if (next < end) list(listed, task, next, Why::order);
+      }
+    }
+  }
+
+  void list_unit(std::uint32_t number, std::vector<WaitGraph::Listed>& listed) const {
+    const StreamUnit& unit = plan_.units[number];
+    const auto stage = make_id<StageId>(unit.stage);
+    list(listed, front(number), done(number), Why::front);
+    if (unit.behind > index(schedule_.first_task(stage)))
+      list(listed, slot_of(TaskId{unit.behind - 1}), front(number), Why::launch);
+    if (unit.next != StreamPlan::none) list(listed, done(number), front(unit.next), Why::behind);
+    for (const std::uint32_t position : plan_.of(number)) {
+      const CommOp& op = order_.ops()[position];
+      if (op.is_send || !eager_[index(op.sender)]) list(listed, front(number), transfer(op.sender), Why::meet);
+      list(listed, transfer(op.sender), done(number), Why::member);
+      if (!op.is_send) list(listed, done(number), slot_of(consumers_[index(op.sender)]), Why::held);
+      if (op.holds && unit.behind < index(schedule_.first_task(make_id<StageId>(unit.stage + std::size_t{1}))))
+        list(listed, done(number), unit.behind, Why::held);
+    }
+  }
+
+  const Schedule& schedule_;
+  const CommOrder& order_;
+  StreamPlan plan_;
+  const std::vector<bool>& eager_;
+  const std::vector<TaskId>& consumers_;
+  Node tasks_;
+  Node units_;
+  WaitGraph graph_;
+};
+
+/// A cycle as it is told: each sentence is of one wait, but for steps along the order of a stage, which read as one.
+class Story {
+public:
+  Story(const Schedule& schedule, const CommOrder& order, const HangGraph& graph)
+      : schedule_{schedule}, order_{order}, graph_{graph} {}
+
+  /// One operation behind another on a communicator: positions in CommOrder::ops().
+  struct Behind {
+    std::size_t operation = 0;
+    std::size_t before = 0;
+  };
+
+  void tell(std::vector<Waiting> cycle) {
+    // An operation that waits for the other side comes first. Where nothing leads to another stage, a task does: what
+    // it waits for is launched behind it.
+    const auto meets = [](const Waiting& wait) { return static_cast<Why>(wait.why) == Why::meet; };
+    if (const auto meeting = std::ranges::find_if(cycle, meets); meeting != cycle.end()) {
+      std::ranges::rotate(cycle, meeting);
+      std::ranges::rotate(cycle, cycle.end() - 1); // with the unit whose transfer it is
+      enter(graph_.end_in(graph_.unit(cycle[0].node), graph_.sender(cycle[0].on)));
+    } else {
+      const auto holds = [](const Waiting& wait) { return static_cast<Why>(wait.why) == Why::held; };
+      std::ranges::rotate(cycle, std::ranges::find_if(cycle, holds));
+    }
+    for (std::size_t i = 0; i < cycle.size(); ++i) add(cycle[i], cycle[(i + 1) % cycle.size()]);
+  }
+  [[nodiscard]] std::vector<std::string>& sentences() { return sentences_; }
+  [[nodiscard]] const std::vector<Behind>& behind() const { return behind_; }
+
+private:
+  void enter(std::size_t operation) { operation_ = operation; }
+  [[nodiscard]] std::string name(std::size_t operation) const { return to_string(schedule_, order_.ops()[operation]); }
+  [[nodiscard]] std::string name(TaskId task) const { return to_string(schedule_.task(task)); }
+
+  /// The member of the unit that `wait.on` is, when it is done: the one that the next step is about.
+  [[nodiscard]] std::size_t member(const Waiting& next, std::size_t otherwise) const {
+    const std::uint32_t unit = graph_.unit(next.node);
+    return static_cast<Why>(next.why) == Why::member ? graph_.end_in(unit, graph_.sender(next.on)) : otherwise;
+  }
+
+  void add(const Waiting& wait, const Waiting& next) {
+    switch (static_cast<Why>(wait.why)) {
+    case Why::front:
+    case Why::member:
+      return; // one side of what the next sentence says
+    case Why::meet:
+      return meet(graph_.unit(wait.on), graph_.sender(wait.node));
+    case Why::behind:
+      return stand_behind(member(next, graph_.first_of(graph_.unit(wait.on))), graph_.unit(wait.node));
+    case Why::launch:
+      subject_ = name(operation_);
+      return stand_after(graph_.stage_of(graph_.unit(wait.node)), TaskId{wait.on}, false);
+    case Why::order:
+      return stand_after(stage_, TaskId{wait.on}, true);
+    case Why::held:
+      return need(TaskId{wait.node}, graph_.unit(wait.on), next);
+    }
+  }
+
+  void meet(std::uint32_t other, TaskId sender) {
+    const std::size_t partner = graph_.end_in(other, sender);
+    sentences_.push_back(fmt::format("stage {}: {} waits for stage {} to come to {}", stage_of(order_, operation_),
+                                     name(operation_), graph_.stage_of(other), name(partner)));
+    enter(partner);
+  }
+
+  void stand_behind(std::size_t before, std::uint32_t unit) {
+    sentences_.push_back(fmt::format("stage {}: {} waits for {}, which is before it on the same communicator",
+                                     graph_.stage_of(unit), name(operation_), name(before)));
+    behind_.push_back({operation_, before});
+    enter(before);
+  }
+
+  /// What stands behind `task`, which stands behind others: the last of them is named.
+  void stand_after(std::size_t stage, TaskId task, bool further) {
+    if (further) sentences_.pop_back();
+    stage_ = stage;
+    sentences_.push_back(fmt::format("stage {}: {} waits for {}, which stands before it", stage, subject_, name(task)));
+  }
+
+  void need(TaskId task, std::uint32_t unit, const Waiting& next) {
+    const std::size_t awaited = graph_.awaited(unit, task);
+    const std::size_t last = member(next, awaited);
+    const bool is_input = !order_.ops()[awaited].is_send;
+    const std::string group =
+        last == awaited ? "" : fmt::format(", which is done together with {} of its group", name(last));
+    sentences_.push_back(fmt::format("stage {}: {} waits for {}{}{}", graph_.stage_of(unit), name(task),
+                                     is_input ? "its input, " : "its stage's own ", name(awaited), group));
+    enter(last);
+  }
+
+  const Schedule& schedule_;
+  const CommOrder& order_;
+  const HangGraph& graph_;
+  std::size_t operation_ = 0; ///< that the next sentence is of
+  std::string subject_;       ///< of a sentence about the order of a stage
+  std::size_t stage_ = 0;     ///< and its stage
+  std::vector<std::string> sentences_;
+  std::vector<Behind> behind_;
+};
+
+/// Looks for a change that makes an order run to its end.
+class Mender {
+public:
+  Mender(const Schedule& schedule, const CommOrder& order, Communicators communicators, const std::vector<bool>& eager,
+         const std::vector<TaskId>& consumers, std::size_t stuck)
+      : schedule_{schedule}, order_{order}, communicators_{communicators}, eager_{eager}, consumers_{consumers},
+        stuck_{stuck} {}
+
+  [[nodiscard]] std::string fix(const std::vector<Story::Behind>& waits) const {
+    constexpr std::size_t most_tried = 16;
+    std::string partly;
+    for (std::size_t i = 0; i < std::min(waits.size(), most_tried); ++i)
+      for (const Change& change : changes(waits[i])) {
+        const std::size_t left = stuck_after(change.order, communicators_);
+        if (left == 0) return change.words;
+        if (left < stuck_ && partly.empty()) partly = change.words;
+      }
+    if (communicators_ != Communicators::edge && stuck_after(order_, Communicators::edge) == 0)
+      return "use --p2p edge: a communicator for each direction between two stages";
+    if (!partly.empty()) return fmt::format("{}: that removes this hang, and the next one is told then", partly);
+    return "'ppsim place' looks for another order of sends and receives";
+  }
+
+private:
+  struct Change {
+    CommOrder order;
+    std::string words;
+  };
+
+  [[nodiscard]] std::size_t stuck_after(const CommOrder& order, Communicators communicators) const {
+    return HangGraph{schedule_, order, communicators, eager_, consumers_}.stuck();
+  }
+
+  [[nodiscard]] std::vector<Change> changes(const Story::Behind& wait) const {
+    if (wait.before + 1 != wait.operation) return {};
+    const CommOp& before = order_.ops()[wait.before];
+    const CommOp& operation = order_.ops()[wait.operation];
+    const std::size_t stage = stage_of(order_, wait.operation);
+    const std::string both = fmt::format("{} and {}", to_string(schedule_, before), to_string(schedule_, operation));
+    std::vector<Change> changes;
+    const auto add = [&](const CommOp& first, const CommOp& second, std::string words) {
+      if (fits(first, stage) && fits(second, stage))
+        changes.push_back({changed(wait.before, first, second), std::move(words)});
+    };
+    const bool alone = !before.joins && !operation.joins && !is_joined(wait.operation + 1, stage);
+    for (const std::uint32_t place : {before.before, operation.before}) {
+      if (place == operation.before && !changes.empty() && before.before == operation.before) break;
+      if (alone) add(at(operation, place), at(before, place), fmt::format("swap {} on stage {}", both, stage));
+    }
+    for (const std::uint32_t place : {before.before, operation.before}) {
+      CommOp second = at(operation, place);
+      second.joins = true;
+      add(at(before, place), second, fmt::format("launch {} of stage {} as one group", both, stage));
+      if (before.before == operation.before) break;
+    }
+    return changes;
+  }
+
+  [[nodiscard]] static CommOp at(CommOp op, std::uint32_t place) {
+    op.before = place;
+    return op;
+  }
+  [[nodiscard]] bool is_joined(std::size_t operation, std::size_t stage) const {
+    return operation < order_.first(make_id<StageId>(stage + 1)) && order_.ops()[operation].joins;
+  }
+
+  /// Whether `op` is not launched before what it sends is made, nor behind what needs what it receives.
+  [[nodiscard]] bool fits(const CommOp& op, std::size_t stage) const {
+    const std::size_t place = index(schedule_.first_task(make_id<StageId>(stage))) + op.before;
+    return op.is_send ? place > index(op.sender) : place <= index(consumers_[index(op.sender)]);
+  }
+
+  /// The order with these two operations from `position` on.
+  [[nodiscard]] CommOrder changed(std::size_t position, const CommOp& first, const CommOp& second) const {
+    std::vector<CommOp> ops{order_.ops().begin(), order_.ops().end()};
+    ops[position] = first;
+    ops[position + 1] = second;
+    std::vector<std::uint32_t> offsets;
+    for (std::size_t stage = 0; stage <= order_.stages(); ++stage)
+      offsets.push_back(static_cast<std::uint32_t>(order_.first(make_id<StageId>(stage))));
+    return {std::move(ops), std::move(offsets)};
+  }
+
+  const Schedule& schedule_;
+  const CommOrder& order_;
+  Communicators communicators_;
+  const std::vector<bool>& eager_;
+  const std::vector<TaskId>& consumers_;
+  std::size_t stuck_;
+};
+
+} // namespace
+
+std::string to_string(const Schedule& schedule, const CommOp& op) {
+  const Task& sender = schedule.task(op.sender);
+  const bool forward = sender.pass == Pass::forward;
+  const int receiver = int{sender.chunk_index} + (forward ? 1 : -1);
+  return fmt::format("{}{}_{}{}", op.is_send ? int{sender.chunk_index} : receiver, op.is_send ? "SEND" : "RECV",
+                     forward ? 'F' : 'B', index(sender.microbatch));
+}
+
+std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrder& order) {
+  // By transfer, its place among those that its sender's stage sends to the same stage; and counts by pair of stages.
+  std::vector<std::uint32_t> receiver_stage(schedule.size(), 0);
+  for (std::size_t stage = 0; stage < order.stages(); ++stage)
+    for (const CommOp& op : order.stage(make_id<StageId>(stage)))
+      if (!op.is_send) receiver_stage[index(op.sender)] = static_cast<std::uint32_t>(stage);
+  std::vector<std::pair<std::uint64_t, TaskId>> sent;
+  std::vector<std::pair<std::uint64_t, TaskId>> received;
+  for (std::size_t stage = 0; stage < order.stages(); ++stage)
+    for (const CommOp& op : order.stage(make_id<StageId>(stage))) {
+      const std::uint64_t from = op.is_send ? stage : index(schedule.stage_of(op.sender));
+      const std::uint64_t to = op.is_send ? receiver_stage[index(op.sender)] : stage;
+      (op.is_send ? sent : received).emplace_back(from * order.stages() + to, op.sender);
+    }
+  const auto by_stages = [](const auto& transfer) { return transfer.first; };
+  std::ranges::stable_sort(sent, {}, by_stages);
+  std::ranges::stable_sort(received, {}, by_stages);
+  const auto [sends, receives] = std::ranges::mismatch(sent, received);
+  if (sends == sent.end() || receives == received.end()) return std::nullopt;
+  const std::uint64_t from = sends->first / order.stages();
+  return fmt::format("stage {} sends {} where stage {} receives {}: NCCL matches them in order, so that the data "
+                     "would go astray",
+                     from, to_string(schedule, CommOp{.sender = sends->second, .is_send = true}),
+                     sends->first % order.stages(), to_string(schedule, CommOp{.sender = receives->second}));
+}
+
+std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order, Communicators communicators,
+                              const std::vector<bool>& eager) {
+  const std::vector<TaskId> consumers = consumers_of(schedule, order);
+  const HangGraph graph{schedule, order, communicators, eager, consumers};
+  if (!graph.hangs()) return std::nullopt;
+  Story story{schedule, order, graph};
+  story.tell(shortest_cycle(graph.graph(), is_light));
+  Hang hang{.cycle = std::move(story.sentences()),
+            .fix = Mender{schedule, order, communicators, eager, consumers, graph.stuck()}.fix(story.behind()),
+            .mismatch = find_mismatch(schedule, order).has_value()};
+  return hang;
+}
+
+std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order, Communicators communicators,
+                              bool eager) {
+  return find_hang(schedule, order, communicators, std::vector<bool>(schedule.size(), eager));
+}
+
+std::string in_a_line(const Hang& hang) {
+  constexpr std::size_t most_said = 16;
+  const std::size_t said = std::min(hang.cycle.size(), most_said);
+  std::string line = fmt::format(
+      "it hangs: {}", fmt::join(hang.cycle.begin(), hang.cycle.begin() + static_cast<std::ptrdiff_t>(said), "; "));
+  if (hang.cycle.size() > said)
+    line += fmt::format("; and so on through {} more, back to the first", hang.cycle.size() - said);
+  return line;
+}
+
+} // namespace ppsim

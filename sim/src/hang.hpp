@@ -1,0 +1,13 @@
+#pragma once
+#include "ppsim/sim/streams.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ppsim {
+
+/// As the public one; `eager[id]`: whether the transfer of task `id` does not wait for its receive.
+[[nodiscard]] std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order,
+                                            Communicators communicators, const std::vector<bool>& eager);
+
+} // namespace ppsim

@@ -1,0 +1,49 @@
+#pragma once
+// The sends and receives of a schedule as communicators take them; what the engine of `streams` and the check for hangs
+// walk over.
+
+#include "ppsim/sim/comm_order.hpp"
+#include "ppsim/sim/schedule.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ppsim {
+
+/// The operations of one group on one communicator of a stage: they get in front together, and are done together. One
+/// that stands alone is a unit by itself.
+struct StreamUnit {
+  std::uint32_t first = 0;  ///< in StreamPlan::members, up to the first of the unit behind it
+  std::uint32_t next = 0;   ///< the unit behind it on its communicator, on its stage; StreamPlan::none for the last
+  std::uint32_t behind = 0; ///< launched when the tasks of its stage with ids below this one are done
+  std::uint32_t stage = 0;
+  bool leads = false; ///< it is the first on its communicator there
+};
+
+/// Who stands behind whom.
+struct StreamPlan {
+  static constexpr std::uint32_t none = 0xFFFFFFFFU;
+
+  std::vector<StreamUnit> units;           ///< stage by stage, in launch order; and one that says where they end
+  std::vector<std::uint32_t> first_unit;   ///< by stage, and one more
+  std::vector<std::uint32_t> members;      ///< positions in CommOrder::ops(), unit by unit
+  std::vector<std::uint32_t> send_unit;    ///< by the task that sends; none where it does not
+  std::vector<std::uint32_t> receive_unit; ///< likewise
+
+  [[nodiscard]] std::size_t size() const { return units.size() - 1; }
+  [[nodiscard]] std::span<const std::uint32_t> of(std::size_t unit) const {
+    return std::span{members}.subspan(units[unit].first, units[unit + 1].first - units[unit].first);
+  }
+};
+
+/// Tasks that run in one piece from `task` on, as far as operations are concerned: both halves of a pair, else one.
+[[nodiscard]] inline std::size_t slot_size(const Schedule& schedule, std::size_t task) {
+  return schedule.tasks()[task].pairing == Pairing::first ? 2 : 1;
+}
+
+/// `order` has to fit `schedule`, as check_operations() asks for. An operation between the halves of a pair is launched
+/// behind both; a group, behind all that its last operation stands behind.
+[[nodiscard]] StreamPlan plan_streams(const Schedule& schedule, const CommOrder& order, Communicators communicators);
+
+} // namespace ppsim
