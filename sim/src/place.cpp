@@ -1,0 +1,239 @@
+// A better place for sends and receives, by search.
+//
+// On a communicator only the order counts: whatever stands behind an operation in it waits for that operation, and to
+// be launched earlier in the same order never costs anything. So what is searched is one order of all transfers, which
+// every communicator takes; each operation then stands as early as it permits. An order by the times at which the
+// transfers can leave hangs nowhere. From there, whatever a stall names as waiting is moved ahead of what held it up.
+
+#include "ppsim/sim/error.hpp"
+#include "ppsim/sim/streams.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "lowerings/ranked.hpp"
+
+namespace ppsim {
+namespace {
+
+using lowering::Crossing;
+using lowering::Crossings;
+
+// Bounds of the search: by size and not by time, so that results are the same everywhere.
+constexpr std::size_t most_runs = 200;
+constexpr std::size_t least_runs = 8;
+constexpr std::size_t most_operations_run = 20'000'000; ///< of all runs together
+constexpr std::size_t most_rounds = 4;        ///< in which transfers are ordered by the times of the run before
+constexpr std::size_t most_stalls_tried = 24; ///< of one order
+
+/// An order of operations that runs to its end, and how.
+struct Candidate {
+  std::vector<std::uint32_t> ranks; ///< that it was made from; empty for one from elsewhere
+  CommOrder order;
+  StreamRun run;
+  std::vector<Stall> stalls;
+  Duration makespan{0};
+  Duration stalled{0};
+};
+
+bool is_better(const Candidate& a, const Candidate& b) {
+  return std::pair{a.makespan, a.stalled} < std::pair{b.makespan, b.stalled};
+}
+
+class PlacementSearch {
+public:
+  PlacementSearch(const TaskGraph& graph, const CommOrder& given, Communicators communicators)
+      : graph_{graph}, given_{given}, communicators_{communicators}, crossings_{graph},
+        runs_left_{std::clamp(most_operations_run / std::max<std::size_t>(given.size(), 1), least_runs, most_runs)} {}
+
+  Placement run() {
+    Placement placement;
+    const std::optional<Candidate> given = measure(given_, {});
+    if (given) {
+      placement.before = given->makespan;
+      placement.stalls_before = given->stalled;
+    }
+    Candidate best = search();
+    if (const std::optional<Candidate> near = nearer(best)) best = *near;
+    if (given && !is_better(best, *given)) best = *given;
+    placement.after = best.makespan;
+    placement.stalls_after = best.stalled;
+    placement.moved = count_moved(best.order);
+    placement.order = std::move(best.order);
+    return placement;
+  }
+
+private:
+  [[nodiscard]] std::size_t stages() const { return graph_.schedule().shape().stages; }
+
+  /// Nothing where the order hangs, or where enough orders have been run.
+  [[nodiscard]] std::optional<Candidate> measure(CommOrder order, std::vector<std::uint32_t> ranks) {
+    if (runs_left_ == 0) return std::nullopt;
+    --runs_left_;
+    Candidate candidate;
+    candidate.ranks = std::move(ranks);
+    candidate.order = std::move(order);
+    try {
+      candidate.run = simulate_streams(graph_, candidate.order, communicators_);
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+    candidate.stalls = find_stalls(graph_, candidate.order, candidate.run);
+    candidate.makespan = end_of(candidate.run.timeline).time_since_epoch();
+    for (const Stall& stall : candidate.stalls) candidate.stalled += stall.length();
+    return candidate;
+  }
+  [[nodiscard]] std::optional<Candidate> measure(std::vector<std::uint32_t> ranks) {
+    std::optional<CommOrder> order = ranked_order(crossings_, ranks, communicators_, stages());
+    if (!order) return std::nullopt;
+    return measure(std::move(*order), std::move(ranks));
+  }
+  /// Transfers in the order in which tasks end.
+  [[nodiscard]] std::optional<Candidate> by_ends(std::span<const SimTime> ends) {
+    return measure(by_sender(crossings_, lowering::places_in_time(graph_, ends)));
+  }
+
+  Candidate search() {
+    std::optional<Candidate> best = by_ends(unit_ends(graph_, crossings_));
+    PPSIM_ASSERT(best.has_value()); // it hangs nowhere
+    Candidate last = *best;
+    for (std::size_t round = 0; round < most_rounds; ++round) {
+      std::optional<Candidate> next = by_ends(ends_of(last.run.timeline));
+      if (!next || next->ranks == last.ranks) break;
+      last = std::move(*next);
+      if (is_better(last, *best)) best = last;
+    }
+    while (!best->stalls.empty()) {
+      std::optional<Candidate> next = improved(*best);
+      if (!next) break;
+      best = std::move(next);
+    }
+    return std::move(*best);
+  }
+
+  /// By task, when it and the other half of its pair had run.
+  [[nodiscard]] std::vector<SimTime> ends_of(const Timeline& timeline) const {
+    std::vector<SimTime> ends(graph_.size());
+    for (std::size_t id = 0; id < ends.size(); ++id)
+      ends[id] = timeline.tasks[index(lowering::unit_end(graph_.schedule(), make_id<TaskId>(id))) - 1].end;
+    return ends;
+  }
+
+  /// The first better order that comes of moving what some stall names.
+  [[nodiscard]] std::optional<Candidate> improved(const Candidate& from) {
+    std::set<std::pair<TaskId, TaskId>> tried;
+    for (const Stall& stall : std::span{from.stalls}.first(std::min(from.stalls.size(), most_stalls_tried))) {
+      const TaskId late = from.order.ops()[stall.waiting].sender;
+      const std::optional<TaskId> ahead = ahead_of(from.order, stall);
+      if (!ahead || *ahead == late || !tried.emplace(late, *ahead).second) continue;
+      for (const bool moves_late : {true, false}) {
+        std::optional<Candidate> next = measure(moved(from.ranks, late, *ahead, moves_late));
+        if (next && is_better(*next, from)) return next;
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// The transfer behind which the one that a stall names stood: where its operation was launched late, that of the
+  /// operation before it on its communicator, for which it had to wait.
+  [[nodiscard]] std::optional<TaskId> ahead_of(const CommOrder& order, const Stall& stall) const {
+    if (stall.waiting != stall.behind) return order.ops()[stall.behind].sender;
+    std::size_t stage = 0;
+    while (order.first(make_id<StageId>(stage + 1)) <= stall.waiting) ++stage;
+    const auto name = name_of(order.ops()[stall.waiting]);
+    for (std::size_t i = stall.waiting; i-- > order.first(make_id<StageId>(stage));)
+      if (name_of(order.ops()[i]) == name) return order.ops()[i].sender;
+    return std::nullopt;
+  }
+  [[nodiscard]] lowering::CommunicatorName name_of(const CommOp& op) const {
+    return lowering::name_of(crossings_.all()[crossing_of(op.sender)], op.is_send, communicators_);
+  }
+  [[nodiscard]] std::uint32_t crossing_of(TaskId sender) const {
+    const auto found = std::ranges::lower_bound(crossings_.all(), sender, {}, &Crossing::sender);
+    return static_cast<std::uint32_t>(found - crossings_.all().begin());
+  }
+
+  /// `late` right ahead of `ahead`: the one of them that `moves_late` says is moved.
+  [[nodiscard]] std::vector<std::uint32_t> moved(std::vector<std::uint32_t> ranks, TaskId late, TaskId ahead,
+                                                 bool moves_late) const {
+    const auto late_at = std::ranges::find(ranks, crossing_of(late));
+    const auto ahead_at = std::ranges::find(ranks, crossing_of(ahead));
+    if (late_at < ahead_at) return ranks;
+    if (moves_late)
+      std::rotate(ahead_at, late_at, std::next(late_at));
+    else
+      std::rotate(ahead_at, std::next(ahead_at), std::next(late_at));
+    return ranks;
+  }
+
+  /// The same order on every communicator, with receives as near to their given places as it permits; nothing where
+  /// that would cost time.
+  [[nodiscard]] std::optional<Candidate> nearer(const Candidate& best) {
+    std::map<std::pair<TaskId, bool>, std::uint32_t> given;
+    for (const CommOp& op : given_.ops()) given[{op.sender, op.is_send}] = op.before;
+    std::vector<std::vector<lowering::PlacedOp>> rows(stages());
+    for (std::size_t stage = 0; stage < stages(); ++stage) {
+      const auto ops = best.order.stage(make_id<StageId>(stage));
+      std::vector<lowering::PlacedOp>& row = rows[stage];
+      std::map<lowering::CommunicatorName, std::uint32_t> limit;
+      for (std::size_t i = ops.size(); i-- > 0;) {
+        CommOp op = ops[i];
+        const auto at = limit.try_emplace(name_of(op), 0xFFFFFFFFU).first;
+        if (!op.is_send) {
+          const std::uint32_t most = std::min(at->second, crossings_.all()[crossing_of(op.sender)].needed);
+          op.before = std::clamp(given[{op.sender, false}], op.before, most);
+        }
+        at->second = op.before;
+        row.push_back({op, i});
+      }
+    }
+    runs_left_ = std::max<std::size_t>(runs_left_, 1);
+    const std::optional<Candidate> candidate = measure(lowering::sorted_order(std::move(rows)), best.ranks);
+    if (!candidate || is_better(best, *candidate)) return std::nullopt;
+    return candidate;
+  }
+
+  /// Operations that do not stand behind the same task as before, or not in the same order: all but the longest rising
+  /// run of old positions.
+  [[nodiscard]] std::size_t count_moved(const CommOrder& order) const {
+    std::size_t kept = 0;
+    for (std::size_t stage = 0; stage < stages(); ++stage) {
+      std::map<std::tuple<TaskId, bool, std::uint32_t>, std::size_t> old;
+      for (const CommOp& op : given_.stage(make_id<StageId>(stage))) {
+        const std::size_t position = old.size();
+        old[{op.sender, op.is_send, op.before}] = position;
+      }
+      std::vector<std::size_t> last; // of rising runs by their length, the lowest last position
+      for (const CommOp& op : order.stage(make_id<StageId>(stage))) {
+        const auto found = old.find({op.sender, op.is_send, op.before});
+        if (found == old.end()) continue;
+        const auto at = std::ranges::lower_bound(last, found->second);
+        if (at == last.end())
+          last.push_back(found->second);
+        else
+          *at = found->second;
+      }
+      kept += last.size();
+    }
+    return order.size() - kept;
+  }
+
+  const TaskGraph& graph_;
+  const CommOrder& given_;
+  Communicators communicators_;
+  Crossings crossings_;
+  std::size_t runs_left_;
+};
+
+} // namespace
+
+Placement place_operations(const TaskGraph& graph, const CommOrder& order, Communicators communicators) {
+  return PlacementSearch{graph, order, communicators}.run();
+}
+
+} // namespace ppsim

@@ -1,0 +1,125 @@
+// Whatever order is lowered, however: operations fit it, those that must not hang do not, and a search among them never
+// makes it worse.
+
+#include "ppsim/sim/streams.hpp"
+#include "property/drawn_inputs.hpp"
+#include "support/lowered.hpp"
+
+#include <catch2/catch.hpp>
+#include <rapidcheck/catch.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <rapidcheck.h>
+
+using namespace ppsim;
+using namespace ppsim::test;
+
+namespace {
+
+constexpr std::array all_communicators{Communicators::edge, Communicators::pair, Communicators::group};
+
+TaskGraph draw_graph(std::optional<Communicators> communicators = {}, bool may_pair = true) {
+  const Schedule schedule = draw_order(may_pair);
+  Scenario scenario = draw_scenario(schedule.shape());
+  scenario.network.streams.communicators = communicators;
+  return lower(schedule, scenario);
+}
+
+Communicators draw_communicators() {
+  return all_communicators[draw(0, all_communicators.size() - 1)];
+}
+
+const Lowering& draw_lowering() {
+  return *lowerings()[draw(0, lowerings().size() - 1)];
+}
+
+/// Without what a CSV can not say: that tasks wait for their stage's operations.
+CommOrder without_holds(const CommOrder& order) {
+  std::vector<CommOp> ops{order.ops().begin(), order.ops().end()};
+  std::vector<std::uint32_t> offsets;
+  for (std::size_t stage = 0; stage <= order.stages(); ++stage)
+    offsets.push_back(static_cast<std::uint32_t>(order.first(make_id<StageId>(stage))));
+  for (CommOp& op : ops) op.holds = false;
+  return {std::move(ops), std::move(offsets)};
+}
+
+} // namespace
+
+TEST_CASE("Every lowering places one send and one receive of every transfer, where it can stand") {
+  rc::prop("of any order", [] {
+    const TaskGraph graph = draw_graph();
+    for (const Lowering* const lowering : lowerings())
+      for (const bool overlap : {false, true}) {
+        const CommOrder order = lowering->place(graph, overlap);
+        RC_ASSERT(order.size() == 2 * graph.transfer_count());
+        check_operations(graph.schedule(), order, lowering->name);
+      }
+  });
+}
+
+TEST_CASE("The lowerings edge and eager never hang on a communicator per edge, and eager on no other that it is told") {
+  rc::prop("of any order", [] {
+    const TaskGraph graph = draw_graph();
+    for (const char* const name : {"edge", "eager"})
+      RC_ASSERT(!find_hang(graph.schedule(), operations(graph, name), Communicators::edge));
+  });
+  rc::prop("with other communicators", [] {
+    const Communicators communicators = draw_communicators();
+    const TaskGraph graph = draw_graph(communicators);
+    RC_ASSERT(!find_hang(graph.schedule(), operations(graph, "eager"), communicators));
+  });
+}
+
+TEST_CASE("Where transfers take no time, those of edge and eager hold no task up") {
+  rc::prop("without pairs, whose halves send at the end of the pair", [] {
+    const Schedule schedule = draw_order(false);
+    Scenario scenario = draw_scenario(schedule.shape());
+    scenario.network = uniform_scenario(schedule.shape(), zero, zero).network; // free
+    const TaskGraph graph = lower(schedule, scenario);
+    const std::vector<Span> expected = simulate(graph).tasks;
+    for (const char* const name : {"edge", "eager"})
+      RC_ASSERT(simulate_streams(graph, operations(graph, name), Communicators::edge).timeline.tasks == expected);
+  });
+}
+
+TEST_CASE("An order written with its operations is read back with them") {
+  rc::prop("as any lowering places them", [] {
+    const TaskGraph graph = draw_graph();
+    const CommOrder order = without_holds(draw_lowering().place(graph, one_in(2)));
+    const std::string csv = traces::write_schedule_csv_comms(graph.schedule(), order);
+    const Schedule again = traces::read_schedule(csv, "s.csv", graph.schedule().forward_only()).schedule;
+    RC_ASSERT(again == graph.schedule());
+    RC_ASSERT((again.communications() == nullptr) == (order.size() == 0));
+    if (again.communications() != nullptr) RC_ASSERT(*again.communications() == order);
+  });
+}
+
+TEST_CASE("Of the operations of a whole step, those of its forwards are left with its forwards") {
+  rc::prop("as any lowering places them", [] {
+    const TaskGraph graph = draw_graph();
+    const CommOrder order = draw_lowering().place(graph, one_in(2));
+    const Schedule forwards = graph.schedule().with_communications(order).forwards();
+    check_operations(forwards, *forwards.communications(), "forwards");
+  });
+}
+
+TEST_CASE("A search for better places never makes a step longer, never hangs and leaves every task where it is") {
+  rc::prop("from any lowering", [] {
+    const Communicators communicators = draw_communicators();
+    const TaskGraph graph = draw_graph(communicators);
+    const CommOrder given = draw_lowering().place(graph, one_in(2));
+    const bool hangs = find_hang(graph.schedule(), given, communicators).has_value();
+    const Placement placement = place_operations(graph, given, communicators);
+    check_operations(graph.schedule(), placement.order, "placed");
+    RC_ASSERT(!find_hang(graph.schedule(), placement.order, communicators));
+    const StreamRun run = simulate_streams(graph, placement.order, communicators);
+    RC_ASSERT(end_of(run.timeline) - SimTime{} == placement.after);
+    RC_ASSERT(hangs || placement.after <= placement.before);
+    RC_ASSERT(!hangs || placement.before == zero);
+  });
+}
