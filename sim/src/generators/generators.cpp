@@ -183,6 +183,7 @@ Schedule make_schedule(const Generator& generator, const ScheduleRequest& reques
 }
 
 const Generator* generator_of(const Schedule& schedule) {
+  if (schedule.shape().shared > 0) return nullptr; // which stages share a position is an option
   for (const Generator* generator : generators()) {
     if (generator->searches || generator->name == "sequential") continue; // of one microbatch all are sequential
     try {
