@@ -3,7 +3,9 @@
 #include "support/comm_orders.hpp"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -44,6 +46,25 @@ Rows warm_up(bool early) {
   Rows late = warm_up(true);
   late[0] = "0F0 0SEND_F0 0F1 0SEND_F1 3RECV_F0 3F0 3RECV_F1 3SEND_F0 3F1 3SEND_F1";
   return late;
+}
+
+/// The same at its real size, eight stages with two chunks each: `defer` of the sends of the first chunk stand before
+/// the first receive of the second.
+Rows eight_stages(std::size_t defer) {
+  constexpr std::size_t stages = 8;
+  Rows rows(stages);
+  for (std::size_t k = 0; k < stages + defer; ++k) {
+    if (k < stages) rows[0] += fmt::format("0F{0} 0SEND_F{0} ", k);
+    if (k >= defer) rows[0] += fmt::format("8RECV_F{} ", k - defer);
+  }
+  for (std::size_t k = 0; k < stages; ++k) rows[0] += fmt::format("8F{0} 8SEND_F{0} ", k);
+  for (std::size_t stage = 1; stage < stages; ++stage)
+    for (const std::size_t chunk : {stage, stage + stages})
+      for (std::size_t k = 0; k < stages; ++k) {
+        rows[stage] += fmt::format("{0}RECV_F{1} {0}F{1} ", chunk, k);
+        if (chunk + 1 < 2 * stages) rows[stage] += fmt::format("{}SEND_F{} ", chunk, k);
+      }
+  return rows;
 }
 
 } // namespace
@@ -89,6 +110,28 @@ TEST_CASE("In the warm-up a receive of the second chunk opens a bubble on the st
   CHECK(late.outcome.task("1F1") == between(20, 30));
   CHECK(late.stalls() == Told{});
   CHECK(late.outcome.report.makespan + 10ns == early.outcome.report.makespan);
+}
+
+TEST_CASE("With eight stages the first receive of the second chunk holds the second microbatch up seven stages long") {
+  const StreamOutcome early = run_rows(eight_stages(0), Communicators::group);
+  CHECK(early.outcome.task("7F0") == between(70, 80));
+  CHECK(early.outcome.task("1F1") == between(80, 90)); // 0F1 ended at 20
+  const Told told = early.stalls();
+  CHECK(std::ranges::find(told, "stage 1's 1F1 waits 60 ns: 8RECV_F0 from stage 7 was posted before 0SEND_F1 on the "
+                                "same communicator of stage 0") != told.end());
+  const StreamOutcome deferred = run_rows(eight_stages(6), Communicators::group);
+  CHECK(deferred.outcome.task("1F1") == between(20, 30));
+  CHECK(deferred.outcome.report.makespan < early.outcome.report.makespan);
+  // On a communicator per pair the receive is on another one than the send.
+  CHECK(run_rows(eight_stages(0), Communicators::pair).outcome.task("1F1") == between(20, 30));
+}
+
+TEST_CASE("A receive behind every send of the warm-up hangs: no stage has room for what it has not sent on") {
+  const Written read = written(eight_stages(7));
+  CHECK(find_hang(read.schedule, read.order, Communicators::group));
+  CHECK(!find_hang(read.schedule, read.order, Communicators::pair));
+  const Written sooner = written(eight_stages(6));
+  CHECK(!find_hang(sooner.schedule, sooner.order, Communicators::group));
 }
 
 TEST_CASE("Of several operations in front the one that nothing flowed for is named") {

@@ -68,3 +68,73 @@ TEST_CASE("Under streams a transfer flows when its send and its receive are both
   // 0SEND_F1 waited for the task behind which stage 1 launched its receive.
   CHECK(run.outcome.timeline.transfer_released_by[index(run.outcome.id("0F1"))] == run.outcome.id("1B0"));
 }
+
+TEST_CASE("A send below the threshold flows without its receive, which is done when it is launched") {
+  const Written read = written({"0F0 0SEND_F0 0F1 0SEND_F1", "1RECV_F0 1F0 1RECV_F1 1F1"});
+  Scenario scenario = costs(read);
+  scenario.costs.forward = {10ns, 40ns};
+  scenario.network.boundary_bytes = {Bytes{5}};
+  const StreamOutcome meets = run_streams(read, scenario, Communicators::pair);
+  CHECK(meets.outcome.transfer("0F1") == between(53, 56)); // launched behind 1F0[13,53)
+  CHECK(meets.outcome.task("1F1") == between(56, 96));
+  scenario.network.streams.eager_below = Bytes{6};
+  const StreamOutcome eager = run_streams(read, scenario, Communicators::pair);
+  CHECK(eager.outcome.transfer("0F1") == between(20, 23));
+  CHECK(eager.outcome.task("1F1") == between(53, 93));
+  check_times(eager, "0SEND_F1", 20, 20, 23);
+  check_times(eager, "1RECV_F1", 53, 53, 53);
+  scenario.network.streams.eager_below = Bytes{5}; // smaller than that
+  CHECK(run_streams(read, scenario, Communicators::pair).outcome.task("1F1") == between(56, 96));
+}
+
+TEST_CASE("A transfer slows the tasks of both its stages down while it flows") {
+  //  factor 1.5, c = 6: 0F1 does 4 of its 10 ns in [10,16) and 6 in [16,22); 1F0 6 in [16,22) and 4 in [22,28)
+  const Written read = written({"0F0 0SEND_F0 0F1 0SEND_F1", "1RECV_F0 1RECV_F1 1F0 1F1"});
+  Scenario scenario = costs(read, 10ns, 20ns, 6ns);
+  scenario.network.streams.slowdown_ppm = 1'500'000;
+  const StreamOutcome run = run_streams(read, scenario, Communicators::edge);
+  CHECK(run.outcome.task("0F0") == between(0, 10));
+  CHECK(run.outcome.task("0F1") == between(10, 22));
+  CHECK(run.outcome.task("1F0") == between(16, 28));
+  CHECK(run.outcome.task("1F1") == between(28, 38));
+}
+
+TEST_CASE("A stage steps when the operations that it waits for behind its last task are done") {
+  const auto optimizer_of = [](const std::string& last) {
+    const Written read = written({"0F0 0SEND_F0 0RECV_B0 0B0", "1RECV_F0 1F0 1B0 " + last});
+    Scenario scenario = costs(read);
+    scenario.update.optimizer.assign(2, 5ns);
+    scenario.update.step = OptimizerStep::per_stage;
+    return run_streams(read, scenario, Communicators::pair).outcome.timeline.optimizer;
+  };
+  CHECK(optimizer_of("1SEND_B0")[1].span == between(43, 48));
+  CHECK(optimizer_of("1SEND_B0!")[1].span == between(46, 51)); // 1B0's gradient flows [43,46)
+  CHECK(optimizer_of("1SEND_B0!")[0].span == between(66, 71));
+}
+
+TEST_CASE("Both halves of a pair wait for their inputs, and send behind both") {
+  const Rows rows{"0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 (0F2;0B0) 0SEND_F2 0RECV_B1 0B1 0RECV_B2 0B2",
+                  "1RECV_F0 1F0 1B0 1SEND_B0 1RECV_F1 1F1 1B1 1SEND_B1 1RECV_F2 1F2 1B2 1SEND_B2"};
+  const StreamOutcome run = run_rows(rows, Communicators::edge);
+  // 1B0's gradient flows [43,46), when 1SEND_B0 is launched; 10 + 20 in one piece.
+  CHECK(run.outcome.task("0F2") == between(46, 76));
+  CHECK(run.outcome.task("0B0") == between(46, 76));
+  CHECK(run.op("0SEND_F2").launched == SimTime{76ns});
+}
+
+TEST_CASE("What streams can not do is refused by name") {
+  const Written read = written(one_f_one_b);
+  Scenario scenario = costs(read);
+  scenario.network.model = TransferModel::streams;
+  scenario.network.slices = 2;
+  CHECK(
+      refusal_of([&] { validate(scenario); }).first() ==
+      "--send-slices: under 'streams' a send stands in the order of operations once, in one piece -- leave it out, or "
+      "use --transfer latency or link");
+  scenario.network.slices = 1;
+  scenario.network.streams.slowdown_ppm = 999'999;
+  CHECK(refusal_of([&] { validate(scenario); }).first().find("must be 1 to 100, got 0.999999") != std::string::npos);
+  scenario.network.streams.slowdown_ppm = unchanged_ppm;
+  scenario.network.streams.eager_below = Bytes{-1};
+  CHECK(refusal_of([&] { validate(scenario); }).first() == "--eager-below: negative -- ");
+}

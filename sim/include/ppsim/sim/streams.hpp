@@ -25,7 +25,8 @@ struct StreamRun {
 
 /// Simulates `graph` with the operations of `order` on `communicators`; Network::streams says the rest. A task is
 /// launched behind the task before it on its stage; an operation behind the `before` tasks of its stage, and on each
-/// communicator one behind the other (those of one group on one communicator together). A transfer flows when its send
+/// communicator one behind the other (those of one group on one communicator together). Between the halves of a pair
+/// nothing is launched: what stands there, is behind both. A transfer flows when its send
 /// and its receive are both in front (rendezvous); one of fewer bytes than Streams::eager_below when its send is.
 /// Stages start at zero, or when `stage_ready` says. Throws Error (`no`) where the order hangs, as find_hang() says.
 [[nodiscard]] StreamRun simulate_streams(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
@@ -43,7 +44,8 @@ struct Stall {
 };
 /// All of them, longest first, of equal ones the earliest.
 [[nodiscard]] std::vector<Stall> find_stalls(const TaskGraph& graph, const CommOrder& order, const StreamRun& run);
-/// "stage 1's 0F3 waits 1.2 ms: RECV_B of 2B0 from stage 2 was posted before RECV_F3 on the same communicator".
+/// "stage 1's 1F1 waits 4 ns: 2RECV_F0 from stage 1 was posted before 0SEND_F1 on the same communicator of stage 0". Of
+/// several operations in front the one is named for which nothing flowed for longest.
 [[nodiscard]] std::string describe(const TaskGraph& graph, const CommOrder& order, const Stall& stall);
 /// PyTorch's notation: "2RECV_F0".
 [[nodiscard]] std::string to_string(const Schedule& schedule, const CommOp& op);

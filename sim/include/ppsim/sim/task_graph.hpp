@@ -19,8 +19,8 @@ enum class Cause : std::uint8_t {
   gradient,        ///< the backward of the chunk after
   own_forward,     ///< the forward of the same chunk and microbatch
   own_input_grad,  ///< the input-gradient half of the same backward
-  send_activation, ///< `blocking`: its stage's own send of an activation had to finish first
-  send_gradient    ///< `blocking`: its stage's own send of a gradient had to finish first
+  send_activation, ///< `blocking`, `streams`: its stage's own send of an activation had to finish first
+  send_gradient    ///< `blocking`, `streams`: its stage's own send of a gradient had to finish first
 };
 [[nodiscard]] std::string_view to_string(Cause cause);
 

@@ -54,8 +54,9 @@ struct Timeline {
   std::vector<TaskId>
       released_by; ///< the last input to arrive (the sender, for a transfer), or the task before; no_task for none
   std::vector<Cause> cause; ///< why released_by released it
-  /// Where a transfer started later than its sender ended: the task (`blocking`: the other side's) or the transfer's
-  /// sender (`link`: who held the link) that it waited for. Empty where transfers start at once (`latency`).
+  /// Where a transfer started later than its sender ended: the task (`blocking`, `streams`: behind which a side came
+  /// that far) or the transfer's sender (`link`: who held the link; `streams`: who stood in front) that it waited for.
+  /// Empty where transfers start at once (`latency`).
   std::vector<TaskId> transfer_released_by;
   /// Of `streams`, else empty. Whether transfer_released_by names a transfer, which stood in front, rather than a task.
   std::vector<bool> waited_for_transfer;
