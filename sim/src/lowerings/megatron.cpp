@@ -79,7 +79,8 @@ public:
   [[nodiscard]] CommOrder place() {
     const Shape& shape = schedule_.shape();
     const bool follows = std::ranges::all_of(steps_, &Steps::follows);
-    const bool loop = placement_of(schedule_) == loop_placement(shape);
+    const bool loop =
+        std::ranges::all_of(crossings_.all(), [&](const Crossing& crossing) { return follows_loop(crossing); });
     std::vector<std::uint32_t> offsets{0};
     for (std::size_t stage = 0; stage < shape.stages; ++stage) {
       stage_ = make_id<StageId>(stage);
@@ -96,6 +97,14 @@ public:
   }
 
 private:
+  /// Whether a forward sends to the stage behind its own, a backward to the one ahead of it; the last stage to the
+  /// first.
+  [[nodiscard]] bool follows_loop(const Crossing& crossing) const {
+    const bool forward = schedule_.task(crossing.sender).pass == Pass::forward;
+    const std::size_t next = (index(forward ? crossing.from : crossing.to) + 1) % schedule_.shape().stages;
+    return next == index(forward ? crossing.to : crossing.from);
+  }
+
   [[nodiscard]] const Steps& steps() const { return steps_[index(stage_)]; }
   [[nodiscard]] Side send(TaskId task) const { return {send_of_[index(task)], true}; }
   [[nodiscard]] Side receive(std::span<const TaskId> tasks, std::size_t i) const {
