@@ -76,6 +76,7 @@ struct Inputs {
   std::optional<std::string> output, timeline;
   std::optional<std::size_t> replica;
   bool by_microbatch = false;
+  std::optional<double> calibrate;
   std::optional<double> tolerance;
 
   std::optional<std::size_t> threads;

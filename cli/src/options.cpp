@@ -114,8 +114,10 @@ constexpr std::array table{
            set_group_link<&Training::data_link>},
 
     Option{"forward", "", S::costs, A::required, "TIME[,...]",
-           "forward of a whole stage and microbatch, or one value per chunk (P*V values); default 1ms", "", "",
-           set_list<&I::forward>},
+           "forward of a whole stage and microbatch, or one value per chunk (P*V values), or per chunk and microbatch "
+           "(P*V*M, "
+           "chunk by chunk); default 1ms",
+           "", "", set_list<&I::forward>},
     Option{"backward", "", S::costs, A::required, "TIME[,...]",
            "full backward likewise; split in half where only it is given; default 2ms", "", "input-grad,weight-grad",
            set_list<&I::backward>},
@@ -299,6 +301,9 @@ constexpr std::array table{
            set_text<&I::timeline>},
     Option{"replica", "", S::replay, A::required, "N", "of several data-parallel replicas, the one to take; default 0",
            "", "", set_count<&I::replica, 0>},
+    Option{"calibrate", "", S::replay, A::required, "SHARE",
+           "of the steps of a run, the first ones, whose costs are to predict the others: 25% (default), 0.25", "", "",
+           set_calibrate},
     Option{"by-microbatch", "", S::replay, A::none, "",
            "costs per chunk and microbatch, for microbatches that differ in length", "", "",
            set_flag<&I::by_microbatch>},

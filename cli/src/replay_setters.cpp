@@ -15,6 +15,15 @@ std::optional<double> parse_number(std::string_view text) {
   return number;
 }
 
+/// "0.05" or "5%".
+std::optional<double> parse_share(std::string_view text) {
+  const bool percent = text.ends_with('%');
+  if (percent) text.remove_suffix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  const auto number = parse_number(text);
+  return number ? std::optional{*number / (percent ? 100 : 1)} : std::nullopt;
+}
+
 } // namespace
 
 Result set_backend(Inputs& inputs, std::string_view text) {
@@ -99,12 +108,18 @@ Result set_fault(Inputs& inputs, std::string_view text) {
           : fmt::format("{0}@ and a task that has this: {0}@1F3; only F allocates, and W sends nothing", kind)};
 }
 
+Result set_calibrate(Inputs& inputs, std::string_view text) {
+  const double share = parse_share(text).value_or(0);
+  if (share <= 0 || share >= 1)
+    return Wrong{fmt::format("{} is no share of the steps", in_quotes(text)),
+                 "a share or a percentage above 0 and below 100%: 0.25, 25%"};
+  inputs.calibrate = share;
+  return std::nullopt;
+}
+
 Result set_tolerance(Inputs& inputs, std::string_view text) {
   const bool percent = text.ends_with('%');
-  std::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
-  while (digits.ends_with(' ')) digits.remove_suffix(1);
-  const auto number = parse_number(digits);
-  const double share = number.value_or(-1) / (percent ? 100 : 1);
+  const double share = parse_share(text).value_or(-1);
   if (share < 0 || share > 10)
     return Wrong{fmt::format("{} is no share", in_quotes(text)), "a share or a percentage, up to 1000%: 0.05, 5%"};
   if (!percent && share > 1)

@@ -27,6 +27,7 @@ Result set_workload(Inputs& inputs, std::string_view text) {
 [[nodiscard]] Result set_learning_rate(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_timeout(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_fault(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_calibrate(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_tolerance(Inputs& inputs, std::string_view text);
 
 } // namespace ppsim::cli

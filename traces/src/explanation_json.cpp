@@ -110,6 +110,14 @@ std::string explanation_json(std::span<const MeasuredRun> replicas, const Explan
   for (const StepPart& part : explanation.parts)
     json["parts"].push_back({{"reason", to_string(part.reason)}, {"time_ns", part.time.count()}});
   for (const ReplicaExplanation& replica : explanation.replicas) json["per_replica"].push_back(replica_json(replica));
+  for (const HeldOut& held : explanation.held_out)
+    json["held_out"].push_back({{"calibrated_steps", held.calibrated},
+                                {"transfer_model", to_string(held.transfer)},
+                                {"mean_error", number(held.mean_error)},
+                                {"step_mean_error", number(held.step_mean_error)},
+                                {"own_error", number(held.own_error)},
+                                {"after_tasks", number(held.after_tasks)},
+                                {"errors", held.errors}});
   return document(json);
 }
 

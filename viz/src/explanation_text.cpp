@@ -47,6 +47,7 @@ public:
       say("order", fmt::format("leaves {} idle by itself, with all stages alike and transfers free",
                                percent(explanation_.schedule_bubble)));
     trust();
+    held_out();
     findings();
     parts();
     stages();
@@ -109,6 +110,26 @@ private:
     for (const auto& [time, name] : causes)
       if (share_of(time, all) >= least_shown) words.push_back(fmt::format("{} {}", name, percent(share_of(time, all))));
     return percent(explanation_.bubble) + (words.empty() ? "" : ": " + joined(words, ", "));
+  }
+
+  /// Means over replicas, which all have as many steps.
+  void held_out() {
+    const std::vector<HeldOut>& all = explanation_.held_out;
+    if (all.empty()) return;
+    const auto mean = [&](double HeldOut::*member) {
+      double sum = 0;
+      for (const HeldOut& one : all) sum += one.*member;
+      return percent(sum / static_cast<double>(all.size()));
+    };
+    const bool one_model =
+        std::ranges::all_of(all, [&](const HeldOut& one) { return one.transfer == all[0].transfer; });
+    say("predicted", fmt::format("from the means of the first {} of {} steps, the tasks of the others are {} off (mean "
+                                 "of absolute errors; transfers: {})",
+                                 all[0].calibrated, explanation_.steps, mean(&HeldOut::mean_error),
+                                 one_model ? to_string(all[0].transfer) : "as each replica sends"));
+    say("", fmt::format("with the means of each step {}, so that drift between steps makes the difference; with every "
+                        "task's own time {}",
+                        mean(&HeldOut::step_mean_error), mean(&HeldOut::own_error)));
   }
 
   void trust() {

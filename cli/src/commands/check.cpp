@@ -26,8 +26,10 @@ struct Verdict {
 /// Whether its sends and receives hang on communicators shared in one way.
 struct HangVerdict {
   Communicators communicators{};
-  std::optional<Hang> hang;
-  bool eager_runs = false; ///< where it hangs: it would not if no send waited for its receive
+  std::optional<Hang> hang{};
+  bool eager_runs = false;               ///< where it hangs: it would not if no send waited for its receive
+  std::optional<std::string> mismatch{}; ///< where it does not: what would receive other data than was meant for it
+  [[nodiscard]] bool is_good() const { return !hang && !mismatch; }
 };
 
 /// Costs do not matter here, but for the order of what could be posted at once.
@@ -55,6 +57,7 @@ Verdict try_model(const Inputs& inputs, const Schedule& schedule, TransferModel 
 HangVerdict try_communicators(const Schedule& schedule, const CommOrder& order, Communicators communicators) {
   HangVerdict verdict{communicators, find_hang(schedule, order, communicators)};
   verdict.eager_runs = verdict.hang && !find_hang(schedule, order, communicators, true);
+  if (!verdict.hang) verdict.mismatch = find_mismatch(schedule, order);
   return verdict;
 }
 
@@ -70,11 +73,12 @@ std::vector<HangVerdict> hang_verdicts(const Inputs& inputs, const Schedule& sch
   return verdicts;
 }
 
-/// The cycle as one sentence.
+/// What is wrong as one sentence, and what to do.
 Problem problem_of(const HangVerdict& verdict, const std::string& where) {
-  std::string what =
-      fmt::format("hangs on p2p {}: {}", to_string(verdict.communicators), fmt::join(verdict.hang->cycle, "; "));
-  if (verdict.eager_runs) what += "; it runs only as long as every send fits into a buffer and does not wait";
+  const std::string name = fmt::format("p2p {}: ", to_string(verdict.communicators));
+  if (verdict.mismatch) return {where, name + *verdict.mismatch, "list the transfers between them in one order"};
+  std::string what = name + in_a_line(*verdict.hang);
+  if (verdict.eager_runs) what += "; it runs only as long as every send fits into a buffer, and does not wait";
   return {where, std::move(what), verdict.hang->fix};
 }
 
@@ -97,9 +101,9 @@ std::string verdict_json(const Schedule& schedule, const std::vector<Verdict>& v
     if (verdict.hang) {
       entry["cycle"] = verdict.hang->cycle;
       entry["fix"] = verdict.hang->fix;
-      entry["mismatch"] = verdict.hang->mismatch;
       entry["runs_if_eager"] = verdict.eager_runs;
     }
+    if (verdict.mismatch) entry["mismatch"] = *verdict.mismatch;
     json["p2p"][std::string{to_string(verdict.communicators)}] = std::move(entry);
   }
   return json.dump(2) + "\n";
@@ -116,9 +120,13 @@ std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& v
                              : fmt::format("  {:<9} no deadlock\n", to_string(verdict.model));
   for (const HangVerdict& verdict : hangs) {
     const std::string name = fmt::format("p2p {}", to_string(verdict.communicators));
-    text += verdict.hang
-                ? fmt::format("  {:<9} {}\n            {}\n", name, problem_of(verdict, where).what, verdict.hang->fix)
-                : fmt::format("  {:<9} no hang\n", name);
+    if (verdict.is_good()) {
+      text += fmt::format("  {:<9} no hang\n", name);
+    } else {
+      const Problem problem = problem_of(verdict, where);
+      text += fmt::format("  {:<9} {}\n            {}\n", name, std::string_view{problem.what}.substr(name.size() + 2),
+                          problem.hint);
+    }
   }
   return text;
 }
@@ -152,7 +160,7 @@ ExitCode run(const Inputs& inputs) {
     for (const TransferModel model : {TransferModel::link, TransferModel::blocking})
       verdicts.push_back(try_model(inputs, file.schedule, model, where));
   const std::vector<HangVerdict> hangs = ok ? hang_verdicts(inputs, file.schedule, where) : std::vector<HangVerdict>{};
-  const bool hangs_as_asked = inputs.p2p && !hangs.empty() && hangs.front().hang;
+  const bool hangs_as_asked = inputs.p2p && !hangs.empty() && !hangs.front().is_good();
   if (inputs.json)
     write_file(*inputs.json, verdict_json(file.schedule, verdicts, hangs, ok && !hangs_as_asked), "--json");
   if (!ok) throw Error{ExitCode::no, *verdicts.front().deadlock};

@@ -27,6 +27,9 @@ struct Explained {
   std::size_t drawn = 0; ///< the replica of the pictures
 };
 
+/// Of the steps, the share whose means are to predict the others.
+constexpr double default_share = 0.25;
+
 /// A measured step with its reasons, ready to be shown.
 struct ShownStep {
   TaskGraph graph;
@@ -67,6 +70,9 @@ Explained explain_inputs(const Inputs& inputs) {
   for (const std::string& path : paths)
     explained.runs.push_back(traces::read_run(FileBytes{path, "explain"}.bytes(), display_name(path)));
   explained.explanation = explain(explained.runs);
+  if (explained.explanation.steps > 1)
+    for (const MeasuredRun& run : explained.runs)
+      explained.explanation.held_out.push_back(hold_out(run, inputs.calibrate.value_or(default_share)));
   explained.drawn = drawn_replica(inputs, explained.explanation);
   return explained;
 }
@@ -98,7 +104,7 @@ ExitCode run(const Inputs& inputs) {
   return ExitCode::done;
 }
 
-constexpr std::array<std::string_view, 4> extra{"replica", "json", "svg", "trace"};
+constexpr std::array<std::string_view, 5> extra{"replica", "calibrate", "json", "svg", "trace"};
 constexpr std::array examples{
     Example{"ppsim explain run.json",
             "where the bubble of a measured run is, by cause, and what would make it shorter"},

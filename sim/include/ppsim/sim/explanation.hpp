@@ -1,6 +1,7 @@
 #pragma once
 // Explanation: where the time of a measured run goes, and what each reason costs, from simulations with its own times.
 
+#include "ppsim/sim/cost_model.hpp"
 #include "ppsim/sim/measured.hpp"
 #include "ppsim/sim/report.hpp"
 
@@ -136,6 +137,8 @@ struct Explanation {
   /// Of the step, with the stages alike and transfers free: idle time of all devices as a share of theirs. What the
   /// order itself leaves idle.
   double schedule_bubble = 0;
+  /// By replica: how well its first steps predict the others; set by the caller who wants the extra simulations.
+  std::vector<HeldOut> held_out{};
 };
 
 /// What a step has to gain for a finding: 1 %.
