@@ -91,7 +91,9 @@ void doubt_streams(const Inputs& inputs, const Scenario& scenario, std::vector<s
 std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule) {
   std::vector<std::string> notes;
   const bool has_bandwidth = scenario.network.bandwidth || scenario.network.inter_node_bandwidth;
-  if (inputs.boundary_bytes && !has_bandwidth && !inputs.comm && !inputs.release_outputs && !scenario.recompute.is_on())
+  const bool sizes_are_used =
+      inputs.release_outputs || scenario.recompute.is_on() || inputs.eager_below || inputs.chakra || inputs.goal;
+  if (inputs.boundary_bytes && !has_bandwidth && !inputs.comm && !sizes_are_used)
     notes.push_back(fmt::format("{}: without --bandwidth sizes cost no time; only their volume is counted",
                                 inputs.place_of("boundary-bytes")));
   if (inputs.stages_per_node && scenario.network.model != TransferModel::link && !scenario.network.inter_node_latency &&

@@ -66,10 +66,13 @@ Duration median_length(const MeasuredRun& run) {
 std::string summary(const traces::Imported& imported, std::size_t chosen) {
   const MeasuredRun& run = imported.runs[chosen];
   const Shape& shape = run.schedule.shape();
+  const auto counted = [](std::size_t count, std::string_view noun, std::string_view plural) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : plural);
+  };
   std::string text =
-      fmt::format("{} stages, {} microbatches, vpp {}, {} step{}{}\n", shape.stages, shape.microbatches, shape.vpp,
-                  run.steps.size(), run.steps.size() == 1 ? "" : "s",
-                  imported.runs.size() == 1 ? "" : fmt::format(" of replica {} of {}", chosen, imported.runs.size()));
+      fmt::format("{}, {}, vpp {}, {}", counted(shape.stages, "stage", "s"),
+                  counted(shape.microbatches, "microbatch", "es"), shape.vpp, counted(run.steps.size(), "step", "s"));
+  text += imported.runs.size() == 1 ? "\n" : fmt::format(" of replica {} of {}\n", chosen, imported.runs.size());
   for (std::size_t replica = 0; replica < imported.runs.size(); ++replica)
     text += fmt::format("  {:<18}  {}\n",
                         imported.runs.size() == 1 ? "median step" : fmt::format("step of replica {}", replica),

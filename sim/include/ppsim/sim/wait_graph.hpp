@@ -53,9 +53,9 @@ struct Waiting {
   std::uint8_t why = 0;
 };
 
-/// A cycle of `graph`, which has one, that waits for no other cycle: each of its nodes waits for the next one's, the last
-/// for the first. Of those that are looked at (of large graphs not all) the one with the least waits for reasons that are not `light`, then with the
-/// least waits.
+/// A cycle of `graph`, which has one, that waits for no other cycle: each of its nodes waits for the next one's, the
+/// last for the first. Of those that are looked at (of large graphs not all) the one with the least waits for reasons
+/// that are not `light`, then with the least waits.
 [[nodiscard]] std::vector<Waiting> shortest_cycle(const WaitGraph& graph,
                                                   const std::function<bool(std::uint8_t)>& light);
 
