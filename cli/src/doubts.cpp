@@ -1,6 +1,7 @@
 #include "doubts.hpp"
 
 #include "ppsim/sim/layout.hpp"
+#include "ppsim/sim/lowering.hpp"
 
 #include <fmt/format.h>
 
@@ -74,6 +75,14 @@ void doubt_layout(const Inputs& inputs, std::vector<std::string>& notes) {
 
 /// Rules of a transfer model that is not used. --p2p is one of replays too: those who only simulate ask for it.
 void doubt_streams(const Inputs& inputs, const Scenario& scenario, std::vector<std::string>& notes) {
+  const Streams& streams = scenario.network.streams;
+  const Lowering* const lowering = find_lowering(streams.lowering);
+  if (streams.overlap && (lowering == nullptr || !lowering->takes_overlap))
+    notes.push_back(fmt::format("{}: changes nothing without --lowering megatron", inputs.place_of("overlap-p2p")));
+  else if (streams.overlap && scenario.shape.vpp == 1)
+    notes.push_back(fmt::format("{}: changes nothing without --vpp above 1: Megatron-LM overlaps only its interleaved "
+                                "schedule",
+                                inputs.place_of("overlap-p2p")));
   if (scenario.network.model == TransferModel::streams) return;
   const auto doubt = [&](std::string_view option, std::string_view without) {
     if (inputs.has_flag(option))

@@ -32,19 +32,25 @@ void set_step_time(Evaluation& run) {
 /// Of the stalls of a run so many are put into words.
 constexpr std::size_t most_stalls_said = 100;
 
+/// What a step would take if no send or receive held up another.
+Duration makespan_without_stalls(const TaskGraph& graph) {
+  Scenario scenario = graph.scenario();
+  scenario.network.model = TransferModel::latency;
+  const TaskGraph free_graph = lower(graph.schedule(), std::move(scenario), graph.place());
+  return analyse(free_graph, simulate(free_graph)).makespan;
+}
+
 StallReport stalls_of(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
                       const StreamRun& run) {
   const std::string& lowering = graph.scenario().network.streams.lowering;
   const std::vector<Stall> stalls = find_stalls(graph, order, run);
-  StallReport report{.operations = fmt::format(
-                         "{}, p2p {}",
-                         graph.schedule().communications() != nullptr
-                             ? "as the file places them"
-                             : fmt::format("lowering {}", lowering.empty() ? lowerings().front()->name : lowering),
-                         to_string(communicators)),
-                     .count = stalls.size(),
-                     .sum = Duration{0},
-                     .longest = {}};
+  StallReport report;
+  report.operations = lowering.empty() && graph.schedule().communications() != nullptr
+                          ? "as the file places them"
+                          : fmt::format("lowering {}", lowering.empty() ? lowerings().front()->name : lowering);
+  report.operations += fmt::format(", p2p {}", to_string(communicators));
+  report.count = stalls.size();
+  if (!stalls.empty()) report.without = makespan_without_stalls(graph);
   for (const Stall& stall : stalls) {
     report.sum += stall.length();
     if (report.longest.size() < most_stalls_said)

@@ -71,17 +71,17 @@ std::string behind_links(std::filesystem::path path) {
 } // namespace
 
 FileBytes::FileBytes(const std::string& path, std::string_view where) {
-  const int file =
-      path == "-" ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC); // NOLINT(cppcoreguidelines-pro-type-vararg)
+  // A pipe that is opened and closed again has lost its writer: only what stat() calls a file is opened here.
   struct stat status {};
-  if (file >= 0 && ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
-    void* const pages = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
-    if (pages != MAP_FAILED) {
-      mapped_ = static_cast<const char*>(pages);
+  if (path != "-" && ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC); // NOLINT(cppcoreguidelines-pro-type-vararg)
+    if (file >= 0) {
       size_ = static_cast<std::size_t>(status.st_size);
+      void* const pages = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+      if (pages != MAP_FAILED) mapped_ = static_cast<const char*>(pages);
+      ::close(file);
     }
   }
-  if (file >= 0) ::close(file);
   if (mapped_ == nullptr) read_ = read_file(path, where);
 }
 

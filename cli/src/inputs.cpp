@@ -52,6 +52,11 @@ void read_schedule_file(const Inputs& inputs, const std::string& path, Run& run)
   run.scenario =
       make_scenario(inputs, run.schedule.shape(), placement_of(run.schedule), ends_share_stage(run.schedule));
   run.notes = std::move(file.notes);
+  const CommOrder* const own = run.schedule.communications();
+  run.scenario.network.streams.lowering = lowering_in(inputs, own != nullptr);
+  if (own != nullptr && inputs.lowering)
+    run.notes.push_back(fmt::format("{}: {} takes the place of the file's {} sends and receives",
+                                    inputs.place_of("lowering"), *inputs.lowering, own->size()));
   run.schedule_place = display_name(path);
 }
 
@@ -158,6 +163,11 @@ std::optional<Communicators> communicators_in(const Inputs& inputs) {
     break;
   }
   return Communicators::group;
+}
+
+std::string_view lowering_in(const Inputs& inputs, bool has_own) {
+  if (inputs.lowering) return *inputs.lowering;
+  return inputs.p2p == P2p::batched && !has_own ? "megatron" : "";
 }
 
 void fit_update(const Inputs& inputs, const Schedule& schedule, Scenario& scenario, std::vector<std::string>& notes) {

@@ -112,6 +112,10 @@ struct Run {
 /// The communicators that the inputs name, if they do: `batched` is a group in simulations.
 [[nodiscard]] std::optional<Communicators> communicators_in(const Inputs& inputs);
 
+/// The lowering that the inputs name: that of `batched` is Megatron-LM's, where the schedule does not come with its
+/// sends and receives (`has_own`). Empty: none.
+[[nodiscard]] std::string_view lowering_in(const Inputs& inputs, bool has_own = false);
+
 /// Takes out of `scenario` what follows a flush where `schedule` has none, with a note. Throws Error where a flag asked
 /// for it.
 void fit_update(const Inputs& inputs, const Schedule& schedule, Scenario& scenario, std::vector<std::string>& notes);

@@ -21,10 +21,12 @@ std::optional<std::string> place_of(const std::string& path) {
 } // namespace
 
 std::vector<Destination> sources(const Inputs& inputs) {
-  return {{"--scenario", inputs.scenario},
-          {"--schedule-file", inputs.schedule_file},
-          {"--timeline", inputs.timeline},
-          {"the file argument", inputs.file}};
+  std::vector<Destination> read{{"--scenario", inputs.scenario},
+                                {"--schedule-file", inputs.schedule_file},
+                                {"--timeline", inputs.timeline},
+                                {"the file argument", inputs.file}};
+  for (const std::string& path : inputs.files) read.push_back({"a file argument", path});
+  return read;
 }
 
 bool uses_stdout(std::span<const Destination> destinations, std::span<const Destination> sources) {

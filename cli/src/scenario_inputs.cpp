@@ -276,7 +276,7 @@ void fill_network(const Inputs& inputs, Spread& spread, const std::optional<Byte
       "boundary-bytes", inputs.boundary_bytes || !boundary ? inputs.boundary_bytes : std::vector<Bytes>{*boundary});
   network.bandwidth = inputs.bandwidth;
   network.slices = inputs.send_slices.value_or(1);
-  network.streams = {.lowering = inputs.lowering.value_or(inputs.p2p == P2p::batched ? "megatron" : ""),
+  network.streams = {.lowering = std::string{lowering_in(inputs)},
                      .overlap = inputs.overlap_p2p,
                      .communicators = communicators_in(inputs),
                      .eager_below = inputs.eager_below.value_or(Bytes{0}),

@@ -132,7 +132,8 @@ Communicators communicators_of(const TaskGraph& graph) {
   if (streams.communicators) return *streams.communicators;
   const Lowering* const lowering = lowering_of(graph);
   if (lowering == nullptr) return Communicators::group;
-  return streams.overlap && lowering->takes_overlap ? lowering->overlapped : lowering->communicators;
+  const bool overlaps = streams.overlap && lowering->takes_overlap && graph.schedule().shape().vpp > 1;
+  return overlaps ? lowering->overlapped : lowering->communicators;
 }
 
 void check_operations(const Schedule& schedule, const CommOrder& order, std::string_view where) {

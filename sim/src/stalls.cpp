@@ -53,7 +53,8 @@ private:
       stall.behind = rest_of_group(span.task, stall.waiting);
       return stall;
     }
-    stall.waiting = run_.ops[receive].front > run_.ops[send].front ? receive : send;
+    const bool sent_alone = timeline_.transfers[index(sender)].start < run_.ops[receive].front; // eager
+    stall.waiting = !sent_alone && run_.ops[receive].front > run_.ops[send].front ? receive : send;
     stall.behind = held_up_by(stall.waiting, span.span.start);
     return stall;
   }

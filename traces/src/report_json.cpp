@@ -114,6 +114,7 @@ Json stalls_json(const TaskGraph& graph, const StallReport& stalls) {
   Json json{{"operations", stalls.operations},
             {"count", stalls.count},
             {"sum_ns", stalls.sum.count()},
+            {"makespan_without_ns", optional_ns(stalls.without)},
             {"longest", Json::array()}};
   for (const StallReport::One& stall : stalls.longest)
     json["longest"].push_back({{"stage", index(stall.stage)},

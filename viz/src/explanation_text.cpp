@@ -127,8 +127,8 @@ private:
                                  "of absolute errors; transfers: {})",
                                  all[0].calibrated, explanation_.steps, mean(&HeldOut::mean_error),
                                  one_model ? to_string(all[0].transfer) : "as each replica sends"));
-    say("", fmt::format("with the means of each step {}, so that drift between steps makes the difference; with every "
-                        "task's own time {}",
+    say("", fmt::format("with the means of each step by itself {} (what is left out then is drift between steps), with "
+                        "every task's own time {}",
                         mean(&HeldOut::step_mean_error), mean(&HeldOut::own_error)));
   }
 

@@ -304,6 +304,9 @@ private:
                       : fmt::format("{} of {} in all, behind other sends and receives or posted late ({})",
                                     counted(stalls.count, "wait"), format_duration(stalls.sum), stalls.operations));
     for (std::size_t i = 0; i < std::min(most_said, stalls.longest.size()); ++i) say("", stalls.longest[i].words);
+    if (stalls.without)
+      say("", fmt::format("without stalls a step would take {}; 'ppsim place' moves sends and receives",
+                          format_duration(*stalls.without)));
   }
 
   void memory() {

@@ -35,7 +35,7 @@ struct HangVerdict {
 /// Costs do not matter here, but for the order of what could be posted at once.
 Scenario scenario_to_check(const Inputs& inputs, const Schedule& schedule) {
   Scenario scenario = uniform_scenario(schedule.shape(), std::chrono::milliseconds{1}, std::chrono::milliseconds{2});
-  scenario.network.streams = {.lowering = inputs.lowering.value_or(inputs.p2p == P2p::batched ? "megatron" : ""),
+  scenario.network.streams = {.lowering = std::string{lowering_in(inputs, schedule.communications() != nullptr)},
                               .overlap = inputs.overlap_p2p,
                               .communicators = communicators_in(inputs)};
   return scenario;
@@ -65,11 +65,19 @@ HangVerdict try_communicators(const Schedule& schedule, const CommOrder& order, 
 std::vector<HangVerdict> hang_verdicts(const Inputs& inputs, const Schedule& schedule, const std::string& where) {
   const bool asked = inputs.p2p || inputs.lowering;
   if (!asked && schedule.communications() == nullptr) return {};
-  const CommOrder order = operations_of(lower(schedule, scenario_to_check(inputs, schedule), where));
-  if (const auto communicators = communicators_in(inputs)) return {try_communicators(schedule, order, *communicators)};
+  const auto placed_for = [&](std::optional<Communicators> communicators) {
+    Scenario scenario = scenario_to_check(inputs, schedule);
+    if (communicators) scenario.network.streams.communicators = communicators; // some lowerings ask for them
+    return lower(schedule, std::move(scenario), where);
+  };
+  const auto verdict_on = [&](std::optional<Communicators> communicators) {
+    const TaskGraph graph = placed_for(communicators);
+    return try_communicators(schedule, operations_of(graph), communicators_of(graph));
+  };
+  if (asked) return {verdict_on(communicators_in(inputs))};
   std::vector<HangVerdict> verdicts;
   for (const Communicators communicators : {Communicators::edge, Communicators::pair, Communicators::group})
-    verdicts.push_back(try_communicators(schedule, order, communicators));
+    verdicts.push_back(verdict_on(communicators));
   return verdicts;
 }
 
@@ -79,7 +87,7 @@ Problem problem_of(const HangVerdict& verdict, const std::string& where) {
   if (verdict.mismatch) return {where, name + *verdict.mismatch, "list the transfers between them in one order"};
   std::string what = name + in_a_line(*verdict.hang);
   if (verdict.eager_runs) what += "; it runs only as long as every send fits into a buffer, and does not wait";
-  return {where, std::move(what), verdict.hang->fix};
+  return {where, std::move(what), verdict.hang->fix + "; or let 'ppsim place' find an order that runs"};
 }
 
 std::string verdict_json(const Schedule& schedule, const std::vector<Verdict>& verdicts,
@@ -114,6 +122,13 @@ std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& v
   std::string text =
       fmt::format("{}: valid: {} stages, {} microbatches, vpp {}, {} tasks\n", where, schedule.shape().stages,
                   schedule.shape().microbatches, schedule.shape().vpp, schedule.size());
+  std::vector<std::string_view> hanging;
+  for (const HangVerdict& verdict : hangs)
+    if (!verdict.is_good()) hanging.push_back(to_string(verdict.communicators));
+  if (!hanging.empty()) {
+    text.pop_back();
+    text += fmt::format("; its sends and receives hang on p2p {}\n", fmt::join(hanging, " and "));
+  }
   for (const Verdict& verdict : verdicts)
     text += verdict.deadlock ? fmt::format("  {:<9} {}\n            {}\n", to_string(verdict.model),
                                            verdict.deadlock->what, verdict.deadlock->hint)
@@ -151,8 +166,16 @@ ExitCode run(const Inputs& inputs) {
     throw Error{ExitCode::bad_input,
                 Problem{"check", "names no file", "for example: ppsim check order.csv; '-' reads stdin"}};
   const std::string where = display_name(*inputs.file);
+  const Lowering* const lowering = find_lowering(lowering_in(inputs));
+  if (inputs.overlap_p2p && (lowering == nullptr || !lowering->takes_overlap))
+    throw Error{ExitCode::bad_input,
+                Problem{"--overlap-p2p", "changes nothing without --lowering megatron", "add that, or leave it out"}};
   const traces::ScheduleFile file = read_or_report(inputs, *inputs.file, where);
   for (const std::string& note : file.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
+  if (inputs.lowering && file.schedule.communications() != nullptr)
+    throw Error{ExitCode::bad_input,
+                Problem{"--lowering", "the file has sends and receives, and they are what is checked",
+                        "leave it out, or check the file without them ('ppsim --schedule-file FILE --csv')"}};
   const TransferModel asked = inputs.transfer.value_or(TransferModel::latency);
   std::vector<Verdict> verdicts{try_model(inputs, file.schedule, asked, where)};
   const bool ok = !verdicts.front().deadlock.has_value();
@@ -160,7 +183,7 @@ ExitCode run(const Inputs& inputs) {
     for (const TransferModel model : {TransferModel::link, TransferModel::blocking})
       verdicts.push_back(try_model(inputs, file.schedule, model, where));
   const std::vector<HangVerdict> hangs = ok ? hang_verdicts(inputs, file.schedule, where) : std::vector<HangVerdict>{};
-  const bool hangs_as_asked = inputs.p2p && !hangs.empty() && !hangs.front().is_good();
+  const bool hangs_as_asked = (inputs.p2p || inputs.lowering) && !hangs.empty() && !hangs.front().is_good();
   if (inputs.json)
     write_file(*inputs.json, verdict_json(file.schedule, verdicts, hangs, ok && !hangs_as_asked), "--json");
   if (!ok) throw Error{ExitCode::no, *verdicts.front().deadlock};

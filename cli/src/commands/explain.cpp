@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <set>
 
 #include "../commands.hpp"
 #include "../files.hpp"
@@ -67,9 +69,19 @@ Explained explain_inputs(const Inputs& inputs) {
   std::vector<std::string> paths{*inputs.file};
   paths.insert(paths.end(), inputs.files.begin(), inputs.files.end());
   Explained explained;
+  std::set<std::string> seen;
   for (const std::string& path : paths)
-    explained.runs.push_back(traces::read_run(FileBytes{path, "explain"}.bytes(), display_name(path)));
+    if (path != "-" && !seen.insert(std::filesystem::weakly_canonical(path).string()).second)
+      throw Error{ExitCode::bad_input,
+                  Problem{in_quotes(path), "is given twice: a replica would be compared with itself",
+                          "name the run file of each replica once"}};
+  for (const std::string& path : paths)
+    explained.runs.push_back(traces::read_run(read_file(path, "explain"), display_name(path)));
   explained.explanation = explain(explained.runs);
+  if (explained.explanation.steps < 2 && inputs.calibrate)
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of("calibrate"), "the run has one step: there is no other one",
+                        "leave it out, or record more steps"}};
   if (explained.explanation.steps > 1)
     for (const MeasuredRun& run : explained.runs)
       explained.explanation.held_out.push_back(hold_out(run, inputs.calibrate.value_or(default_share)));

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 
 #include "../commands.hpp"
 #include "../files.hpp"
@@ -42,6 +41,8 @@ traces::Imported read(const Inputs& inputs, const traces::ImportFormat& format) 
         Problem{"import", "names no file", fmt::format("behind {} comes what to read: {}", format.name, format.files)}};
   std::vector<FileBytes> contents;
   std::vector<traces::ImportFile> files;
+  contents.reserve(inputs.files.size());
+  files.reserve(inputs.files.size());
   for (const std::string& path : inputs.files) contents.emplace_back(path, "import");
   for (std::size_t i = 0; i < contents.size(); ++i)
     files.push_back({display_name(inputs.files[i]), contents[i].bytes()});
@@ -49,6 +50,20 @@ traces::Imported read(const Inputs& inputs, const traces::ImportFormat& format) 
   return format.read(files, {.stages = inputs.stages,
                              .vpp = inputs.vpp ? std::optional{inputs.vpp->front()} : std::nullopt,
                              .progress = [&](double share) { progress.show(share); }});
+}
+
+/// What a format has no use for is refused: it would do nothing.
+void check_options(const Inputs& inputs, const traces::ImportFormat& format) {
+  Problems problems;
+  const auto refuse = [&](std::string_view option) {
+    if (inputs.where.contains(option))
+      problems.add(inputs.place_of(option), fmt::format("{} files have no need of it", format.name), "leave it out");
+  };
+  if (!format.takes_stages) refuse("stages");
+  if (!format.takes_vpp) refuse("vpp");
+  if (inputs.vpp && inputs.vpp->size() > 1)
+    problems.add(inputs.place_of("vpp"), fmt::format("{} values", inputs.vpp->size()), "a run has one");
+  problems.throw_if_any();
 }
 
 /// The replica that the costs are of.
@@ -93,27 +108,35 @@ std::string timeline_path(const std::string& path, std::size_t replica) {
              : fmt::format("{}{}{}", path.substr(0, mark), replica, path.substr(mark + replica_mark.size()));
 }
 
-/// The run of the chosen replica, or those of all.
-void write_timelines(const Inputs& inputs, traces::Imported& imported, std::size_t chosen) {
-  const bool all = inputs.timeline->find(replica_mark) != std::string::npos;
-  for (std::size_t replica = all ? 0 : chosen; replica < (all ? imported.runs.size() : chosen + 1); ++replica) {
-    imported.runs[replica].facts.command = inputs.command;
-    write_file(timeline_path(*inputs.timeline, replica), traces::write_run(imported.runs[replica]), "--timeline");
-  }
+/// Where the run of the chosen replica goes, or those of all.
+std::vector<std::pair<std::size_t, std::string>> timeline_paths(const Inputs& inputs, std::size_t replicas,
+                                                                std::size_t chosen) {
+  if (!inputs.timeline) return {};
+  if (inputs.timeline->find(replica_mark) == std::string::npos) return {{chosen, *inputs.timeline}};
+  std::vector<std::pair<std::size_t, std::string>> paths;
+  for (std::size_t replica = 0; replica < replicas; ++replica)
+    paths.emplace_back(replica, timeline_path(*inputs.timeline, replica));
+  return paths;
 }
 
-bool uses_stdout(const Inputs& inputs, const std::string& costs) {
+/// Whether an output goes to stdout. Throws Error where one would go over a file that is read, or over another one.
+bool check_outputs(const Inputs& inputs, const std::optional<std::string>& costs, std::size_t replicas) {
   std::vector<Destination> sources;
+  std::vector<Destination> destinations{{"output", costs}};
   for (const std::string& path : inputs.files) sources.push_back({"a file to import", path});
-  return cli::uses_stdout(std::array{Destination{"output", costs}, Destination{"timeline", inputs.timeline}}, sources);
+  for (const auto& [replica, path] : timeline_paths(inputs, replicas, 0)) destinations.push_back({"timeline", path});
+  const bool stdout_taken = uses_stdout(destinations, sources);
+  for (const auto& [option, path] : destinations)
+    if (path) require_writable(*path, fmt::format("--{}", option));
+  return stdout_taken;
 }
 
 ExitCode run(const Inputs& inputs) {
   const traces::ImportFormat& format = format_of(inputs);
-  const bool costs_wanted = inputs.output.has_value() || !inputs.timeline;
-  const std::string output = inputs.output.value_or(costs_wanted ? "-" : "");
-  const bool stdout_taken = costs_wanted ? uses_stdout(inputs, output) : inputs.timeline == "-";
-  if (costs_wanted) require_writable(output, "--output");
+  check_options(inputs, format);
+  std::optional<std::string> output = inputs.output;
+  if (!output && !inputs.timeline) output = "-";
+  const bool stdout_taken = check_outputs(inputs, output, 1);
   traces::Imported imported = read(inputs, format);
   say_what_was_dropped(imported);
   if (imported.runs.empty() && (inputs.timeline || inputs.replica || inputs.by_microbatch))
@@ -124,17 +147,21 @@ ExitCode run(const Inputs& inputs) {
                         fmt::format("{} files hold sums, and no times of single tasks", format.name), "leave it out"}};
   const std::string source = fmt::format("{} of {}", format.name, fmt::join(inputs.files, " "));
   if (imported.runs.empty()) {
-    write_file(output, traces::write_scenario(imported.costs, source), "--output");
+    write_file(output.value_or("-"), traces::write_scenario(imported.costs, source), "--output");
     return ExitCode::done;
   }
   const std::size_t chosen = chosen_replica(inputs, imported);
   const MeasuredRun& of = imported.runs[chosen];
-  if (costs_wanted)
+  static_cast<void>(check_outputs(inputs, output, imported.runs.size()));
+  if (output)
     write_file(
-        output,
+        *output,
         traces::write_scenario(traces::cost_lines(cost_model(of, 0, of.steps.size()), inputs.by_microbatch), source),
         "--output");
-  if (inputs.timeline) write_timelines(inputs, imported, chosen);
+  for (const auto& [replica, path] : timeline_paths(inputs, imported.runs.size(), chosen)) {
+    imported.runs[replica].facts.command = inputs.command;
+    write_file(path, traces::write_run(imported.runs[replica]), "--timeline");
+  }
   if (!stdout_taken) write_file("-", summary(imported, chosen), "summary");
   return ExitCode::done;
 }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "../commands.hpp"
@@ -30,9 +31,11 @@ constexpr std::size_t most_tasks_for_what_if = std::size_t{1} << 20;
 
 constexpr std::size_t most_tasks_for_alternatives = std::size_t{1} << 16;
 
-/// For PyTorch, as PyTorch would place them, where nobody says otherwise.
+/// Those that are simulated; where none are, and nobody says otherwise, as PyTorch would place them.
 CommOrder written_operations(const TaskGraph& graph) {
-  const bool said = graph.schedule().communications() != nullptr || !graph.scenario().network.streams.lowering.empty();
+  const Network& network = graph.scenario().network;
+  const bool said = graph.schedule().communications() != nullptr || !network.streams.lowering.empty() ||
+                    network.model == TransferModel::streams;
   return said ? operations_of(graph) : find_lowering("pytorch")->place(graph, false);
 }
 
@@ -64,11 +67,27 @@ constexpr std::array outputs{
                        [](const Evaluation& result, const Inputs&) { return traces::write_goal(result.graph); }},
 };
 
-/// Chakra has a file per stage.
+/// Chakra has a file per stage. Throws Error where one of them is taken.
 void write_chakra(const Inputs& inputs, const TaskGraph& graph) {
   if (!inputs.chakra) return;
-  for (const traces::NamedBytes& file : traces::write_chakra(graph, *inputs.chakra))
-    write_file(file.name, file.bytes, "--chakra");
+  const std::vector<traces::NamedBytes> files = traces::write_chakra(graph, *inputs.chakra);
+  std::vector<Destination> destinations;
+  for (const Output<Evaluation>& output : outputs) destinations.push_back({output.option, inputs.*output.path});
+  for (const traces::NamedBytes& file : files) destinations.push_back({"chakra", file.name});
+  static_cast<void>(uses_stdout(destinations, sources(inputs)));
+  for (const traces::NamedBytes& file : files) write_file(file.name, file.bytes, "--chakra");
+}
+
+/// What workloads for other simulators have no words for.
+void say_what_workloads_lack(const Inputs& inputs, const TaskGraph& graph) {
+  if (!inputs.chakra && !inputs.goal) return;
+  const Scenario& scenario = graph.scenario();
+  const auto& sizes = scenario.network.boundary_bytes;
+  if (graph.transfer_count() > 0 && std::ranges::find(sizes, Bytes{0}) != sizes.end())
+    fmt::print(stderr, "ppsim: note: transfers without --boundary-bytes are written as 1 byte: what they take here is "
+                       "not in the files\n");
+  if (!scenario.update.is_free())
+    fmt::print(stderr, "ppsim: note: reductions and optimizer steps are not in the files\n");
 }
 
 /// The run with other inputs, if they are allowed at all.
@@ -128,9 +147,13 @@ ExitCode judge(const Inputs& inputs, const Report& report) {
 
 ExitCode run(const Inputs& inputs) {
   const bool stdout_taken = uses_stdout(outputs, inputs);
+  if (inputs.chakra == "-")
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("chakra"), "several files can not go to stdout",
+                                             "give a prefix: --chakra run"}};
   const Evaluation result = run_inputs(inputs);
   write_outputs(outputs, result, inputs);
   write_chakra(inputs, result.graph);
+  say_what_workloads_lack(inputs, result.graph);
   if (!stdout_taken) {
     std::string text = viz::text_report(result.graph, result.timeline, result.report, terminal_options());
     if (inputs.tasks) text.append("\n").append(viz::task_table(result.graph, result.timeline));

@@ -420,6 +420,8 @@ extern const ImportFormat nccl_profiler;
 const ImportFormat nccl_profiler{.name = "nccl-profiler",
                                  .files = "*.json, *.txt",
                                  .what = "dumps of NCCL's example profiler plugin: latency and bandwidth of its sends",
+                                 .takes_stages = false,
+                                 .takes_vpp = false,
                                  .read = import_nccl_profiler};
 
 } // namespace ppsim::traces

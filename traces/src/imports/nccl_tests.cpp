@@ -346,6 +346,8 @@ const ImportFormat nccl_tests{
     .name = "nccl-tests",
     .files = "*.txt, *.log, *.json",
     .what = "sendrecv_perf of nccl-tests: what it prints, or its -J file; latency and bandwidth of links",
+    .takes_stages = false,
+    .takes_vpp = false,
     .read = read};
 
 } // namespace ppsim::traces

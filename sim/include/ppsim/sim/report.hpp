@@ -114,8 +114,9 @@ struct StallReport {
   };
   std::string operations; ///< who placed them, and what they share: "lowering pytorch, p2p group"
   std::size_t count = 0;
-  Duration sum{0};          ///< of all waits, over all stages
-  std::vector<One> longest; ///< those, longest first
+  Duration sum{0};                   ///< of all waits, over all stages
+  std::optional<Duration> without{}; ///< the makespan under `latency`; none where nothing stalled
+  std::vector<One> longest;          ///< those, longest first
 };
 
 struct Report {

@@ -50,8 +50,10 @@ struct Imported {
 /// One format, by name. To add one: a file in traces/src/imports/, a line in imports.def there, one in CMake.
 struct ImportFormat {
   std::string_view name;
-  std::string_view files; ///< what they are called: "*.json, *.json.gz"
-  std::string_view what;  ///< whose, and which file is what: "one file per rank"
+  std::string_view files;   ///< what they are called: "*.json, *.json.gz"
+  std::string_view what;    ///< whose, and which file is what: "one file per rank"
+  bool takes_stages = true; ///< whether ImportOptions::stages says what a file does not, or is checked against it
+  bool takes_vpp = true;    ///< likewise
   /// Reads. Nothing in a file is trusted. Throws Error (bad_input) with place, value and remedy.
   Imported (*read)(std::span<const ImportFile> files, const ImportOptions& options) = nullptr;
 };
