@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -145,10 +144,20 @@ std::string remedy(const Program& program) {
   return "its tasks have to stand in another order";
 }
 
+Communicators communicators_of(const Program& program) {
+  switch (program.p2p) {
+  case P2p::edge:
+    return Communicators::edge;
+  case P2p::pair:
+    return Communicators::pair;
+  case P2p::batched:
+    break;
+  }
+  return Communicators::group;
+}
+
 void refuse_hang(const Program& program) {
-  constexpr std::array communicators{Communicators::edge, Communicators::pair, Communicators::group};
-  const auto hang =
-      find_hang(program.schedule, operations_of(program), communicators[static_cast<std::size_t>(program.p2p)]);
+  const auto hang = find_hang(program.schedule, operations_of(program), communicators_of(program));
   if (hang) throw Error{ExitCode::no, Problem{program.place, in_a_line(*hang), remedy(program)}};
 }
 

@@ -1,7 +1,6 @@
 #include "program_graph.hpp"
 
 #include <algorithm>
-#include <queue>
 #include <utility>
 
 namespace ppsim::runtime {

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "stream_plan.hpp"
@@ -260,7 +259,7 @@ public:
       for (std::size_t i = 0; i < std::min(waits.size(), most_tried); ++i) add_changes(waits[i], neighbours, changes);
     std::string partly;
     for (const Change& change : changes) {
-      const std::size_t left = stuck_after(change.order, communicators_);
+      const std::size_t left = stuck_after(changed(change), communicators_);
       if (left == 0) return change.words;
       if (left < stuck_ && partly.empty()) partly = change.words + " (the next hang is told then)";
     }
@@ -271,8 +270,10 @@ public:
   }
 
 private:
+  /// These two operations from `position` on. The order is made when it is tried: there may be millions of operations.
   struct Change {
-    CommOrder order;
+    std::size_t position = 0;
+    CommOp first, second;
     std::string words;
   };
 
@@ -290,8 +291,7 @@ private:
     const std::string first = to_string(schedule_, before);
     const std::string second = to_string(schedule_, operation);
     const auto add = [&](const CommOp& one, const CommOp& other, std::string words) {
-      if (fits(one, stage) && fits(other, stage))
-        changes.push_back({changed(wait.before, one, other), std::move(words)});
+      if (fits(one, stage) && fits(other, stage)) changes.push_back({wait.before, one, other, std::move(words)});
     };
     const bool alone = !before.joins && !is_joined(wait.operation + 1, stage);
     if (alone && neighbours) add(operation, before, fmt::format("swap {} and {} on stage {}", first, second, stage));
@@ -302,7 +302,9 @@ private:
     for (const std::uint32_t place : {before.before, operation.before}) {
       CommOp joined = at(operation, place);
       joined.joins = true;
-      add(at(before, place), joined, fmt::format("launch {} and {} of stage {} as one group", first, second, stage));
+      add(at(before, place), joined,
+          fmt::format("launch {} and {} of stage {} as one group, ({};{})BATCH_P2P", first, second, stage, first,
+                      second));
       if (neighbours) break;
     }
   }
@@ -321,11 +323,10 @@ private:
     return op.is_send ? place > index(op.sender) : place <= index(consumers_[index(op.sender)]);
   }
 
-  /// The order with these two operations from `position` on.
-  [[nodiscard]] CommOrder changed(std::size_t position, const CommOp& first, const CommOp& second) const {
+  [[nodiscard]] CommOrder changed(const Change& change) const {
     std::vector<CommOp> ops{order_.ops().begin(), order_.ops().end()};
-    ops[position] = first;
-    ops[position + 1] = second;
+    ops[change.position] = change.first;
+    ops[change.position + 1] = change.second;
     std::vector<std::uint32_t> offsets;
     for (std::size_t stage = 0; stage <= order_.stages(); ++stage)
       offsets.push_back(static_cast<std::uint32_t>(order_.first(make_id<StageId>(stage))));

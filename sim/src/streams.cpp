@@ -37,8 +37,9 @@ struct Moment {
   Releaser by = Releaser::none();
 };
 
-/// What is left of a running task where transfers slow it down, in units of which `fast` go by in a nanosecond without
-/// transfers and `slow` with them: whole numbers, so that nothing is lost however often they begin and end.
+/// What is left of a running task where transfers slow it down, in units of which slowdown_ppm go by in a nanosecond
+/// without transfers, and unchanged_ppm with them: whole numbers, so that nothing is lost however often they begin and
+/// end.
 struct Work {
   Int128 left = 0;
   SimTime since{};           ///< when `left` was left

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "comparison_words.hpp"
 #include "explanation_words.hpp"

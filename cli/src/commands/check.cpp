@@ -87,7 +87,9 @@ Problem problem_of(const HangVerdict& verdict, const std::string& where) {
   if (verdict.mismatch) return {where, name + *verdict.mismatch, "list the transfers between them in one order"};
   std::string what = name + in_a_line(*verdict.hang);
   if (verdict.eager_runs) what += "; it runs only as long as every send fits into a buffer, and does not wait";
-  return {where, std::move(what), verdict.hang->fix + "; or let 'ppsim place' find an order that runs"};
+  const bool names_place = verdict.hang->fix.find("ppsim place") != std::string::npos;
+  return {where, std::move(what),
+          verdict.hang->fix + (names_place ? "" : "; or let 'ppsim place' find an order that runs")};
 }
 
 std::string verdict_json(const Schedule& schedule, const std::vector<Verdict>& verdicts,

@@ -1,4 +1,4 @@
-// As ppsim's own runtime posts them (runtime/src/stage.cpp): a communicator per directed edge, so that the two
+// As ppsim's own runtime posts them (runtime/src/program.cpp): a communicator per directed edge, so that the two
 // directions between two stages, and one neighbour and the next, do not hold each other up.
 
 #include "ppsim/sim/slots.hpp"

@@ -12,7 +12,7 @@
 // An order that is none of Megatron-LM's is taken step by step, each task or pair being a step.
 
 #include <algorithm>
-#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "../phases.hpp"
