@@ -20,7 +20,7 @@
 namespace ppsim::cli {
 namespace {
 
-/// In the path of --timeline: the number of each replica, whose runs then go to a file each.
+/// In the path of --timeline: the rank of each replica, whose runs then go to a file each.
 constexpr std::string_view replica_mark = "{replica}";
 
 const traces::ImportFormat& format_of(const Inputs& inputs) {
@@ -51,12 +51,14 @@ traces::Imported read(const Inputs& inputs, const traces::ImportFormat& format) 
                              .progress = [&](double share) { progress.show(share); }});
 }
 
-/// The replica that the costs are of.
+/// The position of the replica that the costs are of: the one with the rank that was given, else the lowest.
 std::size_t chosen_replica(const Inputs& inputs, const traces::Imported& imported) {
-  const std::size_t replica = inputs.replica.value_or(0);
-  if (replica < imported.runs.size()) return replica;
-  throw Error{ExitCode::bad_input, Problem{inputs.place_of("replica"), fmt::format("there is no replica {}", replica),
-                                           fmt::format("they are 0 to {}", imported.runs.size() - 1)}};
+  if (!inputs.replica) return 0;
+  const auto found = std::ranges::find(imported.replicas, *inputs.replica);
+  if (found != imported.replicas.end()) return static_cast<std::size_t>(found - imported.replicas.begin());
+  throw Error{ExitCode::bad_input,
+              Problem{inputs.place_of("replica"), fmt::format("there is no run of replica {}", *inputs.replica),
+                      fmt::format("there is one of {}", fmt::join(imported.replicas, ", "))}};
 }
 
 Duration median_length(const MeasuredRun& run) {
@@ -72,11 +74,14 @@ std::string summary(const traces::Imported& imported, std::size_t chosen) {
   std::string text =
       fmt::format("{}, {}, vpp {}, {}", counted(shape.stages, "stage", "s"),
                   counted(shape.microbatches, "microbatch", "es"), shape.vpp, counted(run.steps.size(), "step", "s"));
-  text += imported.runs.size() == 1 ? "\n" : fmt::format(" of replica {} of {}\n", chosen, imported.runs.size());
-  for (std::size_t replica = 0; replica < imported.runs.size(); ++replica)
+  text += imported.runs.size() == 1
+              ? "\n"
+              : fmt::format(" of replica {} of {}\n", imported.replicas[chosen], imported.runs.size());
+  for (std::size_t at = 0; at < imported.runs.size(); ++at)
     text += fmt::format("  {:<18}  {}\n",
-                        imported.runs.size() == 1 ? "median step" : fmt::format("step of replica {}", replica),
-                        format_duration(median_length(imported.runs[replica])));
+                        imported.runs.size() == 1 ? "median step"
+                                                  : fmt::format("step of replica {}", imported.replicas[at]),
+                        format_duration(median_length(imported.runs[at])));
   return text;
 }
 
@@ -86,7 +91,7 @@ void say_what_was_dropped(const traces::Imported& imported) {
     fmt::print(stderr, "ppsim: note: left out: {} {}\n", dropped.count, dropped.what);
 }
 
-std::string timeline_path(const std::string& path, std::size_t replica) {
+std::string timeline_path(const std::string& path, std::uint32_t replica) {
   const std::size_t mark = path.find(replica_mark);
   return mark == std::string::npos
              ? path
@@ -96,9 +101,10 @@ std::string timeline_path(const std::string& path, std::size_t replica) {
 /// The run of the chosen replica, or those of all.
 void write_timelines(const Inputs& inputs, traces::Imported& imported, std::size_t chosen) {
   const bool all = inputs.timeline->find(replica_mark) != std::string::npos;
-  for (std::size_t replica = all ? 0 : chosen; replica < (all ? imported.runs.size() : chosen + 1); ++replica) {
-    imported.runs[replica].facts.command = inputs.command;
-    write_file(timeline_path(*inputs.timeline, replica), traces::write_run(imported.runs[replica]), "--timeline");
+  for (std::size_t at = all ? 0 : chosen; at < (all ? imported.runs.size() : chosen + 1); ++at) {
+    imported.runs[at].facts.command = inputs.command;
+    write_file(timeline_path(*inputs.timeline, imported.replicas[at]), traces::write_run(imported.runs[at]),
+               "--timeline");
   }
 }
 
