@@ -23,7 +23,7 @@ std::string what_is_needed(const Shape& shape) {
 std::string what_passes_need(const Shape& shape) {
   if (shape.shared > 0 || shape.microbatches == 1) return what_is_needed(shape);
   return fmt::format(
-      "one value (for a stage), {} (P*V = {} * {}, one per chunk) or {} (P*V*M, microbatch by microbatch)",
+      "one value (for a stage), {} (P*V = {} * {}, one per chunk) or {} (P*V*M, one per microbatch, chunk by chunk)",
       shape.chunks(), shape.stages, shape.vpp, shape.chunks() * shape.microbatches);
 }
 

@@ -17,6 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::require(!imported.costs.empty() && imported.runs.empty());
     fuzz::require(!traces::write_scenario(imported.costs, file.name).empty());
   } catch (const Error& error) {
+    fuzz::require(error.code() == ExitCode::bad_input);
     fuzz::require(!error.problems().empty() && error.problems().size() <= Problems::limit + 1);
   }
   return 0;

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "imports/op_trace.hpp"
 #include "round_trip.hpp"
 
 namespace {
@@ -24,21 +26,32 @@ void use(const MeasuredRun& run) {
   if (run.steps.size() > 1) fuzz::require(hold_out(run, 0.25).errors.size() < run.steps.size());
 }
 
+/// Every (replica, stage) has a clock of its own, unless `one_clock`.
+void import(const traces::ImportFile& file, bool one_clock) {
+  traces::Imported imported;
+  try {
+    traces::Recorded recorded = traces::read_operations({&file, 1}, {});
+    recorded.one_clock = one_clock;
+    imported = traces::assemble(std::move(recorded), {}, file.name);
+  } catch (const Error& error) {
+    fuzz::require(error.code() == ExitCode::bad_input);
+    fuzz::require(!error.problems().empty() && error.problems().size() <= Problems::limit + 1);
+    return;
+  }
+  fuzz::require(!imported.runs.empty() && imported.replicas.size() == imported.runs.size());
+  for (const MeasuredRun& run : imported.runs) {
+    fuzz::require(run.steps.size() == imported.runs.front().steps.size());
+    if (fuzz::is_small(run.schedule)) use(run);
+  }
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text{reinterpret_cast<const char*>(data), size}; // NOLINT(*-reinterpret-cast)
   const traces::ImportFile file{"fuzz.csv", text};
-  traces::Imported imported;
   try {
-    imported = traces::find_import_format("op-trace")->read({&file, 1}, {});
-  } catch (const Error& error) {
-    fuzz::require(!error.problems().empty() && error.problems().size() <= Problems::limit + 1);
-    return 0;
-  }
-  try {
-    for (const MeasuredRun& run : imported.runs)
-      if (fuzz::is_small(run.schedule)) use(run);
+    for (const bool one_clock : {true, false}) import(file, one_clock);
   } catch (const Error&) {
     fuzz::require(false);
   }

@@ -187,7 +187,7 @@ TEST_CASE("What is wrong with the inputs themselves is said once, whatever singl
              "--gradient-bytes, --optimizer-bytes where they matter, or --model"});
   CHECK(faults({"--stages", "4", "--mb", "8", "--forward", "1ms,2ms,3ms", "--backward", "1ms"}) ==
         Rows{"--forward: 3 values for 4 chunks -- give one value (for a stage), 4 (P*V = 4 * 1, one per chunk) or 32 "
-             "(P*V*M, microbatch by microbatch)"});
+             "(P*V*M, one per microbatch, chunk by chunk)"});
 }
 
 TEST_CASE("Where each schedule has a reason of its own, all are named") {

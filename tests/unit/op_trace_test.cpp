@@ -5,7 +5,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 using namespace ppsim;
 using namespace ppsim::test;
@@ -102,4 +104,19 @@ TEST_CASE("What an operation trace can not mean is refused with its line") {
   CHECK(refusal(small.substr(0, small.size() - 12)) ==
         "ops.csv:13: the row is '0,1,1,16,optimizer,7.0,0.5' -- 7 values for 11 columns; is the file cut off?");
   CHECK(refusal("\x1F\x8B\x08garbage").starts_with("ops.csv: the gzip data"));
+}
+
+TEST_CASE("The share of several operation traces that is read rises to the whole") {
+  const std::string spare(4096, 'x');
+  std::string large = "more,mb_id,step,stage,duration,start_ts,optype\n";
+  for (const auto* row : {",0,1,0,1,0,forward-compute\n", ",0,1,0,2,3.5,backward-compute\n"}) large += spare + row;
+  while (large.size() < 9'000'000) large += spare + ",0,1,0,0,0,gc\n";
+  const std::vector<traces::ImportFile> files{{"0.csv", small}, {"1.csv", large}, {"2.csv", large}, {"3.csv", small}};
+  std::vector<double> shares;
+  const traces::ImportOptions options{
+      .stages = {}, .vpp = {}, .progress = [&](double share) { shares.push_back(share); }};
+  (void)refusal_of([&] { (void)traces::find_import_format("op-trace")->read(files, options); });
+  CHECK(shares.size() == 8); // each file's end, and twice in the large ones
+  CHECK(std::ranges::is_sorted(shares));
+  CHECK(shares.back() == 1);
 }

@@ -29,6 +29,12 @@ struct Example {
   void add(std::int64_t step, std::vector<std::int64_t> late = {}) {
     record(graph, timeline, {0, step, std::move(late)}, recorded);
   }
+  /// Of another replica, with a last task that takes as many nanoseconds longer as the step's number.
+  void add_longer(std::uint32_t replica, std::int64_t step) {
+    Timeline longer = timeline;
+    longer.tasks[3].end += Duration{step};
+    record(graph, longer, {replica, step, {}}, recorded);
+  }
   [[nodiscard]] Imported assembled() const { return traces::assemble(recorded, {}, "here"); }
 };
 
@@ -211,4 +217,94 @@ TEST_CASE("Events with impossible times or numbers are dropped, and far ones do 
   const Imported imported = example.assembled();
   CHECK(dropped(imported, "events with impossible times or numbers") == 3);
   CHECK(imported.runs.front().steps.front().tasks == example.timeline.tasks);
+}
+
+TEST_CASE("Of several replicas only the steps are kept that all have, so that steps of the same number are compared") {
+  Example example;
+  for (const std::int64_t step : {1, 2, 3}) example.add_longer(0, step);
+  for (const std::int64_t step : {1, 3, 4, 5}) example.add_longer(1, step);
+  const Imported imported = example.assembled();
+  REQUIRE(imported.runs.size() == 2);
+  for (const MeasuredRun& run : imported.runs) {
+    REQUIRE(run.steps.size() == 2);
+    CHECK(run.steps[0].tasks[3].length() == 2ms + 1ns);
+    CHECK(run.steps[1].tasks[3].length() == 2ms + 3ns);
+    CHECK(run.stages[0].busy == 12ms + 4ns); // of the two steps alone
+  }
+  CHECK(dropped(imported, "steps that another replica lacks") == 3);
+}
+
+TEST_CASE("A replica that has no step of the others is left out") {
+  Example example;
+  example.add_longer(0, 9);
+  for (const std::int64_t step : {1, 2}) example.add_longer(1, step);
+  for (const std::int64_t step : {2, 3}) example.add_longer(2, step);
+  const Imported imported = example.assembled();
+  CHECK(imported.replicas == std::vector<std::uint32_t>{1, 2});
+  CHECK(dropped(imported, "replicas without a step that the others have") == 1);
+  CHECK(dropped(imported, "steps that another replica lacks") == 2);
+  CHECK(imported.runs[1].steps.front().tasks[3].length() == 2ms + 2ns);
+}
+
+TEST_CASE("Runs are of the replicas with a whole step, by their ranks") {
+  Example example;
+  for (const std::uint32_t replica : {2U, 3U, 7U}) example.add_longer(replica, 0);
+  std::erase_if(example.recorded.tasks,
+                [](const traces::TaskEvent& event) { return event.replica == 3 && to_string(event.task) == "1B1"; });
+  const Imported imported = example.assembled();
+  CHECK(imported.runs.size() == 2);
+  CHECK(imported.replicas == std::vector<std::uint32_t>{2, 7});
+  CHECK(dropped(imported, "replicas without a whole step") == 1);
+}
+
+TEST_CASE("Steps whose order can not have run are dropped, however many there are, and the others are kept") {
+  Example example;
+  for (std::int64_t step = 0; step < 3; ++step) example.add(step);
+  for (const std::size_t step : {0U, 2U})
+    std::swap(example.recorded.tasks[step * 8].task, example.recorded.tasks[step * 8 + 2].task); // 0B0 before 0F0
+  const Imported imported = example.assembled();
+  REQUIRE(imported.runs.size() == 1);
+  CHECK(imported.runs.front().schedule == example.graph.schedule());
+  CHECK(imported.runs.front().steps.size() == 1);
+  CHECK(dropped(imported, "steps whose order can not have run") == 2);
+}
+
+TEST_CASE("Where no order can have run that is bad input, with what hinders it") {
+  Example example;
+  example.add(0);
+  std::swap(example.recorded.tasks[0].task, example.recorded.tasks[2].task);
+  const Refusal refusal = refusal_of([&] { (void)example.assembled(); });
+  CHECK(refusal.code == ExitCode::bad_input);
+  CHECK(refusal.first().starts_with("here: deadlock: 0B0 on stage 0 waits for "));
+}
+
+TEST_CASE("Steps whose tasks make no schedule are dropped, however many there are, and the others are kept") {
+  Example example;
+  for (std::int64_t step = 0; step < 3; ++step) example.add(step);
+  for (const std::int64_t step : {0, 1}) { // 1B1, away from its forward
+    traces::TaskEvent& moved = example.recorded.tasks[static_cast<std::size_t>(step) * 8 + 7];
+    moved = {0, 0, step, moved.task, 10'000'000, 12'000'000};
+  }
+  const Imported imported = example.assembled();
+  CHECK(imported.runs.front().steps.size() == 1);
+  CHECK(dropped(imported, "steps whose tasks make no schedule") == 2);
+}
+
+TEST_CASE("Nothing bounds clocks of stages of which one only sends, and a run says so") {
+  Example example;
+  example.graph = [] {
+    const Schedule schedule = order({"0F0 0F1", "1F0 1F1"}).forwards();
+    return lower(schedule, uniform_scenario(schedule.shape(), 1ms, 2ms, 20us));
+  }();
+  example.timeline = simulate(example.graph);
+  example.recorded.one_clock = false;
+  example.add(0, {0, 123'456'789});
+  const Imported imported = example.assembled();
+  const MeasuredRun& run = imported.runs.front();
+  CHECK_FALSE(run.clock_error);
+  CHECK(run.unaligned);
+  CHECK(run.steps.front().tasks == example.timeline.tasks);
+  REQUIRE(imported.notes.size() == 2);
+  CHECK(imported.notes.back() == "in 1 steps some stages only send to others, or only receive: nothing bounds what "
+                                 "their clocks differ by");
 }

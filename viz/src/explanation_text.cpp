@@ -143,7 +143,9 @@ private:
                                                          "waits may be those of others"
                                                        : ""));
     else if (explanation_.unaligned)
-      say("clocks", "NOT aligned: a transfer ended before it began, and waits may be those of others");
+      say("clocks",
+          "NOT aligned: a transfer ended before it began, or nothing bounds what clocks differ by; waits may be those "
+          "of others");
     if (explanation_.contended)
       say("cores", "CONTENDED: stages shared their cores with others, and the times say little");
   }

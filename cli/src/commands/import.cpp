@@ -19,7 +19,7 @@
 namespace ppsim::cli {
 namespace {
 
-/// In the path of --timeline: the number of each replica, whose runs then go to a file each.
+/// In the path of --timeline: the rank of each replica, whose runs then go to a file each.
 constexpr std::string_view replica_mark = "{replica}";
 
 const traces::ImportFormat& format_of(const Inputs& inputs) {
@@ -66,12 +66,14 @@ void check_options(const Inputs& inputs, const traces::ImportFormat& format) {
   problems.throw_if_any();
 }
 
-/// The replica that the costs are of.
+/// The position of the replica that the costs are of: the one with the rank that was given, else the lowest.
 std::size_t chosen_replica(const Inputs& inputs, const traces::Imported& imported) {
-  const std::size_t replica = inputs.replica.value_or(0);
-  if (replica < imported.runs.size()) return replica;
-  throw Error{ExitCode::bad_input, Problem{inputs.place_of("replica"), fmt::format("there is no replica {}", replica),
-                                           fmt::format("they are 0 to {}", imported.runs.size() - 1)}};
+  if (!inputs.replica) return 0;
+  const auto found = std::ranges::find(imported.replicas, *inputs.replica);
+  if (found != imported.replicas.end()) return static_cast<std::size_t>(found - imported.replicas.begin());
+  throw Error{ExitCode::bad_input,
+              Problem{inputs.place_of("replica"), fmt::format("there is no run of replica {}", *inputs.replica),
+                      fmt::format("there is one of {}", fmt::join(imported.replicas, ", "))}};
 }
 
 Duration median_length(const MeasuredRun& run) {
@@ -87,11 +89,14 @@ std::string summary(const traces::Imported& imported, std::size_t chosen) {
   std::string text =
       fmt::format("{}, {}, vpp {}, {}", counted(shape.stages, "stage", "s"),
                   counted(shape.microbatches, "microbatch", "es"), shape.vpp, counted(run.steps.size(), "step", "s"));
-  text += imported.runs.size() == 1 ? "\n" : fmt::format(" of replica {} of {}\n", chosen, imported.runs.size());
-  for (std::size_t replica = 0; replica < imported.runs.size(); ++replica)
+  text += imported.runs.size() == 1
+              ? "\n"
+              : fmt::format(" of replica {} of {}\n", imported.replicas[chosen], imported.runs.size());
+  for (std::size_t at = 0; at < imported.runs.size(); ++at)
     text += fmt::format("  {:<18}  {}\n",
-                        imported.runs.size() == 1 ? "median step" : fmt::format("step of replica {}", replica),
-                        format_duration(median_length(imported.runs[replica])));
+                        imported.runs.size() == 1 ? "median step"
+                                                  : fmt::format("step of replica {}", imported.replicas[at]),
+                        format_duration(median_length(imported.runs[at])));
   return text;
 }
 
@@ -101,7 +106,7 @@ void say_what_was_dropped(const traces::Imported& imported) {
     fmt::print(stderr, "ppsim: note: left out: {} {}\n", dropped.count, dropped.what);
 }
 
-std::string timeline_path(const std::string& path, std::size_t replica) {
+std::string timeline_path(const std::string& path, std::uint32_t replica) {
   const std::size_t mark = path.find(replica_mark);
   return mark == std::string::npos
              ? path
@@ -109,18 +114,19 @@ std::string timeline_path(const std::string& path, std::size_t replica) {
 }
 
 /// Where the run of the chosen replica goes, or those of all.
-std::vector<std::pair<std::size_t, std::string>> timeline_paths(const Inputs& inputs, std::size_t replicas,
-                                                                std::size_t chosen) {
+std::vector<std::pair<std::size_t, std::string>>
+timeline_paths(const Inputs& inputs, const std::vector<std::uint32_t>& replicas, std::size_t chosen) {
   if (!inputs.timeline) return {};
   if (inputs.timeline->find(replica_mark) == std::string::npos) return {{chosen, *inputs.timeline}};
   std::vector<std::pair<std::size_t, std::string>> paths;
-  for (std::size_t replica = 0; replica < replicas; ++replica)
-    paths.emplace_back(replica, timeline_path(*inputs.timeline, replica));
+  for (std::size_t at = 0; at < replicas.size(); ++at)
+    paths.emplace_back(at, timeline_path(*inputs.timeline, replicas[at]));
   return paths;
 }
 
 /// Whether an output goes to stdout. Throws Error where one would go over a file that is read, or over another one.
-bool check_outputs(const Inputs& inputs, const std::optional<std::string>& costs, std::size_t replicas) {
+bool check_outputs(const Inputs& inputs, const std::optional<std::string>& costs,
+                   const std::vector<std::uint32_t>& replicas) {
   std::vector<Destination> sources;
   std::vector<Destination> destinations{{"output", costs}};
   for (const std::string& path : inputs.files) sources.push_back({"a file to import", path});
@@ -136,7 +142,7 @@ ExitCode run(const Inputs& inputs) {
   check_options(inputs, format);
   std::optional<std::string> output = inputs.output;
   if (!output && !inputs.timeline) output = "-";
-  const bool stdout_taken = check_outputs(inputs, output, 1);
+  const bool stdout_taken = check_outputs(inputs, output, {0});
   traces::Imported imported = read(inputs, format);
   say_what_was_dropped(imported);
   if (imported.runs.empty() && (inputs.timeline || inputs.replica || inputs.by_microbatch))
@@ -152,13 +158,13 @@ ExitCode run(const Inputs& inputs) {
   }
   const std::size_t chosen = chosen_replica(inputs, imported);
   const MeasuredRun& of = imported.runs[chosen];
-  static_cast<void>(check_outputs(inputs, output, imported.runs.size()));
+  static_cast<void>(check_outputs(inputs, output, imported.replicas));
   if (output)
     write_file(
         *output,
         traces::write_scenario(traces::cost_lines(cost_model(of, 0, of.steps.size()), inputs.by_microbatch), source),
         "--output");
-  for (const auto& [replica, path] : timeline_paths(inputs, imported.runs.size(), chosen)) {
+  for (const auto& [replica, path] : timeline_paths(inputs, imported.replicas, chosen)) {
     imported.runs[replica].facts.command = inputs.command;
     write_file(path, traces::write_run(imported.runs[replica]), "--timeline");
   }

@@ -150,6 +150,8 @@ private:
       };
       add_pass("backward", whole(costs.input_grad, costs.weight_grad),
                whole(costs.input_grad_by_microbatch, costs.weight_grad_by_microbatch), &ChunkStatistics::backward);
+    } else {
+      add("forward-only", "true", "No backward was seen");
     }
   }
 

@@ -6,6 +6,8 @@
 // Times are seconds. mc is the chunk among those of its stage, gmc that of the model; sends and receives have neither,
 // and follow the passes of their stage in order.
 
+#include "op_trace.hpp"
+
 #include "ppsim/sim/error.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +22,6 @@
 
 #include "../formats.hpp"
 #include "gunzip.hpp"
-#include "recorded.hpp"
 
 namespace ppsim::traces {
 namespace {
@@ -106,7 +107,7 @@ public:
       const std::string_view line = take_line(rest_);
       ++line_;
       if (!trimmed(line).empty()) read_row(line);
-      if (const std::size_t done = whole_ - rest_.size(); progress_ && done >= next_progress) {
+      if (const std::size_t done = whole_ - rest_.size(); done >= next_progress) {
         progress_(static_cast<double>(done) / static_cast<double>(whole_));
         next_progress = done + progress_step;
       }
@@ -396,17 +397,30 @@ private:
 };
 
 Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
-  Found found;
   std::string where;
-  for (const ImportFile& file : files) {
-    const std::string unpacked = is_gzip(file.bytes) ? gunzip(file.bytes, file.name) : std::string{};
-    Reader{is_gzip(file.bytes) ? std::string_view{unpacked} : file.bytes, file.name, found, options.progress}.read();
-    where += (where.empty() ? "" : ", ") + file.name;
-  }
-  return assemble(Conversion{std::move(found), options}.run(), options, where);
+  for (const ImportFile& file : files) where += (where.empty() ? "" : ", ") + file.name;
+  return assemble(read_operations(files, options), options, where);
 }
 
 } // namespace
+
+Recorded read_operations(std::span<const ImportFile> files, const ImportOptions& options) {
+  double all = 0; // bytes
+  for (const ImportFile& file : files) all += static_cast<double>(file.bytes.size());
+  Found found;
+  double before = 0;
+  for (const ImportFile& file : files) {
+    const auto size = static_cast<double>(file.bytes.size());
+    const std::function<void(double)> progress = [&](double share) {
+      if (options.progress && all > 0) options.progress((before + share * size) / all);
+    };
+    const std::string unpacked = is_gzip(file.bytes) ? gunzip(file.bytes, file.name) : std::string{};
+    Reader{is_gzip(file.bytes) ? std::string_view{unpacked} : file.bytes, file.name, found, progress}.read();
+    progress(1);
+    before += size;
+  }
+  return Conversion{std::move(found), options}.run();
+}
 
 extern const ImportFormat op_trace{
     .name = "op-trace",

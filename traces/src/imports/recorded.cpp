@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -67,27 +69,38 @@ Schedule schedule_of(const StepEvents& step, const ImportOptions& options, std::
   return plain.forward_only() ? named.forwards() : named;
 }
 
+/// What is known of a step beside its timeline.
+struct StepFacts {
+  std::int64_t number = 0;
+  std::optional<std::int64_t> clock_error{}; ///< bound between any two stages; none: nothing bounds it
+  bool aligned = false;                      ///< clocks of stages were brought together
+};
+
+/// The run of a replica, and the facts of each of its steps. Nothing is summed up over them yet.
+struct ReplicaRun {
+  std::uint32_t replica = 0;
+  MeasuredRun run;
+  std::vector<StepFacts> facts; ///< by rising number
+};
+
 /// Makes the timelines of the steps of one replica that have its order.
 class RunBuilder {
 public:
-  RunBuilder(const Recorded& recorded, const Schedule& schedule, std::string_view where, DropCounts& dropped)
-      : recorded_{recorded},
-        graph_{lower(schedule, uniform_scenario(schedule.shape(), Duration{1}, Duration{1}), where)},
-        dropped_{dropped} {
+  RunBuilder(const Recorded& recorded, TaskGraph graph, DropCounts& dropped)
+      : recorded_{recorded}, graph_{std::move(graph)}, dropped_{dropped} {
     for (std::size_t id = 0; id < graph_.size(); ++id)
       if (const std::optional<TaskId> receiver = graph_.receiver(make_id<TaskId>(id)))
         ways_.push_back({id, index(*receiver), stage(id), stage(index(*receiver)), nullptr, nullptr});
-    run_.schedule = schedule;
-    run_.facts = recorded.facts;
-    if (run_.facts.backend.empty()) run_.facts.backend = "import";
-    run_.stages.resize(schedule.shape().stages);
+    made_.run.schedule = schedule();
+    made_.run.facts = recorded.facts;
+    if (made_.run.facts.backend.empty()) made_.run.facts.backend = "import";
   }
 
   /// Counts it as dropped where it can not be.
   void add(const StepEvents& step) {
     find_transfers(step);
     offset_.assign(schedule().shape().stages, 0);
-    settle_clocks(step);
+    const StepFacts facts = settle_clocks(step);
     Timeline timeline;
     timeline.tasks.resize(graph_.size());
     timeline.transfers.resize(graph_.size());
@@ -100,25 +113,15 @@ public:
     }
     for (const Way& way : ways_) timeline.transfers[way.sender] = transfer_of(way, timeline);
     add_updates(step, timeline);
-    for (std::size_t id = 0; id < graph_.size(); ++id) {
-      constexpr Duration enough = 1000 * max_duration; // sums of more are no sums of a run
-      Duration& busy = run_.stages[step.tasks[id].stage].busy;
-      busy = std::min(busy + timeline.tasks[id].length(), enough);
-    }
-    run_.steps.push_back(std::move(timeline));
+    made_.replica = step.replica;
+    made_.run.steps.push_back(std::move(timeline));
+    made_.facts.push_back(facts);
   }
 
-  [[nodiscard]] bool has_steps() const { return !run_.steps.empty(); }
-  [[nodiscard]] std::size_t aligned() const { return aligned_; }
-
-  MeasuredRun finish(std::uint32_t replica, std::string_view where) {
-    for (std::size_t stage = 0; stage < run_.stages.size(); ++stage)
-      if (const auto peak = recorded_.peak_bytes.find({replica, static_cast<std::uint32_t>(stage)});
-          peak != recorded_.peak_bytes.end())
-        run_.stages[stage].peak_bytes = Bytes{peak->second};
-    if (clock_error_ > time_stamp_resolution || aligned_ > 0) run_.clock_error = Duration{clock_error_};
-    check_run(run_, where);
-    return std::move(run_);
+  /// Nothing where no step was added.
+  std::optional<ReplicaRun> take() {
+    if (made_.facts.empty()) return std::nullopt;
+    return std::move(made_);
   }
 
 private:
@@ -184,19 +187,20 @@ private:
   }
 
   /// Stages whose clocks are said to be one are believed unless something is used before it was made.
-  void settle_clocks(const StepEvents& step) {
-    std::vector<Crossing> found = crossings(step);
-    std::int64_t error = worst_violation(found);
-    if (!recorded_.one_clock || error > std::max(recorded_.time_error, time_stamp_resolution)) {
+  StepFacts settle_clocks(const StepEvents& step) {
+    const std::vector<Crossing> found = crossings(step);
+    StepFacts facts{.number = step.step, .clock_error = worst_violation(found)};
+    if (!recorded_.one_clock || *facts.clock_error > std::max(recorded_.time_error, time_stamp_resolution)) {
       const StageClocks clocks = align_clocks(offset_.size(), found);
       offset_ = clocks.offset;
-      error = std::max(clocks.error, worst_violation(crossings(step)));
-      ++aligned_;
+      facts.clock_error = clocks.error;
+      if (facts.clock_error) *facts.clock_error = std::max(*facts.clock_error, worst_violation(crossings(step)));
+      facts.aligned = true;
     }
     std::int64_t zero = std::numeric_limits<std::int64_t>::max();
     for (const TaskEvent& event : step.tasks) zero = std::min(zero, event.start + offset_[event.stage]);
     for (std::int64_t& offset : offset_) offset -= zero;
-    clock_error_ = std::clamp(error, clock_error_, max_duration.count());
+    return facts;
   }
 
   /// It ends when the receiver says so, but not before its content was made nor after it was used. Of the time before,
@@ -273,13 +277,76 @@ private:
   const Recorded& recorded_;
   TaskGraph graph_;
   DropCounts& dropped_;
-  MeasuredRun run_;
+  ReplicaRun made_;
   std::vector<Way> ways_;
   std::vector<std::int64_t> offset_; ///< by stage, of the step at hand
-  std::int64_t clock_error_ = 0;
   std::size_t matched_ = 0;
-  std::size_t aligned_ = 0;
 };
+
+/// What all steps of a run say together.
+MeasuredRun finished(ReplicaRun replica, const Recorded& recorded, std::string_view where) {
+  MeasuredRun& run = replica.run;
+  run.stages.resize(run.schedule.shape().stages);
+  for (std::size_t stage = 0; stage < run.stages.size(); ++stage) {
+    MeasuredStage& measured = run.stages[stage];
+    if (const auto peak = recorded.peak_bytes.find({replica.replica, static_cast<std::uint32_t>(stage)});
+        peak != recorded.peak_bytes.end())
+      measured.peak_bytes = Bytes{peak->second};
+    const std::size_t first = index(run.schedule.first_task(make_id<StageId>(stage)));
+    const std::size_t count = run.schedule.stage(make_id<StageId>(stage)).size();
+    constexpr Duration enough = 1000 * max_duration; // sums of more are no sums of a run
+    for (const Timeline& step : run.steps)
+      for (std::size_t id = first; id < first + count; ++id)
+        measured.busy = std::min(measured.busy + step.tasks[id].length(), enough);
+  }
+  std::int64_t error = 0;
+  bool aligned = false;
+  for (const StepFacts& facts : replica.facts) {
+    error = std::min(std::max(error, facts.clock_error.value_or(0)), max_duration.count());
+    aligned = aligned || facts.aligned;
+    run.unaligned = run.unaligned || !facts.clock_error;
+  }
+  if (!run.unaligned && (aligned || error > time_stamp_resolution)) run.clock_error = Duration{error};
+  check_run(run, where);
+  return std::move(replica.run);
+}
+
+void keep_steps(ReplicaRun& replica, const std::vector<std::int64_t>& numbers) {
+  std::vector<StepFacts> facts;
+  std::vector<Timeline> steps;
+  for (std::size_t i = 0; i < replica.facts.size(); ++i) {
+    if (!std::ranges::binary_search(numbers, replica.facts[i].number)) continue;
+    facts.push_back(replica.facts[i]);
+    steps.push_back(std::move(replica.run.steps[i]));
+  }
+  replica.facts = std::move(facts);
+  replica.run.steps = std::move(steps);
+}
+
+/// Replicas are compared step by step: only steps that all have are kept. A replica without any of them goes itself;
+/// those with the most steps say which they are.
+void keep_common_steps(std::vector<ReplicaRun>& replicas, DropCounts& dropped) {
+  std::vector<ReplicaRun*> by_steps;
+  for (ReplicaRun& replica : replicas) by_steps.push_back(&replica);
+  std::ranges::stable_sort(by_steps, std::greater{}, [](const ReplicaRun* replica) { return replica->facts.size(); });
+  std::vector<std::int64_t> common;
+  for (const StepFacts& facts : by_steps.front()->facts) common.push_back(facts.number);
+  for (ReplicaRun* replica : by_steps) {
+    std::vector<std::int64_t> both;
+    for (const StepFacts& facts : replica->facts)
+      if (std::ranges::binary_search(common, facts.number)) both.push_back(facts.number);
+    if (both.empty())
+      replica->facts.clear();
+    else
+      common = std::move(both);
+  }
+  dropped["replicas without a step that the others have"] +=
+      std::erase_if(replicas, [](const ReplicaRun& replica) { return replica.facts.empty(); });
+  for (ReplicaRun& replica : replicas) {
+    dropped["steps that another replica lacks"] += replica.facts.size() - common.size();
+    keep_steps(replica, common);
+  }
+}
 
 class Assembly {
 public:
@@ -294,7 +361,9 @@ public:
       add_replica({begin, end});
       begin = end;
     }
-    if (imported_.runs.empty()) refuse();
+    if (replicas_.empty()) refuse();
+    keep_common_steps(replicas_, dropped_);
+    for (ReplicaRun& replica : replicas_) add_run(std::move(replica));
     for (const auto& [what, count] : dropped_)
       if (count > 0) imported_.dropped.push_back({what, count});
     imported_.notes = std::move(recorded_.notes);
@@ -304,6 +373,10 @@ public:
               ? fmt::format("the clocks of stages do not agree in {} steps: there they were aligned by transfers",
                             aligned_)
               : fmt::format("the clocks of stages were aligned by transfers, step by step ({} steps)", aligned_));
+    if (unbounded_ > 0)
+      imported_.notes.push_back(fmt::format(
+          "in {} steps some stages only send to others, or only receive: nothing bounds what their clocks differ by",
+          unbounded_));
     return std::move(imported_);
   }
 
@@ -314,8 +387,11 @@ private:
       first_fault_ = fmt::format("step {} of replica {}: {}", step.step, step.replica, fault.found);
   }
 
-  void add_replica(std::span<const StepEvents> steps) {
-    std::map<OrderKey, std::vector<const StepEvents*>> orders;
+  using SameOrder = std::vector<const StepEvents*>;
+
+  /// The steps that are whole.
+  std::map<OrderKey, SameOrder> orders_of(std::span<const StepEvents> steps) {
+    std::map<OrderKey, SameOrder> orders;
     for (const StepEvents& step : steps) {
       std::optional<StepFault> fault = find_incomplete(step);
       if (!fault) fault = bring_into_order(step, recorded_.one_clock, recorded_.time_error);
@@ -324,18 +400,55 @@ private:
       else
         orders[order_of(step)].push_back(&step);
     }
-    if (orders.empty()) return;
-    const auto& most =
-        std::ranges::max_element(orders, {}, [](const auto& each) { return each.second.size(); })->second;
-    for (const auto& [key, others] : orders)
-      if (&others != &most) dropped_["steps with another order than most"] += others.size();
-    RunBuilder builder{recorded_, schedule_of(*most.front(), options_, where_), where_, dropped_};
-    for (const StepEvents* step : most) builder.add(*step);
-    aligned_ += builder.aligned();
-    if (builder.has_steps()) imported_.runs.push_back(builder.finish(steps.front().replica, where_));
+    return orders;
+  }
+
+  /// Of the orders that can have run, the one of most steps is the replica's.
+  void add_replica(std::span<const StepEvents> steps) {
+    const std::map<OrderKey, SameOrder> orders = orders_of(steps);
+    std::vector<const SameOrder*> by_steps;
+    for (const auto& [key, same] : orders) by_steps.push_back(&same);
+    std::ranges::stable_sort(by_steps, std::greater{}, [](const SameOrder* same) { return same->size(); });
+    std::optional<RunBuilder> builder;
+    for (const SameOrder* same : by_steps) {
+      if (builder) {
+        dropped_["steps with another order than most"] += same->size();
+      } else if (std::optional<TaskGraph> graph = graph_of(*same)) {
+        builder.emplace(recorded_, std::move(*graph), dropped_);
+        for (const StepEvents* step : *same) builder->add(*step);
+      }
+    }
+    if (std::optional<ReplicaRun> made = builder ? builder->take() : std::nullopt)
+      replicas_.push_back(std::move(*made));
+    else
+      ++dropped_["replicas without a whole step"];
+  }
+
+  /// Nothing where the tasks make no schedule, or one that can not have run.
+  std::optional<TaskGraph> graph_of(const SameOrder& steps) {
+    try {
+      Schedule schedule = schedule_of(*steps.front(), options_, where_);
+      Scenario scenario = uniform_scenario(schedule.shape(), Duration{1}, Duration{1});
+      return lower(std::move(schedule), std::move(scenario), where_);
+    } catch (const Error& error) {
+      dropped_[error.code() == ExitCode::bad_input ? "steps whose tasks make no schedule"
+                                                   : "steps whose order can not have run"] += steps.size();
+      if (first_error_.empty()) first_error_ = error.problems();
+      return std::nullopt;
+    }
+  }
+
+  void add_run(ReplicaRun replica) {
+    for (const StepFacts& facts : replica.facts) {
+      aligned_ += facts.aligned ? 1 : 0;
+      unbounded_ += facts.clock_error ? 0 : 1;
+    }
+    imported_.replicas.push_back(replica.replica);
+    imported_.runs.push_back(finished(std::move(replica), recorded_, where_));
   }
 
   [[noreturn]] void refuse() const {
+    if (!first_error_.empty()) throw Error{ExitCode::bad_input, first_error_};
     const bool none = recorded_.tasks.empty();
     throw Error{
         ExitCode::bad_input,
@@ -351,8 +464,11 @@ private:
   std::string_view where_;
   DropCounts& dropped_;
   Imported imported_;
+  std::vector<ReplicaRun> replicas_;
   std::string first_fault_;
-  std::size_t aligned_ = 0;
+  std::vector<Problem> first_error_; ///< of whole steps that make no run
+  std::size_t aligned_ = 0;          ///< steps
+  std::size_t unbounded_ = 0;        ///< of those, the ones whose clocks may be off by any time
 };
 
 } // namespace

@@ -22,7 +22,9 @@ struct Crossing {
 /// What to add to the times of each stage so that all are of the clock of stage 0.
 struct StageClocks {
   std::vector<std::int64_t> offset; ///< by stage
-  std::int64_t error = 0;           ///< bound of what is left between any two stages
+  /// Bound of what is left between any two stages; none where nothing bounds it: of two stages, outputs went from one
+  /// to the other only, or none at all.
+  std::optional<std::int64_t> error{};
 };
 
 /// By how much anything of `crossings` was used before it was made, at worst; 0 where the clocks show what comes first.
@@ -30,7 +32,8 @@ struct StageClocks {
 
 /// Aligns clocks. Send and receive of one output end together, but for what one side notices later; that is taken out
 /// by looking at both directions between two stages, as NTP does (RFC 5905, section 8). Where nothing is known of sends
-/// and receives, the clock is put in the middle of what causality allows: nothing is used before it was made.
+/// and receives, the clock is put in the middle of what causality allows: nothing is used before it was made. Where
+/// they are known in one direction only, the error is as much as causality allows.
 [[nodiscard]] StageClocks align_clocks(std::size_t stages, std::span<const Crossing> crossings);
 
 } // namespace ppsim::traces

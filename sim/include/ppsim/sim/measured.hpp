@@ -61,7 +61,7 @@ struct MeasuredRun {
   std::vector<MeasuredStage> stages{};
   std::optional<Proof> proof{};
   std::optional<Duration> clock_error{}; ///< bound of the error between the clocks of stages; none: they share one
-  bool unaligned = false;                ///< a transfer ended before it began, beyond that bound
+  bool unaligned = false;                ///< a transfer ended before it began, beyond that bound; or no bound is known
 };
 
 /// Wall time below which processor time has to stay for a run to be called contended: cpu < 0.9 busy on some stage.

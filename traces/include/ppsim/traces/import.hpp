@@ -4,6 +4,7 @@
 #include "ppsim/sim/cost_model.hpp"
 #include "ppsim/sim/measured.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -41,8 +42,10 @@ struct ScenarioLine {
 
 /// What was found.
 struct Imported {
-  std::vector<MeasuredRun> runs;   ///< one per data-parallel replica, by rising rank; empty where a format has none
-  std::vector<ScenarioLine> costs; ///< of a format that has no runs; else cost_lines() makes them of those
+  std::vector<MeasuredRun> runs; ///< one per data-parallel replica, by rising rank, all of the same steps; empty where
+                                 ///< a format has none
+  std::vector<std::uint32_t> replicas; ///< rank of each run's replica: those without a whole step have no run
+  std::vector<ScenarioLine> costs;     ///< of a format that has no runs; else cost_lines() makes them of those
   std::vector<Dropped> dropped;
   std::vector<std::string> notes; ///< for people
 };
