@@ -217,6 +217,18 @@ TEST_CASE("Several optimizers are one step, and a receive may be the first of th
   CHECK(recorded.updates[1].step == 0);
 }
 
+TEST_CASE("A session that begins within a step gives the steps behind it", "[import][nsys]") {
+  Rows rows;
+  std::int64_t at = 0;
+  for (const char* name : {"PP:0F1", "PP:0B0", "PP:0B1", "PP:0F0", "PP:0F1", "PP:0B0", "PP:0B1"}) {
+    rows.range(name, at, at + 1);
+    ++at;
+  }
+  const Recorded recorded = read({file(rows.sql())});
+  CHECK(tasks_of(recorded) == Texts{"0.0 0 0F0 3-4", "0.0 0 0F1 4-5", "0.0 0 0B0 5-6", "0.0 0 0B1 6-7"});
+  CHECK(recorded.dropped.at("actions of a step that began before the recording") == 3);
+}
+
 TEST_CASE("Ranks with the same chunks are replicas of a stage", "[import][nsys]") {
   const auto rank = [](int chunk) { return file(Rows{}.range(fmt::format("PP:{}F0", chunk), 0, 100).sql()); };
   const Recorded recorded = read({rank(2), rank(0), rank(2), rank(0)});

@@ -207,20 +207,18 @@ private:
                        return;
                      const bool sends = send_recv_.contains(row.integer(5).value_or(-1)) ||
                                         send_recv_.contains(row.integer(6).value_or(-1));
-                     add_kernel(file_.ranges[found->range], {row.integer(2).value_or(0), *start, *end}, sends);
+                     add_kernel(file_.ranges[found->range], static_cast<std::uint64_t>(row.integer(2).value_or(0)),
+                                {*start, *end}, sends);
                    });
   }
 
-  void add_kernel(NsysRange& range, const NsysExtent& kernel, bool sends) {
+  void add_kernel(NsysRange& range, std::uint64_t stream, Stretch time, bool sends) {
     const bool is_transfer = range.action.kind == Kind::send || range.action.kind == Kind::receive;
     if (is_transfer != sends) {
       if (sends) drop("NCCL sends and receives outside of PP:SEND and PP:RECV");
       return;
     }
-    const auto found = std::ranges::find(range.extents, kernel.stream, &NsysExtent::stream);
-    if (found == range.extents.end()) return range.extents.push_back(kernel);
-    found->start = std::min(found->start, kernel.start);
-    found->end = std::max(found->end, kernel.end);
+    extend(range.extents, stream, time);
   }
 
   SqliteReader database_;
