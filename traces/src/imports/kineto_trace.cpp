@@ -504,9 +504,8 @@ std::int64_t bytes_of_dtype(std::string_view name) {
 KinetoTrace read_kineto_trace(const ImportFile& file, const std::function<void(double)>& progress) {
   KinetoTrace trace;
   trace.name = file.name;
-  std::string unpacked;
-  if (is_gzip(file.bytes)) unpacked = gunzip(file.bytes, file.name);
-  FileReader{unpacked.empty() ? file.bytes : std::string_view{unpacked}, trace, progress}.read();
+  const PlainFile plain{file, most_unpacked_profile};
+  FileReader{plain.bytes(), trace, progress}.read();
   return trace;
 }
 

@@ -385,8 +385,8 @@ Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
   Found found;
   std::string where;
   for (const ImportFile& file : files) {
-    const std::string unpacked = is_gzip(file.bytes) ? gunzip(file.bytes, file.name) : std::string{};
-    Reader{is_gzip(file.bytes) ? std::string_view{unpacked} : file.bytes, file.name, found}.read();
+    const PlainFile plain{file, most_unpacked_log};
+    Reader{plain.bytes(), file.name, found}.read();
     where += (where.empty() ? "" : ", ") + file.name;
   }
   return Conversion{found, options, where}.run();
