@@ -168,6 +168,7 @@ TEST_CASE("Workloads in which a simulator would wait for ever are refused", "[wo
   CHECK(problem_of("num_ranks 1\nrank 0 {\n") == "w.goal:2: the file ends before the '}' of a rank");
   CHECK(problem_of("num_ranks 1\nrank 3 {\n}\n") == "w.goal:2: rank 3 stands here, where 0 of 1 is expected");
   CHECK(problem_of("") == "w.goal:0: there is no num_ranks");
+  CHECK(problem_of("num_ranks 2\nrank 0 {\na: calc 1\n}\n") == "w.goal:4: the file ends behind 1 of 2 ranks");
 }
 
 TEST_CASE("Chakra files that are broken are refused", "[workload]") {
