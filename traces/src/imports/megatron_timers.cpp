@@ -54,6 +54,7 @@ struct Printed {
 struct Found {
   std::map<std::string, TimerSum, std::less<>> timers;
   std::map<std::string, std::size_t> other; ///< of blocks before training
+  std::size_t beyond = 0;                   ///< timers of blocks that have too many names
   Printed printed;
   std::size_t blocks = 0;
   bool least_known = false; ///< not with `max`
@@ -135,7 +136,10 @@ private:
   Timer* timer(std::string_view name) {
     const auto known = block_.find(name);
     if (known != block_.end()) return &known->second;
-    if (block_.size() >= most_names) return nullptr;
+    if (block_.size() >= most_names) {
+      ++found_.beyond;
+      return nullptr;
+    }
     return &block_[std::string{name}];
   }
 
@@ -363,6 +367,8 @@ private:
       if (!used.contains(name)) imported_.dropped.push_back({fmt::format("timer {}", name), timer.blocks});
     for (const auto& [name, count] : found_.other)
       imported_.dropped.push_back({fmt::format("timer {} outside of iterations", name), count});
+    if (found_.beyond > 0)
+      imported_.dropped.push_back({fmt::format("timers behind the first {} of a block", most_names), found_.beyond});
     std::vector<std::string>& notes = imported_.notes;
     notes.emplace_back("timers are sums over an iteration: there is no timeline, and how much of a send or receive is "
                        "waiting can not be told, so transfers cost nothing here: give --comm");

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "gunzip.hpp"
 #include "json_windows.hpp"
 #include "kineto_trace.hpp"
+#include "numbers.hpp"
 
 namespace ppsim::traces {
 namespace {
@@ -47,14 +47,6 @@ std::string_view field(std::string_view event, std::string_view key) {
     return event.substr(end, event.find_first_of(",} \t\r\n", end) - end);
   }
   return {};
-}
-
-template <class Number>
-std::optional<Number> number(std::string_view word) {
-  Number value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
-  return value;
 }
 
 std::int64_t bytes_of_nccl_type(std::string_view name) {
@@ -191,9 +183,9 @@ private:
 
   void begin(std::string_view event, std::string_view name, std::size_t at) {
     lose_open();
-    const auto rank = number<std::int64_t>(field(event, "Rank"));
-    const auto peer = number<std::int64_t>(field(event, "Peer"));
-    const auto count = number<std::int64_t>(field(event, "Count"));
+    const auto rank = whole_number<std::int64_t>(field(event, "Rank"));
+    const auto peer = whole_number<std::int64_t>(field(event, "Peer"));
+    const auto count = whole_number<std::int64_t>(field(event, "Count"));
     constexpr std::int64_t most = std::int64_t{1} << 50U;
     if (!rank || !peer || !count || *rank < 0 || *peer < 0 || *count < 0 || *count > most)
       refuse(name_, text_, at, "a send or receive without Rank, Peer and Count, or one that can not be");
@@ -204,14 +196,14 @@ private:
     }
     Open open;
     open.is_send = name == "Send" || name == "ncclSend";
-    const std::uint64_t communicator = number<std::uint64_t>(field(event, "CommHash")).value_or(0);
+    const std::uint64_t communicator = whole_number<std::uint64_t>(field(event, "CommHash")).value_or(0);
     open.link = {communicator, open.is_send ? *rank : *peer, open.is_send ? *peer : *rank, *count * size};
     open_ = std::move(open);
   }
 
   void take_kernel(std::string_view event) {
-    const auto start = number<std::uint64_t>(field(event, "StartGpuClk"));
-    const auto stop = number<std::uint64_t>(field(event, "StopGpuClk"));
+    const auto start = whole_number<std::uint64_t>(field(event, "StartGpuClk"));
+    const auto stop = whole_number<std::uint64_t>(field(event, "StopGpuClk"));
     constexpr std::uint64_t latest = std::uint64_t{1} << 62U;
     if (start && stop && *start > 0 && *start < *stop && *stop < latest)
       open_->kernels.add(static_cast<std::int64_t>(*start), static_cast<std::int64_t>(*stop));
@@ -220,7 +212,7 @@ private:
   /// Whether an event closes one that was begun: then its time. What was not recorded is zero.
   std::optional<Stretch> stretch(std::string_view event, std::string_view name, std::string_view phase) {
     const std::optional<std::int64_t> time = microseconds(field(event, "ts"));
-    const std::pair<std::string, std::int64_t> key{name, number<std::int64_t>(field(event, "id")).value_or(0)};
+    const std::pair<std::string, std::int64_t> key{name, whole_number<std::int64_t>(field(event, "id")).value_or(0)};
     if (!time || *time == 0) return std::nullopt;
     if (phase == "b") {
       open_->begun[key] = *time;
