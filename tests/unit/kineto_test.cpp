@@ -239,6 +239,42 @@ TEST_CASE("Two steps of a schedule in one step of the profiler are two") {
   CHECK(recorded.tasks.at(1).step == 1);
 }
 
+TEST_CASE("An optimizer per chunk makes no step of its own") {
+  for (const bool profiled : {true, false}) {
+    KinetoFile file;
+    for (int step = 0; step < 2; ++step) {
+      const double at = 1000.0 * step;
+      if (profiled) file.annotation(fmt::format("ProfilerStep#{}", step + 3), at, 900, 0);
+      for (int i = 0; const char* name : {"PP:0F0", "PP:2F0", "PP:2B0", "PP:0B0", "Optimizer.step#Adam.step",
+                                          "Optimizer.step#Adam.step"}) {
+        const int id = 1 + 10 * step + i++;
+        file.annotation(name, at + 10 * id, 5, id).gpu_annotation(name, at + 10 * id, 5, id);
+      }
+    }
+    const Recorded recorded = read(file);
+    REQUIRE(recorded.updates.size() == 4);
+    const std::int64_t first = profiled ? 3 : 0;
+    for (std::size_t i = 0; i < 4; ++i) CHECK(recorded.updates[i].step == first + static_cast<std::int64_t>(i / 2));
+    CHECK(recorded.tasks.back().step == first + 1);
+    CHECK(recorded.notes.size() == (profiled ? 0 : 1));
+  }
+}
+
+TEST_CASE("A profile that begins within a step gives the steps behind it") {
+  KinetoFile file;
+  int id = 0;
+  for (const char* name :
+       {"PP:0B0", "PP:0F2", "PP:0B1", "PP:0B2", "PP:0F0", "PP:0F1", "PP:0B0", "PP:0F2", "PP:0B1", "PP:0B2"}) {
+    ++id;
+    file.annotation(name, 10.0 * id, 5, id).gpu_annotation(name, 10.0 * id, 5, id);
+  }
+  const Recorded recorded = read(file);
+  REQUIRE(recorded.tasks.size() == 6);
+  CHECK(recorded.tasks.front().task == make_task(Pass::forward, 0, 0));
+  CHECK(std::ranges::all_of(recorded.tasks, [](const TaskEvent& event) { return event.step == 0; }));
+  CHECK(dropped(recorded, "actions of a step that began before the recording") == 4);
+}
+
 TEST_CASE("Stages are in the order of their chunks, whatever the ranks") {
   const Recorded recorded = read_all({one_rank(3, 0), one_rank(1, 2), one_rank(0, 1)});
   REQUIRE(recorded.tasks.size() == 6);

@@ -111,24 +111,43 @@ TEST_CASE("Of a send through a network only the time in which something was unde
 
 TEST_CASE("Of both sides of a transfer the shorter counts, matched from the last one on") {
   // The receiver's dump has lost its first event; its waits are long.
-  CHECK(transfer_times({{10, 20, 900}, {500, 30}}) == std::vector<std::int64_t>{10, 20, 30});
-  CHECK(transfer_times({{7}, {}}) == std::vector<std::int64_t>{7});
-  CHECK(transfer_times({{500, 30}, {10, 20, 900}}) == std::vector<std::int64_t>{10, 20, 30});
+  using Times = std::vector<std::int64_t>;
+  CHECK(transfer_times({{10, 20, 900}, {500, 30}}).times == Times{10, 20, 30});
+  CHECK(transfer_times({{10, 20, 900}, {500, 30}}).one_sided == 1);
+  CHECK(transfer_times({{7}, {}}).times == Times{7});
+  CHECK(transfer_times({{500, 30}, {10, 20, 900}}).times == Times{10, 20, 30});
+  // The second send's time was not recorded: its receive stands alone, and the others have their own peers.
+  CHECK(transfer_times({{10, 0, 20}, {900, 50, 800}}).times == Times{10, 20, 50});
+  CHECK(transfer_times({{10, 0, 20}, {900, 50, 800}}).one_sided == 1);
+  CHECK(transfer_times({{0, 5}, {0, 6}}).times == Times{5});
+}
+
+TEST_CASE("A transfer without a time keeps its place among the others") {
+  const NcclDump dump = read("[\n" + p2p(true, 0, 1, 256, kernel(0, 100, 110)) + p2p(true, 0, 1, 256, "") +
+                             p2p(true, 0, 1, 256, kernel(0, 100, 120)) + "{}]\n");
+  CHECK(link(dump, 0, 1, 1024).sends == std::vector<std::int64_t>{10, 0, 20});
+  const std::string unknown = p2p(true, 0, 1, 256, "");
+  const std::string cut = unknown.substr(0, unknown.find("{\"name\": \"Send\", \"cat\": \"P2P\", \"ph\": \"e\""));
+  const NcclDump without_end = read("[\n" + p2p(true, 0, 1, 256, kernel(0, 100, 110)) + cut +
+                                    p2p(true, 0, 1, 256, kernel(0, 100, 120)) + "{}]\n");
+  CHECK(link(without_end, 0, 1, 1024).sends == std::vector<std::int64_t>{10, 0, 20});
 }
 
 TEST_CASE("Latency and bandwidth are told from transfers of several sizes") {
   std::map<std::int64_t, double> times;
   for (const std::int64_t bytes : {1'000, 1'000'000, 100'000'000})
     times[bytes] = 5000 + static_cast<double>(bytes) / 25;
-  const TransferFit fit = fit_transfers(times);
-  CHECK(fit.latency == Approx(5000));
-  CHECK(fit.bytes_per_second == Approx(25e9));
-  CHECK(fit_transfers({{1000, 10.0}, {1100, 11.0}}).bytes_per_second == 0);
-  CHECK(fit_transfers({{1000, 10.0}, {100000, 10.0}}).bytes_per_second == 0);
-  const TransferFit through_zero = fit_transfers({{1000, 10.0}, {10000, 200.0}}); // slower than in proportion
-  CHECK(through_zero.latency == 0);
-  CHECK(through_zero.bytes_per_second > 0);
-  CHECK(fit_transfers({}).bytes_per_second == 0);
+  const std::optional<LinkFit> fit = fit_transfers(times);
+  REQUIRE(fit);
+  CHECK(fit->latency == Duration{5000});
+  CHECK(static_cast<double>(fit->bandwidth.value().bytes_per_second()) == Approx(25e9));
+  CHECK_FALSE(fit_transfers({{1000, 10.0}, {1100, 11.0}}));
+  CHECK_FALSE(fit_transfers({{1000, 10.0}, {100000, 10.0}}));
+  const std::optional<LinkFit> through_zero = fit_transfers({{1000, 10.0}, {10000, 200.0}}); // more than in proportion
+  REQUIRE(through_zero);
+  CHECK(through_zero->latency == Duration{0});
+  CHECK(through_zero->bandwidth);
+  CHECK_FALSE(fit_transfers({}));
 }
 
 TEST_CASE("A dump becomes latency, bandwidth and the size of most transfers") {

@@ -217,6 +217,60 @@ TEST_CASE("Several optimizers are one step, and a receive may be the first of th
   CHECK(recorded.updates[1].step == 0);
 }
 
+TEST_CASE("Copies and fills are part of the task that started them", "[import][nsys]") {
+  const Recorded recorded = read(
+      {file(Rows{1, 0}.range("PP:0F0", 0, 100).kernel(10, 20, 90).sql() +
+            fmt::format("CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start, end, streamId, correlationId, globalPid);\n"
+                        "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start, end, streamId, correlationId, globalPid);\n"
+                        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (11, 12, 0, {0} + 1, 77, 0, 0, 0);\n"
+                        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (12, 13, 0, {0} + 1, 78, 0, 0, 0);\n"
+                        "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (90, 120, 7, 77, {0}), (1, 2, 7, NULL, {0});\n"
+                        "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (15, 16, 7, 78, {0});\n",
+                        std::int64_t{1} << 24))});
+  CHECK(tasks_of(recorded) == Texts{"0.0 0 0F0 15-120"});
+  CHECK(recorded.dropped.at("kernels and copies without times or a correlation") == 1);
+}
+
+TEST_CASE("A call belongs to the range around it, however many short ones lie before it", "[import][nsys]") {
+  Rows rows;
+  rows.range("PP:0F0", 0, 1000);
+  for (int i = 1; i <= 20; ++i) rows.range("Optimizer.step#x", 10 * i, 10 * i + 5);
+  const Recorded recorded = read({file(rows.kernel(500, 2000, 3000).sql())});
+  CHECK(tasks_of(recorded) == Texts{"0.0 0 0F0 2000-3000"});
+  Rows deep;
+  deep.range("PP:0F0", 0, 1000);
+  for (int i = 1; i <= 70; ++i) deep.range("Optimizer.step#x", i, 200 - i);
+  CHECK(read({file(deep.kernel(500, 2000, 3000).sql())}).dropped.at("CUDA calls inside of more than 64 ranges") == 1);
+}
+
+TEST_CASE("Calls and kernels that can not be placed are counted", "[import][nsys]") {
+  const Recorded recorded =
+      read({file(Rows{}
+                     .range("PP:0F0", 0, 100)
+                     .kernel(10, 20, 90)
+                     .kernel(200, 300, 400)    // of no range
+                     .kernel(210, 300, 400, 2) // likewise, and NCCL's
+                     .kernel(20, 95, 91)       // ends before it starts
+                     .sql() +
+                 "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 2, 0, NULL, 5, 0, 0, 0);\n")});
+  const std::map<std::string, std::size_t> expected{{"CUDA calls without a time, a thread or a correlation", 1},
+                                                    {"NCCL sends and receives outside of PP:SEND and PP:RECV", 1},
+                                                    {"kernels and copies without times or a correlation", 1}};
+  CHECK(recorded.dropped == expected);
+}
+
+TEST_CASE("A session that begins within a step gives the steps behind it", "[import][nsys]") {
+  Rows rows;
+  std::int64_t at = 0;
+  for (const char* name : {"PP:0F1", "PP:0B0", "PP:0B1", "PP:0F0", "PP:0F1", "PP:0B0", "PP:0B1"}) {
+    rows.range(name, at, at + 1);
+    ++at;
+  }
+  const Recorded recorded = read({file(rows.sql())});
+  CHECK(tasks_of(recorded) == Texts{"0.0 0 0F0 3-4", "0.0 0 0F1 4-5", "0.0 0 0B0 5-6", "0.0 0 0B1 6-7"});
+  CHECK(recorded.dropped.at("actions of a step that began before the recording") == 3);
+}
+
 TEST_CASE("Ranks with the same chunks are replicas of a stage", "[import][nsys]") {
   const auto rank = [](int chunk) { return file(Rows{}.range(fmt::format("PP:{}F0", chunk), 0, 100).sql()); };
   const Recorded recorded = read({rank(2), rank(0), rank(2), rank(0)});

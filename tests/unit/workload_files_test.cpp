@@ -168,6 +168,7 @@ TEST_CASE("Workloads in which a simulator would wait for ever are refused", "[wo
   CHECK(problem_of("num_ranks 1\nrank 0 {\n") == "w.goal:2: the file ends before the '}' of a rank");
   CHECK(problem_of("num_ranks 1\nrank 3 {\n}\n") == "w.goal:2: rank 3 stands here, where 0 of 1 is expected");
   CHECK(problem_of("") == "w.goal:0: there is no num_ranks");
+  CHECK(problem_of("num_ranks 2\nrank 0 {\na: calc 1\n}\n") == "w.goal:4: the file ends behind 1 of 2 ranks");
 }
 
 TEST_CASE("Chakra files that are broken are refused", "[workload]") {
@@ -179,7 +180,7 @@ TEST_CASE("Chakra files that are broken are refused", "[workload]") {
   CHECK(problem_of({{"w.0.et", std::string{"\x00", 1}}}) == "w.0.et: does not begin with a version of the schema");
   CHECK(problem_of({{"w.0.et", std::string(11, '\xFF')}}) == "w.0.et: a number has more than 64 bits");
   CHECK(problem_of({{"w.0.et", "\x05\x0A\x03"
-                               "1.0"}}) == "w.0.et: is of version '1.0' of the schema, not 0.0.4");
+                               "1.0"}}) == "w.0.et: is of version '1.0' of the schema, not 0.0.x");
   const std::string head = "\x07\x0A\x05"
                            "0.0.4";
   CHECK(problem_of({{"w.0.et", head + "\x02\x18\x07"}}).find("is of type 7; only COMP") != std::string::npos);

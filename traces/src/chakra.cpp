@@ -213,7 +213,7 @@ private:
         continue;
       }
       if (const std::string_view version = fields.text_value(); !version.starts_with("0.0."))
-        fields.refuse(fmt::format("is of version {} of the schema, not 0.0.4", in_quotes(version)));
+        fields.refuse(fmt::format("is of version {} of the schema, not 0.0.x", in_quotes(version)));
       return;
     }
     fields.refuse("does not begin with a version of the schema");

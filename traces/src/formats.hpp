@@ -1,5 +1,5 @@
 #pragma once
-// What the readers of the schedule formats share.
+// What readers of texts share, and those of schedules above all.
 
 #include "ppsim/sim/error.hpp"
 #include "ppsim/sim/schedule.hpp"

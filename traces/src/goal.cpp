@@ -50,6 +50,9 @@ public:
     }
     if (open_) refuse("the file ends before the '}' of a rank", how_to);
     if (workload_.ranks == 0) refuse("there is no num_ranks", how_to);
+    if (next_rank_ < workload_.ranks)
+      refuse(fmt::format("the file ends behind {} of {} ranks", next_rank_, workload_.ranks),
+             "copy it again: a part is missing");
     match_transfers(workload_, where_);
     return std::move(workload_);
   }

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <new>
+#include <vector>
 
 #include <zlib.h>
 
@@ -22,22 +22,33 @@ struct EndInflate {
   throw Error{ExitCode::bad_input, Problem{std::string{where}, std::move(what), std::move(hint)}};
 }
 
+/// What the end of a file says of its size, modulo 2^32: right where it has one member, and may be wrong.
+std::size_t size_hint(std::string_view bytes) {
+  constexpr std::size_t bytes_of_size = 4;
+  constexpr std::size_t densest = 1032; // deflate's greatest ratio
+  if (bytes.size() < bytes_of_size) return 0;
+  std::size_t size = 0;
+  for (std::size_t i = 1; i <= bytes_of_size; ++i)
+    size = size << 8U | static_cast<unsigned char>(bytes[bytes.size() - i]);
+  return std::min(size, bytes.size() * densest);
+}
+
 } // namespace
 
 bool is_gzip(std::string_view bytes) {
   return bytes.starts_with("\x1F\x8B");
 }
 
-std::string gunzip(std::string_view bytes, std::string_view where, std::size_t padding, std::size_t limit) {
+std::string gunzip(std::string_view bytes, std::string_view where, std::size_t limit) {
   constexpr std::size_t most_at_once = std::size_t{1} << 30; // zlib counts in 32 bits
+  constexpr std::size_t window_size = std::size_t{1} << 18;
   constexpr int gzip_window = 15 + 16;
   z_stream stream{};
   if (inflateInit2(&stream, gzip_window) != Z_OK) throw std::bad_alloc{};
   const std::unique_ptr<z_stream, EndInflate> end_it{&stream};
+  std::vector<char> window(window_size);
   std::string text;
-  // What a packed file says of its size can be wrong: room is made as it is needed.
-  text.resize(std::clamp<std::size_t>(bytes.size() * 4, 4096, most_at_once));
-  std::size_t done = 0;
+  text.reserve(std::min(size_hint(bytes), limit)); // so that it does not move, and is not there twice while it does
   int status = Z_OK;
   while (status != Z_STREAM_END || !bytes.empty() || stream.avail_in > 0) {
     if (stream.avail_in == 0 && !bytes.empty()) {
@@ -50,14 +61,13 @@ std::string gunzip(std::string_view bytes, std::string_view where, std::size_t p
       if (*stream.next_in == 0) break;
       if (inflateReset(&stream) != Z_OK) refuse(where, "the gzip data is broken", "pack or copy it again");
     }
-    if (done == text.size()) text.resize(text.size() * 2);
-    const std::size_t room = std::min(text.size() - done, most_at_once);
-    stream.next_out = reinterpret_cast<Bytef*>(text.data() + done);
-    stream.avail_out = static_cast<uInt>(room);
+    stream.next_out = reinterpret_cast<Bytef*>(window.data());
+    stream.avail_out = static_cast<uInt>(window.size());
     status = inflate(&stream, Z_NO_FLUSH);
-    done += room - stream.avail_out;
-    if (done > limit)
+    const std::size_t found = window.size() - stream.avail_out;
+    if (found > limit - text.size())
       refuse(where, fmt::format("it unpacks to more than {} bytes", limit), "unpack it, and give fewer steps or ranks");
+    text.append(window.data(), found);
     if (status == Z_STREAM_END) continue;
     if (status == Z_BUF_ERROR && stream.avail_in == 0 && bytes.empty())
       refuse(where, "the gzip data ends too early", "copy it again: a part is missing");
@@ -67,8 +77,6 @@ std::string gunzip(std::string_view bytes, std::string_view where, std::size_t p
                          stream.msg != nullptr ? stream.msg : ""),
              "pack or copy it again");
   }
-  text.resize(done + padding);
-  text.resize(done);
   return text;
 }
 

@@ -1,19 +1,36 @@
 #pragma once
 // gzip, unpacked.
 
+#include "ppsim/traces/import.hpp"
+
 #include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace ppsim::traces {
 
-/// Most bytes that a packed file may unpack to.
-inline constexpr std::size_t most_unpacked = std::size_t{1} << 36;
+// Most bytes that a packed file may unpack to: a file of a few megabytes can hold gigabytes of nothing.
+inline constexpr std::size_t most_unpacked_log = std::size_t{1} << 26;     ///< logs, workloads, results of tests
+inline constexpr std::size_t most_unpacked = std::size_t{1} << 30;         ///< lists of events
+inline constexpr std::size_t most_unpacked_profile = std::size_t{1} << 34; ///< profiles of all that ran on a machine
 
 [[nodiscard]] bool is_gzip(std::string_view bytes);
-/// Unpacks `bytes`, of one or several gzip members; `padding` bytes of capacity are left behind the text. Throws Error
-/// (bad_input, `where`) for what is broken, cut off, or unpacks to more than `limit`.
-[[nodiscard]] std::string gunzip(std::string_view bytes, std::string_view where, std::size_t padding = 0,
-                                 std::size_t limit = most_unpacked);
+/// Unpacks `bytes`, of one or several gzip members. Throws Error (bad_input, `where`) for what is broken, cut off, or
+/// unpacks to more than `limit`.
+[[nodiscard]] std::string gunzip(std::string_view bytes, std::string_view where, std::size_t limit = most_unpacked);
+
+/// The bytes of a file, unpacked where it is packed.
+class PlainFile {
+public:
+  /// Keeps what `file` points to where it is not packed. Throws as gunzip() does.
+  PlainFile(const ImportFile& file, std::size_t limit)
+      : unpacked_{is_gzip(file.bytes) ? gunzip(file.bytes, file.name, limit) : std::string{}},
+        plain_{is_gzip(file.bytes) ? std::string_view{} : std::string_view{file.bytes}} {}
+  [[nodiscard]] std::string_view bytes() const { return unpacked_.empty() ? plain_ : std::string_view{unpacked_}; }
+
+private:
+  std::string unpacked_;
+  std::string_view plain_;
+};
 
 } // namespace ppsim::traces

@@ -12,34 +12,16 @@ namespace {
 
 using Kind = PpAction::Kind;
 
-struct Extent {
-  std::uint64_t stream = 0;
-  Stretch time{};
-};
-
 /// One annotation and what ran for it.
 struct Action {
   PpAction what{};
   Stretch on_processor{};
-  std::vector<Extent> extents;    ///< one per stream
-  std::vector<Extent> send_recvs; ///< of NCCL's kernels alone, where they were found
+  Extents extents;
+  Extents send_recvs; ///< of NCCL's kernels alone, where they were found
   std::int64_t bytes = 0;
   std::int64_t step = 0;
   bool has_gpu_annotation = false;
 };
-
-void extend(std::vector<Extent>& extents, std::uint64_t stream, Stretch time) {
-  const auto found = std::ranges::find(extents, stream, &Extent::stream);
-  if (found == extents.end()) return extents.push_back({stream, time});
-  found->time = {std::min(found->time.start, time.start), std::max(found->time.end, time.end)};
-}
-
-Stretch hull(const std::vector<Extent>& extents) {
-  Stretch all = extents.front().time;
-  for (const Extent& extent : extents)
-    all = {std::min(all.start, extent.time.start), std::max(all.end, extent.time.end)};
-  return all;
-}
 
 class RankBuilder {
 public:
@@ -152,53 +134,50 @@ private:
     return (behind - 1)->number;
   }
 
-  void set_steps() {
+  /// Gives actions the ProfilerStep that they began in; takes out those in none.
+  void set_profiler_steps() {
     std::vector<KinetoStep> steps = trace_.steps;
     std::ranges::stable_sort(steps, {}, [](const KinetoStep& step) { return step.time.start; });
     rank_.has_steps = !steps.empty();
-    std::set<std::uint64_t> seen; // since the step began
-    std::int64_t number = 0;
-    std::int64_t repeats = 0;
-    std::erase_if(actions_, [&](Action& action) {
-      const std::optional<std::int64_t> now = rank_.has_steps ? step_at(steps, action.on_processor.start) : 0;
-      if (!now) {
-        ++rank_.dropped["actions outside of every ProfilerStep"];
-        return true;
-      }
-      if (*now != number) {
-        seen.clear();
-        number = *now;
-        repeats = 0;
-      }
-      if (!seen.insert(key_of(action.what)).second) {
-        seen = {key_of(action.what)};
-        repeats = std::min(repeats + 1, repeats_per_step - 1);
-        rank_.repeats = true;
-      }
-      action.step = number * repeats_per_step + repeats;
-      return false;
+    if (!rank_.has_steps) return;
+    const std::size_t outside = std::erase_if(actions_, [&](Action& action) {
+      const std::optional<std::int64_t> step = step_at(steps, action.on_processor.start);
+      action.step = step.value_or(0);
+      return !step;
     });
+    if (outside > 0) rank_.dropped["actions outside of every ProfilerStep"] += outside;
   }
 
-  /// The stream that most tasks ran on; of several, that with more time. Others hold collectives, which may go on
-  /// beside the next task.
-  std::uint64_t main_stream() const {
-    std::map<std::uint64_t, std::pair<std::size_t, std::int64_t>> streams; // tasks, time (saturating)
-    constexpr std::int64_t most = std::int64_t{1} << 60U;
-    for (const Action& action : actions_) {
-      if (action.what.kind != Kind::task) continue;
-      for (const Extent& extent : action.extents) {
-        auto& [tasks, time] = streams[extent.stream];
-        ++tasks;
-        time = std::min(most, time + std::min(most, extent.time.end - extent.time.start));
-      }
+  void set_steps() {
+    set_profiler_steps();
+    std::vector<bool> is_cut(actions_.size());
+    std::vector<PpAction> group;
+    for (std::size_t begin = 0; begin < actions_.size(); begin += group.size()) {
+      group.clear();
+      const std::int64_t number = actions_[begin].step;
+      for (std::size_t i = begin; i < actions_.size() && actions_[i].step == number; ++i)
+        group.push_back(actions_[i].what);
+      const ActionSteps found = steps_of(group);
+      std::fill_n(is_cut.begin() + static_cast<std::ptrdiff_t>(begin), found.cut, true);
+      if (found.cut > 0) rank_.dropped[std::string{begun_before}] += found.cut;
+      for (std::size_t i = 0; i < group.size(); ++i)
+        actions_[begin + i].step = number * repeats_per_step + std::min(found.steps[i], repeats_per_step - 1);
+      rank_.repeats = rank_.repeats || found.steps.back() > 0;
     }
-    const auto longest = std::ranges::max_element(streams, {}, [](const auto& stream) { return stream.second; });
-    return longest == streams.end() ? 0 : longest->first;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < actions_.size(); ++i)
+      if (!is_cut[i]) {
+        if (kept != i) actions_[kept] = std::move(actions_[i]);
+        ++kept;
+      }
+    actions_.resize(kept);
   }
 
   void take_actions() {
-    const std::uint64_t stream = main_stream();
+    MainStream main;
+    for (const Action& action : actions_)
+      if (action.what.kind == Kind::task) main.add_task(action.extents);
+    const std::uint64_t stream = main.stream();
     std::set<std::uint32_t> chunks;
     for (const Action& action : actions_) {
       switch (action.what.kind) {
@@ -219,8 +198,8 @@ private:
 
   void take_task(const Action& action, std::uint64_t stream) {
     Stretch time = action.on_processor;
-    if (const auto main = std::ranges::find(action.extents, stream, &Extent::stream); main != action.extents.end()) {
-      time = main->time;
+    if (const auto main = action.extents.find(stream); main != action.extents.end()) {
+      time = main->second;
     } else if (!action.extents.empty()) {
       time = hull(action.extents);
     } else {
@@ -231,7 +210,7 @@ private:
 
   void take_transfer(const Action& action) {
     // Its annotation may hold copies as well.
-    const std::vector<Extent>& extents = action.send_recvs.empty() ? action.extents : action.send_recvs;
+    const Extents& extents = action.send_recvs.empty() ? action.extents : action.send_recvs;
     if (extents.empty()) {
       ++rank_.dropped["sends and receives without a kernel"];
       return;

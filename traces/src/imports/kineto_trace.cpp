@@ -12,8 +12,10 @@
 #include <charconv>
 #include <limits>
 
+#include "../formats.hpp"
 #include "gunzip.hpp"
 #include "json_windows.hpp"
+#include "numbers.hpp"
 
 namespace ppsim::traces {
 namespace {
@@ -24,24 +26,12 @@ namespace ondemand = simdjson::ondemand;
 constexpr std::int64_t latest = 4'000'000'000'000'000'000;
 constexpr std::int64_t longest = 1'000'000'000'000'000'000;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /// The token of a value: without white space, and without quotes where it is a string.
 std::string_view bare(std::string_view token) {
   while (!token.empty() && std::string_view{" \t\r\n"}.find(token.back()) != std::string_view::npos)
     token.remove_suffix(1);
   if (token.size() >= 2 && token.front() == '"' && token.back() == '"') return token.substr(1, token.size() - 2);
   return token;
-}
-
-template <class Number>
-std::optional<Number> whole_number(std::string_view token) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), number);
-  if (error != std::errc{} || end != token.data() + token.size()) return std::nullopt;
-  return number;
 }
 
 std::uint64_t number_or_zero(std::string_view token) {
@@ -467,11 +457,9 @@ std::optional<std::int64_t> microseconds(std::string_view text) {
   }
   if (at == text.size()) return nanoseconds;
   // With an exponent, as some programs write numbers again: a double has to do.
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  if (!(value >= 0 && value <= static_cast<double>(most_whole))) return std::nullopt;
-  return static_cast<std::int64_t>(value * 1000 + 0.5);
+  const std::optional<double> value = whole_number<double>(text);
+  if (!value || !(*value >= 0 && *value <= static_cast<double>(most_whole))) return std::nullopt;
+  return static_cast<std::int64_t>(*value * 1000 + 0.5);
 }
 
 std::int64_t bytes_of_dtype(std::string_view name) {
@@ -504,9 +492,8 @@ std::int64_t bytes_of_dtype(std::string_view name) {
 KinetoTrace read_kineto_trace(const ImportFile& file, const std::function<void(double)>& progress) {
   KinetoTrace trace;
   trace.name = file.name;
-  std::string unpacked;
-  if (is_gzip(file.bytes)) unpacked = gunzip(file.bytes, file.name);
-  FileReader{unpacked.empty() ? file.bytes : std::string_view{unpacked}, trace, progress}.read();
+  const PlainFile plain{file, most_unpacked_profile};
+  FileReader{plain.bytes(), trace, progress}.read();
   return trace;
 }
 

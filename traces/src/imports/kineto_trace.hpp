@@ -9,16 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "actions.hpp"
 #include "pp_action.hpp"
 
 namespace ppsim::traces {
-
-/// A stretch of time, in nanoseconds of the clock of the file.
-struct Stretch {
-  std::int64_t start = 0;
-  std::int64_t end = 0;
-  bool operator==(const Stretch&) const = default;
-};
 
 /// An annotation of the program, when the processor was inside it.
 struct KinetoAnnotation {

@@ -54,6 +54,7 @@ struct Printed {
 struct Found {
   std::map<std::string, TimerSum, std::less<>> timers;
   std::map<std::string, std::size_t> other; ///< of blocks before training
+  std::size_t beyond = 0;                   ///< timers of blocks that have too many names
   Printed printed;
   std::size_t blocks = 0;
   bool least_known = false; ///< not with `max`
@@ -135,7 +136,10 @@ private:
   Timer* timer(std::string_view name) {
     const auto known = block_.find(name);
     if (known != block_.end()) return &known->second;
-    if (block_.size() >= most_names) return nullptr;
+    if (block_.size() >= most_names) {
+      ++found_.beyond;
+      return nullptr;
+    }
     return &block_[std::string{name}];
   }
 
@@ -363,6 +367,8 @@ private:
       if (!used.contains(name)) imported_.dropped.push_back({fmt::format("timer {}", name), timer.blocks});
     for (const auto& [name, count] : found_.other)
       imported_.dropped.push_back({fmt::format("timer {} outside of iterations", name), count});
+    if (found_.beyond > 0)
+      imported_.dropped.push_back({fmt::format("timers behind the first {} of a block", most_names), found_.beyond});
     std::vector<std::string>& notes = imported_.notes;
     notes.emplace_back("timers are sums over an iteration: there is no timeline, and how much of a send or receive is "
                        "waiting can not be told, so transfers cost nothing here: give --comm");
@@ -385,8 +391,8 @@ Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
   Found found;
   std::string where;
   for (const ImportFile& file : files) {
-    const std::string unpacked = is_gzip(file.bytes) ? gunzip(file.bytes, file.name) : std::string{};
-    Reader{is_gzip(file.bytes) ? std::string_view{unpacked} : file.bytes, file.name, found}.read();
+    const PlainFile plain{file, most_unpacked_log};
+    Reader{plain.bytes(), file.name, found}.read();
     where += (where.empty() ? "" : ", ") + file.name;
   }
   return Conversion{found, options, where}.run();

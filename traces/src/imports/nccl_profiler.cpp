@@ -12,13 +12,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <cmath>
 #include <numeric>
 #include <optional>
 
 #include "gunzip.hpp"
 #include "json_windows.hpp"
 #include "kineto_trace.hpp"
+#include "numbers.hpp"
 
 namespace ppsim::traces {
 namespace {
@@ -46,14 +47,6 @@ std::string_view field(std::string_view event, std::string_view key) {
     return event.substr(end, event.find_first_of(",} \t\r\n", end) - end);
   }
   return {};
-}
-
-template <class Number>
-std::optional<Number> number(std::string_view word) {
-  Number value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
-  return value;
 }
 
 std::int64_t bytes_of_nccl_type(std::string_view name) {
@@ -150,7 +143,7 @@ public:
       take(text_.substr(at, *end - at), at);
       at = *end;
     }
-    if (open_) ++dump_.dropped["sends and receives without an end"];
+    lose_open();
   }
 
 private:
@@ -189,11 +182,10 @@ private:
   }
 
   void begin(std::string_view event, std::string_view name, std::size_t at) {
-    if (open_) ++dump_.dropped["sends and receives without an end"];
-    open_.reset();
-    const auto rank = number<std::int64_t>(field(event, "Rank"));
-    const auto peer = number<std::int64_t>(field(event, "Peer"));
-    const auto count = number<std::int64_t>(field(event, "Count"));
+    lose_open();
+    const auto rank = whole_number<std::int64_t>(field(event, "Rank"));
+    const auto peer = whole_number<std::int64_t>(field(event, "Peer"));
+    const auto count = whole_number<std::int64_t>(field(event, "Count"));
     constexpr std::int64_t most = std::int64_t{1} << 50U;
     if (!rank || !peer || !count || *rank < 0 || *peer < 0 || *count < 0 || *count > most)
       refuse(name_, text_, at, "a send or receive without Rank, Peer and Count, or one that can not be");
@@ -204,14 +196,14 @@ private:
     }
     Open open;
     open.is_send = name == "Send" || name == "ncclSend";
-    const std::uint64_t communicator = number<std::uint64_t>(field(event, "CommHash")).value_or(0);
+    const std::uint64_t communicator = whole_number<std::uint64_t>(field(event, "CommHash")).value_or(0);
     open.link = {communicator, open.is_send ? *rank : *peer, open.is_send ? *peer : *rank, *count * size};
     open_ = std::move(open);
   }
 
   void take_kernel(std::string_view event) {
-    const auto start = number<std::uint64_t>(field(event, "StartGpuClk"));
-    const auto stop = number<std::uint64_t>(field(event, "StopGpuClk"));
+    const auto start = whole_number<std::uint64_t>(field(event, "StartGpuClk"));
+    const auto stop = whole_number<std::uint64_t>(field(event, "StopGpuClk"));
     constexpr std::uint64_t latest = std::uint64_t{1} << 62U;
     if (start && stop && *start > 0 && *start < *stop && *stop < latest)
       open_->kernels.add(static_cast<std::int64_t>(*start), static_cast<std::int64_t>(*stop));
@@ -220,7 +212,7 @@ private:
   /// Whether an event closes one that was begun: then its time. What was not recorded is zero.
   std::optional<Stretch> stretch(std::string_view event, std::string_view name, std::string_view phase) {
     const std::optional<std::int64_t> time = microseconds(field(event, "ts"));
-    const std::pair<std::string, std::int64_t> key{name, number<std::int64_t>(field(event, "id")).value_or(0)};
+    const std::pair<std::string, std::int64_t> key{name, whole_number<std::int64_t>(field(event, "id")).value_or(0)};
     if (!time || *time == 0) return std::nullopt;
     if (phase == "b") {
       open_->begun[key] = *time;
@@ -259,8 +251,20 @@ private:
     constexpr std::int64_t longest = max_duration.count();
     if (duration <= 0 || duration > longest) {
       ++dump_.dropped["sends and receives whose time on the device or the network was not recorded"];
-      return;
+      duration = 0;
     }
+    add(open, duration);
+  }
+
+  void lose_open() {
+    if (!open_) return;
+    ++dump_.dropped["sends and receives without an end"];
+    add(*open_, 0);
+    open_.reset();
+  }
+
+  /// Those without a time keep their place, by which the two sides are matched.
+  void add(const Open& open, std::int64_t duration) {
     NcclTransfers& transfers = dump_.links[open.link];
     (open.is_send ? transfers.sends : transfers.receives).push_back(duration);
   }
@@ -295,14 +299,14 @@ Sizes sizes_of(const NcclDump& dump, Imported& imported) {
   std::size_t without_peer = 0;
   for (const auto& [link, transfers] : dump.links) {
     const auto& [communicator, sender, receiver, bytes] = link;
-    const std::vector<std::int64_t> times = transfer_times(transfers);
+    const auto [times, one_sided] = transfer_times(transfers);
     const double typical = mean_of_lowest_quarter(times);
     double& mean = sizes.times[bytes];
     std::size_t& count = links[bytes];
     mean = (mean * static_cast<double>(count) + typical) / static_cast<double>(count + 1);
     ++count;
     sizes.counts[bytes] += times.size();
-    without_peer += times.size() - std::min(transfers.sends.size(), transfers.receives.size());
+    without_peer += one_sided;
     if (imported.notes.size() < most_notes)
       imported.notes.push_back(
           fmt::format("rank {} to {}, {}: {} transfers, fastest {}, lowest quarter {} ({:.2f} GB/s)", sender, receiver,
@@ -320,17 +324,18 @@ Sizes sizes_of(const NcclDump& dump, Imported& imported) {
 
 std::vector<ScenarioLine> lines_of(const Sizes& sizes) {
   std::vector<ScenarioLine> lines;
-  const TransferFit fit = fit_transfers(sizes.times);
+  const std::optional<LinkFit> fit = fit_transfers(sizes.times);
   const auto most = std::ranges::max_element(sizes.counts, {}, [](const auto& size) { return size.second; });
-  if (fit.bytes_per_second > 0) {
-    constexpr double giga = 1e9;
-    lines.push_back({"latency", fmt::format("\"{:.0f}ns\"", fit.latency),
+  if (fit) {
+    constexpr std::int64_t giga = 1'000'000'000;
+    const std::int64_t rate = fit->bandwidth->bytes_per_second();
+    lines.push_back({"latency", fmt::format("\"{}ns\"", fit->latency.count()),
                      fmt::format("from transfers of {} sizes, {} to {}", sizes.times.size(),
                                  format_closely(Bytes{sizes.times.begin()->first}),
                                  format_closely(Bytes{sizes.times.rbegin()->first}))});
     lines.push_back({"bandwidth",
-                     fit.bytes_per_second >= giga ? fmt::format("\"{:.3f}GB/s\"", fit.bytes_per_second / giga)
-                                                  : fmt::format("\"{:.0f}B/s\"", std::max(1.0, fit.bytes_per_second)),
+                     rate >= giga ? fmt::format("\"{:.3f}GB/s\"", static_cast<double>(rate) / static_cast<double>(giga))
+                                  : fmt::format("\"{}B/s\"", rate),
                      ""});
   } else {
     lines.push_back({"comm", fmt::format("\"{:.0f}ns\"", sizes.times.at(most->first)),
@@ -354,52 +359,38 @@ NcclDump read_nccl_dump(std::span<const ImportFile> files, const ImportOptions& 
       progress = [&](double share) {
         options.progress((static_cast<double>(i) + share) / static_cast<double>(files.size()));
       };
-    std::string unpacked;
-    const bool packed = is_gzip(files[i].bytes);
-    if (packed) unpacked = gunzip(files[i].bytes, files[i].name);
-    DumpReader{packed ? std::string_view{unpacked} : files[i].bytes, files[i].name, dump}.read(progress);
+    const PlainFile plain{files[i], most_unpacked_profile};
+    DumpReader{plain.bytes(), files[i].name, dump}.read(progress);
   }
+  std::erase_if(dump.links, [](const auto& link) { return transfer_times(link.second).times.empty(); });
   if (options.progress) options.progress(1);
   return dump;
 }
 
-std::vector<std::int64_t> transfer_times(const NcclTransfers& transfers) {
-  const auto& [longer, shorter] = transfers.sends.size() >= transfers.receives.size()
-                                      ? std::tie(transfers.sends, transfers.receives)
-                                      : std::tie(transfers.receives, transfers.sends);
-  std::vector<std::int64_t> times = longer;
-  const std::size_t alone = longer.size() - shorter.size();
-  for (std::size_t i = 0; i < shorter.size(); ++i) times[alone + i] = std::min(times[alone + i], shorter[i]);
-  std::ranges::sort(times);
-  return times;
+TransferTimes transfer_times(const NcclTransfers& transfers) {
+  const std::size_t count = std::max(transfers.sends.size(), transfers.receives.size());
+  const auto time_of = [&](const std::vector<std::int64_t>& side, std::size_t from_end) {
+    return from_end < side.size() ? side[side.size() - 1 - from_end] : 0;
+  };
+  TransferTimes found;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto [less, more] = std::minmax({time_of(transfers.sends, i), time_of(transfers.receives, i)});
+    if (more == 0) continue;
+    found.times.push_back(less > 0 ? less : more);
+    if (less == 0) ++found.one_sided;
+  }
+  std::ranges::sort(found.times);
+  return found;
 }
 
-TransferFit fit_transfers(const std::map<std::int64_t, double>& times) {
-  if (times.empty() || times.rbegin()->first < 2 * times.begin()->first) return {};
-  // Minimizes the sum of ((latency + slope * size - time) / time)^2.
-  double one = 0, x = 0, xx = 0, y = 0, xy = 0; // with u = 1 / time and x = size / time: sums of uu, ux, xx, u, x
-  for (const auto& [bytes, time] : times) {
-    const double u = 1 / time;
-    const double s = static_cast<double>(bytes) / time;
-    one += u * u;
-    x += u * s;
-    xx += s * s;
-    y += u;
-    xy += s;
-  }
-  constexpr double per_second = 1e9;
-  const double determinant = one * xx - x * x;
-  double latency = determinant > 0 ? (y * xx - xy * x) / determinant : 0;
-  double slope = determinant > 0 ? (one * xy - x * y) / determinant : 0;
-  if (latency < 0) {
-    latency = 0;
-    slope = xy / xx;
-  }
-  if (!(slope > 0)) return {};
-  const double rate = per_second / slope;
-  constexpr double fastest = 1e15; // beyond every link: sizes made no difference
-  if (rate > fastest) return {};
-  return {latency, rate};
+std::optional<LinkFit> fit_transfers(const std::map<std::int64_t, double>& times) {
+  if (times.empty() || times.rbegin()->first < 2 * times.begin()->first) return std::nullopt;
+  std::vector<LinkSample> samples;
+  samples.reserve(times.size());
+  for (const auto& [bytes, time] : times) samples.push_back({Bytes{bytes}, Duration{std::llround(time)}});
+  const LinkFit fit = fit_link(samples);
+  constexpr Bandwidth fastest{1'000'000'000'000'000}; // beyond every link: sizes made no difference
+  return fit.bandwidth && *fit.bandwidth <= fastest ? std::optional{fit} : std::nullopt;
 }
 
 Imported import_nccl_profiler(std::span<const ImportFile> files, const ImportOptions& options) {

@@ -1,16 +1,20 @@
 #pragma once
 // Dumps of NCCL's example profiler plugin: what sends and receives took on the device or on the network.
 
+#include "ppsim/sim/link_fit.hpp"
 #include "ppsim/traces/import.hpp"
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <string>
 #include <tuple>
+#include <vector>
 
 namespace ppsim::traces {
 
 /// Sends and receives of one size between two ranks of a communicator, in the order of the files. Durations in
-/// nanoseconds; of a send through a network less the time in which it only waited.
+/// nanoseconds, 0 where it was not recorded; of a send through a network less the time in which it only waited.
 struct NcclTransfers {
   std::vector<std::int64_t> sends, receives;
 };
@@ -25,16 +29,16 @@ struct NcclDump {
 /// Reads dumps. Throws Error (bad_input) with file and line for what is none.
 [[nodiscard]] NcclDump read_nccl_dump(std::span<const ImportFile> files, const ImportOptions& options);
 /// Times of the transfers of a link, rising: of the two sides of each the lesser, as the other one waited for it; what
-/// has one side alone as it is. A dump holds the last events of a rank, so that they are matched from the last one on.
-[[nodiscard]] std::vector<std::int64_t> transfer_times(const NcclTransfers& transfers);
-
-/// Time of transfers by size: a fixed part and one by size.
-struct TransferFit {
-  double latency = 0;          ///< nanoseconds
-  double bytes_per_second = 0; ///< 0: sizes do not differ enough to tell
+/// was recorded of one side alone as it is. A dump holds the last events of a rank, so that they are matched from the
+/// last one on.
+struct TransferTimes {
+  std::vector<std::int64_t> times;
+  std::size_t one_sided = 0; ///< how many of them
 };
-/// Least squares of the relative errors over (bytes, nanoseconds), both positive; no latency below zero.
-[[nodiscard]] TransferFit fit_transfers(const std::map<std::int64_t, double>& times);
+[[nodiscard]] TransferTimes transfer_times(const NcclTransfers& transfers);
+
+/// fit_link() of times, in nanoseconds, by bytes; nothing where sizes do not differ enough to tell.
+[[nodiscard]] std::optional<LinkFit> fit_transfers(const std::map<std::int64_t, double>& times);
 
 /// Latency, bandwidth and size as lines of a scenario, with what each pair of ranks had as notes. Throws Error as
 /// above, also where no transfer has a time.

@@ -1,9 +1,10 @@
 // nccl-tests, sendrecv_perf: latency and bandwidth of a link. What it prints, and what it writes with -J FILE
 // (src/util.cu of nccl-tests); a line of its table is, for example,
 //
-//   #       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw
-//   #wrong
-//           4096          1024     float     sum      -1    30.74    0.13    0.13       0    30.69    0.13    0.13 N/A
+// clang-format off
+//   #       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+//           4096          1024     float     sum      -1    30.74    0.13    0.13       0    30.69    0.13    0.13     N/A
+// clang-format on
 //
 // once out of place, once in place, in microseconds. Versions differ in columns (no root, "error" for "#wrong", minimum
 // and others with -I, a timestamp), so the heading says where the times are.
@@ -30,7 +31,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view how_to = "give what 'sendrecv_perf -b 8 -e 1G -f 2' prints, or its -J file";
-constexpr std::size_t most_bytes = std::size_t{1} << 30; ///< of an unpacked file; a real one has some kilobytes
 constexpr std::int64_t most_sent = std::int64_t{1} << 50;
 constexpr std::size_t deepest = 16; ///< far more than a file of nccl-tests is nested
 
@@ -249,14 +249,16 @@ private:
 };
 
 Measured read_file(const ImportFile& file) {
-  const std::string unpacked = is_gzip(file.bytes) ? gunzip(file.bytes, file.name, 0, most_bytes) : std::string{};
-  const std::string_view text = without_byte_order_mark(is_gzip(file.bytes) ? std::string_view{unpacked} : file.bytes);
+  const PlainFile plain{file, most_unpacked_log}; // a real one has some kilobytes
+  const std::string_view text = without_byte_order_mark(plain.bytes());
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   const bool is_json = begin != std::string_view::npos && text[begin] == '{';
-  Measured measured = is_json ? JsonReader{file.name}.read(text) : TableReader{}.read(text);
   const auto refuse = [&](std::string what, std::string_view hint) {
     throw Error{ExitCode::bad_input, {file.name, std::move(what), std::string{hint}}};
   };
+  if (is_json && text.size() > most_unpacked_log) // it is read as a whole, into several times its size
+    refuse(fmt::format("has {} bytes of JSON, more than {}", text.size(), most_unpacked_log), how_to);
+  Measured measured = is_json ? JsonReader{file.name}.read(text) : TableReader{}.read(text);
   if (!measured.program.empty() && measured.program.find("sendrecv") == std::string::npos)
     refuse(fmt::format("these are results of {}", in_quotes(measured.program)), how_to);
   if (measured.ranks == 1) refuse("there is one rank only, which sends to itself", "run it with two or more");

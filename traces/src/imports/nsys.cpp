@@ -37,18 +37,15 @@ struct Rank {
   std::uint32_t replica = 0;
 };
 
-/// The same task, send or receive again: the step before has ended. There may be several optimizers in a step.
-void number_steps(Rank& rank) {
-  std::set<std::uint64_t> seen;
-  std::int64_t step = 0;
-  for (Done& done : rank.done) {
-    const bool is_update = done.range->action.kind == Kind::optimizer || done.range->action.kind == Kind::reduction;
-    if (!is_update && !seen.insert(key_of(done.range->action)).second) {
-      seen = {key_of(done.range->action)};
-      ++step;
-    }
-    done.step = step;
-  }
+/// Returns how many ranges went, of a step that began before the recording.
+std::size_t number_steps(Rank& rank) {
+  std::vector<PpAction> actions;
+  actions.reserve(rank.done.size());
+  for (const Done& done : rank.done) actions.push_back(done.range->action);
+  const ActionSteps found = steps_of(actions);
+  for (std::size_t i = 0; i < rank.done.size(); ++i) rank.done[i].step = found.steps[i];
+  rank.done.erase(rank.done.begin(), rank.done.begin() + static_cast<std::ptrdiff_t>(found.cut));
+  return found.cut;
 }
 
 /// Timers say no microbatch: the first forward of a step is that of microbatch 0. A step ends with its optimizer.
@@ -163,7 +160,7 @@ private:
     for (Rank& rank : ranks_) {
       rank.stage = stages.at(rank.chunks);
       rank.replica = replicas[rank.stage]++;
-      number_steps(rank);
+      recorded_.dropped[std::string{begun_before}] += number_steps(rank);
     }
     if (ranks_.size() > stages.size())
       recorded_.notes.emplace_back(
@@ -199,27 +196,19 @@ private:
     rank.done.erase(last.base(), rank.done.end());
   }
 
-  /// The stream that most tasks of a rank ran on. Others hold collectives, which may go on beside the next task.
-  static std::int64_t main_stream(const Rank& rank) {
-    std::map<std::int64_t, std::size_t> streams;
-    for (const Done& done : rank.done)
-      if (done.range->action.kind == Kind::task)
-        for (const NsysExtent& extent : done.range->extents) ++streams[extent.stream];
-    const auto most = std::ranges::max_element(streams, {}, [](const auto& stream) { return stream.second; });
-    return most == streams.end() ? 0 : most->first;
-  }
-
   void take(const Rank& rank) {
-    const std::int64_t stream = main_stream(rank);
+    MainStream main_stream;
+    for (const Done& done : rank.done)
+      if (done.range->action.kind == Kind::task) main_stream.add_task(done.range->extents);
+    const std::uint64_t stream = main_stream.stream();
     for (const Done& done : rank.done) {
       const NsysRange& range = *done.range;
-      NsysExtent time{0, range.start, range.end};
-      const auto main = std::ranges::find(range.extents, stream, &NsysExtent::stream);
+      Stretch time{range.start, range.end};
+      const auto main = range.extents.find(stream);
       if (range.action.kind == Kind::task && main != range.extents.end()) {
-        time = *main;
+        time = main->second;
       } else if (!range.extents.empty()) {
-        time.start = std::ranges::min(range.extents, {}, &NsysExtent::start).start;
-        time.end = std::ranges::max(range.extents, {}, &NsysExtent::end).end;
+        time = hull(range.extents);
       } else {
         if (range.action.kind == Kind::task) ++on_processor_;
         if (range.action.kind != Kind::task && any_kernels()) {

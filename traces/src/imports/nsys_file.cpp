@@ -4,6 +4,7 @@
 //   NVTX_EVENTS                   start, end, eventType, text, textId, globalTid: what the program says it does
 //   CUPTI_ACTIVITY_KIND_RUNTIME   start, globalTid, correlationId: the calls that launch kernels
 //   CUPTI_ACTIVITY_KIND_KERNEL    start, end, streamId, correlationId, globalPid, shortName: what ran on a device
+//   CUPTI_ACTIVITY_KIND_MEMCPY    start, end, streamId, correlationId, globalPid: copies; fills (..._MEMSET) likewise
 //   StringIds                     id, value: texts
 //
 // A call and its kernel have the same correlation in the same process.
@@ -25,7 +26,8 @@ using Kind = PpAction::Kind;
 constexpr std::int64_t push_pop_range = 59; ///< NvtxPushPopRange of ENUM_NSYS_EVENT_TYPE
 constexpr std::int64_t start_end_range = 60;
 constexpr unsigned thread_bits = 24; ///< of a globalTid; what is before them is the process
-constexpr std::size_t deepest_nesting = 8;
+constexpr const char* stray_transfer = "NCCL sends and receives outside of PP:SEND and PP:RECV";
+constexpr std::size_t deepest_nesting = 64;
 
 bool is_nccl_call(std::string_view name) {
   return name.starts_with("ncclSend") || name.starts_with("ncclRecv");
@@ -73,6 +75,8 @@ public:
       read_launches();
       read_kernels("CUPTI_ACTIVITY_KIND_KERNEL");
       read_kernels("CUPTI_ACTIVITY_KIND_GRAPH_TRACE"); // graphs that are traced as a whole
+      read_kernels("CUPTI_ACTIVITY_KIND_MEMCPY", true);
+      read_kernels("CUPTI_ACTIVITY_KIND_MEMSET", true);
     }
     return std::move(file_);
   }
@@ -113,6 +117,22 @@ private:
       if (const auto [place, is_new] = first_of_.emplace(thread, i); is_new)
         threads_of_[thread >> thread_bits].push_back(thread);
     }
+    nest_ranges();
+  }
+
+  /// Notes of each range which one was opened last of those that were still open on its thread when it began.
+  void nest_ranges() {
+    around_.resize(file_.ranges.size());
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < file_.ranges.size(); ++i) {
+      const NsysRange& range = file_.ranges[i];
+      const auto is_over = [&](const NsysRange& other) {
+        return other.thread != range.thread || other.end < range.start;
+      };
+      while (!open.empty() && is_over(file_.ranges[open.back()])) open.pop_back();
+      if (!open.empty()) around_[i] = open.back();
+      open.push_back(i);
+    }
   }
 
   void add_range(std::string_view name, const SqliteRow& row) {
@@ -149,17 +169,23 @@ private:
   }
 
   /// The innermost range of a thread that was open at a time.
-  [[nodiscard]] std::optional<std::size_t> range_at(std::uint64_t thread, std::int64_t time) const {
+  [[nodiscard]] std::optional<std::size_t> range_at(std::uint64_t thread, std::int64_t time) {
     const auto first = first_of_.find(thread);
     if (first == first_of_.end()) return std::nullopt;
     const auto begin = file_.ranges.begin() + static_cast<std::ptrdiff_t>(first->second);
     const auto behind = std::partition_point(begin, file_.ranges.end(), [&](const NsysRange& range) {
       return range.thread == thread && range.start <= time;
     });
-    auto at = behind;
-    for (std::size_t tries = 0; at != begin && tries < deepest_nesting; ++tries)
-      if ((--at)->end >= time) return static_cast<std::size_t>(at - file_.ranges.begin());
-    return std::nullopt;
+    if (behind == begin) return std::nullopt;
+    std::optional<std::size_t> at = static_cast<std::size_t>(behind - file_.ranges.begin()) - 1;
+    for (std::size_t tries = 0; at && file_.ranges[*at].end < time; ++tries) {
+      if (tries == deepest_nesting) {
+        drop("CUDA calls inside of more than 64 ranges");
+        return std::nullopt;
+      }
+      at = around_[*at];
+    }
+    return at;
   }
 
   /// The range that a call belongs to. Backwards are launched by threads of autograd, which have no ranges: theirs are
@@ -178,7 +204,7 @@ private:
       const auto start = row.time(0);
       const auto thread = row.integer(1);
       const auto correlation = row.integer(2);
-      if (!start || !thread || !correlation) return;
+      if (!start || !thread || !correlation) return drop("CUDA calls without a time, a thread or a correlation");
       if (const auto range = range_of(static_cast<std::uint64_t>(*thread), *start))
         launches_.push_back({process_of(*thread), *correlation, *range});
     });
@@ -192,41 +218,43 @@ private:
     return process_known_ ? static_cast<std::uint64_t>(global) >> thread_bits : 0;
   }
 
-  void read_kernels(std::string_view table) {
+  void read_kernels(std::string_view table, bool is_copy = false) {
     database_.each(table, {"start", "end", "streamId", "correlationId", "globalPid", "shortName", "demangledName"},
                    [&](const SqliteRow& row) {
-                     file_.has_kernels = true;
+                     file_.has_kernels = file_.has_kernels || !is_copy;
                      const auto start = row.time(0);
                      const auto end = row.time(1);
                      const auto correlation = row.integer(3);
-                     if (!start || !end || *end < *start || !correlation) return;
+                     if (!start || !end || *end < *start || !correlation)
+                       return drop("kernels and copies without times or a correlation");
+                     const bool sends = send_recv_.contains(row.integer(5).value_or(-1)) ||
+                                        send_recv_.contains(row.integer(6).value_or(-1));
                      const auto found = std::ranges::lower_bound(
                          launches_, std::pair{process_of(row.integer(4).value_or(0)), *correlation}, {}, key);
                      if (found == launches_.end() || found->correlation != *correlation ||
-                         found->process != process_of(row.integer(4).value_or(0)))
+                         found->process != process_of(row.integer(4).value_or(0))) {
+                       if (sends) drop(stray_transfer);
                        return;
-                     const bool sends = send_recv_.contains(row.integer(5).value_or(-1)) ||
-                                        send_recv_.contains(row.integer(6).value_or(-1));
-                     add_kernel(file_.ranges[found->range], {row.integer(2).value_or(0), *start, *end}, sends);
+                     }
+                     add_kernel(file_.ranges[found->range], static_cast<std::uint64_t>(row.integer(2).value_or(0)),
+                                {*start, *end}, sends);
                    });
   }
 
-  void add_kernel(NsysRange& range, const NsysExtent& kernel, bool sends) {
+  void add_kernel(NsysRange& range, std::uint64_t stream, Stretch time, bool sends) {
     const bool is_transfer = range.action.kind == Kind::send || range.action.kind == Kind::receive;
     if (is_transfer != sends) {
-      if (sends) drop("NCCL sends and receives outside of PP:SEND and PP:RECV");
+      if (sends) drop(stray_transfer);
       return;
     }
-    const auto found = std::ranges::find(range.extents, kernel.stream, &NsysExtent::stream);
-    if (found == range.extents.end()) return range.extents.push_back(kernel);
-    found->start = std::min(found->start, kernel.start);
-    found->end = std::max(found->end, kernel.end);
+    extend(range.extents, stream, time);
   }
 
   SqliteReader database_;
   NsysFile file_;
   std::unordered_map<std::int64_t, std::string> texts_;     ///< by id: those that say something
   std::unordered_set<std::int64_t> send_recv_;              ///< ids of names of NCCL's kernels of sends and receives
+  std::vector<std::optional<std::size_t>> around_;          ///< by range: the one around it
   std::unordered_map<std::uint64_t, std::size_t> first_of_; ///< by thread: its first range
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> threads_of_; ///< by process: those with ranges
   std::vector<Launch> launches_;
@@ -236,9 +264,8 @@ private:
 } // namespace
 
 NsysFile read_nsys_file(const ImportFile& file) {
-  if (!is_gzip(file.bytes)) return FileReader{file.bytes, file.name}.read();
-  const std::string unpacked = gunzip(file.bytes, file.name);
-  return FileReader{unpacked, file.name}.read();
+  const PlainFile plain{file, most_unpacked_profile};
+  return FileReader{plain.bytes(), file.name}.read();
 }
 
 } // namespace ppsim::traces

@@ -9,16 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "actions.hpp"
 #include "pp_action.hpp"
 
 namespace ppsim::traces {
-
-/// What ran on one stream of a device for a range, from the first kernel to the last.
-struct NsysExtent {
-  std::int64_t stream = 0;
-  std::int64_t start = 0;
-  std::int64_t end = 0;
-};
 
 /// An NVTX range that says what was done, in nanoseconds of the session.
 struct NsysRange {
@@ -27,7 +21,7 @@ struct NsysRange {
   std::int64_t end = 0;
   PpAction action{};
   bool is_timer = false; ///< of Megatron-LM, which does not say the microbatch
-  std::vector<NsysExtent> extents{};
+  Extents extents{};
 };
 
 /// What one file holds.

@@ -1,8 +1,11 @@
 // Workloads of SimAI and ASTRA-sim 1.0: a heading, the number of rows, and a row per operation of a layer
 // (Workload::initialize_workload() of both; AICB writes them):
 //
-//   HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 4 vpp: 8 ga: 32 all_gpus: 128 ... pp_comm:
-//   16777216 1789 attention_column  -1  1750840 ALLGATHER 50331648  875420 REDUCESCATTER 0  875420 NONE 0  100
+// clang-format off
+//   HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 4 vpp: 8 ga: 32 all_gpus: 128 ... pp_comm: 16777216
+//   1789
+//   attention_column  -1  1750840 ALLGATHER 50331648  875420 REDUCESCATTER 0  875420 NONE 0  100
+// clang-format on
 //
 // with name, dependency, and of forward, input gradient and weight gradient each the time in ticks, which are
 // nanoseconds, a collective and its bytes; then the time of the update. AICB writes the rows of one stage, all layers
@@ -27,7 +30,6 @@ namespace {
 
 constexpr std::string_view how_to =
     "give a workload that AICB wrote for SimAI (HYBRID_TRANSFORMER_FWD_IN_BCKWD ... pp: 4 vpp: 8 ga: 32)";
-constexpr std::size_t most_unpacked_text = std::size_t{1} << 30U;
 constexpr std::size_t columns = 12;
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 50U;
 
@@ -292,9 +294,8 @@ Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
     throw Error{ExitCode::bad_input,
                 {"simai", fmt::format("{} files are given", files.size()), "a workload is one file: give one"}};
   const ImportFile& file = files.front();
-  if (!is_gzip(file.bytes)) return SimaiReader{file.bytes, file.name, options}.read();
-  const std::string unpacked = gunzip(file.bytes, file.name, 0, most_unpacked_text);
-  return SimaiReader{unpacked, file.name, options}.read();
+  const PlainFile plain{file, most_unpacked_log};
+  return SimaiReader{plain.bytes(), file.name, options}.read();
 }
 
 } // namespace

@@ -1,0 +1,71 @@
+// What is packed with gzip, unpacked within limits.
+
+#include "ppsim/sim/error.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <string_view>
+
+#include "imports/gunzip.hpp"
+#include <zlib.h>
+
+using namespace ppsim;
+using namespace ppsim::traces;
+
+namespace {
+
+std::string pack(std::string text) {
+  z_stream stream{};
+  REQUIRE(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) == Z_OK);
+  std::string packed(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(text.data());
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+/// What reading `file` gives; "no error" where it is read.
+std::string problem_of(const ImportFormat& format, const ImportFile& file) {
+  try {
+    (void)format.read({&file, 1}, {});
+  } catch (const Error& error) {
+    return error.problems().front().what;
+  }
+  return "no error";
+}
+
+} // namespace
+
+TEST_CASE("gzip of several members, with a wrong size or padding behind them, is one text") {
+  const std::string long_text(1'000'000, 'x');
+  CHECK(gunzip(pack(long_text), "f") == long_text);
+  CHECK(gunzip(pack(long_text) + pack("end"), "f") == long_text + "end");
+  CHECK(gunzip(pack("padded") + std::string(512, '\0'), "f") == "padded");
+  CHECK(gunzip(pack(""), "f").empty());
+  CHECK_THROWS_AS(gunzip(pack(long_text).substr(0, 200), "f"), Error);
+}
+
+TEST_CASE("gzip that unpacks to more than its limit is refused") {
+  const std::string packed = pack(std::string(300'000, '\0'));
+  CHECK(gunzip(packed, "f", 300'000).size() == 300'000);
+  CHECK_THROWS_WITH(gunzip(packed, "f", 299'999), Catch::Contains("it unpacks to more than 299999 bytes"));
+}
+
+TEST_CASE("A file is read as it is, or unpacked") {
+  const std::string packed = pack("text");
+  CHECK(PlainFile({"f", "text"}, 10).bytes() == "text");
+  CHECK(PlainFile({"f", packed}, 10).bytes() == "text");
+  CHECK(PlainFile({"f", pack("")}, 10).bytes().empty());
+  CHECK_THROWS_AS(PlainFile({"f", packed}, 3), Error);
+}
+
+TEST_CASE("Logs and results of tests unpack to no more than 64 MiB") {
+  const std::string packed = pack(std::string((std::size_t{1} << 26U) + 1, ' '));
+  for (const char* name : {"megatron-timers", "nccl-tests", "simai"})
+    CHECK(problem_of(*find_import_format(name), {"f", packed}) == "it unpacks to more than 67108864 bytes");
+}

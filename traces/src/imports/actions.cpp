@@ -1,0 +1,163 @@
+#include "actions.hpp"
+
+#include "ppsim/sim/error.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace ppsim::traces {
+namespace {
+
+using Kind = PpAction::Kind;
+
+bool is_update(const PpAction& action) {
+  return action.kind == Kind::optimizer || action.kind == Kind::reduction;
+}
+bool is_forward(const PpAction& action) {
+  return action.kind == Kind::task && action.task.pass == Pass::forward;
+}
+bool is_backward(const PpAction& action) {
+  return action.kind == Kind::task && action.task.pass != Pass::forward;
+}
+
+std::uint64_t forward_of(const PpAction& action) {
+  return key_of({Kind::task, make_task(Pass::forward, action.task.chunk_index, index(action.task.microbatch))});
+}
+
+/// What a step has had so far.
+class StepContent {
+public:
+  /// Whether `action` can not be of this step.
+  [[nodiscard]] bool begins_next(const PpAction& action) const {
+    if (is_update(action)) return false;
+    return seen_.contains(key_of(action)) || (is_forward(action) && backwards_.contains(key_of(action)));
+  }
+  /// Whether `action` is a backward whose forward is not there.
+  [[nodiscard]] bool lacks_forward_of(const PpAction& action) const {
+    return is_backward(action) && !seen_.contains(forward_of(action));
+  }
+  void add(const PpAction& action) {
+    if (is_update(action)) return;
+    seen_.insert(key_of(action));
+    if (is_backward(action)) backwards_.insert(forward_of(action));
+  }
+
+private:
+  std::unordered_set<std::uint64_t> seen_;
+  std::unordered_set<std::uint64_t> backwards_; ///< as keys of their forwards
+};
+
+/// Where a recording's first whole step begins.
+class FirstStep {
+public:
+  explicit FirstStep(std::span<const PpAction> actions) : actions_{actions} {
+    for (const PpAction& action : actions_) {
+      if (!is_forward(action)) continue;
+      const auto microbatch = index(action.task.microbatch);
+      const auto [lowest, is_new] = lowest_.emplace(action.task.chunk_index, microbatch);
+      if (!is_new) lowest->second = std::min(lowest->second, microbatch);
+    }
+  }
+
+  [[nodiscard]] std::size_t find() const {
+    if (!begins_within_step()) return 0;
+    for (std::size_t at = 0; at < actions_.size();) {
+      if (!is_lowest_forward(actions_[at])) {
+        ++at;
+        continue;
+      }
+      const std::optional<std::size_t> fault = fault_from(at);
+      if (!fault) return with_receives(at);
+      at = *fault + 1; // what begins between lacks the same forward
+    }
+    return 0; // nothing whole: what is there will be found to be incomplete
+  }
+
+private:
+  [[nodiscard]] bool is_lowest_forward(const PpAction& action) const {
+    return is_forward(action) && index(action.task.microbatch) == lowest_.at(action.task.chunk_index);
+  }
+
+  [[nodiscard]] bool begins_within_step() const {
+    const auto first = std::ranges::find_if(actions_, is_forward);
+    if (first != actions_.end() && !is_lowest_forward(*first)) return true;
+    StepContent step;
+    for (const PpAction& action : actions_) {
+      if (step.begins_next(action)) return false;
+      if (step.lacks_forward_of(action)) return true;
+      step.add(action);
+    }
+    return false;
+  }
+
+  /// The first action of the step from `begin` on that can not be in it; nothing where the step is possible.
+  [[nodiscard]] std::optional<std::size_t> fault_from(std::size_t begin) const {
+    StepContent step;
+    bool has_optimizer = false;
+    for (std::size_t at = begin; at < actions_.size(); ++at) {
+      const PpAction& action = actions_[at];
+      if (step.begins_next(action)) return std::nullopt;
+      if (step.lacks_forward_of(action) || (has_optimizer && action.kind == Kind::task)) return at;
+      has_optimizer = has_optimizer || action.kind == Kind::optimizer;
+      step.add(action);
+    }
+    return std::nullopt;
+  }
+
+  /// Receives right before a task are those of its step.
+  [[nodiscard]] std::size_t with_receives(std::size_t at) const {
+    while (at > 0 && actions_[at - 1].kind == Kind::receive) --at;
+    return at;
+  }
+
+  std::span<const PpAction> actions_;
+  std::unordered_map<std::uint32_t, std::size_t> lowest_; ///< microbatch of a forward, by chunk
+};
+
+} // namespace
+
+void extend(Extents& extents, std::uint64_t stream, Stretch time) {
+  const auto [found, is_new] = extents.emplace(stream, time);
+  if (!is_new) found->second = {std::min(found->second.start, time.start), std::max(found->second.end, time.end)};
+}
+
+Stretch hull(const Extents& extents) {
+  PPSIM_ASSERT(!extents.empty());
+  Stretch all = extents.begin()->second;
+  for (const auto& [stream, time] : extents) all = {std::min(all.start, time.start), std::max(all.end, time.end)};
+  return all;
+}
+
+void MainStream::add_task(const Extents& extents) {
+  constexpr std::int64_t most = std::int64_t{1} << 60U;
+  for (const auto& [stream, extent] : extents) {
+    auto& [tasks, time] = streams_[stream];
+    ++tasks;
+    time = std::min(most, time + std::min(most, extent.end - extent.start));
+  }
+}
+
+std::uint64_t MainStream::stream() const {
+  const auto longest = std::ranges::max_element(streams_, {}, [](const auto& stream) { return stream.second; });
+  return longest == streams_.end() ? 0 : longest->first;
+}
+
+ActionSteps steps_of(std::span<const PpAction> actions) {
+  ActionSteps found{.cut = FirstStep{actions}.find(), .steps = {}};
+  found.steps.assign(found.cut, 0);
+  StepContent step;
+  std::int64_t number = 0;
+  for (const PpAction& action : actions.subspan(found.cut)) {
+    if (step.begins_next(action)) {
+      step = {};
+      ++number;
+    }
+    step.add(action);
+    found.steps.push_back(number);
+  }
+  return found;
+}
+
+} // namespace ppsim::traces

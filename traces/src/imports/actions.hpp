@@ -1,0 +1,57 @@
+#pragma once
+// Actions that a rank was seen to begin, one after another: their steps, and what ran for them on streams of a device.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pp_action.hpp"
+
+namespace ppsim::traces {
+
+/// A stretch of time, in nanoseconds of the clock of the file.
+struct Stretch {
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  bool operator==(const Stretch&) const = default;
+};
+
+/// What ran for one action, by stream: from the first kernel to the last.
+using Extents = std::map<std::uint64_t, Stretch>;
+
+void extend(Extents& extents, std::uint64_t stream, Stretch time);
+/// From the first start to the last end. There is at least one.
+[[nodiscard]] Stretch hull(const Extents& extents);
+
+/// The stream that most tasks ran on; of several, that with more time. Others hold collectives, which may go on beside
+/// the next task.
+class MainStream {
+public:
+  void add_task(const Extents& extents);
+  /// 0 where no task ran on any.
+  [[nodiscard]] std::uint64_t stream() const;
+
+private:
+  std::map<std::uint64_t, std::pair<std::size_t, std::int64_t>> streams_; ///< tasks, time (saturating)
+};
+
+/// Why actions before the first whole step are dropped.
+inline constexpr std::string_view begun_before = "actions of a step that began before the recording";
+
+struct ActionSteps {
+  std::size_t cut = 0;             ///< so many first actions are of a step that had begun before the recording
+  std::vector<std::int64_t> steps; ///< of every action, from 0 on; those that are cut off have 0
+};
+
+/// Tells steps apart by actions alone. A step begins with the first task, send or receive that the step before had
+/// already, or with a forward whose backward it had. Optimizers and reductions tell nothing, as there may be one of
+/// them per chunk. A recording that begins within a step gives itself away by a backward without its forward, or by a
+/// first forward that is not that of the lowest microbatch of its chunk: its first step begins at the first forward of
+/// a lowest microbatch from which on every backward has its forward, up to an optimizer or a repetition.
+[[nodiscard]] ActionSteps steps_of(std::span<const PpAction> actions);
+
+} // namespace ppsim::traces
