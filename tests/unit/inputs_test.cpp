@@ -168,8 +168,9 @@ TEST_CASE("Passes may take a value for each microbatch of each chunk, and the ch
 }
 
 TEST_CASE("A list of the wrong length is refused with what is needed") {
-  CHECK(fault({"--forward", "1ms,2ms,3ms"}) == "--forward: 3 values for 2 chunks -- give one value (for a stage), 2 "
-                                               "(P*V = 2 * 1, one per chunk) or 8 (P*V*M, one per microbatch, chunk by chunk)");
+  CHECK(fault({"--forward", "1ms,2ms,3ms"}) ==
+        "--forward: 3 values for 2 chunks -- give one value (for a stage), 2 "
+        "(P*V = 2 * 1, one per chunk) or 8 (P*V*M, one per microbatch, chunk by chunk)");
   CHECK(fault({"--vpp", "2", "--comm", "1us,2us"}) ==
         "--comm: 2 values for 3 boundaries between chunks -- give one value or 3 (P*V - 1)");
   CHECK(fault({"--activation-bytes", "1B,2B,3B"}).starts_with("--activation-bytes: 3 values for 2 chunks"));

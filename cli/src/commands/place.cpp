@@ -119,6 +119,8 @@ ExitCode run(const Inputs& inputs) {
   require_writable(outputs, inputs);
   const Placed placed = place_inputs(inputs);
   write_outputs(outputs, placed, inputs);
+  if (!inputs.csv_comms && placed.placement.moved > 0)
+    fmt::print(stderr, "ppsim: note: the order is not written: --csv-comms FILE does\n");
   if (!stdout_taken) write_file("-", placed_text(placed), "place");
   return ExitCode::done;
 }

@@ -167,7 +167,8 @@ private:
       way.received = find(step, way.receiver, false);
     }
     if (matched_ < step.transfers.size())
-      dropped_["transfers that join no two tasks of different stages, or are there twice"] +=
+      dropped_
+          ["transfers that join no two tasks of different stages, or are there twice (are all ranks in the files?)"] +=
           step.transfers.size() - matched_;
   }
 
