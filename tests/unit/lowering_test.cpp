@@ -195,7 +195,11 @@ TEST_CASE("A schedule's own operations are taken, unless a lowering is named") {
   CHECK(communicators_of(named) == Communicators::edge);
   scenario.network.streams.lowering = "megatron";
   scenario.network.streams.overlap = true;
-  CHECK(communicators_of(lower(schedule, scenario)) == Communicators::pair);
+  CHECK(communicators_of(lower(schedule, scenario)) == Communicators::group); // it overlaps two chunks or more only
+  const Schedule two_chunks = traces::read_schedule("0F0,2F0,2B0,0B0\n1F0,3F0,3B0,1B0\n", "v.csv").schedule;
+  Scenario interleaved = uniform_scenario(two_chunks.shape(), 1ms, 2ms);
+  interleaved.network.streams = scenario.network.streams;
+  CHECK(communicators_of(lower(two_chunks, interleaved)) == Communicators::pair);
   scenario.network.streams.communicators = Communicators::edge;
   CHECK(communicators_of(lower(schedule, scenario)) == Communicators::edge);
 }
