@@ -316,7 +316,7 @@ Explanation explain(std::span<const MeasuredRun> replicas) {
   result.steps = pace.end.size();
   result.step = step_times(pace.end);
   result.tasks = step_times(pace.tasks);
-  Replicas job{replicas, graph, task_groups(graph), result.step.mean, result.tasks.mean};
+  const Replicas job{replicas, graph, task_groups(graph), result.step.mean, result.tasks.mean};
   for (const MeasuredRun& run : replicas)
     result.replicas.push_back(ReplicaAccount{graph, job.groups, run, pace}.make());
   add_totals(result);

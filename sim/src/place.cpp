@@ -193,7 +193,7 @@ private:
       }
     }
     runs_left_ = std::max<std::size_t>(runs_left_, 1);
-    const std::optional<Candidate> candidate = measure(lowering::sorted_order(std::move(rows)), best.ranks);
+    std::optional<Candidate> candidate = measure(lowering::sorted_order(std::move(rows)), best.ranks);
     if (!candidate || is_better(best, *candidate)) return std::nullopt;
     return candidate;
   }

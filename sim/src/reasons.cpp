@@ -172,7 +172,7 @@ private:
     JobCosts healed = costs_;
     std::vector<Suspect> suspects;
     for (std::size_t at = 0; at < out_.shape.stages; ++at) {
-      const StageId stage = make_id<StageId>(at);
+      const auto stage = make_id<StageId>(at);
       std::vector<bool> slow;
       for (std::size_t replica = 0; replica < costs_.size(); ++replica) slow.push_back(is_slow(replica, stage));
       for (std::size_t replica = 0; replica < costs_.size(); ++replica) {

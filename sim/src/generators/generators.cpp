@@ -94,9 +94,8 @@ std::optional<UniformCosts> uniform_costs(const Scenario& scenario) {
   if (!all_equal(network.latency) || !all_equal(network.boundary_bytes)) return std::nullopt;
   // Stages meet even where transfers are free, and operations stand behind each other.
   if (network.model == TransferModel::blocking || network.model == TransferModel::streams) return std::nullopt;
-  const bool free = network.is_free();
-  if (!free && (network.model != TransferModel::latency || network.stages_per_node > 0)) return std::nullopt;
-  if (!free && network.slices > 1) return std::nullopt;
+  const bool plain = network.model == TransferModel::latency && network.stages_per_node == 0 && network.slices == 1;
+  if (!plain && !network.is_free()) return std::nullopt;
   if (!scenario.update.is_free()) return std::nullopt; // the forms are of the tasks alone
   const Recompute& recompute = scenario.recompute;
   if (!costs.stage_ppm.empty() || network.unusual_link) return std::nullopt;
@@ -109,7 +108,7 @@ std::optional<UniformCosts> uniform_costs(const Scenario& scenario) {
   uniform.input_grad = v * (again + costs.input_grad[0] + costs.overhead);
   uniform.weight_grad = v * (costs.weight_grad[0] + costs.overhead);
   uniform.pair = scenario.pair;
-  if (!free && scenario.shape.stages > 1) uniform.comm = network.transfer_time(0, true);
+  if (!network.is_free() && scenario.shape.stages > 1) uniform.comm = network.transfer_time(0, true);
   return uniform;
 }
 

@@ -155,7 +155,10 @@ private:
   }
 
   void place_plain() {
-    const auto& [forwards, backwards, warmup, pairs, follows] = steps();
+    const std::vector<TaskId>& forwards = steps().forwards;
+    const std::vector<TaskId>& backwards = steps().backwards;
+    const std::size_t warmup = steps().warmup;
+    const std::size_t pairs = steps().pairs;
     for (std::size_t i = 0; i < warmup; ++i) {
       run();
       exchange({send(forwards[i])});
@@ -189,7 +192,10 @@ private:
   }
 
   void place_interleaved() {
-    const auto& [forwards, backwards, warmup, pairs, follows] = steps();
+    const std::vector<TaskId>& forwards = steps().forwards;
+    const std::vector<TaskId>& backwards = steps().backwards;
+    const std::size_t warmup = steps().warmup;
+    const std::size_t pairs = steps().pairs;
     for (std::size_t k = 0; k < warmup; ++k) {
       run();
       const bool last = k + 1 == warmup && pairs > 0;
@@ -206,7 +212,10 @@ private:
   }
 
   void place_interleaved_overlapped() {
-    const auto& [forwards, backwards, warmup, pairs, follows] = steps();
+    const std::vector<TaskId>& forwards = steps().forwards;
+    const std::vector<TaskId>& backwards = steps().backwards;
+    const std::size_t warmup = steps().warmup;
+    const std::size_t pairs = steps().pairs;
     for (std::size_t k = 0; k < warmup; ++k) {
       run();
       exchange_singly({send(forwards[k]), next_forward(k)}, true);
@@ -249,7 +258,8 @@ private:
 
   /// Behind a pass its result leaves and the input of the next pass of its kind is received.
   void place_steps_overlapped() {
-    const auto& [forwards, backwards, warmup, pairs, follows] = steps();
+    const std::vector<TaskId>& forwards = steps().forwards;
+    const std::vector<TaskId>& backwards = steps().backwards;
     std::size_t forward = 0;
     std::size_t backward = 0;
     for_steps([&](std::size_t first, std::size_t end) {
