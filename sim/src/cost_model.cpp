@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 
+#include "run_means.hpp"
 #include "wide.hpp"
 
 namespace ppsim {
@@ -77,18 +78,6 @@ Statistic lowest_quarter(std::vector<Duration> lengths) {
   return {.mean = sample.mean(), .spread = sample.spread(), .drift = 0, .runs = lengths.size()};
 }
 
-/// What the order of a run needs: nothing of it depends on costs.
-TaskGraph order_graph(const MeasuredRun& run) {
-  return lower(run.schedule, uniform_scenario(run.schedule.shape(), Duration{1}, Duration{1}), "run");
-}
-
-/// The end of the last task. The first one starts at zero.
-Duration window_of(const Timeline& timeline) {
-  SimTime end{};
-  for (const Span& span : timeline.tasks) end = std::max(end, span.end);
-  return end - SimTime{};
-}
-
 /// Every task takes what it took in `step`.
 Scenario with_own_times(Scenario scenario, const Schedule& schedule, const Timeline& step) {
   Costs& costs = scenario.costs;
@@ -112,8 +101,8 @@ Scenario with_own_times(Scenario scenario, const Schedule& schedule, const Timel
 
 /// Predicted over measured time of a step, less one.
 double error_of(const Schedule& schedule, Scenario scenario, const Timeline& step) {
-  const Duration measured = window_of(step);
-  const Duration predicted = window_of(simulate(lower(schedule, std::move(scenario), "run")));
+  const Duration measured = time_of_tasks(step);
+  const Duration predicted = time_of_tasks(simulate(lower(schedule, std::move(scenario), "run")));
   return measured > Duration{0} ? static_cast<double>(predicted.count()) / static_cast<double>(measured.count()) - 1
                                 : 0;
 }
@@ -134,7 +123,7 @@ public:
     model_.steps = last_ - first_;
     for (ChunkSamples& chunk : samples_)
       for (PassSample& pass : chunk) pass.by_microbatch.resize(model_.shape.microbatches);
-    const TaskGraph graph = order_graph(run_);
+    const TaskGraph graph = measured_graph(run_);
     for (std::size_t step = first_; step < last_; ++step) look_at(graph, step);
     for (const ChunkSamples& chunk : samples_) model_.chunks.push_back(statistics_of(chunk));
     for (std::vector<Duration>& lengths : transfers_) model_.transfers.push_back(lowest_quarter(std::move(lengths)));
@@ -249,6 +238,10 @@ Halves halves_of(Duration whole, Duration input, Duration weight, bool split) {
 
 } // namespace
 
+TaskGraph measured_graph(const MeasuredRun& run) {
+  return lower(run.schedule, uniform_scenario(run.schedule.shape(), Duration{1}, Duration{1}), "the run");
+}
+
 CostModel cost_model(const MeasuredRun& run, std::size_t first, std::size_t last) {
   return Calibration{run, first, last}.make();
 }
@@ -297,10 +290,10 @@ HeldOut hold_out(const MeasuredRun& run, double share) {
   const CostModel model = cost_model(run, 0, result.calibrated);
   result.transfer = model.transfer;
   const Scenario scenario = scenario_of(model);
-  const Duration predicted = window_of(simulate(lower(run.schedule, scenario, "run")));
+  const Duration predicted = time_of_tasks(simulate(lower(run.schedule, scenario, "run")));
   for (std::size_t step = result.calibrated; step < steps; ++step) {
     const Timeline& timeline = run.steps[step];
-    const auto measured = static_cast<double>(std::max(window_of(timeline), Duration{1}).count());
+    const auto measured = static_cast<double>(std::max(time_of_tasks(timeline), Duration{1}).count());
     result.errors.push_back(static_cast<double>(predicted.count()) / measured - 1);
     result.mean_error += std::abs(result.errors.back());
     result.own_error += std::abs(error_of(run.schedule, with_own_times(scenario, run.schedule, timeline), timeline));

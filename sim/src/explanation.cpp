@@ -48,12 +48,6 @@ void check_replicas(std::span<const MeasuredRun> replicas) {
   check_sums(replicas);
 }
 
-Duration end_of_tasks(const Timeline& step) {
-  SimTime end{};
-  for (const Span& task : step.tasks) end = std::max(end, task.end);
-  return end - SimTime{};
-}
-
 StepTimes step_times(const std::vector<Duration>& steps) {
   StepTimes times{.p5 = percentile(steps, 5), .median = percentile(steps, 50), .p95 = percentile(steps, 95)};
   Mean mean;
@@ -105,7 +99,7 @@ Pace pace_of(std::span<const MeasuredRun> replicas) {
     Duration tasks{0};
     Duration end{0};
     for (const MeasuredRun& run : replicas) {
-      tasks = std::max(tasks, end_of_tasks(run.steps[step]));
+      tasks = std::max(tasks, time_of_tasks(run.steps[step]));
       end = std::max(end, end_of(run.steps[step]) - SimTime{});
     }
     pace.tasks.push_back(tasks);
@@ -128,7 +122,7 @@ public:
     for (std::size_t step = 0; step < run_.steps.size(); ++step) {
       add_step(step);
       ends.push_back(end_of(run_.steps[step]) - SimTime{});
-      const Duration last = end_of_tasks(run_.steps[step]);
+      const Duration last = time_of_tasks(run_.steps[step]);
       tasks.add(last);
       if (last == pace_.tasks[step]) ++result.slowest_in;
     }
@@ -156,7 +150,7 @@ private:
     if (timeline.optimizer.empty()) timeline.reductions.clear(); // what follows the tasks is counted below
     attribute(graph_, timeline);
     const SimTime end = end_of(timeline);
-    const Duration last_task = end_of_tasks(timeline);
+    const Duration last_task = time_of_tasks(timeline);
     for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
       StageStep time;
       label_time(graph_, timeline, make_id<StageId>(stage), end,
@@ -301,10 +295,6 @@ std::string_view to_string(Reason reason) {
 
 double StepTimes::drift() const {
   return share_of(last - first, first);
-}
-
-TaskGraph measured_graph(const MeasuredRun& run) {
-  return lower(run.schedule, uniform_scenario(run.schedule.shape(), Duration{1}, Duration{1}), "the run");
 }
 
 Explanation explain(std::span<const MeasuredRun> replicas) {

@@ -30,13 +30,6 @@ constexpr bool is_light(std::uint8_t why) {
   return reason == Why::order || reason == Why::front || reason == Why::member;
 }
 
-/// Whose operation it is.
-std::size_t stage_of(const CommOrder& order, std::size_t operation) {
-  std::size_t stage = 0;
-  while (order.first(make_id<StageId>(stage + 1)) <= operation) ++stage;
-  return stage;
-}
-
 /// By task, the one that needs its output; no_task where it stays on its stage, or goes nowhere.
 std::vector<TaskId> consumers_of(const Schedule& schedule, const CommOrder& order) {
   const ScheduleIndex where{schedule};

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "lowerings/ranked.hpp"
+#include "stream_plan.hpp"
 
 namespace ppsim {
 namespace {
@@ -143,8 +144,7 @@ private:
   /// operation before it on its communicator, for which it had to wait.
   [[nodiscard]] std::optional<TaskId> ahead_of(const CommOrder& order, const Stall& stall) const {
     if (stall.waiting != stall.behind) return order.ops()[stall.behind].sender;
-    std::size_t stage = 0;
-    while (order.first(make_id<StageId>(stage + 1)) <= stall.waiting) ++stage;
+    const std::size_t stage = stage_of(order, stall.waiting);
     const auto name = name_of(order.ops()[stall.waiting]);
     for (std::size_t i = stall.waiting; i-- > order.first(make_id<StageId>(stage));)
       if (name_of(order.ops()[i]) == name) return order.ops()[i].sender;

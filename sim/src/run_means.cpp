@@ -24,6 +24,12 @@ Duration usual(std::vector<Duration>& lengths) {
 
 } // namespace
 
+Duration time_of_tasks(const Timeline& timeline) {
+  SimTime end{};
+  for (const Span& span : timeline.tasks) end = std::max(end, span.end);
+  return end - SimTime{};
+}
+
 TaskGroups task_groups(const TaskGraph& graph) {
   const Schedule& schedule = graph.schedule();
   TaskGroups result;

@@ -28,6 +28,9 @@ private:
   Int128 count_ = 0;
 };
 
+/// The end of the last task. The first one starts at zero.
+[[nodiscard]] Duration time_of_tasks(const Timeline& timeline);
+
 /// Tasks that are alike: of one pass and chunk on one stage.
 struct TaskGroup {
   StageId stage{};

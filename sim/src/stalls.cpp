@@ -104,13 +104,6 @@ private:
   std::vector<Stall> stalls_;
 };
 
-/// Whose operation it is.
-std::size_t stage_of(const CommOrder& order, std::size_t operation) {
-  std::size_t stage = 0;
-  while (order.first(make_id<StageId>(stage + 1)) <= operation) ++stage;
-  return stage;
-}
-
 bool same_group(const CommOrder& order, std::size_t a, std::size_t b) {
   if (stage_of(order, a) != stage_of(order, b)) return false;
   for (std::size_t i = std::min(a, b) + 1; i <= std::max(a, b); ++i)

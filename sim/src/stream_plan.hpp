@@ -42,6 +42,13 @@ struct StreamPlan {
   return schedule.tasks()[task].pairing == Pairing::first ? 2 : 1;
 }
 
+/// Whose operation it is: `operation` is a position in CommOrder::ops().
+[[nodiscard]] inline std::size_t stage_of(const CommOrder& order, std::size_t operation) {
+  std::size_t stage = 0;
+  while (order.first(make_id<StageId>(stage + 1)) <= operation) ++stage;
+  return stage;
+}
+
 /// `order` has to fit `schedule`, as check_operations() asks for. An operation between the halves of a pair is launched
 /// behind both; a group, behind all that its last operation stands behind.
 [[nodiscard]] StreamPlan plan_streams(const Schedule& schedule, const CommOrder& order, Communicators communicators);

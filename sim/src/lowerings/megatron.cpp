@@ -155,23 +155,20 @@ private:
   }
 
   void place_plain() {
-    const std::vector<TaskId>& forwards = steps().forwards;
-    const std::vector<TaskId>& backwards = steps().backwards;
-    const std::size_t warmup = steps().warmup;
-    const std::size_t pairs = steps().pairs;
-    for (std::size_t i = 0; i < warmup; ++i) {
+    const Steps& own = steps();
+    for (std::size_t i = 0; i < own.warmup; ++i) {
       run();
-      exchange({send(forwards[i])});
+      exchange({send(own.forwards[i])});
     }
-    for (std::size_t i = 0; i < pairs; ++i) {
+    for (std::size_t i = 0; i < own.pairs; ++i) {
       run();
-      exchange({send(forwards[warmup + i]), receive(backwards, i)});
+      exchange({send(own.forwards[own.warmup + i]), receive(own.backwards, i)});
       run();
-      exchange({send(backwards[i]), receive(forwards, warmup + i + 1)});
+      exchange({send(own.backwards[i]), receive(own.forwards, own.warmup + i + 1)});
     }
-    for (std::size_t i = pairs; i < backwards.size(); ++i) {
+    for (std::size_t i = own.pairs; i < own.backwards.size(); ++i) {
       run();
-      exchange({send(backwards[i])});
+      exchange({send(own.backwards[i])});
     }
   }
 
@@ -192,44 +189,39 @@ private:
   }
 
   void place_interleaved() {
-    const std::vector<TaskId>& forwards = steps().forwards;
-    const std::vector<TaskId>& backwards = steps().backwards;
-    const std::size_t warmup = steps().warmup;
-    const std::size_t pairs = steps().pairs;
-    for (std::size_t k = 0; k < warmup; ++k) {
+    const Steps& own = steps();
+    for (std::size_t k = 0; k < own.warmup; ++k) {
       run();
-      const bool last = k + 1 == warmup && pairs > 0;
-      exchange({send(forwards[k]), next_forward(k), last ? receive(backwards, 0) : Side{}});
+      const bool last = k + 1 == own.warmup && own.pairs > 0;
+      exchange({send(own.forwards[k]), next_forward(k), last ? receive(own.backwards, 0) : Side{}});
     }
-    for (std::size_t k = 0; k < pairs; ++k) {
+    for (std::size_t k = 0; k < own.pairs; ++k) {
       run(2);
-      exchange({send(forwards[warmup + k]), send(backwards[k]), next_forward(warmup + k), next_backward(k)});
+      exchange(
+          {send(own.forwards[own.warmup + k]), send(own.backwards[k]), next_forward(own.warmup + k), next_backward(k)});
     }
-    for (std::size_t k = pairs; k < backwards.size(); ++k) {
+    for (std::size_t k = own.pairs; k < own.backwards.size(); ++k) {
       run();
-      exchange({send(backwards[k]), next_backward(k)});
+      exchange({send(own.backwards[k]), next_backward(k)});
     }
   }
 
   void place_interleaved_overlapped() {
-    const std::vector<TaskId>& forwards = steps().forwards;
-    const std::vector<TaskId>& backwards = steps().backwards;
-    const std::size_t warmup = steps().warmup;
-    const std::size_t pairs = steps().pairs;
-    for (std::size_t k = 0; k < warmup; ++k) {
+    const Steps& own = steps();
+    for (std::size_t k = 0; k < own.warmup; ++k) {
       run();
-      exchange_singly({send(forwards[k]), next_forward(k)}, true);
+      exchange_singly({send(own.forwards[k]), next_forward(k)}, true);
     }
-    if (pairs > 0) exchange_singly({receive(backwards, 0)}, false);
-    for (std::size_t k = 0; k < pairs; ++k) {
+    if (own.pairs > 0) exchange_singly({receive(own.backwards, 0)}, false);
+    for (std::size_t k = 0; k < own.pairs; ++k) {
       run();
-      exchange_singly({send(forwards[warmup + k]), next_forward(warmup + k)}, false);
+      exchange_singly({send(own.forwards[own.warmup + k]), next_forward(own.warmup + k)}, false);
       run();
-      exchange_singly({send(backwards[k]), next_backward(k)}, false);
+      exchange_singly({send(own.backwards[k]), next_backward(k)}, false);
     }
-    for (std::size_t k = pairs; k < backwards.size(); ++k) {
+    for (std::size_t k = own.pairs; k < own.backwards.size(); ++k) {
       run();
-      exchange_singly({send(backwards[k]), next_backward(k)}, true);
+      exchange_singly({send(own.backwards[k]), next_backward(k)}, true);
     }
   }
 
@@ -258,19 +250,18 @@ private:
 
   /// Behind a pass its result leaves and the input of the next pass of its kind is received.
   void place_steps_overlapped() {
-    const std::vector<TaskId>& forwards = steps().forwards;
-    const std::vector<TaskId>& backwards = steps().backwards;
+    const Steps& own = steps();
     std::size_t forward = 0;
     std::size_t backward = 0;
     for_steps([&](std::size_t first, std::size_t end) {
-      const bool is_next = !backwards.empty() && index(unit_begin(schedule_, backwards.front())) == end;
-      if (is_next) exchange_singly({receive(backwards, 0)}, false);
+      const bool is_next = !own.backwards.empty() && index(unit_begin(schedule_, own.backwards.front())) == end;
+      if (is_next) exchange_singly({receive(own.backwards, 0)}, false);
       run(end - first);
       std::vector<Side> sides;
       for (std::size_t id = first; id < end; ++id) {
         const Task& task = schedule_.tasks()[id];
-        if (task.pass == Pass::forward) sides.push_back(receive(forwards, ++forward));
-        if (gives_gradient(task.pass)) sides.push_back(receive(backwards, ++backward));
+        if (task.pass == Pass::forward) sides.push_back(receive(own.forwards, ++forward));
+        if (gives_gradient(task.pass)) sides.push_back(receive(own.backwards, ++backward));
         sides.push_back({send_of_[id], true});
       }
       exchange_singly(std::move(sides), false);

@@ -47,6 +47,9 @@ struct CostModel {
 /// for), every transfer that of its boundary.
 [[nodiscard]] Scenario scenario_of(const CostModel& model, bool by_microbatch = false);
 
+/// The order of a run, for views of its timelines; the costs are nobody's.
+[[nodiscard]] TaskGraph measured_graph(const MeasuredRun& run);
+
 /// How well costs of the first steps of a run predict the others. All errors are of the time from the first task to the
 /// last: predicted / measured - 1. What a mean error has beyond the next one is what its name leaves out: from
 /// `mean_error` to `step_mean_error` drift between steps, from there to `own_error` differences between microbatches,

@@ -155,7 +155,4 @@ inline constexpr std::int64_t slow_link_percent = 150;
 /// broken runs (check_run), and for replicas of different orders or with different numbers of steps.
 [[nodiscard]] Explanation explain(std::span<const MeasuredRun> replicas);
 
-/// The order of a run, for views of its timelines; the costs are nobody's.
-[[nodiscard]] TaskGraph measured_graph(const MeasuredRun& run);
-
 } // namespace ppsim
