@@ -194,11 +194,10 @@ private:
       ++dump_.dropped["sends and receives of nothing, or of a type that is not known"];
       return;
     }
-    Open open;
-    open.is_send = name == "Send" || name == "ncclSend";
     const std::uint64_t communicator = whole_number<std::uint64_t>(field(event, "CommHash")).value_or(0);
-    open.link = {communicator, open.is_send ? *rank : *peer, open.is_send ? *peer : *rank, *count * size};
-    open_ = std::move(open);
+    open_ = std::make_unique<Open>();
+    open_->is_send = name == "Send" || name == "ncclSend";
+    open_->link = {communicator, open_->is_send ? *rank : *peer, open_->is_send ? *peer : *rank, *count * size};
   }
 
   void take_kernel(std::string_view event) {
@@ -240,20 +239,19 @@ private:
   }
 
   void finish() {
-    const Open open = std::move(*open_);
-    open_.reset();
+    const std::unique_ptr<Open> open = std::move(open_);
     std::int64_t duration = 0;
-    if (open.proxies.known) {
-      duration = open.proxies.end - open.proxies.start - only_waited(open.waits, open.flows);
-    } else if (open.kernels.known) {
-      duration = open.kernels.end - open.kernels.start;
+    if (open->proxies.known) {
+      duration = open->proxies.end - open->proxies.start - only_waited(open->waits, open->flows);
+    } else if (open->kernels.known) {
+      duration = open->kernels.end - open->kernels.start;
     }
     constexpr std::int64_t longest = max_duration.count();
     if (duration <= 0 || duration > longest) {
       ++dump_.dropped["sends and receives whose time on the device or the network was not recorded"];
       duration = 0;
     }
-    add(open, duration);
+    add(*open, duration);
   }
 
   void lose_open() {
@@ -271,7 +269,7 @@ private:
 
   std::string_view text_, name_;
   NcclDump& dump_;
-  std::optional<Open> open_;
+  std::unique_ptr<Open> open_; ///< the one that is not closed yet
 };
 
 double mean_of_lowest_quarter(const std::vector<std::int64_t>& rising) {
