@@ -77,6 +77,14 @@ TEST_CASE("The lowering pytorch places the cells of pytorch#172668 as PyTorch pr
   CHECK(csv.find("\n1RECV_F0,1F0,1SEND_F0,1RECV_F1,1F1,1SEND_F1,3RECV_F0,3F0,") != std::string::npos);
 }
 
+TEST_CASE("In the lowering pytorch, REDUCE_GRAD and RESHARD take turns") {
+  const TaskGraph graph = generated("zb-v", {.stages = 2, .microbatches = 3, .vpp = 2});
+  // Behind 3W2 stage 0 is done with chunk 3: its REDUCE_GRAD and RESHARD are two turns, in which stage 1 runs 1I2,
+  // whose receive therefore stands before 0I1.
+  const std::string row = text_of(graph, test::operations(graph, "pytorch"), 0);
+  CHECK(row.ends_with("3I2 3SEND_B2 0RECV_B1 3W2 0RECV_B2 0I1 0W1 0I2 0W2"));
+}
+
 TEST_CASE("The default lowering posts receives in the order of the sends as soon as a slot is free") {
   CHECK(lowerings().front()->name == "edge");
   const TaskGraph graph = graph_of("0F0,0F1,0F2,0F3,0B0,0B1,0B2,0B3\n1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3\n");

@@ -1,15 +1,20 @@
 // As _add_send_recv of torch/distributed/pipelining/schedules.py places them: behind a task comes its send, and in the
 // row of the stage that needs the result, at its present end, the receive. _PipelineScheduleRuntime launches each by
 // itself with batch_isend_irecv, which takes the communicator of the whole group. (A later change, pytorch#175712,
-// launches them with isend and irecv, whose communicators are those of pairs.)
+// launches them with isend and irecv, whose communicators are those of pairs.) Before that, PyTorch (2.10) puts a
+// REDUCE_GRAD behind the last backward of a chunk (_add_reduce_grad), and UNSHARD and RESHARD where FSDP would gather
+// and drop parameters (_add_unshard_reshard), with FSDP or without. They send nothing, but each takes a turn.
 
 #include "ppsim/sim/error.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <queue>
+#include <set>
 #include <utility>
 
 #include "crossings.hpp"
@@ -18,20 +23,70 @@
 namespace ppsim::lowering {
 namespace {
 
+/// The chunks that a stage runs from some place on, the next ones first. PyTorch keeps the parameters of three of them.
+class ChunksAhead {
+public:
+  /// Goes back to an action of these chunks. Returns how many chunks are gathered or dropped behind it.
+  std::size_t go_back_to(std::initializer_list<std::uint16_t> chunks) {
+    const std::vector<std::uint16_t> behind = kept();
+    for (const std::uint16_t chunk : chunks) {
+      std::erase(chunks_, chunk);
+      chunks_.insert(chunks_.begin(), chunk);
+    }
+    const std::vector<std::uint16_t> here = kept();
+    const auto stay = std::count_if(here.begin(), here.end(), [&](std::uint16_t chunk) {
+      return std::find(behind.begin(), behind.end(), chunk) != behind.end();
+    });
+    return here.size() + behind.size() - 2 * static_cast<std::size_t>(stay);
+  }
+  [[nodiscard]] std::vector<std::uint16_t> kept() const {
+    constexpr std::size_t most = 3; // max_active_stages
+    return {chunks_.begin(), chunks_.begin() + static_cast<std::ptrdiff_t>(std::min(most, chunks_.size()))};
+  }
+
+private:
+  std::vector<std::uint16_t> chunks_;
+};
+
+/// By task that stands alone or first in a pair: how many UNSHARD, RESHARD and REDUCE_GRAD stand right before it. Goes
+/// from back to front, so that what comes next is known without looking for it.
+std::vector<std::size_t> turns_before(const Schedule& schedule) {
+  std::vector<std::size_t> turns(schedule.size() + 1); // and one behind them all, which nobody reads
+  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
+    ChunksAhead ahead;
+    std::set<std::uint16_t> reduced;
+    const std::size_t first = index(schedule.first_task(make_id<StageId>(stage)));
+    std::size_t behind = index(schedule.first_task(make_id<StageId>(stage + 1)));
+    while (behind > first) {
+      const std::size_t begin = index(unit_begin(schedule, make_id<TaskId>(behind - 1)));
+      for (std::size_t id = behind; id-- > begin;) {
+        const Task& task = schedule.tasks()[id];
+        if (frees_activation(task.pass) && reduced.insert(task.chunk_index).second)
+          turns[behind] += 1 + ahead.go_back_to({task.chunk_index});
+      }
+      turns[behind] +=
+          ahead.go_back_to({schedule.tasks()[behind - 1].chunk_index, schedule.tasks()[begin].chunk_index});
+      behind = begin;
+    }
+    turns[first] = ahead.kept().size();
+  }
+  return turns;
+}
+
 /// PyTorch goes over the stages again and again; each time round, each stage runs its next task if every receive it
 /// needs has been posted, and whoever sends posts the receive in the other stage's row. Here a stage that has to wait
 /// is looked at again only when a receive is posted for it, so that the work is n log p.
 class SendRecvPlacer {
 public:
   explicit SendRecvPlacer(const TaskGraph& graph)
-      : graph_{graph}, schedule_{graph.schedule()}, rows_(schedule_.shape().stages), waits_(rows_.size()),
-        needs_receive_(schedule_.size()) {
+      : graph_{graph}, schedule_{graph.schedule()}, turns_{turns_before(schedule_)}, rows_(schedule_.shape().stages),
+        waits_(rows_.size()), needs_receive_(schedule_.size()) {
     for (std::size_t id = 0; id < schedule_.size(); ++id)
       if (const std::optional<TaskId> receiver = graph_.receiver(make_id<TaskId>(id)))
         needs_receive_[index(*receiver)] = true;
     for (std::size_t stage = 0; stage < rows_.size(); ++stage) {
       next_.push_back(first_of(stage));
-      call(0, stage);
+      call(turns_[next_[stage]], stage);
     }
   }
 
@@ -77,7 +132,7 @@ private:
     for (std::size_t id = first; id < next_[stage]; ++id)
       if (const std::optional<TaskId> receiver = graph_.receiver(make_id<TaskId>(id)))
         transfer(round, stage, make_id<TaskId>(id), *receiver);
-    call(round + 1, stage);
+    call(round + 1 + turns_[next_[stage]], stage);
   }
 
   void transfer(std::uint64_t round, std::size_t stage, TaskId sender, TaskId receiver) {
@@ -108,6 +163,7 @@ private:
 
   const TaskGraph& graph_;
   const Schedule& schedule_;
+  std::vector<std::size_t> turns_; ///< by task, see turns_before()
   std::vector<std::vector<CommOp>> rows_;
   std::vector<std::size_t> next_;   ///< by stage: id of its next task
   std::vector<bool> waits_;         ///< by stage: its next task lacks a receive
