@@ -194,7 +194,7 @@ private:
   /// Chunks of one stage are counted together.
   void add_passes(std::size_t stage, StageExplanation& result) const {
     for (const Pass pass : {Pass::forward, Pass::backward, Pass::input_grad, Pass::weight_grad}) {
-      PassTimes times{.pass = pass};
+      PassStatistics times{.pass = pass};
       Mean mean;
       Mean spread;
       for (std::size_t group = 0; group < groups_.groups.size(); ++group) {
@@ -260,7 +260,7 @@ Suspect largest(const Explanation& result, Size size) {
 /// By how much the tasks of a stage vary, per step.
 double variation(const StageExplanation& stage) {
   double sum = 0;
-  for (const PassTimes& pass : stage.passes)
+  for (const PassStatistics& pass : stage.passes)
     sum += static_cast<double>(pass.tasks) * static_cast<double>(pass.spread.count());
   return sum;
 }

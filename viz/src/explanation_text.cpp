@@ -248,7 +248,7 @@ private:
 
   static void add_pass(std::vector<TableColumn>& columns, const std::vector<StageExplanation>& rows, Pass pass) {
     const auto find = [pass](const StageExplanation& stage) {
-      return std::ranges::find(stage.passes, pass, &PassTimes::pass);
+      return std::ranges::find(stage.passes, pass, &PassStatistics::pass);
     };
     if (std::ranges::none_of(rows, [&](const StageExplanation& stage) { return find(stage) != stage.passes.end(); }))
       return;

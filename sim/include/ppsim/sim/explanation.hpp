@@ -46,7 +46,7 @@ struct StepTimes {
 };
 
 /// The tasks of one pass on one stage, over all steps.
-struct PassTimes {
+struct PassStatistics {
   Pass pass{};
   std::size_t tasks = 0; ///< per step
   Duration mean{0};
@@ -55,7 +55,7 @@ struct PassTimes {
 
 /// One stage of one replica; means over all steps.
 struct StageExplanation {
-  std::vector<PassTimes> passes; ///< those that occur
+  std::vector<PassStatistics> passes; ///< those that occur
   Duration busy{0};
   /// By Label; with waits_for_replicas it adds up to the mean step of the job, but for rounding. What comes after the
   /// tasks of all replicas is `optimizer` or `flush`.
