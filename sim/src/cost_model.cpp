@@ -249,6 +249,19 @@ Scenario scenario_of(const CostModel& model, bool by_microbatch) {
   return scenario;
 }
 
+bool has_costs_of(const Scenario& scenario, const MeasuredRun& run) {
+  if (!(scenario.shape == run.schedule.shape())) return false;
+  const bool by_microbatch = scenario.costs.differ_by_microbatch();
+  const CostModel model = Calibration{run, measured_graph(run), 0, run.steps.size()}.make();
+  const Scenario own = scenario_of(model, by_microbatch);
+  const auto same = [&](std::vector<Duration> Costs::*by_chunk, std::vector<Duration> Costs::*each) {
+    return by_microbatch ? scenario.costs.*each == own.costs.*each : scenario.costs.*by_chunk == own.costs.*by_chunk;
+  };
+  return same(&Costs::forward, &Costs::forward_by_microbatch) &&
+         same(&Costs::input_grad, &Costs::input_grad_by_microbatch) &&
+         same(&Costs::weight_grad, &Costs::weight_grad_by_microbatch);
+}
+
 HeldOut hold_out(const MeasuredRun& run, double share) {
   const std::size_t steps = run.steps.size();
   if (steps < 2)

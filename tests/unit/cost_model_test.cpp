@@ -73,6 +73,19 @@ TEST_CASE("Of a transfer only what passed between its two tasks is its time") {
   CHECK(cost_model(run_of(order(rows), {step}), 0, 1).transfers[0].mean == 20us);
 }
 
+TEST_CASE("Costs are those of a run where they are its means, to the nanosecond") {
+  Timeline step = step_of(TransferModel::latency, 1ms);
+  step.tasks[0].end -= 100us;
+  const MeasuredRun run = run_of(order(rows), {step});
+  for (const bool by_microbatch : {false, true}) {
+    Scenario scenario = scenario_of(cost_model(run, 0, 1), by_microbatch);
+    CHECK(has_costs_of(scenario, run));
+    CHECK_FALSE(has_costs_of(scenario, run_of(order(rows), {step_of(TransferModel::latency, 1ms)})));
+    (by_microbatch ? scenario.costs.weight_grad_by_microbatch : scenario.costs.weight_grad).back() += 1ns;
+    CHECK_FALSE(has_costs_of(scenario, run));
+  }
+}
+
 TEST_CASE("How stages send is seen in the times of a run") {
   for (const TransferModel transfer : {TransferModel::latency, TransferModel::blocking})
     CHECK(cost_model(run_of(order(rows), {step_of(transfer, 1ms)}), 0, 1).transfer == transfer);

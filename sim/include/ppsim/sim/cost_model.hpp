@@ -48,6 +48,10 @@ struct CostModel {
 /// for), every transfer that of its boundary.
 [[nodiscard]] Scenario scenario_of(const CostModel& model, bool by_microbatch = false);
 
+/// Whether the tasks of `scenario` cost what scenario_of() says of all steps of `run`: to the nanosecond, so that
+/// another run does not have the same.
+[[nodiscard]] bool has_costs_of(const Scenario& scenario, const MeasuredRun& run);
+
 /// The order of a run, for views of its timelines; the costs are nobody's.
 [[nodiscard]] TaskGraph measured_graph(const MeasuredRun& run);
 
