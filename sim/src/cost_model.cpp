@@ -78,8 +78,6 @@ public:
   CostModel make() {
     model_.shape = run_.schedule.shape();
     model_.steps = last_ - first_;
-    for (ChunkSamples& chunk : samples_)
-      for (PassSample& pass : chunk) pass.by_microbatch.resize(model_.shape.microbatches);
     for (std::size_t step = first_; step < last_; ++step) look_at(step);
     for (const ChunkSamples& chunk : samples_) model_.chunks.push_back(statistics_of(chunk));
     for (std::vector<Duration>& times : transfers_) model_.transfers.push_back(transfer_statistic(std::move(times)));
@@ -100,6 +98,7 @@ private:
       const Task& task = run_.schedule.tasks()[id];
       PassSample& pass = samples_[task.chunk_index][static_cast<std::size_t>(task.pass)];
       const Duration length = timeline.tasks[id].length();
+      pass.by_microbatch.resize(model_.shape.microbatches); // of the passes that occur
       pass.all.add(length);
       pass.by_microbatch[index(task.microbatch)].add(length);
       if (early) pass.early.add(length);
