@@ -27,8 +27,8 @@ std::string what_passes_need(const Shape& shape) {
       shape.chunks(), shape.stages, shape.vpp, shape.chunks() * shape.microbatches);
 }
 
-/// What a pass takes.
-struct PassTimes {
+/// What a pass takes, as a user said.
+struct GivenTimes {
   std::vector<Duration> by_chunk;
   std::vector<Duration> by_microbatch; ///< chunk by chunk, and above is their mean; empty: all of a chunk's are alike
 };
@@ -65,7 +65,7 @@ public:
   }
 
   /// A pass may besides take a value for each microbatch of each chunk.
-  PassTimes of_pass(std::string_view option, const std::optional<std::vector<Duration>>& given, Duration otherwise) {
+  GivenTimes of_pass(std::string_view option, const std::optional<std::vector<Duration>>& given, Duration otherwise) {
     const bool each = given && shape_.microbatches > 1 && given->size() == shape_.chunks() * shape_.microbatches;
     if (each) return {means_of(*given, shape_.microbatches), *given};
     return {spread_out(option, given, otherwise, what_passes_need(shape_)), {}};
@@ -181,7 +181,7 @@ void split_each(const Inputs& inputs, const std::vector<Duration>& backward, std
 }
 
 /// A value for each microbatch of each chunk, where one of the others has that.
-std::vector<Duration> for_each_microbatch(const PassTimes& times, std::size_t microbatches) {
+std::vector<Duration> for_each_microbatch(const GivenTimes& times, std::size_t microbatches) {
   if (!times.by_microbatch.empty()) return times.by_microbatch;
   std::vector<Duration> values;
   for (const Duration time : times.by_chunk) values.insert(values.end(), microbatches, time);
@@ -202,9 +202,9 @@ void split_backward(const Inputs& inputs, Spread& spread, std::size_t microbatch
                  input ? "give --weight-grad too, or --backward" : "give --input-grad too, or --backward");
     return;
   }
-  const PassTimes whole = spread.of_pass("backward", inputs.backward, default_backward);
-  const PassTimes input_grad = spread.of_pass("input-grad", inputs.input_grad, Duration{0});
-  const PassTimes weight_grad = spread.of_pass("weight-grad", inputs.weight_grad, Duration{0});
+  const GivenTimes whole = spread.of_pass("backward", inputs.backward, default_backward);
+  const GivenTimes input_grad = spread.of_pass("input-grad", inputs.input_grad, Duration{0});
+  const GivenTimes weight_grad = spread.of_pass("weight-grad", inputs.weight_grad, Duration{0});
   if (whole.by_microbatch.empty() && input_grad.by_microbatch.empty() && weight_grad.by_microbatch.empty()) {
     costs.input_grad = input_grad.by_chunk;
     costs.weight_grad = weight_grad.by_chunk;
@@ -485,7 +485,7 @@ Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vect
       computes ? chunk_costs(model_of(inputs), *model, scenario.layout, ends_share_stage) : std::vector<BlockCosts>{};
   Spread spread{inputs, scenario.shape, scenario.layout, computed, problems};
   if (inputs.forward || !spread.has_model()) {
-    PassTimes forward = spread.of_pass("forward", inputs.forward, default_forward);
+    GivenTimes forward = spread.of_pass("forward", inputs.forward, default_forward);
     scenario.costs.forward = std::move(forward.by_chunk);
     scenario.costs.forward_by_microbatch = std::move(forward.by_microbatch);
   } else {

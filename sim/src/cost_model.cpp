@@ -9,43 +9,12 @@
 #include <array>
 #include <cmath>
 #include <optional>
-#include <span>
 
+#include "dag.hpp"
 #include "run_means.hpp"
-#include "wide.hpp"
 
 namespace ppsim {
 namespace {
-
-/// Mean and spread of durations as they come in.
-class Sample {
-public:
-  void add(Duration value) {
-    sum_ += value.count();
-    const auto real = static_cast<double>(value.count());
-    if (runs_++ == 0) origin_ = real; // squares of differences to any of them, so that little is lost
-    const double difference = real - origin_;
-    differences_ += difference;
-    squares_ += difference * difference;
-  }
-  [[nodiscard]] std::size_t runs() const { return runs_; }
-  [[nodiscard]] Duration mean() const {
-    if (runs_ == 0) return Duration{0};
-    const auto runs = static_cast<Int128>(runs_);
-    return Duration{static_cast<std::int64_t>((2 * sum_ + runs) / (2 * runs))};
-  }
-  [[nodiscard]] Duration spread() const {
-    if (runs_ == 0) return Duration{0};
-    const auto runs = static_cast<double>(runs_);
-    const double mean = differences_ / runs;
-    return Duration{std::llround(std::sqrt(std::max(0.0, squares_ / runs - mean * mean)))};
-  }
-
-private:
-  Int128 sum_ = 0;
-  double origin_ = 0, differences_ = 0, squares_ = 0;
-  std::size_t runs_ = 0;
-};
 
 /// What one pass of a chunk took.
 struct PassSample {
@@ -67,16 +36,6 @@ struct PassSample {
   }
 };
 using ChunkSamples = std::array<PassSample, 4>; // by Pass
-
-/// The mean of the lowest quarter: in the others there is waiting that both sides shared.
-Statistic lowest_quarter(std::vector<Duration> lengths) {
-  if (lengths.empty()) return {};
-  const auto count = std::max<std::size_t>(1, lengths.size() / 4);
-  std::ranges::nth_element(lengths, lengths.begin() + static_cast<std::ptrdiff_t>(count - 1));
-  Sample sample;
-  for (const Duration length : std::span{lengths}.first(count)) sample.add(length);
-  return {.mean = sample.mean(), .spread = sample.spread(), .drift = 0, .runs = lengths.size()};
-}
 
 /// Every task takes what it took in `step`.
 Scenario with_own_times(Scenario scenario, const Schedule& schedule, const Timeline& step) {
@@ -107,55 +66,52 @@ double error_of(const Schedule& schedule, Scenario scenario, const Timeline& ste
                                 : 0;
 }
 
+/// What the tasks and transfers of steps took: a cost model without what is the same of all steps of a run.
 class Calibration {
 public:
-  Calibration(const MeasuredRun& run, std::size_t first, std::size_t last)
-      : run_{run}, first_{first}, last_{last}, samples_(run.schedule.shape().chunks()),
+  Calibration(const MeasuredRun& run, const TaskGraph& graph, std::size_t first, std::size_t last)
+      : run_{run}, graph_{graph}, first_{first}, last_{last}, samples_(run.schedule.shape().chunks()),
         transfers_(run.schedule.shape().chunks() - 1) {
     PPSIM_ASSERT(first < last && last <= run.steps.size());
   }
 
   CostModel make() {
-    const Schedule& schedule = run_.schedule;
-    model_.shape = schedule.shape();
-    if (const Generator* generator = generator_of(schedule)) model_.schedule = generator->name;
-    model_.placement = placement_of(schedule);
+    model_.shape = run_.schedule.shape();
     model_.steps = last_ - first_;
-    for (ChunkSamples& chunk : samples_)
-      for (PassSample& pass : chunk) pass.by_microbatch.resize(model_.shape.microbatches);
-    const TaskGraph graph = measured_graph(run_);
-    for (std::size_t step = first_; step < last_; ++step) look_at(graph, step);
+    for (std::size_t step = first_; step < last_; ++step) look_at(step);
     for (const ChunkSamples& chunk : samples_) model_.chunks.push_back(statistics_of(chunk));
-    for (std::vector<Duration>& lengths : transfers_) model_.transfers.push_back(lowest_quarter(std::move(lengths)));
+    for (std::vector<Duration>& times : transfers_) model_.transfers.push_back(transfer_statistic(std::move(times)));
     find_optimizer();
-    for (const MeasuredStage& stage : run_.stages) model_.peak.push_back(stage.peak_bytes);
-    if (std::ranges::all_of(model_.peak, [](Bytes bytes) { return bytes == Bytes{}; })) model_.peak.clear();
     find_pair_rule();
-    find_transfer_model(graph);
     return std::move(model_);
   }
 
 private:
   static constexpr std::size_t quarters = 4;
-  static constexpr std::size_t steps_tried = 8; ///< under each transfer model
 
-  void look_at(const TaskGraph& graph, std::size_t step) {
+  void look_at(std::size_t step) {
     const std::size_t quarter = (last_ - first_) / quarters;
     const bool early = step < first_ + quarter;
     const bool late = step + quarter >= last_;
     const Timeline& timeline = run_.steps[step];
-    for (std::size_t id = 0; id < graph.size(); ++id) {
+    for (std::size_t id = 0; id < graph_.size(); ++id) {
       const Task& task = run_.schedule.tasks()[id];
       PassSample& pass = samples_[task.chunk_index][static_cast<std::size_t>(task.pass)];
       const Duration length = timeline.tasks[id].length();
+      pass.by_microbatch.resize(model_.shape.microbatches); // of the passes that occur
       pass.all.add(length);
       pass.by_microbatch[index(task.microbatch)].add(length);
       if (early) pass.early.add(length);
       if (late) pass.late.add(length);
-      if (!graph.receiver(make_id<TaskId>(id))) continue;
-      const std::size_t boundary = task.pass == Pass::forward ? task.chunk_index : task.chunk_index - std::size_t{1};
-      transfers_[boundary].push_back(std::max(timeline.transfers[id].length(), Duration{0})); // clocks may differ
+      if (const std::optional<TaskId> receiver = graph_.receiver(make_id<TaskId>(id)))
+        transfers_[Dag::boundary_of(task)].push_back(transfer_time(timeline, make_id<TaskId>(id), *receiver));
     }
+  }
+
+  static Statistic transfer_statistic(std::vector<Duration> times) {
+    const std::size_t runs = times.size();
+    const Sample usual = usual_transfer(std::move(times));
+    return {.mean = usual.mean(), .spread = usual.spread(), .drift = 0, .runs = runs};
   }
 
   static ChunkStatistics statistics_of(const ChunkSamples& chunk) {
@@ -196,36 +152,49 @@ private:
     if (pairs) model_.pair.kind = PairRule::Kind::serial;
   }
 
-  /// Mean absolute error of some steps with every task's own time; none where the order can not run like that.
-  std::optional<double> error_under(TransferModel transfer) {
-    model_.transfer = transfer;
-    const Scenario scenario = scenario_of(model_);
-    const std::size_t stride = (last_ - first_ + steps_tried - 1) / steps_tried;
-    double sum = 0;
-    std::size_t count = 0;
-    try {
-      for (std::size_t step = first_; step < last_; step += stride, ++count)
-        sum += std::abs(
-            error_of(run_.schedule, with_own_times(scenario, run_.schedule, run_.steps[step]), run_.steps[step]));
-    } catch (const Error&) {
-      return std::nullopt;
-    }
-    return sum / static_cast<double>(count);
-  }
-
-  void find_transfer_model(const TaskGraph& graph) {
-    if (graph.transfer_count() == 0) return;
-    const std::optional<double> blocking = error_under(TransferModel::blocking);
-    const std::optional<double> latency = error_under(TransferModel::latency);
-    if (blocking && *blocking < latency.value_or(0)) model_.transfer = TransferModel::blocking;
-  }
-
   const MeasuredRun& run_;
+  const TaskGraph& graph_;
   std::size_t first_, last_;
   std::vector<ChunkSamples> samples_;
-  std::vector<std::vector<Duration>> transfers_;
+  std::vector<std::vector<Duration>> transfers_; ///< by boundary
   CostModel model_;
 };
+
+/// Mean absolute error of some of the steps with every task's own time, under the transfer model of `model`; none where
+/// the order can not run like that.
+std::optional<double> error_under(const MeasuredRun& run, const CostModel& model, std::size_t first, std::size_t last) {
+  constexpr std::size_t steps_tried = 8;
+  const Scenario scenario = scenario_of(model);
+  const std::size_t stride = (last - first + steps_tried - 1) / steps_tried;
+  double sum = 0;
+  std::size_t count = 0;
+  try {
+    for (std::size_t step = first; step < last; step += stride, ++count)
+      sum += std::abs(error_of(run.schedule, with_own_times(scenario, run.schedule, run.steps[step]), run.steps[step]));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return sum / static_cast<double>(count);
+}
+
+/// See CostModel::transfer; `model` has all else.
+TransferModel transfer_model_of(const MeasuredRun& run, CostModel model, std::size_t first, std::size_t last) {
+  model.transfer = TransferModel::blocking;
+  const std::optional<double> blocking = error_under(run, model, first, last);
+  model.transfer = TransferModel::latency;
+  const std::optional<double> latency = error_under(run, model, first, last);
+  return blocking && *blocking < latency.value_or(0) ? TransferModel::blocking : TransferModel::latency;
+}
+
+CostModel cost_model_of(const MeasuredRun& run, const TaskGraph& graph, std::size_t first, std::size_t last) {
+  CostModel model = Calibration{run, graph, first, last}.make();
+  if (const Generator* generator = generator_of(run.schedule)) model.schedule = generator->name;
+  model.placement = placement_of(run.schedule);
+  for (const MeasuredStage& stage : run.stages) model.peak.push_back(stage.peak_bytes);
+  if (std::ranges::all_of(model.peak, [](Bytes bytes) { return bytes == Bytes{}; })) model.peak.clear();
+  if (graph.transfer_count() > 0) model.transfer = transfer_model_of(run, model, first, last);
+  return model;
+}
 
 /// The halves of a backward by what was measured of it.
 struct Halves {
@@ -243,7 +212,7 @@ TaskGraph measured_graph(const MeasuredRun& run) {
 }
 
 CostModel cost_model(const MeasuredRun& run, std::size_t first, std::size_t last) {
-  return Calibration{run, first, last}.make();
+  return cost_model_of(run, measured_graph(run), first, last);
 }
 
 Scenario scenario_of(const CostModel& model, bool by_microbatch) {
@@ -279,6 +248,19 @@ Scenario scenario_of(const CostModel& model, bool by_microbatch) {
   return scenario;
 }
 
+bool has_costs_of(const Scenario& scenario, const MeasuredRun& run) {
+  if (!(scenario.shape == run.schedule.shape())) return false;
+  const bool by_microbatch = scenario.costs.differ_by_microbatch();
+  const CostModel model = Calibration{run, measured_graph(run), 0, run.steps.size()}.make();
+  const Scenario own = scenario_of(model, by_microbatch);
+  const auto same = [&](std::vector<Duration> Costs::*by_chunk, std::vector<Duration> Costs::*each) {
+    return by_microbatch ? scenario.costs.*each == own.costs.*each : scenario.costs.*by_chunk == own.costs.*by_chunk;
+  };
+  return same(&Costs::forward, &Costs::forward_by_microbatch) &&
+         same(&Costs::input_grad, &Costs::input_grad_by_microbatch) &&
+         same(&Costs::weight_grad, &Costs::weight_grad_by_microbatch);
+}
+
 HeldOut hold_out(const MeasuredRun& run, double share) {
   const std::size_t steps = run.steps.size();
   if (steps < 2)
@@ -287,7 +269,8 @@ HeldOut hold_out(const MeasuredRun& run, double share) {
   const auto wanted = static_cast<std::size_t>(part * static_cast<double>(steps));
   HeldOut result;
   result.calibrated = std::clamp<std::size_t>(wanted, 1, steps - 1);
-  const CostModel model = cost_model(run, 0, result.calibrated);
+  const TaskGraph graph = measured_graph(run);
+  const CostModel model = cost_model_of(run, graph, 0, result.calibrated);
   result.transfer = model.transfer;
   const Scenario scenario = scenario_of(model);
   const Duration predicted = time_of_tasks(simulate(lower(run.schedule, scenario, "run")));
@@ -297,7 +280,7 @@ HeldOut hold_out(const MeasuredRun& run, double share) {
     result.errors.push_back(static_cast<double>(predicted.count()) / measured - 1);
     result.mean_error += std::abs(result.errors.back());
     result.own_error += std::abs(error_of(run.schedule, with_own_times(scenario, run.schedule, timeline), timeline));
-    Scenario of_step = scenario_of(cost_model(run, step, step + 1));
+    Scenario of_step = scenario_of(Calibration{run, graph, step, step + 1}.make());
     of_step.network = scenario.network; // compute drifts
     result.step_mean_error += std::abs(error_of(run.schedule, std::move(of_step), timeline));
     result.after_tasks += static_cast<double>((end_of(timeline) - SimTime{}).count()) / measured - 1;

@@ -1,6 +1,7 @@
 #include "ppsim/sim/error.hpp"
 
 #include "ppsim/sim/units.hpp"
+#include "ppsim/sim/utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -28,17 +29,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return row.back();
-}
-
-/// Bytes of the printable UTF-8 character that `text` begins with; 0 for a control character or what is no UTF-8.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U; };
-  if (byte(0) < 0x80) return byte(0) >= 0x20 && byte(0) != 0x7F ? 1 : 0;
-  const std::size_t length = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
-  if (byte(0) < 0xC2 || byte(0) > 0xF4) return 0;
-  for (std::size_t at = 1; at < length; ++at)
-    if ((byte(at) & 0xC0U) != 0x80U) return 0;
-  return length;
 }
 
 std::string lower_case(std::string_view text) {
@@ -95,7 +85,8 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string_vi
 std::string in_quotes(std::string_view text, std::size_t limit) {
   std::string out = "'";
   for (std::size_t at = 0; at < std::min(text.size(), limit);) {
-    const std::size_t length = character_length(text.substr(at));
+    const std::string_view rest = text.substr(at);
+    const std::size_t length = begins_with_control(rest) ? 0 : character_length(rest);
     if (length == 0)
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at]));
     else

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "accounting.hpp"
 #include "reasons.hpp"
@@ -50,42 +49,20 @@ void check_replicas(std::span<const MeasuredRun> replicas) {
 
 StepTimes step_times(const std::vector<Duration>& steps) {
   StepTimes times{.p5 = percentile(steps, 5), .median = percentile(steps, 50), .p95 = percentile(steps, 95)};
-  Mean mean;
-  for (const Duration step : steps) mean.add(step);
-  times.mean = mean.value();
+  Sample all;
+  for (const Duration step : steps) all.add(step);
+  times.mean = all.mean();
   const std::size_t quarter = steps.size() / 4;
-  Mean first;
-  Mean last;
+  Sample first;
+  Sample last;
   for (std::size_t i = 0; i < quarter; ++i) {
     first.add(steps[i]);
     last.add(steps[steps.size() - 1 - i]);
   }
-  times.first = first.value();
-  times.last = last.value();
+  times.first = first.mean();
+  times.last = last.mean();
   return times;
 }
-
-/// Mean and standard deviation of durations that come one by one (Welford).
-class Spread {
-public:
-  void add(Duration value) {
-    const auto number = static_cast<double>(value.count());
-    const double before = number - mean_;
-    mean_ += before / static_cast<double>(++count_);
-    squares_ += before * (number - mean_);
-    exact_.add(value);
-  }
-  [[nodiscard]] Duration mean() const { return exact_.value(); }
-  [[nodiscard]] Duration deviation() const {
-    return count_ == 0 ? Duration{0} : Duration{std::llround(std::sqrt(squares_ / static_cast<double>(count_)))};
-  }
-
-private:
-  std::size_t count_ = 0;
-  double mean_ = 0;
-  double squares_ = 0;
-  Mean exact_;
-};
 
 /// Of every step, over all replicas.
 struct Pace {
@@ -118,7 +95,7 @@ public:
   ReplicaExplanation make() {
     ReplicaExplanation result;
     std::vector<Duration> ends;
-    Mean tasks;
+    Sample tasks;
     for (std::size_t step = 0; step < run_.steps.size(); ++step) {
       add_step(step);
       ends.push_back(end_of(run_.steps[step]) - SimTime{});
@@ -127,7 +104,7 @@ public:
       if (last == pace_.tasks[step]) ++result.slowest_in;
     }
     result.step = step_times(ends);
-    result.tasks = tasks.value();
+    result.tasks = tasks.mean();
     add_median_step(result);
     for (std::size_t stage = 0; stage < stages_.size(); ++stage) result.stages.push_back(stage_explanation(stage));
     return result;
@@ -135,8 +112,8 @@ public:
 
 private:
   struct StageSums {
-    std::array<Mean, label_count> time;
-    Mean waits_for_replicas;
+    std::array<Sample, label_count> time;
+    Sample waits_for_replicas;
   };
   /// What a stage does in one step, as far as it goes.
   struct StageStep {
@@ -183,10 +160,10 @@ private:
   [[nodiscard]] StageExplanation stage_explanation(std::size_t stage) const {
     StageExplanation result;
     for (std::size_t label = 0; label < label_count; ++label) {
-      result.time[label] = stages_[stage].time[label].value();
+      result.time[label] = stages_[stage].time[label].mean();
       if (!is_idle(label_at(label))) result.busy += result.time[label];
     }
-    result.waits_for_replicas = stages_[stage].waits_for_replicas.value();
+    result.waits_for_replicas = stages_[stage].waits_for_replicas.mean();
     add_passes(stage, result);
     return result;
   }
@@ -194,20 +171,20 @@ private:
   /// Chunks of one stage are counted together.
   void add_passes(std::size_t stage, StageExplanation& result) const {
     for (const Pass pass : {Pass::forward, Pass::backward, Pass::input_grad, Pass::weight_grad}) {
-      PassTimes times{.pass = pass};
-      Mean mean;
-      Mean spread;
-      for (std::size_t group = 0; group < groups_.groups.size(); ++group) {
+      PassStatistics times{.pass = pass};
+      Sample means;
+      Sample spreads;
+      for (const std::size_t group : groups_.of_stage(make_id<StageId>(stage))) {
         const TaskGroup& each = groups_.groups[group];
-        if (index(each.stage) != stage || each.pass != pass) continue;
+        if (each.pass != pass) continue;
         times.tasks += each.tasks;
         for (std::size_t i = 0; i < each.tasks; ++i) {
-          mean.add(tasks_[group].mean());
-          spread.add(tasks_[group].deviation());
+          means.add(tasks_[group].mean());
+          spreads.add(tasks_[group].spread());
         }
       }
-      times.mean = mean.value();
-      times.spread = spread.value();
+      times.mean = means.mean();
+      times.spread = spreads.mean();
       if (times.tasks > 0) result.passes.push_back(times);
     }
   }
@@ -217,7 +194,7 @@ private:
   const MeasuredRun& run_;
   const Pace& pace_;
   std::vector<StageSums> stages_;
-  std::vector<Spread> tasks_; ///< by group
+  std::vector<Sample> tasks_; ///< by group
 };
 
 double share_of(Duration part, Duration whole) {
@@ -260,7 +237,7 @@ Suspect largest(const Explanation& result, Size size) {
 /// By how much the tasks of a stage vary, per step.
 double variation(const StageExplanation& stage) {
   double sum = 0;
-  for (const PassTimes& pass : stage.passes)
+  for (const PassStatistics& pass : stage.passes)
     sum += static_cast<double>(pass.tasks) * static_cast<double>(pass.spread.count());
   return sum;
 }

@@ -76,13 +76,13 @@ private:
   // What needs every task's own duration: the mean over all steps.
 
   void take_out_measured() {
-    Mean own;
-    Mean usual;
+    Sample own;
+    Sample usual;
     for (std::size_t step = 0; step < runs_.front().steps.size(); ++step) {
       Duration slowest_own{0};
       Duration slowest_usual{0};
       for (std::size_t replica = 0; replica < runs_.size(); ++replica) {
-        StepCosts costs = own_costs(graph_, runs_[replica].steps[step]);
+        StepCosts costs = costs_of_step(graph_, runs_[replica].steps[step]);
         slowest_own = std::max(slowest_own, tasks_end(graph_, costs));
         costs.transfer = spread_over_tasks(groups_, costs_[replica]).transfer;
         slowest_usual = std::max(slowest_usual, tasks_end(graph_, costs));
@@ -90,9 +90,9 @@ private:
       own.add(slowest_own);
       usual.add(slowest_usual);
     }
-    out_.own_error = ratio_of(own.value() + rest_, mean_step_) - 1;
-    keep(take_out(Reason::late_starts, own.value()));
-    keep(take_out(Reason::transfer_waits, usual.value()));
+    out_.own_error = ratio_of(own.mean() + rest_, mean_step_) - 1;
+    keep(take_out(Reason::late_starts, own.mean()));
+    keep(take_out(Reason::transfer_waits, usual.mean()));
     keep(take_out(Reason::jitter, end_of_job(costs_)));
   }
 
@@ -121,9 +121,8 @@ private:
 
   [[nodiscard]] Duration busy(const GroupCosts& costs, StageId stage) const {
     Duration sum{0};
-    for (std::size_t group = 0; group < groups_.groups.size(); ++group)
-      if (groups_.groups[group].stage == stage)
-        sum += static_cast<std::int64_t>(groups_.groups[group].tasks) * costs.task[group];
+    for (const std::size_t group : groups_.of_stage(stage))
+      sum += static_cast<std::int64_t>(groups_.groups[group].tasks) * costs.task[group];
     return sum;
   }
 
@@ -131,9 +130,9 @@ private:
   [[nodiscard]] Duration mean_of(const GroupCosts& costs, StageId stage, Pass pass) const {
     std::int64_t sum = 0;
     std::int64_t tasks = 0;
-    for (std::size_t group = 0; group < groups_.groups.size(); ++group) {
+    for (const std::size_t group : groups_.of_stage(stage)) {
       const TaskGroup& each = groups_.groups[group];
-      if (each.stage != stage || each.pass != pass) continue;
+      if (each.pass != pass) continue;
       sum += static_cast<std::int64_t>(each.tasks) * costs.task[group].count();
       tasks += static_cast<std::int64_t>(each.tasks);
     }
@@ -150,22 +149,34 @@ private:
     return suspect;
   }
 
-  [[nodiscard]] bool is_slow(std::size_t replica, StageId stage) const {
-    std::vector<Duration> others;
-    for (std::size_t other = 0; other < costs_.size(); ++other)
-      if (other != replica) others.push_back(busy(costs_[other], stage));
-    return !others.empty() && 100 * busy(costs_[replica], stage) > slow_worker_percent * percentile(others, 50);
+  /// Which replicas run `stage` slowly, beside the others.
+  [[nodiscard]] std::vector<bool> slow_replicas(StageId stage) const {
+    std::vector<Duration> times;
+    for (const GroupCosts& costs : costs_) times.push_back(busy(costs, stage));
+    const MedianOfOthers<Duration> others{times};
+    std::vector<bool> slow;
+    for (const Duration own : times) slow.push_back(times.size() > 1 && 100 * own > slow_worker_percent * others(own));
+    return slow;
   }
 
-  /// Costs of a stage that is not slow: the mean over the replicas in which it is not.
-  void heal(GroupCosts& costs, StageId stage, const std::vector<bool>& slow) const {
-    for (std::size_t group = 0; group < groups_.groups.size(); ++group) {
-      if (groups_.groups[group].stage != stage) continue;
-      Mean peers;
+  /// Gives the stage of each replica in which it is slow the mean over those in which it is not.
+  void heal(JobCosts& healed, StageId stage, const std::vector<bool>& slow) const {
+    for (const std::size_t group : groups_.of_stage(stage)) {
+      Sample peers;
       for (std::size_t replica = 0; replica < costs_.size(); ++replica)
         if (!slow[replica]) peers.add(costs_[replica].task[group]);
-      costs.task[group] = peers.value();
+      for (std::size_t replica = 0; replica < costs_.size(); ++replica)
+        if (slow[replica]) healed[replica].task[group] = peers.mean();
     }
+  }
+
+  /// What healing this one alone gives to its replica.
+  void heal_alone(Suspect& suspect, const JobCosts& healed) const {
+    GroupCosts alone = costs_[suspect.replica];
+    for (const std::size_t group : groups_.of_stage(suspect.stage))
+      alone.task[group] = healed[suspect.replica].task[group];
+    suspect.before = out_.replicas[suspect.replica].simulated;
+    suspect.after = end_of_replica(alone);
   }
 
   void heal_workers() {
@@ -173,20 +184,13 @@ private:
     std::vector<Suspect> suspects;
     for (std::size_t at = 0; at < out_.shape.stages; ++at) {
       const auto stage = make_id<StageId>(at);
-      std::vector<bool> slow;
-      for (std::size_t replica = 0; replica < costs_.size(); ++replica) slow.push_back(is_slow(replica, stage));
-      for (std::size_t replica = 0; replica < costs_.size(); ++replica) {
-        if (!slow[replica]) continue;
-        GroupCosts alone = costs_[replica];
-        heal(alone, stage, slow);
-        heal(healed[replica], stage, slow);
-        Suspect suspect = beside(replica, stage, costs_[replica], alone);
-        suspect.before = end_of_replica(costs_[replica]);
-        suspect.after = end_of_replica(alone);
-        suspects.push_back(std::move(suspect));
-      }
+      const std::vector<bool> slow = slow_replicas(stage);
+      heal(healed, stage, slow);
+      for (std::size_t replica = 0; replica < costs_.size(); ++replica)
+        if (slow[replica]) suspects.push_back(beside(replica, stage, costs_[replica], healed[replica]));
     }
     std::ranges::stable_sort(suspects, std::ranges::greater{}, &Suspect::ratio);
+    for (std::size_t i = 0; i < std::min(suspects.size(), most_healed_alone); ++i) heal_alone(suspects[i], healed);
     Finding finding = take_out(Reason::slow_worker, end_of_job(healed));
     finding.suspects = std::move(suspects);
     costs_ = std::move(healed);
@@ -209,16 +213,16 @@ private:
   /// The mean duration of a pass on all other stages that run it, and how many those are.
   [[nodiscard]] std::pair<Duration, std::int64_t> mean_elsewhere(const GroupCosts& costs, StageId stage,
                                                                  Pass pass) const {
-    Mean mean;
+    Sample elsewhere;
     std::int64_t stages = 0;
     for (std::size_t other = 0; other < out_.shape.stages; ++other) {
       if (make_id<StageId>(other) == stage) continue;
       const Duration each = mean_of(costs, make_id<StageId>(other), pass);
       if (each == Duration{0}) continue;
-      mean.add(each);
+      elsewhere.add(each);
       ++stages;
     }
-    return {mean.value(), stages};
+    return {elsewhere.mean(), stages};
   }
 
   /// Moves what `stage` has more than the mean of the others evenly over all, pass by pass.
@@ -264,10 +268,10 @@ private:
     const GroupCosts& costs = costs_[suspect.replica];
     suspect.after = end_of_replica(levelled[suspect.replica]);
     suspect.own = busy(costs, stage);
-    Mean others;
+    Sample others;
     for (std::size_t other = 0; other < out_.shape.stages; ++other)
       if (make_id<StageId>(other) != stage) others.add(busy(costs, make_id<StageId>(other)));
-    suspect.others = others.value();
+    suspect.others = others.mean();
     for (const Pass pass : every_pass)
       if (const Duration own = mean_of(costs, stage, pass); own > Duration{0})
         suspect.passes.push_back({pass, own, mean_elsewhere(costs, stage, pass).first});
@@ -324,9 +328,9 @@ private:
         link.groups.push_back(group);
       }
       for (auto& [ends, link] : found) {
-        Mean mean;
-        for (const std::size_t group : link.groups) mean.add(costs_[replica].transfer[group]);
-        link.time = mean.value();
+        Sample all;
+        for (const std::size_t group : link.groups) all.add(costs_[replica].transfer[group]);
+        link.time = all.mean();
         result.push_back(std::move(link));
       }
     }
@@ -338,21 +342,21 @@ private:
     Finding slowest;
     JobCosts healed = costs_;
     std::set<std::pair<StageId, StageId>> slow;
-    for (std::size_t at = 0; at < all.size(); ++at) {
-      std::vector<Duration> others;
-      for (std::size_t other = 0; other < all.size(); ++other)
-        if (other != at) others.push_back(all[other].time);
-      const Duration usual = percentile(others, 50);
-      if (others.empty() || all[at].time * 100 <= slow_link_percent * usual) continue;
-      for (const std::size_t group : all[at].groups) healed[all[at].replica].transfer[group] = usual;
+    std::vector<Duration> times;
+    for (const Link& link : all) times.push_back(link.time);
+    const MedianOfOthers<Duration> others{times};
+    for (const Link& link : all) {
+      const Duration usual = others(link.time);
+      if (all.size() == 1 || link.time * 100 <= slow_link_percent * usual) continue;
+      for (const std::size_t group : link.groups) healed[link.replica].transfer[group] = usual;
       ++slowest.links;
-      slow.insert(all[at].ends);
-      if (all[at].time <= slowest.own) continue;
-      slowest.own = all[at].time;
+      slow.insert(link.ends);
+      if (link.time <= slowest.own) continue;
+      slowest.own = link.time;
       slowest.others = usual;
-      slowest.stage = all[at].ends.first;
-      slowest.other = all[at].ends.second;
-      slowest.replica = all[at].replica;
+      slowest.stage = link.ends.first;
+      slowest.other = link.ends.second;
+      slowest.replica = link.replica;
     }
     slowest.everywhere = slow.size() == 1 && slowest.links == runs_.size();
     const Finding taken = take_out(Reason::slow_link, end_of_job(healed));
@@ -366,17 +370,17 @@ private:
 
   /// And what the order is left with.
   void free_transfers() {
-    Mean usual;
+    Sample usual;
     for (const Link& link : links()) usual.add(link.time);
     for (GroupCosts& costs : costs_) std::ranges::fill(costs.transfer, Duration{0});
     Finding finding = take_out(Reason::transfers, end_of_job(costs_));
-    finding.own = usual.value();
+    finding.own = usual.mean();
     keep(std::move(finding));
     Duration work{0};
     for (const GroupCosts& costs : costs_) {
-      Mean mean;
-      for (std::size_t stage = 0; stage < out_.shape.stages; ++stage) mean.add(busy(costs, make_id<StageId>(stage)));
-      work = std::max(work, mean.value());
+      Sample stages;
+      for (std::size_t stage = 0; stage < out_.shape.stages; ++stage) stages.add(busy(costs, make_id<StageId>(stage)));
+      work = std::max(work, stages.mean());
     }
     out_.schedule_bubble = now_ == Duration{0} ? 0 : ratio_of(now_ - work, now_);
     add_part(Reason::schedule, now_ - work);

@@ -1,7 +1,9 @@
 #include "run_means.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include "dag.hpp"
@@ -12,17 +14,33 @@ namespace {
 /// No simulated step gets longer: what unaligned clocks show as transfers may overlap, and sums of them have no bound.
 constexpr SimTime latest{10'000 * max_duration};
 
-/// The mean of the lowest quarter, at least of one.
-Duration usual(std::vector<Duration>& lengths) {
-  if (lengths.empty()) return Duration{0};
-  const std::size_t count = std::max<std::size_t>(lengths.size() / 4, 1);
-  std::ranges::nth_element(lengths, lengths.begin() + static_cast<std::ptrdiff_t>(count - 1));
-  Mean mean;
-  for (std::size_t i = 0; i < count; ++i) mean.add(lengths[i]);
-  return mean.value();
+} // namespace
+
+Duration Sample::mean() const {
+  if (runs_ == 0) return Duration{0};
+  const auto runs = static_cast<Int128>(runs_);
+  return Duration{static_cast<std::int64_t>((sum_ + (sum_ < 0 ? -runs / 2 : runs / 2)) / runs)};
 }
 
-} // namespace
+Duration Sample::spread() const {
+  return runs_ == 0 ? Duration{0} : Duration{std::llround(std::sqrt(squares_ / static_cast<double>(runs_)))};
+}
+
+Duration transfer_time(const Timeline& step, TaskId sender, TaskId receiver) {
+  const Span& transfer = step.transfers[index(sender)];
+  const SimTime start = std::max(transfer.start, step.tasks[index(sender)].end);
+  const SimTime end = std::min(transfer.end, step.tasks[index(receiver)].start);
+  return std::max(end - start, Duration{0});
+}
+
+Sample usual_transfer(std::vector<Duration> times) {
+  Sample usual;
+  if (times.empty()) return usual;
+  const std::size_t count = std::max<std::size_t>(times.size() / 4, 1);
+  std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(count - 1));
+  for (const Duration time : std::span{times}.first(count)) usual.add(time);
+  return usual;
+}
 
 Duration time_of_tasks(const Timeline& timeline) {
   SimTime end{};
@@ -34,10 +52,12 @@ TaskGroups task_groups(const TaskGraph& graph) {
   const Schedule& schedule = graph.schedule();
   TaskGroups result;
   result.of.resize(schedule.size());
+  std::map<std::tuple<std::size_t, StageId, StageId>, std::size_t> ways;
   for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
     std::map<std::pair<Pass, std::uint16_t>, std::uint32_t> known;
     const std::size_t first = index(schedule.first_task(make_id<StageId>(stage)));
     const std::size_t end = index(schedule.first_task(make_id<StageId>(stage + 1)));
+    result.first.push_back(result.groups.size());
     for (std::size_t id = first; id < end; ++id) known[{schedule.tasks()[id].pass, schedule.tasks()[id].chunk_index}];
     for (auto& [kind, group] : known) {
       group = static_cast<std::uint32_t>(result.groups.size());
@@ -48,14 +68,20 @@ TaskGroups task_groups(const TaskGraph& graph) {
       result.of[id] = known[{task.pass, task.chunk_index}];
       TaskGroup& group = result.groups[result.of[id]];
       ++group.tasks;
-      if (const std::optional<TaskId> receiver = graph.receiver(make_id<TaskId>(id)))
-        group.receiver = schedule.stage_of(*receiver);
+      if (group.receiver) continue;
+      const std::optional<TaskId> receiver = graph.receiver(make_id<TaskId>(id));
+      if (!receiver) continue;
+      group.receiver = schedule.stage_of(*receiver);
+      const auto [low, high] = std::minmax(group.stage, *group.receiver);
+      group.way = ways.try_emplace({Dag::boundary_of(task), low, high}, ways.size()).first->second;
     }
   }
+  result.ways = ways.size();
+  result.first.push_back(result.groups.size());
   return result;
 }
 
-StepCosts own_costs(const TaskGraph& graph, const Timeline& step) {
+StepCosts costs_of_step(const TaskGraph& graph, const Timeline& step) {
   const std::span<const Task> tasks = graph.schedule().tasks();
   StepCosts costs;
   costs.task.reserve(tasks.size());
@@ -67,11 +93,7 @@ StepCosts own_costs(const TaskGraph& graph, const Timeline& step) {
     if (tasks[id].pairing == Pairing::first)
       costs.pair_delay[id] = std::min(step.tasks[id + 1].start - task.end, Duration{0});
     const std::optional<TaskId> receiver = graph.receiver(make_id<TaskId>(id));
-    if (!receiver) continue;
-    const Span& transfer = step.transfers[id];
-    const Duration length =
-        std::min(transfer.end, step.tasks[index(*receiver)].start) - std::max(transfer.start, task.end);
-    costs.transfer[id] = std::max(length, Duration{0});
+    if (receiver) costs.transfer[id] = transfer_time(step, make_id<TaskId>(id), *receiver);
   }
   return costs;
 }
@@ -79,23 +101,25 @@ StepCosts own_costs(const TaskGraph& graph, const Timeline& step) {
 GroupCosts mean_costs(const TaskGraph& graph, const TaskGroups& groups, const MeasuredRun& run, std::size_t first,
                       std::size_t last) {
   const std::size_t count = groups.groups.size();
-  std::vector<Mean> tasks(count);
-  std::vector<Mean> delays(count);
-  std::vector<std::vector<Duration>> transfers(count);
+  std::vector<Sample> tasks(count);
+  std::vector<Sample> delays(count);
+  std::vector<std::vector<Duration>> transfers(groups.ways);
   for (std::size_t step = first; step < last; ++step) {
-    const StepCosts own = own_costs(graph, run.steps[step]);
+    const StepCosts own = costs_of_step(graph, run.steps[step]);
     for (std::size_t id = 0; id < own.task.size(); ++id) {
       const std::uint32_t group = groups.of[id];
       tasks[group].add(own.task[id]);
       if (graph.schedule().tasks()[id].pairing == Pairing::first) delays[group].add(own.pair_delay[id]);
-      if (groups.groups[group].receiver) transfers[group].push_back(own.transfer[id]);
+      if (groups.groups[group].receiver) transfers[groups.groups[group].way].push_back(own.transfer[id]);
     }
   }
+  std::vector<Duration> usual;
+  for (std::vector<Duration>& times : transfers) usual.push_back(usual_transfer(std::move(times)).mean());
   GroupCosts costs;
   for (std::size_t group = 0; group < count; ++group) {
-    costs.task.push_back(tasks[group].value());
-    costs.pair_delay.push_back(delays[group].value());
-    costs.transfer.push_back(usual(transfers[group]));
+    costs.task.push_back(tasks[group].mean());
+    costs.pair_delay.push_back(delays[group].mean());
+    costs.transfer.push_back(groups.groups[group].receiver ? usual[groups.groups[group].way] : Duration{0});
   }
   return costs;
 }

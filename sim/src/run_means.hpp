@@ -4,32 +4,44 @@
 #include "ppsim/sim/measured.hpp"
 
 #include <optional>
+#include <ranges>
 #include <vector>
 
 #include "wide.hpp"
 
 namespace ppsim {
 
-/// The mean of many durations, rounded to the nearest; zero of none.
-class Mean {
+/// Mean and standard deviation of durations as they come in (Welford). The mean is exact, rounded to the nearest; both
+/// are zero of none.
+class Sample {
 public:
   void add(Duration value) {
     sum_ += value.count();
-    ++count_;
+    const auto number = static_cast<double>(value.count());
+    const double before = number - mean_;
+    mean_ += before / static_cast<double>(++runs_);
+    squares_ += before * (number - mean_);
   }
-  [[nodiscard]] Duration value() const {
-    if (count_ == 0) return Duration{0};
-    const Int128 half = count_ / 2;
-    return Duration{static_cast<std::int64_t>((sum_ + (sum_ < 0 ? -half : half)) / count_)};
-  }
+  [[nodiscard]] std::size_t runs() const { return runs_; }
+  [[nodiscard]] Duration mean() const;
+  [[nodiscard]] Duration spread() const;
 
 private:
   Int128 sum_ = 0;
-  Int128 count_ = 0;
+  double mean_ = 0, squares_ = 0;
+  std::size_t runs_ = 0;
 };
 
 /// The end of the last task. The first one starts at zero.
 [[nodiscard]] Duration time_of_tasks(const Timeline& timeline);
+
+/// What a transfer took: of it only the time counts that passed after its sender had ended and before its receiver
+/// began.
+[[nodiscard]] Duration transfer_time(const Timeline& step, TaskId sender, TaskId receiver);
+
+/// What transfers of these times usually take: the lowest quarter of them, at least one. In the others there is waiting
+/// that both sides shared.
+[[nodiscard]] Sample usual_transfer(std::vector<Duration> times);
 
 /// Tasks that are alike: of one pass and chunk on one stage.
 struct TaskGroup {
@@ -38,12 +50,19 @@ struct TaskGroup {
   Pass pass{};
   std::size_t tasks = 0;             ///< per step
   std::optional<StageId> receiver{}; ///< of their outputs
+  std::size_t way = 0;               ///< that those take
 };
 
 /// Which tasks of an order are alike.
 struct TaskGroups {
-  std::vector<TaskGroup> groups; ///< by stage, pass and chunk
-  std::vector<std::uint32_t> of; ///< by task
+  std::vector<TaskGroup> groups;  ///< by stage, pass and chunk
+  std::vector<std::uint32_t> of;  ///< by task
+  std::vector<std::size_t> first; ///< by stage: the first of its groups; and behind them how many there are
+  std::size_t ways = 0;           ///< boundaries between chunks, each between two stages; there and back
+  /// The groups of a stage, by their numbers.
+  [[nodiscard]] auto of_stage(StageId stage) const {
+    return std::views::iota(first[index(stage)], first[index(stage) + 1]);
+  }
 };
 [[nodiscard]] TaskGroups task_groups(const TaskGraph& graph);
 
@@ -55,9 +74,8 @@ struct StepCosts {
                                     ///< they ran together
 };
 
-/// What tasks and transfers of a step took. Of a transfer only the time counts that passed after its sender had ended
-/// and before its receiver began.
-[[nodiscard]] StepCosts own_costs(const TaskGraph& graph, const Timeline& step);
+/// What tasks and transfers of a step took.
+[[nodiscard]] StepCosts costs_of_step(const TaskGraph& graph, const Timeline& step);
 
 /// Durations by group.
 struct GroupCosts {
@@ -65,7 +83,7 @@ struct GroupCosts {
   std::vector<Duration> transfer;
   std::vector<Duration> pair_delay;
 };
-/// Means over steps [first, last) of `run`; of transfers the mean of the lowest quarter.
+/// Means over steps [first, last) of `run`; of transfers what they usually take on their way.
 [[nodiscard]] GroupCosts mean_costs(const TaskGraph& graph, const TaskGroups& groups, const MeasuredRun& run,
                                     std::size_t first, std::size_t last);
 [[nodiscard]] StepCosts spread_over_tasks(const TaskGroups& groups, const GroupCosts& costs);

@@ -258,9 +258,9 @@ std::vector<Duration> collective_table(const Costs& costs) {
 }
 
 /// What the passes of a task take by Costs, each microbatch by itself.
-class PassTimes {
+class PassCosts {
 public:
-  explicit PassTimes(const Scenario& scenario) : costs_{scenario.costs}, microbatches_{scenario.shape.microbatches} {}
+  explicit PassCosts(const Scenario& scenario) : costs_{scenario.costs}, microbatches_{scenario.shape.microbatches} {}
   [[nodiscard]] Duration of(const Task& task) const {
     switch (task.pass) {
     case Pass::forward:
@@ -290,7 +290,7 @@ private:
 /// See Dag::own_cost. `dag` has all else that a task's cost follows from.
 std::vector<Duration> own_costs(const Schedule& schedule, const Scenario& scenario, const Dag& dag) {
   if (scenario.costs.stage_ppm.empty() && !scenario.costs.differ_by_microbatch()) return {};
-  const PassTimes passes{scenario};
+  const PassCosts passes{scenario};
   std::vector<Duration> costs(schedule.size());
   for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
     const std::size_t end = index(schedule.first_task(make_id<StageId>(stage + 1)));

@@ -1,5 +1,6 @@
 #include "ppsim/sim/validation.hpp"
 
+#include "ppsim/sim/cost_model.hpp"
 #include "ppsim/sim/error.hpp"
 #include "ppsim/sim/percentile.hpp"
 
@@ -45,15 +46,14 @@ void require_same_order(const Schedule& expected, const Schedule& found) {
 
 class Comparer {
 public:
-  Comparer(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run, std::size_t step)
-      : graph_{graph}, schedule_{graph.schedule()}, prediction_{prediction}, run_{run}, measured_{run.steps[step]} {
+  Comparer(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run, Timeline measured)
+      : graph_{graph}, schedule_{graph.schedule()}, prediction_{prediction}, run_{run}, measured_{std::move(measured)} {
     attribute(graph_, measured_);
     predicted_report_ = analyse(graph_, prediction_);
     measured_report_ = analyse(graph_, measured_);
   }
 
-  [[nodiscard]] Validation compare(std::size_t most) const {
-    Validation result;
+  void compare(std::size_t most, Validation& result) const {
     result.step = {predicted_report_.makespan, measured_report_.makespan};
     for (const Timeline& step : run_.steps) result.steps.push_back(end_of(step) - SimTime{});
     result.bubble_predicted = predicted_report_.bubble_ratio;
@@ -64,7 +64,6 @@ public:
     result.start_error_p95 = start_error();
     result.deviations = deviations(most);
     result.knows_memory = knows_memory();
-    return result;
   }
 
 private:
@@ -265,13 +264,57 @@ bool Validation::in_tolerance() const {
 
 namespace {
 
-std::optional<Duration> exchange_after_tasks(const Timeline& step) {
-  if (step.reductions.empty()) return std::nullopt;
-  SimTime tasks{};
-  SimTime reductions{};
-  for (const Span& task : step.tasks) tasks = std::max(tasks, task.end);
-  for (const Reduction& reduction : step.reductions) reductions = std::max(reductions, reduction.span.end);
-  return std::max(reductions - tasks, Duration{0});
+/// The end of the last task and of the last reduction.
+struct Done {
+  SimTime tasks{}, reductions{};
+  void wait_for(const Done& other) {
+    tasks = std::max(tasks, other.tasks);
+    reductions = std::max(reductions, other.reductions);
+  }
+};
+
+/// What the optimizer step of each stage waits for.
+std::vector<Done> awaited(const TaskGraph& graph, const Timeline& step) {
+  const std::size_t stages = graph.schedule().shape().stages;
+  std::vector<Done> done(stages);
+  for (std::size_t stage = 0; stage < stages; ++stage)
+    if (const std::size_t end = index(graph.schedule().first_task(make_id<StageId>(stage + 1)));
+        !graph.schedule().stage(make_id<StageId>(stage)).empty())
+      done[stage].tasks = step.tasks[end - 1].end;
+  for (const Reduction& reduction : step.reductions)
+    done[index(reduction.stage)].wait_for({.tasks = {}, .reductions = reduction.span.end});
+  if (graph.scenario().update.step == OptimizerStep::per_stage) return done;
+  Done all;
+  for (const Done& each : done) all.wait_for(each);
+  return std::vector<Done>(stages, all);
+}
+
+/// As if the reductions had taken no time.
+void take_out_reductions(const TaskGraph& graph, Timeline& step) {
+  const std::vector<Done> done = awaited(graph, step);
+  for (std::size_t stage = 0; stage < step.optimizer.size(); ++stage) {
+    Span& span = step.optimizer[stage].span;
+    const Duration waited = std::min(done[stage].reductions, span.start) - done[stage].tasks;
+    const Duration earlier = std::max(waited, Duration{0});
+    span = {span.start - earlier, span.end - earlier};
+  }
+  step.reductions.clear();
+}
+
+/// Of a measured step what was predicted, too; what is left out is noted in `result`.
+Timeline predicted_part(const TaskGraph& graph, const Timeline& prediction, Timeline step, Validation& result) {
+  const auto takes_time = [](const OptimizerRun& each) { return each.span.length() > Duration{0}; };
+  const SimTime end = end_of(step);
+  if (prediction.reductions.empty() && !step.reductions.empty()) {
+    take_out_reductions(graph, step);
+    result.unpredicted_exchange = end - end_of(step);
+  }
+  if (std::ranges::none_of(prediction.optimizer, takes_time) && std::ranges::any_of(step.optimizer, takes_time)) {
+    const SimTime with_optimizer = end_of(step);
+    step.optimizer.clear();
+    result.unpredicted_optimizer = with_optimizer - end_of(step);
+  }
+  return step;
 }
 
 } // namespace
@@ -280,13 +323,14 @@ Validation validate_run(const TaskGraph& graph, const Timeline& prediction, cons
                         std::size_t most) {
   require_same_order(graph.schedule(), run.schedule);
   check_run(run, "the measured run");
-  const std::size_t step = median_step(run);
-  Validation result = Comparer{graph, prediction, run, step}.compare(most);
-  result.step_used = step;
+  Validation result;
+  result.step_used = median_step(run);
+  Timeline measured = predicted_part(graph, prediction, run.steps[result.step_used], result);
+  Comparer{graph, prediction, run, std::move(measured)}.compare(most, result);
   result.tolerance = tolerance;
   result.contended = is_contended(run);
   result.unaligned = run.unaligned;
-  if (prediction.reductions.empty()) result.unpredicted_exchange = exchange_after_tasks(run.steps[step]);
+  result.own_costs = has_costs_of(graph.scenario(), run);
   if (run.proof) result.proved = run.proof->holds();
   result.holds = result.in_tolerance() && result.same_peaks() && result.proved.value_or(true) && !result.unaligned &&
                  !result.contended;

@@ -29,7 +29,10 @@ TEST_CASE("A cost model has the mean, spread and drift of each chunk and pass, a
   std::vector<Timeline> steps;
   for (int step = 0; step < 8; ++step)
     steps.push_back(step_of(TransferModel::latency, step < 2 ? 1000us : step < 6 ? 1100us : 1200us));
-  for (Timeline& step : steps) step.tasks[1].end += 100us; // 0F1, which then waits less
+  for (Timeline& step : steps) {
+    step.tasks[1].end += 100us; // 0F1: its stage then waits for less long
+    step.transfers[1] = {step.transfers[1].start + 100us, step.transfers[1].end + 100us};
+  }
   const CostModel model = cost_model(run_of(order(rows), steps), 0, 8);
   CHECK(model.steps == 8);
   CHECK(model.schedule == "1f1b");
@@ -60,6 +63,27 @@ TEST_CASE("A transfer costs the mean of its lowest quarter") {
       length += 5us;
     }
   CHECK(cost_model(run_of(order(rows), {step}), 0, 1).transfers[0].mean == 10us); // of 10, 15, 20 and 25
+}
+
+TEST_CASE("Of a transfer only what passed between its two tasks is its time") {
+  Timeline step = step_of(TransferModel::latency, 1ms);
+  const TaskGraph graph = lower(order(rows), uniform_scenario({.stages = 2, .microbatches = 2}, 1ms, 2ms));
+  for (std::size_t id = 0; id < graph.size(); ++id)
+    if (graph.receiver(make_id<TaskId>(id))) step.transfers[id].start -= 500us; // posted while its task still ran
+  CHECK(cost_model(run_of(order(rows), {step}), 0, 1).transfers[0].mean == 20us);
+}
+
+TEST_CASE("Costs are those of a run where they are its means, to the nanosecond") {
+  Timeline step = step_of(TransferModel::latency, 1ms);
+  step.tasks[0].end -= 100us;
+  const MeasuredRun run = run_of(order(rows), {step});
+  for (const bool by_microbatch : {false, true}) {
+    Scenario scenario = scenario_of(cost_model(run, 0, 1), by_microbatch);
+    CHECK(has_costs_of(scenario, run));
+    CHECK_FALSE(has_costs_of(scenario, run_of(order(rows), {step_of(TransferModel::latency, 1ms)})));
+    (by_microbatch ? scenario.costs.weight_grad_by_microbatch : scenario.costs.weight_grad).back() += 1ns;
+    CHECK_FALSE(has_costs_of(scenario, run));
+  }
 }
 
 TEST_CASE("How stages send is seen in the times of a run") {

@@ -71,6 +71,8 @@ TEST_CASE("User text is quoted, its control characters are escaped and it is cut
   CHECK(in_quotes("") == "''");
   CHECK(in_quotes("a\x1b[31m\n\x7f") == "'a\\x1b[31m\\x0a\\x7f'");
   CHECK(in_quotes("µ") == "'µ'");
+  CHECK(in_quotes("\xED\xA0\x80") == "'\\xed\\xa0\\x80'"); // half a surrogate pair
+  CHECK(in_quotes("\xE0\x80\xAF") == "'\\xe0\\x80\\xaf'"); // a slash in three bytes
   CHECK(in_quotes("abcdef", 3) == "'abc'... (6 bytes)");
   CHECK(in_quotes(std::string(100'000, 'x')).size() < 100);
 }

@@ -1,10 +1,12 @@
 // Explanation: runs with one planted fault, whose cost is known by pencil, and that is the one that is named.
 
 #include "ppsim/sim/explanation.hpp"
+#include "ppsim/sim/percentile.hpp"
 #include "support/faulty_runs.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 
@@ -101,6 +103,32 @@ TEST_CASE("Two slow workers are healed together, as healing one alone gives noth
   CHECK(found.findings[0].suspects[1].replica == 1);
 }
 
+TEST_CASE("The median of all other values is that of a list without the one") {
+  const std::vector<int> values{7, 3, 3, 9, 1, 7, 7, 2, 5, 5};
+  for (std::size_t count = 1; count <= values.size(); ++count) {
+    const std::vector<int> all{values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count)};
+    const MedianOfOthers<int> others{all};
+    for (std::size_t at = 0; at < count; ++at) {
+      std::vector<int> without = all;
+      without.erase(without.begin() + static_cast<std::ptrdiff_t>(at));
+      CHECK(others(all[at]) == percentile(without, 50));
+    }
+  }
+}
+
+TEST_CASE("Of many slow workers all are named, and what the slowest give alone is simulated") {
+  std::vector<MeasuredRun> replicas;
+  for (std::size_t replica = 0; replica < 2 * most_healed_alone + 4; ++replica)
+    replicas.push_back(replica_with(replica <= most_healed_alone ? slow_stage_0 : Fault{}, 1));
+  const Explanation found = explain(replicas);
+  REQUIRE(found.findings.size() == 1);
+  const std::vector<Suspect>& suspects = found.findings[0].suspects;
+  REQUIRE(suspects.size() == most_healed_alone + 1);
+  CHECK(suspects[most_healed_alone - 1].after == balanced_step);
+  CHECK(suspects[most_healed_alone].ratio() == Approx(2.5));
+  CHECK(suspects[most_healed_alone].before == 0ms);
+}
+
 TEST_CASE("A heavy last stage is named, with what spreading its work evenly gives") {
   // It never waits: 3 forwards before its first, 8 * (21 + 28) ms, 3 backwards after its last. Evenly: 12.75 and 22 ms.
   const Explanation found = explain_one(replica_with(heavy_last_stage));
@@ -193,6 +221,23 @@ TEST_CASE("A slow link is named before transfers, and both as a simulation has t
   REQUIRE(alike.findings.size() == 1);
   CHECK(alike.findings[0].reason == Reason::transfers);
   CHECK(alike.findings[0].gain() == simulated(5ms, 5ms) - balanced_step);
+}
+
+TEST_CASE("An explanation takes the same time for transfers as the costs of the same run") {
+  // Backwards send for longer than forwards, and some sends wait for their receiver.
+  const MeasuredRun run = replica_with({.way = [](const Task& task, std::size_t stage) {
+    const bool forward = task.pass == Pass::forward;
+    const Duration usual = (forward ? stage : stage - 1) == 1 ? 20ms : 2ms;
+    return (forward ? 1 : 3) * usual + (index(task.microbatch) == 5 ? Duration{40ms} : Duration{0});
+  }});
+  const CostModel costs = cost_model(run, 0, run.steps.size());
+  const Explanation found = explain_one(run);
+  const auto finding = [&](Reason reason) { return *std::ranges::find(found.findings, reason, &Finding::reason); };
+  CHECK(finding(Reason::slow_link).own == costs.transfers[1].mean);
+  CHECK(finding(Reason::slow_link).others == costs.transfers[0].mean);
+  CHECK(finding(Reason::transfers).own == costs.transfers[2].mean); // the slow link healed
+  CHECK(costs.transfers[1].mean == 20ms);
+  CHECK(costs.transfers[0].mean == 2ms);
 }
 
 TEST_CASE("Jitter costs what the step takes longer than with the mean of every stage and pass") {

@@ -58,6 +58,24 @@ std::string one_rank(int rank, int chunk, const std::string& groups = "", double
 
 } // namespace
 
+TEST_CASE(
+    "Ranks of the pipeline that have no file are named, and without process groups those of the job are counted") {
+  const auto note = [](const std::vector<std::string>& texts) {
+    const Recorded recorded = read_all(texts);
+    const auto found = std::ranges::find_if(
+        recorded.notes, [](const std::string& each) { return each.find("missing") != std::string::npos; });
+    return found == recorded.notes.end() ? std::string{} : *found;
+  };
+  const std::string pipeline = R"({"pg_desc": "mesh_pp", "ranks": [0, 4]})";
+  const std::string remedy = "what was done there is missing from the run and its costs; give a file of each";
+  CHECK(note({one_rank(0, 0, pipeline)}) == "rank 4 of the same pipeline has no file: " + remedy);
+  CHECK(note({one_rank(2, 1, R"({"pg_desc": "PIPELINE_MODEL_PARALLEL_GROUP", "ranks": [0, 2, 4]})")}) ==
+        "2 ranks of the same pipeline have no file (0, 4): " + remedy);
+  CHECK(note({one_rank(0, 0, pipeline), one_rank(4, 1, pipeline)}).empty()); // other replicas may be left out
+  CHECK(note({one_rank(0, 0), one_rank(1, 1)}) ==
+        "the job had 8 ranks, and 2 of them have a file: if others ran stages of the same pipeline, " + remedy);
+}
+
 TEST_CASE("Microseconds become nanoseconds without losing a digit") {
   CHECK(microseconds("1682725898125052.123") == 1682725898125052123);
   CHECK(microseconds("4458677009853.422") == 4458677009853422);

@@ -63,13 +63,11 @@ TEST_CASE("A run as predicted has no error and no deviation") {
   CHECK(validation.holds);
 }
 
-TEST_CASE("An exchange of gradients that was measured and not predicted is told, by how long it outlasts the tasks") {
+TEST_CASE("Reductions that were measured and not predicted are told, and are no deviation") {
   const Outcome outcome = predicted();
   MeasuredRun run = run_with(outcome, as_predicted);
-  const auto unpredicted = [&](const Timeline& prediction) {
-    return validate_run(outcome.graph, prediction, run, 0.5).unpredicted_exchange;
-  };
-  CHECK_FALSE(unpredicted(outcome.timeline));
+  const auto validated = [&](const Timeline& prediction) { return validate_run(outcome.graph, prediction, run, 0.0); };
+  CHECK_FALSE(validated(outcome.timeline).unpredicted_exchange);
   const auto exchange = [](std::int64_t begin, std::int64_t end) {
     return Reduction{.stage = StageId{0},
                      .chunk = ChunkId{0},
@@ -77,10 +75,45 @@ TEST_CASE("An exchange of gradients that was measured and not predicted is told,
                      .released_by = {}};
   };
   run.steps[0].reductions = {exchange(9, 11)}; // the tasks end at 9
-  CHECK(unpredicted(outcome.timeline) == 2ms);
+  const Validation without = validated(outcome.timeline);
+  CHECK(without.unpredicted_exchange == 2ms);
+  CHECK(without.step.measured == 9ms);
+  CHECK(without.bubble_measured == without.bubble_predicted);
+  CHECK(without.steps == std::vector<Duration>{11ms});
+  CHECK(without.holds);
   Timeline with = outcome.timeline;
   with.reductions = {exchange(9, 10)};
-  CHECK_FALSE(unpredicted(with));
+  CHECK_FALSE(validated(with).unpredicted_exchange);
+  CHECK(validated(with).step.measured == 11ms);
+}
+
+TEST_CASE("Behind reductions that were not predicted, the optimizer counts as far as it was predicted") {
+  const Schedule schedule = order({"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"});
+  const auto step = [](std::int64_t begin) {
+    return OptimizerRun{.span = {SimTime{Duration{begin * ms}}, SimTime{Duration{(begin + 1) * ms}}},
+                        .released_by = {}};
+  };
+  for (const OptimizerStep together : {OptimizerStep::synchronous, OptimizerStep::per_stage}) {
+    Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms);
+    scenario.update = {.optimizer = {1ms, 1ms}, .step = together};
+    const Outcome outcome = test::run(schedule, scenario);
+    const bool all = together == OptimizerStep::synchronous;
+    MeasuredRun run = run_with(outcome, as_predicted);
+    run.steps[0].reductions = {
+        {.stage = StageId{0}, .chunk = ChunkId{0}, .span = {SimTime{9ms}, SimTime{11ms}}, .released_by = {}}};
+    run.steps[0].optimizer = {step(11), step(all ? 11 : 7)};
+    const Validation found = validate_run(outcome.graph, outcome.timeline, run, 0.0);
+    CHECK(found.step.measured == 10ms);
+    CHECK(found.unpredicted_exchange == 2ms);
+    CHECK_FALSE(found.unpredicted_optimizer);
+    CHECK(found.stages[1].idle.measured == found.stages[1].idle.predicted);
+    CHECK(found.holds);
+    const Outcome none = predicted();
+    const Validation tasks = validate_run(none.graph, none.timeline, run, 0.0);
+    CHECK(tasks.step.measured == 9ms);
+    CHECK(tasks.unpredicted_optimizer == 1ms);
+    CHECK(tasks.holds);
+  }
 }
 
 TEST_CASE("A slow task is named, and those that waited for it point to it") {

@@ -57,7 +57,7 @@ Json stage_json(const StageExplanation& stage, std::size_t number_of_stage) {
             {"time_ns", time_json(stage.time)},
             {"waits_for_replicas_ns", stage.waits_for_replicas.count()},
             {"passes", Json::array()}};
-  for (const PassTimes& pass : stage.passes)
+  for (const PassStatistics& pass : stage.passes)
     json["passes"].push_back({{"pass", std::string{letter(pass.pass)}},
                               {"tasks", pass.tasks},
                               {"mean_ns", pass.mean.count()},

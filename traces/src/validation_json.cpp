@@ -98,6 +98,9 @@ std::string validation_json(const TaskGraph& graph, const MeasuredRun& run, cons
             {"start_error_p95", validation.start_error_p95}};
   json["unpredicted_exchange_ns"] =
       validation.unpredicted_exchange ? Json(validation.unpredicted_exchange->count()) : Json(nullptr);
+  json["unpredicted_optimizer_ns"] =
+      validation.unpredicted_optimizer ? Json(validation.unpredicted_optimizer->count()) : Json(nullptr);
+  json["own_costs"] = validation.own_costs;
   for (const Duration step : validation.steps) json["steps_ns"].push_back(step.count());
   const std::optional<double> share = core_share(run);
   json["core_share"] = optional_number(share);

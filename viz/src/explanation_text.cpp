@@ -24,7 +24,7 @@ double share_of(Duration part, Duration whole) {
 
 /// "12.3 %", "0.45 %", "-1.23 %"
 std::string share_words(double share) {
-  return share < 0 ? fmt::format("-{}", percent(-share)) : percent(share);
+  return fmt::format("{}{}", share < 0 ? "-" : "", percent(std::abs(share)));
 }
 
 /// Smaller shares are not shown.
@@ -75,10 +75,11 @@ private:
     out_ += wrapped_lines("measured: " + describe(replicas_.front()), width_, 10) + "\n";
   }
 
-  /// What takes most of a step beyond its work.
+  /// What takes most of a step beyond its work. All of the mean step, as the parts are, which add up to it.
   [[nodiscard]] std::string answer() const {
-    std::string text = fmt::format("a step takes {}; {} of the devices' time is bubble",
-                                   format_duration(explanation_.step.median), percent(explanation_.bubble));
+    std::string text =
+        fmt::format("a step takes {}{}; {} of the devices' time is bubble", format_duration(explanation_.step.mean),
+                    explanation_.steps > 1 ? " on average" : "", percent(explanation_.bubble));
     const StepPart* most = nullptr;
     for (const StepPart& part : explanation_.parts)
       if (part.reason != Reason::work && (most == nullptr || part.time > most->time)) most = &part;
@@ -94,8 +95,8 @@ private:
                                    format_duration(step.median), format_duration(step.mean), format_duration(step.p5),
                                    format_duration(step.p95));
     if (explanation_.steps >= 4)
-      text += fmt::format("; the last quarter is {} than the first",
-                          step.drift() < 0 ? percent(-step.drift()) + " shorter" : percent(step.drift()) + " longer");
+      text += fmt::format("; the last quarter is {} {} than the first", percent(std::abs(step.drift())),
+                          step.drift() < 0 ? "shorter" : "longer");
     say("steps", text);
   }
 
@@ -174,8 +175,8 @@ private:
     std::vector<TableColumn> columns{{"of a step", {}, 0, true}, {"time", {}}, {"share", {}}};
     const auto row = [&](std::string_view name, Duration time) {
       columns[0].cells.emplace_back(name);
-      columns[1].cells.push_back(time < Duration{0} ? fmt::format("-{}", format_duration(-time))
-                                                    : format_duration(time));
+      columns[1].cells.push_back(
+          fmt::format("{}{}", time < Duration{0} ? "-" : "", format_duration(std::chrono::abs(time))));
       columns[2].cells.push_back(share_words(share_of(time, explanation_.step.mean)));
     };
     for (const StepPart& part : explanation_.parts)
@@ -249,7 +250,7 @@ private:
 
   static void add_pass(std::vector<TableColumn>& columns, const std::vector<StageExplanation>& rows, Pass pass) {
     const auto find = [pass](const StageExplanation& stage) {
-      return std::ranges::find(stage.passes, pass, &PassTimes::pass);
+      return std::ranges::find(stage.passes, pass, &PassStatistics::pass);
     };
     if (std::ranges::none_of(rows, [&](const StageExplanation& stage) { return find(stage) != stage.passes.end(); }))
       return;

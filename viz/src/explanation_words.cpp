@@ -98,7 +98,7 @@ Lines heavy_evidence(const Finding& finding) {
 Lines jitter_evidence(const Explanation& explanation, const Finding& finding) {
   const Suspect& suspect = finding.suspects.front();
   Lines words;
-  for (const PassTimes& pass : stage_at(explanation, suspect).passes)
+  for (const PassStatistics& pass : stage_at(explanation, suspect).passes)
     words.push_back(
         fmt::format("{} {} +- {}", letter(pass.pass), format_duration(pass.mean), format_duration(pass.spread)));
   return {fmt::format("most on {}: {}", place_words(explanation, suspect.replica, suspect.stage), joined(words, ", "))};

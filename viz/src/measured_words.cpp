@@ -92,12 +92,16 @@ std::string trust_lines(const MeasuredRun& run, const Validation& validation, st
 }
 
 std::string unpredicted_line(const Validation& validation, std::size_t width) {
-  if (!validation.unpredicted_exchange) return "";
-  return answer_lines("exchange",
-                      fmt::format("stages that hold one chunk exchange its gradients: measured, until {} after the "
-                                  "last task, and no part of the prediction",
-                                  format_duration(*validation.unpredicted_exchange)),
-                      width);
+  std::vector<std::string> besides;
+  const auto add = [&](std::string_view what, const std::optional<Duration>& time) {
+    if (time) besides.push_back(fmt::format("{} ({} of the step)", what, format_duration(*time)));
+  };
+  add("reductions of gradients", validation.unpredicted_exchange);
+  add("the optimizer", validation.unpredicted_optimizer);
+  if (besides.empty()) return "";
+  return answer_lines(
+      "besides", fmt::format("measured, not predicted, and left out of the comparison: {}", joined(besides, " and ")),
+      width);
 }
 
 std::string differing_peaks(const Validation& validation, std::size_t most) {

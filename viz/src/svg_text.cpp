@@ -1,5 +1,7 @@
 #include "svg_text.hpp"
 
+#include "ppsim/sim/utf8.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -11,21 +13,9 @@ namespace {
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
 constexpr std::string_view ellipsis = "\xE2\x80\xA6";
 
-/// Bytes of the valid UTF-8 sequence at the start of `text`; zero if there is none that XML allows.
+/// What XML allows of UTF-8: all but two characters.
 std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&text](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
-  std::uint32_t code = lead & (0x7FU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80U) return 0;
-    code = (code << 6U) | (byte(i) & 0x3FU);
-  }
-  const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-  const bool forbidden = (code >= 0xD800 && code <= 0xDFFF) || code > 0x10FFFF || (code & 0xFFFEU) == 0xFFFE;
-  return overlong || forbidden ? 0 : length;
+  return text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF") ? 0 : character_length(text);
 }
 
 /// Widths of the printable ASCII characters in DejaVu Sans, the widest of our fonts, in hundredths of an em, rounded
@@ -55,7 +45,7 @@ std::string clean_text(std::string_view text) {
     const std::size_t length = sequence_length(text);
     if (length == 0)
       clean += replacement;
-    else if (length == 1 && (static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7F))
+    else if (begins_with_control(text))
       clean += ' ';
     else
       clean += text.substr(0, length);

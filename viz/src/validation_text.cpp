@@ -91,6 +91,10 @@ private:
     out_ += wrapped_lines("measured: " + describe(run_), width_, 10);
     if (const std::string& source = graph_.scenario().source; !source.empty())
       out_ += wrapped_lines("costs: " + source, width_, 7);
+    if (validation_.own_costs)
+      out_ += wrapped_lines("its costs are the means of this very run: this says how well the model of the pipeline "
+                            "fits, and nothing about other runs",
+                            width_, 0);
     if (run_.facts.timed)
       out_ += wrapped_lines("tasks were given their durations: this says nothing about real compute", width_, 0);
     out_ += '\n';

@@ -60,10 +60,12 @@ std::string verdict(const MeasuredRun& run, const Validation& validation) {
   if (validation.unaligned) reasons.emplace_back("the clocks of the stages are apart by more than their bound");
   if (!validation.proved.value_or(true)) reasons.emplace_back("the results are wrong");
   if (!validation.same_peaks()) reasons.push_back(differing_peaks(validation, 1));
-  const std::string time =
-      fmt::format("{} is predicted {} ({}; the run took {})",
-                  run.schedule.asynchronous() ? "one step alone" : "the step time", error_words(validation.step),
-                  format_duration(validation.step.predicted), format_duration(validation.step.measured));
+  const bool all_predicted = !validation.unpredicted_exchange && !validation.unpredicted_optimizer;
+  const std::string time = fmt::format(
+      "{}{} is predicted {} ({}; the run took {}{})", validation.own_costs ? "from the run's own means, " : "",
+      run.schedule.asynchronous() ? "one step alone" : "the step time", error_words(validation.step),
+      format_duration(validation.step.predicted), format_duration(validation.step.measured),
+      all_predicted ? "" : " without what was not predicted");
   const std::string tolerated = given_percent(validation.tolerance);
   if (!validation.in_tolerance()) reasons.push_back(fmt::format("{}, {} is tolerated", time, tolerated));
   if (reasons.empty()) return fmt::format("valid: {}, within {}", time, tolerated);

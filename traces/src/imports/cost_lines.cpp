@@ -4,6 +4,7 @@
 //   forward = ["65.3 ms", "64.2 ms"]
 
 #include "ppsim/sim/cost_model.hpp"
+#include "ppsim/sim/utf8.hpp"
 #include "ppsim/traces/import.hpp"
 
 #include <fmt/format.h>
@@ -14,33 +15,12 @@
 namespace ppsim::traces {
 namespace {
 
-/// How many bytes at the front of `text` are one character of UTF-8; 0 where they are none.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U; };
-  const auto follows = [&](std::size_t at) { return (byte(at) & 0xC0U) == 0x80U; };
-  const unsigned first = byte(0);
-  if (first < 0x80U) return 1;
-  if (first >= 0xC2U && first < 0xE0U) return follows(1) ? 2 : 0;
-  if (first >= 0xE0U && first < 0xF0U) {
-    const bool overlong = first == 0xE0U && byte(1) < 0xA0U;
-    const bool surrogate = first == 0xEDU && byte(1) >= 0xA0U;
-    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  if (first >= 0xF0U && first < 0xF5U) {
-    const bool overlong = first == 0xF0U && byte(1) < 0x90U;
-    const bool beyond = first == 0xF4U && byte(1) >= 0x90U;
-    return follows(1) && follows(2) && follows(3) && !overlong && !beyond ? 4 : 0;
-  }
-  return 0;
-}
-
 /// `text` on one line, fit for TOML: what is no UTF-8 or controls a terminal becomes a question mark.
 std::string shown(std::string_view text) {
   std::string result;
   while (!text.empty()) {
     const std::size_t length = character_length(text);
-    const bool is_control = static_cast<unsigned char>(text.front()) < 0x20 || text.front() == 0x7F;
-    if (length == 0 || is_control)
+    if (length == 0 || begins_with_control(text))
       result += '?';
     else
       result += text.substr(0, length);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <ranges>
 #include <set>
 
 namespace ppsim::traces {
@@ -125,12 +126,50 @@ std::size_t drop_peers(const std::vector<KinetoRank>& ranks, std::vector<std::si
   return dropped;
 }
 
+/// The process group of the pipeline that a rank is in; nullptr where none says it.
+const KinetoGroup* pipeline_group(const KinetoRank& rank) {
+  for (const KinetoGroup& group : rank.groups)
+    if (kind_of(group) == GroupKind::pipeline && std::ranges::count(group.ranks, rank.rank) > 0) return &group;
+  return nullptr;
+}
+
 /// The lowest rank of the pipeline that a rank is in, where process groups say it.
 std::optional<std::int64_t> pipeline_of(const KinetoRank& rank) {
-  for (const KinetoGroup& group : rank.groups)
-    if (kind_of(group) == GroupKind::pipeline && std::ranges::count(group.ranks, rank.rank) > 0)
-      return *std::ranges::min_element(group.ranks);
-  return std::nullopt;
+  const KinetoGroup* const group = pipeline_group(rank);
+  return group == nullptr ? std::nullopt : std::optional{*std::ranges::min_element(group->ranks)};
+}
+
+/// Says which ranks of the pipelines have no file; or, where no process group tells pipelines, how many of the job.
+/// Ranks of other replicas, and those that work on the same microbatches, may be left out.
+void note_missing(const std::vector<KinetoRank>& ranks, const std::vector<std::vector<std::size_t>>& stages,
+                  std::vector<std::string>& notes) {
+  constexpr std::string_view remedy = "what was done there is missing from the run and its costs; give a file of each";
+  constexpr std::size_t most_named = 8;
+  std::set<std::int64_t> given;
+  std::int64_t of_job = 0;
+  for (const KinetoRank& rank : ranks) {
+    given.insert(rank.rank);
+    of_job = std::max(of_job, rank.world_size);
+  }
+  std::set<std::int64_t> missing;
+  bool all_in_pipelines = true;
+  for (const std::size_t i : std::views::join(stages)) {
+    const KinetoGroup* const group = pipeline_group(ranks[i]);
+    all_in_pipelines = all_in_pipelines && group != nullptr;
+    if (group == nullptr) continue;
+    for (const std::int64_t member : group->ranks)
+      if (!given.contains(member)) missing.insert(member);
+  }
+  if (missing.size() == 1)
+    notes.push_back(fmt::format("rank {} of the same pipeline has no file: {}", *missing.begin(), remedy));
+  else if (!missing.empty())
+    notes.push_back(fmt::format("{} ranks of the same pipeline have no file ({}{}): {}", missing.size(),
+                                fmt::join(std::views::take(missing, most_named), ", "),
+                                missing.size() > most_named ? ", ..." : "", remedy));
+  else if (!all_in_pipelines && of_job > static_cast<std::int64_t>(given.size()))
+    notes.push_back(fmt::format("the job had {} ranks, and {} of them {} a file: if others ran stages of the same "
+                                "pipeline, {}",
+                                of_job, given.size(), given.size() == 1 ? "has" : "have", remedy));
 }
 
 /// The replica of every rank: by its pipeline's process group, else by its place among the ranks of its stage.
@@ -242,6 +281,7 @@ Recorded read_kineto(std::span<const ImportFile> files, const ImportOptions& opt
   std::size_t peers = 0;
   for (std::vector<std::size_t>& stage : stages) peers += drop_peers(ranks, stage);
   if (peers > 0) recorded.dropped["ranks that work on the same microbatches as a lower one (tensor, context)"] = peers;
+  note_missing(ranks, stages, recorded.notes);
   check_shape(ranks, stages, options);
   const std::vector<std::uint32_t> replicas = replicas_of(ranks, stages, recorded.notes);
   recorded.facts = {.backend = "PyTorch",

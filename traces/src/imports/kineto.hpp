@@ -12,7 +12,8 @@ namespace ppsim::traces {
 /// What one rank did; replica and stage are not set yet.
 struct KinetoRank {
   std::int64_t rank = 0;
-  std::string name; ///< of the file
+  std::int64_t world_size = 0; ///< 0: not known
+  std::string name;            ///< of the file
   std::vector<KinetoGroup> groups;
   std::string device;
   std::vector<TaskEvent> tasks;

@@ -29,6 +29,7 @@ public:
 
   KinetoRank build() {
     rank_.rank = trace_.rank;
+    rank_.world_size = trace_.world_size;
     rank_.name = trace_.name;
     rank_.groups = trace_.groups;
     rank_.device = trace_.device;

@@ -375,6 +375,7 @@ private:
       if (rank < 0) refuse(at, fmt::format("distributedInfo.rank is {}", rank));
       rank_ = rank;
     }
+    if (std::int64_t size = 0; info["world_size"].get(size) == simdjson::SUCCESS) trace_.world_size = size;
     simdjson::dom::array groups;
     if (info["pg_config"].get(groups) != simdjson::SUCCESS) return;
     for (const simdjson::dom::element group : groups) {

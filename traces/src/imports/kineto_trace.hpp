@@ -64,6 +64,7 @@ inline constexpr std::string_view how_to_profile =
 struct KinetoTrace {
   std::string name; ///< of the file
   std::int64_t rank = 0;
+  std::int64_t world_size = 0; ///< how many ranks the job had; 0: not known
   std::vector<KinetoGroup> groups;
   std::string device; ///< its name; may be empty
   std::vector<KinetoAnnotation> annotations;

@@ -29,8 +29,9 @@ struct CostModel {
   std::string schedule;                ///< the generator's that makes this order; empty where there is none
   std::vector<StageId> placement;      ///< of the chunks
   std::vector<ChunkStatistics> chunks; ///< by global id
-  /// By boundary between chunks, both directions. Of a transfer, the time that data flowed: the lesser of its two
-  /// sides, as the other one waited; and of those the mean (and spread) of the lowest quarter. `runs` counts all.
+  /// By boundary between chunks, both directions. Of a transfer only the time counts that passed after its sender had
+  /// ended and before its receiver began; and of those the mean (and spread) of the lowest quarter, as in the others
+  /// both sides waited. `runs` counts all. explain() takes the same time for transfers.
   std::vector<Statistic> transfers;
   /// How stages were seen to send: the one of `latency` (sends run by themselves) and `blocking` (a stage goes on when
   /// they are done) under which the steps, with what each task took, come nearest to what was measured.
@@ -46,6 +47,10 @@ struct CostModel {
 /// A scenario with these costs: every task takes the mean of its chunk and pass (of its microbatch, too, where asked
 /// for), every transfer that of its boundary.
 [[nodiscard]] Scenario scenario_of(const CostModel& model, bool by_microbatch = false);
+
+/// Whether the tasks of `scenario` cost what scenario_of() says of all steps of `run`: to the nanosecond, so that
+/// another run does not have the same.
+[[nodiscard]] bool has_costs_of(const Scenario& scenario, const MeasuredRun& run);
 
 /// The order of a run, for views of its timelines; the costs are nobody's.
 [[nodiscard]] TaskGraph measured_graph(const MeasuredRun& run);

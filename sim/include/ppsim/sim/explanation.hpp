@@ -46,7 +46,7 @@ struct StepTimes {
 };
 
 /// The tasks of one pass on one stage, over all steps.
-struct PassTimes {
+struct PassStatistics {
   Pass pass{};
   std::size_t tasks = 0; ///< per step
   Duration mean{0};
@@ -55,7 +55,7 @@ struct PassTimes {
 
 /// One stage of one replica; means over all steps.
 struct StageExplanation {
-  std::vector<PassTimes> passes; ///< those that occur
+  std::vector<PassStatistics> passes; ///< those that occur
   Duration busy{0};
   /// By Label; with waits_for_replicas it adds up to the mean step of the job, but for rounding. What comes after the
   /// tasks of all replicas is `optimizer` or `flush`.
@@ -91,7 +91,7 @@ struct Suspect {
   Duration others{0}; ///< of the same stage in the other replicas, their median; of a heavy stage, the mean of the
                       ///< other stages
   std::vector<PassBeside> passes;
-  Duration before{0}; ///< simulated tasks of this replica
+  Duration before{0}; ///< simulated tasks of this replica; zero of slow workers behind the first most_healed_alone
   Duration after{0};  ///< the same with this stage like the others
   [[nodiscard]] double ratio() const;
 };
@@ -99,9 +99,9 @@ struct Suspect {
 /// One thing that makes steps longer, and what they would take without it.
 struct Finding {
   Reason reason{};
-  Duration before{0}; ///< the step, with what stands before this reason in Reason taken out
-  Duration after{0};  ///< the step without this, too
-  double share = 0;   ///< of the simulated step
+  Duration before{0}; ///< the mean step, with what stands before this reason in Reason taken out
+  Duration after{0};  ///< the mean step without this, too
+  double share = 0;   ///< gain() of the measured mean step
   [[nodiscard]] Duration gain() const { return before - after; }
   std::vector<Suspect> suspects{}; ///< slow_worker: the slowest first; heavy_stage: one; late_starts, jitter and drift:
                                    ///< where it is largest
@@ -116,7 +116,8 @@ struct Finding {
   bool everywhere = false;  ///< slow_link: it is slow in every replica, and no other link is
 };
 
-/// Where the time of a run goes.
+/// Where the time of a run goes. What is said of a step is of the mean one, but for the percentiles of StepTimes and
+/// what is named median.
 struct Explanation {
   Shape shape;
   std::size_t steps = 0;
@@ -146,6 +147,8 @@ inline constexpr double least_share = 0.01;
 /// A worker is slow, and a link, where it takes more than so many per cent of what others take.
 inline constexpr std::int64_t slow_worker_percent = 115;
 inline constexpr std::int64_t slow_link_percent = 150;
+/// Of so many slow workers it is simulated what each would give alone: it takes a simulation each.
+inline constexpr std::size_t most_healed_alone = 16;
 
 /// Explains a run of one or more data-parallel replicas, whose steps are taken to begin together. Each reason is taken
 /// out of the step by a simulation: first every task with its own duration, at once when it can begin; then with the

@@ -18,4 +18,22 @@ template <class Value>
   return *at;
 }
 
+/// Of one value after the other the percentile 50 of all others, without a look at each of them.
+template <class Value>
+class MedianOfOthers {
+public:
+  explicit MedianOfOthers(std::vector<Value> values) {
+    if (values.size() < 2) return;
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2 - 1);
+    std::nth_element(values.begin(), at, values.end());
+    lower_ = *at;
+    upper_ = *std::min_element(at + 1, values.end());
+  }
+  /// `own` is one of the values. A value-initialised one where it is the only one.
+  [[nodiscard]] Value operator()(const Value& own) const { return own <= lower_ ? upper_ : lower_; }
+
+private:
+  Value lower_{}, upper_{};
+};
+
 } // namespace ppsim

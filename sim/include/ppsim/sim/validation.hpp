@@ -71,7 +71,8 @@ struct Deviation {
   [[nodiscard]] Duration size() const;
 };
 
-/// A prediction held against a run.
+/// A prediction held against a run. What was measured besides what was predicted (reductions, optimizer steps) is left
+/// out of all figures but `steps` and `unpredicted_...`, as if it had taken no time.
 struct Validation {
   /// Of the median step, from its first task to its end: where no flush separates steps (Schedule::asynchronous), that
   /// is one step alone, and not what each of many takes.
@@ -91,9 +92,12 @@ struct Validation {
   bool unaligned = false;       ///< nor is it then: the clocks of stages differ by more than their bound
   bool knows_memory = false;    ///< peaks were predicted (activations and parameters have sizes) and measured
   std::optional<bool> proved{}; ///< whether the results were right; none: they were not compared
-  /// Where stages that hold one chunk exchanged its gradients, and nothing of that was predicted: by so much it ended
-  /// after the last task.
+  /// Where gradients were reduced, and nothing of that was predicted: so much longer the step took for it.
   std::optional<Duration> unpredicted_exchange{};
+  std::optional<Duration> unpredicted_optimizer{}; ///< likewise of the optimizer
+  /// The tasks cost what they took in this very run on average: then the errors say how well the model of the pipeline
+  /// fits, and nothing about other runs.
+  bool own_costs = false;
   /// True if peaks are equal on every stage, or nothing is known of them.
   [[nodiscard]] bool same_peaks() const;
   [[nodiscard]] bool in_tolerance() const; ///< |step error|
