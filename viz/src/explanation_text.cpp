@@ -24,7 +24,7 @@ double share_of(Duration part, Duration whole) {
 
 /// "12.3 %", "0.45 %", "-1.23 %"
 std::string share_words(double share) {
-  return share < 0 ? "-" + percent(-share) : percent(share);
+  return share < 0 ? fmt::format("-{}", percent(-share)) : percent(share);
 }
 
 /// Smaller shares are not shown.
@@ -174,7 +174,8 @@ private:
     std::vector<TableColumn> columns{{"of a step", {}, 0, true}, {"time", {}}, {"share", {}}};
     const auto row = [&](std::string_view name, Duration time) {
       columns[0].cells.emplace_back(name);
-      columns[1].cells.push_back(time < Duration{0} ? "-" + format_duration(-time) : format_duration(time));
+      columns[1].cells.push_back(time < Duration{0} ? fmt::format("-{}", format_duration(-time))
+                                                    : format_duration(time));
       columns[2].cells.push_back(share_words(share_of(time, explanation_.step.mean)));
     };
     for (const StepPart& part : explanation_.parts)
