@@ -184,6 +184,7 @@ Compared compare(const Inputs& inputs, std::size_t threads) {
     compared.notes.emplace_back(
         "transfers take no time, so that more chunks per stage only gain; --comm, or --latency and --bandwidth, says "
         "what they cost");
+  compared.comparison.halves_assumed = inputs.backward && !inputs.input_grad && !inputs.weight_grad;
   rank(compared.comparison);
   compared.recommendation = recommendation_text(compared.comparison);
   if (inputs.balance && compared.comparison.recommendation) {
