@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 
 #include "../commands.hpp"
 #include "../files.hpp"
@@ -22,6 +24,16 @@ namespace {
 /// In the path of --timeline: the rank of each replica, whose runs then go to a file each.
 constexpr std::string_view replica_mark = "{replica}";
 
+/// A file stands where the format belongs: what may have been meant.
+[[noreturn]] void no_format(const Inputs& inputs, const std::string& path, std::string_view choices) {
+  const traces::ImportFormat* guess = traces::guess_import_format(FileBytes{path, "import"}.bytes());
+  throw Error{ExitCode::bad_input,
+              Problem{"import", fmt::format("{} is a file, and no format", in_quotes(path)),
+                      guess != nullptr ? fmt::format("it looks like {0}: ppsim import {0} {1}{2}", guess->name, path,
+                                                     inputs.files.empty() ? "" : " ...")
+                                       : fmt::format("the format comes first, then files: {}", choices)}};
+}
+
 const traces::ImportFormat& format_of(const Inputs& inputs) {
   std::vector<std::string_view> names;
   for (const traces::ImportFormat* format : traces::import_formats()) names.push_back(format->name);
@@ -30,6 +42,8 @@ const traces::ImportFormat& format_of(const Inputs& inputs) {
     throw Error{ExitCode::bad_input,
                 Problem{"import", "names no format and no file", "for example: ppsim import kineto rank*.json.gz"}};
   if (const traces::ImportFormat* format = traces::find_import_format(*inputs.file)) return *format;
+  std::error_code none; // what can not be asked is no file
+  if (std::filesystem::is_regular_file(*inputs.file, none)) no_format(inputs, *inputs.file, choices);
   throw Error{ExitCode::bad_input, Problem{"import", fmt::format("unknown format {}", in_quotes(*inputs.file)),
                                            did_you_mean(*inputs.file, names, choices)}};
 }
@@ -59,6 +73,11 @@ void check_options(const Inputs& inputs, const traces::ImportFormat& format) {
     if (inputs.where.contains(option))
       problems.add(inputs.place_of(option), fmt::format("{} files have no need of it", format.name), "leave it out");
   };
+  if (!format.has_runs)
+    for (const std::string_view option : {"timeline", "replica", "by-microbatch", "mean-stage"})
+      if (inputs.where.contains(option))
+        problems.add(inputs.place_of(option),
+                     fmt::format("{} files hold sums, and no times of single tasks", format.name), "leave it out");
   if (!format.takes_stages) refuse("stages");
   if (!format.takes_vpp) refuse("vpp");
   if (inputs.vpp && inputs.vpp->size() > 1)
@@ -145,12 +164,6 @@ ExitCode run(const Inputs& inputs) {
   const bool stdout_taken = check_outputs(inputs, output, {0});
   traces::Imported imported = read(inputs, format);
   say_what_was_dropped(imported);
-  if (imported.runs.empty() && (inputs.timeline || inputs.replica || inputs.by_microbatch))
-    throw Error{ExitCode::bad_input,
-                Problem{inputs.place_of(inputs.timeline  ? "timeline"
-                                        : inputs.replica ? "replica"
-                                                         : "by-microbatch"),
-                        fmt::format("{} files hold sums, and no times of single tasks", format.name), "leave it out"}};
   const std::string source = fmt::format("{} of {}", format.name, fmt::join(inputs.files, " "));
   if (imported.runs.empty()) {
     write_file(output.value_or("-"), traces::write_scenario(imported.costs, source), "--output");

@@ -430,6 +430,7 @@ extern const ImportFormat op_trace{
     .files = "*.csv, *.csv.gz",
     .what = "operations of a training run as ByteDance published them: dp_rank, stage, rank, step, optype, start_ts, "
             "duration, ...; all ranks in one file or several",
+    .sign = "optype",
     .takes_vpp = false,
     .read = read};
 

@@ -55,14 +55,18 @@ struct ImportFormat {
   std::string_view name;
   std::string_view files;   ///< what they are called: "*.json, *.json.gz"
   std::string_view what;    ///< whose, and which file is what: "one file per rank"
+  std::string_view sign;    ///< text that stands near the beginning of most of them, and of no others
   bool takes_stages = true; ///< whether ImportOptions::stages says what a file does not, or is checked against it
   bool takes_vpp = true;    ///< likewise
+  bool has_runs = true;     ///< else it holds sums, of which come costs alone
   /// Reads. Nothing in a file is trusted. Throws Error (bad_input) with place, value and remedy.
   Imported (*read)(std::span<const ImportFile> files, const ImportOptions& options) = nullptr;
 };
 [[nodiscard]] std::span<const ImportFormat* const> import_formats();
 /// By name; null where there is none.
 [[nodiscard]] const ImportFormat* find_import_format(std::string_view name);
+/// The one that a file with these bytes (perhaps gzip) seems to have, by its sign; null where it has none.
+[[nodiscard]] const ImportFormat* guess_import_format(std::string_view bytes);
 
 /// The costs of a model as lines of a scenario: means per chunk (and per microbatch where `by_microbatch`), with spread
 /// and drift in comments.
