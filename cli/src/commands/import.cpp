@@ -156,9 +156,19 @@ bool check_outputs(const Inputs& inputs, const std::optional<std::string>& costs
   return stdout_taken;
 }
 
+traces::CostForm form_of(const Inputs& inputs) {
+  if (inputs.by_microbatch && inputs.mean_stage)
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of("mean-stage"), "given together with --by-microbatch", "leave one of them out"}};
+  return inputs.by_microbatch ? traces::CostForm::by_microbatch
+         : inputs.mean_stage  ? traces::CostForm::mean_stage
+                              : traces::CostForm::by_chunk;
+}
+
 ExitCode run(const Inputs& inputs) {
   const traces::ImportFormat& format = format_of(inputs);
   check_options(inputs, format);
+  const traces::CostForm form = form_of(inputs);
   std::optional<std::string> output = inputs.output;
   if (!output && !inputs.timeline) output = "-";
   const bool stdout_taken = check_outputs(inputs, output, {0});
@@ -173,10 +183,8 @@ ExitCode run(const Inputs& inputs) {
   const MeasuredRun& of = imported.runs[chosen];
   static_cast<void>(check_outputs(inputs, output, imported.replicas));
   if (output)
-    write_file(
-        *output,
-        traces::write_scenario(traces::cost_lines(cost_model(of, 0, of.steps.size()), inputs.by_microbatch), source),
-        "--output");
+    write_file(*output, traces::write_scenario(traces::cost_lines(cost_model(of, 0, of.steps.size()), form), source),
+               "--output");
   for (const auto& [replica, path] : timeline_paths(inputs, imported.replicas, chosen)) {
     imported.runs[replica].facts.command = inputs.command;
     write_file(path, traces::write_run(imported.runs[replica]), "--timeline");
@@ -185,10 +193,14 @@ ExitCode run(const Inputs& inputs) {
   return ExitCode::done;
 }
 
-constexpr std::array<std::string_view, 6> extra{"stages", "vpp", "output", "timeline", "replica", "by-microbatch"};
+constexpr std::array<std::string_view, 7> extra{"stages",  "vpp",           "output",    "timeline",
+                                                "replica", "by-microbatch", "mean-stage"};
 constexpr std::array examples{
     Example{"ppsim import kineto rank*.json.gz -o costs.toml --timeline run.json",
             "a PyTorch profile of every rank: what tasks and transfers cost, and the timeline"},
+    Example{
+        "ppsim import kineto rank*.json.gz --mean-stage -o costs.toml",
+        "the mean stage, --embedding and --head: costs for other numbers of chunks, other splits and 'ppsim compare'"},
     Example{"ppsim import nccl-tests sendrecv.txt", "latency and bandwidth, on stdout"},
     Example{"ppsim import op-trace trace.csv.gz --timeline 'run-{replica}.json'",
             "a run file for every data-parallel replica, for 'ppsim explain'"},

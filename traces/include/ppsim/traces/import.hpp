@@ -68,9 +68,14 @@ struct ImportFormat {
 /// The one that a file with these bytes (perhaps gzip) seems to have, by its sign; null where it has none.
 [[nodiscard]] const ImportFormat* guess_import_format(std::string_view bytes);
 
-/// The costs of a model as lines of a scenario: means per chunk (and per microbatch where `by_microbatch`), with spread
-/// and drift in comments.
-[[nodiscard]] std::vector<ScenarioLine> cost_lines(const CostModel& model, bool by_microbatch = false);
+/// What the costs of a scenario are given for.
+enum class CostForm : std::uint8_t {
+  by_chunk,
+  by_microbatch, ///< of each chunk
+  mean_stage,    ///< one value, and what the first and the last chunk take beyond it: for any number of chunks
+};
+/// The costs of a model as lines of a scenario, with spread and drift in comments.
+[[nodiscard]] std::vector<ScenarioLine> cost_lines(const CostModel& model, CostForm form = CostForm::by_chunk);
 /// Lines as TOML. `source` says where they come from.
 [[nodiscard]] std::string write_scenario(std::span<const ScenarioLine> lines, std::string_view source);
 
