@@ -5,6 +5,7 @@
 #include "ppsim/traces/import.hpp"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include <fstream>
 #include <iterator>
@@ -15,7 +16,7 @@ using namespace ppsim;
 namespace {
 
 traces::Imported read(std::string_view name) {
-  const std::string path = std::string{PPSIM_PRODUCTION_TRACES} + "/" + std::string{name};
+  const std::string path = fmt::format("{}/{}", PPSIM_PRODUCTION_TRACES, name);
   std::ifstream stream{path, std::ios::binary};
   REQUIRE(stream);
   const std::string bytes{std::istreambuf_iterator<char>{stream}, {}};
