@@ -24,9 +24,10 @@ constexpr std::size_t least_tries = 64;
 void refuse_lists(const Inputs& inputs, Problems& problems) {
   const auto check = [&](std::string_view option, const auto& given) {
     if (given && given->size() > 1)
-      problems.add(inputs.place_of(option),
-                   fmt::format("{} values, one per chunk, do not follow the layers", given->size()),
-                   "give one value, for a stage; --embedding and --head are for what the ends do besides");
+      problems.add(
+          inputs.place_of(option), fmt::format("{} values, one per chunk, do not follow the layers", given->size()),
+          "give one value, for a stage; --embedding and --head are for what the ends do besides ('ppsim import "
+          "--mean-stage' writes that of a run)");
   };
   check("forward", inputs.forward);
   check("backward", inputs.backward);

@@ -152,9 +152,12 @@ const Candidate& Compared::candidate_of(const Contender& contender) const {
 
 std::string reason_of(const Error& error) {
   std::string reason;
-  for (const Problem& problem : error.problems()) {
-    reason += fmt::format("{}{}: {}", reason.empty() ? "" : "; ", problem.where, problem.what);
-    if (!problem.hint.empty()) reason += fmt::format(" ({})", problem.hint);
+  const std::vector<Problem>& problems = error.problems();
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    const auto& [where, what, hint] = problems[i];
+    reason += fmt::format("{}{}: {}", reason.empty() ? "" : "; ", where, what);
+    const bool is_said_behind = i + 1 < problems.size() && problems[i + 1].hint == hint;
+    if (!hint.empty() && !is_said_behind) reason += fmt::format(" ({})", hint);
   }
   return reason;
 }
@@ -184,6 +187,7 @@ Compared compare(const Inputs& inputs, std::size_t threads) {
     compared.notes.emplace_back(
         "transfers take no time, so that more chunks per stage only gain; --comm, or --latency and --bandwidth, says "
         "what they cost");
+  compared.comparison.halves_assumed = inputs.backward && !inputs.input_grad && !inputs.weight_grad;
   rank(compared.comparison);
   compared.recommendation = recommendation_text(compared.comparison);
   if (inputs.balance && compared.comparison.recommendation) {

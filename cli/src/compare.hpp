@@ -27,7 +27,7 @@ struct Compared {
 /// and as candidates() does.
 [[nodiscard]] Compared compare(const Inputs& inputs, std::size_t threads);
 
-/// All of it in one line: "--mb: must be at least 8, got 4 (give at least 8)".
+/// All of it in one line: "--mb: must be at least 8, got 4 (give at least 8)". A hint of several in a row stands once.
 [[nodiscard]] std::string reason_of(const Error& error);
 
 } // namespace ppsim::cli

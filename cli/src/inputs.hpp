@@ -75,7 +75,7 @@ struct Inputs {
   std::optional<runtime::Fault> fault;
   std::optional<std::string> output, timeline;
   std::optional<std::size_t> replica;
-  bool by_microbatch = false;
+  bool by_microbatch = false, mean_stage = false;
   std::optional<double> calibrate;
   std::optional<double> tolerance;
 

@@ -107,12 +107,8 @@ private:
     const std::size_t chunks = shape_.chunks();
     if (given && given->size() == chunks && (chunks > 1 || layout_.empty())) return *given;
     if (given && given->size() != 1) {
-      const bool per_stage = given->size() == shape_.positions();
       problems_.add(inputs_.place_of(option), fmt::format("{} values for {} chunks", given->size(), chunks),
-                    "give " + needed +
-                        (per_stage ? "; of times per stage give their mean, and what the first or the last stage does "
-                                     "besides as --embedding or --head"
-                                   : ""));
+                    fmt::format("give {}{}", needed, origin_hint(option, given->size())));
       return std::vector<Value>(chunks, Value{0});
     }
     const Value stage = given ? given->front() : otherwise;
@@ -123,6 +119,25 @@ private:
     for (std::size_t chunk = 0; chunk < chunks; ++chunk)
       values[chunk] = Value{share(stage.count(), layers_of(layout_[chunk]) * shape_.positions(), total)};
     return values;
+  }
+
+  /// What to do about values that were made for another shape.
+  [[nodiscard]] std::string origin_hint(std::string_view option, std::size_t count) const {
+    const bool per_stage = count == shape_.positions();
+    std::string hint = per_stage ? "; of times per stage give their mean, and what the first or the last stage does "
+                                   "besides as --embedding or --head"
+                                 : "";
+    const bool of_pass =
+        option == "forward" || option == "backward" || option == "input-grad" || option == "weight-grad";
+    if (!of_pass || inputs_.has_flag(option)) return hint;
+    if (count > shape_.chunks() && count % shape_.chunks() == 0)
+      hint += fmt::format("; values by microbatch would be for --mb {}: 'ppsim import' without --by-microbatch writes "
+                          "costs for any, with --mean-stage for any number of chunks",
+                          count / shape_.chunks());
+    else
+      hint += per_stage ? ", as 'ppsim import --mean-stage' does"
+                        : "; 'ppsim import --mean-stage' writes costs of a run for any number of chunks";
+    return hint;
   }
 
   /// A layer for multi-token prediction counts as one of the others.

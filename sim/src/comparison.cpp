@@ -95,6 +95,8 @@ public:
     const std::vector<std::string> needs = duties(best.demands);
     if (!needs.empty()) words += fmt::format("; its runtime has to {}", listed(needs));
     words += ".";
+    if (comparison_.halves_assumed && best.demands.splits_backward)
+      words += " The halves of the backward were not given, and are taken as equal (--input-grad says what one takes).";
     if (recommendation.simpler) words += simpler(best, at(*recommendation.simpler));
     return words + too_large(best) + asynchronous();
   }

@@ -122,6 +122,18 @@ TEST_CASE("The recommendation says what is gained over the next one, what it cos
                        "choice."));
 }
 
+TEST_CASE("A recommendation that rests on halves of the backward which nobody measured says so") {
+  const auto text = [](const Demands& demands, bool assumed) {
+    Comparison comparison = ranked({contender("best", 2ms, 0, demands)});
+    comparison.halves_assumed = assumed;
+    return recommendation_text(comparison);
+  };
+  const std::string_view said = "The halves of the backward were not given";
+  CHECK(text(folded, true).find(said) != std::string::npos);
+  CHECK(text(folded, false).find(said) == std::string::npos);
+  CHECK(text(two_chunks, true).find(said) == std::string::npos);
+}
+
 TEST_CASE("The recommendation tells costs from savings") {
   Contender best = contender("a", 50ms, 16);
   best.report.transfers = 10;

@@ -34,7 +34,7 @@ TEST_CASE("Costs of a run are lines of a scenario file, with spread and drift in
         "# As stages were seen to send\n"
         "transfer = \"blocking\"\n"
         "# Peak memory by stage: 0 B, 2 KiB\n");
-  const std::string each = traces::write_scenario(traces::cost_lines(model, true), "");
+  const std::string each = traces::write_scenario(traces::cost_lines(model, traces::CostForm::by_microbatch), "");
   CHECK(each.find("forward = [\"1 ms\", \"1 ms\", \"1.500001 ms\", \"1.500001 ms\"]\n") != std::string::npos);
 }
 
@@ -55,4 +55,58 @@ TEST_CASE("Costs of a run of forwards alone say so") {
   const std::string text = traces::write_scenario(traces::cost_lines(cost_model(run_of(schedule, {step}), 0, 1)), "");
   CHECK(text.find("forward-only = true\n") != std::string::npos);
   CHECK(text.find("backward =") == std::string::npos);
+}
+
+namespace {
+
+/// Costs of the mean stage of a run whose chunks take these forwards, and backwards of twice that.
+std::string of_mean_stage(const Schedule& schedule, const std::vector<Duration>& forwards) {
+  Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms, 20us);
+  scenario.costs.forward = scenario.costs.input_grad = scenario.costs.weight_grad = forwards;
+  const MeasuredRun run = run_of(schedule, {simulate(lower(schedule, scenario))});
+  return traces::write_scenario(traces::cost_lines(cost_model(run, 0, 1), traces::CostForm::mean_stage), "");
+}
+
+bool has(const std::string& text, std::string_view line) {
+  return text.find(line) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE(
+    "Costs of the mean stage are one value for all its chunks, and what the ends take beyond as embedding and head") {
+  const std::string four =
+      of_mean_stage(order({"0F0 2F0 2B0 0B0", "1F0 3F0 3B0 1B0"}), {1500us, 1ms, 2ms, 3ms}); // mean of 1 and 2: 1.5
+  CHECK(has(four, "\nforward = \"3 ms\"\n"));
+  CHECK(has(four, "\nbackward = \"6 ms\"\n"));
+  CHECK(has(four, "\nhead = [\"1.5 ms\", \"3 ms\"]\n"));
+  CHECK_FALSE(has(four, "embedding"));
+  CHECK(has(four, "\ncomm = \"20 us\"\n"));
+  const std::string two = of_mean_stage(order({"0F0 0B0", "1F0 1B0"}), {3ms, 2ms});
+  CHECK(has(two, "\nforward = \"2 ms\"\n"));
+  CHECK(has(two, "\nembedding = [\"1 ms\", \"2 ms\"]\n"));
+  CHECK_FALSE(has(two, "head"));
+  const std::string one = of_mean_stage(order({"0F0 0B0"}), {3ms});
+  CHECK(has(one, "\nforward = \"3 ms\"\n"));
+  CHECK_FALSE(has(one, "comm"));
+}
+
+TEST_CASE("What an end takes beyond the mean stage within the spread of its own runs is nothing that it does besides") {
+  const Schedule schedule = order({"0F0 0F1 0B1 0B0", "1F0 1F1 1B1 1B0"});
+  Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms);
+  scenario.costs.forward_by_microbatch = {1ms, 1ms, 1ms, 3ms}; // of the last chunk: 2 ms, with a spread of 1 ms
+  scenario.costs.input_grad_by_microbatch = scenario.costs.weight_grad_by_microbatch = std::vector<Duration>(4, 1ms);
+  const MeasuredRun run = run_of(schedule, {simulate(lower(schedule, scenario))});
+  const std::string text =
+      traces::write_scenario(traces::cost_lines(cost_model(run, 0, 1), traces::CostForm::mean_stage), "");
+  CHECK(has(text, "\nforward = \"1.5 ms\"\n"));
+  CHECK_FALSE(has(text, "head"));
+}
+
+TEST_CASE("An end that takes less than the other stages is one of them: it has fewer layers") {
+  const std::string text =
+      of_mean_stage(order({"0F0 0B0", "1F0 1B0", "2F0 2B0"}), {1ms, 3ms, 4ms}); // mean of 1 and 3: 2
+  CHECK(has(text, "\nforward = \"2 ms\"\n"));
+  CHECK(has(text, "\nhead = [\"2 ms\", \"4 ms\"]\n"));
+  CHECK_FALSE(has(text, "embedding"));
 }

@@ -75,6 +75,23 @@ TEST_CASE("A heavy stage is told with its passes, and that it may be a slow devi
   CHECK(says(text_of({replica_with(slow_stage_0)}), "its device may be slow instead"));
 }
 
+TEST_CASE("Drift stands behind the other findings, as what makes steps longer in the course of a run, and is no part") {
+  std::vector<Timeline> steps;
+  for (std::int64_t step = 0; step < 8; ++step)
+    steps.push_back(step_with({.length = [step](const Task&, std::size_t stage, Duration length) {
+      return length * (100 + 5 * step) * (stage == 3 ? 2 : 1) / 100;
+    }}));
+  const std::string text = text_of({replica(std::move(steps))});
+  const std::size_t heavy = text.find("  1. ");
+  const std::size_t heading = text.find("what made them longer in the course of the run");
+  const std::size_t drift = text.find("tasks got slower after the first quarter of the steps");
+  INFO(text);
+  CHECK(text.find("what makes steps longer") < heavy);
+  CHECK(heavy < heading);
+  CHECK(heading < drift);
+  CHECK(drift < text.find("of a step  "));
+}
+
 TEST_CASE("Contended cores and clocks that are not aligned are told") {
   MeasuredRun run = replica_with({});
   CHECK_FALSE(says(text_of({run}), "CONTENDED"));

@@ -64,6 +64,23 @@ TEST_CASE("A file is read as it is, or unpacked") {
   CHECK_THROWS_AS(PlainFile({"f", packed}, 3), Error);
 }
 
+TEST_CASE("The format of a file is guessed from its beginning, packed or cut off or not") {
+  const auto guess = [](const std::string& bytes) {
+    const ImportFormat* const format = guess_import_format(bytes);
+    return format == nullptr ? std::string_view{"none"} : format->name;
+  };
+  const std::string profile = "{\n  \"schemaVersion\": 1," + std::string(300'000, ' ');
+  CHECK(guess(profile) == "kineto");
+  CHECK(guess(pack(profile)) == "kineto");
+  CHECK(guess(pack(profile).substr(0, 60)) == "kineto");
+  CHECK(guess("SQLite format 3") == "nsys");
+  CHECK(guess("stage,step,optype\n") == "op-trace");
+  CHECK(guess("(min, max) time across ranks (ms):\n") == "megatron-timers");
+  CHECK(guess("forward = \"1ms\"") == "none");
+  CHECK(guess("\x1F\x8B") == "none");
+  CHECK(guess("") == "none");
+}
+
 TEST_CASE("Logs and results of tests unpack to no more than 64 MiB") {
   const std::string packed = pack(std::string((std::size_t{1} << 26U) + 1, ' '));
   for (const char* name : {"megatron-timers", "nccl-tests", "simai"})

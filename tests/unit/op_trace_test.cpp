@@ -87,10 +87,10 @@ TEST_CASE("Of the ranks of one stage the lowest is taken") {
 }
 
 TEST_CASE("What an operation trace can not mean is refused with its line") {
-  CHECK(refusal("") ==
-        "ops.csv:1: there is no column stage in '' -- it needs stage, step, optype, start_ts, duration and "
-        "mb_id, and may have dp_rank, rank, seq_id, mc and gmc");
-  CHECK(refusal(small.substr(header.size())).starts_with("ops.csv:1: there is no column stage in '0,0,0,16,forward"));
+  CHECK(refusal("") == "ops.csv:1: there are no columns stage, step, optype, start_ts, duration, mb_id in '' -- it "
+                       "needs stage, step, optype, start_ts, duration and "
+                       "mb_id, and may have dp_rank, rank, seq_id, mc and gmc");
+  CHECK(refusal(with(small, "optype", "what")).starts_with("ops.csv:1: there is no column optype in 'dp_rank,"));
   CHECK(refusal(with(small, "gmc", "stage")) == "ops.csv:1: the column stage is there twice -- ");
   CHECK(refusal(with(small, "4.5,2.0", "4.5,nan")) == "ops.csv:5: duration is 'nan' -- write seconds, from 0 to 86400");
   CHECK(refusal(with(small, "4.5,2.0", "4.5,-2.0")) ==

@@ -172,8 +172,8 @@ TEST_CASE("The settings of a workload are read back in their order, and those of
   const std::string list =
       replaced(traces::write_run(small_run()), "\"timed\": false", R"("timed": false, "workload": [])");
   CHECK(refusal_of([&] { static_cast<void>(traces::read_run(list, "run.json")); }).first() ==
-        "run.json: facts, workload: it is array and no object -- ppsim replay -o FILE writes run files "
-        "(docs/run-files.md)");
+        "run.json: facts, workload: it is array and no object -- 'ppsim replay -o FILE' and 'ppsim import FORMAT "
+        "FILES --timeline FILE' write run files (docs/run-files.md)");
 }
 
 TEST_CASE("Objects of more keys than any run file has are refused") {
@@ -184,12 +184,21 @@ TEST_CASE("Objects of more keys than any run file has are refused") {
 
 TEST_CASE("What is no JSON is refused with its line and column") {
   CHECK(refusal_of([] { static_cast<void>(traces::read_run("", "run.json")); }).first() ==
-        "run.json:1:1: this is no JSON -- ppsim replay -o FILE writes run files (docs/run-files.md)");
+        "run.json:1:1: this is no JSON -- 'ppsim replay -o FILE' and 'ppsim import FORMAT FILES --timeline FILE' write "
+        "run files (docs/run-files.md)");
   CHECK(refusal_of([] { static_cast<void>(traces::read_run("{\n  \"schema\": 1,\n  x", "run.json")); })
             .first()
             .starts_with("run.json:3:3: this is no JSON"));
   check_refused("\"unaligned\": false", "\"unaligned\": NaN", "run.json:");
   check_refused("\"busy_ns\":30", "\"busy_ns\":1e999", "run.json: a number in it is beyond the range of numbers");
+}
+
+TEST_CASE("Of a run file that is cut off, wherever, it is said that a part is missing") {
+  const std::string text = traces::write_run(small_run());
+  for (std::size_t length = 1; length + 2 < text.size(); ++length)
+    REQUIRE(refusal_of([&] { static_cast<void>(traces::read_run(text.substr(0, length), "run.json")); })
+                .first()
+                .ends_with("the JSON ends too early -- copy it again: a part is missing"));
 }
 
 TEST_CASE("What is JSON but no run is refused") {

@@ -48,6 +48,7 @@ Json contender_json(const Contender& contender, const Comparison& comparison) {
   json["overflow"] = overflow_json(report);
   json["transfers"] = report.transfers;
   json["transfer_volume_bytes"] = report.transfer_volume.count();
+  if (report.stalls) json["stalls_ns"] = report.stalls->sum.count();
   json["parameter_copies"] = contender.demands.parameter_copies;
   json["demands"] = demands_json(contender.demands);
   if (!contender.layout.empty()) json["layout"] = to_string(contender.layout);

@@ -21,7 +21,8 @@ using Json = nlohmann::ordered_json; // settings of a workload stay in their ord
 
 constexpr std::size_t deepest = 8;      ///< far more than a run file has
 constexpr std::size_t most_keys = 1000; ///< likewise; a key is looked for among all of its object
-constexpr std::string_view not_a_run = "ppsim replay -o FILE writes run files (docs/run-files.md)";
+constexpr std::string_view not_a_run =
+    "'ppsim replay -o FILE' and 'ppsim import FORMAT FILES --timeline FILE' write run files (docs/run-files.md)";
 
 /// Keys that occur twice, and nesting and objects without end, which the parser itself lets pass.
 class StructureCheck {
@@ -75,6 +76,10 @@ Json parse(std::string_view text, std::string_view where) {
                          return check(event, parsed);
                        });
   } catch (const Json::parse_error& error) {
+    const bool has_begun = text.find_first_not_of(" \t\r\n") != std::string_view::npos;
+    if (has_begun && error.byte > text.size())
+      throw Error{ExitCode::bad_input,
+                  {place_of(text, error.byte, where), "the JSON ends too early", "copy it again: a part is missing"}};
     throw Error{ExitCode::bad_input, {place_of(text, error.byte, where), "this is no JSON", std::string{not_a_run}}};
   } catch (const Json::out_of_range&) {
     throw Error{ExitCode::bad_input,

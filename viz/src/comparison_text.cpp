@@ -78,6 +78,13 @@ std::vector<TableColumn> columns_of(const Comparison& comparison) {
       const Report& report = contender.report;
       return report.makespan == report.step_time ? std::string{} : format_duration(report.makespan);
     }));
+  if (std::ranges::any_of(comparison.contenders, [](const Contender& contender) {
+        return contender.report.stalls && contender.report.stalls->count > 0;
+      }))
+    columns.push_back(column(comparison, "stalls", 2, [](const Contender& contender) {
+      const auto& stalls = contender.report.stalls;
+      return stalls && stalls->count > 0 ? format_duration(stalls->sum) : std::string{"-"};
+    }));
   columns.push_back(column(comparison, "bubble", 3,
                            [](const Contender& contender) { return percent(contender.report.bubble_ratio); }));
   columns.push_back(column(comparison, "over", 5,
@@ -102,6 +109,8 @@ std::vector<TableColumn> columns_of(const Comparison& comparison) {
 
 std::string meaning_of(std::string_view header) {
   if (header == "makespan") return "of one step by itself, where the step time is the interval between steps";
+  if (header == "stalls")
+    return "waits for sends and receives behind others or posted late, over all stages; 'ppsim place' moves them";
   if (header == "bubble") return "idle share of device time (bubble ratio)";
   if (header == "over") return "what one step takes over the ideal (bubble overhead)";
   if (header == "span") return "idle share of the longest span of a stage (stage span bubble)";

@@ -152,23 +152,33 @@ private:
   }
 
   void findings() {
+    out_ += '\n';
     if (explanation_.findings.empty()) {
-      out_ += '\n';
       out_ += wrapped_lines(
           fmt::format("nothing costs more than {} of a step but the order itself", percent(least_share)), width_, 0);
       return;
     }
-    out_ += '\n';
-    out_ += wrapped_lines("what makes steps longer (each as if what stands above it in the next table were gone)",
+    const auto is_drift = [](const Finding& one) { return one.reason == Reason::drift; };
+    const auto drift = std::ranges::find_if(explanation_.findings, is_drift);
+    const bool has_drift = drift != explanation_.findings.end();
+    if (explanation_.findings.size() > (has_drift ? 1U : 0U))
+      out_ += wrapped_lines("what makes steps longer (each as if what stands above it in the next table were gone)",
+                            width_, gap);
+    std::size_t number = 0;
+    for (const Finding& one : explanation_.findings)
+      if (!is_drift(one)) finding(fmt::format("  {}. {:>6}  ", ++number, percent(one.share)), one);
+    if (!has_drift) return;
+    if (number > 0) out_ += '\n';
+    out_ += wrapped_lines("what made them longer in the course of the run (no row of the next table: it is in several)",
                           width_, gap);
-    for (std::size_t i = 0; i < explanation_.findings.size(); ++i) {
-      const Finding& finding = explanation_.findings[i];
-      const std::string begin = fmt::format("  {}. {:>6}  ", i + 1, percent(finding.share));
-      out_ += wrapped_lines(begin + finding_words(explanation_, finding), width_, begin.size());
-      const std::string indent(begin.size(), ' ');
-      for (const std::string& line : evidence_words(explanation_, finding))
-        out_ += wrapped_lines(indent + line, width_, begin.size() + gap);
-    }
+    finding(fmt::format("     {:>6}  ", percent(drift->share)), *drift);
+  }
+
+  void finding(const std::string& begin, const Finding& one) {
+    out_ += wrapped_lines(begin + finding_words(explanation_, one), width_, begin.size());
+    const std::string indent(begin.size(), ' ');
+    for (const std::string& line : evidence_words(explanation_, one))
+      out_ += wrapped_lines(indent + line, width_, begin.size() + gap);
   }
 
   void parts() {

@@ -129,7 +129,8 @@ std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& v
     if (!verdict.is_good()) hanging.push_back(to_string(verdict.communicators));
   if (!hanging.empty()) {
     text.pop_back();
-    text += fmt::format("; its sends and receives hang on p2p {}\n", fmt::join(hanging, " and "));
+    text += fmt::format("; its sends and receives hang on p2p {} (an error only where --p2p asks)\n",
+                        fmt::join(hanging, " and "));
   }
   for (const Verdict& verdict : verdicts)
     text += verdict.deadlock ? fmt::format("  {:<9} {}\n            {}\n", to_string(verdict.model),
@@ -190,6 +191,7 @@ ExitCode run(const Inputs& inputs) {
     write_file(*inputs.json, verdict_json(file.schedule, verdicts, hangs, ok && !hangs_as_asked), "--json");
   if (!ok) throw Error{ExitCode::no, *verdicts.front().deadlock};
   if (hangs_as_asked) throw Error{ExitCode::no, problem_of(hangs.front(), where)};
+  if ((inputs.p2p || inputs.lowering) && !inputs.transfer) verdicts.clear(); // one question, one answer
   if (inputs.json != "-") write_file("-", verdict_text(file.schedule, verdicts, hangs, where), "check");
   return ExitCode::done;
 }

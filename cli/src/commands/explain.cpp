@@ -3,7 +3,6 @@
 #include "ppsim/sim/explanation.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
 #include "ppsim/traces/explanation_json.hpp"
-#include "ppsim/traces/run_file.hpp"
 #include "ppsim/viz/explanation.hpp"
 #include "ppsim/viz/svg.hpp"
 
@@ -17,6 +16,7 @@
 #include "../commands.hpp"
 #include "../files.hpp"
 #include "../outputs.hpp"
+#include "../run_files.hpp"
 #include "../terminal.hpp"
 
 namespace ppsim::cli {
@@ -75,8 +75,7 @@ Explained explain_inputs(const Inputs& inputs) {
       throw Error{ExitCode::bad_input,
                   Problem{in_quotes(path), "is given twice: a replica would be compared with itself",
                           "name the run file of each replica once"}};
-  for (const std::string& path : paths)
-    explained.runs.push_back(traces::read_run(read_file(path, "explain"), display_name(path)));
+  for (const std::string& path : paths) explained.runs.push_back(read_run_file(path, "explain"));
   explained.explanation = explain(explained.runs);
   if (explained.explanation.steps < 2 && inputs.calibrate)
     throw Error{ExitCode::bad_input,

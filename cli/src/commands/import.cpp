@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 
 #include "../commands.hpp"
 #include "../files.hpp"
@@ -22,6 +24,16 @@ namespace {
 /// In the path of --timeline: the rank of each replica, whose runs then go to a file each.
 constexpr std::string_view replica_mark = "{replica}";
 
+/// A file stands where the format belongs: what may have been meant.
+[[noreturn]] void no_format(const Inputs& inputs, const std::string& path, std::string_view choices) {
+  const traces::ImportFormat* guess = traces::guess_import_format(FileBytes{path, "import"}.bytes());
+  throw Error{ExitCode::bad_input,
+              Problem{"import", fmt::format("{} is a file, and no format", in_quotes(path)),
+                      guess != nullptr ? fmt::format("it looks like {0}: ppsim import {0} {1}{2}", guess->name, path,
+                                                     inputs.files.empty() ? "" : " ...")
+                                       : fmt::format("the format comes first, then files: {}", choices)}};
+}
+
 const traces::ImportFormat& format_of(const Inputs& inputs) {
   std::vector<std::string_view> names;
   for (const traces::ImportFormat* format : traces::import_formats()) names.push_back(format->name);
@@ -30,6 +42,8 @@ const traces::ImportFormat& format_of(const Inputs& inputs) {
     throw Error{ExitCode::bad_input,
                 Problem{"import", "names no format and no file", "for example: ppsim import kineto rank*.json.gz"}};
   if (const traces::ImportFormat* format = traces::find_import_format(*inputs.file)) return *format;
+  std::error_code none; // what can not be asked is no file
+  if (std::filesystem::is_regular_file(*inputs.file, none)) no_format(inputs, *inputs.file, choices);
   throw Error{ExitCode::bad_input, Problem{"import", fmt::format("unknown format {}", in_quotes(*inputs.file)),
                                            did_you_mean(*inputs.file, names, choices)}};
 }
@@ -59,6 +73,11 @@ void check_options(const Inputs& inputs, const traces::ImportFormat& format) {
     if (inputs.where.contains(option))
       problems.add(inputs.place_of(option), fmt::format("{} files have no need of it", format.name), "leave it out");
   };
+  if (!format.has_runs)
+    for (const std::string_view option : {"timeline", "replica", "by-microbatch", "mean-stage"})
+      if (inputs.where.contains(option))
+        problems.add(inputs.place_of(option),
+                     fmt::format("{} files hold sums, and no times of single tasks", format.name), "leave it out");
   if (!format.takes_stages) refuse("stages");
   if (!format.takes_vpp) refuse("vpp");
   if (inputs.vpp && inputs.vpp->size() > 1)
@@ -137,20 +156,24 @@ bool check_outputs(const Inputs& inputs, const std::optional<std::string>& costs
   return stdout_taken;
 }
 
+traces::CostForm form_of(const Inputs& inputs) {
+  if (inputs.by_microbatch && inputs.mean_stage)
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of("mean-stage"), "given together with --by-microbatch", "leave one of them out"}};
+  return inputs.by_microbatch ? traces::CostForm::by_microbatch
+         : inputs.mean_stage  ? traces::CostForm::mean_stage
+                              : traces::CostForm::by_chunk;
+}
+
 ExitCode run(const Inputs& inputs) {
   const traces::ImportFormat& format = format_of(inputs);
   check_options(inputs, format);
+  const traces::CostForm form = form_of(inputs);
   std::optional<std::string> output = inputs.output;
   if (!output && !inputs.timeline) output = "-";
   const bool stdout_taken = check_outputs(inputs, output, {0});
   traces::Imported imported = read(inputs, format);
   say_what_was_dropped(imported);
-  if (imported.runs.empty() && (inputs.timeline || inputs.replica || inputs.by_microbatch))
-    throw Error{ExitCode::bad_input,
-                Problem{inputs.place_of(inputs.timeline  ? "timeline"
-                                        : inputs.replica ? "replica"
-                                                         : "by-microbatch"),
-                        fmt::format("{} files hold sums, and no times of single tasks", format.name), "leave it out"}};
   const std::string source = fmt::format("{} of {}", format.name, fmt::join(inputs.files, " "));
   if (imported.runs.empty()) {
     write_file(output.value_or("-"), traces::write_scenario(imported.costs, source), "--output");
@@ -160,10 +183,8 @@ ExitCode run(const Inputs& inputs) {
   const MeasuredRun& of = imported.runs[chosen];
   static_cast<void>(check_outputs(inputs, output, imported.replicas));
   if (output)
-    write_file(
-        *output,
-        traces::write_scenario(traces::cost_lines(cost_model(of, 0, of.steps.size()), inputs.by_microbatch), source),
-        "--output");
+    write_file(*output, traces::write_scenario(traces::cost_lines(cost_model(of, 0, of.steps.size()), form), source),
+               "--output");
   for (const auto& [replica, path] : timeline_paths(inputs, imported.replicas, chosen)) {
     imported.runs[replica].facts.command = inputs.command;
     write_file(path, traces::write_run(imported.runs[replica]), "--timeline");
@@ -172,10 +193,14 @@ ExitCode run(const Inputs& inputs) {
   return ExitCode::done;
 }
 
-constexpr std::array<std::string_view, 6> extra{"stages", "vpp", "output", "timeline", "replica", "by-microbatch"};
+constexpr std::array<std::string_view, 7> extra{"stages",  "vpp",           "output",    "timeline",
+                                                "replica", "by-microbatch", "mean-stage"};
 constexpr std::array examples{
     Example{"ppsim import kineto rank*.json.gz -o costs.toml --timeline run.json",
             "a PyTorch profile of every rank: what tasks and transfers cost, and the timeline"},
+    Example{
+        "ppsim import kineto rank*.json.gz --mean-stage -o costs.toml",
+        "the mean stage, --embedding and --head: costs for other numbers of chunks, other splits and 'ppsim compare'"},
     Example{"ppsim import nccl-tests sendrecv.txt", "latency and bandwidth, on stdout"},
     Example{"ppsim import op-trace trace.csv.gz --timeline 'run-{replica}.json'",
             "a run file for every data-parallel replica, for 'ppsim explain'"},

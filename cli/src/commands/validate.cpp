@@ -2,7 +2,6 @@
 
 #include "ppsim/sim/error.hpp"
 #include "ppsim/sim/validation.hpp"
-#include "ppsim/traces/run_file.hpp"
 #include "ppsim/traces/validation_json.hpp"
 #include "ppsim/viz/validation.hpp"
 
@@ -14,6 +13,7 @@
 #include "../files.hpp"
 #include "../outputs.hpp"
 #include "../replaying.hpp"
+#include "../run_files.hpp"
 #include "../scenario_file.hpp"
 #include "../terminal.hpp"
 
@@ -37,7 +37,7 @@ MeasuredRun read_timeline(const Inputs& inputs) {
     problems.add("--scenario", inputs.scenario ? "it says nothing of what tasks take" : "missing",
                  "what was predicted? 'ppsim calibrate -o costs.toml' writes a scenario");
   problems.throw_if_any();
-  return traces::read_run(read_file(*inputs.timeline, inputs.place_of("timeline")), display_name(*inputs.timeline));
+  return read_run_file(*inputs.timeline, inputs.place_of("timeline"));
 }
 
 /// Costs of one shape say little about another. The order is that of the run, whatever the scenario says.

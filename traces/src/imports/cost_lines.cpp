@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 namespace ppsim::traces {
 namespace {
@@ -66,10 +67,36 @@ std::string describe(const std::vector<Statistic>& statistics) {
   return text;
 }
 
+/// What a pass takes on most chunks, and what the first and the last one take beyond that.
+struct WithoutEnds {
+  Duration chunk{0}, first{0}, last{0};
+};
+
+Duration mean_of(std::span<const Duration> times) {
+  std::int64_t sum = 0; // in range: all chunks of a stage together take a day at most
+  for (const Duration time : times) sum += time.count();
+  return Duration{divide_rounded(sum, static_cast<std::int64_t>(std::max<std::size_t>(times.size(), 1)))};
+}
+
+/// The mean is that of the chunks between the ends, or of the two ends the lower. An end that takes less has fewer
+/// layers than the others, which is nothing that it does besides, nor is what lies within the spread of its runs: it
+/// then counts among those of the mean.
+WithoutEnds without_ends(const std::vector<Duration>& times, const std::vector<Statistic>& statistics) {
+  std::span<const Duration> among = times;
+  const Duration between =
+      times.size() > 2 ? mean_of(among.subspan(1, times.size() - 2)) : std::min(times.front(), times.back());
+  const bool longer_first = times.front() > between + statistics.front().spread;
+  const bool longer_last = times.back() > between + statistics.back().spread;
+  if (longer_first) among = among.subspan(1);
+  if (longer_last) among = among.first(among.size() - 1);
+  const Duration mean = mean_of(among);
+  return {mean, longer_first ? times.front() - mean : Duration{0}, longer_last ? times.back() - mean : Duration{0}};
+}
+
 class Lines {
 public:
-  Lines(const CostModel& model, bool by_microbatch)
-      : model_{model}, scenario_{scenario_of(model, by_microbatch)}, by_microbatch_{by_microbatch} {}
+  Lines(const CostModel& model, CostForm form)
+      : model_{model}, scenario_{scenario_of(model, form == CostForm::by_microbatch)}, form_{form} {}
 
   std::vector<ScenarioLine> make() {
     add_shape();
@@ -109,9 +136,25 @@ private:
 
   void add_pass(std::string key, const std::vector<Duration>& by_chunk, const std::vector<Duration>& by_microbatch,
                 Statistic ChunkStatistics::*pass) {
-    add(std::move(key), list(by_microbatch_ ? by_microbatch : by_chunk),
-        fmt::format("{} {}", by_microbatch_ ? "Means of each chunk's microbatches:" : "Means by chunk:",
-                    describe(of_chunks(pass))));
+    const std::string described = describe(of_chunks(pass));
+    if (form_ == CostForm::mean_stage) {
+      const WithoutEnds found = without_ends(by_chunk, of_chunks(pass));
+      add(std::move(key), quoted(format_closely(static_cast<std::int64_t>(model_.shape.vpp) * found.chunk)),
+          fmt::format("Of the mean stage; by chunk: {}", described));
+      (pass == &ChunkStatistics::forward ? first_.front() : first_.back()) += found.first;
+      (pass == &ChunkStatistics::forward ? last_.front() : last_.back()) += found.last;
+      return;
+    }
+    const bool by_chunks = form_ == CostForm::by_chunk;
+    add(std::move(key), list(by_chunks ? by_chunk : by_microbatch),
+        fmt::format("{} {}", by_chunks ? "Means by chunk:" : "Means of each chunk's microbatches:", described));
+  }
+
+  /// What the ends take beyond the mean stage: forward, then backward.
+  void add_ends() {
+    const auto takes_time = [](const std::vector<Duration>& times) { return times != std::vector<Duration>(2); };
+    if (takes_time(first_)) add("embedding", list(first_), "What the first chunk takes beyond that");
+    if (takes_time(last_)) add("head", list(last_), "What the last chunk takes beyond that");
   }
 
   void add_passes() {
@@ -133,27 +176,42 @@ private:
     } else {
       add("forward-only", "true", "No backward was seen");
     }
+    add_ends();
   }
 
   void add_transfers() {
     const bool any = std::ranges::any_of(model_.transfers, [](const Statistic& each) { return each.runs > 0; });
     if (!any) return;
-    add("comm", list(scenario_.network.latency),
-        "By boundary between chunks, of both directions the lowest quarter: " + describe(model_.transfers));
+    const std::string described = describe(model_.transfers);
+    if (form_ == CostForm::mean_stage)
+      add("comm", quoted(format_closely(mean_transfer())),
+          fmt::format("The mean of all boundaries between stages, of each the lowest quarter: {}", described));
+    else
+      add("comm", list(scenario_.network.latency),
+          fmt::format("By boundary between chunks, of both directions the lowest quarter: {}", described));
     if (model_.transfer != TransferModel::latency)
       add("transfer", quoted(to_string(model_.transfer)), "As stages were seen to send");
   }
 
+  [[nodiscard]] Duration mean_transfer() const {
+    std::vector<Duration> times;
+    for (const Statistic& boundary : model_.transfers)
+      if (boundary.runs > 0) times.push_back(boundary.mean);
+    return mean_of(times);
+  }
+
   const CostModel& model_;
   Scenario scenario_;
-  bool by_microbatch_;
+  CostForm form_;
+  std::vector<Duration> first_ = std::vector<Duration>(2); ///< beyond the mean stage: forward, backward
+  std::vector<Duration> last_ = std::vector<Duration>(2);  ///< likewise
   std::vector<ScenarioLine> lines_;
 };
 
 } // namespace
 
-std::vector<ScenarioLine> cost_lines(const CostModel& model, bool by_microbatch) {
-  return Lines{model, by_microbatch}.make();
+std::vector<ScenarioLine> cost_lines(const CostModel& model, CostForm form) {
+  return Lines{model, form}.make();
 }
 
 std::string write_scenario(std::span<const ScenarioLine> lines, std::string_view source) {

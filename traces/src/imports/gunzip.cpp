@@ -33,6 +33,14 @@ std::size_t size_hint(std::string_view bytes) {
   return std::min(size, bytes.size() * densest);
 }
 
+constexpr std::size_t most_at_once = std::size_t{1} << 30; // zlib counts in 32 bits
+constexpr int gzip_window = 15 + 16;
+
+void feed(z_stream& stream, std::string_view bytes) {
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data())); // zlib's interface; it only reads
+  stream.avail_in = static_cast<uInt>(bytes.size());
+}
+
 } // namespace
 
 bool is_gzip(std::string_view bytes) {
@@ -40,9 +48,7 @@ bool is_gzip(std::string_view bytes) {
 }
 
 std::string gunzip(std::string_view bytes, std::string_view where, std::size_t limit) {
-  constexpr std::size_t most_at_once = std::size_t{1} << 30; // zlib counts in 32 bits
   constexpr std::size_t window_size = std::size_t{1} << 18;
-  constexpr int gzip_window = 15 + 16;
   z_stream stream{};
   if (inflateInit2(&stream, gzip_window) != Z_OK) throw std::bad_alloc{};
   const std::unique_ptr<z_stream, EndInflate> end_it{&stream};
@@ -53,8 +59,7 @@ std::string gunzip(std::string_view bytes, std::string_view where, std::size_t l
   while (status != Z_STREAM_END || !bytes.empty() || stream.avail_in > 0) {
     if (stream.avail_in == 0 && !bytes.empty()) {
       const std::size_t part = std::min(bytes.size(), most_at_once);
-      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data())); // zlib's interface; it only reads
-      stream.avail_in = static_cast<uInt>(part);
+      feed(stream, bytes.substr(0, part));
       bytes.remove_prefix(part);
     }
     if (status == Z_STREAM_END) { // another member, or padding of zeros behind the last one
@@ -77,6 +82,19 @@ std::string gunzip(std::string_view bytes, std::string_view where, std::size_t l
                          stream.msg != nullptr ? stream.msg : ""),
              "pack or copy it again");
   }
+  return text;
+}
+
+std::string gunzip_beginning(std::string_view bytes, std::size_t most) {
+  z_stream stream{};
+  if (inflateInit2(&stream, gzip_window) != Z_OK) throw std::bad_alloc{};
+  const std::unique_ptr<z_stream, EndInflate> end_it{&stream};
+  std::string text(std::min(most, most_at_once), '\0');
+  feed(stream, bytes.substr(0, most_at_once));
+  stream.next_out = reinterpret_cast<Bytef*>(text.data());
+  stream.avail_out = static_cast<uInt>(text.size());
+  static_cast<void>(inflate(&stream, Z_SYNC_FLUSH)); // whatever comes of it
+  text.resize(text.size() - stream.avail_out);
   return text;
 }
 

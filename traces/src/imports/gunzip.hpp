@@ -18,6 +18,8 @@ inline constexpr std::size_t most_unpacked_profile = std::size_t{1} << 34; ///< 
 /// Unpacks `bytes`, of one or several gzip members. Throws Error (bad_input, `where`) for what is broken, cut off, or
 /// unpacks to more than `limit`.
 [[nodiscard]] std::string gunzip(std::string_view bytes, std::string_view where, std::size_t limit = most_unpacked);
+/// The first bytes that they unpack to, at most `most` and as far as they are whole.
+[[nodiscard]] std::string gunzip_beginning(std::string_view bytes, std::size_t most);
 
 /// The bytes of a file, unpacked where it is packed.
 class PlainFile {

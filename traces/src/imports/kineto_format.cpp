@@ -15,6 +15,7 @@ extern const ImportFormat kineto;
 const ImportFormat kineto{.name = "kineto",
                           .files = "*.json, *.json.gz",
                           .what = "profiles of torch.profiler, one file per rank",
+                          .sign = R"("schemaVersion")",
                           .read = import_kineto};
 
 } // namespace ppsim::traces

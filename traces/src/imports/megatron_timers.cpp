@@ -404,6 +404,8 @@ extern const ImportFormat megatron_timers{
     .name = "megatron-timers",
     .files = "*.log, *.txt",
     .what = "what Megatron-LM prints with --timing-log-level 2, best with --timing-log-option all; costs, no run",
+    .sign = "across ranks (ms)",
+    .has_runs = false,
     .read = read};
 
 } // namespace ppsim::traces

@@ -409,8 +409,10 @@ extern const ImportFormat nccl_profiler;
 const ImportFormat nccl_profiler{.name = "nccl-profiler",
                                  .files = "*.json, *.txt",
                                  .what = "dumps of NCCL's example profiler plugin: latency and bandwidth of its sends",
+                                 .sign = R"("cat": "GROUP)",
                                  .takes_stages = false,
                                  .takes_vpp = false,
+                                 .has_runs = false,
                                  .read = import_nccl_profiler};
 
 } // namespace ppsim::traces

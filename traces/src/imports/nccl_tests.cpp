@@ -348,8 +348,10 @@ const ImportFormat nccl_tests{
     .name = "nccl-tests",
     .files = "*.txt, *.log, *.json",
     .what = "sendrecv_perf of nccl-tests: what it prints, or its -J file; latency and bandwidth of links",
+    .sign = "algbw",
     .takes_stages = false,
     .takes_vpp = false,
+    .has_runs = false,
     .read = read};
 
 } // namespace ppsim::traces

@@ -18,6 +18,7 @@ extern const ImportFormat nsys; // else a constant would be of this file alone
 const ImportFormat nsys{.name = "nsys",
                         .files = "*.sqlite",
                         .what = "Nsight Systems, exported with --type sqlite; one file per rank, or one for several",
+                        .sign = "SQLite format 3",
                         .read = read};
 
 } // namespace ppsim::traces

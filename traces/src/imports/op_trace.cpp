@@ -145,11 +145,14 @@ private:
     if (columns_ > most_columns)
       problems_.add(fmt::format("{}:1", name_), fmt::format("it has more than {} columns", most_columns),
                     std::string{columns_hint});
+    std::vector<std::string_view> missing;
     for (std::size_t column = 0; column < column_names.size(); ++column)
-      if (is_needed(static_cast<Column>(column)) && at_[column] == none)
-        problems_.add(fmt::format("{}:1", name_),
-                      fmt::format("there is no column {} in {}", column_names[column], in_quotes(head)),
-                      std::string{columns_hint});
+      if (is_needed(static_cast<Column>(column)) && at_[column] == none) missing.push_back(column_names[column]);
+    if (!missing.empty())
+      problems_.add(fmt::format("{}:1", name_),
+                    fmt::format("there {} {} in {}", missing.size() == 1 ? "is no column" : "are no columns",
+                                fmt::join(missing, ", "), in_quotes(head)),
+                    std::string{columns_hint});
     problems_.throw_if_any();
   }
 
@@ -427,6 +430,7 @@ extern const ImportFormat op_trace{
     .files = "*.csv, *.csv.gz",
     .what = "operations of a training run as ByteDance published them: dp_rank, stage, rank, step, optype, start_ts, "
             "duration, ...; all ranks in one file or several",
+    .sign = "optype",
     .takes_vpp = false,
     .read = read};
 

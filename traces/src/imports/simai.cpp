@@ -304,6 +304,8 @@ extern const ImportFormat simai; // else a constant would be of this file alone
 const ImportFormat simai{.name = "simai",
                          .files = "*.txt",
                          .what = "workloads of SimAI (AICB) and ASTRA-sim 1.0: layer times and sizes, as costs",
+                         .sign = "HYBRID_TRANSFORMER",
+                         .has_runs = false,
                          .read = read};
 
 } // namespace ppsim::traces

@@ -60,6 +60,7 @@ struct Comparison {
   std::size_t microbatches = 1;
   TransferModel transfer_model = TransferModel::latency;
   std::optional<Bytes> memory_limit;
+  bool halves_assumed = false;       ///< costs of whole backwards were given, and each taken to be half I, half W
   bool knows_memory = false;         ///< sizes were given, so that peak_bytes() says something
   std::vector<Contender> contenders; ///< by step time; equals by peak memory, then by demands, then as in generators()
   std::vector<NotApplicable> not_applicable;

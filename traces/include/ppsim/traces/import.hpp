@@ -55,18 +55,27 @@ struct ImportFormat {
   std::string_view name;
   std::string_view files;   ///< what they are called: "*.json, *.json.gz"
   std::string_view what;    ///< whose, and which file is what: "one file per rank"
+  std::string_view sign;    ///< text that stands near the beginning of most of them, and of no others
   bool takes_stages = true; ///< whether ImportOptions::stages says what a file does not, or is checked against it
   bool takes_vpp = true;    ///< likewise
+  bool has_runs = true;     ///< else it holds sums, of which come costs alone
   /// Reads. Nothing in a file is trusted. Throws Error (bad_input) with place, value and remedy.
   Imported (*read)(std::span<const ImportFile> files, const ImportOptions& options) = nullptr;
 };
 [[nodiscard]] std::span<const ImportFormat* const> import_formats();
 /// By name; null where there is none.
 [[nodiscard]] const ImportFormat* find_import_format(std::string_view name);
+/// The one that a file with these bytes (perhaps gzip) seems to have, by its sign; null where it has none.
+[[nodiscard]] const ImportFormat* guess_import_format(std::string_view bytes);
 
-/// The costs of a model as lines of a scenario: means per chunk (and per microbatch where `by_microbatch`), with spread
-/// and drift in comments.
-[[nodiscard]] std::vector<ScenarioLine> cost_lines(const CostModel& model, bool by_microbatch = false);
+/// What the costs of a scenario are given for.
+enum class CostForm : std::uint8_t {
+  by_chunk,
+  by_microbatch, ///< of each chunk
+  mean_stage,    ///< one value, and what the first and the last chunk take beyond it: for any number of chunks
+};
+/// The costs of a model as lines of a scenario, with spread and drift in comments.
+[[nodiscard]] std::vector<ScenarioLine> cost_lines(const CostModel& model, CostForm form = CostForm::by_chunk);
 /// Lines as TOML. `source` says where they come from.
 [[nodiscard]] std::string write_scenario(std::span<const ScenarioLine> lines, std::string_view source);
 
