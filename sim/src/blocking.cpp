@@ -81,9 +81,12 @@ private:
   [[nodiscard]] std::size_t start_of_stage(std::size_t stage) const {
     return index(schedule_.first_task(make_id<StageId>(stage)));
   }
-  /// Tasks of the slot that starts (or ends, looking back) at `task`.
-  [[nodiscard]] std::size_t slot_size(std::size_t task) const {
-    return schedule_.tasks()[task].pairing == Pairing::alone ? 1 : 2;
+  /// Where the slot starts that `task` is in, and where it ends.
+  [[nodiscard]] std::size_t slot_begin(std::size_t task) const {
+    return index(pair_begin(schedule_, make_id<TaskId>(task)));
+  }
+  [[nodiscard]] std::size_t slot_end(std::size_t task) const {
+    return index(pair_end(schedule_, make_id<TaskId>(task)));
   }
 
   /// The transfers of the batch that `stage` posts before slot `next`: sends of the slot before, receives of this one.
@@ -91,10 +94,10 @@ private:
   void visit_batch(std::size_t stage, Visit visit) const {
     const std::size_t next = stages_[stage].next;
     if (next > start_of_stage(stage))
-      for (std::size_t task = next - slot_size(next - 1); task < next; ++task)
+      for (std::size_t task = slot_begin(next - 1); task < next; ++task)
         if (exchange_of_sender_[task] != none) visit(exchange_of_sender_[task]);
     if (next < end_of_stage(stage))
-      for (std::size_t task = next; task < next + slot_size(next); ++task)
+      for (std::size_t task = next; task < slot_end(next); ++task)
         if (exchange_of_receiver_[task] != none) visit(exchange_of_receiver_[task]);
   }
 
@@ -159,7 +162,7 @@ private:
     SimTime start = state.batch_done;
     timeline_.released_by[first] = state.released_by;
     timeline_.cause[first] = state.cause;
-    for (std::size_t task = first; task < first + slot_size(first); ++task) {
+    for (std::size_t task = first; task < slot_end(first); ++task) {
       if (task > first) {
         start = timeline_.tasks[first].end + durations_.pair_delay(timeline_.tasks[first].length());
         timeline_.released_by[task] = make_id<TaskId>(first);
@@ -167,7 +170,7 @@ private:
       }
       timeline_.tasks[task] = {start, start + durations_[task]};
     }
-    state.next = first + slot_size(first);
+    state.next = slot_end(first);
     post_batch(stage);
   }
 

@@ -70,7 +70,7 @@ public:
   [[nodiscard]] TaskId sender(Node transfer) const { return TaskId{transfer - tasks_ - 2 * units_}; }
   /// Position in CommOrder::ops() of the member of `unit` that is an end of the transfer of `sender`.
   [[nodiscard]] std::size_t end_in(std::uint32_t unit, TaskId sender) const {
-    return *std::ranges::find(plan_.of(unit), sender, [&](std::uint32_t op) { return order_.ops()[op].sender; });
+    return ppsim::end_in(plan_, order_, unit, sender);
   }
   /// Likewise: the one that `task` waits for, its input rather than what it is held by.
   [[nodiscard]] std::size_t awaited(std::uint32_t unit, TaskId task) const {
@@ -90,9 +90,7 @@ private:
   [[nodiscard]] Node done(std::uint32_t unit) const { return tasks_ + units_ + unit; }
   [[nodiscard]] Node transfer(TaskId sender) const { return tasks_ + 2 * units_ + static_cast<Node>(index(sender)); }
   /// The task, or the first half of its pair.
-  [[nodiscard]] std::size_t slot_of(TaskId task) const {
-    return index(task) - (schedule_.task(task).pairing == Pairing::second ? 1 : 0);
-  }
+  [[nodiscard]] std::size_t slot_of(TaskId task) const { return index(pair_begin(schedule_, task)); }
 
   static void list(std::vector<WaitGraph::Listed>& listed, std::size_t from, std::size_t to, Why why) {
     listed.push_back({static_cast<Node>(from), {static_cast<Node>(to), static_cast<std::uint8_t>(why)}});
@@ -103,7 +101,7 @@ private:
       const std::size_t end = index(schedule_.first_task(make_id<StageId>(stage + 1)));
       std::size_t task = index(schedule_.first_task(make_id<StageId>(stage)));
       for (std::size_t next = task; task < end; task = next) {
-        next += slot_size(schedule_, task);
+        next = index(pair_end(schedule_, make_id<TaskId>(task)));
         if (next < end) list(listed, task, next, Why::order);
       }
     }

@@ -76,13 +76,12 @@ private:
 
   /// An operation stands on the right side of its task, and of the other half of a pair, which runs with it.
   void check_place(StageId stage, const CommOp& op, TaskId acting) {
-    const Pairing pairing = schedule_.task(acting).pairing;
-    const std::size_t place = index(acting) - index(schedule_.first_task(stage));
+    const std::size_t launched = index(schedule_.first_task(stage)) + op.before; // ahead of this task
     if (op.before > schedule_.stage(stage).size())
       return fault("{} stands behind more tasks than stage {} has", op, index(stage));
-    if (op.is_send && op.before < place + (pairing == Pairing::first ? 2 : 1))
+    if (op.is_send && launched < index(pair_end(schedule_, acting)))
       fault("{} of stage {} stands before the task, or the pair, that makes what it sends", op, index(stage));
-    if (!op.is_send && op.before > place - (pairing == Pairing::second ? 1 : 0))
+    if (!op.is_send && launched > index(pair_begin(schedule_, acting)))
       fault("{} of stage {} stands behind the task, or inside the pair, that needs what it receives", op, index(stage));
   }
 

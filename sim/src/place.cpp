@@ -76,14 +76,12 @@ private:
   [[nodiscard]] std::optional<Candidate> measure(CommOrder order, std::vector<std::uint32_t> ranks) {
     if (runs_left_ == 0) return std::nullopt;
     --runs_left_;
+    std::optional<StreamRun> run = try_streams(graph_, order, communicators_);
+    if (!run) return std::nullopt;
     Candidate candidate;
     candidate.ranks = std::move(ranks);
     candidate.order = std::move(order);
-    try {
-      candidate.run = simulate_streams(graph_, candidate.order, communicators_);
-    } catch (const Error&) {
-      return std::nullopt;
-    }
+    candidate.run = *std::move(run);
     candidate.stalls = find_stalls(graph_, candidate.order, candidate.run);
     candidate.makespan = end_of(candidate.run.timeline).time_since_epoch();
     for (const Stall& stall : candidate.stalls) candidate.stalled += stall.length();
@@ -121,7 +119,7 @@ private:
   [[nodiscard]] std::vector<SimTime> ends_of(const Timeline& timeline) const {
     std::vector<SimTime> ends(graph_.size());
     for (std::size_t id = 0; id < ends.size(); ++id)
-      ends[id] = timeline.tasks[index(lowering::unit_end(graph_.schedule(), make_id<TaskId>(id))) - 1].end;
+      ends[id] = timeline.tasks[index(pair_end(graph_.schedule(), make_id<TaskId>(id))) - 1].end;
     return ends;
   }
 
@@ -145,13 +143,13 @@ private:
   [[nodiscard]] std::optional<TaskId> ahead_of(const CommOrder& order, const Stall& stall) const {
     if (stall.waiting != stall.behind) return order.ops()[stall.behind].sender;
     const std::size_t stage = stage_of(order, stall.waiting);
-    const auto name = name_of(order.ops()[stall.waiting]);
+    const std::size_t communicator = communicator_of(order.ops()[stall.waiting]);
     for (std::size_t i = stall.waiting; i-- > order.first(make_id<StageId>(stage));)
-      if (name_of(order.ops()[i]) == name) return order.ops()[i].sender;
+      if (communicator_of(order.ops()[i]) == communicator) return order.ops()[i].sender;
     return std::nullopt;
   }
-  [[nodiscard]] lowering::CommunicatorName name_of(const CommOp& op) const {
-    return lowering::name_of(crossings_.all()[crossing_of(op.sender)], op.is_send, communicators_);
+  [[nodiscard]] std::size_t communicator_of(const CommOp& op) const {
+    return lowering::communicator_of(crossings_.all()[crossing_of(op.sender)], op.is_send, communicators_);
   }
   [[nodiscard]] std::uint32_t crossing_of(TaskId sender) const {
     const auto found = std::ranges::lower_bound(crossings_.all(), sender, {}, &Crossing::sender);
@@ -180,10 +178,10 @@ private:
     for (std::size_t stage = 0; stage < stages(); ++stage) {
       const auto ops = best.order.stage(make_id<StageId>(stage));
       std::vector<lowering::PlacedOp>& row = rows[stage];
-      std::map<lowering::CommunicatorName, std::uint32_t> limit;
+      std::map<std::size_t, std::uint32_t> limit;
       for (std::size_t i = ops.size(); i-- > 0;) {
         CommOp op = ops[i];
-        const auto at = limit.try_emplace(name_of(op), 0xFFFFFFFFU).first;
+        const auto at = limit.try_emplace(communicator_of(op), 0xFFFFFFFFU).first;
         if (!op.is_send) {
           const std::uint32_t most = std::min(at->second, crossings_.all()[crossing_of(op.sender)].needed);
           op.before = std::clamp(given[{op.sender, false}], op.before, most);

@@ -44,8 +44,8 @@ private:
   Stall explain(StageId stage, const LabelledSpan& span) {
     const TaskId sender = timeline_.released_by[index(span.task)];
     Stall stall{.task = span.task, .stage = stage, .wait = span.span};
-    const std::size_t receive = end_of_transfer(plan_.receive_unit[index(sender)], sender);
-    const std::size_t send = end_of_transfer(plan_.send_unit[index(sender)], sender);
+    const std::size_t receive = end_in(plan_, order_, plan_.receive_unit[index(sender)], sender);
+    const std::size_t send = end_in(plan_, order_, plan_.send_unit[index(sender)], sender);
     const Cause cause = timeline_.cause[index(span.task)];
     const bool own_send = cause == Cause::send_activation || cause == Cause::send_gradient;
     if (span.span.start >= timeline_.transfers[index(sender)].end) { // only the rest of its group was missing
@@ -57,10 +57,6 @@ private:
     stall.waiting = !sent_alone && run_.ops[receive].front > run_.ops[send].front ? receive : send;
     stall.behind = held_up_by(stall.waiting, span.span.start);
     return stall;
-  }
-
-  [[nodiscard]] std::size_t end_of_transfer(std::uint32_t unit, TaskId sender) const {
-    return *std::ranges::find(plan_.of(unit), sender, [&](std::uint32_t op) { return order_.ops()[op].sender; });
   }
 
   /// The member of the group of `waiting` that was done last.

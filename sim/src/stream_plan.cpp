@@ -51,11 +51,8 @@ private:
     }));
   }
 
-  /// A number for the communicator of `op`, unlike those of the other communicators of its stage.
   [[nodiscard]] std::size_t communicator_of(const CommOp& op) const {
-    if (communicators_ == Communicators::group) return 0;
-    const std::size_t peer = (op.is_send ? received_on_ : sent_on_)[index(op.sender)];
-    return communicators_ == Communicators::pair ? peer : 2 * peer + (op.is_send ? 1 : 0);
+    return communicator_number(communicators_, (op.is_send ? received_on_ : sent_on_)[index(op.sender)], op.is_send);
   }
 
   void add_stage(StageId stage) {

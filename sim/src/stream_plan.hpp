@@ -5,6 +5,7 @@
 #include "ppsim/sim/comm_order.hpp"
 #include "ppsim/sim/schedule.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -37,9 +38,17 @@ struct StreamPlan {
   }
 };
 
-/// Tasks that run in one piece from `task` on, as far as operations are concerned: both halves of a pair, else one.
-[[nodiscard]] inline std::size_t slot_size(const Schedule& schedule, std::size_t task) {
-  return schedule.tasks()[task].pairing == Pairing::first ? 2 : 1;
+/// A number for the communicator of an operation, unlike those of the other communicators of its stage; `peer` is the
+/// stage at its other end.
+[[nodiscard]] inline std::size_t communicator_number(Communicators communicators, std::size_t peer, bool is_send) {
+  if (communicators == Communicators::group) return 0;
+  return communicators == Communicators::pair ? peer : 2 * peer + (is_send ? 1 : 0);
+}
+
+/// Position in CommOrder::ops() of the member of `unit` that is an end of the transfer of `sender`.
+[[nodiscard]] inline std::size_t end_in(const StreamPlan& plan, const CommOrder& order, std::uint32_t unit,
+                                        TaskId sender) {
+  return *std::ranges::find(plan.of(unit), sender, [&](std::uint32_t op) { return order.ops()[op].sender; });
 }
 
 /// Whose operation it is: `operation` is a position in CommOrder::ops().

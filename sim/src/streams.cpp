@@ -79,7 +79,8 @@ public:
     }
   }
 
-  StreamRun run() {
+  /// Nothing where the order hangs.
+  std::optional<StreamRun> run() {
     while (!events_.empty()) {
       const Event event = events_.top();
       events_.pop();
@@ -101,8 +102,18 @@ public:
         get_in_front(unit);
       }
     }
-    if (std::ranges::any_of(stages_, [](const ComputeStream& stage) { return stage.next < stage.end; })) refuse();
-    return {std::move(timeline_), list_runs(), communicators_};
+    if (std::ranges::any_of(stages_, [](const ComputeStream& stage) { return stage.next < stage.end; }))
+      return std::nullopt;
+    return StreamRun{std::move(timeline_), list_runs(), communicators_};
+  }
+
+  /// Throws the Error for an order that hangs.
+  [[noreturn]] void refuse() const {
+    std::vector<bool> eager(graph_.size());
+    for (std::size_t id = 0; id < eager.size(); ++id) eager[id] = transfers_[id].eager;
+    const std::optional<Hang> hang = find_hang(schedule_, order_, communicators_, eager);
+    PPSIM_ASSERT(hang.has_value());
+    throw Error{ExitCode::no, Problem{graph_.place(), in_a_line(*hang), hang->fix}};
   }
 
 private:
@@ -377,14 +388,6 @@ private:
     return runs;
   }
 
-  [[noreturn]] void refuse() const {
-    std::vector<bool> eager(graph_.size());
-    for (std::size_t id = 0; id < eager.size(); ++id) eager[id] = transfers_[id].eager;
-    const std::optional<Hang> hang = find_hang(schedule_, order_, communicators_, eager);
-    PPSIM_ASSERT(hang.has_value());
-    throw Error{ExitCode::no, Problem{graph_.place(), in_a_line(*hang), hang->fix}};
-  }
-
   const TaskGraph& graph_;
   const Schedule& schedule_;
   const Dag& dag_;
@@ -406,14 +409,30 @@ private:
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
 
+template <bool slows>
+std::optional<StreamRun> run(StreamSimulation<slows> simulation, bool may_hang) {
+  std::optional<StreamRun> run = simulation.run();
+  if (!run && !may_hang) simulation.refuse();
+  return run;
+}
+
+std::optional<StreamRun> run(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
+                             std::span<const SimTime> stage_ready, bool may_hang) {
+  PPSIM_ASSERT(stage_ready.empty() || stage_ready.size() == graph.schedule().shape().stages);
+  if (graph.scenario().network.streams.slowdown_ppm > unchanged_ppm)
+    return run(StreamSimulation<true>{graph, order, communicators, stage_ready}, may_hang);
+  return run(StreamSimulation<false>{graph, order, communicators, stage_ready}, may_hang);
+}
+
 } // namespace
 
 StreamRun simulate_streams(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
                            std::span<const SimTime> stage_ready) {
-  PPSIM_ASSERT(stage_ready.empty() || stage_ready.size() == graph.schedule().shape().stages);
-  if (graph.scenario().network.streams.slowdown_ppm > unchanged_ppm)
-    return StreamSimulation<true>{graph, order, communicators, stage_ready}.run();
-  return StreamSimulation<false>{graph, order, communicators, stage_ready}.run();
+  return *run(graph, order, communicators, stage_ready, false);
+}
+
+std::optional<StreamRun> try_streams(const TaskGraph& graph, const CommOrder& order, Communicators communicators) {
+  return run(graph, order, communicators, {}, true);
 }
 
 } // namespace ppsim

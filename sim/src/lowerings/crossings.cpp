@@ -15,14 +15,6 @@ constexpr std::uint32_t none = 0xFFFFFFFFU;
 
 } // namespace
 
-TaskId unit_begin(const Schedule& schedule, TaskId id) {
-  return schedule.task(id).pairing == Pairing::second ? make_id<TaskId>(index(id) - 1) : id;
-}
-
-TaskId unit_end(const Schedule& schedule, TaskId id) {
-  return make_id<TaskId>(index(id) + (schedule.task(id).pairing == Pairing::first ? 2 : 1));
-}
-
 Crossings::Crossings(const TaskGraph& graph) {
   const Schedule& schedule = graph.schedule();
   all_.reserve(graph.transfer_count());
@@ -37,13 +29,13 @@ Crossings::Crossings(const TaskGraph& graph) {
       if (!receiver) continue;
       const StageId to = schedule.stage_of(*receiver);
       const auto number = numbers.try_emplace({from, to}, static_cast<std::uint32_t>(numbers.size())).first->second;
-      const std::size_t needed = index(unit_begin(schedule, *receiver)) - index(schedule.first_task(to));
+      const std::size_t needed = index(pair_begin(schedule, *receiver)) - index(schedule.first_task(to));
       all_.push_back({.sender = sender,
                       .receiver = *receiver,
                       .from = from,
                       .to = to,
                       .edge = number,
-                      .send_from = static_cast<std::uint32_t>(index(unit_end(schedule, sender)) - first),
+                      .send_from = static_cast<std::uint32_t>(index(pair_end(schedule, sender)) - first),
                       .needed = static_cast<std::uint32_t>(needed)});
     }
   }
@@ -72,7 +64,7 @@ std::vector<SimTime> unit_ends(const TaskGraph& graph, const Crossings& crossing
   for (const TaskId task : graph.dag().topological_order) {
     const std::size_t id = index(task);
     if (schedule.task(task).pairing != Pairing::second) { // all that a pair needs, its first half waits for
-      const std::size_t end = index(unit_end(schedule, task));
+      const std::size_t end = index(pair_end(schedule, task));
       SimTime now = ready[id];
       for (std::size_t half = id; half < end; ++half) {
         if (half > id) now += durations.pair_delay(durations[id]);
@@ -82,7 +74,7 @@ std::vector<SimTime> unit_ends(const TaskGraph& graph, const Crossings& crossing
       if (!begins_stage[end]) ready[end] = std::max(ready[end], now);
     }
     if (crossing_of[id] == none) continue;
-    SimTime& arrival = ready[index(unit_begin(schedule, crossings.all()[crossing_of[id]].receiver))];
+    SimTime& arrival = ready[index(pair_begin(schedule, crossings.all()[crossing_of[id]].receiver))];
     arrival = std::max(arrival, ends[id] + graph.transfer_time(task));
   }
   return ends;
@@ -95,7 +87,7 @@ std::vector<std::uint32_t> places_in_time(const TaskGraph& graph, std::span<cons
   std::uint32_t next = 0;
   for (const TaskId task : graph.dag().topological_order) position[index(task)] = next++;
   const auto rank = [&](TaskId id) {
-    return std::tuple{ends[index(id)], position[index(unit_begin(schedule, id))], id};
+    return std::tuple{ends[index(id)], position[index(pair_begin(schedule, id))], id};
   };
   std::vector<TaskId> order = graph.dag().topological_order;
   std::ranges::sort(order, {}, rank);

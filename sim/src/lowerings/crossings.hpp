@@ -35,11 +35,6 @@ private:
   std::size_t edges_ = 0;
 };
 
-/// First task of the overlapped pair that `id` is half of, or `id`.
-[[nodiscard]] TaskId unit_begin(const Schedule& schedule, TaskId id);
-/// The task behind that pair, or behind `id`.
-[[nodiscard]] TaskId unit_end(const Schedule& schedule, TaskId id);
-
 /// By task, the end of it and of the other half of its pair under `latency`, where both halves send at the end of the
 /// pair.
 [[nodiscard]] std::vector<SimTime> unit_ends(const TaskGraph& graph, const Crossings& crossings);

@@ -31,7 +31,7 @@ std::vector<std::uint32_t> free_slots(const TaskGraph& graph, const Crossings& c
     std::uint32_t behind = 0;
     for (std::size_t k = slots; k < edge.size(); ++k) {
       const Crossing& freed = crossings.all()[edge[k - slots]];
-      const std::size_t end = index(unit_end(graph.schedule(), freed.receiver));
+      const std::size_t end = index(pair_end(graph.schedule(), freed.receiver));
       behind = std::max(behind, static_cast<std::uint32_t>(end - index(graph.schedule().first_task(freed.to))));
       places[edge[k]] = behind;
     }

@@ -230,7 +230,7 @@ private:
   void for_steps(Visit visit) const {
     const std::size_t end = index(schedule_.first_task(make_id<StageId>(index(stage_) + 1)));
     for (std::size_t id = index(schedule_.first_task(stage_)); id < end;) {
-      const std::size_t next = index(unit_end(schedule_, make_id<TaskId>(id)));
+      const std::size_t next = index(pair_end(schedule_, make_id<TaskId>(id)));
       visit(id, next);
       id = next;
     }
@@ -254,7 +254,7 @@ private:
     std::size_t forward = 0;
     std::size_t backward = 0;
     for_steps([&](std::size_t first, std::size_t end) {
-      const bool is_next = !own.backwards.empty() && index(unit_begin(schedule_, own.backwards.front())) == end;
+      const bool is_next = !own.backwards.empty() && index(pair_begin(schedule_, own.backwards.front())) == end;
       if (is_next) exchange_singly({receive(own.backwards, 0)}, false);
       run(end - first);
       std::vector<Side> sides;

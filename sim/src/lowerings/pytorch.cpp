@@ -58,7 +58,7 @@ std::vector<std::size_t> turns_before(const Schedule& schedule) {
     const std::size_t first = index(schedule.first_task(make_id<StageId>(stage)));
     std::size_t behind = index(schedule.first_task(make_id<StageId>(stage + 1)));
     while (behind > first) {
-      const std::size_t begin = index(unit_begin(schedule, make_id<TaskId>(behind - 1)));
+      const std::size_t begin = index(pair_begin(schedule, make_id<TaskId>(behind - 1)));
       for (std::size_t id = behind; id-- > begin;) {
         const Task& task = schedule.tasks()[id];
         if (frees_activation(task.pass) && reduced.insert(task.chunk_index).second)
@@ -113,7 +113,7 @@ private:
   }
   /// Behind the task, or the pair, that `stage` runs next.
   [[nodiscard]] std::size_t end_of_next(std::size_t stage) const {
-    return index(unit_end(schedule_, make_id<TaskId>(next_[stage])));
+    return index(pair_end(schedule_, make_id<TaskId>(next_[stage])));
   }
   [[nodiscard]] bool is_finished(std::size_t stage) const { return next_[stage] == first_of(stage + 1); }
   [[nodiscard]] bool is_ready(std::size_t stage) const {

@@ -5,11 +5,12 @@
 #include <numeric>
 #include <utility>
 
+#include "../stream_plan.hpp"
+
 namespace ppsim::lowering {
 
-CommunicatorName name_of(const Crossing& crossing, bool is_send, Communicators communicators) {
-  if (communicators == Communicators::group) return {};
-  return {is_send ? crossing.to : crossing.from, communicators == Communicators::edge && is_send};
+std::size_t communicator_of(const Crossing& crossing, bool is_send, Communicators communicators) {
+  return communicator_number(communicators, index(is_send ? crossing.to : crossing.from), is_send);
 }
 
 std::vector<std::uint32_t> by_sender(const Crossings& crossings, std::span<const std::uint32_t> places) {
@@ -22,11 +23,11 @@ std::vector<std::uint32_t> by_sender(const Crossings& crossings, std::span<const
 std::optional<CommOrder> ranked_order(const Crossings& crossings, std::span<const std::uint32_t> ranks,
                                       Communicators communicators, std::size_t stages) {
   std::vector<std::vector<PlacedOp>> rows(stages);
-  std::vector<std::map<CommunicatorName, std::uint32_t>> behind(stages); // CommOp::before of the last operation
+  std::vector<std::map<std::size_t, std::uint32_t>> behind(stages); // CommOp::before of the last operation
   std::uint64_t key = 0;
   const auto add = [&](const Crossing& crossing, bool is_send, std::uint32_t from) {
     const std::size_t stage = index(is_send ? crossing.from : crossing.to);
-    std::uint32_t& before = behind[stage][name_of(crossing, is_send, communicators)];
+    std::uint32_t& before = behind[stage][communicator_of(crossing, is_send, communicators)];
     before = std::max(before, from);
     rows[stage].push_back({{.sender = crossing.sender, .before = before, .is_send = is_send}, key});
     return before;

@@ -5,14 +5,8 @@
 
 namespace ppsim::lowering {
 
-/// What a stage calls the communicator of an operation: the stage at its other end, and for `edge` the direction. Where
-/// there is one for the whole group, both stand for nothing.
-struct CommunicatorName {
-  StageId other{};
-  bool sends = false;
-  auto operator<=>(const CommunicatorName&) const = default;
-};
-[[nodiscard]] CommunicatorName name_of(const Crossing& crossing, bool is_send, Communicators communicators);
+/// The communicator_number() of an operation.
+[[nodiscard]] std::size_t communicator_of(const Crossing& crossing, bool is_send, Communicators communicators);
 
 /// The positions of all crossings in the order of `places`, which has one per sender.
 [[nodiscard]] std::vector<std::uint32_t> by_sender(const Crossings& crossings, std::span<const std::uint32_t> places);

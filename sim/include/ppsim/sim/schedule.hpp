@@ -93,6 +93,15 @@ private:
   bool forward_only_ = false;
 };
 
+/// First task of the overlapped pair that `id` is half of, or `id`.
+[[nodiscard]] inline TaskId pair_begin(const Schedule& schedule, TaskId id) {
+  return schedule.task(id).pairing == Pairing::second ? make_id<TaskId>(index(id) - 1) : id;
+}
+/// The task behind that pair, or behind `id`.
+[[nodiscard]] inline TaskId pair_end(const Schedule& schedule, TaskId id) {
+  return make_id<TaskId>(index(id) + (schedule.task(id).pairing == Pairing::first ? 2 : 1));
+}
+
 /// Builds a Schedule stage by stage.
 class ScheduleBuilder {
 public:

@@ -31,6 +31,9 @@ struct StreamRun {
 /// Stages start at zero, or when `stage_ready` says. Throws Error (`no`) where the order hangs, as find_hang() says.
 [[nodiscard]] StreamRun simulate_streams(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
                                          std::span<const SimTime> stage_ready = {});
+/// As simulate_streams() from zero; nothing where the order hangs.
+[[nodiscard]] std::optional<StreamRun> try_streams(const TaskGraph& graph, const CommOrder& order,
+                                                   Communicators communicators);
 
 /// A task that waited for an input because one of its two operations stood behind another one on its communicator, or
 /// was launched late.
