@@ -42,15 +42,14 @@ Duration makespan_without_stalls(const TaskGraph& graph) {
 
 StallReport stalls_of(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
                       const StreamRun& run) {
-  const std::string& lowering = graph.scenario().network.streams.lowering;
+  const Lowering* const lowering = lowering_of(graph);
   const std::vector<Stall> stalls = find_stalls(graph, order, run);
   StallReport report;
-  report.operations = lowering.empty() && graph.schedule().communications() != nullptr
-                          ? "as the file places them"
-                          : fmt::format("lowering {}", lowering.empty() ? lowerings().front()->name : lowering);
+  report.operations = lowering == nullptr ? "as the file places them" : fmt::format("lowering {}", lowering->name);
   report.operations += fmt::format(", p2p {}", to_string(communicators));
   report.count = stalls.size();
-  if (!stalls.empty()) report.without = makespan_without_stalls(graph);
+  const bool slows = graph.scenario().network.streams.slowdown_ppm > unchanged_ppm; // then nobody knows without a run
+  if (!stalls.empty() && !slows) report.without = makespan_without_stalls(graph);
   for (const Stall& stall : stalls) {
     report.sum += stall.length();
     if (report.longest.size() < most_stalls_said)

@@ -6,8 +6,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
+#include "dag.hpp"
 #include "stream_plan.hpp"
 
 namespace ppsim {
@@ -250,7 +253,9 @@ public:
       for (std::size_t i = 0; i < std::min(waits.size(), most_tried); ++i) add_changes(waits[i], neighbours, changes);
     std::string partly;
     for (const Change& change : changes) {
-      const std::size_t left = stuck_after(changed(change), communicators_);
+      const CommOrder order = changed(change);
+      if (find_uneven_groups(schedule_, order, communicators_)) continue;
+      const std::size_t left = stuck_after(order, communicators_);
       if (left == 0) return change.words;
       if (left < stuck_ && partly.empty()) partly = change.words + " (the next hang is told then)";
     }
@@ -368,6 +373,44 @@ std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrd
                      sends->first % order.stages(), to_string(schedule, CommOp{.sender = receives->second}));
 }
 
+std::optional<std::string> find_uneven_groups(const Schedule& schedule, const CommOrder& order,
+                                              Communicators communicators) {
+  // Groups by their first operation. Between two stages, on one communicator, each group of the one has to belong to
+  // one of the other.
+  std::vector<std::uint32_t> group_of(order.size());
+  std::vector<std::uint32_t> sent(schedule.size(), StreamPlan::none); // by sender: position in CommOrder::ops()
+  for (std::uint32_t i = 0; i < order.size(); ++i) {
+    group_of[i] = order.ops()[i].joins ? group_of[i - 1] : i;
+    if (order.ops()[i].is_send) sent[index(order.ops()[i].sender)] = i;
+  }
+  struct Partner {
+    std::uint32_t group = 0;
+    std::uint32_t operation = 0; ///< a member of the group at hand whose other end is in it
+  };
+  std::map<std::tuple<std::uint32_t, std::size_t, bool>, Partner> partners; // by group, other stage, direction on edge
+  for (std::size_t stage = 0; stage < order.stages(); ++stage)
+    for (std::size_t i = order.first(make_id<StageId>(stage)); i < order.first(make_id<StageId>(stage + 1)); ++i) {
+      if (order.ops()[i].is_send) continue;
+      const auto receive = static_cast<std::uint32_t>(i);
+      const std::uint32_t send = sent[index(order.ops()[i].sender)];
+      const std::size_t from = index(schedule.stage_of(order.ops()[i].sender));
+      for (const bool sends : {true, false}) {
+        const std::uint32_t own = sends ? send : receive;
+        const std::uint32_t other = sends ? receive : send;
+        const bool direction = communicators == Communicators::edge && sends;
+        const auto [found, is_new] =
+            partners.try_emplace({group_of[own], sends ? stage : from, direction}, Partner{group_of[other], own});
+        if (is_new || found->second.group == group_of[other]) continue;
+        const auto [first, second] = std::minmax(found->second.operation, own);
+        return fmt::format("stage {} launches {} and {} as one group, stage {} their other ends one after the other: "
+                           "NCCL leaves undefined what happens then",
+                           sends ? from : stage, to_string(schedule, order.ops()[first]),
+                           to_string(schedule, order.ops()[second]), sends ? stage : from);
+      }
+    }
+  return std::nullopt;
+}
+
 std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order, Communicators communicators,
                               const std::vector<bool>& eager) {
   const std::vector<TaskId> consumers = consumers_of(schedule, order);
@@ -375,15 +418,24 @@ std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order, 
   if (!graph.hangs()) return std::nullopt;
   Story story{schedule, order, graph};
   story.tell(shortest_cycle(graph.graph(), is_light));
-  Hang hang{.cycle = std::move(story.sentences()),
-            .fix = Mender{schedule, order, communicators, eager, consumers, graph.stuck()}.fix(story.behind()),
-            .mismatch = find_mismatch(schedule, order).has_value()};
-  return hang;
+  return Hang{.cycle = std::move(story.sentences()),
+              .fix = Mender{schedule, order, communicators, eager, consumers, graph.stuck()}.fix(story.behind())};
 }
 
 std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order, Communicators communicators,
                               bool eager) {
   return find_hang(schedule, order, communicators, std::vector<bool>(schedule.size(), eager));
+}
+
+std::optional<Hang> find_hang(const TaskGraph& graph, const CommOrder& order, Communicators communicators) {
+  std::vector<bool> eager(graph.size());
+  for (const CommOp& op : order.ops()) eager[index(op.sender)] = is_eager(graph, op.sender);
+  return find_hang(graph.schedule(), order, communicators, eager);
+}
+
+bool is_eager(const TaskGraph& graph, TaskId sender) {
+  const Network& network = graph.scenario().network;
+  return network.boundary_bytes[Dag::boundary_of(graph.schedule().task(sender))] < network.streams.eager_below;
 }
 
 std::string in_a_line(const Hang& hang) {

@@ -10,4 +10,7 @@ namespace ppsim {
 [[nodiscard]] std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order,
                                             Communicators communicators, const std::vector<bool>& eager);
 
+/// Whether the transfer of `sender`, which sends, does not wait for its receive (Streams::eager_below).
+[[nodiscard]] bool is_eager(const TaskGraph& graph, TaskId sender);
+
 } // namespace ppsim

@@ -11,13 +11,11 @@
 namespace ppsim {
 namespace {
 
-/// The lowering that places the operations of `graph`; null where they came with its schedule.
-const Lowering* lowering_of(const TaskGraph& graph) {
-  const Streams& streams = graph.scenario().network.streams;
-  if (streams.lowering.empty()) return graph.schedule().communications() != nullptr ? nullptr : lowerings().front();
-  const Lowering* const found = find_lowering(streams.lowering);
-  PPSIM_ASSERT(found != nullptr); // a name is checked where it is said
-  return found;
+/// The one that nobody named: where both directions share a communicator, the first that is meant for that, as an order
+/// made for one per direction may hang there.
+const Lowering* default_lowering(const Streams& streams) {
+  const bool shared = streams.communicators.value_or(Communicators::edge) != Communicators::edge;
+  return *std::ranges::find(lowerings(), shared ? Communicators::group : Communicators::edge, &Lowering::communicators);
 }
 
 /// The two ends of one transfer.
@@ -119,6 +117,15 @@ private:
 };
 
 } // namespace
+
+const Lowering* lowering_of(const TaskGraph& graph) {
+  const Streams& streams = graph.scenario().network.streams;
+  if (streams.lowering.empty())
+    return graph.schedule().communications() != nullptr ? nullptr : default_lowering(streams);
+  const Lowering* const found = find_lowering(streams.lowering);
+  PPSIM_ASSERT(found != nullptr); // a name is checked where it is said
+  return found;
+}
 
 CommOrder operations_of(const TaskGraph& graph) {
   const Lowering* const lowering = lowering_of(graph);

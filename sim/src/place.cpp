@@ -54,7 +54,8 @@ public:
 
   Placement run() {
     Placement placement;
-    const std::optional<Candidate> given = measure(given_, {});
+    std::optional<Candidate> given; // an order that sends data astray is none to go back to
+    if (!find_mismatch(graph_.schedule(), given_)) given = measure(given_, {});
     if (given) {
       placement.before = given->makespan;
       placement.stalls_before = given->stalled;
@@ -108,11 +109,47 @@ private:
       if (is_better(last, *best)) best = last;
     }
     while (!best->stalls.empty()) {
-      std::optional<Candidate> next = improved(*best);
+      std::optional<Candidate> next = improved_at_once(*best);
+      if (!next) next = improved(*best);
       if (!next) break;
       best = std::move(next);
     }
     return std::move(*best);
+  }
+
+  /// A better order that comes of moving what the longest stalls name, all of them, half of them, and so on: stalls
+  /// come back with every round of microbatches, and are too many to be moved one by one.
+  [[nodiscard]] std::optional<Candidate> improved_at_once(const Candidate& from) {
+    constexpr std::size_t fewest = 4;
+    for (std::size_t count = from.stalls.size(); count >= fewest; count /= 2)
+      for (const bool moves_late : {true, false}) {
+        std::optional<Candidate> next = measure(moved(from, count, moves_late));
+        if (next && is_better(*next, from)) return next;
+      }
+    return std::nullopt;
+  }
+
+  /// What the first `count` stalls name as late, right ahead of what it waited for; or that, right behind it.
+  [[nodiscard]] std::vector<std::uint32_t> moved(const Candidate& from, std::size_t count, bool moves_late) const {
+    const std::vector<std::uint32_t>& ranks = from.ranks;
+    std::vector<std::uint32_t> place(ranks.size()); // by crossing
+    for (std::uint32_t i = 0; i < ranks.size(); ++i) place[ranks[i]] = i;
+    std::vector<std::uint32_t> target(place);
+    for (const Stall& stall : std::span{from.stalls}.first(count)) {
+      const std::optional<TaskId> ahead = ahead_of(from.order, stall);
+      if (!ahead) continue;
+      const std::uint32_t late = crossing_of(from.order.ops()[stall.waiting].sender);
+      const std::uint32_t first = crossing_of(*ahead);
+      if (moves_late)
+        target[late] = std::min(target[late], place[first]);
+      else
+        target[first] = std::max(target[first], place[late]);
+    }
+    std::vector<std::uint32_t> result(ranks);
+    std::ranges::sort(result, {}, [&](std::uint32_t i) {
+      return std::tuple{target[i], (target[i] == place[i]) == moves_late, place[i]};
+    });
+    return result;
   }
 
   /// By task, when it and the other half of its pair had run.

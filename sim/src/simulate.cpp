@@ -221,7 +221,7 @@ Timeline run_tasks(const TaskGraph& graph, std::span<const SimTime> stage_ready)
   case TransferModel::blocking:
     return simulate_blocking(graph, stage_ready);
   case TransferModel::streams:
-    return simulate_streams(graph, operations_of(graph), communicators_of(graph), stage_ready).timeline;
+    break; // see simulate()
   }
   return {};
 }
@@ -234,6 +234,8 @@ Timeline simulate(const TaskGraph& graph) {
 
 Timeline simulate(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
   PPSIM_ASSERT(stage_ready.empty() || stage_ready.size() == graph.schedule().shape().stages);
+  if (graph.scenario().network.model == TransferModel::streams)
+    return simulate_streams(graph, operations_of(graph), communicators_of(graph), stage_ready).timeline;
   Timeline timeline = run_tasks(graph, stage_ready);
   add_update(graph, timeline);
   return timeline;

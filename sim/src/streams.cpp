@@ -10,6 +10,7 @@
 #include "dag.hpp"
 #include "hang.hpp"
 #include "stream_plan.hpp"
+#include "update.hpp"
 #include "wide.hpp"
 
 namespace ppsim {
@@ -107,15 +108,6 @@ public:
     return StreamRun{std::move(timeline_), list_runs(), communicators_};
   }
 
-  /// Throws the Error for an order that hangs.
-  [[noreturn]] void refuse() const {
-    std::vector<bool> eager(graph_.size());
-    for (std::size_t id = 0; id < eager.size(); ++id) eager[id] = transfers_[id].eager;
-    const std::optional<Hang> hang = find_hang(schedule_, order_, communicators_, eager);
-    PPSIM_ASSERT(hang.has_value());
-    throw Error{ExitCode::no, Problem{graph_.place(), in_a_line(*hang), hang->fix}};
-  }
-
 private:
   static constexpr SimTime before_all{Duration{-1}}; ///< before anything has arrived
 
@@ -125,7 +117,10 @@ private:
     std::uint32_t id = 0; ///< stage; of a transfer, its sender
     Kind kind = ready;
     std::uint32_t version = 0;
-    bool operator>(const Event& other) const { return at != other.at ? at > other.at : id > other.id; }
+    bool operator>(const Event& other) const {
+      if (at != other.at) return at > other.at;
+      return id != other.id ? id > other.id : kind > other.kind; // never equal: what happens does not hang on the heap
+    }
   };
 
   struct Transfer {
@@ -160,17 +155,14 @@ private:
   }
 
   void list_transfers() {
-    const Network& network = graph_.scenario().network;
-    const Bytes eager_below = network.streams.eager_below;
     for (std::uint32_t from = 0; from < graph_.size(); ++from)
       for (auto [edge, end] = out_edges(from, dag_.graph); edge != end; ++edge) {
         const LinkClass link = dag_.graph[*edge].link;
         if (link == LinkClass::none) continue;
         PPSIM_ASSERT(plan_.send_unit[from] != StreamPlan::none);
-        const Task& task = schedule_.tasks()[from];
-        transfers_[from] = {.length = dag_.transfer_of(task, link),
+        transfers_[from] = {.length = dag_.transfer_of(schedule_.tasks()[from], link),
                             .receiver = target(*edge, dag_.graph),
-                            .eager = network.boundary_bytes[Dag::boundary_of(task)] < eager_below};
+                            .eager = is_eager(graph_, make_id<TaskId>(from))};
       }
   }
 
@@ -409,30 +401,31 @@ private:
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
 
-template <bool slows>
-std::optional<StreamRun> run(StreamSimulation<slows> simulation, bool may_hang) {
-  std::optional<StreamRun> run = simulation.run();
-  if (!run && !may_hang) simulation.refuse();
-  return run;
-}
-
+/// Nothing where the order hangs.
 std::optional<StreamRun> run(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
-                             std::span<const SimTime> stage_ready, bool may_hang) {
+                             std::span<const SimTime> stage_ready) {
   PPSIM_ASSERT(stage_ready.empty() || stage_ready.size() == graph.schedule().shape().stages);
-  if (graph.scenario().network.streams.slowdown_ppm > unchanged_ppm)
-    return run(StreamSimulation<true>{graph, order, communicators, stage_ready}, may_hang);
-  return run(StreamSimulation<false>{graph, order, communicators, stage_ready}, may_hang);
+  const bool slows = graph.scenario().network.streams.slowdown_ppm > unchanged_ppm;
+  std::optional<StreamRun> run = slows ? StreamSimulation<true>{graph, order, communicators, stage_ready}.run()
+                                       : StreamSimulation<false>{graph, order, communicators, stage_ready}.run();
+  if (run) add_update(graph, run->timeline);
+  return run;
 }
 
 } // namespace
 
 StreamRun simulate_streams(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
                            std::span<const SimTime> stage_ready) {
-  return *run(graph, order, communicators, stage_ready, false);
+  if (const auto mismatch = find_mismatch(graph.schedule(), order))
+    throw Error{ExitCode::no, Problem{graph.place(), *mismatch, std::string{mismatch_fix}}};
+  if (std::optional<StreamRun> found = run(graph, order, communicators, stage_ready)) return *std::move(found);
+  const std::optional<Hang> hang = find_hang(graph, order, communicators);
+  PPSIM_ASSERT(hang.has_value());
+  throw Error{ExitCode::no, Problem{graph.place(), in_a_line(*hang), hang->fix}};
 }
 
 std::optional<StreamRun> try_streams(const TaskGraph& graph, const CommOrder& order, Communicators communicators) {
-  return run(graph, order, communicators, {}, true);
+  return run(graph, order, communicators, {});
 }
 
 } // namespace ppsim

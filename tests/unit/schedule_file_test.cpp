@@ -108,7 +108,9 @@ TEST_CASE("A pair may hold an input gradient") {
 TEST_CASE("Sharding cells are skipped and counted in a note") {
   const std::string_view text = "0UNSHARD,0F0,0F1,0B0,0B1,0REDUCE_GRAD,0RESHARD\n1UNSHARD,1F0,1B0,1F1,1B1,1RESHARD\n";
   CHECK(read(text) == read(two_by_two));
-  CHECK(notes_of(text) == Lines{"2 UNSHARD cells skipped", "2 RESHARD cells skipped", "1 REDUCE_GRAD cells skipped"});
+  CHECK(notes_of(text) == Lines{"2 UNSHARD cells skipped: what is written of this order lacks them",
+                                "2 RESHARD cells skipped: what is written of this order lacks them",
+                                "1 REDUCE_GRAD cells skipped: what is written of this order lacks them"});
 }
 
 TEST_CASE("In a file without I where every B has a W, B is the input gradient") {

@@ -342,7 +342,9 @@ CommOrder CsvReader::take_transfers(const Schedule& schedule, const ScheduleInde
 
 void CsvReader::note_skipped() {
   for (std::size_t word = 0; word < words.size(); ++word)
-    if (skipped_[word] != 0) notes_.push_back(fmt::format("{} {} cells skipped", skipped_[word], words[word].text));
+    if (skipped_[word] != 0)
+      notes_.push_back(fmt::format("{} {} cells skipped: what is written of this order lacks them", skipped_[word],
+                                   words[word].text));
 }
 
 } // namespace

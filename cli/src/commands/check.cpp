@@ -27,8 +27,10 @@ struct Verdict {
 struct HangVerdict {
   Communicators communicators{};
   std::optional<Hang> hang{};
+  std::string_view lowering{};           ///< that placed them; empty where they are the file's own
   bool eager_runs = false;               ///< where it hangs: it would not if no send waited for its receive
-  std::optional<std::string> mismatch{}; ///< where it does not: what would receive other data than was meant for it
+  std::optional<std::string> mismatch{}; ///< what would receive other data than was meant for it
+  std::optional<std::string> uneven{};   ///< what NCCL leaves undefined: a doubt, and no error
   [[nodiscard]] bool is_good() const { return !hang && !mismatch; }
 };
 
@@ -54,10 +56,16 @@ Verdict try_model(const Inputs& inputs, const Schedule& schedule, TransferModel 
   }
 }
 
-HangVerdict try_communicators(const Schedule& schedule, const CommOrder& order, Communicators communicators) {
-  HangVerdict verdict{communicators, find_hang(schedule, order, communicators)};
-  verdict.eager_runs = verdict.hang && !find_hang(schedule, order, communicators, true);
-  if (!verdict.hang) verdict.mismatch = find_mismatch(schedule, order);
+HangVerdict try_communicators(const TaskGraph& graph) {
+  const Schedule& schedule = graph.schedule();
+  const CommOrder order = operations_of(graph);
+  HangVerdict verdict{communicators_of(graph)};
+  if (const Lowering* const lowering = lowering_of(graph)) verdict.lowering = lowering->name;
+  verdict.mismatch = find_mismatch(schedule, order);
+  if (verdict.mismatch) return verdict; // what is matched in another order than was meant, does not wait as was meant
+  verdict.hang = find_hang(schedule, order, verdict.communicators);
+  verdict.eager_runs = verdict.hang && !find_hang(schedule, order, verdict.communicators, true);
+  verdict.uneven = find_uneven_groups(schedule, order, verdict.communicators);
   return verdict;
 }
 
@@ -71,8 +79,7 @@ std::vector<HangVerdict> hang_verdicts(const Inputs& inputs, const Schedule& sch
     return lower(schedule, std::move(scenario), where);
   };
   const auto verdict_on = [&](std::optional<Communicators> communicators) {
-    const TaskGraph graph = placed_for(communicators);
-    return try_communicators(schedule, operations_of(graph), communicators_of(graph));
+    return try_communicators(placed_for(communicators));
   };
   if (asked) return {verdict_on(communicators_in(inputs))};
   std::vector<HangVerdict> verdicts;
@@ -81,10 +88,15 @@ std::vector<HangVerdict> hang_verdicts(const Inputs& inputs, const Schedule& sch
   return verdicts;
 }
 
+std::string name_of(const HangVerdict& verdict) {
+  const std::string name = fmt::format("p2p {}", to_string(verdict.communicators));
+  return verdict.lowering.empty() ? name : fmt::format("{} (lowering {})", name, verdict.lowering);
+}
+
 /// What is wrong as one sentence, and what to do.
 Problem problem_of(const HangVerdict& verdict, const std::string& where) {
-  const std::string name = fmt::format("p2p {}: ", to_string(verdict.communicators));
-  if (verdict.mismatch) return {where, name + *verdict.mismatch, "list the transfers between them in one order"};
+  const std::string name = fmt::format("{}: ", name_of(verdict));
+  if (verdict.mismatch) return {where, name + *verdict.mismatch, std::string{mismatch_fix}};
   std::string what = name + in_a_line(*verdict.hang);
   if (verdict.eager_runs) what += "; it runs only as long as every send fits into a buffer, and does not wait";
   const bool names_place = verdict.hang->fix.find("ppsim place") != std::string::npos;
@@ -114,6 +126,8 @@ std::string verdict_json(const Schedule& schedule, const std::vector<Verdict>& v
       entry["runs_if_eager"] = verdict.eager_runs;
     }
     if (verdict.mismatch) entry["mismatch"] = *verdict.mismatch;
+    if (verdict.uneven) entry["uneven_groups"] = *verdict.uneven;
+    if (!verdict.lowering.empty()) entry["lowering"] = verdict.lowering;
     json["p2p"][std::string{to_string(verdict.communicators)}] = std::move(entry);
   }
   return json.dump(2) + "\n";
@@ -129,7 +143,7 @@ std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& v
     if (!verdict.is_good()) hanging.push_back(to_string(verdict.communicators));
   if (!hanging.empty()) {
     text.pop_back();
-    text += fmt::format("; its sends and receives hang on p2p {} (an error only where --p2p asks)\n",
+    text += fmt::format("; its sends and receives hang, or go astray, on p2p {} (an error only where --p2p asks)\n",
                         fmt::join(hanging, " and "));
   }
   for (const Verdict& verdict : verdicts)
@@ -137,7 +151,7 @@ std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& v
                                            verdict.deadlock->what, verdict.deadlock->hint)
                              : fmt::format("  {:<9} no deadlock\n", to_string(verdict.model));
   for (const HangVerdict& verdict : hangs) {
-    const std::string name = fmt::format("p2p {}", to_string(verdict.communicators));
+    const std::string name = name_of(verdict);
     if (verdict.is_good()) {
       text += fmt::format("  {:<9} no hang\n", name);
     } else {
@@ -145,6 +159,7 @@ std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& v
       text += fmt::format("  {:<9} {}\n            {}\n", name, std::string_view{problem.what}.substr(name.size() + 2),
                           problem.hint);
     }
+    if (verdict.uneven) text += fmt::format("            but {}\n", *verdict.uneven);
   }
   return text;
 }

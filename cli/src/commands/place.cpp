@@ -1,5 +1,6 @@
 // ppsim place: a better place for the sends and receives of a schedule.
 
+#include "ppsim/sim/steady.hpp"
 #include "ppsim/sim/streams.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 
@@ -25,8 +26,10 @@ struct Placed {
   Communicators communicators{};
   Placement placement;
   std::optional<Hang> hang;           ///< of the order that was given
+  std::optional<std::string> astray;  ///< likewise, see find_mismatch(): then it has no time, as where it hangs
   std::vector<std::string> stalls;    ///< likewise, the longest ones, in words
   std::vector<std::string> remaining; ///< likewise, with the new order
+  [[nodiscard]] bool given_runs() const { return !hang && !astray; }
 };
 
 constexpr std::size_t most_stalls_said = 5;
@@ -43,18 +46,21 @@ std::vector<std::string> longest_stalls(const TaskGraph& graph, const CommOrder&
 Placed place_inputs(const Inputs& inputs) {
   Inputs streams = inputs;
   streams.transfer = TransferModel::streams;
+  if (!inputs.p2p && !inputs.lowering) streams.p2p = P2p::group; // on which PyTorch runs what is written
   Run run = resolve(streams);
   for (const std::string& note : run.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   CommOrder given = operations_of(graph);
   const Communicators communicators = communicators_of(graph);
-  std::optional<Hang> hang = find_hang(graph.schedule(), given, communicators);
+  std::optional<std::string> astray = find_mismatch(graph.schedule(), given);
+  std::optional<Hang> hang;
+  if (!astray) hang = find_hang(graph, given, communicators);
   std::vector<std::string> stalls;
-  if (!hang) stalls = longest_stalls(graph, given, communicators);
+  if (!astray && !hang) stalls = longest_stalls(graph, given, communicators);
   Placement placement = place_operations(graph, given, communicators);
   std::vector<std::string> remaining = longest_stalls(graph, placement.order, communicators);
-  return {std::move(graph), std::move(given),  communicators,       std::move(placement),
-          std::move(hang),  std::move(stalls), std::move(remaining)};
+  return {std::move(graph), std::move(given),  communicators,     std::move(placement),
+          std::move(hang),  std::move(astray), std::move(stalls), std::move(remaining)};
 }
 
 std::string placed_json(const Placed& placed, const Inputs& /*inputs*/) {
@@ -63,15 +69,16 @@ std::string placed_json(const Placed& placed, const Inputs& /*inputs*/) {
             {"schedule", placed.graph.schedule().name()},
             {"p2p", to_string(placed.communicators)},
             {"hung", placed.hang.has_value()},
-            {"before_ns", placed.hang ? Json{} : Json(placement.before.count())},
+            {"before_ns", placed.given_runs() ? Json(placement.before.count()) : Json{}},
             {"after_ns", placement.after.count()},
-            {"stalls_before_ns", placed.hang ? Json{} : Json(placement.stalls_before.count())},
+            {"stalls_before_ns", placed.given_runs() ? Json(placement.stalls_before.count()) : Json{}},
             {"stalls_after_ns", placement.stalls_after.count()},
             {"operations", placed.given.size()},
             {"moved", placement.moved},
             {"stalls", placed.stalls},
             {"remaining", placed.remaining}};
   if (placed.hang) json["cycle"] = placed.hang->cycle;
+  if (placed.astray) json["mismatch"] = *placed.astray;
   return json.dump(2) + "\n";
 }
 
@@ -84,18 +91,24 @@ std::string bullet_list(const std::vector<std::string>& lines) {
 std::string placed_text(const Placed& placed) {
   const Placement& placement = placed.placement;
   std::string text = fmt::format("{} on p2p {}: ", placed.graph.headline(), to_string(placed.communicators));
-  if (placed.hang)
-    text += fmt::format("the order given hangs; placed anew a step takes {}\n", format_duration(placement.after));
+  const std::string_view step = has_steady_state(placed.graph) ? "one step alone" : "a step";
+  const std::string after = format_duration(placement.after);
+  if (!placed.given_runs())
+    text += fmt::format("the order given {}; placed anew {} takes {}\n", placed.hang ? "hangs" : "sends data astray",
+                        step, after);
   else if (placement.after < placement.before)
-    text += fmt::format("a step takes {} instead of {} ({:.1f} % less)\n", format_duration(placement.after),
-                        format_duration(placement.before),
+    text += fmt::format("{} takes {} instead of {} ({:.1f} % less)\n", step, after, format_duration(placement.before),
                         100.0 * static_cast<double>((placement.before - placement.after).count()) /
                             static_cast<double>(placement.before.count()));
+  else if (placed.stalls.empty())
+    text += fmt::format("nothing stalls; {} takes {}\n", step, after);
   else
-    text += fmt::format("no better place found; a step takes {}\n", format_duration(placement.after));
+    text += fmt::format("no better place found; {} takes {}\n", step, after);
   text += fmt::format("  {:<18}  {} of {} sends and receives; the order of tasks is as it was\n", "moved",
                       placement.moved, placed.given.size());
-  if (placed.hang) {
+  if (placed.astray) {
+    text += fmt::format("  in the order given {}\n", *placed.astray);
+  } else if (placed.hang) {
     text += "  it hung, as\n" + bullet_list(placed.hang->cycle);
   } else {
     text += fmt::format("  {:<18}  {} before, {} now, over all stages\n", "stalls",
@@ -140,7 +153,7 @@ constexpr std::array examples{
 
 extern const Command place_command;
 const Command place_command{.name = "place",
-                            .summary = "move the sends and receives of a schedule to where they stall nothing",
+                            .summary = "move the sends and receives of a schedule to where they stall less, or nothing",
                             .usage = "ppsim place [--schedule-file ORDER.csv | --stages P --mb M ...] [--p2p HOW] "
                                      "--csv-comms PLACED.csv [options]",
                             .argument = "",

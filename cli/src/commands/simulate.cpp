@@ -2,6 +2,7 @@
 
 #include "ppsim/sim/lowering.hpp"
 #include "ppsim/sim/report.hpp"
+#include "ppsim/sim/streams.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
 #include "ppsim/traces/report_json.hpp"
 #include "ppsim/traces/schedule_file.hpp"
@@ -90,6 +91,15 @@ void say_what_workloads_lack(const Inputs& inputs, const TaskGraph& graph) {
     fmt::print(stderr, "ppsim: note: reductions and optimizer steps are not in the files\n");
 }
 
+/// An order made for one communicator per direction may hang where PyTorch runs it.
+void warn_of_hang(const Inputs& inputs, const TaskGraph& graph) {
+  if (!inputs.csv_comms || !find_hang(graph.schedule(), written_operations(graph), Communicators::group)) return;
+  fmt::print(stderr,
+             "ppsim: note: {}: this order hangs on one communicator for all stages, as PyTorch runs it; '--lowering "
+             "pytorch' or 'ppsim place' writes one that does not\n",
+             inputs.place_of("csv-comms"));
+}
+
 /// The run with other inputs, if they are allowed at all.
 std::optional<Alternative> try_inputs(const Inputs& inputs, std::string change) {
   try {
@@ -154,6 +164,7 @@ ExitCode run(const Inputs& inputs) {
   write_outputs(outputs, result, inputs);
   write_chakra(inputs, result.graph);
   say_what_workloads_lack(inputs, result.graph);
+  warn_of_hang(inputs, result.graph);
   if (!stdout_taken) {
     std::string text = viz::text_report(result.graph, result.timeline, result.report, terminal_options());
     if (inputs.tasks) text.append("\n").append(viz::task_table(result.graph, result.timeline));

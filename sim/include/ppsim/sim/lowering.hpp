@@ -25,8 +25,11 @@ struct Lowering {
 /// By name; null where there is none.
 [[nodiscard]] const Lowering* find_lowering(std::string_view name);
 
-/// The sends and receives of `graph`: as the lowering that its scenario's Network::streams names places them; where it
-/// names none, those that its schedule came with, else as the default places them.
+/// The lowering that places the sends and receives of `graph`: the one that its scenario's Network::streams names;
+/// where it names none, null if its schedule came with them, else the first that is meant for its communicators (for
+/// shared ones, `pytorch`).
+[[nodiscard]] const Lowering* lowering_of(const TaskGraph& graph);
+/// The sends and receives of `graph`, as lowering_of() places them, or those that its schedule came with.
 [[nodiscard]] CommOrder operations_of(const TaskGraph& graph);
 /// The communicators they use: what the scenario says, else those that the lowering is meant for; where they are those
 /// that the schedule came with, `group`, on which PyTorch runs them.

@@ -28,10 +28,11 @@ struct StreamRun {
 /// communicator one behind the other (those of one group on one communicator together). Between the halves of a pair
 /// nothing is launched: what stands there, is behind both. A transfer flows when its send
 /// and its receive are both in front (rendezvous); one of fewer bytes than Streams::eager_below when its send is.
-/// Stages start at zero, or when `stage_ready` says. Throws Error (`no`) where the order hangs, as find_hang() says.
+/// Stages start at zero, or when `stage_ready` says. What follows the tasks (Scenario::update) is in the timeline too.
+/// Throws Error (`no`) where data would go astray (find_mismatch) and where the order hangs (find_hang).
 [[nodiscard]] StreamRun simulate_streams(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
                                          std::span<const SimTime> stage_ready = {});
-/// As simulate_streams() from zero; nothing where the order hangs.
+/// As simulate_streams() from zero, of an order without find_mismatch(); nothing where it hangs.
 [[nodiscard]] std::optional<StreamRun> try_streams(const TaskGraph& graph, const CommOrder& order,
                                                    Communicators communicators);
 
@@ -57,17 +58,25 @@ struct Stall {
 struct Hang {
   std::vector<std::string> cycle; ///< each operation waits for the next one, the last for the first; a sentence each
   std::string fix;                ///< what would break it, where that is a local change; else what else to try
-  bool mismatch = false;          ///< find_mismatch() finds something too
 };
 /// Whether `order` hangs on `communicators` when every transfer is a rendezvous; or, with `eager`, when no send waits.
 /// None: it runs to its end.
 [[nodiscard]] std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order,
                                             Communicators communicators, bool eager = false);
+/// Likewise, where those sends do not wait that the scenario of `graph` says (Streams::eager_below).
+[[nodiscard]] std::optional<Hang> find_hang(const TaskGraph& graph, const CommOrder& order,
+                                            Communicators communicators);
 /// "deadlock: ...; ...": the first sentences of its cycle, to be followed by its `fix`.
 [[nodiscard]] std::string in_a_line(const Hang& hang);
-/// Whether some stage sends to another one in an order in which that one does not receive. NCCL has no tags, and takes
-/// them as they come: where this does not hang, in one group or with eager sends, data goes astray. What, in words.
+/// Whether some stage sends to another one in an order in which that one does not receive. NCCL has no tags and takes
+/// them as they come, so that data goes astray, and nothing hangs for it. What, in words.
 [[nodiscard]] std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrder& order);
+/// What to do about it.
+inline constexpr std::string_view mismatch_fix = "list the transfers between them in one order";
+/// Whether two stages group the transfers between them in different ways, which NCCL leaves undefined (nccl#1279): one
+/// launches two together, the other one after the other. What, in words.
+[[nodiscard]] std::optional<std::string> find_uneven_groups(const Schedule& schedule, const CommOrder& order,
+                                                            Communicators communicators);
 
 /// A better place for the operations of a schedule.
 struct Placement {
@@ -79,7 +88,7 @@ struct Placement {
   std::size_t moved = 0; ///< operations that stand elsewhere
 };
 /// Searches an order of operations with a shorter step than `order`, which may also hang; the tasks keep theirs. The
-/// result runs to its end. `before` is zero where `order` hangs.
+/// result runs to its end. `before` is zero where `order` hangs, or has a find_mismatch().
 [[nodiscard]] Placement place_operations(const TaskGraph& graph, const CommOrder& order, Communicators communicators);
 
 } // namespace ppsim
