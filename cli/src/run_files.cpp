@@ -19,11 +19,11 @@ MeasuredRun read_run_file(const std::string& path, std::string_view where) {
     if (guess == nullptr) throw;
     throw Error{ExitCode::bad_input,
                 Problem{display_name(path), fmt::format("this is no run file; it looks like {}", guess->name),
-                        guess->has_runs
+                        guess->has_runs()
                             ? fmt::format("'ppsim import {} {} --timeline run.json' makes one, of the files "
                                           "of all ranks",
                                           guess->name, path)
-                            : "it holds sums, of which no run can be made"}};
+                            : fmt::format("it holds {}: no run can be made of it", guess->no_runs)}};
   }
 }
 

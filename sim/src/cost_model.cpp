@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "dag.hpp"
 #include "run_means.hpp"
@@ -205,7 +206,50 @@ Halves halves_of(Duration whole, Duration input, Duration weight, bool split) {
   return split ? Halves{input, weight} : Halves{whole - whole / 2, whole / 2};
 }
 
+Duration mean_of(std::span<const Duration> times) {
+  std::int64_t sum = 0; // in range: all chunks of a stage together take a day at most
+  for (const Duration time : times) sum += time.count();
+  return Duration{divide_rounded(sum, static_cast<std::int64_t>(std::max<std::size_t>(times.size(), 1)))};
+}
+
+/// By chunk, what the mean stage and its ends make of the times of one pass.
+std::vector<Duration> as_mean_stage(const std::vector<Duration>& times, const CostModel& model,
+                                    Statistic ChunkStatistics::*pass) {
+  const WithoutEnds mean = without_ends(times, model, pass);
+  std::vector<Duration> result(times.size(), mean.chunk);
+  result.front() += mean.first;
+  result.back() += mean.last;
+  return result;
+}
+
+std::vector<Duration> sums(std::vector<Duration> times, const std::vector<Duration>& others) {
+  for (std::size_t i = 0; i < times.size(); ++i) times[i] += others[i];
+  return times;
+}
+
+/// Of `own`, the scenario of `model`. Backwards are compared as wholes: the ends are given so.
+bool has_mean_stage(const Costs& costs, const Costs& own, const CostModel& model) {
+  const bool split = std::ranges::any_of(model.chunks, [](const auto& chunk) { return chunk.input_grad.runs > 0; });
+  return costs.forward == as_mean_stage(own.forward, model, &ChunkStatistics::forward) &&
+         sums(costs.input_grad, costs.weight_grad) ==
+             (split ? sums(as_mean_stage(own.input_grad, model, &ChunkStatistics::input_grad),
+                           as_mean_stage(own.weight_grad, model, &ChunkStatistics::weight_grad))
+                    : as_mean_stage(sums(own.input_grad, own.weight_grad), model, &ChunkStatistics::backward));
+}
+
 } // namespace
+
+WithoutEnds without_ends(const std::vector<Duration>& times, const CostModel& model, Statistic ChunkStatistics::*pass) {
+  std::span<const Duration> among = times;
+  const Duration between =
+      times.size() > 2 ? mean_of(among.subspan(1, times.size() - 2)) : std::min(times.front(), times.back());
+  const bool longer_first = times.front() > between + (model.chunks.front().*pass).spread;
+  const bool longer_last = times.back() > between + (model.chunks.back().*pass).spread;
+  if (longer_first) among = among.subspan(1);
+  if (longer_last) among = among.first(among.size() - 1);
+  const Duration mean = mean_of(among);
+  return {mean, longer_first ? times.front() - mean : Duration{0}, longer_last ? times.back() - mean : Duration{0}};
+}
 
 TaskGraph measured_graph(const MeasuredRun& run) {
   return lower(run.schedule, uniform_scenario(run.schedule.shape(), Duration{1}, Duration{1}), "the run");
@@ -256,9 +300,10 @@ bool has_costs_of(const Scenario& scenario, const MeasuredRun& run) {
   const auto same = [&](std::vector<Duration> Costs::*by_chunk, std::vector<Duration> Costs::*each) {
     return by_microbatch ? scenario.costs.*each == own.costs.*each : scenario.costs.*by_chunk == own.costs.*by_chunk;
   };
-  return same(&Costs::forward, &Costs::forward_by_microbatch) &&
-         same(&Costs::input_grad, &Costs::input_grad_by_microbatch) &&
-         same(&Costs::weight_grad, &Costs::weight_grad_by_microbatch);
+  return (same(&Costs::forward, &Costs::forward_by_microbatch) &&
+          same(&Costs::input_grad, &Costs::input_grad_by_microbatch) &&
+          same(&Costs::weight_grad, &Costs::weight_grad_by_microbatch)) ||
+         (!by_microbatch && has_mean_stage(scenario.costs, own.costs, model));
 }
 
 HeldOut hold_out(const MeasuredRun& run, double share) {

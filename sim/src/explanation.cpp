@@ -293,4 +293,10 @@ Explanation explain(std::span<const MeasuredRun> replicas) {
   return result;
 }
 
+std::vector<Suspect> slow_workers(std::span<const MeasuredRun> replicas) {
+  check_replicas(replicas);
+  const TaskGraph graph = measured_graph(replicas.front());
+  return find_slow_workers({.runs = replicas, .graph = graph, .groups = task_groups(graph)});
+}
+
 } // namespace ppsim

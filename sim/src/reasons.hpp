@@ -20,4 +20,7 @@ struct Replicas {
 /// and jitter are.
 void find_reasons(const Replicas& replicas, Explanation& explanation);
 
+/// The suspects of Reason::slow_worker alone, without what healing each gives.
+[[nodiscard]] std::vector<Suspect> find_slow_workers(const Replicas& replicas);
+
 } // namespace ppsim

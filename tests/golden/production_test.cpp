@@ -2,6 +2,7 @@
 // rest, and what is special about them.
 
 #include "ppsim/sim/cost_model.hpp"
+#include "ppsim/sim/explanation.hpp"
 #include "ppsim/traces/import.hpp"
 
 #include <catch2/catch.hpp>
@@ -9,6 +10,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
 
 using namespace ppsim;
@@ -41,6 +43,13 @@ HeldOut held_out(const traces::Imported& imported) {
 
 double ratio(Duration a, Duration b) {
   return static_cast<double>(a.count()) / static_cast<double>(b.count());
+}
+
+/// Forwards and backwards of a stage beside others: by so much they take longer.
+void check_ratios(const Suspect& suspect, double forward, double backward) {
+  REQUIRE(suspect.passes.size() == 2);
+  CHECK(suspect.passes[0].ratio() == Approx(forward).margin(0.01));
+  CHECK(suspect.passes[1].ratio() == Approx(backward).margin(0.01));
 }
 
 } // namespace
@@ -77,4 +86,46 @@ TEST_CASE("A production run with a slow worker is predicted from its first quart
   CHECK(held.own_error <= 0.002);
   CHECK(hold_out(imported.runs[0], 0.25).after_tasks < 0.1);
   CHECK(hold_out(imported.runs[1], 0.25).after_tasks > 0.9); // it waits for the slow one
+}
+
+TEST_CASE("The last stage of a production run is explained by its work, and by no slow device") {
+  const traces::Imported imported = read("trace-ST.csv.gz");
+  const auto check = [](const Explanation& found, double forward, double backward) {
+    REQUIRE_FALSE(found.findings.empty());
+    const Finding& first = found.findings.front();
+    CHECK(first.reason == Reason::heavy_stage);
+    CHECK_FALSE(first.may_be_slow); // the loss: forwards more than backwards
+    CHECK(first.share == Approx(0.137).margin(0.003));
+    REQUIRE(first.suspects.size() == 1);
+    CHECK(index(first.suspects[0].stage) == 3);
+    check_ratios(first.suspects[0], forward, backward);
+  };
+  check(explain(imported.runs), 2.09, 1.43);
+  check(explain(std::span{imported.runs}.first(1)), 2.07, 1.41);
+}
+
+TEST_CASE("The slow worker of a production run is told by the other replicas, and suspected without them") {
+  const traces::Imported imported = read("trace-AR.csv.gz");
+  const Explanation all = explain(imported.runs);
+  REQUIRE_FALSE(all.findings.empty());
+  const Finding& told = all.findings.front();
+  CHECK(told.reason == Reason::slow_worker);
+  CHECK(told.share == Approx(0.508).margin(0.003));
+  REQUIRE(told.suspects.size() == 1);
+  CHECK(told.suspects[0].replica == 0);
+  CHECK(index(told.suspects[0].stage) == 0);
+  CHECK(told.suspects[0].ratio() == Approx(2.36).margin(0.01));
+  CHECK(ratio(told.suspects[0].before, told.suspects[0].after) == Approx(2.07).margin(0.01)); // its replica's steps
+  check_ratios(told.suspects[0], 2.51, 2.27);
+
+  const Explanation alone = explain(std::span{imported.runs}.first(1));
+  REQUIRE_FALSE(alone.findings.empty());
+  const Finding& suspected = alone.findings.front();
+  CHECK(suspected.reason == Reason::heavy_stage);
+  CHECK(suspected.may_be_slow);
+  CHECK(suspected.share == Approx(0.355).margin(0.003));
+  CHECK(index(suspected.suspects.at(0).stage) == 0);
+  check_ratios(suspected.suspects[0], 2.46, 2.24);
+  const Explanation healthy = explain(std::span{imported.runs}.subspan(1, 1));
+  for (const Finding& finding : healthy.findings) CHECK(finding.share < 0.05);
 }

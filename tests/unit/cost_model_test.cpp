@@ -86,6 +86,24 @@ TEST_CASE("Costs are those of a run where they are its means, to the nanosecond"
   }
 }
 
+TEST_CASE("Costs of the mean stage and its ends are those of a run, too") {
+  // Stage 0 takes less than the others, stage 3 more.
+  const Shape shape{.stages = 4, .microbatches = 2};
+  Scenario uneven = uniform_scenario(shape, 1ms, 2ms);
+  uneven.costs.forward = {700us, 1000us, 1100us, 1900us};
+  const Outcome outcome = ppsim::test::run(generate("1f1b", shape), uneven);
+  const MeasuredRun run = run_of(outcome.graph.schedule(), {outcome.timeline});
+  Scenario mean = scenario_of(cost_model(run, 0, 1));
+  CHECK(has_costs_of(mean, run));
+  mean.costs.forward = {933333ns, 933333ns, 933333ns, 1900us};
+  CHECK(has_costs_of(mean, run));
+  mean.costs.input_grad[2] += 1ns;
+  CHECK_FALSE(has_costs_of(mean, run));
+  mean.costs.input_grad[2] -= 1ns;
+  mean.costs.forward = {933333ns, 933333ns, 933334ns, 1900us};
+  CHECK_FALSE(has_costs_of(mean, run));
+}
+
 TEST_CASE("How stages send is seen in the times of a run") {
   for (const TransferModel transfer : {TransferModel::latency, TransferModel::blocking})
     CHECK(cost_model(run_of(order(rows), {step_of(transfer, 1ms)}), 0, 1).transfer == transfer);

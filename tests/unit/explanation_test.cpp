@@ -48,6 +48,7 @@ double percent_off(Duration found, Duration truth) {
 TEST_CASE("Nothing is found in a balanced run but the bubble of its schedule") {
   const Explanation found = explain_one(replica_with({}));
   CHECK(found.findings.empty());
+  CHECK(slow_workers(std::vector{replica_with({}), replica_with({})}).empty());
   CHECK(found.step.median == balanced_step);
   CHECK(found.bubble == Approx(3.0 / 11));
   CHECK(found.schedule_bubble == Approx(3.0 / 11));
@@ -126,6 +127,14 @@ TEST_CASE("Of many slow workers all are named, and what the slowest give alone i
   REQUIRE(suspects.size() == most_healed_alone + 1);
   CHECK(suspects[most_healed_alone - 1].after == balanced_step);
   CHECK(suspects[most_healed_alone].ratio() == Approx(2.5));
+  const std::vector<Suspect> alone = slow_workers(replicas); // of the same rule
+  REQUIRE(alone.size() == suspects.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    CHECK(alone[i].replica == suspects[i].replica);
+    CHECK(index(alone[i].stage) == 0);
+    CHECK(alone[i].own == suspects[i].own);
+    CHECK(alone[i].others == suspects[i].others);
+  }
   CHECK(suspects[most_healed_alone].before == 0ms);
 }
 
@@ -155,6 +164,22 @@ TEST_CASE("Without replicas to compare with, a stage that is as slow in every pa
   REQUIRE(both.findings.size() == 1);
   CHECK(both.findings[0].reason == Reason::heavy_stage);
   CHECK_FALSE(both.findings[0].may_be_slow);
+}
+
+TEST_CASE("A slow device takes longer in every pass, if not by the same factor") {
+  const auto may_be_slow = [](std::int64_t forward_percent, std::int64_t backward_percent) {
+    const Explanation found =
+        explain_one(replica_with({.length = [=](const Task& task, std::size_t stage, Duration length) {
+          return stage != 0 ? length : length * (task.pass == Pass::forward ? forward_percent : backward_percent) / 100;
+        }}));
+    REQUIRE(found.findings.size() == 1);
+    return found.findings[0].may_be_slow;
+  };
+  CHECK(may_be_slow(246, 223)); // a production run with a slow worker
+  CHECK(may_be_slow(223, 246));
+  CHECK_FALSE(may_be_slow(207, 141)); // one with a loss
+  CHECK_FALSE(may_be_slow(130, 115)); // as much longer in each
+  CHECK(may_be_slow(130, 122));
 }
 
 TEST_CASE("Behind a slow worker, a heavy last stage is still found, and by what it gives without the slow one") {

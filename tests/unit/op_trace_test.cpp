@@ -65,7 +65,7 @@ TEST_CASE("An operation trace becomes a run, with sends and receives matched in 
   CHECK(step.reductions.front().span == between(6400 * ms, 6900 * ms));
   REQUIRE(step.optimizer.size() == 2);
   CHECK(step.optimizer[1].span == between(6900 * ms, 7400 * ms));
-  CHECK(imported.dropped == std::vector<traces::Dropped>{{"operations 'gc'", 1}});
+  CHECK(imported.dropped == std::vector<traces::Dropped>{{"operations 'gc' (work of the host)", 1}});
 }
 
 TEST_CASE("Line ends, a byte order mark, the order of columns and spare columns of an operation trace do not matter") {
@@ -104,6 +104,52 @@ TEST_CASE("What an operation trace can not mean is refused with its line") {
   CHECK(refusal(small.substr(0, small.size() - 12)) ==
         "ops.csv:13: the row is '0,1,1,16,optimizer,7.0,0.5' -- 7 values for 11 columns; is the file cut off?");
   CHECK(refusal("\x1F\x8B\x08garbage").starts_with("ops.csv: the gzip data"));
+}
+
+TEST_CASE(
+    "An operation trace in another unit than seconds is refused once a column, with the unit that it seems to have") {
+  std::string text = header;
+  for (int i = 0; i < 20; ++i) text += "0,0,0,16,forward-compute,1700000000000000,850000,0,0,0,0\n";
+  const Refusal microseconds = refusal_of([&] { (void)read(text); });
+  CHECK(microseconds.lines ==
+        Rows{"ops.csv:2: duration is '850000', and 19 more are too large -- write seconds, from 0 to 86400; are these "
+             "microseconds?",
+             "ops.csv:2: start_ts is '1700000000000000', and 19 more are too large -- write seconds, from -2000000000 "
+             "to 2000000000; are these microseconds?"});
+  CHECK(refusal(with(small, "4.5,2.0", "4.5,850000000")).ends_with("; are these nanoseconds?"));
+  CHECK(refusal(with(small, "4.5,2.0", "1700000000000,2.0")).ends_with("; are these milliseconds?"));
+}
+
+TEST_CASE("A stage whose file is missing is told by the transfers of its neighbour") {
+  const std::string whole = with(small, "0,1,1,16,backward-compute",
+                                 "0,1,1,16,forward-send,2.4,0.1,0,-1,-1,-1\n"
+                                 "0,1,1,16,backward-recv,2.4,0.1,0,-1,-1,-1\n0,1,1,16,backward-compute");
+  CHECK(read(small).notes.empty());
+  CHECK(read(whole).notes ==
+        Rows{"stage 1 exchanges activations and gradients with a stage behind it, and none was found: what stage 2 did "
+             "is missing from the run and its costs; give its file, too"});
+  CHECK(read(with(small, "0,0,0,16,gc", "0,0,0,16,backward-send,6.5,0.1,0,-1,-1,-1\n0,0,0,16,gc")).notes ==
+        Rows{"stage 0 exchanges activations and gradients with a stage before it, and none was found: are stages "
+             "counted from 0, and is the file of the first there?"});
+}
+
+TEST_CASE("Operation traces of two runs are refused together") {
+  const auto refused = [](const std::string& other) {
+    const std::vector<traces::ImportFile> files{{"one.csv", small}, {"other.csv", other}};
+    return refusal_of([&] { (void)traces::find_import_format("op-trace")->read(files, {}); }).first();
+  };
+  std::string two_microbatches =
+      with(small, "16,forward-compute,0.1,1.0,0,0,0,0", "17,forward-compute,0.1,1.0,0,0,1,0");
+  CHECK(refused(two_microbatches) ==
+        "other.csv: it has 2 microbatches, and one.csv has 1: these are files of different "
+        "runs -- import each run by itself");
+  CHECK(refused(small) == "one.csv, other.csv: no step is whole; step 16 of replica 0: 0F0 is there twice -- give each "
+                          "file once, and files of one run only");
+  const std::string one_stage = header + "1,0,4,16,forward-compute,0.1,1.0,0,0,0,0\n"
+                                         "1,0,4,16,backward-compute,4.5,2.0,0,0,0,0\n";
+  CHECK(refused(one_stage) == "one.csv, other.csv: replica 0 has 2 stages, 1 microbatch and 1 chunk per stage, and "
+                              "replica 1 has 1 stage, 1 microbatch and 1 chunk per stage -- give the files of all "
+                              "stages of each replica, and of one run only");
 }
 
 TEST_CASE("The share of several operation traces that is read rises to the whole") {

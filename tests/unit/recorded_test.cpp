@@ -305,6 +305,6 @@ TEST_CASE("Nothing bounds clocks of stages of which one only sends, and a run sa
   CHECK(run.unaligned);
   CHECK(run.steps.front().tasks == example.timeline.tasks);
   REQUIRE(imported.notes.size() == 2);
-  CHECK(imported.notes.back() == "in 1 steps some stages only send to others, or only receive: nothing bounds what "
+  CHECK(imported.notes.back() == "in 1 step some stages only send to others, or only receive: nothing bounds what "
                                  "their clocks differ by");
 }

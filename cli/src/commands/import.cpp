@@ -2,6 +2,7 @@
 
 #include "ppsim/traces/import.hpp"
 
+#include "ppsim/sim/explanation.hpp"
 #include "ppsim/sim/percentile.hpp"
 #include "ppsim/traces/run_file.hpp"
 #include "ppsim/viz/text.hpp"
@@ -48,6 +49,25 @@ const traces::ImportFormat& format_of(const Inputs& inputs) {
                                            did_you_mean(*inputs.file, names, choices)}};
 }
 
+void refuse_empty(std::span<const traces::ImportFile> files) {
+  Problems problems;
+  for (const traces::ImportFile& file : files)
+    if (file.bytes.empty()) problems.add(file.name, "the file is empty", "record it again, or leave it out");
+  problems.throw_if_any();
+}
+
+/// Of files that `format` can not read: throws Error where some seem to have another one.
+void refuse_other_formats(std::span<const traces::ImportFile> files, const traces::ImportFormat& format) {
+  Problems problems;
+  for (const traces::ImportFile& file : files) {
+    const traces::ImportFormat* guess = traces::guess_import_format(file.bytes);
+    if (guess != nullptr && guess != &format)
+      problems.add(file.name, fmt::format("this is no file of {}; it looks like {}", format.name, guess->name),
+                   fmt::format("ppsim import {} {}{}", guess->name, file.name, files.size() == 1 ? "" : " ..."));
+  }
+  problems.throw_if_any();
+}
+
 traces::Imported read(const Inputs& inputs, const traces::ImportFormat& format) {
   if (inputs.files.empty())
     throw Error{
@@ -60,10 +80,16 @@ traces::Imported read(const Inputs& inputs, const traces::ImportFormat& format) 
   for (const std::string& path : inputs.files) contents.emplace_back(path, "import");
   for (std::size_t i = 0; i < contents.size(); ++i)
     files.push_back({display_name(inputs.files[i]), contents[i].bytes()});
+  refuse_empty(files);
   ShareShown progress{"read"};
-  return format.read(files, {.stages = inputs.stages,
-                             .vpp = inputs.vpp ? std::optional{inputs.vpp->front()} : std::nullopt,
-                             .progress = [&](double share) { progress.show(share); }});
+  try {
+    return format.read(files, {.stages = inputs.stages,
+                               .vpp = inputs.vpp ? std::optional{inputs.vpp->front()} : std::nullopt,
+                               .progress = [&](double share) { progress.show(share); }});
+  } catch (const Error&) {
+    refuse_other_formats(files, format);
+    throw;
+  }
 }
 
 /// What a format has no use for is refused: it would do nothing.
@@ -73,11 +99,11 @@ void check_options(const Inputs& inputs, const traces::ImportFormat& format) {
     if (inputs.where.contains(option))
       problems.add(inputs.place_of(option), fmt::format("{} files have no need of it", format.name), "leave it out");
   };
-  if (!format.has_runs)
+  if (!format.has_runs())
     for (const std::string_view option : {"timeline", "replica", "by-microbatch", "mean-stage"})
       if (inputs.where.contains(option))
-        problems.add(inputs.place_of(option),
-                     fmt::format("{} files hold sums, and no times of single tasks", format.name), "leave it out");
+        problems.add(inputs.place_of(option), fmt::format("{} files hold {}", format.name, format.no_runs),
+                     "leave it out");
   if (!format.takes_stages) refuse("stages");
   if (!format.takes_vpp) refuse("vpp");
   if (inputs.vpp && inputs.vpp->size() > 1)
@@ -122,14 +148,63 @@ std::string summary(const traces::Imported& imported, std::size_t chosen) {
 void say_what_was_dropped(const traces::Imported& imported) {
   for (const std::string& note : imported.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
   for (const traces::Dropped& dropped : imported.dropped)
-    fmt::print(stderr, "ppsim: note: left out: {} {}\n", dropped.count, dropped.what);
+    fmt::print(stderr, "ppsim: note: left out ({}): {}\n", dropped.count, dropped.what);
 }
 
-std::string timeline_path(const std::string& path, std::uint32_t replica) {
-  const std::size_t mark = path.find(replica_mark);
-  return mark == std::string::npos
-             ? path
-             : fmt::format("{}{}{}", path.substr(0, mark), replica, path.substr(mark + replica_mark.size()));
+/// Costs of a replica with a slow stage are costs of a fault. Where there are others to compare with, that is said, and
+/// which replica has none.
+void say_whether_slow(const traces::Imported& imported, std::size_t chosen) {
+  const auto of_another_order = [&](const MeasuredRun& run) { return !(run.schedule == imported.runs[0].schedule); };
+  if (imported.runs.size() < 2 || std::ranges::any_of(imported.runs, of_another_order)) return;
+  const std::vector<Suspect> slow = slow_workers(imported.runs);
+  const auto slowest_of = [&](std::size_t replica) { return std::ranges::find(slow, replica, &Suspect::replica); };
+  const auto worst = slowest_of(chosen);
+  if (worst == slow.end()) return;
+  std::size_t whole = 0;
+  while (whole < imported.runs.size() && slowest_of(whole) != slow.end()) ++whole;
+  fmt::print(stderr,
+             "ppsim: note: stage {} of replica {} takes {:.2f} times as long as in the other replicas, and these are "
+             "costs of replica {}; {}\n",
+             index(worst->stage), imported.replicas[chosen], worst->ratio(), imported.replicas[chosen],
+             whole < imported.runs.size()
+                 ? fmt::format("--replica {} takes those of one without a slow stage", imported.replicas[whole])
+                 : "each replica has a slow stage: 'ppsim explain' names them");
+}
+
+std::string timeline_path(std::string path, std::uint32_t replica) {
+  for (std::size_t mark = 0; (mark = path.find(replica_mark, mark)) != std::string::npos;)
+    path.replace(mark, replica_mark.size(), fmt::format("{}", replica));
+  return path;
+}
+
+/// Throws Error for other words in braces than replica_mark: files would be named so.
+void check_marks(const Inputs& inputs) {
+  if (!inputs.timeline) return;
+  const std::string path = timeline_path(*inputs.timeline, 0);
+  const std::size_t open = path.find('{');
+  const std::size_t close = path.find('}', open);
+  if (close == std::string::npos) return;
+  throw Error{ExitCode::bad_input,
+              Problem{inputs.place_of("timeline"),
+                      fmt::format("nothing is known to put in for {}", in_quotes(path.substr(open, close + 1 - open))),
+                      fmt::format("{} stands for the rank of each data-parallel replica", replica_mark)}};
+}
+
+/// The name of a file per replica that is like `path`: "run-{replica}.json" for "run.json".
+std::string with_mark(const std::filesystem::path& path) {
+  std::filesystem::path name = path;
+  return name.replace_filename(fmt::format("{}-{}{}", path.stem().string(), replica_mark, path.extension().string()))
+      .string();
+}
+
+/// Replicas that no file was asked for.
+void say_what_was_not_written(const Inputs& inputs, const traces::Imported& imported, std::size_t chosen) {
+  if (!inputs.timeline || imported.runs.size() == 1 || inputs.timeline->find(replica_mark) != std::string::npos) return;
+  fmt::print(stderr,
+             "ppsim: note: --timeline: of {} replicas that of rank {} alone is written; --timeline '{}' writes "
+             "a file for each\n",
+             imported.runs.size(), imported.replicas[chosen],
+             *inputs.timeline == "-" ? "run-{replica}.json" : with_mark(*inputs.timeline));
 }
 
 /// Where the run of the chosen replica goes, or those of all.
@@ -171,6 +246,7 @@ ExitCode run(const Inputs& inputs) {
   const traces::CostForm form = form_of(inputs);
   std::optional<std::string> output = inputs.output;
   if (!output && !inputs.timeline) output = "-";
+  check_marks(inputs);
   const bool stdout_taken = check_outputs(inputs, output, {0});
   traces::Imported imported = read(inputs, format);
   say_what_was_dropped(imported);
@@ -182,6 +258,8 @@ ExitCode run(const Inputs& inputs) {
   const std::size_t chosen = chosen_replica(inputs, imported);
   const MeasuredRun& of = imported.runs[chosen];
   static_cast<void>(check_outputs(inputs, output, imported.replicas));
+  if (output) say_whether_slow(imported, chosen);
+  say_what_was_not_written(inputs, imported, chosen);
   if (output)
     write_file(*output, traces::write_scenario(traces::cost_lines(cost_model(of, 0, of.steps.size()), form), source),
                "--output");

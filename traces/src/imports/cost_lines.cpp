@@ -67,32 +67,6 @@ std::string describe(const std::vector<Statistic>& statistics) {
   return text;
 }
 
-/// What a pass takes on most chunks, and what the first and the last one take beyond that.
-struct WithoutEnds {
-  Duration chunk{0}, first{0}, last{0};
-};
-
-Duration mean_of(std::span<const Duration> times) {
-  std::int64_t sum = 0; // in range: all chunks of a stage together take a day at most
-  for (const Duration time : times) sum += time.count();
-  return Duration{divide_rounded(sum, static_cast<std::int64_t>(std::max<std::size_t>(times.size(), 1)))};
-}
-
-/// The mean is that of the chunks between the ends, or of the two ends the lower. An end that takes less has fewer
-/// layers than the others, which is nothing that it does besides, nor is what lies within the spread of its runs: it
-/// then counts among those of the mean.
-WithoutEnds without_ends(const std::vector<Duration>& times, const std::vector<Statistic>& statistics) {
-  std::span<const Duration> among = times;
-  const Duration between =
-      times.size() > 2 ? mean_of(among.subspan(1, times.size() - 2)) : std::min(times.front(), times.back());
-  const bool longer_first = times.front() > between + statistics.front().spread;
-  const bool longer_last = times.back() > between + statistics.back().spread;
-  if (longer_first) among = among.subspan(1);
-  if (longer_last) among = among.first(among.size() - 1);
-  const Duration mean = mean_of(among);
-  return {mean, longer_first ? times.front() - mean : Duration{0}, longer_last ? times.back() - mean : Duration{0}};
-}
-
 class Lines {
 public:
   Lines(const CostModel& model, CostForm form)
@@ -138,7 +112,7 @@ private:
                 Statistic ChunkStatistics::*pass) {
     const std::string described = describe(of_chunks(pass));
     if (form_ == CostForm::mean_stage) {
-      const WithoutEnds found = without_ends(by_chunk, of_chunks(pass));
+      const WithoutEnds found = without_ends(by_chunk, model_, pass);
       add(std::move(key), quoted(format_closely(static_cast<std::int64_t>(model_.shape.vpp) * found.chunk)),
           fmt::format("Of the mean stage; by chunk: {}", described));
       (pass == &ChunkStatistics::forward ? first_.front() : first_.back()) += found.first;
@@ -194,10 +168,11 @@ private:
   }
 
   [[nodiscard]] Duration mean_transfer() const {
-    std::vector<Duration> times;
+    std::int64_t sum = 0;
+    std::int64_t boundaries = 0;
     for (const Statistic& boundary : model_.transfers)
-      if (boundary.runs > 0) times.push_back(boundary.mean);
-    return mean_of(times);
+      if (boundary.runs > 0) sum += boundary.mean.count(), ++boundaries;
+    return Duration{divide_rounded(sum, std::max(boundaries, std::int64_t{1}))};
   }
 
   const CostModel& model_;

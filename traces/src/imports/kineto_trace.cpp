@@ -169,8 +169,8 @@ public:
   /// Puts what was counted into the trace.
   void finish() {
     for (const auto& [category, count] : counts_)
-      trace_.dropped[category.empty() ? std::string{"events without a category"}
-                                      : fmt::format("events of category {}", in_quotes(category))] += count;
+      trace_.dropped[category.empty() ? std::string{"events without a category (not used)"}
+                                      : fmt::format("events of category {} (not used)", in_quotes(category))] += count;
   }
 
 private:

@@ -405,7 +405,7 @@ extern const ImportFormat megatron_timers{
     .files = "*.log, *.txt",
     .what = "what Megatron-LM prints with --timing-log-level 2, best with --timing-log-option all; costs, no run",
     .sign = "across ranks (ms)",
-    .has_runs = false,
+    .no_runs = "sums over steps, and no times of single tasks",
     .read = read};
 
 } // namespace ppsim::traces

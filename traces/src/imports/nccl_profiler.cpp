@@ -412,7 +412,7 @@ const ImportFormat nccl_profiler{.name = "nccl-profiler",
                                  .sign = R"("cat": "GROUP)",
                                  .takes_stages = false,
                                  .takes_vpp = false,
-                                 .has_runs = false,
+                                 .no_runs = "transfers, and no tasks",
                                  .read = import_nccl_profiler};
 
 } // namespace ppsim::traces

@@ -351,7 +351,7 @@ const ImportFormat nccl_tests{
     .sign = "algbw",
     .takes_stages = false,
     .takes_vpp = false,
-    .has_runs = false,
+    .no_runs = "means of transfers, and no tasks",
     .read = read};
 
 } // namespace ppsim::traces

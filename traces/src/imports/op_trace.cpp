@@ -17,7 +17,9 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "../formats.hpp"
@@ -54,6 +56,23 @@ constexpr std::array kind_names{KindName{"forward-compute", Kind::forward},
                                 KindName{"embedding-grads-all-reduce", Kind::tied_reduction},
                                 KindName{"optimizer", Kind::optimizer}};
 
+/// Kinds that are known and have no use, and why.
+struct UnusedName {
+  std::string_view name;
+  std::string_view reason;
+};
+constexpr std::array unused_names{UnusedName{"gc", "work of the host"},
+                                  UnusedName{"layernorm-grads-all-reduce", "a collective that is not modelled"},
+                                  UnusedName{"params-all-gather", "a collective that is not modelled"},
+                                  UnusedName{"optimizer-clip-main-grad", "comes before the optimizer's own time"}};
+
+std::string unused_words(std::string_view name) {
+  if (name.empty()) return "operations of other kinds (not known)";
+  const auto known = std::ranges::find(unused_names, name, &UnusedName::name);
+  return fmt::format("operations {} ({})", in_quotes(name),
+                     known == unused_names.end() ? "a kind that is not known" : known->reason);
+}
+
 enum class Column : std::uint8_t { dp_rank, stage, rank, step, optype, start_ts, duration, seq_id, mc, mb_id, gmc };
 constexpr std::array<std::string_view, 11> column_names{"dp_rank",  "stage",  "rank", "step",  "optype", "start_ts",
                                                         "duration", "seq_id", "mc",   "mb_id", "gmc"};
@@ -85,6 +104,8 @@ constexpr double nanoseconds_per_second = 1e9;
 /// Seconds: as an epoch they last until 2033.
 constexpr double latest_start = 2e9;
 constexpr double longest = 86'400;
+/// Longer than any operation of a training run: one that seems to last longer is in another unit.
+constexpr double longest_seen = 10;
 constexpr std::size_t most_names = 100; ///< of operations that are not used
 
 /// What all files hold.
@@ -112,6 +133,7 @@ public:
         next_progress = done + progress_step;
       }
     }
+    report_out_of_range();
     problems_.throw_if_any();
   }
 
@@ -188,15 +210,43 @@ private:
     return least;
   }
 
-  /// Seconds.
-  double seconds(Column column, double least, double most) {
+  /// Times of one column that are out of range: in another unit, all are. They are told once.
+  struct OutOfRange {
+    std::size_t count = 0;
+    Problem first{};
+  };
+
+  /// "; are these microseconds?", where in that unit `value` is one of up to `most` seconds.
+  static std::string unit_question(double value, double most) {
+    for (const auto& [per_second, name] :
+         {std::pair{1e3, "milliseconds"}, std::pair{1e6, "microseconds"}, std::pair{1e9, "nanoseconds"}})
+      if (std::abs(value) <= most * per_second) return fmt::format("; are these {}?", name);
+    return {};
+  }
+
+  /// Seconds; `usual` is the most that is likely.
+  double seconds(Column column, double least, double most, double usual) {
     const std::string_view text = field(column);
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc{} && end == text.data() + text.size() && value >= least && value <= most) return value;
-    fault(column_names[static_cast<std::size_t>(column)], text,
-          fmt::format("write seconds, from {:.0f} to {:.0f}", least, most));
+    const bool is_number = error == std::errc{} && end == text.data() + text.size();
+    if (is_number && value >= least && value <= most) return value;
+    const std::string_view name = column_names[static_cast<std::size_t>(column)];
+    std::string hint = fmt::format("write seconds, from {:.0f} to {:.0f}", least, most);
+    if (!is_number || !(value > most)) {
+      fault(name, text, hint);
+    } else if (OutOfRange& found = too_large_[name]; ++found.count == 1) {
+      found.first = {fmt::format("{}:{}", name_, line_), fmt::format("{} is {}", name, in_quotes(text)),
+                     hint + unit_question(value, usual)};
+    }
     return 0;
+  }
+
+  void report_out_of_range() {
+    for (auto& [name, found] : too_large_) {
+      if (found.count > 1) found.first.what += fmt::format(", and {} more are too large", found.count - 1);
+      problems_.add(std::move(found.first.where), std::move(found.first.what), std::move(found.first.hint));
+    }
   }
 
   void read_row(std::string_view line) {
@@ -218,8 +268,8 @@ private:
     row.chunk_of_stage = whole(Column::mc, -1, max_chunk);
     row.microbatch = whole(Column::mb_id, -1, max_microbatch);
     row.chunk = whole(Column::gmc, -1, max_chunk);
-    const double start = seconds(Column::start_ts, -latest_start, latest_start);
-    const double length = seconds(Column::duration, 0, longest);
+    const double start = seconds(Column::start_ts, -latest_start, latest_start, latest_start);
+    const double length = seconds(Column::duration, 0, longest, longest_seen);
     row.start = std::llround(start * nanoseconds_per_second);
     row.end = row.start + std::llround(length * nanoseconds_per_second);
     if ((row.kind == Kind::forward || row.kind == Kind::backward) && row.microbatch < 0)
@@ -249,6 +299,7 @@ private:
   std::array<std::string_view, most_columns> fields_;
   std::size_t columns_ = 0;
   std::size_t line_ = 0;
+  std::map<std::string_view, OutOfRange> too_large_; ///< by column
   Problems problems_;
 
   static constexpr std::array<std::size_t, column_names.size()> filled() {
@@ -277,9 +328,8 @@ public:
       convert({begin, end});
       begin = end;
     }
-    for (const auto& [name, count] : found_.unused)
-      recorded_.dropped[name.empty() ? "operations of other kinds" : fmt::format("operations {}", in_quotes(name))] +=
-          count;
+    for (const auto& [name, count] : found_.unused) recorded_.dropped[unused_words(name)] += count;
+    note_missing_stages();
     recorded_.facts.backend = "import";
     recorded_.facts.compute = "operations of a training run";
     recorded_.one_clock = true;
@@ -364,6 +414,7 @@ private:
       count_ = 0;
     }
     if (count_ >= list.size()) {
+      if (list.empty()) note_missing_neighbour(row);
       ++recorded_.dropped["sends and receives beyond those of the passes of their stage"];
       return;
     }
@@ -375,6 +426,24 @@ private:
                                    .start = row.start,
                                    .end = row.end,
                                    .bytes = 0});
+  }
+
+  /// A stage exchanges with one that has no passes: of the last one with those behind it, of the first with those
+  /// before.
+  void note_missing_neighbour(const Row& row) {
+    const bool behind = row.kind == Kind::forward_send || row.kind == Kind::backward_recv;
+    if (behind ? row.stage + std::size_t{1} >= chunks_ : row.stage == 0) missing_.insert({row.stage, behind});
+  }
+
+  void note_missing_stages() {
+    for (const auto& [stage, behind] : missing_)
+      recorded_.notes.push_back(
+          behind ? fmt::format("stage {0} exchanges activations and gradients with a stage behind it, and none was "
+                               "found: what stage {1} did is missing from the run and its costs; give its file, too",
+                               stage, stage + 1)
+                 : fmt::format("stage {} exchanges activations and gradients with a stage before it, and none was "
+                               "found: are stages counted from 0, and is the file of the first there?",
+                               stage));
   }
 
   void add_update(const Row& row) {
@@ -397,7 +466,16 @@ private:
   std::size_t chunks_ = 1;
   std::pair<std::tuple<std::uint32_t, std::int64_t, std::uint32_t>, Kind> counted_{};
   std::size_t count_ = 0;
+  std::set<std::pair<std::uint32_t, bool>> missing_; ///< stages with a neighbour that has no passes; true: behind
 };
+
+/// How many microbatches the rows of one file have.
+std::int64_t microbatches_of(std::span<const Row> rows) {
+  std::int64_t last = -1;
+  for (const Row& row : rows)
+    if (row.kind == Kind::forward || row.kind == Kind::backward) last = std::max(last, row.microbatch);
+  return last + 1;
+}
 
 Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
   std::string where;
@@ -412,13 +490,25 @@ Recorded read_operations(std::span<const ImportFile> files, const ImportOptions&
   for (const ImportFile& file : files) all += static_cast<double>(file.bytes.size());
   Found found;
   double before = 0;
+  const ImportFile* first = nullptr; ///< that has passes, of so many microbatches
+  std::int64_t microbatches = 0;
   for (const ImportFile& file : files) {
     const auto size = static_cast<double>(file.bytes.size());
     const std::function<void(double)> progress = [&](double share) {
       if (options.progress && all > 0) options.progress((before + share * size) / all);
     };
     const std::string unpacked = is_gzip(file.bytes) ? gunzip(file.bytes, file.name) : std::string{};
+    const std::size_t rows_before = found.rows.size();
     Reader{is_gzip(file.bytes) ? std::string_view{unpacked} : file.bytes, file.name, found, progress}.read();
+    if (const std::int64_t here = microbatches_of(std::span{found.rows}.subspan(rows_before)); here > 0) {
+      if (first == nullptr) first = &file, microbatches = here;
+      if (here != microbatches)
+        throw Error{ExitCode::bad_input,
+                    Problem{file.name,
+                            fmt::format("it has {} microbatches, and {} has {}: these are files of different runs",
+                                        here, first->name, microbatches),
+                            "import each run by itself"}};
+    }
     progress(1);
     before += size;
   }

@@ -363,6 +363,7 @@ public:
       begin = end;
     }
     if (replicas_.empty()) refuse();
+    check_shapes();
     keep_common_steps(replicas_, dropped_);
     for (ReplicaRun& replica : replicas_) add_run(std::move(replica));
     for (const auto& [what, count] : dropped_)
@@ -371,17 +372,20 @@ public:
     if (aligned_ > 0)
       imported_.notes.push_back(
           recorded_.one_clock
-              ? fmt::format("the clocks of stages do not agree in {} steps: there they were aligned by transfers",
-                            aligned_)
-              : fmt::format("the clocks of stages were aligned by transfers, step by step ({} steps)", aligned_));
+              ? fmt::format("the clocks of stages do not agree in {}: there they were aligned by transfers",
+                            counted_steps(aligned_))
+              : fmt::format("the clocks of stages were aligned by transfers, step by step ({})",
+                            counted_steps(aligned_)));
     if (unbounded_ > 0)
       imported_.notes.push_back(fmt::format(
-          "in {} steps some stages only send to others, or only receive: nothing bounds what their clocks differ by",
-          unbounded_));
+          "in {} some stages only send to others, or only receive: nothing bounds what their clocks differ by",
+          counted_steps(unbounded_)));
     return std::move(imported_);
   }
 
 private:
+  static std::string counted_steps(std::size_t count) { return fmt::format("{} step{}", count, count == 1 ? "" : "s"); }
+
   void drop(const StepEvents& step, const StepFault& fault) {
     ++dropped_[fault.reason];
     if (first_fault_.empty())
@@ -439,6 +443,23 @@ private:
     }
   }
 
+  /// Replicas of one run do the same. Those of another run have other shapes, and those without the files of a stage.
+  void check_shapes() const {
+    const auto words = [](const ReplicaRun& replica) {
+      const Shape& shape = replica.run.schedule.shape();
+      return fmt::format("replica {} has {} stage{}, {} microbatch{} and {} chunk{} per stage", replica.replica,
+                         shape.stages, shape.stages == 1 ? "" : "s", shape.microbatches,
+                         shape.microbatches == 1 ? "" : "es", shape.vpp, shape.vpp == 1 ? "" : "s");
+    };
+    const auto other = std::ranges::find_if(replicas_, [this](const ReplicaRun& replica) {
+      return !(replica.run.schedule.shape() == replicas_.front().run.schedule.shape());
+    });
+    if (other == replicas_.end()) return;
+    throw Error{ExitCode::bad_input,
+                Problem{std::string{where_}, fmt::format("{}, and {}", words(replicas_.front()), words(*other)),
+                        "give the files of all stages of each replica, and of one run only"}};
+  }
+
   void add_run(ReplicaRun replica) {
     for (const StepFacts& facts : replica.facts) {
       aligned_ += facts.aligned ? 1 : 0;
@@ -451,13 +472,14 @@ private:
   [[noreturn]] void refuse() const {
     if (!first_error_.empty()) throw Error{ExitCode::bad_input, first_error_};
     const bool none = recorded_.tasks.empty();
-    throw Error{
-        ExitCode::bad_input,
-        Problem{std::string{where_},
-                none ? "no forward or backward was found"
-                     : fmt::format("no step is whole; {}",
-                                   first_fault_.empty() ? "all are longer than a day" : first_fault_),
-                none ? "record the passes of the pipeline" : "give the files of all stages, and record whole steps"}};
+    throw Error{ExitCode::bad_input,
+                Problem{std::string{where_},
+                        none ? "no forward or backward was found"
+                             : fmt::format("no step is whole; {}",
+                                           first_fault_.empty() ? "all are longer than a day" : first_fault_),
+                        none                               ? "record the passes of the pipeline"
+                        : dropped_.contains(task_is_twice) ? "give each file once, and files of one run only"
+                                                           : "give the files of all stages, and record whole steps"}};
   }
 
   Recorded& recorded_;

@@ -189,8 +189,7 @@ std::optional<StepFault> find_incomplete(const StepEvents& step) {
   Cells cells{chunks, microbatches};
   for (const TaskEvent& event : step.tasks)
     if (!cells.add(event.task))
-      return StepFault{"steps with a task that is there twice",
-                       fmt::format("{} is there twice", to_string(event.task))};
+      return StepFault{task_is_twice, fmt::format("{} is there twice", to_string(event.task))};
   if (auto missing = cells.first_missing(forward_only)) return StepFault{incomplete, std::move(*missing)};
   return std::nullopt;
 }

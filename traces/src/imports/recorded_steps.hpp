@@ -29,6 +29,9 @@ struct StepFault {
   std::string found;
 };
 
+/// The reason where it was recorded twice, or in two runs.
+inline constexpr const char* task_is_twice = "steps with a task that is there twice";
+
 /// Sorts events and cuts them into steps, by rising replica and step. Those with impossible times or ids are taken out
 /// and counted. The spans point into `recorded`.
 [[nodiscard]] std::vector<StepEvents> split_steps(Recorded& recorded, DropCounts& dropped);

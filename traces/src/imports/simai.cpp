@@ -305,7 +305,7 @@ const ImportFormat simai{.name = "simai",
                          .files = "*.txt",
                          .what = "workloads of SimAI (AICB) and ASTRA-sim 1.0: layer times and sizes, as costs",
                          .sign = "HYBRID_TRANSFORMER",
-                         .has_runs = false,
+                         .no_runs = "what layers take, and no tasks",
                          .read = read};
 
 } // namespace ppsim::traces

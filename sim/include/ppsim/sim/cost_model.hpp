@@ -48,8 +48,18 @@ struct CostModel {
 /// for), every transfer that of its boundary.
 [[nodiscard]] Scenario scenario_of(const CostModel& model, bool by_microbatch = false);
 
-/// Whether the tasks of `scenario` cost what scenario_of() says of all steps of `run`: to the nanosecond, so that
-/// another run does not have the same.
+/// What a pass takes on most chunks, and what the first and the last one take beyond that.
+struct WithoutEnds {
+  Duration chunk{0}, first{0}, last{0};
+};
+/// Of the times of a pass by chunk, as scenario_of() has them. The mean is that of the chunks between the ends, or of
+/// the two ends the lower. An end that takes less has fewer layers than the others, which is nothing that it does
+/// besides, nor is what lies within the spread of its runs: it then counts among those of the mean.
+[[nodiscard]] WithoutEnds without_ends(const std::vector<Duration>& times, const CostModel& model,
+                                       Statistic ChunkStatistics::*pass);
+
+/// Whether the tasks of `scenario` cost what scenario_of() says of all steps of `run`, or the mean stage of those and
+/// its ends: to the nanosecond, so that another run does not have the same.
 [[nodiscard]] bool has_costs_of(const Scenario& scenario, const MeasuredRun& run);
 
 /// The order of a run, for views of its timelines; the costs are nobody's.

@@ -158,4 +158,8 @@ inline constexpr std::size_t most_healed_alone = 16;
 /// broken runs (check_run), and for replicas of different orders or with different numbers of steps.
 [[nodiscard]] Explanation explain(std::span<const MeasuredRun> replicas);
 
+/// The slow workers that explain() finds, the slowest first, without a simulation: `before` and `after` are zero.
+/// Throws as explain() does.
+[[nodiscard]] std::vector<Suspect> slow_workers(std::span<const MeasuredRun> replicas);
+
 } // namespace ppsim

@@ -53,12 +53,13 @@ struct Imported {
 /// One format, by name. To add one: a file in traces/src/imports/, a line in imports.def there, one in CMake.
 struct ImportFormat {
   std::string_view name;
-  std::string_view files;   ///< what they are called: "*.json, *.json.gz"
-  std::string_view what;    ///< whose, and which file is what: "one file per rank"
-  std::string_view sign;    ///< text that stands near the beginning of most of them, and of no others
-  bool takes_stages = true; ///< whether ImportOptions::stages says what a file does not, or is checked against it
-  bool takes_vpp = true;    ///< likewise
-  bool has_runs = true;     ///< else it holds sums, of which come costs alone
+  std::string_view files;        ///< what they are called: "*.json, *.json.gz"
+  std::string_view what;         ///< whose, and which file is what: "one file per rank"
+  std::string_view sign;         ///< text that stands near the beginning of most of them, and of no others
+  bool takes_stages = true;      ///< whether ImportOptions::stages says what a file does not, or is checked against it
+  bool takes_vpp = true;         ///< likewise
+  std::string_view no_runs = {}; ///< what its files hold where that makes costs alone: "transfers, and no tasks"
+  [[nodiscard]] bool has_runs() const { return no_runs.empty(); }
   /// Reads. Nothing in a file is trusted. Throws Error (bad_input) with place, value and remedy.
   Imported (*read)(std::span<const ImportFile> files, const ImportOptions& options) = nullptr;
 };
