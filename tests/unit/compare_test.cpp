@@ -170,6 +170,7 @@ TEST_CASE("An order that deadlocks under the transfer model does not apply") {
   const Compared compared = compare(on_four({"--transfer", "blocking", "--comm", "1us"}), 2);
   CHECK(reason(compared, "1f1b") == "applies");
   CHECK(reason(compared, "interleaved v=2").find("deadlock") != std::string::npos);
+  CHECK(compared.recommendation.ends_with("--transfer latency lets them in."));
 }
 
 TEST_CASE("Costs per chunk are for the schedules with as many chunks") {
