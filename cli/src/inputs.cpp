@@ -57,6 +57,9 @@ void read_schedule_file(const Inputs& inputs, const std::string& path, Run& run)
   if (own != nullptr && inputs.lowering)
     run.notes.push_back(fmt::format("{}: {} takes the place of the file's {} sends and receives",
                                     inputs.place_of("lowering"), *inputs.lowering, own->size()));
+  else if (own != nullptr && run.scenario.network.model != TransferModel::streams && !inputs.csv_comms)
+    run.notes.push_back(fmt::format("{}: its {} send and receive cells are not used; --transfer streams simulates them",
+                                    display_name(path), own->size()));
   run.schedule_place = display_name(path);
 }
 
