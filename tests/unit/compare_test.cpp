@@ -225,7 +225,7 @@ TEST_CASE("What a comparison is about comes from its scenario") {
                                         2)
                                     .comparison;
   CHECK(comparison.title == "mine");
-  CHECK(comparison.source == "a guess");
+  CHECK(comparison.source == "a guess; forward and backward are the defaults");
   CHECK(comparison.stages == 4);
   CHECK(comparison.microbatches == 8);
   CHECK(comparison.transfer_model == TransferModel::link);
