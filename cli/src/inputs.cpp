@@ -122,11 +122,18 @@ void generate_schedule(const Inputs& inputs, Run& run) {
   run.schedule_place = fmt::format("schedule '{}'", run.generator->name);
 }
 
-/// What names a flag names the place where its value was given, which may be a scenario file.
+/// What names a flag names the place where its value was given, which may be a scenario file; so does the name of a
+/// schedule that was not given on the command line.
 Error placed(const Inputs& inputs, const Error& error) {
   std::vector<Problem> problems = error.problems();
   for (Problem& problem : problems)
     if (problem.where.starts_with("--")) problem.where = inputs.place_of(std::string_view{problem.where}.substr(2));
+  if (inputs.schedule && inputs.where.contains("schedule") && !inputs.has_flag("schedule")) {
+    const std::string name = fmt::format("'{}'", *inputs.schedule);
+    for (Problem& problem : problems)
+      if (const std::size_t at = problem.what.find(name); at != std::string::npos)
+        problem.what.insert(at + name.size(), fmt::format(" ({})", inputs.place_of("schedule")));
+  }
   return {error.code(), std::move(problems)};
 }
 
