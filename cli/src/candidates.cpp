@@ -112,6 +112,7 @@ void add_candidates(const Generator& generator, const Inputs& inputs, std::vecto
   for (const std::size_t vpp : counts) {
     Candidate candidate{std::string{generator.name}, fmt::format("--schedule {}", generator.name), inputs};
     candidate.inputs.schedule = generator.name;
+    candidate.inputs.where.erase("schedule"); // a file's is another one
     candidate.inputs.vpp = {vpp};
     if (inputs.layout) candidate.inputs.vpp.reset(); // it says so
     drop_options_of_others(&generator, candidate.inputs);

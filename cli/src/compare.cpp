@@ -23,6 +23,7 @@ struct Trial {
   bool moves_for_free = false; ///< there are transfers, but they take no time
   std::vector<std::string> notes;
   std::optional<Error> error; ///< where there is no contender
+  bool is_held_by_transfers = false;
 };
 
 Comparison head_of(const Scenario& scenario) {
@@ -37,6 +38,19 @@ Comparison head_of(const Scenario& scenario) {
   for (const std::vector<Bytes>* sizes : {&memory.activation, &memory.parameters, &memory.gradients, &memory.optimizer})
     head.knows_memory |= std::ranges::any_of(*sizes, [](Bytes size) { return size > Bytes{0}; });
   return head;
+}
+
+/// Whether an order that deadlocks runs where stages do not wait for their transfers.
+bool runs_with_latency(const Candidate& candidate) {
+  try {
+    Run run = resolve(candidate.inputs);
+    if (run.scenario.network.model == TransferModel::latency) return false;
+    run.scenario.network.model = TransferModel::latency;
+    (void)lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 /// Simulates it; of the run only the report stays, as graphs of a large run take a hundred times its memory.
@@ -54,6 +68,7 @@ Trial try_candidate(const Candidate& candidate) {
   } catch (const Error& error) {
     if (error.code() != ExitCode::bad_input && error.code() != ExitCode::no) throw;
     trial.error = error;
+    trial.is_held_by_transfers = error.code() == ExitCode::no && runs_with_latency(candidate);
   }
   return trial;
 }
@@ -181,7 +196,8 @@ Compared compare(const Inputs& inputs, std::size_t threads) {
     if (trial.contender)
       compared.comparison.contenders.push_back(std::move(*trial.contender));
     else
-      compared.comparison.not_applicable.push_back({compared.candidates[position].name, reason_of(*trial.error)});
+      compared.comparison.not_applicable.push_back(
+          {compared.candidates[position].name, reason_of(*trial.error), trial.is_held_by_transfers});
   }
   if (first->moves_for_free)
     compared.notes.emplace_back(

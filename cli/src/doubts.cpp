@@ -73,6 +73,16 @@ void doubt_layout(const Inputs& inputs, std::vector<std::string>& notes) {
                                 inputs.model_shape->name, inputs.model_shape->layers));
 }
 
+/// A transfer of unknown size counts as one of no bytes.
+void doubt_sizes(const Inputs& inputs, const Network& network, std::vector<std::string>& notes) {
+  const auto& sizes = network.boundary_bytes;
+  if (network.streams.eager_below > Bytes{} && !sizes.empty() &&
+      std::ranges::all_of(sizes, [](Bytes size) { return size == Bytes{}; }))
+    notes.push_back(fmt::format("{}: all transfers count as 0 bytes, so that no send waits for its receive; "
+                                "--boundary-bytes says how large they are",
+                                inputs.place_of("eager-below")));
+}
+
 /// Rules of a transfer model that is not used. --p2p is one of replays too: those who only simulate ask for it.
 void doubt_streams(const Inputs& inputs, const Scenario& scenario, std::vector<std::string>& notes) {
   const Streams& streams = scenario.network.streams;
@@ -83,7 +93,14 @@ void doubt_streams(const Inputs& inputs, const Scenario& scenario, std::vector<s
     notes.push_back(fmt::format("{}: changes nothing without --vpp above 1: Megatron-LM overlaps only its interleaved "
                                 "schedule",
                                 inputs.place_of("overlap-p2p")));
-  if (scenario.network.model == TransferModel::streams) return;
+  if (scenario.network.model == TransferModel::streams) {
+    doubt_sizes(inputs, scenario.network, notes);
+    if (inputs.p2p == P2p::batched && streams.lowering != "megatron")
+      notes.push_back(fmt::format("{}: batched is group here: {} places sends and receives, and not megatron",
+                                  inputs.place_of("p2p"),
+                                  streams.lowering.empty() ? "the schedule file" : streams.lowering));
+    return;
+  }
   const auto doubt = [&](std::string_view option, std::string_view without) {
     if (inputs.has_flag(option))
       notes.push_back(fmt::format("{}: changes nothing without {}", inputs.place_of(option), without));

@@ -57,6 +57,9 @@ void read_schedule_file(const Inputs& inputs, const std::string& path, Run& run)
   if (own != nullptr && inputs.lowering)
     run.notes.push_back(fmt::format("{}: {} takes the place of the file's {} sends and receives",
                                     inputs.place_of("lowering"), *inputs.lowering, own->size()));
+  else if (own != nullptr && run.scenario.network.model != TransferModel::streams && !inputs.csv_comms)
+    run.notes.push_back(fmt::format("{}: its {} send and receive cells are not used; --transfer streams simulates them",
+                                    display_name(path), own->size()));
   run.schedule_place = display_name(path);
 }
 
@@ -119,11 +122,18 @@ void generate_schedule(const Inputs& inputs, Run& run) {
   run.schedule_place = fmt::format("schedule '{}'", run.generator->name);
 }
 
-/// What names a flag names the place where its value was given, which may be a scenario file.
+/// What names a flag names the place where its value was given, which may be a scenario file; so does the name of a
+/// schedule that was not given on the command line.
 Error placed(const Inputs& inputs, const Error& error) {
   std::vector<Problem> problems = error.problems();
   for (Problem& problem : problems)
     if (problem.where.starts_with("--")) problem.where = inputs.place_of(std::string_view{problem.where}.substr(2));
+  if (inputs.schedule && inputs.where.contains("schedule") && !inputs.has_flag("schedule")) {
+    const std::string name = fmt::format("'{}'", *inputs.schedule);
+    for (Problem& problem : problems)
+      if (const std::size_t at = problem.what.find(name); at != std::string::npos)
+        problem.what.insert(at + name.size(), fmt::format(" ({})", inputs.place_of("schedule")));
+  }
   return {error.code(), std::move(problems)};
 }
 

@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "files.hpp"
 #include "model_file.hpp"
 #include "options.hpp"
@@ -62,6 +65,13 @@ std::string given_costs(const Inputs& inputs, bool flags) {
   return given;
 }
 
+/// Whether it was said how long tasks take, if only of one pass.
+bool has_task_costs(const Inputs& inputs) {
+  constexpr std::array<std::string_view, 4> passes{"forward", "backward", "input-grad", "weight-grad"};
+  const bool varies = inputs.vary && std::ranges::find(passes, inputs.vary->option) != passes.end();
+  return varies || inputs.forward || inputs.backward || inputs.input_grad || inputs.weight_grad;
+}
+
 } // namespace
 
 const Link& standard_link() {
@@ -114,7 +124,8 @@ std::string cost_source(const Inputs& inputs) {
   if (!inputs.model_shape || !inputs.device_sheet) {
     // A file's word for its costs does not hold for those that were given in their place.
     const std::string given = inputs.source && !inputs.has_flag("source") ? given_costs(inputs, true) : "";
-    return inputs.source.value_or("") + (given.empty() ? "" : "; given: " + given);
+    return fmt::format("{}{}{}", inputs.source.value_or(""), given.empty() ? "" : "; given: " + given,
+                       inputs.source && !has_task_costs(inputs) ? "; forward and backward are the defaults" : "");
   }
   std::string text = inputs.source ? *inputs.source + "; " : "";
   text += fmt::format("computed from the shape of {} and the datasheet of {}", inputs.model_shape->name,

@@ -192,7 +192,8 @@ constexpr std::array table{
            "", "", set_flag<&I::overlap_p2p>},
     Option{"p2p", "", S::communication, A::required, "HOW",
            "what sends and receives share: edge, a communicator per directed edge; pair, one per pair of stages, as "
-           "PyTorch's isend and irecv; group, one for all, as batch_isend_irecv; batched, the same with the sends of a "
+           "PyTorch's isend and irecv on a group without device_id; group, one for all, as batch_isend_irecv; batched, "
+           "the same with the sends of a "
            "task and the receives of the next as a group, as Megatron-LM. A simulation (--transfer streams) takes by "
            "default what its lowering is meant for, a replay edge",
            "edge,pair,group,batched", "", set_p2p},

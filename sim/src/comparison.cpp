@@ -285,7 +285,11 @@ void rank(Comparison& comparison) {
 }
 
 std::string recommendation_text(const Comparison& comparison) {
-  return Words{comparison}.text();
+  const auto held = std::ranges::count_if(comparison.not_applicable, &NotApplicable::is_held_by_transfers);
+  if (held == 0) return Words{comparison}.text();
+  return fmt::format("{} {} more {} left out only because of --transfer {}: --transfer latency lets {} in.",
+                     Words{comparison}.text(), held, held == 1 ? "is" : "are", to_string(comparison.transfer_model),
+                     held == 1 ? "it" : "them");
 }
 
 } // namespace ppsim

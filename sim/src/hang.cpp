@@ -103,9 +103,10 @@ private:
     for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage) {
       const std::size_t end = index(schedule_.first_task(make_id<StageId>(stage + 1)));
       std::size_t task = index(schedule_.first_task(make_id<StageId>(stage)));
-      for (std::size_t next = task; task < end; task = next) {
-        next = index(pair_end(schedule_, make_id<TaskId>(task)));
+      while (task < end) {
+        const std::size_t next = index(pair_end(schedule_, make_id<TaskId>(task)));
         if (next < end) list(listed, task, next, Why::order);
+        task = next;
       }
     }
   }
@@ -236,6 +237,58 @@ private:
   std::size_t stage_ = 0;     ///< and its stage
   std::vector<std::string> sentences_;
   std::vector<Behind> behind_;
+};
+
+/// Between two stages, on one communicator, each group of the one has to belong to one group of the other.
+class GroupCheck {
+public:
+  GroupCheck(const Schedule& schedule, const CommOrder& order, Communicators communicators)
+      : schedule_{schedule}, order_{order}, has_directions_{communicators == Communicators::edge},
+        group_of_(order.size()) {
+    for (std::uint32_t i = 0; i < order.size(); ++i) group_of_[i] = order.ops()[i].joins ? group_of_[i - 1] : i;
+  }
+
+  [[nodiscard]] std::optional<std::string> run() {
+    std::vector<std::uint32_t> sent(schedule_.size(), StreamPlan::none); // by sender: position in CommOrder::ops()
+    for (std::uint32_t i = 0; i < order_.size(); ++i)
+      if (order_.ops()[i].is_send) sent[index(order_.ops()[i].sender)] = i;
+    for (std::uint32_t stage = 0; stage < order_.stages(); ++stage)
+      for (std::size_t i = order_.first(StageId{stage}); i < order_.first(StageId{stage + 1}); ++i) {
+        if (order_.ops()[i].is_send) continue;
+        const auto from = static_cast<std::uint32_t>(index(schedule_.stage_of(order_.ops()[i].sender)));
+        const End send{from, sent[index(order_.ops()[i].sender)]};
+        const End receive{stage, static_cast<std::uint32_t>(i)};
+        if (auto found = compare(send, receive, true)) return found;
+        if (auto found = compare(receive, send, false)) return found;
+      }
+    return std::nullopt;
+  }
+
+private:
+  /// Of a transfer: its stage, and its position in CommOrder::ops().
+  struct End {
+    std::uint32_t stage = 0;
+    std::uint32_t operation = 0;
+  };
+
+  std::optional<std::string> compare(const End& own, const End& other, bool sends) {
+    const auto key = std::tuple{group_of_[own.operation], other.stage, has_directions_ && sends};
+    const auto [found, is_new] = first_.try_emplace(key, std::pair{own.operation, other.operation});
+    const auto [own_first, other_first] = found->second;
+    if (is_new || group_of_[other_first] == group_of_[other.operation]) return std::nullopt;
+    const auto [first, second] = std::minmax(own_first, own.operation);
+    return fmt::format("stage {} launches {} and {} as one group, stage {} their other ends one after the other: NCCL "
+                       "leaves undefined what happens then",
+                       own.stage, to_string(schedule_, order_.ops()[first]), to_string(schedule_, order_.ops()[second]),
+                       other.stage);
+  }
+
+  const Schedule& schedule_;
+  const CommOrder& order_;
+  bool has_directions_;
+  std::vector<std::uint32_t> group_of_; ///< by operation: the first one of its group
+  /// By group, the other stage and the direction: the first transfer of them that was met, its ends.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, std::pair<std::uint32_t, std::uint32_t>> first_;
 };
 
 /// Looks for a change that makes an order run to its end.
@@ -375,40 +428,7 @@ std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrd
 
 std::optional<std::string> find_uneven_groups(const Schedule& schedule, const CommOrder& order,
                                               Communicators communicators) {
-  // Groups by their first operation. Between two stages, on one communicator, each group of the one has to belong to
-  // one of the other.
-  std::vector<std::uint32_t> group_of(order.size());
-  std::vector<std::uint32_t> sent(schedule.size(), StreamPlan::none); // by sender: position in CommOrder::ops()
-  for (std::uint32_t i = 0; i < order.size(); ++i) {
-    group_of[i] = order.ops()[i].joins ? group_of[i - 1] : i;
-    if (order.ops()[i].is_send) sent[index(order.ops()[i].sender)] = i;
-  }
-  struct Partner {
-    std::uint32_t group = 0;
-    std::uint32_t operation = 0; ///< a member of the group at hand whose other end is in it
-  };
-  std::map<std::tuple<std::uint32_t, std::size_t, bool>, Partner> partners; // by group, other stage, direction on edge
-  for (std::size_t stage = 0; stage < order.stages(); ++stage)
-    for (std::size_t i = order.first(make_id<StageId>(stage)); i < order.first(make_id<StageId>(stage + 1)); ++i) {
-      if (order.ops()[i].is_send) continue;
-      const auto receive = static_cast<std::uint32_t>(i);
-      const std::uint32_t send = sent[index(order.ops()[i].sender)];
-      const std::size_t from = index(schedule.stage_of(order.ops()[i].sender));
-      for (const bool sends : {true, false}) {
-        const std::uint32_t own = sends ? send : receive;
-        const std::uint32_t other = sends ? receive : send;
-        const bool direction = communicators == Communicators::edge && sends;
-        const auto [found, is_new] =
-            partners.try_emplace({group_of[own], sends ? stage : from, direction}, Partner{group_of[other], own});
-        if (is_new || found->second.group == group_of[other]) continue;
-        const auto [first, second] = std::minmax(found->second.operation, own);
-        return fmt::format("stage {} launches {} and {} as one group, stage {} their other ends one after the other: "
-                           "NCCL leaves undefined what happens then",
-                           sends ? from : stage, to_string(schedule, order.ops()[first]),
-                           to_string(schedule, order.ops()[second]), sends ? stage : from);
-      }
-    }
-  return std::nullopt;
+  return GroupCheck{schedule, order, communicators}.run();
 }
 
 std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order, Communicators communicators,

@@ -170,6 +170,7 @@ TEST_CASE("An order that deadlocks under the transfer model does not apply") {
   const Compared compared = compare(on_four({"--transfer", "blocking", "--comm", "1us"}), 2);
   CHECK(reason(compared, "1f1b") == "applies");
   CHECK(reason(compared, "interleaved v=2").find("deadlock") != std::string::npos);
+  CHECK(compared.recommendation.ends_with("--transfer latency lets them in."));
 }
 
 TEST_CASE("Costs per chunk are for the schedules with as many chunks") {
@@ -224,7 +225,7 @@ TEST_CASE("What a comparison is about comes from its scenario") {
                                         2)
                                     .comparison;
   CHECK(comparison.title == "mine");
-  CHECK(comparison.source == "a guess");
+  CHECK(comparison.source == "a guess; forward and backward are the defaults");
   CHECK(comparison.stages == 4);
   CHECK(comparison.microbatches == 8);
   CHECK(comparison.transfer_model == TransferModel::link);

@@ -176,6 +176,19 @@ TEST_CASE("The recommendation says why it stands alone") {
         "take 1f1b: 5 ms with 2 GiB, and no other fits in 8 GiB.");
 }
 
+TEST_CASE("Schedules that only the transfer model leaves out are counted, with the way to let them in") {
+  Comparison comparison = ranked({contender("1f1b", 5ms, 2)});
+  comparison.transfer_model = TransferModel::blocking;
+  comparison.not_applicable = {{"chimera", "--mb: must be even here"}, {"zb-v", "deadlock", true}};
+  CHECK(recommendation_text(comparison)
+            .ends_with(
+                "applies. 1 more is left out only because of --transfer blocking: --transfer latency lets it in."));
+  comparison.not_applicable.push_back({"v-half", "another deadlock", true});
+  CHECK(recommendation_text(comparison)
+            .ends_with(
+                "applies. 2 more are left out only because of --transfer blocking: --transfer latency lets them in."));
+}
+
 TEST_CASE("What would be faster but does not fit is named with what it lacks, and PipeDream with what it changes") {
   CHECK(words({contender("1f1b", 5ms, 2), contender("gpipe", 6ms, 2), contender("zb-h2", 4ms, 9),
                contender("pipedream", 3ms, 2, asynchronous)},

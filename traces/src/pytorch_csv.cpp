@@ -335,8 +335,6 @@ CommOrder CsvReader::take_transfers(const Schedule& schedule, const ScheduleInde
                           .of_task = [this](TaskId task) { return place(task_cells_[index(task)]); }};
   CommOrder order = check_transfers(schedule, schedule_index, transfers_, places, problems_);
   problems_.throw_if_any();
-  notes_.push_back(
-      fmt::format("{} send and receive cells, as --transfer streams, check and place take them", transfers_.size()));
   return order;
 }
 

@@ -140,6 +140,14 @@ std::string meaning_of_asks(const Comparison& comparison) {
   return joined(parts, ", ");
 }
 
+/// Who waits for whom differs from schedule to schedule, and is of no use to one who chooses among them.
+std::string reason_of(const NotApplicable& entry, TransferModel model) {
+  if (!entry.is_held_by_transfers) return entry.reason;
+  return fmt::format("deadlock under '{}', and would not with --transfer latency ('ppsim --schedule NAME' with these "
+                     "inputs says who waits for whom)",
+                     to_string(model));
+}
+
 /// The schedules that do not apply, those with the same reason together.
 struct Refusal {
   std::string names;
@@ -148,10 +156,10 @@ struct Refusal {
 std::vector<Refusal> refusals_of(const Comparison& comparison) {
   std::vector<Refusal> refusals;
   for (const NotApplicable& entry : comparison.not_applicable) {
-    const auto same =
-        std::ranges::find_if(refusals, [&](const Refusal& other) { return other.reason == entry.reason; });
+    const std::string reason = reason_of(entry, comparison.transfer_model);
+    const auto same = std::ranges::find(refusals, reason, &Refusal::reason);
     if (same == refusals.end())
-      refusals.push_back({entry.name, entry.reason});
+      refusals.push_back({entry.name, reason});
     else
       same->names += ", " + entry.name;
   }

@@ -502,7 +502,7 @@ private:
                       percent(share(host, idle))));
     else if (graph_.schedule().name() == "sequential")
       advise("one stage works at a time; --schedule 1f1b runs them together");
-    else if (imbalance > 1.1)
+    else if (imbalance > 1.1 && !report_.balance) // a searched split has no better one
       advise(overloaded(imbalance));
     else if (moving * 3 > idle)
       advise(fmt::format("{} of the idle time waits for transfers: --svg shows where{}", percent(share(moving, idle)),
@@ -546,7 +546,7 @@ private:
     const auto busiest = stages_where([&](const StageReport& stage) { return stage.busy == report_.ideal; });
     return fmt::format("{} {} {:.2f} times the mean: give {} less to do{}", stage_list(busiest),
                        busiest.size() == 1 ? "computes" : "compute", imbalance, busiest.size() == 1 ? "it" : "them",
-                       scenario_.layout.empty() || report_.balance ? "" : " (--balance)");
+                       scenario_.layout.empty() ? "" : " (--balance)");
   }
 
   [[nodiscard]] double busiest_over_mean() const {

@@ -89,6 +89,8 @@ void say_what_workloads_lack(const Inputs& inputs, const TaskGraph& graph) {
                        "not in the files\n");
   if (!scenario.update.is_free())
     fmt::print(stderr, "ppsim: note: reductions and optimizer steps are not in the files\n");
+  if (graph.schedule().communications() != nullptr || scenario.network.model == TransferModel::streams)
+    fmt::print(stderr, "ppsim: note: where sends and receives stand among tasks is not in the files\n");
 }
 
 /// An order made for one communicator per direction may hang where PyTorch runs it.

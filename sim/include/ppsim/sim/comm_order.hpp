@@ -46,7 +46,8 @@ private:
 
 /// How sends and receives share communicators. Operations on one communicator run in launch order, on each stage that
 /// takes part. edge: one per directed edge between two stages. pair: one per pair of stages, both directions
-/// (PyTorch's isend and irecv). group: one for all stages (PyTorch's and Megatron-LM's batch_isend_irecv).
+/// (PyTorch's isend and irecv on a group without device_id). group: one for all stages (PyTorch's and Megatron-LM's
+/// batch_isend_irecv, and isend and irecv on a group with device_id).
 enum class Communicators : std::uint8_t { edge, pair, group };
 [[nodiscard]] std::string_view to_string(Communicators communicators);
 

@@ -41,7 +41,8 @@ struct Contender {
 /// A schedule that does not apply to these inputs, and why.
 struct NotApplicable {
   std::string name;
-  std::string reason; ///< what is wrong and the remedy, in one line
+  std::string reason;                ///< what is wrong and the remedy, in one line
+  bool is_held_by_transfers = false; ///< it deadlocks under the transfer model, and would run under `latency`
 };
 
 /// Which contender to take. Positions in Comparison::contenders.
