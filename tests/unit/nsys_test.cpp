@@ -124,6 +124,20 @@ TEST_CASE("A task of Nsight Systems runs when the kernels that its range launche
   CHECK(recorded.dropped.empty());
 }
 
+TEST_CASE("A range of a task that launches nothing takes no time, when its input was there", "[import][nsys]") {
+  const Recorded recorded = read({file(Rows{}
+                                           .range("PP:0F0", 100, 110)
+                                           .kernel(105, 1000, 2000)
+                                           .range("PP:0RECV_B0", 120, 130)
+                                           .kernel(125, 2100, 2500, 2, 13)
+                                           .range("PP:0I0", 140, 150)
+                                           .range("PP:0W0", 160, 170)
+                                           .kernel(165, 3000, 4000)
+                                           .sql())});
+  CHECK(tasks_of(recorded) == Texts{"0.0 0 0F0 1000-2000", "0.0 0 0I0 2500-2500", "0.0 0 0W0 3000-4000"});
+  CHECK(recorded.notes == Texts{"1 tasks launched no kernel: they take no time, between those beside them"});
+}
+
 TEST_CASE("Kernels of a backward are those of threads of autograd too", "[import][nsys]") {
   const Recorded recorded = read({file(Rows{}
                                            .range("PP:0F0", 0, 100)
