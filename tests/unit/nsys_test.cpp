@@ -196,6 +196,14 @@ TEST_CASE("Ranks in files of their own are put on one clock by the start of thei
   CHECK(tasks_of(other) == tasks_of(same));
   const Recorded absurd = read({rank(1, 3, "a"), rank(0, epoch, "a")});
   CHECK_FALSE(absurd.one_clock);
+  for (const auto& [one, two] : {std::pair{"", ""}, std::pair{"a", ""}}) { // nobody knows of which host
+    const Recorded unknown = read({rank(1, epoch + 500, one), rank(0, epoch, two)});
+    CHECK_FALSE(unknown.one_clock);
+    CHECK(tasks_of(unknown) == tasks_of(same));
+    CHECK(std::ranges::count(unknown.notes,
+                             "not all files say their host, so that clocks are not taken for the same") == 1);
+  }
+  CHECK(read({rank(0, epoch, "")}).one_clock);
 }
 
 TEST_CASE("An action that occurs again begins the next step", "[import][nsys]") {
@@ -211,7 +219,7 @@ TEST_CASE("An action that occurs again begins the next step", "[import][nsys]") 
                                     "0.0 1 0F0 1000-1010", "0.0 1 0B0 1020-1030", "0.0 1 0F1 1100-1110",
                                     "0.0 1 0B1 1120-1130"});
   REQUIRE(recorded.notes.size() == 1); // there is no kernel at all
-  CHECK(recorded.notes[0].find("8 tasks launched no kernel") == 0);
+  CHECK(recorded.notes[0].find("8 tasks are of ranks whose export shows no kernel of a task") == 0);
 }
 
 TEST_CASE("Several optimizers are one step, and a receive may be the first of the next", "[import][nsys]") {

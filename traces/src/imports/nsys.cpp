@@ -108,7 +108,10 @@ private:
     known = known && last - first < longest;
     std::set<std::string> hosts;
     for (const NsysFile& file : files_) hosts.insert(file.host);
-    recorded_.one_clock = files_.size() == 1 || (known && hosts.size() == 1);
+    const bool unknown_host = hosts.erase("") > 0;
+    recorded_.one_clock = files_.size() == 1 || (known && hosts.size() == 1 && !unknown_host);
+    if (files_.size() > 1 && unknown_host)
+      recorded_.notes.emplace_back("not all files say their host, so that clocks are not taken for the same");
     if (!known) return;
     for (std::size_t i = 0; i < files_.size(); ++i) shifts_[i] = *files_[i].utc - first;
     if (hosts.size() > 1)
