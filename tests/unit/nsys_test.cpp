@@ -301,6 +301,13 @@ TEST_CASE("Ranks with the same chunks are replicas of a stage", "[import][nsys]"
   CHECK(problem_of({both, rank(0)}) == "chunk 0 ran on ranks that have other chunks besides, not the same ones");
 }
 
+TEST_CASE("Chunks per stage that the user gives are those that ranks run", "[import][nsys]") {
+  const std::vector<std::string> files{file(Rows{}.range("PP:0F0", 0, 100).sql())};
+  CHECK(read(files, {.stages = {}, .vpp = 1, .progress = {}}).tasks.size() == 1);
+  CHECK(problem_of(files, {.stages = {}, .vpp = 7, .progress = {}}) ==
+        "a rank runs 1 chunks, which is not the 7 of --vpp");
+}
+
 TEST_CASE("Timers of Megatron-LM are told apart by their order in a step, where its optimizer ends it",
           "[import][nsys]") {
   const auto rank = [] {

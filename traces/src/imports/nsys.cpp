@@ -159,6 +159,10 @@ private:
       refuse(fmt::format("the ranks have {} different sets of chunks, which is not the {} of --stages", stages.size(),
                          *options_.stages),
              "give the files of all stages, or leave --stages out");
+    for (const Rank& rank : ranks_)
+      if (options_.vpp && rank.chunks.size() != *options_.vpp)
+        refuse(fmt::format("a rank runs {} chunks, which is not the {} of --vpp", rank.chunks.size(), *options_.vpp),
+               "leave --vpp out");
     std::map<std::uint32_t, std::uint32_t> replicas;
     for (Rank& rank : ranks_) {
       rank.stage = stages.at(rank.chunks);
