@@ -178,6 +178,14 @@ TEST_CASE("A stage beyond those that the user gave is an error") {
         }).first() == "here: stage 1 has tasks, but --stages says 1 -- leave --stages out, or give what the run had");
 }
 
+TEST_CASE("A stage without tasks, of those that the user gave, is an error") {
+  Example example;
+  example.add(0);
+  CHECK(refusal_of([&] {
+          (void)traces::assemble(example.recorded, {.stages = 3, .vpp = {}, .progress = {}}, "here");
+        }).first() == "here: stage 2 has no task -- give the files of all stages, and as --stages what the run had");
+}
+
 TEST_CASE("Reductions and optimizer steps follow the tasks, and peaks of memory are the stage's") {
   using Kind = traces::UpdateEvent::Kind;
   Example example;

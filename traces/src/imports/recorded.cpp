@@ -47,6 +47,12 @@ Schedule schedule_of(const StepEvents& step, const ImportOptions& options, std::
                 Problem{std::string{where},
                         fmt::format("stage {} has tasks, but --stages says {}", step.tasks.back().stage, stages),
                         "leave --stages out, or give what the run had"}};
+  for (std::size_t stage = 0, i = 0; stage < stages; ++stage) {
+    if (i == step.tasks.size() || step.tasks[i].stage != stage)
+      throw Error{ExitCode::bad_input, Problem{std::string{where}, fmt::format("stage {} has no task", stage),
+                                               "give the files of all stages, and as --stages what the run had"}};
+    while (i < step.tasks.size() && step.tasks[i].stage == stage) ++i;
+  }
   FoundTasks found;
   for (const TaskEvent& event : step.tasks) {
     found.offsets.resize(event.stage + std::size_t{1}, static_cast<std::uint32_t>(found.tasks.size()));
