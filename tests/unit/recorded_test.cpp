@@ -121,6 +121,23 @@ TEST_CASE("Without transfers a clock is put in the middle of what causality allo
   for (std::size_t id = 0; id < 4; ++id) CHECK(run.steps.front().transfers[id].length() == 0ns);
 }
 
+TEST_CASE("It is said by what clocks were aligned, where anything was") {
+  const auto notes = [](bool with_transfers, std::int64_t late) {
+    Example example;
+    example.recorded.one_clock = false;
+    example.add(0, {0, late});
+    if (!with_transfers) example.recorded.transfers.clear();
+    return example.assembled().notes;
+  };
+  CHECK(notes(true, 5'000).back() == "the clocks of stages were aligned by transfers, step by step (1 steps)");
+  CHECK(notes(false, 5'000).back() ==
+        "the clocks of stages were aligned by the order of tasks, step by step (1 steps)");
+  Recorded alone;
+  for (const auto& [pass, start] : {std::pair{Pass::forward, 0}, std::pair{Pass::backward, 20}})
+    alone.tasks.push_back({0, 0, 0, make_task(pass, 0, 0), start, start + 10});
+  CHECK(traces::assemble(alone, {}, "here").notes.empty());
+}
+
 TEST_CASE("Clocks that are said to be one are aligned where something is used before it was made") {
   Example example;
   example.add(0, {0, -2'000'000});

@@ -80,6 +80,7 @@ struct StepFacts {
   std::int64_t number = 0;
   std::optional<std::int64_t> clock_error{}; ///< bound between any two stages; none: nothing bounds it
   bool aligned = false;                      ///< clocks of stages were brought together
+  bool matched = false;                      ///< by transfers that both sides show, too
 };
 
 /// The run of a replica, and the facts of each of its steps. Nothing is summed up over them yet.
@@ -202,7 +203,8 @@ private:
       offset_ = clocks.offset;
       facts.clock_error = clocks.error;
       if (facts.clock_error) *facts.clock_error = std::max(*facts.clock_error, worst_violation(crossings(step)));
-      facts.aligned = true;
+      facts.aligned = offset_.size() > 1;
+      facts.matched = std::ranges::any_of(found, [](const Crossing& each) { return each.sent && each.received; });
     }
     std::int64_t zero = std::numeric_limits<std::int64_t>::max();
     for (const TaskEvent& event : step.tasks) zero = std::min(zero, event.start + offset_[event.stage]);
@@ -374,12 +376,8 @@ public:
     for (const auto& [what, count] : dropped_)
       if (count > 0) imported_.dropped.push_back({what, count});
     imported_.notes = std::move(recorded_.notes);
-    if (aligned_ > 0)
-      imported_.notes.push_back(
-          recorded_.one_clock
-              ? fmt::format("the clocks of stages do not agree in {} steps: there they were aligned by transfers",
-                            aligned_)
-              : fmt::format("the clocks of stages were aligned by transfers, step by step ({} steps)", aligned_));
+    note_alignment(matched_, "transfers");
+    note_alignment(aligned_ - matched_, "the order of tasks");
     if (unbounded_ > 0)
       imported_.notes.push_back(fmt::format(
           "in {} steps some stages only send to others, or only receive: nothing bounds what their clocks differ by",
@@ -388,6 +386,14 @@ public:
   }
 
 private:
+  void note_alignment(std::size_t steps, std::string_view by) {
+    if (steps == 0) return;
+    imported_.notes.push_back(
+        recorded_.one_clock
+            ? fmt::format("the clocks of stages do not agree in {} steps: there they were aligned by {}", steps, by)
+            : fmt::format("the clocks of stages were aligned by {}, step by step ({} steps)", by, steps));
+  }
+
   void drop(const StepEvents& step, const StepFault& fault) {
     ++dropped_[fault.reason];
     if (first_fault_.empty())
@@ -448,6 +454,7 @@ private:
   void add_run(ReplicaRun replica) {
     for (const StepFacts& facts : replica.facts) {
       aligned_ += facts.aligned ? 1 : 0;
+      matched_ += facts.aligned && facts.matched ? 1 : 0;
       unbounded_ += facts.clock_error ? 0 : 1;
     }
     imported_.replicas.push_back(replica.replica);
@@ -475,6 +482,7 @@ private:
   std::string first_fault_;
   std::vector<Problem> first_error_; ///< of whole steps that make no run
   std::size_t aligned_ = 0;          ///< steps
+  std::size_t matched_ = 0;          ///< of those, the ones that had transfers to align by
   std::size_t unbounded_ = 0;        ///< of those, the ones whose clocks may be off by any time
 };
 
