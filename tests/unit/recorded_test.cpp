@@ -1,5 +1,6 @@
 // What readers of measured formats find, put together: by hand.
 
+#include "ppsim/sim/explanation.hpp"
 #include "support/measured.hpp"
 #include "support/recorded.hpp"
 
@@ -201,6 +202,39 @@ TEST_CASE("A stage without tasks, of those that the user gave, is an error") {
   CHECK(refusal_of([&] {
           (void)traces::assemble(example.recorded, {.stages = 3, .vpp = {}, .progress = {}}, "here");
         }).first() == "here: stage 2 has no task -- give the files of all stages, and as --stages what the run had");
+}
+
+TEST_CASE("Transfers that nobody recorded are counted, and count in no mean") {
+  Example example;
+  example.add(0);
+  example.add(1);
+  const auto cut = [&](std::size_t kept) {
+    Recorded part = example.recorded;
+    part.transfers.resize(kept);
+    return traces::assemble(part, {}, "here");
+  };
+  const std::size_t all = example.recorded.transfers.size(); // both sides of four in two steps
+  REQUIRE(all == 16);
+  CHECK(cut(all).notes.empty());
+  CHECK(cut(all).runs.front().unrecorded.empty());
+  CHECK(cut(all - 1).notes.empty()); // one side is enough
+  CHECK(cut(all - 1).runs.front().unrecorded.empty());
+
+  const Imported some = cut(4);
+  const MeasuredRun& run = some.runs.front();
+  CHECK(some.notes == std::vector<std::string>{"6 transfers of 8 were not recorded"});
+  CHECK(unrecorded_transfers(run) == 6);
+  const CostModel model = cost_model(run, 0, 2);
+  CHECK(model.transfers[0].mean == 20us);
+  CHECK(model.transfers[0].runs == 2);
+  CHECK(model.unrecorded == std::vector<std::size_t>{6});
+  const Explanation explanation = explain(some.runs);
+  CHECK(explanation.parts[static_cast<std::size_t>(Reason::transfers)].time > 0us); // not the zeros of those
+  CHECK(describe(run).ends_with("6 transfers were not recorded: what waited for them seems to begin late"));
+
+  const Imported none = cut(0);
+  CHECK(none.notes == std::vector<std::string>{"8 transfers of 8 were not recorded"});
+  CHECK(cost_model(none.runs.front(), 0, 2).transfers[0].runs == 0);
 }
 
 TEST_CASE("Reductions and optimizer steps follow the tasks, and peaks of memory are the stage's") {

@@ -88,6 +88,7 @@ struct ReplicaRun {
   std::uint32_t replica = 0;
   MeasuredRun run;
   std::vector<StepFacts> facts; ///< by rising number
+  std::size_t transfers = 0;    ///< per step
 };
 
 /// Makes the timelines of the steps of one replica that have its order.
@@ -118,16 +119,22 @@ public:
       ++dropped_["steps longer than a day"];
       return;
     }
-    for (const Way& way : ways_) timeline.transfers[way.sender] = transfer_of(way, timeline);
+    std::vector<bool> unrecorded(graph_.size(), false);
+    for (const Way& way : ways_) {
+      timeline.transfers[way.sender] = transfer_of(way, timeline);
+      unrecorded[way.sender] = way.sent == nullptr && way.received == nullptr;
+    }
     add_updates(step, timeline);
     made_.replica = step.replica;
     made_.run.steps.push_back(std::move(timeline));
+    made_.run.unrecorded.push_back(std::move(unrecorded));
     made_.facts.push_back(facts);
   }
 
   /// Nothing where no step was added.
   std::optional<ReplicaRun> take() {
     if (made_.facts.empty()) return std::nullopt;
+    made_.transfers = ways_.size();
     return std::move(made_);
   }
 
@@ -316,6 +323,7 @@ MeasuredRun finished(ReplicaRun replica, const Recorded& recorded, std::string_v
     run.unaligned = run.unaligned || !facts.clock_error;
   }
   if (!run.unaligned && (aligned || error > time_stamp_resolution)) run.clock_error = Duration{error};
+  if (unrecorded_transfers(run) == 0) run.unrecorded.clear();
   check_run(run, where);
   return std::move(replica.run);
 }
@@ -323,13 +331,16 @@ MeasuredRun finished(ReplicaRun replica, const Recorded& recorded, std::string_v
 void keep_steps(ReplicaRun& replica, const std::vector<std::int64_t>& numbers) {
   std::vector<StepFacts> facts;
   std::vector<Timeline> steps;
+  std::vector<std::vector<bool>> unrecorded;
   for (std::size_t i = 0; i < replica.facts.size(); ++i) {
     if (!std::ranges::binary_search(numbers, replica.facts[i].number)) continue;
     facts.push_back(replica.facts[i]);
     steps.push_back(std::move(replica.run.steps[i]));
+    unrecorded.push_back(std::move(replica.run.unrecorded[i]));
   }
   replica.facts = std::move(facts);
   replica.run.steps = std::move(steps);
+  replica.run.unrecorded = std::move(unrecorded);
 }
 
 /// Replicas are compared step by step: only steps that all have are kept. A replica without any of them goes itself;
@@ -376,6 +387,8 @@ public:
     for (const auto& [what, count] : dropped_)
       if (count > 0) imported_.dropped.push_back({what, count});
     imported_.notes = std::move(recorded_.notes);
+    if (unrecorded_ > 0)
+      imported_.notes.push_back(fmt::format("{} transfers of {} were not recorded", unrecorded_, transfers_));
     note_alignment(matched_, "transfers");
     note_alignment(aligned_ - matched_, "the order of tasks");
     if (unbounded_ > 0)
@@ -457,6 +470,8 @@ private:
       matched_ += facts.aligned && facts.matched ? 1 : 0;
       unbounded_ += facts.clock_error ? 0 : 1;
     }
+    transfers_ += replica.transfers * replica.facts.size();
+    unrecorded_ += unrecorded_transfers(replica.run);
     imported_.replicas.push_back(replica.replica);
     imported_.runs.push_back(finished(std::move(replica), recorded_, where_));
   }
@@ -484,6 +499,8 @@ private:
   std::size_t aligned_ = 0;          ///< steps
   std::size_t matched_ = 0;          ///< of those, the ones that had transfers to align by
   std::size_t unbounded_ = 0;        ///< of those, the ones whose clocks may be off by any time
+  std::size_t transfers_ = 0;
+  std::size_t unrecorded_ = 0; ///< of those, the ones that no side shows
 };
 
 } // namespace
