@@ -8,6 +8,8 @@
 
 #include <chrono>
 
+#include "imports/pp_action.hpp"
+
 using namespace ppsim;
 using namespace ppsim::test;
 using namespace std::chrono_literals;
@@ -175,6 +177,24 @@ TEST_CASE("Tasks of a stage that overlap by less than times may be off are moved
   const Timeline step = example.assembled().runs.front().steps.front();
   CHECK(step.tasks[0] == between(0, 1'003'000));
   CHECK(step.tasks[1] == between(1'003'000, 2'000'000));
+}
+
+TEST_CASE("Tasks that begin and end together ran by rising places") {
+  Recorded recorded;
+  recorded.one_clock = true;
+  const auto add = [&](std::string_view name, std::int64_t start, std::int64_t end) {
+    const Task task = traces::parse_pp_action(name).value().task;
+    recorded.tasks.push_back({0, 0, 0, task, start, end, recorded.tasks.size()});
+  };
+  add("0F0", 0, 10);
+  add("0F1", 10, 20);
+  add("0I1", 20, 20);
+  add("0W1", 20, 20);
+  add("0I0", 20, 20);
+  add("0W0", 20, 30);
+  const Imported imported = traces::assemble(recorded, {}, "here");
+  CHECK(imported.runs.front().schedule.tasks()[2] == make_task(Pass::input_grad, 0, 1));
+  CHECK(imported.runs.front().schedule.tasks()[3] == make_task(Pass::weight_grad, 0, 1));
 }
 
 TEST_CASE("What is missing is named where nothing whole is left") {
