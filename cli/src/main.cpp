@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "commands.hpp"
@@ -43,6 +44,14 @@ void print(const ppsim::Error& error) {
   }
 }
 
+/// What there was not enough memory for: what was asked for, or the files that were read.
+ppsim::Problem out_of_memory(bool imports) {
+  if (imports)
+    return {"memory", "there is not enough for these files",
+            "unpack those with gzip, as plain ones are read where they are; or give fewer steps"};
+  return {"memory", "there is not enough for a run of this size", "use fewer microbatches or stages"};
+}
+
 /// Says what is wrong, and ends the other processes that mpirun started with this one.
 int fail(const ppsim::Error& error) {
   ppsim::runtime::leave_word_to_first(error.code());
@@ -61,8 +70,7 @@ int main(int argc, char** argv) {
   } catch (const ppsim::Error& error) {
     return fail(error);
   } catch (const std::bad_alloc&) {
-    return fail({ExitCode::failed, ppsim::Problem{"memory", "there is not enough for a run of this size",
-                                                  "use fewer microbatches or stages"}});
+    return fail({ExitCode::failed, out_of_memory(argc > 1 && std::string_view{argv[1]} == "import")});
   } catch (const std::exception& error) {
     return fail({ExitCode::internal, ppsim::Problem{"internal error", error.what(),
                                                     "this is a bug in ppsim; please report it with the command line"}});

@@ -79,6 +79,7 @@ public:
   CostModel make() {
     model_.shape = run_.schedule.shape();
     model_.steps = last_ - first_;
+    model_.unrecorded.resize(transfers_.size());
     for (std::size_t step = first_; step < last_; ++step) look_at(step);
     for (const ChunkSamples& chunk : samples_) model_.chunks.push_back(statistics_of(chunk));
     for (std::vector<Duration>& times : transfers_) model_.transfers.push_back(transfer_statistic(std::move(times)));
@@ -104,8 +105,13 @@ private:
       pass.by_microbatch[index(task.microbatch)].add(length);
       if (early) pass.early.add(length);
       if (late) pass.late.add(length);
-      if (const std::optional<TaskId> receiver = graph_.receiver(make_id<TaskId>(id)))
-        transfers_[Dag::boundary_of(task)].push_back(transfer_time(timeline, make_id<TaskId>(id), *receiver));
+      const auto sender = make_id<TaskId>(id);
+      const std::optional<TaskId> receiver = graph_.receiver(sender);
+      if (!receiver) continue;
+      if (run_.has_recorded(step, sender))
+        transfers_[Dag::boundary_of(task)].push_back(transfer_time(timeline, sender, *receiver));
+      else
+        ++model_.unrecorded[Dag::boundary_of(task)];
     }
   }
 

@@ -37,6 +37,13 @@ std::size_t median_step(const MeasuredRun& run) {
   return order[(order.size() - 1) / 2];
 }
 
+std::size_t unrecorded_transfers(const MeasuredRun& run) {
+  std::size_t count = 0;
+  for (const std::vector<bool>& step : run.unrecorded)
+    count += static_cast<std::size_t>(std::ranges::count(step, true));
+  return count;
+}
+
 std::string describe(const MeasuredRun& run) {
   std::string text;
   const auto say = [&text](std::string_view words) {
@@ -48,6 +55,8 @@ std::string describe(const MeasuredRun& run) {
   say(run.facts.machine);
   if (is_contended(run))
     say(fmt::format("contended: a stage had {:.0f} % of a core, so times say nothing", 100 * *core_share(run)));
+  if (const std::size_t count = unrecorded_transfers(run); count > 0)
+    say(fmt::format("{} transfers were not recorded: what waited for them seems to begin late", count));
   return text.empty() ? "nothing is said about where" : text;
 }
 
@@ -68,6 +77,7 @@ public:
     if (run_.steps.empty()) add("the run", "no step was recorded", "record at least one step");
     for_each_step([&](const Timeline& step) { check_step(step); });
     check_stages();
+    check_unrecorded();
     if (run_.clock_error && (*run_.clock_error < Duration{0} || *run_.clock_error > max_duration))
       add("the run", fmt::format("the bound of the clocks' error is {} ns", run_.clock_error->count()),
           "give it as nanoseconds, not below 0");
@@ -88,6 +98,15 @@ private:
       place_ = fmt::format("step {}", step);
       check(run_.steps[step]);
     }
+  }
+
+  void check_unrecorded() {
+    const auto fits = [&](const std::vector<bool>& step) { return step.size() == schedule_.size(); };
+    if (run_.unrecorded.empty() ||
+        (run_.unrecorded.size() == run_.steps.size() && std::ranges::all_of(run_.unrecorded, fits)))
+      return;
+    add("the run", "which transfers were not recorded is not said of each task of each step",
+        "say it of all, or of none where all were recorded");
   }
 
   void add(std::string_view what, std::string found, std::string_view remedy) {

@@ -162,9 +162,11 @@ private:
   /// Which replicas run `stage` slowly, beside the others.
   [[nodiscard]] std::vector<bool> slow_replicas(StageId stage) const {
     std::vector<Duration> times;
+    times.reserve(costs_.size());
     for (const GroupCosts& costs : costs_) times.push_back(busy(costs, stage));
     const MedianOfOthers<Duration> others{times};
     std::vector<bool> slow;
+    slow.reserve(times.size());
     for (const Duration own : times) slow.push_back(times.size() > 1 && 100 * own > slow_worker_percent * others(own));
     return slow;
   }
@@ -361,6 +363,7 @@ private:
     JobCosts healed = costs_;
     std::set<std::pair<StageId, StageId>> slow;
     std::vector<Duration> times;
+    times.reserve(all.size());
     for (const Link& link : all) times.push_back(link.time);
     const MedianOfOthers<Duration> others{times};
     for (const Link& link : all) {

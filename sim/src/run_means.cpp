@@ -110,10 +110,12 @@ GroupCosts mean_costs(const TaskGraph& graph, const TaskGroups& groups, const Me
       const std::uint32_t group = groups.of[id];
       tasks[group].add(own.task[id]);
       if (graph.schedule().tasks()[id].pairing == Pairing::first) delays[group].add(own.pair_delay[id]);
-      if (groups.groups[group].receiver) transfers[groups.groups[group].way].push_back(own.transfer[id]);
+      if (groups.groups[group].receiver && run.has_recorded(step, make_id<TaskId>(id)))
+        transfers[groups.groups[group].way].push_back(own.transfer[id]);
     }
   }
   std::vector<Duration> usual;
+  usual.reserve(transfers.size());
   for (std::vector<Duration>& times : transfers) usual.push_back(usual_transfer(std::move(times)).mean());
   GroupCosts costs;
   for (std::size_t group = 0; group < count; ++group) {

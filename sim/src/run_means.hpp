@@ -83,7 +83,8 @@ struct GroupCosts {
   std::vector<Duration> transfer;
   std::vector<Duration> pair_delay;
 };
-/// Means over steps [first, last) of `run`; of transfers what they usually take on their way.
+/// Means over steps [first, last) of `run`; of transfers what those that were recorded usually
+/// take on their way, zero where none was.
 [[nodiscard]] GroupCosts mean_costs(const TaskGraph& graph, const TaskGroups& groups, const MeasuredRun& run,
                                     std::size_t first, std::size_t last);
 [[nodiscard]] StepCosts spread_over_tasks(const TaskGroups& groups, const GroupCosts& costs);

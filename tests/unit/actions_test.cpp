@@ -1,6 +1,7 @@
 // Steps of actions that follow one another, and the stream that tasks run on.
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include <sstream>
 #include <string>
@@ -74,4 +75,25 @@ TEST_CASE("Tasks run on the stream that most of them ran on, longer where as man
   CHECK(main.stream() == 13);
   main.add_task({{7, {10, 20}}});
   CHECK(main.stream() == 7);
+}
+
+TEST_CASE("Tasks without kernels lie between those beside them, in the order of the processor") {
+  using traces::TaskTime;
+  const auto placed = [](std::vector<TaskTime> tasks) {
+    const std::size_t count = traces::place_without_kernels(tasks);
+    std::string shown = fmt::format("{}:", count);
+    for (const TaskTime& task : tasks)
+      shown += task.ran ? fmt::format(" {}-{}", task.ran->start, task.ran->end) : std::string{" none"};
+    return shown;
+  };
+  const std::optional<Stretch> none;
+  CHECK(placed({{0, none}, {0, none}}) == "0: none none"); // nothing is known of the device
+  CHECK(placed({{0, Stretch{10, 20}}, {0, none, 25}, {0, none}, {0, Stretch{30, 40}}}) == "2: 10-20 25-25 30-30 30-40");
+  CHECK(placed({{0, Stretch{10, 20}}, {0, none, 15}, {0, Stretch{30, 40}}}) == "1: 10-20 20-20 30-40");
+  CHECK(placed({{0, Stretch{10, 20}}, {0, none, 35}, {0, Stretch{30, 40}}}) == "1: 10-20 30-30 30-40");
+  CHECK(placed({{0, Stretch{10, 20}}, {0, none}, {0, Stretch{19, 40}}}) == "1: 10-20 19-19 19-40"); // rounded times
+  CHECK(placed({{0, Stretch{10, 20}}, {0, none}, {0, none, 25}}) == "2: 10-20 20-20 25-25");
+  CHECK(placed({{0, none}, {0, Stretch{10, 20}}}) == "1: 10-10 10-20");
+  // Those of a step stay within it.
+  CHECK(placed({{0, Stretch{10, 20}}, {0, none}, {1, none}, {1, Stretch{90, 95}}}) == "2: 10-20 20-20 90-90 90-95");
 }

@@ -38,6 +38,40 @@ TEST_CASE("Costs of a run are lines of a scenario file, with spread and drift in
   CHECK(each.find("forward = [\"1 ms\", \"1 ms\", \"1.500001 ms\", \"1.500001 ms\"]\n") != std::string::npos);
 }
 
+TEST_CASE("Where a boundary has no recorded transfer, the costs have no comm, and say so") {
+  const Schedule schedule = order({"0F0 0F1 0B0 0B1", "1F0 1F1 1B0 1B1", "2F0 2B0 2F1 2B1"});
+  const Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms, 20us);
+  const TaskGraph graph = lower(schedule, scenario);
+  MeasuredRun run = run_of(schedule, {simulate(graph)});
+  run.unrecorded.assign(1, std::vector<bool>(schedule.size(), false));
+  const auto text = [&](traces::CostForm form) {
+    return traces::write_scenario(traces::cost_lines(cost_model(run, 0, 1), form), "");
+  };
+  const auto lose = [&](std::size_t chunk) {
+    for (std::size_t id = 0; id < schedule.size(); ++id)
+      if (const Task& task = schedule.tasks()[id];
+          task.chunk_index + (task.pass == Pass::forward ? 1U : 0U) == chunk && graph.receiver(make_id<TaskId>(id)))
+        run.unrecorded[0][id] = true;
+  };
+  run.unrecorded[0][position_of(schedule, "0F0")] = true;
+  CHECK(
+      text(traces::CostForm::by_chunk)
+          .find("lowest quarter: 3 to 4 runs; spread 0 ns, 0 ns; 1 were not recorded\ncomm = [\"20 us\", \"20 us\"]") !=
+      std::string::npos);
+  lose(2);
+  CHECK(text(traces::CostForm::by_chunk).find("comm =") == std::string::npos);
+  CHECK(text(traces::CostForm::by_chunk)
+            .find("# No transfer of boundary 1 between chunks was recorded, so that comm lacks a value: give --comm "
+                  "(the mean of the others: 20 us)\n") != std::string::npos);
+  CHECK(text(traces::CostForm::mean_stage).find("5 were not recorded\ncomm = \"20 us\"") != std::string::npos);
+  lose(1);
+  for (const traces::CostForm form : {traces::CostForm::by_chunk, traces::CostForm::mean_stage}) {
+    CHECK(text(form).find("comm =") == std::string::npos);
+    CHECK(text(form).find("# No transfer was recorded, so that nothing says what comm is: give --comm\n") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("Costs of an order without a name say so, and halves of a backward are lines of their own") {
   const Schedule schedule = order({"0F0 0F1 0I1 0I0 0W0 0W1"});
   const Timeline step = simulate(lower(schedule, uniform_scenario(schedule.shape(), 1ms, 3ms)));

@@ -153,7 +153,29 @@ TEST_CASE("Without any kernel the times of the processor are taken, and it is sa
   CHECK(recorded.tasks.at(0).start == 100000);
   CHECK(recorded.tasks.at(0).end == 110000);
   CHECK(std::ranges::any_of(recorded.notes,
-                            [](const std::string& note) { return note.starts_with("1 tasks launched"); }));
+                            [](const std::string& note) { return note.starts_with("1 tasks are of ranks"); }));
+}
+
+TEST_CASE("A task that launches nothing takes no time, when its input was there") {
+  // The partial backward of a first stage: the processor runs ahead, so that its times are those of the forwards.
+  KinetoFile file;
+  file.annotation("PP:0F0", 100, 5, 1).gpu_annotation("PP:0F0", 1000, 1000, 1);
+  file.annotation("PP:0F1", 110, 5, 2).gpu_annotation("PP:0F1", 2000, 1000, 2);
+  file.annotation("PP:0RECV_B0", 120, 5, 3).gpu_annotation("PP:0RECV_B0", 3200, 1000, 3, 24);
+  file.annotation("PP:0I0", 130, 5, 4);
+  file.annotation("PP:0W0", 140, 5, 5).gpu_annotation("PP:0W0", 5200, 1000, 5);
+  file.annotation("PP:0I1", 150, 5, 6);
+  file.annotation("PP:0W1", 160, 5, 7).gpu_annotation("PP:0W1", 7200, 1000, 7);
+  const Recorded recorded = read(file);
+  REQUIRE(recorded.tasks.size() == 6);
+  CHECK(recorded.tasks[2].task == make_task(Pass::input_grad, 0, 0));
+  CHECK(recorded.tasks[2].start == 4'200'000);
+  CHECK(recorded.tasks[2].end == 4'200'000);
+  CHECK(recorded.tasks[4].task == make_task(Pass::input_grad, 0, 1));
+  CHECK(recorded.tasks[4].start == 7'200'000); // what it received was not seen
+  CHECK(recorded.tasks[4].end == 7'200'000);
+  CHECK(std::ranges::count(recorded.notes,
+                           "2 tasks launched no kernel: they take no time, between those beside them") == 1);
 }
 
 TEST_CASE("Collectives that go on beside the next task do not make a task longer") {

@@ -191,6 +191,17 @@ TEST_CASE("Rings of one node and of several are links of two kinds", "[import][n
   CHECK(value(alone, "inter-node-latency").empty());
 }
 
+TEST_CASE("A heading of more columns than any table has is none", "[import][nccl-tests]") {
+  std::string text = "# size count type";
+  for (std::size_t i = 0; i < 62; ++i) text += " time";
+  text += "\n1000 250 float 10.1\n";
+  const Imported imported = import(text + std::string{table});
+  CHECK(latency(imported) == std::chrono::microseconds{10});
+  REQUIRE(imported.dropped.size() == 1);
+  CHECK(imported.dropped.front().what == "lines that are no results");
+  CHECK(imported.dropped.front().count == 2);
+}
+
 TEST_CASE("What is no result of sendrecv_perf is refused", "[import][nccl-tests]") {
   CHECK(problem_of("") == "holds no time of a send and receive");
   CHECK(problem_of("# Collective test starting: /opt/all_reduce_perf\n") == "these are results of 'all_reduce_perf'");

@@ -124,6 +124,20 @@ TEST_CASE("A task of Nsight Systems runs when the kernels that its range launche
   CHECK(recorded.dropped.empty());
 }
 
+TEST_CASE("A range of a task that launches nothing takes no time, when its input was there", "[import][nsys]") {
+  const Recorded recorded = read({file(Rows{}
+                                           .range("PP:0F0", 100, 110)
+                                           .kernel(105, 1000, 2000)
+                                           .range("PP:0RECV_B0", 120, 130)
+                                           .kernel(125, 2100, 2500, 2, 13)
+                                           .range("PP:0I0", 140, 150)
+                                           .range("PP:0W0", 160, 170)
+                                           .kernel(165, 3000, 4000)
+                                           .sql())});
+  CHECK(tasks_of(recorded) == Texts{"0.0 0 0F0 1000-2000", "0.0 0 0I0 2500-2500", "0.0 0 0W0 3000-4000"});
+  CHECK(recorded.notes == Texts{"1 tasks launched no kernel: they take no time, between those beside them"});
+}
+
 TEST_CASE("Kernels of a backward are those of threads of autograd too", "[import][nsys]") {
   const Recorded recorded = read({file(Rows{}
                                            .range("PP:0F0", 0, 100)
@@ -182,6 +196,14 @@ TEST_CASE("Ranks in files of their own are put on one clock by the start of thei
   CHECK(tasks_of(other) == tasks_of(same));
   const Recorded absurd = read({rank(1, 3, "a"), rank(0, epoch, "a")});
   CHECK_FALSE(absurd.one_clock);
+  for (const auto& [one, two] : {std::pair{"", ""}, std::pair{"a", ""}}) { // nobody knows of which host
+    const Recorded unknown = read({rank(1, epoch + 500, one), rank(0, epoch, two)});
+    CHECK_FALSE(unknown.one_clock);
+    CHECK(tasks_of(unknown) == tasks_of(same));
+    CHECK(std::ranges::count(unknown.notes,
+                             "not all files say their host, so that clocks are not taken for the same") == 1);
+  }
+  CHECK(read({rank(0, epoch, "")}).one_clock);
 }
 
 TEST_CASE("An action that occurs again begins the next step", "[import][nsys]") {
@@ -197,7 +219,7 @@ TEST_CASE("An action that occurs again begins the next step", "[import][nsys]") 
                                     "0.0 1 0F0 1000-1010", "0.0 1 0B0 1020-1030", "0.0 1 0F1 1100-1110",
                                     "0.0 1 0B1 1120-1130"});
   REQUIRE(recorded.notes.size() == 1); // there is no kernel at all
-  CHECK(recorded.notes[0].find("8 tasks launched no kernel") == 0);
+  CHECK(recorded.notes[0].find("8 tasks are of ranks whose export shows no kernel of a task") == 0);
 }
 
 TEST_CASE("Several optimizers are one step, and a receive may be the first of the next", "[import][nsys]") {
@@ -277,6 +299,13 @@ TEST_CASE("Ranks with the same chunks are replicas of a stage", "[import][nsys]"
   CHECK(tasks_of(recorded) == Texts{"0.1 0 2F0 0-100", "0.0 0 0F0 0-100", "1.1 0 2F0 0-100", "1.0 0 0F0 0-100"});
   const std::string both = file(Rows{}.range("PP:0F0", 0, 100).range("PP:1F0", 100, 200).sql());
   CHECK(problem_of({both, rank(0)}) == "chunk 0 ran on ranks that have other chunks besides, not the same ones");
+}
+
+TEST_CASE("Chunks per stage that the user gives are those that ranks run", "[import][nsys]") {
+  const std::vector<std::string> files{file(Rows{}.range("PP:0F0", 0, 100).sql())};
+  CHECK(read(files, {.stages = {}, .vpp = 1, .progress = {}}).tasks.size() == 1);
+  CHECK(problem_of(files, {.stages = {}, .vpp = 7, .progress = {}}) ==
+        "a rank runs 1 chunks, which is not the 7 of --vpp");
 }
 
 TEST_CASE("Timers of Megatron-LM are told apart by their order in a step, where its optimizer ends it",

@@ -1,11 +1,14 @@
 // What readers of measured formats find, put together: by hand.
 
+#include "ppsim/sim/explanation.hpp"
 #include "support/measured.hpp"
 #include "support/recorded.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <chrono>
+
+#include "imports/pp_action.hpp"
 
 using namespace ppsim;
 using namespace ppsim::test;
@@ -121,6 +124,23 @@ TEST_CASE("Without transfers a clock is put in the middle of what causality allo
   for (std::size_t id = 0; id < 4; ++id) CHECK(run.steps.front().transfers[id].length() == 0ns);
 }
 
+TEST_CASE("It is said by what clocks were aligned, where anything was") {
+  const auto notes = [](bool with_transfers, std::int64_t late) {
+    Example example;
+    example.recorded.one_clock = false;
+    example.add(0, {0, late});
+    if (!with_transfers) example.recorded.transfers.clear();
+    return example.assembled().notes;
+  };
+  CHECK(notes(true, 5'000).back() == "the clocks of stages were aligned by transfers, step by step (1 steps)");
+  CHECK(notes(false, 5'000).back() ==
+        "the clocks of stages were aligned by the order of tasks, step by step (1 steps)");
+  Recorded alone;
+  for (const auto& [pass, start] : {std::pair{Pass::forward, 0}, std::pair{Pass::backward, 20}})
+    alone.tasks.push_back({0, 0, 0, make_task(pass, 0, 0), start, start + 10});
+  CHECK(traces::assemble(alone, {}, "here").notes.empty());
+}
+
 TEST_CASE("Clocks that are said to be one are aligned where something is used before it was made") {
   Example example;
   example.add(0, {0, -2'000'000});
@@ -159,6 +179,24 @@ TEST_CASE("Tasks of a stage that overlap by less than times may be off are moved
   CHECK(step.tasks[1] == between(1'003'000, 2'000'000));
 }
 
+TEST_CASE("Tasks that begin and end together ran by rising places") {
+  Recorded recorded;
+  recorded.one_clock = true;
+  const auto add = [&](std::string_view name, std::int64_t start, std::int64_t end) {
+    const Task task = traces::parse_pp_action(name).value().task;
+    recorded.tasks.push_back({0, 0, 0, task, start, end, recorded.tasks.size()});
+  };
+  add("0F0", 0, 10);
+  add("0F1", 10, 20);
+  add("0I1", 20, 20);
+  add("0W1", 20, 20);
+  add("0I0", 20, 20);
+  add("0W0", 20, 30);
+  const Imported imported = traces::assemble(recorded, {}, "here");
+  CHECK(imported.runs.front().schedule.tasks()[2] == make_task(Pass::input_grad, 0, 1));
+  CHECK(imported.runs.front().schedule.tasks()[3] == make_task(Pass::weight_grad, 0, 1));
+}
+
 TEST_CASE("What is missing is named where nothing whole is left") {
   Example example;
   example.add(3);
@@ -176,6 +214,47 @@ TEST_CASE("A stage beyond those that the user gave is an error") {
   CHECK(refusal_of([&] {
           (void)traces::assemble(example.recorded, {.stages = 1, .vpp = {}, .progress = {}}, "here");
         }).first() == "here: stage 1 has tasks, but --stages says 1 -- leave --stages out, or give what the run had");
+}
+
+TEST_CASE("A stage without tasks, of those that the user gave, is an error") {
+  Example example;
+  example.add(0);
+  CHECK(refusal_of([&] {
+          (void)traces::assemble(example.recorded, {.stages = 3, .vpp = {}, .progress = {}}, "here");
+        }).first() == "here: stage 2 has no task -- give the files of all stages, and as --stages what the run had");
+}
+
+TEST_CASE("Transfers that nobody recorded are counted, and count in no mean") {
+  Example example;
+  example.add(0);
+  example.add(1);
+  const auto cut = [&](std::size_t kept) {
+    Recorded part = example.recorded;
+    part.transfers.resize(kept);
+    return traces::assemble(part, {}, "here");
+  };
+  const std::size_t all = example.recorded.transfers.size(); // both sides of four in two steps
+  REQUIRE(all == 16);
+  CHECK(cut(all).notes.empty());
+  CHECK(cut(all).runs.front().unrecorded.empty());
+  CHECK(cut(all - 1).notes.empty()); // one side is enough
+  CHECK(cut(all - 1).runs.front().unrecorded.empty());
+
+  const Imported some = cut(4);
+  const MeasuredRun& run = some.runs.front();
+  CHECK(some.notes == std::vector<std::string>{"6 transfers of 8 were not recorded"});
+  CHECK(unrecorded_transfers(run) == 6);
+  const CostModel model = cost_model(run, 0, 2);
+  CHECK(model.transfers[0].mean == 20us);
+  CHECK(model.transfers[0].runs == 2);
+  CHECK(model.unrecorded == std::vector<std::size_t>{6});
+  const Explanation explanation = explain(some.runs);
+  CHECK(explanation.parts[static_cast<std::size_t>(Reason::transfers)].time > 0us); // not the zeros of those
+  CHECK(describe(run).ends_with("6 transfers were not recorded: what waited for them seems to begin late"));
+
+  const Imported none = cut(0);
+  CHECK(none.notes == std::vector<std::string>{"8 transfers of 8 were not recorded"});
+  CHECK(cost_model(none.runs.front(), 0, 2).transfers[0].runs == 0);
 }
 
 TEST_CASE("Reductions and optimizer steps follow the tasks, and peaks of memory are the stage's") {

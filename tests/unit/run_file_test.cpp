@@ -89,6 +89,18 @@ TEST_CASE("A run is read back as it was written") {
   CHECK(traces::write_run(again) == traces::write_run(run));
 }
 
+TEST_CASE("Which transfers were not recorded is read back, and not written where all were") {
+  MeasuredRun run = small_run();
+  CHECK(traces::write_run(run).find("transfer_recorded") == std::string::npos);
+  run.unrecorded.assign(2, std::vector<bool>(run.schedule.size(), false));
+  CHECK(traces::read_run(traces::write_run(run), "run.json").unrecorded.empty());
+  run.unrecorded[1][2] = true;
+  const MeasuredRun again = traces::read_run(traces::write_run(run), "run.json");
+  CHECK(again.unrecorded == run.unrecorded);
+  CHECK(again.has_recorded(0, make_id<TaskId>(2)));
+  CHECK_FALSE(again.has_recorded(1, make_id<TaskId>(2)));
+}
+
 TEST_CASE("The run file in the documents can be read, and written again as it is there") {
   std::ifstream stream{PPSIM_SOURCE_DIR "/docs/run-files.md"};
   const std::string page{std::istreambuf_iterator<char>{stream}, {}};

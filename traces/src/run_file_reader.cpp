@@ -108,8 +108,12 @@ public:
     read_stages(run);
     read_proof(run);
     const Json& steps = array(file_, "steps", "the file");
-    for (std::size_t step = 0; step < steps.size(); ++step)
-      run.steps.push_back(read_step(run.schedule, steps[step], fmt::format("step {}", step)));
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+      const std::string place = fmt::format("step {}", step);
+      run.steps.push_back(read_step(run.schedule, steps[step], place));
+      run.unrecorded.push_back(read_unrecorded(run.schedule, steps[step], place));
+    }
+    if (unrecorded_transfers(run) == 0) run.unrecorded.clear();
     problems_.throw_if_any();
     check_run(run, where_);
     return run;
@@ -358,6 +362,15 @@ private:
                                      .released_by = {}});
     }
     return timeline;
+  }
+
+  /// Older files, and those that have all transfers, do not say it.
+  std::vector<bool> read_unrecorded(const Schedule& schedule, const Json& json, const std::string& place) {
+    std::vector<bool> unrecorded(schedule.size(), false);
+    if (json.contains("transfer_recorded"))
+      read_rows(schedule, json, "transfer_recorded", place,
+                [&](std::size_t id, SimTime recorded) { unrecorded[id] = recorded == SimTime{}; });
+    return unrecorded;
   }
 
   Span read_span(const Json& json, const std::string& place) {

@@ -76,6 +76,8 @@ public:
     for (std::size_t step = 0; step < run_.steps.size(); ++step) {
       put("{}\n    {{\n", step == 0 ? "" : ",");
       times(run_.steps[step]);
+      if (!run_.unrecorded.empty()) recorded(run_.unrecorded[step]);
+      put("\n");
       put("    }}");
     }
     put("\n  ]\n}}\n");
@@ -116,31 +118,29 @@ private:
     put(",\n");
   }
 
-  /// "key": the times of all stages, a row each.
-  template <class Time>
-  void rows(std::string_view key, const std::vector<Span>& spans, Time time) {
+  /// "key": a number for each task, a row per stage.
+  template <class Number>
+  void rows(std::string_view key, Number number) {
     put("      \"{}\": [", key);
     for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage) {
       put("{}\n        [", stage == 0 ? "" : ",");
       const std::size_t first = index(schedule_.first_task(make_id<StageId>(stage)));
       const std::size_t end = index(schedule_.first_task(make_id<StageId>(stage + 1)));
-      for (std::size_t id = first; id < end; ++id)
-        put("{}{}", id == first ? "" : ",", time(spans[id]).time_since_epoch().count());
+      for (std::size_t id = first; id < end; ++id) put("{}{}", id == first ? "" : ",", number(id));
       put("]");
     }
     put("\n      ]");
   }
 
   void times(const Timeline& timeline) {
-    const auto start = [](const Span& span) { return span.start; };
-    const auto end = [](const Span& span) { return span.end; };
-    rows("start_ns", timeline.tasks, start);
+    const auto count = [](SimTime at) { return at.time_since_epoch().count(); };
+    rows("start_ns", [&](std::size_t id) { return count(timeline.tasks[id].start); });
     put(",\n");
-    rows("end_ns", timeline.tasks, end);
+    rows("end_ns", [&](std::size_t id) { return count(timeline.tasks[id].end); });
     put(",\n");
-    rows("transfer_start_ns", timeline.transfers, start);
+    rows("transfer_start_ns", [&](std::size_t id) { return count(timeline.transfers[id].start); });
     put(",\n");
-    rows("transfer_end_ns", timeline.transfers, end);
+    rows("transfer_end_ns", [&](std::size_t id) { return count(timeline.transfers[id].end); });
     const auto span_text = [](const Span& span) {
       return fmt::format(R"("start_ns": {}, "end_ns": {})", span.start.time_since_epoch().count(),
                          span.end.time_since_epoch().count());
@@ -154,7 +154,13 @@ private:
       put("{}\n        {{\"stage\": {}, \"chunk\": {}, \"tied_embedding\": {}, {}}}", i == 0 ? "" : ",",
           index(reduction.stage), index(reduction.chunk), reduction.tied, span_text(reduction.span));
     }
-    put("{}]\n", timeline.reductions.empty() ? "" : "\n      ");
+    put("{}]", timeline.reductions.empty() ? "" : "\n      ");
+  }
+
+  /// Which transfers were recorded, where not all were.
+  void recorded(const std::vector<bool>& unrecorded) {
+    put(",\n");
+    rows("transfer_recorded", [&](std::size_t id) { return unrecorded[id] ? 0 : 1; });
   }
 
   const MeasuredRun& run_;

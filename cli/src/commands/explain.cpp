@@ -26,7 +26,8 @@ namespace {
 struct Explained {
   std::vector<MeasuredRun> runs;
   Explanation explanation;
-  std::size_t drawn = 0; ///< the replica of the pictures
+  std::vector<std::string> names; ///< of the files, by replica
+  std::size_t drawn = 0;          ///< the replica of the pictures
 };
 
 /// Of the steps, the share whose means are to predict the others.
@@ -39,12 +40,17 @@ struct ShownStep {
   Report report;
 };
 
-ShownStep median_step_of(const MeasuredRun& run) {
+ShownStep median_step_of(const Explained& explained) {
+  const MeasuredRun& run = explained.runs[explained.drawn];
+  const std::size_t step = median_step(run);
   TaskGraph graph = measured_graph(run);
-  Timeline timeline = run.steps[median_step(run)];
+  Timeline timeline = run.steps[step];
   attribute(graph, timeline);
   Report report = analyse(graph, timeline);
-  report.measured = describe(run);
+  const std::string replica = explained.runs.size() == 1
+                                  ? ""
+                                  : fmt::format("replica {} ({}), ", explained.drawn, explained.names[explained.drawn]);
+  report.measured = fmt::format("{}step {} of {}; {}", replica, step + 1, run.steps.size(), describe(run));
   return {std::move(graph), std::move(timeline), std::move(report)};
 }
 
@@ -75,7 +81,10 @@ Explained explain_inputs(const Inputs& inputs) {
       throw Error{ExitCode::bad_input,
                   Problem{in_quotes(path), "is given twice: a replica would be compared with itself",
                           "name the run file of each replica once"}};
-  for (const std::string& path : paths) explained.runs.push_back(read_run_file(path, "explain"));
+  for (const std::string& path : paths) {
+    explained.runs.push_back(read_run_file(path, "explain"));
+    explained.names.push_back(display_name(path));
+  }
   explained.explanation = explain(explained.runs);
   if (explained.explanation.steps < 2 && inputs.calibrate)
     throw Error{ExitCode::bad_input,
@@ -95,15 +104,24 @@ constexpr std::array outputs{
                       }},
     Output<Explained>{"svg", &Inputs::svg,
                       [](const Explained& result, const Inputs&) {
-                        const ShownStep shown = median_step_of(result.runs[result.drawn]);
+                        const ShownStep shown = median_step_of(result);
                         return viz::svg_gantt(shown.graph, shown.timeline, shown.report);
                       }},
     Output<Explained>{"trace", &Inputs::trace,
                       [](const Explained& result, const Inputs&) {
-                        const ShownStep shown = median_step_of(result.runs[result.drawn]);
+                        const ShownStep shown = median_step_of(result);
                         return traces::chrome_trace(shown.graph, shown.timeline, shown.report);
                       }},
 };
+
+/// Replicas are counted in the order of the files, whatever ranks they had.
+std::string names_of_replicas(const Explained& explained) {
+  if (explained.names.size() < 2) return "";
+  std::string text = "files\n";
+  for (std::size_t replica = 0; replica < explained.names.size(); ++replica)
+    text += fmt::format("  replica {}  {}\n", replica, explained.names[replica]);
+  return text;
+}
 
 ExitCode run(const Inputs& inputs) {
   const bool stdout_taken = uses_stdout(outputs, inputs);
@@ -111,7 +129,9 @@ ExitCode run(const Inputs& inputs) {
   const Explained result = explain_inputs(inputs);
   write_outputs(outputs, result, inputs);
   if (!stdout_taken)
-    write_file("-", viz::explanation_text(result.runs, result.explanation, terminal_options()), "explanation");
+    write_file("-",
+               viz::explanation_text(result.runs, result.explanation, terminal_options()) + names_of_replicas(result),
+               "explanation");
   return ExitCode::done;
 }
 

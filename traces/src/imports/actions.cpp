@@ -160,4 +160,43 @@ ActionSteps steps_of(std::span<const PpAction> actions) {
   return found;
 }
 
+std::optional<Stretch> time_on_device(const Extents& task, std::uint64_t main) {
+  if (const auto found = task.find(main); found != task.end()) return found->second;
+  return task.empty() ? std::nullopt : std::optional{hull(task)};
+}
+
+void Inputs::add_receive(std::int64_t step, const Task& task, std::int64_t end) {
+  ends_[{step, key_of({Kind::receive, task})}] = end;
+}
+
+std::optional<std::int64_t> Inputs::of(std::int64_t step, const Task& task) const {
+  Task received = task;
+  if (task.pass == Pass::input_grad) received.pass = Pass::backward;
+  const auto found = ends_.find({step, key_of({Kind::receive, received})});
+  return found == ends_.end() ? std::nullopt : std::optional{found->second};
+}
+
+std::size_t place_without_kernels(std::span<TaskTime> tasks) {
+  const auto ran = [](const TaskTime& task) { return task.ran.has_value(); };
+  if (std::ranges::none_of(tasks, ran)) return 0;
+  std::vector<std::size_t> behind(tasks.size()); // the next task that ran on the device; their number for none
+  for (std::size_t i = tasks.size(), next = i; i-- > 0; behind[i] = next)
+    if (ran(tasks[i])) next = i;
+  std::size_t placed = 0;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    TaskTime& task = tasks[i];
+    if (ran(task)) continue;
+    const TaskTime* const before = i > 0 ? &tasks[i - 1] : nullptr;
+    const TaskTime* const next = behind[i] < tasks.size() ? &tasks[behind[i]] : nullptr;
+    const bool ends_step = next == nullptr || (next->step != task.step && before != nullptr);
+    std::int64_t at = ends_step ? before->ran->end : next->ran->start;
+    if (task.input) at = ends_step ? std::max(at, *task.input) : std::min(at, *task.input);
+    if (before != nullptr && before->step == task.step) at = std::max(at, before->ran->end);
+    if (next != nullptr) at = std::min(at, next->ran->start);
+    task.ran = Stretch{at, at};
+    ++placed;
+  }
+  return placed;
+}
+
 } // namespace ppsim::traces

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,34 @@ public:
 private:
   std::map<std::uint64_t, std::pair<std::size_t, std::int64_t>> streams_; ///< tasks, time (saturating)
 };
+
+/// When a task ran on the device: where it ran on `main`, only that counts. Nothing where it launched no kernel.
+[[nodiscard]] std::optional<Stretch> time_on_device(const Extents& task, std::uint64_t main);
+
+/// When the inputs that a rank received were there.
+class Inputs {
+public:
+  /// `task` as of PpAction: the receiving side's, `forward` or `backward`.
+  void add_receive(std::int64_t step, const Task& task, std::int64_t end);
+  [[nodiscard]] std::optional<std::int64_t> of(std::int64_t step, const Task& task) const;
+
+private:
+  std::map<std::pair<std::int64_t, std::uint64_t>, std::int64_t> ends_; ///< by step and key_of()
+};
+
+/// When a task ran, as far as it is known.
+struct TaskTime {
+  std::int64_t step = 0;
+  std::optional<Stretch> ran{};        ///< on the device; none where it launched no kernel
+  std::optional<std::int64_t> input{}; ///< when its receive had ended; none where none was seen, or it has none
+};
+
+/// Gives those of a rank's tasks that launched nothing a time without length, between the tasks before and behind them
+/// in the order of the processor, where any task ran on the device: the processor runs ahead, so that its times say
+/// nothing beside those of the device. The partial backward of a first stage is such a task. It ran when its input was
+/// there; where that was not seen, when the task behind it began (the one before it had ended, where it is the last of
+/// its step). Returns how many.
+std::size_t place_without_kernels(std::span<TaskTime> tasks);
 
 /// Why actions before the first whole step are dropped.
 inline constexpr std::string_view begun_before = "actions of a step that began before the recording";

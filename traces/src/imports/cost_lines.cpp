@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <span>
 
 namespace ppsim::traces {
@@ -153,17 +154,36 @@ private:
     add_ends();
   }
 
+  /// Boundaries of which transfers were looked for, and none was recorded.
+  [[nodiscard]] std::vector<std::size_t> unknown_boundaries() const {
+    std::vector<std::size_t> unknown;
+    for (std::size_t boundary = 0; boundary < model_.transfers.size(); ++boundary)
+      if (model_.transfers[boundary].runs == 0 && model_.unrecorded[boundary] > 0) unknown.push_back(boundary);
+    return unknown;
+  }
+
   void add_transfers() {
     const bool any = std::ranges::any_of(model_.transfers, [](const Statistic& each) { return each.runs > 0; });
-    if (!any) return;
-    const std::string described = describe(model_.transfers);
-    if (form_ == CostForm::mean_stage)
+    const std::vector<std::size_t> unknown = unknown_boundaries();
+    std::string described = any ? describe(model_.transfers) : std::string{};
+    if (const auto lost = std::reduce(model_.unrecorded.begin(), model_.unrecorded.end()); lost > 0)
+      described += fmt::format("; {} were not recorded", lost);
+    if (!any) {
+      if (!unknown.empty()) add({}, {}, "No transfer was recorded, so that nothing says what comm is: give --comm");
+    } else if (form_ == CostForm::mean_stage) {
       add("comm", quoted(format_closely(mean_transfer())),
           fmt::format("The mean of all boundaries between stages, of each the lowest quarter: {}", described));
-    else
+    } else if (!unknown.empty()) {
+      add({}, {},
+          fmt::format("No transfer of {} {} between chunks was recorded, so that comm lacks a value: give --comm (the "
+                      "mean of the others: {})",
+                      unknown.size() == 1 ? "boundary" : "boundaries", fmt::join(unknown, ", "),
+                      format_closely(mean_transfer())));
+    } else {
       add("comm", list(scenario_.network.latency),
           fmt::format("By boundary between chunks, of both directions the lowest quarter: {}", described));
-    if (model_.transfer != TransferModel::latency)
+    }
+    if (any && model_.transfer != TransferModel::latency)
       add("transfer", quoted(to_string(model_.transfer)), "As stages were seen to send");
   }
 

@@ -22,10 +22,11 @@ struct EndInflate {
   throw Error{ExitCode::bad_input, Problem{std::string{where}, std::move(what), std::move(hint)}};
 }
 
-/// What the end of a file says of its size, modulo 2^32: right where it has one member, and may be wrong.
+/// What the end of a file says of its size, modulo 2^32: right where it has one member, and may be wrong, so that no
+/// more is believed than text usually unpacks to.
 std::size_t size_hint(std::string_view bytes) {
   constexpr std::size_t bytes_of_size = 4;
-  constexpr std::size_t densest = 1032; // deflate's greatest ratio
+  constexpr std::size_t densest = 16;
   if (bytes.size() < bytes_of_size) return 0;
   std::size_t size = 0;
   for (std::size_t i = 1; i <= bytes_of_size; ++i)

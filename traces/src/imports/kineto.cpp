@@ -297,14 +297,19 @@ Recorded read_kineto(std::span<const ImportFile> files, const ImportOptions& opt
   const bool coarse = std::ranges::all_of(ranks, &KinetoRank::whole_microseconds);
   recorded.time_error = coarse ? two_microseconds : nanoseconds_of_annotations;
   std::size_t on_processor = 0;
+  std::size_t without_kernels = 0;
   for (std::size_t stage = 0; stage < stages.size(); ++stage)
     for (const std::size_t i : stages[stage]) {
       on_processor += ranks[i].on_processor;
+      without_kernels += ranks[i].without_kernels;
       move_into(recorded, std::move(ranks[i]), replicas[i], static_cast<std::uint32_t>(stage));
     }
+  if (without_kernels > 0)
+    recorded.notes.push_back(
+        fmt::format("{} tasks launched no kernel: they take no time, between those beside them", without_kernels));
   if (on_processor > 0)
-    recorded.notes.push_back(fmt::format("{} tasks launched no kernel that the profile shows: they have the times of "
-                                         "the processor",
+    recorded.notes.push_back(fmt::format("{} tasks are of ranks whose profile shows no kernel of a task: they have the "
+                                         "times of the processor",
                                          on_processor));
   return recorded;
 }

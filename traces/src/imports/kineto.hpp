@@ -21,9 +21,10 @@ struct KinetoRank {
   std::vector<UpdateEvent> updates;
   std::vector<std::uint32_t> chunks; ///< that it runs, by rising id
   std::int64_t peak_bytes = 0;
-  bool has_steps = false;       ///< it has ProfilerStep annotations
-  bool repeats = false;         ///< an action occurs twice in one of them
-  std::size_t on_processor = 0; ///< tasks without kernels, which have the times of the processor
+  bool has_steps = false;          ///< it has ProfilerStep annotations
+  bool repeats = false;            ///< an action occurs twice in one of them
+  std::size_t on_processor = 0;    ///< tasks of a rank without kernels, which have the times of the processor
+  std::size_t without_kernels = 0; ///< tasks that launched none, and take no time
   bool single_schedule = false;
   bool whole_microseconds = true;
   std::map<std::string, std::size_t> dropped;

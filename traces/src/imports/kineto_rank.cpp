@@ -184,7 +184,6 @@ private:
       switch (action.what.kind) {
       case Kind::task:
         chunks.insert(action.what.task.chunk_index);
-        take_task(action, stream);
         break;
       case Kind::send:
       case Kind::receive:
@@ -195,18 +194,27 @@ private:
       }
     }
     rank_.chunks.assign(chunks.begin(), chunks.end());
+    take_tasks(stream);
   }
 
-  void take_task(const Action& action, std::uint64_t stream) {
-    Stretch time = action.on_processor;
-    if (const auto main = action.extents.find(stream); main != action.extents.end()) {
-      time = main->second;
-    } else if (!action.extents.empty()) {
-      time = hull(action.extents);
-    } else {
-      ++rank_.on_processor;
+  /// Behind the transfers, whose receives say when an input was there.
+  void take_tasks(std::uint64_t stream) {
+    Inputs inputs;
+    for (const TransferEvent& transfer : rank_.transfers)
+      if (!transfer.is_send) inputs.add_receive(transfer.step, transfer.task, transfer.end);
+    std::vector<TaskTime> times;
+    for (const Action& action : actions_)
+      if (action.what.kind == Kind::task)
+        times.push_back(
+            {action.step, time_on_device(action.extents, stream), inputs.of(action.step, action.what.task)});
+    rank_.without_kernels = place_without_kernels(times);
+    for (const Action& action : actions_) {
+      if (action.what.kind != Kind::task) continue;
+      const TaskTime& found = times[rank_.tasks.size()];
+      const Stretch time = found.ran.value_or(action.on_processor);
+      if (!found.ran) ++rank_.on_processor;
+      rank_.tasks.push_back({0, 0, action.step, action.what.task, time.start, time.end, rank_.tasks.size()});
     }
-    rank_.tasks.push_back({0, 0, action.step, action.what.task, time.start, time.end});
   }
 
   void take_transfer(const Action& action) {

@@ -108,7 +108,10 @@ private:
     known = known && last - first < longest;
     std::set<std::string> hosts;
     for (const NsysFile& file : files_) hosts.insert(file.host);
-    recorded_.one_clock = files_.size() == 1 || (known && hosts.size() == 1);
+    const bool unknown_host = hosts.erase("") > 0;
+    recorded_.one_clock = files_.size() == 1 || (known && hosts.size() == 1 && !unknown_host);
+    if (files_.size() > 1 && unknown_host)
+      recorded_.notes.emplace_back("not all files say their host, so that clocks are not taken for the same");
     if (!known) return;
     for (std::size_t i = 0; i < files_.size(); ++i) shifts_[i] = *files_[i].utc - first;
     if (hosts.size() > 1)
@@ -156,6 +159,10 @@ private:
       refuse(fmt::format("the ranks have {} different sets of chunks, which is not the {} of --stages", stages.size(),
                          *options_.stages),
              "give the files of all stages, or leave --stages out");
+    for (const Rank& rank : ranks_)
+      if (options_.vpp && rank.chunks.size() != *options_.vpp)
+        refuse(fmt::format("a rank runs {} chunks, which is not the {} of --vpp", rank.chunks.size(), *options_.vpp),
+               "leave --vpp out");
     std::map<std::uint32_t, std::uint32_t> replicas;
     for (Rank& rank : ranks_) {
       rank.stage = stages.at(rank.chunks);
@@ -196,26 +203,43 @@ private:
     rank.done.erase(last.base(), rank.done.end());
   }
 
-  void take(const Rank& rank) {
+  /// When each range ran on the device; nothing where it launched no kernel.
+  std::vector<std::optional<Stretch>> device_times(const Rank& rank) {
     MainStream main_stream;
     for (const Done& done : rank.done)
       if (done.range->action.kind == Kind::task) main_stream.add_task(done.range->extents);
     const std::uint64_t stream = main_stream.stream();
+    std::vector<std::optional<Stretch>> times;
+    Inputs inputs;
     for (const Done& done : rank.done) {
-      const NsysRange& range = *done.range;
-      Stretch time{range.start, range.end};
-      const auto main = range.extents.find(stream);
-      if (range.action.kind == Kind::task && main != range.extents.end()) {
-        time = main->second;
-      } else if (!range.extents.empty()) {
-        time = hull(range.extents);
-      } else {
-        if (range.action.kind == Kind::task) ++on_processor_;
-        if (range.action.kind != Kind::task && any_kernels()) {
+      const Extents& extents = done.range->extents;
+      const bool is_task = done.range->action.kind == Kind::task;
+      times.push_back(is_task || extents.empty() ? time_on_device(extents, stream) : std::optional{hull(extents)});
+      if (done.range->action.kind == Kind::receive && times.back())
+        inputs.add_receive(done.step, done.task, times.back()->end);
+    }
+    std::vector<TaskTime> tasks;
+    for (std::size_t i = 0; i < times.size(); ++i)
+      if (const Done& done = rank.done[i]; done.range->action.kind == Kind::task)
+        tasks.push_back({done.step, times[i], inputs.of(done.step, done.task)});
+    without_kernels_ += place_without_kernels(tasks);
+    for (std::size_t i = 0, task = 0; i < times.size(); ++i)
+      if (rank.done[i].range->action.kind == Kind::task) times[i] = tasks[task++].ran;
+    return times;
+  }
+
+  void take(const Rank& rank) {
+    const std::vector<std::optional<Stretch>> times = device_times(rank);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const Done& done = rank.done[i];
+      if (!times[i]) {
+        if (done.range->action.kind == Kind::task) ++on_processor_;
+        if (done.range->action.kind != Kind::task && any_kernels()) {
           ++recorded_.dropped["sends, receives, reductions and optimizer steps without a kernel"];
           continue;
         }
       }
+      const Stretch time = times[i].value_or(Stretch{done.range->start, done.range->end});
       add(rank, done, time.start + done.shift, time.end + done.shift);
     }
   }
@@ -223,7 +247,7 @@ private:
   void add(const Rank& rank, const Done& done, std::int64_t start, std::int64_t end) {
     switch (done.range->action.kind) {
     case Kind::task:
-      recorded_.tasks.push_back({rank.replica, rank.stage, done.step, done.task, start, end});
+      recorded_.tasks.push_back({rank.replica, rank.stage, done.step, done.task, start, end, recorded_.tasks.size()});
       return;
     case Kind::send:
     case Kind::receive:
@@ -246,9 +270,13 @@ private:
   [[nodiscard]] bool any_kernels() const { return std::ranges::any_of(files_, &NsysFile::has_kernels); }
 
   void finish() {
+    if (without_kernels_ > 0)
+      recorded_.notes.push_back(
+          fmt::format("{} tasks launched no kernel: they take no time, between those beside them", without_kernels_));
     if (on_processor_ > 0)
       recorded_.notes.push_back(fmt::format(
-          "{} tasks launched no kernel that the export shows: they have the times of their NVTX range", on_processor_));
+          "{} tasks are of ranks whose export shows no kernel of a task: they have the times of their NVTX range",
+          on_processor_));
     std::erase_if(recorded_.dropped, [](const auto& entry) { return entry.second == 0; });
     recorded_.facts.backend = "Nsight Systems";
     recorded_.facts.transport = any_kernels() ? "NCCL" : "";
@@ -261,7 +289,8 @@ private:
   const ImportOptions& options_;
   std::vector<std::int64_t> shifts_; ///< by file
   std::vector<Rank> ranks_;
-  std::size_t on_processor_ = 0;
+  std::size_t on_processor_ = 0;    ///< tasks that have the time of their range
+  std::size_t without_kernels_ = 0; ///< tasks that take no time
   Recorded recorded_;
 };
 

@@ -47,6 +47,12 @@ Schedule schedule_of(const StepEvents& step, const ImportOptions& options, std::
                 Problem{std::string{where},
                         fmt::format("stage {} has tasks, but --stages says {}", step.tasks.back().stage, stages),
                         "leave --stages out, or give what the run had"}};
+  for (std::size_t stage = 0, i = 0; stage < stages; ++stage) {
+    if (i == step.tasks.size() || step.tasks[i].stage != stage)
+      throw Error{ExitCode::bad_input, Problem{std::string{where}, fmt::format("stage {} has no task", stage),
+                                               "give the files of all stages, and as --stages what the run had"}};
+    while (i < step.tasks.size() && step.tasks[i].stage == stage) ++i;
+  }
   FoundTasks found;
   for (const TaskEvent& event : step.tasks) {
     found.offsets.resize(event.stage + std::size_t{1}, static_cast<std::uint32_t>(found.tasks.size()));
@@ -74,6 +80,7 @@ struct StepFacts {
   std::int64_t number = 0;
   std::optional<std::int64_t> clock_error{}; ///< bound between any two stages; none: nothing bounds it
   bool aligned = false;                      ///< clocks of stages were brought together
+  bool matched = false;                      ///< by transfers that both sides show, too
 };
 
 /// The run of a replica, and the facts of each of its steps. Nothing is summed up over them yet.
@@ -81,6 +88,7 @@ struct ReplicaRun {
   std::uint32_t replica = 0;
   MeasuredRun run;
   std::vector<StepFacts> facts; ///< by rising number
+  std::size_t transfers = 0;    ///< per step
 };
 
 /// Makes the timelines of the steps of one replica that have its order.
@@ -111,16 +119,22 @@ public:
       ++dropped_["steps longer than a day"];
       return;
     }
-    for (const Way& way : ways_) timeline.transfers[way.sender] = transfer_of(way, timeline);
+    std::vector<bool> unrecorded(graph_.size(), false);
+    for (const Way& way : ways_) {
+      timeline.transfers[way.sender] = transfer_of(way, timeline);
+      unrecorded[way.sender] = way.sent == nullptr && way.received == nullptr;
+    }
     add_updates(step, timeline);
     made_.replica = step.replica;
     made_.run.steps.push_back(std::move(timeline));
+    made_.run.unrecorded.push_back(std::move(unrecorded));
     made_.facts.push_back(facts);
   }
 
   /// Nothing where no step was added.
   std::optional<ReplicaRun> take() {
     if (made_.facts.empty()) return std::nullopt;
+    made_.transfers = ways_.size();
     return std::move(made_);
   }
 
@@ -196,7 +210,8 @@ private:
       offset_ = clocks.offset;
       facts.clock_error = clocks.error;
       if (facts.clock_error) *facts.clock_error = std::max(*facts.clock_error, worst_violation(crossings(step)));
-      facts.aligned = true;
+      facts.aligned = offset_.size() > 1;
+      facts.matched = std::ranges::any_of(found, [](const Crossing& each) { return each.sent && each.received; });
     }
     std::int64_t zero = std::numeric_limits<std::int64_t>::max();
     for (const TaskEvent& event : step.tasks) zero = std::min(zero, event.start + offset_[event.stage]);
@@ -308,6 +323,7 @@ MeasuredRun finished(ReplicaRun replica, const Recorded& recorded, std::string_v
     run.unaligned = run.unaligned || !facts.clock_error;
   }
   if (!run.unaligned && (aligned || error > time_stamp_resolution)) run.clock_error = Duration{error};
+  if (unrecorded_transfers(run) == 0) run.unrecorded.clear();
   check_run(run, where);
   return std::move(replica.run);
 }
@@ -315,13 +331,16 @@ MeasuredRun finished(ReplicaRun replica, const Recorded& recorded, std::string_v
 void keep_steps(ReplicaRun& replica, const std::vector<std::int64_t>& numbers) {
   std::vector<StepFacts> facts;
   std::vector<Timeline> steps;
+  std::vector<std::vector<bool>> unrecorded;
   for (std::size_t i = 0; i < replica.facts.size(); ++i) {
     if (!std::ranges::binary_search(numbers, replica.facts[i].number)) continue;
     facts.push_back(replica.facts[i]);
     steps.push_back(std::move(replica.run.steps[i]));
+    unrecorded.push_back(std::move(replica.run.unrecorded[i]));
   }
   replica.facts = std::move(facts);
   replica.run.steps = std::move(steps);
+  replica.run.unrecorded = std::move(unrecorded);
 }
 
 /// Replicas are compared step by step: only steps that all have are kept. A replica without any of them goes itself;
@@ -369,13 +388,10 @@ public:
     for (const auto& [what, count] : dropped_)
       if (count > 0) imported_.dropped.push_back({what, count});
     imported_.notes = std::move(recorded_.notes);
-    if (aligned_ > 0)
-      imported_.notes.push_back(
-          recorded_.one_clock
-              ? fmt::format("the clocks of stages do not agree in {}: there they were aligned by transfers",
-                            counted_steps(aligned_))
-              : fmt::format("the clocks of stages were aligned by transfers, step by step ({})",
-                            counted_steps(aligned_)));
+    if (unrecorded_ > 0)
+      imported_.notes.push_back(fmt::format("{} transfers of {} were not recorded", unrecorded_, transfers_));
+    note_alignment(matched_, "transfers");
+    note_alignment(aligned_ - matched_, "the order of tasks");
     if (unbounded_ > 0)
       imported_.notes.push_back(fmt::format(
           "in {} some stages only send to others, or only receive: nothing bounds what their clocks differ by",
@@ -385,6 +401,14 @@ public:
 
 private:
   static std::string counted_steps(std::size_t count) { return fmt::format("{} step{}", count, count == 1 ? "" : "s"); }
+  void note_alignment(std::size_t steps, std::string_view by) {
+    if (steps == 0) return;
+    imported_.notes.push_back(
+        recorded_.one_clock
+            ? fmt::format("the clocks of stages do not agree in {}: there they were aligned by {}",
+                          counted_steps(steps), by)
+            : fmt::format("the clocks of stages were aligned by {}, step by step ({})", by, counted_steps(steps)));
+  }
 
   void drop(const StepEvents& step, const StepFault& fault) {
     ++dropped_[fault.reason];
@@ -463,8 +487,11 @@ private:
   void add_run(ReplicaRun replica) {
     for (const StepFacts& facts : replica.facts) {
       aligned_ += facts.aligned ? 1 : 0;
+      matched_ += facts.aligned && facts.matched ? 1 : 0;
       unbounded_ += facts.clock_error ? 0 : 1;
     }
+    transfers_ += replica.transfers * replica.facts.size();
+    unrecorded_ += unrecorded_transfers(replica.run);
     imported_.replicas.push_back(replica.replica);
     imported_.runs.push_back(finished(std::move(replica), recorded_, where_));
   }
@@ -491,7 +518,10 @@ private:
   std::string first_fault_;
   std::vector<Problem> first_error_; ///< of whole steps that make no run
   std::size_t aligned_ = 0;          ///< steps
+  std::size_t matched_ = 0;          ///< of those, the ones that had transfers to align by
   std::size_t unbounded_ = 0;        ///< of those, the ones whose clocks may be off by any time
+  std::size_t transfers_ = 0;
+  std::size_t unrecorded_ = 0; ///< of those, the ones that no side shows
 };
 
 } // namespace

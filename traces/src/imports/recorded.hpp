@@ -20,6 +20,7 @@ struct TaskEvent {
   Task task{};
   std::int64_t start = 0;
   std::int64_t end = 0;
+  std::size_t place = 0; ///< tasks of a stage that begin and end together ran by rising places
 };
 
 /// One side of a transfer: a send or a receive, with the time that it waited for its peer.

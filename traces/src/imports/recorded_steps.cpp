@@ -44,6 +44,7 @@ auto rank(const TaskEvent& event) {
                     event.start,
                     event.task.pairing == Pairing::second,
                     event.end,
+                    event.place,
                     event.task.chunk_index,
                     index(event.task.microbatch),
                     event.task.pass};

@@ -31,8 +31,10 @@ struct CostModel {
   std::vector<ChunkStatistics> chunks; ///< by global id
   /// By boundary between chunks, both directions. Of a transfer only the time counts that passed after its sender had
   /// ended and before its receiver began; and of those the mean (and spread) of the lowest quarter, as in the others
-  /// both sides waited. `runs` counts all. explain() takes the same time for transfers.
+  /// both sides waited. `runs` counts all that were recorded, and zero is nothing said. explain() takes the same time
+  /// for transfers.
   std::vector<Statistic> transfers;
+  std::vector<std::size_t> unrecorded; ///< likewise: how many transfers nobody recorded
   /// How stages were seen to send: the one of `latency` (sends run by themselves) and `blocking` (a stage goes on when
   /// they are done) under which the steps, with what each task took, come nearest to what was measured.
   TransferModel transfer = TransferModel::latency;

@@ -62,7 +62,17 @@ struct MeasuredRun {
   std::optional<Proof> proof{};
   std::optional<Duration> clock_error{}; ///< bound of the error between the clocks of stages; none: they share one
   bool unaligned = false;                ///< a transfer ended before it began, beyond that bound; or no bound is known
+  /// By step, then by sender: a transfer that nobody recorded. Its span is a guess: without length, when its content
+  /// was made. Empty where all were recorded.
+  std::vector<std::vector<bool>> unrecorded{};
+
+  [[nodiscard]] bool has_recorded(std::size_t step, TaskId sender) const {
+    return unrecorded.empty() || !unrecorded[step][index(sender)];
+  }
 };
+
+/// How many transfers of all steps nobody recorded.
+[[nodiscard]] std::size_t unrecorded_transfers(const MeasuredRun& run);
 
 /// Wall time below which processor time has to stay for a run to be called contended: cpu < 0.9 busy on some stage.
 inline constexpr double least_core_share = 0.9;
@@ -74,7 +84,7 @@ inline constexpr double least_core_share = 0.9;
 [[nodiscard]] std::size_t median_step(const MeasuredRun& run);
 
 /// Where and how `run` was made, in one sentence for the head of a report: what it ran on and what its tasks did; with
-/// a warning where its cores were shared.
+/// a warning where its cores were shared, and one where transfers were not recorded.
 [[nodiscard]] std::string describe(const MeasuredRun& run);
 
 /// Throws Error (bad_input) with `where` and everything that can not be: an order that can not run, vectors that do not
