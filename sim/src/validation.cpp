@@ -286,7 +286,8 @@ std::vector<Done> awaited(const TaskGraph& graph, const Timeline& step) {
   if (graph.scenario().update.step == OptimizerStep::per_stage) return done;
   Done all;
   for (const Done& each : done) all.wait_for(each);
-  return std::vector<Done>(stages, all);
+  std::ranges::fill(done, all);
+  return done;
 }
 
 /// As if the reductions had taken no time.

@@ -132,9 +132,8 @@ TEST_CASE("It is said by what clocks were aligned, where anything was") {
     if (!with_transfers) example.recorded.transfers.clear();
     return example.assembled().notes;
   };
-  CHECK(notes(true, 5'000).back() == "the clocks of stages were aligned by transfers, step by step (1 steps)");
-  CHECK(notes(false, 5'000).back() ==
-        "the clocks of stages were aligned by the order of tasks, step by step (1 steps)");
+  CHECK(notes(true, 5'000).back() == "the clocks of stages were aligned by transfers, step by step (1 step)");
+  CHECK(notes(false, 5'000).back() == "the clocks of stages were aligned by the order of tasks, step by step (1 step)");
   Recorded alone;
   for (const auto& [pass, start] : {std::pair{Pass::forward, 0}, std::pair{Pass::backward, 20}})
     alone.tasks.push_back({0, 0, 0, make_task(pass, 0, 0), start, start + 10});

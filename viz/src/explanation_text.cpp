@@ -286,7 +286,7 @@ private:
       return column(
           std::move(name), rows.size(), [&](std::size_t replica) { return cell(rows[replica]); }, rank);
     };
-    std::vector<TableColumn> columns{
+    const std::vector<TableColumn> columns{
         column("replica", rows.size(), [](std::size_t replica) { return fmt::format("{}", replica); }),
         add("tasks", [](const ReplicaExplanation& each) { return format_duration(each.tasks); }),
         add(
