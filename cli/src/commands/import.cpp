@@ -223,6 +223,7 @@ bool check_outputs(const Inputs& inputs, const std::optional<std::string>& costs
                    const std::vector<std::uint32_t>& replicas) {
   std::vector<Destination> sources;
   std::vector<Destination> destinations{{"output", costs}};
+  sources.reserve(inputs.files.size());
   for (const std::string& path : inputs.files) sources.push_back({"a file to import", path});
   for (const auto& [replica, path] : timeline_paths(inputs, replicas, 0)) destinations.push_back({"timeline", path});
   const bool stdout_taken = uses_stdout(destinations, sources);

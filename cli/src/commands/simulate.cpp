@@ -73,6 +73,7 @@ void write_chakra(const Inputs& inputs, const TaskGraph& graph) {
   if (!inputs.chakra) return;
   const std::vector<traces::NamedBytes> files = traces::write_chakra(graph, *inputs.chakra);
   std::vector<Destination> destinations;
+  destinations.reserve(outputs.size() + files.size());
   for (const Output<Evaluation>& output : outputs) destinations.push_back({output.option, inputs.*output.path});
   for (const traces::NamedBytes& file : files) destinations.push_back({"chakra", file.name});
   static_cast<void>(uses_stdout(destinations, sources(inputs)));

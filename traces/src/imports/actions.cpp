@@ -116,6 +116,16 @@ private:
   std::unordered_map<std::uint32_t, std::size_t> lowest_; ///< microbatch of a forward, by chunk
 };
 
+/// Where a task lies that ran nothing on the device, between the ones beside it that did (null for none, but not both).
+std::int64_t place_between(const TaskTime& task, const TaskTime* before, const TaskTime* next) {
+  const bool ends_step = next == nullptr || (next->step != task.step && before != nullptr);
+  PPSIM_ASSERT(!ends_step || before != nullptr);
+  std::int64_t at = ends_step ? before->ran->end : next->ran->start;
+  if (task.input) at = ends_step ? std::max(at, *task.input) : std::min(at, *task.input);
+  if (before != nullptr && before->step == task.step) at = std::max(at, before->ran->end);
+  return next == nullptr ? at : std::min(at, next->ran->start);
+}
+
 } // namespace
 
 void extend(Extents& extents, std::uint64_t stream, Stretch time) {
@@ -188,11 +198,7 @@ std::size_t place_without_kernels(std::span<TaskTime> tasks) {
     if (ran(task)) continue;
     const TaskTime* const before = i > 0 ? &tasks[i - 1] : nullptr;
     const TaskTime* const next = behind[i] < tasks.size() ? &tasks[behind[i]] : nullptr;
-    const bool ends_step = next == nullptr || (next->step != task.step && before != nullptr);
-    std::int64_t at = ends_step ? before->ran->end : next->ran->start;
-    if (task.input) at = ends_step ? std::max(at, *task.input) : std::min(at, *task.input);
-    if (before != nullptr && before->step == task.step) at = std::max(at, before->ran->end);
-    if (next != nullptr) at = std::min(at, next->ran->start);
+    const std::int64_t at = place_between(task, before, next);
     task.ran = Stretch{at, at};
     ++placed;
   }

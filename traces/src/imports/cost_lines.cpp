@@ -105,6 +105,7 @@ private:
 
   [[nodiscard]] std::vector<Statistic> of_chunks(Statistic ChunkStatistics::*pass) const {
     std::vector<Statistic> statistics;
+    statistics.reserve(model_.chunks.size());
     for (const ChunkStatistics& chunk : model_.chunks) statistics.push_back(chunk.*pass);
     return statistics;
   }

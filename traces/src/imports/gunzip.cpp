@@ -42,6 +42,26 @@ void feed(z_stream& stream, std::string_view bytes) {
   stream.avail_in = static_cast<uInt>(bytes.size());
 }
 
+[[noreturn]] void refuse_broken(std::string_view where, const z_stream& stream) {
+  refuse(where,
+         fmt::format("the gzip data is broken{}{}", stream.msg != nullptr ? ": " : "",
+                     stream.msg != nullptr ? stream.msg : ""),
+         "pack or copy it again");
+}
+
+/// Behind the end of a member: another one begins, or there is padding of zeros.
+bool begins_member(z_stream& stream, std::string_view where) {
+  if (*stream.next_in == 0) return false;
+  if (inflateReset(&stream) != Z_OK) refuse_broken(where, stream);
+  return true;
+}
+
+void check_status(int status, const z_stream& stream, bool was_last, std::string_view where) {
+  if (status == Z_BUF_ERROR && stream.avail_in == 0 && was_last)
+    refuse(where, "the gzip data ends too early", "copy it again: a part is missing");
+  if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) refuse_broken(where, stream);
+}
+
 } // namespace
 
 bool is_gzip(std::string_view bytes) {
@@ -58,15 +78,12 @@ std::string gunzip(std::string_view bytes, std::string_view where, std::size_t l
   text.reserve(std::min(size_hint(bytes), limit)); // so that it does not move, and is not there twice while it does
   int status = Z_OK;
   while (status != Z_STREAM_END || !bytes.empty() || stream.avail_in > 0) {
-    if (stream.avail_in == 0 && !bytes.empty()) {
+    if (stream.avail_in == 0) {
       const std::size_t part = std::min(bytes.size(), most_at_once);
       feed(stream, bytes.substr(0, part));
       bytes.remove_prefix(part);
     }
-    if (status == Z_STREAM_END) { // another member, or padding of zeros behind the last one
-      if (*stream.next_in == 0) break;
-      if (inflateReset(&stream) != Z_OK) refuse(where, "the gzip data is broken", "pack or copy it again");
-    }
+    if (status == Z_STREAM_END && !begins_member(stream, where)) break;
     stream.next_out = reinterpret_cast<Bytef*>(window.data());
     stream.avail_out = static_cast<uInt>(window.size());
     status = inflate(&stream, Z_NO_FLUSH);
@@ -74,14 +91,7 @@ std::string gunzip(std::string_view bytes, std::string_view where, std::size_t l
     if (found > limit - text.size())
       refuse(where, fmt::format("it unpacks to more than {} bytes", limit), "unpack it, and give fewer steps or ranks");
     text.append(window.data(), found);
-    if (status == Z_STREAM_END) continue;
-    if (status == Z_BUF_ERROR && stream.avail_in == 0 && bytes.empty())
-      refuse(where, "the gzip data ends too early", "copy it again: a part is missing");
-    if (status != Z_OK && status != Z_BUF_ERROR)
-      refuse(where,
-             fmt::format("the gzip data is broken{}{}", stream.msg != nullptr ? ": " : "",
-                         stream.msg != nullptr ? stream.msg : ""),
-             "pack or copy it again");
+    check_status(status, stream, bytes.empty(), where);
   }
   return text;
 }

@@ -12,7 +12,7 @@ namespace ppsim::traces {
 
 std::span<const ImportFormat* const> import_formats() {
   static const std::vector<const ImportFormat*> formats{
-#define PPSIM_IMPORT(format) &format,
+#define PPSIM_IMPORT(format) &traces::format,
 #include "imports.def"
 #undef PPSIM_IMPORT
   };

@@ -107,6 +107,13 @@ WindowEnd read_window(Windows& windows, std::string_view text, std::size_t at, c
   }
 }
 
+/// Behind the string that begins at `at`, or behind the end of `text` where that comes first.
+std::size_t skip_string(std::string_view text, std::size_t at) {
+  for (++at; at < text.size() && text[at] != '"'; ++at)
+    if (text[at] == '\\') ++at;
+  return at + 1;
+}
+
 } // namespace
 
 std::size_t skip_space(std::string_view text, std::size_t at) {
@@ -118,10 +125,8 @@ std::optional<std::size_t> skip_value(std::string_view text, std::size_t at) {
   while (at < text.size()) {
     const char c = text[at];
     if (c == '"') {
-      for (++at; at < text.size() && text[at] != '"'; ++at)
-        if (text[at] == '\\') ++at;
-      if (at >= text.size()) return std::nullopt;
-      ++at;
+      at = skip_string(text, at);
+      if (at > text.size()) return std::nullopt;
     } else if (c == '{' || c == '[') {
       ++open;
       ++at;

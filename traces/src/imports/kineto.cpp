@@ -250,9 +250,9 @@ void number_steps(std::vector<KinetoRank>& ranks, std::vector<std::string>& note
     for (const std::int64_t step : found) places.emplace(step, static_cast<std::int64_t>(places.size()));
     each(rank, [&](std::int64_t step) { return places.at(step); });
   }
-  notes.push_back(all ? "steps were told apart by actions that occur again: one ProfilerStep holds several"
-                      : "steps were told apart by actions that occur again, as not all files have ProfilerStep "
-                        "annotations (profiler.step()): the first of each file were taken for the same");
+  notes.emplace_back(all ? "steps were told apart by actions that occur again: one ProfilerStep holds several"
+                         : "steps were told apart by actions that occur again, as not all files have ProfilerStep "
+                           "annotations (profiler.step()): the first of each file were taken for the same");
 }
 
 void move_into(Recorded& recorded, KinetoRank&& rank, std::uint32_t replica, std::uint32_t stage) {

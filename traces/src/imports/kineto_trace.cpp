@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "../formats.hpp"
@@ -246,7 +247,7 @@ private:
   }
 
   /// The action that the event's name stands for; none where it is another annotation.
-  std::optional<PpAction> action() const {
+  [[nodiscard]] std::optional<PpAction> action() const {
     if (event_.name.starts_with("PP:")) return parse_pp_action(event_.name.substr(3));
     if (event_.name.starts_with("Optimizer.step#")) return PpAction{PpAction::Kind::optimizer, {}};
     return std::nullopt;
@@ -430,6 +431,14 @@ private:
   bool has_events_ = false;
 };
 
+/// As some programs write numbers again, with an exponent: a double has to do.
+std::optional<std::int64_t> rounded_microseconds(std::string_view text) {
+  const std::optional<double> value = whole_number<double>(text);
+  constexpr std::int64_t ns_per_us = 1000;
+  const bool in_range = value && *value >= 0 && *value <= static_cast<double>(latest / ns_per_us);
+  return in_range ? std::optional{std::llround(*value * ns_per_us)} : std::nullopt;
+}
+
 } // namespace
 
 std::optional<std::int64_t> microseconds(std::string_view text) {
@@ -456,11 +465,7 @@ std::optional<std::int64_t> microseconds(std::string_view text) {
     }
     if (at == point + 1) return std::nullopt;
   }
-  if (at == text.size()) return nanoseconds;
-  // With an exponent, as some programs write numbers again: a double has to do.
-  const std::optional<double> value = whole_number<double>(text);
-  if (!value || !(*value >= 0 && *value <= static_cast<double>(most_whole))) return std::nullopt;
-  return static_cast<std::int64_t>(*value * 1000 + 0.5);
+  return at == text.size() ? std::optional{nanoseconds} : rounded_microseconds(text);
 }
 
 std::int64_t bytes_of_dtype(std::string_view name) {

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -64,7 +65,8 @@ std::optional<double> number_at(std::string_view text, std::string_view& rest) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  if (error != std::errc{} || !(value >= 0 && value <= longest_ms)) return std::nullopt;
+  const bool in_range = value >= 0 && value <= longest_ms; // no number is not
+  if (error != std::errc{} || !in_range) return std::nullopt;
   rest = text.substr(static_cast<std::size_t>(end - text.data()));
   return value;
 }
@@ -168,7 +170,6 @@ private:
     if (const std::size_t space = name.rfind(' '); space != std::string_view::npos) name.remove_prefix(space + 1);
     if (!is_timer_name(name)) return false;
     std::string_view value = trimmed(line.substr(value_at));
-    Timer read;
     const bool pair = value.starts_with('(');
     if (pair) value.remove_prefix(1);
     const std::optional<double> first = number_at(value, value);
@@ -298,7 +299,7 @@ private:
 
   static std::string time(double milliseconds) {
     constexpr double nanoseconds = 1e6;
-    return '"' + format_closely(Duration{static_cast<std::int64_t>(milliseconds * nanoseconds + 0.5)}) + '"';
+    return '"' + format_closely(Duration{std::llround(milliseconds * nanoseconds)}) + '"';
   }
 
   /// Of one stage, microbatch and chunk.

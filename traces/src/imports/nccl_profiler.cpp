@@ -281,7 +281,7 @@ double mean_of_lowest_quarter(const std::vector<std::int64_t>& rising) {
 }
 
 std::string as_time(double nanoseconds) {
-  return format_closely(Duration{static_cast<std::int64_t>(nanoseconds + 0.5)});
+  return format_closely(Duration{std::llround(nanoseconds)});
 }
 
 /// What is known of the sizes that were sent.

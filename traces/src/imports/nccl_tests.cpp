@@ -53,10 +53,12 @@ struct Measured {
   void drop(std::string_view why) { ++dropped[std::string{why}]; }
   /// One time, in microseconds.
   void add(double bytes, double microseconds) {
-    if (!(bytes >= 1 && bytes <= static_cast<double>(most_sent))) return drop(no_bytes);
+    const bool is_size = bytes >= 1 && bytes <= static_cast<double>(most_sent); // no number is none
+    if (!is_size) return drop(no_bytes);
     constexpr double longest = std::chrono::duration<double, std::micro>{max_duration}.count();
     constexpr double ns_per_us = 1000;
-    if (!(microseconds > 0 && microseconds <= longest)) return drop(no_time);
+    const bool is_time = microseconds > 0 && microseconds <= longest;
+    if (!is_time) return drop(no_time);
     samples.push_back({Bytes{static_cast<std::int64_t>(bytes)}, Duration{std::llround(microseconds * ns_per_us)}});
   }
 };
@@ -203,7 +205,7 @@ private:
     throw Error{ExitCode::bad_input, {std::string{name_}, std::move(what), std::string{how_to}}};
   }
 
-  Json parse(std::string_view text) const {
+  [[nodiscard]] Json parse(std::string_view text) const {
     std::size_t depth = 0;
     const auto check = [&](int, Json::parse_event_t event, Json&) {
       if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) ++depth;
@@ -313,6 +315,8 @@ void add_lines(const Links& links, std::string_view prefix, std::string_view whi
         {.key = "", .value = "", .comment = "no bandwidth: times do not grow with size; measure larger ones"});
 }
 
+// A list of independent lines.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
   Links inside;
   Links between; ///< nodes

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <span>
 
 #include "nsys_file.hpp"
 
@@ -120,26 +121,32 @@ private:
 
   void find_ranks(bool annotated) {
     for (std::size_t i = 0; i < files_.size(); ++i) {
-      const NsysFile& file = files_[i];
-      for (const auto& [why, count] : file.dropped) recorded_.dropped[why] += count;
-      for (std::size_t at = 0; at < file.ranges.size();) {
-        const std::uint64_t thread = file.ranges[at].thread;
-        Rank rank;
-        for (; at < file.ranges.size() && file.ranges[at].thread == thread; ++at) {
-          const NsysRange& range = file.ranges[at];
-          if (range.is_timer && annotated) {
-            ++recorded_.dropped["timers beside PP: ranges"];
-            continue;
-          }
-          rank.done.push_back({&range, range.action.task, 0, shifts_[i]});
-          if (range.action.kind == Kind::task) rank.chunks.insert(range.action.task.chunk_index);
-        }
-        if (!rank.chunks.empty())
-          ranks_.push_back(std::move(rank));
-        else if (!rank.done.empty())
-          recorded_.dropped["ranges of threads that have no tasks"] += rank.done.size();
+      for (const auto& [why, count] : files_[i].dropped) recorded_.dropped[why] += count;
+      for (std::span<const NsysRange> rest{files_[i].ranges}; !rest.empty();) {
+        const auto other =
+            std::ranges::find_if(rest, [&](const NsysRange& range) { return range.thread != rest.front().thread; });
+        const auto of_thread = static_cast<std::size_t>(other - rest.begin());
+        add_rank(rest.first(of_thread), shifts_[i], annotated);
+        rest = rest.subspan(of_thread);
       }
     }
+  }
+
+  /// A rank is a thread that has tasks.
+  void add_rank(std::span<const NsysRange> ranges, std::int64_t shift, bool annotated) {
+    Rank rank;
+    for (const NsysRange& range : ranges) {
+      if (range.is_timer && annotated) {
+        ++recorded_.dropped["timers beside PP: ranges"];
+        continue;
+      }
+      rank.done.push_back({&range, range.action.task, 0, shift});
+      if (range.action.kind == Kind::task) rank.chunks.insert(range.action.task.chunk_index);
+    }
+    if (!rank.chunks.empty())
+      ranks_.push_back(std::move(rank));
+    else if (!rank.done.empty())
+      recorded_.dropped["ranges of threads that have no tasks"] += rank.done.size();
   }
 
   /// Ranks that run the same chunks are one stage of several replicas; stages stand in the order of their chunks.

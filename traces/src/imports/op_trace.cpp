@@ -68,7 +68,7 @@ constexpr std::array unused_names{UnusedName{"gc", "work of the host"},
 
 std::string unused_words(std::string_view name) {
   if (name.empty()) return "operations of other kinds (not known)";
-  const auto known = std::ranges::find(unused_names, name, &UnusedName::name);
+  const auto* const known = std::ranges::find(unused_names, name, &UnusedName::name);
   return fmt::format("operations {} ({})", in_quotes(name),
                      known == unused_names.end() ? "a kind that is not known" : known->reason);
 }
@@ -154,7 +154,7 @@ private:
     const std::string head{line};
     for (columns_ = 0; columns_ < most_columns; ++columns_) {
       const std::size_t comma = line.find(',');
-      const auto known = std::ranges::find(column_names, trimmed(line.substr(0, comma)));
+      const auto* const known = std::ranges::find(column_names, trimmed(line.substr(0, comma)));
       if (known != column_names.end()) {
         std::size_t& at = at_[static_cast<std::size_t>(known - column_names.begin())];
         if (at != none) problems_.add(fmt::format("{}:1", name_), fmt::format("the column {} is there twice", *known));
@@ -232,8 +232,9 @@ private:
     const bool is_number = error == std::errc{} && end == text.data() + text.size();
     if (is_number && value >= least && value <= most) return value;
     const std::string_view name = column_names[static_cast<std::size_t>(column)];
-    std::string hint = fmt::format("write seconds, from {:.0f} to {:.0f}", least, most);
-    if (!is_number || !(value > most)) {
+    const std::string hint = fmt::format("write seconds, from {:.0f} to {:.0f}", least, most);
+    const bool too_large = is_number && value > most;
+    if (!too_large) {
       fault(name, text, hint);
     } else if (OutOfRange& found = too_large_[name]; ++found.count == 1) {
       found.first = {fmt::format("{}:{}", name_, line_), fmt::format("{} is {}", name, in_quotes(text)),
@@ -252,7 +253,7 @@ private:
   void read_row(std::string_view line) {
     if (!split(line)) return;
     const std::string_view name = field(Column::optype);
-    const auto known = std::ranges::find(kind_names, name, &KindName::name);
+    const auto* const known = std::ranges::find(kind_names, name, &KindName::name);
     if (known == kind_names.end()) {
       count_unused(name);
       return;
@@ -370,23 +371,29 @@ private:
     });
   }
 
+  /// Of a stage in a step: of forwards, then of backwards.
+  using PassesByDirection = std::array<std::vector<Task>, 2>;
+
+  void add_task(const Row& row, PassesByDirection& senders, PassesByDirection& receivers) {
+    const std::size_t chunk = std::min<std::size_t>(chunk_of(row), max_chunk);
+    const bool forward = row.kind == Kind::forward;
+    const Task task =
+        make_task(forward ? Pass::forward : Pass::backward, chunk, static_cast<std::size_t>(row.microbatch));
+    recorded_.tasks.push_back({row.replica, row.stage, row.step, task, row.start, row.end});
+    if (chunk + 1 < chunks_) (forward ? senders[0] : receivers[1]).push_back(task);
+    if (chunk > 0) (forward ? receivers[0] : senders[1]).push_back(task);
+  }
+
   /// The operations of a stage in a step, kind by kind as they ran.
   void convert(std::span<const Row> rows) {
-    std::vector<Task> senders[2];
-    std::vector<Task> receivers[2];
+    PassesByDirection senders;
+    PassesByDirection receivers;
     for (const Row& row : rows) {
       switch (row.kind) {
       case Kind::forward:
-      case Kind::backward: {
-        const std::size_t chunk = std::min<std::size_t>(chunk_of(row), max_chunk);
-        const bool forward = row.kind == Kind::forward;
-        const Task task =
-            make_task(forward ? Pass::forward : Pass::backward, chunk, static_cast<std::size_t>(row.microbatch));
-        recorded_.tasks.push_back({row.replica, row.stage, row.step, task, row.start, row.end});
-        if (chunk + 1 < chunks_) (forward ? senders[0] : receivers[1]).push_back(task);
-        if (chunk > 0) (forward ? receivers[0] : senders[1]).push_back(task);
+      case Kind::backward:
+        add_task(row, senders, receivers);
         break;
-      }
       case Kind::forward_send:
       case Kind::forward_recv:
       case Kind::backward_send:
@@ -405,7 +412,7 @@ private:
   }
 
   /// The k-th send of a stage is of its k-th pass that sends anything, and so with receives.
-  void add_transfer(const Row& row, std::vector<Task>* passes) {
+  void add_transfer(const Row& row, PassesByDirection& passes) {
     const bool forward = row.kind == Kind::forward_send || row.kind == Kind::forward_recv;
     std::vector<Task>& list = passes[forward ? 0 : 1];
     const auto key = std::pair{place(row), row.kind};

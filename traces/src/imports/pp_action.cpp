@@ -62,7 +62,7 @@ std::uint64_t key_of(const PpAction& action) {
   constexpr unsigned microbatch_bits = 20;
   constexpr unsigned pass_bits = 2;
   constexpr unsigned chunk_bits = 16;
-  std::uint64_t key = static_cast<std::uint64_t>(action.kind);
+  auto key = static_cast<std::uint64_t>(action.kind);
   key = (key << chunk_bits) | action.task.chunk_index;
   key = (key << pass_bits) | static_cast<std::uint64_t>(action.task.pass);
   return (key << microbatch_bits) | index(action.task.microbatch);

@@ -30,7 +30,9 @@ OrderKey order_of(const StepEvents& step) {
   OrderKey key;
   key.reserve(step.tasks.size());
   for (const TaskEvent& event : step.tasks) {
-    constexpr unsigned chunk_bits = 16, pass_bits = 4, stage_bits = 12;
+    constexpr unsigned chunk_bits = 16;
+    constexpr unsigned pass_bits = 4;
+    constexpr unsigned stage_bits = 12;
     std::uint64_t word = index(event.task.microbatch);
     word = (word << chunk_bits) | event.task.chunk_index;
     word = (word << pass_bits) | (static_cast<std::uint64_t>(event.task.pass) << 2) |
@@ -347,6 +349,7 @@ void keep_steps(ReplicaRun& replica, const std::vector<std::int64_t>& numbers) {
 /// those with the most steps say which they are.
 void keep_common_steps(std::vector<ReplicaRun>& replicas, DropCounts& dropped) {
   std::vector<ReplicaRun*> by_steps;
+  by_steps.reserve(replicas.size());
   for (ReplicaRun& replica : replicas) by_steps.push_back(&replica);
   std::ranges::stable_sort(by_steps, std::greater{}, [](const ReplicaRun* replica) { return replica->facts.size(); });
   std::vector<std::int64_t> common;
@@ -436,6 +439,7 @@ private:
   void add_replica(std::span<const StepEvents> steps) {
     const std::map<OrderKey, SameOrder> orders = orders_of(steps);
     std::vector<const SameOrder*> by_steps;
+    by_steps.reserve(orders.size());
     for (const auto& [key, same] : orders) by_steps.push_back(&same);
     std::ranges::stable_sort(by_steps, std::greater{}, [](const SameOrder* same) { return same->size(); });
     std::optional<RunBuilder> builder;

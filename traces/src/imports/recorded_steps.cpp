@@ -99,7 +99,9 @@ public:
   }
   /// The first cell that is not what it has to be, in words.
   [[nodiscard]] std::optional<std::string> first_missing(bool forward_only) const {
-    constexpr std::uint8_t forward = 1, whole = 1 | 2, split = 1 | 4 | 8;
+    constexpr std::uint8_t forward = 1;
+    constexpr std::uint8_t whole = 1 | 2;
+    constexpr std::uint8_t split = 1 | 4 | 8;
     for (std::size_t at = 0; at < seen_.size(); ++at) {
       const std::uint8_t cell = seen_[at];
       if (forward_only ? cell == forward : cell == whole || cell == split) continue;

@@ -100,7 +100,7 @@ private:
     std::string_view rest = text;
     const std::string_view digits = take_digits(rest);
     const bool whole =
-        rest.empty() || (rest.front() == '.' && rest.find_first_not_of("0", 1) == std::string_view::npos);
+        rest.empty() || (rest.front() == '.' && rest.find_first_not_of('0', 1) == std::string_view::npos);
     if (digits.empty() || !whole || value_of(digits) > most)
       refuse(line_, fmt::format("{} is no whole number from 0 to {}", in_quotes(text), most));
     return value_of(digits);
@@ -121,6 +121,18 @@ private:
     }
   }
 
+  /// `text` is what stands behind the name of `row`.
+  void read_cells(std::string_view text, Row& row) {
+    std::array<std::string_view, columns - 1> cells;
+    for (std::string_view& cell : cells)
+      if (cell = word(text); cell.empty()) refuse(line_, fmt::format("a row has less than {} columns", columns));
+    for (std::size_t pass = 0; pass < passes; ++pass) {
+      row.times[pass] = static_cast<std::int64_t>(number(cells[1 + 3 * pass], most_time));
+      if (cells[2 + 3 * pass] != "NONE") ++row.collectives;
+      if (row.times[pass] > 1) measured_ = true;
+    }
+  }
+
   void read_rows() {
     std::string_view text = line();
     const std::uint64_t count = number(word(text), most_rows);
@@ -128,14 +140,7 @@ private:
       text = line();
       Row row{.name = word(text)};
       if (row.name.empty()) continue;
-      std::array<std::string_view, columns - 1> cells; // behind the name
-      for (std::string_view& cell : cells)
-        if (cell = word(text); cell.empty()) refuse(line_, fmt::format("a row has less than {} columns", columns));
-      for (std::size_t pass = 0; pass < passes; ++pass) {
-        row.times[pass] = static_cast<std::int64_t>(number(cells[1 + 3 * pass], most_time));
-        if (cells[2 + 3 * pass] != "NONE") ++row.collectives;
-        if (row.times[pass] > 1) measured_ = true;
-      }
+      read_cells(text, row);
       rows_.push_back(row);
       if (rows_.size() > count) break;
     }
@@ -189,11 +194,28 @@ private:
   /// is none, every row is a layer.
   Work work_of_microbatch() {
     const Rows rows = rows_of_microbatches();
+    note_rows(rows);
+    Work work = sums_of(rows);
+    if (work.layers.empty()) refuse(2, "there is no row of a layer");
+    const auto mean = [&](Times& times) {
+      for (std::int64_t& time : times) time = divide_rounded(time, static_cast<std::int64_t>(rows.microbatches));
+    };
+    mean(work.embedding);
+    mean(work.head);
+    std::ranges::for_each(work.layers, mean);
+    return work;
+  }
+
+  void note_rows(const Rows& rows) {
     if (const std::size_t others = rows_.size() - (rows.last - rows.first); others > 0)
       dropped_["rows of the step (gradients, optimizer), which are not of a microbatch"] = others;
     if (rows.microbatches != 1 && rows.microbatches != shape_.microbatches)
       imported_.notes.push_back(fmt::format("there are rows of {} microbatches, where ga is {}: costs are their mean",
                                             rows.microbatches, shape_.microbatches));
+  }
+
+  /// Over all microbatches of the file.
+  Work sums_of(const Rows& rows) {
     const auto is_attention = [](const Row& row) { return row.name.starts_with("attention"); };
     const bool has_attention = std::ranges::any_of(rows_, is_attention);
     Work work;
@@ -217,13 +239,6 @@ private:
         add(work.layers[layer - 1], row.times);
       }
     }
-    if (work.layers.empty()) refuse(2, "there is no row of a layer");
-    const auto mean = [&](Times& times) {
-      for (std::int64_t& time : times) time = divide_rounded(time, static_cast<std::int64_t>(rows.microbatches));
-    };
-    mean(work.embedding);
-    mean(work.head);
-    std::ranges::for_each(work.layers, mean);
     return work;
   }
 
