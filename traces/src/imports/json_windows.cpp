@@ -121,16 +121,17 @@ std::size_t skip_space(std::string_view text, std::size_t at) {
 }
 
 std::optional<std::size_t> skip_value(std::string_view text, std::size_t at) {
+  const auto is_one_of = [](std::string_view chars, char c) { return chars.find(c) != std::string_view::npos; };
   std::size_t open = 0;
   while (at < text.size()) {
     const char c = text[at];
     if (c == '"') {
       at = skip_string(text, at);
       if (at > text.size()) return std::nullopt;
-    } else if (c == '{' || c == '[') {
+    } else if (is_one_of("{[", c)) {
       ++open;
       ++at;
-    } else if (c == '}' || c == ']') {
+    } else if (is_one_of("}]", c)) {
       if (open == 0) return at; // behind a number
       --open;
       ++at;

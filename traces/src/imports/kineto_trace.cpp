@@ -434,8 +434,8 @@ private:
 /// As some programs write numbers again, with an exponent: a double has to do.
 std::optional<std::int64_t> rounded_microseconds(std::string_view text) {
   const std::optional<double> value = whole_number<double>(text);
-  constexpr std::int64_t ns_per_us = 1000;
-  const bool in_range = value && *value >= 0 && *value <= static_cast<double>(latest / ns_per_us);
+  constexpr double ns_per_us = 1000;
+  const bool in_range = value && *value >= 0 && *value <= static_cast<double>(latest) / ns_per_us;
   return in_range ? std::optional{std::llround(*value * ns_per_us)} : std::nullopt;
 }
 
