@@ -83,6 +83,22 @@ private:
   Workload workload_;
 };
 
+/// What both sides of a transfer agree on: source, destination, tag and bytes.
+auto ends_of(const WorkloadNode& node) {
+  const bool sends = node.kind == WorkloadKind::send;
+  return std::tuple{sends ? node.rank : node.peer, sends ? node.peer : node.rank, node.tag, node.bytes.count()};
+}
+
+[[noreturn]] void refuse_alone(const WorkloadNode& node, std::string_view where) {
+  const auto [from, to, tag, bytes] = ends_of(node);
+  const bool sends = node.kind == WorkloadKind::send;
+  throw Error{ExitCode::bad_input,
+              {std::string{where},
+               fmt::format("the {} of {} bytes from rank {} to rank {} with tag {} has no {} on the other side",
+                           sends ? "send" : "receive", bytes, from, to, tag, sends ? "receive" : "send"),
+               "give both the same source, destination, tag and size"}};
+}
+
 } // namespace
 
 Workload workload_of(const TaskGraph& graph) {
@@ -99,11 +115,7 @@ void match_transfers(Workload& workload, std::string_view where) {
     if (nodes[i].kind == WorkloadKind::send) sends.push_back(i);
     if (nodes[i].kind == WorkloadKind::receive) receives.push_back(i);
   }
-  const auto key = [&](std::size_t i) {
-    const WorkloadNode& node = nodes[i];
-    const bool sends_it = node.kind == WorkloadKind::send;
-    return std::tuple{sends_it ? node.rank : node.peer, sends_it ? node.peer : node.rank, node.tag, node.bytes.count()};
-  };
+  const auto key = [&](std::size_t i) { return ends_of(nodes[i]); };
   std::ranges::sort(sends, {}, key);
   std::ranges::sort(receives, {}, key);
   for (std::size_t i = 0; i < std::max(sends.size(), receives.size()); ++i) {
@@ -113,13 +125,7 @@ void match_transfers(Workload& workload, std::string_view where) {
       continue;
     }
     const bool send_is_alone = i >= receives.size() || (i < sends.size() && key(sends[i]) < key(receives[i]));
-    const auto [from, to, tag, bytes] = key(send_is_alone ? sends[i] : receives[i]);
-    throw Error{
-        ExitCode::bad_input,
-        {std::string{where},
-         fmt::format("the {} of {} bytes from rank {} to rank {} with tag {} has no {} on the other side",
-                     send_is_alone ? "send" : "receive", bytes, from, to, tag, send_is_alone ? "receive" : "send"),
-         "give both the same source, destination, tag and size"}};
+    refuse_alone(nodes[send_is_alone ? sends[i] : receives[i]], where);
   }
 }
 
