@@ -366,10 +366,12 @@ private:
     return operation < order_.first(make_id<StageId>(stage + 1)) && order_.ops()[operation].joins;
   }
 
-  /// Whether `op` is not launched before what it sends is made, nor behind what needs what it receives.
+  /// Whether `op` is not launched before what it sends is made, nor behind what needs what it receives: as
+  /// check_operations() asks, of pairs too.
   [[nodiscard]] bool fits(const CommOp& op, std::size_t stage) const {
     const std::size_t place = index(schedule_.first_task(make_id<StageId>(stage))) + op.before;
-    return op.is_send ? place > index(op.sender) : place <= index(consumers_[index(op.sender)]);
+    return op.is_send ? place >= index(pair_end(schedule_, op.sender))
+                      : place <= index(pair_begin(schedule_, consumers_[index(op.sender)]));
   }
 
   [[nodiscard]] CommOrder changed(const Change& change) const {

@@ -123,19 +123,20 @@ private:
     constexpr std::size_t fewest = 4;
     for (std::size_t count = from.stalls.size(); count >= fewest; count /= 2)
       for (const bool moves_late : {true, false}) {
-        std::optional<Candidate> next = measure(moved(from, count, moves_late));
+        std::optional<Candidate> next = measure(moved(from, std::span{from.stalls}.first(count), moves_late));
         if (next && is_better(*next, from)) return next;
       }
     return std::nullopt;
   }
 
-  /// What the first `count` stalls name as late, right ahead of what it waited for; or that, right behind it.
-  [[nodiscard]] std::vector<std::uint32_t> moved(const Candidate& from, std::size_t count, bool moves_late) const {
+  /// What `stalls`, of `from`, name as late, right ahead of what it waited for; or that, right behind it.
+  [[nodiscard]] std::vector<std::uint32_t> moved(const Candidate& from, std::span<const Stall> stalls,
+                                                 bool moves_late) const {
     const std::vector<std::uint32_t>& ranks = from.ranks;
     std::vector<std::uint32_t> place(ranks.size()); // by crossing
     for (std::uint32_t i = 0; i < ranks.size(); ++i) place[ranks[i]] = i;
     std::vector<std::uint32_t> target(place);
-    for (const Stall& stall : std::span{from.stalls}.first(count)) {
+    for (const Stall& stall : stalls) {
       const std::optional<TaskId> ahead = ahead_of(from.order, stall);
       if (!ahead) continue;
       const std::uint32_t late = crossing_of(from.order.ops()[stall.waiting].sender);
@@ -168,7 +169,7 @@ private:
       const std::optional<TaskId> ahead = ahead_of(from.order, stall);
       if (!ahead || *ahead == late || !tried.emplace(late, *ahead).second) continue;
       for (const bool moves_late : {true, false}) {
-        std::optional<Candidate> next = measure(moved(from.ranks, late, *ahead, moves_late));
+        std::optional<Candidate> next = measure(moved(from, {&stall, 1}, moves_late));
         if (next && is_better(*next, from)) return next;
       }
     }
@@ -191,19 +192,6 @@ private:
   [[nodiscard]] std::uint32_t crossing_of(TaskId sender) const {
     const auto found = std::ranges::lower_bound(crossings_.all(), sender, {}, &Crossing::sender);
     return static_cast<std::uint32_t>(found - crossings_.all().begin());
-  }
-
-  /// `late` right ahead of `ahead`: the one of them that `moves_late` says is moved.
-  [[nodiscard]] std::vector<std::uint32_t> moved(std::vector<std::uint32_t> ranks, TaskId late, TaskId ahead,
-                                                 bool moves_late) const {
-    const auto late_at = std::ranges::find(ranks, crossing_of(late));
-    const auto ahead_at = std::ranges::find(ranks, crossing_of(ahead));
-    if (late_at < ahead_at) return ranks;
-    if (moves_late)
-      std::rotate(ahead_at, late_at, std::next(late_at));
-    else
-      std::rotate(ahead_at, std::next(ahead_at), std::next(late_at));
-    return ranks;
   }
 
   /// The same order on every communicator, with receives as near to their given places as it permits; nothing where

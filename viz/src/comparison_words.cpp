@@ -25,10 +25,6 @@ std::string percent(double ratio) {
   return fmt::format("{:.{}f} %", 100 * ratio, ratio >= 0.9995 ? 0 : ratio >= 0.0995 || ratio == 0 ? 1 : 2);
 }
 
-std::string counted(std::size_t count, std::string_view noun, std::string_view plural_ending) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : plural_ending);
-}
-
 Bytes peak_bytes(const Report& report) {
   Bytes most;
   for (const StageReport& stage : report.stages) most = std::max(most, stage.peak_bytes());

@@ -2,6 +2,7 @@
 // What the views of a comparison say in the same words.
 
 #include "ppsim/sim/comparison.hpp"
+#include "ppsim/sim/words.hpp"
 
 #include <string>
 #include <vector>
@@ -14,8 +15,6 @@ namespace ppsim::viz {
 [[nodiscard]] std::string difference(Duration time, Duration reference);
 /// "27.3 %", with more digits where it is small.
 [[nodiscard]] std::string percent(double ratio);
-/// "1 stage", "4 stages"; "8 microbatches" with "microbatch" and "es".
-[[nodiscard]] std::string counted(std::size_t count, std::string_view noun, std::string_view plural_ending = "s");
 /// Of the stage that needs most.
 [[nodiscard]] Bytes peak_bytes(const Report& report);
 /// What the order asks of the runtime, a word each; empty for one chunk per stage run forward and backward in turn.

@@ -1,5 +1,7 @@
 // What stands around the rows: the head above, stage labels at the left, the time axis below.
 
+#include "ppsim/sim/words.hpp"
+
 #include "svg_draw.hpp"
 #include "svg_text.hpp"
 #include "ticks.hpp"
@@ -14,11 +16,6 @@ constexpr Px label_size = px(11);
 constexpr Px least_tick_distance = px(80);
 constexpr Px least_label_distance = px(14);
 constexpr std::string_view separator = " | ";
-
-/// "4 stages", "1 stage".
-std::string counted(std::size_t count, std::string_view what, std::string_view plural_ending) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : plural_ending);
-}
 
 /// What one has to know to read the chart, and the answer it gives.
 std::vector<std::string> essentials(const Chart& chart) {

@@ -1,6 +1,7 @@
 #include "ppsim/viz/text.hpp"
 
 #include "ppsim/sim/layout.hpp"
+#include "ppsim/sim/words.hpp"
 
 #include <fmt/format.h>
 
@@ -47,10 +48,6 @@ constexpr double worth_comparing = 0.05;
 
 std::string percent(double ratio) {
   return fmt::format("{:.{}f} %", 100 * ratio, ratio >= 0.0995 || ratio == 0 ? 1 : 2);
-}
-
-std::string counted(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 /// "0", "0-3", "0, 2 and 5 more": stages in few words.

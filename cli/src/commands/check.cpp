@@ -69,9 +69,13 @@ HangVerdict try_communicators(const TaskGraph& graph) {
   return verdict;
 }
 
+bool asks_for_hangs(const Inputs& inputs) {
+  return inputs.p2p || inputs.lowering;
+}
+
 /// What is said about hangs: what was asked for, else of a file that has sends and receives all there is.
 std::vector<HangVerdict> hang_verdicts(const Inputs& inputs, const Schedule& schedule, const std::string& where) {
-  const bool asked = inputs.p2p || inputs.lowering;
+  const bool asked = asks_for_hangs(inputs);
   if (!asked && schedule.communications() == nullptr) return {};
   const auto placed_for = [&](std::optional<Communicators> communicators) {
     Scenario scenario = scenario_to_check(inputs, schedule);
@@ -197,16 +201,17 @@ ExitCode run(const Inputs& inputs) {
   const TransferModel asked = inputs.transfer.value_or(TransferModel::latency);
   std::vector<Verdict> verdicts{try_model(inputs, file.schedule, asked, where)};
   const bool ok = !verdicts.front().deadlock.has_value();
-  if (ok && !inputs.transfer)
+  const bool one_question = asks_for_hangs(inputs) && !inputs.transfer; // then there is one answer, but in JSON
+  if (ok && !inputs.transfer && (!one_question || inputs.json))
     for (const TransferModel model : {TransferModel::link, TransferModel::blocking})
       verdicts.push_back(try_model(inputs, file.schedule, model, where));
   const std::vector<HangVerdict> hangs = ok ? hang_verdicts(inputs, file.schedule, where) : std::vector<HangVerdict>{};
-  const bool hangs_as_asked = (inputs.p2p || inputs.lowering) && !hangs.empty() && !hangs.front().is_good();
+  const bool hangs_as_asked = asks_for_hangs(inputs) && !hangs.empty() && !hangs.front().is_good();
   if (inputs.json)
     write_file(*inputs.json, verdict_json(file.schedule, verdicts, hangs, ok && !hangs_as_asked), "--json");
   if (!ok) throw Error{ExitCode::no, *verdicts.front().deadlock};
   if (hangs_as_asked) throw Error{ExitCode::no, problem_of(hangs.front(), where)};
-  if ((inputs.p2p || inputs.lowering) && !inputs.transfer) verdicts.clear(); // one question, one answer
+  if (one_question) verdicts.clear();
   if (inputs.json != "-") write_file("-", verdict_text(file.schedule, verdicts, hangs, where), "check");
   return ExitCode::done;
 }

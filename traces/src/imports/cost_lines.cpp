@@ -191,8 +191,11 @@ private:
   [[nodiscard]] Duration mean_transfer() const {
     std::int64_t sum = 0;
     std::int64_t boundaries = 0;
-    for (const Statistic& boundary : model_.transfers)
-      if (boundary.runs > 0) sum += boundary.mean.count(), ++boundaries;
+    for (const Statistic& boundary : model_.transfers) {
+      if (boundary.runs == 0) continue;
+      sum += boundary.mean.count();
+      ++boundaries;
+    }
     return Duration{divide_rounded(sum, std::max(boundaries, std::int64_t{1}))};
   }
 

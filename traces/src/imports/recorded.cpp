@@ -2,6 +2,7 @@
 
 #include "ppsim/sim/error.hpp"
 #include "ppsim/sim/generators.hpp"
+#include "ppsim/sim/words.hpp"
 
 #include <fmt/format.h>
 
@@ -398,19 +399,18 @@ public:
     if (unbounded_ > 0)
       imported_.notes.push_back(fmt::format(
           "in {} some stages only send to others, or only receive: nothing bounds what their clocks differ by",
-          counted_steps(unbounded_)));
+          counted(unbounded_, "step")));
     return std::move(imported_);
   }
 
 private:
-  static std::string counted_steps(std::size_t count) { return fmt::format("{} step{}", count, count == 1 ? "" : "s"); }
   void note_alignment(std::size_t steps, std::string_view by) {
     if (steps == 0) return;
     imported_.notes.push_back(
         recorded_.one_clock
             ? fmt::format("the clocks of stages do not agree in {}: there they were aligned by {}",
-                          counted_steps(steps), by)
-            : fmt::format("the clocks of stages were aligned by {}, step by step ({})", by, counted_steps(steps)));
+                          counted(steps, "step"), by)
+            : fmt::format("the clocks of stages were aligned by {}, step by step ({})", by, counted(steps, "step")));
   }
 
   void drop(const StepEvents& step, const StepFault& fault) {
@@ -475,9 +475,8 @@ private:
   void check_shapes() const {
     const auto words = [](const ReplicaRun& replica) {
       const Shape& shape = replica.run.schedule.shape();
-      return fmt::format("replica {} has {} stage{}, {} microbatch{} and {} chunk{} per stage", replica.replica,
-                         shape.stages, shape.stages == 1 ? "" : "s", shape.microbatches,
-                         shape.microbatches == 1 ? "" : "es", shape.vpp, shape.vpp == 1 ? "" : "s");
+      return fmt::format("replica {} has {}, {} and {} per stage", replica.replica, counted(shape.stages, "stage"),
+                         counted(shape.microbatches, "microbatch", "es"), counted(shape.vpp, "chunk"));
     };
     const auto other = std::ranges::find_if(replicas_, [this](const ReplicaRun& replica) {
       return !(replica.run.schedule.shape() == replicas_.front().run.schedule.shape());
