@@ -241,7 +241,7 @@ TEST_CASE("Transfers that nobody recorded are counted, and count in no mean") {
 
   const Imported some = cut(4);
   const MeasuredRun& run = some.runs.front();
-  CHECK(some.notes == std::vector<std::string>{"6 transfers of 8 were not recorded"});
+  CHECK(some.notes == std::vector<std::string>{"6 of 8 transfers were not recorded"});
   CHECK(unrecorded_transfers(run) == 6);
   const CostModel model = cost_model(run, 0, 2);
   CHECK(model.transfers[0].mean == 20us);
@@ -252,7 +252,7 @@ TEST_CASE("Transfers that nobody recorded are counted, and count in no mean") {
   CHECK(describe(run).ends_with("6 transfers were not recorded: what waited for them seems to begin late"));
 
   const Imported none = cut(0);
-  CHECK(none.notes == std::vector<std::string>{"8 transfers of 8 were not recorded"});
+  CHECK(none.notes == std::vector<std::string>{"8 of 8 transfers were not recorded"});
   CHECK(cost_model(none.runs.front(), 0, 2).transfers[0].runs == 0);
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -67,6 +68,11 @@ struct TaskTime {
 /// there; where that was not seen, when the task behind it began (the one before it had ended, where it is the last of
 /// its step). Returns how many.
 std::size_t place_without_kernels(std::span<TaskTime> tasks);
+
+/// Tells of the tasks that have no times of their own: those that were placed so, and those of ranks that show no
+/// kernel of a task, which have times of `substitute`.
+void note_times(std::vector<std::string>& notes, std::size_t without_kernels, std::size_t on_processor,
+                std::string_view substitute);
 
 /// Why actions before the first whole step are dropped.
 inline constexpr std::string_view begun_before = "actions of a step that began before the recording";

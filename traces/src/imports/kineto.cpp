@@ -304,13 +304,7 @@ Recorded read_kineto(std::span<const ImportFile> files, const ImportOptions& opt
       without_kernels += ranks[i].without_kernels;
       move_into(recorded, std::move(ranks[i]), replicas[i], static_cast<std::uint32_t>(stage));
     }
-  if (without_kernels > 0)
-    recorded.notes.push_back(
-        fmt::format("{} tasks launched no kernel: they take no time, between those beside them", without_kernels));
-  if (on_processor > 0)
-    recorded.notes.push_back(fmt::format("{} tasks are of ranks whose profile shows no kernel of a task: they have the "
-                                         "times of the processor",
-                                         on_processor));
+  note_times(recorded.notes, without_kernels, on_processor, "the processor");
   return recorded;
 }
 

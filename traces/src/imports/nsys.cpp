@@ -277,13 +277,7 @@ private:
   [[nodiscard]] bool any_kernels() const { return std::ranges::any_of(files_, &NsysFile::has_kernels); }
 
   void finish() {
-    if (without_kernels_ > 0)
-      recorded_.notes.push_back(
-          fmt::format("{} tasks launched no kernel: they take no time, between those beside them", without_kernels_));
-    if (on_processor_ > 0)
-      recorded_.notes.push_back(fmt::format(
-          "{} tasks are of ranks whose export shows no kernel of a task: they have the times of their NVTX range",
-          on_processor_));
+    note_times(recorded_.notes, without_kernels_, on_processor_, "their NVTX ranges");
     std::erase_if(recorded_.dropped, [](const auto& entry) { return entry.second == 0; });
     recorded_.facts.backend = "Nsight Systems";
     recorded_.facts.transport = any_kernels() ? "NCCL" : "";

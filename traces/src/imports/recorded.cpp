@@ -393,7 +393,8 @@ public:
       if (count > 0) imported_.dropped.push_back({what, count});
     imported_.notes = std::move(recorded_.notes);
     if (unrecorded_ > 0)
-      imported_.notes.push_back(fmt::format("{} transfers of {} were not recorded", unrecorded_, transfers_));
+      imported_.notes.push_back(
+          fmt::format("{} of {} were not recorded", unrecorded_, counted(transfers_, "transfer")));
     note_alignment(matched_, "transfers");
     note_alignment(aligned_ - matched_, "the order of tasks");
     if (unbounded_ > 0)
