@@ -54,7 +54,8 @@ public:
 std::optional<std::size_t> count_objects(std::string_view text, std::size_t at, std::size_t usual) {
   Counter counter;
   try {
-    (void)for_each_object(text, at, "fuzz", counter, {}, false, {.usual = usual, .most = std::size_t{1} << 20U});
+    TextSource source{text};
+    (void)for_each_object(source, at, "fuzz", counter, {}, {.usual = usual, .most = std::size_t{1} << 20U});
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -1,6 +1,7 @@
 // What is packed with gzip, unpacked within limits.
 
 #include "ppsim/sim/error.hpp"
+#include "support/gzip.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -8,26 +9,12 @@
 #include <string_view>
 
 #include "imports/gunzip.hpp"
-#include <zlib.h>
 
 using namespace ppsim;
 using namespace ppsim::traces;
+using test::pack;
 
 namespace {
-
-std::string pack(std::string text) {
-  z_stream stream{};
-  REQUIRE(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) == Z_OK);
-  std::string packed(deflateBound(&stream, text.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(text.data());
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
-}
 
 /// What reading `file` gives; "no error" where it is read.
 std::string problem_of(const ImportFormat& format, const ImportFile& file) {

@@ -1,6 +1,7 @@
 // Profiles of the PyTorch profiler: which task ran when on which stage, from annotations, kernels and process groups.
 
 #include "ppsim/sim/error.hpp"
+#include "support/gzip.hpp"
 #include "support/kineto.hpp"
 
 #include <catch2/catch.hpp>
@@ -432,14 +433,17 @@ TEST_CASE("Windows of any size give the same events") {
   private:
     std::string seen_;
   };
-  for (const std::size_t size : {64U, 200U, 300U, 1000U, 4096U, 1U << 20U}) {
-    Names names;
-    const std::size_t end = for_each_object(text, list, "f", names, {}, false, {.usual = size, .most = 1U << 20U});
-    CHECK(text.substr(end, 3) == ",\n ");
-    CHECK(names.names.size() == 201);
-    CHECK(names.names[0] == "a }, { [ \\\" name");
-    CHECK(names.names.back() == "Record Window End");
-  }
+  const std::string packed = test::pack(text);
+  for (const std::size_t size : {64U, 200U, 300U, 1000U, 4096U, 1U << 20U})
+    for (const bool is_packed : {false, true}) {
+      TextSource source{ImportFile{"f", is_packed ? packed : text}, 1U << 20U};
+      Names names;
+      const std::size_t end = for_each_object(source, list, "f", names, {}, {.usual = size, .most = 1U << 20U});
+      CHECK(source.from(end, 3).substr(0, 3) == ",\n ");
+      CHECK(names.names.size() == 201);
+      CHECK(names.names[0] == "a }, { [ \\\" name");
+      CHECK(names.names.back() == "Record Window End");
+    }
 }
 
 TEST_CASE("What is no profile is refused with file, byte and remedy") {

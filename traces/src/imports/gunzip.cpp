@@ -68,30 +68,71 @@ bool is_gzip(std::string_view bytes) {
   return bytes.starts_with("\x1F\x8B");
 }
 
-std::string gunzip(std::string_view bytes, std::string_view where, std::size_t limit) {
-  constexpr std::size_t window_size = std::size_t{1} << 18;
+struct Gunzip::State {
+  std::string_view rest; ///< that zlib has not been given
+  std::size_t size = 0;  ///< of all
+  std::string where;
+  std::size_t limit = 0;
+  std::size_t unpacked = 0;
+  bool ended = false;
+  int status = Z_OK;
   z_stream stream{};
-  if (inflateInit2(&stream, gzip_window) != Z_OK) throw std::bad_alloc{};
-  const std::unique_ptr<z_stream, EndInflate> end_it{&stream};
-  std::vector<char> window(window_size);
+  std::unique_ptr<z_stream, EndInflate> end_it{};
+  std::vector<char> window = std::vector<char>(std::size_t{1} << 18U);
+};
+
+void Gunzip::Delete::operator()(State* state) const {
+  delete state;
+}
+
+Gunzip::Gunzip(std::string_view bytes, std::string where, std::size_t limit)
+    : state_{new State{.rest = bytes, .size = bytes.size(), .where = std::move(where), .limit = limit}} {
+  if (inflateInit2(&state_->stream, gzip_window) != Z_OK) throw std::bad_alloc{};
+  state_->end_it.reset(&state_->stream);
+}
+
+bool Gunzip::ended() const {
+  return state_->ended;
+}
+
+double Gunzip::share() const {
+  const std::size_t left = state_->rest.size() + state_->stream.avail_in;
+  return 1 - static_cast<double>(left) / static_cast<double>(state_->size);
+}
+
+bool Gunzip::append_to(std::string& text) {
+  State& now = *state_;
+  z_stream& stream = now.stream;
+  while (!now.ended) {
+    if (stream.avail_in == 0) {
+      const std::size_t part = std::min(now.rest.size(), most_at_once);
+      feed(stream, now.rest.substr(0, part));
+      now.rest.remove_prefix(part);
+    }
+    if (now.status == Z_STREAM_END) {
+      now.ended = stream.avail_in == 0 || !begins_member(stream, now.where);
+      if (now.ended) break;
+    }
+    stream.next_out = reinterpret_cast<Bytef*>(now.window.data());
+    stream.avail_out = static_cast<uInt>(now.window.size());
+    now.status = inflate(&stream, Z_NO_FLUSH);
+    const std::size_t found = now.window.size() - stream.avail_out;
+    if (found > now.limit - now.unpacked)
+      refuse(now.where, fmt::format("it unpacks to more than {} bytes", now.limit),
+             "unpack it, and give fewer steps or ranks");
+    text.append(now.window.data(), found);
+    now.unpacked += found;
+    check_status(now.status, stream, now.rest.empty(), now.where);
+    if (found > 0) return true;
+  }
+  return false;
+}
+
+std::string gunzip(std::string_view bytes, std::string_view where, std::size_t limit) {
   std::string text;
   text.reserve(std::min(size_hint(bytes), limit)); // so that it does not move, and is not there twice while it does
-  int status = Z_OK;
-  while (status != Z_STREAM_END || !bytes.empty() || stream.avail_in > 0) {
-    if (stream.avail_in == 0) {
-      const std::size_t part = std::min(bytes.size(), most_at_once);
-      feed(stream, bytes.substr(0, part));
-      bytes.remove_prefix(part);
-    }
-    if (status == Z_STREAM_END && !begins_member(stream, where)) break;
-    stream.next_out = reinterpret_cast<Bytef*>(window.data());
-    stream.avail_out = static_cast<uInt>(window.size());
-    status = inflate(&stream, Z_NO_FLUSH);
-    const std::size_t found = window.size() - stream.avail_out;
-    if (found > limit - text.size())
-      refuse(where, fmt::format("it unpacks to more than {} bytes", limit), "unpack it, and give fewer steps or ranks");
-    text.append(window.data(), found);
-    check_status(status, stream, bytes.empty(), where);
+  Gunzip packed{bytes, std::string{where}, limit};
+  while (packed.append_to(text)) {
   }
   return text;
 }

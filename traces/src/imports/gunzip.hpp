@@ -4,6 +4,7 @@
 #include "ppsim/traces/import.hpp"
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,27 @@ inline constexpr std::size_t most_unpacked = std::size_t{1} << 30;         ///< 
 inline constexpr std::size_t most_unpacked_profile = std::size_t{1} << 34; ///< profiles of all that ran on a machine
 
 [[nodiscard]] bool is_gzip(std::string_view bytes);
+
+/// Unpacks gzip of one or several members a piece at a time.
+class Gunzip {
+public:
+  /// Keeps what `bytes` points to. `where` is for errors.
+  Gunzip(std::string_view bytes, std::string where, std::size_t limit = most_unpacked);
+  /// Appends the next piece to `text`; false at the end. Throws Error (bad_input) for what is broken, cut off, or
+  /// unpacks to more than `limit`.
+  bool append_to(std::string& text);
+  [[nodiscard]] bool ended() const;
+  /// The share of the packed bytes that has been read.
+  [[nodiscard]] double share() const;
+
+private:
+  struct State;
+  struct Delete {
+    void operator()(State* state) const;
+  };
+  std::unique_ptr<State, Delete> state_;
+};
+
 /// Unpacks `bytes`, of one or several gzip members. Throws Error (bad_input, `where`) for what is broken, cut off, or
 /// unpacks to more than `limit`.
 [[nodiscard]] std::string gunzip(std::string_view bytes, std::string_view where, std::size_t limit = most_unpacked);

@@ -27,13 +27,13 @@ struct WindowEnd {
 
 class Windows {
 public:
-  Windows(std::string_view text, ObjectSink& sink) : text_{text}, sink_{sink} {}
+  explicit Windows(ObjectSink& sink) : sink_{sink} {}
 
-  /// Gives the elements in [at, end) to the sink.
-  WindowEnd read(std::size_t at, std::size_t end) {
+  /// Gives the elements in `text` to the sink; `at` is where it stands.
+  WindowEnd read(std::string_view text, std::size_t at) {
     namespace ondemand = simdjson::ondemand;
-    fill(at, end);
-    const std::size_t length = end - at + 2;
+    fill(text);
+    const std::size_t length = text.size() + 2;
     WindowEnd window{.at = at};
     ondemand::document document;
     ondemand::array array;
@@ -61,44 +61,44 @@ public:
   }
 
 private:
-  void fill(std::size_t at, std::size_t end) {
+  void fill(std::string_view text) {
     buffer_.clear();
     buffer_ += '[';
-    buffer_ += text_.substr(at, end - at);
+    buffer_ += text;
     buffer_ += ']';
     buffer_.append(simdjson::SIMDJSON_PADDING, '\0');
   }
 
-  std::string_view text_;
   ObjectSink& sink_;
   std::string buffer_;
   simdjson::ondemand::parser parser_;
 };
 
-/// Behind the last "}" before `end` that a comma follows; `at` where there is none.
-std::size_t border_before(std::string_view text, std::size_t at, std::size_t end) {
-  while (end > at + 1) {
+/// Behind the last "}" before `end` that a comma follows; 0 where there is none.
+std::size_t border_before(std::string_view text, std::size_t end) {
+  while (end > 1) {
     const std::size_t brace = text.rfind('}', end - 1);
-    if (brace == std::string_view::npos || brace <= at) return at;
+    if (brace == std::string_view::npos || brace == 0) return 0;
     const std::size_t next = skip_space(text, brace + 1);
     if (next < text.size() && text[next] == ',') return brace + 1;
     end = brace;
   }
-  return at;
+  return 0;
 }
 
 /// One window from `at` on; how far it came.
-WindowEnd read_window(Windows& windows, std::string_view text, std::size_t at, const WindowSizes& sizes,
+WindowEnd read_window(Windows& windows, TextSource& source, std::size_t at, const WindowSizes& sizes,
                       std::string_view where) {
   constexpr int most_cuts = 8; // a "}," may stand in a string, and then the window ends in one
   for (std::size_t size = sizes.usual;; size = std::min(size * 4, sizes.most)) {
-    const bool is_rest = text.size() - at <= size;
-    std::size_t end = is_rest ? text.size() : border_before(text, at, at + size);
+    const std::string_view text = source.from(at, size + 1);
+    const bool is_rest = text.size() <= size;
+    std::size_t end = is_rest ? text.size() : border_before(text, size);
     WindowEnd window{.at = at};
-    for (int cut = 0; cut < most_cuts && end > at; ++cut) {
-      window = windows.read(at, end);
+    for (int cut = 0; cut < most_cuts && end > 0; ++cut) {
+      window = windows.read(text.substr(0, end), at);
       if (window.error != simdjson::UNCLOSED_STRING || is_rest) break;
-      end = border_before(text, at, end - 1);
+      end = border_before(text, end - 1);
     }
     if (window.whole || window.at > at) return window;
     if (is_rest) refuse(where, at, fmt::format("this is no JSON: {}", simdjson::error_message(window.error)));
@@ -145,30 +145,50 @@ std::optional<std::size_t> skip_value(std::string_view text, std::size_t at) {
   return open == 0 && !text.empty() ? std::optional{at} : std::nullopt;
 }
 
-std::size_t for_each_object(std::string_view text, std::size_t at, std::string_view where, ObjectSink& sink,
-                            const std::function<void(std::size_t)>& progress, bool open_end, const WindowSizes& sizes) {
-  Windows windows{text, sink};
+std::size_t skip_space(TextSource& text, std::size_t at) {
+  constexpr std::size_t least = std::size_t{1} << 12U;
+  while (true) {
+    const std::string_view part = text.from(at, least);
+    const std::size_t space = skip_space(part, 0);
+    at += space;
+    if (space < part.size() || part.empty()) return at;
+  }
+}
+
+std::optional<std::string_view> value_at(TextSource& text, std::size_t at) {
+  constexpr std::size_t first = std::size_t{1} << 16U;
+  constexpr std::size_t most = std::size_t{1} << 30U;
+  for (std::size_t least = first; least <= most; least *= 2) {
+    const std::string_view part = text.from(at, least);
+    const std::optional<std::size_t> end = skip_value(part, 0);
+    const bool is_whole = end && (*end < part.size() || text.has_all()); // a number may go on
+    if (is_whole) return part.substr(0, *end);
+    if (text.has_all()) break;
+  }
+  return std::nullopt;
+}
+
+std::size_t for_each_object(TextSource& text, std::size_t at, std::string_view where, ObjectSink& sink,
+                            const std::function<void(double)>& progress, const WindowSizes& sizes) {
+  Windows windows{sink};
   ++at;
   bool behind_element = false;
   while (true) {
-    if (progress) progress(at);
+    if (progress) progress(text.share());
     at = skip_space(text, at);
-    if (behind_element && at < text.size() && text[at] != ']') {
-      if (text[at] != ',') refuse(where, at, "a comma is missing between two events");
+    if (behind_element && !text.is_at(at, ']') && !text.from(at, 1).empty()) {
+      if (!text.is_at(at, ',')) refuse(where, at, "a comma is missing between two events");
       at = skip_space(text, at + 1);
     }
-    if (at >= text.size()) {
-      if (open_end) return at;
-      refuse(where, at, "the list of events has no end");
-    }
-    if (text[at] == ']') return at + 1;
+    if (text.from(at, 1).empty()) refuse(where, at, "the list of events has no end");
+    if (text.is_at(at, ']')) return at + 1;
     const WindowEnd window = read_window(windows, text, at, sizes, where);
     at = window.at;
     behind_element = window.whole;
     if (!window.whole) continue; // the next one begins with the element that was cut
-    const std::optional<std::size_t> end = skip_value(text, at);
-    if (!end) refuse(where, at, "this event has no end");
-    at = *end;
+    const std::optional<std::string_view> last = value_at(text, at);
+    if (!last) refuse(where, at, "this event has no end");
+    at += last->size();
   }
 }
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string_view>
 
+#include "text_source.hpp"
 #include <simdjson.h>
 
 namespace ppsim::traces {
@@ -36,11 +37,16 @@ struct WindowSizes {
 /// Behind the JSON value that begins at `at`; nothing where it has no end. Looks at brackets and strings only.
 [[nodiscard]] std::optional<std::size_t> skip_value(std::string_view text, std::size_t at);
 
+/// As skip_space(); the length of the text where there is none.
+[[nodiscard]] std::size_t skip_space(TextSource& text, std::size_t at);
+/// The JSON value that begins at `at`, until the next call; nothing where it has no end, or (of a packed text) none
+/// within a gigabyte.
+[[nodiscard]] std::optional<std::string_view> value_at(TextSource& text, std::size_t at);
+
 /// Gives all objects of the array whose '[' is at `at` to the sink. Returns the position behind its ']'. Calls
-/// `progress` (which may be empty) with the position now and then. Throws Error (bad_input) with `where` and the byte
-/// for what is no JSON or has no end; with `open_end` a text may end between two elements.
-std::size_t for_each_object(std::string_view text, std::size_t at, std::string_view where, ObjectSink& sink,
-                            const std::function<void(std::size_t)>& progress, bool open_end = false,
-                            const WindowSizes& sizes = {});
+/// `progress` (which may be empty) with the share of the file now and then. Throws Error (bad_input) with `where` and
+/// the byte for what is no JSON or has no end.
+std::size_t for_each_object(TextSource& text, std::size_t at, std::string_view where, ObjectSink& sink,
+                            const std::function<void(double)>& progress, const WindowSizes& sizes = {});
 
 } // namespace ppsim::traces

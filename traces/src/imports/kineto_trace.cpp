@@ -286,14 +286,14 @@ private:
 /// The file around its events.
 class FileReader {
 public:
-  FileReader(std::string_view text, KinetoTrace& trace, const std::function<void(double)>& progress)
+  FileReader(TextSource& text, KinetoTrace& trace, const std::function<void(double)>& progress)
       : text_{text}, trace_{trace}, progress_{progress} {}
 
   void read() {
-    const std::size_t at = skip_space(text_, text_.starts_with("\xEF\xBB\xBF") ? 3 : 0);
-    if (at < text_.size() && text_[at] == '[') {
+    const std::size_t at = skip_space(text_, text_.from(0, 3).starts_with("\xEF\xBB\xBF") ? 3 : 0);
+    if (text_.is_at(at, '[')) {
       read_events(at);
-    } else if (at < text_.size() && text_[at] == '{') {
+    } else if (text_.is_at(at, '{')) {
       read_keys(at + 1);
     } else {
       refuse(at, "a profile begins with { or [");
@@ -317,19 +317,18 @@ private:
   void read_keys(std::size_t at) {
     while (true) {
       at = skip_space(text_, at);
-      if (at < text_.size() && text_[at] == '}') return;
-      const std::optional<std::size_t> end =
-          at < text_.size() && text_[at] == '"' ? skip_value(text_, at) : std::nullopt;
-      if (!end) refuse(at, "a key or } is missing: this is no JSON, or it was cut off");
-      const std::string_view key = bare(text_.substr(at, *end - at));
-      at = skip_space(text_, *end);
-      if (at >= text_.size() || text_[at] != ':') refuse(at, "a colon is missing behind a key");
+      if (text_.is_at(at, '}')) return;
+      const std::optional<std::string_view> quoted = text_.is_at(at, '"') ? value_at(text_, at) : std::nullopt;
+      if (!quoted) refuse(at, "a key or } is missing: this is no JSON, or it was cut off");
+      const std::string key{bare(*quoted)};
+      at = skip_space(text_, at + quoted->size());
+      if (!text_.is_at(at, ':')) refuse(at, "a colon is missing behind a key");
       at = skip_space(text_, at + 1);
       at = read_value(key, at);
       at = skip_space(text_, at);
-      if (at < text_.size() && text_[at] == ',')
+      if (text_.is_at(at, ','))
         ++at;
-      else if (at >= text_.size() || text_[at] != '}')
+      else if (!text_.is_at(at, '}'))
         refuse(at, "a comma or } is missing: this is no JSON, or it was cut off");
     }
   }
@@ -337,12 +336,12 @@ private:
   /// Reads the value at `at`; returns the position behind it.
   std::size_t read_value(std::string_view key, std::size_t at) {
     if (key == "traceEvents") {
-      if (at >= text_.size() || text_[at] != '[') refuse(at, "'traceEvents' is no list");
+      if (!text_.is_at(at, '[')) refuse(at, "'traceEvents' is no list");
       return read_events(at);
     }
-    const std::optional<std::size_t> end = skip_value(text_, at);
-    if (!end) refuse(at, fmt::format("the value of {} has no end", in_quotes(key)));
-    const std::string_view value = text_.substr(at, *end - at);
+    const std::optional<std::string_view> found = value_at(text_, at);
+    if (!found) refuse(at, fmt::format("the value of {} has no end", in_quotes(key)));
+    const std::string_view value = *found;
     if (key == "distributedInfo") read_distributed(value, at);
     if (key == "deviceProperties") read_devices(value);
     if (key == "baseTimeNanoseconds") {
@@ -350,18 +349,14 @@ private:
       if (base_ < 0 || base_ > latest)
         refuse(at, fmt::format("'baseTimeNanoseconds' is {}, no time", in_quotes(value)));
     }
-    return *end;
+    return at + value.size();
   }
 
   std::size_t read_events(std::size_t at) {
     if (has_events_) refuse(at, "the key 'traceEvents' occurs twice");
     has_events_ = true;
     TraceReader reader{trace_};
-    const std::function<void(std::size_t)> report = [this](std::size_t read) {
-      progress_(static_cast<double>(read) / static_cast<double>(text_.size()));
-    };
-    const std::size_t end =
-        for_each_object(text_, at, trace_.name, reader, progress_ ? report : std::function<void(std::size_t)>{});
+    const std::size_t end = for_each_object(text_, at, trace_.name, reader, progress_);
     reader.finish();
     return end;
   }
@@ -423,7 +418,7 @@ private:
     return whole_number<std::int64_t>(name.substr(begin, end - begin));
   }
 
-  std::string_view text_;
+  TextSource& text_;
   KinetoTrace& trace_;
   const std::function<void(double)>& progress_;
   std::optional<std::int64_t> rank_;
@@ -498,8 +493,8 @@ std::int64_t bytes_of_dtype(std::string_view name) {
 KinetoTrace read_kineto_trace(const ImportFile& file, const std::function<void(double)>& progress) {
   KinetoTrace trace;
   trace.name = file.name;
-  const PlainFile plain{file, most_unpacked_profile};
-  FileReader{plain.bytes(), trace, progress}.read();
+  TextSource text{file, most_unpacked_profile};
+  FileReader{text, trace, progress}.read();
   return trace;
 }
 
