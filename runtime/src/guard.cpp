@@ -39,7 +39,7 @@ Guard::~Guard() {
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
-void Guard::set_last_words(std::function<std::optional<std::string>()> words) {
+void Guard::set_last_words(std::function<std::optional<std::string>(bool is_ending)> words) {
   const std::lock_guard lock{mutex_};
   words_ = std::move(words);
 }
@@ -69,17 +69,22 @@ void Guard::watch() {
     const auto now = std::chrono::steady_clock::now();
     if (now - last > 20 * look_every) stood_still_ = true;
     last = now;
+    look(is_signalled);
     if (is_signalled) end_by_signal();
     check_limit();
   }
 }
 
+void Guard::look(bool is_ending) {
+  const std::lock_guard lock{mutex_};
+  if (quiet_ || stood_still_ || !words_) return;
+  const std::optional<std::string> words = words_(is_ending);
+  if (!words) return;
+  quiet_ = true;
+  if (!words->empty()) say(*words);
+}
+
 void Guard::end_by_signal() {
-  {
-    const std::lock_guard lock{mutex_};
-    if (!quiet_ && !stood_still_ && words_)
-      if (const std::optional<std::string> words = words_()) say(*words);
-  }
   std::signal(SIGTERM, SIG_DFL);
   const sigset_t signals = just_sigterm();
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);

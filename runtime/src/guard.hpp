@@ -23,8 +23,9 @@ public:
   Guard& operator=(const Guard&) = delete;
   ~Guard();
 
-  /// What to say at a SIGTERM; nothing: nothing. Called from the guard's thread.
-  void set_last_words(std::function<std::optional<std::string>()> words);
+  /// What is to be said of an end from outside. Asked every `look_every` and, with true, at a SIGTERM, until it
+  /// answers: nothing where all is well, an empty text where another process says it. Called from the guard's thread.
+  void set_last_words(std::function<std::optional<std::string>(bool is_ending)> words);
   /// How to end the process; by default itself alone.
   void set_end(std::function<void()> end);
   /// Unless it is lifted in time, ends the process: `what` is what took too long.
@@ -39,11 +40,12 @@ public:
 
 private:
   void watch();
+  void look(bool is_ending);
   [[noreturn]] void end_by_signal();
   void check_limit();
 
   std::mutex mutex_;
-  std::function<std::optional<std::string>()> words_;
+  std::function<std::optional<std::string>(bool)> words_;
   std::function<void()> end_;
   std::optional<std::chrono::steady_clock::time_point> until_;
   std::string what_;

@@ -102,12 +102,13 @@ std::size_t ProcessGroup::hosts() const {
 void ProcessGroup::set_doing(std::function<std::string()> doing) {
   guard_->set_last_words(nullptr); // from here on nothing calls doing_
   doing_ = std::move(doing);
-  if (doing_) guard_->set_last_words([this] { return last_words(); });
+  if (doing_) guard_->set_last_words([this](bool is_ending) { return last_words(is_ending); });
 }
 
-/// mpirun ends all processes by SIGTERM when one is gone, and says which; a process that can see that it is gone, or
-/// rank 0, adds what it was waiting for. One process per host speaks.
-std::optional<std::string> ProcessGroup::last_words() const {
+/// mpirun ends all processes by SIGTERM when one is gone, and says which. What the others were waiting for, one process
+/// per host adds: the lowest that is left, as soon as it sees that one is gone, as mpirun's SIGKILL can follow the
+/// SIGTERM within a millisecond; or rank 0, where none is.
+std::optional<std::string> ProcessGroup::last_words(bool is_ending) const {
   std::vector<std::string> gone;
   bool is_lowest = true;
   for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
@@ -117,7 +118,8 @@ std::optional<std::string> ProcessGroup::last_words() const {
     else if (peer < rank())
       is_lowest = false;
   }
-  if (!is_lowest || (gone.empty() && rank() != 0)) return std::nullopt;
+  if (gone.empty() && (!is_ending || rank() != 0)) return std::nullopt;
+  if (!is_lowest) return "";
   const std::string because = gone.empty()
                                   ? "ended from outside by SIGTERM"
                                   : fmt::format("{} {} gone", fmt::join(gone, ", "), gone.size() == 1 ? "is" : "are");

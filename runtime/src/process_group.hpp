@@ -50,7 +50,7 @@ public:
 private:
   ProcessGroup();
   void learn_peers();
-  [[nodiscard]] std::optional<std::string> last_words() const;
+  [[nodiscard]] std::optional<std::string> last_words(bool is_ending) const;
 
   struct Peer {
     std::string host;
