@@ -1,8 +1,12 @@
 #include "cores.hpp"
 
+#include "ppsim/runtime/monotonic.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <ctime>
 #include <fstream>
 #include <numeric>
 #include <thread>
@@ -61,6 +65,19 @@ void pin_to_core(std::size_t stage) {
 
 void sleep_precisely() {
   prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+}
+
+void sleep_exactly_until(std::int64_t moment) {
+  constexpr std::int64_t most_awake = 16;
+  const std::int64_t now = monotonic_now();
+  const std::int64_t wake = moment - std::min(wake_time.count(), (moment - now) / most_awake);
+  if (wake > now) {
+    const timespec until{.tv_sec = wake / 1'000'000'000, .tv_nsec = wake % 1'000'000'000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+    }
+  }
+  while (monotonic_now() < moment) {
+  }
 }
 
 std::string describe_machine() {

@@ -9,8 +9,6 @@
 
 namespace ppsim::runtime {
 
-/// How long to look again and again before sleeping; about as long as waking up takes. Zero where threads share cores.
-inline constexpr Duration spin_time = std::chrono::microseconds{30};
 /// How often a sleeping thread looks whether the run was stopped.
 inline constexpr Duration stop_check = std::chrono::milliseconds{5};
 

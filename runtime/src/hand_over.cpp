@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "cores.hpp"
 #include "counter.hpp"
 
 namespace ppsim::runtime {
@@ -166,7 +167,7 @@ public:
       passage.arrived[next.position] = next;
     }
     const Message& message = passage.arrived[transfer.position];
-    sleep_until(message.ended);
+    wait_until_there(message.ended);
     if (message.bytes != expected)
       throw Error(ExitCode::failed,
                   Problem{"", fmt::format("{} bytes came, {} were expected", message.bytes.count(), expected.count()),
@@ -221,11 +222,14 @@ private:
     throw Error(ExitCode::failed, Problem{"", fmt::format("the run was stopped while it waited for {}", what()), ""});
   }
 
-  void sleep_until(std::int64_t moment) const {
-    for (std::int64_t left = moment - monotonic_now(); left > 0; left = moment - monotonic_now()) {
+  void wait_until_there(std::int64_t moment) const {
+    for (std::int64_t now = monotonic_now(); now < moment; now = monotonic_now()) {
       if (shared_.monitor.stopped())
         throw Error(ExitCode::failed, Problem{"", "the run was stopped while a transfer was under way", ""});
-      std::this_thread::sleep_for(std::min(Duration{left}, stop_check));
+      if (Duration{moment - now} > stop_check)
+        std::this_thread::sleep_for(stop_check);
+      else
+        sleep_exactly_until(moment);
     }
   }
 

@@ -13,6 +13,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "cores.hpp"
 #include "host_branch.hpp"
 #include "host_loops.hpp"
 #include "host_parts.hpp"
@@ -106,12 +107,6 @@ public:
 private:
   std::unordered_map<std::int64_t, std::vector<void*>> free_;
 };
-
-void sleep_until(std::int64_t time) {
-  const timespec until{.tv_sec = time / 1'000'000'000, .tv_nsec = time % 1'000'000'000};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
-  }
-}
 
 // One branch of a chunk, and where its part of parameters and stash begins, in numbers.
 struct Place {
@@ -231,7 +226,7 @@ public:
     stamps_.push_back(monotonic_now());
     return stamps_.size() - 1;
   }
-  void hold(Stamp since, Duration length) override { sleep_until(stamps_.at(since) + length.count()); }
+  void hold(Stamp since, Duration length) override { sleep_exactly_until(stamps_.at(since) + length.count()); }
   void synchronize() override {}
   [[nodiscard]] std::vector<std::int64_t> stamps() override { return stamps_; }
   [[nodiscard]] double losses() override { return losses_; }

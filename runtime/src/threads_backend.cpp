@@ -22,7 +22,7 @@ namespace ppsim::runtime {
 namespace {
 
 Duration spin_of(std::size_t stages) {
-  return usable_cores() >= stages ? spin_time : Duration{0};
+  return usable_cores() >= stages ? wake_time : Duration{0}; // else whoever spins keeps another stage from its core
 }
 
 /// Keeps the first thing that was thrown, and stops the others.
@@ -175,7 +175,7 @@ private:
 /// waits. Content is written and read by tasks, and is not part of it; so the size makes no difference, but for noise.
 Duration time_hand_over(StageId from, StageId to, Bytes bytes, Duration timeout) {
   constexpr std::size_t transfers = 15;
-  constexpr Duration pause = std::chrono::microseconds{200}; // longer than a receiver spins
+  constexpr Duration pause = 2 * wake_time; // longer than a receiver spins
   const Program program = one_way(from, to, transfers);
   std::vector<Duration> times;
   Monitor monitor{program, {from, to}, timeout, stop_grace, end_process};
