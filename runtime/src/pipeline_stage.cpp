@@ -139,6 +139,8 @@ void PipelineStage::rethrow(const ProgramTask* task) const {
   problem.where = fmt::format("rank {}", index(stage_));
   if (task != nullptr) problem.where += fmt::format(", task {}", to_string(task->task));
   if (!state_->place.doing.empty()) problem.where += fmt::format(", {}", state_->place.doing);
+  if (const auto input = state_->place.input)
+    problem.where += fmt::format(" {} from", to_string(program_.schedule.task(*input)));
   if (state_->place.peer) problem.where += fmt::format(" rank {}", index(*state_->place.peer));
   throw Error(ExitCode::failed, problem);
 }
@@ -222,7 +224,7 @@ void PipelineStage::run(const ProgramTask& task) {
 const void* PipelineStage::take_input(const ProgramTask& task) {
   if (!task.input) return nullptr;
   if (const LocalChannel* local = state_->local(*task.input)) return local->content[task.input->position];
-  state_->place = {"input from", program_.channels[index(task.input->channel)].from};
+  state_->place = at_input(program_, *task.input);
   monitor_.note(stage_, Doing::waiting_for_input, state_->next);
   return transport_.input(*task.input, device_.sizes().boundary);
 }
@@ -341,7 +343,7 @@ void PipelineStage::release_input(const ProgramTask& task) {
     local->spare.push_back(local->content[task.input->position]);
     return;
   }
-  state_->place = {"input from", program_.channels[index(task.input->channel)].from};
+  state_->place = at_input(program_, *task.input);
   transport_.release(*task.input);
   for (IncomingChannel& channel : state_->incoming)
     if (channel.id == task.input->channel && channel.posted < program_.channels[index(channel.id)].transfers.size())

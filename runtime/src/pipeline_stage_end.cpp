@@ -66,7 +66,7 @@ void PipelineStage::note_standing(const ProgramTask& task) {
     // It runs.
   } else if (is_remote(task.input) && !transport_.has_arrived(*task.input)) {
     doing = Doing::waiting_for_input;
-    state.place = {"input from", program_.channels[index(task.input->channel)].from};
+    state.place = at_input(program_, *task.input);
   } else if (is_remote(task.output)) {
     doing = Doing::waiting_for_slot;
     state.place = {"output to", program_.channels[index(task.output->channel)].to};

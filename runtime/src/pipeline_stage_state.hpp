@@ -47,7 +47,13 @@ struct TaskStamps {
 struct Place {
   std::string_view doing; ///< behind the rank and the task: "input"
   std::optional<StageId> peer;
+  std::optional<TaskId> input{}; ///< the task whose output is taken
 };
+
+/// "input 0F1 from rank 0".
+[[nodiscard]] inline Place at_input(const Program& program, TransferRef transfer) {
+  return {"input", program.channels[index(transfer.channel)].from, program.transfer(transfer).producer};
+}
 
 struct PipelineStage::State {
   explicit State(Device& device) : memory{device} {}

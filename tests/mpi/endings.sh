@@ -62,6 +62,6 @@ case $case in
     [ "$said" -eq $([ "$case" = stop:0 ] && echo 2 || echo 4) ] || fail "$said errors"
     [ $status -eq 1 ] || fail "exit status $status instead of 1"
     grep -q "rank ${case#*:}: does not answer" "$work/err" || fail "does not say that rank ${case#*:} does not answer"
-    grep -Eq 'rank [0-9], (task [0-9]+[FBIW][0-9]+, (input from|output to) rank [0-9]|meeting|begin|end)' "$work/err" || fail "names no task and peer"
+    grep -Eq 'rank [0-9], (task [0-9]+[FBIW][0-9]+, (input [0-9]+[FBI][0-9]+ from|output to) rank [0-9]|meeting|begin|end)' "$work/err" || fail "names no task and peer"
     ;;
 esac

@@ -196,8 +196,8 @@ TEST_CASE("A stash that can not be allocated ends the run with rank, task and by
 TEST_CASE("A tensor of another size ends the run with both sizes, rank, task and peer", "[runtime][threads][fault]") {
   const std::int64_t bytes = threads().sizes(tiny).boundary.count();
   CHECK(refusal_with({FaultKind::resize, cell("0F2")}, 5s).first() ==
-        "rank 1, task 1F2, input from rank 0: " + std::to_string(bytes / 2) + " bytes came, " + std::to_string(bytes) +
-            " were expected -- see that both ranks run the same workload");
+        "rank 1, task 1F2, input 0F2 from rank 0: " + std::to_string(bytes / 2) + " bytes came, " +
+            std::to_string(bytes) + " were expected -- see that both ranks run the same workload");
 }
 
 TEST_CASE("A tensor that is never sent ends the run within its time, naming who waits for whom",
