@@ -90,6 +90,12 @@ Schedule Schedule::forwards() const {
   return result.with_communications(forwards_of(*this, *communications_, forward));
 }
 
+Schedule Schedule::taken_apart() const {
+  Schedule result = *this;
+  for (Task& task : result.tasks_) task.pairing = Pairing::alone;
+  return result;
+}
+
 Phases count_phases(const Schedule& schedule, StageId stage) {
   std::size_t forwards = 0;
   std::size_t backwards = 0;

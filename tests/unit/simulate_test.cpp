@@ -145,6 +145,14 @@ TEST_CASE("Of a serial pair the forward's result stands when the forward ends") 
   CHECK(outcome.report.makespan == 100ns);
 }
 
+TEST_CASE("A pair that is taken apart is two tasks, of which the first waits for its own input alone") {
+  const Outcome outcome = run_uniform({"0F0 (0F1;0B0) 0B1", "1F0 1B0 1F1 1B1"}, 0ns, {.kind = PairRule::Kind::serial});
+  CHECK(outcome.report.makespan == 100ns); // 0F1 waits for 1B0, until 40
+  const Schedule apart = outcome.graph.schedule().taken_apart();
+  CHECK(run(apart, uniform_scenario(apart.shape(), 10ns, 20ns)).report.makespan == 90ns);
+  CHECK(apart.name() == outcome.graph.schedule().name());
+}
+
 TEST_CASE("A pair is released by what came last for either half") {
   const Outcome outcome = run_uniform({"0F0 (0F1;0B0) 0B1", "1F0 1B0 1F1 1B1"}, 0ns);
   CHECK(outcome.cause("0F1") == Cause::gradient);

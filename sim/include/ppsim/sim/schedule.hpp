@@ -79,6 +79,9 @@ public:
   /// The forwards of this schedule in their order, each alone, with their communications: a schedule of its own,
   /// forward_only().
   [[nodiscard]] Schedule forwards() const;
+  /// This schedule, with the halves of overlapped pairs as two tasks, one after the other, each of which waits for its
+  /// own input alone.
+  [[nodiscard]] Schedule taken_apart() const;
   /// Same shape and order of tasks; names, warm-ups and communications may differ.
   [[nodiscard]] bool operator==(const Schedule& other) const;
 
