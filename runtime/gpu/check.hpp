@@ -9,7 +9,7 @@
 
 namespace ppsim::runtime::gpu {
 
-/// Throws std::runtime_error: "kernels.cu:31: cudaErrorInvalidValue (invalid argument) from cudaMemsetAsync(...)".
+/// Throws std::runtime_error: "link.cpp:31: cudaErrorInvalidValue (invalid argument) from cudaMemsetAsync(...)".
 [[noreturn]] void throw_failure(const char* file, int line, const char* name, const char* text, const char* call);
 
 /// Throws unless it is a success: std::bad_alloc where device memory ran out, else as throw_failure(). The error is

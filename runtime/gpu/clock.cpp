@@ -71,7 +71,10 @@ void Stamps::reserve(std::size_t count) {
     constexpr std::size_t bytes = block_size * sizeof(std::uint64_t);
     while (blocks_.size() * block_size < count) {
       blocks_.push_back(allocate_memory(bytes));
-      PPSIM_GPU_CHECK(cudaMemset(blocks_.back().get(), 0, bytes)); // no stamp is as old
+      // No stamp is as old. Here and not later: cudaMemset() would return before it is done, and this stream, which
+      // waits for no other, could store a stamp before it.
+      PPSIM_GPU_CHECK(cudaMemsetAsync(blocks_.back().get(), 0, bytes, queue_.get()));
+      queue_.synchronize();
     }
   }
 }

@@ -436,7 +436,11 @@ void CudaDevice::hold(Stamp since, Duration length) {
 
 void CudaDevice::synchronize() {
   wait_for(queue_, stopped_, "the tasks of a stage");
-  if (allocated_ == 0) PPSIM_GPU_CHECK(cudaMemPoolTrimTo(pool_.get(), 0));
+  if (allocated_ > 0) return;
+  // What was freed "but whose completion has not been observed on the host (eg. by a synchronize) can count as
+  // outstanding"; whether the query above is such an observation is not said.
+  queue_.synchronize();
+  PPSIM_GPU_CHECK(cudaMemPoolTrimTo(pool_.get(), 0));
 }
 
 double CudaDevice::losses() {

@@ -21,7 +21,11 @@ template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), std::size_t blocks, std::size_t threads, cudaStream_t stream,
             Arguments... arguments) {
   kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0, stream>>>(arguments...);
-  PPSIM_GPU_CHECK(cudaGetLastError());
+  const cudaError_t status = cudaGetLastError();
+  if (status == cudaSuccess) return;
+  const char* name = nullptr;
+  static_cast<void>(cudaFuncGetName(&name, reinterpret_cast<const void*>(kernel)));
+  check(status, __FILE__, __LINE__, name == nullptr ? "a kernel" : name);
 }
 #endif
 

@@ -20,9 +20,12 @@ NcclTransport::NcclTransport(const Program& program, const GpuRankOptions& optio
     if (!program.channels[index(id)].is_local()) outgoing_.emplace(id, make_end(program.channels[index(id)]));
   for (const ChannelId id : program.stages[index(stage_)].in)
     if (!program.channels[index(id)].is_local()) incoming_.emplace(id, make_end(program.channels[index(id)]));
+  // Given back behind the abort below: cudaFree() waits for the device, and so for a peer that may never come.
+  const Memory sent = allocate_memory(boundary_);
+  const Memory received = allocate_memory(boundary_);
   try {
     make_communications(options, clock);
-    warm_up();
+    warm_up(sent.get(), received.get());
   } catch (const std::exception& error) {
     // Kernels that wait for a peer would hold up everything that is given back next.
     abort_or_exit(communicators_, error.what());
@@ -32,9 +35,8 @@ NcclTransport::NcclTransport(const Program& program, const GpuRankOptions& optio
 }
 
 NcclTransport::~NcclTransport() {
-  const bool busy = std::ranges::any_of(communications_, [](const auto& communication) {
-    return communication && cudaStreamQuery(communication->queue.get()) != cudaSuccess;
-  });
+  const bool busy = std::ranges::any_of(
+      communications_, [](const auto& communication) { return communication && is_busy(communication->queue); });
   // A peer may be gone, whom ncclCommDestroy() would wait for.
   if (busy || std::uncaught_exceptions() > 0 || (stopped_ && stopped_()))
     abort_or_exit(communicators_, "a step did not end");
@@ -95,9 +97,7 @@ void NcclTransport::make_communications(const GpuRankOptions& options, Clock& cl
 }
 
 /// The first use of a connection takes both ends, so all stages go through the communicators in the same order.
-void NcclTransport::warm_up() {
-  const Memory sent = allocate_memory(boundary_);
-  const Memory received = allocate_memory(boundary_);
+void NcclTransport::warm_up(const void* sent, void* received) {
   for (const std::size_t plan : creation_order(plans_)) {
     if (!communications_[plan]) continue;
     const Communication& it = *communications_[plan];
@@ -116,10 +116,9 @@ void NcclTransport::warm_up() {
         // P2p::edge has another communicator for the other direction, which the queue's own operations tell apart.
         const bool one_way = program_.p2p == P2p::edge && plan < program_.lanes.size();
         if (is_used(mine, other) && (!one_way || mine == 0))
-          PPSIM_NCCL_CHECK(ncclSend(sent.get(), boundary_, ncclInt8, peer, communicator, it.queue.get()), communicator);
+          PPSIM_NCCL_CHECK(ncclSend(sent, boundary_, ncclInt8, peer, communicator, it.queue.get()), communicator);
         if (is_used(other, mine) && (!one_way || mine == 1))
-          PPSIM_NCCL_CHECK(ncclRecv(received.get(), boundary_, ncclInt8, peer, communicator, it.queue.get()),
-                           communicator);
+          PPSIM_NCCL_CHECK(ncclRecv(received, boundary_, ncclInt8, peer, communicator, it.queue.get()), communicator);
       }
     });
     wait_for(

@@ -67,7 +67,7 @@ private:
 
   [[nodiscard]] End make_end(const Channel& channel) const;
   void make_communications(const GpuRankOptions& options, Clock& clock);
-  void warm_up();
+  void warm_up(const void* sent, void* received); ///< each of a boundary's size
   void drain() const noexcept;
   [[nodiscard]] End& outgoing(TransferRef transfer) { return outgoing_.at(transfer.channel); }
   [[nodiscard]] End& incoming(TransferRef transfer) { return incoming_.at(transfer.channel); }

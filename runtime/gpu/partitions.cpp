@@ -1,8 +1,11 @@
 #include "partitions.hpp"
 
+#include <cstdlib>
 #include <stdexcept>
+#include <string_view>
 
 #include "check.hpp"
+#include "cuda_device.hpp"
 #include "driver.hpp"
 
 namespace ppsim::runtime::gpu {
@@ -22,6 +25,12 @@ struct Split {
   CUdevResource rest{};
 };
 
+/// $PPSIM_GREEN_CONTEXTS=0: stages share the GPU as streams do, where a driver or a tool has no green contexts.
+bool wants_green_contexts() {
+  const char* const set = std::getenv("PPSIM_GREEN_CONTEXTS"); // NOLINT(concurrency-mt-unsafe): nothing sets it
+  return set == nullptr || std::string_view{set} != "0";
+}
+
 /// `groups` groups as large as they can be; the rest need not have any multiprocessor.
 Split split(std::size_t groups) {
   CUdevResource all{};
@@ -29,15 +38,17 @@ Split split(std::size_t groups) {
   // The driver rounds a minimum up to its granularity ("often rounding up and aligning the minCount"), and "may lead to
   // fewer groups created than purely dividing": so it is asked for less and less until it gives so many. Its
   // granularity it does not say before CUDA 13.
+  CUresult status = CUDA_SUCCESS;
   for (auto wanted = static_cast<unsigned>(all.sm.smCount / groups); wanted > 0; --wanted) {
     Split found;
     found.groups.resize(groups);
     auto made = static_cast<unsigned>(groups);
-    const CUresult status = driver().split_by_count(found.groups.data(), &made, &all, &found.rest, 0, wanted);
+    status = driver().split_by_count(found.groups.data(), &made, &all, &found.rest, 0, wanted);
     if (status == CUDA_SUCCESS && made == groups) return found;
   }
-  throw std::runtime_error{"its " + std::to_string(all.sm.smCount) + " multiprocessors can not be split among " +
-                           std::to_string(groups) + " stages: take fewer stages"};
+  throw std::runtime_error{
+      "its " + std::to_string(all.sm.smCount) + " multiprocessors can not be split among " + std::to_string(groups) +
+      " stages" + (status == CUDA_SUCCESS ? "" : " (" + driver().error_name(status) + ")") + ": take fewer stages"};
 }
 
 } // namespace
@@ -53,6 +64,21 @@ GreenContext::~GreenContext() {
 }
 
 Partitions::Partitions(std::size_t stages) {
+  if (!wants_green_contexts()) {
+    stages_.resize(stages);
+    size_ = gpu::multiprocessors() / stages; // what products are to be planned for
+    return;
+  }
+  try {
+    split_among(stages);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error{std::string{error.what()} +
+                             ", or set PPSIM_GREEN_CONTEXTS=0, with which they share all multiprocessors"};
+  }
+  primary_events_ = try_primary_events();
+}
+
+void Partitions::split_among(std::size_t stages) {
   Split found = split(stages);
   size_ = found.groups.front().sm.smCount;
   for (CUdevResource& group : found.groups) stages_.push_back(std::make_unique<GreenContext>(group));
@@ -64,26 +90,26 @@ Partitions::Partitions(std::size_t stages) {
       // Fewer than the smallest part may not make a context: transfers then share the stages' (transfer_queue()).
     }
   }
-  primary_events_ = try_primary_events();
 }
 
 Queue Partitions::transfer_queue(std::size_t stage) const {
   // Where kernels share a partition, those of streams with a lower number go first.
-  return rest_ ? make(*rest_, 0) : make(*stages_[stage], -1);
+  return rest_ ? make(rest_.get(), 0) : make(stages_[stage].get(), -1);
 }
 
-Queue Partitions::make(const GreenContext& context, int priority) const {
+Queue Partitions::make(const GreenContext* context, int priority) const {
+  if (context == nullptr) return make_queue(priority);
   CUstream stream = nullptr;
   // "CU_STREAM_NON_BLOCKING: This must be specified."
-  PPSIM_GPU_CHECK(driver().green_stream_create(&stream, context.get(), CU_STREAM_NON_BLOCKING, priority));
+  PPSIM_GPU_CHECK(driver().green_stream_create(&stream, context->get(), CU_STREAM_NON_BLOCKING, priority));
   CUcontext of_events = nullptr;
-  if (!primary_events_) PPSIM_GPU_CHECK(driver().context_of(&of_events, context.get()));
+  if (!primary_events_) PPSIM_GPU_CHECK(driver().context_of(&of_events, context->get()));
   return {Stream{stream}, of_events};
 }
 
 bool Partitions::try_primary_events() const {
-  const Queue one = make(*stages_.front(), 0);
-  const Queue other = make(*stages_.back(), 0);
+  const Queue one = queue(0);
+  const Queue other = queue(stages_.size() - 1);
   const Queue base = transfer_queue(0); // where the clock takes its base
   const Event first = one.make_event(true);
   const Event second = other.make_event(true);
@@ -101,6 +127,9 @@ bool Partitions::try_primary_events() const {
 }
 
 std::string Partitions::describe() const {
+  if (!stages_.front())
+    return "no partitions (PPSIM_GREEN_CONTEXTS is 0): " + std::to_string(stages_.size()) +
+           " stages share all multiprocessors";
   return std::to_string(stages_.size()) + (stages_.size() == 1 ? " partition of " : " partitions of ") +
          std::to_string(size_) + " multiprocessors, " + (rest_ ? std::to_string(rest_size_) : std::string{"none"}) +
          " left for transfers";

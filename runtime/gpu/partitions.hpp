@@ -26,13 +26,14 @@ private:
 
 /// `stages` disjoint parts of equal size, and the rest. What is not said of them (cuda.h, green contexts): that kernels
 /// of different parts run at the same time, or make progress; and kernels of the primary context run everywhere, so
-/// that nothing may run there during a step.
+/// that nothing may run there during a step. With PPSIM_GREEN_CONTEXTS=0 there are no parts: each stage has a stream of
+/// the primary context, and so has each transfer.
 class Partitions {
 public:
   /// Throws std::runtime_error where the GPU can not be split so often.
   explicit Partitions(std::size_t stages);
 
-  [[nodiscard]] Queue queue(std::size_t stage) const { return make(*stages_[stage], 0); }
+  [[nodiscard]] Queue queue(std::size_t stage) const { return make(stages_[stage].get(), 0); }
   /// On the rest of the multiprocessors, for transfers and the clock; where none is left, on those of `stage`, before
   /// its tasks.
   [[nodiscard]] Queue transfer_queue(std::size_t stage) const;
@@ -43,10 +44,11 @@ public:
   [[nodiscard]] std::string describe() const;
 
 private:
-  [[nodiscard]] Queue make(const GreenContext& context, int priority) const;
+  void split_among(std::size_t stages);
+  [[nodiscard]] Queue make(const GreenContext* context, int priority) const; ///< null: of the primary context
   [[nodiscard]] bool try_primary_events() const;
 
-  std::vector<std::unique_ptr<GreenContext>> stages_;
+  std::vector<std::unique_ptr<GreenContext>> stages_; ///< null where there are no parts
   std::unique_ptr<GreenContext> rest_;
   std::size_t size_ = 0;
   std::size_t rest_size_ = 0;

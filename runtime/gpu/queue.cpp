@@ -62,6 +62,12 @@ bool is_done(const Event& event) {
   return is_success(cudaEventQuery(event.get()));
 }
 
+bool is_busy(const Queue& queue) noexcept {
+  const bool busy = cudaStreamQuery(queue.get()) != cudaSuccess;
+  static_cast<void>(cudaGetLastError()); // the next launch would find it
+  return busy;
+}
+
 void wait_for(const Queue& queue, const std::function<bool()>& stopped, const char* what) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();

@@ -38,6 +38,9 @@ private:
 /// Whether what the event has recorded last has ended. Throws as is_done().
 [[nodiscard]] bool is_done(const Event& event);
 
+/// Whether something is still under way on it, or has failed. For destructors.
+[[nodiscard]] bool is_busy(const Queue& queue) noexcept;
+
 /// Waits for everything on it, unless `stopped` says to give up: then throws std::runtime_error naming `what`.
 void wait_for(const Queue& queue, const std::function<bool()>& stopped, const char* what);
 

@@ -80,13 +80,30 @@ void check_kind(const void* to, const void* from, std::size_t bytes, cudaMemcpyK
     refuse("a copy leaves its allocation, or is of the wrong kind");
 }
 
-cudaError_t last_error = cudaSuccess;
+thread_local cudaError_t last_error = cudaSuccess; // "from any of the runtime calls in the same host thread"
 cudaError_t report(cudaError_t status) {
   if (status != cudaSuccess) last_error = status;
   return status;
 }
 
 CUcontext current = nullptr; // the primary one
+
+/// Streams of green contexts, with their contexts, as long as both are there.
+std::map<cudaStream_t, CUgreenCtx>& green_streams() {
+  static std::map<cudaStream_t, CUgreenCtx> all;
+  return all;
+}
+
+/// The default stream of the primary context. No other one waits for it, as all are non-blocking: what it has to do is
+/// put off as long as can be, until it is waited for.
+CUstream_st* default_stream() {
+  static auto* const stream = new CUstream_st;
+  return stream;
+}
+void finish_default_stream() {
+  const std::lock_guard lock{Engine::get().mutex};
+  for (auto& work = default_stream()->work; !work.empty(); work.pop_front()) work.front()();
+}
 
 struct PoolState {
   std::set<cudaStream_t> streams; // that were given memory of it; they outlive it or end with it
@@ -147,6 +164,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   return report(*memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
 cudaError_t cudaFree(void* memory) {
+  finish_default_stream();
   const std::lock_guard lock{Engine::get().mutex};
   if (memory != nullptr) give_back(memory);
   return cudaSuccess;
@@ -214,6 +232,7 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  finish_default_stream();
   const std::lock_guard lock{Engine::get().mutex};
   check_kind(to, from, bytes, kind);
   std::memcpy(to, from, bytes); // non-blocking streams do not wait for it, nor it for them
@@ -241,10 +260,8 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, 
   return cudaSuccess;
 }
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
-  const std::lock_guard lock{Engine::get().mutex};
-  if (!is_device(to, bytes)) refuse("a fill leaves its allocation");
-  std::memset(to, value, bytes);
-  return cudaSuccess;
+  // "asynchronous with respect to the host" (API synchronization behavior)
+  return cudaMemsetAsync(to, value, bytes, default_stream());
 }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   const std::lock_guard lock{Engine::get().mutex};
@@ -269,6 +286,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   Engine::get().remove(stream);
   const std::lock_guard lock{Engine::get().mutex};
   for (const auto& [bytes, memory] : stream->freed) give_back(memory);
+  green_streams().erase(stream);
   delete stream;
   return cudaSuccess;
 }
@@ -328,7 +346,6 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
 // The driver's functions, found by name.
 struct CUgreenCtx_st { // NOLINT
   unsigned multiprocessors = 0;
-  unsigned streams = 0;
 };
 struct CUdevResourceDesc_st { // NOLINT
   unsigned multiprocessors = 0;
@@ -366,11 +383,16 @@ CUresult generate(CUdevResourceDesc* descriptor, CUdevResource* resources, unsig
 }
 CUresult green_create(CUgreenCtx* context, CUdevResourceDesc descriptor, CUdevice, unsigned flags) {
   if (flags != CU_GREEN_CTX_DEFAULT_STREAM) refuse("green contexts need CU_GREEN_CTX_DEFAULT_STREAM");
-  *context = new CUgreenCtx_st{descriptor->multiprocessors, 0};
+  const unsigned size = descriptor->multiprocessors;
   delete descriptor;
+  if (is_set("PPSIM_EMULATION_NO_GREEN_CONTEXTS")) return CUDA_ERROR_NOT_SUPPORTED;
+  *context = new CUgreenCtx_st{size};
   return CUDA_SUCCESS;
 }
 CUresult green_destroy(CUgreenCtx context) {
+  const std::lock_guard lock{Engine::get().mutex};
+  for (const auto& [stream, of] : green_streams())
+    if (of == context) refuse("a green context is destroyed before its streams");
   delete context;
   return CUDA_SUCCESS;
 }
@@ -378,6 +400,8 @@ CUresult green_stream(CUstream* stream, CUgreenCtx context, unsigned flags, int 
   if (flags != CU_STREAM_NON_BLOCKING) refuse("streams of green contexts have to be non-blocking");
   cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, priority);
   (*stream)->context = reinterpret_cast<CUcontext>(context);
+  const std::lock_guard lock{Engine::get().mutex};
+  green_streams()[*stream] = context;
   return CUDA_SUCCESS;
 }
 CUresult context_of(CUcontext* context, CUgreenCtx green) {

@@ -221,6 +221,22 @@ TEST_CASE("Where the rest of the multiprocessors is too small for a partition, t
   CHECK_THAT(run->facts.machine, Contains("none left for transfers"));
 }
 
+TEST_CASE("Where a driver makes no green contexts, stages share the GPU, if that is asked for", "[gpu]") {
+  const std::string transport = GENERATE("direct", "paced", "nccl-self");
+  CAPTURE(transport);
+  const Setting none{"PPSIM_EMULATION_NO_GREEN_CONTEXTS", "1"};
+  RunOptions options = small_run();
+  options.transport = transport;
+  const Program program = compiled(schedule_of("1f1b", 4, 6));
+  CHECK_THAT(error_of([&] { static_cast<void>(cuda().run(program, options)); }),
+             Contains("driver().green_create(") && Contains("set PPSIM_GREEN_CONTEXTS=0"));
+  const Setting shared{"PPSIM_GREEN_CONTEXTS", "0"};
+  const std::optional<MeasuredRun> run = cuda().run(program, options);
+  CHECK(run->proof->bit_equal);
+  check_order(program, *run);
+  CHECK_THAT(run->facts.machine, Contains("no partitions (PPSIM_GREEN_CONTEXTS is 0): 4 stages share"));
+}
+
 TEST_CASE("Where cublasLt knows no mask without reductions, an algorithm that splits no sums is found among all",
           "[gpu]") {
   const Setting deaf{"PPSIM_EMULATION_NO_MASK_NONE", "1"};
@@ -231,7 +247,7 @@ TEST_CASE("Faults on a GPU are told with rank and task", "[gpu]") {
   const auto [fault, text] = GENERATE(table<std::string, std::string>({
       {"fail@1F2", "rank 1, task 1F2: was made to fail"},
       {"no-memory@1F0", "rank 1, task 1F0"},
-      {"lose@0F2", "transfer 2 from stage 0 to stage 1 was never sent"},
+      {"lose@0F2", "rank 1, task 1F2, input 0F2 from rank 0: transfer 2 from stage 0 to stage 1 was never sent"},
       {"resize@0F1", "transfer 1 from stage 0 to stage 1 has 256 bytes, 512 were expected"},
   }));
   CAPTURE(fault);
@@ -430,15 +446,19 @@ TEST_CASE("NCCL ranks end when a transfer never comes, and each says which task 
   RunOptions options = small_run();
   options.timeout = std::chrono::seconds{2};
   // Of 1B0, what rank 0 is to send next waits for tasks that wait for what never comes, on another communicator.
-  const auto [fault, first, second] = GENERATE(table<std::string, std::string, std::string>(
-      {{"lose@0F2",
-        "rank 0, task 0B2, input from rank 1: no progress for 2 s: stage 0 waits for the gradient of 1B2 from stage 1",
-        "rank 1, task 1F2, input from rank 0: no progress for 2 s: stage 1 waits for the activation of 0F2 from stage "
-        "0"},
-       {"lose@1B0",
-        "rank 0, task 0B0, input from rank 1: no progress for 2 s: stage 0 waits for the gradient of 1B0 from stage 1",
-        "rank 1, task 1F2, input from rank 0: no progress for 2 s: stage 1 waits for the activation of 0F2 from stage "
-        "0"}}));
+  const auto [fault, first, second] = GENERATE(
+      table<std::string, std::string, std::string>({{"lose@0F2",
+                                                     "rank 0, task 0B2, input 1B2 from rank 1: no progress for 2 s: "
+                                                     "stage 0 waits for the gradient of 1B2 from stage 1",
+                                                     "rank 1, task 1F2, input 0F2 from rank 0: no progress for 2 s: "
+                                                     "stage 1 waits for the activation of 0F2 from stage "
+                                                     "0"},
+                                                    {"lose@1B0",
+                                                     "rank 0, task 0B0, input 1B0 from rank 1: no progress for 2 s: "
+                                                     "stage 0 waits for the gradient of 1B0 from stage 1",
+                                                     "rank 1, task 1F2, input 0F2 from rank 0: no progress for 2 s: "
+                                                     "stage 1 waits for the activation of 0F2 from stage "
+                                                     "0"}}));
   CAPTURE(fault);
   options.fault = parse_fault(fault);
   const RankResults results = train_ranks(compiled(schedule_of("1f1b", 2, 4)), options);

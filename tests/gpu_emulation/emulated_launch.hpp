@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "check.hpp"
+
 #undef __shared__
 #define __shared__ static // blocks run one after another
 
@@ -47,6 +49,7 @@ template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), std::size_t blocks, std::size_t threads, cudaStream_t stream,
             Arguments... arguments) {
   emulation::enqueue(stream, [=] { emulation::run_grid(blocks, threads, [&] { kernel(arguments...); }); });
+  PPSIM_GPU_CHECK(cudaGetLastError()); // as the real one: what an earlier call has left behind fails here
 }
 
 } // namespace ppsim::runtime::gpu
