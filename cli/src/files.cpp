@@ -1,6 +1,7 @@
 #include "files.hpp"
 
 #include "ppsim/sim/error.hpp"
+#include "ppsim/traces/gzip.hpp"
 
 #include <fmt/format.h>
 
@@ -59,6 +60,18 @@ const std::string& read_stdin(std::string_view where) {
   return content;
 }
 
+std::string read_as_it_is(const std::string& path, std::string_view where) {
+  if (path == "-") return read_stdin(where);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    fail(ExitCode::bad_input, where, fmt::format("{} is a directory", in_quotes(path, 200)), "name a file");
+  const File file{std::fopen(path.c_str(), "rb")};
+  if (!file)
+    fail(ExitCode::bad_input, where, fmt::format("can not read {}: {}", in_quotes(path, 200), std::strerror(errno)),
+         "check the path");
+  return read_all(file.get(), path, where);
+}
+
 /// The file behind a chain of symbolic links, there or not, so that the links stay links.
 std::string behind_links(std::filesystem::path path) {
   constexpr int most_links = 40;
@@ -82,7 +95,7 @@ FileBytes::FileBytes(const std::string& path, std::string_view where) {
       ::close(file);
     }
   }
-  if (mapped_ == nullptr) read_ = read_file(path, where);
+  if (mapped_ == nullptr) read_ = read_as_it_is(path, where);
 }
 
 FileBytes::FileBytes(FileBytes&& other) noexcept
@@ -97,15 +110,9 @@ std::string display_name(const std::string& path) {
 }
 
 std::string read_file(const std::string& path, std::string_view where) {
-  if (path == "-") return read_stdin(where);
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    fail(ExitCode::bad_input, where, fmt::format("{} is a directory", in_quotes(path, 200)), "name a file");
-  const File file{std::fopen(path.c_str(), "rb")};
-  if (!file)
-    fail(ExitCode::bad_input, where, fmt::format("can not read {}: {}", in_quotes(path, 200), std::strerror(errno)),
-         "check the path");
-  return read_all(file.get(), path, where);
+  std::string content = read_as_it_is(path, where);
+  if (traces::is_gzip(content)) content = traces::gunzip(content, display_name(path));
+  return content;
 }
 
 void require_writable(const std::string& path, std::string_view where) {
@@ -125,6 +132,8 @@ void require_writable(const std::string& path, std::string_view where) {
 
 void write_file(const std::string& path, std::string_view content, std::string_view where) {
   if (path == "-") return write_all(stdout, content, "stdout", where);
+  std::string packed;
+  if (path.ends_with(".gz")) content = packed = traces::gzip(content);
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   const bool in_place = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);

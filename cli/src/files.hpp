@@ -8,9 +8,11 @@
 
 namespace ppsim::cli {
 
-/// The whole file, or stdin for "-". Throws Error (bad_input) naming `where` if it can not be read.
+/// The whole file, or stdin for "-", unpacked where it is gzip. Throws Error (bad_input) naming `where` if it can not
+/// be read, or naming the file if what is packed is broken.
 [[nodiscard]] std::string read_file(const std::string& path, std::string_view where);
-/// The bytes of a file of any size, without a copy where it is a regular one; of a pipe or stdin ("-"), read.
+/// The bytes of a file of any size, as they are, without a copy where it is a regular one; of a pipe or stdin ("-"),
+/// read.
 class FileBytes {
 public:
   /// Throws Error (bad_input) naming `where` if it can not be read.
@@ -32,7 +34,7 @@ private:
 /// Throws Error (failed) where write_file() can not succeed: what takes long asks before, not after.
 void require_writable(const std::string& path, std::string_view where);
 /// Writes all of `content` to stdout ("-"), in place into a device or pipe, or to a temporary name that is then
-/// renamed. Throws Error (failed).
+/// renamed; packed with gzip where the path ends in .gz. Throws Error (failed).
 void write_file(const std::string& path, std::string_view content, std::string_view where);
 
 } // namespace ppsim::cli

@@ -79,3 +79,15 @@ TEST_CASE("Logs and results of tests unpack to no more than 64 MiB") {
   for (const char* name : {"megatron-timers", "nccl-tests", "simai"})
     CHECK(problem_of(*find_import_format(name), {"f", packed}) == "it unpacks to more than 67108864 bytes");
 }
+
+TEST_CASE("What is packed is unpacked as it was, and the same bytes make the same file") {
+  std::string text;
+  for (int i = 0; i < 200'000; ++i) text += std::to_string(i * 7919LL) + ","; // more than a window, packed too
+  for (const std::string& bytes : {std::string{}, std::string(1, '\0'), text}) {
+    const std::string packed = gzip(bytes);
+    CHECK(is_gzip(packed));
+    CHECK(gunzip(packed, "x.gz") == bytes);
+    CHECK(gzip(bytes) == packed);
+  }
+  CHECK(gzip(text).size() < text.size() / 2);
+}

@@ -65,7 +65,7 @@ std::vector<Row> format_rows() {
         {"what", "step times over a varied quantity: data, table, plot"},
         {"write", "compare --vary with --json, --markdown, --svg"}}},
       {"run",
-       {{"files", "*.json"},
+       {{"files", "*.json, *.json.gz"},
         {"what", "a run that took place, step by step (docs/run-files.md)"},
         {"read", "explain, validate --timeline"},
         {"write", "replay --output, import --timeline"}}},

@@ -18,6 +18,10 @@ struct EndInflate {
   void operator()(z_stream* stream) const { inflateEnd(stream); }
 };
 
+struct EndDeflate {
+  void operator()(z_stream* stream) const { deflateEnd(stream); }
+};
+
 [[noreturn]] void refuse(std::string_view where, std::string what, std::string hint) {
   throw Error{ExitCode::bad_input, Problem{std::string{where}, std::move(what), std::move(hint)}};
 }
@@ -126,6 +130,29 @@ bool Gunzip::append_to(std::string& text) {
     if (found > 0) return true;
   }
   return false;
+}
+
+std::string gzip(std::string_view bytes) {
+  constexpr int most_memory = 9;
+  z_stream stream{};
+  if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, gzip_window, most_memory, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::bad_alloc{};
+  const std::unique_ptr<z_stream, EndDeflate> end_it{&stream};
+  std::string packed;
+  std::vector<char> window(std::size_t{1} << 18U);
+  int status = Z_OK;
+  while (status != Z_STREAM_END) {
+    if (stream.avail_in == 0) {
+      const std::size_t part = std::min(bytes.size(), most_at_once);
+      feed(stream, bytes.substr(0, part));
+      bytes.remove_prefix(part);
+    }
+    stream.next_out = reinterpret_cast<Bytef*>(window.data());
+    stream.avail_out = static_cast<uInt>(window.size());
+    status = deflate(&stream, bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
+    packed.append(window.data(), window.size() - stream.avail_out);
+  }
+  return packed;
 }
 
 std::string gunzip(std::string_view bytes, std::string_view where, std::size_t limit) {

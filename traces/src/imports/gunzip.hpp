@@ -1,6 +1,7 @@
 #pragma once
-// gzip, unpacked.
+// gzip, unpacked a piece at a time, or where it is packed at all.
 
+#include "ppsim/traces/gzip.hpp"
 #include "ppsim/traces/import.hpp"
 
 #include <cstddef>
@@ -9,13 +10,6 @@
 #include <string_view>
 
 namespace ppsim::traces {
-
-// Most bytes that a packed file may unpack to: a file of a few megabytes can hold gigabytes of nothing.
-inline constexpr std::size_t most_unpacked_log = std::size_t{1} << 26;     ///< logs, workloads, results of tests
-inline constexpr std::size_t most_unpacked = std::size_t{1} << 30;         ///< lists of events
-inline constexpr std::size_t most_unpacked_profile = std::size_t{1} << 34; ///< profiles of all that ran on a machine
-
-[[nodiscard]] bool is_gzip(std::string_view bytes);
 
 /// Unpacks gzip of one or several members a piece at a time.
 class Gunzip {
@@ -37,10 +31,7 @@ private:
   std::unique_ptr<State, Delete> state_;
 };
 
-/// Unpacks `bytes`, of one or several gzip members. Throws Error (bad_input, `where`) for what is broken, cut off, or
-/// unpacks to more than `limit`.
-[[nodiscard]] std::string gunzip(std::string_view bytes, std::string_view where, std::size_t limit = most_unpacked);
-/// The first bytes that they unpack to, at most `most` and as far as they are whole.
+/// The first bytes that `bytes` unpack to, at most `most` and as far as they are whole.
 [[nodiscard]] std::string gunzip_beginning(std::string_view bytes, std::size_t most);
 
 /// The bytes of a file, unpacked where it is packed.

@@ -1,0 +1,25 @@
+#pragma once
+// gzip, packed and unpacked.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace ppsim::traces {
+
+// Most bytes that a packed file may unpack to: a file of a few megabytes can hold gigabytes of nothing.
+inline constexpr std::size_t most_unpacked_log = std::size_t{1} << 26;     ///< logs, workloads, results of tests
+inline constexpr std::size_t most_unpacked = std::size_t{1} << 30;         ///< lists of events, run files
+inline constexpr std::size_t most_unpacked_profile = std::size_t{1} << 34; ///< profiles of all that ran on a machine
+
+[[nodiscard]] bool is_gzip(std::string_view bytes);
+
+/// Packs `bytes` as one member, small rather than fast. The same bytes give the same file: it has neither name nor
+/// time.
+[[nodiscard]] std::string gzip(std::string_view bytes);
+
+/// Unpacks `bytes`, of one or several gzip members. Throws Error (bad_input, `where`) for what is broken, cut off, or
+/// unpacks to more than `limit`.
+[[nodiscard]] std::string gunzip(std::string_view bytes, std::string_view where, std::size_t limit = most_unpacked);
+
+} // namespace ppsim::traces
