@@ -1,5 +1,6 @@
 // Costs as a scenario file.
 
+#include "ppsim/sim/words.hpp"
 #include "ppsim/traces/import.hpp"
 #include "support/measured.hpp"
 
@@ -21,7 +22,7 @@ TEST_CASE("Costs of a run are lines of a scenario file, with spread and drift in
   run.stages[1].peak_bytes = Bytes{2048};
   const CostModel model = cost_model(run, 0, 1);
   CHECK(traces::write_scenario(traces::cost_lines(model), "a \"file\"\n\xFF.csv") ==
-        "source = \"a \\\"file\\\"??.csv\"\n"
+        "source = \"a \\\"file\\\"\\u000a?.csv\"\n"
         "stages = 2\n"
         "mb = 2\n"
         "schedule = \"1f1b\"\n"
@@ -143,4 +144,12 @@ TEST_CASE("An end that takes less than the other stages is one of them: it has f
   CHECK(has(text, "\nforward = \"2 ms\"\n"));
   CHECK(has(text, "\nhead = [\"2 ms\", \"4 ms\"]\n"));
   CHECK_FALSE(has(text, "embedding"));
+}
+
+TEST_CASE("A string of TOML is one line of UTF-8, whatever it is made of") {
+  CHECK(toml_string("plain \xC3\xBC") == "\"plain \xC3\xBC\"");
+  CHECK(toml_string("a\"b\\c") == "\"a\\\"b\\\\c\"");
+  CHECK(toml_string("line\nend\x7F") == "\"line\\u000aend\\u007f\"");
+  CHECK(toml_string("\xFF cut \xC3") == "\"? cut ?\"");
+  CHECK(toml_string("") == "\"\"");
 }

@@ -5,6 +5,7 @@
 
 #include "ppsim/sim/cost_model.hpp"
 #include "ppsim/sim/utf8.hpp"
+#include "ppsim/sim/words.hpp"
 #include "ppsim/traces/import.hpp"
 
 #include <fmt/format.h>
@@ -31,15 +32,6 @@ std::string shown(std::string_view text) {
   return result;
 }
 
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : shown(text)) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + '"';
-}
-
 /// "a, b", each made by `render`.
 template <class Values, class Render>
 std::string joined(const Values& values, Render render) {
@@ -49,7 +41,7 @@ std::string joined(const Values& values, Render render) {
 }
 
 std::string list(const std::vector<Duration>& times) {
-  return fmt::format("[{}]", joined(times, [](Duration time) { return quoted(format_closely(time)); }));
+  return fmt::format("[{}]", joined(times, [](Duration time) { return toml_string(format_closely(time)); }));
 }
 
 std::string percent(double share) {
@@ -78,10 +70,10 @@ public:
     add_passes();
     add_transfers();
     if (model_.optimizer.runs > 0)
-      add("optimizer", quoted(format_closely(model_.optimizer.mean)),
+      add("optimizer", toml_string(format_closely(model_.optimizer.mean)),
           "Of the slowest stage: " + describe({model_.optimizer}));
     if (model_.pair.kind != PairRule::Kind::sum)
-      add("pair", quoted(to_string(model_.pair)), "As pairs were seen to run");
+      add("pair", toml_string(to_string(model_.pair)), "As pairs were seen to run");
     if (!model_.peak.empty())
       add({}, {}, "Peak memory by stage: " + joined(model_.peak, [](Bytes bytes) { return format_closely(bytes); }));
     return std::move(lines_);
@@ -100,7 +92,7 @@ private:
     if (model_.schedule.empty())
       add({}, {}, "No schedule by name has the order of this run; the run file has it");
     else
-      add("schedule", quoted(model_.schedule));
+      add("schedule", toml_string(model_.schedule));
   }
 
   [[nodiscard]] std::vector<Statistic> of_chunks(Statistic ChunkStatistics::*pass) const {
@@ -115,7 +107,7 @@ private:
     const std::string described = describe(of_chunks(pass));
     if (form_ == CostForm::mean_stage) {
       const WithoutEnds found = without_ends(by_chunk, model_, pass);
-      add(std::move(key), quoted(format_closely(static_cast<std::int64_t>(model_.shape.vpp) * found.chunk)),
+      add(std::move(key), toml_string(format_closely(static_cast<std::int64_t>(model_.shape.vpp) * found.chunk)),
           fmt::format("Of the mean stage; by chunk: {}", described));
       (pass == &ChunkStatistics::forward ? first_.front() : first_.back()) += found.first;
       (pass == &ChunkStatistics::forward ? last_.front() : last_.back()) += found.last;
@@ -172,7 +164,7 @@ private:
     if (!any) {
       if (!unknown.empty()) add({}, {}, "No transfer was recorded, so that nothing says what comm is: give --comm");
     } else if (form_ == CostForm::mean_stage) {
-      add("comm", quoted(format_closely(mean_transfer())),
+      add("comm", toml_string(format_closely(mean_transfer())),
           fmt::format("The mean of all boundaries between stages, of each the lowest quarter: {}", described));
     } else if (!unknown.empty()) {
       add({}, {},
@@ -185,7 +177,7 @@ private:
           fmt::format("By boundary between chunks, of both directions the lowest quarter: {}", described));
     }
     if (any && model_.transfer != TransferModel::latency)
-      add("transfer", quoted(to_string(model_.transfer)), "As stages were seen to send");
+      add("transfer", toml_string(to_string(model_.transfer)), "As stages were seen to send");
   }
 
   [[nodiscard]] Duration mean_transfer() const {
@@ -215,7 +207,7 @@ std::vector<ScenarioLine> cost_lines(const CostModel& model, CostForm form) {
 
 std::string write_scenario(std::span<const ScenarioLine> lines, std::string_view source) {
   std::string text;
-  if (!source.empty()) text = fmt::format("source = {}\n", quoted(source));
+  if (!source.empty()) text = fmt::format("source = {}\n", toml_string(source));
   for (const ScenarioLine& line : lines) {
     if (!line.comment.empty()) fmt::format_to(std::back_inserter(text), "# {}\n", shown(line.comment));
     if (!line.key.empty()) fmt::format_to(std::back_inserter(text), "{} = {}\n", line.key, line.value);

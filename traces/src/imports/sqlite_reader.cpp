@@ -26,7 +26,7 @@ int lose_patience(void* patience) {
   return --*static_cast<std::int64_t*>(patience) < 0 ? 1 : 0;
 }
 
-std::string quoted(std::string_view name) {
+std::string sql_name(std::string_view name) {
   std::string text = "\"";
   for (const char c : name) {
     if (c == '"') text += c;
@@ -147,7 +147,7 @@ bool SqliteReader::has_table(std::string_view table) {
 std::vector<std::string> SqliteReader::columns(std::string_view table) {
   std::vector<std::string> found;
   if (!has_table(table)) return found;
-  Scan scan{prepare(fmt::format("PRAGMA table_info({})", quoted(table))), {1}};
+  Scan scan{prepare(fmt::format("PRAGMA table_info({})", sql_name(table))), {1}};
   while (next(scan)) found.emplace_back(SqliteRow{scan.statement.get(), scan.columns}.text(0));
   return found;
 }
@@ -160,9 +160,9 @@ SqliteReader::Scan SqliteReader::begin(std::string_view table, const std::vector
   for (const std::string_view column : wanted) {
     const bool has = std::ranges::find(there, column) != there.end();
     scan.columns.push_back(has ? count++ : -1);
-    if (has) sql += (sql.empty() ? "" : ", ") + quoted(column);
+    if (has) sql += (sql.empty() ? "" : ", ") + sql_name(column);
   }
-  if (!sql.empty()) scan.statement = prepare(fmt::format("SELECT {} FROM {} NOT INDEXED", sql, quoted(table)));
+  if (!sql.empty()) scan.statement = prepare(fmt::format("SELECT {} FROM {} NOT INDEXED", sql, sql_name(table)));
   return scan;
 }
 
