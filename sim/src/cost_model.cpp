@@ -38,27 +38,6 @@ struct PassSample {
 };
 using ChunkSamples = std::array<PassSample, 4>; // by Pass
 
-/// Every task takes what it took in `step`.
-Scenario with_own_times(Scenario scenario, const Schedule& schedule, const Timeline& step) {
-  Costs& costs = scenario.costs;
-  const std::size_t microbatches = scenario.shape.microbatches;
-  for (auto* list : {&costs.forward_by_microbatch, &costs.input_grad_by_microbatch, &costs.weight_grad_by_microbatch})
-    list->assign(scenario.shape.chunks() * microbatches, Duration{0});
-  for (std::size_t id = 0; id < schedule.size(); ++id) {
-    const Task& task = schedule.tasks()[id];
-    const std::size_t at = task.chunk_index * microbatches + index(task.microbatch);
-    const Duration length = step.tasks[id].length();
-    if (task.pass == Pass::forward) costs.forward_by_microbatch[at] = length;
-    if (task.pass == Pass::input_grad) costs.input_grad_by_microbatch[at] = length;
-    if (task.pass == Pass::weight_grad) costs.weight_grad_by_microbatch[at] = length;
-    if (task.pass == Pass::backward) {
-      costs.input_grad_by_microbatch[at] = length - length / 2;
-      costs.weight_grad_by_microbatch[at] = length / 2;
-    }
-  }
-  return scenario;
-}
-
 /// Predicted over measured time of a step, less one.
 double error_of(const Schedule& schedule, Scenario scenario, const Timeline& step) {
   const Duration measured = time_of_tasks(step);
@@ -255,6 +234,29 @@ WithoutEnds without_ends(const std::vector<Duration>& times, const CostModel& mo
   if (longer_last) among = among.first(among.size() - 1);
   const Duration mean = mean_of(among);
   return {mean, longer_first ? times.front() - mean : Duration{0}, longer_last ? times.back() - mean : Duration{0}};
+}
+
+Scenario with_own_times(Scenario scenario, const Schedule& schedule, const Timeline& step) {
+  Costs& costs = scenario.costs;
+  const std::size_t microbatches = scenario.shape.microbatches;
+  for (auto* list : {&costs.forward_by_microbatch, &costs.input_grad_by_microbatch, &costs.weight_grad_by_microbatch})
+    list->assign(scenario.shape.chunks() * microbatches, Duration{0});
+  for (auto* list : {&costs.forward_collective, &costs.input_grad_collective}) // which are a part of them
+    std::ranges::fill(*list, Duration{0});
+  costs.stage_ppm.clear(); // likewise
+  for (std::size_t id = 0; id < schedule.size(); ++id) {
+    const Task& task = schedule.tasks()[id];
+    const std::size_t at = task.chunk_index * microbatches + index(task.microbatch);
+    const Duration length = step.tasks[id].length();
+    if (task.pass == Pass::forward) costs.forward_by_microbatch[at] = length;
+    if (task.pass == Pass::input_grad) costs.input_grad_by_microbatch[at] = length;
+    if (task.pass == Pass::weight_grad) costs.weight_grad_by_microbatch[at] = length;
+    if (task.pass == Pass::backward) {
+      costs.input_grad_by_microbatch[at] = length - length / 2;
+      costs.weight_grad_by_microbatch[at] = length / 2;
+    }
+  }
+  return scenario;
 }
 
 TaskGraph measured_graph(const MeasuredRun& run) {

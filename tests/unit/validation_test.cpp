@@ -375,3 +375,47 @@ TEST_CASE("A run of another order is refused, naming the first task that differs
         "the measured run: task 1 of stage 1 was 1F1, and the prediction has 1B0 -- predict the order "
         "that was run: the same schedule, shape and options");
 }
+
+TEST_CASE("With what tasks took in the run itself, only late starts are left of the error") {
+  const Outcome outcome = predicted();
+  // 1F0 takes 2 ms instead of 1, so that all of stage 1 is 1 ms late: 10 ms, as with its own times.
+  const Validation slow = validate_run(outcome.graph, outcome.timeline, run_with(outcome, slow_1f0), 0.05);
+  CHECK(slow.step.predicted == 9ms);
+  REQUIRE(slow.own_times);
+  CHECK(slow.own_times->predicted == 10ms);
+  CHECK(slow.own_times->measured == 10ms);
+  // Nobody is slow, and 0B1 begins 1 ms late.
+  const Times late{{{0, 1}, {1, 2}, {4, 6}, {8, 10}}, {{1, 2}, {2, 4}, {4, 5}, {5, 7}}};
+  const Validation waits = validate_run(outcome.graph, outcome.timeline, run_with(outcome, late), 0.05);
+  REQUIRE(waits.own_times);
+  CHECK(waits.own_times->predicted == 9ms);
+  CHECK(waits.own_times->error() == Approx(-0.1));
+}
+
+TEST_CASE("The overhead of a task is a part of a timed one, and lies between those that compute") {
+  const Schedule schedule = order({"0F0 0B0"});
+  Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms);
+  scenario.costs.overhead = 1ms;
+  const Outcome outcome = run(schedule, scenario); // 2 ms and 3 ms
+  MeasuredRun timed = run_with(outcome, Times{{{0, 2}, {2, 5}}});
+  timed.facts.timed = true;
+  CHECK(validate_run(outcome.graph, outcome.timeline, timed, 0.05).own_times->predicted == 5ms);
+  const MeasuredRun computed = run_with(outcome, Times{{{0, 1}, {2, 4}}});
+  CHECK(validate_run(outcome.graph, outcome.timeline, computed, 0.05).own_times->predicted == 5ms);
+}
+
+TEST_CASE("Nothing says what tasks take by themselves that share their time, or compute activations again") {
+  const Schedule pairs = order({"0F0 (0F1;0B0) 0B1"});
+  Scenario scenario = uniform_scenario(pairs.shape(), 1ms, 2ms);
+  scenario.pair.kind = PairRule::Kind::max;
+  const Outcome paired = run(pairs, scenario);
+  CHECK_FALSE(validate_run(paired.graph, paired.timeline, run_of(pairs, {paired.timeline}), 0.05).own_times);
+  const Schedule schedule = order({"0F0 0F1 0B0 0B1", "1F0 1B0 1F1 1B1"});
+  Scenario again = uniform_scenario(schedule.shape(), 1ms, 2ms);
+  again.recompute.kind = RecomputeKind::full;
+  again.recompute.time.assign(2, 1ms);
+  again.recompute.checkpoint.assign(2, Bytes{});
+  const Outcome recomputed = run(schedule, again);
+  CHECK_FALSE(
+      validate_run(recomputed.graph, recomputed.timeline, run_of(schedule, {recomputed.timeline}), 0.05).own_times);
+}

@@ -182,9 +182,9 @@ TEST_CASE("What times measured one stage at a time would have predicted is said 
   CHECK_FALSE(nlohmann::json::parse(traces::validation_json(outcome.graph, run, validation)).contains("alone"));
   validation.alone = Compared{7'200us, 9ms};
   CHECK(text(100).ends_with(
-      "\n\n  With times measured one stage at a time, the step is predicted to take 7.2 ms (-20.0 %).\n"));
+      "\n  With times measured one stage at a time, the step is predicted to take 7.2 ms (-20.0 %).\n"));
   CHECK(text(60).ends_with(
-      "\n\n  With times measured one stage at a time, the step is\n  predicted to take 7.2 ms (-20.0 %).\n"));
+      "\n  With times measured one stage at a time, the step is\n  predicted to take 7.2 ms (-20.0 %).\n"));
   const auto json = nlohmann::json::parse(traces::validation_json(outcome.graph, run, validation));
   CHECK(json["alone"] == nlohmann::json{{"predicted_ns", 7'200'000}, {"error", -0.2}});
 }

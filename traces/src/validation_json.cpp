@@ -113,8 +113,8 @@ std::string validation_json(const TaskGraph& graph, const MeasuredRun& run, cons
   json["deviations"] = Json::array();
   for (const Deviation& deviation : validation.deviations)
     json["deviations"].push_back(deviation_json(graph, deviation));
-  if (validation.alone)
-    json["alone"] = {{"predicted_ns", validation.alone->predicted.count()}, {"error", validation.alone->error()}};
+  for (const auto& [key, step] : {std::pair{"own_times", validation.own_times}, std::pair{"alone", validation.alone}})
+    if (step) json[key] = {{"predicted_ns", step->predicted.count()}, {"error", number(step->error())}};
   return document(json);
 }
 

@@ -66,7 +66,7 @@ public:
     out_ += '\n';
     table(pass_columns());
     deviations();
-    alone();
+    otherwise();
     return out_;
   }
 
@@ -209,11 +209,18 @@ private:
           deviation_words(graph_, deviation));
   }
 
-  void alone() {
-    if (!validation_.alone) return;
+  /// What other costs would have given.
+  void otherwise() {
+    if (!validation_.alone && !validation_.own_times) return;
     out_ += '\n';
-    put("  ", fmt::format("With times measured one stage at a time, the step is predicted to take {} ({}).",
-                          format_duration(validation_.alone->predicted), signed_percent(validation_.alone->error())));
+    const auto say_with = [this](std::string_view times, const Compared& step, std::string_view so) {
+      put("  ", fmt::format("With {}, the step is predicted to take {} ({}){}.", times, format_duration(step.predicted),
+                            signed_percent(step.error()), so));
+    };
+    if (validation_.own_times)
+      say_with("what each task took in this step", *validation_.own_times,
+               ": that much of the error is not in how long tasks took");
+    if (validation_.alone) say_with("times measured one stage at a time", *validation_.alone, "");
   }
 
   static constexpr std::size_t most_rows = 16;

@@ -25,15 +25,14 @@ std::string_view delay_words(Delay delay) {
   return "";
 }
 
-/// "5 %", "1000 %", "0.125 %": a share as somebody gave it.
+} // namespace
+
 std::string given_percent(double share) {
   std::string digits = fmt::format("{:.6f}", 100 * share);
   digits.erase(digits.find_last_not_of('0') + 1);
   if (digits.back() == '.') digits.pop_back();
   return digits + " %";
 }
-
-} // namespace
 
 std::string signed_percent(double ratio) {
   if (!std::isfinite(ratio)) return "-";
@@ -69,8 +68,7 @@ std::string verdict(const MeasuredRun& run, const Validation& validation) {
   const std::string tolerated = given_percent(validation.tolerance);
   if (!validation.in_tolerance()) reasons.push_back(fmt::format("{}, {} is tolerated", time, tolerated));
   if (reasons.empty()) return fmt::format("valid: {}, within {}", time, tolerated);
-  const bool says_nothing = validation.contended || validation.unaligned;
-  return fmt::format("{}: {}", says_nothing ? "no validation" : "not valid", joined(reasons, "; "));
+  return fmt::format("{}: {}", validation.counts() ? "not valid" : "no validation", joined(reasons, "; "));
 }
 
 std::string task_and_stage(const TaskGraph& graph, TaskId id) {

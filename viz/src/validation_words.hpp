@@ -11,6 +11,8 @@ namespace ppsim::viz {
 [[nodiscard]] std::string error_words(const Compared& compared);
 /// "-1.23 %"; "-" where it has no bound.
 [[nodiscard]] std::string signed_percent(double ratio);
+/// "5 %", "1000 %", "0.125 %": a share as somebody gave it.
+[[nodiscard]] std::string given_percent(double share);
 /// One sentence: whether the prediction holds and, if not, everything that speaks against it.
 /// Where no flush separates steps, "step time" is how often one ends (SPEC section 4): what is compared is one step
 /// alone.

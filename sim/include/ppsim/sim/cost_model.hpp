@@ -50,6 +50,10 @@ struct CostModel {
 /// for), every transfer that of its boundary.
 [[nodiscard]] Scenario scenario_of(const CostModel& model, bool by_microbatch = false);
 
+/// `scenario` with every task as long as it was in `step`, a step of `schedule`; of a whole backward half counts for
+/// each of its gradients. Costs::overhead, which lies between tasks, stays.
+[[nodiscard]] Scenario with_own_times(Scenario scenario, const Schedule& schedule, const Timeline& step);
+
 /// What a pass takes on most chunks, and what the first and the last one take beyond that.
 struct WithoutEnds {
   Duration chunk{0}, first{0}, last{0};

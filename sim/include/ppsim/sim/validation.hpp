@@ -79,9 +79,13 @@ struct Validation {
   Compared step;
   std::optional<Compared> alone; ///< likewise, predicted from times that were measured one stage at a time; where
                                  ///< somebody knows them
-  std::size_t step_used = 0;     ///< which one that is
-  std::vector<Duration> steps;   ///< measured, in order
-  double bubble_predicted = 0;   ///< bubble_ratio
+  /// Likewise, predicted with what every task took in that very step: what is left of the error then lies in transfers,
+  /// starts and what follows the tasks, and all else of it in how long tasks took. Not where halves of a pair share
+  /// their time or activations are computed again, as nothing says then what a task takes by itself.
+  std::optional<Compared> own_times;
+  std::size_t step_used = 0;   ///< which one that is
+  std::vector<Duration> steps; ///< measured, in order
+  double bubble_predicted = 0; ///< bubble_ratio
   double bubble_measured = 0;
   std::vector<StageError> stages;
   std::vector<PassError> passes; ///< those that occur
@@ -100,6 +104,8 @@ struct Validation {
   bool own_costs = false;
   /// True if peaks are equal on every stage, or nothing is known of them.
   [[nodiscard]] bool same_peaks() const;
+  /// Whether the run can be held against anything: neither contended nor unaligned.
+  [[nodiscard]] bool counts() const { return !contended && !unaligned; }
   [[nodiscard]] bool in_tolerance() const; ///< |step error|
   /// Step error within the tolerance, memory equal where it was predicted and measured, results proved where they were
   /// compared, clocks aligned, not contended.
