@@ -115,10 +115,14 @@ private:
       else if (!after_unknown)
         problems.add(in_quotes(word), "unexpected argument",
                      command_.argument.empty() ? "options start with --"
-                                               : fmt::format("'{}' takes one {}; an output is written --json=FILE",
-                                                             command_.name, command_.argument));
+                                               : fmt::format("'{}' takes one {}; an output is written {}",
+                                                             command_.name, command_.argument, output_flag()));
       after_unknown = false;
     }
+  }
+
+  [[nodiscard]] std::string_view output_flag() const {
+    return std::ranges::find(command_.extra, "output") != command_.extra.end() ? "-o FILE" : "--json=FILE";
   }
 
   void refuse_flag(const std::string& word, const std::vector<std::string_view>& flags, Problems& problems) const {
@@ -207,6 +211,7 @@ std::string as_shell_word(const std::string& word) {
 
 Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments) {
   Inputs inputs;
+  inputs.arguments = arguments;
   inputs.command = fmt::format("ppsim {}", command.name);
   for (const std::string& argument : arguments) inputs.command += " " + as_shell_word(argument);
   Problems problems;

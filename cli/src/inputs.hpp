@@ -87,10 +87,11 @@ struct Inputs {
   bool tasks = false;
   bool sensitivity = false;
   std::vector<std::string> fail_if;
-  std::optional<std::string> file; ///< a command's first argument
-  std::vector<std::string> files;  ///< those behind it, of a command that takes several
-  std::string command;             ///< the line that says all this
-  std::string scenario_text;       ///< of the scenario file, which can be read but once; set by parse_arguments()
+  std::optional<std::string> file;    ///< a command's first argument
+  std::vector<std::string> files;     ///< those behind it, of a command that takes several
+  std::string command;                ///< the line that says all this
+  std::vector<std::string> arguments; ///< behind the command's name, as they were given
+  std::string scenario_text;          ///< of the scenario file, which can be read but once; set by parse_arguments()
 
   /// Where each option was given: "--forward", or "run.toml:3:1".
   std::map<std::string, std::string, std::less<>> where;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
@@ -219,6 +220,11 @@ bool knows_costs(const Inputs& inputs) {
   return inputs.forward || inputs.backward || inputs.input_grad || inputs.weight_grad || inputs.model_shape;
 }
 
+std::size_t chunks_of_stage(const Inputs& inputs) {
+  if (inputs.vpp) return inputs.vpp->front();
+  return inputs.schedule ? find_generator(*inputs.schedule).vpp.standard : 1;
+}
+
 void require_same_work(const Inputs& inputs, const Settings& ran, std::string_view backend) {
   if (!inputs.scenario) return;
   Problems problems;
@@ -228,7 +234,9 @@ void require_same_work(const Inputs& inputs, const Settings& ran, std::string_vi
   const auto check = [&](const std::string& key, std::string_view said, std::string_view found) {
     if (said != found)
       problems.add(file.place_of(key), fmt::format("its costs are of {}, and the run is of {}", said, found),
-                   "calibrate and replay the same work");
+                   std::ranges::find(workload_sizes, key, &WorkloadSize::option) != workload_sizes.end()
+                       ? "calibrate and replay the same work; or 'ppsim scale' the costs to the other size"
+                       : "calibrate and replay the same work");
   };
   for (const auto& [key, said] : runtime::settings(file.workload)) {
     const auto found = std::ranges::find(ran, key, &Settings::value_type::first);

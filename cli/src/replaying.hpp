@@ -6,6 +6,8 @@
 #include "ppsim/sim/error.hpp"
 #include "ppsim/sim/validation.hpp"
 
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +27,18 @@ namespace ppsim::cli {
 
 /// Whether the inputs say what tasks take.
 [[nodiscard]] bool knows_costs(const Inputs& inputs);
+
+/// A size of what tasks compute, by its option.
+struct WorkloadSize {
+  std::string_view option;
+  std::size_t runtime::Workload::*member;
+};
+inline constexpr std::array workload_sizes{
+    WorkloadSize{"tokens", &runtime::Workload::tokens}, WorkloadSize{"width", &runtime::Workload::width},
+    WorkloadSize{"heads", &runtime::Workload::heads}, WorkloadSize{"layers-per-chunk", &runtime::Workload::layers}};
+
+/// Chunks of a stage; where the inputs do not say, as their schedule has them.
+[[nodiscard]] std::size_t chunks_of_stage(const Inputs& inputs);
 
 /// Throws Error where the scenario file says that its costs are of other work than what `ran`, or of another backend:
 /// such costs tell nothing about the run. What either does not say is not compared.

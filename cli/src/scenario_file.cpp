@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <type_traits>
 #include <utility>
 
 #include "toml_file.hpp"
@@ -13,8 +14,14 @@
 namespace ppsim::cli {
 namespace {
 
-/// What a calibration found besides costs: facts for people and for `ppsim validate`, no part of a scenario.
+/// What a calibration found besides costs, or what costs were scaled from: facts for people, for `ppsim validate` and
+/// `ppsim scale`, no part of a scenario.
 constexpr std::string_view calibration_table = "calibration";
+constexpr std::string_view scaled_table = "scaled";
+
+bool holds_facts(std::string_view key, const toml::node& node) {
+  return (key == calibration_table || key == scaled_table) && node.is_table();
+}
 
 /// A value as it would stand behind the flag; nothing for what no flag takes (tables, dates).
 std::optional<std::string> as_flag_value(const toml::node& node) {
@@ -91,10 +98,51 @@ std::vector<Duration> medians(const toml::node_view<const toml::node>& list, std
                       "calibrate again, or leave the table out"}};
 }
 
+/// A value of TOML as the value of an option; nothing where it is missing or none.
+template <class Value>
+std::optional<Value> unit_in(const toml::node_view<const toml::node>& node,
+                             std::optional<Value> (*parse)(std::string_view)) {
+  const auto text = node.value_exact<std::string>();
+  return text ? parse(*text) : std::nullopt;
+}
+
+std::optional<StageId> stage_in(const toml::node_view<const toml::node>& node) {
+  const auto number = node.value_exact<std::int64_t>();
+  if (!number || *number < 0) return std::nullopt;
+  return make_id<StageId>(static_cast<std::size_t>(*number));
+}
+
+std::optional<runtime::TransferFit> edge_in(const toml::node& node) {
+  const toml::node_view edge{node};
+  const auto from = stage_in(edge["from"]);
+  const auto to = stage_in(edge["to"]);
+  const auto latency = unit_in<Duration>(edge["latency"], parse_duration);
+  const auto bandwidth = unit_in<Bandwidth>(edge["bandwidth"], parse_bandwidth);
+  if (!from || !to || !latency || (edge["bandwidth"] && !bandwidth)) return std::nullopt;
+  return runtime::TransferFit{.from = *from, .to = *to, .latency = *latency, .bandwidth = bandwidth, .samples = {}};
+}
+
+/// Each element of the array `node`, as `read` has it. Nothing where there are none, or one is none.
+template <class Read>
+auto all_in(const toml::node_view<const toml::node>& node, Read read) {
+  using Value = typename std::invoke_result_t<Read, const toml::node&>::value_type;
+  std::optional<std::vector<Value>> values;
+  const toml::array* const array = node.as_array();
+  if (array == nullptr || array->empty()) return values;
+  values.emplace();
+  for (const toml::node& element : *array) {
+    const auto value = read(element);
+    if (!value) return std::optional<std::vector<Value>>{};
+    values->push_back(*value);
+  }
+  return values;
+}
+
 } // namespace
 
 bool is_calibrated(std::string_view text, std::string_view name) {
-  return parse_toml(text, name, "")[calibration_table].is_table();
+  const toml::table table = parse_toml(text, name, "");
+  return table[calibration_table].is_table() || table[scaled_table].is_table();
 }
 
 std::optional<AloneCosts> read_alone_costs(std::string_view text, std::string_view name) {
@@ -109,13 +157,35 @@ std::optional<AloneCosts> read_alone_costs(std::string_view text, std::string_vi
                                            "calibrate again, or leave the table out"}};
 }
 
+std::optional<TransferLines> read_transfer_lines(std::string_view text, std::string_view name) {
+  const toml::table table = parse_toml(text, name, "");
+  const std::string_view found = table[calibration_table]["edges"] ? calibration_table : scaled_table;
+  const auto facts = table[found];
+  if (!facts["edges"]) return std::nullopt;
+  auto edges = all_in(facts["edges"], edge_in);
+  auto placement = all_in(facts["placement"], [](const toml::node& node) { return stage_in(toml::node_view{node}); });
+  if (edges && placement) return TransferLines{std::move(*edges), std::move(*placement)};
+  throw Error{ExitCode::bad_input,
+              Problem{fmt::format("{}: [{}]", name, found),
+                      "its edges are no stages with a latency and a bandwidth, or there is no placement of the chunks",
+                      "calibrate again"}};
+}
+
+std::optional<Measured> read_measured(std::string_view text, std::string_view name) {
+  const toml::table table = parse_toml(text, name, "");
+  const auto facts = table[scaled_table];
+  auto work = facts["from"].value_exact<std::string>();
+  if (!work) return std::nullopt;
+  return Measured{std::move(*work), facts["source"].value_exact<std::string>().value_or("")};
+}
+
 std::vector<Assignment> read_scenario(std::string_view text, std::string_view name, Problems& problems) {
   const toml::table table = parse_toml(
       text, name,
       "keys are the long flags: stages = 4, forward = \"1.5ms\"; a schedule (CSV) is read with --schedule-file");
   std::vector<Assignment> assignments;
   for (const auto& [key, node] : in_file_order(table)) {
-    if (key->str() == calibration_table && node->is_table()) continue;
+    if (holds_facts(key->str(), *node)) continue;
     const std::string position = place(name, key->source());
     const Option* option = option_of(std::string{key->str()}, position, problems);
     if (option == nullptr) continue;

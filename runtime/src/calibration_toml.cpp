@@ -7,6 +7,7 @@
 //   busy.forward = [["5.1 ms", "5.0 ms", "5.6 ms"], ...]  # median, 5th and 95th percentile, by chunk
 
 #include "ppsim/runtime/calibration.hpp"
+#include "ppsim/sim/words.hpp"
 
 #include <fmt/format.h>
 
@@ -15,19 +16,6 @@
 
 namespace ppsim::runtime {
 namespace {
-
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      result += {'\\', c};
-    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      result += c;
-  }
-  return result + '"';
-}
 
 /// The fewest digits that are read back as the same number. TOML has a digit on both sides of a point, and a number
 /// with neither point nor exponent is a whole one.
@@ -38,7 +26,7 @@ std::string number(double value) {
 }
 
 std::string time(Duration duration) {
-  return quoted(format_closely(duration));
+  return toml_string(format_closely(duration));
 }
 
 /// "[a, b]", each made by `render`.
@@ -77,29 +65,11 @@ private:
   std::string text_;
 };
 
-const TransferFit* edge_between(const Calibration& calibration, StageId from, StageId to) {
-  const auto found = std::ranges::find_if(calibration.edges,
-                                          [&](const TransferFit& edge) { return edge.from == from && edge.to == to; });
-  return found == calibration.edges.end() ? nullptr : &*found;
-}
-
-/// Time of `bytes` over an edge; zero where it was not measured, as between chunks of one stage.
-Duration edge_time(const Calibration& calibration, StageId from, StageId to, Bytes bytes) {
-  const TransferFit* edge = edge_between(calibration, from, to);
-  if (edge == nullptr) return Duration{0};
+/// Zero for an edge that was not measured.
+Duration edge_time(std::span<const TransferFit> edges, StageId from, StageId to, Bytes bytes) {
+  const auto edge = std::ranges::find_if(edges, [&](const TransferFit& it) { return it.from == from && it.to == to; });
+  if (edge == edges.end()) return Duration{0};
   return edge->latency + (edge->bandwidth ? edge->bandwidth->time_for(bytes) : Duration{0});
-}
-
-/// Time of one activation or gradient over each boundary between chunks: of its two directions, the slower.
-std::vector<Duration> boundary_times(const Calibration& calibration) {
-  std::vector<Duration> times;
-  for (std::size_t chunk = 0; chunk + 1 < calibration.placement.size(); ++chunk) {
-    const StageId from = calibration.placement[chunk];
-    const StageId to = calibration.placement[chunk + 1];
-    times.push_back(std::max(edge_time(calibration, from, to, calibration.sizes.boundary),
-                             edge_time(calibration, to, from, calibration.sizes.boundary)));
-  }
-  return times;
 }
 
 void put_costs(Writer& out, const Calibration& calibration) {
@@ -115,47 +85,39 @@ void put_costs(Writer& out, const Calibration& calibration) {
                                                 [](const Spread& a, const Spread& b) { return a.median < b.median; });
   if (slowest != calibration.optimizer.end() && slowest->median > Duration{0})
     out.put("optimizer", time(slowest->median));
-  out.put("pair", quoted("serial"));
+  out.put("pair", toml_string("serial"));
   if (calibration.placement.size() > 1) {
     out.comment("One activation over each boundary between chunks");
-    out.put("comm", list(boundary_times(calibration), time));
+    out.put("comm", list(boundary_times(calibration.edges, calibration.placement, calibration.sizes.boundary), time));
   }
 }
 
 void put_memory(Writer& out, const Calibration& calibration) {
-  const ChunkSizes& sizes = calibration.sizes;
-  const auto of_stage = [&](Bytes bytes) {
-    return quoted(fmt::format("{}B", bytes.count() * static_cast<std::int64_t>(calibration.shape.vpp)));
-  };
   out.comment("Memory of a stage");
-  out.put("boundary-bytes", quoted(fmt::format("{}B", sizes.boundary.count())));
-  out.put("activation-bytes", of_stage(sizes.stash()));
-  out.put("weight-activation-bytes", of_stage(sizes.stash_for_weight));
-  out.put("parameter-bytes", of_stage(sizes.parameter_bytes));
-  out.put("gradient-bytes", of_stage(sizes.gradient_bytes));
-  out.put("optimizer-bytes", of_stage(sizes.optimizer_bytes));
+  for (const auto& [key, bytes] : memory_keys(calibration.sizes, calibration.shape.vpp))
+    out.put(key, toml_string(fmt::format("{}B", bytes.count())));
 }
 
 void put_workload(Writer& out, const Calibration& calibration) {
   const Workload& workload = calibration.workload;
   out.comment("What 'ppsim replay' runs");
-  out.put("backend", quoted(calibration.facts.backend));
-  out.put("block", quoted(to_string(workload.block)));
+  out.put("backend", toml_string(calibration.facts.backend));
+  out.put("block", toml_string(to_string(workload.block)));
   out.put("tokens", workload.tokens);
   out.put("width", workload.width);
   if (workload.block == Block::transformer) out.put("heads", workload.heads);
   out.put("layers-per-chunk", workload.layers);
   out.put("seed", workload.seed);
-  out.put("trainer", quoted(to_string(workload.optimizer)));
+  out.put("trainer", toml_string(to_string(workload.optimizer)));
   out.put("learning-rate", number(workload.learning_rate));
 }
 
 void put_facts(Writer& out, const Calibration& calibration) {
   out.table("calibration");
-  out.put("machine", quoted(calibration.facts.machine));
-  out.put("compute", quoted(calibration.facts.compute));
-  out.put("transport", quoted(calibration.facts.transport));
-  if (!calibration.facts.command.empty()) out.put("command", quoted(calibration.facts.command));
+  out.put("machine", toml_string(calibration.facts.machine));
+  out.put("compute", toml_string(calibration.facts.compute));
+  out.put("transport", toml_string(calibration.facts.transport));
+  if (!calibration.facts.command.empty()) out.put("command", toml_string(calibration.facts.command));
   if (calibration.core_share) out.put("core-share", fmt::format("{:.3f}", *calibration.core_share));
   out.put("contended", calibration.contended ? "true" : "false");
   out.comment(
@@ -166,13 +128,15 @@ void put_facts(Writer& out, const Calibration& calibration) {
   out.put("optimizer", list(calibration.optimizer, spread));
   out.put("overhead", spread(calibration.overhead));
   if (calibration.edges.empty()) return;
+  out.comment("The stage of each chunk");
+  out.put("placement", list(calibration.placement, [](StageId stage) { return std::to_string(index(stage)); }));
   out.comment("Transfers: latency and bandwidth fitted to [bytes, time]");
   for (const TransferFit& edge : calibration.edges) {
     out.table("[calibration.edges]");
     out.put("from", index(edge.from));
     out.put("to", index(edge.to));
     out.put("latency", time(edge.latency));
-    if (edge.bandwidth) out.put("bandwidth", quoted(format_closely(*edge.bandwidth)));
+    if (edge.bandwidth) out.put("bandwidth", toml_string(format_closely(*edge.bandwidth)));
     out.put("largest-residual", fmt::format("{:.3f}", edge.largest_residual));
     out.put("samples", list(edge.samples, [](const TransferSample& sample) {
               return fmt::format("[{}, {}]", sample.bytes.count(), time(sample.time));
@@ -182,12 +146,31 @@ void put_facts(Writer& out, const Calibration& calibration) {
 
 } // namespace
 
+std::vector<Duration> boundary_times(std::span<const TransferFit> edges, std::span<const StageId> placement,
+                                     Bytes bytes) {
+  std::vector<Duration> times;
+  for (std::size_t chunk = 0; chunk + 1 < placement.size(); ++chunk)
+    times.push_back(std::max(edge_time(edges, placement[chunk], placement[chunk + 1], bytes),
+                             edge_time(edges, placement[chunk + 1], placement[chunk], bytes)));
+  return times;
+}
+
+std::vector<std::pair<std::string_view, Bytes>> memory_keys(const ChunkSizes& sizes, std::size_t vpp) {
+  const auto of_stage = [&](Bytes bytes) { return Bytes{bytes.count() * static_cast<std::int64_t>(vpp)}; };
+  return {{"boundary-bytes", sizes.boundary},
+          {"activation-bytes", of_stage(sizes.stash())},
+          {"weight-activation-bytes", of_stage(sizes.stash_for_weight)},
+          {"parameter-bytes", of_stage(sizes.parameter_bytes)},
+          {"gradient-bytes", of_stage(sizes.gradient_bytes)},
+          {"optimizer-bytes", of_stage(sizes.optimizer_bytes)}};
+}
+
 std::string calibration_toml(const Calibration& calibration) {
   Writer out;
   if (calibration.contended) out.comment("CONTENDED: stages shared their cores with others; these times say little");
-  out.put("title", quoted(calibration.facts.compute));
-  out.put("source", quoted(fmt::format("measured on {}, backend {}{}", calibration.facts.machine,
-                                       calibration.facts.backend, calibration.contended ? ", contended" : "")));
+  out.put("title", toml_string(calibration.facts.compute));
+  out.put("source", toml_string(fmt::format("measured on {}, backend {}{}", calibration.facts.machine,
+                                            calibration.facts.backend, calibration.contended ? ", contended" : "")));
   out.put("stages", calibration.shape.stages);
   if (calibration.shape.vpp > 1) out.put("vpp", calibration.shape.vpp);
   out.gap();

@@ -91,6 +91,18 @@ TEST_CASE("A calibrated scenario says times by chunk, transfers by boundary and 
   CHECK(text.find("[calibration]\n") != std::string::npos);
 }
 
+TEST_CASE("Times over boundaries are of the slower direction, and of none within a stage", "[calibration]") {
+  const auto edge = [](StageId from, StageId to, Duration latency) {
+    return TransferFit{
+        .from = from, .to = to, .latency = latency, .bandwidth = Bandwidth{1'000'000'000}, .samples = {}};
+  };
+  const std::vector<TransferFit> edges{edge(StageId{0}, StageId{1}, microseconds{1}),
+                                       edge(StageId{1}, StageId{0}, microseconds{2})};
+  const std::vector<StageId> placement{StageId{0}, StageId{1}, StageId{1}, StageId{0}}; // a V
+  const std::vector<Duration> expected{microseconds{5}, Duration{0}, microseconds{5}};
+  CHECK(boundary_times(edges, placement, Bytes{3000}) == expected); // 2 us + 3000 B at 1 GB/s
+}
+
 TEST_CASE("Latency and bandwidth are found from times that lie on a line", "[calibration]") {
   const TransferFit fit = fit_transfers(std::vector{sample(1000, microseconds{11}), sample(2000, microseconds{12})});
   CHECK(fit.latency == microseconds{10});

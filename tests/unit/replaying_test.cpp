@@ -139,7 +139,9 @@ TEST_CASE("Costs of one work are not taken for those of another") {
         fmt::format("s.toml:{}: its costs are of {}, and the run is of {} -- calibrate and replay the same work", place,
                     costs, run)};
   };
-  CHECK(faults_of({"--tokens", "16"}, calibrated) == words("1:1: tokens", "8", "16"));
+  Rows other_size = words("1:1: tokens", "8", "16");
+  other_size[0] += "; or 'ppsim scale' the costs to the other size";
+  CHECK(faults_of({"--tokens", "16"}, calibrated) == other_size);
   CHECK(faults_of({"--tokens", "8", "--trainer", "adam"}, calibrated) == words("3:1: trainer", "sgd", "adam"));
   CHECK(faults_of({"--tokens", "8", "--backend", "mpi"}, calibrated) == words("2:1: backend", "threads", "mpi"));
   CHECK_NOTHROW(prepare_replay([&] { // a seed is no other work

@@ -55,7 +55,7 @@ std::vector<Row> format_rows() {
        {{"files", "*.toml"},
         {"what", "options as TOML"},
         {"read", "--scenario"},
-        {"write", "calibrate, import --output"}}},
+        {"write", "calibrate, scale, import --output"}}},
       {"report", {{"files", "*.json"}, {"what", "the report, schema 1"}, {"write", "--json"}}},
       {"comparison", {{"files", "*.json"}, {"what", "a comparison, schema 1"}, {"write", "compare --json"}}},
       {"comparison-table",

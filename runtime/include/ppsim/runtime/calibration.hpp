@@ -7,6 +7,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ppsim::runtime {
@@ -36,6 +38,11 @@ struct TransferFit {
 /// As fit_link(). The samples are of one edge, and not empty.
 [[nodiscard]] TransferFit fit_transfers(std::span<const TransferSample> samples);
 
+/// Time of one output of so many bytes over each boundary between chunks: of its two directions, the slower. Zero where
+/// neither was measured, as between chunks of one stage. `placement`: the stage of each chunk.
+[[nodiscard]] std::vector<Duration> boundary_times(std::span<const TransferFit> edges,
+                                                   std::span<const StageId> placement, Bytes bytes);
+
 /// What was measured.
 struct Calibration {
   Shape shape; ///< microbatches are those of the busy run
@@ -64,6 +71,9 @@ struct Calibration {
 /// Error as Backend::run().
 [[nodiscard]] std::optional<Calibration> calibrate(Backend& backend, const Schedule& schedule,
                                                    const RunOptions& options);
+
+/// The keys of a scenario that say what a stage of `vpp` such chunks holds, and what moves, each with its value.
+[[nodiscard]] std::vector<std::pair<std::string_view, Bytes>> memory_keys(const ChunkSizes& sizes, std::size_t vpp);
 
 /// The scenario file: the busy medians as costs, with everything else that was measured in its [calibration] table.
 [[nodiscard]] std::string calibration_toml(const Calibration& calibration);

@@ -1,0 +1,75 @@
+// Scenario files scaled to another work: whatever the bytes, `ppsim scale` ends with a scenario that can be read again
+// or with a ppsim::Error.
+
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "commands.hpp"
+#include "options.hpp"
+#include "scenario_file.hpp"
+#include <unistd.h>
+
+namespace {
+
+using namespace ppsim;
+
+std::string read_all(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+/// Their names; at the end of the program they are gone.
+struct Files {
+  std::string input =
+      fmt::format("{}/ppsim-scale-fuzzer-{}.toml", std::filesystem::temp_directory_path().string(), ::getpid());
+  std::string output = input + ".scaled";
+  Files() = default;
+  Files(const Files&) = delete;
+  Files& operator=(const Files&) = delete;
+  ~Files() {
+    std::error_code ignored;
+    for (const std::string& file : {input, output}) std::filesystem::remove(file, ignored);
+  }
+};
+
+void scale(std::string_view text) {
+  static const Files files;
+  const auto& [input, output] = files;
+  std::ofstream{input, std::ios::binary} << text;
+  const cli::Command& command = cli::find_command("scale");
+  const cli::Inputs inputs = cli::parse_arguments(
+      command, {input, "--tokens", "24", "--width", "48", "--layers-per-chunk", "3", "-o", output});
+  command.run(inputs);
+  Problems problems;
+  cli::Inputs again;
+  const std::string scaled = read_all(output);
+  cli::assign(cli::read_scenario(scaled, "scaled.toml", problems), again, problems);
+  static_cast<void>(cli::read_transfer_lines(scaled, "scaled.toml"));
+  PPSIM_ASSERT(cli::is_calibrated(scaled, "scaled.toml"));
+  problems.throw_if_any();
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
+  return std::freopen("/dev/null", "w", stdout) != nullptr ? 0 : 1; // the summary, for people
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    scale({reinterpret_cast<const char*>(data), size}); // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast)
+  } catch (const Error&) {                              // what a user can mend; anything else is a find
+  }
+  return 0;
+}
