@@ -34,10 +34,13 @@ struct Output {
 };
 
 template <class Result, std::size_t size>
-[[nodiscard]] bool uses_stdout(const std::array<Output<Result>, size>& outputs, const Inputs& inputs) {
+[[nodiscard]] bool uses_stdout(const std::array<Output<Result>, size>& outputs, const Inputs& inputs,
+                               std::span<const Destination> also_read = {}) {
   std::vector<Destination> destinations;
   for (const Output<Result>& output : outputs) destinations.push_back({output.option, inputs.*output.path});
-  return uses_stdout(destinations, sources(inputs));
+  std::vector<Destination> read = sources(inputs);
+  read.insert(read.end(), also_read.begin(), also_read.end());
+  return uses_stdout(destinations, read);
 }
 
 /// Throws Error where an output that is asked for can not be written.

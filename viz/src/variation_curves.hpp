@@ -9,17 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "curve_style.hpp"
 #include "svg_canvas.hpp"
-#include "svg_palette.hpp"
 
 namespace ppsim::viz {
-
-/// What tells a curve from the others, in colour and without.
-struct CurveStyle {
-  Colour colour;
-  std::string_view dashes; ///< value of stroke-dasharray; empty: solid
-  std::string_view marker; ///< path data, relative to the marker's place
-};
 
 /// One or more lines that have the same value at every point.
 struct Curve {

@@ -1,101 +1,44 @@
-// ppsim validate: a prediction held against a run that it did not know.
+// ppsim validate: predictions held against runs that they did not know.
 
 #include "ppsim/sim/error.hpp"
-#include "ppsim/sim/validation.hpp"
+#include "ppsim/traces/accuracy_json.hpp"
 #include "ppsim/traces/validation_json.hpp"
+#include "ppsim/viz/accuracy.hpp"
 #include "ppsim/viz/validation.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "../commands.hpp"
 #include "../files.hpp"
 #include "../outputs.hpp"
 #include "../replaying.hpp"
-#include "../run_files.hpp"
-#include "../scenario_file.hpp"
 #include "../terminal.hpp"
+#include "../validating.hpp"
 
 namespace ppsim::cli {
 namespace {
 
-/// A run, the prediction that it did not see, and how far they are apart.
-struct Validated {
-  TaskGraph graph;
-  Timeline prediction;
-  MeasuredRun run;
-  Validation validation;
-};
-
-constexpr double default_tolerance = 0.05;
-
-MeasuredRun read_timeline(const Inputs& inputs) {
+/// Which run, where but one was named.
+Validated validate_one(const Inputs& inputs) {
   Problems problems;
-  if (!inputs.timeline) problems.add("--timeline", "missing", "which run? 'ppsim replay -o run.json' writes one");
+  if (!inputs.timeline && !inputs.file)
+    problems.add("--timeline", "missing", "which run? 'ppsim replay -o run.json' writes one");
   if (!knows_costs(inputs))
     problems.add("--scenario", inputs.scenario ? "it says nothing of what tasks take" : "missing",
                  "what was predicted? 'ppsim calibrate -o costs.toml' writes a scenario");
   problems.throw_if_any();
-  return read_run_file(*inputs.timeline, inputs.place_of("timeline"));
-}
-
-/// Costs of one shape say little about another. The order is that of the run, whatever the scenario says.
-void check_shape(const Inputs& inputs, const Schedule& ran, std::vector<std::string>& notes) {
-  Problems problems;
-  const auto check = [&](std::string_view option, std::size_t said, std::size_t found) {
-    if (said != found)
-      problems.add(inputs.place_of(option), fmt::format("{}, and the run has {}", said, found),
-                   "validate with the costs of what was run");
-  };
-  if (inputs.stages) check("stages", *inputs.stages, ran.shape().stages);
-  if (inputs.vpp && inputs.vpp->size() == 1) check("vpp", inputs.vpp->front(), ran.shape().vpp);
-  problems.throw_if_any();
-  if (inputs.schedule && *inputs.schedule != ran.name())
-    notes.push_back(fmt::format("{}: {}; the prediction is of the order that was run, {}", inputs.place_of("schedule"),
-                                *inputs.schedule, ran.name()));
-  if (inputs.microbatches && *inputs.microbatches != ran.shape().microbatches)
-    notes.push_back(fmt::format("{}: {}; the prediction is of the {} microbatches that were run", inputs.place_of("mb"),
-                                *inputs.microbatches, ran.shape().microbatches));
-}
-
-/// What the same prediction says with the times that its calibration measured with one stage at work at a time. Those
-/// of a flag are neither.
-std::optional<Compared> predict_alone(const Inputs& inputs, const MeasuredRun& run, Duration measured) {
-  if (run.facts.timed) return std::nullopt; // its tasks took what they were told, stages busy or not
-  for (const std::string_view option : {"forward", "backward", "input-grad", "weight-grad"})
-    if (!inputs.scenario || inputs.has_flag(option)) return std::nullopt;
-  const auto alone = read_alone_costs(inputs.scenario_text, display_name(*inputs.scenario));
-  if (!alone) return std::nullopt;
-  if (const std::size_t chunks = run.schedule.shape().chunks(); alone->forward.size() != chunks)
-    throw Error{ExitCode::bad_input,
-                Problem{fmt::format("{}: [calibration] alone.forward", display_name(*inputs.scenario)),
-                        fmt::format("{} values for {} chunks", alone->forward.size(), chunks),
-                        "calibrate again, or leave the table out"}};
-  Inputs changed = inputs;
-  changed.backward.reset();
-  changed.forward = alone->forward;
-  changed.input_grad = alone->input_grad;
-  changed.weight_grad = alone->weight_grad;
-  std::vector<std::string> said_before;
-  const TaskGraph graph = graph_of(changed, run.schedule, false, said_before);
-  return Compared{end_of(simulate(graph)).time_since_epoch(), measured};
-}
-
-Validated validate_inputs(const Inputs& inputs) {
-  MeasuredRun run = read_timeline(inputs);
-  require_same_work(inputs, run.facts.workload, run.facts.timed ? "" : run.facts.backend); // timed tasks do no work
   std::vector<std::string> notes;
-  check_shape(inputs, run.schedule, notes);
-  TaskGraph graph = graph_of(inputs, run.schedule, run.facts.timed, notes);
+  Validated result = inputs.timeline ? validate_file(inputs, *inputs.timeline, inputs.place_of("timeline"), notes)
+                                     : validate_file(inputs, *inputs.file, "validate", notes);
   for (const std::string& note : notes) fmt::print(stderr, "ppsim: note: {}\n", note);
-  Timeline prediction = simulate(graph);
-  Validation validation = validate_run(graph, prediction, run, inputs.tolerance.value_or(default_tolerance));
-  validation.alone = predict_alone(inputs, run, validation.step.measured);
-  return {std::move(graph), std::move(prediction), std::move(run), std::move(validation)};
+  return result;
 }
 
-constexpr std::array outputs{
+constexpr std::array outputs_of_one{
     Output<Validated>{"json", &Inputs::json,
                       [](const Validated& result, const Inputs&) {
                         return traces::validation_json(result.graph, result.run, result.validation);
@@ -106,24 +49,64 @@ constexpr std::array outputs{
                       }},
 };
 
-ExitCode run(const Inputs& inputs) {
-  const bool stdout_taken = uses_stdout(outputs, inputs);
-  const Validated result = validate_inputs(inputs);
-  write_outputs(outputs, result, inputs);
+constexpr std::array outputs_of_many{
+    Output<Accuracy>{"json", &Inputs::json,
+                     [](const Accuracy& accuracy, const Inputs&) { return traces::accuracy_json(accuracy); }},
+    Output<Accuracy>{"svg", &Inputs::svg,
+                     [](const Accuracy& accuracy, const Inputs&) { return viz::svg_accuracy(accuracy); }},
+    Output<Accuracy>{"markdown", &Inputs::markdown,
+                     [](const Accuracy& accuracy, const Inputs&) { return viz::accuracy_markdown(accuracy); }},
+};
+
+ExitCode run_one(const Inputs& inputs) {
+  if (inputs.markdown)
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of("markdown"), "is a table of several runs, and one is given",
+                        "leave it out, or name more runs, or their folder"}};
+  const bool stdout_taken = uses_stdout(outputs_of_one, inputs);
+  const Validated result = validate_one(inputs);
+  write_outputs(outputs_of_one, result, inputs);
   if (!stdout_taken)
     write_file("-", viz::validation_text(result.graph, result.run, result.validation, terminal_options()),
                "validation");
   return result.validation.holds ? ExitCode::done : ExitCode::no;
 }
 
+ExitCode run_many(const Inputs& inputs, const std::vector<RunSource>& sources) {
+  std::vector<Destination> read;
+  std::ranges::transform(files_read(sources), std::back_inserter(read), [](const std::string& path) {
+    return Destination{"a run, or its costs", path};
+  });
+  const bool stdout_taken = uses_stdout(outputs_of_many, inputs, read);
+  std::set<std::string> notes;
+  const Accuracy accuracy = validate_files(inputs, sources, notes);
+  for (const std::string& note : notes) fmt::print(stderr, "ppsim: note: {}\n", note);
+  write_outputs(outputs_of_many, accuracy, inputs);
+  if (!stdout_taken) write_file("-", viz::accuracy_text(accuracy, terminal_options()), "validation");
+  return accuracy.holds() ? ExitCode::done : ExitCode::no;
+}
+
+ExitCode run(const Inputs& inputs) {
+  if (!inputs.file) return run_one(inputs);
+  if (inputs.timeline)
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("timeline"), "runs are named behind the command as well",
+                                             "name all of them there"}};
+  const std::vector<RunSource> sources = run_sources(inputs);
+  return sources.size() == 1 && sources.front().group.empty() ? run_one(inputs) : run_many(inputs, sources);
+}
+
 constexpr std::array sections{Section::costs, Section::communication, Section::memory, Section::scenario};
-constexpr std::array<std::string_view, 4> extra{"timeline", "tolerance", "json", "svg"};
+constexpr std::array<std::string_view, 5> extra{"timeline", "tolerance", "json", "svg", "markdown"};
 constexpr std::array<std::string_view, 1> except{"memory-limit"}; // it ran
 constexpr std::array examples{
     Example{"ppsim validate --scenario costs.toml --timeline run.json",
             "how far the prediction of a replay was off, where, and why"},
     Example{"ppsim validate --scenario costs.toml --timeline run.json --tolerance 2% --svg both.svg",
             "exit status 3 beyond 2 %; both timelines over each other"},
+    Example{"ppsim validate --scenario costs.toml run-*.json",
+            "several schedules with the same costs: errors, and whether they measured in the predicted order"},
+    Example{"ppsim validate p4/ p8/ --svg errors.svg",
+            "folders that hold runs and, for each number of stages and of chunks, the costs that predict them"},
 };
 
 } // namespace
@@ -134,9 +117,12 @@ const Command validate_command{
     .summary = "how far a prediction was off, held against a run (exit status 3 beyond the tolerance, or when the run "
                "is no proof)",
     .usage =
-        "ppsim validate --scenario COSTS.toml --timeline RUN.json [--tolerance SHARE] [--svg FILE] [--json[=FILE]]",
-    .argument = "",
-    .argument_help = "",
+        "ppsim validate [--scenario COSTS.toml] (--timeline RUN.json | RUN.json... | FOLDER...) [--tolerance SHARE] "
+        "[--svg FILE] [--json[=FILE]]",
+    .argument = "RUN",
+    .argument_help =
+        "run files, or folders of run files (*.json, *.json.gz) and the scenarios that predict them (*.toml)",
+    .takes_several = true,
     .sections = sections,
     .extra = extra,
     .except = except,
