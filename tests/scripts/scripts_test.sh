@@ -2,15 +2,13 @@
 # scripts_test.sh SOURCE_DIR: ./ppsim and tools/build with stand-ins for cmake, apt-get, dpkg-query and id, in a temporary folder.
 set -euo pipefail
 source_dir=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/repo/sim" "$work/bin" "$work/elsewhere"
+. "$source_dir/tests/scripts/checks.sh"
+mkdir -p "$work/repo/sim" "$work/elsewhere"
 cp -r "$source_dir/ppsim" "$source_dir/tools" "$work/repo"
 touch "$work/repo/CMakeLists.txt" "$work/repo/sim/a.cpp" "$work/repo/sim/b.cpp"
-export PATH=$work/bin:$PATH WORK=$work
+export PATH=$work/bin:$PATH
 cd "$work/elsewhere"
 
-stand_in() { { echo '#!/bin/sh'; cat; } >"$work/bin/$1"; chmod +x "$work/bin/$1"; }
 # Builds a program that prints its arguments; refuses to run twice at once; fails while a file named no-configure or no-build exists.
 stand_in cmake <<'SH'
 echo "cmake $*" >>"$WORK/calls"
@@ -38,13 +36,7 @@ stand_in id <<'SH'
 echo "${FAKE_UID:-0}"
 SH
 
-program() { : >"$work/calls"; status=0; "$work/repo/ppsim" "$@" >"$work/out" 2>"$work/err" || status=$?; }
-die() { printf 'failed: %s\nexit %s\n--- out\n%s\n--- err\n%s\n--- calls\n%s\n' "$1" "$status" "$(cat "$work/out")" "$(cat "$work/err")" "$(cat "$work/calls")"; exit 1; }
-check() { local what=$1; shift; "$@" || die "$what"; }
-prints() { [ "$status" = 0 ] && [ "$(cat "$work/out")" = "$1" ]; }
-quiet() { [ ! -s "$work/err" ] && [ ! -s "$work/calls" ]; }
-said() { grep -qe "$1" "$work/err"; }
-called() { grep -qe "$1" "$work/calls"; }
+program() { run "$work/repo/ppsim" "$@"; }
 
 program --json 'two words' ''
 check 'the first run builds, passes every argument on and keeps stdout clean' prints '<--json><two words><>'
