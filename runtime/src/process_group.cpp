@@ -9,7 +9,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include "plugin.hpp"
@@ -73,15 +75,19 @@ ProcessGroup::~ProcessGroup() {
 void ProcessGroup::learn_peers() {
   const GiveUp never = [] {}; // the guard's limit ends it
   ByteWriter mine;
+  std::error_code unknown;
   mine.put(messages_->host());
+  mine.put(std::filesystem::read_symlink("/proc/self/ns/pid", unknown).string());
   mine.put(std::int64_t{getpid()});
   ByteWriter all;
   for (const Message& one : gather(*messages_, mine.bytes(), never)) {
     ByteReader reader{one};
     Peer peer;
     reader.get(peer.host);
+    reader.get(peer.processes);
     reader.get(peer.pid);
     all.put(peer.host);
+    all.put(peer.processes);
     all.put(peer.pid);
   }
   const Message bytes = broadcast(*messages_, all.bytes(), never);
@@ -89,8 +95,14 @@ void ProcessGroup::learn_peers() {
   peers_.resize(size());
   for (Peer& peer : peers_) {
     reader.get(peer.host);
+    reader.get(peer.processes);
     reader.get(peer.pid);
   }
+}
+
+bool ProcessGroup::can_see(const Peer& peer) const {
+  const Peer& me = peers_[rank()];
+  return peer.host == me.host && peer.processes == me.processes;
 }
 
 std::size_t ProcessGroup::hosts() const {
@@ -112,7 +124,7 @@ std::optional<std::string> ProcessGroup::last_words(bool is_ending) const {
   std::vector<std::string> gone;
   bool is_lowest = true;
   for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
-    if (peer == rank() || peers_[peer].host != peers_[rank()].host) continue;
+    if (peer == rank() || !can_see(peers_[peer])) continue;
     if (kill(static_cast<pid_t>(peers_[peer].pid), 0) != 0 && errno == ESRCH)
       gone.push_back(fmt::format("rank {}", peer));
     else if (peer < rank())

@@ -54,8 +54,10 @@ private:
 
   struct Peer {
     std::string host;
+    std::string processes; ///< whose numbers `pid` is one of: containers can have their own
     std::int64_t pid = 0;
   };
+  [[nodiscard]] bool can_see(const Peer& peer) const; ///< whether it is seen when that one is gone
   std::string library_;
   std::unique_ptr<Guard> guard_;
   std::unique_ptr<MessagePassing> messages_;
