@@ -103,6 +103,7 @@ Error Failures::conclude(const FailureReport& mine) {
   wait_for(
       [&] {
         static_cast<void>(sends_.back().test()); // moves it on
+        static_cast<void>(look_now());           // for heard()
         return false;
       },
       limit);

@@ -4,6 +4,7 @@
 #include "ppsim/sim/error.hpp"
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -33,6 +34,8 @@ public:
 
   /// Whether another process has failed. To be asked in every wait; looks once in a millisecond.
   [[nodiscard]] bool look();
+  /// Whether one was heard of so far; elsewhere than on rank 0: that rank 0 knows of it, and speaks. From any thread.
+  [[nodiscard]] bool heard() const { return heard_; }
 
   /// Of a process that failed, or that look() told to stop: what is to be printed. On rank 0 when all others have
   /// answered, or had the time to; what did not fail by itself is left out where something did. Elsewhere when rank 0
@@ -55,7 +58,7 @@ private:
   FailureLimits limits_;
   std::vector<Incoming> incoming_; ///< on rank 0 one from each other rank, elsewhere the one that says stop
   std::chrono::steady_clock::time_point last_look_;
-  bool heard_ = false;
+  std::atomic<bool> heard_ = false;
   Message report_;
   std::vector<Pending> sends_;
 };

@@ -24,6 +24,14 @@ void say(const std::string& what) {
   std::fputs(("ppsim: error: " + what + "\n").c_str(), stderr);
 }
 
+[[noreturn]] void end_by_signal() {
+  std::signal(SIGTERM, SIG_DFL);
+  const sigset_t signals = just_sigterm();
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  std::raise(SIGTERM);
+  std::_Exit(128 + SIGTERM);
+}
+
 } // namespace
 
 Guard::Guard() {
@@ -67,7 +75,7 @@ void Guard::watch() {
   while (!done_) {
     const bool is_signalled = sigtimedwait(&signals, nullptr, &wait) == SIGTERM;
     const auto now = std::chrono::steady_clock::now();
-    if (now - last > 20 * look_every) stood_still_ = true;
+    if (now - last > 20 * look_every) woke_ = now;
     last = now;
     look(is_signalled);
     if (is_signalled) end_by_signal();
@@ -77,19 +85,17 @@ void Guard::watch() {
 
 void Guard::look(bool is_ending) {
   const std::lock_guard lock{mutex_};
-  if (quiet_ || stood_still_ || !words_) return;
+  if (quiet_ || stood_still() || !words_) return;
   const std::optional<std::string> words = words_(is_ending);
   if (!words) return;
   quiet_ = true;
-  if (!words->empty()) say(*words);
+  say(*words);
 }
 
-void Guard::end_by_signal() {
-  std::signal(SIGTERM, SIG_DFL);
-  const sigset_t signals = just_sigterm();
-  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-  std::raise(SIGTERM);
-  std::_Exit(128 + SIGTERM);
+bool Guard::stood_still() const {
+  constexpr std::chrono::seconds others_take{7}; // to conclude (FailureLimits), and mpirun then up to three
+  const auto woke = woke_.load();
+  return woke != std::chrono::steady_clock::time_point::min() && std::chrono::steady_clock::now() - woke < others_take;
 }
 
 void Guard::check_limit() {

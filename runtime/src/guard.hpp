@@ -23,8 +23,8 @@ public:
   Guard& operator=(const Guard&) = delete;
   ~Guard();
 
-  /// What is to be said of an end from outside. Asked every `look_every` and, with true, at a SIGTERM, until it
-  /// answers: nothing where all is well, an empty text where another process says it. Called from the guard's thread.
+  /// What is to be said of an end from outside, if anything. Asked every `look_every` and, with true, at a SIGTERM,
+  /// until there is something. Called from the guard's thread.
   void set_last_words(std::function<std::optional<std::string>(bool is_ending)> words);
   /// How to end the process; by default itself alone.
   void set_end(std::function<void()> end);
@@ -33,15 +33,14 @@ public:
   void lift_limit();
   /// Says nothing from now on.
   void be_quiet() { quiet_ = true; }
-  /// Whether this process stood still (SIGSTOP) since it began: then it knows nothing of what happened. Known within
-  /// `look_every` of its waking up.
-  [[nodiscard]] bool stood_still() const { return stood_still_; }
+  /// Whether this process has just stood still (SIGSTOP): then it knows nothing of what happened. Known within
+  /// `look_every` of its waking up, for as long as it takes to end the processes of a run that has failed without it.
+  [[nodiscard]] bool stood_still() const;
   static constexpr std::chrono::milliseconds look_every{100};
 
 private:
   void watch();
   void look(bool is_ending);
-  [[noreturn]] void end_by_signal();
   void check_limit();
 
   std::mutex mutex_;
@@ -49,7 +48,8 @@ private:
   std::function<void()> end_;
   std::optional<std::chrono::steady_clock::time_point> until_;
   std::string what_;
-  std::atomic<bool> quiet_ = false, stood_still_ = false, done_ = false;
+  std::atomic<bool> quiet_ = false, done_ = false;
+  std::atomic<std::chrono::steady_clock::time_point> woke_{std::chrono::steady_clock::time_point::min()};
   std::thread watcher_;
 };
 

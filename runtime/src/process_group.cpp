@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -21,6 +22,16 @@
 namespace ppsim::runtime {
 
 namespace {
+
+/// The same for those that count processes together: on one machine since it was started, and in one container. Empty
+/// where the system does not say.
+std::string processes_counted_with() {
+  std::ifstream boot{"/proc/sys/kernel/random/boot_id"};
+  std::string machine;
+  std::error_code unknown;
+  const std::string container = std::filesystem::read_symlink("/proc/self/ns/pid", unknown).string();
+  return std::getline(boot, machine) && !container.empty() ? machine + " " + container : "";
+}
 
 /// That processes may be apart when they start and when they end, where rank 0 may still write files.
 constexpr Duration meeting_limit = std::chrono::seconds{60};
@@ -75,9 +86,8 @@ ProcessGroup::~ProcessGroup() {
 void ProcessGroup::learn_peers() {
   const GiveUp never = [] {}; // the guard's limit ends it
   ByteWriter mine;
-  std::error_code unknown;
   mine.put(messages_->host());
-  mine.put(std::filesystem::read_symlink("/proc/self/ns/pid", unknown).string());
+  mine.put(processes_counted_with());
   mine.put(std::int64_t{getpid()});
   ByteWriter all;
   for (const Message& one : gather(*messages_, mine.bytes(), never)) {
@@ -101,8 +111,7 @@ void ProcessGroup::learn_peers() {
 }
 
 bool ProcessGroup::can_see(const Peer& peer) const {
-  const Peer& me = peers_[rank()];
-  return peer.host == me.host && peer.processes == me.processes;
+  return !peer.processes.empty() && peer.processes == peers_[rank()].processes;
 }
 
 std::size_t ProcessGroup::hosts() const {
@@ -119,8 +128,11 @@ void ProcessGroup::set_doing(std::function<std::string()> doing) {
 
 /// mpirun ends all processes by SIGTERM when one is gone, and says which. What the others were waiting for, one process
 /// per host adds: the lowest that is left, as soon as it sees that one is gone, as mpirun's SIGKILL can follow the
-/// SIGTERM within a millisecond; or rank 0, where none is.
-std::optional<std::string> ProcessGroup::last_words(bool is_ending) const {
+/// SIGTERM within a millisecond; or rank 0, where none is. At a SIGTERM those are gone too that got it first, so who
+/// has seen a loss before leaves it at that; and of what rank 0 has stopped all for, it speaks.
+std::optional<std::string> ProcessGroup::last_words(bool is_ending) {
+  if (!is_leader() && failures_->heard()) return std::nullopt;
+  if (is_ending && loss_seen_) return std::nullopt;
   std::vector<std::string> gone;
   bool is_lowest = true;
   for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
@@ -130,8 +142,8 @@ std::optional<std::string> ProcessGroup::last_words(bool is_ending) const {
     else if (peer < rank())
       is_lowest = false;
   }
-  if (gone.empty() && (!is_ending || rank() != 0)) return std::nullopt;
-  if (!is_lowest) return "";
+  loss_seen_ = loss_seen_ || !gone.empty();
+  if (!is_lowest || (gone.empty() && (!is_ending || !is_leader()))) return std::nullopt;
   const std::string because = gone.empty()
                                   ? "ended from outside by SIGTERM"
                                   : fmt::format("{} {} gone", fmt::join(gone, ", "), gone.size() == 1 ? "is" : "are");

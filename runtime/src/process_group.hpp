@@ -50,11 +50,11 @@ public:
 private:
   ProcessGroup();
   void learn_peers();
-  [[nodiscard]] std::optional<std::string> last_words(bool is_ending) const;
+  [[nodiscard]] std::optional<std::string> last_words(bool is_ending);
 
   struct Peer {
     std::string host;
-    std::string processes; ///< whose numbers `pid` is one of: containers can have their own
+    std::string processes; ///< of which machine and container `pid` is one; empty: unknown
     std::int64_t pid = 0;
   };
   [[nodiscard]] bool can_see(const Peer& peer) const; ///< whether it is seen when that one is gone
@@ -64,6 +64,7 @@ private:
   std::unique_ptr<Failures> failures_;
   std::vector<Peer> peers_; ///< by rank
   std::function<std::string()> doing_;
+  bool loss_seen_ = false; ///< for the guard's thread
 };
 
 /// Why the plugin for MPI can not be used, or what it is ("Open MPI 4.1.4"). Throws Error (failed) where it is missing.
