@@ -14,7 +14,6 @@ fail() { echo "FAILED: $case: $1"; sed 's/^/  | /' "$work/err"; exit 1; }
 
 "$mpiexec" -n 4 "$@" >"$work/out" 2>"$work/err" &
 mpirun=$!
-# The ranks, once all have passed MPI's start: they are then far into the run's many steps.
 for _ in $(seq 100); do
   sleep 0.1
   for pid in $(pgrep -P "$mpirun"); do
@@ -24,7 +23,14 @@ for _ in $(seq 100); do
   [ ${#ranks[@]} -lt 4 ] || break
 done
 [ ${#ranks[@]} -eq 4 ] || fail "found ${#ranks[@]} ranks"
-sleep 5
+# Far into the run's many steps: each has computed for longer than MPI takes to start, or, beside other programs, had 15 s.
+computed() { awk -v tick="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); if ($12 + $13 < tick) exit 1 }' "/proc/$1/stat" 2>/dev/null; }
+for _ in $(seq 150); do
+  all=yes
+  for pid in "${ranks[@]}"; do computed "$pid" || all=; done
+  [ -z "$all" ] || break
+  sleep 0.1
+done
 kill -0 "${ranks[@]}" 2>/dev/null || fail "the run ended by itself"
 
 begin=$(date +%s%N)

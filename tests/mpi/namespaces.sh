@@ -5,7 +5,8 @@ set -u
 mpiexec=$1
 shift
 . "$(dirname "$0")/environment.sh"
-export OMPI_MCA_btl=tcp,self OMPI_MCA_pml=ob1 # through shared memory Open MPI takes numbers of processes for its own too
+# Through shared memory Open MPI takes numbers of processes for its own too.
+export OMPI_MCA_btl=tcp,self OMPI_MCA_pml=ob1 OMPI_MCA_btl_tcp_if_include=lo
 apart=(unshare --pid --fork --mount-proc)
 "${apart[@]}" true 2>/dev/null || exit 77
 # Other numbers: as many processes are started before as the rank has.

@@ -92,19 +92,19 @@ TEST_CASE("Paced content can be seen when its transfer's time has passed, each b
 }
 
 TEST_CASE("A paced link takes one transfer at a time", "[runtime][hand-over]") {
-  const Ends ends{{.paced = true, .spin = 0ns}, 5ms, TransferModel::link};
+  const Ends ends{{.paced = true, .spin = 0ns}, 100ms, TransferModel::link}; // both sent while the first is under way
   ends.send(0, 0);
   ends.send(1, 0);
   static_cast<void>(ends.receive(0));
   static_cast<void>(ends.receive(1));
   const std::vector<Transport::Arrival> arrivals = ends.receiver().arrivals();
   CHECK(arrivals[1].began == arrivals[0].ended);
-  CHECK(arrivals[1].ended == arrivals[0].ended + 5'000'000);
+  CHECK(arrivals[1].ended == arrivals[0].ended + 100'000'000);
 }
 
 TEST_CASE("Stages of one node share its paced link to other nodes, as in the prediction", "[runtime][hand-over]") {
   const Shape shape{.stages = 4, .microbatches = 4, .vpp = 2};
-  Scenario scenario = uniform_scenario(shape, 10us, 20us, 1ms);
+  Scenario scenario = uniform_scenario(shape, 10us, 20us, 100ms); // all sent while the first is under way
   scenario.network.model = TransferModel::link;
   scenario.network.stages_per_node = 2;
   const Program program = compiled(generate("interleaved", shape), scenario);

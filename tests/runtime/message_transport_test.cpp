@@ -139,7 +139,7 @@ TEST_CASE("A transfer that never comes is given up, and the next is not taken fo
   CHECK_THROWS_WITH(run_ranks(2,
                               [&](MessagePassing& messages) {
                                 MessageTransport transport{program, make_id<StageId>(messages.rank()), messages,
-                                                           content, patience(std::chrono::milliseconds{50})};
+                                                           content, patience(std::chrono::seconds{1})};
                                 if (messages.rank() == 0) {
                                   send(transport, 1);
                                   transport.finish_step();
