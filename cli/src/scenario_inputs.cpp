@@ -127,8 +127,8 @@ private:
   [[nodiscard]] std::string origin_hint(std::string_view option, std::size_t count) const {
     if (shape_.shared == 0 && inputs_.scenario && !inputs_.has_flag(option) &&
         is_calibrated(inputs_.scenario_text, display_name(*inputs_.scenario)))
-      return fmt::format("; these were measured: 'ppsim calibrate --stages {} --vpp {}' measures those of {} chunks",
-                         shape_.stages, shape_.vpp, shape_.chunks());
+      return fmt::format("; 'ppsim calibrate --scenario {} --stages {} --vpp {}' measures those of {} chunks",
+                         display_name(*inputs_.scenario), shape_.stages, shape_.vpp, shape_.chunks());
     const bool per_stage = count == shape_.positions();
     std::string hint = per_stage ? "; of times per stage give their mean, and what the first or the last stage does "
                                    "besides as --embedding or --head"
