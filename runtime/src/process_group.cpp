@@ -89,18 +89,9 @@ void ProcessGroup::learn_peers() {
   mine.put(messages_->host());
   mine.put(processes_counted_with());
   mine.put(std::int64_t{getpid()});
-  ByteWriter all;
-  for (const Message& one : gather(*messages_, mine.bytes(), never)) {
-    ByteReader reader{one};
-    Peer peer;
-    reader.get(peer.host);
-    reader.get(peer.processes);
-    reader.get(peer.pid);
-    all.put(peer.host);
-    all.put(peer.processes);
-    all.put(peer.pid);
-  }
-  const Message bytes = broadcast(*messages_, all.bytes(), never);
+  Message all;
+  for (const Message& one : gather(*messages_, mine.bytes(), never)) all.insert(all.end(), one.begin(), one.end());
+  const Message bytes = broadcast(*messages_, std::move(all), never);
   ByteReader reader{bytes};
   peers_.resize(size());
   for (Peer& peer : peers_) {
