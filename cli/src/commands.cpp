@@ -7,28 +7,12 @@
 
 namespace ppsim::cli {
 
-extern const Command simulate_command;
-extern const Command place_command;
-extern const Command import_command;
-extern const Command explain_command;
-extern const Command compare_command;
-extern const Command calibrate_command;
-extern const Command scale_command;
-extern const Command replay_command;
-extern const Command validate_command;
-extern const Command selftest_command;
-extern const Command check_command;
-extern const Command costs_command;
-extern const Command list_command;
-extern const Command man_command;
-extern const Command completion_command;
-extern const Command help_command;
-
 namespace {
-constexpr std::array table{&simulate_command, &compare_command,   &check_command,      &place_command,
-                           &costs_command,    &calibrate_command, &scale_command,      &import_command,
-                           &explain_command,  &replay_command,    &validate_command,   &selftest_command,
-                           &list_command,     &man_command,       &completion_command, &help_command};
+constexpr std::array table{
+#define PPSIM_COMMAND(name) &name##_command::definition,
+#include "commands/commands.def"
+#undef PPSIM_COMMAND
+};
 } // namespace
 
 bool Command::takes(const Option& option) const {

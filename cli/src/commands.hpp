@@ -1,5 +1,5 @@
 #pragma once
-// The commands. To add one: a file in commands/, a line in the table of commands.cpp, a line in CMake.
+// The commands. To add one: a file in commands/, a line in commands.def there, a line in CMake.
 
 #include "ppsim/sim/error.hpp"
 
@@ -34,6 +34,13 @@ struct Command {
   ExitCode (*run)(const Inputs&) = nullptr;
   [[nodiscard]] bool takes(const Option& option) const;
 };
+
+#define PPSIM_COMMAND(name)                                                                                            \
+  namespace name##_command {                                                                                           \
+    extern const Command definition;                                                                                   \
+  }
+#include "commands/commands.def"
+#undef PPSIM_COMMAND
 
 [[nodiscard]] std::span<const Command* const> commands();
 /// Throws Error (unknown command, did you mean).

@@ -1,5 +1,7 @@
 #include "replay_setters.hpp"
 
+#include "ppsim/sim/words.hpp"
+
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -32,7 +34,7 @@ Result set_backend(Inputs& inputs, std::string_view text) {
   if (std::ranges::find(names, text) == names.end())
     return Wrong{
         fmt::format("unknown backend {}", in_quotes(text)),
-        did_you_mean(text, names, fmt::format("one of {}; 'ppsim list backends' says more", fmt::join(names, ", ")))};
+        did_you_mean(text, names, fmt::format("one of {}; 'ppsim list backends' says more", joined(names, ", ")))};
   inputs.backend = std::string{text};
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 #include "ppsim/sim/layout.hpp"
 #include "ppsim/sim/lowering.hpp"
 #include "ppsim/sim/report.hpp"
+#include "ppsim/sim/words.hpp"
 
 #include <charconv>
 #include <cmath>
@@ -90,7 +91,7 @@ Result set_lowering(Inputs& inputs, std::string_view text) {
   if (find_lowering(text) == nullptr)
     return Wrong{
         fmt::format("unknown lowering {}", in_quotes(text)),
-        did_you_mean(text, names, fmt::format("one of {}; 'ppsim list lowerings' says more", fmt::join(names, ", ")))};
+        did_you_mean(text, names, fmt::format("one of {}; 'ppsim list lowerings' says more", joined(names, ", ")))};
   inputs.lowering = std::string{text};
   return std::nullopt;
 }

@@ -87,7 +87,7 @@ void require_costs(const Inputs& inputs) {
 /// A path without what ends run files.
 std::string without_ending(std::string path) {
   for (const std::string_view ending : {".gz", ".json"})
-    if (path.size() > ending.size() && path.ends_with(ending)) path.resize(path.size() - ending.size());
+    if (path.size() > ending.size() && path.ends_with(ending)) path.erase(path.size() - ending.size());
   return path;
 }
 
@@ -186,14 +186,13 @@ public:
     std::vector<std::string> names;
     std::ranges::transform(fitting, std::back_inserter(names),
                            [](const Inputs* inputs) { return fs::path{*inputs->scenario}.filename().string(); });
-    throw Error{
-        ExitCode::bad_input,
-        Problem{in_quotes(folder.string()),
-                fmt::format("{} for {} with {} each",
-                            names.empty() ? "no costs" : fmt::format("several costs ({})", fmt::join(names, ", ")),
-                            counted(shape.stages, "stage"), counted(shape.vpp, "chunk")),
-                "put the costs of its runs there, as 'ppsim calibrate' writes them: one file (*.toml) for "
-                "each number of stages and of chunks; or give --scenario"}};
+    throw Error{ExitCode::bad_input,
+                Problem{in_quotes(folder.string()),
+                        fmt::format("{} for {} with {} each",
+                                    names.empty() ? "no costs" : fmt::format("several costs ({})", joined(names, ", ")),
+                                    counted(shape.stages, "stage"), counted(shape.vpp, "chunk")),
+                        "put the costs of its runs there, as 'ppsim calibrate' writes them: one file (*.toml) for "
+                        "each number of stages and of chunks; or give --scenario"}};
   }
 
 private:

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace ppsim::runtime {
 namespace {
@@ -43,13 +42,11 @@ std::string spread(const Spread& spread) {
 
 class Writer {
 public:
-  void comment(std::string_view text) { fmt::format_to(std::back_inserter(text_), "# {}\n", text); }
+  void comment(std::string_view text) { text_ += fmt::format("# {}\n", text); }
   void gap() { text_ += '\n'; }
-  void put(std::string_view key, std::string_view value) {
-    fmt::format_to(std::back_inserter(text_), "{} = {}\n", key, value);
-  }
+  void put(std::string_view key, std::string_view value) { text_ += fmt::format("{} = {}\n", key, value); }
   void put(std::string_view key, std::size_t value) { put(key, std::to_string(value)); }
-  void table(std::string_view name) { fmt::format_to(std::back_inserter(text_), "\n[{}]\n", name); }
+  void table(std::string_view name) { text_ += fmt::format("\n[{}]\n", name); }
   void times(std::string_view prefix, const std::vector<ChunkTimes>& chunks) {
     const auto pass = [&](std::string_view name, Spread ChunkTimes::*member) {
       put(fmt::format("{}.{}", prefix, name),

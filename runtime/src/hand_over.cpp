@@ -30,7 +30,7 @@ struct AlignedDelete {
 using Buffer = std::unique_ptr<std::byte, AlignedDelete>;
 
 /// A buffer on its way.
-struct Message {
+struct Parcel {
   void* content = nullptr; ///< none: it is not there yet
   std::uint32_t position = 0;
   Bytes bytes;
@@ -72,7 +72,7 @@ struct Passage { // NOLINT(clang-analyzer-optin.performance.Padding): what each 
 
   std::size_t slots;
   std::vector<Buffer> buffers;
-  std::vector<Message> full; ///< ring, written by the producer
+  std::vector<Parcel> full; ///< ring, written by the producer
   Counter published;
   std::vector<void*> empty; ///< ring, written by the consumer
   Counter released;
@@ -84,7 +84,7 @@ struct Passage { // NOLINT(clang-analyzer-optin.performance.Padding): what each 
 
   // The consumer's.
   alignas(64) std::uint64_t received = 0;
-  std::vector<Message> arrived; ///< by position in the step
+  std::vector<Parcel> arrived; ///< by position in the step
 };
 
 /// Two stages that exchange gradients; the lower one has side 0.
@@ -126,7 +126,7 @@ public:
     arrivals_.clear();
     for (const ChannelId channel : shared_.program.stages[index(stage_)].in)
       if (Passage* passage = shared_.passages[index(channel)].get())
-        std::fill(passage->arrived.begin(), passage->arrived.end(), Message{});
+        std::fill(passage->arrived.begin(), passage->arrived.end(), Parcel{});
   }
 
   void* output(TransferRef transfer) override {
@@ -142,7 +142,7 @@ public:
   void isend(TransferRef transfer, Bytes bytes) override {
     Passage& passage = this->passage(transfer);
     const Duration time = shared_.options.paced ? shared_.program.transfer(transfer).time : Duration{0};
-    Message message{passage.writing, transfer.position, bytes, monotonic_now(), 0};
+    Parcel message{passage.writing, transfer.position, bytes, monotonic_now(), 0};
     message.ended = message.began + time.count();
     if (shared_.options.paced && shared_.program.transfer_model == TransferModel::link) {
       const EmulatedLink::Times times = passage.link->take(time);
@@ -163,10 +163,10 @@ public:
         const TaskId producer = shared_.program.transfer(transfer).producer;
         return fmt::format("the output of {}", to_string(shared_.program.schedule.task(producer)));
       });
-      const Message& next = passage.full[passage.received++ % passage.slots];
+      const Parcel& next = passage.full[passage.received++ % passage.slots];
       passage.arrived[next.position] = next;
     }
-    const Message& message = passage.arrived[transfer.position];
+    const Parcel& message = passage.arrived[transfer.position];
     wait_until_there(message.ended);
     if (message.bytes != expected)
       throw Error(ExitCode::failed,

@@ -2,6 +2,7 @@
 
 #include "ppsim/runtime/launch.hpp"
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/words.hpp"
 
 #include <fmt/format.h>
 
@@ -137,7 +138,7 @@ std::optional<std::string> ProcessGroup::last_words(bool is_ending) {
   if (!is_lowest || (gone.empty() && (!is_ending || !is_leader()))) return std::nullopt;
   const std::string because = gone.empty()
                                   ? "ended from outside by SIGTERM"
-                                  : fmt::format("{} {} gone", fmt::join(gone, ", "), gone.size() == 1 ? "is" : "are");
+                                  : fmt::format("{} {} gone", joined(gone, ", "), gone.size() == 1 ? "is" : "are");
   return fmt::format("rank {}: {}; {}", rank(), because, doing_());
 }
 

@@ -1,6 +1,7 @@
 #include "ppsim/runtime/session.hpp"
 
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/words.hpp"
 
 #include <fmt/format.h>
 
@@ -269,7 +270,7 @@ void check_options(const Backend& backend, const Program& program, const RunOpti
   if (std::find(transports.begin(), transports.end(), options.transport) == transports.end())
     problems.add("--transport",
                  fmt::format("backend {} has no transport {}", backend.name(), in_quotes(options.transport)),
-                 did_you_mean(options.transport, transports, fmt::format("take {}", fmt::join(transports, " or "))));
+                 did_you_mean(options.transport, transports, fmt::format("take {}", joined(transports, " or "))));
   if (options.fault) {
     check_fault(program, *options.fault, problems);
     if (options.warmup + options.steps < 2)

@@ -61,7 +61,7 @@ std::string percent(double share) {
   return value >= 9.95 ? fmt::format("{:.0f} %", value) : fmt::format("{:.2g} %", value);
 }
 
-double ratio(Duration part, Duration whole) {
+double part_of(Duration part, Duration whole) {
   return static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
 
@@ -122,8 +122,8 @@ private:
     const Duration gain = next.report.step_time - best.report.step_time;
     const std::string words = gain == Duration{0} ? fmt::format(", the same as the next, {}", next.name)
                                                   : fmt::format(", {} less time than the next, {} ({})",
-                                                                percent(ratio(gain, next.report.step_time)), next.name,
-                                                                format_duration(next.report.step_time));
+                                                                percent(part_of(gain, next.report.step_time)),
+                                                                next.name, format_duration(next.report.step_time));
     return words + prices(best, next);
   }
 
@@ -174,9 +174,9 @@ private:
   /// " interleaved v=2 is 1.8 % slower and needs neither."
   [[nodiscard]] std::string simpler(const Contender& best, const Contender& other) const {
     const Duration loss = other.report.step_time - best.report.step_time;
-    std::string words = loss == Duration{0}
-                            ? fmt::format(" {} takes as long", other.name)
-                            : fmt::format(" {} is {} slower", other.name, percent(ratio(loss, best.report.step_time)));
+    std::string words = loss == Duration{0} ? fmt::format(" {} takes as long", other.name)
+                                            : fmt::format(" {} is {} slower", other.name,
+                                                          percent(part_of(loss, best.report.step_time)));
     const std::vector<std::string> left = duties(other.demands);
     const std::size_t saved = duties(best.demands).size();
     if (!left.empty())
@@ -187,7 +187,7 @@ private:
     // What the simpler one costs against the best; of the next one it is said.
     // NOLINTNEXTLINE(readability-suspicious-call-argument)
     words += (is_next ? std::string{} : prices(other, best)) + ".";
-    if (loss > Duration{0} && ratio(loss, best.report.step_time) < known_to)
+    if (loss > Duration{0} && part_of(loss, best.report.step_time) < known_to)
       words += fmt::format(" Costs are hardly known to {}: it is as good a choice.", percent(known_to));
     return words;
   }

@@ -19,8 +19,8 @@ namespace {
 
 /// What one pass of a chunk took.
 struct PassSample {
-  Sample all, early, late;
-  std::vector<Sample> by_microbatch;
+  RunningMean all, early, late;
+  std::vector<RunningMean> by_microbatch;
 
   [[nodiscard]] Statistic statistic() const {
     Statistic result{.mean = all.mean(), .spread = all.spread(), .drift = 0, .runs = all.runs()};
@@ -32,7 +32,7 @@ struct PassSample {
     std::vector<Duration> result;
     if (all.runs() == 0) return result;
     result.reserve(by_microbatch.size());
-    for (const Sample& sample : by_microbatch) result.push_back(sample.mean());
+    for (const RunningMean& sample : by_microbatch) result.push_back(sample.mean());
     return result;
   }
 };
@@ -96,7 +96,7 @@ private:
 
   static Statistic transfer_statistic(std::vector<Duration> times) {
     const std::size_t runs = times.size();
-    const Sample usual = usual_transfer(std::move(times));
+    const RunningMean usual = usual_transfer(std::move(times));
     return {.mean = usual.mean(), .spread = usual.spread(), .drift = 0, .runs = runs};
   }
 

@@ -49,12 +49,12 @@ void check_replicas(std::span<const MeasuredRun> replicas) {
 
 StepTimes step_times(const std::vector<Duration>& steps) {
   StepTimes times{.p5 = percentile(steps, 5), .median = percentile(steps, 50), .p95 = percentile(steps, 95)};
-  Sample all;
+  RunningMean all;
   for (const Duration step : steps) all.add(step);
   times.mean = all.mean();
   const std::size_t quarter = steps.size() / 4;
-  Sample first;
-  Sample last;
+  RunningMean first;
+  RunningMean last;
   for (std::size_t i = 0; i < quarter; ++i) {
     first.add(steps[i]);
     last.add(steps[steps.size() - 1 - i]);
@@ -95,7 +95,7 @@ public:
   ReplicaExplanation make() {
     ReplicaExplanation result;
     std::vector<Duration> ends;
-    Sample tasks;
+    RunningMean tasks;
     for (std::size_t step = 0; step < run_.steps.size(); ++step) {
       add_step(step);
       ends.push_back(end_of(run_.steps[step]) - SimTime{});
@@ -112,8 +112,8 @@ public:
 
 private:
   struct StageSums {
-    std::array<Sample, label_count> time;
-    Sample waits_for_replicas;
+    std::array<RunningMean, label_count> time;
+    RunningMean waits_for_replicas;
   };
   /// What a stage does in one step, as far as it goes.
   struct StageStep {
@@ -172,8 +172,8 @@ private:
   void add_passes(std::size_t stage, StageExplanation& result) const {
     for (const Pass pass : {Pass::forward, Pass::backward, Pass::input_grad, Pass::weight_grad}) {
       PassStatistics times{.pass = pass};
-      Sample means;
-      Sample spreads;
+      RunningMean means;
+      RunningMean spreads;
       for (const std::size_t group : groups_.of_stage(make_id<StageId>(stage))) {
         const TaskGroup& each = groups_.groups[group];
         if (each.pass != pass) continue;
@@ -194,7 +194,7 @@ private:
   const MeasuredRun& run_;
   const Pace& pace_;
   std::vector<StageSums> stages_;
-  std::vector<Sample> tasks_; ///< by group
+  std::vector<RunningMean> tasks_; ///< by group
 };
 
 double share_of(Duration part, Duration whole) {

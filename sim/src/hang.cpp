@@ -1,6 +1,7 @@
 #include "hang.hpp"
 
 #include "ppsim/sim/wait_graph.hpp"
+#include "ppsim/sim/words.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -463,8 +464,7 @@ bool is_eager(const TaskGraph& graph, TaskId sender) {
 std::string in_a_line(const Hang& hang) {
   constexpr std::size_t most_said = 16;
   const std::size_t said = std::min(hang.cycle.size(), most_said);
-  std::string line = fmt::format(
-      "deadlock: {}", fmt::join(hang.cycle.begin(), hang.cycle.begin() + static_cast<std::ptrdiff_t>(said), "; "));
+  std::string line = fmt::format("deadlock: {}", joined(std::span{hang.cycle}.first(said), "; "));
   if (hang.cycle.size() > said)
     line += fmt::format("; and so on through {} more, back to the first", hang.cycle.size() - said);
   return line;

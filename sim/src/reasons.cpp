@@ -86,8 +86,8 @@ private:
   // What needs every task's own duration: the mean over all steps.
 
   void take_out_measured() {
-    Sample own;
-    Sample usual;
+    RunningMean own;
+    RunningMean usual;
     for (std::size_t step = 0; step < runs_.front().steps.size(); ++step) {
       Duration slowest_own{0};
       Duration slowest_usual{0};
@@ -174,7 +174,7 @@ private:
   /// Gives the stage of each replica in which it is slow the mean over those in which it is not.
   void heal(JobCosts& healed, StageId stage, const std::vector<bool>& slow) const {
     for (const std::size_t group : groups_.of_stage(stage)) {
-      Sample peers;
+      RunningMean peers;
       for (std::size_t replica = 0; replica < costs_.size(); ++replica)
         if (!slow[replica]) peers.add(costs_[replica].task[group]);
       for (std::size_t replica = 0; replica < costs_.size(); ++replica)
@@ -231,7 +231,7 @@ private:
   /// The mean duration of a pass on all other stages that run it, and how many those are.
   [[nodiscard]] std::pair<Duration, std::int64_t> mean_elsewhere(const GroupCosts& costs, StageId stage,
                                                                  Pass pass) const {
-    Sample elsewhere;
+    RunningMean elsewhere;
     std::int64_t stages = 0;
     for (std::size_t other = 0; other < out_.shape.stages; ++other) {
       if (make_id<StageId>(other) == stage) continue;
@@ -286,7 +286,7 @@ private:
     const GroupCosts& costs = costs_[suspect.replica];
     suspect.after = end_of_replica(levelled[suspect.replica]);
     suspect.own = busy(costs, stage);
-    Sample others;
+    RunningMean others;
     for (std::size_t other = 0; other < out_.shape.stages; ++other)
       if (make_id<StageId>(other) != stage) others.add(busy(costs, make_id<StageId>(other)));
     suspect.others = others.mean();
@@ -348,7 +348,7 @@ private:
         link.groups.push_back(group);
       }
       for (auto& [ends, link] : found) {
-        Sample all;
+        RunningMean all;
         for (const std::size_t group : link.groups) all.add(costs_[replica].transfer[group]);
         link.time = all.mean();
         result.push_back(std::move(link));
@@ -391,7 +391,7 @@ private:
 
   /// And what the order is left with.
   void free_transfers() {
-    Sample usual;
+    RunningMean usual;
     for (const Link& link : links()) usual.add(link.time);
     for (GroupCosts& costs : costs_) std::ranges::fill(costs.transfer, Duration{0});
     Finding finding = take_out(Reason::transfers, end_of_job(costs_));
@@ -399,7 +399,7 @@ private:
     keep(std::move(finding));
     Duration work{0};
     for (const GroupCosts& costs : costs_) {
-      Sample stages;
+      RunningMean stages;
       for (std::size_t stage = 0; stage < out_.shape.stages; ++stage) stages.add(busy(costs, make_id<StageId>(stage)));
       work = std::max(work, stages.mean());
     }

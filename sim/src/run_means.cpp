@@ -16,13 +16,13 @@ constexpr SimTime latest{10'000 * max_duration};
 
 } // namespace
 
-Duration Sample::mean() const {
+Duration RunningMean::mean() const {
   if (runs_ == 0) return Duration{0};
   const auto runs = static_cast<Int128>(runs_);
   return Duration{static_cast<std::int64_t>((sum_ + (sum_ < 0 ? -runs / 2 : runs / 2)) / runs)};
 }
 
-Duration Sample::spread() const {
+Duration RunningMean::spread() const {
   return runs_ == 0 ? Duration{0} : Duration{std::llround(std::sqrt(squares_ / static_cast<double>(runs_)))};
 }
 
@@ -33,8 +33,8 @@ Duration transfer_time(const Timeline& step, TaskId sender, TaskId receiver) {
   return std::max(end - start, Duration{0});
 }
 
-Sample usual_transfer(std::vector<Duration> times) {
-  Sample usual;
+RunningMean usual_transfer(std::vector<Duration> times) {
+  RunningMean usual;
   if (times.empty()) return usual;
   const std::size_t count = std::max<std::size_t>(times.size() / 4, 1);
   std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(count - 1));
@@ -101,8 +101,8 @@ StepCosts costs_of_step(const TaskGraph& graph, const Timeline& step) {
 GroupCosts mean_costs(const TaskGraph& graph, const TaskGroups& groups, const MeasuredRun& run, std::size_t first,
                       std::size_t last) {
   const std::size_t count = groups.groups.size();
-  std::vector<Sample> tasks(count);
-  std::vector<Sample> delays(count);
+  std::vector<RunningMean> tasks(count);
+  std::vector<RunningMean> delays(count);
   std::vector<std::vector<Duration>> transfers(groups.ways);
   for (std::size_t step = first; step < last; ++step) {
     const StepCosts own = costs_of_step(graph, run.steps[step]);

@@ -13,7 +13,7 @@ namespace ppsim {
 
 /// Mean and standard deviation of durations as they come in (Welford). The mean is exact, rounded to the nearest; both
 /// are zero of none.
-class Sample {
+class RunningMean {
 public:
   void add(Duration value) {
     sum_ += value.count();
@@ -41,7 +41,7 @@ private:
 
 /// What transfers of these times usually take: the lowest quarter of them, at least one. In the others there is waiting
 /// that both sides shared.
-[[nodiscard]] Sample usual_transfer(std::vector<Duration> times);
+[[nodiscard]] RunningMean usual_transfer(std::vector<Duration> times);
 
 /// Tasks that are alike: of one pass and chunk on one stage.
 struct TaskGroup {

@@ -32,13 +32,13 @@ void check_list(std::string_view where, const std::vector<Value>& values, std::s
 }
 
 /// A list of sizes, one per chunk, and what they are called.
-struct Sizes {
+struct SizeList {
   std::string_view name;
   const std::vector<Bytes>& values;
 };
 
 /// Each chunk's part is at most its whole.
-void check_parts(std::string_view where, const Sizes& part, const Sizes& whole, Problems& problems) {
+void check_parts(std::string_view where, const SizeList& part, const SizeList& whole, Problems& problems) {
   for (std::size_t chunk = 0; chunk < std::min(part.values.size(), whole.values.size()); ++chunk) {
     if (part.values[chunk] <= whole.values[chunk]) continue;
     problems.add(std::string{where},
@@ -50,9 +50,9 @@ void check_parts(std::string_view where, const Sizes& part, const Sizes& whole, 
 }
 
 void check_parts(const Scenario& scenario, Problems& problems) {
-  const Sizes activation{"activation", scenario.memory.activation};
-  const Sizes checkpoint{"checkpoint (by default the input)", scenario.recompute.checkpoint};
-  const Sizes output{"output", scenario.network.boundary_bytes};
+  const SizeList activation{"activation", scenario.memory.activation};
+  const SizeList checkpoint{"checkpoint (by default the input)", scenario.recompute.checkpoint};
+  const SizeList output{"output", scenario.network.boundary_bytes};
   check_parts("--weight-activation-bytes", {"part for W", scenario.memory.activation_for_weight}, activation, problems);
   if (scenario.memory.release_outputs) check_parts("--boundary-bytes", output, activation, problems);
   if (!scenario.recompute.is_on()) return;

@@ -17,7 +17,7 @@
 namespace ppsim {
 namespace {
 
-double ratio(Duration part, Duration whole) {
+double relative(Duration part, Duration whole) {
   return static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
 
@@ -138,7 +138,8 @@ private:
       if (unit.size > 1 || schedule_.tasks()[unit.first].pass != pass) return;
       predicted.push_back(static_cast<double>(unit.predicted.length().count()));
       measured.push_back(static_cast<double>(unit.measured.length().count()));
-      if (unit.predicted.length() > Duration{0}) errors.push_back(ratio(unit.length_error(), unit.predicted.length()));
+      if (unit.predicted.length() > Duration{0})
+        errors.push_back(relative(unit.length_error(), unit.predicted.length()));
     });
     error.tasks = predicted.size();
     const auto middle = [](std::vector<double>& values) {
@@ -247,7 +248,7 @@ private:
 double Compared::error() const {
   if (predicted == measured) return 0;
   if (measured == Duration{0}) return std::numeric_limits<double>::infinity();
-  return ratio(predicted - measured, measured);
+  return relative(predicted - measured, measured);
 }
 
 Duration Deviation::size() const {

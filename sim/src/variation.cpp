@@ -94,9 +94,9 @@ bool goes_on(const BestStretch& before, const BestStretch& here, const std::vect
 }
 
 /// What is known so far, and what to find out next.
-class Search {
+class RangeSearch {
 public:
-  Search(const Axis& axis, std::size_t lines, std::int64_t precision, const Sampler& sample, std::size_t threads)
+  RangeSearch(const Axis& axis, std::size_t lines, std::int64_t precision, const Sampler& sample, std::size_t threads)
       : axis_{axis}, lines_{lines}, precision_{precision}, sample_{sample}, threads_{threads} {}
 
   /// Samples the points, and then between them until nothing is left to ask. Returns the lines that have a sample.
@@ -325,7 +325,7 @@ Variation vary(const Axis& axis, const std::vector<std::string>& names, const Sa
   variation.precision = options.precision > 0 ? options.precision : default_precision(axis);
   const std::size_t points = options.points > 0 ? options.points : default_points(axis, variation.precision);
   variation.points = spread_points(axis, points, variation.precision);
-  Search search{axis, names.size(), variation.precision, sample, options.threads};
+  RangeSearch search{axis, names.size(), variation.precision, sample, options.threads};
   std::vector<std::size_t> position(names.size()); // of a line among those that apply
   for (const std::size_t line : search.run(variation.points)) {
     position[line] = variation.lines.size();

@@ -78,7 +78,7 @@ private:
   }
   template <class... Arguments>
   void put(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    fmt::format_to(fmt::appender{out_}, format, std::forward<Arguments>(arguments)...);
+    out_ += fmt::format(format, std::forward<Arguments>(arguments)...);
   }
   /// A time as microseconds, exactly.
   void put_time(std::string_view key, std::int64_t nanoseconds) {
@@ -102,7 +102,7 @@ private:
   const Timeline& timeline_;
   const Report& report_;
   bool first_ = true;
-  fmt::memory_buffer out_;
+  std::string out_;
   std::vector<std::array<std::vector<TaskId>, 2>> arriving_; ///< by receiving stage and direction: senders, by start
   std::vector<TaskId> sender_of_;                            ///< by receiver
 };
@@ -115,7 +115,7 @@ std::string TraceWriter::write() {
   header();
   for (std::size_t number = 0; number < schedule_.shape().stages; ++number) stage(number);
   put("\n]}}\n");
-  return fmt::to_string(out_);
+  return std::move(out_);
 }
 
 void TraceWriter::header() {

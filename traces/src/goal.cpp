@@ -169,9 +169,9 @@ private:
 
 std::string write_goal(const TaskGraph& graph) {
   const Workload workload = workload_of(graph);
-  fmt::memory_buffer out;
+  std::string out;
   const auto put = [&]<class... Arguments>(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    fmt::format_to(fmt::appender{out}, format, std::forward<Arguments>(arguments)...);
+    out += fmt::format(format, std::forward<Arguments>(arguments)...);
   };
   put("num_ranks {}\n", workload.ranks);
   std::size_t i = 0;
@@ -190,7 +190,7 @@ std::string write_goal(const TaskGraph& graph) {
     }
     put("}}\n");
   }
-  return fmt::to_string(out);
+  return out;
 }
 
 Workload read_goal(std::string_view text, std::string_view where) {

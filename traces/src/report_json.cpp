@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
-
 #include "json_parts.hpp"
 #include <nlohmann/json.hpp>
 
@@ -167,11 +165,11 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const Report&
 }
 
 /// The critical path and the tasks are written by hand: there may be millions, and a tree of them would take gigabytes.
-void append_path(fmt::memory_buffer& out, const TaskGraph& graph, const Timeline& timeline, const Report& report) {
+void append_path(std::string& out, const TaskGraph& graph, const Timeline& timeline, const Report& report) {
   std::string_view separator = "\n";
   for (const PathStep& step : report.critical_path) {
     const auto put = [&]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
-      fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
+      out += fmt::format(format, std::forward<Args>(args)...);
     };
     put(R"({}    {{"kind": "{}", "stage": {})", separator, to_string(step.kind),
         index(stage_of(graph, timeline, step)));
@@ -190,7 +188,7 @@ void append_path(fmt::memory_buffer& out, const TaskGraph& graph, const Timeline
   }
 }
 
-void append_tasks(fmt::memory_buffer& out, const TaskGraph& graph, const Timeline& timeline) {
+void append_tasks(std::string& out, const TaskGraph& graph, const Timeline& timeline) {
   const std::vector<std::uint32_t> steps = unit_steps(graph);
   const HeldChunks local{graph.schedule()};
   for (std::size_t stage = 0; stage < graph.scenario().shape.stages; ++stage) {
@@ -199,8 +197,7 @@ void append_tasks(fmt::memory_buffer& out, const TaskGraph& graph, const Timelin
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const Span& span = timeline.tasks[first + i];
       const std::size_t chunk = tasks[i].chunk_index;
-      fmt::format_to(
-          std::back_inserter(out),
+      out += fmt::format(
           R"({}    {{"stage": {}, "chunk": {}, "microbatch": {}, "pass": "{}", "start_ns": {}, "end_ns": {}, "step": {}, "local_chunk": {}, "is_first_chunk": {}, "is_last_chunk": {}}})",
           first + i == 0 ? "\n" : ",\n", stage, chunk, index(tasks[i].microbatch), letter(tasks[i].pass),
           span.start.time_since_epoch().count(), span.end.time_since_epoch().count(), steps[first + i],
@@ -217,15 +214,14 @@ std::string report_json(const TaskGraph& graph, const Timeline& timeline, const 
   std::string text = report_head(graph, timeline, report).dump(2, ' ', false, Json::error_handler_t::replace);
   PPSIM_ASSERT(text.ends_with("\n}"));
   text.resize(text.size() - 2);
-  fmt::memory_buffer out;
-  fmt::format_to(std::back_inserter(out), ",\n  \"critical_path\": [");
-  append_path(out, graph, timeline, report);
+  text += ",\n  \"critical_path\": [";
+  append_path(text, graph, timeline, report);
   if (tasks) {
-    fmt::format_to(std::back_inserter(out), "\n  ],\n  \"tasks\": [");
-    append_tasks(out, graph, timeline);
+    text += "\n  ],\n  \"tasks\": [";
+    append_tasks(text, graph, timeline);
   }
-  fmt::format_to(std::back_inserter(out), "\n  ]\n}}\n");
-  return text.append(out.data(), out.size());
+  text += "\n  ]\n}\n";
+  return text;
 }
 
 } // namespace ppsim::traces

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "formats.hpp"
 #include "json_parts.hpp"
@@ -81,13 +80,13 @@ public:
       put("    }}");
     }
     put("\n  ]\n}}\n");
-    return fmt::to_string(out_);
+    return std::move(out_);
   }
 
 private:
   template <class... Args>
   void put(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+    out_ += fmt::format(format, std::forward<Args>(args)...);
   }
 
   /// "key": an array with an element per line.
@@ -165,7 +164,7 @@ private:
 
   const MeasuredRun& run_;
   const Schedule& schedule_;
-  fmt::memory_buffer out_;
+  std::string out_;
 };
 
 } // namespace

@@ -53,16 +53,15 @@ std::string write_task_list(const TaskGraph& graph) {
                     [&](std::uint32_t id) { return index(schedule.tasks()[id].microbatch); });
   order = sorted_by(order, step_count, [&](std::uint32_t id) { return steps[id]; });
   const std::size_t last = schedule.shape().chunks() - 1;
-  fmt::memory_buffer out;
-  out.append(task_list_header);
+  std::string out{task_list_header};
   for (const std::uint32_t id : order) {
     const Task& task = schedule.tasks()[id];
-    fmt::format_to(fmt::appender{out}, "\n{},{},{},{},{:d},{},{:d},{:d}", steps[id], index(task.microbatch),
-                   task.chunk_index, held.local_index(make_id<StageId>(stage_of[id]), task.chunk()),
-                   task.pass == Pass::forward, stage_of[id], task.chunk_index == 0, task.chunk_index == last);
+    out += fmt::format("\n{},{},{},{},{:d},{},{:d},{:d}", steps[id], index(task.microbatch), task.chunk_index,
+                       held.local_index(make_id<StageId>(stage_of[id]), task.chunk()), task.pass == Pass::forward,
+                       stage_of[id], task.chunk_index == 0, task.chunk_index == last);
   }
   out.push_back('\n');
-  return fmt::to_string(out);
+  return out;
 }
 
 } // namespace ppsim::traces

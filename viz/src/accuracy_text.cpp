@@ -20,6 +20,7 @@
 //     p2-2ms/1f1b-m4      1f1b           2   4    1      30 ms  30.24 ms  -0.80 %   0.9 %
 //   ...
 
+#include "ppsim/sim/words.hpp"
 #include "ppsim/viz/accuracy.hpp"
 
 #include <fmt/format.h>
@@ -36,10 +37,8 @@
 namespace ppsim::viz {
 namespace {
 
-constexpr std::size_t gap = 2;
-constexpr std::size_t least_width = 40;
 /// Of more runs than this a text shows the worst only.
-constexpr std::size_t most_rows = 40;
+constexpr std::size_t most_runs = 40;
 constexpr std::size_t worst_rows = 10;
 
 std::string name_of(const HeldRun& run) {
@@ -122,7 +121,7 @@ std::string order_words(const Accuracy& accuracy) {
                      percent(widest.predicted_gap), accuracy.runs[widest.second].name);
 }
 
-std::string share_words(std::size_t good, std::size_t known, std::size_t all, std::string_view what) {
+std::string good_words(std::size_t good, std::size_t known, std::size_t all, std::string_view what) {
   if (known == 0) return "not compared";
   std::string words = good == known ? fmt::format("{} in all {}", what, known)
                                     : fmt::format("NOT {} in {} of {}", what, known - good, known);
@@ -133,14 +132,14 @@ std::string share_words(std::size_t good, std::size_t known, std::size_t all, st
 std::string result_words(const Accuracy& accuracy) {
   const std::size_t known = count_of(accuracy, [](const Validation& run) { return run.proved.has_value(); });
   const std::size_t good = count_of(accuracy, [](const Validation& run) { return run.proved.value_or(false); });
-  return share_words(good, known, accuracy.runs.size(), "as they have to be");
+  return good_words(good, known, accuracy.runs.size(), "as they have to be");
 }
 
-std::string memory_words(const Accuracy& accuracy) {
+std::string memory_share(const Accuracy& accuracy) {
   const std::size_t known = count_of(accuracy, [](const Validation& run) { return run.knows_memory; });
   const std::size_t good =
       count_of(accuracy, [](const Validation& run) { return run.knows_memory && run.same_peaks(); });
-  return share_words(good, known, accuracy.runs.size(), "as predicted");
+  return good_words(good, known, accuracy.runs.size(), "as predicted");
 }
 
 /// Nothing where all costs were known before the run.
@@ -161,7 +160,7 @@ std::vector<std::pair<std::string_view, std::string>> answers(const Accuracy& ac
              {"starts", start_words(accuracy)},
              {"order", order_words(accuracy)}};
   lines.emplace_back("results", result_words(accuracy));
-  lines.emplace_back("memory", memory_words(accuracy));
+  lines.emplace_back("memory", memory_share(accuracy));
   if (std::string costs = cost_words(accuracy); !costs.empty()) lines.emplace_back("costs", std::move(costs));
   return lines;
 }
@@ -227,7 +226,7 @@ std::string indented(const std::vector<std::string>& lines) {
 } // namespace
 
 std::string accuracy_text(const Accuracy& accuracy, const TextOptions& options) {
-  const std::size_t width = std::max(options.width, least_width);
+  const std::size_t width = std::max(options.width, least_text_width);
   std::string out = wrapped_lines(headline(accuracy), width, 2);
   if (options.colour) {
     out.pop_back();
@@ -235,15 +234,15 @@ std::string accuracy_text(const Accuracy& accuracy, const TextOptions& options) 
   }
   out += '\n';
   for (const auto& [what, words] : answers(accuracy)) out += answer_lines(what, words, width);
-  if (accuracy.groups.size() > 1) out += '\n' + indented(table_lines(group_columns(accuracy), gap));
+  if (accuracy.groups.size() > 1) out += '\n' + indented(table_lines(group_columns(accuracy), column_gap));
   std::vector<std::size_t> shown = worst_first(accuracy);
-  const bool all = shown.size() <= most_rows;
+  const bool all = shown.size() <= most_runs;
   if (all)
     std::ranges::sort(shown);
   else
     shown.resize(worst_rows);
   out += fmt::format("\n{}", all ? "" : fmt::format("the {} worst; --markdown and --json have all\n", worst_rows));
-  out += indented(table_lines(columns_that_fit(run_columns(accuracy, shown), width - 2, gap), gap));
+  out += indented(table_lines(columns_that_fit(run_columns(accuracy, shown), width - 2, column_gap), column_gap));
   return out + "  " + wrapped_lines(explained, width - 2, 2);
 }
 

@@ -12,6 +12,7 @@
 //   not applicable:
 //     chimera: ...
 
+#include "ppsim/sim/words.hpp"
 #include "ppsim/viz/comparison.hpp"
 
 #include <fmt/format.h>
@@ -24,9 +25,6 @@
 namespace ppsim::viz {
 
 namespace {
-
-constexpr std::size_t gap = 2;
-constexpr std::size_t least_width = 40;
 
 /// Makes the cells of one column, contender by contender.
 template <class Cell>
@@ -177,7 +175,7 @@ std::string in_colour(std::string_view text, std::string_view code, bool colour)
 /// The table: a row per contender, the recommended one marked.
 std::string table(const Comparison& comparison, const std::vector<TableColumn>& columns, bool colour) {
   std::string out;
-  const std::vector<std::string> lines = table_lines(columns, gap);
+  const std::vector<std::string> lines = table_lines(columns, column_gap);
   out += lines.front() + '\n';
   for (std::size_t i = 0; i < comparison.contenders.size(); ++i) {
     const bool bold = is_best(comparison, i);
@@ -206,7 +204,7 @@ std::vector<std::string> notes(const Comparison& comparison, const std::vector<T
 
 std::string comparison_text(const Comparison& comparison, const std::string& recommendation,
                             const TextOptions& options) {
-  const std::size_t width = std::max(options.width, least_width);
+  const std::size_t width = std::max(options.width, least_text_width);
   std::string out = in_colour(wrapped_lines(headline(comparison), width, 2), "1", options.colour);
   if (!comparison.title.empty()) out += comparison.title + '\n';
   if (!comparison.source.empty()) out += "costs: " + comparison.source + '\n';
@@ -217,7 +215,7 @@ std::string comparison_text(const Comparison& comparison, const std::string& rec
     for (std::size_t i = 0; i < comparison.contenders.size(); ++i)
       names.cells.push_back((is_best(comparison, i) ? "> " : "  ") + comparison.contenders[i].name);
     all.insert(all.begin(), std::move(names));
-    const std::vector<TableColumn> shown = columns_that_fit(all, width, gap);
+    const std::vector<TableColumn> shown = columns_that_fit(all, width, column_gap);
     out += '\n' + table(comparison, shown, options.colour);
     out += '\n' + wrapped_lines(recommendation, width, 0);
     out += '\n';

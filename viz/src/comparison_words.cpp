@@ -51,13 +51,4 @@ std::vector<std::string> conditions(const Comparison& comparison) {
   return parts;
 }
 
-std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
-  std::string text;
-  for (const std::string& part : parts) {
-    if (!text.empty()) text += separator;
-    text += part;
-  }
-  return text;
-}
-
 } // namespace ppsim::viz

@@ -21,7 +21,5 @@ namespace ppsim::viz {
 [[nodiscard]] std::vector<std::string> demand_words(const Demands& demands);
 /// "4 stages", "8 microbatches", "transfers: latency" and, where there is one, "limit 80 GiB".
 [[nodiscard]] std::vector<std::string> conditions(const Comparison& comparison);
-/// `parts` with `separator` between them.
-[[nodiscard]] std::string joined(const std::vector<std::string>& parts, std::string_view separator);
 
 } // namespace ppsim::viz

@@ -1,3 +1,4 @@
+#include "ppsim/sim/words.hpp"
 #include "ppsim/viz/explanation.hpp"
 
 #include <fmt/format.h>
@@ -14,9 +15,7 @@
 namespace ppsim::viz {
 namespace {
 
-constexpr std::size_t gap = 2;
-constexpr std::size_t least_width = 40;
-constexpr std::size_t most_rows = 16;
+constexpr std::size_t most_stages = 16;
 
 double share_of(Duration part, Duration whole) {
   return whole == Duration{0} ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
@@ -38,7 +37,7 @@ class ExplanationText {
 public:
   ExplanationText(std::span<const MeasuredRun> replicas, const Explanation& explanation, const TextOptions& options)
       : replicas_{replicas}, explanation_{explanation}, colour_{options.colour},
-        width_{std::max(options.width, least_width)} {}
+        width_{std::max(options.width, least_text_width)} {}
 
   std::string render() {
     head();
@@ -60,7 +59,7 @@ private:
   void say(std::string_view what, std::string_view text) { out_ += answer_lines(what, text, width_); }
 
   void table(const std::vector<TableColumn>& columns) {
-    for (const std::string& line : table_lines(columns_that_fit(columns, width_ - 2, gap), gap))
+    for (const std::string& line : table_lines(columns_that_fit(columns, width_ - 2, column_gap), column_gap))
       out_ += "  " + line + "\n";
   }
 
@@ -163,14 +162,14 @@ private:
     const bool has_drift = drift != explanation_.findings.end();
     if (explanation_.findings.size() > (has_drift ? 1U : 0U))
       out_ += wrapped_lines("what makes steps longer (each as if what stands above it in the next table were gone)",
-                            width_, gap);
+                            width_, column_gap);
     std::size_t number = 0;
     for (const Finding& one : explanation_.findings)
       if (!is_drift(one)) finding(fmt::format("  {}. {:>6}  ", ++number, percent(one.share)), one);
     if (!has_drift) return;
     if (number > 0) out_ += '\n';
     out_ += wrapped_lines("what made them longer in the course of the run (no row of the next table: it is in several)",
-                          width_, gap);
+                          width_, column_gap);
     finding(fmt::format("     {:>6}  ", percent(drift->share)), *drift);
   }
 
@@ -178,7 +177,7 @@ private:
     out_ += wrapped_lines(begin + finding_words(explanation_, one), width_, begin.size());
     const std::string indent(begin.size(), ' ');
     for (const std::string& line : evidence_words(explanation_, one))
-      out_ += wrapped_lines(indent + line, width_, begin.size() + gap);
+      out_ += wrapped_lines(indent + line, width_, begin.size() + column_gap);
   }
 
   void parts() {
@@ -197,16 +196,16 @@ private:
     out_ += '\n';
     table(columns);
     if (std::ranges::any_of(columns[1].cells, [](std::string_view time) { return time.starts_with('-'); }))
-      out_ += wrapped_lines("  below zero: it makes steps shorter", width_, gap);
+      out_ += wrapped_lines("  below zero: it makes steps shorter", width_, column_gap);
   }
 
   /// All stages, or of many the first and the last, with a gap between.
   template <class Row, class Gap>
   static void for_each_row(std::size_t count, Row row, Gap gap_row) {
     for (std::size_t at = 0; at < count; ++at) {
-      if (count > most_rows && at == most_rows / 2) {
+      if (count > most_stages && at == most_stages / 2) {
         gap_row();
-        at = count - most_rows / 2;
+        at = count - most_stages / 2;
       }
       row(at);
     }

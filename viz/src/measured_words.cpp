@@ -8,6 +8,8 @@
 
 #include "measured_words.hpp"
 
+#include "ppsim/sim/words.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

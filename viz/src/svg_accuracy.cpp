@@ -28,14 +28,12 @@
 namespace ppsim::viz {
 namespace {
 
-constexpr Px picture_width = px(1'000);
-constexpr Px label_size = px(11);
 constexpr Px least_row_height = px(22);
 constexpr Px lane_height = px(5);
 constexpr Px header_height = px(20);
 constexpr Px number_width = px(60);
 constexpr Px most_name_width = px(220);
-constexpr Px least_tick_distance = px(60);
+constexpr Px least_x_distance = px(60);
 constexpr Px key_pitch = px(18);
 /// Errors in millionths. What is further off than this stands at the edge.
 constexpr std::int64_t millionth = 1'000'000;
@@ -51,8 +49,8 @@ std::string_view group_name(const ErrorSummary& group) {
 }
 
 /// Where things stand in the picture.
-struct Plot {
-  explicit Plot(const Accuracy& the_accuracy, Px top);
+struct AccuracyPlot {
+  explicit AccuracyPlot(const Accuracy& the_accuracy, Px top);
 
   const Accuracy& accuracy;
   std::vector<std::string> schedules; ///< that occur, in the order of their first runs
@@ -70,7 +68,7 @@ struct Plot {
   [[nodiscard]] Px row_top(std::size_t row) const { return box.y + row_height * static_cast<std::int64_t>(row); }
 };
 
-Plot::Plot(const Accuracy& the_accuracy, Px top) : accuracy{the_accuracy} {
+AccuracyPlot::AccuracyPlot(const Accuracy& the_accuracy, Px top) : accuracy{the_accuracy} {
   for (const HeldRun& run : accuracy.runs) {
     if (std::ranges::find(schedules, run.schedule) == schedules.end()) schedules.push_back(run.schedule);
     range = std::max(
@@ -82,15 +80,15 @@ Plot::Plot(const Accuracy& the_accuracy, Px top) : accuracy{the_accuracy} {
     names = std::max(names, text_width(clean_text(group_name(group)), label_size));
   box.x = margin + std::min(names, most_name_width) + px(10);
   box.y = top + header_height;
-  box.width = picture_width - margin - number_width * 2 - box.x;
+  box.width = figure_width - margin - number_width * 2 - box.x;
   row_height = std::max(least_row_height, lane_height * static_cast<std::int64_t>(schedules.size() + 1));
   box.height = row_height * static_cast<std::int64_t>(accuracy.groups.size());
   ticks = choose_ticks(Axis::Unit::count, 0, 2 * range,
-                       static_cast<std::size_t>(box.width.hundredths / least_tick_distance.hundredths));
+                       static_cast<std::size_t>(box.width.hundredths / least_x_distance.hundredths));
 }
 
 /// The tolerated band, and lines between the rows.
-std::string draw_ground(const Plot& plot) {
+std::string draw_ground(const AccuracyPlot& plot) {
   const std::int64_t tolerance = in_millionths(plot.accuracy.runs.front().validation.tolerance);
   const Px left = plot.x_at(-tolerance);
   std::string out;
@@ -98,14 +96,14 @@ std::string draw_ground(const Plot& plot) {
       plot.box.y, plot.x_at(tolerance) - left, plot.box.height);
   std::string lines;
   for (std::size_t row = 0; row <= plot.accuracy.groups.size(); ++row)
-    add(lines, "M{} {}H{}", margin, plot.row_top(row), picture_width - margin);
+    add(lines, "M{} {}H{}", margin, plot.row_top(row), figure_width - margin);
   add(out, "<path class=\"rows\" stroke=\"#d9d9d9\" stroke-width=\"0.8\" d=\"{}\"/>\n", lines);
   add(out, "<path class=\"zero\" stroke=\"#595959\" stroke-width=\"1\" d=\"M{} {}V{}\"/>\n", plot.x_at(0),
       plot.box.y - px(4), plot.box.bottom() + px(6));
   return out;
 }
 
-std::string draw_axis(const Plot& plot) {
+std::string draw_axis(const AccuracyPlot& plot) {
   std::string lines;
   std::string labels;
   const std::int64_t last = plot.range / plot.ticks.step;
@@ -124,7 +122,7 @@ std::string draw_axis(const Plot& plot) {
 }
 
 /// Names at the left, figures at the right.
-std::string draw_names(const Plot& plot) {
+std::string draw_names(const AccuracyPlot& plot) {
   const Px first = plot.box.right() + number_width - px(6);
   const Px second = first + number_width;
   const Px head = plot.box.y - px(7);
@@ -149,7 +147,7 @@ std::string draw_names(const Plot& plot) {
 }
 
 /// Hollow for what does not count.
-void add_marker(std::string& out, const CurveStyle& style, Px x, Px y, std::string_view tooltip, bool hollow = false) {
+void add_run(std::string& out, const CurveStyle& style, Px x, Px y, std::string_view tooltip, bool hollow = false) {
   const std::string colour = to_string(style.colour);
   add(out, R"(<path fill="{0}" fill-opacity="{4}" stroke="{0}" d="M{1} {2}{3}">)", colour, x, y, style.marker,
       hollow ? "0" : "0.75");
@@ -157,7 +155,7 @@ void add_marker(std::string& out, const CurveStyle& style, Px x, Px y, std::stri
   out += "</path>\n";
 }
 
-std::string draw_runs(const Plot& plot) {
+std::string draw_runs(const AccuracyPlot& plot) {
   std::string out = "<g class=\"runs\">\n";
   const auto lanes = static_cast<std::int64_t>(plot.schedules.size());
   for (const HeldRun& run : plot.accuracy.runs) {
@@ -167,27 +165,27 @@ std::string draw_runs(const Plot& plot) {
     const std::size_t number = plot.number_of(run);
     const Px y = plot.row_top(row) + plot.row_height * (static_cast<std::int64_t>(number) + 1) / (lanes + 1);
     const Compared& step = run.validation.step;
-    add_marker(out, style_of(number), plot.x_at(in_millionths(step.error())), y,
-               clean_text(fmt::format("{}: {} predicted, {} measured ({})", run.name, format_duration(step.predicted),
-                                      format_duration(step.measured), signed_percent(step.error()))),
-               !run.validation.counts());
+    add_run(out, style_of(number), plot.x_at(in_millionths(step.error())), y,
+            clean_text(fmt::format("{}: {} predicted, {} measured ({})", run.name, format_duration(step.predicted),
+                                   format_duration(step.measured), signed_percent(step.error()))),
+            !run.validation.counts());
   }
   return out + "</g>\n";
 }
 
 /// The schedules with their markers, in as many lines as they need; `bottom` moves below them.
-std::string draw_keys(const Plot& plot, Px& bottom) {
+std::string draw_keys(const AccuracyPlot& plot, Px& bottom) {
   std::string out = fmt::format("<g class=\"keys\" font-size=\"{}\" fill=\"#1a1a1a\">\n", label_size);
   Px x = plot.box.x;
   Px y = bottom + key_pitch / 2;
   for (std::size_t number = 0; number < plot.schedules.size(); ++number) {
     const std::string name = fit_text(clean_text(plot.schedules[number]), label_size, most_name_width);
     const Px width = px(14) + text_width(name, label_size) + px(16);
-    if (x + width > picture_width - margin && x > plot.box.x) {
+    if (x + width > figure_width - margin && x > plot.box.x) {
       x = plot.box.x;
       y += key_pitch;
     }
-    add_marker(out, style_of(number), x + px(4), y, "");
+    add_run(out, style_of(number), x + px(4), y, "");
     add(out, "<text x=\"{}\" y=\"{}\">{}</text>\n", x + px(14), y + label_size * 36 / 100, escaped(name));
     x += width;
   }
@@ -210,12 +208,12 @@ std::string svg_accuracy(const Accuracy& accuracy) {
   if (accuracy.all.not_counted > 0)
     facts.push_back(fmt::format("hollow: {}, no validation", counted(accuracy.all.not_counted, "run")));
   Px height;
-  const std::string head = draw_head({title, std::move(facts), ""}, picture_width, height);
-  const Plot plot{accuracy, height};
+  const std::string head = draw_head({title, std::move(facts), ""}, figure_width, height);
+  const AccuracyPlot plot{accuracy, height};
   std::string body = draw_ground(plot) + draw_axis(plot) + draw_names(plot) + draw_runs(plot);
   Px bottom = plot.box.bottom() + px(50);
   body += draw_keys(plot, bottom);
-  return svg_opening(picture_width, bottom + bottom_margin, title) + head + body + "</svg>\n";
+  return svg_opening(figure_width, bottom + bottom_margin, title) + head + body + "</svg>\n";
 }
 
 } // namespace ppsim::viz

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <compare>
 #include <cstdint>
-#include <iterator>
 #include <string>
 
 namespace ppsim::viz {
@@ -52,7 +51,7 @@ struct Box {
 /// Adds formatted text to a piece of the document.
 template <class... Args>
 void add(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
-  fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
+  out += fmt::format(format, std::forward<Args>(args)...);
 }
 
 } // namespace ppsim::viz
@@ -60,9 +59,5 @@ void add(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
 template <>
 struct fmt::formatter<ppsim::viz::Px> {
   constexpr auto parse(format_parse_context& context) { return context.begin(); }
-  template <class Context>
-  auto format(ppsim::viz::Px length, Context& context) const {
-    const std::int64_t size = length.hundredths < 0 ? -length.hundredths : length.hundredths;
-    return fmt::format_to(context.out(), "{}{}.{:02}", length.hundredths < 0 ? "-" : "", size / 100, size % 100);
-  }
+  static format_context::iterator format(ppsim::viz::Px length, format_context& context); // in svg_text.cpp
 };

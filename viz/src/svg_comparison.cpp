@@ -11,6 +11,7 @@
 //
 // Each chart is drawn by the same code as a chart of its own; what they share is decided here.
 
+#include "ppsim/sim/words.hpp"
 #include "ppsim/viz/comparison.hpp"
 
 #include "comparison_words.hpp"

@@ -13,6 +13,8 @@ inline constexpr Px margin = px(16);
 inline constexpr Px essentials_size = px(12);
 inline constexpr Px axis_height = px(52); // ticks, labels, the axis' title
 inline constexpr Px bottom_margin = px(8);
+inline constexpr Px figure_width = px(1'000); // of plots
+inline constexpr Px label_size = px(11);
 
 /// The document's first lines: its size, its title, white ground.
 [[nodiscard]] std::string svg_opening(Px width, Px height, std::string_view title);

@@ -12,7 +12,6 @@ namespace {
 
 constexpr Px headline_size = px(16);
 constexpr Px source_size = px(11);
-constexpr Px label_size = px(11);
 constexpr Px least_tick_distance = px(80);
 constexpr Px least_label_distance = px(14);
 constexpr std::string_view separator = " | ";

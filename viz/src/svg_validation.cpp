@@ -21,12 +21,12 @@ namespace ppsim::viz {
 namespace {
 
 // Bounds that keep the document below 3 MB and no longer than can be looked at.
-constexpr std::size_t most_tasks_as_cells = 16'384;
-constexpr std::size_t most_tasks_with_tooltip = 4'096;
+constexpr std::size_t most_cells_of_both = 16'384;
+constexpr std::size_t most_tooltips_of_both = 4'096;
 constexpr std::size_t most_columns_of_a_chart = 16'000;
 constexpr std::int64_t height_of_all_stages = 960; // pixels
-constexpr std::int64_t least_pitch = 14;
-constexpr std::int64_t most_pitch = 60;
+constexpr std::int64_t least_row_pitch = 14;
+constexpr std::int64_t most_row_pitch = 60;
 constexpr std::int64_t most_rows_as_cells = 128;
 constexpr std::size_t most_rows_as_shares = 64;
 
@@ -76,15 +76,15 @@ private:
     for (const Report* report : {&predicted_report_, &measured_report_})
       frame.plot_width = std::max(frame.plot_width, wanted_plot_width(*report, tasks, frame.axis));
     const bool wide = mean_cell_width(measured_report_, tasks, frame.axis, frame.plot_width) >= least_mean_cell;
-    if (!wide || 2 * tasks > most_tasks_as_cells || static_cast<std::int64_t>(stages) > most_rows_as_cells) {
+    if (!wide || 2 * tasks > most_cells_of_both || static_cast<std::int64_t>(stages) > most_rows_as_cells) {
       frame.detail = Detail::shares;
       frame.stages_per_row = (stages + most_rows_as_shares - 1) / most_rows_as_shares;
     }
     const auto rows = static_cast<std::int64_t>((stages + frame.stages_per_row - 1) / frame.stages_per_row);
-    frame.pitch = px(std::clamp(height_of_all_stages / rows, least_pitch, most_pitch));
+    frame.pitch = px(std::clamp(height_of_all_stages / rows, least_row_pitch, most_row_pitch));
     frame.most_columns = most_columns_of_a_chart;
     frame.numbers = frame.detail == Detail::cells;
-    frame.tooltips = frame.detail == Detail::cells && 2 * tasks <= most_tasks_with_tooltip;
+    frame.tooltips = frame.detail == Detail::cells && 2 * tasks <= most_tooltips_of_both;
     return frame;
   }
 

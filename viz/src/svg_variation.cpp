@@ -30,9 +30,7 @@ namespace ppsim::viz {
 
 namespace {
 
-constexpr Px picture_width = px(1'000);
 constexpr Px least_plot_height = px(400);
-constexpr Px label_size = px(11);
 constexpr Px label_pitch = px(16);
 constexpr Px key_width = px(26);
 constexpr Px most_label_width = px(250);
@@ -46,7 +44,7 @@ constexpr std::size_t most_curves = 12; ///< that can be told apart
 constexpr Px end_bar_height = px(11);
 
 /// A place in the picture.
-struct Point {
+struct PlotPoint {
   Px x, y;
 };
 
@@ -57,8 +55,8 @@ struct AxisMark {
 };
 
 /// The inputs of a plot and where things stand in it.
-struct Plot {
-  explicit Plot(const Variation& the_variation);
+struct VariationPlot {
+  explicit VariationPlot(const Variation& the_variation);
 
   const Variation& variation;
   std::vector<Curve> all_curves;
@@ -85,10 +83,10 @@ struct Plot {
     const std::int64_t height = std::min(time - range.from, (range.to - range.from) * 5);
     return box.bottom() - share_of(height, range.to - range.from, box.height);
   }
-  [[nodiscard]] bool is_inside(const Point& point) const { return point.y >= box.y && point.y <= box.bottom(); }
-  [[nodiscard]] std::optional<Point> point_of(const Curve& curve, std::size_t at) const {
+  [[nodiscard]] bool is_inside(const PlotPoint& point) const { return point.y >= box.y && point.y <= box.bottom(); }
+  [[nodiscard]] std::optional<PlotPoint> point_of(const Curve& curve, std::size_t at) const {
     if (!curve.times[at]) return std::nullopt;
-    return Point{x_at(variation.points[at]), y_at(*curve.times[at])};
+    return PlotPoint{x_at(variation.points[at]), y_at(*curve.times[at])};
   }
   [[nodiscard]] const Curve* curve_of(std::size_t line) const {
     for (const Curve& curve : curves)
@@ -120,7 +118,7 @@ std::vector<std::string> tick_labels(std::int64_t from, std::int64_t to, const T
   return labels;
 }
 
-Plot::Plot(const Variation& the_variation)
+VariationPlot::VariationPlot(const Variation& the_variation)
     : variation{the_variation}, all_curves{curves_of(the_variation)},
       curves{nearest_curves(the_variation, all_curves, most_curves)}, range{shown_range(the_variation, curves)} {
   const auto labels = static_cast<std::int64_t>(curves.size());
@@ -136,12 +134,12 @@ Plot::Plot(const Variation& the_variation)
   for (const Curve& curve : curves) names.push_back(curve.label);
   // Bold names are wider.
   const Px label_width = std::min(widest(names, label_size) * 9 / 8, most_label_width) + px(4);
-  labels_left = picture_width - margin - label_width - key_width - px(6);
+  labels_left = figure_width - margin - label_width - key_width - px(6);
   box.width = labels_left - px(44) - box.x;
   choose_x_marks();
 }
 
-bool Plot::has_room(const std::vector<AxisMark>& marks) const {
+bool VariationPlot::has_room(const std::vector<AxisMark>& marks) const {
   for (std::size_t i = 1; i < marks.size(); ++i) {
     const Px needed = (text_width(marks[i - 1].label, label_size) + text_width(marks[i].label, label_size)) / 2;
     if (x_at(marks[i].value) - x_at(marks[i - 1].value) < needed + px(14)) return false;
@@ -150,7 +148,7 @@ bool Plot::has_room(const std::vector<AxisMark>& marks) const {
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity): a case per unit
-void Plot::choose_x_marks() {
+void VariationPlot::choose_x_marks() {
   const Axis& axis = variation.axis;
   x_title = axis_name(axis) + (axis.logarithmic() ? ", logarithmic" : "");
   if (axis.logarithmic()) { // values with their units, since those change along the axis
@@ -179,7 +177,7 @@ std::string stroke_of(const Curve& curve) {
   return attributes;
 }
 
-void add_marker(std::string& out, const Curve& curve, const Point& at, bool filled) {
+void add_marker(std::string& out, const Curve& curve, const PlotPoint& at, bool filled) {
   const std::string colour = to_string(curve.style.colour);
   add(out, "<path fill=\"{}\" stroke=\"{}\" stroke-width=\"1.1\" d=\"M{} {}{}\"/>\n", filled ? colour : "#ffffff",
       colour, at.x, at.y, curve.style.marker);
@@ -188,12 +186,12 @@ void add_marker(std::string& out, const Curve& curve, const Point& at, bool fill
 /// Adds a line through the points that follow each other; far more points than pixels are thinned.
 class Polyline {
 public:
-  void move_to(const Point& point) {
+  void move_to(const PlotPoint& point) {
     end();
     add(data_, "M{} {}", point.x, point.y);
     last_ = point;
   }
-  void line_to(const Point& point) {
+  void line_to(const PlotPoint& point) {
     waiting_ = point;
     if (point.x - last_.x >= Px{50}) end();
   }
@@ -206,12 +204,12 @@ public:
 
 private:
   std::string data_;
-  Point last_;
-  std::optional<Point> waiting_;
+  PlotPoint last_;
+  std::optional<PlotPoint> waiting_;
 };
 
 /// The line of one schedule: where it fits, and, faint, where it does not. Gaps where it does not apply.
-std::string draw_line(const Plot& plot, const Curve& curve) {
+std::string draw_line(const VariationPlot& plot, const Curve& curve) {
   Polyline fitting;
   Polyline faint;
   for (std::size_t i = 1; i < curve.times.size(); ++i) {
@@ -237,7 +235,7 @@ std::string draw_line(const Plot& plot, const Curve& curve) {
 }
 
 /// Markers at some of the points, shifted from line to line so that lines on top of each other show both.
-std::string draw_markers(const Plot& plot, const Curve& curve) {
+std::string draw_markers(const VariationPlot& plot, const Curve& curve) {
   std::string out;
   const std::size_t points = curve.times.size();
   const std::size_t stride = std::max<std::size_t>(points / markers_per_line, 1);
@@ -253,7 +251,7 @@ std::string draw_markers(const Plot& plot, const Curve& curve) {
 }
 
 /// Where the line of a curve stands at a value between two points.
-std::optional<Point> point_between(const Plot& plot, const Curve& curve, std::int64_t value) {
+std::optional<PlotPoint> point_between(const VariationPlot& plot, const Curve& curve, std::int64_t value) {
   const auto& points = plot.variation.points;
   const auto after = std::lower_bound(points.begin(), points.end(), value);
   if (after == points.end()) return std::nullopt;
@@ -263,15 +261,15 @@ std::optional<Point> point_between(const Plot& plot, const Curve& curve, std::in
   const auto to = plot.point_of(curve, i);
   if (!from || !to) return std::nullopt;
   const Px x = plot.x_at(value);
-  return Point{x, from->y + (to->y - from->y) * (x - from->x).hundredths /
-                                std::max<std::int64_t>((to->x - from->x).hundredths, 1)};
+  return PlotPoint{x, from->y + (to->y - from->y) * (x - from->x).hundredths /
+                                    std::max<std::int64_t>((to->x - from->x).hundredths, 1)};
 }
 
 /// The line of a curve over a stretch, ends included; without what does not apply.
-std::string stretch_path(const Plot& plot, const Curve& curve, const BestStretch& stretch) {
+std::string stretch_path(const VariationPlot& plot, const Curve& curve, const BestStretch& stretch) {
   Polyline line;
   bool open = false;
-  const auto add_point = [&](const std::optional<Point>& point) {
+  const auto add_point = [&](const std::optional<PlotPoint>& point) {
     if (point && open) line.line_to(*point);
     if (point && !open) line.move_to(*point);
     open = point.has_value();
@@ -286,7 +284,7 @@ std::string stretch_path(const Plot& plot, const Curve& curve, const BestStretch
 }
 
 /// The band under the best of each stretch.
-std::string draw_envelope(const Plot& plot) {
+std::string draw_envelope(const VariationPlot& plot) {
   std::string out;
   for (const BestStretch& stretch : plot.variation.best) {
     const Curve* curve = stretch.line ? plot.curve_of(*stretch.line) : nullptr;
@@ -300,7 +298,7 @@ std::string draw_envelope(const Plot& plot) {
 }
 
 /// Lines where the best changes, with the value from which on the next is best, where there is room for it.
-std::string draw_changes(const Plot& plot) {
+std::string draw_changes(const VariationPlot& plot) {
   std::string lines;
   std::string texts;
   Px free_from = plot.box.x - px(30);
@@ -322,7 +320,7 @@ std::string draw_changes(const Plot& plot) {
 }
 
 /// Which schedule is the best, stretch by stretch.
-std::string draw_strip(const Plot& plot) {
+std::string draw_strip(const VariationPlot& plot) {
   if (plot.curves.empty()) return {};
   const Px top = plot.box.bottom() + strip_gap;
   std::string boxes;
@@ -349,7 +347,7 @@ std::string draw_strip(const Plot& plot) {
                      label_size);
 }
 
-std::string draw_x_axis(const Plot& plot) {
+std::string draw_x_axis(const VariationPlot& plot) {
   const Px base = plot.box.bottom() + strip_gap + strip_height;
   std::string marks;
   std::string grid;
@@ -369,7 +367,7 @@ std::string draw_x_axis(const Plot& plot) {
 }
 
 /// The axis of time; where it does not begin at zero it is broken, and its title says so.
-std::string draw_y_axis(const Plot& plot) {
+std::string draw_y_axis(const VariationPlot& plot) {
   std::string grid;
   std::string labels;
   const std::int64_t step = plot.y_ticks.step;
@@ -406,12 +404,12 @@ std::string draw_y_axis(const Plot& plot) {
 struct LineEnd {
   const Curve* curve;
   std::int64_t time;
-  Point place;
+  PlotPoint place;
   bool is_early; ///< the schedule does not apply at the end of the range
 };
 
 /// From above.
-std::vector<LineEnd> line_ends(const Plot& plot) {
+std::vector<LineEnd> line_ends(const VariationPlot& plot) {
   std::vector<LineEnd> ends;
   for (const Curve& curve : plot.curves)
     for (std::size_t i = curve.times.size(); i-- > 0;)
@@ -425,7 +423,7 @@ std::vector<LineEnd> line_ends(const Plot& plot) {
 }
 
 /// Labels at the right, each as near the end of its line as the others allow.
-std::string draw_labels(const Plot& plot) {
+std::string draw_labels(const VariationPlot& plot) {
   const std::vector<LineEnd> ends = line_ends(plot);
   std::vector<Px> wanted;
   wanted.reserve(ends.size());
@@ -448,7 +446,7 @@ std::string draw_labels(const Plot& plot) {
     add(keys, "<path fill=\"none\" {} stroke-width=\"1.8\" d=\"M{} {}h{}\"/>\n", stroke_of(curve), plot.labels_left, y,
         key_width);
     add_marker(keys, curve, {plot.labels_left + key_width / 2, y}, !curve.never_fits);
-    const Px room = picture_width - margin - plot.labels_left - key_width - px(6);
+    const Px room = figure_width - margin - plot.labels_left - key_width - px(6);
     add(texts, "<text x=\"{}\" y=\"{}\"{}>{}</text>\n", plot.labels_left + key_width + px(6), y + label_size * 36 / 100,
         curve.is_best_somewhere ? " font-weight=\"bold\"" : "",
         escaped(fit_text(curve.label, label_size, curve.is_best_somewhere ? room * 8 / 9 : room)));
@@ -460,7 +458,7 @@ std::string draw_labels(const Plot& plot) {
 }
 
 /// Those that are not drawn, one note each, so that they flow over as many lines as they need.
-void add_left_out(const Plot& plot, std::vector<std::string>& notes) {
+void add_left_out(const VariationPlot& plot, std::vector<std::string>& notes) {
   if (plot.curves.size() == plot.all_curves.size()) return;
   const std::size_t first = notes.size();
   for (const Curve& curve : plot.all_curves)
@@ -472,7 +470,7 @@ void add_left_out(const Plot& plot, std::vector<std::string>& notes) {
 }
 
 /// How to read what was drawn, and nothing else.
-std::vector<std::string> notes_of(const Plot& plot) {
+std::vector<std::string> notes_of(const VariationPlot& plot) {
   std::vector<std::string> notes;
   const auto any = [&plot](bool Curve::*what) {
     return std::any_of(plot.curves.begin(), plot.curves.end(), [what](const Curve& curve) { return curve.*what; });
@@ -508,10 +506,10 @@ std::string title_of(const Variation& variation) {
 } // namespace
 
 std::string svg_variation(const Variation& variation) {
-  Plot plot{variation};
+  VariationPlot plot{variation};
   Px height;
   const std::string title = title_of(variation);
-  const std::string head = draw_head({title, essentials_of(variation), variation.source}, picture_width, height);
+  const std::string head = draw_head({title, essentials_of(variation), variation.source}, figure_width, height);
   plot.box.y = height + (variation.best.size() > 1 ? change_labels_height : Px{});
 
   std::string body;
@@ -529,8 +527,8 @@ std::string svg_variation(const Variation& variation) {
   body += "</g>\n" + draw_labels(plot) + draw_strip(plot);
 
   Px bottom = plot.box.bottom() + strip_gap + strip_height + px(44);
-  const std::string notes = draw_notes(notes_of(plot), plot.box.x, picture_width - margin, bottom);
-  return svg_opening(picture_width, bottom + bottom_margin, title) + head + body + notes + "</svg>\n";
+  const std::string notes = draw_notes(notes_of(plot), plot.box.x, figure_width - margin, bottom);
+  return svg_opening(figure_width, bottom + bottom_margin, title) + head + body + notes + "</svg>\n";
 }
 
 } // namespace ppsim::viz

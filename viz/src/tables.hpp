@@ -7,6 +7,9 @@
 
 namespace ppsim::viz {
 
+inline constexpr std::size_t column_gap = 2;
+inline constexpr std::size_t least_text_width = 40; ///< a narrower terminal breaks the lines itself
+
 /// One column of a table.
 struct TableColumn {
   std::string header;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <numeric>
 
 #include "text_gantt.hpp"
@@ -36,11 +35,9 @@
 namespace ppsim::viz {
 namespace {
 
-using Buffer = fmt::memory_buffer;
-
 template <class... Args>
-void put(Buffer& out, fmt::format_string<Args...> format, Args&&... args) {
-  fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
+void put(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
+  out += fmt::format(format, std::forward<Args>(args)...);
 }
 
 /// Share of device time that stages idle from which on another schedule may be worth a look.
@@ -62,7 +59,7 @@ std::string stage_list(const std::vector<std::size_t>& stages) {
 /// "11 10 10 9"; a long list with its repetitions: "11, 62 x 10, 9".
 std::string with_repeats(const std::vector<std::size_t>& counts) {
   constexpr std::size_t longest_list = 16;
-  if (counts.size() <= longest_list) return fmt::format("{}", fmt::join(counts, " "));
+  if (counts.size() <= longest_list) return joined(counts, " ");
   std::string text;
   for (std::size_t first = 0; first < counts.size();) {
     std::size_t end = first + 1;
@@ -89,7 +86,7 @@ public:
     const std::string gantt = text_gantt(graph_, timeline_, SimTime{} + report_.makespan, options_);
     if (!gantt.empty()) put(out_, "\n{}", gantt);
     next();
-    return fmt::to_string(out_);
+    return std::move(out_);
   }
 
 private:
@@ -575,7 +572,7 @@ private:
   const Report& report_;
   const TextOptions& options_;
   const Scenario& scenario_;
-  Buffer out_;
+  std::string out_;
 };
 
 } // namespace

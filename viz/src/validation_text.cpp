@@ -42,15 +42,12 @@
 namespace ppsim::viz {
 namespace {
 
-constexpr std::size_t gap = 2;
-constexpr std::size_t least_width = 40;
-
 class ValidationText {
 public:
   ValidationText(const TaskGraph& graph, const MeasuredRun& run, const Validation& validation,
                  const TextOptions& options)
       : graph_{graph}, run_{run}, validation_{validation}, colour_{options.colour},
-        width_{std::max(options.width, least_width)} {}
+        width_{std::max(options.width, least_text_width)} {}
 
   std::string render() {
     head();
@@ -108,11 +105,11 @@ private:
   }
 
   void table(const std::vector<TableColumn>& columns) {
-    for (const std::string& line : table_lines(columns, gap)) out_ += "  " + line + "\n";
+    for (const std::string& line : table_lines(columns, column_gap)) out_ += "  " + line + "\n";
   }
 
   [[nodiscard]] bool fits(const std::vector<TableColumn>& columns) const {
-    return columns_that_fit(columns, width_ - 2, gap).size() == columns.size();
+    return columns_that_fit(columns, width_ - 2, column_gap).size() == columns.size();
   }
 
   /// Adds three columns: predicted, measured, and how far apart.
@@ -205,7 +202,7 @@ private:
     for (const Deviation& deviation : validation_.deviations)
       width = std::max(width, task_and_stage(graph_, deviation.task).size());
     for (const Deviation& deviation : validation_.deviations)
-      put(fmt::format("  {:<{}}", task_and_stage(graph_, deviation.task), width + gap),
+      put(fmt::format("  {:<{}}", task_and_stage(graph_, deviation.task), width + column_gap),
           deviation_words(graph_, deviation));
   }
 

@@ -1,5 +1,7 @@
 #include "validation_words.hpp"
 
+#include "ppsim/sim/words.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>

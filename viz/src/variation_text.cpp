@@ -12,6 +12,7 @@
 //   where two change places:
 //     1f1b is no slower than gpipe up to 340 us, and slower from 341 us on
 
+#include "ppsim/sim/words.hpp"
 #include "ppsim/viz/variation.hpp"
 
 #include <fmt/format.h>
@@ -27,8 +28,6 @@ namespace ppsim::viz {
 
 namespace {
 
-constexpr std::size_t gap = 2;
-constexpr std::size_t least_width = 40;
 constexpr std::size_t table_points = 5;
 constexpr std::size_t most_crossings = 8;
 
@@ -146,7 +145,7 @@ std::string in_colour(std::string_view text, std::string_view code, bool colour)
 /// The lines of a table, indented, its head in bold.
 std::string terminal_table(const std::vector<TableColumn>& columns, std::size_t width, bool colour) {
   std::string out = "\n";
-  const std::vector<std::string> lines = table_lines(columns_that_fit(columns, width - 2, gap), gap);
+  const std::vector<std::string> lines = table_lines(columns_that_fit(columns, width - 2, column_gap), column_gap);
   for (std::size_t i = 0; i < lines.size(); ++i) out += "  " + in_colour(lines[i], "1", colour && i == 0) + '\n';
   return out;
 }
@@ -154,7 +153,7 @@ std::string terminal_table(const std::vector<TableColumn>& columns, std::size_t 
 } // namespace
 
 std::string variation_text(const Variation& variation, const TextOptions& options) {
-  const std::size_t width = std::max(options.width, least_width);
+  const std::size_t width = std::max(options.width, least_text_width);
   std::string out = in_colour(wrapped_lines(headline(variation), width, 2), "1", options.colour);
   if (!variation.title.empty()) out += variation.title + '\n';
   if (!variation.source.empty()) out += "costs: " + variation.source + '\n';

@@ -12,7 +12,7 @@
 #include "../outputs.hpp"
 #include "../replaying.hpp"
 
-namespace ppsim::cli {
+namespace ppsim::cli::calibrate_command {
 namespace {
 
 /// Without costs, which are what is asked for; only the order and the shape count.
@@ -115,17 +115,15 @@ constexpr std::array examples{
 
 } // namespace
 
-extern const Command calibrate_command;
-const Command calibrate_command{
-    .name = "calibrate",
-    .summary = "measure what tasks and transfers take on this machine; the result is a scenario",
-    .usage = "ppsim calibrate --stages P [--vpp V] [--backend NAME] [-o COSTS.toml] [options]",
-    .argument = "",
-    .argument_help = "",
-    .sections = sections,
-    .extra = extra,
-    .except = except,
-    .examples = examples,
-    .run = run};
+const Command definition{.name = "calibrate",
+                         .summary = "measure what tasks and transfers take on this machine; the result is a scenario",
+                         .usage = "ppsim calibrate --stages P [--vpp V] [--backend NAME] [-o COSTS.toml] [options]",
+                         .argument = "",
+                         .argument_help = "",
+                         .sections = sections,
+                         .extra = extra,
+                         .except = except,
+                         .examples = examples,
+                         .run = run};
 
-} // namespace ppsim::cli
+} // namespace ppsim::cli::calibrate_command

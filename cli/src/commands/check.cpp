@@ -2,6 +2,7 @@
 
 #include "ppsim/sim/streams.hpp"
 #include "ppsim/sim/timeline.hpp"
+#include "ppsim/sim/words.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +13,7 @@
 #include "../files.hpp"
 #include <nlohmann/json.hpp>
 
-namespace ppsim::cli {
+namespace ppsim::cli::check_command {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -148,7 +149,7 @@ std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& v
   if (!hanging.empty()) {
     text.pop_back();
     text += fmt::format("; its sends and receives hang, or go astray, on p2p {} (an error only where --p2p asks)\n",
-                        fmt::join(hanging, " and "));
+                        joined(hanging, " and "));
   }
   for (const Verdict& verdict : verdicts)
     text += verdict.deadlock ? fmt::format("  {:<9} {}\n            {}\n", to_string(verdict.model),
@@ -229,16 +230,15 @@ constexpr std::array examples{
 
 } // namespace
 
-extern const Command check_command;
-const Command check_command{
-    .name = "check",
-    .summary = "is a schedule file valid, can it deadlock, under which transfer model",
-    .usage = "ppsim check [--transfer MODEL] [--p2p HOW] [--lowering NAME] [--json[=FILE]] FILE",
-    .argument = "FILE",
-    .argument_help = "PyTorch pipelining CSV, or InfiniTrain task list (*.tasks.csv); '-' for stdin",
-    .sections = {},
-    .extra = extra,
-    .examples = examples,
-    .run = run};
+const Command definition{.name = "check",
+                         .summary = "is a schedule file valid, can it deadlock, under which transfer model",
+                         .usage = "ppsim check [--transfer MODEL] [--p2p HOW] [--lowering NAME] [--json[=FILE]] FILE",
+                         .argument = "FILE",
+                         .argument_help =
+                             "PyTorch pipelining CSV, or InfiniTrain task list (*.tasks.csv); '-' for stdin",
+                         .sections = {},
+                         .extra = extra,
+                         .examples = examples,
+                         .run = run};
 
-} // namespace ppsim::cli
+} // namespace ppsim::cli::check_command

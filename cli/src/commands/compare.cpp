@@ -20,7 +20,7 @@
 #include "../terminal.hpp"
 #include "../vary.hpp"
 
-namespace ppsim::cli {
+namespace ppsim::cli::compare_command {
 namespace {
 
 std::size_t threads_of(const Inputs& inputs) {
@@ -96,8 +96,7 @@ constexpr std::array examples{
 
 } // namespace
 
-extern const Command compare_command;
-const Command compare_command{
+const Command definition{
     .name = "compare",
     .summary = "which schedule is the fastest, what it needs, whether that fits (exit status 3 when nothing does)",
     .usage = "ppsim compare --stages P --mb M [--vpp V,...] [--schedules NAME,...] [options]",
@@ -109,4 +108,4 @@ const Command compare_command{
     .examples = examples,
     .run = run};
 
-} // namespace ppsim::cli
+} // namespace ppsim::cli::compare_command

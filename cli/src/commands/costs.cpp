@@ -12,7 +12,7 @@
 #include "../model_inputs.hpp"
 #include <nlohmann/json.hpp>
 
-namespace ppsim::cli {
+namespace ppsim::cli::costs_command {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -177,15 +177,14 @@ constexpr std::array examples{
 
 } // namespace
 
-extern const Command costs_command;
-const Command costs_command{.name = "costs",
-                            .summary = "what the blocks of a model cost on a device, computed from its shape",
-                            .usage = "ppsim costs --model NAME|FILE --device NAME|FILE [options]",
-                            .argument = "",
-                            .argument_help = "",
-                            .sections = sections,
-                            .extra = extra,
-                            .examples = examples,
-                            .run = run};
+const Command definition{.name = "costs",
+                         .summary = "what the blocks of a model cost on a device, computed from its shape",
+                         .usage = "ppsim costs --model NAME|FILE --device NAME|FILE [options]",
+                         .argument = "",
+                         .argument_help = "",
+                         .sections = sections,
+                         .extra = extra,
+                         .examples = examples,
+                         .run = run};
 
-} // namespace ppsim::cli
+} // namespace ppsim::cli::costs_command

@@ -30,37 +30,33 @@ ExitCode run_completion(const Inputs& inputs) {
 
 } // namespace
 
-extern const Command help_command;
-extern const Command man_command;
-extern const Command completion_command;
-
-const Command help_command{.name = "help",
-                           .summary = "help on a command",
-                           .usage = "ppsim help [COMMAND]",
-                           .argument = "COMMAND",
-                           .argument_help = "one of the commands below; default simulate",
-                           .sections = {},
-                           .extra = {},
-                           .examples = {},
-                           .run = run_help};
-const Command man_command{.name = "man",
-                          .summary = "the manual page, as roff",
-                          .usage = "ppsim man",
-                          .argument = "",
-                          .argument_help = "",
-                          .sections = {},
-                          .extra = {},
-                          .examples = {},
-                          .run = run_man};
-const Command completion_command{.name = "completion",
-                                 .summary = "a completion script for a shell",
-                                 .usage = "ppsim completion bash",
-                                 .argument = "SHELL",
-                                 .argument_help = "bash",
-                                 .argument_choices = "bash ",
-                                 .sections = {},
-                                 .extra = {},
-                                 .examples = {},
-                                 .run = run_completion};
+const Command help_command::definition{.name = "help",
+                                       .summary = "help on a command",
+                                       .usage = "ppsim help [COMMAND]",
+                                       .argument = "COMMAND",
+                                       .argument_help = "one of the commands below; default simulate",
+                                       .sections = {},
+                                       .extra = {},
+                                       .examples = {},
+                                       .run = run_help};
+const Command man_command::definition{.name = "man",
+                                      .summary = "the manual page, as roff",
+                                      .usage = "ppsim man",
+                                      .argument = "",
+                                      .argument_help = "",
+                                      .sections = {},
+                                      .extra = {},
+                                      .examples = {},
+                                      .run = run_man};
+const Command completion_command::definition{.name = "completion",
+                                             .summary = "a completion script for a shell",
+                                             .usage = "ppsim completion bash",
+                                             .argument = "SHELL",
+                                             .argument_help = "bash",
+                                             .argument_choices = "bash ",
+                                             .sections = {},
+                                             .extra = {},
+                                             .examples = {},
+                                             .run = run_completion};
 
 } // namespace ppsim::cli

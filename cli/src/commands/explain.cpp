@@ -19,7 +19,7 @@
 #include "../run_files.hpp"
 #include "../terminal.hpp"
 
-namespace ppsim::cli {
+namespace ppsim::cli::explain_command {
 namespace {
 
 /// Runs and what they say; the median step of one replica stands for all in pictures.
@@ -145,16 +145,15 @@ constexpr std::array examples{
 
 } // namespace
 
-extern const Command explain_command;
-const Command explain_command{.name = "explain",
-                              .summary = "where the time of a measured run goes, by cause, and what each cause costs",
-                              .usage = "ppsim explain RUN.json... [--svg FILE] [--trace FILE] [--json[=FILE]]",
-                              .argument = "RUN",
-                              .argument_help = "a run file; several are the data-parallel replicas of one job",
-                              .takes_several = true,
-                              .sections = {},
-                              .extra = extra,
-                              .examples = examples,
-                              .run = run};
+const Command definition{.name = "explain",
+                         .summary = "where the time of a measured run goes, by cause, and what each cause costs",
+                         .usage = "ppsim explain RUN.json... [--svg FILE] [--trace FILE] [--json[=FILE]]",
+                         .argument = "RUN",
+                         .argument_help = "a run file; several are the data-parallel replicas of one job",
+                         .takes_several = true,
+                         .sections = {},
+                         .extra = extra,
+                         .examples = examples,
+                         .run = run};
 
-} // namespace ppsim::cli
+} // namespace ppsim::cli::explain_command

@@ -4,6 +4,7 @@
 
 #include "ppsim/sim/explanation.hpp"
 #include "ppsim/sim/percentile.hpp"
+#include "ppsim/sim/words.hpp"
 #include "ppsim/traces/run_file.hpp"
 #include "ppsim/viz/text.hpp"
 
@@ -19,7 +20,7 @@
 #include "../outputs.hpp"
 #include "../progress.hpp"
 
-namespace ppsim::cli {
+namespace ppsim::cli::import_command {
 namespace {
 
 /// In the path of --timeline: the rank of each replica, whose runs then go to a file each.
@@ -38,7 +39,7 @@ constexpr std::string_view replica_mark = "{replica}";
 const traces::ImportFormat& format_of(const Inputs& inputs) {
   std::vector<std::string_view> names;
   for (const traces::ImportFormat* format : traces::import_formats()) names.push_back(format->name);
-  const std::string choices = fmt::format("one of {}; 'ppsim list formats' says more", fmt::join(names, ", "));
+  const std::string choices = fmt::format("one of {}; 'ppsim list formats' says more", joined(names, ", "));
   if (!inputs.file)
     throw Error{ExitCode::bad_input,
                 Problem{"import", "names no format and no file", "for example: ppsim import kineto rank*.json.gz"}};
@@ -118,7 +119,7 @@ std::size_t chosen_replica(const Inputs& inputs, const traces::Imported& importe
   if (found != imported.replicas.end()) return static_cast<std::size_t>(found - imported.replicas.begin());
   throw Error{ExitCode::bad_input,
               Problem{inputs.place_of("replica"), fmt::format("there is no run of replica {}", *inputs.replica),
-                      fmt::format("there is one of {}", fmt::join(imported.replicas, ", "))}};
+                      fmt::format("there is one of {}", joined(imported.replicas, ", "))}};
 }
 
 Duration median_length(const MeasuredRun& run) {
@@ -251,7 +252,7 @@ ExitCode run(const Inputs& inputs) {
   const bool stdout_taken = check_outputs(inputs, output, {0});
   traces::Imported imported = read(inputs, format);
   say_what_was_dropped(imported);
-  const std::string source = fmt::format("{} of {}", format.name, fmt::join(inputs.files, " "));
+  const std::string source = fmt::format("{} of {}", format.name, joined(inputs.files, " "));
   if (imported.runs.empty()) {
     write_file(output.value_or("-"), traces::write_scenario(imported.costs, source), "--output");
     return ExitCode::done;
@@ -287,17 +288,15 @@ constexpr std::array examples{
 
 } // namespace
 
-extern const Command import_command;
-const Command import_command{.name = "import",
-                             .summary =
-                                 "costs and a timeline from what other programs measured: profiles, traces, logs",
-                             .usage = "ppsim import FORMAT FILE... [-o COSTS.toml] [--timeline RUN.json] [options]",
-                             .argument = "FORMAT",
-                             .argument_help = "what the files are, see 'ppsim list formats'; then the files",
-                             .takes_several = true,
-                             .sections = {},
-                             .extra = extra,
-                             .examples = examples,
-                             .run = run};
+const Command definition{.name = "import",
+                         .summary = "costs and a timeline from what other programs measured: profiles, traces, logs",
+                         .usage = "ppsim import FORMAT FILE... [-o COSTS.toml] [--timeline RUN.json] [options]",
+                         .argument = "FORMAT",
+                         .argument_help = "what the files are, see 'ppsim list formats'; then the files",
+                         .takes_several = true,
+                         .sections = {},
+                         .extra = extra,
+                         .examples = examples,
+                         .run = run};
 
-} // namespace ppsim::cli
+} // namespace ppsim::cli::import_command

@@ -4,6 +4,7 @@
 #include "ppsim/sim/lowering.hpp"
 #include "ppsim/sim/model.hpp"
 #include "ppsim/sim/report.hpp"
+#include "ppsim/sim/words.hpp"
 #include "ppsim/traces/import.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@
 #include "../files.hpp"
 #include <nlohmann/json.hpp>
 
-namespace ppsim::cli {
+namespace ppsim::cli::list_command {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -200,7 +201,7 @@ const List& find_list(const std::optional<std::string>& name) {
     if (name == list.name) return list;
     names.push_back(list.name);
   }
-  const std::string choices = fmt::format("one of {}", fmt::join(names, ", "));
+  const std::string choices = fmt::format("one of {}", joined(names, ", "));
   if (!name) throw Error{ExitCode::bad_input, Problem{"list", "needs to know what", choices}};
   throw Error{ExitCode::bad_input,
               Problem{"list", fmt::format("unknown list {}", in_quotes(*name)), did_you_mean(*name, names, choices)}};
@@ -243,8 +244,7 @@ constexpr std::array examples{
 
 } // namespace
 
-extern const Command list_command;
-const Command list_command{
+const Command definition{
     .name = "list",
     .summary = "schedules, formats, metrics, models, devices, links, lowerings and backends there are",
     .usage =
@@ -257,4 +257,4 @@ const Command list_command{
     .examples = examples,
     .run = run};
 
-} // namespace ppsim::cli
+} // namespace ppsim::cli::list_command

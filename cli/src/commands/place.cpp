@@ -14,7 +14,7 @@
 #include "../outputs.hpp"
 #include <nlohmann/json.hpp>
 
-namespace ppsim::cli {
+namespace ppsim::cli::place_command {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -151,17 +151,16 @@ constexpr std::array examples{
 
 } // namespace
 
-extern const Command place_command;
-const Command place_command{.name = "place",
-                            .summary = "move the sends and receives of a schedule to where they stall less, or nothing",
-                            .usage = "ppsim place [--schedule-file ORDER.csv | --stages P --mb M ...] [--p2p HOW] "
-                                     "--csv-comms PLACED.csv [options]",
-                            .argument = "",
-                            .argument_help = "",
-                            .sections = sections,
-                            .extra = extra,
-                            .except = except,
-                            .examples = examples,
-                            .run = run};
+const Command definition{.name = "place",
+                         .summary = "move the sends and receives of a schedule to where they stall less, or nothing",
+                         .usage = "ppsim place [--schedule-file ORDER.csv | --stages P --mb M ...] [--p2p HOW] "
+                                  "--csv-comms PLACED.csv [options]",
+                         .argument = "",
+                         .argument_help = "",
+                         .sections = sections,
+                         .extra = extra,
+                         .except = except,
+                         .examples = examples,
+                         .run = run};
 
-} // namespace ppsim::cli
+} // namespace ppsim::cli::place_command

@@ -18,7 +18,7 @@
 #include "../replaying.hpp"
 #include "../terminal.hpp"
 
-namespace ppsim::cli {
+namespace ppsim::cli::replay_command {
 namespace {
 
 /// A run and its views: the median step stands for all.
@@ -115,8 +115,7 @@ constexpr std::array examples{
 
 } // namespace
 
-extern const Command replay_command;
-const Command replay_command{
+const Command definition{
     .name = "replay",
     .summary = "run a schedule for real, and show what was measured (exit status 3 when results or memory are not as "
                "they have to be)",
@@ -130,4 +129,4 @@ const Command replay_command{
     .examples = examples,
     .run = run};
 
-} // namespace ppsim::cli
+} // namespace ppsim::cli::replay_command

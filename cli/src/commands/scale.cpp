@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 
 #include "../commands.hpp"
 #include "../files.hpp"
@@ -18,7 +17,7 @@
 #include "../setters.hpp"
 #include "../toml_file.hpp"
 
-namespace ppsim::cli {
+namespace ppsim::cli::scale_command {
 namespace {
 
 using runtime::Ratio;
@@ -247,7 +246,7 @@ std::string toml_value(const Assignment& key) {
 std::string facts(const Scaled& result, std::string_view command) {
   std::string text = "\n[scaled]\n";
   const auto put = [&text](std::string_view key, std::string_view value) {
-    fmt::format_to(std::back_inserter(text), "{} = {}\n", key, value);
+    text += fmt::format("{} = {}\n", key, value);
   };
   put("from", toml_string(result.measured.work));
   if (!result.measured.source.empty()) put("source", toml_string(result.measured.source));
@@ -255,7 +254,7 @@ std::string facts(const Scaled& result, std::string_view command) {
   if (!result.transfers) return text;
   std::vector<std::size_t> stages;
   for (const StageId stage : result.transfers->placement) stages.push_back(index(stage));
-  put("placement", fmt::format("[{}]", fmt::join(stages, ", ")));
+  put("placement", fmt::format("[{}]", joined(stages, ", ")));
   for (const runtime::TransferFit& edge : result.transfers->edges) {
     text += "\n[[scaled.edges]]\n";
     put("from", std::to_string(index(edge.from)));
@@ -272,7 +271,7 @@ std::string scaled_toml(const Scaled& result, std::string_view command) {
   for (const Assignment& key : result.keys) {
     if (last != nullptr && last->section != key.option->section) text += '\n';
     last = key.option;
-    fmt::format_to(std::back_inserter(text), "{} = {}\n", key.option->name, toml_value(key));
+    text += fmt::format("{} = {}\n", key.option->name, toml_value(key));
   }
   return text + facts(result, command);
 }
@@ -281,7 +280,7 @@ std::string scaled_toml(const Scaled& result, std::string_view command) {
 std::string summary(const Scaled& result) {
   std::string text = fmt::format("{}\n", in_words(result.to.workload));
   const auto row = [&](std::string_view name, std::string_view what) {
-    fmt::format_to(std::back_inserter(text), "  {:<11}  {}\n", name, what);
+    text += fmt::format("  {:<11}  {}\n", name, what);
   };
   const auto times = [&](std::string_view name, const Ratio& ratio, std::string_view what) {
     row(name, ratio.part == ratio.whole
@@ -321,8 +320,7 @@ constexpr std::array examples{
 
 } // namespace
 
-extern const Command scale_command;
-const Command scale_command{
+const Command definition{
     .name = "scale",
     .summary = "costs of one work from those measured with another, by their operations",
     .usage = "ppsim scale COSTS.toml [--tokens N] [--width N] [--heads N] [--layers-per-chunk N] [-o FILE]",
@@ -334,4 +332,4 @@ const Command scale_command{
     .examples = examples,
     .run = run};
 
-} // namespace ppsim::cli
+} // namespace ppsim::cli::scale_command

@@ -17,7 +17,7 @@
 #include "../scenario_file.hpp"
 #include <nlohmann/json.hpp>
 
-namespace ppsim::cli {
+namespace ppsim::cli::selftest_command {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -251,16 +251,15 @@ constexpr std::array examples{
 
 } // namespace
 
-extern const Command selftest_command;
-const Command selftest_command{.name = "selftest",
-                               .summary =
-                                   "does the runtime work on this machine: programs, results, memory, failures, timing",
-                               .usage = "ppsim selftest [--backend NAME] [--json[=FILE]]",
-                               .argument = "",
-                               .argument_help = "",
-                               .sections = {},
-                               .extra = extra,
-                               .examples = examples,
-                               .run = run};
+const Command definition{.name = "selftest",
+                         .summary =
+                             "does the runtime work on this machine: programs, results, memory, failures, timing",
+                         .usage = "ppsim selftest [--backend NAME] [--json[=FILE]]",
+                         .argument = "",
+                         .argument_help = "",
+                         .sections = {},
+                         .extra = extra,
+                         .examples = examples,
+                         .run = run};
 
-} // namespace ppsim::cli
+} // namespace ppsim::cli::selftest_command

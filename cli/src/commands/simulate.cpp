@@ -23,7 +23,7 @@
 #include "../sensitivities.hpp"
 #include "../terminal.hpp"
 
-namespace ppsim::cli {
+namespace ppsim::cli::simulate_command {
 namespace {
 
 /// Each what-if figure is a simulation of its own; beyond this many tasks they would cost seconds that nobody asked
@@ -191,8 +191,7 @@ constexpr std::array examples{
 
 } // namespace
 
-extern const Command simulate_command;
-const Command simulate_command{
+const Command definition{
     .name = "simulate",
     .summary = "how long a step of a schedule takes, where the bubble is and why, whether the memory fits (the default "
                "command)",
@@ -204,4 +203,4 @@ const Command simulate_command{
     .examples = examples,
     .run = run};
 
-} // namespace ppsim::cli
+} // namespace ppsim::cli::simulate_command

@@ -19,7 +19,7 @@
 #include "../terminal.hpp"
 #include "../validating.hpp"
 
-namespace ppsim::cli {
+namespace ppsim::cli::validate_command {
 namespace {
 
 /// Which run, where but one was named.
@@ -111,8 +111,7 @@ constexpr std::array examples{
 
 } // namespace
 
-extern const Command validate_command;
-const Command validate_command{
+const Command definition{
     .name = "validate",
     .summary = "how far a prediction was off, held against a run (exit status 3 beyond the tolerance, or when the run "
                "is no proof)",
@@ -129,4 +128,4 @@ const Command validate_command{
     .examples = examples,
     .run = run};
 
-} // namespace ppsim::cli
+} // namespace ppsim::cli::validate_command

@@ -9,7 +9,7 @@
 
 #include "generator_list.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::chimera {
 namespace {
 
 /// One of the four kinds of task of a stage: a pass of one direction, for its microbatches in turn. It stands in a slot
@@ -99,7 +99,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 } // namespace
 
-const Generator chimera{
+const Generator definition{
     .name = "chimera",
     .placement = "bidirectional",
     .summary = "two 1f1b pipelines in opposite directions, in units of p microbatches",
@@ -111,4 +111,4 @@ const Generator chimera{
     .make = make,
     .closed_form = closed_form};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::chimera

@@ -10,7 +10,7 @@
 #include "dual_pipe.hpp"
 #include "generator_list.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::dualpipe {
 namespace {
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
@@ -49,7 +49,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 } // namespace
 
-const Generator dualpipe{
+const Generator definition{
     .name = "dualpipe",
     .placement = "bidirectional",
     .summary = "from both ends at once, forwards overlapped with backwards; two model copies",
@@ -61,4 +61,4 @@ const Generator dualpipe{
     .make = make,
     .closed_form = closed_form};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::dualpipe

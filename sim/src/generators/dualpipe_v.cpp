@@ -7,7 +7,7 @@
 #include "dual_pipe.hpp"
 #include "generator_list.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::dualpipe_v {
 namespace {
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
@@ -36,7 +36,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 } // namespace
 
-const Generator dualpipe_v{
+const Generator definition{
     .name = "dualpipe-v",
     .placement = "v",
     .summary = "down and up a V, forwards overlapped with backwards; one model copy",
@@ -50,4 +50,4 @@ const Generator dualpipe_v{
     .make = make,
     .closed_form = closed_form};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::dualpipe_v

@@ -8,7 +8,7 @@
 #include "generator_list.hpp"
 #include "one_f_one_b.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::eager_1f1b {
 namespace {
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
@@ -43,7 +43,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 } // namespace
 
-const Generator eager_1f1b{
+const Generator definition{
     .name = "eager-1f1b",
     .placement = "loop",
     .summary = "1f1b with twice the warm-up, so that transfers hide behind passes",
@@ -53,4 +53,4 @@ const Generator eager_1f1b{
     .make = make,
     .closed_form = closed_form};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::eager_1f1b

@@ -2,7 +2,10 @@
 #include "ppsim/sim/generators.hpp"
 
 namespace ppsim::generator {
-#define PPSIM_GENERATOR(name) extern const Generator name;
+#define PPSIM_GENERATOR(name)                                                                                          \
+  namespace name {                                                                                                     \
+  extern const Generator definition;                                                                                   \
+  }
 #include "generators.def"
 #undef PPSIM_GENERATOR
 } // namespace ppsim::generator

@@ -1,5 +1,7 @@
 #include "ppsim/sim/generators.hpp"
 
+#include "ppsim/sim/words.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +15,7 @@ namespace ppsim {
 namespace {
 
 constexpr std::array table{
-#define PPSIM_GENERATOR(name) &generator::name,
+#define PPSIM_GENERATOR(name) &generator::name::definition,
 #include "generators.def"
 #undef PPSIM_GENERATOR
 };
@@ -76,7 +78,7 @@ void check_options(const Generator& generator, const ScheduleRequest& request, P
       if (other->takes(option.name)) takers.push_back(other->name);
     problems.add(fmt::format("--{}", option.name), fmt::format("'{}' {}", generator.name, option.refusal),
                  takers.empty() ? "leave it out"
-                                : fmt::format("leave it out, or use --schedule {}", fmt::join(takers, " or ")));
+                                : fmt::format("leave it out, or use --schedule {}", joined(takers, " or ")));
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include "generator_list.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::gpipe {
 namespace {
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
@@ -33,14 +33,14 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 } // namespace
 
-const Generator gpipe{.name = "gpipe",
-                      .placement = "loop",
-                      .summary = "all forwards, then all backwards",
-                      .promise = "makespan (m+p-1)(F+B) + 2(p-1)c; m live activations on every stage",
-                      .constraints = "one chunk per stage",
-                      .source = "Huang et al., arXiv 1811.06965",
-                      .options = "gpipe-backward",
-                      .make = make,
-                      .closed_form = closed_form};
+const Generator definition{.name = "gpipe",
+                           .placement = "loop",
+                           .summary = "all forwards, then all backwards",
+                           .promise = "makespan (m+p-1)(F+B) + 2(p-1)c; m live activations on every stage",
+                           .constraints = "one chunk per stage",
+                           .source = "Huang et al., arXiv 1811.06965",
+                           .options = "gpipe-backward",
+                           .make = make,
+                           .closed_form = closed_form};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::gpipe

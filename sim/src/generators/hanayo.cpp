@@ -8,7 +8,7 @@
 
 #include "generator_list.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::hanayo {
 namespace {
 
 /// One of the four kinds of task of a stage: a pass on chunks that go down the waves or on those that go up, with its
@@ -92,7 +92,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 } // namespace
 
-const Generator hanayo{
+const Generator definition{
     .name = "hanayo",
     .placement = "wave",
     .summary = "W = v/2 waves down and up the stages, one forward and one backward in turn, in units of p microbatches",
@@ -105,4 +105,4 @@ const Generator hanayo{
     .make = make,
     .closed_form = closed_form};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::hanayo

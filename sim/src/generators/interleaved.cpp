@@ -7,7 +7,7 @@
 
 #include "generator_list.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::interleaved {
 namespace {
 
 /// A forward in the order that all stages share: the chunk by its local index.
@@ -96,7 +96,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 } // namespace
 
-const Generator interleaved{
+const Generator definition{
     .name = "interleaved",
     .placement = "loop",
     .summary = "1f1b over v chunks per stage, microbatches in groups of g",
@@ -110,4 +110,4 @@ const Generator interleaved{
     .make = make,
     .closed_form = closed_form};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::interleaved

@@ -5,7 +5,7 @@
 
 #include "generator_list.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::looped_bfs {
 namespace {
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
@@ -44,7 +44,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 } // namespace
 
-const Generator looped_bfs{.name = "looped-bfs",
+const Generator definition{.name = "looped-bfs",
                            .placement = "loop",
                            .summary = "all microbatches per chunk, chunk by chunk, then back in exactly reversed order",
                            .promise = "bubble ((p-1) + (v-1)max(0, p-m))(F+B)/v without comm; v*m live activations",
@@ -54,4 +54,4 @@ const Generator looped_bfs{.name = "looped-bfs",
                            .make = make,
                            .closed_form = closed_form};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::looped_bfs

@@ -8,7 +8,7 @@
 
 #include "generator_list.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::one_f_one_b {
 namespace {
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
@@ -38,14 +38,13 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 } // namespace
 
-const Generator one_f_one_b{.name = "1f1b",
-                            .placement = "loop",
-                            .summary = "a short warm-up, then one forward and one backward in turn",
-                            .promise =
-                                "bubble (p-1)(F+B) without comm; at most min(m, p-s) live activations on stage s",
-                            .constraints = "one chunk per stage; any m >= 1",
-                            .source = "Narayanan et al., arXiv 2006.09503; Megatron-LM",
-                            .make = make,
-                            .closed_form = closed_form};
+const Generator definition{.name = "1f1b",
+                           .placement = "loop",
+                           .summary = "a short warm-up, then one forward and one backward in turn",
+                           .promise = "bubble (p-1)(F+B) without comm; at most min(m, p-s) live activations on stage s",
+                           .constraints = "one chunk per stage; any m >= 1",
+                           .source = "Narayanan et al., arXiv 2006.09503; Megatron-LM",
+                           .make = make,
+                           .closed_form = closed_form};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::one_f_one_b

@@ -1,6 +1,8 @@
 // PipeDream (Narayanan et al., SOSP 2019; arXiv 1806.03377): 1F1B without a flush, where stages may share a position of
 // the pipeline as replicas and take its microbatches in turn (1F1B-RR).
 
+#include "ppsim/sim/words.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +11,7 @@
 #include "generator_list.hpp"
 #include "one_f_one_b.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::pipedream {
 namespace {
 
 /// The stages that share a chunk.
@@ -72,7 +74,7 @@ void refuse(const ScheduleRequest& request, Problems& problems) {
   const std::size_t sum = std::accumulate(request.replicas.begin(), request.replicas.end(), std::size_t{0});
   if (sum != stages)
     problems.add("--replicas",
-                 fmt::format("{} are {} stages, but there are {}", fmt::join(request.replicas, " + "), sum, stages),
+                 fmt::format("{} are {} stages, but there are {}", joined(request.replicas, " + "), sum, stages),
                  fmt::format("give numbers that add up to {}, or --stages {}", stages, sum));
   const std::size_t most = std::ranges::max(request.replicas);
   if (microbatches < most)
@@ -91,7 +93,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 } // namespace
 
-const Generator pipedream{
+const Generator definition{
     .name = "pipedream",
     .placement = "loop",
     .summary = "1f1b without a flush, weights updated after every microbatch; stages may share a position (--replicas)",
@@ -105,4 +107,4 @@ const Generator pipedream{
     .make = make,
     .closed_form = closed_form};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::pipedream

@@ -2,7 +2,7 @@
 
 #include "generator_list.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::sequential {
 namespace {
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
@@ -31,7 +31,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 } // namespace
 
-const Generator sequential{.name = "sequential",
+const Generator definition{.name = "sequential",
                            .placement = "loop",
                            .summary = "one microbatch at a time through all stages: no pipeline",
                            .promise = "one stage busy at any time; bubble overhead p-1",
@@ -41,4 +41,4 @@ const Generator sequential{.name = "sequential",
                            .make = make,
                            .closed_form = closed_form};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::sequential

@@ -5,7 +5,7 @@
 #include "generator_list.hpp"
 #include "v_search.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::v_auto {
 namespace {
 
 bool holds_zero_bubble(const DispatchInput& input) {
@@ -27,7 +27,7 @@ Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
 
 } // namespace
 
-const Generator v_auto{
+const Generator definition{
     .name = "v-auto",
     .placement = "v",
     .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
@@ -41,4 +41,4 @@ const Generator v_auto{
     .place = wave_placement,
     .make = make};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::v_auto

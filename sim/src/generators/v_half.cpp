@@ -6,7 +6,7 @@
 #include "generator_list.hpp"
 #include "v_search.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::v_half {
 namespace {
 
 /// What the published order holds, for any p: the two slots per stage on the way down make a microbatch live 3p slots
@@ -22,7 +22,7 @@ Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
 
 } // namespace
 
-const Generator v_half{
+const Generator definition{
     .name = "v-half",
     .placement = "v",
     .summary = "a V of two chunks per stage with half the activations of 1f1b",
@@ -34,4 +34,4 @@ const Generator v_half{
     .place = wave_placement,
     .make = make};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::v_half

@@ -6,7 +6,7 @@
 #include "generator_list.hpp"
 #include "v_search.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::v_min {
 namespace {
 
 /// What the published order holds, for any p: with one slot per stage on every leg a microbatch lives 2p slots of its
@@ -22,7 +22,7 @@ Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
 
 } // namespace
 
-const Generator v_min{
+const Generator definition{
     .name = "v-min",
     .placement = "v",
     .summary = "a V of two chunks per stage with a third of the activations of 1f1b",
@@ -35,4 +35,4 @@ const Generator v_min{
     .place = wave_placement,
     .make = make};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::v_min

@@ -47,9 +47,9 @@ bool follow_grid(Dispatch& board, const SlotGrid& grid) {
   board.clear();
   std::size_t slots = 0;
   for (const std::vector<SlotCell>& row : grid) slots = std::max(slots, row.size());
-  for (std::size_t slot = 0; slot < slots; ++slot)
+  for (std::size_t column = 0; column < slots; ++column)
     for (std::size_t stage = 0; stage < grid.size(); ++stage)
-      if (slot < grid[stage].size() && !place_cell(board, stage, grid[stage][slot])) return false;
+      if (column < grid[stage].size() && !place_cell(board, stage, grid[stage][column])) return false;
   return board.complete();
 }
 

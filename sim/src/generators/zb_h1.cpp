@@ -3,7 +3,7 @@
 #include "generator_list.hpp"
 #include "handcrafted_zero_bubble.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::zb_h1 {
 namespace {
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
@@ -23,14 +23,15 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 } // namespace
 
-const Generator zb_h1{.name = "zb-h1",
-                      .placement = "loop",
-                      .summary = "1f1b with the backward split: each stage puts its W off until it holds p activations",
-                      .promise = "span bubble (p-1)(F+I-W) without comm for W <= F and W <= I, m >= p; at most p live "
-                                 "activations on every stage",
-                      .constraints = "one chunk per stage; any m >= 1",
-                      .source = "Qi et al., arXiv 2401.10241",
-                      .make = make,
-                      .closed_form = closed_form};
+const Generator definition{
+    .name = "zb-h1",
+    .placement = "loop",
+    .summary = "1f1b with the backward split: each stage puts its W off until it holds p activations",
+    .promise = "span bubble (p-1)(F+I-W) without comm for W <= F and W <= I, m >= p; at most p live "
+               "activations on every stage",
+    .constraints = "one chunk per stage; any m >= 1",
+    .source = "Qi et al., arXiv 2401.10241",
+    .make = make,
+    .closed_form = closed_form};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::zb_h1

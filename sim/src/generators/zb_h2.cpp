@@ -3,7 +3,7 @@
 #include "generator_list.hpp"
 #include "handcrafted_zero_bubble.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::zb_h2 {
 namespace {
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
@@ -21,7 +21,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 } // namespace
 
-const Generator zb_h2{
+const Generator definition{
     .name = "zb-h2",
     .placement = "loop",
     .summary = "as zb-h1 with twice the warm-up: the bubble before the first I is filled with forwards",
@@ -31,4 +31,4 @@ const Generator zb_h2{
     .make = make,
     .closed_form = closed_form};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::zb_h2

@@ -8,7 +8,7 @@
 
 #include "generator_list.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::zb_interleaved {
 namespace {
 
 /// Microbatches that a chunk runs before the next one has its turn: m in as many equal rounds as hold p or more.
@@ -92,7 +92,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 } // namespace
 
-const Generator zb_interleaved{
+const Generator definition{
     .name = "zb-interleaved",
     .placement = "loop",
     .summary = "interleaved with split backwards: stage s runs its weight gradients s behind",
@@ -106,4 +106,4 @@ const Generator zb_interleaved{
     .make = make,
     .closed_form = closed_form};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::zb_interleaved

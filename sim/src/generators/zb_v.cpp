@@ -5,7 +5,7 @@
 
 #include "generator_list.hpp"
 
-namespace ppsim::generator {
+namespace ppsim::generator::zb_v {
 namespace {
 
 /// One chunk of a stage: its next pass of each kind is that of the next microbatch. Microbatches from `limit` on are
@@ -90,16 +90,16 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 } // namespace
 
-const Generator zb_v{.name = "zb-v",
-                     .placement = "v",
-                     .summary = "two chunks per stage in a V, backwards split; made for F = I = W",
-                     .promise =
-                         "no bubble in any stage's span at F = I = W for m >= 2p-1; at most 2p chunk activations",
-                     .constraints = "two chunks per stage; any m >= 1",
-                     .source = "Qi et al., arXiv 2401.10241, section 6; PyTorch ScheduleZBVZeroBubble",
-                     .vpp = {.standard = 2},
-                     .place = wave_placement,
-                     .make = make,
-                     .closed_form = closed_form};
+const Generator definition{.name = "zb-v",
+                           .placement = "v",
+                           .summary = "two chunks per stage in a V, backwards split; made for F = I = W",
+                           .promise =
+                               "no bubble in any stage's span at F = I = W for m >= 2p-1; at most 2p chunk activations",
+                           .constraints = "two chunks per stage; any m >= 1",
+                           .source = "Qi et al., arXiv 2401.10241, section 6; PyTorch ScheduleZBVZeroBubble",
+                           .vpp = {.standard = 2},
+                           .place = wave_placement,
+                           .make = make,
+                           .closed_form = closed_form};
 
-} // namespace ppsim::generator
+} // namespace ppsim::generator::zb_v

@@ -8,7 +8,7 @@
 #include "lowering_list.hpp"
 #include "ranked.hpp"
 
-namespace ppsim::lowering {
+namespace ppsim::lowering::eager {
 namespace {
 
 CommOrder place(const TaskGraph& graph, bool /*overlap*/) {
@@ -23,10 +23,11 @@ CommOrder place(const TaskGraph& graph, bool /*overlap*/) {
 
 } // namespace
 
-const Lowering eager{.name = "eager",
-                     .summary = "sends behind their task, receives as early as the order on their communicator permits",
-                     .source = "the earliest order that can not hang",
-                     .communicators = Communicators::edge,
-                     .place = place};
+const Lowering definition{.name = "eager",
+                          .summary =
+                              "sends behind their task, receives as early as the order on their communicator permits",
+                          .source = "the earliest order that can not hang",
+                          .communicators = Communicators::edge,
+                          .place = place};
 
-} // namespace ppsim::lowering
+} // namespace ppsim::lowering::eager

@@ -8,7 +8,7 @@
 #include "crossings.hpp"
 #include "lowering_list.hpp"
 
-namespace ppsim::lowering {
+namespace ppsim::lowering::edge {
 namespace {
 
 /// For each crossing, behind how many tasks its receive finds a free slot.
@@ -56,10 +56,10 @@ CommOrder place(const TaskGraph& graph, bool /*overlap*/) {
 
 } // namespace
 
-const Lowering edge{.name = "edge",
-                    .summary = "sends behind their task, receives as soon as a slot of their edge is free",
-                    .source = "ppsim's runtime: a communicator per direction",
-                    .communicators = Communicators::edge,
-                    .place = place};
+const Lowering definition{.name = "edge",
+                          .summary = "sends behind their task, receives as soon as a slot of their edge is free",
+                          .source = "ppsim's runtime: a communicator per direction",
+                          .communicators = Communicators::edge,
+                          .place = place};
 
-} // namespace ppsim::lowering
+} // namespace ppsim::lowering::edge

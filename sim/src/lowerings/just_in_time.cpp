@@ -5,7 +5,7 @@
 #include "crossings.hpp"
 #include "lowering_list.hpp"
 
-namespace ppsim::lowering {
+namespace ppsim::lowering::just_in_time {
 namespace {
 
 CommOrder place(const TaskGraph& graph, bool /*overlap*/) {
@@ -23,10 +23,10 @@ CommOrder place(const TaskGraph& graph, bool /*overlap*/) {
 
 } // namespace
 
-const Lowering just_in_time{.name = "just-in-time",
-                            .summary = "sends behind their task, receives right before the task that needs them",
-                            .source = "proposed in pytorch#172833 and #178815",
-                            .communicators = Communicators::edge,
-                            .place = place};
+const Lowering definition{.name = "just-in-time",
+                          .summary = "sends behind their task, receives right before the task that needs them",
+                          .source = "proposed in pytorch#172833 and #178815",
+                          .communicators = Communicators::edge,
+                          .place = place};
 
-} // namespace ppsim::lowering
+} // namespace ppsim::lowering::just_in_time

@@ -2,7 +2,10 @@
 #include "ppsim/sim/lowering.hpp"
 
 namespace ppsim::lowering {
-#define PPSIM_LOWERING(name) extern const Lowering name;
+#define PPSIM_LOWERING(name)                                                                                           \
+  namespace name {                                                                                                     \
+  extern const Lowering definition;                                                                                    \
+  }
 #include "lowerings.def"
 #undef PPSIM_LOWERING
 } // namespace ppsim::lowering

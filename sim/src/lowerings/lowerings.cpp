@@ -7,7 +7,7 @@ namespace ppsim {
 
 std::span<const Lowering* const> lowerings() {
   static const std::array all{
-#define PPSIM_LOWERING(name) &lowering::name,
+#define PPSIM_LOWERING(name) &lowering::name::definition,
 #include "lowerings.def"
 #undef PPSIM_LOWERING
   };

@@ -19,7 +19,7 @@
 #include "crossings.hpp"
 #include "lowering_list.hpp"
 
-namespace ppsim::lowering {
+namespace ppsim::lowering::megatron {
 namespace {
 
 constexpr std::uint32_t none = 0xFFFFFFFFU;
@@ -285,13 +285,13 @@ CommOrder place(const TaskGraph& graph, bool overlap) {
 
 } // namespace
 
-const Lowering megatron{.name = "megatron",
-                        .summary =
-                            "exchanges between steps, which the stage waits for; with --overlap-p2p, it does not",
-                        .source = "Megatron-LM, forward_backward_pipelining_with_interleaving and without",
-                        .communicators = Communicators::group,
-                        .overlapped = Communicators::pair,
-                        .takes_overlap = true,
-                        .place = place};
+const Lowering definition{.name = "megatron",
+                          .summary =
+                              "exchanges between steps, which the stage waits for; with --overlap-p2p, it does not",
+                          .source = "Megatron-LM, forward_backward_pipelining_with_interleaving and without",
+                          .communicators = Communicators::group,
+                          .overlapped = Communicators::pair,
+                          .takes_overlap = true,
+                          .place = place};
 
-} // namespace ppsim::lowering
+} // namespace ppsim::lowering::megatron

@@ -20,7 +20,7 @@
 #include "crossings.hpp"
 #include "lowering_list.hpp"
 
-namespace ppsim::lowering {
+namespace ppsim::lowering::pytorch {
 namespace {
 
 /// The chunks that a stage runs from some place on, the next ones first. PyTorch keeps the parameters of three of them.
@@ -177,10 +177,10 @@ CommOrder place(const TaskGraph& graph, bool /*overlap*/) {
 
 } // namespace
 
-const Lowering pytorch{.name = "pytorch",
-                       .summary = "sends behind their task, receives as soon as some order of all stages has sent",
-                       .source = "PyTorch, torch.distributed.pipelining.schedules._add_send_recv",
-                       .communicators = Communicators::group,
-                       .place = place};
+const Lowering definition{.name = "pytorch",
+                          .summary = "sends behind their task, receives as soon as some order of all stages has sent",
+                          .source = "PyTorch, torch.distributed.pipelining.schedules._add_send_recv",
+                          .communicators = Communicators::group,
+                          .place = place};
 
-} // namespace ppsim::lowering
+} // namespace ppsim::lowering::pytorch

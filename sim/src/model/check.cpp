@@ -9,8 +9,6 @@
 namespace ppsim {
 namespace {
 
-using Limits = ModelLimits;
-
 /// A size of a model by its key in a model file, with its range.
 struct Size {
   std::string_view key;
@@ -22,26 +20,26 @@ struct Size {
 std::vector<Size> sizes_of(const Model& model) {
   const std::int64_t moe = model.experts > 0 ? 1 : 0;
   const std::int64_t latent = model.has_latent_attention() ? 1 : 0;
-  return {{"layers", model.layers, 1, Limits::layers},
-          {"hidden", model.hidden, 1, Limits::width},
-          {"ffn-hidden", model.ffn_hidden, 1, Limits::width},
-          {"heads", model.heads, 1, Limits::width},
-          {"kv-heads", model.kv_heads, 1, Limits::width},
-          {"head-dim", model.head_dim, 1, Limits::width},
-          {"vocab", model.vocab, 1, Limits::tokens},
-          {"sequence-length", model.sequence_length, 1, Limits::tokens},
-          {"learned-positions", model.learned_positions, 0, Limits::tokens},
-          {"experts", model.experts, 0, Limits::width},
-          {"experts-per-token", model.experts_per_token, moe, Limits::width},
-          {"shared-experts", model.shared_experts, 0, Limits::width},
-          {"expert-ffn-hidden", model.expert_ffn_hidden, moe, Limits::width},
-          {"dense-layers", model.dense_layers, 0, Limits::layers},
-          {"q-lora-rank", model.q_lora_rank, 0, Limits::width},
-          {"kv-lora-rank", model.kv_lora_rank, 0, Limits::width},
-          {"qk-nope-head-dim", model.qk_nope_head_dim, 0, Limits::width},
-          {"qk-rope-head-dim", model.qk_rope_head_dim, latent, Limits::width},
-          {"v-head-dim", model.v_head_dim, latent, Limits::width},
-          {"mtp-layers", model.mtp_layers, 0, Limits::layers}};
+  return {{"layers", model.layers, 1, ModelLimits::layers},
+          {"hidden", model.hidden, 1, ModelLimits::width},
+          {"ffn-hidden", model.ffn_hidden, 1, ModelLimits::width},
+          {"heads", model.heads, 1, ModelLimits::width},
+          {"kv-heads", model.kv_heads, 1, ModelLimits::width},
+          {"head-dim", model.head_dim, 1, ModelLimits::width},
+          {"vocab", model.vocab, 1, ModelLimits::tokens},
+          {"sequence-length", model.sequence_length, 1, ModelLimits::tokens},
+          {"learned-positions", model.learned_positions, 0, ModelLimits::tokens},
+          {"experts", model.experts, 0, ModelLimits::width},
+          {"experts-per-token", model.experts_per_token, moe, ModelLimits::width},
+          {"shared-experts", model.shared_experts, 0, ModelLimits::width},
+          {"expert-ffn-hidden", model.expert_ffn_hidden, moe, ModelLimits::width},
+          {"dense-layers", model.dense_layers, 0, ModelLimits::layers},
+          {"q-lora-rank", model.q_lora_rank, 0, ModelLimits::width},
+          {"kv-lora-rank", model.kv_lora_rank, 0, ModelLimits::width},
+          {"qk-nope-head-dim", model.qk_nope_head_dim, 0, ModelLimits::width},
+          {"qk-rope-head-dim", model.qk_rope_head_dim, latent, ModelLimits::width},
+          {"v-head-dim", model.v_head_dim, latent, ModelLimits::width},
+          {"mtp-layers", model.mtp_layers, 0, ModelLimits::layers}};
 }
 
 /// The values nearest to `wanted`, below and above, that `works`; searched from 1 to `most`.
@@ -64,12 +62,12 @@ bool splits_over(const Model& model, std::int64_t ranks) {
 }
 
 void check_ranges(const Training& training, Problems& problems) {
-  const std::array sizes{Size{"--microbatch-size", training.microbatch_size, 1, Limits::ranks},
-                         Size{"--sequence-length", training.sequence_length, 0, Limits::tokens},
-                         Size{"--tensor-parallel", training.tensor_parallel, 1, Limits::ranks},
-                         Size{"--context-parallel", training.context_parallel, 1, Limits::ranks},
-                         Size{"--expert-parallel", training.expert_parallel, 1, Limits::ranks},
-                         Size{"--data-parallel", training.data_parallel, 1, Limits::ranks},
+  const std::array sizes{Size{"--microbatch-size", training.microbatch_size, 1, ModelLimits::ranks},
+                         Size{"--sequence-length", training.sequence_length, 0, ModelLimits::tokens},
+                         Size{"--tensor-parallel", training.tensor_parallel, 1, ModelLimits::ranks},
+                         Size{"--context-parallel", training.context_parallel, 1, ModelLimits::ranks},
+                         Size{"--expert-parallel", training.expert_parallel, 1, ModelLimits::ranks},
+                         Size{"--data-parallel", training.data_parallel, 1, ModelLimits::ranks},
                          Size{"--gradient-bytes-per-parameter", training.gradient_bytes, 1, 16},
                          Size{"--optimizer-bytes-per-parameter", training.optimizer_bytes.value_or(0), 0, 64}};
   for (const auto& [key, value, least, most] : sizes)
@@ -102,7 +100,7 @@ void check_sequence(const Model& model, const Training& training, std::int64_t s
   const std::int64_t context = training.context_parallel;
   if (sequence % context != 0) {
     problems.add("--context-parallel", fmt::format("{} ranks do not divide a sequence of {}", context, sequence),
-                 nearest_that_work(context, std::min(sequence, Limits::ranks),
+                 nearest_that_work(context, std::min(sequence, ModelLimits::ranks),
                                    [&](std::int64_t some) { return sequence % some == 0; }));
   } else if (const std::int64_t share = sequence / context;
              training.sequence_parallel && share % training.tensor_parallel != 0) {

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <span>
 
@@ -34,14 +33,14 @@ std::string shown(std::string_view text) {
 
 /// "a, b", each made by `render`.
 template <class Values, class Render>
-std::string joined(const Values& values, Render render) {
+std::string listed(const Values& values, Render render) {
   std::string text;
   for (const auto& value : values) text.append(text.empty() ? "" : ", ").append(render(value));
   return text;
 }
 
 std::string list(const std::vector<Duration>& times) {
-  return fmt::format("[{}]", joined(times, [](Duration time) { return toml_string(format_closely(time)); }));
+  return fmt::format("[{}]", listed(times, [](Duration time) { return toml_string(format_closely(time)); }));
 }
 
 std::string percent(double share) {
@@ -54,9 +53,9 @@ std::string describe(const std::vector<Statistic>& statistics) {
   const auto [fewest, most] = std::ranges::minmax(statistics, {}, &Statistic::runs);
   std::string text = fewest.runs == most.runs ? fmt::format("{} runs each", most.runs)
                                               : fmt::format("{} to {} runs", fewest.runs, most.runs);
-  text += "; spread " + joined(statistics, [](const Statistic& each) { return format_duration(each.spread); });
+  text += "; spread " + listed(statistics, [](const Statistic& each) { return format_duration(each.spread); });
   if (std::ranges::any_of(statistics, [](const Statistic& each) { return each.drift != 0; }))
-    text += "; drift over the steps " + joined(statistics, [](const Statistic& each) { return percent(each.drift); });
+    text += "; drift over the steps " + listed(statistics, [](const Statistic& each) { return percent(each.drift); });
   return text;
 }
 
@@ -75,7 +74,7 @@ public:
     if (model_.pair.kind != PairRule::Kind::sum)
       add("pair", toml_string(to_string(model_.pair)), "As pairs were seen to run");
     if (!model_.peak.empty())
-      add({}, {}, "Peak memory by stage: " + joined(model_.peak, [](Bytes bytes) { return format_closely(bytes); }));
+      add({}, {}, "Peak memory by stage: " + listed(model_.peak, [](Bytes bytes) { return format_closely(bytes); }));
     return std::move(lines_);
   }
 
@@ -170,7 +169,7 @@ private:
       add({}, {},
           fmt::format("No transfer of {} {} between chunks was recorded, so that comm lacks a value: give --comm (the "
                       "mean of the others: {})",
-                      unknown.size() == 1 ? "boundary" : "boundaries", fmt::join(unknown, ", "),
+                      unknown.size() == 1 ? "boundary" : "boundaries", joined(unknown, ", "),
                       format_closely(mean_transfer())));
     } else {
       add("comm", list(scenario_.network.latency),
@@ -209,8 +208,8 @@ std::string write_scenario(std::span<const ScenarioLine> lines, std::string_view
   std::string text;
   if (!source.empty()) text = fmt::format("source = {}\n", toml_string(source));
   for (const ScenarioLine& line : lines) {
-    if (!line.comment.empty()) fmt::format_to(std::back_inserter(text), "# {}\n", shown(line.comment));
-    if (!line.key.empty()) fmt::format_to(std::back_inserter(text), "{} = {}\n", line.key, line.value);
+    if (!line.comment.empty()) text += fmt::format("# {}\n", shown(line.comment));
+    if (!line.key.empty()) text += fmt::format("{} = {}\n", line.key, line.value);
   }
   return text;
 }

@@ -173,7 +173,7 @@ std::string gunzip_beginning(std::string_view bytes, std::size_t most) {
   stream.next_out = reinterpret_cast<Bytef*>(text.data());
   stream.avail_out = static_cast<uInt>(text.size());
   static_cast<void>(inflate(&stream, Z_SYNC_FLUSH)); // whatever comes of it
-  text.resize(text.size() - stream.avail_out);
+  text.erase(text.size() - stream.avail_out);
   return text;
 }
 

@@ -3,16 +3,13 @@
 #include <algorithm>
 
 #include "gunzip.hpp"
+#include "import_list.hpp"
 
 namespace ppsim::traces {
 
-#define PPSIM_IMPORT(format) extern const ImportFormat format;
-#include "imports.def"
-#undef PPSIM_IMPORT
-
 std::span<const ImportFormat* const> import_formats() {
   static const std::vector<const ImportFormat*> formats{
-#define PPSIM_IMPORT(format) &traces::format,
+#define PPSIM_IMPORT(format) &format::definition,
 #include "imports.def"
 #undef PPSIM_IMPORT
   };

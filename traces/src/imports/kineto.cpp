@@ -3,6 +3,7 @@
 #include "kineto.hpp"
 
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/words.hpp"
 
 #include <fmt/format.h>
 
@@ -164,7 +165,7 @@ void note_missing(const std::vector<KinetoRank>& ranks, const std::vector<std::v
     notes.push_back(fmt::format("rank {} of the same pipeline has no file: {}", *missing.begin(), remedy));
   else if (!missing.empty())
     notes.push_back(fmt::format("{} ranks of the same pipeline have no file ({}{}): {}", missing.size(),
-                                fmt::join(std::views::take(missing, most_named), ", "),
+                                joined(std::views::take(missing, most_named), ", "),
                                 missing.size() > most_named ? ", ..." : "", remedy));
   else if (!all_in_pipelines && of_job > static_cast<std::int64_t>(given.size()))
     notes.push_back(fmt::format("the job had {} ranks, and {} of them {} a file: if others ran stages of the same "

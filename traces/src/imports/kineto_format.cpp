@@ -1,8 +1,9 @@
 // Profiles of the PyTorch profiler, as an import format.
 
+#include "import_list.hpp"
 #include "kineto.hpp"
 
-namespace ppsim::traces {
+namespace ppsim::traces::kineto {
 namespace {
 
 Imported import_kineto(std::span<const ImportFile> files, const ImportOptions& options) {
@@ -11,11 +12,10 @@ Imported import_kineto(std::span<const ImportFile> files, const ImportOptions& o
 
 } // namespace
 
-extern const ImportFormat kineto;
-const ImportFormat kineto{.name = "kineto",
-                          .files = "*.json, *.json.gz",
-                          .what = "profiles of torch.profiler, one file per rank",
-                          .sign = R"("schemaVersion")",
-                          .read = import_kineto};
+const ImportFormat definition{.name = "kineto",
+                              .files = "*.json, *.json.gz",
+                              .what = "profiles of torch.profiler, one file per rank",
+                              .sign = R"("schemaVersion")",
+                              .read = import_kineto};
 
-} // namespace ppsim::traces
+} // namespace ppsim::traces::kineto

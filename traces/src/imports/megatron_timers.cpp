@@ -22,9 +22,10 @@
 
 #include "../formats.hpp"
 #include "gunzip.hpp"
+#include "import_list.hpp"
 #include "recorded.hpp"
 
-namespace ppsim::traces {
+namespace ppsim::traces::megatron_timers {
 namespace {
 
 constexpr double longest_ms = 86'400'000;                // a day
@@ -401,7 +402,7 @@ Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
 
 } // namespace
 
-extern const ImportFormat megatron_timers{
+const ImportFormat definition{
     .name = "megatron-timers",
     .files = "*.log, *.txt",
     .what = "what Megatron-LM prints with --timing-log-level 2, best with --timing-log-option all; costs, no run",
@@ -409,4 +410,4 @@ extern const ImportFormat megatron_timers{
     .no_runs = "sums over steps, and no times of single tasks",
     .read = read};
 
-} // namespace ppsim::traces
+} // namespace ppsim::traces::megatron_timers

@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "gunzip.hpp"
+#include "import_list.hpp"
 #include "json_windows.hpp"
 #include "kineto_trace.hpp"
 #include "numbers.hpp"
@@ -203,8 +204,8 @@ private:
   void take_kernel(std::string_view event) {
     const auto start = whole_number<std::uint64_t>(field(event, "StartGpuClk"));
     const auto stop = whole_number<std::uint64_t>(field(event, "StopGpuClk"));
-    constexpr std::uint64_t latest = std::uint64_t{1} << 62U;
-    if (start && stop && *start > 0 && *start < *stop && *stop < latest)
+    constexpr std::uint64_t last_tick = std::uint64_t{1} << 62U;
+    if (start && stop && *start > 0 && *start < *stop && *stop < last_tick)
       open_->kernels.add(static_cast<std::int64_t>(*start), static_cast<std::int64_t>(*stop));
   }
 
@@ -246,8 +247,7 @@ private:
     } else if (open->kernels.known) {
       duration = open->kernels.end - open->kernels.start;
     }
-    constexpr std::int64_t longest = max_duration.count();
-    if (duration <= 0 || duration > longest) {
+    if (duration <= 0 || duration > max_duration.count()) {
       ++dump_.dropped["sends and receives whose time on the device or the network was not recorded"];
       duration = 0;
     }
@@ -405,14 +405,14 @@ Imported import_nccl_profiler(std::span<const ImportFile> files, const ImportOpt
   return imported;
 }
 
-extern const ImportFormat nccl_profiler;
-const ImportFormat nccl_profiler{.name = "nccl-profiler",
-                                 .files = "*.json, *.txt",
-                                 .what = "dumps of NCCL's example profiler plugin: latency and bandwidth of its sends",
-                                 .sign = R"("cat": "GROUP)",
-                                 .takes_stages = false,
-                                 .takes_vpp = false,
-                                 .no_runs = "transfers, and no tasks",
-                                 .read = import_nccl_profiler};
+const ImportFormat nccl_profiler::definition{
+    .name = "nccl-profiler",
+    .files = "*.json, *.txt",
+    .what = "dumps of NCCL's example profiler plugin: latency and bandwidth of its sends",
+    .sign = R"("cat": "GROUP)",
+    .takes_stages = false,
+    .takes_vpp = false,
+    .no_runs = "transfers, and no tasks",
+    .read = import_nccl_profiler};
 
 } // namespace ppsim::traces

@@ -11,6 +11,7 @@
 
 #include "ppsim/sim/error.hpp"
 #include "ppsim/sim/link_fit.hpp"
+#include "ppsim/sim/words.hpp"
 #include "ppsim/traces/import.hpp"
 
 #include <fmt/format.h>
@@ -23,9 +24,10 @@
 
 #include "../formats.hpp"
 #include "gunzip.hpp"
+#include "import_list.hpp"
 #include <nlohmann/json.hpp>
 
-namespace ppsim::traces {
+namespace ppsim::traces::nccl_tests {
 namespace {
 
 using Json = nlohmann::json;
@@ -297,7 +299,7 @@ void add_lines(const Links& links, std::string_view prefix, std::string_view whi
   lines.push_back({.key = "",
                    .value = "",
                    .comment = fmt::format("{} of {}: latency + bytes / bandwidth, fitted to {} times of {} to {}",
-                                          which, fmt::join(links.files, ", "), links.samples.size(),
+                                          which, joined(links.files, ", "), links.samples.size(),
                                           format_bytes(least.bytes), format_bytes(most.bytes))});
   lines.push_back({.key = "",
                    .value = "",
@@ -349,8 +351,7 @@ Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
 
 } // namespace
 
-extern const ImportFormat nccl_tests; // else a constant would be of this file alone
-const ImportFormat nccl_tests{
+const ImportFormat definition{
     .name = "nccl-tests",
     .files = "*.txt, *.log, *.json",
     .what = "sendrecv_perf of nccl-tests: what it prints, or its -J file; latency and bandwidth of links",
@@ -360,4 +361,4 @@ const ImportFormat nccl_tests{
     .no_runs = "means of transfers, and no tasks",
     .read = read};
 
-} // namespace ppsim::traces
+} // namespace ppsim::traces::nccl_tests

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "import_list.hpp"
 #include "nsys.hpp"
 
-namespace ppsim::traces {
+namespace ppsim::traces::nsys {
 namespace {
 
 Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
@@ -14,11 +15,11 @@ Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
 
 } // namespace
 
-extern const ImportFormat nsys; // else a constant would be of this file alone
-const ImportFormat nsys{.name = "nsys",
-                        .files = "*.sqlite",
-                        .what = "Nsight Systems, exported with --type sqlite; one file per rank, or one for several",
-                        .sign = "SQLite format 3",
-                        .read = read};
+const ImportFormat definition{.name = "nsys",
+                              .files = "*.sqlite",
+                              .what =
+                                  "Nsight Systems, exported with --type sqlite; one file per rank, or one for several",
+                              .sign = "SQLite format 3",
+                              .read = read};
 
-} // namespace ppsim::traces
+} // namespace ppsim::traces::nsys

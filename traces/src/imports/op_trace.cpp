@@ -9,6 +9,7 @@
 #include "op_trace.hpp"
 
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/words.hpp"
 
 #include <fmt/format.h>
 
@@ -24,6 +25,7 @@
 
 #include "../formats.hpp"
 #include "gunzip.hpp"
+#include "import_list.hpp"
 
 namespace ppsim::traces {
 namespace {
@@ -173,7 +175,7 @@ private:
     if (!missing.empty())
       problems_.add(fmt::format("{}:1", name_),
                     fmt::format("there {} {} in {}", missing.size() == 1 ? "is no column" : "are no columns",
-                                fmt::join(missing, ", "), in_quotes(head)),
+                                joined(missing, ", "), in_quotes(head)),
                     std::string{columns_hint});
     problems_.throw_if_any();
   }
@@ -522,7 +524,7 @@ Recorded read_operations(std::span<const ImportFile> files, const ImportOptions&
   return Conversion{std::move(found), options}.run();
 }
 
-extern const ImportFormat op_trace{
+const ImportFormat op_trace::definition{
     .name = "op-trace",
     .files = "*.csv, *.csv.gz",
     .what = "operations of a training run as ByteDance published them: dp_rank, stage, rank, step, optype, start_ts, "

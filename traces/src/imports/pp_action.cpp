@@ -6,7 +6,7 @@
 namespace ppsim::traces {
 namespace {
 
-struct Word {
+struct ActionWord {
   std::string_view text;
   PpAction::Kind kind;
   Pass pass;
@@ -14,18 +14,18 @@ struct Word {
 };
 
 using Kind = PpAction::Kind;
-constexpr std::array words{
-    Word{"F", Kind::task, Pass::forward, true},
-    Word{"B", Kind::task, Pass::backward, true},
-    Word{"I", Kind::task, Pass::input_grad, true},
-    Word{"W", Kind::task, Pass::weight_grad, true},
-    Word{"SEND_F", Kind::send, Pass::forward, true},
-    Word{"RECV_F", Kind::receive, Pass::forward, true},
-    Word{"SEND_B", Kind::send, Pass::backward, true},
-    Word{"RECV_B", Kind::receive, Pass::backward, true},
-    Word{"REDUCE_GRAD", Kind::reduction, Pass::backward, false},
-    Word{"UNSHARD", Kind::shard, Pass::forward, false},
-    Word{"RESHARD", Kind::shard, Pass::forward, false},
+constexpr std::array action_words{
+    ActionWord{"F", Kind::task, Pass::forward, true},
+    ActionWord{"B", Kind::task, Pass::backward, true},
+    ActionWord{"I", Kind::task, Pass::input_grad, true},
+    ActionWord{"W", Kind::task, Pass::weight_grad, true},
+    ActionWord{"SEND_F", Kind::send, Pass::forward, true},
+    ActionWord{"RECV_F", Kind::receive, Pass::forward, true},
+    ActionWord{"SEND_B", Kind::send, Pass::backward, true},
+    ActionWord{"RECV_B", Kind::receive, Pass::backward, true},
+    ActionWord{"REDUCE_GRAD", Kind::reduction, Pass::backward, false},
+    ActionWord{"UNSHARD", Kind::shard, Pass::forward, false},
+    ActionWord{"RESHARD", Kind::shard, Pass::forward, false},
 };
 
 /// Takes a number below `limit` off the front.
@@ -44,7 +44,7 @@ std::optional<PpAction> parse_pp_action(std::string_view name) {
   const std::optional<std::uint32_t> chunk = take_number(name, most_named_chunks);
   if (!chunk) return std::nullopt;
   const std::string_view text = name.substr(0, name.find_first_of("0123456789"));
-  for (const Word& word : words) {
+  for (const ActionWord& word : action_words) {
     if (word.text != text) continue;
     name.remove_prefix(text.size());
     if (!word.has_microbatch) {

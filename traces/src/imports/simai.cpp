@@ -14,6 +14,7 @@
 
 #include "ppsim/sim/error.hpp"
 #include "ppsim/sim/scenario.hpp"
+#include "ppsim/sim/words.hpp"
 #include "ppsim/traces/import.hpp"
 
 #include <fmt/format.h>
@@ -24,8 +25,9 @@
 
 #include "../formats.hpp"
 #include "gunzip.hpp"
+#include "import_list.hpp"
 
-namespace ppsim::traces {
+namespace ppsim::traces::simai {
 namespace {
 
 constexpr std::string_view how_to =
@@ -277,7 +279,7 @@ private:
           refuse(2, fmt::format("a chunk takes longer than {}", format_duration(max_duration)));
         times.push_back(fmt::format("\"{}\"", format_closely(Duration{chunk[pass]})));
       }
-      line(std::string{names[pass]}, fmt::format("[{}]", fmt::join(times, ", ")),
+      line(std::string{names[pass]}, fmt::format("[{}]", joined(times, ", ")),
            pass == 0 ? "compute alone, by chunk: layers spread evenly, in order" : "");
     }
     if (const auto bytes = heading_.value("pp_comm"); bytes && shape_.chunks() > 1)
@@ -315,12 +317,11 @@ Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
 
 } // namespace
 
-extern const ImportFormat simai; // else a constant would be of this file alone
-const ImportFormat simai{.name = "simai",
-                         .files = "*.txt",
-                         .what = "workloads of SimAI (AICB) and ASTRA-sim 1.0: layer times and sizes, as costs",
-                         .sign = "HYBRID_TRANSFORMER",
-                         .no_runs = "what layers take, and no tasks",
-                         .read = read};
+const ImportFormat definition{.name = "simai",
+                              .files = "*.txt",
+                              .what = "workloads of SimAI (AICB) and ASTRA-sim 1.0: layer times and sizes, as costs",
+                              .sign = "HYBRID_TRANSFORMER",
+                              .no_runs = "what layers take, and no tasks",
+                              .read = read};
 
-} // namespace ppsim::traces
+} // namespace ppsim::traces::simai

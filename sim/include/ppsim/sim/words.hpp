@@ -4,11 +4,29 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace ppsim {
 
 /// "4 stages", "1 stage"; with "es" as the ending of several, "2 microbatches".
 [[nodiscard]] std::string counted(std::size_t count, std::string_view noun, std::string_view plural_ending = "s");
+
+/// Words or numbers one after another, with `separator` between them. (fmt::join() compiles fmt's formatters again in
+/// each file that uses it.)
+template <class Items>
+[[nodiscard]] std::string joined(const Items& items, std::string_view separator) {
+  std::string text;
+  bool first = true;
+  for (const auto& item : items) {
+    if (!first) text += separator;
+    first = false;
+    if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(item)>>)
+      text += std::to_string(item);
+    else
+      text += item;
+  }
+  return text;
+}
 
 /// `text` as a string of TOML, in quotes and on one line: controls are escaped, and what is no UTF-8, which TOML has to
 /// be, becomes a question mark.

@@ -1,0 +1,1 @@
+// Nothing: its precompiled header is what counts, see PpsimTarget.cmake.
