@@ -1,4 +1,23 @@
 # One place for compiler flags and for how a ppsim library is declared.
+if(PPSIM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(PPSIM_CCACHE_PROGRAM ccache)
+  mark_as_advanced(PPSIM_CCACHE_PROGRAM)
+  if(PPSIM_CCACHE_PROGRAM)
+    # Nothing of where the checkout lies counts, so that another one finds what this one compiled.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${PPSIM_CCACHE_PROGRAM})
+    add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+  endif()
+endif()
+
+if(PPSIM_WERROR STREQUAL "AUTO")
+  string(REGEX MATCH "^[0-9]+" compiler_version ${CMAKE_CXX_COMPILER_VERSION})
+  if("${CMAKE_CXX_COMPILER_ID} ${compiler_version}" MATCHES "^(GNU 12|Clang 16)$")
+    set(PPSIM_WERROR ON)
+  else()
+    set(PPSIM_WERROR OFF)
+  endif()
+endif()
 add_library(ppsim_warnings INTERFACE)
 target_compile_options(ppsim_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast
@@ -10,10 +29,11 @@ add_library(ppsim_std OBJECT ${PROJECT_SOURCE_DIR}/cmake/std.cpp)
 set_target_properties(ppsim_std PROPERTIES CXX_EXTENSIONS OFF)
 target_compile_features(ppsim_std PRIVATE cxx_std_20)
 target_link_libraries(ppsim_std PRIVATE fmt::fmt Threads::Threads ppsim_warnings)
-target_precompile_headers(ppsim_std PRIVATE
+set(PPSIM_STD_HEADERS
   <algorithm> <array> <charconv> <chrono> <cmath> <cstdint> <cstring> <filesystem> <functional> <limits> <map> <memory> <mutex>
   <numeric> <optional> <queue> <ranges> <set> <span> <string> <string_view> <thread> <tuple> <unordered_map> <utility> <variant>
   <vector> <fmt/format.h>)
+target_precompile_headers(ppsim_std PRIVATE ${PPSIM_STD_HEADERS})
 
 # ppsim_add_library(sim SOURCES ... DEPENDS ... PRIVATE_DEPENDS ...): target ppsim_sim, alias and export name ppsim::sim.
 # What is private and only headers is not exported: a program that links the installed library does not need it.
@@ -41,22 +61,24 @@ function(ppsim_add_library name)
   set_property(GLOBAL APPEND PROPERTY PPSIM_LIBRARIES ${name})
 endfunction()
 
-# ppsim_compile_together(ppsim_sim NAME [OPTIMISE g] FILES...): adds files that the compiler gets as one, since it reads the same headers
-# for each of them. OPTIMISE: the -O level of release builds, where it is not 3: -Og is the quickest to compile (-O0 makes more code).
-# Names in unnamed namespaces must differ within a group.
+# ppsim_compile_together(ppsim_sim NAME [OPTIMISE g] [PRECOMPILED ppsim_std|OFF] FILES...): adds files that the compiler gets as one,
+# since it reads the same headers for each of them. OPTIMISE: the -O level of release builds, where it is not 3: -Og is the quickest to
+# compile (-O0 makes more code). PRECOMPILED: the target whose precompiled header is read. Names in unnamed namespaces must differ
+# within a group.
 function(ppsim_compile_together target name)
-  cmake_parse_arguments(ARG "" "OPTIMISE" "" ${ARGN})
+  cmake_parse_arguments(ARG "" "OPTIMISE;PRECOMPILED" "" ${ARGN})
   set(files ${ARG_UNPARSED_ARGUMENTS})
   if(PPSIM_UNITY)
-    set(together ${CMAKE_CURRENT_BINARY_DIR}/${target}/${name}.cpp)
+    set(folder ${CMAKE_CURRENT_BINARY_DIR}/groups/${target})
     set(text)
     foreach(file IN LISTS files)
       # Relative, so that a compiler cache knows the file again in another checkout.
-      file(RELATIVE_PATH path ${CMAKE_CURRENT_BINARY_DIR}/${target} ${CMAKE_CURRENT_SOURCE_DIR}/${file})
-      string(APPEND text "#include \"${path}\"\n")
+      get_filename_component(path ${file} ABSOLUTE)
+      file(RELATIVE_PATH path ${folder} ${path})
+      string(APPEND text "#include \"${path}\" // NOLINT: a source\n")
     endforeach()
-    file(CONFIGURE OUTPUT ${together} CONTENT "${text}" @ONLY)
-    set(files ${together})
+    set(files ${folder}/${name}.cpp)
+    file(CONFIGURE OUTPUT ${files} CONTENT "${text}" @ONLY)
     # g++ takes what is included for a header, whose unnamed namespaces would be another one in each file.
     set(options $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
@@ -65,5 +87,11 @@ function(ppsim_compile_together target name)
   endif()
   target_sources(${target} PRIVATE ${files})
   set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${options}")
-  target_precompile_headers(${target} REUSE_FROM ppsim_std)
+  if(NOT DEFINED ARG_PRECOMPILED)
+    set(ARG_PRECOMPILED ppsim_std)
+  endif()
+  get_target_property(precompiled ${target} PRECOMPILE_HEADERS_REUSE_FROM)
+  if(ARG_PRECOMPILED AND NOT precompiled)
+    target_precompile_headers(${target} REUSE_FROM ${ARG_PRECOMPILED})
+  endif()
 endfunction()

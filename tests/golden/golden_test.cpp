@@ -35,8 +35,8 @@
 #include <string>
 #include <vector>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::golden_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -117,7 +117,7 @@ std::vector<StoredOrder> stored_orders() {
 }
 
 std::string stored_text(const std::string& file) {
-  std::ifstream stream{PPSIM_SOURCE_DIR "/tests/golden/orders/" + file + ".csv", std::ios::binary};
+  std::ifstream stream{source_path("tests/golden/orders/" + file + ".csv"), std::ios::binary};
   return {std::istreambuf_iterator<char>{stream}, {}};
 }
 
@@ -303,3 +303,5 @@ TEST_CASE("An order with its sends and receives, and as a task list") {
   check_golden("orders/1f1b-p2-m2-comms.csv", test::csv_with_operations(small.graph));
   check_golden("orders/1f1b-p2-m2.tasks.csv", traces::write_task_list(small.graph));
 }
+
+} // namespace ppsim::test::golden_test

@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-using namespace ppsim;
+namespace ppsim::test::production_test {
 
 namespace {
 
@@ -129,3 +129,5 @@ TEST_CASE("The slow worker of a production run is told by the other replicas, an
   const Explanation healthy = explain(std::span{imported.runs}.subspan(1, 1));
   for (const Finding& finding : healthy.findings) CHECK(finding.share < 0.05);
 }
+
+} // namespace ppsim::test::production_test

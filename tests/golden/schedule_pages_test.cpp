@@ -20,13 +20,12 @@
 
 #include "commands.hpp"
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::schedule_pages_test {
 
 namespace {
 
-const std::filesystem::path pages_folder = PPSIM_SOURCE_DIR "/docs/schedules";
-const std::filesystem::path pictures_folder = PPSIM_SOURCE_DIR "/docs/images/schedules";
+const std::filesystem::path pages_folder = ppsim::test::source_path("docs/schedules");
+const std::filesystem::path pictures_folder = ppsim::test::source_path("docs/images/schedules");
 
 std::string text_of(const std::filesystem::path& path) {
   std::ifstream stream{path, std::ios::binary};
@@ -94,3 +93,5 @@ TEST_CASE("The list of schedule pages names every schedule, and no page or pictu
   names.emplace("README");
   CHECK(names_in(pages_folder, ".md") == names);
 }
+
+} // namespace ppsim::test::schedule_pages_test

@@ -156,7 +156,7 @@ if [ -z "$ppsim" ]; then
     ppsim=$root/build/gpu/ppsim
   else
     ppsim=$root/build/release/ppsim
-    [ -n "$list" ] || "$root/tools/build" release
+    [ -n "$list" ] || "$root/tools/build" plugins
   fi
 fi
 if [ -z "$list" ] && [ -x "$ppsim" ]; then

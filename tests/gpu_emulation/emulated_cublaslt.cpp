@@ -10,17 +10,10 @@
 #include "engine.hpp"
 #include <cublasLt.h>
 
+using ppsim::emulation::is_set;
+using ppsim::emulation::refuse;
+
 namespace {
-
-[[noreturn]] void refuse(const char* what) {
-  std::fprintf(stderr, "emulation: cublasLt: %s\n", what);
-  std::abort();
-}
-
-bool is_set(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0' && *value != '0';
-}
 
 struct Descriptor {
   cublasOperation_t a = CUBLAS_OP_N, b = CUBLAS_OP_N;
@@ -55,7 +48,7 @@ float value(const void* data, cudaDataType type, std::size_t at) {
 
 template <class T>
 void set(T& target, const void* from, std::size_t size) {
-  if (size != sizeof(T)) refuse("an attribute has another size");
+  if (size != sizeof(T)) refuse("cublasLt: an attribute has another size");
   std::memcpy(&target, from, size);
 }
 
@@ -102,7 +95,7 @@ const char* cublasLtGetStatusString(cublasStatus_t) {
 }
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* descriptor, cublasComputeType_t compute,
                                         cudaDataType_t scale) {
-  if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F) refuse("sums are to be in fp32");
+  if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F) refuse("cublasLt: sums are to be in fp32");
   *descriptor = new cublasLtMatmulDescOpaque_t{};
   real<Descriptor>(*descriptor) = {};
   return CUBLAS_STATUS_SUCCESS;
@@ -127,7 +120,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t descriptor, c
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, std::uint64_t rows,
                                           std::uint64_t columns, std::int64_t leading) {
-  if (leading < static_cast<std::int64_t>(rows)) refuse("columns overlap");
+  if (leading < static_cast<std::int64_t>(rows)) refuse("cublasLt: columns overlap");
   *layout = new cublasLtMatrixLayoutOpaque_t{};
   real<Layout>(*layout) = {type, rows, columns, leading, 0, 1};
   return CUBLAS_STATUS_SUCCESS;
@@ -203,11 +196,11 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   const std::uint64_t inner = turned(op.a) ? la.rows : la.columns;
   const std::uint64_t columns = turned(op.b) ? lb.rows : lb.columns;
   if ((turned(op.b) ? lb.columns : lb.rows) != inner || ld.rows != rows || ld.columns != columns)
-    refuse("the matrices do not fit together");
+    refuse("cublasLt: the matrices do not fit together");
   if (la.batches != ld.batches || lb.batches != ld.batches || lc.batches != ld.batches)
-    refuse("batches of other sizes");
-  if (la.type != CUDA_R_16BF || lb.type != CUDA_R_16BF || lc.type != ld.type) refuse("types it has not");
-  if (most < 2) refuse("of all algorithms the first splits its sums");
+    refuse("cublasLt: batches of other sizes");
+  if (la.type != CUDA_R_16BF || lb.type != CUDA_R_16BF || lc.type != ld.type) refuse("cublasLt: types it has not");
+  if (most < 2) refuse("cublasLt: of all algorithms the first splits its sums");
   *count = 2;
   for (int i = 0; i < *count; ++i) {
     found[i] = {};
@@ -240,11 +233,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t descriptor,
                               const cublasLtMatmulAlgo_t* algo, void* workspace, std::size_t, cudaStream_t stream) {
   cublasLtMatmulAlgo_t copy = *algo;
   const auto& algorithm = real<Algorithm>(&copy);
-  if (algorithm.splits != 1) refuse("sums are split among blocks");
+  if (algorithm.splits != 1) refuse("cublasLt: sums are split among blocks");
   const void* const data[] = {a, b, c, d};
   for (int i = 0; i < 4; ++i)
-    if (reinterpret_cast<std::uintptr_t>(data[i]) % algorithm.alignment[i] != 0) refuse("a matrix is not so aligned");
-  if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0) refuse("the workspace is not aligned");
+    if (reinterpret_cast<std::uintptr_t>(data[i]) % algorithm.alignment[i] != 0)
+      refuse("cublasLt: a matrix is not so aligned");
+  if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0) refuse("cublasLt: the workspace is not aligned");
   struct Call {
     Descriptor descriptor;
     Layout layouts[4];

@@ -20,17 +20,10 @@
 using ppsim::emulation::Engine;
 using ppsim::emulation::EventState;
 
+using ppsim::emulation::is_set;
+using ppsim::emulation::refuse;
+
 namespace {
-
-[[noreturn]] void refuse(const char* what) {
-  std::fprintf(stderr, "emulation: %s\n", what);
-  std::abort();
-}
-
-bool is_set(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0' && *value != '0';
-}
 
 constexpr unsigned multiprocessors = 32;
 constexpr unsigned smallest_part = 8;

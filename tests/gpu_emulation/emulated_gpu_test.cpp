@@ -17,7 +17,7 @@
 #include "gpu_plugin.hpp"
 #include "runtime/compiled.hpp"
 
-namespace ppsim::runtime {
+namespace ppsim::runtime::emulated_gpu_test {
 
 using Catch::Matchers::Contains;
 using test::compiled;
@@ -477,4 +477,4 @@ TEST_CASE("NCCL refuses to send what the receiver does not expect", "[gpu]") {
   CHECK_THAT(results.errors[0], Contains("0F1") && Contains("256 bytes, 512 are expected"));
 }
 
-} // namespace ppsim::runtime
+} // namespace ppsim::runtime::emulated_gpu_test

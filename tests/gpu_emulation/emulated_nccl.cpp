@@ -15,12 +15,9 @@
 
 #include "engine.hpp"
 
-namespace {
+using ppsim::emulation::refuse;
 
-[[noreturn]] void refuse(const char* what) {
-  std::fprintf(stderr, "emulation: NCCL: %s\n", what);
-  std::abort();
-}
+namespace {
 
 struct Posted {
   void* memory = nullptr;
@@ -68,7 +65,7 @@ void match(Group& group, std::pair<int, int> ends) {
   auto& sends = group.sends[ends];
   auto& receives = group.receives[ends];
   while (!sends.empty() && !receives.empty()) {
-    if (sends.front().bytes != receives.front().bytes) refuse("a send and its receive have other sizes");
+    if (sends.front().bytes != receives.front().bytes) refuse("NCCL: a send and its receive have other sizes");
     std::memcpy(receives.front().memory, sends.front().memory, sends.front().bytes);
     *sends.front().done = true;
     *receives.front().done = true;
@@ -81,10 +78,10 @@ void match(Group& group, std::pair<int, int> ends) {
 void launch(std::vector<Call> calls) {
   for (const Call& call : calls) {
     if (call.stream != calls.front().stream || call.communicator != calls.front().communicator)
-      refuse("a group on several streams or communicators, which this does not do");
+      refuse("NCCL: a group on several streams or communicators, which this does not do");
     if (call.communicator->stream == nullptr) call.communicator->stream = call.stream;
-    if (call.communicator->stream != call.stream) refuse("a communicator on several streams");
-    if (call.peer == call.communicator->rank && calls.size() < 2) refuse("a send to oneself without its receive");
+    if (call.communicator->stream != call.stream) refuse("NCCL: a communicator on several streams");
+    if (call.peer == call.communicator->rank && calls.size() < 2) refuse("NCCL: a send to oneself without its receive");
   }
   if (calls.empty()) return;
   auto done = std::make_shared<std::vector<std::shared_ptr<bool>>>();
@@ -156,8 +153,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 }
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
-  if (config->blocking != 1) refuse("only blocking communicators");
-  if (config->cgaClusterSize != 0) refuse("clusters of blocks, which a small partition can not place");
+  if (config->blocking != 1) refuse("NCCL: only blocking communicators");
+  if (config->cgaClusterSize != 0) refuse("NCCL: clusters of blocks, which a small partition can not place");
   std::unique_lock lock{ppsim::emulation::Engine::get().mutex};
   std::shared_ptr<Group>& group = groups()[id.internal];
   if (!group) group = std::make_shared<Group>();
@@ -167,7 +164,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUni
   joined.notify_all();
   const auto shared = group;
   if (!joined.wait_for(lock, std::chrono::seconds{20}, [&] { return shared->joined >= ranks; }))
-    refuse("the other ranks do not come");
+    refuse("NCCL: the other ranks do not come");
   return ncclSuccess;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {

@@ -10,6 +10,16 @@
 
 namespace ppsim::emulation {
 
+void refuse(const char* what) {
+  std::fprintf(stderr, "emulation: %s\n", what);
+  std::abort();
+}
+
+bool is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' && *value != '0';
+}
+
 Engine& Engine::get() {
   static Engine engine;
   return engine;

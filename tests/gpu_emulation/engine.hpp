@@ -15,6 +15,12 @@
 
 namespace ppsim::emulation {
 
+/// Says on stderr what the emulation can not do, and aborts.
+[[noreturn]] void refuse(const char* what);
+
+/// Whether an environment variable is neither empty nor 0.
+bool is_set(const char* name);
+
 struct EventState {
   std::uint64_t recorded = 0;  ///< how often, as enqueued
   std::uint64_t completed = 0; ///< of those

@@ -12,8 +12,7 @@
 
 #include <rapidcheck.h>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::balance_property {
 
 namespace {
 
@@ -134,3 +133,5 @@ TEST_CASE("Of more layers the search finds the best split too, where any fits") 
     if (found.fits) RC_ASSERT(found.step_time == step_time);
   });
 }
+
+} // namespace ppsim::test::balance_property

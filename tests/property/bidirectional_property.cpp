@@ -16,7 +16,7 @@
 
 #include <rapidcheck.h>
 
-using namespace ppsim;
+namespace ppsim::test::bidirectional_property {
 
 namespace {
 
@@ -184,3 +184,5 @@ TEST_CASE("PipeDream's step time is what many more microbatches add") {
     RC_ASSERT(std::abs(static_cast<double>(found) - expected) <= 1.5);
   });
 }
+
+} // namespace ppsim::test::bidirectional_property

@@ -13,9 +13,9 @@
 #include "evaluate.hpp"
 #include <rapidcheck.h>
 
-using namespace ppsim;
+namespace ppsim::test::compare_property {
+
 using namespace ppsim::cli;
-using namespace ppsim::test;
 
 namespace {
 
@@ -122,3 +122,5 @@ TEST_CASE("A comparison is the same at any number of threads") {
     }
   });
 }
+
+} // namespace ppsim::test::compare_property

@@ -16,8 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <rapidcheck.h>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::explanation_property {
 
 namespace {
 
@@ -122,3 +121,5 @@ TEST_CASE("A run that is a simulation is simulated again exactly, and nothing be
     RC_ASSERT(found.step.mean == outcome.report.makespan);
   });
 }
+
+} // namespace ppsim::test::explanation_property

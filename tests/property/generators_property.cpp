@@ -16,8 +16,7 @@
 
 #include <rapidcheck.h>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::generators_property {
 
 namespace {
 
@@ -284,3 +283,5 @@ TEST_CASE("A closed form, where one is given, is what the simulation says") {
       if (form) RC_ASSERT(std::abs(form->value - find_metric(form->metric).ratio(report)) < 1e-9);
     });
 }
+
+} // namespace ppsim::test::generators_property

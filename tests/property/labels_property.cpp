@@ -12,8 +12,7 @@
 
 #include <rapidcheck.h>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::labels_property {
 
 namespace {
 
@@ -45,3 +44,5 @@ TEST_CASE("Every nanosecond of every stage has one label, and they add up to p x
     RC_ASSERT(sum({by_label.begin(), by_label.end()}) == number(schedule.shape().stages) * outcome->report.makespan);
   });
 }
+
+} // namespace ppsim::test::labels_property

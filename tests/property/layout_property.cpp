@@ -8,8 +8,7 @@
 
 #include <rapidcheck.h>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::layout_property {
 
 namespace {
 
@@ -39,3 +38,5 @@ TEST_CASE("A layout that is written is read as the same layout, and no other str
     RC_ASSERT(text.size() <= plain);
   });
 }
+
+} // namespace ppsim::test::layout_property

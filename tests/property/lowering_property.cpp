@@ -16,8 +16,7 @@
 
 #include <rapidcheck.h>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::lowering_property {
 
 namespace {
 
@@ -124,3 +123,5 @@ TEST_CASE("A search for better places never makes a step longer, never hangs and
     RC_ASSERT(!hangs || placement.before == zero);
   });
 }
+
+} // namespace ppsim::test::lowering_property

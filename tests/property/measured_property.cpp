@@ -24,8 +24,7 @@
 #include <nlohmann/json.hpp>
 #include <rapidcheck.h>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::measured_property {
 
 namespace {
 
@@ -224,3 +223,5 @@ TEST_CASE("A run file cut short anywhere is refused, never more") {
     RC_ASSERT(refusal.code == ExitCode::bad_input);
   });
 }
+
+} // namespace ppsim::test::measured_property

@@ -11,8 +11,7 @@
 
 #include <rapidcheck.h>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::memory_property {
 
 TEST_CASE("Peaks are what memory over time reaches, and all memory is given back") {
   rc::prop("under any model", [] {
@@ -87,3 +86,5 @@ TEST_CASE("No peak is higher for parts that go earlier") {
       RC_ASSERT(parts->report.stages[stage].peak_activation_bytes <= whole->report.stages[stage].peak_activation_bytes);
   });
 }
+
+} // namespace ppsim::test::memory_property

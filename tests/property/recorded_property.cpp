@@ -8,7 +8,7 @@
 
 #include <rapidcheck.h>
 
-using namespace ppsim;
+namespace ppsim::test::recorded_property {
 
 namespace {
 
@@ -91,3 +91,5 @@ TEST_CASE("The costs of a simulated step give the same step again, and held-out 
     RC_ASSERT(held.mean_error == 0 && held.own_error == 0 && held.step_mean_error == 0);
   }));
 }
+
+} // namespace ppsim::test::recorded_property

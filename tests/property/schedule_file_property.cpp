@@ -16,7 +16,8 @@
 
 #include <rapidcheck.h>
 
-using namespace ppsim;
+namespace ppsim::test::schedule_file_property {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -164,3 +165,5 @@ TEST_CASE("A CSV cut short anywhere is read or refused, never more") {
     }
   });
 }
+
+} // namespace ppsim::test::schedule_file_property

@@ -12,8 +12,7 @@
 
 #include <rapidcheck.h>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::simulate_property {
 
 namespace {
 
@@ -226,3 +225,5 @@ TEST_CASE("In slices the accounts add up, the critical path has no gap, and a li
       }
   });
 }
+
+} // namespace ppsim::test::simulate_property

@@ -16,8 +16,7 @@
 
 #include <rapidcheck.h>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::streams_property {
 
 namespace {
 
@@ -405,3 +404,5 @@ TEST_CASE("Tasks progress at full speed without transfers on their stage, and sl
     }
   });
 }
+
+} // namespace ppsim::test::streams_property

@@ -10,8 +10,7 @@
 
 #include <rapidcheck.h>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::update_property {
 
 namespace {
 
@@ -69,3 +68,5 @@ TEST_CASE("A reduction follows every task that adds to its chunk's weights, one 
     }
   });
 }
+
+} // namespace ppsim::test::update_property

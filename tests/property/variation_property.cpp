@@ -11,8 +11,7 @@
 
 #include <rapidcheck.h>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::variation_property {
 
 namespace {
 
@@ -134,3 +133,5 @@ TEST_CASE("A variation does not depend on the number of threads, and asks nothin
     RC_ASSERT(variations[0].crossings == variations[1].crossings);
   });
 }
+
+} // namespace ppsim::test::variation_property

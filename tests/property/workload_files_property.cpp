@@ -10,7 +10,7 @@
 #include "drawn_inputs.hpp"
 #include <rapidcheck.h>
 
-using namespace ppsim;
+namespace ppsim::test::workload_files_property {
 
 TEST_CASE("Chakra and GOAL say how long any order takes with free transfers", "[workload]") {
   rc::prop("the longest path of what is read back is the makespan", [] {
@@ -28,3 +28,5 @@ TEST_CASE("Chakra and GOAL say how long any order takes with free transfers", "[
     RC_ASSERT(test::longest_path(traces::read_goal(traces::write_goal(graph), "w.goal")) == makespan);
   });
 }
+
+} // namespace ppsim::test::workload_files_property

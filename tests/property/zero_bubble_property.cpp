@@ -15,7 +15,7 @@
 
 #include <rapidcheck.h>
 
-using namespace ppsim;
+namespace ppsim::test::zero_bubble_property {
 
 namespace {
 
@@ -151,3 +151,5 @@ TEST_CASE("The closed forms of the handcrafted orders are exact wherever they ar
     RC_ASSERT(std::abs(form->value - outcome.report.stage_span_bubble) < 1e-9);
   });
 }
+
+} // namespace ppsim::test::zero_bubble_property

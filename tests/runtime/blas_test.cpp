@@ -17,7 +17,7 @@
 #include "blas.hpp"
 #include "host_loops.hpp"
 
-namespace ppsim::test {
+namespace ppsim::test::blas_test {
 
 namespace {
 
@@ -192,4 +192,4 @@ TEST_CASE("A causal softmax sees no later token", "[blas]") {
   }
 }
 
-} // namespace ppsim::test
+} // namespace ppsim::test::blas_test

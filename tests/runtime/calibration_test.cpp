@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace ppsim::runtime {
+namespace ppsim::runtime::calibration_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -175,4 +175,4 @@ TEST_CASE("Busy times are taken while every stage is at work", "[calibration]") 
   CHECK(times[1].forward.median == Duration{10});
 }
 
-} // namespace ppsim::runtime
+} // namespace ppsim::runtime::calibration_test

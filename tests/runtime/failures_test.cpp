@@ -8,7 +8,7 @@
 #include "failures.hpp"
 #include "runtime/thread_messages.hpp"
 
-namespace ppsim::runtime {
+namespace ppsim::runtime::failures_test {
 
 namespace {
 
@@ -69,4 +69,4 @@ TEST_CASE("A report that is too long for its message is cut", "[failures]") {
   CHECK(line.size() < 4096);
 }
 
-} // namespace ppsim::runtime
+} // namespace ppsim::runtime::failures_test

@@ -10,9 +10,9 @@
 
 #include <rapidcheck.h>
 
-using namespace ppsim;
+namespace ppsim::test::fault_test {
+
 using namespace ppsim::runtime;
-using namespace ppsim::test;
 
 TEST_CASE("A fault is its kind and the task that has it", "[fault]") {
   const auto is = [](std::string_view text, FaultKind kind, std::string_view task) {
@@ -59,3 +59,5 @@ TEST_CASE("Any text is a fault or none", "[fault][property]") {
     RC_ASSERT(fault->task == task);
   });
 }
+
+} // namespace ppsim::test::fault_test

@@ -10,7 +10,7 @@
 #include "hand_over.hpp"
 #include "runtime/compiled.hpp"
 
-namespace ppsim::test {
+namespace ppsim::test::hand_over_test {
 
 namespace {
 
@@ -191,4 +191,4 @@ TEST_CASE("Content of many steps arrives as it was sent", "[runtime][hand-over]"
   CHECK(wrong == 0);
 }
 
-} // namespace ppsim::test
+} // namespace ppsim::test::hand_over_test

@@ -15,7 +15,7 @@
 #include "host_parts.hpp"
 #include "runtime/host_chunk.hpp"
 
-namespace ppsim::test {
+namespace ppsim::test::host_device_test {
 
 namespace {
 
@@ -501,4 +501,4 @@ TEST_CASE("Processor time is that of the tasks", "[host]") {
   CHECK(cpu.count() <= device->stamps()[end] - device->stamps()[start] + 1'000'000);
 }
 
-} // namespace ppsim::test
+} // namespace ppsim::test::host_device_test

@@ -11,7 +11,7 @@
 #include "message_transport.hpp"
 #include "runtime/thread_messages.hpp"
 
-namespace ppsim::runtime {
+namespace ppsim::runtime::message_transport_test {
 
 namespace {
 
@@ -174,4 +174,4 @@ TEST_CASE("Buffers of a transport are its slots at its own ends", "[message]") {
   });
 }
 
-} // namespace ppsim::runtime
+} // namespace ppsim::runtime::message_transport_test

@@ -10,9 +10,9 @@
 
 #include "runtime/compiled.hpp"
 
-using namespace ppsim;
+namespace ppsim::test::monitor_test {
+
 using namespace ppsim::runtime;
-using namespace ppsim::test;
 using namespace std::chrono_literals;
 
 namespace {
@@ -231,3 +231,5 @@ TEST_CASE("Many stages are named in part", "[monitor]") {
   CHECK(said.find("stage 15 computes 15F0; and 4 more stages") != std::string::npos);
   CHECK(said.find("stage 16") == std::string::npos);
 }
+
+} // namespace ppsim::test::monitor_test

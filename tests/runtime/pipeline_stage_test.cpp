@@ -15,7 +15,7 @@
 #include "runtime/compiled.hpp"
 #include "runtime/toy_device.hpp"
 
-namespace ppsim::test {
+namespace ppsim::test::pipeline_stage_test {
 
 namespace {
 
@@ -319,4 +319,4 @@ TEST_CASE("A timed task lasts as the scenario says", "[runtime][stage]") {
   }
 }
 
-} // namespace ppsim::test
+} // namespace ppsim::test::pipeline_stage_test

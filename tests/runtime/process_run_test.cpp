@@ -7,7 +7,7 @@
 #include "process_run.hpp"
 #include "runtime/compiled.hpp"
 
-namespace ppsim::test {
+namespace ppsim::test::process_run_test {
 
 using namespace runtime;
 using namespace std::chrono_literals;
@@ -43,4 +43,4 @@ TEST_CASE("Processes that would wait for one another in different ways are told 
   CHECK(differ(usual, fingerprint(compiled(schedule, {}, 5ns), options)));
 }
 
-} // namespace ppsim::test
+} // namespace ppsim::test::process_run_test

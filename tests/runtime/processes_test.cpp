@@ -12,7 +12,7 @@
 #include "processes.hpp"
 #include "runtime/thread_messages.hpp"
 
-namespace ppsim::runtime {
+namespace ppsim::runtime::processes_test {
 
 namespace {
 
@@ -179,4 +179,4 @@ TEST_CASE("What a message uses that was given up is never freed: MPI may still w
   }
 }
 
-} // namespace ppsim::runtime
+} // namespace ppsim::runtime::processes_test

@@ -15,9 +15,9 @@
 #include "runtime/compiled.hpp"
 #include <rapidcheck.h>
 
-using namespace ppsim;
+namespace ppsim::test::program_property {
+
 using namespace ppsim::runtime;
-using namespace ppsim::test;
 
 namespace {
 
@@ -212,3 +212,5 @@ TEST_CASE("With the slots that compile() chooses no task starts later than predi
     }
   });
 }
+
+} // namespace ppsim::test::program_property

@@ -4,9 +4,9 @@
 
 #include "runtime/compiled.hpp"
 
-using namespace ppsim;
+namespace ppsim::test::program_test {
+
 using namespace ppsim::runtime;
-using namespace ppsim::test;
 
 TEST_CASE("A channel's transfers stand in the order in which the sender makes them", "[program]") {
   const Program program = compiled(order({"0F0 0F1 0B1 0B0", "1F0 1F1 1B1 1B0"}));
@@ -136,3 +136,5 @@ TEST_CASE("What no backend replays is refused", "[program]") {
   CHECK(refusal.first() == "schedule: its overlapped pairs are predicted to overlap (pair rule 'sum'), but every "
                            "backend runs one half after the other -- predict the same with --pair serial");
 }
+
+} // namespace ppsim::test::program_test

@@ -11,7 +11,7 @@
 
 #include "runtime/host_chunk.hpp"
 
-namespace ppsim::test {
+namespace ppsim::test::reference_test {
 
 namespace {
 
@@ -259,4 +259,4 @@ TEST_CASE("The tolerance covers another order of summation and no missing microb
   }
 }
 
-} // namespace ppsim::test
+} // namespace ppsim::test::reference_test

@@ -6,7 +6,7 @@
 
 #include "result_bytes.hpp"
 
-namespace ppsim::runtime {
+namespace ppsim::runtime::result_bytes_test {
 
 namespace {
 
@@ -76,4 +76,4 @@ TEST_CASE("Results that are cut off anywhere, or too long, are refused", "[resul
   CHECK_THROWS_WITH(result_from_bytes(bytes), Catch::Contains("bytes where"));
 }
 
-} // namespace ppsim::runtime
+} // namespace ppsim::runtime::result_bytes_test

@@ -10,7 +10,7 @@
 
 #include <rapidcheck.h>
 
-namespace ppsim::runtime {
+namespace ppsim::runtime::scaling_property {
 namespace {
 
 Workload drawn_workload(Block block) {
@@ -53,4 +53,4 @@ TEST_CASE("Scaled times come back", "[scaling]") {
   });
 }
 
-} // namespace ppsim::runtime
+} // namespace ppsim::runtime::scaling_property

@@ -7,7 +7,7 @@
 #include "host_parts.hpp"
 #include "runtime/host_chunk.hpp"
 
-namespace ppsim::test {
+namespace ppsim::test::scaling_test {
 
 namespace {
 
@@ -139,4 +139,4 @@ TEST_CASE("The largest work has operations in range", "[scaling]") {
   CHECK(operations(longest).input_grad == 900 * ((std::int64_t{24} << 32) + (std::int64_t{8} << 40)));
 }
 
-} // namespace ppsim::test
+} // namespace ppsim::test::scaling_test

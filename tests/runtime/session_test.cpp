@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace ppsim::test {
+namespace ppsim::test::session_test {
 
 namespace {
 
@@ -230,4 +230,4 @@ TEST_CASE("A task that never returns ends the process, with the reason on stderr
   CHECK(said == "ppsim: error: no progress for 20 ms: stage 0 computes 0B0; 20 ms later: stage 0 computes 0B0\n");
 }
 
-} // namespace ppsim::test
+} // namespace ppsim::test::session_test

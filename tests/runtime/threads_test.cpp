@@ -14,7 +14,7 @@
 
 #include "runtime/compiled.hpp"
 
-namespace ppsim::test {
+namespace ppsim::test::threads_test {
 
 namespace {
 
@@ -291,4 +291,4 @@ TEST_CASE("A backend is found by its name, and its state told without an error",
   }
 }
 
-} // namespace ppsim::test
+} // namespace ppsim::test::threads_test

@@ -9,7 +9,8 @@
 
 #include "transfer_runs.hpp"
 
-using namespace ppsim;
+namespace ppsim::test::transfer_runs_test {
+
 using namespace ppsim::runtime;
 using namespace std::chrono_literals;
 
@@ -71,3 +72,5 @@ TEST_CASE("Transfers are timed by all processes and told by the leader", "[trans
   CHECK(transfers_of_runs(alone, 1, {}, 2).empty());
   CHECK(alone.workloads.empty()); // one stage sends nothing
 }
+
+} // namespace ppsim::test::transfer_runs_test

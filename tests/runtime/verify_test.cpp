@@ -5,9 +5,9 @@
 
 #include "runtime/compiled.hpp"
 
-using namespace ppsim;
+namespace ppsim::test::verify_test {
+
 using namespace ppsim::runtime;
-using namespace ppsim::test;
 
 namespace {
 
@@ -251,3 +251,5 @@ TEST_CASE("One thread can issue the tasks in the order of issue", "[verify]") {
   CHECK(has(found([](Program& program) { program.issue_order.back() = program.issue_order.front(); }),
             "the order of issue has not every task once"));
 }
+
+} // namespace ppsim::test::verify_test

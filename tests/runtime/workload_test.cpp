@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace ppsim::runtime {
+namespace ppsim::runtime::workload_test {
 
 TEST_CASE("A workload is described by what decides its time", "[runtime]") {
   CHECK(in_words({.tokens = 128, .width = 64}) == "mlp: 128 tokens, width 64, 1 layer per chunk");
@@ -12,4 +12,4 @@ TEST_CASE("A workload is described by what decides its time", "[runtime]") {
         "transformer: 128 tokens, width 64, 2 heads, 3 layers per chunk");
 }
 
-} // namespace ppsim::runtime
+} // namespace ppsim::runtime::workload_test

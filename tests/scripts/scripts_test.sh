@@ -5,15 +5,19 @@ source_dir=$1
 . "$source_dir/tests/scripts/checks.sh"
 mkdir -p "$work/repo/sim" "$work/elsewhere"
 cp -r "$source_dir/ppsim" "$source_dir/tools" "$work/repo"
-touch "$work/repo/CMakeLists.txt" "$work/repo/sim/a.cpp" "$work/repo/sim/b.cpp"
+touch "$work/repo/CMakeLists.txt" "$work/repo/CMakePresets.json" "$work/repo/sim/a.cpp" "$work/repo/sim/b.cpp"
 export PATH=$work/bin:$PATH
 cd "$work/elsewhere"
 
-# Builds a program that prints its arguments; refuses to run twice at once; fails while a file named no-configure or no-build exists.
+# Configures by noting the options; builds a program that prints its arguments; refuses to run twice at once; fails while a file named no-configure or no-build exists.
 stand_in cmake <<'SH'
 echo "cmake $*" >>"$WORK/calls"
 case "$1 $2" in
-  --preset*) [ ! -e "$WORK/no-configure" ]; exit ;;
+  --preset*)
+    [ ! -e "$WORK/no-configure" ] || exit 1
+    touch build/release/build.ninja
+    for argument; do case $argument in *=*) echo "${argument%=*}:BOOL=${argument#*=}" ;; esac; done >build/release/CMakeCache.txt
+    exit ;;
   --build*) ;;
 esac
 mkdir "$WORK/building" || exit 1
@@ -40,7 +44,8 @@ program() { run "$work/repo/ppsim" "$@"; }
 
 program --json 'two words' ''
 check 'the first run builds, passes every argument on and keeps stdout clean' prints '<--json><two words><>'
-check 'it says that it builds' said 'building in build/release'
+check 'it says that it builds' said 'building program in build/release'
+check 'and no plugin' called ' --target ppsim_cli$'
 program x
 check 'the second run still runs' prints '<x>'
 check 'the second run builds nothing and says nothing' quiet
@@ -48,6 +53,16 @@ check 'the second run builds nothing and says nothing' quiet
 touch "$work/repo/sim/a.cpp"
 program x
 check 'a changed source is built' called 'cmake --build'
+check 'what is configured is not configured again' [ "$(grep -c -- --preset\ release\ -D "$work/calls")" = 0 ]
+program replay --backend mpi
+check 'what needs a plugin has them configured' called 'cmake --preset release -D PPSIM_PLUGINS=ON$'
+check 'and built' called 'cmake --build --preset release --target all$'
+program list backends
+check 'once' quiet
+touch "$work/repo/sim/a.cpp"
+program x
+program selftest
+check 'and again where only the program was built anew' called ' --target all$'
 rm "$work/repo/sim/b.cpp"
 program x
 check 'a removed source is built' called 'cmake --build'
@@ -74,12 +89,13 @@ program 2
 wait $! || die 'two at once: the other one'
 check 'two at once wait for each other' prints '<2>'
 
+rm "$work/repo/build/release/build.ninja"
 touch "$work/no-configure" "$work/repo/sim/a.cpp"
 program x
 check 'installs what is missing, after an update where that fails, and goes on' prints '<x>'
 check 'it says what it installs' said 'installing with apt-get: cmake libfmt-dev '
 check 'only that' called 'install --no-install-recommends cmake libfmt-dev$'
-check 'then configures afresh' called 'cmake --preset release --fresh'
+check 'then configures afresh' called 'cmake --preset release .*--fresh'
 
 rm "$work/updated"
 stand_in apt-get <<'SH'
@@ -87,6 +103,7 @@ echo "apt-get $*" >>"$WORK/calls"
 echo 'E: no network'
 exit 100
 SH
+rm "$work/repo/build/release/build.ninja"
 touch "$work/no-configure" "$work/repo/sim/a.cpp"
 program x
 check 'without the packages it fails' [ "$status" = 1 ]
@@ -94,7 +111,7 @@ check 'it says why' said 'E: no network'
 check 'and what is needed' said 'hint: needed are CMake'
 
 mkdir "$work/no-sudo"
-for tool in bash sh cat env find dirname readlink mkdir touch flock tail grep tee mv dpkg-query id apt-get cmake; do
+for tool in bash sh cat env find dirname readlink mkdir touch flock tail grep tee mv cp dpkg-query id apt-get cmake; do
   ln -s "$(command -v $tool)" "$work/no-sudo/$tool"
 done
 PATH=$work/no-sudo FAKE_UID=1000 program x

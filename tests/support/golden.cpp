@@ -33,8 +33,12 @@ std::string first_difference(std::string_view stored, std::string_view actual) {
 
 } // namespace
 
+std::filesystem::path source_path(std::string_view path) {
+  return std::filesystem::path{PPSIM_SOURCE_DIR} / path;
+}
+
 void check_golden(std::string_view name, std::string_view actual) {
-  const auto path = std::filesystem::path{PPSIM_GOLDEN_DIR} / name;
+  const auto path = source_path("tests/golden") / name;
   const std::string stored = read_file(path);
   if (stored == actual) {
     SUCCEED();

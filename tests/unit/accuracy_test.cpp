@@ -14,8 +14,8 @@
 
 #include <nlohmann/json.hpp>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::accuracy_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -224,3 +224,5 @@ TEST_CASE("Many validations as JSON: sums, groups, pairs in another order, runs"
   CHECK(json.at("runs")[1].at("predicted_ns") == 99'000'000);
   CHECK(json.at("runs")[1].at("same_peaks").is_null());
 }
+
+} // namespace ppsim::test::accuracy_test

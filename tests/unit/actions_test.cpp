@@ -9,7 +9,8 @@
 
 #include "imports/actions.hpp"
 
-using namespace ppsim;
+namespace ppsim::test::actions_test {
+
 using namespace ppsim::traces;
 
 namespace {
@@ -97,3 +98,5 @@ TEST_CASE("Tasks without kernels lie between those beside them, in the order of 
   // Those of a step stay within it.
   CHECK(placed({{0, Stretch{10, 20}}, {0, none}, {1, none}, {1, Stretch{90, 95}}}) == "2: 10-20 20-20 90-90 90-95");
 }
+
+} // namespace ppsim::test::actions_test

@@ -8,8 +8,8 @@
 
 #include <chrono>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::activation_parts_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -163,3 +163,5 @@ TEST_CASE("Weight versions are counted per chunk: what one chunk holds needs no 
   builder.end_stage();
   CHECK(run(builder.build(), parted(shape)).report.stages[0].weight_versions == 1);
 }
+
+} // namespace ppsim::test::activation_parts_test

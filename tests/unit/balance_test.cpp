@@ -9,8 +9,8 @@
 #include <chrono>
 #include <string>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::balance_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -143,3 +143,5 @@ TEST_CASE("In the load of a stage an overlapped pair counts once") {
   const Outcome outcome = run(paired, scenario);
   CHECK(split_value(outcome.graph, outcome.timeline, 0ns).load == std::vector<Duration>{60ns, 50ns});
 }
+
+} // namespace ppsim::test::balance_test

@@ -9,8 +9,8 @@
 #include <chrono>
 #include <string>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::blocking_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -163,3 +163,5 @@ TEST_CASE("An order that passes no data between stages never blocks") {
   const Outcome outcome = run_blocking({"0F0 0B0 0F1 0B1"});
   CHECK(outcome.report.makespan == 60ns);
 }
+
+} // namespace ppsim::test::blocking_test

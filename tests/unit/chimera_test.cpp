@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <chrono>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::chimera_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -111,3 +111,5 @@ TEST_CASE("Chimera refuses an odd number of stages or microbatches and names the
   CHECK(refusal(1, 2).ends_with("got 1 -- 2 is the nearest to 1"));
   CHECK(refusal(4, 1).ends_with("got 1 -- 2 is the nearest to 1"));
 }
+
+} // namespace ppsim::test::chimera_test

@@ -18,7 +18,8 @@
 
 #include <nlohmann/json.hpp>
 
-using namespace ppsim;
+namespace ppsim::test::chrome_trace_test {
+
 using namespace std::chrono_literals;
 using nlohmann::json;
 
@@ -260,3 +261,5 @@ TEST_CASE("The same run gives the same trace, byte by byte") {
   const Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms, 5us);
   CHECK(trace_text(schedule, scenario) == trace_text(schedule, scenario));
 }
+
+} // namespace ppsim::test::chrome_trace_test

@@ -7,8 +7,8 @@
 
 #include <chrono>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::collective_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -91,3 +91,5 @@ TEST_CASE("With equal stages collectives are equal too, so that none outgrows it
   // F 10 with 9 of collectives everywhere: F0 0-10, F0 10-20, B0 20-40; the pair 40-61; F1 61-71, B1 71-91; B1 91-111
   CHECK(equal == 111ns);
 }
+
+} // namespace ppsim::test::collective_test

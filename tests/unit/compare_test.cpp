@@ -16,7 +16,8 @@
 #include "compare.hpp"
 #include <unistd.h>
 
-using namespace ppsim;
+namespace ppsim::test::compare_test {
+
 using namespace ppsim::cli;
 using ppsim::test::refusal_of;
 using ppsim::test::Rows;
@@ -233,3 +234,5 @@ TEST_CASE("What a comparison is about comes from its scenario") {
   CHECK(comparison.knows_memory);
   CHECK(!compare(on_four({}), 1).comparison.knows_memory);
 }
+
+} // namespace ppsim::test::compare_test

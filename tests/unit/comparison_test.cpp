@@ -7,8 +7,8 @@
 
 #include <chrono>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::comparison_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -222,3 +222,5 @@ TEST_CASE(
   CHECK(demands_by_name("pipedream", {4, 8, 1}) == Demands{.parameter_copies = 4, .asynchronous = true}); // stage 0: p
   CHECK(demands_by_name("hanayo", {1, 4, 2}).folds == false); // one stage holds all
 }
+
+} // namespace ppsim::test::comparison_test

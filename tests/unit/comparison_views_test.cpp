@@ -20,8 +20,8 @@
 
 #include "../../viz/src/tables.hpp"
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::comparison_views_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -342,3 +342,5 @@ TEST_CASE("runs without length, and no runs, can be drawn side by side") {
                                        {outcome.graph, outcome.timeline, outcome.report, "again", false}};
   CHECK(misplaced_texts(parsed(viz::svg_comparison({}, panels))).empty());
 }
+
+} // namespace ppsim::test::comparison_views_test

@@ -9,8 +9,8 @@
 #include <chrono>
 #include <string>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::cost_lines_test {
+
 using namespace std::chrono_literals;
 
 TEST_CASE("Costs of a run are lines of a scenario file, with spread and drift in comments") {
@@ -153,3 +153,5 @@ TEST_CASE("A string of TOML is one line of UTF-8, whatever it is made of") {
   CHECK(toml_string("\xFF cut \xC3") == "\"? cut ?\"");
   CHECK(toml_string("") == "\"\"");
 }
+
+} // namespace ppsim::test::cost_lines_test

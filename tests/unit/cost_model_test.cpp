@@ -7,8 +7,8 @@
 
 #include <chrono>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::cost_model_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -171,3 +171,5 @@ TEST_CASE("What is held out is predicted from the first steps, and the error is 
   CHECK(refusal_of([&] { (void)hold_out(run_of(order(rows), {steps[0]}), 0.25); }).first() ==
         "the run: it has one step, and none to predict -- record at least two");
 }
+
+} // namespace ppsim::test::cost_model_test

@@ -7,7 +7,8 @@
 
 #include <string>
 
-using namespace ppsim;
+namespace ppsim::test::error_test {
+
 using ppsim::test::refusal_of;
 
 TEST_CASE("An error reads as the first thing that is wrong") {
@@ -84,3 +85,5 @@ TEST_CASE("A broken promise of the code names the condition and the place") {
   CHECK_THROWS_WITH(PPSIM_ASSERT(stages > 0),
                     Catch::Contains("error_test.cpp") && Catch::Contains("'stages > 0' does not hold"));
 }
+
+} // namespace ppsim::test::error_test

@@ -10,8 +10,8 @@
 #include <chrono>
 #include <numeric>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::explanation_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -408,3 +408,5 @@ TEST_CASE("Pairs that ran together are simulated together") {
   CHECK(found.step.mean == outcome.report.makespan);
   check_all_time_is_told(found);
 }
+
+} // namespace ppsim::test::explanation_test

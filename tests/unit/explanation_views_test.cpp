@@ -11,8 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::explanation_views_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -131,3 +131,5 @@ TEST_CASE("An explanation as JSON has every finding with its figures, and parts 
   CHECK(json["per_replica"][0]["per_stage"][3]["waits_for_replicas_ns"] == 285'000'000);
   CHECK(json["clock_error_ns"].is_null());
 }
+
+} // namespace ppsim::test::explanation_views_test

@@ -7,8 +7,8 @@
 
 #include <chrono>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::forward_only_test {
+
 using namespace std::chrono_literals;
 
 TEST_CASE("The forwards of a schedule are alone and in their order") {
@@ -81,3 +81,5 @@ TEST_CASE("Sends and receives in a file of forwards alone are checked") {
             .first()
             .starts_with("s.csv:1:5: '0RECV_B0' belongs to no transfer between two stages"));
 }
+
+} // namespace ppsim::test::forward_only_test

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::generators_dualpipe_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -118,3 +118,5 @@ TEST_CASE("Closed forms of DualPipe hold for equal passes and pairs that last F 
     CHECK(!form(name, uniform_scenario(shape, 10ns, 10ns)));
   }
 }
+
+} // namespace ppsim::test::generators_dualpipe_test

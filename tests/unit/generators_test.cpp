@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::generators_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -350,3 +350,5 @@ TEST_CASE("An overhead per task is compute time in the closed form too") {
   scenario.costs.overhead = 5ns; // F = 15, B = 25: (3 * 40 + 6 * 5) / (8 * 40)
   CHECK(form("gpipe", scenario)->value == Approx(150.0 / 320.0));
 }
+
+} // namespace ppsim::test::generators_test

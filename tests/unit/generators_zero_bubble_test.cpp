@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::generators_zero_bubble_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -117,3 +117,5 @@ TEST_CASE("The closed form of ZB-V is a span bubble of 0, at F = I = W and with 
   CHECK(!form("zb-v", equal_chunks(shape, 3ns, 3ns, 2ns)));
   CHECK(!form("zb-v", equal_chunks({.stages = 4, .microbatches = 6, .vpp = 2}, 3ns, 3ns, 3ns)));
 }
+
+} // namespace ppsim::test::generators_zero_bubble_test

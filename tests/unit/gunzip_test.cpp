@@ -10,7 +10,8 @@
 
 #include "imports/gunzip.hpp"
 
-using namespace ppsim;
+namespace ppsim::test::gunzip_test {
+
 using namespace ppsim::traces;
 using test::pack;
 
@@ -91,3 +92,5 @@ TEST_CASE("What is packed is unpacked as it was, and the same bytes make the sam
   }
   CHECK(gzip(text).size() < text.size() / 2);
 }
+
+} // namespace ppsim::test::gunzip_test

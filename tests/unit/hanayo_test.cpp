@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <chrono>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::hanayo_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -108,3 +108,5 @@ TEST_CASE("A stage of Hanayo holds at most min(m, p) v chunk activations") {
   CHECK(std::ranges::max(live(4)) == 24);
   CHECK(live(16) == std::vector<std::size_t>{24, 24, 24, 24});
 }
+
+} // namespace ppsim::test::hanayo_test

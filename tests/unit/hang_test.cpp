@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::hang_test {
 
 namespace {
 
@@ -198,3 +197,5 @@ TEST_CASE("An order that hangs is refused by the simulation, in the words of the
         "2RECV_F0; stage 0: 2RECV_F0 waits for 0SEND_F1, which is before it on the same communicator -- swap 1SEND_F0 "
         "and 1RECV_F1 on stage 1");
 }
+
+} // namespace ppsim::test::hang_test

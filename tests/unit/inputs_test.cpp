@@ -18,7 +18,8 @@
 #include "scenario_file.hpp"
 #include <unistd.h>
 
-using namespace ppsim;
+namespace ppsim::test::inputs_test {
+
 using namespace ppsim::cli;
 using namespace std::chrono_literals;
 using ppsim::test::refusal_of;
@@ -497,3 +498,5 @@ TEST_CASE("The command that a file keeps can be given to a shell again") {
   CHECK(command({"--title", "a b"}) == "ppsim simulate --title 'a b'");
   CHECK(command({"--title", "it's $5 & *"}) == R"(ppsim simulate --title 'it'\''s $5 & *')");
 }
+
+} // namespace ppsim::test::inputs_test

@@ -1,6 +1,7 @@
 // Profiles of the PyTorch profiler: which task ran when on which stage, from annotations, kernels and process groups.
 
 #include "ppsim/sim/error.hpp"
+#include "support/golden.hpp"
 #include "support/gzip.hpp"
 #include "support/kineto.hpp"
 
@@ -15,7 +16,8 @@
 #include "imports/json_windows.hpp"
 #include "imports/kineto.hpp"
 
-using namespace ppsim;
+namespace ppsim::test::kineto_test {
+
 using namespace ppsim::traces;
 using ppsim::test::KinetoFile;
 
@@ -480,7 +482,7 @@ TEST_CASE("Progress goes from nothing to all") {
 TEST_CASE("The sample's two ranks are two stages of 1F1B with all their transfers") {
   std::vector<std::string> texts;
   for (const char* name : {"kineto-rank0.json", "kineto-rank1.json"}) {
-    std::ifstream file{fmt::format("{}/traces/samples/{}", PPSIM_SOURCE_DIR, name)};
+    std::ifstream file{ppsim::test::source_path(fmt::format("traces/samples/{}", name))};
     texts.emplace_back(std::istreambuf_iterator<char>{file}, std::istreambuf_iterator<char>{});
   }
   const Recorded recorded = read_all(texts);
@@ -503,3 +505,5 @@ TEST_CASE("The sample's two ranks are two stages of 1F1B with all their transfer
       CHECK(event.end - event.start >= 150000);
   }
 }
+
+} // namespace ppsim::test::kineto_test

@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-using namespace ppsim;
+namespace ppsim::test::layout_test {
+
 using ppsim::test::refusal_of;
 
 namespace {
@@ -106,3 +107,5 @@ TEST_CASE("A string that describes too much is refused before it takes memory") 
   CHECK(refusal("Et|*70000L").starts_with("--layout: describes more than 65535 chunks"));
   CHECK(count_layers(parse_layout("Et*1048574L")) == 1048574);
 }
+
+} // namespace ppsim::test::layout_test

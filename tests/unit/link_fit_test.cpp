@@ -4,7 +4,8 @@
 
 #include <vector>
 
-using namespace ppsim;
+namespace ppsim::test::link_fit_test {
+
 using std::chrono::microseconds;
 
 TEST_CASE("Latency and bandwidth of a link are found from times that lie on a line", "[link_fit]") {
@@ -34,3 +35,5 @@ TEST_CASE("Neither latency nor the time per byte of a link is negative", "[link_
   CHECK_FALSE(falling.bandwidth);
   CHECK(fit_link(std::vector<LinkSample>{{Bytes{0}, Duration{0}}}).latency <= Duration{1});
 }
+
+} // namespace ppsim::test::link_fit_test

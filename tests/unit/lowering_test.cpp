@@ -13,7 +13,8 @@
 #include <string_view>
 #include <vector>
 
-using namespace ppsim;
+namespace ppsim::test::lowering_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -255,3 +256,5 @@ TEST_CASE("Operations that do not fit their schedule are refused, all of them") 
     CHECK(error.problems().front().what == "has sends and receives for 0 stages, but tasks for 2");
   }
 }
+
+} // namespace ppsim::test::lowering_test

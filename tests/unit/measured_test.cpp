@@ -9,8 +9,8 @@
 #include <map>
 #include <string>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::measured_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -303,3 +303,5 @@ TEST_CASE("A run that can not have happened is refused with all that is wrong") 
   CHECK(lines([&](MeasuredRun& run) { run.steps[0].reductions = {reduce(2, 0)}; }).size() == 1);
   CHECK(lines([&](MeasuredRun& run) { run.steps[0].reductions = {reduce(0, 0), reduce(0, 0)}; }).size() == 1);
 }
+
+} // namespace ppsim::test::measured_test

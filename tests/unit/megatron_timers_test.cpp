@@ -7,8 +7,7 @@
 
 #include <string>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::megatron_timers_test {
 
 namespace {
 
@@ -97,3 +96,5 @@ TEST_CASE("What Megatron-LM's log lacks, or can not mean, is named") {
   broken.replace(broken.find("rank  1"), 7, "rank 9999999999999");
   CHECK(refusal(broken).find("is no time of a timer") != std::string::npos);
 }
+
+} // namespace ppsim::test::megatron_timers_test

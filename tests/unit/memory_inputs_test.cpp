@@ -11,7 +11,8 @@
 #include "commands.hpp"
 #include "inputs.hpp"
 
-using namespace ppsim;
+namespace ppsim::test::memory_inputs_test {
+
 using namespace ppsim::cli;
 using namespace std::chrono_literals;
 using ppsim::test::refusal_of;
@@ -158,3 +159,5 @@ TEST_CASE("Forwards alone leave nothing for what is said about backwards to chan
   CHECK(run.notes ==
         Rows{"--backward: changes nothing with --forward-only", "--recompute: changes nothing with --forward-only"});
 }
+
+} // namespace ppsim::test::memory_inputs_test

@@ -8,8 +8,8 @@
 #include <chrono>
 #include <vector>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::memory_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -184,3 +184,5 @@ TEST_CASE("Parameters alone may be too much") {
   CHECK(report.overflow->at == SimTime{0ns});
   CHECK(report.overflow->needed == Bytes{8});
 }
+
+} // namespace ppsim::test::memory_test

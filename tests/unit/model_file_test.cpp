@@ -1,5 +1,6 @@
 // Model and device files: what they say, and what is said of those that are wrong.
 
+#include "support/golden.hpp"
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
@@ -9,13 +10,12 @@
 
 #include "model_file.hpp"
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::model_file_test {
 
 namespace {
 
 std::string example(const std::string& name) {
-  std::ifstream file{PPSIM_SOURCE_DIR "/docs/examples/" + name};
+  std::ifstream file{source_path("docs/examples/" + name)};
   REQUIRE(file);
   std::ostringstream text;
   text << file.rdbuf();
@@ -184,3 +184,5 @@ TEST_CASE("Rates, sizes and links of a device file need their units and names") 
             "my.toml:5:1: unknown key 'fp16' -- did you mean 'bf16'?"});
   CHECK(device_refusal("name = \"\"\n").lines[0] == "my.toml:1:1: name: is empty -- leave it out");
 }
+
+} // namespace ppsim::test::model_file_test

@@ -12,7 +12,8 @@
 #include "inputs.hpp"
 #include "model_inputs.hpp"
 
-using namespace ppsim;
+namespace ppsim::test::model_inputs_test {
+
 using namespace ppsim::cli;
 using namespace std::chrono_literals;
 using ppsim::test::refusal_of;
@@ -193,3 +194,5 @@ TEST_CASE("A named link gives latency and bandwidth") {
         Rows{"--link: which generation of NVLink is it? -- give nvlink3, nvlink4 or nvlink5 ('ppsim list links'), or "
              "--device"});
 }
+
+} // namespace ppsim::test::model_inputs_test

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <chrono>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::model_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -494,3 +494,5 @@ TEST_CASE("An unknown name is answered with the nearest one, or with the list") 
             .starts_with("--link: unknown link 'nvlink44' -- did you mean 'nvlink4'?"));
   for (const Device& device : devices()) CHECK(find_link(device.link).name == device.link);
 }
+
+} // namespace ppsim::test::model_test

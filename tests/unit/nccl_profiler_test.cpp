@@ -3,6 +3,7 @@
 
 #include "ppsim/sim/error.hpp"
 #include "ppsim/sim/units.hpp"
+#include "support/golden.hpp"
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -14,7 +15,8 @@
 
 #include "imports/nccl_profiler.hpp"
 
-using namespace ppsim;
+namespace ppsim::test::nccl_profiler_test {
+
 using namespace ppsim::traces;
 
 namespace {
@@ -197,7 +199,7 @@ TEST_CASE("What is no dump is refused with its line") {
 }
 
 TEST_CASE("The sample's latency and bandwidth come out of its waits") {
-  std::ifstream file{PPSIM_SOURCE_DIR "/traces/samples/nccl-profiler-sendrecv.json"};
+  std::ifstream file{ppsim::test::source_path("traces/samples/nccl-profiler-sendrecv.json")};
   const std::string text{std::istreambuf_iterator<char>{file}, std::istreambuf_iterator<char>{}};
   const Imported imported = import(text);
   CHECK(imported.dropped.empty());
@@ -206,3 +208,5 @@ TEST_CASE("The sample's latency and bandwidth come out of its waits") {
   CHECK(imported.costs.at(2).value == "\"8388608B\"");
   CHECK(imported.notes.size() == 3);
 }
+
+} // namespace ppsim::test::nccl_profiler_test

@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-using namespace ppsim;
+namespace ppsim::test::nccl_tests_test {
+
 using traces::Imported;
 using traces::ImportFile;
 
@@ -211,3 +212,5 @@ TEST_CASE("What is no result of sendrecv_perf is refused", "[import][nccl-tests]
   CHECK(problem_of("{\"results\": 3}") == "holds no time of a send and receive");
   CHECK(problem_of("{\"a\":" + std::string(100, '[')) == "lists and objects are nested more than 16 deep");
 }
+
+} // namespace ppsim::test::nccl_tests_test

@@ -11,7 +11,8 @@
 #include "imports/nsys.hpp"
 #include <sqlite3.h>
 
-using namespace ppsim;
+namespace ppsim::test::nsys_test {
+
 using traces::ImportFile;
 using traces::Recorded;
 
@@ -386,3 +387,5 @@ TEST_CASE("What is no database, or half of one, is refused", "[import][nsys]") {
   CHECK(problem_of({whole}) == "no error");
   CHECK(problem_of({whole.substr(0, whole.size() / 2)}).starts_with("can not be read as an SQLite database"));
 }
+
+} // namespace ppsim::test::nsys_test

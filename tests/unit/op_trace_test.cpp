@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::op_trace_test {
 
 namespace {
 
@@ -166,3 +165,5 @@ TEST_CASE("The share of several operation traces that is read rises to the whole
   CHECK(std::ranges::is_sorted(shares));
   CHECK(shares.back() == 1);
 }
+
+} // namespace ppsim::test::op_trace_test

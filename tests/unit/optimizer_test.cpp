@@ -7,8 +7,8 @@
 
 #include <chrono>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::optimizer_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -229,3 +229,5 @@ TEST_CASE("A stage that is ready late starts its first task then, under every tr
     CHECK(simulate(graph).tasks.front() == between(0, 10));
   }
 }
+
+} // namespace ppsim::test::optimizer_test

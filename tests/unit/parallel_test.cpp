@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace ppsim {
+namespace ppsim::test::parallel_test {
 namespace {
 
 TEST_CASE("Work on several threads is done once for each index") {
@@ -30,4 +30,4 @@ TEST_CASE("Of several failures the one of the lowest index is reported, and the 
 }
 
 } // namespace
-} // namespace ppsim
+} // namespace ppsim::test::parallel_test

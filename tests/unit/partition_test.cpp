@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-using namespace ppsim;
+namespace ppsim::test::partition_test {
+
 using ppsim::test::refusal_of;
 using Layers = std::vector<std::size_t>;
 
@@ -78,3 +79,5 @@ TEST_CASE("With one stage there is no first and last to tell apart") {
   CHECK(refusal(one, 5, 4).starts_with("--first-stage-layers: there is only one stage"));
   CHECK(refusal(one, 5, {}, 5).starts_with("--last-stage-layers: there is only one stage"));
 }
+
+} // namespace ppsim::test::partition_test

@@ -9,8 +9,8 @@
 
 #include <chrono>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::pipedream_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -172,3 +172,5 @@ TEST_CASE("PipeDream's closed form is 1F1B's, for what is simulated, and none wi
   CHECK(form({1, 1, 1, 1})->value == 3.0 / 8.0);
   CHECK(!form({2, 1, 1}));
 }
+
+} // namespace ppsim::test::pipedream_test

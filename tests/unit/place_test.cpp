@@ -11,7 +11,8 @@
 #include <string>
 #include <string_view>
 
-using namespace ppsim;
+namespace ppsim::test::place_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -77,3 +78,5 @@ TEST_CASE("An order that hangs is replaced by one that runs") {
   CHECK(placement.before == 0ns);
   CHECK(placement.after == without_contention(graph));
 }
+
+} // namespace ppsim::test::place_test

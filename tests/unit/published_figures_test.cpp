@@ -12,8 +12,8 @@
 #include <optional>
 #include <string_view>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::published_figures_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -145,3 +145,5 @@ TEST_CASE("With no more microbatches than stages 1F1B takes (m+p-1)(F+I+W), zero
     CHECK(simulated("zb-auto", shape, {5ms, 4ms, 3ms}).makespan == steps * 9ms + 3ms);
   }
 }
+
+} // namespace ppsim::test::published_figures_test

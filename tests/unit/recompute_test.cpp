@@ -8,8 +8,8 @@
 
 #include <chrono>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::recompute_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -200,3 +200,5 @@ TEST_CASE("In a trace the recomputation is a slice inside its task's") {
   CHECK(inside != std::string::npos);
   CHECK(task < inside);
 }
+
+} // namespace ppsim::test::recompute_test

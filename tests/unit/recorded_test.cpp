@@ -10,8 +10,8 @@
 
 #include "imports/pp_action.hpp"
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::recorded_test {
+
 using namespace std::chrono_literals;
 using traces::Imported;
 using traces::Recorded;
@@ -386,3 +386,5 @@ TEST_CASE("Nothing bounds clocks of stages of which one only sends, and a run sa
   CHECK(imported.notes.back() == "in 1 step some stages only send to others, or only receive: nothing bounds what "
                                  "their clocks differ by");
 }
+
+} // namespace ppsim::test::recorded_test

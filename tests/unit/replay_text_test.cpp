@@ -10,8 +10,8 @@
 #include <sstream>
 #include <string>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::replay_text_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -219,3 +219,5 @@ TEST_CASE("On a colour terminal the head of a replay is bold") {
   const Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.05);
   CHECK(viz::replay_text(run, validation, {}, {.width = 100, .colour = true}).starts_with("\033[1mreplay\033[0m\n"));
 }
+
+} // namespace ppsim::test::replay_text_test

@@ -12,11 +12,12 @@
 #include "replaying.hpp"
 #include "scenario_file.hpp"
 
+namespace ppsim::test::replaying_test {
+
 // Replays from what a user said; the runs themselves are tested in tests/runtime.
 
 namespace {
 
-using namespace ppsim;
 using namespace ppsim::cli;
 using namespace std::chrono_literals;
 using ppsim::test::refusal_of;
@@ -264,3 +265,5 @@ TEST_CASE("The learning rate of a calibration is read back as it was") {
 }
 
 } // namespace
+
+} // namespace ppsim::test::replaying_test

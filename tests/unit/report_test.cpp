@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::report_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -295,3 +295,5 @@ TEST_CASE("Every metric has a tag, a formula and one kind of value") {
   CHECK(metrics()[0].time(report) == 96ns);
   CHECK(metrics()[3].ratio(report) == Approx(72.0 / 192.0));
 }
+
+} // namespace ppsim::test::report_test

@@ -1,6 +1,7 @@
 // Run files: what is written is read back, and nothing in a file is trusted.
 
 #include "ppsim/traces/run_file.hpp"
+#include "support/golden.hpp"
 #include "support/measured.hpp"
 
 #include <catch2/catch.hpp>
@@ -11,8 +12,7 @@
 #include <limits>
 #include <string>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::run_file_test {
 
 namespace {
 
@@ -102,7 +102,7 @@ TEST_CASE("Which transfers were not recorded is read back, and not written where
 }
 
 TEST_CASE("The run file in the documents can be read, and written again as it is there") {
-  std::ifstream stream{PPSIM_SOURCE_DIR "/docs/run-files.md"};
+  std::ifstream stream{source_path("docs/run-files.md")};
   const std::string page{std::istreambuf_iterator<char>{stream}, {}};
   constexpr std::string_view opening = "```json\n";
   const std::size_t begin = page.find(opening) + opening.size();
@@ -278,3 +278,5 @@ TEST_CASE("Of many faults in a run file the first are named and the rest counted
   const Refusal refusal = refusal_of([&] { static_cast<void>(traces::read_run(traces::write_run(run), "run.json")); });
   CHECK(refusal.lines.size() == Problems::limit + 1);
 }
+
+} // namespace ppsim::test::run_file_test

@@ -9,7 +9,8 @@
 #include <chrono>
 #include <string>
 
-using namespace ppsim;
+namespace ppsim::test::scenario_test {
+
 using namespace std::chrono_literals;
 using ppsim::test::refusal_of;
 
@@ -169,3 +170,5 @@ TEST_CASE("Transfer models and pair rules have the names that options use") {
   CHECK(to_string(PairRule{.kind = PairRule::Kind::serial}) == "serial");
   CHECK(to_string(PairRule{PairRule::Kind::factor, 800'000}) == "0.8");
 }
+
+} // namespace ppsim::test::scenario_test

@@ -13,7 +13,8 @@
 #include <string_view>
 #include <vector>
 
-using namespace ppsim;
+namespace ppsim::test::schedule_file_test {
+
 using namespace std::chrono_literals;
 using Lines = std::vector<std::string>;
 
@@ -382,3 +383,5 @@ TEST_CASE("1F1B of 4 stages and 8 microbatches has 3 x 8 transfers each way and 
   CHECK(file.schedule.communications()->size() == 96);
   CHECK(file.notes.empty());
 }
+
+} // namespace ppsim::test::schedule_file_test

@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::schedule_test {
 
 namespace {
 
@@ -205,3 +204,5 @@ TEST_CASE("Every fault of a schedule is reported, the first twenty in full") {
   CHECK(lines[19].starts_with("s.csv: 0B19 is missing"));
   CHECK(lines[20].find("30 more") != std::string::npos);
 }
+
+} // namespace ppsim::test::schedule_test

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::sensitivity_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -187,3 +187,5 @@ TEST_CASE("Factors are one per stage, above 0") {
   link.network.unusual_link = UnusualLink{StageId{0}, StageId{1}, -1};
   CHECK(refusal(link).starts_with("link factor: must be above 0"));
 }
+
+} // namespace ppsim::test::sensitivity_test

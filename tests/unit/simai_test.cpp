@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-using namespace ppsim;
+namespace ppsim::test::simai_test {
+
 using traces::Imported;
 using traces::ImportFile;
 
@@ -126,3 +127,5 @@ TEST_CASE("What is no workload of SimAI is refused", "[import][simai]") {
   CHECK(problem_of(head + "1\nembedding_layer -1 1 NONE 0 1 NONE 0 1 NONE 0 100\n") ==
         "in/workload.txt:2: there is no row of a layer");
 }
+
+} // namespace ppsim::test::simai_test

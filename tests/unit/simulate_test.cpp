@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::simulate_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -335,3 +335,5 @@ TEST_CASE("A larger microbatch group leaves the bubble as it is and takes memory
   CHECK(run_group(12).stages[0].peak_live_activations == 27);
   CHECK(run_group(24).stages[0].peak_live_activations == 39);
 }
+
+} // namespace ppsim::test::simulate_test

@@ -7,8 +7,8 @@
 
 #include <chrono>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::slices_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -105,3 +105,5 @@ TEST_CASE("Blocking refuses slices, and a closed form is not given for them") {
   CHECK(closed_form(find_generator("1f1b"), {.shape = schedule.shape()}, sliced(schedule, 8, 1)));
   CHECK(!closed_form(find_generator("1f1b"), {.shape = schedule.shape()}, sliced(schedule, 8, 2)));
 }
+
+} // namespace ppsim::test::slices_test

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::stalls_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -197,3 +197,5 @@ TEST_CASE("A stage that waits for its own send, which is received late, stalls")
   CHECK(run.time(0, Label::stall) == 30ns);
   CHECK(run.stalls() == Told{"stage 0's 0F2 waits 30 ns: stage 1 launched 1RECV_F1 late, behind 1F0"});
 }
+
+} // namespace ppsim::test::stalls_test

@@ -4,6 +4,8 @@
 
 #include "imports/step_clock.hpp"
 
+namespace ppsim::test::step_clock_test {
+
 using ppsim::traces::align_clocks;
 using ppsim::traces::Crossing;
 using ppsim::traces::StageClocks;
@@ -57,3 +59,5 @@ TEST_CASE("Stages that nothing joins have clocks of which nothing is known") {
   CHECK(align_clocks(2, crossings).error == 3);
   CHECK_FALSE(align_clocks(3, crossings).error);
 }
+
+} // namespace ppsim::test::step_clock_test

@@ -8,8 +8,8 @@
 
 #include <chrono>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::step_time_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -141,3 +141,5 @@ TEST_CASE("PipeDream's step time is right where its period does not divide the m
   // two under way for a round trip of 30 + 30 + 2 x 53
   CHECK(interval({.stages = 2, .microbatches = 15}, {}, {10ns, 10ns}, {20ns, 20ns}, 53ns) == 15 * 83ns);
 }
+
+} // namespace ppsim::test::step_time_test

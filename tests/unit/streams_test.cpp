@@ -8,8 +8,8 @@
 #include <chrono>
 #include <string>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::streams_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -138,3 +138,5 @@ TEST_CASE("What streams can not do is refused by name") {
   scenario.network.streams.eager_below = Bytes{-1};
   CHECK(refusal_of([&] { validate(scenario); }).first() == "--eager-below: negative -- ");
 }
+
+} // namespace ppsim::test::streams_test

@@ -22,8 +22,8 @@
 #include "../../viz/src/svg_text.hpp"
 #include "../../viz/src/ticks.hpp"
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::svg_test {
+
 using namespace std::chrono_literals;
 using viz::choose_ticks;
 using viz::tick_label;
@@ -384,3 +384,5 @@ TEST_CASE("the same inputs give the same bytes") {
   const Drawing drawing = draw("interleaved", {4, 8, 2}, 50us);
   CHECK(viz::svg_gantt(drawing.graph, drawing.timeline, drawing.report) == drawing.svg);
 }
+
+} // namespace ppsim::test::svg_test

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::task_graph_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -197,3 +197,5 @@ TEST_CASE("A chain of more than twelve links is cut") {
   CHECK(chain.find("and so on through") != std::string::npos);
   CHECK(chain.find("more tasks back to the first") != std::string::npos);
 }
+
+} // namespace ppsim::test::task_graph_test

@@ -11,7 +11,8 @@
 #include <string_view>
 #include <vector>
 
-using namespace ppsim;
+namespace ppsim::test::task_list_test {
+
 using namespace std::chrono_literals;
 using Lines = std::vector<std::string>;
 
@@ -190,3 +191,5 @@ TEST_CASE("A task list can hold neither split backwards nor pairs") {
   CHECK(fault("0F0,0I0,0W0\n") == "a task list can not hold 0I0: it knows F and B");
   CHECK(fault("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n") == "a task list can not hold an overlapped pair such as 0F1");
 }
+
+} // namespace ppsim::test::task_list_test

@@ -11,7 +11,8 @@
 #include "imports/json_windows.hpp"
 #include "imports/text_source.hpp"
 
-using namespace ppsim;
+namespace ppsim::test::text_source_test {
+
 using namespace ppsim::traces;
 
 namespace {
@@ -78,3 +79,5 @@ TEST_CASE("A JSON value that goes on in the next piece is found whole") {
   TextSource open{std::string_view{list}.substr(0, 100)};
   CHECK(!value_at(open, 0));
 }
+
+} // namespace ppsim::test::text_source_test

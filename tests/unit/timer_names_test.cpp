@@ -7,7 +7,7 @@
 
 #include <string>
 
-using namespace ppsim;
+namespace ppsim::test::timer_names_test {
 
 TEST_CASE("Timers with more names than are read are counted") {
   std::string log = "  pipeline_model_parallel_size .... 2\n  micro_batch_size .... 1\n  global_batch_size .... 4\n"
@@ -19,3 +19,5 @@ TEST_CASE("Timers with more names than are read are counted") {
   REQUIRE_FALSE(imported.dropped.empty());
   CHECK(imported.dropped.back() == traces::Dropped{"timers behind the first 1000 of a block", 2});
 }
+
+} // namespace ppsim::test::timer_names_test

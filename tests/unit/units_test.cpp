@@ -9,7 +9,8 @@
 #include <string>
 #include <type_traits>
 
-using namespace ppsim;
+namespace ppsim::test::units_test {
+
 using namespace std::chrono_literals;
 
 template <class Clock>
@@ -128,3 +129,5 @@ TEST_CASE("A rate of operations is a positive decimal and GFLOPS, TFLOPS or PFLO
     CHECK_FALSE(parse_flops(text));
   }
 }
+
+} // namespace ppsim::test::units_test

@@ -10,8 +10,8 @@
 #include <cmath>
 #include <string>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::validation_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -419,3 +419,5 @@ TEST_CASE("Nothing says what tasks take by themselves that share their time, or 
   CHECK_FALSE(
       validate_run(recomputed.graph, recomputed.timeline, run_of(schedule, {recomputed.timeline}), 0.05).own_times);
 }
+
+} // namespace ppsim::test::validation_test

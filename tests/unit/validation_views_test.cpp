@@ -7,6 +7,7 @@
 #include "ppsim/viz/svg.hpp"
 #include "ppsim/viz/text.hpp"
 #include "ppsim/viz/validation.hpp"
+#include "support/golden.hpp"
 #include "support/predicted_runs.hpp"
 #include "support/svg.hpp"
 
@@ -23,8 +24,8 @@
 #include "../../viz/src/validation_words.hpp"
 #include <nlohmann/json.hpp>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::validation_views_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -441,7 +442,7 @@ TEST_CASE("Every key of a validation, and what a replay adds to its report, is i
   collect_keys(nlohmann::json::parse(traces::validation_json(outcome.graph, run, validation)), keys);
   collect_keys(replay_part(outcome, run, {}), keys);
   CHECK(keys.size() > 40);
-  std::ifstream stream{PPSIM_SOURCE_DIR "/docs/run-files.md"};
+  std::ifstream stream{source_path("docs/run-files.md")};
   const std::string page{std::istreambuf_iterator<char>{stream}, {}};
   const std::string tables = page.substr(page.find("## A run held against its prediction"));
   for (const std::string& key : keys) {
@@ -450,3 +451,5 @@ TEST_CASE("Every key of a validation, and what a replay adds to its report, is i
     CHECK(is_there);
   }
 }
+
+} // namespace ppsim::test::validation_views_test

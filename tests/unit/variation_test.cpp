@@ -11,7 +11,7 @@
 #include <set>
 #include <stdexcept>
 
-namespace ppsim {
+namespace ppsim::test::variation_test {
 namespace {
 
 using Values = std::vector<std::int64_t>;
@@ -271,4 +271,4 @@ TEST_CASE("A value of an axis is written for people, and exactly as its option t
 }
 
 } // namespace
-} // namespace ppsim
+} // namespace ppsim::test::variation_test

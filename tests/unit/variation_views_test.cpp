@@ -18,8 +18,8 @@
 #include "../../viz/src/ticks.hpp"
 #include "../../viz/src/variation_curves.hpp"
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::variation_views_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -394,3 +394,5 @@ TEST_CASE("a variation as Markdown and JSON") {
   CHECK(json.find("\"step_time_ns\": 18000000") != std::string::npos);
   CHECK(json.find("\"no_slower_until\": 15000") != std::string::npos);
 }
+
+} // namespace ppsim::test::variation_views_test

@@ -10,7 +10,8 @@
 #include "commands.hpp"
 #include "vary.hpp"
 
-using namespace ppsim;
+namespace ppsim::test::vary_test {
+
 using namespace ppsim::cli;
 using ppsim::test::Rows;
 
@@ -154,3 +155,5 @@ TEST_CASE("Every option that a number can be said for can vary, and no other") {
     CHECK(varies == is_number);
   }
 }
+
+} // namespace ppsim::test::vary_test

@@ -7,8 +7,8 @@
 
 #include <chrono>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::what_if_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -64,3 +64,5 @@ TEST_CASE("Where a change would change nothing there is no figure") {
   const WhatIf alone = what_if_of(uniform_scenario({.stages = 1, .microbatches = 2, .vpp = 1}, 10ns, 20ns, 3ns));
   CHECK(!alone.no_communication);
 }
+
+} // namespace ppsim::test::what_if_test

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-using namespace ppsim;
+namespace ppsim::test::workload_files_test {
+
 using namespace std::chrono_literals;
 using traces::NamedBytes;
 using traces::Workload;
@@ -187,3 +188,5 @@ TEST_CASE("Chakra files that are broken are refused", "[workload]") {
   CHECK(problem_of({{"w.0.et", head + "\x04\x18\x04\x28\x09"}}) ==
         "w.0.et: node '' depends on node 9, which is not there");
 }
+
+} // namespace ppsim::test::workload_files_test

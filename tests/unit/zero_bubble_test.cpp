@@ -10,8 +10,8 @@
 #include <cmath>
 #include <string>
 
-using namespace ppsim;
-using namespace ppsim::test;
+namespace ppsim::test::zero_bubble_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -273,3 +273,5 @@ TEST_CASE("v-auto finds a plan under the least limits, where rounds of one I and
     CHECK(most_live(planned("v-auto", scenario).report) <= limit);
   }
 }
+
+} // namespace ppsim::test::zero_bubble_test
