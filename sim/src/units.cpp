@@ -147,11 +147,11 @@ std::int64_t scale_rounded(std::int64_t value, std::int64_t numerator, std::int6
 }
 
 Duration Bandwidth::time_for(Bytes bytes, std::int64_t parts) const {
-  constexpr Int128 nanoseconds_per_second = 1'000'000'000;
+  constexpr Int128 second = 1'000'000'000;
   constexpr Int128 longest =
       Int128{1} << 61; // a scenario with such a transfer is refused by its sums, not by a wrapped time
   const Int128 rate = Int128{bytes_per_second_} * parts;
-  const Int128 time = (bytes.count() * nanoseconds_per_second + rate - 1) / rate;
+  const Int128 time = (bytes.count() * second + rate - 1) / rate;
   return Duration{static_cast<std::int64_t>(std::min(time, longest))};
 }
 

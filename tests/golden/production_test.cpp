@@ -4,10 +4,12 @@
 #include "ppsim/sim/cost_model.hpp"
 #include "ppsim/sim/explanation.hpp"
 #include "ppsim/traces/import.hpp"
+#include "support/golden.hpp"
 
 #include <catch2/catch.hpp>
-#include <fmt/format.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <span>
@@ -18,8 +20,9 @@ namespace ppsim::test::production_test {
 namespace {
 
 traces::Imported read(std::string_view name) {
-  const std::string path = fmt::format("{}/{}", PPSIM_PRODUCTION_TRACES, name);
-  std::ifstream stream{path, std::ios::binary};
+  const char* folder = std::getenv("PPSIM_REFERENCE_DIR");
+  const std::filesystem::path shared = folder == nullptr ? source_path("../shared") : folder;
+  std::ifstream stream{shared / "production-traces" / name, std::ios::binary};
   REQUIRE(stream);
   const std::string bytes{std::istreambuf_iterator<char>{stream}, {}};
   const traces::ImportFile file{std::string{name}, bytes};

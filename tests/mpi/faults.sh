@@ -5,13 +5,14 @@ set -u
 . "$(dirname "$0")/environment.sh"
 mpiexec=$1
 shift
-err=$(mktemp)
-trap 'rm -f "$err"' EXIT
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 failed=0
 
 # STATUS SECONDS LINES PATTERN COMMAND...: so many lines of errors, one of which is like PATTERN.
 expect() {
-  local status=$1 seconds=$2 lines=$3 pattern=$4 begin=$SECONDS got
+  local status=$1 seconds=$2 lines=$3 pattern=$4 begin=$SECONDS got err
+  err=$(mktemp -p "$work")
   shift 4
   timeout -k 1 60 "$@" >/dev/null 2>"$err"
   got=$?
@@ -23,19 +24,24 @@ expect() {
   fi
   echo "FAILED: ${*: -2}: status $got after $took s, $said errors; expected status $status within $seconds s, $lines like '$pattern'"
   sed 's/^/  | /' "$err"
-  failed=1
+  return 1
 }
 four() { echo "$mpiexec -n 4"; }
 
+waiting=()
 # What fails by itself ends the run at once, long before it would be seen that nothing goes on.
-expect 1 20 1 'rank 1, task 1F3: ' $(four) "$@" --timeout 30s --inject fail@1F3
-expect 1 20 1 'rank 3, task 3F0: no memory' $(four) "$@" --timeout 30s --inject no-memory@3F0
-expect 1 20 1 'rank 2, task 2F3, input 1F3 from rank 1: received [0-9]+ bytes where [0-9]+ are expected' $(four) "$@" --timeout 30s --inject resize@1F3
-# What stands still ends it when nothing has gone on for the time that was given.
-expect 1 20 4 'rank 2, task 2F3, input 1F3 from rank 1: (no progress|stopped)' $(four) "$@" --timeout 6s --inject lose@1F3
-expect 1 20 1 'rank 2, task 2F3: ' $(four) "$@" --timeout 6s --inject stall@2F3
-expect 1 20 1 'rank 0, task 0F3: ' $(four) "$@" --timeout 6s --inject stall@0F3
-expect 2 20 1 'backend mpi: 4 stages need as many processes; 2 were started' "$mpiexec" -n 2 "$@"
-expect 2 20 1 'backend mpi: 4 stages need 4 processes' "$@"
-expect 2 20 1 '--inject' $(four) "$@" --inject nosuch
+expect 1 20 1 'rank 1, task 1F3: ' $(four) "$@" --timeout 30s --inject fail@1F3 || failed=1
+expect 1 20 1 'rank 3, task 3F0: no memory' $(four) "$@" --timeout 30s --inject no-memory@3F0 || failed=1
+expect 1 20 1 'rank 2, task 2F3, input 1F3 from rank 1: received [0-9]+ bytes where [0-9]+ are expected' $(four) "$@" --timeout 30s --inject resize@1F3 || failed=1
+# What stands still ends it when nothing has gone on for the time that was given: side by side, as they wait.
+expect 1 20 4 'rank 2, task 2F3, input 1F3 from rank 1: (no progress|stopped)' $(four) "$@" --timeout 6s --inject lose@1F3 &
+waiting+=($!)
+expect 1 20 1 'rank 2, task 2F3: ' $(four) "$@" --timeout 6s --inject stall@2F3 &
+waiting+=($!)
+expect 1 20 1 'rank 0, task 0F3: ' $(four) "$@" --timeout 6s --inject stall@0F3 &
+waiting+=($!)
+for one in "${waiting[@]}"; do wait "$one" || failed=1; done
+expect 2 20 1 'backend mpi: 4 stages need as many processes; 2 were started' "$mpiexec" -n 2 "$@" || failed=1
+expect 2 20 1 'backend mpi: 4 stages need 4 processes' "$@" || failed=1
+expect 2 20 1 '--inject' $(four) "$@" --inject nosuch || failed=1
 exit $failed

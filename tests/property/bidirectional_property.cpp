@@ -160,7 +160,7 @@ TEST_CASE("PipeDream's steady state has no bubble at any balanced positions") {
       return simulated(pipedream, request, scenario).makespan;
     };
     constexpr std::size_t round = 60; // every number of replicas divides it
-    RC_ASSERT(end(3 * round) - end(2 * round) == Duration{round * (forward + input_grad)});
+    RC_ASSERT(end(3 * round) - end(2 * round) == Duration{std::int64_t{round} * (forward + input_grad)});
   });
 }
 

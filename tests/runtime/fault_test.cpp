@@ -52,8 +52,8 @@ TEST_CASE("Any text is a fault or none", "[fault][property]") {
     const auto text = *rc::gen::container<std::string>(rc::gen::elementOf(std::string{"failstor-@0129FBIW \n\xff"}));
     (void)parse_fault(text);
     (void)parse_fault("fail@" + text);
-    const Task task = make_task(static_cast<Pass>(*rc::gen::inRange(0, 4)), *rc::gen::inRange(0, 65536),
-                                *rc::gen::inRange(0, 1'000'000));
+    const Task task = make_task(static_cast<Pass>(*rc::gen::inRange(0, 4)), *rc::gen::inRange<std::size_t>(0, 65536),
+                                *rc::gen::inRange<std::size_t>(0, 1'000'000));
     const std::optional<Fault> fault = parse_fault("fail@" + to_string(task));
     RC_ASSERT(fault.has_value());
     RC_ASSERT(fault->task == task);

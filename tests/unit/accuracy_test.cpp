@@ -124,7 +124,7 @@ TEST_CASE("Runs that are no validation do not count") {
   std::vector<HeldRun> runs = four_runs();
   runs[1].validation.contended = true; // the worst
   runs[3].validation.unaligned = true; // the only one of its group
-  for (const std::size_t i : {1, 3}) runs[i].validation.holds = false;
+  for (const std::size_t i : {1U, 3U}) runs[i].validation.holds = false;
   const Accuracy accuracy = accuracy_of(runs);
   CHECK(accuracy.all.runs == 2);
   CHECK(accuracy.all.not_counted == 2);

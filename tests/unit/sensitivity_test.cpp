@@ -138,7 +138,7 @@ TEST_CASE("An unusual link is unusual between nodes, in slices and under every t
   twice.network.bandwidth = Bandwidth{2'000'000'000};
   scenario.network.unusual_link = UnusualLink{StageId{0}, StageId{1}, 500'000};
   for (const TransferModel model : {TransferModel::latency, TransferModel::link, TransferModel::blocking})
-    for (const std::size_t slices : {1, 4}) {
+    for (const std::size_t slices : {1U, 4U}) {
       if (model == TransferModel::blocking && slices > 1) continue;
       CAPTURE(to_string(model), slices);
       scenario.network.model = twice.network.model = model;

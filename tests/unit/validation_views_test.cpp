@@ -274,7 +274,7 @@ TEST_CASE("No line of a validation is wider than the terminal") {
   const Outcome outcome = predicted({.stages = 20, .microbatches = 40, .vpp = 1});
   MeasuredRun run = measured(outcome, "7F3", 1ms);
   run.stages[3].peak_bytes = Bytes{123'456'789};
-  for (const std::size_t width : {70, 80, 100, 140}) {
+  for (const std::size_t width : {70U, 80U, 100U, 140U}) {
     std::istringstream lines{text_of(outcome, run, width)};
     for (std::string line; std::getline(lines, line);) {
       CAPTURE(width, line);

@@ -15,9 +15,9 @@
 #include <nlohmann/json.hpp>
 
 namespace ppsim::traces {
-namespace {
-
 using Json = nlohmann::ordered_json; // settings of a workload stay in their order
+
+namespace {
 
 constexpr std::size_t deepest = 8;      ///< far more than a run file has
 constexpr std::size_t most_keys = 1000; ///< likewise; a key is looked for among all of its object

@@ -7,7 +7,7 @@ namespace ppsim::viz {
 
 namespace {
 
-constexpr Px font_size = px(11);
+constexpr Px legend_font = px(11);
 constexpr Px line_height = px(22);
 constexpr Px swatch_width = px(22);
 constexpr Px swatch_height = px(14);
@@ -25,12 +25,12 @@ public:
   /// The swatch of an entry with this text. Its text is written beside it.
   [[nodiscard]] Box entry(std::string_view text, Px width = swatch_width) {
     const Px room = right_ - left_ - width - text_gap;
-    const std::string shown = fit_text(text, font_size, room);
-    const Px needed = width + (width > Px{} ? text_gap : Px{}) + text_width(shown, font_size);
+    const std::string shown = fit_text(text, legend_font, room);
+    const Px needed = width + (width > Px{} ? text_gap : Px{}) + text_width(shown, legend_font);
     if (x_ > left_ && x_ + needed > right_) new_line();
     const Box swatch{x_, y_, width, swatch_height};
-    add(texts_, "<text x=\"{}\" y=\"{}\">{}</text>\n", x_ + needed - text_width(shown, font_size),
-        swatch.middle_y() + font_size * 36 / 100, escaped(shown));
+    add(texts_, "<text x=\"{}\" y=\"{}\">{}</text>\n", x_ + needed - text_width(shown, legend_font),
+        swatch.middle_y() + legend_font * 36 / 100, escaped(shown));
     x_ += needed + entry_gap;
     return swatch;
   }
@@ -195,7 +195,7 @@ std::string draw_legend(const Chart& chart, const Drawn& drawn, Px top, Px& heig
   add_idle(swatches, flow, drawn);
   add_lines(swatches, flow, chart, drawn);
   height = flow.bottom() - top;
-  return fmt::format("<g class=\"legend\" font-size=\"{}\" fill=\"#1a1a1a\">\n{}{}</g>\n", font_size, swatches,
+  return fmt::format("<g class=\"legend\" font-size=\"{}\" fill=\"#1a1a1a\">\n{}{}</g>\n", legend_font, swatches,
                      flow.texts());
 }
 
