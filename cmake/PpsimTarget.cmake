@@ -18,6 +18,9 @@ if(PPSIM_WERROR STREQUAL "AUTO")
     set(PPSIM_WERROR OFF)
   endif()
 endif()
+# g++ looks for garbage of its own from 1 GiB on, not from a tenth of the memory that is there: a sixth of its time, for 200 MB.
+add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1048576>)
+
 add_library(ppsim_warnings INTERFACE)
 target_compile_options(ppsim_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast

@@ -10,7 +10,7 @@
 namespace ppsim::traces {
 namespace {
 
-using Kind = PpAction::Kind;
+using ActionKind = PpAction::Kind;
 
 /// One annotation and what ran for it.
 struct Action {
@@ -77,7 +77,8 @@ private:
 
   void join_gpu_annotations() {
     for (const KinetoGpuAnnotation& annotation : trace_.gpu_annotations) {
-      const bool is_read = annotation.action.kind != Kind::overlapped && annotation.action.kind != Kind::shard;
+      const bool is_read =
+          annotation.action.kind != ActionKind::overlapped && annotation.action.kind != ActionKind::shard;
       if (!is_read) continue; // counted with those of the processor
       if (Action* const action = action_of(annotation)) {
         extend(action->extents, annotation.stream, annotation.time);
@@ -102,7 +103,7 @@ private:
   }
 
   static bool moves_data(const Action& action) {
-    return action.what.kind == Kind::send || action.what.kind == Kind::receive;
+    return action.what.kind == ActionKind::send || action.what.kind == ActionKind::receive;
   }
 
   void join_kernels() {
@@ -177,16 +178,16 @@ private:
   void take_actions() {
     MainStream main;
     for (const Action& action : actions_)
-      if (action.what.kind == Kind::task) main.add_task(action.extents);
+      if (action.what.kind == ActionKind::task) main.add_task(action.extents);
     const std::uint64_t stream = main.stream();
     std::set<std::uint32_t> chunks;
     for (const Action& action : actions_) {
       switch (action.what.kind) {
-      case Kind::task:
+      case ActionKind::task:
         chunks.insert(action.what.task.chunk_index);
         break;
-      case Kind::send:
-      case Kind::receive:
+      case ActionKind::send:
+      case ActionKind::receive:
         take_transfer(action);
         break;
       default:
@@ -204,12 +205,12 @@ private:
       if (!transfer.is_send) inputs.add_receive(transfer.step, transfer.task, transfer.end);
     std::vector<TaskTime> times;
     for (const Action& action : actions_)
-      if (action.what.kind == Kind::task)
+      if (action.what.kind == ActionKind::task)
         times.push_back(
             {action.step, time_on_device(action.extents, stream), inputs.of(action.step, action.what.task)});
     rank_.without_kernels = place_without_kernels(times);
     for (const Action& action : actions_) {
-      if (action.what.kind != Kind::task) continue;
+      if (action.what.kind != ActionKind::task) continue;
       const TaskTime& found = times[rank_.tasks.size()];
       const Stretch time = found.ran.value_or(action.on_processor);
       if (!found.ran) ++rank_.on_processor;
@@ -225,8 +226,8 @@ private:
       return;
     }
     const Stretch time = hull(extents);
-    rank_.transfers.push_back(
-        {0, 0, action.step, action.what.task, action.what.kind == Kind::send, time.start, time.end, action.bytes});
+    rank_.transfers.push_back({0, 0, action.step, action.what.task, action.what.kind == ActionKind::send, time.start,
+                               time.end, action.bytes});
   }
 
   void take_update(const Action& action) {
@@ -235,7 +236,7 @@ private:
       return;
     }
     const Stretch time = hull(action.extents);
-    const bool is_optimizer = action.what.kind == Kind::optimizer;
+    const bool is_optimizer = action.what.kind == ActionKind::optimizer;
     rank_.updates.push_back({0, 0, action.step,
                              is_optimizer ? UpdateEvent::Kind::optimizer : UpdateEvent::Kind::reduction,
                              action.what.task.chunk_index, time.start, time.end});
