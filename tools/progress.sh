@@ -6,6 +6,7 @@ progress() {
   while IFS= read -r line; do
     if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
       done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]} left=
+      [ "$done" != 0 ] || continue # ninja looks for new files
       [ "$SECONDS" -lt 5 ] || left=", about $((SECONDS * (all - done) / done)) s left"
       if [ "$moving" ]; then
         printf '\r\033[Kppsim: %d of %d%s' "$done" "$all" "$left"
