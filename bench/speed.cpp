@@ -2,8 +2,8 @@
 // bare recurrence for 1F1B, with a cursor per stage and index arithmetic for dependencies, that knows neither causes
 // nor other orders.
 //
-//   build/test/bench/ppsim_bench                       all of it
-//   build/test/bench/ppsim_bench --benchmark_filter=64/1024
+//   build/release/bench/ppsim_bench                       all of it
+//   build/release/bench/ppsim_bench --benchmark_filter=64/1024
 
 #include "ppsim/sim/report.hpp"
 #include "ppsim/sim/streams.hpp"
