@@ -1,13 +1,13 @@
 # progress: what ninja says, in one line that moves: how far, how long still. Where nobody looks (a log), a line every 20 seconds.
 # What is no progress (warnings, errors) is passed on. Sourced by bash scripts.
 progress() {
-  local line done all left shown=-20 moving=
+  local line done all left begin=$SECONDS shown=-20 moving=
   [ -t 2 ] && moving=yes
   while IFS= read -r line; do
     if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
       done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]} left=
       [ "$done" != 0 ] || continue # ninja looks for new files
-      [ "$SECONDS" -lt 5 ] || left=", about $((SECONDS * (all - done) / done)) s left"
+      [ $((done * 10)) -lt "$all" ] || left=", about $(((SECONDS - begin) * (all - done) / done)) s left" # before, who knows
       if [ "$moving" ]; then
         printf '\r\033[Kppsim: %d of %d%s' "$done" "$all" "$left"
       elif [ $((SECONDS - shown)) -ge 20 ]; then

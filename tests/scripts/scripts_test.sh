@@ -46,7 +46,7 @@ program() { run "$work/repo/ppsim" "$@"; }
 program --json 'two words' ''
 check 'the first run builds, passes every argument on and keeps stdout clean' prints '<--json><two words><>'
 check 'it says that it builds' said 'building program in build/release'
-check 'it says how far it is' said '^ppsim: 1 of 1$'
+check 'it says how far it is' said '^ppsim: 1 of 1'
 check 'and no plugin' called ' --target ppsim_cli$'
 program x
 check 'the second run still runs' prints '<x>'
