@@ -69,11 +69,11 @@ bool is_busy(const Queue& queue) noexcept {
 }
 
 void wait_for(const Queue& queue, const std::function<bool()>& stopped, const char* what) {
-  using Now = std::chrono::steady_clock;
-  const Now::time_point begin = Now::now();
+  using std::chrono::steady_clock;
+  const auto begin = steady_clock::now();
   while (!is_done(queue)) {
     if (stopped && stopped()) throw std::runtime_error{std::string{"stopped while waiting for "} + what};
-    if (Now::now() - begin > std::chrono::milliseconds{1}) std::this_thread::sleep_for(std::chrono::microseconds{20});
+    if (steady_clock::now() - begin > std::chrono::milliseconds{1}) std::this_thread::sleep_for(std::chrono::microseconds{20});
   }
 }
 
