@@ -20,12 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::vector<StageId> all_stages(std::size_t count) {
-  std::vector<StageId> stages;
-  for (std::size_t stage = 0; stage < count; ++stage) stages.push_back(make_id<StageId>(stage));
-  return stages;
-}
-
 /// Neighbours in a ring (interleaved schedules go round), both ways; `transfers` each.
 Program ring(std::size_t stages, std::size_t transfers) {
   Program program;
@@ -191,15 +185,15 @@ std::vector<TransferSample> CudaBackend::time_transfers(std::size_t stages, cons
   check_usable(name(), plugin_.state());
   check_transport(options);
   constexpr std::size_t transfers = 15;
-  constexpr std::size_t width = 64; // of an activation as large as the transfer is to be
+  constexpr std::size_t activation_width = 64; // of an activation as large as the transfer is to be
   const Program program = ring(stages, transfers);
   std::vector<TransferSample> samples;
   Monitor monitor{program, all_stages(stages), progress_limit(program, options), stop_grace, end_process};
   try {
     for (std::int64_t bytes = std::int64_t{4} << 10; bytes <= std::int64_t{64} << 20; bytes *= 4) {
       Workload workload;
-      workload.width = width;
-      workload.tokens = static_cast<std::size_t>(bytes) / (width * 2);
+      workload.width = activation_width;
+      workload.tokens = static_cast<std::size_t>(bytes) / (activation_width * 2);
       monitor.note(StageId{0}, Doing::preparing);
       // Emulated links take no time here, as the program says none: what their copies take is left.
       const std::unique_ptr<GpuPipeline> pipeline = plugin_.make_pipeline(

@@ -17,25 +17,26 @@ namespace {
 
 using Node = ProgramGraph::Node;
 
-constexpr Wait reason_of(const Waiting& wait) {
-  return static_cast<Wait>(wait.why);
+constexpr WaitReason reason_of(const Waiting& wait) {
+  return static_cast<WaitReason>(wait.why);
 }
 
 /// Steps along one stage's order read as one. A task that waits for a slot comes first, else one that waits for data.
 std::vector<Waiting> merge_order(const ProgramGraph& graph, std::vector<Waiting> cycle) {
-  const auto other = std::ranges::find_if(cycle, [](const Waiting& wait) { return reason_of(wait) != Wait::order; });
+  const auto other =
+      std::ranges::find_if(cycle, [](const Waiting& wait) { return reason_of(wait) != WaitReason::order; });
   if (other == cycle.end()) return cycle;
   std::ranges::rotate(cycle, other);
   std::vector<Waiting> merged;
   for (const Waiting& wait : cycle)
-    if (reason_of(wait) == Wait::order && reason_of(merged.back()) == Wait::order)
+    if (reason_of(wait) == WaitReason::order && reason_of(merged.back()) == WaitReason::order)
       merged.back().on = wait.on;
     else
       merged.push_back(wait);
-  auto first = std::ranges::find_if(merged, [](const Waiting& wait) { return reason_of(wait) == Wait::slot; });
+  auto first = std::ranges::find_if(merged, [](const Waiting& wait) { return reason_of(wait) == WaitReason::slot; });
   if (first == merged.end())
     first = std::ranges::find_if(
-        merged, [&](const Waiting& wait) { return graph.is_task(wait.node) && reason_of(wait) != Wait::order; });
+        merged, [&](const Waiting& wait) { return graph.is_task(wait.node) && reason_of(wait) != WaitReason::order; });
   if (first != merged.end()) std::ranges::rotate(merged, first);
   return merged;
 }
@@ -73,19 +74,19 @@ private:
 
   [[nodiscard]] std::string reason(const Waiting& wait) const {
     switch (reason_of(wait)) {
-    case Wait::order:
+    case WaitReason::order:
       return fmt::format("{}, which stands before it", name(wait.on));
-    case Wait::output:
+    case WaitReason::output:
       return fmt::format("{} to make it", name(wait.on));
-    case Wait::input:
+    case WaitReason::input:
       return fmt::format("{} from stage {}", content(wait.on), index(channel(wait.on).from));
-    case Wait::slot:
+    case WaitReason::slot:
       return fmt::format("a free slot to stage {}, where {} has to end first", stage_of(wait.on), name(wait.on));
-    case Wait::lane:
+    case WaitReason::lane:
       return fmt::format("{}, which comes before it on their communicator", whole(wait.on));
-    case Wait::posted:
+    case WaitReason::posted:
       return fmt::format("stage {} to post it behind {}", stage_of(wait.on), name(wait.on));
-    case Wait::batch:
+    case WaitReason::batch:
       return fmt::format("{}, which is in the batch before it", whole(wait.on));
     }
     return "?";
@@ -168,8 +169,9 @@ void refuse_deadlock(const Program& program) {
   const ProgramGraph graph{program};
   if (graph.runs_to_its_end()) return;
   constexpr std::size_t most_said = 16;
-  const std::vector<Waiting> cycle = merge_order(
-      graph, shortest_cycle(graph.graph(), [](std::uint8_t why) { return static_cast<Wait>(why) == Wait::order; }));
+  const std::vector<Waiting> cycle = merge_order(graph, shortest_cycle(graph.graph(), [](std::uint8_t why) {
+                                                   return static_cast<WaitReason>(why) == WaitReason::order;
+                                                 }));
   const Words words{program, graph};
   std::string said = "deadlock: ";
   for (std::size_t i = 0; i < cycle.size() && i < most_said; ++i)

@@ -15,19 +15,13 @@
 #include <thread>
 #include <utility>
 
+#include "aligned_buffer.hpp"
 #include "cores.hpp"
 #include "counter.hpp"
 
 namespace ppsim::runtime {
 
 namespace {
-
-constexpr std::align_val_t alignment{64};
-
-struct AlignedDelete {
-  void operator()(std::byte* memory) const { ::operator delete[](memory, alignment); }
-};
-using Buffer = std::unique_ptr<std::byte, AlignedDelete>;
 
 /// A buffer on its way.
 struct Parcel {
@@ -64,14 +58,13 @@ struct Passage { // NOLINT(clang-analyzer-optin.performance.Padding): what each 
   Passage(const Channel& channel, Bytes boundary)
       : slots{channel.slots}, full(channel.slots), empty(channel.slots), arrived(channel.transfers.size()) {
     for (std::size_t slot = 0; slot < slots; ++slot) {
-      const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(boundary.count(), 1));
-      buffers.emplace_back(static_cast<std::byte*>(::operator new[](bytes, alignment)));
+      buffers.push_back(make_aligned_buffer(boundary));
       empty[slot] = buffers.back().get();
     }
   }
 
   std::size_t slots;
-  std::vector<Buffer> buffers;
+  std::vector<AlignedBuffer> buffers;
   std::vector<Parcel> full; ///< ring, written by the producer
   Counter published;
   std::vector<void*> empty; ///< ring, written by the consumer

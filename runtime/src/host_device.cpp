@@ -13,6 +13,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "aligned_buffer.hpp"
 #include "cores.hpp"
 #include "host_branch.hpp"
 #include "host_loops.hpp"
@@ -39,7 +40,7 @@ void check_range(Problems& problems, std::string_view name, std::size_t value, s
 }
 
 // Roughly what a chunk and a microbatch may take together: 16 TiB, so that no sum over a schedule overflows 64 bits.
-constexpr double most_bytes = 0x1p44;
+constexpr double most_chunk_bytes = 0x1p44;
 
 // Bounds that keep every size in 64 bits and every dimension of a matrix in the 32 that BLAS takes.
 void check(const Workload& workload) {
@@ -58,7 +59,7 @@ void check(const Workload& workload) {
                        static_cast<double>(workload.width) * static_cast<double>(workload.width) * 64 +
                        static_cast<double>(workload.tokens) * static_cast<double>(workload.tokens) *
                            static_cast<double>(workload.block == Block::transformer ? workload.heads : 0) * 4;
-  if (problems.empty() && layer * static_cast<double>(workload.layers) > most_bytes)
+  if (problems.empty() && layer * static_cast<double>(workload.layers) > most_chunk_bytes)
     problems.add("workload",
                  fmt::format("{} would take {:.3g} bytes per chunk", in_words(workload),
                              layer * static_cast<double>(workload.layers)),
@@ -69,14 +70,12 @@ void check(const Workload& workload) {
   problems.throw_if_any();
 }
 
-constexpr std::align_val_t alignment{64};
-
 struct GiveBack {
-  void operator()(void* block) const noexcept { ::operator delete(block, alignment); }
+  void operator()(void* block) const noexcept { ::operator delete(block, cache_line); }
 };
 
-// Blocks of 64-byte alignment. What is given back waits, by size, for the next that wants as much: a step's blocks are
-// those of the step before, and no timed step asks the system for memory.
+// Blocks that begin on a cache line. What is given back waits, by size, for the next that wants as much: a step's
+// blocks are those of the step before, and no timed step asks the system for memory.
 class BlockCache {
 public:
   BlockCache() = default;
@@ -90,7 +89,7 @@ public:
     PPSIM_ASSERT(bytes.count() >= 0);
     if (bytes.count() == 0) return nullptr;
     auto& blocks = free_[bytes.count()];
-    if (blocks.empty()) return ::operator new(static_cast<std::size_t>(bytes.count()), alignment);
+    if (blocks.empty()) return ::operator new(static_cast<std::size_t>(bytes.count()), cache_line);
     void* block = blocks.back();
     blocks.pop_back();
     return block;

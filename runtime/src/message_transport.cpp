@@ -8,21 +8,11 @@
 #include <limits>
 #include <utility>
 
+#include "aligned_buffer.hpp"
+
 namespace ppsim::runtime {
 
 namespace {
-
-constexpr std::align_val_t alignment{64};
-
-struct AlignedDelete {
-  void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
-};
-using Buffer = std::unique_ptr<std::byte, AlignedDelete>;
-
-Buffer make_buffer(Bytes bytes) {
-  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes.count(), 1));
-  return Buffer{static_cast<std::byte*>(::operator new(size, alignment))};
-}
 
 std::size_t size_of(Bytes bytes) {
   return static_cast<std::size_t>(bytes.count());
@@ -38,7 +28,7 @@ int tag_of(TransferRef transfer) {
 /// The beginning of a channel.
 struct MessageTransport::Sending {
   struct Slot {
-    Buffer buffer;
+    AlignedBuffer buffer;
     bool taken = false;          ///< from output() on, until the message is on its way and complete
     std::uint32_t position = 0;  ///< of its transfer
     std::optional<Pending> sent; ///< from isend() on
@@ -62,7 +52,7 @@ struct MessageTransport::Sending {
 /// The end of a channel. Its transfers come in order, but may be used in another.
 struct MessageTransport::Receiving {
   struct Slot {
-    Buffer buffer;
+    AlignedBuffer buffer;
     bool taken = false; ///< from irecv() until release()
     std::uint32_t position = 0;
     std::optional<Pending> coming; ///< until it is complete
@@ -91,14 +81,14 @@ MessageTransport::MessageTransport(const Program& program, StageId stage, Messag
       sending.id = make_id<ChannelId>(number);
       sending.to = channel.to;
       sending.slots.resize(channel.slots);
-      for (Sending::Slot& slot : sending.slots) slot.buffer = make_buffer(content);
+      for (Sending::Slot& slot : sending.slots) slot.buffer = make_aligned_buffer(content);
     }
     if (channel.to == stage) {
       Receiving& receiving = receiving_.emplace_back();
       receiving.id = make_id<ChannelId>(number);
       receiving.from = channel.from;
       receiving.slots.resize(channel.slots);
-      for (Receiving::Slot& slot : receiving.slots) slot.buffer = make_buffer(content);
+      for (Receiving::Slot& slot : receiving.slots) slot.buffer = make_aligned_buffer(content);
     }
   }
 }

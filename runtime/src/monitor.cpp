@@ -150,6 +150,12 @@ private:
   std::vector<std::optional<State::Seen>> seen_; ///< by stage; nothing for those of other processes
 };
 
+std::vector<StageId> all_stages(std::size_t count) {
+  std::vector<StageId> stages;
+  for (std::size_t stage = 0; stage < count; ++stage) stages.push_back(make_id<StageId>(stage));
+  return stages;
+}
+
 Monitor::Monitor(const Program& program, std::vector<StageId> stages, Duration limit, Duration grace,
                  std::function<void(const std::string& what)> on_stuck, Duration preparation_limit)
     : program_{program}, stages_{std::move(stages)}, limit_{limit}, grace_{grace},

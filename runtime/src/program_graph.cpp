@@ -12,7 +12,7 @@ Node node_of(TaskId id) {
   return static_cast<Node>(index(id));
 }
 
-constexpr std::uint8_t as_number(Wait why) {
+constexpr std::uint8_t as_number(WaitReason why) {
   return static_cast<std::uint8_t>(why);
 }
 
@@ -50,7 +50,7 @@ ProgramGraph::ProgramGraph(const Program& program) : tasks_{static_cast<Node>(pr
     list_channel(program.channels[channel], consumers[channel], listed);
   for (const Lane& lane : program.lanes)
     for (std::size_t i = 1; i < lane.transfers.size(); ++i)
-      listed.push_back({node_of(lane.transfers[i - 1]), {node_of(lane.transfers[i]), as_number(Wait::lane)}});
+      listed.push_back({node_of(lane.transfers[i - 1]), {node_of(lane.transfers[i]), as_number(WaitReason::lane)}});
 
   graph_ = WaitGraph{nodes, listed};
 }
@@ -59,9 +59,9 @@ void ProgramGraph::list_stage(const StageProgram& stage, std::vector<Listed>& li
   for (std::size_t i = 0; i < stage.tasks.size(); ++i) {
     const ProgramTask& task = stage.tasks[i];
     const Node self = runtime::node_of(task.id);
-    if (i > 0) listed.push_back({runtime::node_of(stage.tasks[i - 1].id), {self, as_number(Wait::order)}});
-    if (task.output) listed.push_back({self, {node_of(*task.output), as_number(Wait::output)}});
-    if (task.input) listed.push_back({node_of(*task.input), {self, as_number(Wait::input)}});
+    if (i > 0) listed.push_back({runtime::node_of(stage.tasks[i - 1].id), {self, as_number(WaitReason::order)}});
+    if (task.output) listed.push_back({self, {node_of(*task.output), as_number(WaitReason::output)}});
+    if (task.input) listed.push_back({node_of(*task.input), {self, as_number(WaitReason::input)}});
   }
 }
 
@@ -70,7 +70,7 @@ void ProgramGraph::list_channel(const Channel& channel, const std::vector<Node>&
                                 std::vector<Listed>& listed) {
   for (std::size_t k = channel.slots; k < channel.transfers.size(); ++k)
     listed.push_back(
-        {consumers[k - channel.slots], {runtime::node_of(channel.transfers[k].producer), as_number(Wait::slot)}});
+        {consumers[k - channel.slots], {runtime::node_of(channel.transfers[k].producer), as_number(WaitReason::slot)}});
 }
 
 void ProgramGraph::list_batches(const StageProgram& stage, std::vector<Listed>& listed) const {
@@ -79,9 +79,10 @@ void ProgramGraph::list_batches(const StageProgram& stage, std::vector<Listed>& 
       for (const TransferRef ref : *transfers) {
         const Node transfer = node_of(ref);
         if (batch.before > 0)
-          listed.push_back({runtime::node_of(stage.tasks[batch.before - 1].id), {transfer, as_number(Wait::posted)}});
+          listed.push_back(
+              {runtime::node_of(stage.tasks[batch.before - 1].id), {transfer, as_number(WaitReason::posted)}});
         if (batch.before < stage.tasks.size())
-          listed.push_back({transfer, {runtime::node_of(stage.tasks[batch.before].id), as_number(Wait::batch)}});
+          listed.push_back({transfer, {runtime::node_of(stage.tasks[batch.before].id), as_number(WaitReason::batch)}});
       }
 }
 

@@ -14,7 +14,7 @@
 namespace ppsim::runtime {
 
 /// Why an operation waits for another one.
-enum class Wait : std::uint8_t {
+enum class WaitReason : std::uint8_t {
   order,  ///< task for the one before it on its stage
   output, ///< transfer for the task that makes it
   input,  ///< task for the transfer that it needs
@@ -29,7 +29,7 @@ enum class Wait : std::uint8_t {
 class ProgramGraph {
 public:
   using Node = WaitGraph::Node;
-  using Arc = WaitGraph::Arc; ///< `why` is a Wait
+  using Arc = WaitGraph::Arc; ///< `why` is a WaitReason
 
   /// `program` must have consistent references (positions, channels).
   explicit ProgramGraph(const Program& program);

@@ -48,7 +48,7 @@ struct Weights {
 };
 
 // What one microbatch leaves at one chunk.
-struct Passage {
+struct MicrobatchState {
   Buffer y, dx;
   Buffer for_input, for_weight;
   Buffer parameters; // asynchronous: a copy of those that its forward used
@@ -71,8 +71,8 @@ public:
   }
 
   double step() {
-    passages_.clear();
-    passages_.resize(chunks_ * microbatches_);
+    states_.clear();
+    states_.resize(chunks_ * microbatches_);
     device_.begin_step();
     if (schedule_.asynchronous()) {
       run_in_stage_order();
@@ -95,7 +95,7 @@ public:
   }
 
 private:
-  Passage& at(std::size_t chunk, std::size_t microbatch) { return passages_[chunk * microbatches_ + microbatch]; }
+  MicrobatchState& at(std::size_t chunk, std::size_t microbatch) { return states_[chunk * microbatches_ + microbatch]; }
 
   void run_one(std::size_t microbatch) {
     for (std::size_t chunk = 0; chunk < chunks_; ++chunk) forward(chunk, microbatch);
@@ -139,35 +139,35 @@ private:
   }
 
   void forward(std::size_t chunk, std::size_t microbatch) {
-    Passage& passage = at(chunk, microbatch);
+    MicrobatchState& state = at(chunk, microbatch);
     Buffer input;
     if (chunk == 0) {
       input = {device_, sizes_.boundary};
       device_.make_input(make_id<MicrobatchId>(microbatch), input.get());
     }
-    passage.parameters = {device_, sizes_.parameter_bytes};
-    device_.copy(passage.parameters.get(), weights_[chunk].parameters.get(), sizes_.parameter_bytes);
-    passage.for_input = {device_, sizes_.stash_for_input};
-    passage.for_weight = {device_, sizes_.stash_for_weight};
-    passage.y = {device_, sizes_.boundary};
+    state.parameters = {device_, sizes_.parameter_bytes};
+    device_.copy(state.parameters.get(), weights_[chunk].parameters.get(), sizes_.parameter_bytes);
+    state.for_input = {device_, sizes_.stash_for_input};
+    state.for_weight = {device_, sizes_.stash_for_weight};
+    state.y = {device_, sizes_.boundary};
     const Buffer& x = chunk == 0 ? input : at(chunk - 1, microbatch).y;
-    device_.forward(passage.parameters.get(), x.get(), passage.y.get(), passage.stash());
-    if (chunk + 1 == chunks_) device_.loss(make_id<MicrobatchId>(microbatch), passage.y.get(), passage.stash());
-    passage.went_forward = true;
+    device_.forward(state.parameters.get(), x.get(), state.y.get(), state.stash());
+    if (chunk + 1 == chunks_) device_.loss(make_id<MicrobatchId>(microbatch), state.y.get(), state.stash());
+    state.went_forward = true;
   }
   void input_grad(std::size_t chunk, std::size_t microbatch) {
-    Passage& passage = at(chunk, microbatch);
-    passage.dx = {device_, sizes_.boundary};
+    MicrobatchState& state = at(chunk, microbatch);
+    state.dx = {device_, sizes_.boundary};
     const void* dy = chunk + 1 == chunks_ ? nullptr : at(chunk + 1, microbatch).dx.get();
-    device_.input_grad(passage.parameters.get(), dy, passage.dx.get(), passage.stash());
-    passage.for_input = {};
-    passage.parameters = {};
-    passage.went_back = true;
+    device_.input_grad(state.parameters.get(), dy, state.dx.get(), state.stash());
+    state.for_input = {};
+    state.parameters = {};
+    state.went_back = true;
   }
   void weight_grad(std::size_t chunk, std::size_t microbatch) {
-    Passage& passage = at(chunk, microbatch);
-    device_.weight_grad(passage.stash(), weights_[chunk].gradients.get());
-    passage.for_weight = {};
+    MicrobatchState& state = at(chunk, microbatch);
+    device_.weight_grad(state.stash(), weights_[chunk].gradients.get());
+    state.for_weight = {};
   }
   void update(Weights& weights, std::size_t microbatches) {
     device_.optimizer_step(weights.state(), ++weights.updates, microbatches);
@@ -179,7 +179,7 @@ private:
   ChunkSizes sizes_;
   std::size_t chunks_, microbatches_;
   std::vector<Weights> weights_;
-  std::vector<Passage> passages_;
+  std::vector<MicrobatchState> states_;
 };
 
 constexpr double infinity = std::numeric_limits<double>::infinity();

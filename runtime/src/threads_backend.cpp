@@ -58,12 +58,6 @@ private:
   std::exception_ptr thrown_;
 };
 
-std::vector<StageId> all_stages(std::size_t count) {
-  std::vector<StageId> stages;
-  for (std::size_t stage = 0; stage < count; ++stage) stages.push_back(make_id<StageId>(stage));
-  return stages;
-}
-
 /// Runs work(stage) on a pinned thread per stage; returns when all have ended.
 template <class Work>
 void on_stage_threads(std::size_t stages, FirstFailure& failure, const Work& work) {

@@ -328,7 +328,7 @@ void check_issue_order(const Program& program, Problems& problems) {
     for (const ProgramGraph::Arc& arc : graph.waiting_for(node))
       if (graph.is_task(node) && graph.is_task(arc.to))
         check(ProgramGraph::task(node), ProgramGraph::task(arc.to));
-      else if (static_cast<Wait>(arc.why) == Wait::input)
+      else if (static_cast<WaitReason>(arc.why) == WaitReason::input)
         check(program.transfer(graph.transfer(node)).producer, ProgramGraph::task(arc.to));
 }
 

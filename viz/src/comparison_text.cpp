@@ -168,10 +168,6 @@ std::string headline(const Comparison& comparison) {
   return fmt::format("{}: {}", counted(comparison.contenders.size(), "schedule"), joined(conditions(comparison), ", "));
 }
 
-std::string in_colour(std::string_view text, std::string_view code, bool colour) {
-  return colour ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string{text};
-}
-
 /// The table: a row per contender, the recommended one marked.
 std::string table(const Comparison& comparison, const std::vector<TableColumn>& columns, bool colour) {
   std::string out;

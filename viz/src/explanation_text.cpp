@@ -15,7 +15,7 @@
 namespace ppsim::viz {
 namespace {
 
-constexpr std::size_t most_stages = 16;
+constexpr std::size_t most_rows = 16;
 
 double share_of(Duration part, Duration whole) {
   return whole == Duration{0} ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
@@ -203,9 +203,9 @@ private:
   template <class Row, class Gap>
   static void for_each_row(std::size_t count, Row row, Gap gap_row) {
     for (std::size_t at = 0; at < count; ++at) {
-      if (count > most_stages && at == most_stages / 2) {
+      if (count > most_rows && at == most_rows / 2) {
         gap_row();
-        at = count - most_stages / 2;
+        at = count - most_rows / 2;
       }
       row(at);
     }

@@ -110,4 +110,8 @@ std::string wrapped_lines(std::string_view text, std::size_t width, std::size_t 
   return out + '\n';
 }
 
+std::string in_colour(std::string_view text, std::string_view code, bool colour) {
+  return colour ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string{text};
+}
+
 } // namespace ppsim::viz

@@ -31,5 +31,7 @@ struct TableColumn {
 /// `text` broken at spaces into lines of at most `width` characters, further lines indented by `indent`; each ends with
 /// a newline. A word that is longer than a line stands in a line of its own.
 [[nodiscard]] std::string wrapped_lines(std::string_view text, std::size_t width, std::size_t indent);
+/// `text` in what a terminal shows for `code` ("1" bold, "31" red: ECMA-48, SGR); as it is without `colour`.
+[[nodiscard]] std::string in_colour(std::string_view text, std::string_view code, bool colour);
 
 } // namespace ppsim::viz

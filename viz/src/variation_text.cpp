@@ -138,10 +138,6 @@ std::vector<std::string> crossing_lines(const Variation& variation) {
   return lines;
 }
 
-std::string in_colour(std::string_view text, std::string_view code, bool colour) {
-  return colour ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string{text};
-}
-
 /// The lines of a table, indented, its head in bold.
 std::string terminal_table(const std::vector<TableColumn>& columns, std::size_t width, bool colour) {
   std::string out = "\n";

@@ -26,6 +26,9 @@ enum class Doing : std::uint8_t {
   preparing
 };
 
+/// 0 to `count` - 1: the stages of a Monitor where one process runs them all.
+[[nodiscard]] std::vector<StageId> all_stages(std::size_t count);
+
 /// Watches the stages of this process. A stage says what it does; when no stage has done anything new for `limit`, the
 /// run is stopped: stopped() turns true, waits give up, and failure() says which stage stands where, waiting for whom:
 /// first those that wait for no other one here. While all do nothing (before they begin, when they have ended), none is
