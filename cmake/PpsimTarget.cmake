@@ -67,7 +67,7 @@ endfunction()
 # ppsim_compile_together(ppsim_sim NAME [OPTIMISE g] [PRECOMPILED ppsim_std|OFF] FILES...): adds files that the compiler gets as one,
 # since it reads the same headers for each of them. OPTIMISE: the -O level of release builds, where it is not 3: -Og is the quickest to
 # compile (-O0 makes more code). PRECOMPILED: the target whose precompiled header is read. Names in unnamed namespaces must differ
-# within a group.
+# within a group, and from what its headers declare: a later file would call the wrong one.
 function(ppsim_compile_together target name)
   cmake_parse_arguments(ARG "" "OPTIMISE;PRECOMPILED" "" ${ARGN})
   set(files ${ARG_UNPARSED_ARGUMENTS})

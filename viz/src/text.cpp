@@ -43,7 +43,7 @@ void put(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
 /// Share of device time that stages idle from which on another schedule may be worth a look.
 constexpr double worth_comparing = 0.05;
 
-std::string percent(double ratio) {
+std::string percent_to_tenths(double ratio) {
   return fmt::format("{:.{}f} %", 100 * ratio, ratio >= 0.0995 || ratio == 0 ? 1 : 2);
 }
 
@@ -146,9 +146,10 @@ private:
         fmt::format("{}{}{}{}, of which the busiest stage computes {}", bold(), format_duration(report_.step_time),
                     plain(), alone ? " alone" : "", format_duration(report_.ideal)));
     steady_state();
-    say("bubble", fmt::format("{}{}{} of device time (bubble ratio)", bold(), percent(report_.bubble_ratio), plain()));
+    say("bubble",
+        fmt::format("{}{}{} of device time (bubble ratio)", bold(), percent_to_tenths(report_.bubble_ratio), plain()));
     say("", fmt::format("{} over ideal (bubble overhead), {} of a stage's span (stage span bubble)",
-                        percent(report_.bubble_overhead), percent(report_.stage_span_bubble)));
+                        percent_to_tenths(report_.bubble_overhead), percent_to_tenths(report_.stage_span_bubble)));
     theory();
     critical_path();
     layers();
@@ -162,8 +163,8 @@ private:
   void steady_state() {
     if (!report_.steady_state) return;
     const double over = report_.ideal == Duration{0} ? 0 : share(report_.step_time - report_.ideal, report_.ideal);
-    say("", fmt::format("steady state, from step to step: {} over ideal; one step alone takes {}", percent(over),
-                        format_duration(report_.makespan)));
+    say("", fmt::format("steady state, from step to step: {} over ideal; one step alone takes {}",
+                        percent_to_tenths(over), format_duration(report_.makespan)));
   }
 
   void theory() {
@@ -174,10 +175,10 @@ private:
     // Chunk costs are whole nanoseconds: agreement is to a nanosecond per task on the longest chain.
     const bool agrees = std::abs(difference) <= 1e-5 * (1 + theory);
     say("theory",
-        fmt::format("{} {} = {}: {}", percent(theory), metric.tag == "bubble_overhead" ? "over ideal" : metric.name,
-                    report_.closed_form->formula,
+        fmt::format("{} {} = {}: {}", percent_to_tenths(theory),
+                    metric.tag == "bubble_overhead" ? "over ideal" : metric.name, report_.closed_form->formula,
                     agrees ? "as simulated"
-                           : fmt::format("the simulation gives {} {}", percent(std::abs(difference)),
+                           : fmt::format("the simulation gives {} {}", percent_to_tenths(std::abs(difference)),
                                          difference > 0 ? "more" : "less")));
   }
 
@@ -247,8 +248,9 @@ private:
     else if (!found.fits)
       say("balance", fmt::format("layers per stage {}: no split that was tried fits, this one lacks least", layers));
     else if (found.start_fits)
-      say("balance", fmt::format("layers per stage {}: {} less time than {} ({})", layers,
-                                 percent(1 - share(found.step_time, found.start_step_time)), start, start_time));
+      say("balance",
+          fmt::format("layers per stage {}: {} less time than {} ({})", layers,
+                      percent_to_tenths(1 - share(found.step_time, found.start_step_time)), start, start_time));
     else
       say("balance", fmt::format("layers per stage {}: {} ({}) does not fit", layers, start, start_time));
     if (!found.settled) say("", fmt::format("the search ended after {} splits; others may be better", found.tried));
@@ -493,21 +495,21 @@ private:
       advise(
           fmt::format("{} of the idle time passed before tasks that could have run: larger tasks, or a host with less "
                       "else to do",
-                      percent(share(host, idle))));
+                      percent_to_tenths(share(host, idle))));
     else if (graph_.schedule().name() == "sequential")
       advise("one stage works at a time; --schedule 1f1b runs them together");
     else if (imbalance > 1.1 && !report_.balance) // a searched split has no better one
       advise(overloaded(imbalance));
     else if (moving * 3 > idle)
-      advise(fmt::format("{} of the idle time waits for transfers: --svg shows where{}", percent(share(moving, idle)),
-                         remedy()));
+      advise(fmt::format("{} of the idle time waits for transfers: --svg shows where{}",
+                         percent_to_tenths(share(moving, idle)), remedy()));
     else if (flush * 3 > idle)
       advise(fmt::format("{} of the idle time waits for reductions and optimizer steps: more microbatches per step "
                          "share them{}",
-                         percent(share(flush, idle)), remedy()));
+                         percent_to_tenths(share(flush, idle)), remedy()));
     else
       advise(fmt::format("fill, drain and waits for other stages cost {} of device time{}{}",
-                         percent(share(idle - moving - flush, device_time())), remedy(),
+                         percent_to_tenths(share(idle - moving - flush, device_time())), remedy(),
                          share(idle, device_time()) < worth_comparing ? "" : "; ppsim compare tries other schedules"));
   }
 
@@ -530,8 +532,8 @@ private:
       const double gain = 1 - per_microbatch(other.step_time, other.microbatches) /
                                   per_microbatch(report_.step_time, scenario_.shape.microbatches);
       if (other.fits && gain > 0.001)
-        better +=
-            fmt::format("{} {} ({} less time per microbatch)", better.empty() ? ";" : ",", other.change, percent(gain));
+        better += fmt::format("{} {} ({} less time per microbatch)", better.empty() ? ";" : ",", other.change,
+                              percent_to_tenths(gain));
     }
     return better;
   }
