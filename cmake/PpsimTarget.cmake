@@ -6,13 +6,14 @@ if(PPSIM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     # Nothing of where the checkout lies counts, so that another one finds what this one compiled.
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
       CCACHE_SLOPPINESS=pch_defines,time_macros ${PPSIM_CCACHE_PROGRAM})
-    add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+    add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>
+      "$<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:SHELL:-Xclang -fno-pch-timestamp>")
   endif()
 endif()
 
 if(PPSIM_WERROR STREQUAL "AUTO")
   string(REGEX MATCH "^[0-9]+" compiler_version ${CMAKE_CXX_COMPILER_VERSION})
-  if("${CMAKE_CXX_COMPILER_ID} ${compiler_version}" MATCHES "^(GNU 12|Clang 16)$")
+  if("${CMAKE_CXX_COMPILER_ID} ${compiler_version}${CMAKE_CXX_FLAGS}" MATCHES "^(GNU 12|Clang 16)$")
     set(PPSIM_WERROR ON)
   else()
     set(PPSIM_WERROR OFF)
@@ -26,8 +27,8 @@ target_compile_options(ppsim_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast
   $<$<BOOL:${PPSIM_WERROR}>:-Werror>)
 
-# The standard library and fmt, read once for all targets: half of what the front end does. Only a shortcut: files include what they
-# use, and clang-tidy reads them without.
+# The standard library and fmt, read once for all targets: half of what the front end does. Only a shortcut: files include what
+# they use (the preset "alone" asks).
 add_library(ppsim_std OBJECT ${PROJECT_SOURCE_DIR}/cmake/std.cpp)
 set_target_properties(ppsim_std PROPERTIES CXX_EXTENSIONS OFF)
 target_compile_features(ppsim_std PRIVATE cxx_std_20)
@@ -66,11 +67,12 @@ endfunction()
 
 # ppsim_compile_together(ppsim_sim NAME [OPTIMISE g] [PRECOMPILED ppsim_std|OFF] FILES...): adds files that the compiler gets as one,
 # since it reads the same headers for each of them. OPTIMISE: the -O level of release builds, where it is not 3: -Og is the quickest to
-# compile (-O0 makes more code). PRECOMPILED: the target whose precompiled header is read. Names in unnamed namespaces must differ
-# within a group, and from what its headers declare: a later file would call the wrong one.
+# compile (-O0 makes more code). PRECOMPILED: the target whose precompiled header is read. What stands in an unnamed namespace must not
+# be what another file of the group means by that name, nor hide what headers declare: that file would call the wrong one.
 function(ppsim_compile_together target name)
   cmake_parse_arguments(ARG "" "OPTIMISE;PRECOMPILED" "" ${ARGN})
   set(files ${ARG_UNPARSED_ARGUMENTS})
+  set(options)
   if(PPSIM_UNITY)
     set(folder ${CMAKE_CURRENT_BINARY_DIR}/groups/${target})
     set(text)

@@ -14,7 +14,7 @@ progress() {
         shown=$SECONDS
         printf 'ppsim: %d of %d%s\n' "$done" "$all" "$left"
       fi
-    else
+    elif [ "$line" != 'ninja: no work to do.' ]; then
       [ -z "$moving" ] || printf '\r\033[K'
       printf '%s\n' "$line"
     fi

@@ -73,7 +73,8 @@ void wait_for(const Queue& queue, const std::function<bool()>& stopped, const ch
   const auto begin = steady_clock::now();
   while (!is_done(queue)) {
     if (stopped && stopped()) throw std::runtime_error{std::string{"stopped while waiting for "} + what};
-    if (steady_clock::now() - begin > std::chrono::milliseconds{1}) std::this_thread::sleep_for(std::chrono::microseconds{20});
+    if (steady_clock::now() - begin > std::chrono::milliseconds{1})
+      std::this_thread::sleep_for(std::chrono::microseconds{20});
   }
 }
 
