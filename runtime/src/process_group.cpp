@@ -39,7 +39,7 @@ constexpr Duration meeting_limit = std::chrono::seconds{60};
 
 const MpiPlugin& plugin() {
   return load_plugin<MpiPlugin>("ppsim_mpi", "ppsim_mpi_plugin",
-                                "apt install openmpi-bin libopenmpi-dev, and build again");
+                                "apt install openmpi-bin libopenmpi-dev, and build again: tools/build plugins");
 }
 
 std::unique_ptr<ProcessGroup>& the_group() {

@@ -65,6 +65,7 @@ touch "$work/repo/sim/a.cpp"
 program x
 program selftest
 check 'and again where only the program was built anew' called ' --target ppsim_plugins$'
+check 'with another look for what they need' called 'cmake --preset release -D PPSIM_PLUGINS=ON$'
 rm "$work/repo/sim/b.cpp"
 program x
 check 'a removed source is built' called 'cmake --build'
