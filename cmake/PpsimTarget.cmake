@@ -13,13 +13,13 @@ endif()
 
 if(PPSIM_WERROR STREQUAL "AUTO")
   string(REGEX MATCH "^[0-9]+" compiler_version ${CMAKE_CXX_COMPILER_VERSION})
-  if("${CMAKE_CXX_COMPILER_ID} ${compiler_version}${CMAKE_CXX_FLAGS}" MATCHES "^(GNU 12|Clang 16)$")
+  if("${CMAKE_CXX_COMPILER_ID} ${compiler_version}" MATCHES "^(GNU 12|Clang 16)$" AND "${CMAKE_CXX_FLAGS}" STREQUAL "")
     set(PPSIM_WERROR ON)
   else()
     set(PPSIM_WERROR OFF)
   endif()
 endif()
-# g++ collects its own garbage from 1 GiB on, not ever so often from 128 MiB on: 6 % of the program's compilation, for 200 MB more.
+# g++ collects its own garbage from 1 GiB on: the program compiles in 6 % less time, in 200 MB more.
 add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1048576>)
 
 add_library(ppsim_warnings INTERFACE)
