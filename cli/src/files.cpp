@@ -28,15 +28,8 @@ using File = std::unique_ptr<std::FILE, CloseFile>;
 /// Inputs larger than this are a mistake (a device, a wrong file), not a schedule.
 constexpr std::size_t largest_input = std::size_t{4} << 30;
 
-[[noreturn]] void fail(ExitCode code, std::string_view where, std::string what, std::string hint) {
-  throw Error{code, Problem{std::string{where}, std::move(what), std::move(hint)}};
-}
-
-void write_all(std::FILE* file, std::string_view content, const std::string& path, std::string_view where) {
-  const bool written = std::fwrite(content.data(), 1, content.size(), file) == content.size() && std::fflush(file) == 0;
-  if (!written)
-    fail(ExitCode::failed, where, fmt::format("can not write {}: {}", in_quotes(path, 200), std::strerror(errno)),
-         "is the disk full?");
+[[noreturn]] void fail(std::string_view where, std::string what, std::string hint) {
+  throw Error{ExitCode::bad_input, Problem{std::string{where}, std::move(what), std::move(hint)}};
 }
 
 std::string read_all(std::FILE* file, const std::string& path, std::string_view where) {
@@ -45,12 +38,10 @@ std::string read_all(std::FILE* file, const std::string& path, std::string_view 
   while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file)) {
     content.append(buffer.data(), count);
     if (content.size() > largest_input)
-      fail(ExitCode::bad_input, where, fmt::format("{} is larger than 4 GiB", in_quotes(path, 200)),
-           "is it the right file?");
+      fail(where, fmt::format("{} is larger than 4 GiB", in_quotes(path, 200)), "is it the right file?");
   }
   if (std::ferror(file) != 0)
-    fail(ExitCode::bad_input, where, fmt::format("can not read {}: {}", in_quotes(path, 200), std::strerror(errno)),
-         "check the file");
+    fail(where, fmt::format("can not read {}: {}", in_quotes(path, 200), std::strerror(errno)), "check the file");
   return content;
 }
 
@@ -64,21 +55,11 @@ std::string read_as_it_is(const std::string& path, std::string_view where) {
   if (path == "-") return read_stdin(where);
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
-    fail(ExitCode::bad_input, where, fmt::format("{} is a directory", in_quotes(path, 200)), "name a file");
+    fail(where, fmt::format("{} is a directory", in_quotes(path, 200)), "name a file");
   const File file{std::fopen(path.c_str(), "rb")};
   if (!file)
-    fail(ExitCode::bad_input, where, fmt::format("can not read {}: {}", in_quotes(path, 200), std::strerror(errno)),
-         "check the path");
+    fail(where, fmt::format("can not read {}: {}", in_quotes(path, 200), std::strerror(errno)), "check the path");
   return read_all(file.get(), path, where);
-}
-
-/// The file behind a chain of symbolic links, there or not, so that the links stay links.
-std::string behind_links(std::filesystem::path path) {
-  constexpr int most_links = 40;
-  std::error_code error;
-  for (int link = 0; link < most_links && std::filesystem::is_symlink(path, error); ++link)
-    path = path.parent_path() / std::filesystem::read_symlink(path, error);
-  return path.string();
 }
 
 } // namespace
@@ -113,51 +94,6 @@ std::string read_file(const std::string& path, std::string_view where) {
   std::string content = read_as_it_is(path, where);
   if (traces::is_gzip(content)) content = traces::gunzip(content, display_name(path));
   return content;
-}
-
-void require_writable(const std::string& path, std::string_view where) {
-  if (path == "-") return;
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  const bool in_place = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
-  const std::filesystem::path folder = std::filesystem::path{behind_links(path)}.parent_path();
-  const std::string target = in_place ? path : folder.empty() ? std::string{"."} : folder.string();
-  if (std::filesystem::is_directory(status))
-    errno = EISDIR;
-  else if (::access(target.c_str(), W_OK) == 0)
-    return;
-  fail(ExitCode::failed, where, fmt::format("can not write {}: {}", in_quotes(path, 200), std::strerror(errno)),
-       "check the folder and its permissions");
-}
-
-void write_file(const std::string& path, std::string_view content, std::string_view where) {
-  if (path == "-") return write_all(stdout, content, "stdout", where);
-  std::string packed;
-  if (path.ends_with(".gz")) content = packed = traces::gzip(content);
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  const bool in_place = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
-  const std::string final_name = behind_links(path);
-  const std::string name = in_place ? path : fmt::format("{}.{}.tmp", final_name, ::getpid());
-  {
-    const File file{std::fopen(name.c_str(), "wb")};
-    if (!file)
-      fail(ExitCode::failed, where, fmt::format("can not write {}: {}", in_quotes(path, 200), std::strerror(errno)),
-           "check the folder and its permissions");
-    try {
-      write_all(file.get(), content, path, where);
-    } catch (...) {
-      if (!in_place) ::unlink(name.c_str());
-      throw;
-    }
-  }
-  if (in_place) return;
-  if (std::filesystem::exists(status)) std::filesystem::permissions(name, status.permissions(), error); // as it was
-  std::filesystem::rename(name, final_name, error);
-  if (!error) return;
-  ::unlink(name.c_str());
-  fail(ExitCode::failed, where, fmt::format("can not write {}: {}", in_quotes(path, 200), error.message()),
-       "check the folder and its permissions");
 }
 
 } // namespace ppsim::cli

@@ -1,6 +1,9 @@
 #pragma once
 // Reading and writing files as SPEC section 6 says.
 
+#include "ppsim/traces/workload_files.hpp"
+
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,8 +36,15 @@ private:
 [[nodiscard]] std::string display_name(const std::string& path);
 /// Throws Error (failed) where write_file() can not succeed: what takes long asks before, not after.
 void require_writable(const std::string& path, std::string_view where);
-/// Writes all of `content` to stdout ("-"), in place into a device or pipe, or to a temporary name that is then
-/// renamed; packed with gzip where the path ends in .gz. Throws Error (failed).
+/// Writes all of `content` to stdout ("-"), or to a file, packed with gzip where the path ends in .gz.
+///
+/// A file appears whole or not at all: it is written under a name of its own in the same folder, which goes where
+/// something fails and where SIGINT, SIGTERM or SIGHUP ends the program, and then renamed. Links stay links: what they
+/// lead to is replaced. What is replaced leaves its permissions to the new file, and its owner where that is allowed.
+/// Devices and pipes are written in place; so is, with a note, a file that can be written where none can be put in its
+/// place (its folder can not be written; it is mounted by itself). Throws Error (failed).
 void write_file(const std::string& path, std::string_view content, std::string_view where);
+/// The same for several that belong together: none gets its name before all are written. Not to stdout.
+void write_files(std::span<const traces::NamedBytes> files, std::string_view where);
 
 } // namespace ppsim::cli

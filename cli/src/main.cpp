@@ -5,13 +5,13 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <new>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "commands.hpp"
+#include "console.hpp"
 #include "files.hpp"
 
 namespace {
@@ -39,8 +39,8 @@ ExitCode run(const std::vector<std::string>& arguments) {
 
 void print(const ppsim::Error& error) {
   for (const ppsim::Problem& problem : error.problems()) {
-    fmt::print(stderr, "ppsim: error: {}: {}\n", problem.where, problem.what);
-    if (!problem.hint.empty()) fmt::print(stderr, "ppsim: hint: {}\n", problem.hint);
+    ppsim::cli::say(fmt::format("ppsim: error: {}: {}\n", problem.where, problem.what));
+    if (!problem.hint.empty()) ppsim::cli::say(fmt::format("ppsim: hint: {}\n", problem.hint));
   }
 }
 
@@ -63,6 +63,7 @@ int fail(const ppsim::Error& error) {
 } // namespace
 
 int main(int argc, char** argv) {
+  ppsim::cli::prepare_console();
   try {
     const ExitCode code = run({argv + (argc > 0 ? 1 : 0), argv + argc});
     ppsim::runtime::finish_processes();

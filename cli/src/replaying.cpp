@@ -14,6 +14,7 @@
 #include <mutex>
 #include <thread>
 
+#include "console.hpp"
 #include "files.hpp"
 #include "progress.hpp"
 #include "scenario_file.hpp"
@@ -303,8 +304,8 @@ std::optional<MeasuredRun> run_replay(const Replay& replay) {
   const Duration expected = out_of_range ? Duration::max() : steps * step;
   if (!replay.predicts || expected < long_run || !replay.backend->is_leader())
     return replay.backend->run(replay.program, replay.options);
-  fmt::print(stderr, "ppsim: note: this takes {} {}: {} steps of {}; --warmup and --steps say how many\n",
-             out_of_range ? "more than" : "about", format_duration(expected), steps, format_duration(step));
+  note("this takes {} {}: {} steps of {}; --warmup and --steps say how many", out_of_range ? "more than" : "about",
+       format_duration(expected), steps, format_duration(step));
   const Ticker ticker{expected};
   return replay.backend->run(replay.program, replay.options);
 }

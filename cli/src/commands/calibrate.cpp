@@ -8,6 +8,7 @@
 #include <array>
 
 #include "../commands.hpp"
+#include "../console.hpp"
 #include "../files.hpp"
 #include "../outputs.hpp"
 #include "../replaying.hpp"
@@ -92,10 +93,8 @@ ExitCode run(const Inputs& inputs) {
   if (!calibration) return ExitCode::done; // another process has it
   calibration->facts.command = inputs.command;
   if (calibration->contended)
-    fmt::print(
-        stderr,
-        "ppsim: note: contended: other programs used the same cores, or there are more stages than cores; the figures "
-        "say little. Calibrate fewer stages, or when the machine is idle\n");
+    note("contended: other programs used the same cores, or there are more stages than cores; the figures "
+         "say little. Calibrate fewer stages, or when the machine is idle");
   write_file(file, calibration_toml(*calibration), "--output");
   if (file != "-") write_file("-", summary(*calibration), "summary");
   return ExitCode::done;

@@ -10,6 +10,7 @@
 #include <array>
 
 #include "../commands.hpp"
+#include "../console.hpp"
 #include "../files.hpp"
 #include <nlohmann/json.hpp>
 
@@ -194,7 +195,7 @@ ExitCode run(const Inputs& inputs) {
     throw Error{ExitCode::bad_input,
                 Problem{"--overlap-p2p", "changes nothing without --lowering megatron", "add that, or leave it out"}};
   const traces::ScheduleFile file = read_or_report(inputs, *inputs.file, where);
-  for (const std::string& note : file.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
+  note_all(file.notes);
   if (inputs.lowering && file.schedule.communications() != nullptr)
     throw Error{ExitCode::bad_input,
                 Problem{"--lowering", "the file has sends and receives, and they are what is checked",

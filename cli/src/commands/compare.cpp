@@ -13,6 +13,7 @@
 #include <numeric>
 
 #include "../commands.hpp"
+#include "../console.hpp"
 #include "../evaluate.hpp"
 #include "../files.hpp"
 #include "../fitting.hpp"
@@ -72,7 +73,7 @@ ExitCode run(const Inputs& inputs) {
   Compared compared = compare(inputs, threads_of(inputs));
   const bool fits = std::ranges::any_of(compared.comparison.contenders, &Contender::fits);
   if (!fits) compared.recommendation += what_would_fit(inputs, threads_of(inputs));
-  for (const std::string& note : compared.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
+  note_all(compared.notes);
   write_outputs(outputs, compared, inputs);
   if (!stdout_taken)
     write_file("-", viz::comparison_text(compared.comparison, compared.recommendation, terminal_options()),

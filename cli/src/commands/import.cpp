@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "../commands.hpp"
+#include "../console.hpp"
 #include "../files.hpp"
 #include "../outputs.hpp"
 #include "../progress.hpp"
@@ -147,9 +148,8 @@ std::string summary(const traces::Imported& imported, std::size_t chosen) {
 }
 
 void say_what_was_dropped(const traces::Imported& imported) {
-  for (const std::string& note : imported.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
-  for (const traces::Dropped& dropped : imported.dropped)
-    fmt::print(stderr, "ppsim: note: left out ({}): {}\n", dropped.count, dropped.what);
+  note_all(imported.notes);
+  for (const traces::Dropped& dropped : imported.dropped) note("left out ({}): {}", dropped.count, dropped.what);
 }
 
 /// Costs of a replica with a slow stage are costs of a fault. Where there are others to compare with, that is said, and
@@ -163,13 +163,12 @@ void say_whether_slow(const traces::Imported& imported, std::size_t chosen) {
   if (worst == slow.end()) return;
   std::size_t whole = 0;
   while (whole < imported.runs.size() && slowest_of(whole) != slow.end()) ++whole;
-  fmt::print(stderr,
-             "ppsim: note: stage {} of replica {} takes {:.2f} times as long as in the other replicas, and these are "
-             "costs of replica {}; {}\n",
-             index(worst->stage), imported.replicas[chosen], worst->ratio(), imported.replicas[chosen],
-             whole < imported.runs.size()
-                 ? fmt::format("--replica {} takes those of one without a slow stage", imported.replicas[whole])
-                 : "each replica has a slow stage: 'ppsim explain' names them");
+  note("stage {} of replica {} takes {:.2f} times as long as in the other replicas, and these are "
+       "costs of replica {}; {}",
+       index(worst->stage), imported.replicas[chosen], worst->ratio(), imported.replicas[chosen],
+       whole < imported.runs.size()
+           ? fmt::format("--replica {} takes those of one without a slow stage", imported.replicas[whole])
+           : "each replica has a slow stage: 'ppsim explain' names them");
 }
 
 std::string timeline_path(std::string path, std::uint32_t replica) {
@@ -201,11 +200,10 @@ std::string with_mark(const std::filesystem::path& path) {
 /// Replicas that no file was asked for.
 void say_what_was_not_written(const Inputs& inputs, const traces::Imported& imported, std::size_t chosen) {
   if (!inputs.timeline || imported.runs.size() == 1 || inputs.timeline->find(replica_mark) != std::string::npos) return;
-  fmt::print(stderr,
-             "ppsim: note: --timeline: of {} replicas that of rank {} alone is written; --timeline '{}' writes "
-             "a file for each\n",
-             imported.runs.size(), imported.replicas[chosen],
-             *inputs.timeline == "-" ? "run-{replica}.json" : with_mark(*inputs.timeline));
+  note("--timeline: of {} replicas that of rank {} alone is written; --timeline '{}' writes "
+       "a file for each",
+       imported.runs.size(), imported.replicas[chosen],
+       *inputs.timeline == "-" ? "run-{replica}.json" : with_mark(*inputs.timeline));
 }
 
 /// Where the run of the chosen replica goes, or those of all.

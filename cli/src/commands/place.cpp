@@ -10,6 +10,7 @@
 #include <array>
 
 #include "../commands.hpp"
+#include "../console.hpp"
 #include "../files.hpp"
 #include "../outputs.hpp"
 #include <nlohmann/json.hpp>
@@ -48,7 +49,7 @@ Placed place_inputs(const Inputs& inputs) {
   streams.transfer = TransferModel::streams;
   if (!inputs.p2p && !inputs.lowering) streams.p2p = P2p::group; // on which PyTorch runs what is written
   Run run = resolve(streams);
-  for (const std::string& note : run.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
+  note_all(run.notes);
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   CommOrder given = operations_of(graph);
   const Communicators communicators = communicators_of(graph);
@@ -132,8 +133,7 @@ ExitCode run(const Inputs& inputs) {
   require_writable(outputs, inputs);
   const Placed placed = place_inputs(inputs);
   write_outputs(outputs, placed, inputs);
-  if (!inputs.csv_comms && placed.placement.moved > 0)
-    fmt::print(stderr, "ppsim: note: the order is not written: --csv-comms FILE does\n");
+  if (!inputs.csv_comms && placed.placement.moved > 0) note("the order is not written: --csv-comms FILE does");
   if (!stdout_taken) write_file("-", placed_text(placed), "place");
   return ExitCode::done;
 }

@@ -13,6 +13,7 @@
 #include <array>
 
 #include "../commands.hpp"
+#include "../console.hpp"
 #include "../files.hpp"
 #include "../outputs.hpp"
 #include "../replaying.hpp"
@@ -64,11 +65,11 @@ Replayed view(Replay replay, MeasuredRun run) {
 ExitCode judge(const Replayed& result) {
   ExitCode code = ExitCode::done;
   if (const auto& proof = result.run.proof; proof && !proof->holds()) {
-    fmt::print(stderr, "ppsim: the results are not those of a run that does one task at a time\n");
+    say("ppsim: the results are not those of a run that does one task at a time\n");
     code = ExitCode::no;
   }
   if (result.validation.knows_memory && !result.validation.same_peaks()) {
-    fmt::print(stderr, "ppsim: the memory is not what was predicted\n");
+    say("ppsim: the memory is not what was predicted\n");
     code = ExitCode::no;
   }
   if (result.report.overflow) code = ExitCode::no; // the report says where
@@ -79,8 +80,7 @@ ExitCode run(const Inputs& inputs) {
   const bool stdout_taken = uses_stdout(outputs, inputs);
   require_writable(outputs, inputs);
   Replay replay = prepare_replay(inputs);
-  if (replay.backend->is_leader())
-    for (const std::string& note : replay.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
+  if (replay.backend->is_leader()) note_all(replay.notes);
   std::optional<MeasuredRun> run = run_replay(replay);
   if (!run) return ExitCode::done; // another process has it
   run->facts.command = inputs.command;

@@ -17,6 +17,7 @@
 
 #include "../commands.hpp"
 #include "../condition.hpp"
+#include "../console.hpp"
 #include "../evaluate.hpp"
 #include "../files.hpp"
 #include "../outputs.hpp"
@@ -77,7 +78,7 @@ void write_chakra(const Inputs& inputs, const TaskGraph& graph) {
   for (const Output<Evaluation>& output : outputs) destinations.push_back({output.option, inputs.*output.path});
   for (const traces::NamedBytes& file : files) destinations.push_back({"chakra", file.name});
   static_cast<void>(uses_stdout(destinations, sources(inputs)));
-  for (const traces::NamedBytes& file : files) write_file(file.name, file.bytes, "--chakra");
+  write_files(files, "--chakra");
 }
 
 /// What workloads for other simulators have no words for.
@@ -86,21 +87,19 @@ void say_what_workloads_lack(const Inputs& inputs, const TaskGraph& graph) {
   const Scenario& scenario = graph.scenario();
   const auto& sizes = scenario.network.boundary_bytes;
   if (graph.transfer_count() > 0 && std::ranges::find(sizes, Bytes{0}) != sizes.end())
-    fmt::print(stderr, "ppsim: note: transfers without --boundary-bytes are written as 1 byte: what they take here is "
-                       "not in the files\n");
-  if (!scenario.update.is_free())
-    fmt::print(stderr, "ppsim: note: reductions and optimizer steps are not in the files\n");
+    note("transfers without --boundary-bytes are written as 1 byte: what they take here is "
+         "not in the files");
+  if (!scenario.update.is_free()) note("reductions and optimizer steps are not in the files");
   if (graph.schedule().communications() != nullptr || scenario.network.model == TransferModel::streams)
-    fmt::print(stderr, "ppsim: note: where sends and receives stand among tasks is not in the files\n");
+    note("where sends and receives stand among tasks is not in the files");
 }
 
 /// An order made for one communicator per direction may hang where PyTorch runs it.
 void warn_of_hang(const Inputs& inputs, const TaskGraph& graph) {
   if (!inputs.csv_comms || !find_hang(graph.schedule(), written_operations(graph), Communicators::group)) return;
-  fmt::print(stderr,
-             "ppsim: note: {}: this order hangs on one communicator for all stages, as PyTorch runs it; '--lowering "
-             "pytorch' or 'ppsim place' writes one that does not\n",
-             inputs.place_of("csv-comms"));
+  note("{}: this order hangs on one communicator for all stages, as PyTorch runs it; '--lowering "
+       "pytorch' or 'ppsim place' writes one that does not",
+       inputs.place_of("csv-comms"));
 }
 
 /// The run with other inputs, if they are allowed at all.
@@ -138,7 +137,7 @@ std::vector<Alternative> try_alternatives(const Inputs& inputs, const Shape& sha
 Evaluation run_inputs(const Inputs& inputs) {
   Evaluation run = evaluate(inputs);
   if (inputs.sensitivity) run.report.sensitivity = find_sensitivity(inputs, run);
-  for (const std::string& note : run.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
+  note_all(run.notes);
   if (run.has_step_time && run.graph.size() <= most_tasks_for_what_if) run.report.what_if = what_if(run.graph);
   const bool cheap = run.graph.size() <= most_tasks_for_alternatives && !inputs.balance; // each would be a search
   if (run.generator != nullptr && cheap) run.report.alternatives = try_alternatives(inputs, run.graph.scenario().shape);
@@ -151,8 +150,8 @@ ExitCode judge(const Inputs& inputs, const Report& report) {
     const std::optional<Condition> condition = parse_condition(text);
     PPSIM_ASSERT(condition.has_value());
     if (!condition->holds(report)) continue;
-    fmt::print(stderr, "ppsim: --fail-if: {} holds: {} is {}\n", in_quotes(text), condition->metric->tag,
-               condition->value(report));
+    say(fmt::format("ppsim: --fail-if: {} holds: {} is {}\n", in_quotes(text), condition->metric->tag,
+                    condition->value(report)));
     code = ExitCode::no;
   }
   return code;

@@ -13,6 +13,7 @@
 #include <iterator>
 
 #include "../commands.hpp"
+#include "../console.hpp"
 #include "../files.hpp"
 #include "../outputs.hpp"
 #include "../replaying.hpp"
@@ -34,7 +35,7 @@ Validated validate_one(const Inputs& inputs) {
   std::vector<std::string> notes;
   Validated result = inputs.timeline ? validate_file(inputs, *inputs.timeline, inputs.place_of("timeline"), notes)
                                      : validate_file(inputs, *inputs.file, "validate", notes);
-  for (const std::string& note : notes) fmt::print(stderr, "ppsim: note: {}\n", note);
+  note_all(notes);
   return result;
 }
 
@@ -80,7 +81,7 @@ ExitCode run_many(const Inputs& inputs, const std::vector<RunSource>& sources) {
   const bool stdout_taken = uses_stdout(outputs_of_many, inputs, read);
   std::set<std::string> notes;
   const Accuracy accuracy = validate_files(inputs, sources, notes);
-  for (const std::string& note : notes) fmt::print(stderr, "ppsim: note: {}\n", note);
+  note_all(notes);
   write_outputs(outputs_of_many, accuracy, inputs);
   if (!stdout_taken) write_file("-", viz::accuracy_text(accuracy, terminal_options()), "validation");
   return accuracy.holds() ? ExitCode::done : ExitCode::no;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 
+#include "../console.hpp"
 #include "../outputs.hpp"
 #include "../terminal.hpp"
 #include "../vary.hpp"
@@ -31,7 +32,7 @@ constexpr std::array outputs{
 ExitCode run_variation(const Inputs& inputs) {
   const bool stdout_taken = uses_stdout(outputs, inputs);
   const Varied varied = vary_inputs(inputs, inputs.threads.value_or(machine_threads()));
-  for (const std::string& note : varied.notes) fmt::print(stderr, "ppsim: note: {}\n", note);
+  note_all(varied.notes);
   write_outputs(outputs, varied, inputs);
   if (!stdout_taken) write_file("-", viz::variation_text(varied.variation, terminal_options()), "variation");
   const bool fits =

@@ -13,11 +13,11 @@ namespace ppsim {
 /// Exit status of the program; part of its interface.
 enum class ExitCode : int {
   done = 0,
-  failed = 1,    ///< failed at run time (a file could not be written, memory ran out)
-  bad_input = 2, ///< wrong usage or bad input
-  no = 3,        ///< the answer is no: deadlock, does not fit
-  internal = 70, ///< a bug in ppsim
-  interrupted = 130
+  failed = 1,       ///< failed at run time (a file could not be written, memory ran out)
+  bad_input = 2,    ///< wrong usage or bad input
+  no = 3,           ///< the answer is no: deadlock, does not fit
+  internal = 70,    ///< a bug in ppsim
+  interrupted = 130 ///< what a shell says where SIGINT has ended it
 };
 
 /// One thing that is wrong: where, what (with the value found), and what to change.

@@ -1,0 +1,28 @@
+#include "console.hpp"
+
+#include <csignal>
+#include <cstdio>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace ppsim::cli {
+
+void prepare_console() {
+  // The lowest free number is the one that was closed; what is opened the wrong way round can still not be used.
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0) // NOLINT(cppcoreguidelines-pro-type-vararg)
+      static_cast<void>(::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY)); // NOLINT(*-vararg)
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+void say(std::string_view text) noexcept {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void note(std::string_view what) {
+  say(fmt::format("ppsim: note: {}\n", what));
+}
+
+} // namespace ppsim::cli

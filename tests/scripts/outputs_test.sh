@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# outputs_test.sh SOURCE_DIR PPSIM: what becomes of files, stdout and stderr where something is in the way of them.
+set -euo pipefail
+. "$1/tests/scripts/checks.sh"
+ppsim=$2
+chmod 755 "$work"
+mkdir "$work/here"
+cd "$work/here"
+small=(--stages 2 --mb 2 --forward 1ms) # without --backward: there is a note
+left_over() { [ -n "$(find . -name '.ppsim-*')" ]; }
+# Root may write everywhere: for what the system has to refuse. The file of another is one that this one can write.
+as_other() { if [ "$(id -u)" = 0 ]; then setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; else "$@"; fi; }
+
+"$ppsim" "${small[@]}" --json right.json >right.txt 2>notes.txt
+check 'there is a note to lose' grep -q note notes.txt
+
+# Streams that can not be written.
+run bash -c '"$@" 2>/dev/full' - "$ppsim" "${small[@]}"
+check 'a full disk for notes: the report' prints "$(cat right.txt)"
+run bash -c '"$@" 2>&-' - "$ppsim" "${small[@]}" --json closed.json
+check 'no stderr: the report' prints "$(cat right.txt)"
+check 'no stderr: the notes are in no file' cmp right.json closed.json
+run bash -c '{ "$@" && echo "status 0" >&3; } 3>&1 2>&1 >left.txt | true; cat left.txt' - bash -c 'sleep 0.2; "$@"' - "$ppsim" "${small[@]}"
+check 'who read stderr has left: the report' cmp left.txt right.txt
+run bash -c '"$@" >&-' - "$ppsim" "${small[@]}"
+check 'no stdout is an error' [ "$status" = 1 ]
+check 'which says so' said "report: can not write 'stdout'"
+run bash -c '"$@" 2>/dev/full' - "$ppsim" --stages 0
+check 'an error that can not be said has its status' [ "$status" = 2 ]
+run bash -c 'set -o pipefail; { sleep 0.2; "$@"; } | true' - "$ppsim" help
+check 'who read stdout has left: the end that programs have then' [ "$status" = 141 ]
+check 'without a word' [ ! -s "$work/err" ]
+
+# Names.
+echo mine >victim
+run bash -c 'ln -s victim out.json.$$.tmp; exec "$@"' - "$ppsim" "${small[@]}" --json out.json
+check 'a link that lies in wait is not followed' [ "$(cat victim)" = mine ]
+check 'and is not in the way' cmp out.json right.json
+longest=$(printf '%0250d.json' 0)
+run "$ppsim" "${small[@]}" --json "$longest"
+check 'the longest name that there is' cmp "$longest" right.json
+run "$ppsim" "${small[@]}" --json "x$longest"
+check 'one more is an error' [ "$status" = 1 ]
+check 'that leaves nothing' [ ! -e "x$longest" ]
+
+# What is replaced.
+mkdir elsewhere
+echo old >elsewhere/run.json
+chmod 640 elsewhere/run.json
+ln -s elsewhere/run.json link.json
+[ "$(id -u)" != 0 ] || chown 65534:65534 elsewhere/run.json
+before=$(stat -c '%a %u %g' elsewhere/run.json)
+run "$ppsim" "${small[@]}" --json link.json
+check 'a link stays one' [ -L link.json ]
+check 'what it leads to is new' cmp elsewhere/run.json right.json
+check 'with the permissions and the owner of before' [ "$(stat -c '%a %u %g' elsewhere/run.json)" = "$before" ]
+umask 027
+run "$ppsim" "${small[@]}" --json new.json
+check 'a new file has the permissions of new files' [ "$(stat -c %a new.json)" = 640 ]
+umask 022
+ln -s round.json around.json
+ln -s around.json round.json
+run "$ppsim" "${small[@]}" --json round.json
+check 'links in a circle are an error' said "can not write 'round.json': Too many levels of symbolic links"
+
+# Folders that can not be written.
+mkdir closed
+echo old >closed/run.json
+chmod 666 closed/run.json
+chmod 555 closed
+run as_other "$ppsim" "${small[@]}" --json closed/run.json
+check 'a file that can be written is, in its place' cmp closed/run.json right.json
+check 'which is said' said "note: --json: 'closed/run.json' is written in place"
+run as_other "$ppsim" "${small[@]}" --json closed/new.json
+check 'a new one is an error' said "can not write 'closed/new.json': Permission denied"
+chmod 755 closed
+
+# Sets, and what does not fit.
+mkdir -p set/run.1.et
+run "$ppsim" --stages 3 --mb 2 --chakra set/run
+check 'one of a set that can not be written is an error' said "can not write 'set/run.1.et': Is a directory"
+check 'and no other is written' [ "$(ls -A set)" = run.1.et ]
+run bash -c 'ulimit -f 8; "$@"' - "$ppsim" --stages 4 --mb 64 --trace large.json
+check 'more than a file may hold is an error' said "can not write 'large.json': File too large"
+check 'that leaves nothing' [ ! -e large.json ]
+check 'nothing is left of any of these' [ "$(find . -name '.ppsim-*' | wc -l)" = 0 ]
+
+# Signals, while a set is written. Who is too late tries with more.
+interrupt() { # SIGNAL STATUS
+  local stages=64 pid
+  while :; do
+    mkdir stopped
+    run_until_there() {
+      "$ppsim" --stages "$stages" --mb 64 --chakra stopped/run >/dev/null 2>&1 & pid=$!
+      until [ -n "$(ls -A stopped)" ] || ! kill -0 $pid 2>/dev/null; do :; done
+      kill -s "$1" $pid 2>/dev/null || true
+      wait $pid
+    }
+    run run_until_there "$1"
+    [ "$status" = 0 ] || break
+    rm -r stopped
+    stages=$((2 * stages))
+  done
+  check "$1 ends it" [ "$status" = "$2" ]
+  check "$1 leaves nothing" [ -z "$(ls -A stopped)" ]
+  rmdir stopped
+}
+set -m # or SIGINT is ignored by what runs in the background
+interrupt INT 130
+interrupt TERM 143
+interrupt HUP 129
