@@ -227,7 +227,41 @@ void draw_memory(Scenario& scenario) {
   }
 }
 
+/// What the tasks of a pass take one by one, none less than its collective; mostly nothing, as all are alike.
+std::vector<Duration> draw_by_microbatch(const Shape& shape, const std::vector<Duration>& collective) {
+  std::vector<Duration> times;
+  if (!one_in(3)) return times;
+  for (std::size_t chunk = 0; chunk < shape.chunks(); ++chunk)
+    for (std::size_t microbatch = 0; microbatch < shape.microbatches; ++microbatch)
+      times.push_back((collective.empty() ? zero : collective[chunk]) + draw_time(20));
+  return times;
+}
+
+/// Microbatches, stages and one link that are not as the others. What takes any time without them still does.
+void draw_uneven(Scenario& scenario) {
+  const Shape& shape = scenario.shape;
+  Costs& costs = scenario.costs;
+  costs.forward_by_microbatch = draw_by_microbatch(shape, costs.forward_collective);
+  costs.input_grad_by_microbatch = draw_by_microbatch(shape, costs.input_grad_collective);
+  costs.weight_grad_by_microbatch = draw_by_microbatch(shape, {});
+  if (one_in(2))
+    for (std::size_t stage = 0; stage < shape.stages; ++stage)
+      costs.stage_ppm.push_back(number(draw(500'000, 3'000'000)));
+  if (shape.stages == 1 || one_in(2)) return;
+  const std::size_t stage = draw(0, shape.stages - 1);
+  const std::size_t other = (stage + draw(1, shape.stages - 1)) % shape.stages;
+  scenario.network.unusual_link =
+      UnusualLink{make_id<StageId>(stage), make_id<StageId>(other), number(draw(500'000, 3'000'000))};
+}
+
 } // namespace
+
+void lengthen_tasks(Scenario& scenario) {
+  Costs& costs = scenario.costs;
+  for (auto* times : {&costs.forward, &costs.input_grad, &costs.weight_grad, &costs.forward_by_microbatch,
+                      &costs.input_grad_by_microbatch, &costs.weight_grad_by_microbatch})
+    for (Duration& time : *times) time += Duration{1};
+}
 
 Scenario draw_scenario(const Shape& shape, TransferModel model) {
   Scenario scenario = uniform_scenario(shape, zero, zero);
@@ -254,6 +288,7 @@ Scenario draw_scenario(const Shape& shape, TransferModel model) {
   scenario.pair.kind = static_cast<PairRule::Kind>(rule);
   if (scenario.pair.kind == PairRule::Kind::factor)
     scenario.pair.factor_ppm = static_cast<std::int64_t>(draw(1, 2'000'000));
+  if (one_in(2)) draw_uneven(scenario);
   draw_memory(scenario);
   return scenario;
 }

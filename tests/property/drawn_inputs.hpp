@@ -28,6 +28,8 @@ ScheduleRequest draw_request(const Generator& generator);
 Schedule draw_order(bool may_pair = true);
 TransferModel draw_model();
 Scenario draw_scenario(const Shape& shape, TransferModel model = TransferModel::latency);
+/// By a nanosecond each, so that none is without length.
+void lengthen_tasks(Scenario& scenario);
 
 /// Whether the order runs to its end; RC_ASSERTs that it deadlocks where it does not.
 bool runs(const Schedule& schedule);

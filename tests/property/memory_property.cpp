@@ -40,8 +40,7 @@ TEST_CASE("The peak counts what lives at some moment from the start of its F to 
   rc::prop("under any model, no task without length", [] {
     const Schedule schedule = draw_order();
     Scenario scenario = draw_scenario(schedule.shape(), draw_model());
-    for (auto* costs : {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad})
-      for (Duration& cost : *costs) cost += Duration{1};
+    lengthen_tasks(scenario);
     if (scenario.pair.kind == PairRule::Kind::factor) scenario.pair.kind = PairRule::Kind::max;
     const auto outcome = try_run(schedule, scenario);
     for (std::size_t stage = 0; outcome && stage < schedule.shape().stages; ++stage)
@@ -54,8 +53,7 @@ TEST_CASE(
   rc::prop("under any model, no task without length", [] {
     const Schedule schedule = draw_order();
     Scenario scenario = draw_scenario(schedule.shape(), draw_model());
-    for (auto* costs : {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad})
-      for (Duration& cost : *costs) cost += Duration{1};
+    lengthen_tasks(scenario);
     if (scenario.pair.kind == PairRule::Kind::factor) scenario.pair.kind = PairRule::Kind::max;
     const auto outcome = try_run(schedule, scenario);
     for (std::size_t stage = 0; outcome && stage < schedule.shape().stages; ++stage) {

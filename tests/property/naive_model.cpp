@@ -34,25 +34,49 @@ bool naive_recomputed(const Schedule& schedule, const Scenario& scenario, const 
 
 namespace {
 
+/// So many millionths of `time`, a half rounded up.
+Duration naive_scaled(Duration time, std::int64_t ppm) {
+  return Duration{(time.count() * ppm + 500'000) / 1'000'000};
+}
+Duration naive_on_stage(const Costs& costs, std::size_t stage, Duration time) {
+  return costs.stage_ppm.empty() ? time : naive_scaled(time, costs.stage_ppm[stage]);
+}
+
+Duration naive_collective(const Costs& costs, const Task& task) {
+  if (task.pass == Pass::weight_grad) return Duration{0};
+  const auto& part = task.pass == Pass::forward ? costs.forward_collective : costs.input_grad_collective;
+  return part.empty() ? Duration{0} : part[task.chunk_index];
+}
+
+/// Of a stage that is as fast as the costs say.
 Duration naive_recompute_time(const Schedule& schedule, const Scenario& scenario, const Task& task) {
   return gives_gradient(task.pass) && naive_recomputed(schedule, scenario, task)
              ? scenario.recompute.time[task.chunk_index]
              : Duration{0};
 }
 
-Duration naive_cost(const Schedule& schedule, const Scenario& scenario, const Task& task) {
+/// Overhead and collectives take no longer on a slower stage.
+Duration naive_cost(const Schedule& schedule, const Scenario& scenario, std::size_t stage, const Task& task) {
   const Costs& costs = scenario.costs;
-  const std::size_t chunk = task.chunk_index;
-  const Duration input = task.pass == Pass::weight_grad ? Duration{0} : costs.input_grad[chunk];
-  const Duration weight = task.pass == Pass::input_grad ? Duration{0} : costs.weight_grad[chunk];
-  return (task.pass == Pass::forward ? costs.forward[chunk] : input + weight) + costs.overhead +
-         naive_recompute_time(schedule, scenario, task);
+  const auto of = [&](const std::vector<Duration>& by_chunk, const std::vector<Duration>& by_microbatch) {
+    const std::size_t chunk = task.chunk_index;
+    return by_microbatch.empty() ? by_chunk[chunk]
+                                 : by_microbatch[chunk * schedule.shape().microbatches + index(task.microbatch)];
+  };
+  Duration work = naive_recompute_time(schedule, scenario, task);
+  if (task.pass == Pass::forward) work += of(costs.forward, costs.forward_by_microbatch);
+  if (gives_gradient(task.pass)) work += of(costs.input_grad, costs.input_grad_by_microbatch);
+  if (frees_activation(task.pass)) work += of(costs.weight_grad, costs.weight_grad_by_microbatch);
+  const Duration collective = naive_collective(costs, task);
+  return costs.overhead + collective + naive_on_stage(costs, stage, work - collective);
+}
+
+bool in_one_node(const Network& network, std::size_t a, std::size_t b) {
+  return network.stages_per_node == 0 || a / network.stages_per_node == b / network.stages_per_node;
 }
 
 /// latency + bytes / bandwidth, rounded up, in plain arithmetic.
-Duration naive_transfer(const Network& network, std::size_t boundary, std::size_t from, std::size_t to) {
-  if (from == to) return Duration{0};
-  const bool apart = network.stages_per_node > 0 && from / network.stages_per_node != to / network.stages_per_node;
+Duration naive_usual_transfer(const Network& network, std::size_t boundary, bool apart) {
   const Duration latency =
       apart && network.inter_node_latency ? *network.inter_node_latency : network.latency[boundary];
   const auto bandwidth = apart && network.inter_node_bandwidth ? network.inter_node_bandwidth : network.bandwidth;
@@ -62,118 +86,161 @@ Duration naive_transfer(const Network& network, std::size_t boundary, std::size_
          Duration{scaled / bandwidth->bytes_per_second() + (scaled % bandwidth->bytes_per_second() != 0 ? 1 : 0)};
 }
 
+Duration naive_transfer(const Network& network, std::size_t boundary, std::size_t from, std::size_t to) {
+  if (from == to) return Duration{0};
+  const Duration usual = naive_usual_transfer(network, boundary, !in_one_node(network, from, to));
+  if (!network.unusual_link) return usual;
+  const auto [stage, other, ppm] = *network.unusual_link;
+  const bool unusual = std::minmax(from, to) == std::minmax(index(stage), index(other));
+  return unusual ? naive_scaled(usual, ppm) : usual;
+}
+
 /// The result of a pass: activation (F), gradient (B, I), weight gradient (B, W).
 enum class Output { activation, gradient, weight };
 using Result = std::tuple<Output, std::size_t, std::size_t>;
 
-/// `latency`: runs the next slot of any stage that can, until none can.
+/// `latency` and `link`: the next slot of any stage that can begins, then of the tasks that have begun the one ends
+/// that ends first, of equal ones the lowest id; until none is left.
 class NaiveSimulation {
 public:
-  NaiveSimulation(const Schedule& schedule, const Scenario& scenario) : schedule_{schedule}, scenario_{scenario} {
+  NaiveSimulation(const Schedule& schedule, const Scenario& scenario, bool links)
+      : schedule_{schedule}, scenario_{scenario}, links_{links} {
     result_.spans.resize(schedule.size());
+    result_.transfers.resize(schedule.size());
     result_.waits.resize(schedule.size());
     for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage)
       for (const Task& task : schedule.stage(make_id<StageId>(stage)))
         stage_of_[{task.chunk_index, index(task.microbatch)}] = stage;
     std::vector<std::size_t> cursor(schedule.shape().stages);
     std::vector<SimTime> free(schedule.shape().stages);
-    for (bool progress = true; progress;) {
-      progress = false;
+    do {
       for (std::size_t stage = 0; stage < cursor.size(); ++stage)
-        while (run_slot(stage, cursor[stage], free[stage])) progress = true;
-    }
+        while (begin_slot(stage, cursor[stage], free[stage])) {
+        }
+    } while (end_first());
   }
 
   [[nodiscard]] const NaiveRun& result() const { return result_; }
 
 private:
+  /// When something was made, and when it is where it is needed.
+  struct Made {
+    SimTime at{};
+    SimTime arrived{};
+  };
+
   /// When the task's inputs are there; nothing while one has not been made.
   std::optional<SimTime> inputs(const Task& task, std::size_t id) {
     const std::size_t chunk = task.chunk_index;
     const std::size_t microbatch = index(task.microbatch);
-    const auto made = [&](Output output, std::size_t of) -> std::optional<SimTime> {
-      const auto found = done_.find({output, of, microbatch});
-      return found == done_.end() ? std::nullopt : std::optional{found->second};
+    const auto made = [&](Output output, std::size_t of) -> std::optional<Made> {
+      const auto found = made_.find({output, of, microbatch});
+      return found == made_.end() ? std::nullopt : std::optional{found->second};
     };
-    if (task.pass == Pass::weight_grad) return made(Output::gradient, chunk);
     const bool forward = task.pass == Pass::forward;
     SimTime ready{};
     if (!forward) {
-      const auto own = made(Output::activation, chunk);
+      const auto own = made(task.pass == Pass::weight_grad ? Output::gradient : Output::activation, chunk);
       if (!own) return std::nullopt;
-      ready = *own;
+      ready = own->at;
     }
+    if (task.pass == Pass::weight_grad) return ready;
     if (forward ? chunk == 0 : chunk + 1 == schedule_.shape().chunks()) return ready;
     const std::size_t other = forward ? chunk - 1 : chunk + 1;
     const auto sent = made(forward ? Output::activation : Output::gradient, other);
     if (!sent) return std::nullopt;
-    const std::size_t here = stage_of_.at({chunk, microbatch});
-    const std::size_t there = stage_of_.at({other, microbatch});
-    const SimTime arrived = *sent + naive_transfer(scenario_.network, std::min(chunk, other), there, here);
-    result_.waits[id] = DataWait{*sent, arrived, forward, here != there};
-    return std::max(ready, arrived);
+    const bool transferred = stage_of_.at({chunk, microbatch}) != stage_of_.at({other, microbatch});
+    result_.waits[id] = DataWait{sent->at, sent->arrived, forward, transferred};
+    return std::max(ready, sent->arrived);
   }
 
-  void finish(const Task& task, SimTime end) {
-    const std::size_t chunk = task.chunk_index;
-    const std::size_t microbatch = index(task.microbatch);
-    if (task.pass == Pass::forward) done_[{Output::activation, chunk, microbatch}] = end;
-    if (gives_gradient(task.pass)) done_[{Output::gradient, chunk, microbatch}] = end;
-  }
-
-  bool run_slot(std::size_t stage, std::size_t& cursor, SimTime& free) {
+  bool begin_slot(std::size_t stage, std::size_t& cursor, SimTime& free) {
     const auto tasks = schedule_.stage(make_id<StageId>(stage));
     if (cursor == tasks.size()) return false;
     const std::size_t first = index(schedule_.first_task(make_id<StageId>(stage))) + cursor;
-    const Task& task = tasks[cursor];
-    const auto ready = inputs(task, first);
-    if (!ready) return false;
-    SimTime start = std::max(free, *ready);
-    if (task.pairing == Pairing::alone) {
-      result_.spans[first] = {start, start + naive_cost(schedule_, scenario_, task)};
-      cursor += 1;
-    } else {
-      const Task& other = tasks[cursor + 1];
-      const auto other_ready = inputs(other, first + 1);
-      if (!other_ready) return false;
-      start = std::max(start, *other_ready);
-      run_pair(first, start, task, other);
-      finish(other, result_.spans[first + 1].end);
-      cursor += 2;
+    const std::size_t halves = tasks[cursor].pairing == Pairing::alone ? 1 : 2;
+    SimTime start = free;
+    for (std::size_t half = 0; half < halves; ++half) {
+      const auto ready = inputs(tasks[cursor + half], first + half);
+      if (!ready) return false;
+      start = std::max(start, *ready);
     }
-    finish(task, result_.spans[first].end);
-    free = task.pairing == Pairing::alone ? result_.spans[first].end : result_.spans[first + 1].end;
+    if (halves == 1)
+      result_.spans[first] = {start, start + naive_cost(schedule_, scenario_, stage, tasks[cursor])};
+    else
+      run_pair(stage, first, start, tasks[cursor], tasks[cursor + 1]);
+    for (std::size_t half = 0; half < halves; ++half) running_.push_back(first + half);
+    cursor += halves;
+    free = result_.spans[first + halves - 1].end;
     return true;
   }
 
-  [[nodiscard]] Duration collective(const Task& task) const {
-    const Costs& costs = scenario_.costs;
-    const auto& part = task.pass == Pass::forward ? costs.forward_collective : costs.input_grad_collective;
-    return part.empty() ? Duration{0} : part[task.chunk_index];
-  }
-
-  void run_pair(std::size_t first, SimTime start, const Task& one, const Task& other) {
-    const Duration a = naive_cost(schedule_, scenario_, one);
-    const Duration b = naive_cost(schedule_, scenario_, other);
+  void run_pair(std::size_t stage, std::size_t first, SimTime start, const Task& one, const Task& other) {
+    const Duration a = naive_cost(schedule_, scenario_, stage, one);
+    const Duration b = naive_cost(schedule_, scenario_, stage, other);
     result_.spans[first] = {start, start + a};
     result_.spans[first + 1] = {start + a, start + a + b};
     if (scenario_.pair.kind == PairRule::Kind::serial) return;
     Duration length = a + b;
     if (scenario_.pair.kind == PairRule::Kind::max) length = std::max(a, b);
     if (scenario_.pair.kind == PairRule::Kind::hide) { // a device and its network, each one thing at a time
-      const Duration moves = collective(one) + collective(other);
+      const Duration moves = naive_collective(scenario_.costs, one) + naive_collective(scenario_.costs, other);
       length = std::max(std::max(a, b), std::max(moves, a + b - moves));
     }
-    if (scenario_.pair.kind == PairRule::Kind::factor)
-      length = Duration{(length.count() * scenario_.pair.factor_ppm + 500'000) / 1'000'000};
+    if (scenario_.pair.kind == PairRule::Kind::factor) length = naive_scaled(length, scenario_.pair.factor_ppm);
     result_.spans[first] = result_.spans[first + 1] = {start, start + length};
+  }
+
+  /// False where nothing runs.
+  bool end_first() {
+    const auto first = std::ranges::min_element(running_, {}, [&](std::size_t id) {
+      return std::pair{result_.spans[id].end, id};
+    });
+    if (first == running_.end()) return false;
+    finish(*first);
+    running_.erase(first);
+    return true;
+  }
+
+  void finish(std::size_t id) {
+    const Task& task = schedule_.tasks()[id];
+    if (task.pass == Pass::weight_grad) return;
+    const bool forward = task.pass == Pass::forward;
+    const std::size_t chunk = task.chunk_index;
+    const std::size_t microbatch = index(task.microbatch);
+    Made& made = made_[{forward ? Output::activation : Output::gradient, chunk, microbatch}];
+    made = {result_.spans[id].end, result_.spans[id].end};
+    if (forward ? chunk + 1 == schedule_.shape().chunks() : chunk == 0) return;
+    const std::size_t other = forward ? chunk + 1 : chunk - 1;
+    const std::size_t from = stage_of_.at({chunk, microbatch});
+    const std::size_t to = stage_of_.at({other, microbatch});
+    if (from == to) return;
+    result_.transfers[id] = transfer(made.at, std::min(chunk, other), from, to);
+    made.arrived = result_.transfers[id].end;
+  }
+
+  /// On its way from `asked` on, or when its link is free.
+  Span transfer(SimTime asked, std::size_t boundary, std::size_t from, std::size_t to) {
+    const Network& network = scenario_.network;
+    const Duration length = naive_transfer(network, boundary, from, to);
+    if (!links_) return {asked, asked + length};
+    const bool pair = in_one_node(network, from, to); // else all that leaves the node shares its one uplink
+    SimTime& free =
+        pair ? link_free_[{from, to}] : uplink_free_[from / std::max<std::size_t>(network.stages_per_node, 1)];
+    const SimTime begin = std::max(asked, free);
+    free = begin + length;
+    return {begin, free};
   }
 
   const Schedule& schedule_;
   const Scenario& scenario_;
+  bool links_; ///< carry one transfer at a time
   NaiveRun result_;
+  std::vector<std::size_t> running_; ///< tasks that have begun and not ended
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> stage_of_;
-  std::map<Result, SimTime> done_;
+  std::map<Result, Made> made_;
+  std::map<std::pair<std::size_t, std::size_t>, SimTime> link_free_; ///< from one stage to one other
+  std::map<std::size_t, SimTime> uplink_free_;                       ///< by node
 };
 
 /// `blocking` without pairs, by going round until nothing more is known: batch i of a stage holds the sends of its task
@@ -261,7 +328,7 @@ private:
       start = std::max(start, *transfer.end);
     }
     posted_[stage][batch + 1] =
-        start + naive_cost(schedule_, scenario_, schedule_.stage(make_id<StageId>(stage))[batch]);
+        start + naive_cost(schedule_, scenario_, stage, schedule_.stage(make_id<StageId>(stage))[batch]);
     return true;
   }
 
@@ -274,7 +341,11 @@ private:
 } // namespace
 
 NaiveRun naive_latency(const Schedule& schedule, const Scenario& scenario) {
-  return NaiveSimulation{schedule, scenario}.result();
+  return NaiveSimulation{schedule, scenario, false}.result();
+}
+
+NaiveRun naive_link(const Schedule& schedule, const Scenario& scenario) {
+  return NaiveSimulation{schedule, scenario, true}.result();
 }
 
 std::optional<std::vector<SimTime>> naive_blocking(const Schedule& schedule, const Scenario& scenario) {
@@ -306,7 +377,7 @@ std::array<Duration, label_count> naive_labels(const Schedule& schedule, const S
       add(wait.from_upstream ? Label::upstream : Label::downstream, sent - now);
       add(Label::transfer, span.start - sent);
     }
-    const Duration again = naive_recompute_time(schedule, scenario, tasks[i]);
+    const Duration again = naive_on_stage(scenario.costs, stage, naive_recompute_time(schedule, scenario, tasks[i]));
     add(Label::recompute, again);
     add(busy[static_cast<std::size_t>(tasks[i].pass)], span.length() - again);
     now = span.end;

@@ -23,14 +23,18 @@ struct DataWait {
   bool transferred = false;
 };
 
-/// A run under `latency`, by task.
+/// A run under `latency` or `link`, by task.
 struct NaiveRun {
   std::vector<Span> spans;
+  std::vector<Span> transfers;                ///< of its output to another stage
   std::vector<std::optional<DataWait>> waits; ///< the input from another chunk
 };
 
 /// `latency` by a cursor per stage and a table of what is done.
 NaiveRun naive_latency(const Schedule& schedule, const Scenario& scenario);
+
+/// `link` likewise: tasks end one by one, the earliest first, and each then takes its link as soon as that is free.
+NaiveRun naive_link(const Schedule& schedule, const Scenario& scenario);
 
 /// `blocking` without pairs: the end of each task; nothing where the order deadlocks.
 std::optional<std::vector<SimTime>> naive_blocking(const Schedule& schedule, const Scenario& scenario);

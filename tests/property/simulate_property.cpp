@@ -31,6 +31,17 @@ TEST_CASE("Under latency every task starts when a bare recurrence over the stage
   });
 }
 
+TEST_CASE("Under link every task and every transfer runs when a bare list of what ends next, and of free links, says") {
+  rc::prop("any order, any costs", [] {
+    const Schedule schedule = draw_order();
+    const Scenario scenario = draw_scenario(schedule.shape(), TransferModel::link);
+    const Timeline timeline = run(schedule, scenario).timeline;
+    const NaiveRun naive = naive_link(schedule, scenario);
+    RC_ASSERT(timeline.tasks == naive.spans);
+    RC_ASSERT(timeline.transfers == naive.transfers);
+  });
+}
+
 TEST_CASE(
     "Under blocking every task ends when a bare round of posting and waiting says, and deadlocks when it sticks") {
   rc::prop("any order without pairs, any costs", [] {
