@@ -46,6 +46,16 @@ bool is_better(const Candidate& a, const Candidate& b) {
   return std::pair{a.makespan, a.stalled} < std::pair{b.makespan, b.stalled};
 }
 
+/// Without groups and waits, which what is placed has none of.
+CommOrder as_single_operations(const CommOrder& order) {
+  std::vector<CommOp> ops{order.ops().begin(), order.ops().end()};
+  for (CommOp& op : ops) op.joins = op.holds = false;
+  std::vector<std::uint32_t> offsets;
+  for (std::size_t stage = 0; stage <= order.stages(); ++stage)
+    offsets.push_back(static_cast<std::uint32_t>(order.first(make_id<StageId>(stage))));
+  return {std::move(ops), std::move(offsets)};
+}
+
 class PlacementSearch {
 public:
   PlacementSearch(const TaskGraph& graph, const CommOrder& given, Communicators communicators)
@@ -55,11 +65,14 @@ public:
   Placement run() {
     Placement placement;
     std::optional<Candidate> given; // an order that sends data astray is none to go back to
-    if (!find_mismatch(graph_.schedule(), given_)) given = measure(given_, {});
+    const bool is_astray = find_mismatch(graph_.schedule(), given_).has_value();
+    if (!is_astray) given = measure(given_, {});
     if (given) {
       placement.before = given->makespan;
       placement.stalls_before = given->stalled;
     }
+    if (CommOrder single = as_single_operations(given_); !is_astray && single != given_)
+      given = measure(std::move(single), {});
     Candidate best = search();
     if (const std::optional<Candidate> near = nearer(best)) best = *near;
     if (given && !is_better(best, *given)) best = *given;

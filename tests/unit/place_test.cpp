@@ -69,6 +69,14 @@ TEST_CASE("An order without stalls is left as it is") {
   CHECK(placement.before == placement.after);
 }
 
+TEST_CASE("Groups and waits of the order given are gone, also where nothing moves") {
+  const TaskGraph graph = generated("1f1b", {.stages = 2, .microbatches = 4, .vpp = 1}, 10ns);
+  const CommOrder megatron = test::operations(graph, "megatron");
+  const Placement placement = place_operations(graph, megatron, Communicators::pair);
+  check_result(graph, placement, Communicators::pair);
+  for (const CommOp& op : placement.order.ops()) CHECK_FALSE((op.joins || op.holds));
+}
+
 TEST_CASE("An order that hangs is replaced by one that runs") {
   const TaskGraph graph = generated("1f1b", {.stages = 2, .microbatches = 4, .vpp = 1}, 10ns);
   const CommOrder late = test::operations(graph, "just-in-time");

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "../commands.hpp"
 #include "../console.hpp"
@@ -89,6 +90,13 @@ std::string bullet_list(const std::vector<std::string>& lines) {
   return text;
 }
 
+/// "2.1 % less".
+std::string change_of(const Placement& placement) {
+  const auto gain = static_cast<double>((placement.before - placement.after).count());
+  return fmt::format("{:.1f} % {}", 100.0 * std::abs(gain) / static_cast<double>(placement.before.count()),
+                     gain > 0 ? "less" : "more");
+}
+
 std::string placed_text(const Placed& placed) {
   const Placement& placement = placed.placement;
   std::string text = fmt::format("{} on p2p {}: ", placed.graph.headline(), to_string(placed.communicators));
@@ -97,10 +105,10 @@ std::string placed_text(const Placed& placed) {
   if (!placed.given_runs())
     text += fmt::format("the order given {}; placed anew {} takes {}\n", placed.hang ? "hangs" : "sends data astray",
                         step, after);
-  else if (placement.after < placement.before)
-    text += fmt::format("{} takes {} instead of {} ({:.1f} % less)\n", step, after, format_duration(placement.before),
-                        100.0 * static_cast<double>((placement.before - placement.after).count()) /
-                            static_cast<double>(placement.before.count()));
+  else if (placement.after != placement.before)
+    text += fmt::format("{} takes {}{} instead of {} ({})\n", step, after,
+                        placement.after > placement.before ? " in single operations" : "",
+                        format_duration(placement.before), change_of(placement));
   else if (placed.stalls.empty())
     text += fmt::format("nothing stalls; {} takes {}\n", step, after);
   else

@@ -94,12 +94,19 @@ void say_what_workloads_lack(const Inputs& inputs, const TaskGraph& graph) {
     note("where sends and receives stand among tasks is not in the files");
 }
 
-/// An order made for one communicator per direction may hang where PyTorch runs it.
-void warn_of_hang(const Inputs& inputs, const TaskGraph& graph) {
-  if (!inputs.csv_comms || !find_hang(graph.schedule(), written_operations(graph), Communicators::group)) return;
-  note("{}: this order hangs on one communicator for all stages, as PyTorch runs it; '--lowering "
-       "pytorch' or 'ppsim place' writes one that does not",
-       inputs.place_of("csv-comms"));
+/// An order made for one communicator per direction may hang where PyTorch runs it; and no cell says that a stage
+/// waits.
+void doubt_written_operations(const Inputs& inputs, const TaskGraph& graph) {
+  if (!inputs.csv_comms) return;
+  const CommOrder order = written_operations(graph);
+  if (find_hang(graph.schedule(), order, Communicators::group))
+    note("{}: this order hangs on one communicator for all stages, as PyTorch runs it; '--lowering "
+         "pytorch' or 'ppsim place' writes one that does not",
+         inputs.place_of("csv-comms"));
+  if (const auto waits = std::ranges::count_if(order.ops(), &CommOp::holds); waits > 0)
+    note("{}: that stages wait for {} of the {} sends and receives before their next task is not in "
+         "the file, which has no cell for it: read back, a step may be shorter",
+         inputs.place_of("csv-comms"), waits, order.size());
 }
 
 /// The run with other inputs, if they are allowed at all.
@@ -166,7 +173,7 @@ ExitCode run(const Inputs& inputs) {
   write_outputs(outputs, result, inputs);
   write_chakra(inputs, result.graph);
   say_what_workloads_lack(inputs, result.graph);
-  warn_of_hang(inputs, result.graph);
+  doubt_written_operations(inputs, result.graph);
   if (!stdout_taken) {
     std::string text = viz::text_report(result.graph, result.timeline, result.report, terminal_options());
     if (inputs.tasks) text.append("\n").append(viz::task_table(result.graph, result.timeline));
