@@ -168,6 +168,8 @@ std::optional<Communicators> communicators_in(const Inputs& inputs) {
     return Communicators::edge;
   case P2p::pair:
     return Communicators::pair;
+  case P2p::direction:
+    return Communicators::direction;
   case P2p::group:
   case P2p::batched:
     break;

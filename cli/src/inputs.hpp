@@ -17,7 +17,7 @@ namespace ppsim::cli {
 
 /// How sends and receives share communicators: what simulations (Communicators) and replays (runtime::P2p) offer.
 /// batched: one communicator, on which the sends of a task and the receives of the next one are a group (Megatron-LM).
-enum class P2p : std::uint8_t { edge, pair, group, batched };
+enum class P2p : std::uint8_t { edge, pair, direction, group, batched };
 
 /// What a user said. Each value is well-formed by itself; whether they fit together is for resolve() to say.
 struct Inputs {

@@ -192,11 +192,12 @@ constexpr std::array table{
            "", "", set_flag<&I::overlap_p2p>},
     Option{"p2p", "", S::communication, A::required, "HOW",
            "what sends and receives share: edge, a communicator per directed edge; pair, one per pair of stages, as "
-           "PyTorch's isend and irecv on a group without device_id; group, one for all, as batch_isend_irecv; batched, "
+           "PyTorch's isend and irecv on a group without device_id; direction, two for all, of activations and of "
+           "gradients, as PyTorch's pipeline_per_direction_p2p; group, one for all, as batch_isend_irecv; batched, "
            "the same with the sends of a "
            "task and the receives of the next as a group, as Megatron-LM. A simulation (--transfer streams) takes by "
            "default what its lowering is meant for, a replay edge",
-           "edge,pair,group,batched", "", set_p2p},
+           "edge,pair,direction,group,batched", "", set_p2p},
     Option{"eager-below", "", S::communication, A::required, "SIZE",
            "with --transfer streams: sends of fewer bytes do not wait for their receive; default 0B", "", "",
            set_unit<&I::eager_below>},

@@ -90,11 +90,12 @@ runtime::P2p shared_by(const Inputs& inputs) {
     return runtime::P2p::pair;
   case P2p::batched:
     return runtime::P2p::batched;
+  case P2p::direction:
   case P2p::group:
     break;
   }
   throw Error{ExitCode::bad_input,
-              Problem{inputs.place_of("p2p"), "no backend runs single operations on one communicator for all",
+              Problem{inputs.place_of("p2p"), "no backend runs single operations on a communicator for all",
                       "take batched, which groups them, or edge or pair"}};
 }
 

@@ -98,7 +98,8 @@ Result set_lowering(Inputs& inputs, std::string_view text) {
 
 Result set_p2p(Inputs& inputs, std::string_view text) {
   static constexpr std::array choices{Choice<P2p>{"edge", P2p::edge}, Choice<P2p>{"pair", P2p::pair},
-                                      Choice<P2p>{"group", P2p::group}, Choice<P2p>{"batched", P2p::batched}};
+                                      Choice<P2p>{"direction", P2p::direction}, Choice<P2p>{"group", P2p::group},
+                                      Choice<P2p>{"batched", P2p::batched}};
   Result wrong;
   if (const auto p2p = choose(text, choices, wrong)) inputs.p2p = *p2p;
   return wrong;

@@ -244,8 +244,7 @@ private:
 class GroupCheck {
 public:
   GroupCheck(const Schedule& schedule, const CommOrder& order, Communicators communicators)
-      : schedule_{schedule}, order_{order}, has_directions_{communicators == Communicators::edge},
-        group_of_(order.size()) {
+      : schedule_{schedule}, order_{order}, communicators_{communicators}, group_of_(order.size()) {
     for (std::uint32_t i = 0; i < order.size(); ++i) group_of_[i] = order.ops()[i].joins ? group_of_[i - 1] : i;
   }
 
@@ -273,7 +272,9 @@ private:
   };
 
   std::optional<std::string> compare(const End& own, const End& other, bool sends) {
-    const auto key = std::tuple{group_of_[own.operation], other.stage, has_directions_ && sends};
+    const Pass pass = schedule_.task(order_.ops()[own.operation].sender).pass;
+    const auto key = std::tuple{group_of_[own.operation], other.stage,
+                                communicator_number(communicators_, pass, other.stage, sends)};
     const auto [found, is_new] = first_.try_emplace(key, std::pair{own.operation, other.operation});
     const auto [own_first, other_first] = found->second;
     if (is_new || group_of_[other_first] == group_of_[other.operation]) return std::nullopt;
@@ -286,10 +287,10 @@ private:
 
   const Schedule& schedule_;
   const CommOrder& order_;
-  bool has_directions_;
+  Communicators communicators_;
   std::vector<std::uint32_t> group_of_; ///< by operation: the first one of its group
-  /// By group, the other stage and the direction: the first transfer of them that was met, its ends.
-  std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, std::pair<std::uint32_t, std::uint32_t>> first_;
+  /// By group, the other stage and the communicator: the first transfer of them that was met, its ends.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::size_t>, std::pair<std::uint32_t, std::uint32_t>> first_;
 };
 
 /// Looks for a change that makes an order run to its end.

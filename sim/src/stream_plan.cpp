@@ -52,7 +52,8 @@ private:
   }
 
   [[nodiscard]] std::size_t communicator_of(const CommOp& op) const {
-    return communicator_number(communicators_, (op.is_send ? received_on_ : sent_on_)[index(op.sender)], op.is_send);
+    return communicator_number(communicators_, schedule_.task(op.sender).pass,
+                               (op.is_send ? received_on_ : sent_on_)[index(op.sender)], op.is_send);
   }
 
   void add_stage(StageId stage) {

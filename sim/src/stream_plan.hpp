@@ -38,11 +38,21 @@ struct StreamPlan {
   }
 };
 
-/// A number for the communicator of an operation, unlike those of the other communicators of its stage; `peer` is the
-/// stage at its other end.
-[[nodiscard]] inline std::size_t communicator_number(Communicators communicators, std::size_t peer, bool is_send) {
-  if (communicators == Communicators::group) return 0;
-  return communicators == Communicators::pair ? peer : 2 * peer + (is_send ? 1 : 0);
+/// A number for the communicator of an operation, unlike those of the other communicators of its stage; `sender` is the
+/// pass whose output goes, `peer` the stage at the other end.
+[[nodiscard]] inline std::size_t communicator_number(Communicators communicators, Pass sender, std::size_t peer,
+                                                     bool is_send) {
+  switch (communicators) {
+  case Communicators::edge:
+    return 2 * peer + (is_send ? 1 : 0);
+  case Communicators::pair:
+    return peer;
+  case Communicators::direction:
+    return sender == Pass::forward ? 0 : 1;
+  case Communicators::group:
+    break;
+  }
+  return 0;
 }
 
 /// Position in CommOrder::ops() of the member of `unit` that is an end of the transfer of `sender`.

@@ -9,7 +9,6 @@
 #include <rapidcheck/catch.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,8 +18,6 @@
 namespace ppsim::test::lowering_property {
 
 namespace {
-
-constexpr std::array all_communicators{Communicators::edge, Communicators::pair, Communicators::group};
 
 TaskGraph draw_graph(std::optional<Communicators> communicators = {}, bool may_pair = true) {
   const Schedule schedule = draw_order(may_pair);
@@ -110,8 +107,9 @@ TEST_CASE("Of the operations of a whole step, those of its forwards are left wit
   });
 }
 
-TEST_CASE("A search for better places never makes a step of single operations longer, never hangs and leaves every task "
-          "where it is") {
+TEST_CASE(
+    "A search for better places never makes a step of single operations longer, never hangs and leaves every task "
+    "where it is") {
   rc::prop("from any lowering", [] {
     const Communicators communicators = draw_communicators();
     const TaskGraph graph = draw_graph(communicators);

@@ -109,8 +109,7 @@ Drawn draw_run(bool may_be_eager = true) {
   const Schedule schedule = draw_order();
   Scenario scenario = draw_stream_scenario(schedule.shape());
   if (may_be_eager) scenario.network.streams.eager_below = draw_threshold(scenario.network);
-  const std::array all{Communicators::edge, Communicators::pair, Communicators::group};
-  const Communicators communicators = all[draw(0, 2)];
+  const Communicators communicators = all_communicators[draw(0, all_communicators.size() - 1)];
   scenario.network.streams.communicators = communicators;
   const TaskGraph bare = lower(schedule, scenario);
   CommOrder order = draw_operations(bare);
@@ -201,6 +200,8 @@ private:
   /// Which communicator of its stage.
   [[nodiscard]] std::tuple<std::size_t, bool> communicator(std::size_t position) const {
     if (drawn_.communicators == Communicators::group) return {0, false};
+    if (drawn_.communicators == Communicators::direction)
+      return {0, schedule_.task(op(position).sender).pass == Pass::forward};
     const StageId peer =
         schedule_.stage_of(op(position).is_send ? *graph_.receiver(op(position).sender) : op(position).sender);
     return {index(peer), drawn_.communicators == Communicators::edge && op(position).is_send};

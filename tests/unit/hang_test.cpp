@@ -58,6 +58,13 @@ TEST_CASE("Sends that cross hang where each stands before the receive of the oth
   CHECK(!hangs(crossing_sends, Communicators::pair, true));
 }
 
+TEST_CASE("On a communicator for each direction activations hold up activations, and no gradients") {
+  CHECK(hangs(crossing_sends, Communicators::direction)); // on its way round, each rank sends and receives activations
+  CHECK(hangs(receives_first("0SEND_F2 2RECV_B0"), Communicators::group));
+  CHECK(!hangs(receives_first("0SEND_F2 2RECV_B0"), Communicators::direction));
+  CHECK(hangs(both_send_first, Communicators::direction));
+}
+
 TEST_CASE("The fix of a hang is one that was tried") {
   const auto hang = hang_of(crossing_sends, Communicators::pair);
   REQUIRE(hang);

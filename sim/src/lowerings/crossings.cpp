@@ -34,6 +34,7 @@ Crossings::Crossings(const TaskGraph& graph) {
                       .receiver = *receiver,
                       .from = from,
                       .to = to,
+                      .pass = schedule.task(sender).pass,
                       .edge = number,
                       .send_from = static_cast<std::uint32_t>(index(pair_end(schedule, sender)) - first),
                       .needed = static_cast<std::uint32_t>(needed)});

@@ -15,6 +15,7 @@ struct Crossing {
   TaskId receiver{};
   StageId from{};
   StageId to{};
+  Pass pass{};                 ///< of the sender
   std::uint32_t edge = 0;      ///< the directed edge from `from` to `to`; numbered from 0
   std::uint32_t send_from = 0; ///< CommOp::before of its send, at least: behind its sender and the other half of a pair
   std::uint32_t needed = 0;    ///< CommOp::before of its receive, at most: ahead of its receiver, or of the whole pair

@@ -25,6 +25,8 @@ std::string_view to_string(Communicators communicators) {
     return "edge";
   case Communicators::pair:
     return "pair";
+  case Communicators::direction:
+    return "direction";
   case Communicators::group:
     return "group";
   }

@@ -10,7 +10,7 @@
 namespace ppsim::lowering {
 
 std::size_t communicator_of(const Crossing& crossing, bool is_send, Communicators communicators) {
-  return communicator_number(communicators, index(is_send ? crossing.to : crossing.from), is_send);
+  return communicator_number(communicators, crossing.pass, index(is_send ? crossing.to : crossing.from), is_send);
 }
 
 std::vector<std::uint32_t> by_sender(const Crossings& crossings, std::span<const std::uint32_t> places) {
