@@ -84,7 +84,10 @@ public:
       return !op.is_send && slot_of(consumers_[index(op.sender)]) == index(task);
     };
     if (const auto input = std::ranges::find_if(members, feeds); input != members.end()) return *input;
-    return *std::ranges::find_if(members, [&](std::uint32_t position) { return order_.ops()[position].holds; });
+    return *std::ranges::find_if(members, [&](std::uint32_t position) {
+      const CommOp& op = order_.ops()[position];
+      return op.holds && held_by(schedule_, plan_.units[unit], op) == index(task);
+    });
   }
   [[nodiscard]] std::size_t first_of(std::uint32_t unit) const { return plan_.of(unit).front(); }
   [[nodiscard]] std::size_t stage_of(std::uint32_t unit) const { return plan_.units[unit].stage; }
@@ -124,8 +127,9 @@ private:
       if (op.is_send || !eager_[index(op.sender)]) list(listed, front(number), transfer(op.sender), Why::meet);
       list(listed, transfer(op.sender), done(number), Why::member);
       if (!op.is_send) list(listed, done(number), slot_of(consumers_[index(op.sender)]), Why::held);
-      if (op.holds && unit.behind < index(schedule_.first_task(make_id<StageId>(unit.stage + std::size_t{1}))))
-        list(listed, done(number), unit.behind, Why::held);
+      const std::uint32_t held = held_by(schedule_, unit, op);
+      if (op.holds && held < index(schedule_.first_task(make_id<StageId>(unit.stage + std::size_t{1}))))
+        list(listed, done(number), held, Why::held);
     }
   }
 

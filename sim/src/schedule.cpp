@@ -57,6 +57,8 @@ CommOrder forwards_of(const Schedule& schedule, const CommOrder& order, const st
       group_begun = group_begun && op.joins;
       if (schedule.task(op.sender).pass != Pass::forward) continue;
       op.sender = make_id<TaskId>(forward[index(op.sender)]);
+      const std::size_t held = std::min<std::size_t>(first + op.before + op.holds_after, forward.size() - 1);
+      op.holds_after = forward[held] - forward[first + op.before];
       op.before = forward[first + op.before] - forward[first];
       op.joins = group_begun;
       group_begun = true;

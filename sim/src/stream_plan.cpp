@@ -135,6 +135,13 @@ private:
 
 } // namespace
 
+std::uint32_t held_by(const Schedule& schedule, const StreamUnit& unit, const CommOp& op) {
+  const std::size_t end = index(schedule.first_task(make_id<StageId>(unit.stage + std::size_t{1})));
+  const std::size_t task = std::min<std::size_t>(std::size_t{unit.behind} + op.holds_after, end);
+  const bool inside = task < end && schedule.tasks()[task].pairing == Pairing::second;
+  return static_cast<std::uint32_t>(task + (inside ? 1 : 0));
+}
+
 StreamPlan plan_streams(const Schedule& schedule, const CommOrder& order, Communicators communicators) {
   return Planner{schedule, order, communicators}.plan();
 }

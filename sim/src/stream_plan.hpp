@@ -68,6 +68,10 @@ struct StreamPlan {
   return stage;
 }
 
+/// The id of the task that waits for `op` of `unit`, which CommOp::holds; behind the last one of its stage, of the next
+/// stage's first.
+[[nodiscard]] std::uint32_t held_by(const Schedule& schedule, const StreamUnit& unit, const CommOp& op);
+
 /// `order` has to fit `schedule`, as check_operations() asks for. An operation between the halves of a pair is launched
 /// behind both; a group, behind all that its last operation stands behind.
 [[nodiscard]] StreamPlan plan_streams(const Schedule& schedule, const CommOrder& order, Communicators communicators);

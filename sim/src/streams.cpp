@@ -166,10 +166,11 @@ private:
       }
   }
 
-  /// The task that waits for an operation with CommOp::holds: the next one of its stage. Behind the last one it is the
-  /// number of tasks, for all stages.
-  [[nodiscard]] std::uint32_t held_by(const StreamUnit& unit) const {
-    return unit.behind < stages_end(unit.stage) ? unit.behind : static_cast<std::uint32_t>(graph_.size());
+  /// The task that waits for an operation with CommOp::holds. Behind the last one of its stage it is the number of
+  /// tasks, for all stages.
+  [[nodiscard]] std::uint32_t held_by(const StreamUnit& unit, const CommOp& op) const {
+    const std::uint32_t task = ppsim::held_by(schedule_, unit, op);
+    return task < stages_end(unit.stage) ? task : static_cast<std::uint32_t>(graph_.size());
   }
   [[nodiscard]] std::uint32_t stages_end(std::size_t stage) const { return first_task(stage + 1); }
 
@@ -182,7 +183,7 @@ private:
         const CommOp& op = order_.ops()[member];
         PPSIM_ASSERT(transfers_[index(op.sender)].receiver != StreamPlan::none);
         if (!op.is_send) ++waits_[transfers_[index(op.sender)].receiver];
-        if (op.holds) ++waits_[held_by(plan_.units[unit])];
+        if (op.holds) ++waits_[held_by(plan_.units[unit], op)];
       }
     }
   }
@@ -356,7 +357,7 @@ private:
     const Cause sends = forward ? Cause::send_activation : Cause::send_gradient;
     if (!op.is_send) arrive(transfers_[index(op.sender)].receiver, unit.stage, receives, op.sender, group);
     if (!op.holds) return;
-    if (const std::uint32_t held = held_by(unit); held < graph_.size())
+    if (const std::uint32_t held = held_by(unit, op); held < graph_.size())
       arrive(held, unit.stage, op.is_send ? sends : receives, op.sender, group);
     else
       hold_end(unit.stage, by);

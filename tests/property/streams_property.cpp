@@ -49,7 +49,8 @@ CommOrder draw_operations(const TaskGraph& graph) {
       placed.emplace_back(draw(0, 3), CommOp{.sender = sender,
                                              .before = static_cast<std::uint32_t>(before),
                                              .is_send = is_send,
-                                             .holds = one_in(8)});
+                                             .holds = one_in(8),
+                                             .holds_after = static_cast<std::uint32_t>(one_in(2) ? 0 : draw(1, 3))});
     };
     const bool early = one_in(2);
     for (std::size_t i = 0; i < count; ++i) {
@@ -147,7 +148,7 @@ public:
       if (slot > first_of(stage)) latest = end(slot - 1);
       for (std::size_t i = 0; i < drawn_.order.size(); ++i) {
         const bool feeds = !op(i).is_send && first_half(index(*graph_.receiver(op(i).sender))) == slot;
-        if (feeds || (op(i).holds && stage_[i] == stage && place(i) == slot)) latest = std::max(latest, done(i));
+        if (feeds || (op(i).holds && stage_[i] == stage && held_place(i) == slot)) latest = std::max(latest, done(i));
       }
       return latest;
     });
@@ -211,8 +212,15 @@ private:
   }
   /// The task that it is launched in front of.
   [[nodiscard]] std::size_t place(std::size_t position) const {
-    const std::size_t task = first_of(stage_[position]) + op(position).before;
-    const bool inside = task < first_of(stage_[position] + 1) && schedule_.tasks()[task].pairing == Pairing::second;
+    return outside(stage_[position], first_of(stage_[position]) + op(position).before);
+  }
+  /// The one that waits for it.
+  [[nodiscard]] std::size_t held_place(std::size_t position) const {
+    return outside(stage_[position], place(position) + op(position).holds_after);
+  }
+  /// Not between the halves of a pair.
+  [[nodiscard]] std::size_t outside(std::size_t stage, std::size_t task) const {
+    const bool inside = task < first_of(stage + 1) && schedule_.tasks()[task].pairing == Pairing::second;
     return task + (inside ? 1 : 0);
   }
 

@@ -19,7 +19,8 @@ struct CommOp {
   std::uint32_t before = 0; ///< how many tasks of its stage are launched before it: 0 to all of them
   bool is_send = false;
   bool joins = false; ///< launched in one group with the operation before it on its stage (ncclGroupStart, BATCH_P2P)
-  bool holds = false; ///< the next task of its stage waits for it. For a receive, the task that needs it does anyway
+  bool holds = false; ///< a task of its stage waits for it. For a receive, the task that needs it does anyway
+  std::uint32_t holds_after = 0; ///< with `holds`: so many tasks stand between it and the one that waits; 0: the next
   bool operator==(const CommOp&) const = default;
 };
 
