@@ -87,9 +87,9 @@ void doubt_sizes(const Inputs& inputs, const Network& network, std::vector<std::
 void doubt_streams(const Inputs& inputs, const Scenario& scenario, std::vector<std::string>& notes) {
   const Streams& streams = scenario.network.streams;
   const Lowering* const lowering = find_lowering(streams.lowering);
-  if (streams.overlap && (lowering == nullptr || !lowering->takes_overlap))
+  if (inputs.overlap_p2p && (lowering == nullptr || !lowering->takes_overlap))
     notes.push_back(fmt::format("{}: changes nothing without --lowering megatron", inputs.place_of("overlap-p2p")));
-  else if (streams.overlap && scenario.shape.vpp == 1)
+  else if (inputs.overlap_p2p && scenario.shape.vpp == 1)
     notes.push_back(fmt::format("{}: changes nothing without --vpp above 1: Megatron-LM overlaps only its interleaved "
                                 "schedule",
                                 inputs.place_of("overlap-p2p")));

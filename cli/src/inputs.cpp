@@ -177,6 +177,16 @@ std::optional<Communicators> communicators_in(const Inputs& inputs) {
   return Communicators::group;
 }
 
+Overlap overlap_in(const Inputs& inputs) {
+  return inputs.overlap_p2p.value_or(inputs.p2p == P2p::batched ? Overlap::none : Overlap::steady);
+}
+
+void check_overlap(const Inputs& inputs, Problems& problems) {
+  if (inputs.p2p == P2p::batched && overlap_in(inputs) != Overlap::none)
+    problems.add(inputs.place_of("overlap-p2p"), "Megatron-LM overlaps only what it does not launch in batches",
+                 "leave it out, or leave out --p2p batched");
+}
+
 std::string_view lowering_in(const Inputs& inputs, bool has_own) {
   if (inputs.lowering) return *inputs.lowering;
   return inputs.p2p == P2p::batched && !has_own ? "megatron" : "";

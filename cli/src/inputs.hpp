@@ -2,6 +2,7 @@
 // Inputs: everything a user said about a run, by flag or scenario file; and how that becomes a Scenario and a Schedule.
 
 #include "ppsim/runtime/backend.hpp"
+#include "ppsim/sim/error.hpp"
 #include "ppsim/sim/generators.hpp"
 #include "ppsim/sim/model.hpp"
 #include "ppsim/sim/scenario.hpp"
@@ -56,7 +57,7 @@ struct Inputs {
   std::optional<std::vector<Bytes>> boundary_bytes;
   std::optional<TransferModel> transfer;
   std::optional<std::string> lowering;
-  bool overlap_p2p = false;
+  std::optional<Overlap> overlap_p2p;
   std::optional<P2p> p2p;
   std::optional<Bytes> eager_below;
   std::optional<std::int64_t> comm_slowdown_ppm;
@@ -112,6 +113,11 @@ struct Run {
 
 /// The communicators that the inputs name, if they do: `batched` is a group in simulations.
 [[nodiscard]] std::optional<Communicators> communicators_in(const Inputs& inputs);
+
+/// What Megatron-LM's sends and receives overlap; batches overlap nothing.
+[[nodiscard]] Overlap overlap_in(const Inputs& inputs);
+/// Adds to `problems` where batches are asked to overlap.
+void check_overlap(const Inputs& inputs, Problems& problems);
 
 /// The lowering that the inputs name: that of `batched` is Megatron-LM's, where the schedule does not come with its
 /// sends and receives (`has_own`). Empty: none.

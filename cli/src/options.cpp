@@ -187,9 +187,11 @@ constexpr std::array table{
            "who places sends and receives, with --transfer streams and --csv-comms ('ppsim list lowerings'); default "
            "edge, our runtime; of a file with such cells the file",
            "", "", set_lowering},
-    Option{"overlap-p2p", "", S::communication, A::none, "",
-           "with --lowering megatron: receives are posted ahead, as its interleaved schedule does (overlap_p2p_comm)",
-           "", "", set_flag<&I::overlap_p2p>},
+    Option{"overlap-p2p", "", S::communication, A::optional, "PASSES",
+           "with --lowering megatron and several chunks per stage: the passes that its sends and receives run beside: "
+           "steady (default), those of 1F1B (overlap_p2p_comm); all, those of warm-up and cool-down too "
+           "(overlap_p2p_comm_warmup_flush); none (batch_p2p_comm), the default with --p2p batched",
+           "none,steady,all", "", set_overlap_p2p},
     Option{"p2p", "", S::communication, A::required, "HOW",
            "what sends and receives share: edge, a communicator per directed edge; pair, one per pair of stages, as "
            "PyTorch's isend and irecv on a group without device_id; direction, two for all, of activations and of "

@@ -282,6 +282,7 @@ void check_network(const Inputs& inputs, bool knows_size, Problems& problems) {
   for (const char* option : {"inter-node-latency", "inter-node-bandwidth", "inter-node-link"})
     if (inputs.where.contains(option) && !inputs.stages_per_node)
       problems.add(inputs.place_of(option), "there are no nodes", "give --stages-per-node");
+  check_overlap(inputs, problems);
   refuse_beside(inputs, {"comm", "latency", "bandwidth"}, "link", problems);
   refuse_beside(inputs, {"inter-node-latency", "inter-node-bandwidth"}, "inter-node-link", problems);
 }
@@ -298,7 +299,7 @@ void fill_network(const Inputs& inputs, Spread& spread, const std::optional<Byte
   network.bandwidth = inputs.bandwidth;
   network.slices = inputs.send_slices.value_or(1);
   network.streams = {.lowering = std::string{lowering_in(inputs)},
-                     .overlap = inputs.overlap_p2p,
+                     .overlap = overlap_in(inputs),
                      .communicators = communicators_in(inputs),
                      .eager_below = inputs.eager_below.value_or(Bytes{0}),
                      .slowdown_ppm = inputs.comm_slowdown_ppm.value_or(unchanged_ppm)};

@@ -105,6 +105,19 @@ Result set_p2p(Inputs& inputs, std::string_view text) {
   return wrong;
 }
 
+Result set_overlap_p2p(Inputs& inputs, std::string_view text) {
+  static constexpr std::array choices{Choice<Overlap>{"none", Overlap::none},
+                                      Choice<Overlap>{"steady", Overlap::steady}, Choice<Overlap>{"all", Overlap::all}};
+  Result wrong;
+  if (text == "-" || text == "true") // the flag alone, on the command line and in a scenario file
+    inputs.overlap_p2p = Overlap::steady;
+  else if (text == "false")
+    inputs.overlap_p2p = Overlap::none;
+  else if (const auto overlap = choose(text, choices, wrong))
+    inputs.overlap_p2p = *overlap;
+  return wrong;
+}
+
 Result set_comm_slowdown(Inputs& inputs, std::string_view text) {
   constexpr double most = 100;
   double factor = 0;

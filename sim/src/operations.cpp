@@ -138,8 +138,9 @@ Communicators communicators_of(const TaskGraph& graph) {
   if (streams.communicators) return *streams.communicators;
   const Lowering* const lowering = lowering_of(graph);
   if (lowering == nullptr) return Communicators::group;
-  const bool overlaps = streams.overlap && lowering->takes_overlap && graph.schedule().shape().vpp > 1;
-  return overlaps ? lowering->overlapped : lowering->communicators;
+  const Shape& shape = graph.schedule().shape();
+  if (!lowering->takes_overlap || streams.overlap == Overlap::none || shape.vpp == 1) return lowering->communicators;
+  return shape.stages == 2 ? lowering->overlapped_by_two : lowering->overlapped;
 }
 
 void check_operations(const Schedule& schedule, const CommOrder& order, std::string_view where) {

@@ -49,7 +49,7 @@ bool is_better(const Candidate& a, const Candidate& b) {
 /// Without groups and waits, which what is placed has none of.
 CommOrder as_single_operations(const CommOrder& order) {
   std::vector<CommOp> ops{order.ops().begin(), order.ops().end()};
-  for (CommOp& op : ops) op.joins = op.holds = false;
+  for (CommOp& op : ops) op = {.sender = op.sender, .before = op.before, .is_send = op.is_send};
   std::vector<std::uint32_t> offsets;
   for (std::size_t stage = 0; stage <= order.stages(); ++stage)
     offsets.push_back(static_cast<std::uint32_t>(order.first(make_id<StageId>(stage))));

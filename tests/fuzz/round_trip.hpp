@@ -51,7 +51,7 @@ inline void round_trip(const Schedule& schedule) {
   }
   try {
     for (const Lowering* const lowering : lowerings()) {
-      const CommOrder order = lowering->place(graph, lowering->takes_overlap);
+      const CommOrder order = lowering->place(graph, Overlap::steady);
       check_operations(schedule, order, lowering->name);
       if (lowering->name != "megatron") // whose tasks wait, which no cell says
         require_same(schedule, traces::write_schedule_csv_comms(schedule, order), "again.csv", &order);

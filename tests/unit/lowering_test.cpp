@@ -31,29 +31,6 @@ TaskGraph generated(std::string_view name, const Shape& shape, std::optional<std
   return lower(make_schedule(find_generator(name), request), uniform_scenario(shape, 1ms, 2ms));
 }
 
-/// A row per stage, as in a CSV; what the stage waits for is in capitals' brackets: "0F0 [1SEND_F0] 0F1".
-std::string text_of(const TaskGraph& graph, const CommOrder& order, std::size_t stage) {
-  const auto id = make_id<StageId>(stage);
-  std::string text;
-  std::size_t place = 0;
-  const auto tasks = graph.schedule().stage(id);
-  const auto run_to = [&](std::size_t end) {
-    for (; place < end; ++place) text += to_string(tasks[place]) + " ";
-  };
-  for (const CommOp& op : order.stage(id)) {
-    run_to(op.before);
-    Task acting = graph.schedule().task(op.sender);
-    const bool forward = acting.pass == Pass::forward;
-    if (!op.is_send) acting.chunk_index = static_cast<std::uint16_t>(acting.chunk_index + (forward ? 1 : -1));
-    if (op.joins) text.back() = '+';
-    text += std::to_string(acting.chunk_index) + (op.is_send ? "SEND_" : "RECV_") + (forward ? "F" : "B") +
-            std::to_string(index(acting.microbatch)) + (op.holds ? "! " : " ");
-  }
-  run_to(tasks.size());
-  text.pop_back();
-  return text;
-}
-
 std::vector<std::string> faults_of(const TaskGraph& graph, std::vector<CommOp> first, std::vector<CommOp> second) {
   const auto middle = static_cast<std::uint32_t>(first.size());
   first.insert(first.end(), second.begin(), second.end());
@@ -139,11 +116,11 @@ TEST_CASE("Megatron-LM's 1F1B receives before each warm-up forward, then exchang
   const TaskGraph graph = generated("1f1b", {.stages = 2, .microbatches = 3, .vpp = 1});
   const CommOrder order = test::operations(graph, "megatron");
   // Sends and receives of one call are a group, and the stage waits for all of it. A call for nothing is none.
-  CHECK(text_of(graph, order, 0) == "0F0 0SEND_F0! 0F1 0SEND_F1!+0RECV_B0! 0B0 0F2 0SEND_F2!+0RECV_B1! 0B1 "
-                                    "0RECV_B2! 0B2");
-  CHECK(text_of(graph, order, 1) == "1RECV_F0! 1F0 1B0 1RECV_F1!+1SEND_B0! 1F1 1B1 1RECV_F2!+1SEND_B1! 1F2 1B2 "
+  CHECK(text_of(graph, order, 0) == "0F0 0SEND_F0! 0F1 0SEND_F1!+0RECV_B0 0B0 0F2 0SEND_F2!+0RECV_B1 0B1 "
+                                    "0RECV_B2 0B2");
+  CHECK(text_of(graph, order, 1) == "1RECV_F0 1F0 1B0 1RECV_F1+1SEND_B0! 1F1 1B1 1RECV_F2+1SEND_B1! 1F2 1B2 "
                                     "1SEND_B2!");
-  CHECK(order == test::operations(graph, "megatron", true)); // it does not overlap without interleaving
+  CHECK(order == test::operations(graph, "megatron", Overlap::all)); // it does not overlap without interleaving
 }
 
 TEST_CASE("Megatron-LM's interleaved schedule exchanges both directions behind each step") {
@@ -151,33 +128,46 @@ TEST_CASE("Megatron-LM's interleaved schedule exchanges both directions behind e
   const CommOrder order = test::operations(graph, "megatron");
   // The last stage: 3 warm-up forwards, then pairs of both.
   CHECK(text_of(graph, order, 2) ==
-        "2RECV_F0! 2F0 2RECV_F1!+2SEND_F0! 2F1 2RECV_F2!+2SEND_F1! 2F2 5RECV_F0!+2SEND_F2! 5F0 5B0 5RECV_F1!+5SEND_B0! "
-        "5F1 5B1 5RECV_F2!+5SEND_B1! 5F2 5B2 2RECV_B0!+5SEND_B2! 2B0 2RECV_B1!+2SEND_B0! 2B1 2RECV_B2!+2SEND_B1! 2B2 "
+        "2RECV_F0 2F0 2RECV_F1+2SEND_F0! 2F1 2RECV_F2+2SEND_F1! 2F2 5RECV_F0+2SEND_F2! 5F0 5B0 5RECV_F1+5SEND_B0! "
+        "5F1 5B1 5RECV_F2+5SEND_B1! 5F2 5B2 2RECV_B0+5SEND_B2! 2B0 2RECV_B1+2SEND_B0! 2B1 2RECV_B2+2SEND_B1! 2B2 "
         "2SEND_B2!");
 }
 
 TEST_CASE("With groups larger than p, Megatron-LM's first stage receives when the last one sends") {
-  const TaskGraph graph = generated("interleaved", {.stages = 2, .microbatches = 4, .vpp = 2}, 4);
-  // 2F0 runs behind 0F3, but the last stage sends its input behind the first stage's second forward.
+  const TaskGraph graph = generated("interleaved", {.stages = 3, .microbatches = 4, .vpp = 2}, 4);
+  // 3F0 runs behind 0F3, but the last stage sends its input behind the first stage's third forward.
   CHECK(text_of(graph, test::operations(graph, "megatron"), 0)
-            .starts_with("0F0 0SEND_F0! 0F1 0SEND_F1!+2RECV_F0! 0F2 0SEND_F2!+2RECV_F1! 0F3 0SEND_F3!+2RECV_F2! 2F0 "));
+            .starts_with("0F0 0SEND_F0! 0F1 0SEND_F1! 0F2 0SEND_F2!+3RECV_F0! 0F3 0SEND_F3!+3RECV_F1! 3F0 "));
 }
 
-TEST_CASE("With overlap, Megatron-LM launches each direction behind its pass and does not wait for it") {
+TEST_CASE("With overlap, Megatron-LM launches each direction behind its pass and waits for forward sends alone") {
   const TaskGraph graph = generated("interleaved", {.stages = 3, .microbatches = 3, .vpp = 2});
-  const CommOrder order = test::operations(graph, "megatron", true);
+  const CommOrder order = test::operations(graph, "megatron", Overlap::steady);
   // An even stage sends first, and each direction has its own call.
   CHECK(text_of(graph, order, 2) ==
-        "2RECV_F0! 2F0 2SEND_F0! 2RECV_F1! 2F1 2SEND_F1! 2RECV_F2! 2F2 2SEND_F2! 5RECV_F0! 5F0 5RECV_F1 5B0 5SEND_B0 "
-        "5F1 5RECV_F2 5B1 5SEND_B1 5F2 5B2 5SEND_B2 2RECV_B0 2B0 2SEND_B0! 2RECV_B1! 2B1 2SEND_B1! 2RECV_B2! 2B2 "
-        "2SEND_B2!");
+        "2RECV_F0 2F0 2SEND_F0! 2RECV_F1 2F1 2SEND_F1! 2RECV_F2 2F2 2SEND_F2! 5RECV_F0 5F0 5RECV_F1 5B0 5SEND_B0 "
+        "5F1 5RECV_F2 5B1 5SEND_B1 ~5SEND_B0 5F2 5B2 5SEND_B2 2RECV_B0 ~5SEND_B1 2B0 2SEND_B0! 2RECV_B1 2B1 "
+        "2SEND_B1! 2RECV_B2 2B2 2SEND_B2! ~5SEND_B2");
+}
+
+TEST_CASE("In batches Megatron-LM refuses two stages of several chunks, and no one chunk") {
+  const TaskGraph two_chunks = generated("interleaved", {.stages = 2, .microbatches = 2, .vpp = 2});
+  try {
+    (void)test::operations(two_chunks, "megatron", Overlap::none);
+    FAIL("Megatron-LM asserts p > 2");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::bad_input);
+    CHECK(error.problems().front().where == "lowering megatron");
+  }
+  CHECK_NOTHROW(test::operations(two_chunks, "megatron", Overlap::steady));
+  CHECK_NOTHROW(test::operations(generated("1f1b", {.stages = 2, .microbatches = 2, .vpp = 1}), "megatron"));
 }
 
 TEST_CASE("An order that is not Megatron-LM's is exchanged between one task or pair and the next") {
   const TaskGraph graph = graph_of("0F0,0I0,0F1,0W0,0I1,0W1\n1F0,1I0,1W0,1F1,1I1,1W1\n");
   const CommOrder order = test::operations(graph, "megatron");
-  CHECK(text_of(graph, order, 0) == "0F0 0SEND_F0!+0RECV_B0! 0I0 0F1 0SEND_F1! 0W0 0RECV_B1! 0I1 0W1");
-  CHECK(text_of(graph, order, 1) == "1RECV_F0! 1F0 1I0 1SEND_B0! 1W0 1RECV_F1! 1F1 1I1 1SEND_B1! 1W1");
+  CHECK(text_of(graph, order, 0) == "0F0 0SEND_F0!+0RECV_B0 0I0 0F1 0SEND_F1! 0W0 0RECV_B1 0I1 0W1");
+  CHECK(text_of(graph, order, 1) == "1RECV_F0 1F0 1I0 1SEND_B0! 1W0 1RECV_F1 1F1 1I1 1SEND_B1! 1W1");
 }
 
 TEST_CASE("What either half of a pair needs comes ahead of the pair, and what either makes goes behind it") {
@@ -185,9 +175,9 @@ TEST_CASE("What either half of a pair needs comes ahead of the pair, and what ei
   CHECK(text_of(graph, test::operations(graph, "just-in-time"), 0) ==
         "0F0 0SEND_F0 0F1 0SEND_F1 0RECV_B0 0F2 0B0 0SEND_F2 0RECV_B1 0B1 0RECV_B2 0B2");
   CHECK(text_of(graph, test::operations(graph, "megatron"), 0) ==
-        "0F0 0SEND_F0! 0F1 0SEND_F1!+0RECV_B0! 0F2 0B0 0SEND_F2!+0RECV_B1! 0B1 0RECV_B2! 0B2");
+        "0F0 0SEND_F0! 0F1 0SEND_F1!+0RECV_B0 0F2 0B0 0SEND_F2!+0RECV_B1 0B1 0RECV_B2 0B2");
   for (const Lowering* const lowering : lowerings())
-    for (const bool overlap : {false, true})
+    for (const Overlap overlap : {Overlap::none, Overlap::steady, Overlap::all})
       check_operations(graph.schedule(), lowering->place(graph, overlap), lowering->name);
 }
 
@@ -203,14 +193,23 @@ TEST_CASE("A schedule's own operations are taken, unless a lowering is named") {
   CHECK(text_of(named, operations_of(named), 0) == "0RECV_B0 0F0 0SEND_F0 0B0");
   CHECK(communicators_of(named) == Communicators::edge);
   scenario.network.streams.lowering = "megatron";
-  scenario.network.streams.overlap = true;
   CHECK(communicators_of(lower(schedule, scenario)) == Communicators::group); // it overlaps two chunks or more only
-  const Schedule two_chunks = traces::read_schedule("0F0,2F0,2B0,0B0\n1F0,3F0,3B0,1B0\n", "v.csv").schedule;
-  Scenario interleaved = uniform_scenario(two_chunks.shape(), 1ms, 2ms);
-  interleaved.network.streams = scenario.network.streams;
-  CHECK(communicators_of(lower(two_chunks, interleaved)) == Communicators::pair);
   scenario.network.streams.communicators = Communicators::edge;
   CHECK(communicators_of(lower(schedule, scenario)) == Communicators::edge);
+}
+
+TEST_CASE("What Megatron-LM overlaps has a communicator per pair of stages, and per direction where they are two") {
+  const auto used = [](std::size_t stages, Overlap overlap) {
+    const Shape shape{.stages = stages, .microbatches = stages, .vpp = 2};
+    Scenario scenario = uniform_scenario(shape, 1ms, 2ms);
+    scenario.network.streams.lowering = "megatron";
+    scenario.network.streams.overlap = overlap;
+    return communicators_of(lower(make_schedule(find_generator("interleaved"), {.shape = shape}), scenario));
+  };
+  CHECK(used(3, Overlap::steady) == Communicators::pair);
+  CHECK(used(3, Overlap::all) == Communicators::pair);
+  CHECK(used(3, Overlap::none) == Communicators::group);
+  CHECK(used(2, Overlap::steady) == Communicators::edge);
 }
 
 TEST_CASE("Operations that do not fit their schedule are refused, all of them") {

@@ -40,7 +40,7 @@ struct HangVerdict {
 Scenario scenario_to_check(const Inputs& inputs, const Schedule& schedule) {
   Scenario scenario = uniform_scenario(schedule.shape(), std::chrono::milliseconds{1}, std::chrono::milliseconds{2});
   scenario.network.streams = {.lowering = std::string{lowering_in(inputs, schedule.communications() != nullptr)},
-                              .overlap = inputs.overlap_p2p,
+                              .overlap = overlap_in(inputs),
                               .communicators = communicators_in(inputs)};
   return scenario;
 }
@@ -193,6 +193,9 @@ ExitCode run(const Inputs& inputs) {
   if (inputs.overlap_p2p && (lowering == nullptr || !lowering->takes_overlap))
     throw Error{ExitCode::bad_input,
                 Problem{"--overlap-p2p", "changes nothing without --lowering megatron", "add that, or leave it out"}};
+  Problems problems;
+  check_overlap(inputs, problems);
+  problems.throw_if_any();
   const traces::ScheduleFile file = read_or_report(inputs, *inputs.file, where);
   note_all(file.notes);
   if (inputs.lowering && file.schedule.communications() != nullptr)

@@ -38,7 +38,7 @@ CommOrder written_operations(const TaskGraph& graph) {
   const Network& network = graph.scenario().network;
   const bool said = graph.schedule().communications() != nullptr || !network.streams.lowering.empty() ||
                     network.model == TransferModel::streams;
-  return said ? operations_of(graph) : find_lowering("pytorch")->place(graph, false);
+  return said ? operations_of(graph) : find_lowering("pytorch")->place(graph, Overlap::none);
 }
 
 constexpr std::array outputs{

@@ -11,7 +11,7 @@
 namespace ppsim::lowering::eager {
 namespace {
 
-CommOrder place(const TaskGraph& graph, bool /*overlap*/) {
+CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
   const Communicators communicators = graph.scenario().network.streams.communicators.value_or(Communicators::edge);
   const Crossings crossings{graph};
   const std::vector<std::uint32_t> places = places_in_time(graph, unit_ends(graph, crossings));

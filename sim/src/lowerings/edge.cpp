@@ -39,7 +39,7 @@ std::vector<std::uint32_t> free_slots(const TaskGraph& graph, const Crossings& c
   return places;
 }
 
-CommOrder place(const TaskGraph& graph, bool /*overlap*/) {
+CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
   const Crossings crossings{graph};
   const std::vector<std::uint32_t> latest = crossings.latest();
   const std::vector<std::uint32_t> free = free_slots(graph, crossings);

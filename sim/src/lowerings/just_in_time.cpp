@@ -8,7 +8,7 @@
 namespace ppsim::lowering::just_in_time {
 namespace {
 
-CommOrder place(const TaskGraph& graph, bool /*overlap*/) {
+CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
   const Crossings crossings{graph};
   const std::vector<std::uint32_t> latest = crossings.latest();
   std::vector<std::vector<PlacedOp>> stages(graph.schedule().shape().stages);

@@ -4,14 +4,22 @@
 // step (a forward, a pair of both, a backward) what it made leaves and what the next step needs is received. Every
 // exchange is one batch_isend_irecv on the group's communicator, and the stage waits for all of it.
 //
-// With overlap_p2p_comm, which only the interleaved schedule takes, operations are launched one by one with isend and
-// irecv, whose communicators are those of pairs (with two stages there is one more, which is not modelled); during
-// 1F1B each direction is launched right behind its pass and a receive is waited for before the next pass of its kind.
-// That a send is waited for behind the one after it is not modelled.
+// With overlap_p2p_comm, the default of the interleaved schedule, which alone takes it, operations are launched one by
+// one with isend and irecv. Their communicators are those of pairs; with two stages one direction takes those of
+// another group. During 1F1B each direction is launched right behind its pass, and a receive is waited for before the
+// next pass of its kind. A forward's send is waited for at once: training frees the output then
+// (deallocate_pipeline_outputs). A backward's is waited for behind the next backward. With
+// overlap_p2p_comm_warmup_flush the same holds in warm-up and cool-down, where receives are then launched ahead of the
+// pass before the one that needs them.
 //
 // An order that is none of Megatron-LM's is taken step by step, each task or pair being a step.
 
+#include "ppsim/sim/error.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -61,13 +69,19 @@ Steps steps_of(const Schedule& schedule, StageId stage) {
 struct Side {
   std::uint32_t crossing = none;
   bool is_send = false;
+  bool waits = false; ///< the stage waits for it before its next task
 };
+
+Side waited(Side side) {
+  side.waits = true;
+  return side;
+}
 
 class MegatronPlacer {
 public:
-  MegatronPlacer(const TaskGraph& graph, bool overlap)
+  MegatronPlacer(const TaskGraph& graph, Overlap overlap)
       : schedule_{graph.schedule()}, crossings_{graph}, send_of_(graph.size(), none), receive_of_(graph.size(), none),
-        received_(crossings_.all().size()), overlap_{overlap} {
+        received_(crossings_.all().size()), overlap_{schedule_.shape().vpp > 1 ? overlap : Overlap::none} {
     for (std::size_t i = 0; i < crossings_.all().size(); ++i) {
       send_of_[index(crossings_.all()[i].sender)] = static_cast<std::uint32_t>(i);
       receive_of_[index(crossings_.all()[i].receiver)] = static_cast<std::uint32_t>(i);
@@ -85,12 +99,13 @@ public:
     for (std::size_t stage = 0; stage < shape.stages; ++stage) {
       stage_ = make_id<StageId>(stage);
       at_ = 0;
+      backward_send_.reset();
       if (follows && shape.vpp == 1)
         place_plain();
       else if (follows && loop)
-        overlap_ ? place_interleaved_overlapped() : place_interleaved();
+        overlap_ == Overlap::none ? place_interleaved() : place_interleaved_overlapped();
       else
-        overlap_ ? place_steps_overlapped() : place_steps();
+        overlap_ == Overlap::none ? place_steps() : place_steps_overlapped();
       offsets.push_back(static_cast<std::uint32_t>(ops_.size()));
     }
     return {std::move(ops_), std::move(offsets)};
@@ -120,31 +135,36 @@ private:
       return std::tuple{crossing.from, crossing.to, side.crossing};
     });
     bool joins = false;
-    for (const Side& side : sides) joins |= launch(side, joins, true);
+    for (const Side& side : sides) joins |= launch(waited(side), joins);
   }
 
   /// Launches the operations one by one. Of each direction, stages of even number launch the send first and the others
   /// the receive, so that they meet.
-  void exchange_singly(std::vector<Side> sides, bool waits) {
+  void exchange_singly(std::vector<Side> sides) {
     const bool even = index(stage_) % 2 == 0;
     std::ranges::sort(sides, {}, [&](const Side& side) {
       if (side.crossing == none) return std::tuple{0, false, none};
       const bool forward = schedule_.task(crossings_.all()[side.crossing].sender).pass == Pass::forward;
       return std::tuple{forward ? 1 : 2, side.is_send != even, side.crossing};
     });
-    for (const Side& side : sides) launch(side, false, waits);
+    for (const Side& side : sides) launch(side, false);
   }
 
   /// False where there is nothing to launch.
-  bool launch(const Side& side, bool joins, bool waits) {
+  bool launch(const Side& side, bool joins) {
     if (side.crossing == none || (!side.is_send && received_[side.crossing])) return false;
     if (!side.is_send) received_[side.crossing] = true;
-    ops_.push_back({.sender = crossings_.all()[side.crossing].sender,
-                    .before = at_,
-                    .is_send = side.is_send,
-                    .joins = joins,
-                    .holds = waits});
+    const TaskId sender = crossings_.all()[side.crossing].sender;
+    const bool forward = schedule_.task(sender).pass == Pass::forward;
+    if (!side.waits && !forward && side.is_send) backward_send_ = ops_.size();
+    ops_.push_back({.sender = sender, .before = at_, .is_send = side.is_send, .joins = joins, .holds = side.waits});
     return true;
+  }
+
+  /// The next task of the stage waits for `operation`, a position in ops_.
+  void wait_for(std::size_t operation) {
+    ops_[operation].holds = true;
+    ops_[operation].holds_after = at_ - ops_[operation].before;
   }
 
   /// The next `count` tasks of the stage run. What they need and no exchange has received is received by itself.
@@ -208,21 +228,42 @@ private:
 
   void place_interleaved_overlapped() {
     const Steps& own = steps();
-    for (std::size_t k = 0; k < own.warmup; ++k) {
-      run();
-      exchange_singly({send(own.forwards[k]), next_forward(k)}, true);
-    }
-    if (own.pairs > 0) exchange_singly({receive(own.backwards, 0)}, false);
+    exchange({receive(own.forwards, 0)});
+    for (std::size_t k = 0; k < own.warmup; ++k) warm_up(k);
+    if (own.pairs > 0) exchange_singly({receive(own.backwards, 0)});
     for (std::size_t k = 0; k < own.pairs; ++k) {
+      const std::size_t forward = own.warmup + k;
       run();
-      exchange_singly({send(own.forwards[own.warmup + k]), next_forward(own.warmup + k)}, false);
+      exchange_singly({waited(send(own.forwards[forward])), next_forward(forward)});
       run();
-      exchange_singly({send(own.backwards[k]), next_backward(k)}, false);
+      exchange_behind_backward(k);
     }
-    for (std::size_t k = own.pairs; k < own.backwards.size(); ++k) {
-      run();
-      exchange_singly({send(own.backwards[k]), next_backward(k)}, true);
-    }
+    if (own.pairs == 0) exchange({receive(own.backwards, 0)});
+    for (std::size_t k = own.pairs; k < own.backwards.size(); ++k) cool_down(k);
+    if (backward_send_) wait_for(*backward_send_);
+  }
+
+  /// A stage receives ahead of its task what the stage beside it makes, and behind it what comes round from the far end
+  /// of the pipeline.
+  void warm_up(std::size_t k) {
+    const bool ahead = overlap_ == Overlap::all;
+    if (ahead && stage_ != StageId{0}) exchange_singly({next_forward(k)});
+    run();
+    exchange_singly({waited(send(steps().forwards[k])), ahead ? next_forward(k) : waited(next_forward(k))});
+  }
+  void cool_down(std::size_t k) {
+    const bool ahead = overlap_ == Overlap::all;
+    if (ahead && index(stage_) + 1 < schedule_.shape().stages) exchange_singly({next_backward(k)});
+    run();
+    if (ahead) return exchange_behind_backward(k);
+    exchange_singly({waited(send(steps().backwards[k])), waited(next_backward(k))});
+  }
+
+  /// What the k-th backward makes leaves; the send before it is waited for.
+  void exchange_behind_backward(std::size_t k) {
+    const std::optional<std::size_t> before = std::exchange(backward_send_, std::nullopt);
+    exchange_singly({send(steps().backwards[k]), next_backward(k)});
+    if (before) wait_for(*before);
   }
 
   /// Calls `visit` with the first task of each step of the stage and the one behind it.
@@ -255,16 +296,16 @@ private:
     std::size_t backward = 0;
     for_steps([&](std::size_t first, std::size_t end) {
       const bool is_next = !own.backwards.empty() && index(pair_begin(schedule_, own.backwards.front())) == end;
-      if (is_next) exchange_singly({receive(own.backwards, 0)}, false);
+      if (is_next) exchange_singly({receive(own.backwards, 0)});
       run(end - first);
       std::vector<Side> sides;
       for (std::size_t id = first; id < end; ++id) {
         const Task& task = schedule_.tasks()[id];
         if (task.pass == Pass::forward) sides.push_back(receive(own.forwards, ++forward));
         if (gives_gradient(task.pass)) sides.push_back(receive(own.backwards, ++backward));
-        sides.push_back({send_of_[id], true});
+        sides.push_back({send_of_[id], true, task.pass == Pass::forward});
       }
-      exchange_singly(std::move(sides), false);
+      exchange_singly(std::move(sides));
     });
   }
 
@@ -273,13 +314,27 @@ private:
   std::vector<std::uint32_t> send_of_, receive_of_; ///< by task: its crossing
   std::vector<bool> received_;                      ///< by crossing
   std::vector<Steps> steps_;                        ///< by stage
-  bool overlap_;
+  Overlap overlap_;
   StageId stage_{};      ///< that is being placed
   std::uint32_t at_ = 0; ///< tasks of it that have run
   std::vector<CommOp> ops_;
+  std::optional<std::size_t> backward_send_; ///< position in ops_ of one of the stage that nobody waits for yet
 };
 
-CommOrder place(const TaskGraph& graph, bool overlap) {
+/// arguments.py asserts it.
+void refuse_two_stages(const TaskGraph& graph, Overlap overlap) {
+  const Shape& shape = graph.schedule().shape();
+  if (shape.stages != 2 || shape.vpp == 1 || overlap != Overlap::none) return;
+  throw Error{ExitCode::bad_input,
+              Problem{"lowering megatron",
+                      fmt::format("2 stages with {} chunks each in batches: Megatron-LM refuses that, as a batch would "
+                                  "hold several sends and receives between the same two ranks",
+                                  shape.vpp),
+                      "leave out --p2p batched and --overlap-p2p none, or take 3 stages or more"}};
+}
+
+CommOrder place(const TaskGraph& graph, Overlap overlap) {
+  refuse_two_stages(graph, overlap);
   return MegatronPlacer{graph, overlap}.place();
 }
 
@@ -287,10 +342,11 @@ CommOrder place(const TaskGraph& graph, bool overlap) {
 
 const Lowering definition{.name = "megatron",
                           .summary =
-                              "exchanges between steps, which the stage waits for; with --overlap-p2p, it does not",
+                              "exchanges between steps, which the stage waits for; interleaved, it runs on beside them",
                           .source = "Megatron-LM, forward_backward_pipelining_with_interleaving and without",
                           .communicators = Communicators::group,
                           .overlapped = Communicators::pair,
+                          .overlapped_by_two = Communicators::edge,
                           .takes_overlap = true,
                           .place = place};
 

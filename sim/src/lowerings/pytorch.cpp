@@ -171,7 +171,7 @@ private:
   std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> calls_; ///< round, then stage
 };
 
-CommOrder place(const TaskGraph& graph, bool /*overlap*/) {
+CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
   return SendRecvPlacer{graph}.place();
 }
 

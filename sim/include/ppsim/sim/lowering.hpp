@@ -11,13 +11,14 @@ namespace ppsim {
 /// One policy, by name. To add one: a file in sim/src/lowerings/, a line in lowerings.def there, one in CMake.
 struct Lowering {
   std::string_view name;
-  std::string_view summary;                          ///< where it launches what, in a line
-  std::string_view source;                           ///< whose it is: a paper, a framework and its function
-  Communicators communicators = Communicators::edge; ///< that it is meant for
-  Communicators overlapped = Communicators::edge;    ///< likewise with --overlap-p2p
-  bool takes_overlap = false;                        ///< whether it knows --overlap-p2p
-  /// Places the operations. Throws Error (`no`) where it has no place for one.
-  CommOrder (*place)(const TaskGraph& graph, bool overlap) = nullptr;
+  std::string_view summary;                              ///< where it launches what, in a line
+  std::string_view source;                               ///< whose it is: a paper, a framework and its function
+  Communicators communicators = Communicators::edge;     ///< that it is meant for
+  Communicators overlapped = Communicators::edge;        ///< likewise where operations overlap tasks
+  Communicators overlapped_by_two = Communicators::edge; ///< likewise, on two stages
+  bool takes_overlap = false;                            ///< whether it knows Overlap
+  /// Places the operations. Throws Error: `no` where it has no place for one, `bad_input` where the framework refuses.
+  CommOrder (*place)(const TaskGraph& graph, Overlap overlap) = nullptr;
 };
 
 /// All of them, in the order of docs and lists; the first one is the default.

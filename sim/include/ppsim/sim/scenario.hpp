@@ -67,10 +67,15 @@ struct Costs {
 /// How transfers behave (SPEC section 2).
 enum class TransferModel : std::uint8_t { latency, link, blocking, streams };
 
+/// Which passes Megatron-LM's interleaved schedule overlaps with its sends and receives. none: batches that the stage
+/// waits for (batch_p2p_comm). steady: those of 1F1B (overlap_p2p_comm). all: those of warm-up and cool-down too
+/// (overlap_p2p_comm_warmup_flush).
+enum class Overlap : std::uint8_t { none, steady, all };
+
 /// The rules of TransferModel::streams (docs/communication.md).
 struct Streams {
   std::string lowering; ///< by name (lowering.hpp): who places sends and receives; empty: the default, or the schedule
-  bool overlap = false; ///< Megatron-LM's overlap_p2p_comm
+  Overlap overlap = Overlap::steady; ///< of the lowering `megatron`, where stages have several chunks
   std::optional<Communicators> communicators = std::nullopt; ///< none: those that the lowering is meant for
   Bytes eager_below{0};                                      ///< smaller sends do not wait for their receive
   std::int64_t slowdown_ppm = unchanged_ppm; ///< compute takes so many millionths of its time while a transfer runs on
