@@ -2,6 +2,7 @@
 #include "ppsim/sim/generators.hpp"
 #include "ppsim/sim/timeline.hpp"
 #include "ppsim/traces/workload_files.hpp"
+#include "support/loggops.hpp"
 #include "support/workload_path.hpp"
 
 #include <catch2/catch.hpp>
@@ -84,6 +85,24 @@ TEST_CASE("Chakra and GOAL read back take as long as the simulation with free tr
     check("dualpipe", {.stages = 4, .microbatches = 12}, {.kind = kind});
 }
 
+TEST_CASE("LogGOPSim takes as long for GOAL as the simulation with its latency", "[workload]") {
+  const std::vector<std::pair<std::string_view, Shape>> cases{
+      {"1f1b", {.stages = 4, .microbatches = 8}},
+      {"gpipe", {.stages = 3, .microbatches = 5}},
+      {"interleaved", {.stages = 4, .microbatches = 8, .vpp = 2}},
+      {"zb-h1", {.stages = 4, .microbatches = 8}},
+      {"zb-v", {.stages = 4, .microbatches = 8, .vpp = 2}},
+      {"dualpipe", {.stages = 4, .microbatches = 12}}};
+  for (const auto& [name, shape] : cases) {
+    CAPTURE(name);
+    const Schedule schedule = make_schedule(find_generator(name), {.shape = shape});
+    Scenario scenario = uniform_scenario(schedule.shape(), 1234567ns, 2345679ns, 10us);
+    std::ranges::fill(scenario.network.boundary_bytes, Bytes{4096});
+    const TaskGraph graph = lower(schedule, std::move(scenario));
+    CHECK(test::LogGops{traces::read_goal(traces::write_goal(graph), "w.goal"), 10us}.run() == makespan(graph));
+  }
+}
+
 TEST_CASE("A Chakra file is in the wire format of protobuf", "[workload]") {
   Scenario scenario = uniform_scenario({.stages = 2, .microbatches = 1}, 1500ns, 2ms);
   scenario.network.boundary_bytes = {Bytes{300}};
@@ -133,20 +152,20 @@ TEST_CASE("GOAL is in the words of LogGOPSim", "[workload]") {
   CHECK(traces::write_goal(graph) == "num_ranks 2\n"
                                      "\nrank 0 {\n"
                                      "c0F0: calc 1000 cpu 0\n"
-                                     "s0SEND_F0: send 300b to 1 tag 0 cpu 1\n"
+                                     "s0SEND_F0: send 300b to 1 tag 0 cpu 0\n"
                                      "s0SEND_F0 requires c0F0\n"
-                                     "r0RECV_B0: recv 300b from 1 tag 3 cpu 2\n"
+                                     "r0RECV_B0: recv 300b from 1 tag 3 cpu 0\n"
                                      "c0B0: calc 2000 cpu 0\n"
                                      "c0B0 requires c0F0\n"
                                      "c0B0 requires r0RECV_B0\n"
                                      "}\n"
                                      "\nrank 1 {\n"
-                                     "r1RECV_F0: recv 300b from 0 tag 0 cpu 2\n"
+                                     "r1RECV_F0: recv 300b from 0 tag 0 cpu 0\n"
                                      "c1F0: calc 1000 cpu 0\n"
                                      "c1F0 requires r1RECV_F0\n"
                                      "c1B0: calc 2000 cpu 0\n"
                                      "c1B0 requires c1F0\n"
-                                     "s1SEND_B0: send 300b to 0 tag 3 cpu 1\n"
+                                     "s1SEND_B0: send 300b to 0 tag 3 cpu 0\n"
                                      "s1SEND_B0 requires c1B0\n"
                                      "}\n");
 }

@@ -28,8 +28,8 @@ struct NamedBytes {
 /// byte, as ASTRA-sim can not send less. Slices, reductions and the optimizer step are not written.
 [[nodiscard]] std::vector<NamedBytes> write_chakra(const TaskGraph& graph, std::string_view prefix);
 
-/// LogGOPSim's GOAL, all stages in one text, times in nanoseconds; otherwise the same nodes as write_chakra(). Sends
-/// are on cpu 1 and receives on cpu 2: on the cpu of the tasks, 0, they would wait for it.
+/// LogGOPSim's GOAL, all stages in one text, times in nanoseconds; otherwise the same nodes as write_chakra(), all of a
+/// stage on cpu 0.
 [[nodiscard]] std::string write_goal(const TaskGraph& graph);
 
 /// What a node of a workload does.
@@ -44,6 +44,7 @@ struct WorkloadNode {
   std::uint32_t peer = 0;           ///< of a send or receive: the other rank
   std::uint64_t tag = 0;            ///< likewise
   Bytes bytes{};                    ///< likewise
+  std::uint32_t cpu = 0;            ///< of GOAL
   std::vector<std::size_t> after{}; ///< positions in Workload::nodes, of the same rank
 };
 
