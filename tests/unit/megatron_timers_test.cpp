@@ -82,13 +82,27 @@ TEST_CASE("Interleaved stages of Megatron-LM divide their timers over their chun
   CHECK(text.find("schedule = \"interleaved\"\n") != std::string::npos);
 }
 
+TEST_CASE("What Megatron-LM's log does not say of its arguments is taken from who asks") {
+  const std::string said = megatron(all, {.stages = 2, .vpp = {}, .microbatches = 4, .progress = {}});
+  CHECK(said == megatron(arguments + all));
+  const auto with_mb = [](const std::string& log, std::size_t mb) {
+    return refusal_of([&] { (void)megatron(log, {.stages = {}, .vpp = {}, .microbatches = mb, .progress = {}}); })
+        .first();
+  };
+  CHECK(with_mb(arguments + all, 4) == "nothing was refused");
+  CHECK(with_mb(arguments + all, 8) == "train.log: --mb says 8 microbatches, and the log 4 -- leave --mb out");
+  CHECK(with_mb(arguments + all, std::size_t{1} << 62).starts_with("train.log: --mb says 4611686018427387904 "));
+}
+
 TEST_CASE("What Megatron-LM's log lacks, or can not mean, is named") {
   const auto refusal = [](const std::string& text) { return refusal_of([&] { (void)megatron(text); }).first(); };
   CHECK(refusal(arguments + setup) == "train.log: no block of timers has forward-compute -- run Megatron-LM with "
                                       "--timing-log-level 2");
-  CHECK(refusal(minmax) == "train.log: the log does not say how many stages there are -- give --stages, 1 to 4096");
+  CHECK(refusal(minmax) ==
+        "train.log: the log does not say how many stages there are -- give --stages, 1 to 4096, or a log with the "
+        "arguments that Megatron-LM prints at its start (pipeline_model_parallel_size)");
   CHECK(refusal("  pipeline_model_parallel_size .... 2\n" + minmax)
-            .starts_with("train.log: the log does not say how many microbatches there are"));
+            .starts_with("train.log: the log does not say how many microbatches there are -- give --mb, "));
   std::string broken = arguments + minmax;
   broken.replace(broken.find("(400.00"), 7, "(nan   ");
   CHECK(refusal(broken).starts_with("train.log:8: '    forward-compute"));

@@ -87,6 +87,7 @@ traces::Imported read(const Inputs& inputs, const traces::ImportFormat& format) 
   try {
     return format.read(files, {.stages = inputs.stages,
                                .vpp = inputs.vpp ? std::optional{inputs.vpp->front()} : std::nullopt,
+                               .microbatches = inputs.microbatches,
                                .progress = [&](double share) { progress.show(share); }});
   } catch (const Error&) {
     refuse_other_formats(files, format);
@@ -108,6 +109,7 @@ void check_options(const Inputs& inputs, const traces::ImportFormat& format) {
                      "leave it out");
   if (!format.takes_stages) refuse("stages");
   if (!format.takes_vpp) refuse("vpp");
+  if (!format.takes_mb) refuse("mb");
   if (inputs.vpp && inputs.vpp->size() > 1)
     problems.add(inputs.place_of("vpp"), fmt::format("{} values", inputs.vpp->size()), "a run has one");
   problems.throw_if_any();
@@ -271,8 +273,8 @@ ExitCode run(const Inputs& inputs) {
   return ExitCode::done;
 }
 
-constexpr std::array<std::string_view, 7> extra{"stages",  "vpp",           "output",    "timeline",
-                                                "replica", "by-microbatch", "mean-stage"};
+constexpr std::array<std::string_view, 8> extra{"stages",   "mb",      "vpp",           "output",
+                                                "timeline", "replica", "by-microbatch", "mean-stage"};
 constexpr std::array examples{
     Example{"ppsim import kineto rank*.json.gz -o costs.toml --timeline run.json",
             "a PyTorch profile of every rank: what tasks and transfers cost, and the timeline"},
@@ -280,6 +282,8 @@ constexpr std::array examples{
         "ppsim import kineto rank*.json.gz --mean-stage -o costs.toml",
         "the mean stage, --embedding and --head: costs for other numbers of chunks, other splits and 'ppsim compare'"},
     Example{"ppsim import nccl-tests sendrecv.txt", "latency and bandwidth, on stdout"},
+    Example{"ppsim import megatron-timers train.log --stages 4 --mb 16",
+            "a log without the arguments that Megatron-LM prints when it starts"},
     Example{"ppsim import op-trace trace.csv.gz --timeline 'run-{replica}.json'",
             "a run file for every data-parallel replica, for 'ppsim explain'"},
 };

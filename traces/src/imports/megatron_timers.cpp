@@ -6,7 +6,8 @@
 //   times across ranks (ms):                                              all
 //     forward-compute:
 //        rank  0: 612.31
-// These are sums over an iteration, not a timeline: costs come of them, and no run. Launchers may put text before
+// These are sums over an iteration, not a timeline: costs come of them, and no run. How many stages and microbatches
+// there were stands in the arguments that are printed at the start, or the user says it. Launchers may put text before
 // lines.
 
 #include "ppsim/sim/error.hpp"
@@ -262,7 +263,10 @@ public:
       refuse("no block of timers has forward-compute", "run Megatron-LM with --timing-log-level 2");
     stages_ = options_.stages ? options_.stages : found_.printed.stages;
     if (!stages_ || *stages_ < 1 || *stages_ > Limits::stages)
-      refuse("the log does not say how many stages there are", fmt::format("give --stages, 1 to {}", Limits::stages));
+      refuse("the log does not say how many stages there are",
+             fmt::format("give --stages, 1 to {}, or a log with the arguments that Megatron-LM prints at its start "
+                         "(pipeline_model_parallel_size)",
+                         Limits::stages));
     vpp_ = options_.vpp ? *options_.vpp : found_.printed.vpp.value_or(1);
     microbatches_ = find_microbatches();
     if (vpp_ < 1 || vpp_ > Limits::chunks || vpp_ * *stages_ > Limits::chunks)
@@ -277,8 +281,22 @@ private:
     throw Error{ExitCode::bad_input, Problem{std::string{where_}, std::move(what), std::move(hint)}};
   }
 
-  /// global batch / (micro batch x data-parallel ranks).
   [[nodiscard]] std::size_t find_microbatches() const {
+    const std::optional<std::size_t> printed = printed_microbatches();
+    const std::optional<std::size_t> said = options_.microbatches;
+    if (said && (*said < 1 || *said > most_ranks))
+      refuse(fmt::format("--mb says {} microbatches", *said), fmt::format("give 1 to {}", most_ranks));
+    if (printed && said && *printed != *said)
+      refuse(fmt::format("--mb says {} microbatches, and the log {}", *said, *printed), "leave --mb out");
+    if (!printed && !said)
+      refuse("the log does not say how many microbatches there are",
+             "give --mb, those of one pipeline in an iteration, or a log with the arguments that Megatron-LM prints at "
+             "its start (global_batch_size, micro_batch_size, data_parallel_size)");
+    return printed ? *printed : *said;
+  }
+
+  /// global batch / (micro batch x data-parallel ranks).
+  [[nodiscard]] std::optional<std::size_t> printed_microbatches() const {
     const Printed& printed = found_.printed;
     std::optional<std::size_t> replicas = printed.data_parallel;
     if (!replicas && printed.world) {
@@ -288,9 +306,7 @@ private:
     }
     const std::size_t at_once = printed.micro_batch.value_or(0) * replicas.value_or(0);
     if (!printed.global_batch || at_once == 0 || *printed.global_batch % at_once != 0 || *printed.global_batch == 0)
-      refuse(
-          "the log does not say how many microbatches there are",
-          "leave in what Megatron-LM prints of its arguments: global_batch_size, micro_batch_size, data_parallel_size");
+      return std::nullopt;
     return *printed.global_batch / at_once;
   }
 
@@ -407,6 +423,7 @@ const ImportFormat definition{
     .files = "*.log, *.txt",
     .what = "what Megatron-LM prints with --timing-log-level 2, best with --timing-log-option all; costs, no run",
     .sign = "across ranks (ms)",
+    .takes_mb = true,
     .no_runs = "sums over steps, and no times of single tasks",
     .read = read};
 

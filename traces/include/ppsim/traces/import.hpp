@@ -22,8 +22,9 @@ struct ImportFile {
 
 /// What a user says that files do not.
 struct ImportOptions {
-  std::optional<std::size_t> stages, vpp; ///< where a file does not show them
-  std::function<void(double)> progress;   ///< called now and then with the share that is read, 0 to 1; may be empty
+  std::optional<std::size_t> stages, vpp;         ///< where a file does not show them
+  std::optional<std::size_t> microbatches = {};   ///< likewise
+  std::function<void(double)> progress = nullptr; ///< called now and then with the share that is read, 0 to 1
 };
 
 /// Something that was not taken over, and why.
@@ -58,6 +59,7 @@ struct ImportFormat {
   std::string_view sign;         ///< text that stands near the beginning of most of them, and of no others
   bool takes_stages = true;      ///< whether ImportOptions::stages says what a file does not, or is checked against it
   bool takes_vpp = true;         ///< likewise
+  bool takes_mb = false;         ///< likewise, of ImportOptions::microbatches
   std::string_view no_runs = {}; ///< what its files hold where that makes costs alone: "transfers, and no tasks"
   [[nodiscard]] bool has_runs() const { return no_runs.empty(); }
   /// Reads. Nothing in a file is trusted. Throws Error (bad_input) with place, value and remedy.
