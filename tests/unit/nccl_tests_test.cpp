@@ -168,15 +168,31 @@ TEST_CASE("Measurements that are wrong or of the processor are counted, not used
                                    "0    12.00    0.17    0.17      0\n"
                                    "        3000           500     float     sum      -1     1.00    0.17    0.17      "
                                    "0      nan    0.17    0.17      0\n"
+                                   "        4000          1000     float     sum      -1     1.00    0.29    0.29      "
+                                   "0    14.00    0.29    0.29      0\n"
                                    "node1: some other line\n");
   const std::vector<traces::Dropped> expected{{"lines that are no results", 1},
-                                              {"measurements of processor time (-C)", 4},
+                                              {"measurements of processor time (-C)", 5},
                                               {"measurements that send nothing", 1},
                                               {"measurements with wrong results", 1},
                                               {"measurements without a time that can be", 1}};
   CHECK(imported.dropped == expected);
-  CHECK(latency(imported) == std::chrono::microseconds{12});
-  CHECK(value(imported, "bandwidth").empty());
+  CHECK(latency(imported) == std::chrono::microseconds{10});
+  CHECK(bandwidth(imported) == Approx(1e9));
+}
+
+TEST_CASE("Times of one size are no latency", "[import][nccl-tests]") {
+  const std::string head{table.substr(0, table.find("        1000 "))};
+  const std::string row =
+      "   268435456      67108864     float     sum      -1   6490.0   41.36   41.36      0   6490.0   "
+      "41.36   41.36    N/A\n";
+  CHECK(problem_of(head + row) == "all times of links are of 256 MiB: what of them is latency, and what bandwidth, can "
+                                  "not be told");
+  // Likewise where those between nodes are, beside others.
+  std::string nodes = head + row;
+  nodes.replace(nodes.rfind("node1"), 5, "node2");
+  CHECK_THROWS_WITH(import(std::vector<ImportFile>{{"one.txt", table}, {"two.txt", nodes}}),
+                    Catch::Contains("two.txt") && Catch::Contains("all times of links between nodes are of 256 MiB"));
 }
 
 TEST_CASE("Rings of one node and of several are links of two kinds", "[import][nccl-tests]") {

@@ -20,6 +20,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "../formats.hpp"
@@ -278,6 +279,17 @@ struct Links {
   std::vector<std::string> files;
 };
 
+/// Of times of one size nothing says what of them is latency and what grows with size.
+void require_sizes(const Links& links, std::string_view which) {
+  const auto [least, most] = std::ranges::minmax(links.samples, {}, &LinkSample::bytes);
+  if (least.bytes != most.bytes) return;
+  throw Error{ExitCode::bad_input,
+              {joined(links.files, ", "),
+               fmt::format("all times of {} are of {}: what of them is latency, and what bandwidth, can not be told",
+                           which, format_bytes(least.bytes)),
+               "measure sizes from small to large: sendrecv_perf -b 8 -e 1G -f 2"}};
+}
+
 /// "measured 12 us, fitted 10 us": of the sample that the fit is farthest from.
 std::string worst(const LinkFit& fit, std::span<const LinkSample> samples) {
   const auto fitted = [&](const LinkSample& sample) {
@@ -293,14 +305,15 @@ std::string worst(const LinkFit& fit, std::span<const LinkSample> samples) {
 }
 
 void add_lines(const Links& links, std::string_view prefix, std::string_view which, std::vector<ScenarioLine>& lines) {
+  require_sizes(links, which);
   const LinkFit fit = fit_link(links.samples);
   const auto [least, most] = std::ranges::minmax(links.samples, {}, &LinkSample::bytes);
   constexpr double percent = 100;
   lines.push_back({.key = "",
                    .value = "",
                    .comment = fmt::format("{} of {}: latency + bytes / bandwidth, fitted to {} times of {} to {}",
-                                          which, joined(links.files, ", "), links.samples.size(),
-                                          format_bytes(least.bytes), format_bytes(most.bytes))});
+                                          which, joined(std::views::transform(links.files, file_of), ", "),
+                                          links.samples.size(), format_bytes(least.bytes), format_bytes(most.bytes))});
   lines.push_back({.key = "",
                    .value = "",
                    .comment = fmt::format("the fit is off by {:.1f} % at most: {}", percent * fit.largest_residual,
@@ -330,7 +343,7 @@ Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
     const Measured measured = read_file(files[i]);
     Links& links = measured.nodes.size() > 1 ? between : inside;
     links.samples.insert(links.samples.end(), measured.samples.begin(), measured.samples.end());
-    links.files.emplace_back(file_of(files[i].name));
+    links.files.push_back(files[i].name);
     for (const auto& [why, count] : measured.dropped) dropped[why] += count;
     medians = medians || measured.medians;
     minimums = minimums || measured.minimums;
