@@ -94,16 +94,15 @@ std::span<const Device> devices() {
 
 std::span<const Link> links() {
   static const std::string assumed = "; latency assumed";
-  static const std::string by_nccl = "; latency as nccl-tests sendrecv shows for small messages between nodes";
   static const std::vector<Link> all{
       {"nvlink3", 5us, gigabytes_per_second(300), "NVLink 3, 600 GB/s in both directions" + assumed},
       {"nvlink4", 5us, gigabytes_per_second(450), "NVLink 4, 900 GB/s in both directions" + assumed},
       {"nvlink5", 5us, gigabytes_per_second(900), "NVLink 5, 1800 GB/s in both directions" + assumed},
       {"pcie4", 10us, gigabytes_per_second(32), "PCIe 4.0 x16" + assumed},
       {"pcie5", 10us, gigabytes_per_second(64), "PCIe 5.0 x16" + assumed},
-      {"ib-hdr", 30us, gigabytes_per_second(25), "InfiniBand HDR, 200 Gbit/s" + by_nccl},
-      {"ib-ndr", 30us, gigabytes_per_second(50), "InfiniBand NDR, 400 Gbit/s" + by_nccl},
-      {"ib-xdr", 30us, gigabytes_per_second(100), "InfiniBand XDR, 800 Gbit/s" + by_nccl},
+      {"ib-hdr", 30us, gigabytes_per_second(25), "InfiniBand HDR, 200 Gbit/s" + assumed},
+      {"ib-ndr", 30us, gigabytes_per_second(50), "InfiniBand NDR, 400 Gbit/s" + assumed},
+      {"ib-xdr", 30us, gigabytes_per_second(100), "InfiniBand XDR, 800 Gbit/s" + assumed},
       {"eth-100g", 50us, Bandwidth{12'500'000'000}, "Ethernet, 100 Gbit/s" + assumed},
       {"eth-400g", 50us, gigabytes_per_second(50), "Ethernet, 400 Gbit/s" + assumed}};
   return all;
