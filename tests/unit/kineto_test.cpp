@@ -1,5 +1,6 @@
 // Profiles of the PyTorch profiler: which task ran when on which stage, from annotations, kernels and process groups.
 
+#include "ppsim/sim/cost_model.hpp"
 #include "ppsim/sim/error.hpp"
 #include "support/golden.hpp"
 #include "support/gzip.hpp"
@@ -59,6 +60,44 @@ std::string one_rank(int rank, int chunk, const std::string& groups = "", double
   return file.text();
 }
 
+/// One of two stages that run 1F1B with two microbatches on processors. F takes 1 ms, B 2 ms, a transfer 0.1 ms.
+std::string gloo_rank(int rank, bool has_ends) {
+  KinetoFile file{fmt::format(R"({{"backend": "gloo", "rank": {}, "world_size": 2}})", rank)};
+  int id = 0;
+  const auto task = [&](const char* name, double from, double to) { file.annotation(name, from, to - from, ++id); };
+  const auto receive = [&](const char* name, double from, double end) {
+    file.annotation(name, from, 1, ++id);
+    file.event("cpu_op", "c10d::recv_", fmt::format("{:.3f}", from + 0.1), "0.8");
+    if (has_ends)
+      file.event("user_annotation", "gloo:recv", fmt::format("{:.3f}", from + 0.5),
+                 fmt::format("{:.3f}", end - from - 0.5));
+  };
+  const auto send = [&](const char* name, double from) {
+    file.annotation(name, from, 1, ++id);
+    file.event("user_annotation", "gloo:send", fmt::format("{:.3f}", from + 0.5), "9000");
+  };
+  if (rank == 0) {
+    task("PP:0F0", 0, 1000);
+    send("PP:0SEND_F0", 1000);
+    task("PP:0F1", 1000, 2000);
+    send("PP:0SEND_F1", 2000);
+    receive("PP:0RECV_B0", 2001, 4200);
+    task("PP:0B0", 2003, 6200);
+    receive("PP:0RECV_B1", 6200, 7203);
+    task("PP:0B1", 6202, 9203);
+  } else {
+    receive("PP:1RECV_F0", 0, 1100);
+    task("PP:1F0", 2, 2100);
+    task("PP:1B0", 2100, 4100);
+    send("PP:1SEND_B0", 4100);
+    receive("PP:1RECV_F1", 4101, 4103.5);
+    task("PP:1F1", 4103, 5103);
+    task("PP:1B1", 5103, 7103);
+    send("PP:1SEND_B1", 7103);
+  }
+  return file.text();
+}
+
 } // namespace
 
 TEST_CASE(
@@ -101,10 +140,34 @@ TEST_CASE("Names of actions are PyTorch's") {
   CHECK(parse_pp_action("1SEND_F0") == PpAction{Kind::send, make_task(Pass::forward, 1, 0)});
   CHECK(parse_pp_action("0RECV_B2") == PpAction{Kind::receive, make_task(Pass::backward, 0, 2)});
   CHECK(parse_pp_action("3REDUCE_GRAD") == PpAction{Kind::reduction, make_task(Pass::backward, 3, 0)});
-  CHECK(parse_pp_action("(0F7;7B3)OVERLAP_F_B")->kind == Kind::overlapped);
+  const std::optional<PpAction> pair = parse_pp_action("(0F7;7B3)OVERLAP_F_B");
+  REQUIRE(pair);
+  CHECK(is_pair(*pair));
+  CHECK(pair->task == Task{make_id<MicrobatchId>(7), 0, Pass::forward, Pairing::first});
+  CHECK(pair->second == Task{make_id<MicrobatchId>(3), 7, Pass::backward, Pairing::second});
+  CHECK(is_pair(parse_pp_action("(7I3;0F7)OVERLAP_F_B").value()));
   CHECK(parse_pp_action("2UNSHARD")->kind == Kind::shard);
-  for (const char* text : {"", "F0", "0F", "0", "0X1", "0F1x", "-1F0", "0F-1", "0SEND_F", "2UNSHARD1", "70000F0",
-                           "0F4000000000", "99999999999999999999F0"})
+  for (const char* text : {"()OVERLAP_F_B",
+                           "(0F7)OVERLAP_F_B",
+                           "(0F7;1F7)OVERLAP_F_B",
+                           "(0F7;1W3)OVERLAP_F_B",
+                           "(0F7;1B3;1B4)OVERLAP_F_B",
+                           "(0SEND_F7;1B3)OVERLAP_F_B",
+                           ")OVERLAP_F_B",
+                           "(OVERLAP_F_B",
+                           "",
+                           "F0",
+                           "0F",
+                           "0",
+                           "0X1",
+                           "0F1x",
+                           "-1F0",
+                           "0F-1",
+                           "0SEND_F",
+                           "2UNSHARD1",
+                           "70000F0",
+                           "0F4000000000",
+                           "99999999999999999999F0"})
     CHECK(parse_pp_action(text) == std::nullopt);
 }
 
@@ -157,6 +220,121 @@ TEST_CASE("Without any kernel the times of the processor are taken, and it is sa
   CHECK(recorded.tasks.at(0).end == 110000);
   CHECK(std::ranges::count(recorded.notes,
                            "tasks of ranks that show no kernel of a task have the times of the processor (1)") == 1);
+}
+
+TEST_CASE("On a processor a task begins where its receive ends, for which it waited under its own annotation") {
+  const Recorded recorded = read_all({gloo_rank(0, true), gloo_rank(1, true)});
+  using Times = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  Times times;
+  for (const TaskEvent& event : recorded.tasks) times.emplace_back(event.start, event.end);
+  CHECK(times == Times{{0, 1'000'000},
+                       {1'000'000, 2'000'000},
+                       {4'200'000, 6'200'000}, // its annotation began at 2.003 ms
+                       {7'203'000, 9'203'000},
+                       {1'100'000, 2'100'000}, // at 2 us
+                       {2'100'000, 4'100'000},
+                       {4'103'500, 5'103'000},
+                       {5'103'000, 7'103'000}});
+  CHECK(recorded.transfers.size() == 4); // what receives say; sends last until the step waits for them
+  CHECK(std::ranges::none_of(recorded.transfers, &TransferEvent::is_send));
+  CHECK(dropped(recorded, "sends of gloo, which are recorded until the step waits for them") == 4);
+  CHECK(recorded.facts.transport == "gloo");
+  CHECK(std::ranges::count(recorded.notes, "tasks of ranks that show no kernel of a task have the times of the "
+                                           "processor, from the end of their receive on (8)") == 1);
+}
+
+TEST_CASE("On a processor tasks whose waits have no end are not taken for work") {
+  CHECK(refusal({gloo_rank(0, true), gloo_rank(1, false)}) ==
+        "rank1.json: it shows neither kernels nor when 2 of its 2 receives had ended: nothing tells the work of a task "
+        "from its wait | profile with the activity CUDA too; on processors with the backend gloo, which records its "
+        "receives");
+  // One of them alone may be cut off by the end of the recording.
+  KinetoFile file;
+  file.annotation("PP:0F0", 0, 500, 6).annotation("PP:0F1", 500, 500, 1);
+  file.annotation("PP:0RECV_B0", 1000, 1, 2).event("user_annotation", "gloo:recv", "1000.5", "500");
+  file.annotation("PP:0B0", 1001, 1000, 3);
+  file.annotation("PP:0RECV_B1", 2001, 1, 4).annotation("PP:0B1", 2002, 5000, 5);
+  const Recorded recorded = read(file);
+  CHECK(recorded.tasks.size() == 3);
+  CHECK(dropped(recorded, "tasks on the processor whose wait for their input has no end") == 1);
+}
+
+TEST_CASE("Receives of gloo say nothing of tasks that ran on a device") {
+  KinetoFile file;
+  file.annotation("PP:0F0", 100, 10, 1).gpu_annotation("PP:0F0", 120, 10, 1);
+  file.annotation("PP:0RECV_B0", 130, 5, 2).event("user_annotation", "gloo:recv", "131", "900");
+  file.annotation("PP:0B0", 140, 10, 3).gpu_annotation("PP:0B0", 160, 20, 3);
+  const Recorded recorded = read(file);
+  CHECK(recorded.transfers.empty());
+  CHECK(recorded.tasks.at(1).start == 160000);
+  CHECK(recorded.facts.transport == "NCCL");
+  CHECK(dropped(recorded, "receives of gloo outside of PP:RECV, or beside kernels") == 1);
+}
+
+TEST_CASE("An overlapped pair is two tasks, whose shares of it are those that they take where they run alone") {
+  const auto import = [](const std::vector<std::pair<const char*, int>>& tasks) {
+    KinetoFile file;
+    int id = 0;
+    double at = 1000;
+    for (const auto& [name, length] : tasks) {
+      ++id;
+      file.annotation(name, 10 * id, 5, id).gpu_annotation(name, at, length, id);
+      at += length;
+    }
+    const std::string text = file.text();
+    const std::vector<ImportFile> files{{"rank0.json", text}};
+    return find_import_format("kineto")->read(files, {});
+  };
+  const auto lengths = [](const Imported& imported) {
+    std::vector<std::int64_t> found;
+    for (const Span& span : imported.runs.at(0).steps.at(0).tasks) found.push_back(span.length().count() / 1000);
+    return found;
+  };
+  using Lengths = std::vector<std::int64_t>;
+  const Imported whole =
+      import({{"PP:0F0", 100}, {"PP:(0F1;0B0)OVERLAP_F_B", 240}, {"PP:(0B1;0F2)OVERLAP_F_B", 240}, {"PP:0B2", 200}});
+  CHECK(lengths(whole) == Lengths{100, 80, 160, 160, 80, 200});
+  CHECK(whole.runs[0].schedule.tasks()[1].pairing == Pairing::first);
+  CHECK(cost_model(whole.runs[0], 0, 1).pair.kind == PairRule::Kind::serial);
+  CHECK(std::ranges::count(whole.notes, "of 2 overlapped pairs only the whole was recorded: each half has the share "
+                                        "that its pass takes of both where they run alone") == 1);
+  const Imported split = import({{"PP:0F0", 100},
+                                 {"PP:0I0", 150},
+                                 {"PP:0W0", 250},
+                                 {"PP:0F1", 100},
+                                 {"PP:(0F2;0I1)OVERLAP_F_B", 250},
+                                 {"PP:0W1", 250},
+                                 {"PP:0I2", 150},
+                                 {"PP:0W2", 250}});
+  CHECK(lengths(split) == Lengths{100, 150, 250, 100, 100, 150, 250, 150, 250});
+}
+
+TEST_CASE("The halves of a pair on a processor run one after the other, the second from the end of its receive on") {
+  KinetoFile file;
+  file.annotation("PP:0F0", 0, 100, 1);
+  file.annotation("PP:0RECV_B0", 100, 5, 2).event("user_annotation", "gloo:recv", "101", "149");
+  file.annotation("PP:(0F1;0B0)OVERLAP_F_B", 110, 300, 3);
+  const Recorded recorded = read(file);
+  REQUIRE(recorded.tasks.size() == 3);
+  CHECK(recorded.tasks[1].start == 110'000);
+  CHECK(recorded.tasks[1].end == 250'000);
+  CHECK(recorded.tasks[2].start == 250'000);
+  CHECK(recorded.tasks[2].end == 410'000);
+}
+
+TEST_CASE("Where labels are not known no step is whole, and missing files are not blamed") {
+  KinetoFile file;
+  file.annotation("PP:0F0", 100, 5, 1).annotation("PP:0F1", 110, 5, 2);
+  file.annotation("PP:(0B0;0X0)NEW", 120, 5, 3).annotation("PP:0B1", 130, 5, 4);
+  const std::string text = file.text();
+  const std::vector<ImportFile> files{{"rank0.json", text}};
+  try {
+    (void)find_import_format("kineto")->read(files, {});
+    FAIL("it was read");
+  } catch (const Error& error) {
+    CHECK(error.problems().front().hint ==
+          "the files have 1 PP: labels with an action that is not known: record a schedule without them");
+  }
 }
 
 TEST_CASE("A task that launches nothing takes no time, when its input was there") {
@@ -357,16 +535,15 @@ TEST_CASE("Of tensor-parallel peers the lowest rank is read") {
 TEST_CASE("What is not read is counted by kind") {
   KinetoFile file;
   file.annotation("PP:0F0", 100, 10, 1);
-  file.annotation("PP:(0F7;7B3)OVERLAP_F_B", 120, 10, 2).annotation("PP:0UNSHARD", 130, 1, 3);
+  file.annotation("PP:0UNSHARD", 130, 1, 3);
   file.annotation("PP:0HUH3", 140, 1, 4).annotation("nccl:send 0->1", 150, 1, 5);
   for (int i = 0; i < 5; ++i) file.event("cpu_op", "aten::mm", "100.5", "3");
   file.raw("\n  {\n    \"ph\": \"s\", \"id\": 4, \"pid\": 1, \"tid\": 2, \"ts\": 5.0,\n    \"cat\": \"ac2g\", "
            "\"name\": \"ac2g\"\n  },");
   file.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", 10, 3, 77);
   const Recorded recorded = read(file);
-  CHECK(dropped(recorded, "overlapped pairs (OVERLAP_F_B)") == 1);
   CHECK(dropped(recorded, "UNSHARD and RESHARD actions") == 1);
-  CHECK(dropped(recorded, "PP: annotations with an action that is not known") == 1);
+  CHECK(dropped(recorded, "PP: labels with an action that is not known") == 1);
   CHECK(dropped(recorded, "events of category 'cpu_op' (not used)") == 5);
   CHECK(dropped(recorded, "events of category 'ac2g' (not used)") == 1);
   CHECK(dropped(recorded, "events of category 'user_annotation' (not used)") == 1);

@@ -334,6 +334,16 @@ TEST_CASE("Timers of Megatron-LM are told apart by their order in a step, where 
   CHECK(problem_of({file(Rows{}.range("forward-compute", 0, 10).sql())}) == "has no whole step");
 }
 
+TEST_CASE("An overlapped pair of NVTX ranges is two tasks in one piece", "[import][nsys]") {
+  const Recorded recorded = read({database("CREATE TABLE NVTX_EVENTS (start, end, text, globalTid);\n"
+                                           "INSERT INTO NVTX_EVENTS VALUES (0, 10, 'PP:0F0', 16777217),\n"
+                                           "(10, 30, 'PP:(0F1;0B0)OVERLAP_F_B', 16777217),\n"
+                                           "(30, 50, 'PP:0B1', 16777217);\n")});
+  CHECK(tasks_of(recorded) == Texts{"0.0 0 0F0 0-10", "0.0 0 0F1 10-30", "0.0 0 0B0 10-30", "0.0 0 0B1 30-50"});
+  CHECK(recorded.tasks[1].task.pairing == Pairing::first);
+  CHECK(recorded.tasks[2].task.pairing == Pairing::second);
+}
+
 TEST_CASE("Exports that lack tables and columns are read as far as they go", "[import][nsys]") {
   // Names by id, no event types, no kernels: as of old versions, or of a trace of NVTX alone.
   const Recorded recorded =
@@ -342,7 +352,7 @@ TEST_CASE("Exports that lack tables and columns are read as far as they go", "[i
                      "INSERT INTO StringIds VALUES (5, 'PP:0F0'), (6, 'PP:0X9');\n"
                      "INSERT INTO NVTX_EVENTS VALUES (1, 2, 5), (3, NULL, 5), (5, 6, 6), (7, 8, 99);\n")});
   CHECK(tasks_of(recorded) == Texts{"0.0 0 0F0 1-2"});
-  const std::map<std::string, std::size_t> expected{{"PP: ranges with an action that is not known", 1},
+  const std::map<std::string, std::size_t> expected{{"PP: labels with an action that is not known", 1},
                                                     {"ranges that did not end", 1}};
   CHECK(recorded.dropped == expected);
   // Kernels without a process.

@@ -9,6 +9,7 @@
 #include <chrono>
 
 #include "imports/pp_action.hpp"
+#include "imports/recorded_steps.hpp"
 
 namespace ppsim::test::recorded_test {
 
@@ -385,6 +386,23 @@ TEST_CASE("Nothing bounds clocks of stages of which one only sends, and a run sa
   REQUIRE(imported.notes.size() == 2);
   CHECK(imported.notes.back() == "in 1 step some stages only send to others, or only receive: nothing bounds what "
                                  "their clocks differ by");
+}
+
+TEST_CASE("Halves of a pair that run nowhere alone share its time by passes, and those that have times keep them") {
+  const auto half = [](Pass pass, Pairing pairing, std::int64_t start, std::int64_t end) {
+    Task task = make_task(pass, 0, 0);
+    task.pairing = pairing;
+    return traces::TaskEvent{.task = task, .start = start, .end = end};
+  };
+  std::vector<traces::TaskEvent> tasks{
+      half(Pass::forward, Pairing::first, 0, 300),      half(Pass::backward, Pairing::second, 0, 300),
+      half(Pass::input_grad, Pairing::first, 300, 500), half(Pass::forward, Pairing::second, 300, 500),
+      half(Pass::forward, Pairing::first, 500, 510),    half(Pass::backward, Pairing::second, 510, 900)};
+  CHECK(traces::part_pairs(tasks) == 2);
+  std::vector<std::pair<std::int64_t, std::int64_t>> times;
+  for (const traces::TaskEvent& event : tasks) times.emplace_back(event.start, event.end);
+  CHECK(times == std::vector<std::pair<std::int64_t, std::int64_t>>{
+                     {0, 100}, {100, 300}, {300, 400}, {400, 500}, {500, 510}, {510, 900}});
 }
 
 } // namespace ppsim::test::recorded_test

@@ -118,6 +118,12 @@ private:
   std::unordered_map<std::uint32_t, std::size_t> lowest_; ///< microbatch of a forward, by chunk
 };
 
+/// The receive of what `task` needs.
+PpAction receive_for(Task task) {
+  if (task.pass == Pass::input_grad) task.pass = Pass::backward;
+  return {Kind::receive, task};
+}
+
 /// Where a task lies that ran nothing on the device, between the ones beside it that did (null for none, but not both).
 std::int64_t place_between(const TaskTime& task, const TaskTime* before, const TaskTime* next) {
   const bool ends_step = next == nullptr || (next->step != task.step && before != nullptr);
@@ -181,11 +187,17 @@ void Inputs::add_receive(std::int64_t step, const Task& task, std::int64_t end) 
   ends_[{step, key_of({Kind::receive, task})}] = end;
 }
 
+void Inputs::add_endless(std::int64_t step, const Task& task) {
+  endless_.insert({step, key_of({Kind::receive, task})});
+}
+
 std::optional<std::int64_t> Inputs::of(std::int64_t step, const Task& task) const {
-  Task received = task;
-  if (task.pass == Pass::input_grad) received.pass = Pass::backward;
-  const auto found = ends_.find({step, key_of({Kind::receive, received})});
+  const auto found = ends_.find({step, key_of(receive_for(task))});
   return found == ends_.end() ? std::nullopt : std::optional{found->second};
+}
+
+bool Inputs::is_endless(std::int64_t step, const Task& task) const {
+  return endless_.contains({step, key_of(receive_for(task))});
 }
 
 std::size_t place_without_kernels(std::span<TaskTime> tasks) {

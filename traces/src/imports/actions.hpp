@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,10 +50,15 @@ class Inputs {
 public:
   /// `task` as of PpAction: the receiving side's, `forward` or `backward`.
   void add_receive(std::int64_t step, const Task& task, std::int64_t end);
+  /// It was received, and nothing says until when.
+  void add_endless(std::int64_t step, const Task& task);
   [[nodiscard]] std::optional<std::int64_t> of(std::int64_t step, const Task& task) const;
+  [[nodiscard]] bool is_endless(std::int64_t step, const Task& task) const;
 
 private:
-  std::map<std::pair<std::int64_t, std::uint64_t>, std::int64_t> ends_; ///< by step and key_of()
+  using Key = std::pair<std::int64_t, std::uint64_t>; ///< step and key_of()
+  std::map<Key, std::int64_t> ends_;
+  std::set<Key> endless_;
 };
 
 /// When a task ran, as far as it is known.

@@ -38,6 +38,13 @@ std::vector<KinetoRank> read_ranks(std::span<const ImportFile> files, const Impo
 
 void check_ranks(const std::vector<KinetoRank>& ranks) {
   for (const KinetoRank& rank : ranks) {
+    if (rank.endless > 0 && (rank.endless == rank.waits || rank.tasks.empty()))
+      refuse(
+          rank.name,
+          fmt::format("it shows neither kernels nor when {} of its {} receives had ended: nothing tells the work of a "
+                      "task from its wait",
+                      rank.endless, rank.waits),
+          "profile with the activity CUDA too; on processors with the backend gloo, which records its receives");
     if (!rank.tasks.empty()) continue;
     if (rank.single_schedule)
       refuse(
@@ -49,6 +56,11 @@ void check_ranks(const std::vector<KinetoRank>& ranks) {
   if (twice != ranks.end())
     refuse(twice->name, fmt::format("it is of rank {}, and so is {}", twice->rank, (twice + 1)->name),
            "give one file per rank");
+}
+
+/// Its tasks began when gloo had received their input.
+bool waits_for_gloo(const KinetoRank& rank) {
+  return rank.waits > rank.endless;
 }
 
 /// The words of a group's description, in small letters: {"mesh", "tp"}.
@@ -287,7 +299,7 @@ Recorded read_kineto(std::span<const ImportFile> files, const ImportOptions& opt
   const std::vector<std::uint32_t> replicas = replicas_of(ranks, stages, recorded.notes);
   recorded.facts = {.backend = "PyTorch",
                     .compute = "",
-                    .transport = "NCCL",
+                    .transport = std::ranges::any_of(ranks, waits_for_gloo) ? "gloo" : "NCCL",
                     .machine = ranks.empty() ? "" : ranks.front().device,
                     .command = "",
                     .timed = false,
@@ -305,7 +317,8 @@ Recorded read_kineto(std::span<const ImportFile> files, const ImportOptions& opt
       without_kernels += ranks[i].without_kernels;
       move_into(recorded, std::move(ranks[i]), replicas[i], static_cast<std::uint32_t>(stage));
     }
-  note_times(recorded.notes, without_kernels, on_processor, "the processor");
+  note_times(recorded.notes, without_kernels, on_processor,
+             recorded.facts.transport == "gloo" ? "the processor, from the end of their receive on" : "the processor");
   return recorded;
 }
 

@@ -25,6 +25,8 @@ struct KinetoRank {
   bool repeats = false;            ///< an action occurs twice in one of them
   std::size_t on_processor = 0;    ///< tasks of a rank without kernels, which have the times of the processor
   std::size_t without_kernels = 0; ///< tasks that launched none, and take no time
+  std::size_t waits = 0;           ///< receives of a rank without kernels: the processor waits for them
+  std::size_t endless = 0;         ///< of those, the ones that nothing says the end of
   bool single_schedule = false;
   bool whole_microseconds = true;
   std::map<std::string, std::size_t> dropped;

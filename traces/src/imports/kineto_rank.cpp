@@ -1,5 +1,6 @@
 // One rank of a profile: annotations of the processor say what is done, kernels when. The processor runs ahead of the
-// device, so that a task ran when its kernels did.
+// device, so that a task ran when its kernels did. Where there are none, the processor computes itself, and waits for
+// the input of a task inside the task's annotation: the task begins where that wait ends.
 
 #include <algorithm>
 #include <set>
@@ -40,6 +41,8 @@ public:
     order_annotations();
     join_gpu_annotations();
     join_kernels();
+    join_gloo();
+    take_pairs_apart(actions_, &Action::what);
     set_steps();
     take_actions();
     return std::move(rank_);
@@ -77,9 +80,7 @@ private:
 
   void join_gpu_annotations() {
     for (const KinetoGpuAnnotation& annotation : trace_.gpu_annotations) {
-      const bool is_read =
-          annotation.action.kind != ActionKind::overlapped && annotation.action.kind != ActionKind::shard;
-      if (!is_read) continue; // counted with those of the processor
+      if (annotation.action.kind == ActionKind::shard) continue; // counted with those of the processor
       if (Action* const action = action_of(annotation)) {
         extend(action->extents, annotation.stream, annotation.time);
         action->has_gpu_annotation = true;
@@ -89,15 +90,19 @@ private:
     }
   }
 
+  /// The action that the processor was in; null where it was in none.
+  Action* action_at(std::int64_t time) {
+    const auto behind =
+        std::ranges::upper_bound(actions_, time, {}, [](const Action& action) { return action.on_processor.start; });
+    if (behind == actions_.begin()) return nullptr;
+    Action& action = *(behind - 1);
+    return time <= action.on_processor.end ? &action : nullptr;
+  }
+
   /// The action that the processor was in when it launched a kernel.
   Action* launcher_of(const KinetoKernel& kernel) {
-    if (const auto launch = launches_.find(kernel.correlation); launch != launches_.end()) {
-      const auto behind = std::ranges::upper_bound(actions_, launch->second, {},
-                                                   [](const Action& action) { return action.on_processor.start; });
-      if (behind == actions_.begin()) return nullptr;
-      Action& action = *(behind - 1);
-      return launch->second <= action.on_processor.end ? &action : nullptr;
-    }
+    if (const auto launch = launches_.find(kernel.correlation); launch != launches_.end())
+      return action_at(launch->second);
     const auto same = by_external_id_.find(kernel.external_id);
     return same == by_external_id_.end() ? nullptr : &actions_[same->second];
   }
@@ -125,6 +130,21 @@ private:
       }
       action->bytes += transfer.bytes;
       extend(action->send_recvs, transfer.kernel.stream, transfer.kernel.time);
+    }
+  }
+
+  [[nodiscard]] bool has_kernels() const {
+    return !trace_.kernels.empty() || !trace_.send_recvs.empty() || !trace_.gpu_annotations.empty();
+  }
+
+  /// What gloo records of a receive begins where it is posted, under PP:RECV, and ends where the wait for it does.
+  void join_gloo() {
+    for (const Stretch& receive : trace_.gloo_receives) {
+      Action* const action = has_kernels() ? nullptr : action_at(receive.start);
+      if (action != nullptr && action->what.kind == ActionKind::receive)
+        extend(action->send_recvs, 0, receive);
+      else
+        ++rank_.dropped["receives of gloo outside of PP:RECV, or beside kernels"];
     }
   }
 
@@ -200,27 +220,56 @@ private:
 
   /// Behind the transfers, whose receives say when an input was there.
   void take_tasks(std::uint64_t stream) {
-    Inputs inputs;
     for (const TransferEvent& transfer : rank_.transfers)
-      if (!transfer.is_send) inputs.add_receive(transfer.step, transfer.task, transfer.end);
+      if (!transfer.is_send) inputs_.add_receive(transfer.step, transfer.task, transfer.end);
     std::vector<TaskTime> times;
     for (const Action& action : actions_)
       if (action.what.kind == ActionKind::task)
         times.push_back(
-            {action.step, time_on_device(action.extents, stream), inputs.of(action.step, action.what.task)});
+            {action.step, time_on_device(action.extents, stream), inputs_.of(action.step, action.what.task)});
     rank_.without_kernels = place_without_kernels(times);
+    auto found = times.begin();
     for (const Action& action : actions_) {
       if (action.what.kind != ActionKind::task) continue;
-      const TaskTime& found = times[rank_.tasks.size()];
-      const Stretch time = found.ran.value_or(action.on_processor);
-      if (!found.ran) ++rank_.on_processor;
-      rank_.tasks.push_back({0, 0, action.step, action.what.task, time.start, time.end, rank_.tasks.size()});
+      const TaskTime& time = *found++;
+      if (time.ran)
+        add_task(action, *time.ran);
+      else
+        take_on_processor(action, time);
     }
+  }
+
+  void add_task(const Action& action, Stretch time) {
+    rank_.tasks.push_back({0, 0, action.step, action.what.task, time.start, time.end, rank_.tasks.size()});
+  }
+
+  void take_on_processor(const Action& action, const TaskTime& found) {
+    if (inputs_.is_endless(action.step, action.what.task)) {
+      ++rank_.dropped["tasks on the processor whose wait for their input has no end"];
+      return;
+    }
+    ++rank_.on_processor;
+    Stretch time = action.on_processor;
+    if (found.input && !has_kernels()) time.start = std::clamp(*found.input, time.start, time.end);
+    if (action.what.task.pairing == Pairing::second && !rank_.tasks.empty() &&
+        rank_.tasks.back().task.pairing == Pairing::first) {
+      // Both halves are under one annotation, one after the other: where the second has its input, the first is done.
+      TaskEvent& first = rank_.tasks.back();
+      time.start = std::max(time.start, first.start);
+      if (time.start > first.start) first.end = time.start;
+    }
+    add_task(action, time);
   }
 
   void take_transfer(const Action& action) {
     // Its annotation may hold copies as well.
     const Extents& extents = action.send_recvs.empty() ? action.extents : action.send_recvs;
+    const bool is_wait = !has_kernels() && action.what.kind == ActionKind::receive;
+    if (is_wait) ++rank_.waits;
+    if (extents.empty() && is_wait) {
+      ++rank_.endless;
+      inputs_.add_endless(action.step, action.what.task);
+    }
     if (extents.empty()) {
       ++rank_.dropped["sends and receives without a kernel"];
       return;
@@ -245,6 +294,7 @@ private:
   const KinetoTrace& trace_;
   KinetoRank rank_;
   std::vector<Action> actions_; ///< by when the processor began them
+  Inputs inputs_;
   std::unordered_map<std::uint64_t, std::size_t> by_external_id_;
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_key_;
   std::unordered_map<std::uint64_t, std::int64_t> launches_; ///< when, by correlation

@@ -122,8 +122,12 @@ std::string_view* argument_of(Event& event, const char* key) {
   }
 }
 
+constexpr std::string_view gloo_receive = "gloo:recv";
+constexpr std::string_view gloo_send = "gloo:send";
+
 bool is_marked(std::string_view name) {
-  return name.starts_with("PP:") || name.starts_with("ProfilerStep#") || name.starts_with("Optimizer.step#");
+  return name.starts_with("PP:") || name.starts_with("ProfilerStep#") || name.starts_with("Optimizer.step#") ||
+         name == gloo_receive || name == gloo_send;
 }
 
 /// Whether nothing but the category of an event counts, as far as it was read. Annotations had other categories once.
@@ -269,10 +273,10 @@ private:
       if (!number || *number < 0 || *number > most_steps) return drop("ProfilerStep annotations without a number");
       return trace_.steps.push_back({*number, time});
     }
+    if (event_.name == gloo_receive) return trace_.gloo_receives.push_back(time);
+    if (event_.name == gloo_send) return drop("sends of gloo, which are recorded until the step waits for them");
     const std::optional<PpAction> found = action();
-    if (!found)
-      return event_.name.starts_with("PP:") ? drop("PP: annotations with an action that is not known") : count();
-    if (found->kind == PpAction::Kind::overlapped) return drop("overlapped pairs (OVERLAP_F_B)");
+    if (!found) return event_.name.starts_with("PP:") ? drop(unknown_action) : count();
     if (found->kind == PpAction::Kind::shard) return drop("UNSHARD and RESHARD actions");
     trace_.annotations.push_back({*found, time, number_or_zero(event_.external_id)});
   }
@@ -403,6 +407,7 @@ private:
     for (KinetoKernel& kernel : trace_.kernels) move(kernel.time);
     for (KinetoSendRecv& transfer : trace_.send_recvs) move(transfer.kernel.time);
     for (KinetoStep& step : trace_.steps) move(step.time);
+    for (Stretch& receive : trace_.gloo_receives) move(receive);
   }
 
   /// The first number of the file's name behind "rank", else the first at all.

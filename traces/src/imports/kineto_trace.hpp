@@ -73,8 +73,9 @@ struct KinetoTrace {
   std::vector<KinetoKernel> kernels;
   std::vector<KinetoSendRecv> send_recvs;
   std::vector<KinetoStep> steps;
-  std::int64_t peak_bytes = 0;  ///< that the allocator had handed out on devices; 0: not recorded
-  bool single_schedule = false; ///< it has "Forward 3" annotations, as GPipe's own loop makes them
+  std::vector<Stretch> gloo_receives; ///< from where one was posted to where the processor had waited for it
+  std::int64_t peak_bytes = 0;        ///< that the allocator had handed out on devices; 0: not recorded
+  bool single_schedule = false;       ///< it has "Forward 3" annotations, as GPipe's own loop makes them
   bool whole_microseconds = true;
   std::map<std::string, std::size_t> dropped; ///< reason: how many
 };

@@ -268,7 +268,6 @@ private:
     case Kind::optimizer:
       recorded_.updates.push_back({rank.replica, rank.stage, done.step, UpdateEvent::Kind::optimizer, 0, start, end});
       return;
-    case Kind::overlapped:
     case Kind::shard:
       return; // not kept by the reader of files
     }

@@ -78,6 +78,7 @@ public:
       read_kernels("CUPTI_ACTIVITY_KIND_MEMCPY", true);
       read_kernels("CUPTI_ACTIVITY_KIND_MEMSET", true);
     }
+    take_pairs_apart(file_.ranges, &NsysRange::action);
     return std::move(file_);
   }
 
@@ -143,8 +144,7 @@ private:
     const std::optional<PpAction> action = annotated ? parse_pp_action(name.substr(3))
                                            : timer   ? timer
                                                      : std::optional{PpAction{Kind::optimizer, {}}};
-    if (!action) return drop("PP: ranges with an action that is not known");
-    if (action->kind == Kind::overlapped) return drop("overlapped pairs, whose halves are not told apart");
+    if (!action) return drop(unknown_action);
     if (action->kind == Kind::shard) return drop("ranges that shard parameters (UNSHARD, RESHARD)");
     const std::optional<std::int64_t> start = row.time(0);
     const std::optional<std::int64_t> end = row.time(1);

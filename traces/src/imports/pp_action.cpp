@@ -37,10 +37,8 @@ std::optional<std::uint32_t> take_number(std::string_view& text, std::uint32_t l
   return number;
 }
 
-} // namespace
-
-std::optional<PpAction> parse_pp_action(std::string_view name) {
-  if (name.starts_with('(') && name.ends_with(")OVERLAP_F_B")) return PpAction{Kind::overlapped, {}};
+/// "0F7", "1SEND_B2"
+std::optional<PpAction> parse_single(std::string_view name) {
   const std::optional<std::uint32_t> chunk = take_number(name, most_named_chunks);
   if (!chunk) return std::nullopt;
   const std::string_view text = name.substr(0, name.find_first_of("0123456789"));
@@ -56,6 +54,31 @@ std::optional<PpAction> parse_pp_action(std::string_view name) {
     return PpAction{word.kind, make_task(word.pass, *chunk, *microbatch)};
   }
   return std::nullopt;
+}
+
+/// "0F7;7B3": one F and one B or I.
+std::optional<PpAction> parse_pair(std::string_view halves) {
+  const std::size_t middle = halves.find(';');
+  if (middle == std::string_view::npos) return std::nullopt;
+  std::optional<PpAction> first = parse_single(halves.substr(0, middle));
+  const std::optional<PpAction> second = parse_single(halves.substr(middle + 1));
+  if (!first || !second || first->kind != Kind::task || second->kind != Kind::task) return std::nullopt;
+  const auto [one, other] = std::pair{first->task.pass, second->task.pass};
+  if (!(one == Pass::forward && gives_gradient(other)) && !(gives_gradient(one) && other == Pass::forward))
+    return std::nullopt;
+  first->task.pairing = Pairing::first;
+  first->second = second->task;
+  first->second.pairing = Pairing::second;
+  return first;
+}
+
+} // namespace
+
+std::optional<PpAction> parse_pp_action(std::string_view name) {
+  constexpr std::string_view overlap = ")OVERLAP_F_B";
+  if (name.starts_with('(') && name.ends_with(overlap))
+    return parse_pair(name.substr(1, name.size() - 1 - overlap.size()));
+  return parse_single(name);
 }
 
 std::uint64_t key_of(const PpAction& action) {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "../formats.hpp"
+#include "pp_action.hpp"
 #include "recorded_steps.hpp"
 #include "step_clock.hpp"
 
@@ -379,6 +380,7 @@ public:
 
   Imported run() {
     const std::vector<StepEvents> steps = split_steps(recorded_, dropped_);
+    const std::size_t parted = part_pairs(recorded_.tasks);
     for (auto begin = steps.begin(); begin != steps.end();) {
       const auto end =
           std::find_if(begin, steps.end(), [&](const StepEvents& each) { return each.replica != begin->replica; });
@@ -395,6 +397,10 @@ public:
     if (unrecorded_ > 0)
       imported_.notes.push_back(
           fmt::format("{} of {} were not recorded", unrecorded_, counted(transfers_, "transfer")));
+    if (parted > 0)
+      imported_.notes.push_back(fmt::format("of {} only the whole was recorded: each half has the share that its pass "
+                                            "takes of both where they run alone",
+                                            counted(parted, "overlapped pair")));
     note_alignment(matched_, "transfers");
     note_alignment(aligned_ - matched_, "the order of tasks");
     if (unbounded_ > 0)
@@ -503,6 +509,7 @@ private:
   [[noreturn]] void refuse() const {
     if (!first_error_.empty()) throw Error{ExitCode::bad_input, first_error_};
     const bool none = recorded_.tasks.empty();
+    const auto unknown = dropped_.find(unknown_action);
     throw Error{ExitCode::bad_input,
                 Problem{std::string{where_},
                         none ? "no forward or backward was found"
@@ -510,7 +517,10 @@ private:
                                            first_fault_.empty() ? "all are longer than a day" : first_fault_),
                         none                               ? "record the passes of the pipeline"
                         : dropped_.contains(task_is_twice) ? "give each file once, and files of one run only"
-                                                           : "give the files of all stages, and record whole steps"}};
+                        : unknown != dropped_.end()
+                            ? fmt::format("the files have {} {}: record a schedule without them", unknown->second,
+                                          unknown_action)
+                            : "give the files of all stages, and record whole steps"}};
   }
 
   Recorded& recorded_;

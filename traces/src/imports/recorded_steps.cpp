@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 #include "../formats.hpp"
 
@@ -147,6 +149,43 @@ private:
   std::int64_t first_ = none;
 };
 
+/// What passes of chunks take where they run alone.
+class TimesAlone {
+public:
+  explicit TimesAlone(std::span<const TaskEvent> tasks) {
+    for (const TaskEvent& event : tasks) {
+      if (event.task.pairing != Pairing::alone) continue;
+      auto& [sum, count] = times_[{event.task.chunk_index, event.task.pass}];
+      sum += static_cast<double>(event.end - event.start);
+      ++count;
+    }
+  }
+  /// The share of the first of two tasks.
+  [[nodiscard]] double share(const Task& first, const Task& second) const {
+    const std::optional<double> one = time_of(first);
+    const std::optional<double> other = time_of(second);
+    const bool known = one && other && *one + *other > 0;
+    const double part = known ? *one : passes_in(first);
+    return part / (part + (known ? *other : passes_in(second)));
+  }
+
+private:
+  static double passes_in(const Task& task) { return task.pass == Pass::backward ? 2 : 1; }
+  [[nodiscard]] std::optional<double> mean(const Task& task, Pass pass) const {
+    const auto found = times_.find({task.chunk_index, pass});
+    if (found == times_.end()) return std::nullopt;
+    return found->second.first / static_cast<double>(found->second.second);
+  }
+  [[nodiscard]] std::optional<double> time_of(const Task& task) const {
+    if (const auto own = mean(task, task.pass); own || task.pass != Pass::backward) return own;
+    const auto input = mean(task, Pass::input_grad);
+    const auto weight = mean(task, Pass::weight_grad);
+    return input && weight ? std::optional{*input + *weight} : std::nullopt;
+  }
+
+  std::map<std::pair<std::uint16_t, Pass>, std::pair<double, std::size_t>> times_; ///< sum, how many
+};
+
 std::string name_of(const TaskEvent& event) {
   return fmt::format("{} on stage {}", to_string(event.task), event.stage);
 }
@@ -174,6 +213,26 @@ std::vector<StepEvents> split_steps(Recorded& recorded, DropCounts& dropped) {
   if (const std::size_t left = transfers.size() + updates.size(); left > 0)
     dropped["transfers and updates of steps without a task"] += left;
   return steps;
+}
+
+std::size_t part_pairs(std::span<TaskEvent> tasks) {
+  const auto in_one_piece = [](const TaskEvent& first, const TaskEvent& second) {
+    return first.task.pairing == Pairing::first && second.task.pairing == Pairing::second &&
+           first.stage == second.stage && first.start == second.start && first.end == second.end;
+  };
+  if (std::ranges::all_of(tasks, [](const TaskEvent& event) { return event.task.pairing == Pairing::alone; })) return 0;
+  const TimesAlone alone{tasks};
+  std::size_t pairs = 0;
+  for (std::size_t i = 1; i < tasks.size(); ++i) {
+    TaskEvent& first = tasks[i - 1];
+    TaskEvent& second = tasks[i];
+    if (!in_one_piece(first, second)) continue;
+    const double length = static_cast<double>(first.end - first.start) * alone.share(first.task, second.task);
+    first.end = std::min(first.start + static_cast<std::int64_t>(std::llround(length)), second.end);
+    second.start = first.end;
+    ++pairs;
+  }
+  return pairs;
 }
 
 std::optional<StepFault> find_incomplete(const StepEvents& step) {

@@ -36,6 +36,11 @@ inline constexpr const char* task_is_twice = "steps with a task that is there tw
 /// and counted. The spans point into `recorded`.
 [[nodiscard]] std::vector<StepEvents> split_steps(Recorded& recorded, DropCounts& dropped);
 
+/// Of tasks in the order of split_steps(): where both halves of an overlapped pair have the time of the pair, the first
+/// gets the share that its pass takes of both where they run alone (a B as much as I and W; an F, an I and a W as much
+/// as each other where that is not known), and the second the rest. Returns of how many pairs.
+std::size_t part_pairs(std::span<TaskEvent> tasks);
+
 /// Nothing where every chunk has one F and one B (or I and W) of each microbatch; in a step without any backward one F.
 [[nodiscard]] std::optional<StepFault> find_incomplete(const StepEvents& step);
 
