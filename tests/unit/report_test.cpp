@@ -1,13 +1,17 @@
 // Report: the three bubbles, where every nanosecond went, the phases and the critical path, each by hand.
 
 #include "ppsim/sim/report.hpp"
+#include "ppsim/viz/text.hpp"
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <numeric>
+#include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -294,6 +298,51 @@ TEST_CASE("Every metric has a tag, a formula and one kind of value") {
         Rows{"makespan_ns", "step_time_ns", "ideal_ns", "bubble_ratio", "bubble_overhead", "stage_span_bubble"});
   CHECK(metrics()[0].time(report) == 96ns);
   CHECK(metrics()[3].ratio(report) == Approx(72.0 / 192.0));
+}
+
+TEST_CASE("Colours change nothing about where the lines of a report break") {
+  const Shape shape{.stages = 17, .microbatches = 8, .vpp = 1}; // too many for a chart, which draws '-' as colour
+  Scenario scenario = uniform_scenario(shape, 1ms, 2ms, 20us);
+  scenario.memory.activation.assign(shape.chunks(), Bytes{1 << 20});
+  for (const std::int64_t limit : {6, 8}) { // exceeded, and not
+    scenario.memory.limit = Bytes{limit << 20};
+    const Outcome outcome = run(generate("1f1b", shape), scenario);
+    CHECK(outcome.report.overflow.has_value() == (limit == 6));
+    for (std::size_t width = 60; width <= 120; ++width) {
+      const std::string coloured = viz::text_report(outcome.graph, outcome.timeline, outcome.report, {width, true});
+      const std::string plain = viz::text_report(outcome.graph, outcome.timeline, outcome.report, {width, false});
+      CAPTURE(width, limit);
+      CHECK(coloured.size() > plain.size());
+      CHECK(std::regex_replace(coloured, std::regex{"\033\\[[0-9;]*m"}, "") == plain);
+    }
+  }
+}
+
+TEST_CASE("The table of stages names every cause of idle time, in lines as wide as the terminal") {
+  const Shape shape{.stages = 16, .microbatches = 32, .vpp = 4};
+  Scenario scenario = uniform_scenario(shape, 1ms, 2ms, 130us);
+  scenario.network.model = TransferModel::link;
+  const Outcome outcome = run(generate("interleaved", shape), scenario);
+  for (const std::size_t width : {80, 100, 120}) {
+    const std::string text = viz::text_report(outcome.graph, outcome.timeline, outcome.report, {width, false});
+    std::istringstream stream{text};
+    std::vector<std::string> rows; // of the stages, each with its further lines
+    bool table = false;
+    for (std::string line; std::getline(stream, line);) {
+      CHECK(std::ranges::count_if(line, [](char byte) { return (byte & 0xC0) != 0x80; }) <=
+            static_cast<std::ptrdiff_t>(width));
+      if (line.find("phases: ") != std::string::npos) table = false;
+      if (table && line.find("░") != std::string::npos) rows.emplace_back();
+      if (table) rows.back() += line + " ";
+      if (line.starts_with("  stage")) table = true;
+    }
+    CAPTURE(width, text);
+    REQUIRE(rows.size() == shape.stages);
+    for (std::size_t stage = 0; stage < rows.size(); ++stage)
+      for (const auto& [name, time] : time_of(outcome, stage))
+        if (name.size() > 1) // F and B are no idle time
+          CHECK(rows[stage].find(" " + name + " " + format_duration(Duration{time})) != std::string::npos);
+  }
 }
 
 } // namespace ppsim::test::report_test

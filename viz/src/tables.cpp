@@ -8,10 +8,20 @@ namespace ppsim::viz {
 
 namespace {
 
-/// Characters that `text` takes on a terminal: bytes that begin one.
+/// Length of the colour code (in_colour()) that `text` begins with; 0 where it begins with none.
+std::size_t colour_code_length(std::string_view text) {
+  return text.starts_with("\033[") ? std::min(text.find('m'), text.size() - 1) + 1 : 0;
+}
+
+/// Characters that `text` takes on a terminal: bytes that begin one, and are no part of a colour code.
 std::size_t columns_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }));
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    const std::size_t code = colour_code_length(text);
+    if (code == 0 && (static_cast<unsigned char>(text.front()) & 0xC0U) != 0x80U) ++columns;
+    text.remove_prefix(std::max<std::size_t>(code, 1));
+  }
+  return columns;
 }
 
 std::size_t width_of(const TableColumn& column) {

@@ -9,7 +9,10 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <ranges>
 
+#include "measured_words.hpp"
+#include "tables.hpp"
 #include "text_gantt.hpp"
 
 // How the report reads, for `ppsim --stages 4 --mb 8`:
@@ -107,8 +110,7 @@ private:
     put(out_, "{}\n", plain());
     if (!scenario_.title.empty()) put(out_, "{}\n", scenario_.title);
     if (!report_.measured.empty()) {
-      put(out_, "measured: ");
-      put_wrapped(report_.measured, 10, 10);
+      put_wrapped("measured: " + report_.measured, 10);
     } else if (!scenario_.source.empty()) {
       put(out_, "costs: {}\n", scenario_.source);
     }
@@ -116,29 +118,9 @@ private:
   }
 
   /// One line of the answer, broken at spaces where the width ends.
-  void say(std::string_view what, std::string_view text) {
-    constexpr std::size_t indent = 14;
-    put(out_, "{:<{}}", what.empty() ? "" : fmt::format("  {}", what), indent);
-    put_wrapped(text, indent, indent);
-  }
-
-  /// `text` from `column` on, further lines indented.
-  void put_wrapped(std::string_view text, std::size_t column, std::size_t indent) {
-    for (bool first = true; !text.empty(); first = false) {
-      const std::size_t end = std::min(text.find(' '), text.size());
-      if (!first && column + 1 + end > options_.width) {
-        put(out_, "\n{:{}}", "", indent);
-        column = indent;
-      } else if (!first) {
-        put(out_, " ");
-        ++column;
-      }
-      put(out_, "{}", text.substr(0, end));
-      column += end;
-      text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    put(out_, "\n");
-  }
+  void say(std::string_view what, std::string_view text) { out_ += answer_lines(what, text, options_.width); }
+  /// `text`, broken likewise, with further lines indented.
+  void put_wrapped(std::string_view text, std::size_t indent) { out_ += wrapped_lines(text, options_.width, indent); }
 
   void answer() {
     const bool alone = graph_.schedule().asynchronous() && !report_.measured.empty(); // no flush, and no steady state
@@ -367,7 +349,7 @@ private:
       }
       stage_row(stage, columns);
     }
-    put(out_, "  {:>5}  phases: warm-up forwards + forward-backward pairs + cool-down backwards\n", "");
+    put_wrapped("         phases: warm-up forwards + forward-backward pairs + cool-down backwards", 11);
   }
 
   void stage_row(std::size_t number, const Columns& columns) {
@@ -376,27 +358,34 @@ private:
     const auto filled = static_cast<std::size_t>(std::lround(busy * static_cast<double>(columns.bar)));
     std::string bar;
     for (std::size_t i = 0; i < columns.bar; ++i) bar += i < filled ? "█" : "░";
-    put(out_, "  {:>5}  {} {:>6}  {:<{}} {:>5}  ", number, bar, fmt::format("{:.1f}%", 100 * busy),
-        idle_causes(stage, columns.causes), columns.causes, stage.peak_live_activations);
+    const std::size_t indent = columns.bar + 18;
+    const std::vector<std::string> causes = idle_causes(stage, columns.causes, options_.width - indent);
+    put(out_, "  {:>5}  {} {:>6}  {:<{}} {:>5}  ", number, bar, fmt::format("{:.1f}%", 100 * busy), causes.front(),
+        columns.causes, stage.peak_live_activations);
     if (columns.bytes) put(out_, "{:<11}", format_bytes(stage.peak_bytes()));
     put(out_, "{}+{}+{}\n", stage.warmup_forwards, stage.steady_pairs, stage.cooldown_backwards);
+    for (const std::string& line : causes | std::views::drop(1)) put(out_, "{:{}}{}\n", "", indent, line);
   }
 
-  /// The causes of a stage's idle time, largest first, as many as fit.
-  static std::string idle_causes(const StageReport& stage, std::size_t width) {
+  /// The causes of a stage's idle time, largest first: a line of `width`, which may be empty, then others of
+  /// `further_width`, below the columns behind it. A cause that is longer has its own line.
+  static std::vector<std::string> idle_causes(const StageReport& stage, std::size_t width, std::size_t further_width) {
     std::vector<std::size_t> causes;
     for (std::size_t label = first_idle_label; label < label_count; ++label)
       if (stage.time[label] > Duration{0}) causes.push_back(label);
     std::ranges::stable_sort(causes, [&](std::size_t a, std::size_t b) { return stage.time[a] > stage.time[b]; });
-    std::string text;
+    std::vector<std::string> lines{""};
     for (const std::size_t label : causes) {
-      const std::string part = fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(label_at(label)),
-                                           format_duration(stage.time[label]));
-      const std::size_t rest = label == causes.back() ? 0 : 4; // room for " ..."
-      if (!text.empty() && text.size() + part.size() + rest > width) return text + " ...";
-      text += part;
+      const std::string part = fmt::format("{} {}{}", to_string(label_at(label)), format_duration(stage.time[label]),
+                                           label == causes.back() ? "" : ",");
+      if (std::string& line = lines.back(); line.empty())
+        line = part;
+      else if (line.size() + 1 + part.size() <= (lines.size() == 1 ? width : further_width))
+        line += " " + part;
+      else
+        lines.push_back(part);
     }
-    return text;
+    return lines;
   }
 
   /// The accounts add up: every label, the sum, and what it has to be.
@@ -427,8 +416,7 @@ private:
     }
     for (const RefusedChange& refused : report_.sensitivity->refused) {
       const std::string_view what = refused.change == Change::chunks ? "more chunks per stage" : "more microbatches";
-      put(out_, "    {}: ", what);
-      put_wrapped(refused.reason, 4 + what.size() + 2, 6);
+      put_wrapped(fmt::format("    {}: {}", what, refused.reason), 6);
     }
   }
 
@@ -513,10 +501,7 @@ private:
                          share(idle, device_time()) < worth_comparing ? "" : "; ppsim compare tries other schedules"));
   }
 
-  void advise(std::string_view text) {
-    put(out_, "next: ");
-    put_wrapped(text, 6, 6);
-  }
+  void advise(std::string_view text) { put_wrapped(fmt::format("next: {}", text), 6); }
 
   [[nodiscard]] Duration device_time() const {
     return static_cast<std::int64_t>(report_.stages.size()) * report_.makespan;
