@@ -216,6 +216,22 @@ TEST_CASE("Under link the stages of a node share its uplink") {
   CHECK(shared.timeline.transfer_released_by[index(shared.id("2F0"))] == shared.id("0F3"));
 }
 
+TEST_CASE("Of two transfers that ask for a link at the same time the one of the lower task goes first") {
+  //  Chunks 0 1 2 3 on stages 0 2 1 3 as above, F = 10, c = 10: 2F0 is known of since 30, 0F4 starts at 40, and both
+  //  end at 50, when node 0's uplink has just sent 0F3
+  const Rows rows{"0F0 0F1 0F2 0F3 0F4", "2F0 2F1 2F2 2F3 2F4", "1F0 1F1 1F2 1F3 1F4", "3F0 3F1 3F2 3F3 3F4"};
+  Scenario scenario = uniform_scenario({.stages = 4, .microbatches = 5, .vpp = 1}, 10ns, 20ns, 10ns);
+  scenario.network.model = TransferModel::link;
+  scenario.network.stages_per_node = 2;
+  const Outcome outcome = run(order(rows).forwards(), scenario);
+  CHECK(outcome.task("0F4") == between(40, 50));
+  CHECK(outcome.task("2F0") == between(40, 50));
+  CHECK(outcome.transfer("0F3") == between(40, 50));
+  CHECK(outcome.transfer("0F4") == between(50, 60));
+  CHECK(outcome.transfer("2F0") == between(60, 70));
+  CHECK(outcome.timeline.transfer_released_by[index(outcome.id("2F0"))] == outcome.id("0F4"));
+}
+
 TEST_CASE("Inside a node a pair of stages keeps its own link") {
   // p = 2 on one node: as without nodes, whatever the latency between nodes
   Scenario scenario = uniform_scenario({.stages = 2, .microbatches = 2, .vpp = 1}, 10ns, 20ns, 15ns);
