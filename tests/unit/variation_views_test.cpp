@@ -165,6 +165,32 @@ TEST_CASE("the plot marks where the best changes, and names it in a strip below"
   CHECK(elements_named(elements, "path", "best").size() == 2);
 }
 
+TEST_CASE("every value at which the best changes is named, however near to the next or to the edge of the plot") {
+  Variation variation = two();
+  const auto labels = [&] { return texts_of(parsed(viz::svg_variation(variation)), "changes"); };
+  variation.best = {{0, 15'000, 0}, {16'000, 16'000, 1}, {17'000, 39'000, 0}, {39'999, 40'000, 1}};
+  CHECK(labels() == std::multiset<std::string>{"16 us", "17 us", "39.999 us"});
+  CHECK(misplaced_texts(parsed(viz::svg_variation(variation))).empty());
+  // Its line still stands at the value: it begins at its label and ends at the strip.
+  const std::vector<Element> elements = parsed(viz::svg_variation(variation));
+  const std::vector<double> line = numbers_of(elements_named(elements, "path", "changes")[0].get("d"));
+  const std::vector<Element> strip = elements_named(elements, "rect", "strip");
+  REQUIRE(line.size() == 15); // M label L x y V bottom, three times
+  for (std::size_t i = 1; i < strip.size(); ++i) CHECK(line[5 * (i - 1) + 2] == Approx(strip[i].number("x")));
+  CHECK(line[0] < line[2]); // moved apart
+  CHECK(line[5] > line[7]);
+}
+
+TEST_CASE("where there is no room for all values some are left out, and nothing overlaps") {
+  Variation variation = two();
+  variation.best.clear();
+  for (std::int64_t i = 0; i < 40; ++i)
+    variation.best.push_back({i * 1'000, i * 1'000, static_cast<std::size_t>(i % 2)});
+  const std::vector<Element> elements = parsed(viz::svg_variation(variation));
+  CHECK(misplaced_texts(elements).empty());
+  CHECK(texts_of(elements, "changes").size() > 5);
+}
+
 TEST_CASE("a line has gaps where its schedule does not apply, and is faint where it does not fit") {
   Variation variation = two();
   variation.lines[0] = line("a", {10, 12, -1, 16, 18});
@@ -181,7 +207,7 @@ TEST_CASE("a line has gaps where its schedule does not apply, and is faint where
   CHECK(numbers_of(faint[0].get("d"))[0] == Approx(numbers_of(lines[1].get("d"))[4]));
 }
 
-// 10 to 18 ms begin at zero; 30 to 33 ms would be a band at the top.
+// 4 to 18 ms begin at zero; 30 to 33 ms would be a band at the top.
 TEST_CASE("the time axis begins at zero unless that hides the differences, and then says so") {
   const auto breaks = [](const Variation& variation) {
     const std::string svg = viz::svg_variation(variation);
@@ -190,10 +216,41 @@ TEST_CASE("the time axis begins at zero unless that hides the differences, and t
     return svg.find("does not begin at zero") != std::string::npos;
   };
   Variation variation = two();
-  variation.lines[0] = line("a", {8, 12, 14, 16, 18});
+  variation.lines[0] = line("a", {4, 12, 14, 16, 18});
   CHECK_FALSE(breaks(variation));
   variation.lines = {line("a", {30, 31, 32, 33, 33}), line("b", {31, 31, 31, 31, 31})};
   CHECK(breaks(variation));
+}
+
+// The bests run from 26 to 39 ms. From zero to the slowest line, 69 ms, they would have a sixth of the height.
+TEST_CASE("the bests have a good part of the height, so that their crossings can be seen") {
+  Variation variation = two();
+  variation.lines = {line("a", {33, 34, 36, 37, 39}), line("b", {28, 32, 35, 40, 46}), line("c", {26, 34, 45, 57, 69})};
+  const viz::ShownRange range = viz::shown_range(variation, viz::curves_of(variation));
+  CHECK_FALSE(range.logarithmic);
+  CHECK(range.from < 26'000'000);
+  CHECK(13'000'000 > (range.to - range.from) / 3);
+}
+
+TEST_CASE("where the slowest best takes several times what the fastest takes the axis of times is logarithmic") {
+  Variation variation = two();
+  variation.lines = {line("a", {8'000, 4'000, 2'000, 1'000, 500}), line("b", {9'000, 5'000, 3'000, 900, 400})};
+  variation.best = {{0, 20'000, 0}, {21'000, 40'000, 1}};
+  const viz::ShownRange range = viz::shown_range(variation, viz::curves_of(variation));
+  CHECK(range.logarithmic);
+  CHECK(range.from > 0);
+  CHECK(range.from < 400'000'000);
+  const std::vector<Element> elements = parsed(viz::svg_variation(variation));
+  const std::multiset<std::string> ticks = texts_of(elements, "ticks");
+  for (const char* tick : {"0.5", "1", "2", "5"}) CHECK(ticks.contains(tick));
+  CHECK(elements_named(elements, "path", "axis-break").empty());
+  CHECK(viz::svg_variation(variation).find(">step time (s), logarithmic<") != std::string::npos);
+  // Each point of `a` is half of the one before: as far below it as the next.
+  const std::vector<double> a = numbers_of(elements_named(elements, "path", "line")[0].get("d"));
+  REQUIRE(a.size() == 10);
+  for (std::size_t i = 3; i < 9; i += 2) CHECK(a[i] - a[i - 2] == Approx(a[9] - a[7]).margin(0.05));
+  CHECK(a[9] - a[7] > 50);
+  CHECK(misplaced_texts(elements).empty());
 }
 
 TEST_CASE("lines far slower than the best leave the plot at its top and do not press the others together") {

@@ -16,6 +16,7 @@
 
 #include "ppsim/viz/variation.hpp"
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -37,6 +38,7 @@ constexpr Px most_label_width = px(250);
 constexpr Px strip_height = px(18);
 constexpr Px strip_gap = px(6);
 constexpr Px change_labels_height = px(18);
+constexpr Px change_leaders_height = px(14);
 constexpr Px least_x_tick_distance = px(75);
 constexpr Px least_y_tick_distance = px(40);
 constexpr std::int64_t markers_per_line = 7;
@@ -54,6 +56,12 @@ struct AxisMark {
   std::string label;
 };
 
+/// Where the best changes, and where the label that says so stands above it, or beside that.
+struct ChangeMark {
+  Px x, label_x;
+  std::string label;
+};
+
 /// The inputs of a plot and where things stand in it.
 struct VariationPlot {
   explicit VariationPlot(const Variation& the_variation);
@@ -62,13 +70,18 @@ struct VariationPlot {
   std::vector<Curve> all_curves;
   std::vector<Curve> curves; ///< that are drawn
   ShownRange range;
-  Ticks y_ticks;
+  std::vector<AxisMark> y_marks;
+  std::string y_title;
   std::vector<AxisMark> x_marks;
   std::string x_title;
+  std::vector<ChangeMark> changes;
+  Px change_leaders; ///< height of the leaders from their labels; 0: all stand above their lines
   Box box;
   Px labels_left; ///< of the keys at the right
 
+  void choose_y_marks();
   void choose_x_marks();
+  void place_changes();
   [[nodiscard]] bool has_room(const std::vector<AxisMark>& marks) const;
   [[nodiscard]] Px x_at(std::int64_t value) const {
     const Axis& axis = variation.axis;
@@ -79,6 +92,10 @@ struct VariationPlot {
   }
   /// May lie above the plot.
   [[nodiscard]] Px y_at(std::int64_t time) const {
+    if (range.logarithmic) {
+      const std::int64_t first = scaled_log2(range.from);
+      return box.bottom() - share_of(scaled_log2(time) - first, scaled_log2(range.to) - first, box.height);
+    }
     // Five plots above the edge is as good as any distance, and keeps the product in range.
     const std::int64_t height = std::min(time - range.from, (range.to - range.from) * 5);
     return box.bottom() - share_of(height, range.to - range.from, box.height);
@@ -104,18 +121,28 @@ std::string in_unit(std::string_view name, const Ticks& ticks) {
   return ticks.unit_name.empty() ? std::string{name} : fmt::format("{} ({})", name, ticks.unit_name);
 }
 
-Px widest(const std::vector<std::string>& texts, Px font_size) {
+/// Width of the widest text of some things.
+template <class Things, class Text>
+Px widest(const Things& things, Text text) {
   Px width;
-  for (const std::string& text : texts) width = std::max(width, text_width(text, font_size));
+  for (const auto& thing : things) width = std::max(width, text_width(std::invoke(text, thing), label_size));
   return width;
 }
 
-std::vector<std::string> tick_labels(std::int64_t from, std::int64_t to, const Ticks& ticks) {
-  std::vector<std::string> labels;
-  const std::int64_t first = (from + ticks.step - 1) / ticks.step;
-  for (std::int64_t tick = first; tick <= to / ticks.step; ++tick)
-    labels.push_back(tick_label(tick * ticks.step, ticks));
-  return labels;
+/// Marks at the multiples of a step.
+std::vector<AxisMark> marks_at(std::int64_t from, std::int64_t to, const Ticks& ticks) {
+  std::vector<AxisMark> marks;
+  for (std::int64_t tick = (from + ticks.step - 1) / ticks.step; tick <= to / ticks.step; ++tick)
+    marks.push_back({tick * ticks.step, tick_label(tick * ticks.step, ticks)});
+  return marks;
+}
+
+/// Marks at every `stride`-th of the round values of a logarithmic axis.
+template <class Label>
+std::vector<AxisMark> logarithmic_marks(const Axis& axis, std::size_t stride, Label label) {
+  std::vector<AxisMark> marks;
+  for (const std::int64_t value : logarithmic_ticks(axis, stride)) marks.push_back({value, label(value)});
+  return marks;
 }
 
 VariationPlot::VariationPlot(const Variation& the_variation)
@@ -123,20 +150,54 @@ VariationPlot::VariationPlot(const Variation& the_variation)
       curves{nearest_curves(the_variation, all_curves, most_curves)}, range{shown_range(the_variation, curves)} {
   const auto labels = static_cast<std::int64_t>(curves.size());
   box.height = std::max(least_plot_height, label_pitch * labels);
-  y_ticks = choose_ticks(Axis::Unit::time, range.from, range.to,
-                         static_cast<std::size_t>(box.height.hundredths / least_y_tick_distance.hundredths));
-  if (range.from > 0) range.from = range.from / y_ticks.step * y_ticks.step;
-  y_ticks = choose_ticks(Axis::Unit::time, range.from, range.to,
-                         static_cast<std::size_t>(box.height.hundredths / least_y_tick_distance.hundredths));
-  box.x = margin + px(24) + widest(tick_labels(range.from, range.to, y_ticks), label_size) + px(10);
-  std::vector<std::string> names;
-  names.reserve(curves.size());
-  for (const Curve& curve : curves) names.push_back(curve.label);
+  choose_y_marks();
+  box.x = margin + px(24) + widest(y_marks, &AxisMark::label) + px(10);
   // Bold names are wider.
-  const Px label_width = std::min(widest(names, label_size) * 9 / 8, most_label_width) + px(4);
+  const Px label_width = std::min(widest(curves, &Curve::label) * 9 / 8, most_label_width) + px(4);
   labels_left = figure_width - margin - label_width - key_width - px(6);
   box.width = labels_left - px(44) - box.x;
   choose_x_marks();
+  place_changes();
+}
+
+void VariationPlot::choose_y_marks() {
+  const auto most = static_cast<std::size_t>(box.height.hundredths / least_y_tick_distance.hundredths);
+  const std::string_view what = variation.per_microbatch ? "step time per microbatch" : "step time";
+  Ticks ticks = choose_ticks(Axis::Unit::time, range.from, range.to, most);
+  if (range.logarithmic) {
+    const Axis axis{.option = "", .unit = Axis::Unit::time, .from = range.from, .to = range.to};
+    const auto label = [&](std::int64_t time) {
+      return fmt::format("{:g}", static_cast<double>(time) / static_cast<double>(ticks.unit));
+    };
+    y_title = in_unit(what, ticks) + ", logarithmic";
+    y_marks = logarithmic_marks(axis, 1, label);
+    for (std::size_t stride = 3; y_marks.size() > most; stride += 3) y_marks = logarithmic_marks(axis, stride, label);
+    return;
+  }
+  if (range.from > 0) range.from = range.from / ticks.step * ticks.step;
+  ticks = choose_ticks(Axis::Unit::time, range.from, range.to, most);
+  y_title = in_unit(what, ticks) + (range.from > 0 ? ", axis does not begin at zero" : "");
+  y_marks = marks_at(range.from, range.to, ticks);
+}
+
+/// As near to their lines as the others allow; where there is not room for all, above their lines, and draw_changes()
+/// leaves some out.
+void VariationPlot::place_changes() {
+  for (std::size_t i = 1; i < variation.best.size(); ++i) {
+    const Px x = x_at(variation.best[i].from);
+    changes.push_back({x, x, variation.axis.format(variation.best[i].from)});
+  }
+  const Px width = widest(changes, &ChangeMark::label);
+  const Px pitch = width + px(8);
+  const Px first = box.x - px(30) + width / 2;
+  const Px last = labels_left - width / 2;
+  if (changes.empty() || pitch * static_cast<std::int64_t>(changes.size() - 1) > last - first) return;
+  std::vector<Px> wanted;
+  wanted.reserve(changes.size());
+  for (const ChangeMark& change : changes) wanted.push_back(change.x);
+  const std::vector<Px> places = spread_labels(wanted, pitch, first, last);
+  for (std::size_t i = 0; i < changes.size(); ++i) changes[i].label_x = places[i];
+  if (places != wanted) change_leaders = change_leaders_height;
 }
 
 bool VariationPlot::has_room(const std::vector<AxisMark>& marks) const {
@@ -152,10 +213,10 @@ void VariationPlot::choose_x_marks() {
   const Axis& axis = variation.axis;
   x_title = axis_name(axis) + (axis.logarithmic() ? ", logarithmic" : "");
   if (axis.logarithmic()) { // values with their units, since those change along the axis
+    const auto label = [&axis](std::int64_t value) { return axis.format(value); };
     const std::size_t step = axis.unit == Axis::Unit::bytes ? 1 : 3;
     for (std::size_t stride = 1; stride <= 60; stride = stride < step ? step : stride + step) {
-      x_marks.clear();
-      for (const std::int64_t value : logarithmic_ticks(axis, stride)) x_marks.push_back({value, axis.format(value)});
+      x_marks = logarithmic_marks(axis, stride, label);
       if (has_room(x_marks)) return;
     }
     return;
@@ -164,9 +225,7 @@ void VariationPlot::choose_x_marks() {
        --most) {
     const Ticks ticks = choose_ticks(axis.unit, axis.from, axis.to, most);
     x_title = axis_name(axis) + (ticks.unit_name.empty() ? "" : fmt::format(", in {}", ticks.unit_name));
-    x_marks.clear();
-    for (std::int64_t tick = (axis.from + ticks.step - 1) / ticks.step; tick <= axis.to / ticks.step; ++tick)
-      x_marks.push_back({tick * ticks.step, tick_label(tick * ticks.step, ticks)});
+    x_marks = marks_at(axis.from, axis.to, ticks);
     if (has_room(x_marks)) return;
   }
 }
@@ -302,15 +361,16 @@ std::string draw_changes(const VariationPlot& plot) {
   std::string lines;
   std::string texts;
   Px free_from = plot.box.x - px(30);
-  const auto& best = plot.variation.best;
-  for (std::size_t i = 1; i < best.size(); ++i) {
-    const Px x = plot.x_at(best[i].from);
-    add(lines, "M{} {}V{}", x, plot.box.y - px(4), plot.box.bottom() + strip_gap);
-    const std::string text = plot.variation.axis.format(best[i].from);
-    const Px half = text_width(text, label_size) / 2;
-    if (x - half < free_from || x + half > plot.labels_left) continue;
-    free_from = x + half + px(8);
-    add(texts, "<text x=\"{}\" y=\"{}\">{}</text>\n", x, plot.box.y - px(8), escaped(text));
+  const Px top = plot.box.y - px(4);
+  for (const auto& [x, label_x, label] : plot.changes) {
+    if (plot.change_leaders > Px{})
+      add(lines, "M{} {}L{} {}V{}", label_x, top - plot.change_leaders, x, top, plot.box.bottom() + strip_gap);
+    else
+      add(lines, "M{} {}V{}", x, top, plot.box.bottom() + strip_gap);
+    const Px half = text_width(label, label_size) / 2;
+    if (label_x - half < free_from || label_x + half > plot.labels_left) continue;
+    free_from = label_x + half + px(8);
+    add(texts, "<text x=\"{}\" y=\"{}\">{}</text>\n", label_x, top - plot.change_leaders - px(4), escaped(label));
   }
   if (lines.empty()) return {};
   return fmt::format("<path class=\"changes\" fill=\"none\" stroke=\"#4d4d4d\" stroke-width=\"0.9\" "
@@ -366,23 +426,21 @@ std::string draw_x_axis(const VariationPlot& plot) {
                      escaped(clean_text(plot.x_title)));
 }
 
-/// The axis of time; where it does not begin at zero it is broken, and its title says so.
+/// The axis of time; where it is linear and does not begin at zero it is broken, and its title says so.
 std::string draw_y_axis(const VariationPlot& plot) {
   std::string grid;
   std::string labels;
-  const std::int64_t step = plot.y_ticks.step;
-  for (std::int64_t tick = (plot.range.from + step - 1) / step; tick <= plot.range.to / step; ++tick) {
-    const Px y = plot.y_at(tick * step);
+  for (const auto& [time, label] : plot.y_marks) {
+    const Px y = plot.y_at(time);
     add(grid, "M{} {}H{}", plot.box.x, y, plot.box.right());
-    add(labels, "<text x=\"{}\" y=\"{}\">{}</text>\n", plot.box.x - px(8), y + label_size * 36 / 100,
-        tick_label(tick * step, plot.y_ticks));
+    add(labels, "<text x=\"{}\" y=\"{}\">{}</text>\n", plot.box.x - px(8), y + label_size * 36 / 100, label);
   }
   std::string out = fmt::format("<path class=\"grid\" stroke=\"#e3e3e3\" stroke-width=\"0.8\" d=\"{}\"/>\n<g "
                                 "class=\"ticks\" font-size=\"{}\" fill=\"#333333\" text-anchor=\"end\">\n{}</g>\n",
                                 grid, label_size, labels);
   const Px left = plot.box.x;
   const Px bottom = plot.box.bottom();
-  if (plot.range.from > 0)
+  if (plot.range.from > 0 && !plot.range.logarithmic)
     add(out,
         "<path class=\"axis-break\" fill=\"none\" stroke=\"#4d4d4d\" stroke-width=\"0.9\" d=\"M{0} {1}V{2}l-4.00 "
         "-2.50l8.00 -5.00l-8.00 -5.00l4.00 -2.50V{3}M{0} {1}H{4}\"/>\n",
@@ -390,13 +448,11 @@ std::string draw_y_axis(const VariationPlot& plot) {
   else
     add(out, "<path fill=\"none\" stroke=\"#4d4d4d\" stroke-width=\"0.9\" d=\"M{} {}V{}H{}\"/>\n", left, plot.box.y,
         bottom, plot.box.right());
-  std::string title = in_unit(plot.variation.per_microbatch ? "step time per microbatch" : "step time", plot.y_ticks);
-  if (plot.range.from > 0) title += ", axis does not begin at zero";
   const Px x = margin + px(8);
   add(out,
       "<text class=\"y-title\" x=\"{0}\" y=\"{1}\" font-size=\"12\" fill=\"#333333\" text-anchor=\"middle\" "
       "transform=\"rotate(-90 {0} {1})\">{2}</text>\n",
-      x, plot.box.middle_y(), title);
+      x, plot.box.middle_y(), plot.y_title);
   return out;
 }
 
@@ -510,7 +566,7 @@ std::string svg_variation(const Variation& variation) {
   Px height;
   const std::string title = title_of(variation);
   const std::string head = draw_head({title, essentials_of(variation), variation.source}, figure_width, height);
-  plot.box.y = height + (variation.best.size() > 1 ? change_labels_height : Px{});
+  plot.box.y = height + (plot.changes.empty() ? Px{} : change_labels_height + plot.change_leaders);
 
   std::string body;
   body += draw_x_axis(plot) + draw_y_axis(plot);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <ranges>
+#include <utility>
 
 #include "svg_text.hpp"
 
@@ -58,14 +59,14 @@ double distance_from_best(const Curve& curve, const std::vector<std::optional<st
   return nearest;
 }
 
-/// The slowest that the best ever is; nothing where nothing fits.
-std::optional<std::int64_t> slowest_best(const Variation& variation, const std::vector<Curve>& curves) {
-  std::optional<std::int64_t> slowest;
-  for (std::size_t point = 0; point < variation.points.size(); ++point) {
-    const std::optional<std::int64_t> best = best_time(variation, curves, point);
-    if (best && (!slowest || *best > *slowest)) slowest = best;
-  }
-  return slowest;
+/// The fastest and the slowest that the best ever is; both 0 where nothing fits.
+std::pair<std::int64_t, std::int64_t> bests(const Variation& variation, const std::vector<Curve>& curves) {
+  std::vector<std::int64_t> times;
+  for (std::size_t point = 0; point < variation.points.size(); ++point)
+    if (const std::optional<std::int64_t> best = best_time(variation, curves, point)) times.push_back(*best);
+  if (times.empty()) return {0, 0};
+  const auto [fastest, slowest] = std::minmax_element(times.begin(), times.end());
+  return {*fastest, *slowest};
 }
 
 } // namespace
@@ -125,18 +126,23 @@ ShownRange shown_range(const Variation& variation, const std::vector<Curve>& cur
       if (time) times.push_back(*time);
   if (times.empty()) return {};
   std::sort(times.begin(), times.end());
-  ShownRange range{0, times.back(), false};
-  if (const auto best = slowest_best(variation, curves); best && *best > 0) {
-    while (times.back() / 2 > *best) times.pop_back();
+  ShownRange range{.from = 0, .to = times.back()};
+  const auto [fastest, slowest] = bests(variation, curves);
+  if (slowest > 0) {
+    while (times.back() - slowest > slowest / 2) times.pop_back();
     // A few points far above all others would press those together.
-    const std::int64_t most_of_them = std::max(times[(times.size() - 1) * 19 / 20], *best);
+    const std::int64_t most_of_them = std::max(times[(times.size() - 1) * 19 / 20], slowest);
     const std::int64_t highest = times.back() / 5 > most_of_them / 4 ? most_of_them : times.back();
     range.is_cut = highest < range.to;
     range.to = highest;
   }
   const std::int64_t least = times.front();
   const std::int64_t span = range.to - least;
-  if (span > 0 && least > range.to / 2) range.from = std::max<std::int64_t>(least - span / 10, 0);
+  range.logarithmic = least > 1 && fastest > 0 && slowest / 4 >= fastest;
+  if (range.logarithmic)
+    range.from = least - std::max<std::int64_t>(least / 20, 1);
+  else if (span > 0 && least > range.to / 4)
+    range.from = std::max<std::int64_t>(least - span / 10, 0);
   range.to += std::max<std::int64_t>((range.to - range.from) / 20, 1);
   return range;
 }

@@ -40,9 +40,12 @@ struct Curve {
 struct ShownRange {
   std::int64_t from = 0;
   std::int64_t to = 1;
-  bool is_cut = false; ///< something lies above `to`
+  bool is_cut = false;      ///< something lies above `to`
+  bool logarithmic = false; ///< `from` is above zero then
 };
-/// From zero, or from close below the least where that is more than half the largest. Up to twice the slowest best.
+/// Where the bests compete: from close below the least (from zero where that is near) up to half more than the slowest
+/// best. Logarithmic where the slowest best takes several times what the fastest takes: a crossing among the fast ones
+/// would be flat on an axis for the slow ones.
 [[nodiscard]] ShownRange shown_range(const Variation& variation, const std::vector<Curve>& curves);
 
 /// Places for labels of height `pitch` between `top` and `bottom` (of their middles), in the order of `wanted` from
