@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace ppsim::cli {
 namespace {
@@ -27,6 +28,26 @@ void doubt_costs(const Inputs& inputs, std::vector<std::string>& notes) {
   if (backward && !inputs.forward) notes.emplace_back("--forward: not given, taken as 1 ms");
 }
 
+/// A value per chunk says what one device takes only where no chunk is on two of them.
+void doubt_chunk_costs(const Inputs& inputs, const Schedule& schedule, std::vector<std::string>& notes) {
+  const Shape& shape = schedule.shape();
+  const HeldChunks held{schedule};
+  std::size_t count = 0;
+  for (std::size_t stage = 0; stage < shape.stages; ++stage) count += held.of(make_id<StageId>(stage)).size();
+  if (shape.shared > 0 || count <= shape.chunks()) return;
+  const auto doubt = [&](std::string_view option, const std::optional<std::vector<Duration>>& given) {
+    if (given && std::ranges::adjacent_find(*given, std::ranges::not_equal_to{}) != given->end())
+      notes.push_back(
+          fmt::format("{}: values are per chunk, and here each chunk runs on two stages, once per direction: "
+                      "none of them is that of one device",
+                      inputs.place_of(option)));
+  };
+  doubt("forward", inputs.forward);
+  doubt("backward", inputs.backward);
+  doubt("input-grad", inputs.input_grad);
+  doubt("weight-grad", inputs.weight_grad);
+}
+
 void doubt_memory(const Inputs& inputs, const Schedule& schedule, std::vector<std::string>& notes) {
   const auto is_weight_grad = [](const Task& task) { return task.pass == Pass::weight_grad; };
   const bool splits = std::ranges::any_of(schedule.tasks(), is_weight_grad);
@@ -43,8 +64,19 @@ void doubt_memory(const Inputs& inputs, const Schedule& schedule, std::vector<st
         fmt::format("{}: changes nothing, as no output leaves the one stage", inputs.place_of("release-outputs")));
 }
 
+/// Which part of all passes is communication inside layers.
+double collective_share(const Costs& costs) {
+  const auto sum = [](const std::vector<Duration>& times) {
+    return std::accumulate(times.begin(), times.end(), 0.0,
+                           [](double all, Duration time) { return all + static_cast<double>(time.count()); });
+  };
+  const double all = sum(costs.forward) + sum(costs.input_grad) + sum(costs.weight_grad);
+  return all == 0 ? 0 : (sum(costs.forward_collective) + sum(costs.input_grad_collective)) / all;
+}
+
 void doubt_collectives(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule,
                        std::vector<std::string>& notes) {
+  constexpr double worth_hiding = 0.1; // from which on the rule may decide which schedule is the best
   const bool hides = scenario.pair.kind == PairRule::Kind::hide;
   const bool pairs =
       std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
@@ -52,6 +84,13 @@ void doubt_collectives(const Inputs& inputs, const Scenario& scenario, const Sch
     if (inputs.where.contains(option) && !(hides && pairs))
       notes.push_back(fmt::format("{}: changes nothing {}", inputs.place_of(option),
                                   pairs ? "without --pair hide" : "in an order without overlapped pairs"));
+  const double share = collective_share(scenario.costs);
+  if (inputs.model_shape && !inputs.pair && pairs && share > worth_hiding)
+    notes.push_back(
+        fmt::format("--pair: not given, and taken as sum, the time of both halves; {:.0f} % of all passes is "
+                    "communication inside layers (all-to-all of experts, tensor parallel), which pairs may "
+                    "hide: '{} --pair hide' says what that would gain",
+                    100 * share, inputs.command));
   const auto has_time = [](const std::vector<Duration>& times) {
     return std::ranges::any_of(times, [](Duration time) { return time > Duration{0}; });
   };
@@ -81,6 +120,14 @@ void doubt_sizes(const Inputs& inputs, const Network& network, std::vector<std::
     notes.push_back(fmt::format("{}: all transfers count as 0 bytes, so that no send waits for its receive; "
                                 "--boundary-bytes says how large they are",
                                 inputs.place_of("eager-below")));
+}
+
+/// What the order itself is bad at; that hangs on the limit it is made for.
+void doubt_order(const Inputs& inputs, const Run& run, std::vector<std::string>& notes) {
+  if (run.generator == nullptr || run.generator->caution == nullptr || inputs.forward_only) return;
+  const std::string words = run.generator->caution(run.request, run.scenario);
+  const std::string_view limit = inputs.activation_limit ? "activation-limit" : "memory-limit";
+  if (!words.empty()) notes.push_back(fmt::format("{}: {}", inputs.place_of(limit), words));
 }
 
 /// Rules of a transfer model that is not used. --p2p is one of replays too: those who only simulate ask for it.
@@ -114,7 +161,9 @@ void doubt_streams(const Inputs& inputs, const Scenario& scenario, std::vector<s
 
 // A list of independent questions.
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
-std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule) {
+std::vector<std::string> doubts(const Inputs& inputs, const Run& run) {
+  const Scenario& scenario = run.scenario;
+  const Schedule& schedule = run.schedule;
   std::vector<std::string> notes;
   const bool has_bandwidth = scenario.network.bandwidth || scenario.network.inter_node_bandwidth;
   const bool sizes_are_used =
@@ -129,6 +178,8 @@ std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, 
                     inputs.place_of("stages-per-node")));
   doubt_streams(inputs, scenario, notes);
   doubt_costs(inputs, notes);
+  doubt_chunk_costs(inputs, schedule, notes);
+  doubt_order(inputs, run, notes);
   doubt_layout(inputs, notes);
   if (inputs.model_shape && inputs.layers && *inputs.layers != static_cast<std::size_t>(inputs.model_shape->layers))
     notes.push_back(fmt::format("{}: {}, where {} has {}", inputs.place_of("layers"), *inputs.layers,

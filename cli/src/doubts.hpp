@@ -6,6 +6,6 @@
 namespace ppsim::cli {
 
 /// A note for people on each.
-[[nodiscard]] std::vector<std::string> doubts(const Inputs& inputs, const Scenario& scenario, const Schedule& schedule);
+[[nodiscard]] std::vector<std::string> doubts(const Inputs& inputs, const Run& run);
 
 } // namespace ppsim::cli

@@ -210,7 +210,7 @@ Run resolve(const Inputs& inputs) {
     throw placed(inputs, error);
   }
   fit_update(inputs, run.schedule, run.scenario, run.notes);
-  std::ranges::move(doubts(inputs, run.scenario, run.schedule), std::back_inserter(run.notes));
+  std::ranges::move(doubts(inputs, run), std::back_inserter(run.notes));
   return run;
 }
 

@@ -213,6 +213,25 @@ TEST_CASE("A note is given once, with those it is about unless that is all") {
   CHECK(some.notes == Rows{"--weight-activation-bytes: changes nothing, as no backward is split (1f1b)"});
 }
 
+TEST_CASE("Where the winner may hang on how pairs overlap, a note names the command for the other rule") {
+  const auto notes = [](std::string_view model, const Rows& flags) {
+    Rows arguments{"--stages", "16", "--mb", "32", "--device", "h100", "--schedules", "1f1b,dualpipe"};
+    arguments.insert(arguments.end(), {"--model", std::string{model}});
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return compare(parse(arguments), 1).notes;
+  };
+  // All-to-all takes more than half of a MoE layer's F and I here, and nothing where all experts are on a device.
+  const Rows spread{"--expert-parallel", "64", "--data-parallel", "64"};
+  const Rows said = notes("deepseek-v3", spread);
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].starts_with("--pair: not given, and taken as sum"));
+  CHECK(said[0].find("'ppsim compare --stages 16 --mb 32 --device h100 --schedules 1f1b,dualpipe --model deepseek-v3 "
+                     "--expert-parallel 64 --data-parallel 64 --pair hide'") != std::string::npos);
+  CHECK(said[0].ends_with("(dualpipe)")); // 1f1b has no pairs
+  CHECK(notes("deepseek-v3", {"--data-parallel", "64"}).empty());
+  CHECK(notes("deepseek-v3", {"--expert-parallel", "64", "--data-parallel", "64", "--pair", "sum"}).empty());
+}
+
 TEST_CASE("A note says that transfers are free, where there are any") {
   const auto notes = [](const Rows& arguments) { return compare(parse(arguments), 1).notes.size(); };
   CHECK(notes({"--stages", "2", "--mb", "4"}) == 1);

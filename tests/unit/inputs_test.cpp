@@ -168,6 +168,40 @@ TEST_CASE("Passes may take a value for each microbatch of each chunk, and the ch
         "--input-grad: chunk 0: longer than the whole backward of 1 ms -- it is a part of --backward");
 }
 
+TEST_CASE("Where each chunk runs in both directions, costs that differ by chunk come with a note") {
+  const auto noted = [](const Rows& arguments) { return run_of(arguments).notes; };
+  const std::string words =
+      ": values are per chunk, and here each chunk runs on two stages, once per direction: none of them is that of one "
+      "device";
+  CHECK(noted({"--schedule", "dualpipe", "--forward", "1ms,2ms", "--backward", "2ms"}) == Rows{"--forward" + words});
+  CHECK(noted({"--schedule", "chimera", "--forward", "1ms", "--input-grad", "1ms,2ms", "--weight-grad", "2ms,1ms"}) ==
+        Rows{"--input-grad" + words, "--weight-grad" + words});
+  CHECK(noted({"--schedule", "dualpipe", "--forward", "1ms,1ms", "--backward", "2ms"}).empty());
+  CHECK(noted({"--schedule", "dualpipe-v", "--forward", "1ms,2ms,1ms,1ms", "--backward", "2ms"}).empty());
+  CHECK(noted({"--schedule", "1f1b", "--forward", "1ms,2ms", "--backward", "2ms"}).empty());
+}
+
+TEST_CASE("Where zb-auto has too little room to keep the pipeline full, a note says so") {
+  const auto noted = [](Rows arguments) {
+    arguments.insert(arguments.begin(), {"--stages", "4", "--schedule", "zb-auto"});
+    const Rows notes = resolve(parse(arguments)).notes;
+    return notes.empty() ? "" : notes.front().substr(0, notes.front().find(" keep"));
+  };
+  CHECK(noted({"--mb", "8"}).empty());
+  CHECK(noted({"--mb", "8", "--activation-limit", "4"}).empty());
+  CHECK(noted({"--mb", "8", "--activation-limit", "3"}) ==
+        "--activation-limit: room for 3 activations on stage 0, where 4");
+  CHECK(noted({"--mb", "2", "--activation-limit", "2"}).empty());
+  const Rows bytes{"--mb", "8", "--memory-limit", "6GiB", "--activation-bytes"};
+  const auto sized = [&](const std::string& sizes) {
+    Rows arguments = bytes;
+    arguments.push_back(sizes);
+    return noted(arguments);
+  };
+  CHECK(sized("1GiB,1GiB,3GiB,6GiB").empty()); // room for p-s on stage s
+  CHECK(sized("1GiB,1GiB,4GiB,6GiB") == "--memory-limit: room for 1 activation on stage 2, where 2");
+}
+
 TEST_CASE("A list of the wrong length is refused with what is needed") {
   CHECK(fault({"--forward", "1ms,2ms,3ms"}) ==
         "--forward: 3 values for 2 chunks -- give one value (for a stage), 2 "

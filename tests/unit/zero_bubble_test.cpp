@@ -161,6 +161,15 @@ TEST_CASE("zb-auto without a limit holds p activations") {
   CHECK(most_live(outcome.report) == 4);
 }
 
+// The day it does not, its caution has to go.
+TEST_CASE("With less room than the pipeline needs zb-auto takes more than twice v-auto's time in the same memory") {
+  const Scenario scenario = uniform_scenario({.stages = 8, .microbatches = 32, .vpp = 1}, 1ms, 2ms);
+  const Scenario folded = uniform_scenario({.stages = 8, .microbatches = 32, .vpp = 2}, 1ms, 2ms);
+  CHECK(planned("zb-auto", scenario, 4).report.makespan > 2 * planned("v-auto", folded, 8).report.makespan);
+  const auto caution = find_generator("zb-auto").caution;
+  CHECK(!caution({.shape = scenario.shape, .activation_limit = 4}, scenario).empty());
+}
+
 TEST_CASE("zb-auto follows costs: a slow stage is not made to wait") {
   // stage 1 of 2 takes 3 ms per pass, 8 x 9 ms; with enough memory it never waits
   const Shape shape{.stages = 2, .microbatches = 8, .vpp = 1};

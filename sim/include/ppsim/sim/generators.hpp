@@ -74,6 +74,8 @@ struct Generator {
   std::vector<StageId> (*place)(const ScheduleRequest&) = loop_placement;
   /// The order. Most do not look at the scenario; those that search do.
   Schedule (*make)(const ScheduleRequest&, const Scenario&) = nullptr;
+  /// What its order is known to be bad at with these inputs, for people; empty: nothing. Throws Error as `make` does.
+  std::string (*caution)(const ScheduleRequest&, const Scenario&) = nullptr;
   /// The closed form at these costs under `latency`; nothing where none is known.
   std::optional<ClosedForm> (*closed_form)(const ScheduleRequest&, const UniformCosts&) = nullptr;
   /// Whether it takes that one of schedule_options().
