@@ -13,7 +13,8 @@ namespace ppsim::cli {
 /// "name:line:column".
 [[nodiscard]] std::string place(std::string_view name, const toml::source_region& region);
 
-/// Throws Error with its place, and `hint`, where `text` is not TOML.
+/// Throws Error (bad_input) with its place, and `hint`, where `text` is not TOML; without the hint where it nests more
+/// than 32 deep.
 [[nodiscard]] toml::table parse_toml(std::string_view text, std::string_view name, std::string_view hint);
 
 /// The table sorts its keys by name; people read a file from its first line on. What it returns points into `table`.

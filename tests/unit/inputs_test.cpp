@@ -3,6 +3,7 @@
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include <chrono>
 #include <filesystem>
@@ -433,6 +434,35 @@ TEST_CASE("Text that is no TOML is refused with the place") {
   CHECK(scenario_faults("stages = 2\nstages = 3\n").front().starts_with("s.toml:2:"));
   CHECK(scenario_faults("forward = \"1ms").front().find("not TOML") != std::string::npos);
   CHECK(scenario_faults(std::string_view{"stages = 2\n\0\x01\xff", 14}).front().find("not TOML") != std::string::npos);
+}
+
+TEST_CASE("A scenario that nests deeply is refused with the place, whichever way it nests") {
+  const auto times = [](std::size_t count, std::string_view text) {
+    std::string all;
+    for (std::size_t i = 0; i < count; ++i) all += text;
+    return all;
+  };
+  const std::string what = "keys or values nest more than 32 deep -- no file of ppsim nests so";
+  CHECK(scenario_faults("stages = 2\n" + times(40'000, "a.") + "a = 1") == Rows{"s.toml:2:64: " + what});
+  CHECK(scenario_faults("[" + times(40'000, "a . ") + "a]") == Rows{"s.toml:1:128: " + what});
+  CHECK(scenario_faults(times(40'000, "\"a\".'b'.") + "c = 1") == Rows{"s.toml:1:128: " + what});
+  CHECK(scenario_faults("a = " + times(200, "[")) == Rows{"s.toml:1:37: " + what});
+  CHECK(scenario_faults("a = " + times(200, "[\n")) == Rows{"s.toml:33:1: " + what});
+  CHECK(scenario_faults("a = " + times(200, "{ a = ")) == Rows{"s.toml:1:197: " + what});
+  // What the end of a string seems to hide, and does not.
+  for (const std::string_view text : {R"("#")", R"('\')", R"("\"")", R"("""a"b"""")", R"('''a''''')", R"("""\"""""")"})
+    CHECK(scenario_faults(fmt::format("a = [{}, {{{}a = 1}}]", text, times(40'000, "a."))).front().ends_with(what));
+}
+
+TEST_CASE("Dots and brackets are no nesting in strings, numbers and comments, nor in one list behind another") {
+  std::string shares = "0.5";
+  for (int i = 0; i < 100; ++i) shares += ", 0.5, [1.5]";
+  std::string many(100, '.');
+  many.append(100, '[');
+  CHECK(with_scenario(fmt::format("stages = 2 # {0}\nmb = 4\ntitle = \"{0}\"\nsource = \"\"\"{0}\"\"\"\n"
+                                  "[calibration]\nshares = [{1}]\na.b.c = '{0}'\n",
+                                  many, shares))
+            .scenario.title == many);
 }
 
 TEST_CASE("Everything that is wrong in a scenario is reported at once") {
