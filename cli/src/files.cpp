@@ -86,6 +86,12 @@ FileBytes::~FileBytes() {
   if (mapped_ != nullptr) ::munmap(const_cast<char*>(mapped_), size_); // as mmap() gave it
 }
 
+std::string real_path(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path found = std::filesystem::weakly_canonical(path, error);
+  return error ? path : found.string();
+}
+
 std::string display_name(const std::string& path) {
   return path == "-" ? "stdin" : path;
 }

@@ -32,6 +32,9 @@ private:
   std::size_t size_ = 0;
   std::string read_;
 };
+/// One path for one file, whatever links lead there; `path` itself where that can not be told (links in a circle,
+/// folders that may not be read), which reading it then says.
+[[nodiscard]] std::string real_path(const std::string& path);
 /// What errors call it: the path, or "stdin".
 [[nodiscard]] std::string display_name(const std::string& path);
 /// Throws Error (failed) where write_file() can not succeed: what takes long asks before, not after.

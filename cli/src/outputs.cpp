@@ -14,8 +14,7 @@ std::optional<std::string> place_of(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return std::nullopt;
-  const auto target = std::filesystem::weakly_canonical(path, error);
-  return error ? path : target.string();
+  return real_path(path);
 }
 
 } // namespace

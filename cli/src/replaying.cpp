@@ -12,6 +12,7 @@
 #include <functional>
 #include <initializer_list>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "console.hpp"
@@ -146,7 +147,8 @@ void fit_to_run(const Inputs& inputs, Scenario& scenario, std::vector<std::strin
   scenario.network.slices = 1;
 }
 
-/// A thread that takes no signals that end the program. A backend blocks SIGTERM, in threads that it starts as well, so
+/// A thread that takes no signals that end the program, or none where the system starts no more: it only says how far
+/// something has come. A backend blocks SIGTERM, in threads that it starts as well, so
 /// that its guard says what went on; in a thread that was there before, the signal would end the process silently.
 std::jthread start_unsignalled(std::function<void(std::stop_token)> body) {
   sigset_t ending;
@@ -155,7 +157,11 @@ std::jthread start_unsignalled(std::function<void(std::stop_token)> body) {
   sigaddset(&ending, SIGTERM);
   sigaddset(&ending, SIGINT);
   pthread_sigmask(SIG_BLOCK, &ending, &before); // a thread begins with the mask of the one that starts it
-  std::jthread thread{std::move(body)};
+  std::jthread thread;
+  try {
+    thread = std::jthread{std::move(body)};
+  } catch (const std::system_error&) { // what it watches fails for that, or goes on without
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;
 }

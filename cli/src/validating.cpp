@@ -105,20 +105,14 @@ std::vector<fs::path> files_in(const fs::path& folder, std::initializer_list<std
   return found;
 }
 
-fs::path real_path(const fs::path& path) {
-  std::error_code error;
-  const fs::path found = fs::weakly_canonical(path, error);
-  return error ? path : found;
-}
-
 bool is_folder(const fs::path& path) {
   std::error_code error;
   return fs::is_directory(path, error);
 }
 
 /// "p4-2ms" of "runs/p4-2ms/".
-std::string folder_name(const fs::path& folder) {
-  return real_path(folder).filename().string();
+std::string folder_name(const std::string& folder) {
+  return fs::path{real_path(folder)}.filename().string();
 }
 
 /// Of a folder. Throws Error where there are none.
@@ -137,7 +131,9 @@ void require_run_name(const std::string& path) {
   std::error_code error;
   if (path != "-" && !fs::exists(path, error))
     throw Error{ExitCode::bad_input,
-                Problem{in_quotes(path), "there is no such file or folder", "name run files, or folders of them"}};
+                Problem{in_quotes(path),
+                        error ? fmt::format("can not be read: {}", error.message()) : "there is no such file or folder",
+                        error ? "check the path" : "name run files, or folders of them"}};
   if (path.ends_with(".toml"))
     throw Error{ExitCode::bad_input, Problem{in_quotes(path), "is a scenario, and no run",
                                              "costs are given with --scenario, or lie in the folders of the runs"}};
@@ -219,7 +215,7 @@ std::vector<RunSource> run_sources(const Inputs& inputs) {
   std::set<fs::path> seen;
   std::set<std::pair<std::string, std::string>> names;
   const auto add = [&](const fs::path& path, const std::string& group, std::string name) {
-    if (!seen.insert(real_path(path)).second || !names.emplace(group, name).second)
+    if (!seen.insert(real_path(path.string())).second || !names.emplace(group, name).second)
       throw Error{ExitCode::bad_input,
                   Problem{in_quotes(path.string()), "is given twice", "name each run once, plain or packed"}};
     sources.push_back({path.string(), group, std::move(name)});

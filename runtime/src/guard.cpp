@@ -9,6 +9,8 @@
 #include <ctime>
 #include <utility>
 
+#include "cores.hpp"
+
 namespace ppsim::runtime {
 
 namespace {
@@ -37,7 +39,7 @@ void say(const std::string& what) {
 Guard::Guard() {
   const sigset_t signals = just_sigterm();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  watcher_ = std::thread{[this] { watch(); }};
+  watcher_ = start_thread<std::thread>("the process's guard", [this] { watch(); });
 }
 
 Guard::~Guard() {

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include "cores.hpp"
+
 namespace ppsim::runtime {
 namespace {
 
@@ -160,7 +162,7 @@ Monitor::Monitor(const Program& program, std::vector<StageId> stages, Duration l
                  std::function<void(const std::string& what)> on_stuck, Duration preparation_limit)
     : program_{program}, stages_{std::move(stages)}, limit_{limit}, grace_{grace},
       preparation_limit_{std::max(limit, preparation_limit)}, on_stuck_{std::move(on_stuck)},
-      states_(program.stages.size()), watcher_{[this] { watch(); }} {}
+      states_(program.stages.size()), watcher_{start_thread<std::thread>("the run's monitor", [this] { watch(); })} {}
 
 Monitor::~Monitor() {
   {

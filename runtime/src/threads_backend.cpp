@@ -9,7 +9,6 @@
 #include <exception>
 #include <mutex>
 #include <new>
-#include <system_error>
 #include <thread>
 
 #include "backend_list.hpp"
@@ -73,9 +72,9 @@ void on_stage_threads(std::size_t stages, FirstFailure& failure, const Work& wor
   };
   std::vector<std::jthread> threads;
   for (std::size_t stage = 0; stage < stages; ++stage) try {
-      threads.emplace_back(on_thread, stage);
-    } catch (const std::system_error& error) { // the others would wait for it
-      failure.monitor().stop(fmt::format("rank {}: no thread could be started: {}", stage, error.what()));
+      threads.push_back(start_thread<std::jthread>(fmt::format("rank {}", stage), [&, stage] { on_thread(stage); }));
+    } catch (const Error&) { // the others would wait for it
+      failure.keep();
       break;
     }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -22,7 +23,11 @@ void for_each_index(std::size_t count, std::size_t threads, const std::function<
   };
   {
     std::vector<std::jthread> helpers;
-    for (std::size_t helper = 1; helper < std::min(threads, count); ++helper) helpers.emplace_back(take_turns);
+    for (std::size_t helper = 1; helper < std::min(threads, count); ++helper) try {
+        helpers.emplace_back(take_turns);
+      } catch (const std::system_error&) { // the system starts no more: those that are there do all the work
+        break;
+      }
     take_turns();
   } // joins
   for (const std::exception_ptr& exception : thrown)

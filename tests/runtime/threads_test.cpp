@@ -4,6 +4,7 @@
 #include "ppsim/runtime/host_device.hpp"
 #include "ppsim/runtime/session.hpp"
 #include "ppsim/sim/generators.hpp"
+#include "support/few_threads.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -113,6 +114,27 @@ TEST_CASE("Gradients and losses agree with one task at a time within a tolerance
     CHECK(run.proof->gradient_error < 1e-4);
     CHECK(std::isfinite(run.proof->losses[1]));
   }
+}
+
+TEST_CASE("A run for which the system starts too few threads ends, and says what for and what to do",
+          "[runtime][threads]") {
+  const Scenario scenario = sized({.stages = 3, .microbatches = 4}, 10us, 20us);
+  const Outcome predicted = predict("1f1b", scenario);
+  const Program program = compile(predicted.graph, predicted.timeline);
+  const auto refused = [&] {
+    const Refusal refusal = refusal_of([&] { static_cast<void>(threads().run(program, options_for(1, 1))); });
+    return (refusal.code == ExitCode::failed ? "failed: " : "not failed: ") + refusal.first();
+  };
+  const std::string why =
+      ": the system starts no thread for it: Resource temporarily unavailable -- every stage has a "
+      "thread, and the run one more: raise the limit of processes (ulimit -u, or of the container), "
+      "or take fewer stages";
+  for (const auto& [started, whose] :
+       {std::pair{0U, "the run's monitor"}, std::pair{1U, "rank 0"}, std::pair{3U, "rank 2"}})
+    if (const auto said = said_with_threads(started, refused))
+      CHECK(*said == std::string{"failed: "} + whose + why);
+    else
+      WARN("threads can not be limited here");
 }
 
 TEST_CASE("PipeDream trains as its definition says: each microbatch with the parameters that it began with",

@@ -1,4 +1,5 @@
 #include "ppsim/sim/parallel.hpp"
+#include "support/few_threads.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -27,6 +28,20 @@ TEST_CASE("Of several failures the one of the lowest index is reported, and the 
   };
   CHECK_THROWS_WITH(for_each_index(20, 4, work), "3");
   CHECK(calls == 20);
+}
+
+TEST_CASE("Work is done on the threads that the system starts, and without any") {
+  for (const std::size_t threads : {0U, 1U}) {
+    const auto said = said_with_threads(threads, [] {
+      std::vector<int> calls(50);
+      for_each_index(calls.size(), 4, [&](std::size_t i) { ++calls[i]; });
+      return std::string{calls == std::vector<int>(50, 1) ? "each once" : "not each once"};
+    });
+    if (said)
+      CHECK(*said == "each once");
+    else
+      WARN("threads can not be limited here");
+  }
 }
 
 } // namespace

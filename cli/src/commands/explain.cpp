@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <set>
 
 #include "../commands.hpp"
@@ -77,7 +76,7 @@ Explained explain_inputs(const Inputs& inputs) {
   Explained explained;
   std::set<std::string> seen;
   for (const std::string& path : paths)
-    if (path != "-" && !seen.insert(std::filesystem::weakly_canonical(path).string()).second)
+    if (path != "-" && !seen.insert(real_path(path)).second)
       throw Error{ExitCode::bad_input,
                   Problem{in_quotes(path), "is given twice: a replica would be compared with itself",
                           "name the run file of each replica once"}};

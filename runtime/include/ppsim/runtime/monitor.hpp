@@ -38,7 +38,8 @@ public:
   /// `stages`: those that run in this process. `limit` is longer than any task; while a stage prepares, which may take
   /// longer than a task and says nothing, the limit is no less than `preparation_limit`. `on_stuck` is called once,
   /// from the watching thread, when by `grace` after they were stopped a stage still does something (a task that never
-  /// returns) and this has not been destroyed: the process has to be ended from there.
+  /// returns) and this has not been destroyed: the process has to be ended from there. Throws Error (failed) where
+  /// the system starts no thread to watch.
   Monitor(const Program& program, std::vector<StageId> stages, Duration limit, Duration grace,
           std::function<void(const std::string& what)> on_stuck, Duration preparation_limit = std::chrono::seconds{60});
   Monitor(const Monitor&) = delete;
