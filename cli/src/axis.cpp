@@ -50,7 +50,7 @@ std::optional<std::int64_t> parse_factor(std::string_view text) {
 
 std::optional<std::int64_t> parse_whole(std::string_view text) {
   std::size_t count = 0;
-  if (parse_count(text, 0, count) || count > std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+  if (parse_count(text, {.least = 0, .most = std::numeric_limits<std::int64_t>::max()}, count)) return std::nullopt;
   return static_cast<std::int64_t>(count);
 }
 
@@ -129,16 +129,6 @@ Result set_vary(Inputs& inputs, std::string_view text) {
   auto wrong = parse_axis(text, axis);
   if (!wrong) inputs.vary = std::move(axis);
   return wrong;
-}
-
-Result set_points(Inputs& inputs, std::string_view text) {
-  constexpr std::size_t most = 10'000;
-  std::size_t points = 0;
-  if (auto wrong = parse_count(text, 1, points)) return wrong;
-  if (points < 2 || points > most)
-    return Wrong{fmt::format("must be 2 to {}, got {}", most, points), "100 make a smooth plot"};
-  inputs.points = points;
-  return std::nullopt;
 }
 
 const Option* varied_option(std::string_view text) {

@@ -1,9 +1,12 @@
 #include "options.hpp"
 
+#include "ppsim/sim/layout.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "replay_setters.hpp"
 #include "setters.hpp"
@@ -15,15 +18,18 @@ using S = Section;
 using A = Argument;
 using I = Inputs;
 
+/// More threads than any machine runs at once, and more points than any plot shows.
+constexpr std::size_t most_threads = 4096, most_points = 10'000;
+
 constexpr std::array table{
     Option{"stages", "pp", S::pipeline, A::required, "P", "pipeline stages: devices, ranks", "", "schedule-file",
-           set_count<&I::stages>},
+           count<&I::stages, Limits::stages>},
     Option{"mb", "microbatches", S::pipeline, A::required, "M", "microbatches per step", "", "schedule-file",
-           set_count<&I::microbatches>},
+           count<&I::microbatches, Limits::tasks>},
     Option{"vpp", "virtual-stages", S::pipeline, A::required, "V",
            "chunks per stage (virtual stages); default 1; compare takes a list, for schedules that can choose, default "
            "2,4 or what divides the layers",
-           "", "schedule-file", set_list<&I::vpp>},
+           "", "schedule-file", counts<&I::vpp, Limits::chunks>},
     Option{"schedule", "", S::pipeline, A::required, "NAME",
            "a schedule by name, see 'ppsim list schedules'; default 1f1b, with --vpp above 1 interleaved", "",
            "schedule-file,SCHEDULE-OPTIONS", set_schedule},
@@ -33,7 +39,7 @@ constexpr std::array table{
            "the order from a PyTorch pipelining CSV, or an InfiniTrain task list (*.tasks.csv); it sets P, M and V", "",
            "schedule,stages,mb,vpp,SCHEDULE-OPTIONS", set_text<&I::schedule_file>},
     Option{"group-size", "microbatch-group-size", S::pipeline, A::required, "G",
-           "interleaved: microbatches per group of one chunk; default P", "", "", set_count<&I::group_size>},
+           "interleaved: microbatches per group of one chunk; default P", "", "", count<&I::group_size, Limits::tasks>},
     Option{"gpipe-backward", "", S::pipeline, A::required, "ORDER",
            "gpipe: ascending (default) or descending, as the paper draws it", "ascending,descending", "",
            set_backward_order},
@@ -41,21 +47,22 @@ constexpr std::array table{
         "activation-limit", "", S::pipeline, A::required, "N",
         "zb-auto, v-auto: activations (of a chunk and a microbatch) that a stage may hold; default P, for v-auto 2P; "
         "--memory-limit with --activation-bytes takes its place",
-        "", "", set_count<&I::activation_limit>},
+        "", "", count<&I::activation_limit, Limits::tasks>},
     Option{"replicas", "", S::pipeline, A::required, "N[,...]",
            "pipedream: stages that share each position of the pipeline and take its microbatches in turn; costs and "
            "memory are then per position; default 1 each",
-           "", "", set_list<&I::replicas>},
+           "", "", counts<&I::replicas, Limits::stages>},
     Option{"layers", "", S::pipeline, A::required, "N",
            "layers of the model, split evenly over the chunks, the first ones taking a remainder; costs and memory "
            "follow, one value being "
            "the mean stage",
-           "", "layout", set_count<&I::layers>},
+           "", "layout", count<&I::layers, longest_layout>},
     Option{"first-stage-layers", "decoder-first-pipeline-num-layers", S::pipeline, A::required, "N",
            "layers on the first stage; the rest evenly over the others", "", "layout",
-           set_count<&I::first_stage_layers>},
+           count<&I::first_stage_layers, longest_layout>},
     Option{"last-stage-layers", "decoder-last-pipeline-num-layers", S::pipeline, A::required, "N",
-           "layers on the last stage; the rest evenly over the others", "", "layout", set_count<&I::last_stage_layers>},
+           "layers on the last stage; the rest evenly over the others", "", "layout",
+           count<&I::last_stage_layers, longest_layout>},
     Option{"layout", "pipeline-model-parallel-layout", S::pipeline, A::required, "STRING",
            "what each chunk holds, as Megatron-LM writes it: E embedding, t layer, m layer for multi-token prediction, "
            "L loss, | between chunks, x*n and (...)*n: 'Et*10|(t*11|)*2,t*9L'; it sets V",
@@ -76,23 +83,24 @@ constexpr std::array table{
     Option{"efficiency", "", S::model, A::required, "SHARE",
            "share of the datasheet's rates that is reached; default 0.7", "", "", set_efficiency},
     Option{"microbatch-size", "micro-batch-size", S::model, A::required, "N", "samples in a microbatch; default 1", "",
-           "", set_training<&Training::microbatch_size>},
+           "", count<&Training::microbatch_size, ModelLimits::ranks>},
     Option{"sequence-length", "seq-length", S::model, A::required, "N", "tokens of a sample; default the model's", "",
-           "", set_training<&Training::sequence_length>},
+           "", count<&Training::sequence_length, ModelLimits::tokens>},
     Option{"tensor-parallel", "tensor-model-parallel-size", S::model, A::required, "N",
            "devices over which each layer is split; a stage is then as many devices; default 1", "", "",
-           set_training<&Training::tensor_parallel>},
+           count<&Training::tensor_parallel, ModelLimits::ranks>},
     Option{"sequence-parallel", "", S::model, A::required, "SWITCH",
            "whether tensor parallelism splits norms along the sequence too: on (default) or off", "on,off", "",
            set_switch<&Training::sequence_parallel>},
     Option{"context-parallel", "context-parallel-size", S::model, A::required, "N",
-           "devices over which the sequence is split; default 1", "", "", set_training<&Training::context_parallel>},
+           "devices over which the sequence is split; default 1", "", "",
+           count<&Training::context_parallel, ModelLimits::ranks>},
     Option{"expert-parallel", "expert-model-parallel-size", S::model, A::required, "N",
            "data-parallel ranks over which experts are spread; default 1", "", "",
-           set_training<&Training::expert_parallel>},
+           count<&Training::expert_parallel, ModelLimits::ranks>},
     Option{"data-parallel", "", S::model, A::required, "N",
            "copies of the pipeline that share a batch; gradients are reduced over them; default 1", "", "",
-           set_training<&Training::data_parallel>},
+           count<&Training::data_parallel, ModelLimits::ranks>},
     Option{"distributed-optimizer", "", S::model, A::required, "SWITCH",
            "whether optimizer state is divided over data-parallel ranks (ZeRO 1): on (default) or off", "on,off", "",
            set_switch<&Training::distributed_optimizer>},
@@ -101,10 +109,10 @@ constexpr std::array table{
     Option{"attention", "", S::model, A::required, "KIND",
            "flash keeps no scores, unfused keeps them; default the model's", "flash,unfused", "", set_attention},
     Option{"gradient-bytes-per-parameter", "", S::model, A::required, "N", "default 4 (fp32)", "", "",
-           set_training<&Training::gradient_bytes>},
+           count<&Training::gradient_bytes, ModelLimits::gradient_bytes>},
     Option{"optimizer-bytes-per-parameter", "", S::model, A::required, "N",
            "default 12 (Adam: two moments and a master copy), with fp32 and tf32 8", "", "",
-           set_optimizer_bytes_per_parameter},
+           count<&Training::optimizer_bytes, ModelLimits::optimizer_bytes, 0>},
     Option{"tensor-link", "", S::model, A::required, "NAME",
            "link of tensor parallelism ('ppsim list links'); default the device's", "", "",
            set_group_link<&Training::tensor_link>},
@@ -152,7 +160,7 @@ constexpr std::array table{
            set_list<&I::recompute_time>},
     Option{"microbatches-without-recompute", "", S::costs, A::required, "N",
            "of every W+1 forwards of a stage with W warm-up forwards, the first N are not recomputed; default 0", "",
-           "", set_count<&I::microbatches_without_recompute, 0>},
+           "", count<&I::microbatches_without_recompute, Limits::tasks, 0>},
     Option{"reduce", "", S::costs, A::required, "TIME[,...]",
            "data-parallel reduction of a stage's gradients, or one value per chunk; beside the tasks", "", "",
            set_list<&I::reduce>},
@@ -209,10 +217,10 @@ constexpr std::array table{
            "", "", set_comm_slowdown},
     Option{"send-slices", "", S::communication, A::required, "N",
            "equal parts in which a task's output leaves, each when that share of the task is done; default 1", "", "",
-           set_count<&I::send_slices>},
+           count<&I::send_slices, Limits::slices>},
     Option{"stages-per-node", "", S::communication, A::required, "N",
            "consecutive stages that share a node; with --transfer link they share its one uplink", "", "",
-           set_count<&I::stages_per_node>},
+           count<&I::stages_per_node, Limits::stages>},
     Option{"inter-node-link", "", S::communication, A::required, "NAME", "likewise between nodes", "",
            "inter-node-latency,inter-node-bandwidth", set_link<&I::inter_node_link>},
     Option{"inter-node-latency", "", S::communication, A::required, "TIME",
@@ -267,29 +275,30 @@ constexpr std::array table{
     Option{"slots", "", S::workload, A::required, "N",
            "outputs that can have arrived over an edge and not be used yet; default what the prediction needs and one "
            "more",
-           "", "", set_count<&I::slots>},
+           "", "", count<&I::slots, Limits::tasks>},
     Option{"block", "", S::workload, A::required, "KIND", "a layer: mlp (default), or transformer with attention",
            "mlp,transformer", "", set_block},
     Option{"tokens", "", S::workload, A::required, "N", "rows of an activation; default 256 (scale: as measured)", "",
-           "", set_workload<&runtime::Workload::tokens, runtime::most_rows>},
+           "", count<&runtime::Workload::tokens, runtime::most_rows>},
     Option{"width", "", S::workload, A::required, "N", "columns of an activation; default 256 (scale: as measured)", "",
-           "", set_workload<&runtime::Workload::width, runtime::most_rows>},
+           "", count<&runtime::Workload::width, runtime::most_rows>},
     Option{"heads", "", S::workload, A::required, "N",
            "of a transformer's attention; divides the width; default 4 (scale: as measured)", "", "",
-           set_workload<&runtime::Workload::heads, runtime::most_rows>},
+           count<&runtime::Workload::heads, runtime::most_rows>},
     Option{"layers-per-chunk", "", S::workload, A::required, "N",
            "layers that each chunk computes; default 1 (scale: as measured)", "", "",
-           set_workload<&runtime::Workload::layers, runtime::most_layers>},
-    Option{"seed", "", S::workload, A::required, "N", "of parameters, inputs and targets; default 1", "", "", set_seed},
+           count<&runtime::Workload::layers, runtime::most_layers>},
+    Option{"seed", "", S::workload, A::required, "N", "of parameters, inputs and targets; default 1", "", "",
+           count<&runtime::Workload::seed, std::numeric_limits<std::uint32_t>::max(), 0>},
     Option{"trainer", "", S::workload, A::required, "KIND", "the optimizer that a replay runs: sgd (default), or adam",
            "sgd,adam", "learning-rate", set_trainer},
-    Option{"learning-rate", "", S::workload, A::required, "X", "its step size; default 0.05, of adam 0.002", "", "",
-           set_learning_rate},
+    Option{"learning-rate", "", S::workload, A::required, "X",
+           "its step size; default 0.05, of adam 0.002, and less for more than 16 layers", "", "", set_learning_rate},
 
     Option{"warmup", "", S::replay, A::required, "N", "steps before the first that counts; default 2", "", "",
-           set_count<&I::warmup, 0, most_steps>},
+           count<&I::warmup, most_steps, 0>},
     Option{"steps", "", S::replay, A::required, "N", "steps that count; default 5", "", "",
-           set_count<&I::steps, 1, most_steps>},
+           count<&I::steps, most_steps>},
     Option{"timeout", "", S::replay, A::required, "TIME",
            "give up when nothing has gone on for so long; default ten seconds and ten predicted steps, without costs a "
            "minute and more for large work",
@@ -308,7 +317,7 @@ constexpr std::array table{
            set_text<&I::timeline>},
     Option{"replica", "", S::replay, A::required, "N",
            "of several data-parallel replicas, the one to take; default 0, for the pictures of explain the slowest", "",
-           "", set_count<&I::replica, 0>},
+           "", count<&I::replica, ModelLimits::ranks, 0>},
     Option{"calibrate", "", S::replay, A::required, "SHARE",
            "of the steps of a run, the first ones, whose costs are to predict the others: 25% (default), 0.25", "", "",
            set_calibrate},
@@ -326,7 +335,8 @@ constexpr std::array table{
            "where the best changes while any option that takes a number runs over a range: comm=0..2ms, mb=8..256", "",
            "", set_vary},
     Option{"points", "", S::comparison, A::required, "N",
-           "with --vary: values to simulate; default 100, of counts up to 256", "", "", set_points},
+           "with --vary: values to simulate; default 100, of counts up to 256", "", "",
+           count<&I::points, most_points, 2>},
     Option{"precision", "", S::comparison, A::required, "AMOUNT",
            "with --vary: how far apart tried values are at least, from the first on: 1us; 8 for each eighth; default "
            "about "
@@ -334,7 +344,7 @@ constexpr std::array table{
            "", "", set_text<&I::precision>},
     Option{"threads", "", S::comparison, A::required, "N",
            "simulate so many schedules at once; default as many as the machine has processors", "", "",
-           set_count<&I::threads>},
+           count<&I::threads, most_threads>},
     Option{"markdown", "", S::comparison, A::optional, "FILE",
            "the comparison as a GitHub table; without FILE or with '-' to stdout, instead of the table", "", "",
            set_text<&I::markdown>},

@@ -39,6 +39,17 @@ struct Wrong {
 
 enum class Argument : std::uint8_t { none, required, optional };
 
+/// How the value of an option is read.
+struct Setter {
+  using Read = std::optional<Wrong> (*)(Inputs&, std::string_view value);
+  constexpr Setter(Read how) : read{how} {} // NOLINT(google-explicit-constructor,hicpp-explicit-conversions)
+  constexpr Setter(Read how, std::size_t largest) : read{how}, most{largest} {}
+  std::optional<Wrong> operator()(Inputs& inputs, std::string_view value) const { return read(inputs, value); }
+
+  Read read;
+  std::size_t most = 0; ///< the largest that is taken, of what counts something; 0: it does not count
+};
+
 /// One option: a long flag, and (where is_scenario_key() says so) a key of scenario files.
 struct Option {
   std::string_view name;  ///< without dashes
@@ -50,7 +61,7 @@ struct Option {
   std::string_view choices; ///< comma-separated closed set, or empty
   std::string_view
       replaces; ///< comma-separated keys of a scenario file that a flag makes void, or every_schedule_option
-  std::optional<Wrong> (*set)(Inputs&, std::string_view value);
+  Setter set;
 };
 
 [[nodiscard]] std::span<const Option> options();

@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 namespace ppsim::cli {
 namespace {
@@ -63,15 +62,6 @@ Result set_block(Inputs& inputs, std::string_view text) {
   Result wrong;
   if (const auto block = choose(text, choices, wrong)) inputs.workload.block = *block;
   return wrong;
-}
-
-Result set_seed(Inputs& inputs, std::string_view text) {
-  std::size_t number = 0;
-  if (auto wrong = parse_count(text, 0, number)) return wrong;
-  constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
-  if (number > most) return too_large(number, most);
-  inputs.workload.seed = static_cast<std::uint32_t>(number);
-  return std::nullopt;
 }
 
 Result set_trainer(Inputs& inputs, std::string_view text) {

@@ -8,21 +8,10 @@ namespace ppsim::cli {
 /// Times of more steps than this would fill the memory, and sums over them have to stay in range.
 inline constexpr std::size_t most_steps = 1'000'000;
 
-/// A size of the workload; whether they fit together is for the backend to say.
-template <std::size_t runtime::Workload::*member, std::size_t most>
-Result set_workload(Inputs& inputs, std::string_view text) {
-  std::size_t number = 0;
-  if (auto wrong = parse_count(text, 1, number)) return wrong;
-  if (number > most) return too_large(number, most);
-  inputs.workload.*member = number;
-  return std::nullopt;
-}
-
 [[nodiscard]] Result set_backend(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_compute(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_transport(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_block(Inputs& inputs, std::string_view text);
-[[nodiscard]] Result set_seed(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_trainer(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_learning_rate(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_timeout(Inputs& inputs, std::string_view text);

@@ -12,25 +12,18 @@
 
 namespace ppsim::cli {
 
-Result parse_count(std::string_view text, std::size_t least, std::size_t& value) {
+Result parse_count(std::string_view text, const CountRange& range, std::size_t& value) {
   std::size_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) {
-    if (error == std::errc::result_out_of_range)
-      return Wrong{fmt::format("{} is too large", in_quotes(text)), "give a smaller whole number"};
+  if (end != text.data() + text.size() || error == std::errc::invalid_argument)
     return Wrong{fmt::format("expected a whole number, got {}", in_quotes(text)), "for example 8"};
-  }
-  if (number < least) return Wrong{"must be at least 1, got 0", "give a whole number from 1 up"};
+  if (error != std::errc{} || number > range.most)
+    return Wrong{fmt::format("{} is too large", in_quotes(text)), fmt::format("at most {}", range.most)};
+  if (number < range.least)
+    return Wrong{fmt::format("must be at least {}, got {}", range.least, number),
+                 fmt::format("give a whole number from {} up", range.least)};
   value = number;
   return std::nullopt;
-}
-
-Wrong too_large(std::size_t number, std::size_t most) {
-  return {fmt::format("{} is too large", number), fmt::format("at most {}", most)};
-}
-
-Result parse_unit(std::string_view text, std::size_t& value) {
-  return parse_count(text, 1, value);
 }
 
 bool is_bare_number(std::string_view text) {
@@ -207,13 +200,6 @@ Result set_efficiency(Inputs& inputs, std::string_view text) {
     return Wrong{fmt::format("{} is no efficiency", in_quotes(text)),
                  "a share of the datasheet's rates from 0.001 to 1: 0.7"};
   inputs.training.efficiency_ppm = std::llround(share * 1e6);
-  return std::nullopt;
-}
-
-Result set_optimizer_bytes_per_parameter(Inputs& inputs, std::string_view text) {
-  std::size_t number = 0;
-  if (auto wrong = parse_count(text, 0, number)) return wrong;
-  inputs.training.optimizer_bytes = static_cast<std::int64_t>(std::min<std::size_t>(number, 1 << 20));
   return std::nullopt;
 }
 

@@ -24,32 +24,48 @@ struct MemberValue<std::optional<Value> Inputs::*> {
 template <auto member>
 using ValueOf = typename MemberValue<decltype(member)>::type;
 
-/// A whole number of at least `least`.
-[[nodiscard]] Result parse_count(std::string_view text, std::size_t least, std::size_t& value);
+/// Which whole numbers are taken.
+struct CountRange {
+  std::size_t least = 1;
+  std::size_t most = std::numeric_limits<std::size_t>::max();
+};
+[[nodiscard]] Result parse_count(std::string_view text, const CountRange& range, std::size_t& value);
 
-/// One of a list of whole numbers, from 1 up.
-[[nodiscard]] Result parse_unit(std::string_view text, std::size_t& value);
+/// Whoever has the member.
+template <class Value>
+Value& place_in(Inputs& inputs, Value Inputs::*member) {
+  return inputs.*member;
+}
+template <class Value>
+Value& place_in(Inputs& inputs, Value Training::*member) {
+  return inputs.training.*member;
+}
+template <class Value>
+Value& place_in(Inputs& inputs, Value runtime::Workload::*member) {
+  return inputs.workload.*member;
+}
 
-[[nodiscard]] Wrong too_large(std::size_t number, std::size_t most);
+template <class Value>
+struct WithoutOptional {
+  using type = Value;
+};
+template <class Value>
+struct WithoutOptional<std::optional<Value>> {
+  using type = Value;
+};
 
-template <auto member, std::size_t least = 1, std::size_t most = std::numeric_limits<std::size_t>::max()>
+template <auto member, std::size_t most, std::size_t least>
 Result set_count(Inputs& inputs, std::string_view text) {
   std::size_t number = 0;
-  if (auto wrong = parse_count(text, least, number)) return wrong;
-  if (number > most) return too_large(number, most);
-  inputs.*member = number;
+  if (auto wrong = parse_count(text, {least, most}, number)) return wrong;
+  auto& place = place_in(inputs, member);
+  place = static_cast<typename WithoutOptional<std::remove_reference_t<decltype(place)>>::type>(number);
   return std::nullopt;
 }
-
-/// A size of Training; whether it fits the model is for model_costs() to say.
-template <std::int64_t Training::*member>
-Result set_training(Inputs& inputs, std::string_view text) {
-  std::size_t number = 0;
-  if (auto wrong = parse_count(text, 1, number)) return wrong;
-  constexpr std::size_t most = std::size_t{1} << 32;
-  inputs.training.*member = static_cast<std::int64_t>(std::min(number, most));
-  return std::nullopt;
-}
+/// How a member of Inputs, Training or Workload that counts something is read. Each has a limit, so that no product of
+/// them can overflow unseen; whether they fit each other is said elsewhere.
+template <auto member, std::size_t most, std::size_t least = 1>
+inline constexpr Setter count{set_count<member, most, least>, most};
 
 /// "on" or "off".
 [[nodiscard]] Result parse_switch(std::string_view text, bool& value);
@@ -74,7 +90,6 @@ Result set_group_link(Inputs& inputs, std::string_view text) {
 [[nodiscard]] Result set_data_type(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_attention(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_efficiency(Inputs& inputs, std::string_view text);
-[[nodiscard]] Result set_optimizer_bytes_per_parameter(Inputs& inputs, std::string_view text);
 
 template <auto member>
 Result set_text(Inputs& inputs, std::string_view text) {
@@ -108,23 +123,37 @@ Result set_unit(Inputs& inputs, std::string_view text) {
 /// What stands between commas, without the spaces around it.
 [[nodiscard]] std::vector<std::string_view> split_list(std::string_view text);
 
-/// One value, or a list with commas.
-template <auto member>
-Result set_list(Inputs& inputs, std::string_view text) {
-  ValueOf<member> values;
-  for (const std::string_view item : split_list(text)) {
-    auto& value = values.emplace_back();
-    if (auto wrong = parse_unit(item, value)) {
+/// One value, or a list with commas; `parse` reads one.
+template <class Value, class Parse>
+Result parse_list(std::string_view text, std::optional<std::vector<Value>>& list, Parse parse) {
+  std::vector<Value> values;
+  for (const std::string_view item : split_list(text))
+    if (auto wrong = parse(item, values.emplace_back())) {
       if (text.find(',') != std::string_view::npos)
         wrong->what = fmt::format("value {}: {}", values.size(), wrong->what);
-      if (!std::is_same_v<decltype(values), std::vector<std::size_t>> && is_decimal_comma(text))
-        wrong->hint = "a comma separates values; a decimal is written with a point, such as 12.4ms";
       return wrong;
     }
-  }
-  inputs.*member = std::move(values);
+  list = std::move(values);
   return std::nullopt;
 }
+
+template <auto member>
+Result set_list(Inputs& inputs, std::string_view text) {
+  auto wrong =
+      parse_list(text, inputs.*member, [](std::string_view item, auto& value) { return parse_unit(item, value); });
+  if (wrong && is_decimal_comma(text))
+    wrong->hint = "a comma separates values; a decimal is written with a point, such as 12.4ms";
+  return wrong;
+}
+
+template <auto member, std::size_t most>
+Result set_counts(Inputs& inputs, std::string_view text) {
+  return parse_list(text, inputs.*member, [](std::string_view item, std::size_t& value) {
+    return parse_count(item, {.least = 1, .most = most}, value);
+  });
+}
+template <auto member, std::size_t most>
+inline constexpr Setter counts{set_counts<member, most>, most};
 
 template <class Value>
 struct Choice {
@@ -175,7 +204,6 @@ Result set_flag(Inputs& inputs, std::string_view text) {
 [[nodiscard]] Result set_recompute(Inputs& inputs, std::string_view text);
 
 [[nodiscard]] Result set_vary(Inputs& inputs, std::string_view text);
-[[nodiscard]] Result set_points(Inputs& inputs, std::string_view text);
 
 [[nodiscard]] Result add_fail_if(Inputs& inputs, std::string_view text);
 

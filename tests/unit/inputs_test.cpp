@@ -102,7 +102,32 @@ TEST_CASE("Every option has a name of its own and a help text") {
     CHECK(!option.help.empty());
     CHECK((option.argument == Argument::none) == option.placeholder.empty());
     CHECK(find_option(option.name) == &option);
-    CHECK(option.set != nullptr);
+    CHECK(option.set.read != nullptr);
+  }
+}
+
+TEST_CASE("Every option that counts has a limit, which it keeps to and its help names") {
+  std::string help = man_page();
+  std::erase(help, '\\');
+  for (const Option& option : options()) {
+    const auto wrong = [&](const std::string& value) {
+      Inputs scratch;
+      return option.set(scratch, value);
+    };
+    const bool counts = !wrong("8") && wrong("1.5") && wrong("8%") && wrong("1ns");
+    CAPTURE(option.name);
+    CHECK((option.set.most > 0) == counts);
+    if (!counts) continue;
+    const std::string most = std::to_string(option.set.most);
+    CHECK(!wrong(most));
+    for (const std::size_t more : {option.set.most + 1, (std::size_t{1} << 63U) - 3, std::size_t{0} - 1}) {
+      const auto refused = wrong(std::to_string(more));
+      REQUIRE(refused);
+      CHECK(refused->hint == "at most " + most);
+    }
+    CHECK(wrong("18446744073709551616")->hint == "at most " + most);
+    const std::size_t entry = help.find(fmt::format(".B --{} ", option.name));
+    CHECK(help.substr(entry, help.find(".TP", entry) - entry).find("up to " + most) != std::string::npos);
   }
 }
 

@@ -51,9 +51,6 @@ void check_costs(const CostFile& file, Problems& problems) {
                  "leave it out, and give --schedule-file with the result");
   if (inputs.vpp && inputs.vpp->size() > 1)
     problems.add(inputs.place_of("vpp"), fmt::format("{} values", inputs.vpp->size()), "costs are of one");
-  else if (inputs.vpp && inputs.vpp->front() > Limits::chunks)
-    problems.add(inputs.place_of("vpp"), fmt::format("{} is too large", inputs.vpp->front()),
-                 fmt::format("at most {}", Limits::chunks));
 }
 
 CostFile read_costs(const Inputs& inputs) {

@@ -62,14 +62,15 @@ bool splits_over(const Model& model, std::int64_t ranks) {
 }
 
 void check_ranges(const Training& training, Problems& problems) {
-  const std::array sizes{Size{"--microbatch-size", training.microbatch_size, 1, ModelLimits::ranks},
-                         Size{"--sequence-length", training.sequence_length, 0, ModelLimits::tokens},
-                         Size{"--tensor-parallel", training.tensor_parallel, 1, ModelLimits::ranks},
-                         Size{"--context-parallel", training.context_parallel, 1, ModelLimits::ranks},
-                         Size{"--expert-parallel", training.expert_parallel, 1, ModelLimits::ranks},
-                         Size{"--data-parallel", training.data_parallel, 1, ModelLimits::ranks},
-                         Size{"--gradient-bytes-per-parameter", training.gradient_bytes, 1, 16},
-                         Size{"--optimizer-bytes-per-parameter", training.optimizer_bytes.value_or(0), 0, 64}};
+  const std::array sizes{
+      Size{"--microbatch-size", training.microbatch_size, 1, ModelLimits::ranks},
+      Size{"--sequence-length", training.sequence_length, 0, ModelLimits::tokens},
+      Size{"--tensor-parallel", training.tensor_parallel, 1, ModelLimits::ranks},
+      Size{"--context-parallel", training.context_parallel, 1, ModelLimits::ranks},
+      Size{"--expert-parallel", training.expert_parallel, 1, ModelLimits::ranks},
+      Size{"--data-parallel", training.data_parallel, 1, ModelLimits::ranks},
+      Size{"--gradient-bytes-per-parameter", training.gradient_bytes, 1, ModelLimits::gradient_bytes},
+      Size{"--optimizer-bytes-per-parameter", training.optimizer_bytes.value_or(0), 0, ModelLimits::optimizer_bytes}};
   for (const auto& [key, value, least, most] : sizes)
     if (value < least || value > most)
       problems.add(std::string{key}, fmt::format("must be from {} to {}, got {}", least, most, value),

@@ -85,6 +85,7 @@ struct ModelLimits {
   static constexpr std::int64_t width = 1 << 20;  ///< hidden, heads, experts, ...
   static constexpr std::int64_t tokens = 1 << 24; ///< vocabulary, sequence, learned positions
   static constexpr std::int64_t ranks = 1 << 20;  ///< of each kind of parallelism; samples of a microbatch
+  static constexpr std::int64_t gradient_bytes = 16, optimizer_bytes = 64; ///< per parameter
 };
 
 /// What recomputation costs: by how much the backward gets longer, and what the forward keeps.
