@@ -260,11 +260,19 @@ Result set_recompute(Inputs& inputs, std::string_view text) {
 Result add_fail_if(Inputs& inputs, std::string_view text) {
   inputs.fail_if.emplace_back(text);
   if (parse_condition(text)) return std::nullopt;
+  const std::string what = fmt::format("{} is not a condition", in_quotes(text));
+  const std::string_view tag = text.substr(0, text.find_first_of(" <>="));
   std::vector<std::string_view> tags;
-  for (const Metric& metric : metrics()) tags.push_back(metric.tag);
+  for (const Metric& metric : metrics()) {
+    tags.push_back(metric.tag);
+    if (metric.tag == tag)
+      return Wrong{what, fmt::format("a metric, > or <, and a {0}: '{1} > {2}', '{1} < {2}'",
+                                     metric.time != nullptr ? "time" : "number", tag,
+                                     metric.time != nullptr ? "30ms" : "0.1")};
+  }
   return Wrong{
-      fmt::format("{} is not a condition", in_quotes(text)),
-      did_you_mean(text.substr(0, text.find_first_of(" <>=")), tags,
+      what,
+      did_you_mean(tag, tags,
                    "write METRIC > NUMBER or METRIC < NUMBER: 'bubble_ratio > 0.1', 'step_time_ns > 30ms'; 'ppsim list "
                    "metrics' shows the metrics")};
 }

@@ -78,10 +78,9 @@ Validated validate(const Inputs& inputs, MeasuredRun run, std::vector<std::strin
 }
 
 void require_costs(const Inputs& inputs) {
-  if (!knows_costs(inputs))
-    throw Error{ExitCode::bad_input,
-                Problem{"--scenario", inputs.scenario ? "it says nothing of what tasks take" : "missing",
-                        "what was predicted? 'ppsim calibrate -o costs.toml' writes a scenario"}};
+  Problems problems;
+  check_costs(inputs, problems);
+  problems.throw_if_any();
 }
 
 /// A path without what ends run files.
@@ -203,6 +202,13 @@ private:
 };
 
 } // namespace
+
+void check_costs(const Inputs& inputs, Problems& problems) {
+  if (!knows_costs(inputs))
+    problems.add(
+        "--scenario", inputs.scenario ? "it says nothing of what tasks take" : "missing",
+        "what was predicted? 'ppsim calibrate -o costs.toml' writes a scenario; or give --forward and --backward");
+}
 
 std::vector<RunSource> run_sources(const Inputs& inputs) {
   std::vector<std::string> named;

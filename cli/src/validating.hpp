@@ -36,6 +36,9 @@ struct RunSource {
 /// The runs, and the scenario files of their folders: nothing is to be written over them.
 [[nodiscard]] std::vector<std::string> files_read(const std::vector<RunSource>& sources);
 
+/// Adds a problem where the inputs do not say what tasks take.
+void check_costs(const Inputs& inputs, Problems& problems);
+
 /// The run of a file against the costs that the inputs give. Adds what people should know to `notes`. Throws Error
 /// (bad_input) where costs are missing, or of other work.
 [[nodiscard]] Validated validate_file(const Inputs& inputs, const std::string& path, const std::string& where,

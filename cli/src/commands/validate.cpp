@@ -28,9 +28,7 @@ Validated validate_one(const Inputs& inputs) {
   Problems problems;
   if (!inputs.timeline && !inputs.file)
     problems.add("--timeline", "missing", "which run? 'ppsim replay -o run.json' writes one");
-  if (!knows_costs(inputs))
-    problems.add("--scenario", inputs.scenario ? "it says nothing of what tasks take" : "missing",
-                 "what was predicted? 'ppsim calibrate -o costs.toml' writes a scenario");
+  check_costs(inputs, problems);
   problems.throw_if_any();
   std::vector<std::string> notes;
   Validated result = inputs.timeline ? validate_file(inputs, *inputs.timeline, inputs.place_of("timeline"), notes)
