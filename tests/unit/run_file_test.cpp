@@ -222,6 +222,8 @@ TEST_CASE("What is JSON but no run is refused") {
   CHECK(first(std::string(100'000, '[')).starts_with("run.json: lists and objects are nested more than 8 deep"));
   check_refused("\"kind\": \"run\"", "\"kind\": \"report\"", "run.json: kind: it is '\"report\"' and not \"run\"");
   check_refused("\"schema\": 1", "\"schema\": 2", "run.json: schema: it is '2', and this ppsim reads schema 1");
+  check_refused("\"schema\": 1", "\"schema\": null", "run.json: schema: it is 'null', and this ppsim reads schema 1");
+  check_refused("\"kind\": \"run\"", "\"kind\": null", "run.json: kind: it is 'null' and not \"run\"");
   check_refused("\"schema\": 1", "\"schema\": 1, \"schema\": 1",
                 "run.json: the key 'schema' occurs twice in one object");
 }
@@ -238,6 +240,11 @@ TEST_CASE("Each value of a run file is checked") {
   check_refused("\"peak_bytes\":150", "\"peak_bytes\":9000000000000000000",
                 "run.json: the stages, stage 0: it holds 9000000000000000000 bytes");
   check_refused("\"losses\":[2.5,", "\"losses\":[\"x\",", "run.json: proof, losses: '\"x\"' is no number");
+  check_refused("\"gradient_error\":1e-07", "\"gradient_error\":-1e-07",
+                "run.json: proof, gradient_error: -1e-07 is below 0");
+  check_refused("\"loss_error\":0.1", "\"loss_error\":\"nan\"", "run.json: proof, loss_error: '\"nan\"' is no number");
+  check_refused("\"tolerance\":1e-05", "\"tolerance\":-1", "run.json: proof, tolerance: -1 is below 0");
+  check_refused("\"tolerance\":1e-05", "\"tolerance\":null", "run.json: proof, tolerance: it is null and no number");
   check_refused("\"clock_error_ns\": 3", "\"clock_error_ns\": -3",
                 "run.json: the run: the bound of the clocks' error is -3 ns");
   check_refused("\"warmup_forwards\": [1, 0]", "\"warmup_forwards\": [2, 0]",

@@ -215,15 +215,21 @@ private:
     return std::numeric_limits<double>::quiet_NaN();
   }
 
+  /// How far something is off, or may be.
+  double error(double value, std::string_view place) {
+    if (value < 0) fault(place, fmt::format("{} is below 0", value), "write the size of the error");
+    return value;
+  }
+
   void check_head() {
     if (!file_.is_object())
       throw Error{ExitCode::bad_input,
                   {std::string{where_}, fmt::format("it is {} and no object", kind_of(file_)), std::string{not_a_run}}};
     const Json& kind = at(file_, "kind", "the file");
-    if (!kind.is_null() && kind != "run")
+    if (file_.contains("kind") && kind != "run")
       fault("kind", fmt::format("it is {} and not \"run\"", in_quotes(text_of(kind))), not_a_run);
     const Json& schema = at(file_, "schema", "the file");
-    if (!schema.is_null() && schema != 1)
+    if (file_.contains("schema") && schema != 1)
       fault("schema", fmt::format("it is {}, and this ppsim reads schema 1", in_quotes(text_of(schema))),
             "take the ppsim that wrote it, or a newer one");
     problems_.throw_if_any();
@@ -333,9 +339,15 @@ private:
     Proof& proof = run.proof.emplace();
     proof.same_order = flag(json, "same_order", "proof");
     proof.bit_equal = flag(json, "bit_equal", "proof");
-    proof.gradient_error = real(at(json, "gradient_error", "proof"), "proof, gradient_error");
-    proof.loss_error = real(at(json, "loss_error", "proof"), "proof, loss_error");
-    proof.tolerance = real(at(json, "tolerance", "proof"), "proof, tolerance");
+    const auto size = [&](const char* key) {
+      const std::string place = fmt::format("proof, {}", key);
+      return error(real(at(json, key, "proof"), place), place);
+    };
+    proof.gradient_error = size("gradient_error");
+    proof.loss_error = size("loss_error");
+    proof.tolerance = size("tolerance");
+    if (json.is_object() && json.contains("tolerance") && json["tolerance"].is_null())
+      fault("proof, tolerance", "it is null and no number", "write how far results may be off");
     for (const Json& loss : array(json, "losses", "proof")) proof.losses.push_back(real(loss, "proof, losses"));
   }
 
