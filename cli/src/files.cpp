@@ -36,9 +36,9 @@ std::string read_all(std::FILE* file, const std::string& path, std::string_view 
   std::string content;
   std::array<char, 65536> buffer{};
   while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file)) {
-    content.append(buffer.data(), count);
-    if (content.size() > largest_input)
+    if (count > largest_input - content.size()) // before it is moved to a larger place
       fail(where, fmt::format("{} is larger than 4 GiB", in_quotes(path, 200)), "is it the right file?");
+    content.append(buffer.data(), count);
   }
   if (std::ferror(file) != 0)
     fail(where, fmt::format("can not read {}: {}", in_quotes(path, 200), std::strerror(errno)), "check the file");

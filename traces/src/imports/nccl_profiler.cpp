@@ -357,7 +357,7 @@ NcclDump read_nccl_dump(std::span<const ImportFile> files, const ImportOptions& 
       progress = [&](double share) {
         options.progress((static_cast<double>(i) + share) / static_cast<double>(files.size()));
       };
-    const PlainFile plain{files[i], most_unpacked_profile};
+    const PlainFile plain{files[i], most_unpacked_whole};
     DumpReader{plain.bytes(), files[i].name, dump}.read(progress);
   }
   std::erase_if(dump.links, [](const auto& link) { return transfer_times(link.second).times.empty(); });

@@ -264,7 +264,7 @@ private:
 } // namespace
 
 NsysFile read_nsys_file(const ImportFile& file) {
-  const PlainFile plain{file, most_unpacked_profile};
+  const PlainFile plain{file, most_unpacked_whole};
   return FileReader{plain.bytes(), file.name}.read();
 }
 

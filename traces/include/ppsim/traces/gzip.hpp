@@ -10,7 +10,8 @@ namespace ppsim::traces {
 // Most bytes that a packed file may unpack to: a file of a few megabytes can hold gigabytes of nothing.
 inline constexpr std::size_t most_unpacked_log = std::size_t{1} << 26;     ///< logs, workloads, results of tests
 inline constexpr std::size_t most_unpacked = std::size_t{1} << 30;         ///< lists of events, run files
-inline constexpr std::size_t most_unpacked_profile = std::size_t{1} << 34; ///< profiles of all that ran on a machine
+inline constexpr std::size_t most_unpacked_whole = std::size_t{1} << 32;   ///< profiles that are read as a whole
+inline constexpr std::size_t most_unpacked_profile = std::size_t{1} << 34; ///< profiles that are read a piece at a time
 
 [[nodiscard]] bool is_gzip(std::string_view bytes);
 
