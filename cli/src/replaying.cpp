@@ -113,6 +113,15 @@ bool wants_pacing(const Inputs& inputs, const runtime::Backend& backend, const r
          std::ranges::any_of(program.channels, takes_time);
 }
 
+/// Parameters and, unless it is given, a learning rate with which a model as deep as the schedule's trains.
+void fit_training(const Inputs& inputs, const Schedule& schedule, Workload& workload) {
+  const Shape& shape = schedule.shape();
+  workload.depth = depth_of(workload, shape.chunks());
+  if (inputs.where.contains("learning-rate")) return;
+  const std::size_t delay = schedule.asynchronous() ? std::min(shape.stages, shape.microbatches) : 1;
+  workload.learning_rate = runtime::default_learning_rate(workload.optimizer, workload.depth, delay);
+}
+
 /// Nobody knows what tasks take: no progress for this long is a failure. A pessimist's guess, at 1 GFLOPS.
 Duration generous_timeout(const Workload& workload) {
   const double layer = 2.0 * 2 * 4 * static_cast<double>(workload.width) * static_cast<double>(workload.width) +
@@ -205,12 +214,11 @@ runtime::Backend& backend_of(const Inputs& inputs) {
   return backend;
 }
 
-runtime::RunOptions run_options(const Inputs& inputs, runtime::Backend& backend, bool predicts) {
+runtime::RunOptions run_options(const Inputs& inputs, runtime::Backend& backend, const Schedule& schedule,
+                                bool predicts) {
   runtime::RunOptions options;
   options.compute = inputs.compute.value_or(Compute::real);
   options.workload = inputs.workload;
-  if (!inputs.where.contains("learning-rate"))
-    options.workload.learning_rate = runtime::default_learning_rate(options.workload.optimizer);
   options.transport = inputs.transport.value_or(std::string{backend.transports().front()});
   options.warmup = inputs.warmup.value_or(options.warmup);
   options.steps = inputs.steps.value_or(options.steps);
@@ -221,6 +229,7 @@ runtime::RunOptions run_options(const Inputs& inputs, runtime::Backend& backend,
     options.workload = tiny_workload(options.workload);
   else if (!inputs.timeout && !predicts)
     options.timeout = generous_timeout(options.workload);
+  fit_training(inputs, schedule, options.workload);
   return options;
 }
 
@@ -273,7 +282,7 @@ Replay prepare_replay(const Inputs& inputs) {
     require_same_work(inputs, runtime::settings(inputs.workload), inputs.backend.value_or(""));
   Run run = resolve(inputs);
   runtime::Backend& backend = backend_of(inputs);
-  runtime::RunOptions options = run_options(inputs, backend, knows_costs(inputs));
+  runtime::RunOptions options = run_options(inputs, backend, run.schedule, knows_costs(inputs));
   const bool timed = options.compute == Compute::timed;
   const bool predicts = timed || knows_costs(inputs);
   fit_memory(inputs, options, backend, run.scenario);

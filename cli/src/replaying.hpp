@@ -21,9 +21,10 @@ namespace ppsim::cli {
 /// what to install; bad_input for one of a single process where several were started.
 [[nodiscard]] runtime::Backend& backend_of(const Inputs& inputs);
 
-/// How to run: as the inputs say, on the backend. `predicts`: the time limit can follow from costs; else it is one for
-/// work of any length. Throws Error where the inputs contradict each other.
-[[nodiscard]] runtime::RunOptions run_options(const Inputs& inputs, runtime::Backend& backend, bool predicts);
+/// How to run `schedule`: as the inputs say, on the backend. `predicts`: the time limit can follow from costs; else it
+/// is one for work of any length. Throws Error where the inputs contradict each other.
+[[nodiscard]] runtime::RunOptions run_options(const Inputs& inputs, runtime::Backend& backend, const Schedule& schedule,
+                                              bool predicts);
 
 /// Whether the inputs say what tasks take.
 [[nodiscard]] bool knows_costs(const Inputs& inputs);

@@ -177,8 +177,8 @@ void CudaDevice::initialise(const ChunkState& state, ChunkId chunk) {
   const auto make = [&](std::size_t layer, Matrix matrix, std::size_t offset, std::size_t rows, std::size_t columns) {
     const std::size_t first = layer * layout_.parameters + offset;
     make_parameters(static_cast<Bf16*>(state.parameters) + first, static_cast<float*>(state.optimizer) + first,
-                    rows * columns, parameter_key(workload_.seed, chunk, layer, matrix), parameter_limit(matrix, rows),
-                    queue_.get());
+                    rows * columns, parameter_key(workload_.seed, chunk, layer, matrix),
+                    parameter_limit(matrix, rows, workload_.depth), queue_.get());
   };
   for (std::size_t layer = 0; layer < layout_.layers; ++layer) {
     if (layout_.attends) {

@@ -187,7 +187,7 @@ public:
       float* out = numbers(state.parameters) + place.parameters;
       for (const auto& [name, rows, columns] : place.branch->matrices()) {
         const std::uint32_t key = parameter_key(workload_.seed, chunk, place.layer, name);
-        loops_.draw_parameters(key, parameter_limit(name, rows), rows * columns, out);
+        loops_.draw_parameters(key, parameter_limit(name, rows, workload_.depth), rows * columns, out);
         out += rows * columns;
       }
     }

@@ -201,13 +201,16 @@ double largest_error(const std::vector<float>& run, const std::vector<float>& re
   return scale > 0 ? difference / scale : infinity;
 }
 
+// Likewise of losses, up to the step in which training diverges in both.
 double largest_error(const std::vector<double>& run, const std::vector<double>& reference) {
   if (run.size() != reference.size()) return infinity;
   double error = 0;
   for (std::size_t step = 0; step < run.size(); ++step) {
+    const bool is_number = std::isfinite(run[step]);
+    if (is_number != std::isfinite(reference[step])) return infinity;
+    if (!is_number) break;
     const double difference = std::abs(run[step] - reference[step]);
     if (difference > 0) error = std::max(error, difference / std::abs(reference[step]));
-    if (!std::isfinite(run[step]) || !std::isfinite(reference[step])) return infinity;
   }
   return error;
 }

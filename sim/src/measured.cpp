@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <numeric>
 #include <set>
@@ -13,6 +14,12 @@
 #include "dag.hpp"
 
 namespace ppsim {
+
+std::optional<std::size_t> Proof::diverged() const {
+  const auto found = std::ranges::find_if_not(losses, [](double loss) { return std::isfinite(loss); });
+  if (found == losses.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - losses.begin());
+}
 
 std::optional<double> core_share(const MeasuredRun& run) {
   std::optional<double> least;

@@ -53,6 +53,32 @@ TEST_CASE("The loss falls over 20 steps, for every block and optimizer", "[refer
   }
 }
 
+TEST_CASE("The loss begins alike and falls however deep the model is, and however late its updates come",
+          "[reference]") {
+  const auto losses_of = [](std::string_view schedule, std::size_t stages, std::size_t microbatches,
+                            Workload workload) {
+    workload.depth = depth_of(workload, stages);
+    workload.learning_rate =
+        default_learning_rate(workload.optimizer, workload.depth, schedule == "pipedream" ? stages : 1);
+    return train_one_at_a_time(program_of(schedule, stages, microbatches), *make_host_device(workload), 7).losses;
+  };
+  constexpr Workload tiny{.tokens = 4, .width = 8, .heads = 2};
+  for (const Block block : {Block::mlp, Block::transformer}) {
+    for (const OptimizerKind optimizer : {OptimizerKind::sgd, OptimizerKind::adam}) {
+      CAPTURE(to_string(block), to_string(optimizer));
+      Workload workload = tiny;
+      workload.block = block;
+      workload.optimizer = optimizer;
+      const std::vector<double> losses = losses_of("1f1b", 500, 2, workload);
+      CHECK(losses.front() < 2 * losses_of("1f1b", 1, 2, workload).front());
+      CHECK(std::ranges::is_sorted(losses, std::greater{}));
+      CHECK(losses.back() < (optimizer == OptimizerKind::sgd ? 0.2 : 0.5) * losses.front());
+    }
+  }
+  const std::vector<double> late = losses_of("pipedream", 64, 128, tiny);
+  CHECK(late.back() < 0.2 * late.front());
+}
+
 TEST_CASE("Training gives equal bits every time", "[reference]") {
   const Program program = program_of("1f1b", 3, 4);
   for (const Block block : {Block::mlp, Block::transformer}) {
@@ -219,6 +245,25 @@ TEST_CASE("Gradients that are missing, of another size or no numbers are never r
     CHECK_FALSE(holds({{0.5, 0.5}, {{1, 2}, {3, -4}}}));
     CHECK_FALSE(holds({{std::numeric_limits<double>::quiet_NaN()}, {{1, 2}, {3, -4}}}));
   }
+}
+
+TEST_CASE("Training that diverges in run and reference alike is compared up to there, and told apart from a difference",
+          "[reference]") {
+  const Program program = program_of("1f1b", 2, 2);
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  constexpr double endless = std::numeric_limits<double>::infinity();
+  const TrainingResult reference{{0.5, 7, endless, none}, {{1}, {2}}};
+  const auto proof = [&](const std::vector<double>& losses) {
+    return compare_results(program, {losses, reference.gradients}, reference, 0);
+  };
+  const Proof alike = proof({0.5, 7, none, none});
+  CHECK(alike.holds());
+  CHECK(alike.loss_error == 0);
+  CHECK(alike.diverged() == 2);
+  CHECK_FALSE(proof({0.5, 8, none, none}).holds());       // another one before
+  CHECK_FALSE(proof({0.5, endless, none, none}).holds()); // too early
+  CHECK_FALSE(proof({0.5, 7, 9, none}).holds());          // too late
+  CHECK_FALSE(compare_results(program, {{0.5}, {{1}, {2}}}, {{0.5}, {{1}, {2}}}, 0).diverged());
 }
 
 TEST_CASE("Equal losses of microbatches may be added in any order", "[reference]") {

@@ -111,6 +111,15 @@ TEST_CASE("Results are told with how far they are off and what is allowed") {
                                           "off, losses 0.1 off, where 0 is allowed");
 }
 
+TEST_CASE("A training that diverged is told with the step from which on it has no loss") {
+  const Outcome outcome = predicted();
+  MeasuredRun run = measured(outcome);
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  run.proof = Proof{.same_order = true, .bit_equal = true, .losses = {2.5, 40, none, none}};
+  CHECK(said_of(outcome, run, "results") == "gradients bit-equal with a run that does one task at a time; training "
+                                            "DIVERGED: no finite loss from step 3 of 4 on");
+}
+
 TEST_CASE("A run of forwards alone has losses to compare, and no gradients") {
   const Shape shape{.stages = 2, .microbatches = 2, .vpp = 1};
   const Outcome outcome = run(generate("1f1b", shape).forwards(), uniform_scenario(shape, 1ms, 2ms));

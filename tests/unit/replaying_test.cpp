@@ -49,7 +49,7 @@ Inputs from_file(std::string_view text) {
 TEST_CASE("A replay that says nothing trains the default model, and predicts nothing") {
   const Replay replay = prepare_replay(replay_inputs({}));
   CHECK(replay.backend->name() == "threads");
-  CHECK(replay.options.workload == runtime::Workload{});
+  CHECK(replay.options.workload == runtime::Workload{.depth = 2});
   CHECK(replay.options.compute == Compute::real);
   CHECK(replay.options.transport == "direct");
   CHECK(!replay.predicts);
@@ -97,6 +97,21 @@ TEST_CASE("Adam has a learning rate of its own, unless one is given") {
   CHECK(prepare_replay(replay_inputs({"--trainer", "adam"})).options.workload.learning_rate == 0.002);
   CHECK(prepare_replay(replay_inputs({"--trainer", "adam", "--learning-rate", "0.5"})).options.workload.learning_rate ==
         0.5);
+}
+
+TEST_CASE("A deep model begins with smaller parameters, and learns more slowly, unless a rate is given") {
+  const auto workload = [](Rows more) {
+    more.insert(more.end(), {"--stages", "32", "--mb", "64"});
+    return prepare_replay(parse("replay", more)).options.workload;
+  };
+  CHECK(workload({}).depth == 32);
+  CHECK(workload({}).learning_rate == 0.025);
+  CHECK(workload({"--learning-rate", "0.05"}).learning_rate == 0.05);
+  CHECK(workload({"--learning-rate", "0.05"}).depth == 32);
+  CHECK(workload({"--vpp", "2", "--layers-per-chunk", "2", "--block", "transformer"}).depth == 256);
+  CHECK(workload({"--block", "transformer", "--compute", "timed"}).depth == 64);
+  CHECK(workload({"--schedule", "pipedream"}).learning_rate == 0.0125); // 32 updates late
+  CHECK(prepare_replay(replay_inputs({})).options.workload.learning_rate == 0.05);
 }
 
 TEST_CASE("Where nobody knows what tasks take, a run has a minute and more before it has failed") {

@@ -35,7 +35,9 @@ std::string results_words(const MeasuredRun& run) {
     text +=
         fmt::format("{:.2g} off, where {:.2g} is allowed", proof.loss_error, proof.same_order ? 0.0 : proof.tolerance);
   }
-  if (proof.losses.size() > 1)
+  if (const auto step = proof.diverged())
+    text += fmt::format("; training DIVERGED: no finite loss from step {} of {} on", *step + 1, proof.losses.size());
+  else if (proof.losses.size() > 1)
     text += fmt::format("; loss {:.4g} in the first step, {:.4g} in the last of {}", proof.losses.front(),
                         proof.losses.back(), proof.losses.size());
   return text;

@@ -89,7 +89,7 @@ ExitCode run(const Inputs& inputs) {
   runtime::Backend& backend = backend_of(inputs);
   Inputs real = inputs;
   real.compute = runtime::Compute::real; // whatever a scenario says that replays are to be
-  auto calibration = runtime::calibrate(backend, schedule, run_options(real, backend, false));
+  auto calibration = runtime::calibrate(backend, schedule, run_options(real, backend, schedule, false));
   if (!calibration) return ExitCode::done; // another process has it
   calibration->facts.command = inputs.command;
   if (calibration->contended)

@@ -61,11 +61,18 @@ Replayed view(Replay replay, MeasuredRun run) {
   return {std::move(replay), std::move(run), std::move(timeline), std::move(report), std::move(validation)};
 }
 
-/// A run that gave other results, or took other memory, than it has to.
+/// A run that gave other results than it has to, or none, or took other memory.
 ExitCode judge(const Replayed& result) {
   ExitCode code = ExitCode::done;
   if (const auto& proof = result.run.proof; proof && !proof->holds()) {
     say("ppsim: the results are not those of a run that does one task at a time\n");
+    code = ExitCode::no;
+  }
+  if (const auto step = result.run.proof ? result.run.proof->diverged() : std::nullopt) {
+    fmt::print(stderr,
+               "ppsim: training diverged: from step {} on the loss is no finite number, which proves nothing\n"
+               "ppsim: hint: a --learning-rate below {:.3g}\n",
+               *step + 1, result.replay.options.workload.learning_rate);
     code = ExitCode::no;
   }
   if (result.validation.knows_memory && !result.validation.same_peaks()) {

@@ -85,7 +85,7 @@ Work work_of(Inputs inputs, std::string_view place) {
   runtime::Backend& backend = runtime::load_backend(inputs.backend.value_or("threads"));
   inputs.compute = runtime::Compute::real; // whatever the scenario says that replays are to be
   try {
-    const Workload workload = run_options(inputs, backend, false).workload;
+    const Workload workload = run_options(inputs, backend, {}, false).workload;
     return {workload, backend.sizes(workload)};
   } catch (const Error& error) {
     std::vector<Problem> problems = error.problems();

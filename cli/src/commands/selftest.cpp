@@ -181,7 +181,8 @@ std::vector<Finding> test_calibration(const Inputs& asked) {
   inputs.workload.tokens = 64;
   inputs.workload.width = 64;
   runtime::Backend& backend = backend_of(inputs);
-  const auto calibration = runtime::calibrate(backend, resolve(inputs).schedule, run_options(inputs, backend, false));
+  const Schedule schedule = resolve(inputs).schedule;
+  const auto calibration = runtime::calibrate(backend, schedule, run_options(inputs, backend, schedule, false));
   PPSIM_ASSERT(calibration.has_value()); // one process
   Problems problems;
   Inputs calibrated;

@@ -63,11 +63,21 @@ enum class Matrix : std::uint32_t { qkv, projection, up, down };
                                                     Matrix matrix) {
   return seeded_key(seed, Drawn::parameter, (index(chunk) * 65536 + layer) * 4 + static_cast<std::size_t>(matrix));
 }
-/// Keeps the variance through a matrix with so many rows. Those that end a branch begin at a fifth, so that deep chains
-/// of chunks begin near the identity and their loss does not grow with depth.
-[[nodiscard]] inline float parameter_limit(Matrix matrix, std::size_t rows) {
+/// Branches (an mlp, an attention) one behind another that train well as they are. In a deeper model each takes a
+/// smaller part: all add to one sum, and move it together.
+inline constexpr std::size_t shallow = 16;
+/// How many times as deep as that a model is, at least 1.
+[[nodiscard]] constexpr double excess_depth(std::size_t depth) {
+  return depth > shallow ? static_cast<double>(depth) / static_cast<double>(shallow) : 1;
+}
+
+/// Keeps the variance through a matrix with so many rows. Those that end a branch begin at a fifth, and smaller by the
+/// root of their number in a model of so many branches (`depth`), so that chains of chunks begin near the identity and
+/// their loss does not grow with depth.
+[[nodiscard]] inline float parameter_limit(Matrix matrix, std::size_t rows, std::size_t depth) {
   const bool ends_branch = matrix == Matrix::projection || matrix == Matrix::down;
-  return (ends_branch ? 0.2F : 1.0F) * unit_variance / std::sqrt(static_cast<float>(rows));
+  const float part = ends_branch ? 0.2F / std::sqrt(static_cast<float>(excess_depth(depth))) : 1.0F;
+  return part * unit_variance / std::sqrt(static_cast<float>(rows));
 }
 
 } // namespace ppsim::runtime

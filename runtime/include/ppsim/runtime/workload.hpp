@@ -1,6 +1,7 @@
 #pragma once
 // Workload: what the tasks of a replay compute.
 
+#include "ppsim/runtime/seeded.hpp"
 #include "ppsim/sim/measured.hpp"
 #include "ppsim/sim/units.hpp"
 
@@ -18,10 +19,11 @@ enum class Block : std::uint8_t { mlp, transformer };
 enum class OptimizerKind : std::uint8_t { sgd, adam };
 [[nodiscard]] std::string_view to_string(OptimizerKind kind);
 
-/// With which the loss of both blocks falls at once: Adam moves every parameter by about its rate, whatever the
-/// gradient.
-[[nodiscard]] constexpr double default_learning_rate(OptimizerKind kind) {
-  return kind == OptimizerKind::sgd ? 0.05 : 0.002;
+/// With which the loss of both blocks falls from the first steps on: Adam moves every parameter by about its rate,
+/// whatever the gradient. `delay`: how many updates behind the weights are with which a gradient is computed; what
+/// corrects an error that long after may be that much less.
+[[nodiscard]] constexpr double default_learning_rate(OptimizerKind kind, std::size_t depth = 1, std::size_t delay = 1) {
+  return (kind == OptimizerKind::sgd ? 0.05 : 0.002) / excess_depth(depth) / excess_depth(delay);
 }
 
 /// Largest tokens, width and heads, and layers of a chunk: dimensions of matrices stay in the 32 bits that BLAS takes.
@@ -35,11 +37,17 @@ struct Workload {
   std::size_t width = 256;  ///< columns of an activation
   std::size_t heads = 4;    ///< transformer; divides width
   std::size_t layers = 1;   ///< per chunk
+  std::size_t depth = 1;    ///< branches of the whole model, by which its parameters begin smaller
   std::uint32_t seed = 1;
   OptimizerKind optimizer = OptimizerKind::sgd;
   double learning_rate = default_learning_rate(OptimizerKind::sgd); ///< other optimizers need another
   bool operator==(const Workload&) const = default;
 };
+
+/// Branches of a model of so many chunks.
+[[nodiscard]] constexpr std::size_t depth_of(const Workload& workload, std::size_t chunks) {
+  return chunks * workload.layers * (workload.block == Block::transformer ? 2 : 1);
+}
 
 /// "mlp: 256 tokens, width 512, 1 layer per chunk".
 [[nodiscard]] std::string in_words(const Workload& workload);

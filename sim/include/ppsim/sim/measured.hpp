@@ -32,6 +32,8 @@ struct Proof {
   [[nodiscard]] bool holds() const {
     return bit_equal || (!same_order && gradient_error <= tolerance && loss_error <= tolerance);
   }
+  /// The first step whose loss is no finite number: training diverged, and nothing is shown of what came of it.
+  [[nodiscard]] std::optional<std::size_t> diverged() const;
   bool operator==(const Proof&) const = default;
 };
 
