@@ -69,10 +69,9 @@ ExitCode judge(const Replayed& result) {
     code = ExitCode::no;
   }
   if (const auto step = result.run.proof ? result.run.proof->diverged() : std::nullopt) {
-    fmt::print(stderr,
-               "ppsim: training diverged: from step {} on the loss is no finite number, which proves nothing\n"
-               "ppsim: hint: a --learning-rate below {:.3g}\n",
-               *step + 1, result.replay.options.workload.learning_rate);
+    say(fmt::format("ppsim: training diverged: from step {} on the loss is no finite number, which proves nothing\n"
+                    "ppsim: hint: a --learning-rate below {:.3g}\n",
+                    *step + 1, result.replay.options.workload.learning_rate));
     code = ExitCode::no;
   }
   if (result.validation.knows_memory && !result.validation.same_peaks()) {

@@ -86,9 +86,8 @@ void say_what_workloads_lack(const Inputs& inputs, const TaskGraph& graph) {
   if (!inputs.chakra && !inputs.goal) return;
   const Scenario& scenario = graph.scenario();
   if (inputs.chakra)
-    fmt::print(stderr,
-               "ppsim: note: --chakra: ASTRA-sim needs roofline-enabled 0, counts whole microseconds, and takes "
-               "its GB/s for GiB/s; compare with --transfer link\n");
+    note("--chakra: ASTRA-sim needs roofline-enabled 0, counts whole microseconds, and takes "
+         "its GB/s for GiB/s; compare with --transfer link");
   const auto& sizes = scenario.network.boundary_bytes;
   if (graph.transfer_count() > 0 && std::ranges::find(sizes, Bytes{0}) != sizes.end())
     note("transfers without --boundary-bytes are written as 1 byte: what they take here is "

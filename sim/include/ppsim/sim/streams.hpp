@@ -88,8 +88,8 @@ struct Placement {
   std::size_t moved = 0; ///< operations that stand elsewhere
 };
 /// Searches an order of operations with a shorter step than `order`, which may also hang; the tasks keep theirs. The
-/// result runs to its end. It has no groups, and no task waits for what it does not need: what is written of it says all
-/// that was simulated. `before` is zero where `order` hangs, or has a find_mismatch().
+/// result runs to its end. It has no groups, and no task waits for what it does not need: what is written of it says
+/// all that was simulated. `before` is zero where `order` hangs, or has a find_mismatch().
 [[nodiscard]] Placement place_operations(const TaskGraph& graph, const CommOrder& order, Communicators communicators);
 
 } // namespace ppsim
