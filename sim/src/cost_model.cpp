@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "dag.hpp"
 #include "run_means.hpp"
@@ -32,7 +34,7 @@ struct PassSample {
     std::vector<Duration> result;
     if (all.runs() == 0) return result;
     result.reserve(by_microbatch.size());
-    for (const RunningMean& sample : by_microbatch) result.push_back(sample.mean());
+    for (const RunningMean& sample : by_microbatch) result.push_back(sample.runs() > 0 ? sample.mean() : all.mean());
     return result;
   }
 };
@@ -59,11 +61,11 @@ public:
     model_.shape = run_.schedule.shape();
     model_.steps = last_ - first_;
     model_.unrecorded.resize(transfers_.size());
+    find_pair_rule();
     for (std::size_t step = first_; step < last_; ++step) look_at(step);
     for (const ChunkSamples& chunk : samples_) model_.chunks.push_back(statistics_of(chunk));
     for (std::vector<Duration>& times : transfers_) model_.transfers.push_back(transfer_statistic(std::move(times)));
     find_optimizer();
-    find_pair_rule();
     return std::move(model_);
   }
 
@@ -80,10 +82,12 @@ private:
       PassSample& pass = samples_[task.chunk_index][static_cast<std::size_t>(task.pass)];
       const Duration length = timeline.tasks[id].length();
       pass.by_microbatch.resize(model_.shape.microbatches); // of the passes that occur
-      pass.all.add(length);
-      pass.by_microbatch[index(task.microbatch)].add(length);
-      if (early) pass.early.add(length);
-      if (late) pass.late.add(length);
+      if (task.pairing == Pairing::alone || model_.pair.kind != PairRule::Kind::factor) {
+        pass.all.add(length);
+        pass.by_microbatch[index(task.microbatch)].add(length);
+        if (early) pass.early.add(length);
+        if (late) pass.late.add(length);
+      }
       const auto sender = make_id<TaskId>(id);
       const std::optional<TaskId> receiver = graph_.receiver(sender);
       if (!receiver) continue;
@@ -125,17 +129,56 @@ private:
   }
 
   void find_pair_rule() {
-    bool pairs = false;
+    const std::span<const Task> tasks = run_.schedule.tasks();
+    const auto is_second = [](const Task& task) { return task.pairing == Pairing::second; };
+    if (std::ranges::none_of(tasks, is_second)) return;
+    model_.pair.kind = PairRule::Kind::serial;
+    Alone alone;
+    for (std::size_t step = first_; step < last_; ++step)
+      for (std::size_t id = 0; id < tasks.size(); ++id) {
+        const std::vector<Span>& spans = run_.steps[step].tasks;
+        if (tasks[id].pairing == Pairing::alone) alone[{tasks[id].chunk_index, tasks[id].pass}].add(spans[id].length());
+        if (is_second(tasks[id]) && spans[id].start < spans[id - 1].end) model_.pair.kind = PairRule::Kind::max;
+      }
+    if (model_.pair.kind == PairRule::Kind::serial) find_factor(alone);
+  }
+
+  /// What passes of chunks took outside of pairs.
+  using Alone = std::map<std::pair<std::uint16_t, Pass>, RunningMean>;
+
+  /// A backward as a whole takes what its halves take.
+  static std::optional<double> time_alone(const Alone& alone, const Task& task) {
+    const auto mean = [&](Pass pass) -> std::optional<double> {
+      const auto found = alone.find({task.chunk_index, pass});
+      return found == alone.end() ? std::nullopt : std::optional{static_cast<double>(found->second.mean().count())};
+    };
+    if (const auto own = mean(task.pass); own || task.pass != Pass::backward) return own;
+    const auto input = mean(Pass::input_grad);
+    const auto weight = mean(Pass::weight_grad);
+    return input && weight ? std::optional{*input + *weight} : std::nullopt;
+  }
+
+  /// Halves that follow each other in less time than they take alone did overlap: a reader has drawn the line.
+  void find_factor(const Alone& alone) {
+    double together = 0;
+    double apart = 0;
     for (std::size_t id = 0; id < run_.schedule.size(); ++id) {
       if (run_.schedule.tasks()[id].pairing != Pairing::second) continue;
-      pairs = true;
-      for (std::size_t step = first_; step < last_; ++step)
-        if (run_.steps[step].tasks[id].start < run_.steps[step].tasks[id - 1].end) {
-          model_.pair.kind = PairRule::Kind::max;
-          return;
-        }
+      const std::optional<double> first = time_alone(alone, run_.schedule.tasks()[id - 1]);
+      const std::optional<double> second = time_alone(alone, run_.schedule.tasks()[id]);
+      if (!first || !second) return;
+      for (std::size_t step = first_; step < last_; ++step) {
+        const std::vector<Span>& spans = run_.steps[step].tasks;
+        together += static_cast<double>((spans[id].end - spans[id - 1].start).count());
+        apart += *first + *second;
+      }
     }
-    if (pairs) model_.pair.kind = PairRule::Kind::serial;
+    constexpr double noise = 0.98;
+    constexpr double thousandths = 1000;
+    if (together < noise * apart)
+      model_.pair = {
+          PairRule::Kind::factor,
+          1000 * std::max(static_cast<std::int64_t>(std::llround(thousandths * together / apart)), std::int64_t{1})};
   }
 
   const MeasuredRun& run_;
@@ -243,7 +286,8 @@ Scenario with_own_times(Scenario scenario, const Schedule& schedule, const Timel
     list->assign(scenario.shape.chunks() * microbatches, Duration{0});
   for (auto* list : {&costs.forward_collective, &costs.input_grad_collective}) // which are a part of them
     std::ranges::fill(*list, Duration{0});
-  costs.stage_ppm.clear(); // likewise
+  costs.stage_ppm.clear();                                                                            // likewise
+  if (scenario.pair.kind == PairRule::Kind::factor) scenario.pair = {.kind = PairRule::Kind::serial}; // it is in them
   for (std::size_t id = 0; id < schedule.size(); ++id) {
     const Task& task = schedule.tasks()[id];
     const std::size_t at = task.chunk_index * microbatches + index(task.microbatch);

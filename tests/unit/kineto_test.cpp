@@ -2,6 +2,7 @@
 
 #include "ppsim/sim/cost_model.hpp"
 #include "ppsim/sim/error.hpp"
+#include "ppsim/sim/timeline.hpp"
 #include "support/golden.hpp"
 #include "support/gzip.hpp"
 #include "support/kineto.hpp"
@@ -295,7 +296,14 @@ TEST_CASE("An overlapped pair is two tasks, whose shares of it are those that th
       import({{"PP:0F0", 100}, {"PP:(0F1;0B0)OVERLAP_F_B", 240}, {"PP:(0B1;0F2)OVERLAP_F_B", 240}, {"PP:0B2", 200}});
   CHECK(lengths(whole) == Lengths{100, 80, 160, 160, 80, 200});
   CHECK(whole.runs[0].schedule.tasks()[1].pairing == Pairing::first);
-  CHECK(cost_model(whole.runs[0], 0, 1).pair.kind == PairRule::Kind::serial);
+  // It took less than both alone: costs are of those.
+  const CostModel model = cost_model(whole.runs[0], 0, 1);
+  CHECK(model.pair == PairRule{PairRule::Kind::factor, 800'000});
+  CHECK(model.chunks[0].forward.mean == std::chrono::microseconds{100});
+  CHECK(model.chunks[0].backward.mean == std::chrono::microseconds{200});
+  CHECK(model.chunks[0].forward_by_microbatch[1] == std::chrono::microseconds{100}); // it ran in a pair alone
+  const TaskGraph again = lower(whole.runs[0].schedule, scenario_of(model));
+  CHECK(tasks_end(again, simulate(again)) == SimTime{std::chrono::microseconds{780}});
   CHECK(std::ranges::count(whole.notes, "of 2 overlapped pairs only the whole was recorded: each half has the share "
                                         "that its pass takes of both where they run alone") == 1);
   const Imported split = import({{"PP:0F0", 100},
@@ -307,6 +315,7 @@ TEST_CASE("An overlapped pair is two tasks, whose shares of it are those that th
                                  {"PP:0I2", 150},
                                  {"PP:0W2", 250}});
   CHECK(lengths(split) == Lengths{100, 150, 250, 100, 100, 150, 250, 150, 250});
+  CHECK(cost_model(split.runs[0], 0, 1).pair.kind == PairRule::Kind::serial);
 }
 
 TEST_CASE("The halves of a pair on a processor run one after the other, the second from the end of its receive on") {

@@ -64,8 +64,8 @@ std::optional<PpAction> parse_pair(std::string_view halves) {
   const std::optional<PpAction> second = parse_single(halves.substr(middle + 1));
   if (!first || !second || first->kind != Kind::task || second->kind != Kind::task) return std::nullopt;
   const auto [one, other] = std::pair{first->task.pass, second->task.pass};
-  if (!(one == Pass::forward && gives_gradient(other)) && !(gives_gradient(one) && other == Pass::forward))
-    return std::nullopt;
+  const bool fit = one == Pass::forward ? gives_gradient(other) : gives_gradient(one) && other == Pass::forward;
+  if (!fit) return std::nullopt;
   first->task.pairing = Pairing::first;
   first->second = second->task;
   first->second.pairing = Pairing::second;

@@ -38,7 +38,7 @@ struct CostModel {
   /// How stages were seen to send: the one of `latency` (sends run by themselves) and `blocking` (a stage goes on when
   /// they are done) under which the steps, with what each task took, come nearest to what was measured.
   TransferModel transfer = TransferModel::latency;
-  PairRule pair;           ///< serial where the halves of pairs ran one after the other, else max
+  PairRule pair; ///< serial: one half after the other; factor: in less time than alone, which costs are of; else max
   std::vector<Bytes> peak; ///< by stage, where it was measured; else empty
   Statistic optimizer;     ///< of the slowest stage; without runs where none was seen
   std::size_t steps = 0;   ///< that were looked at
