@@ -35,7 +35,8 @@ struct TrainingResult {
 [[nodiscard]] double reordering_tolerance(std::size_t microbatches);
 
 /// Holds a run's results against the reference's. A chunk that the run lacks, or has with another size, is an infinite
-/// error, and so is any NaN.
+/// error, and so is any NaN; but losses are compared up to the step from which on neither has any, as training
+/// diverged.
 [[nodiscard]] Proof compare_results(const Program& program, const TrainingResult& run, const TrainingResult& reference,
                                     double tolerance);
 
