@@ -408,30 +408,31 @@ std::string to_string(const Schedule& schedule, const CommOp& op) {
                      forward ? 'F' : 'B', index(sender.microbatch));
 }
 
-std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrder& order) {
-  // By transfer, its place among those that its sender's stage sends to the same stage; and counts by pair of stages.
+std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrder& order,
+                                         Communicators communicators) {
   std::vector<std::uint32_t> receiver_stage(schedule.size(), 0);
   for (std::size_t stage = 0; stage < order.stages(); ++stage)
     for (const CommOp& op : order.stage(make_id<StageId>(stage)))
       if (!op.is_send) receiver_stage[index(op.sender)] = static_cast<std::uint32_t>(stage);
-  std::vector<std::pair<std::uint64_t, TaskId>> sent;
-  std::vector<std::pair<std::uint64_t, TaskId>> received;
+  using Transfer = std::pair<std::tuple<std::uint64_t, std::uint64_t, bool>, TaskId>; // from, to, on which communicator
+  std::vector<Transfer> sent;
+  std::vector<Transfer> received;
   for (std::size_t stage = 0; stage < order.stages(); ++stage)
     for (const CommOp& op : order.stage(make_id<StageId>(stage))) {
       const std::uint64_t from = op.is_send ? stage : index(schedule.stage_of(op.sender));
       const std::uint64_t to = op.is_send ? receiver_stage[index(op.sender)] : stage;
-      (op.is_send ? sent : received).emplace_back(from * order.stages() + to, op.sender);
+      const bool is_apart = communicators == Communicators::direction && gives_gradient(schedule.task(op.sender).pass);
+      (op.is_send ? sent : received).push_back({{from, to, is_apart}, op.sender});
     }
-  const auto by_stages = [](const auto& transfer) { return transfer.first; };
-  std::ranges::stable_sort(sent, {}, by_stages);
-  std::ranges::stable_sort(received, {}, by_stages);
+  std::ranges::stable_sort(sent, {}, &Transfer::first);
+  std::ranges::stable_sort(received, {}, &Transfer::first);
   const auto [sends, receives] = std::ranges::mismatch(sent, received);
   if (sends == sent.end() || receives == received.end()) return std::nullopt;
-  const std::uint64_t from = sends->first / order.stages();
+  const auto [from, to, is_apart] = sends->first;
   return fmt::format("stage {} sends {} where stage {} receives {}: NCCL matches them in order, so that the data "
                      "would go astray",
-                     from, to_string(schedule, CommOp{.sender = sends->second, .is_send = true}),
-                     sends->first % order.stages(), to_string(schedule, CommOp{.sender = receives->second}));
+                     from, to_string(schedule, CommOp{.sender = sends->second, .is_send = true}), to,
+                     to_string(schedule, CommOp{.sender = receives->second}));
 }
 
 std::optional<std::string> find_uneven_groups(const Schedule& schedule, const CommOrder& order,

@@ -65,7 +65,7 @@ public:
   Placement run() {
     Placement placement;
     std::optional<Candidate> given; // an order that sends data astray is none to go back to
-    const bool is_astray = find_mismatch(graph_.schedule(), given_).has_value();
+    const bool is_astray = find_mismatch(graph_.schedule(), given_, communicators_).has_value();
     if (!is_astray) given = measure(given_, {});
     if (given) {
       placement.before = given->makespan;

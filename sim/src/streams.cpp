@@ -417,7 +417,7 @@ std::optional<StreamRun> run(const TaskGraph& graph, const CommOrder& order, Com
 
 StreamRun simulate_streams(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
                            std::span<const SimTime> stage_ready) {
-  if (const auto mismatch = find_mismatch(graph.schedule(), order))
+  if (const auto mismatch = find_mismatch(graph.schedule(), order, communicators))
     throw Error{ExitCode::no, Problem{graph.place(), *mismatch, std::string{mismatch_fix}}};
   if (std::optional<StreamRun> found = run(graph, order, communicators, stage_ready)) return *std::move(found);
   const std::optional<Hang> hang = find_hang(graph, order, communicators);

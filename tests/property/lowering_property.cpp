@@ -99,7 +99,7 @@ TEST_CASE("Megatron-LM's own orders never hang or go astray as it runs them") {
     for (const Overlap overlap : overlaps_of(request.shape)) {
       scenario.network.streams.overlap = overlap;
       const TaskGraph graph = lower(schedule, scenario);
-      RC_ASSERT(!find_mismatch(schedule, operations_of(graph)));
+      RC_ASSERT(!find_mismatch(schedule, operations_of(graph), communicators_of(graph)));
       RC_ASSERT(!find_hang(schedule, operations_of(graph), communicators_of(graph)));
     }
   });
@@ -145,18 +145,19 @@ TEST_CASE(
     const Communicators communicators = draw_communicators();
     const TaskGraph graph = draw_graph(communicators);
     const CommOrder given = draw_lowering().place(graph, draw_overlap(graph));
-    const bool hangs = find_mismatch(graph.schedule(), given) || find_hang(graph, given, communicators);
+    const bool hangs = find_mismatch(graph.schedule(), given, communicators) || find_hang(graph, given, communicators);
     const Placement placement = place_operations(graph, given, communicators);
     check_operations(graph.schedule(), placement.order, "placed");
     RC_ASSERT(!find_hang(graph.schedule(), placement.order, communicators));
-    RC_ASSERT(!find_mismatch(graph.schedule(), placement.order));
+    RC_ASSERT(!find_mismatch(graph.schedule(), placement.order, communicators));
     const StreamRun run = simulate_streams(graph, placement.order, communicators);
     RC_ASSERT(end_of(run.timeline) - SimTime{} == placement.after);
     RC_ASSERT(!hangs || placement.before == zero);
-    if (find_mismatch(graph.schedule(), given)) return;
+    if (find_mismatch(graph.schedule(), given, communicators)) return;
     const auto single = try_streams(graph, without_holds(given, false), communicators);
-    if (single) RC_ASSERT(placement.after <= end_of(single->timeline) - SimTime{}); // the macro looks at both sides
-    if (given == without_holds(given, false)) RC_ASSERT(hangs || placement.after <= placement.before);
+    if (single) RC_ASSERT(placement.after <= end_of(single->timeline) - SimTime{});
+    if (!hangs && std::ranges::none_of(given.ops(), [](const CommOp& op) { return op.joins || op.holds; }))
+      RC_ASSERT(placement.after <= placement.before);
   });
 }
 
@@ -168,10 +169,14 @@ TEST_CASE("What place writes takes the step that it said") {
     scenario.network.model = TransferModel::streams;
     scenario.network.slices = 1;
     scenario.network.streams.communicators = communicators;
+    if (one_in(2)) // so much that groups, which carry both directions at once, are hard to better
+      for (Duration& latency : scenario.network.latency) latency += draw_time(200);
+    scenario.recompute.microbatches_without = 0; // goes by the warm-up of a stage, which no file says
     const TaskGraph graph = lower(schedule, scenario);
-    const Placement placement =
-        place_operations(graph, draw_lowering().place(graph, draw_overlap(graph)), communicators);
+    const Lowering& lowering = one_in(2) ? draw_lowering() : *find_lowering("megatron");
+    const Placement placement = place_operations(graph, lowering.place(graph, draw_overlap(graph)), communicators);
     const std::string csv = traces::write_schedule_csv_comms(schedule, placement.order);
+    RC_ASSERT(csv.find("BATCH_P2P") == std::string::npos);
     const Schedule again = traces::read_schedule(csv, "s.csv", schedule.forward_only()).schedule;
     RC_ASSERT(end_of(simulate(lower(again, scenario))) - SimTime{} == placement.after);
   });

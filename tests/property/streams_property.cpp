@@ -344,7 +344,7 @@ TEST_CASE("Under streams labels add up, and the critical path leads without a ga
       scenario.network.streams.slowdown_ppm = unchanged_ppm + number(draw(0, 2'000'000));
       drawn.graph = lower(drawn.graph.schedule(), scenario);
     }
-    if (find_mismatch(drawn.graph.schedule(), drawn.order) || !try_streams(drawn)) return;
+    if (find_mismatch(drawn.graph.schedule(), drawn.order, drawn.communicators) || !try_streams(drawn)) return;
     const Outcome outcome = run(drawn.graph.schedule(), drawn.graph.scenario());
     for (std::size_t stage = 0; stage < outcome.graph.schedule().shape().stages; ++stage) {
       check_one_at_a_time(outcome, stage);

@@ -172,18 +172,22 @@ TEST_CASE("A stage that waits for its own send hangs with one that waits for its
 
 TEST_CASE("Two stages that list their transfers in different orders are told: data goes astray") {
   const Written turned = written({"0F0 0F1 0SEND_F0 0SEND_F1", "1RECV_F1 1RECV_F0 1F0 1F1"});
-  CHECK(find_mismatch(turned.schedule, turned.order));
+  CHECK(find_mismatch(turned.schedule, turned.order, Communicators::edge));
   const Scenario scenario = uniform_scenario(turned.schedule.shape(), Duration{10}, Duration{20});
   const Refusal refusal = refusal_of([&] { (void)run_streams(turned, scenario, Communicators::edge); });
   CHECK(refusal.code == ExitCode::no); // the check does not call it a hang, nor does the simulation
   CHECK(refusal.first().find("would go astray") != std::string::npos);
   const Written grouped = written({"0F0 0F1 (0SEND_F0;0SEND_F1)", "(1RECV_F1;1RECV_F0) 1F0 1F1"});
   CHECK(!find_hang(grouped.schedule, grouped.order, Communicators::edge));
-  CHECK(find_mismatch(grouped.schedule, grouped.order) ==
+  CHECK(find_mismatch(grouped.schedule, grouped.order, Communicators::edge) ==
         "stage 0 sends 0SEND_F0 where stage 1 receives 1RECV_F1: NCCL matches them in order, so that the data would go "
         "astray");
+  const Written both_kinds = written(
+      {"0F0 0SEND_F0 0RECV_B0 1RECV_F1 1F1 1B1 1SEND_B1 0B0", "0F1 0SEND_F1 1RECV_F0 1F0 1B0 1SEND_B0 0RECV_B1 0B1"});
+  CHECK(find_mismatch(both_kinds.schedule, both_kinds.order, Communicators::edge));
+  CHECK(!find_mismatch(both_kinds.schedule, both_kinds.order, Communicators::direction));
   const Written straight = written(crossing_sends);
-  CHECK(!find_mismatch(straight.schedule, straight.order));
+  CHECK(!find_mismatch(straight.schedule, straight.order, Communicators::edge));
 }
 
 TEST_CASE("Operations read as PyTorch writes them") {

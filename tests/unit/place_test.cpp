@@ -70,11 +70,12 @@ TEST_CASE("An order without stalls is left as it is") {
 }
 
 TEST_CASE("Groups and waits of the order given are gone, also where nothing moves") {
-  const TaskGraph graph = generated("1f1b", {.stages = 2, .microbatches = 4, .vpp = 1}, 10ns);
-  const CommOrder megatron = test::operations(graph, "megatron");
-  const Placement placement = place_operations(graph, megatron, Communicators::pair);
-  check_result(graph, placement, Communicators::pair);
+  const TaskGraph graph = generated("1f1b", {.stages = 4, .microbatches = 8, .vpp = 1}, 3us);
+  const Placement placement = place_operations(graph, test::operations(graph, "megatron"), Communicators::group);
+  check_result(graph, placement, Communicators::group);
   for (const CommOp& op : placement.order.ops()) CHECK_FALSE((op.joins || op.holds));
+  CHECK(placement.before == 93us);
+  CHECK(placement.after == 121us); // groups carry both directions at once
 }
 
 TEST_CASE("An order that hangs is replaced by one that runs") {

@@ -63,7 +63,7 @@ HangVerdict try_communicators(const TaskGraph& graph) {
   const CommOrder order = operations_of(graph);
   HangVerdict verdict{communicators_of(graph)};
   if (const Lowering* const lowering = lowering_of(graph)) verdict.lowering = lowering->name;
-  verdict.mismatch = find_mismatch(schedule, order);
+  verdict.mismatch = find_mismatch(schedule, order, verdict.communicators);
   if (verdict.mismatch) return verdict; // what is matched in another order than was meant, does not wait as was meant
   verdict.hang = find_hang(schedule, order, verdict.communicators);
   verdict.eager_runs = verdict.hang && !find_hang(schedule, order, verdict.communicators, true);
@@ -147,9 +147,11 @@ std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& v
   for (const HangVerdict& verdict : hangs)
     if (!verdict.is_good()) hanging.push_back(to_string(verdict.communicators));
   if (!hanging.empty()) {
+    const std::string_view last = hanging.back();
+    hanging.pop_back();
     text.pop_back();
-    text += fmt::format("; its sends and receives hang, or go astray, on p2p {} (an error only where --p2p asks)\n",
-                        joined(hanging, " and "));
+    text += fmt::format("; its sends and receives hang, or go astray, on p2p {}{}{} (an error only where --p2p asks)\n",
+                        joined(hanging, ", "), hanging.empty() ? "" : " and ", last);
   }
   for (const Verdict& verdict : verdicts)
     text += verdict.deadlock ? fmt::format("  {:<9} {}\n            {}\n", to_string(verdict.model),

@@ -54,7 +54,7 @@ Placed place_inputs(const Inputs& inputs) {
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   CommOrder given = operations_of(graph);
   const Communicators communicators = communicators_of(graph);
-  std::optional<std::string> astray = find_mismatch(graph.schedule(), given);
+  std::optional<std::string> astray = find_mismatch(graph.schedule(), given, communicators);
   std::optional<Hang> hang;
   if (!astray) hang = find_hang(graph, given, communicators);
   std::vector<std::string> stalls;
@@ -63,6 +63,15 @@ Placed place_inputs(const Inputs& inputs) {
   std::vector<std::string> remaining = longest_stalls(graph, placement.order, communicators);
   return {std::move(graph), std::move(given),  communicators,     std::move(placement),
           std::move(hang),  std::move(astray), std::move(stalls), std::move(remaining)};
+}
+
+/// What a simulation of the written order would count again.
+void say_what_file_lacks(const Inputs& inputs, const TaskGraph& graph) {
+  if (!inputs.csv_comms || graph.scenario().recompute.microbatches_without == 0) return;
+  if (!graph.schedule().warmup_forwards(StageId{0})) return;
+  note("{}: no cell says where a stage's warm-up ends, by which --microbatches-without-recompute "
+       "goes: read back, a step may take another time",
+       inputs.place_of("csv-comms"));
 }
 
 std::string placed_json(const Placed& placed, const Inputs& /*inputs*/) {
@@ -141,6 +150,7 @@ ExitCode run(const Inputs& inputs) {
   require_writable(outputs, inputs);
   const Placed placed = place_inputs(inputs);
   write_outputs(outputs, placed, inputs);
+  say_what_file_lacks(inputs, placed.graph);
   if (!inputs.csv_comms && placed.placement.moved > 0) note("the order is not written: --csv-comms FILE does");
   if (!stdout_taken) write_file("-", placed_text(placed), "place");
   return ExitCode::done;

@@ -107,8 +107,8 @@ void doubt_written_operations(const Inputs& inputs, const TaskGraph& graph) {
          "pytorch' or 'ppsim place' writes one that does not",
          inputs.place_of("csv-comms"));
   if (const auto waits = std::ranges::count_if(order.ops(), &CommOp::holds); waits > 0)
-    note("{}: that stages wait for {} of the {} sends and receives before their next task is not in "
-         "the file, which has no cell for it: read back, a step may be shorter",
+    note("{}: no cell says that stages wait for {} of these {} sends and receives before they go on: "
+         "read back, a step may be shorter",
          inputs.place_of("csv-comms"), waits, order.size());
 }
 

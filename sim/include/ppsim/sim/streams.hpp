@@ -68,9 +68,10 @@ struct Hang {
                                             Communicators communicators);
 /// "deadlock: ...; ...": the first sentences of its cycle, to be followed by its `fix`.
 [[nodiscard]] std::string in_a_line(const Hang& hang);
-/// Whether some stage sends to another one in an order in which that one does not receive. NCCL has no tags and takes
-/// them as they come, so that data goes astray, and nothing hangs for it. What, in words.
-[[nodiscard]] std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrder& order);
+/// Whether some stage sends to another one, on one communicator, in an order in which that one does not receive. NCCL
+/// has no tags and takes them as they come, so that data goes astray, and nothing hangs for it. What, in words.
+[[nodiscard]] std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrder& order,
+                                                       Communicators communicators);
 /// What to do about it.
 inline constexpr std::string_view mismatch_fix = "list the transfers between them in one order";
 /// Whether two stages group the transfers between them in different ways, which NCCL leaves undefined (nccl#1279): one
