@@ -154,7 +154,8 @@ void doubt_streams(const Inputs& inputs, const Scenario& scenario, std::vector<s
   };
   for (const std::string_view option : {"eager-below", "comm-slowdown"}) doubt(option, "--transfer streams");
   if (inputs.csv_comms) return;
-  for (const std::string_view option : {"lowering", "overlap-p2p"}) doubt(option, "--transfer streams or --csv-comms");
+  for (const std::string_view option : {"lowering", "overlap-p2p", "pytorch-version"})
+    doubt(option, "--transfer streams or --csv-comms");
 }
 
 } // namespace

@@ -58,6 +58,7 @@ struct Inputs {
   std::optional<TransferModel> transfer;
   std::optional<std::string> lowering;
   std::optional<Overlap> overlap_p2p;
+  std::optional<bool> pytorch_reduces; ///< whether the PyTorch that files are for knows REDUCE_GRAD
   std::optional<P2p> p2p;
   std::optional<Bytes> eager_below;
   std::optional<std::int64_t> comm_slowdown_ppm;

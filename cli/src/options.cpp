@@ -200,6 +200,11 @@ constexpr std::array table{
            "steady (default), those of 1F1B (overlap_p2p_comm); all, those of warm-up and cool-down too "
            "(overlap_p2p_comm_warmup_flush); none (batch_p2p_comm), the default with --p2p batched",
            "none,steady,all", "", set_overlap_p2p},
+    Option{
+        "pytorch-version", "", S::communication, A::required, "VERSION",
+        "the PyTorch that --csv-comms is for, and whose order --lowering pytorch is: 2.14 (default), or 2.6 where it "
+        "is older than 2.10 and knows no REDUCE_GRAD",
+        "2.6,2.14", "", set_pytorch_version},
     Option{"p2p", "", S::communication, A::required, "HOW",
            "what sends and receives share: edge, a communicator per directed edge; pair, one per pair of stages, as "
            "PyTorch's isend and irecv on a group without device_id; direction, two for all, of activations and of "

@@ -300,6 +300,7 @@ void fill_network(const Inputs& inputs, Spread& spread, const std::optional<Byte
   network.slices = inputs.send_slices.value_or(1);
   network.streams = {.lowering = std::string{lowering_in(inputs)},
                      .overlap = overlap_in(inputs),
+                     .reduce_grad = inputs.pytorch_reduces.value_or(true),
                      .communicators = communicators_in(inputs),
                      .eager_below = inputs.eager_below.value_or(Bytes{0}),
                      .slowdown_ppm = inputs.comm_slowdown_ppm.value_or(unchanged_ppm)};

@@ -111,6 +111,13 @@ Result set_overlap_p2p(Inputs& inputs, std::string_view text) {
   return wrong;
 }
 
+Result set_pytorch_version(Inputs& inputs, std::string_view text) {
+  static constexpr std::array choices{Choice<bool>{"2.6", false}, Choice<bool>{"2.14", true}};
+  Result wrong;
+  if (const auto reduces = choose(text, choices, wrong)) inputs.pytorch_reduces = *reduces;
+  return wrong;
+}
+
 Result set_comm_slowdown(Inputs& inputs, std::string_view text) {
   constexpr double most = 100;
   double factor = 0;

@@ -178,6 +178,7 @@ std::optional<Value> choose(std::string_view text, const std::array<Choice<Value
 [[nodiscard]] Result set_lowering(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_overlap_p2p(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_p2p(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_pytorch_version(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_comm_slowdown(Inputs& inputs, std::string_view text);
 
 [[nodiscard]] Result set_optimizer_step(Inputs& inputs, std::string_view text);

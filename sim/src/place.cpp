@@ -53,7 +53,7 @@ CommOrder as_single_operations(const CommOrder& order) {
   std::vector<std::uint32_t> offsets;
   for (std::size_t stage = 0; stage <= order.stages(); ++stage)
     offsets.push_back(static_cast<std::uint32_t>(order.first(make_id<StageId>(stage))));
-  return {std::move(ops), std::move(offsets)};
+  return {std::move(ops), std::move(offsets), order.actions()};
 }
 
 class PlacementSearch {

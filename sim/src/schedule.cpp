@@ -37,6 +37,11 @@ std::optional<std::size_t> Schedule::warmup_forwards(StageId stage) const {
   return warmup_[index(stage)];
 }
 
+const ChunkActions& Schedule::chunk_actions() const {
+  static const ChunkActions none;
+  return communications_ == nullptr ? none : communications_->actions();
+}
+
 Schedule Schedule::with_communications(CommOrder order) const {
   Schedule result = *this;
   result.communications_ = std::make_shared<const CommOrder>(std::move(order));
@@ -45,8 +50,8 @@ Schedule Schedule::with_communications(CommOrder order) const {
 
 namespace {
 
-/// The operations of `order` that belong to forwards. `forward[id]` is how many forwards stand before task `id`, of all
-/// stages.
+/// The operations of `order` that belong to forwards, without actions on chunks, which are of a whole step.
+/// `forward[id]` is how many forwards stand before task `id`, of all stages.
 CommOrder forwards_of(const Schedule& schedule, const CommOrder& order, const std::vector<std::uint32_t>& forward) {
   std::vector<CommOp> ops;
   std::vector<std::uint32_t> offsets{0};
@@ -88,7 +93,7 @@ Schedule Schedule::forwards() const {
     result.offsets_.push_back(static_cast<std::uint32_t>(result.tasks_.size()));
   }
   forward.push_back(static_cast<std::uint32_t>(result.tasks_.size()));
-  if (communications_ == nullptr) return result;
+  if (communications() == nullptr) return result;
   return result.with_communications(forwards_of(*this, *communications_, forward));
 }
 

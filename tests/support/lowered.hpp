@@ -14,7 +14,7 @@ inline CommOrder operations(const TaskGraph& graph, std::string_view lowering, O
   return find_lowering(lowering)->place(graph, overlap);
 }
 
-/// As PyTorch writes it, with communication cells.
+/// As PyTorch writes it, with communication cells and those for whole chunks.
 inline std::string csv_with_operations(const TaskGraph& graph, std::string_view lowering = "pytorch") {
   return traces::write_schedule_csv_comms(graph.schedule(), operations(graph, lowering));
 }

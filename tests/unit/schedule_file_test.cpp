@@ -47,7 +47,8 @@ TaskGraph graph_of(const Schedule& schedule) {
 
 /// The same file with send and receive cells.
 std::string with_transfers(std::string_view text) {
-  return test::csv_with_operations(graph_of(read(text)));
+  const TaskGraph graph = graph_of(read(text));
+  return traces::write_schedule_csv_comms(graph.schedule(), test::operations(graph, "pytorch").with_actions({}));
 }
 
 constexpr std::string_view cell_hint = " -- a cell is a chunk, F, B, I or W, and a microbatch, such as 3B12";
@@ -106,12 +107,25 @@ TEST_CASE("A pair may hold an input gradient") {
   CHECK(schedule.tasks()[2] == Task{MicrobatchId{0}, 0, Pass::input_grad, Pairing::second});
 }
 
-TEST_CASE("Sharding cells are skipped and counted in a note") {
-  const std::string_view text = "0UNSHARD,0F0,0F1,0B0,0B1,0REDUCE_GRAD,0RESHARD\n1UNSHARD,1F0,1B0,1F1,1B1,1RESHARD\n";
-  CHECK(read(text) == read(two_by_two));
-  CHECK(notes_of(text) == Lines{"2 UNSHARD cells skipped: what is written of this order lacks them",
-                                "2 RESHARD cells skipped: what is written of this order lacks them",
-                                "1 REDUCE_GRAD cells skipped: what is written of this order lacks them"});
+TEST_CASE("Cells for whole chunks are kept where they stand among tasks, sends and receives") {
+  const std::string_view text = "0UNSHARD,0F0,0SEND_F0,0RESHARD,0RECV_B0,0UNSHARD,0B0,0REDUCE_GRAD,0RESHARD\n"
+                                "1RECV_F0,1UNSHARD,1F0,1B0,1REDUCE_GRAD,1SEND_B0,1RESHARD\n";
+  const Schedule schedule = read(text);
+  CHECK(notes_of(text).empty());
+  REQUIRE(schedule.communications() != nullptr);
+  CHECK(traces::write_schedule_csv_comms(schedule, *schedule.communications()) == text);
+  CHECK(traces::write_schedule_csv(schedule) == "0F0,0B0\n1F0,1B0\n");
+}
+
+TEST_CASE("Cells for whole chunks may stand without sends and receives") {
+  const Schedule schedule = read("0UNSHARD,0F0,0F1,0B0,0B1,0REDUCE_GRAD\n1F0,1B0,1F1,1B1\n");
+  CHECK(schedule == read(two_by_two));
+  CHECK(schedule.communications() == nullptr);
+  using Kind = ChunkAction::Kind;
+  CHECK(schedule.chunk_actions() ==
+        ChunkActions{{{.kind = Kind::unshard}, {.kind = Kind::reduce_grad, .before = 4}}, {}});
+  CHECK(read(two_by_two).chunk_actions().empty());
+  CHECK(schedule.forwards().chunk_actions().empty()); // they are of a whole step
 }
 
 TEST_CASE("In a file without I where every B has a W, B is the input gradient") {
@@ -200,6 +214,9 @@ TEST_CASE("A cell that is none says what is wrong with it and where") {
   CHECK(fault("1F0 1B0") == at + "'1F0 1B0' goes on with ' 1B0' after its microbatch -- separate cells by commas");
   CHECK(fault("1UNSHARD0") ==
         at + "'1UNSHARD0' names a microbatch, but UNSHARD is for a whole chunk -- leave the number out");
+  CHECK(faults_of("0F0,0B0,1REDUCE_GRAD\n1F0,1B0\n") ==
+        Lines{"s.csv:1:9: '1REDUCE_GRAD' is in the row of stage 0, which runs no chunk 1 -- move it to the row that "
+              "runs the chunk"});
   CHECK(fault("\"1F0\"") == at + "'\"1F0\"' does not begin with a chunk number" + std::string{cell_hint});
 }
 

@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "formats.hpp"
+
 namespace ppsim::traces {
 namespace {
 
@@ -23,9 +25,14 @@ void append_cell(std::string& out, const Task& task, std::string_view pass) {
   append_number(out, index(task.microbatch));
 }
 
-/// Appends a task, or a task and its other half, with the comma that parts it from the cell before.
-void append_unit(std::string& row, std::span<const Task> unit) {
+/// Appends the comma that parts a cell from the one before.
+void append_comma(std::string& row) {
   if (!row.empty() && row.back() != '\n') row += ',';
+}
+
+/// Appends a task, or a task and its other half.
+void append_unit(std::string& row, std::span<const Task> unit) {
+  append_comma(row);
   if (unit.size() == 2) row += '(';
   for (const Task& task : unit) {
     const char pass = letter(task.pass);
@@ -52,19 +59,44 @@ void append_op(std::string& out, const Task& sender, bool is_send) {
     append_cell(out, acting, forward ? "RECV_F" : "RECV_B");
 }
 
-/// Appends the operations that stand before the task at `place`, and takes them off `ops`.
-void append_ops(std::string& row, const Schedule& schedule, std::span<const CommOp>& ops, std::size_t place) {
-  while (!ops.empty() && ops.front().before <= place) {
-    std::size_t count = 1;
-    while (count < ops.size() && ops[count].joins) ++count;
-    if (!row.empty() && row.back() != '\n') row += ',';
-    if (count > 1) row += '(';
-    for (std::size_t i = 0; i < count; ++i) {
-      if (i > 0) row += ';';
-      append_op(row, schedule.task(ops[i].sender), ops[i].is_send);
+/// What a stage does beside its tasks, in order; what was written is taken off.
+struct Between {
+  std::span<const CommOp> ops;
+  std::span<const ChunkAction> actions;
+  std::uint32_t ops_written = 0;
+};
+
+/// Appends the operation that comes next, with its group.
+void append_group(std::string& row, const Schedule& schedule, Between& rest) {
+  const std::span<const CommOp> ops = rest.ops;
+  std::size_t count = 1;
+  while (count < ops.size() && ops[count].joins) ++count;
+  append_comma(row);
+  if (count > 1) row += '(';
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i > 0) row += ';';
+    append_op(row, schedule.task(ops[i].sender), ops[i].is_send);
+  }
+  if (count > 1) row += ")BATCH_P2P";
+  rest.ops = ops.subspan(count);
+  rest.ops_written += static_cast<std::uint32_t>(count);
+}
+
+/// Appends what stands before the task at `place`.
+void append_between(std::string& row, const Schedule& schedule, Between& rest, std::size_t place) {
+  while (true) {
+    const bool has_op = !rest.ops.empty() && rest.ops.front().before <= place;
+    const bool has_action = !rest.actions.empty() && rest.actions.front().before <= place;
+    if (has_op && !(has_action && rest.actions.front().behind <= rest.ops_written)) {
+      append_group(row, schedule, rest);
+    } else if (has_action) {
+      append_comma(row);
+      append_number(row, rest.actions.front().chunk_index);
+      row += chunk_action_words[static_cast<std::size_t>(rest.actions.front().kind)];
+      rest.actions = rest.actions.subspan(1);
+    } else {
+      return;
     }
-    if (count > 1) row += ")BATCH_P2P";
-    ops = ops.subspan(count);
   }
 }
 
@@ -73,15 +105,16 @@ std::string write_rows(const Schedule& schedule, const CommOrder* order) {
   std::string out;
   for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
     const std::span<const Task> tasks = schedule.stage(make_id<StageId>(stage));
-    std::span<const CommOp> ops;
-    if (order != nullptr) ops = order->stage(make_id<StageId>(stage));
+    Between rest;
+    if (order != nullptr) rest.ops = order->stage(make_id<StageId>(stage));
+    if (order != nullptr && !order->actions().empty()) rest.actions = order->actions()[stage];
     for (std::size_t place = 0; place < tasks.size();) {
-      append_ops(out, schedule, ops, place);
+      append_between(out, schedule, rest, place);
       const std::span<const Task> unit = first_unit(tasks.subspan(place));
       append_unit(out, unit);
       place += unit.size();
     }
-    append_ops(out, schedule, ops, tasks.size());
+    append_between(out, schedule, rest, tasks.size());
     out += '\n';
   }
   return out;

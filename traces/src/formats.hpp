@@ -6,6 +6,7 @@
 #include "ppsim/traces/schedule_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,6 +22,9 @@ inline constexpr std::uint64_t max_microbatch = Limits::tasks / 2 - 1;
 /// The header line of an InfiniTrain task list.
 inline constexpr std::string_view task_list_header =
     "step,microbatch_id,global_chunk_id,local_chunk_idx,is_forward,stage_id,is_first_chunk,is_last_chunk";
+
+/// What a cell for a whole chunk is called, in the order of ChunkAction::Kind.
+inline constexpr std::array<std::string_view, 3> chunk_action_words{"UNSHARD", "RESHARD", "REDUCE_GRAD"};
 
 /// What a reader found in a file, not yet checked as a whole.
 struct FoundTasks {

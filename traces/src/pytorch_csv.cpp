@@ -16,7 +16,7 @@ namespace ppsim::traces {
 namespace {
 
 /// What a cell does to the schedule.
-enum class Act : std::uint8_t { compute, send, receive, skip };
+enum class Act : std::uint8_t { compute, send, receive, whole_chunk };
 
 /// One word of the notation.
 struct Word {
@@ -33,9 +33,9 @@ constexpr std::array<Word, 11> words{{{"F", Act::compute, Pass::forward},
                                       {"RECV_F", Act::receive, Pass::forward},
                                       {"SEND_B", Act::send, Pass::backward},
                                       {"RECV_B", Act::receive, Pass::backward},
-                                      {"UNSHARD", Act::skip, Pass::forward},
-                                      {"RESHARD", Act::skip, Pass::forward},
-                                      {"REDUCE_GRAD", Act::skip, Pass::forward}}};
+                                      {chunk_action_words[0], Act::whole_chunk, Pass::forward},
+                                      {chunk_action_words[1], Act::whole_chunk, Pass::forward},
+                                      {chunk_action_words[2], Act::whole_chunk, Pass::forward}}};
 constexpr std::string_view cell_hint = "a cell is a chunk, F, B, I or W, and a microbatch, such as 3B12";
 constexpr std::string_view pair_hint = "a pair is one F with one B or I, such as (0F7;7B3)OVERLAP_F_B";
 
@@ -44,6 +44,13 @@ struct Action {
   std::size_t word = 0; ///< position in `words`
   Task task;
   std::string_view text;
+};
+
+/// A cell for a whole chunk, and the row that it is in.
+struct ChunkCell {
+  std::string_view text;
+  std::size_t stage = 0;
+  ChunkAction action;
 };
 
 const Word* find_word(std::string_view text) {
@@ -91,7 +98,7 @@ private:
                                               std::string_view microbatch);
   void read_old_dialect(const Shape& shape);
   [[nodiscard]] CommOrder take_transfers(const Schedule& schedule, const ScheduleIndex& schedule_index);
-  void note_skipped();
+  [[nodiscard]] ChunkActions take_chunk_cells(const Schedule& schedule);
   [[nodiscard]] std::string place(std::string_view part) const;
   template <class... Arguments>
   void fault(std::string_view part, std::string_view hint, fmt::format_string<Arguments...> what,
@@ -105,7 +112,8 @@ private:
   FoundTasks found_;
   std::vector<std::string_view> task_cells_; ///< by task; kept only where send and receive cells have to be checked
   std::vector<TransferCell> transfers_;
-  std::array<std::size_t, words.size()> skipped_{};
+  std::size_t transfers_before_row_ = 0; ///< in the rows before the one being read
+  std::vector<ChunkCell> chunk_cells_;
   std::vector<std::string> notes_;
   Problems problems_;
 };
@@ -132,8 +140,10 @@ ScheduleFile CsvReader::read() {
   read_old_dialect(shape);
   Schedule schedule = to_schedule(std::move(found_), shape, forward_only_);
   const ScheduleIndex schedule_index{schedule, name_};
-  if (has_transfers_) schedule = schedule.with_communications(take_transfers(schedule, schedule_index));
-  note_skipped();
+  CommOrder order{{}, std::vector<std::uint32_t>(shape.stages + 1)};
+  if (has_transfers_) order = take_transfers(schedule, schedule_index);
+  if (!chunk_cells_.empty()) order = order.with_actions(take_chunk_cells(schedule));
+  schedule = schedule.with_communications(std::move(order));
   return {std::move(schedule), std::move(notes_)};
 }
 
@@ -145,6 +155,7 @@ void CsvReader::read_rows() {
     line_ = take_line(rest);
     const std::size_t before = found_.tasks.size();
     const std::size_t faults = problems_.count();
+    transfers_before_row_ = transfers_.size();
     if (found_.stages() == Limits::stages) {
       fault(line_, "is this a schedule, with one row per stage?", "more than {} rows", Limits::stages);
       break;
@@ -212,8 +223,13 @@ void CsvReader::apply(const Action& action, bool joins) {
   case Act::compute:
     add(action.task, action.text);
     break;
-  case Act::skip:
-    ++skipped_[action.word];
+  case Act::whole_chunk:
+    chunk_cells_.push_back(
+        {action.text, found_.stages(),
+         ChunkAction{.kind = static_cast<ChunkAction::Kind>(action.word + chunk_action_words.size() - words.size()),
+                     .chunk_index = action.task.chunk_index,
+                     .before = static_cast<std::uint32_t>(found_.tasks.size() - found_.offsets.back()),
+                     .behind = static_cast<std::uint32_t>(transfers_.size() - transfers_before_row_)}});
     break;
   case Act::send:
   case Act::receive:
@@ -280,9 +296,9 @@ std::optional<Action> CsvReader::parse(std::string_view text) {
     fault(text, cell_hint, "{} has no pass after its chunk", in_quotes(text));
   else if (word == nullptr)
     fault(text, word_hint(letters), "unknown pass {} in {}", in_quotes(letters), in_quotes(text));
-  else if (microbatch.empty() && (word->act != Act::skip || !rest.empty()))
+  else if (microbatch.empty() && (word->act != Act::whole_chunk || !rest.empty()))
     fault(text, cell_hint, "{} has no microbatch after {}", in_quotes(text), in_quotes(letters));
-  else if (!microbatch.empty() && word->act == Act::skip)
+  else if (!microbatch.empty() && word->act == Act::whole_chunk)
     fault(text, "leave the number out", "{} names a microbatch, but {} is for a whole chunk", in_quotes(text), letters);
   else if (!rest.empty())
     fault(text, "separate cells by commas", "{} goes on with {} after its microbatch", in_quotes(text),
@@ -338,11 +354,17 @@ CommOrder CsvReader::take_transfers(const Schedule& schedule, const ScheduleInde
   return order;
 }
 
-void CsvReader::note_skipped() {
-  for (std::size_t word = 0; word < words.size(); ++word)
-    if (skipped_[word] != 0)
-      notes_.push_back(fmt::format("{} {} cells skipped: what is written of this order lacks them", skipped_[word],
-                                   words[word].text));
+ChunkActions CsvReader::take_chunk_cells(const Schedule& schedule) {
+  const HeldChunks held{schedule};
+  ChunkActions actions(schedule.shape().stages);
+  for (const ChunkCell& cell : chunk_cells_) {
+    if (!std::ranges::binary_search(held.of(make_id<StageId>(cell.stage)), cell.action.chunk_index))
+      fault(cell.text, "move it to the row that runs the chunk", "{} is in the row of stage {}, which runs no chunk {}",
+            in_quotes(cell.text), cell.stage, cell.action.chunk_index);
+    actions[cell.stage].push_back(cell.action);
+  }
+  problems_.throw_if_any();
+  return actions;
 }
 
 } // namespace

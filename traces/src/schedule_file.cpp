@@ -120,7 +120,7 @@ ScheduleFile read_schedule(std::string_view text, std::string_view name, bool fo
   const bool has_header = text.substr(0, text.find('\n')).find("microbatch_id") != std::string_view::npos;
   ScheduleFile file = has_header || name.ends_with(".tasks.csv") ? read_task_list(text, name, forward_only)
                                                                  : read_pytorch_csv(text, name, forward_only);
-  if (forward_only) file.schedule = file.schedule.forwards();
+  if (forward_only && !file.schedule.forward_only()) file.schedule = file.schedule.forwards();
   return file;
 }
 

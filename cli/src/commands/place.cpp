@@ -141,7 +141,8 @@ constexpr std::array outputs{
     Output<Placed>{"json", &Inputs::json, placed_json},
     Output<Placed>{"csv-comms", &Inputs::csv_comms,
                    [](const Placed& placed, const Inputs&) {
-                     return traces::write_schedule_csv_comms(placed.graph.schedule(), placed.placement.order);
+                     return traces::write_schedule_csv_comms(placed.graph.schedule(),
+                                                             with_chunk_actions(placed.graph, placed.placement.order));
                    }},
 };
 

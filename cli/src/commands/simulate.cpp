@@ -63,7 +63,8 @@ constexpr std::array outputs{
     Output<Evaluation>{"csv-comms", &Inputs::csv_comms,
                        [](const Evaluation& result, const Inputs&) {
                          const TaskGraph& graph = result.graph;
-                         return traces::write_schedule_csv_comms(graph.schedule(), written_operations(graph));
+                         return traces::write_schedule_csv_comms(graph.schedule(),
+                                                                 with_chunk_actions(graph, written_operations(graph)));
                        }},
     Output<Evaluation>{"goal", &Inputs::goal,
                        [](const Evaluation& result, const Inputs&) { return traces::write_goal(result.graph); }},

@@ -24,13 +24,27 @@ struct CommOp {
   bool operator==(const CommOp&) const = default;
 };
 
+/// What PyTorch does with a chunk as a whole, at its place in the order of a stage: it gathers the parameters that FSDP
+/// sharded, drops them again, reduces the gradients of all microbatches (and divides them by their number). It takes no
+/// time here.
+struct ChunkAction {
+  enum class Kind : std::uint8_t { unshard, reshard, reduce_grad };
+  Kind kind{};
+  std::uint16_t chunk_index = 0;
+  std::uint32_t before = 0; ///< how many tasks of its stage are launched before it
+  std::uint32_t behind = 0; ///< how many sends and receives of its stage are
+  bool operator==(const ChunkAction&) const = default;
+};
+/// By stage, in order; empty where nobody says.
+using ChunkActions = std::vector<std::vector<ChunkAction>>;
+
 /// Sends and receives of every stage in the order in which it launches them, which `before` follows.
 class CommOrder {
 public:
   CommOrder() = default;
   /// `ops` holds the stages one after another; stage s is [offsets[s], offsets[s+1]).
-  CommOrder(std::vector<CommOp> ops, std::vector<std::uint32_t> offsets)
-      : ops_{std::move(ops)}, offsets_{std::move(offsets)} {}
+  CommOrder(std::vector<CommOp> ops, std::vector<std::uint32_t> offsets, ChunkActions actions = {})
+      : ops_{std::move(ops)}, offsets_{std::move(offsets)}, actions_{std::move(actions)} {}
   [[nodiscard]] std::size_t stages() const { return offsets_.size() - 1; }
   [[nodiscard]] std::size_t size() const { return ops_.size(); }
   [[nodiscard]] std::span<const CommOp> ops() const { return ops_; }
@@ -39,11 +53,15 @@ public:
   }
   /// Position in ops() of the first operation of `stage`; with stage == p, the number of operations.
   [[nodiscard]] std::size_t first(StageId stage) const { return offsets_[index(stage)]; }
+  [[nodiscard]] const ChunkActions& actions() const { return actions_; }
+  /// The same sends and receives, with these actions.
+  [[nodiscard]] CommOrder with_actions(ChunkActions actions) const { return {ops_, offsets_, std::move(actions)}; }
   bool operator==(const CommOrder&) const = default;
 
 private:
   std::vector<CommOp> ops_;
   std::vector<std::uint32_t> offsets_{0};
+  ChunkActions actions_;
 };
 
 /// How sends and receives share communicators. Operations on one communicator run in launch order, on each stage that

@@ -36,6 +36,12 @@ struct Lowering {
 /// that the schedule came with, `group`, on which PyTorch runs them.
 [[nodiscard]] Communicators communicators_of(const TaskGraph& graph);
 
+/// `order`, of `graph`, with what PyTorch does with whole chunks (ChunkAction): what `order` says of it, else what the
+/// schedule says, else what PyTorch's lowering adds. A chunk without REDUCE_GRAD has one added behind its last
+/// backward, as its gradients would not be divided by the number of microbatches; without Streams::reduce_grad there is
+/// none.
+[[nodiscard]] CommOrder with_chunk_actions(const TaskGraph& graph, const CommOrder& order);
+
 /// Throws Error (bad_input, `where`) unless every transfer between two stages has one send on its sender's stage, not
 /// before the task that makes its content, and one receive on the receiver's, not behind the task that needs it.
 void check_operations(const Schedule& schedule, const CommOrder& order, std::string_view where);

@@ -76,6 +76,7 @@ enum class Overlap : std::uint8_t { none, steady, all };
 struct Streams {
   std::string lowering; ///< by name (lowering.hpp): who places sends and receives; empty: the default, or the schedule
   Overlap overlap = Overlap::steady; ///< of the lowering `megatron`, where stages have several chunks
+  bool reduce_grad = true;           ///< PyTorch has REDUCE_GRAD, as from 2.10 on: the lowering pytorch gives it a turn
   std::optional<Communicators> communicators = std::nullopt; ///< none: those that the lowering is meant for
   Bytes eager_below{0};                                      ///< smaller sends do not wait for their receive
   std::int64_t slowdown_ppm = unchanged_ppm; ///< compute takes so many millionths of its time while a transfer runs on

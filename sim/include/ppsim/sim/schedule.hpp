@@ -68,7 +68,11 @@ public:
   /// How many forwards of `stage` its generator calls warm-up; nothing for an order from elsewhere.
   [[nodiscard]] std::optional<std::size_t> warmup_forwards(StageId stage) const;
   /// Where it launches its sends and receives, if it says so (a PyTorch CSV with such cells); else null.
-  [[nodiscard]] const CommOrder* communications() const { return communications_.get(); }
+  [[nodiscard]] const CommOrder* communications() const {
+    return communications_ != nullptr && communications_->size() > 0 ? communications_.get() : nullptr;
+  }
+  /// What it does with whole chunks, if it says so.
+  [[nodiscard]] const ChunkActions& chunk_actions() const;
   /// This schedule, with them.
   [[nodiscard]] Schedule with_communications(CommOrder order) const;
   /// True if weights change after every microbatch, without a flush (PipeDream): a stage then keeps the weights that
@@ -91,7 +95,8 @@ private:
   std::vector<Task> tasks_;
   std::vector<std::uint32_t> offsets_{0};
   std::vector<std::uint32_t> warmup_;
-  std::shared_ptr<const CommOrder> communications_; ///< shared: schedules are copied, and it never changes
+  std::shared_ptr<const CommOrder> communications_; ///< shared: schedules are copied, and it never changes; its
+                                                    ///< actions may be all that it has
   bool asynchronous_ = false;
   bool forward_only_ = false;
 };

@@ -13,7 +13,7 @@ namespace ppsim::traces {
 /// A schedule and what the reader has to say about the file.
 struct ScheduleFile {
   Schedule schedule;
-  std::vector<std::string> notes; ///< for people, e.g. "3 UNSHARD cells skipped"
+  std::vector<std::string> notes; ///< for people, e.g. "4 B cells read as I: ..."
 };
 
 /// Reads a schedule. `name` names the file in errors and picks the format: "*.tasks.csv" is an InfiniTrain task list,
@@ -23,8 +23,8 @@ struct ScheduleFile {
 
 /// PyTorch pipelining CSV, compute cells only: one row per stage, no idle cells.
 [[nodiscard]] std::string write_schedule_csv(const Schedule& schedule);
-/// The same with a cell for each send and receive of `order`, those of one group as "(2SEND_F0;2RECV_F1)BATCH_P2P".
-/// PyTorch reads it as "compute_comms" where no operations are in groups.
+/// The same with a cell for each send and receive of `order`, those of one group as "(2SEND_F0;2RECV_F1)BATCH_P2P", and
+/// for each of its actions on whole chunks. PyTorch reads it as "compute_comms" where no operations are in groups.
 [[nodiscard]] std::string write_schedule_csv_comms(const Schedule& schedule, const CommOrder& order);
 /// InfiniTrain task list, with its header line, in the order of step, then microbatch. Throws Error where a task is not
 /// F or B.
