@@ -408,6 +408,15 @@ std::string to_string(const Schedule& schedule, const CommOp& op) {
                      forward ? 'F' : 'B', index(sender.microbatch));
 }
 
+namespace {
+
+/// Whether what `sender` sends to another stage has not the communicator of activations that go the same way.
+bool is_apart(Communicators communicators, const Task& sender) {
+  return communicators == Communicators::direction && gives_gradient(sender.pass);
+}
+
+} // namespace
+
 std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrder& order,
                                          Communicators communicators) {
   std::vector<std::uint32_t> receiver_stage(schedule.size(), 0);
@@ -421,14 +430,14 @@ std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrd
     for (const CommOp& op : order.stage(make_id<StageId>(stage))) {
       const std::uint64_t from = op.is_send ? stage : index(schedule.stage_of(op.sender));
       const std::uint64_t to = op.is_send ? receiver_stage[index(op.sender)] : stage;
-      const bool is_apart = communicators == Communicators::direction && gives_gradient(schedule.task(op.sender).pass);
-      (op.is_send ? sent : received).push_back({{from, to, is_apart}, op.sender});
+      (op.is_send ? sent : received)
+          .push_back({{from, to, is_apart(communicators, schedule.task(op.sender))}, op.sender});
     }
   std::ranges::stable_sort(sent, {}, &Transfer::first);
   std::ranges::stable_sort(received, {}, &Transfer::first);
   const auto [sends, receives] = std::ranges::mismatch(sent, received);
   if (sends == sent.end() || receives == received.end()) return std::nullopt;
-  const auto [from, to, is_apart] = sends->first;
+  const auto [from, to, apart] = sends->first;
   return fmt::format("stage {} sends {} where stage {} receives {}: NCCL matches them in order, so that the data "
                      "would go astray",
                      from, to_string(schedule, CommOp{.sender = sends->second, .is_send = true}), to,

@@ -87,7 +87,7 @@ void append_between(std::string& row, const Schedule& schedule, Between& rest, s
   while (true) {
     const bool has_op = !rest.ops.empty() && rest.ops.front().before <= place;
     const bool has_action = !rest.actions.empty() && rest.actions.front().before <= place;
-    if (has_op && !(has_action && rest.actions.front().behind <= rest.ops_written)) {
+    if (has_op && (!has_action || rest.actions.front().behind > rest.ops_written)) {
       append_group(row, schedule, rest);
     } else if (has_action) {
       append_comma(row);

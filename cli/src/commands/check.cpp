@@ -89,6 +89,7 @@ std::vector<HangVerdict> hang_verdicts(const Inputs& inputs, const Schedule& sch
   };
   if (asked) return {verdict_on(communicators_in(inputs))};
   std::vector<HangVerdict> verdicts;
+  verdicts.reserve(all_communicators.size());
   for (const Communicators communicators : all_communicators) verdicts.push_back(verdict_on(communicators));
   return verdicts;
 }

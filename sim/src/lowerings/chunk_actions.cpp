@@ -123,7 +123,7 @@ CommOrder with_chunk_actions(const TaskGraph& graph, const CommOrder& order) {
   for (std::size_t stage = 0; stage < all.size(); ++stage) {
     std::vector<ChunkAction>& actions = all[stage];
     const auto ops = order.stage(make_id<StageId>(stage));
-    std::vector<ChunkAction> pytorch = lowering::pytorch_actions(schedule, make_id<StageId>(stage), reduces);
+    const std::vector<ChunkAction> pytorch = lowering::pytorch_actions(schedule, make_id<StageId>(stage), reduces);
     if (!is_said) actions = pytorch;
     if (!is_placed)
       for (ChunkAction& action : actions) action.behind = count_ahead_of(ops, action.before);

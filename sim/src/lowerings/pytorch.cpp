@@ -85,14 +85,14 @@ private:
     while (end < actions_[stage].size() && actions_[stage][end].before == before_next(stage)) ++end;
     call(round + end - turns_[stage].action, stage);
   }
-  /// Places the actions that `stage` came to before the turn of `other` in `round`.
-  void take_turns_until(std::uint64_t round, std::size_t other, std::size_t stage) {
-    Turns& turns = turns_[stage];
-    std::vector<ChunkAction>& actions = actions_[stage];
-    for (; turns.action < actions.size() && actions[turns.action].before <= before_next(stage) &&
-           std::pair{turns.round, stage} < std::pair{round, other};
+  /// Places the actions in `row` that its stage came to before the turn of stage `acting` in `round`.
+  void take_turns_until(std::uint64_t round, std::size_t acting, std::size_t row) {
+    Turns& turns = turns_[row];
+    std::vector<ChunkAction>& actions = actions_[row];
+    for (; turns.action < actions.size() && actions[turns.action].before <= before_next(row) &&
+           std::pair{turns.round, row} < std::pair{round, acting};
          ++turns.action, ++turns.round)
-      actions[turns.action].behind = static_cast<std::uint32_t>(rows_[stage].size());
+      actions[turns.action].behind = static_cast<std::uint32_t>(rows_[row].size());
   }
 
   void visit(std::uint64_t round, std::size_t stage) {
