@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include <rapidcheck.h>
 
@@ -19,6 +20,17 @@ namespace {
 bool tasks_equal(const Timeline& a, const Timeline& b) {
   return a.tasks == b.tasks && a.transfers == b.transfers && a.released_by == b.released_by && a.cause == b.cause &&
          a.transfer_released_by == b.transfer_released_by;
+}
+
+/// Many tasks end together, and some of them want the same uplink.
+Scenario draw_ties(const Shape& shape) {
+  Scenario scenario = uniform_scenario(shape, zero, zero);
+  for (auto* costs : {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad})
+    for (Duration& cost : *costs) cost = draw_time(1);
+  for (Duration& latency : scenario.network.latency) latency = draw_time(3);
+  scenario.network.stages_per_node = draw(2, 3);
+  scenario.network.model = TransferModel::link;
+  return scenario;
 }
 
 } // namespace
@@ -34,11 +46,14 @@ TEST_CASE("Under latency every task starts when a bare recurrence over the stage
 TEST_CASE("Under link every task and every transfer runs when a bare list of what ends next, and of free links, says") {
   rc::prop("any order, any costs", [] {
     const Schedule schedule = draw_order();
-    const Scenario scenario = draw_scenario(schedule.shape(), TransferModel::link);
-    const Timeline timeline = run(schedule, scenario).timeline;
-    const NaiveRun naive = naive_link(schedule, scenario);
-    RC_ASSERT(timeline.tasks == naive.spans);
-    RC_ASSERT(timeline.transfers == naive.transfers);
+    std::vector<Scenario> scenarios{draw_scenario(schedule.shape(), TransferModel::link)};
+    for (int ties = 0; ties < 8; ++ties) scenarios.push_back(draw_ties(schedule.shape()));
+    for (const Scenario& scenario : scenarios) {
+      const Timeline timeline = run(schedule, scenario).timeline;
+      const NaiveRun naive = naive_link(schedule, scenario);
+      RC_ASSERT(timeline.tasks == naive.spans);
+      RC_ASSERT(timeline.transfers == naive.transfers);
+    }
   });
 }
 

@@ -40,6 +40,7 @@ CommOrder draw_operations(const TaskGraph& graph) {
   const std::vector<TaskId> senders = senders_of(graph);
   std::vector<CommOp> ops;
   std::vector<std::uint32_t> offsets{0};
+  const bool waits = one_in(2);
   for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
     const std::size_t first = index(schedule.first_task(make_id<StageId>(stage)));
     const std::size_t count = schedule.stage(make_id<StageId>(stage)).size();
@@ -49,7 +50,7 @@ CommOrder draw_operations(const TaskGraph& graph) {
       placed.emplace_back(draw(0, 3), CommOp{.sender = sender,
                                              .before = static_cast<std::uint32_t>(before),
                                              .is_send = is_send,
-                                             .holds = one_in(8),
+                                             .holds = waits && one_in(2),
                                              .holds_after = static_cast<std::uint32_t>(one_in(2) ? 0 : draw(1, 3))});
     };
     const bool early = one_in(2);

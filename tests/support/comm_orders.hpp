@@ -30,12 +30,15 @@ inline bool is_operation(std::string_view word) {
   return word.find('_') != std::string_view::npos;
 }
 
-/// "2RECV_F0": the operation as PyTorch writes it; "0SEND_F1!": the next task of its stage waits for it.
+/// "2RECV_F0": the operation as PyTorch writes it; "0SEND_F1!": the next task of its stage waits for it; "0SEND_F1!2":
+/// the one behind two more does.
 inline CommOp operation(const Schedule& schedule, const ScheduleIndex& where, std::string_view word) {
   CommOp op;
-  if (word.back() == '!') {
+  if (const std::size_t mark = word.find('!'); mark != std::string_view::npos) {
     op.holds = true;
-    word.remove_suffix(1);
+    if (mark + 1 < word.size())
+      op.holds_after = static_cast<std::uint32_t>(std::stoul(std::string{word.substr(mark + 1)}));
+    word = word.substr(0, mark);
   }
   const std::size_t letter = word.find_first_not_of("0123456789");
   const std::size_t chunk = std::stoul(std::string{word.substr(0, letter)});

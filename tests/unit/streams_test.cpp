@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 
 namespace ppsim::test::streams_test {
 
@@ -97,6 +98,22 @@ TEST_CASE("A transfer slows the tasks of both its stages down while it flows") {
   CHECK(run.outcome.task("0F1") == between(10, 22));
   CHECK(run.outcome.task("1F0") == between(16, 28));
   CHECK(run.outcome.task("1F1") == between(28, 38));
+}
+
+TEST_CASE("A stage waits for an operation before the task that is said, and runs those in between") {
+  const auto starts_of = [](const char* send) {
+    const StreamOutcome run =
+        run_rows({"0F0 " + std::string{send} + " 0F1 0F2 0SEND_F1 0SEND_F2", "1RECV_F0 1RECV_F1 1RECV_F2 1F0 1F1 1F2"},
+                 Communicators::edge, 100ns);
+    return std::pair{run.outcome.task("0F1").start, run.outcome.task("0F2").start};
+  };
+  const auto at = [](std::int64_t first, std::int64_t second) {
+    return std::pair{SimTime{Duration{first}}, SimTime{Duration{second}}};
+  };
+  CHECK(starts_of("0SEND_F0") == at(10, 20));
+  CHECK(starts_of("0SEND_F0!") == at(110, 120));
+  CHECK(starts_of("0SEND_F0!1") == at(10, 110));
+  CHECK(starts_of("0SEND_F0!2") == at(10, 20)); // behind its last task
 }
 
 TEST_CASE("A stage steps when the operations that it waits for behind its last task are done") {
