@@ -323,7 +323,7 @@ TEST_CASE("The table of stages names every cause of idle time, in lines as wide 
   Scenario scenario = uniform_scenario(shape, 1ms, 2ms, 130us);
   scenario.network.model = TransferModel::link;
   const Outcome outcome = run(generate("interleaved", shape), scenario);
-  for (const std::size_t width : {80, 100, 120}) {
+  for (const std::size_t width : {80U, 100U, 120U}) {
     const std::string text = viz::text_report(outcome.graph, outcome.timeline, outcome.report, {width, false});
     std::istringstream stream{text};
     std::vector<std::string> rows; // of the stages, each with its further lines
