@@ -99,8 +99,9 @@ private:
 
   void refuse_extras(Inputs& inputs, Problems& problems) {
     std::vector<std::string_view> flags;
-    flags.reserve(known_.size());
-    for (const Known& known : known_) flags.push_back(known.option->name);
+    for (const Known& known : known_)
+      for (const std::string_view name : {known.option->name, known.option->alias})
+        if (!name.empty()) flags.push_back(name);
     bool after_unknown = false; // the next word is its value, no mistake of its own
     for (const std::string& word : app_.remaining()) {
       if (word.starts_with('-') && word != "-") {

@@ -50,12 +50,14 @@ void require_writable(const std::array<Output<Result>, size>& outputs, const Inp
     if (const auto& path = inputs.*output.path) require_writable(*path, fmt::format("--{}", output.option));
 }
 
-/// Makes and writes each output that is asked for. Throws Error as write_file() does.
+/// Makes and writes each output that is asked for, files first: who reads stdout may leave. Throws Error as
+/// write_file() does.
 template <class Result, std::size_t size>
 void write_outputs(const std::array<Output<Result>, size>& outputs, const Result& result, const Inputs& inputs) {
-  for (const Output<Result>& output : outputs)
-    if (const auto& path = inputs.*output.path)
-      write_file(*path, output.render(result, inputs), fmt::format("--{}", output.option));
+  for (const bool to_stdout : {false, true})
+    for (const Output<Result>& output : outputs)
+      if (const auto& path = inputs.*output.path; path && (*path == "-") == to_stdout)
+        write_file(*path, output.render(result, inputs), fmt::format("--{}", output.option));
 }
 
 } // namespace ppsim::cli

@@ -63,15 +63,16 @@ std::string_view nearest_word(std::string_view word, const std::vector<std::stri
   std::string_view best;
   if (word.size() > 40) return best; // no name is that long; the distance would be work for nothing
   const std::string lower = lower_case(word);
-  std::size_t best_distance = std::min<std::size_t>((word.size() + 2) / 3, 4) + 1;
+  // What begins with the word is nearer than anything else, the shortest of those first.
+  using Distance = std::pair<std::size_t, std::size_t>;
+  Distance best_distance{std::min<std::size_t>((word.size() + 2) / 3, 4) + 1, 0};
   for (const std::string_view candidate : known) {
     const std::string other = lower_case(candidate);
-    if (word.size() >= 3 && other.starts_with(lower)) return candidate;
-    const std::size_t distance = edit_distance(lower, other);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = candidate;
-    }
+    const bool completes = word.size() >= 3 && other.starts_with(lower);
+    const Distance distance = completes ? Distance{0, other.size()} : Distance{edit_distance(lower, other), 0};
+    if (distance >= best_distance) continue;
+    best_distance = distance;
+    best = candidate;
   }
   return best;
 }

@@ -30,6 +30,8 @@ check 'an error that can not be said has its status' [ "$status" = 2 ]
 run bash -c 'set -o pipefail; { sleep 0.2; "$@"; } | true' - "$ppsim" help
 check 'who read stdout has left: the end that programs have then' [ "$status" = 141 ]
 check 'without a word' [ ! -s "$work/err" ]
+run bash -c 'set -o pipefail; { sleep 0.2; "$@"; } | true' - "$ppsim" "${small[@]}" --json --svg first.svg
+check 'and with the files that were asked for' [ -s first.svg ]
 
 # Names.
 echo mine >victim

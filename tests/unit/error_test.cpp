@@ -56,6 +56,7 @@ TEST_CASE("A word near a known one is recognised") {
   CHECK(nearest_word("1fb1", {"sequential", "gpipe", "1f1b"}) == "1f1b");
   CHECK(nearest_word("gpip", {"sequential", "gpipe", "1f1b"}) == "gpipe");
   CHECK(nearest_word("interleave", {"interleaved", "1f1b"}) == "interleaved");
+  CHECK(nearest_word("microbatch", {"microbatch-size", "microbatches", "microbatchs"}) == "microbatchs");
   CHECK(nearest_word("zzzzzz", {"sequential", "gpipe", "1f1b"}).empty());
   CHECK(nearest_word(std::string(100'000, 'x'), {"1f1b"}).empty());
   CHECK(nearest_word("anything", {}).empty());
