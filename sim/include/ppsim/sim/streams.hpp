@@ -73,7 +73,8 @@ struct Hang {
 [[nodiscard]] std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrder& order,
                                                        Communicators communicators);
 /// What to do about it.
-inline constexpr std::string_view mismatch_fix = "list the transfers between them in one order; or let 'ppsim place' find an order that runs";
+inline constexpr std::string_view mismatch_fix =
+    "list the transfers between them in one order; or let 'ppsim place' find an order that runs";
 /// Whether two stages group the transfers between them in different ways, which NCCL leaves undefined (nccl#1279): one
 /// launches two together, the other one after the other. What, in words.
 [[nodiscard]] std::optional<std::string> find_uneven_groups(const Schedule& schedule, const CommOrder& order,
