@@ -21,8 +21,7 @@ struct Trial {
   std::optional<Contender> contender;
   Comparison head;             ///< of a contender: what its scenario says about all of them
   bool moves_for_free = false; ///< there are transfers, but they take no time
-  std::vector<std::string> notes;
-  std::optional<Error> error; ///< where there is no contender
+  std::optional<Error> error;  ///< where there is no contender
   bool is_held_by_transfers = false;
 };
 
@@ -54,7 +53,7 @@ bool runs_with_latency(const Candidate& candidate) {
 }
 
 /// Simulates it; of the run only the report stays, as graphs of a large run take a hundred times its memory.
-Trial try_candidate(const Candidate& candidate) {
+Trial try_candidate(const Candidate& candidate, std::optional<std::vector<std::string>>& notes) {
   Trial trial;
   try {
     Evaluation run = evaluate(candidate.inputs);
@@ -64,7 +63,7 @@ Trial try_candidate(const Candidate& candidate) {
     const Demands demands = demands_of(schedule, run.report);
     trial.contender = Contender{
         candidate.name, candidate.flags, schedule.shape(), demands, run.graph.scenario().layout, std::move(run.report)};
-    trial.notes = std::move(run.notes);
+    notes = std::move(run.notes);
   } catch (const Error& error) {
     if (error.code() != ExitCode::bad_input && error.code() != ExitCode::no) throw;
     trial.error = error;
@@ -116,19 +115,6 @@ std::string names_of(const std::vector<Candidate>& candidates, const std::vector
   return names;
 }
 
-std::vector<std::string> collect_notes(const std::vector<Candidate>& candidates, const std::vector<Trial>& trials) {
-  Sayings<std::string> sayings;
-  std::size_t contenders = 0;
-  for (std::size_t position = 0; position < trials.size(); ++position) {
-    contenders += trials[position].contender ? 1 : 0;
-    for (const std::string& note : trials[position].notes) sayings.add(note, position);
-  }
-  std::vector<std::string> notes;
-  for (const auto& [note, by] : sayings.list())
-    notes.push_back(by.size() == contenders ? note : fmt::format("{} ({})", note, names_of(candidates, by)));
-  return notes;
-}
-
 /// How many schedules are among them, whatever their numbers of chunks.
 std::size_t count_schedules(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& positions) {
   std::set<std::string> schedules;
@@ -165,6 +151,21 @@ const Candidate& Compared::candidate_of(const Contender& contender) const {
   return *found;
 }
 
+std::vector<std::string> collect_notes(const std::vector<Candidate>& candidates,
+                                       std::span<const std::optional<std::vector<std::string>>> said) {
+  Sayings<std::string> sayings;
+  std::size_t runs = 0;
+  for (std::size_t position = 0; position < said.size(); ++position) {
+    if (!said[position]) continue;
+    ++runs;
+    for (const std::string& note : *said[position]) sayings.add(note, position);
+  }
+  std::vector<std::string> notes;
+  for (const auto& [note, by] : sayings.list())
+    notes.push_back(by.size() == runs ? note : fmt::format("{} ({})", note, names_of(candidates, by)));
+  return notes;
+}
+
 std::string reason_of(const Error& error) {
   std::string reason;
   const std::vector<Problem>& problems = error.problems();
@@ -182,15 +183,16 @@ Compared compare(const Inputs& inputs, std::size_t threads) {
   compared.candidates = candidates(inputs);
   const std::vector<std::size_t> order = longest_first(compared.candidates);
   std::vector<Trial> trials(order.size());
+  std::vector<std::optional<std::vector<std::string>>> notes(order.size());
   Progress progress{"schedules", order.size()};
   for_each_index(order.size(), threads, [&](std::size_t turn) {
-    trials[order[turn]] = try_candidate(compared.candidates[order[turn]]);
+    trials[order[turn]] = try_candidate(compared.candidates[order[turn]], notes[order[turn]]);
     progress.step();
   });
   const auto first = std::ranges::find_if(trials, [](const Trial& trial) { return trial.contender.has_value(); });
   if (first == trials.end()) nothing_applies(compared.candidates, trials);
   compared.comparison = first->head;
-  compared.notes = collect_notes(compared.candidates, trials);
+  compared.notes = collect_notes(compared.candidates, notes);
   for (std::size_t position = 0; position < trials.size(); ++position) {
     Trial& trial = trials[position];
     if (trial.contender)

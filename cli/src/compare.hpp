@@ -4,6 +4,8 @@
 #include "ppsim/sim/comparison.hpp"
 #include "ppsim/sim/error.hpp"
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,11 @@ struct Compared {
 /// applies: with what most schedules refuse alike, which is then wrong with the inputs, else with the reason of each;
 /// and as candidates() does.
 [[nodiscard]] Compared compare(const Inputs& inputs, std::size_t threads);
+
+/// What runs of the candidates said, each once, with those that said it unless all that ran did. `said` is by
+/// candidate, nothing of one that did not run.
+[[nodiscard]] std::vector<std::string> collect_notes(const std::vector<Candidate>& candidates,
+                                                     std::span<const std::optional<std::vector<std::string>>> said);
 
 /// All of it in one line: "--mb: must be at least 8, got 4 (give at least 8)". A hint of several in a row stands once.
 [[nodiscard]] std::string reason_of(const Error& error);

@@ -33,6 +33,10 @@ constexpr std::size_t largest_input = std::size_t{4} << 30;
 }
 
 std::string read_all(std::FILE* file, const std::string& path, std::string_view where) {
+  struct stat status {};
+  const int number = ::fileno(file);
+  if (::fstat(number, &status) == 0 && S_ISCHR(status.st_mode) && ::isatty(number) == 0)
+    fail(where, fmt::format("{} is a device, which may never end", in_quotes(path, 200)), "name a file, or a pipe");
   std::string content;
   std::array<char, 65536> buffer{};
   while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), file)) {

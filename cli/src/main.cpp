@@ -48,7 +48,7 @@ void print(const ppsim::Error& error) {
 ppsim::Problem out_of_memory(bool imports) {
   if (imports)
     return {"memory", "there is not enough for these files",
-            "unpack those with gzip, as plain ones are read where they are; or give fewer steps"};
+            "files that are neither a pipe nor gzip are read where they are; or give fewer steps"};
   return {"memory", "there is not enough for a run of this size", "use fewer microbatches or stages"};
 }
 

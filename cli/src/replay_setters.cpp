@@ -41,9 +41,7 @@ Result set_backend(Inputs& inputs, std::string_view text) {
 Result set_compute(Inputs& inputs, std::string_view text) {
   using runtime::Compute;
   static constexpr std::array choices{Choice<Compute>{"real", Compute::real}, Choice<Compute>{"timed", Compute::timed}};
-  Result wrong;
-  if (const auto compute = choose(text, choices, wrong)) inputs.compute = *compute;
-  return wrong;
+  return set_choice(inputs.compute, text, choices);
 }
 
 Result set_transport(Inputs& inputs, std::string_view text) {
@@ -59,17 +57,13 @@ Result set_block(Inputs& inputs, std::string_view text) {
   using runtime::Block;
   static constexpr std::array choices{Choice<Block>{"mlp", Block::mlp},
                                       Choice<Block>{"transformer", Block::transformer}};
-  Result wrong;
-  if (const auto block = choose(text, choices, wrong)) inputs.workload.block = *block;
-  return wrong;
+  return set_choice(inputs.workload.block, text, choices);
 }
 
 Result set_trainer(Inputs& inputs, std::string_view text) {
   using Kind = runtime::OptimizerKind;
   static constexpr std::array choices{Choice<Kind>{"sgd", Kind::sgd}, Choice<Kind>{"adam", Kind::adam}};
-  Result wrong;
-  if (const auto kind = choose(text, choices, wrong)) inputs.workload.optimizer = *kind;
-  return wrong;
+  return set_choice(inputs.workload.optimizer, text, choices);
 }
 
 Result set_learning_rate(Inputs& inputs, std::string_view text) {

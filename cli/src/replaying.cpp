@@ -95,9 +95,9 @@ runtime::P2p shared_by(const Inputs& inputs) {
   case P2p::group:
     break;
   }
-  throw Error{ExitCode::bad_input,
-              Problem{inputs.place_of("p2p"), "no backend runs single operations on a communicator for all",
-                      "take batched, which groups them, or edge or pair"}};
+  throw Error{ExitCode::bad_input, Problem{inputs.place_of("p2p"),
+                                           "no backend runs single operations on a communicator that all stages share",
+                                           "take batched, which groups them, or edge or pair"}};
 }
 
 /// Where tasks last as the scenario says, so do transfers, if nobody said otherwise and the backend can; without that a

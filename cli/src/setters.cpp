@@ -73,9 +73,7 @@ Result set_transfer(Inputs& inputs, std::string_view text) {
                                       Choice<TransferModel>{"link", TransferModel::link},
                                       Choice<TransferModel>{"blocking", TransferModel::blocking},
                                       Choice<TransferModel>{"streams", TransferModel::streams}};
-  Result wrong;
-  if (const auto model = choose(text, choices, wrong)) inputs.transfer = *model;
-  return wrong;
+  return set_choice(inputs.transfer, text, choices);
 }
 
 Result set_lowering(Inputs& inputs, std::string_view text) {
@@ -93,9 +91,7 @@ Result set_p2p(Inputs& inputs, std::string_view text) {
   static constexpr std::array choices{Choice<P2p>{"edge", P2p::edge}, Choice<P2p>{"pair", P2p::pair},
                                       Choice<P2p>{"direction", P2p::direction}, Choice<P2p>{"group", P2p::group},
                                       Choice<P2p>{"batched", P2p::batched}};
-  Result wrong;
-  if (const auto p2p = choose(text, choices, wrong)) inputs.p2p = *p2p;
-  return wrong;
+  return set_choice(inputs.p2p, text, choices);
 }
 
 Result set_overlap_p2p(Inputs& inputs, std::string_view text) {
@@ -113,9 +109,7 @@ Result set_overlap_p2p(Inputs& inputs, std::string_view text) {
 
 Result set_pytorch_version(Inputs& inputs, std::string_view text) {
   static constexpr std::array choices{Choice<bool>{"2.6", false}, Choice<bool>{"2.14", true}};
-  Result wrong;
-  if (const auto reduces = choose(text, choices, wrong)) inputs.pytorch_reduces = *reduces;
-  return wrong;
+  return set_choice(inputs.pytorch_reduces, text, choices);
 }
 
 Result set_comm_slowdown(Inputs& inputs, std::string_view text) {
@@ -132,16 +126,12 @@ Result set_comm_slowdown(Inputs& inputs, std::string_view text) {
 Result set_optimizer_step(Inputs& inputs, std::string_view text) {
   static constexpr std::array choices{Choice<OptimizerStep>{"synchronous", OptimizerStep::synchronous},
                                       Choice<OptimizerStep>{"per-stage", OptimizerStep::per_stage}};
-  Result wrong;
-  if (const auto step = choose(text, choices, wrong)) inputs.optimizer_step = *step;
-  return wrong;
+  return set_choice(inputs.optimizer_step, text, choices);
 }
 
 Result set_backward_order(Inputs& inputs, std::string_view text) {
   static constexpr std::array choices{Choice<bool>{"ascending", false}, Choice<bool>{"descending", true}};
-  Result wrong;
-  if (const auto descending = choose(text, choices, wrong)) inputs.descending_backward = *descending;
-  return wrong;
+  return set_choice(inputs.descending_backward, text, choices);
 }
 
 Result set_pair(Inputs& inputs, std::string_view text) {
@@ -164,9 +154,7 @@ Result set_pair(Inputs& inputs, std::string_view text) {
 
 Result parse_switch(std::string_view text, bool& value) {
   static constexpr std::array choices{Choice<bool>{"on", true}, Choice<bool>{"off", false}};
-  Result wrong;
-  if (const auto chosen = choose(text, choices, wrong)) value = *chosen;
-  return wrong;
+  return set_choice(value, text, choices);
 }
 
 Result parse_link(std::string_view text, std::optional<Link>& value) {
@@ -187,17 +175,13 @@ Result set_data_type(Inputs& inputs, std::string_view text) {
                                       Choice<DataType>{"fp16", DataType::fp16}, Choice<DataType>{"fp8", DataType::fp8},
                                       Choice<DataType>{"tf32", DataType::tf32},
                                       Choice<DataType>{"fp32", DataType::fp32}};
-  Result wrong;
-  if (const auto type = choose(text, choices, wrong)) inputs.training.data_type = *type;
-  return wrong;
+  return set_choice(inputs.training.data_type, text, choices);
 }
 
 Result set_attention(Inputs& inputs, std::string_view text) {
   static constexpr std::array choices{Choice<Attention>{"flash", Attention::flash},
                                       Choice<Attention>{"unfused", Attention::unfused}};
-  Result wrong;
-  if (const auto attention = choose(text, choices, wrong)) inputs.training.attention = *attention;
-  return wrong;
+  return set_choice(inputs.training.attention, text, choices);
 }
 
 Result set_efficiency(Inputs& inputs, std::string_view text) {
@@ -259,9 +243,7 @@ Result set_recompute(Inputs& inputs, std::string_view text) {
   using Kind = RecomputeKind;
   static constexpr std::array choices{Choice<Kind>{"none", Kind::none}, Choice<Kind>{"selective", Kind::selective},
                                       Choice<Kind>{"full", Kind::full}};
-  Result wrong;
-  if (const auto kind = choose(text, choices, wrong)) inputs.recompute = *kind;
-  return wrong;
+  return set_choice(inputs.recompute, text, choices);
 }
 
 Result add_fail_if(Inputs& inputs, std::string_view text) {

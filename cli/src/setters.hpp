@@ -174,6 +174,13 @@ std::optional<Value> choose(std::string_view text, const std::array<Choice<Value
   return std::nullopt;
 }
 
+template <class Member, class Value, std::size_t size>
+Result set_choice(Member& member, std::string_view text, const std::array<Choice<Value>, size>& choices) {
+  Result wrong;
+  if (const auto chosen = choose(text, choices, wrong)) member = *chosen;
+  return wrong;
+}
+
 [[nodiscard]] Result set_transfer(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_lowering(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_overlap_p2p(Inputs& inputs, std::string_view text);

@@ -59,7 +59,7 @@ void check_depth(std::string_view text, std::string_view name) {
     if (dots >= deepest || open > deepest)
       throw Error{ExitCode::bad_input,
                   Problem{place(name, text, at), fmt::format("keys or values nest more than {} deep", deepest),
-                          "no file of ppsim nests so"}};
+                          "write it with fewer dots and brackets"}};
     ++at;
   }
 }

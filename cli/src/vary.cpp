@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -58,14 +59,25 @@ Sample sample_of(const Evaluation& run) {
   return sample;
 }
 
-/// Nothing where the candidate refuses its inputs, or deadlocks.
-std::optional<Sample> try_sample(const Candidate& candidate) {
+using Said = std::optional<std::vector<std::string>>;
+
+/// Nothing where the candidate refuses its inputs, or deadlocks. What it says besides goes to `said`, if there is one.
+std::optional<Sample> try_sample(const Candidate& candidate, Said* said) {
   try {
-    return sample_of(evaluate(candidate.inputs));
+    Evaluation run = evaluate(candidate.inputs);
+    if (said != nullptr) *said = std::move(run.notes);
+    return sample_of(run);
   } catch (const Error& error) {
     if (error.code() != ExitCode::bad_input && error.code() != ExitCode::no) throw;
     return std::nullopt;
   }
+}
+
+/// Of what is said at the first value what is said at the last one too: it holds for the range.
+void keep_common(Said& first, const Said& last) {
+  if (!last) first.reset();
+  if (first)
+    std::erase_if(*first, [&](const std::string& note) { return std::ranges::find(*last, note) == last->end(); });
 }
 
 /// A note on each of the candidates that has no line: why not, at the first value.
@@ -120,18 +132,24 @@ Varied vary_inputs(const Inputs& given, std::size_t threads) {
   const auto first = by_value.at(axis.from);
   std::vector<std::string> names;
   for (const Candidate& candidate : *first) names.push_back(candidate.name);
+  std::vector<Said> said_first(names.size());
+  std::vector<Said> said_last(names.size());
   Progress progress{"simulations", 0};
   const Sampler sample = [&](std::size_t line, std::int64_t value) {
     const auto candidates = by_value.at(value);
     PPSIM_ASSERT(candidates->size() == names.size());
-    auto sampled = try_sample((*candidates)[line]);
+    auto sampled = try_sample((*candidates)[line], value == axis.from ? &said_first[line]
+                                                   : value == axis.to ? &said_last[line]
+                                                                      : nullptr);
     progress.step();
     return sampled;
   };
   Varied varied{.variation = ppsim::vary(axis, names, sample, options), .notes = {}};
   if (varied.variation.lines.empty()) (void)compare(by_value.inputs_at(axis.from), threads); // says why
   if (!varied.variation.lines.empty()) describe(inputs, varied.variation);
-  varied.notes = notes_on_missing(*first, varied.variation);
+  for (std::size_t line = 0; line < names.size(); ++line) keep_common(said_first[line], said_last[line]);
+  varied.notes = collect_notes(*first, said_first);
+  std::ranges::move(notes_on_missing(*first, varied.variation), std::back_inserter(varied.notes));
   if (std::ranges::none_of(varied.variation.lines, changes))
     varied.notes.push_back(fmt::format("--vary: --{} changes no schedule's step time in this range", axis.option));
   return varied;

@@ -18,6 +18,7 @@
 #include "console.hpp"
 #include "files.hpp"
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,7 +57,13 @@ private:
 bool write_all(int file, std::string_view content) {
   while (!content.empty()) {
     const ssize_t count = ::write(file, content.data(), content.size());
-    if (count < 0 && errno != EINTR) return false;
+    if (count < 0 &&
+        errno == EAGAIN) { // whoever made this pipe does not want to wait; here there is nothing else to do
+      pollfd pipe{file, POLLOUT, 0};
+      ::poll(&pipe, 1, -1);
+    } else if (count < 0 && errno != EINTR) {
+      return false;
+    }
     if (count > 0) content.remove_prefix(static_cast<std::size_t>(count));
   }
   return true;
@@ -183,8 +190,10 @@ public:
   PendingFile& operator=(const PendingFile&) = delete;
   ~PendingFile() { drop(); }
 
+  [[nodiscard]] bool is_in_place() const { return unfinished_ == nullptr; }
+
   void keep() {
-    if (unfinished_ == nullptr) return write_in_place();
+    if (is_in_place()) return write_in_place();
     if (::rename(unfinished_->name.c_str(), target_.c_str()) == 0) {
       std::exchange(unfinished_, nullptr)->there = false;
       return;
@@ -196,6 +205,11 @@ public:
   }
 
 private:
+  /// False, with the reason in errno, where not all of it has arrived. Some folders of a network have no fsync().
+  static bool is_kept(OpenFile& file) {
+    return (::fsync(file.number()) == 0 || errno == EINVAL || errno == ENOSYS) && file.close();
+  }
+
   /// False, with the reason in errno, where there can be no such file, or not all of it.
   bool write(const std::optional<struct stat>& was) {
     const std::filesystem::path folder = std::filesystem::path{target_}.parent_path();
@@ -210,17 +224,17 @@ private:
         continue;
       }
       if (was) keep_owner_and_permissions(file.number(), *was);
-      return write_all(file.number(), content_) && ::fsync(file.number()) == 0 && file.close();
+      return write_all(file.number(), content_) && is_kept(file);
     } while (errno == EEXIST);
     return false;
   }
 
   void write_in_place() const {
     const auto status = status_of(path_);
-    OpenFile file{path_, O_CREAT | O_TRUNC, 0666};
+    OpenFile file{path_, O_TRUNC, 0}; // it is there; O_CREAT is refused for files of others in a folder such as /tmp
     if (!file || !write_all(file.number(), content_) || !file.close()) can_not_write(path_, errno, where_);
     if (status && S_ISREG(status->st_mode))
-      note("{}: {} is written in place, as none can be put in its place: an interrupt would have left a part of it",
+      note("{}: {} is written over, as no new file can be put in its place: an interrupt would have left half of it",
            where_, in_quotes(path_, 200));
   }
 
@@ -262,8 +276,13 @@ void write_file(const std::string& path, std::string_view content, std::string_v
 void write_files(std::span<const traces::NamedBytes> files, std::string_view where) {
   std::deque<PendingFile> pending;
   for (const traces::NamedBytes& file : files) pending.emplace_back(file.name, file.bytes, where);
+  const auto keep = [&](bool in_place) {
+    for (PendingFile& file : pending)
+      if (file.is_in_place() == in_place) file.keep();
+  };
+  keep(true); // which may have to wait for the reader of a pipe
   const SignalsHeld held;
-  for (PendingFile& file : pending) file.keep();
+  keep(false);
 }
 
 } // namespace ppsim::cli

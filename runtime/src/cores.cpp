@@ -82,10 +82,9 @@ void sleep_exactly_until(std::int64_t moment) {
 }
 
 void refuse_thread(std::string_view whose, const std::system_error& error) {
-  throw Error{ExitCode::failed,
-              Problem{std::string{whose}, fmt::format("the system starts no thread for it: {}", error.code().message()),
-                      "every stage has a thread, and the run one more: raise the limit of processes (ulimit -u, or of "
-                      "the container), or take fewer stages"}};
+  throw NoThread{{std::string{whose}, fmt::format("the system starts no thread for it: {}", error.code().message()),
+                  "every stage has a thread, and the run one more: raise the limit of processes (ulimit -u, or of the "
+                  "container), or take fewer stages"}};
 }
 
 std::string describe_machine() {

@@ -25,10 +25,9 @@ inline constexpr Duration wake_time = std::chrono::microseconds{150};
 /// and then looks at the clock: what ends at a given time would end late by as long as waking up takes. Is awake for at
 /// most a sixteenth of the time, so that stages that share a core keep little of it from each other.
 void sleep_exactly_until(std::int64_t moment);
-/// Throws Error (failed), as the system has started no thread for `whose` work.
+/// Throws NoThread, as the system has started none for `whose` work.
 [[noreturn]] void refuse_thread(std::string_view whose, const std::system_error& error);
-/// A thread (std::thread or std::jthread) that does `work`. Throws Error (failed) where the system starts none: fewer
-/// would not do, as stages wait for each other.
+/// A thread (std::thread or std::jthread) that does `work`. Throws NoThread where the system starts none.
 template <class Thread, class Work>
 [[nodiscard]] Thread start_thread(std::string_view whose, Work&& work) {
   try {

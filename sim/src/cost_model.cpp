@@ -2,13 +2,13 @@
 
 #include "ppsim/sim/error.hpp"
 #include "ppsim/sim/generators.hpp"
+#include "ppsim/sim/times_alone.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -133,39 +133,24 @@ private:
     const auto is_second = [](const Task& task) { return task.pairing == Pairing::second; };
     if (std::ranges::none_of(tasks, is_second)) return;
     model_.pair.kind = PairRule::Kind::serial;
-    Alone alone;
+    TimesAlone alone;
     for (std::size_t step = first_; step < last_; ++step)
       for (std::size_t id = 0; id < tasks.size(); ++id) {
         const std::vector<Span>& spans = run_.steps[step].tasks;
-        if (tasks[id].pairing == Pairing::alone) alone[{tasks[id].chunk_index, tasks[id].pass}].add(spans[id].length());
+        alone.add(tasks[id], spans[id].length());
         if (is_second(tasks[id]) && spans[id].start < spans[id - 1].end) model_.pair.kind = PairRule::Kind::max;
       }
     if (model_.pair.kind == PairRule::Kind::serial) find_factor(alone);
   }
 
-  /// What passes of chunks took outside of pairs.
-  using Alone = std::map<std::pair<std::uint16_t, Pass>, RunningMean>;
-
-  /// A backward as a whole takes what its halves take.
-  static std::optional<double> time_alone(const Alone& alone, const Task& task) {
-    const auto mean = [&](Pass pass) -> std::optional<double> {
-      const auto found = alone.find({task.chunk_index, pass});
-      return found == alone.end() ? std::nullopt : std::optional{static_cast<double>(found->second.mean().count())};
-    };
-    if (const auto own = mean(task.pass); own || task.pass != Pass::backward) return own;
-    const auto input = mean(Pass::input_grad);
-    const auto weight = mean(Pass::weight_grad);
-    return input && weight ? std::optional{*input + *weight} : std::nullopt;
-  }
-
   /// Halves that follow each other in less time than they take alone did overlap: a reader has drawn the line.
-  void find_factor(const Alone& alone) {
+  void find_factor(const TimesAlone& alone) {
     double together = 0;
     double apart = 0;
     for (std::size_t id = 0; id < run_.schedule.size(); ++id) {
       if (run_.schedule.tasks()[id].pairing != Pairing::second) continue;
-      const std::optional<double> first = time_alone(alone, run_.schedule.tasks()[id - 1]);
-      const std::optional<double> second = time_alone(alone, run_.schedule.tasks()[id]);
+      const std::optional<double> first = alone.time_of(run_.schedule.tasks()[id - 1]);
+      const std::optional<double> second = alone.time_of(run_.schedule.tasks()[id]);
       if (!first || !second) return;
       for (std::size_t step = first_; step < last_; ++step) {
         const std::vector<Span>& spans = run_.steps[step].tasks;

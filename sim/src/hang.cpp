@@ -319,7 +319,7 @@ public:
       if (left < stuck_ && partly.empty()) partly = change.words + " (the next hang is told then)";
     }
     if (communicators_ != Communicators::edge && stuck_after(order_, Communicators::edge) == 0)
-      return fmt::format("{}{}use --p2p edge: a communicator for each direction between two stages", partly,
+      return fmt::format("{}{}use --p2p edge: two communicators for each pair of stages, one each way", partly,
                          partly.empty() ? "" : "; or ");
     return partly.empty() ? "'ppsim place' looks for another order of sends and receives" : partly;
   }
@@ -408,15 +408,6 @@ std::string to_string(const Schedule& schedule, const CommOp& op) {
                      forward ? 'F' : 'B', index(sender.microbatch));
 }
 
-namespace {
-
-/// Whether what `sender` sends to another stage has not the communicator of activations that go the same way.
-bool is_apart(Communicators communicators, const Task& sender) {
-  return communicators == Communicators::direction && gives_gradient(sender.pass);
-}
-
-} // namespace
-
 std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrder& order,
                                          Communicators communicators) {
   std::vector<std::uint32_t> receiver_stage(schedule.size(), 0);
@@ -431,7 +422,7 @@ std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrd
       const std::uint64_t from = op.is_send ? stage : index(schedule.stage_of(op.sender));
       const std::uint64_t to = op.is_send ? receiver_stage[index(op.sender)] : stage;
       (op.is_send ? sent : received)
-          .push_back({{from, to, is_apart(communicators, schedule.task(op.sender))}, op.sender});
+          .push_back({{from, to, is_apart(communicators, schedule.task(op.sender).pass)}, op.sender});
     }
   std::ranges::stable_sort(sent, {}, &Transfer::first);
   std::ranges::stable_sort(received, {}, &Transfer::first);

@@ -38,6 +38,11 @@ struct StreamPlan {
   }
 };
 
+/// Whether what a `sender` of that pass sends has another communicator than an activation that goes the same way.
+[[nodiscard]] inline bool is_apart(Communicators communicators, Pass sender) {
+  return communicators == Communicators::direction && sender != Pass::forward;
+}
+
 /// A number for the communicator of an operation, unlike those of the other communicators of its stage; `sender` is the
 /// pass whose output goes, `peer` the stage at the other end.
 [[nodiscard]] inline std::size_t communicator_number(Communicators communicators, Pass sender, std::size_t peer,
@@ -48,7 +53,7 @@ struct StreamPlan {
   case Communicators::pair:
     return peer;
   case Communicators::direction:
-    return sender == Pass::forward ? 0 : 1;
+    return is_apart(communicators, sender) ? 1 : 0;
   case Communicators::group:
     break;
   }

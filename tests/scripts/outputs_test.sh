@@ -7,7 +7,6 @@ chmod 755 "$work"
 mkdir "$work/here"
 cd "$work/here"
 small=(--stages 2 --mb 2 --forward 1ms) # without --backward: there is a note
-left_over() { [ -n "$(find . -name '.ppsim-*')" ]; }
 # Root may write everywhere: for what the system has to refuse. The file of another is one that this one can write.
 as_other() { if [ "$(id -u)" = 0 ]; then setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; else "$@"; fi; }
 
@@ -32,6 +31,11 @@ check 'who read stdout has left: the end that programs have then' [ "$status" = 
 check 'without a word' [ ! -s "$work/err" ]
 run bash -c 'set -o pipefail; { sleep 0.2; "$@"; } | true' - "$ppsim" "${small[@]}" --json --svg first.svg
 check 'and with the files that were asked for' [ -s first.svg ]
+
+# Threads that the system refuses: nothing was tested.
+run as_other bash -c 'ulimit -u 1; exec "$@"' - "$ppsim" selftest
+check 'a self-test without threads has failed' [ "$status" = 1 ]
+check 'which says why' said 'the system starts no thread for it'
 
 # Names.
 echo mine >victim
@@ -72,7 +76,7 @@ chmod 666 closed/run.json
 chmod 555 closed
 run as_other "$ppsim" "${small[@]}" --json closed/run.json
 check 'a file that can be written is, in its place' cmp closed/run.json right.json
-check 'which is said' said "note: --json: 'closed/run.json' is written in place"
+check 'which is said' said "note: --json: 'closed/run.json' is written over"
 run as_other "$ppsim" "${small[@]}" --json closed/new.json
 check 'a new one is an error' said "can not write 'closed/new.json': Permission denied"
 chmod 755 closed
@@ -82,6 +86,11 @@ mkdir -p set/run.1.et
 run "$ppsim" --stages 3 --mb 2 --chakra set/run
 check 'one of a set that can not be written is an error' said "can not write 'set/run.1.et': Is a directory"
 check 'and no other is written' [ "$(ls -A set)" = run.1.et ]
+mkfifo set/pipe.0.et
+run timeout 1 "$ppsim" --stages 2 --mb 2 --chakra set/pipe
+check 'a pipe without a reader is waited for, and a signal ends that' [ "$status" = 124 ]
+check 'with nothing left' [ "$(ls -A set | tr '\n' ' ')" = 'pipe.0.et run.1.et ' ]
+rm -r set
 run bash -c 'ulimit -f 8; "$@"' - "$ppsim" --stages 4 --mb 64 --trace large.json
 check 'more than a file may hold is an error' said "can not write 'large.json': File too large"
 check 'that leaves nothing' [ ! -e large.json ]

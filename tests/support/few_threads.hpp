@@ -21,6 +21,7 @@ inline std::optional<std::string> said_with_threads(std::size_t threads, const s
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) return std::nullopt;
   const pid_t child = ::fork();
+  if (child < 0) return std::nullopt;
   if (child == 0) {
     constexpr uid_t nobodys = 1'000'000;
     const uid_t user = nobodys + static_cast<uid_t>(::getpid());
@@ -41,7 +42,9 @@ inline std::optional<std::string> said_with_threads(std::size_t threads, const s
   for (ssize_t count = 0; (count = ::read(ends[0], buffer.data(), buffer.size())) > 0;)
     said.append(buffer.data(), static_cast<std::size_t>(count));
   ::close(ends[0]);
-  ::waitpid(child, nullptr, 0);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) return "ended by signal " + std::to_string(WTERMSIG(status)); // which is no pass
   return said.empty() ? std::nullopt : std::optional{said};
 }
 

@@ -467,7 +467,7 @@ TEST_CASE("A scenario that nests deeply is refused with the place, whichever way
     for (std::size_t i = 0; i < count; ++i) all += text;
     return all;
   };
-  const std::string what = "keys or values nest more than 32 deep -- no file of ppsim nests so";
+  const std::string what = "keys or values nest more than 32 deep -- write it with fewer dots and brackets";
   CHECK(scenario_faults("stages = 2\n" + times(40'000, "a.") + "a = 1") == Rows{"s.toml:2:64: " + what});
   CHECK(scenario_faults("[" + times(40'000, "a . ") + "a]") == Rows{"s.toml:1:128: " + what});
   CHECK(scenario_faults(times(40'000, "\"a\".'b'.") + "c = 1") == Rows{"s.toml:1:128: " + what});

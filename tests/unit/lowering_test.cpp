@@ -84,11 +84,11 @@ TEST_CASE("PyTorch gathers the next three chunks, and drops and reduces those th
 }
 
 TEST_CASE("What is done with whole chunks is added behind sends and receives, or kept as the schedule has it") {
-  const auto completed = [](std::string_view csv, bool reduce_grad = true) {
+  const auto completed = [](std::string_view csv, bool reduce_grad = true, std::string_view lowering = "edge") {
     const Schedule schedule = traces::read_schedule(csv, "s.csv").schedule;
     Scenario scenario = uniform_scenario(schedule.shape(), 1ms, 2ms);
     scenario.network.streams.reduce_grad = reduce_grad;
-    scenario.network.streams.lowering = "edge";
+    scenario.network.streams.lowering = lowering;
     const TaskGraph graph = lower(schedule, scenario);
     return traces::write_schedule_csv_comms(schedule, with_chunk_actions(graph, operations_of(graph)));
   };
@@ -101,6 +101,10 @@ TEST_CASE("What is done with whole chunks is added behind sends and receives, or
   CHECK(completed(own) == "0RECV_B0,0F0,0SEND_F0,0RESHARD,0B0,0RESHARD,0REDUCE_GRAD\n"
                           "1RECV_F0,1F0,1B0,1SEND_B0,1REDUCE_GRAD,1RESHARD\n");
   CHECK(completed(own, false) == "0RECV_B0,0F0,0SEND_F0,0RESHARD,0B0,0RESHARD\n1RECV_F0,1F0,1B0,1SEND_B0,1RESHARD\n");
+  // The lowering that places them itself gives a file's own their turns: 1SEND_B0 leaves when stage 0 has dropped 0.
+  CHECK(completed("0UNSHARD,0F0,0RESHARD,0UNSHARD,0B0,0REDUCE_GRAD,0RESHARD\n1UNSHARD,1F0,1B0,1RESHARD\n", true,
+                  "pytorch") == "0UNSHARD,0F0,0SEND_F0,0RESHARD,0RECV_B0,0UNSHARD,0B0,0REDUCE_GRAD,0RESHARD\n"
+                                "1UNSHARD,1RECV_F0,1F0,1B0,1SEND_B0,1REDUCE_GRAD,1RESHARD\n");
 }
 
 TEST_CASE("The default lowering posts receives in the order of the sends as soon as a slot is free") {

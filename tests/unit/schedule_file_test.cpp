@@ -128,6 +128,15 @@ TEST_CASE("Cells for whole chunks may stand without sends and receives") {
   CHECK(schedule.forwards().chunk_actions().empty()); // they are of a whole step
 }
 
+TEST_CASE("A chunk is reduced once, behind the last of its backwards") {
+  const std::string second = "1F0,1I0,1W0,1REDUCE_GRAD\n";
+  CHECK(faults_of("0F0,0I0,0W0,0REDUCE_GRAD\n" + second).empty());
+  CHECK(faults_of("0F0,0I0,0REDUCE_GRAD,0W0\n" + second) ==
+        Lines{"s.csv:1:9: '0REDUCE_GRAD' is ahead of 0W0 -- move it behind the last backward of its chunk"});
+  CHECK(faults_of("0F0,0I0,0W0,0REDUCE_GRAD,0REDUCE_GRAD\n" + second) ==
+        Lines{"s.csv:1:26: '0REDUCE_GRAD' is there twice -- leave one out"});
+}
+
 TEST_CASE("In a file without I where every B has a W, B is the input gradient") {
   const std::string_view text = "0F0,0F1,0B0,0B1,0W0,0W1\n";
   CHECK(read(text) == read("0F0,0F1,0I0,0I1,0W0,0W1\n"));

@@ -101,8 +101,27 @@ TEST_CASE("A variation of schedules does not depend on the number of threads, an
   CHECK(one.variation.crossings == four.variation.crossings);
   REQUIRE(one.variation.lines.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) CHECK(one.variation.lines[i].samples == four.variation.lines[i].samples);
-  REQUIRE(one.notes.size() == 1);
-  CHECK(one.notes.front().starts_with("chimera does not apply: --mb: must be even"));
+  REQUIRE(one.notes.size() == 2);
+  CHECK(one.notes.front() == "--backward: not given, taken as 2 ms");
+  CHECK(one.notes.back().starts_with("chimera does not apply: --mb: must be even"));
+}
+
+TEST_CASE("A variation says once what is said at both ends of its range, and of whom") {
+  const Rows flags{"--stages", "4", "--mb",  "8", "--forward", "1ms,1ms,1ms,2ms", "--schedules", "gpipe,1f1b,dualpipe",
+                   "--points", "3", "--vary"};
+  const auto notes = [&](const std::string& varied, const Rows& more) {
+    Rows all = flags;
+    all.push_back(varied);
+    all.insert(all.end(), more.begin(), more.end());
+    return vary_flags(all, 2).notes;
+  };
+  const Rows of_dualpipe{
+      "--forward: values are per chunk, and here each chunk runs on two stages, once per direction: none "
+      "of them is that of one device (dualpipe)"};
+  CHECK(notes("comm=1us..1ms", {"--backward", "2ms"}) == of_dualpipe);
+  CHECK(notes("comm=0..1ms", {"--backward", "2ms"}) == of_dualpipe); // "transfers take no time" is said at 0 only
+  CHECK(notes("backward=1ms..2ms", {"--boundary-bytes", "1MB"}) ==
+        Rows{"--boundary-bytes: without --bandwidth sizes cost no time; only their volume is counted", of_dualpipe[0]});
 }
 
 TEST_CASE("The lines of a variation stay the same where the number of layers per stage changes") {

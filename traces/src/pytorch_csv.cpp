@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "formats.hpp"
@@ -354,14 +356,36 @@ CommOrder CsvReader::take_transfers(const Schedule& schedule, const ScheduleInde
   return order;
 }
 
+/// By stage and chunk, position in the stage of the last task behind which a microbatch is done with.
+std::map<std::pair<std::size_t, std::uint16_t>, std::size_t> last_backwards(const Schedule& schedule) {
+  std::map<std::pair<std::size_t, std::uint16_t>, std::size_t> last;
+  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
+    const auto tasks = schedule.stage(make_id<StageId>(stage));
+    for (std::size_t i = 0; i < tasks.size(); ++i)
+      if (frees_activation(tasks[i].pass)) last[{stage, tasks[i].chunk_index}] = i;
+  }
+  return last;
+}
+
+/// Refuses what PyTorch's runtime would take, and train with wrong gradients: a chunk reduced (and divided by the
+/// number of microbatches) twice, or before the last of its backwards.
 ChunkActions CsvReader::take_chunk_cells(const Schedule& schedule) {
   const HeldChunks held{schedule};
+  const auto last = last_backwards(schedule);
+  std::set<std::pair<std::size_t, std::uint16_t>> reduced;
   ChunkActions actions(schedule.shape().stages);
   for (const ChunkCell& cell : chunk_cells_) {
-    if (!std::ranges::binary_search(held.of(make_id<StageId>(cell.stage)), cell.action.chunk_index))
-      fault(cell.text, "move it to the row that runs the chunk", "{} is in the row of stage {}, which runs no chunk {}",
-            in_quotes(cell.text), cell.stage, cell.action.chunk_index);
     actions[cell.stage].push_back(cell.action);
+    const std::pair key{cell.stage, cell.action.chunk_index};
+    const auto stage = make_id<StageId>(cell.stage);
+    if (!std::ranges::binary_search(held.of(stage), key.second))
+      fault(cell.text, "move it to the row that runs the chunk", "{} is in the row of stage {}, which runs no chunk {}",
+            in_quotes(cell.text), cell.stage, key.second);
+    if (cell.action.kind != ChunkAction::Kind::reduce_grad) continue;
+    if (const auto found = last.find(key); found != last.end() && found->second >= cell.action.before)
+      fault(cell.text, "move it behind the last backward of its chunk", "{} is ahead of {}", in_quotes(cell.text),
+            to_string(schedule.stage(stage)[found->second]));
+    if (!reduced.insert(key).second) fault(cell.text, "leave one out", "{} is there twice", in_quotes(cell.text));
   }
   problems_.throw_if_any();
   return actions;

@@ -154,20 +154,26 @@ std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& v
     text += fmt::format("; its sends and receives hang, or go astray, on p2p {}{}{} (an error only where --p2p asks)\n",
                         joined(hanging, ", "), hanging.empty() ? "" : " and ", last);
   }
-  for (const Verdict& verdict : verdicts)
-    text += verdict.deadlock ? fmt::format("  {:<9} {}\n            {}\n", to_string(verdict.model),
-                                           verdict.deadlock->what, verdict.deadlock->hint)
-                             : fmt::format("  {:<9} no deadlock\n", to_string(verdict.model));
+  std::size_t width = 0;
+  for (const Verdict& verdict : verdicts) width = std::max(width, to_string(verdict.model).size());
+  for (const HangVerdict& verdict : hangs) width = std::max(width, name_of(verdict).size());
+  const auto add_line = [&](std::string_view name, std::string_view words) {
+    text += fmt::format("  {:<{}}  {}\n", name, width, words);
+  };
+  for (const Verdict& verdict : verdicts) {
+    add_line(to_string(verdict.model), verdict.deadlock ? verdict.deadlock->what : "no deadlock");
+    if (verdict.deadlock) add_line("", verdict.deadlock->hint);
+  }
   for (const HangVerdict& verdict : hangs) {
     const std::string name = name_of(verdict);
     if (verdict.is_good()) {
-      text += fmt::format("  {:<9} no hang\n", name);
+      add_line(name, "no hang");
     } else {
       const Problem problem = problem_of(verdict, where);
-      text += fmt::format("  {:<9} {}\n            {}\n", name, std::string_view{problem.what}.substr(name.size() + 2),
-                          problem.hint);
+      add_line(name, std::string_view{problem.what}.substr(name.size() + 2));
+      add_line("", problem.hint);
     }
-    if (verdict.uneven) text += fmt::format("            but {}\n", *verdict.uneven);
+    if (verdict.uneven) add_line("", "but " + *verdict.uneven);
   }
   return text;
 }

@@ -96,10 +96,14 @@ std::vector<Row> format_rows() {
 
 std::vector<Row> lowering_rows() {
   std::vector<Row> rows;
-  for (const Lowering* lowering : lowerings())
-    rows.push_back(
-        {lowering->name,
-         {{"places", lowering->summary}, {"p2p", to_string(lowering->communicators)}, {"source", lowering->source}}});
+  for (const Lowering* lowering : lowerings()) {
+    rows.push_back({lowering->name, {{"places", lowering->summary}, {"p2p", to_string(lowering->communicators)}}});
+    if (lowering->takes_overlap)
+      rows.back().columns.emplace_back(
+          "overlapped",
+          fmt::format("{}; {} on two stages", to_string(lowering->overlapped), to_string(lowering->overlapped_by_two)));
+    rows.back().columns.emplace_back("source", lowering->source);
+  }
   return rows;
 }
 

@@ -70,7 +70,7 @@ ExitCode judge(const Replayed& result) {
   }
   if (const auto step = result.run.proof ? result.run.proof->diverged() : std::nullopt) {
     say(fmt::format("ppsim: training diverged: from step {} on the loss is no finite number, which proves nothing\n"
-                    "ppsim: hint: a --learning-rate below {:.3g}\n",
+                    "ppsim: hint: try a --learning-rate below {:.3g}\n",
                     *step + 1, result.replay.options.workload.learning_rate));
     code = ExitCode::no;
   }

@@ -32,7 +32,7 @@ struct CostFile {
 };
 
 /// Adds what keeps the costs of `file` from being scaled.
-void check_costs(const CostFile& file, Problems& problems) {
+void check_cost_file(const CostFile& file, Problems& problems) {
   const Inputs& inputs = file.inputs;
   for (const std::string_view key : {"tokens", "width"})
     if (!inputs.where.contains(key))
@@ -63,7 +63,7 @@ CostFile read_costs(const Inputs& inputs) {
   file.keys = read_scenario(file.text, file.name, problems);
   assign(file.keys, file.inputs, problems);
   problems.throw_if_any();
-  check_costs(file, problems);
+  check_cost_file(file, problems);
   if (std::ranges::none_of(workload_sizes,
                            [&](const WorkloadSize& size) { return inputs.where.contains(size.option); }))
     problems.add("scale", "names no size of the other work",

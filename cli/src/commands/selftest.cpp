@@ -198,7 +198,7 @@ std::vector<Finding> test_calibration(const Inputs& asked) {
   const bool proved = run.proof && run.proof->holds();
   const Finding costs{
       "costs", same_peaks && proved,
-      fmt::format("calibrated with 1f1b, and read for gpipe: {}, {}",
+      fmt::format("calibrated with 1f1b, used for gpipe: {}, {}",
                   same_peaks ? "memory as they say" : "the memory is not what they say",
                   proved ? "results as of one task at a time" : "the results are not those of one task at a time")};
   const Finding step{.part = "real step",
@@ -208,11 +208,14 @@ std::vector<Finding> test_calibration(const Inputs& asked) {
   return {costs, step};
 }
 
+/// Throws runtime::NoThread: then nothing was tested.
 std::vector<Finding> test_all(const Inputs& inputs) {
   std::vector<Finding> findings;
   const auto add = [&](std::string_view part, const std::function<std::vector<Finding>()>& test) {
     try {
       std::ranges::move(test(), std::back_inserter(findings));
+    } catch (const runtime::NoThread&) {
+      throw;
     } catch (const Error& error) {
       const Problem& problem = error.problems().front();
       findings.push_back({std::string{part}, false, fmt::format("{}: {}", problem.where, problem.what)});
@@ -230,7 +233,7 @@ std::string findings_json(const runtime::Backend& backend, const std::vector<Fin
   Json json{{"schema", 1}, {"backend", backend.name()}, {"ok", ok}, {"parts", Json::array()}};
   for (const Finding& finding : findings)
     json["parts"].push_back(
-        {{"part", finding.part}, {"ok", finding.judged ? Json(finding.ok) : Json(nullptr)}, {"found", finding.words}});
+        {{"part", finding.part}, {"ok", finding.ok}, {"judged", finding.judged}, {"found", finding.words}});
   return json.dump(2) + "\n";
 }
 

@@ -88,7 +88,7 @@ void say_what_workloads_lack(const Inputs& inputs, const TaskGraph& graph) {
   const Scenario& scenario = graph.scenario();
   if (inputs.chakra)
     note("--chakra: ASTRA-sim needs roofline-enabled 0, counts whole microseconds, and takes "
-         "its GB/s for GiB/s; compare with --transfer link");
+         "what it calls GB/s for GiB/s; compare with --transfer link");
   const auto& sizes = scenario.network.boundary_bytes;
   if (graph.transfer_count() > 0 && std::ranges::find(sizes, Bytes{0}) != sizes.end())
     note("transfers without --boundary-bytes are written as 1 byte: what they take here is "
@@ -98,8 +98,16 @@ void say_what_workloads_lack(const Inputs& inputs, const TaskGraph& graph) {
     note("where sends and receives stand among tasks is not in the files");
 }
 
-/// An order made for one communicator per direction may hang where PyTorch runs it; and no cell says that a stage
-/// waits.
+/// Whether a task waits for `op` of `stage` that would not, read back: no cell says so, and only a receive is waited
+/// for where it is needed.
+bool is_silently_waited_for(const TaskGraph& graph, StageId stage, const CommOp& op) {
+  const Schedule& schedule = graph.schedule();
+  const std::size_t waiting = index(schedule.first_task(stage)) + op.before + op.holds_after;
+  if (!op.holds || waiting >= index(schedule.first_task(make_id<StageId>(index(stage) + 1)))) return false;
+  return op.is_send || waiting < index(pair_begin(schedule, graph.receiver(op.sender).value()));
+}
+
+/// An order made for one communicator per direction may hang where PyTorch runs it; and not all has a cell.
 void doubt_written_operations(const Inputs& inputs, const TaskGraph& graph) {
   if (!inputs.csv_comms) return;
   const CommOrder order = written_operations(graph);
@@ -107,7 +115,14 @@ void doubt_written_operations(const Inputs& inputs, const TaskGraph& graph) {
     note("{}: this order hangs on one communicator for all stages, as PyTorch runs it; '--lowering "
          "pytorch' or 'ppsim place' writes one that does not",
          inputs.place_of("csv-comms"));
-  if (const auto waits = std::ranges::count_if(order.ops(), &CommOp::holds); waits > 0)
+  if (std::ranges::any_of(order.ops(), &CommOp::joins))
+    note("{}: PyTorch knows no BATCH_P2P groups: 'ppsim place' writes single operations", inputs.place_of("csv-comms"));
+  std::size_t waits = 0;
+  for (std::size_t i = 0; i < order.stages(); ++i)
+    waits += static_cast<std::size_t>(std::ranges::count_if(order.stage(make_id<StageId>(i)), [&](const CommOp& op) {
+      return is_silently_waited_for(graph, make_id<StageId>(i), op);
+    }));
+  if (waits > 0)
     note("{}: no cell says that stages wait for {} of these {} sends and receives before they go on: "
          "read back, a step may be shorter",
          inputs.place_of("csv-comms"), waits, order.size());

@@ -86,9 +86,6 @@ std::vector<ChunkAction> pytorch_actions(const Schedule& schedule, StageId stage
   return reversed;
 }
 
-} // namespace ppsim::lowering
-
-namespace ppsim {
 namespace {
 
 /// How many of the operations stand before the task at `before`.
@@ -96,14 +93,20 @@ std::uint32_t count_ahead_of(std::span<const CommOp> ops, std::uint32_t before) 
   return static_cast<std::uint32_t>(std::ranges::upper_bound(ops, before, {}, &CommOp::before) - ops.begin());
 }
 
-/// REDUCE_GRAD of those of `pytorch` that `actions` lacks, each ahead of all else that is done with chunks there.
-void add_reductions(std::vector<ChunkAction>& actions, const std::vector<ChunkAction>& pytorch,
-                    std::span<const CommOp> ops) {
+/// With REDUCE_GRAD of each chunk, or without any. What is added is of `pytorch`, ahead of all else that is done with
+/// chunks there.
+void settle_reductions(std::vector<ChunkAction>& actions, const std::vector<ChunkAction>& pytorch, bool reduces,
+                       std::span<const CommOp> ops) {
+  const auto is_reduction = [](const ChunkAction& action) { return action.kind == Kind::reduce_grad; };
+  if (!reduces) {
+    std::erase_if(actions, is_reduction);
+    return;
+  }
   for (ChunkAction added : pytorch) {
     const auto is_same = [&](const ChunkAction& action) {
-      return action.kind == added.kind && action.chunk_index == added.chunk_index;
+      return is_reduction(action) && action.chunk_index == added.chunk_index;
     };
-    if (added.kind != ChunkAction::Kind::reduce_grad || std::ranges::any_of(actions, is_same)) continue;
+    if (!is_reduction(added) || std::ranges::any_of(actions, is_same)) continue;
     const auto at = std::ranges::lower_bound(actions, added.before, {}, &ChunkAction::before);
     added.behind = count_ahead_of(ops, added.before);
     if (at != actions.end() && at->before == added.before) added.behind = std::min(added.behind, at->behind);
@@ -113,24 +116,34 @@ void add_reductions(std::vector<ChunkAction>& actions, const std::vector<ChunkAc
 
 } // namespace
 
+std::vector<ChunkAction> actions_of(const Schedule& schedule, StageId stage, bool reduces) {
+  std::vector<ChunkAction> pytorch = pytorch_actions(schedule, stage, reduces);
+  if (schedule.chunk_actions().empty()) return pytorch;
+  std::vector<ChunkAction> actions = schedule.chunk_actions()[index(stage)];
+  for (ChunkAction& action : actions) action.behind = 0;
+  settle_reductions(actions, pytorch, reduces, {});
+  return actions;
+}
+
+} // namespace ppsim::lowering
+
+namespace ppsim {
+
 CommOrder with_chunk_actions(const TaskGraph& graph, const CommOrder& order) {
   const Schedule& schedule = graph.schedule();
   const bool reduces = graph.scenario().network.streams.reduce_grad;
   const bool is_placed = !order.actions().empty(); // among these sends and receives
-  ChunkActions all = is_placed ? order.actions() : schedule.chunk_actions();
-  const bool is_said = !all.empty();
+  ChunkActions all = order.actions();
   all.resize(schedule.shape().stages);
-  for (std::size_t stage = 0; stage < all.size(); ++stage) {
-    std::vector<ChunkAction>& actions = all[stage];
-    const auto ops = order.stage(make_id<StageId>(stage));
-    const std::vector<ChunkAction> pytorch = lowering::pytorch_actions(schedule, make_id<StageId>(stage), reduces);
-    if (!is_said) actions = pytorch;
-    if (!is_placed)
-      for (ChunkAction& action : actions) action.behind = count_ahead_of(ops, action.before);
-    if (reduces)
-      add_reductions(actions, pytorch, ops);
-    else
-      std::erase_if(actions, [](const ChunkAction& action) { return action.kind == ChunkAction::Kind::reduce_grad; });
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto stage = make_id<StageId>(i);
+    const auto ops = order.stage(stage);
+    if (is_placed) {
+      lowering::settle_reductions(all[i], lowering::pytorch_actions(schedule, stage, reduces), reduces, ops);
+    } else {
+      all[i] = lowering::actions_of(schedule, stage, reduces);
+      for (ChunkAction& action : all[i]) action.behind = lowering::count_ahead_of(ops, action.before);
+    }
   }
   return order.with_actions(std::move(all));
 }

@@ -8,5 +8,8 @@ namespace ppsim::lowering {
 /// the last backward of a chunk its REDUCE_GRAD (_add_reduce_grad). Not `reduces`: as before PyTorch 2.10, where there
 /// is none and what is left at the end of a step is not dropped.
 [[nodiscard]] std::vector<ChunkAction> pytorch_actions(const Schedule& schedule, StageId stage, bool reduces);
+/// What the schedule itself says of that, with the REDUCE_GRAD that it lacks, or without any; else what PyTorch adds.
+/// ChunkAction::behind is left open.
+[[nodiscard]] std::vector<ChunkAction> actions_of(const Schedule& schedule, StageId stage, bool reduces);
 
 } // namespace ppsim::lowering

@@ -340,14 +340,14 @@ CommOrder place(const TaskGraph& graph, Overlap overlap) {
 
 } // namespace
 
-const Lowering definition{.name = "megatron",
-                          .summary =
-                              "exchanges between steps, which the stage waits for; interleaved, it runs on beside them",
-                          .source = "Megatron-LM, forward_backward_pipelining_with_interleaving and without",
-                          .communicators = Communicators::group,
-                          .overlapped = Communicators::pair,
-                          .overlapped_by_two = Communicators::edge,
-                          .takes_overlap = true,
-                          .place = place};
+const Lowering definition{
+    .name = "megatron",
+    .summary = "exchanges between steps, which the stage waits for; with several chunks it runs on meanwhile",
+    .source = "Megatron-LM, forward_backward_pipelining_with_interleaving and without",
+    .communicators = Communicators::group,
+    .overlapped = Communicators::pair,
+    .overlapped_by_two = Communicators::edge,
+    .takes_overlap = true,
+    .place = place};
 
 } // namespace ppsim::lowering::megatron

@@ -1,6 +1,7 @@
 // As _add_send_recv of torch/distributed/pipelining/schedules.py places them: behind a task comes its send, and in the
 // row of the stage that needs the result, at its present end, the receive. Before that, PyTorch has added what it does
-// with whole chunks (chunk_actions.hpp), with FSDP or without: it sends nothing, but each takes a turn.
+// with whole chunks (chunk_actions.hpp), with FSDP or without, if the file did not: it sends nothing, but each takes a
+// turn.
 // _PipelineScheduleRuntime launches each operation by itself, with isend or irecv (pytorch#175712; before that with
 // batch_isend_irecv): on a process group with a device_id that is the communicator of the whole group, else of the
 // pair.
@@ -34,7 +35,7 @@ public:
         needs_receive_[index(*receiver)] = true;
     const bool reduces = graph.scenario().network.streams.reduce_grad;
     for (std::size_t stage = 0; stage < rows_.size(); ++stage) {
-      actions_[stage] = lowering::pytorch_actions(schedule_, make_id<StageId>(stage), reduces);
+      actions_[stage] = lowering::actions_of(schedule_, make_id<StageId>(stage), reduces);
       next_.push_back(first_of(stage));
       call_behind_actions(0, stage);
     }

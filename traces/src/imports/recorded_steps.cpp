@@ -1,6 +1,7 @@
 #include "recorded_steps.hpp"
 
 #include "ppsim/sim/scenario.hpp"
+#include "ppsim/sim/times_alone.hpp"
 
 #include <fmt/format.h>
 
@@ -149,42 +150,15 @@ private:
   std::int64_t first_ = none;
 };
 
-/// What passes of chunks take where they run alone.
-class TimesAlone {
-public:
-  explicit TimesAlone(std::span<const TaskEvent> tasks) {
-    for (const TaskEvent& event : tasks) {
-      if (event.task.pairing != Pairing::alone) continue;
-      auto& [sum, count] = times_[{event.task.chunk_index, event.task.pass}];
-      sum += static_cast<double>(event.end - event.start);
-      ++count;
-    }
-  }
-  /// The share of the first of two tasks.
-  [[nodiscard]] double share(const Task& first, const Task& second) const {
-    const std::optional<double> one = time_of(first);
-    const std::optional<double> other = time_of(second);
-    const bool known = one && other && *one + *other > 0;
-    const double part = known ? *one : passes_in(first);
-    return part / (part + (known ? *other : passes_in(second)));
-  }
-
-private:
-  static double passes_in(const Task& task) { return task.pass == Pass::backward ? 2 : 1; }
-  [[nodiscard]] std::optional<double> mean(const Task& task, Pass pass) const {
-    const auto found = times_.find({task.chunk_index, pass});
-    if (found == times_.end()) return std::nullopt;
-    return found->second.first / static_cast<double>(found->second.second);
-  }
-  [[nodiscard]] std::optional<double> time_of(const Task& task) const {
-    if (const auto own = mean(task, task.pass); own || task.pass != Pass::backward) return own;
-    const auto input = mean(task, Pass::input_grad);
-    const auto weight = mean(task, Pass::weight_grad);
-    return input && weight ? std::optional{*input + *weight} : std::nullopt;
-  }
-
-  std::map<std::pair<std::uint16_t, Pass>, std::pair<double, std::size_t>> times_; ///< sum, how many
-};
+/// The share of the first of two tasks in what both take.
+double share(const TimesAlone& alone, const Task& first, const Task& second) {
+  const auto passes_in = [](const Task& task) { return task.pass == Pass::backward ? 2.0 : 1.0; };
+  const std::optional<double> one = alone.time_of(first);
+  const std::optional<double> other = alone.time_of(second);
+  const bool known = one && other && *one + *other > 0;
+  const double part = known ? *one : passes_in(first);
+  return part / (part + (known ? *other : passes_in(second)));
+}
 
 std::string name_of(const TaskEvent& event) {
   return fmt::format("{} on stage {}", to_string(event.task), event.stage);
@@ -221,13 +195,14 @@ std::size_t part_pairs(std::span<TaskEvent> tasks) {
            first.stage == second.stage && first.start == second.start && first.end == second.end;
   };
   if (std::ranges::all_of(tasks, [](const TaskEvent& event) { return event.task.pairing == Pairing::alone; })) return 0;
-  const TimesAlone alone{tasks};
+  TimesAlone alone;
+  for (const TaskEvent& event : tasks) alone.add(event.task, Duration{event.end - event.start});
   std::size_t pairs = 0;
   for (std::size_t i = 1; i < tasks.size(); ++i) {
     TaskEvent& first = tasks[i - 1];
     TaskEvent& second = tasks[i];
     if (!in_one_piece(first, second)) continue;
-    const double length = static_cast<double>(first.end - first.start) * alone.share(first.task, second.task);
+    const double length = static_cast<double>(first.end - first.start) * share(alone, first.task, second.task);
     first.end = std::min(first.start + static_cast<std::int64_t>(std::llround(length)), second.end);
     second.start = first.end;
     ++pairs;

@@ -5,6 +5,7 @@
 #include "ppsim/runtime/pipeline_stage.hpp"
 #include "ppsim/runtime/program.hpp"
 #include "ppsim/runtime/workload.hpp"
+#include "ppsim/sim/error.hpp"
 #include "ppsim/sim/measured.hpp"
 
 #include <functional>
@@ -22,6 +23,11 @@ struct Usability {
   bool usable = false;
   std::string why;    ///< "2 processors", or why not
   std::string remedy; ///< empty where it is usable
+};
+
+/// Thrown where the system starts no thread for a stage: fewer would not do, as stages wait for each other.
+struct NoThread : Error {
+  explicit NoThread(Problem problem) : Error{ExitCode::failed, std::move(problem)} {}
 };
 
 /// How a program is to be run.
