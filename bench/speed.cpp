@@ -5,8 +5,9 @@
 //   build/release/bench/ppsim_bench                       all of it
 //   build/release/bench/ppsim_bench --benchmark_filter=64/1024
 
-#include "ppsim/sim/report.hpp"
-#include "ppsim/sim/streams.hpp"
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/engine/streams.hpp"
+#include "ppsim/report/report.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 
 #include <algorithm>
@@ -16,10 +17,10 @@
 #include <vector>
 
 #include "../tests/support/kineto.hpp"
-#include "commands.hpp"
-#include "compare.hpp"
-#include "imports/kineto.hpp"
-#include "vary.hpp"
+#include "cli/options/commands.hpp"
+#include "cli/runs/compare.hpp"
+#include "cli/runs/vary.hpp"
+#include "traces/imports/kineto/kineto.hpp"
 #include <benchmark/benchmark.h>
 
 namespace {

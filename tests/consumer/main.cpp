@@ -2,9 +2,9 @@
 #include <chrono>
 #include <iostream>
 
-#include <ppsim/sim/generators.hpp>
-#include <ppsim/sim/report.hpp>
-#include <ppsim/sim/timeline.hpp>
+#include <ppsim/engine/simulate.hpp>
+#include <ppsim/schedule/generators.hpp>
+#include <ppsim/study/run_report.hpp>
 #include <ppsim/traces/schedule_file.hpp>
 #include <ppsim/viz/text.hpp>
 
@@ -15,7 +15,7 @@ int main() {
                                                         {.shape = shape, .group_size = {}, .descending_backward = {}});
   const ppsim::TaskGraph graph = ppsim::lower(schedule, ppsim::uniform_scenario(shape, 1ms, 2ms));
   const ppsim::Timeline timeline = ppsim::simulate(graph);
-  const ppsim::Report report = ppsim::analyse(graph, timeline);
+  const ppsim::RunReport report = ppsim::run_report(ppsim::analyse(graph, timeline));
 
   std::cout << ppsim::viz::text_report(graph, timeline, report, {});
   // Read back what was written: the CSV holds the same order.

@@ -14,7 +14,7 @@ endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
 foreach(pattern bin/ppsim share/man/man1/ppsim.1 share/bash-completion/completions/ppsim share/doc/ppsim/LICENSE
-                include/ppsim/sim/units.hpp lib*/cmake/ppsim/ppsim-config.cmake lib/*/cmake/ppsim/ppsim-config.cmake)
+                include/ppsim/base/units.hpp lib*/cmake/ppsim/ppsim-config.cmake lib/*/cmake/ppsim/ppsim-config.cmake)
   file(GLOB found ${prefix}/${pattern})
   list(APPEND installed ${found})
 endforeach()

@@ -1,12 +1,12 @@
 // --vary NAME=FROM..TO: whatever the text, the answer is an axis that its option takes, or what is wrong.
 
-#include "ppsim/sim/error.hpp"
+#include "ppsim/base/error.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-#include "axis.hpp"
+#include "cli/options/axis.hpp"
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "imports/json_windows.hpp"
-#include "imports/kineto.hpp"
 #include "round_trip.hpp"
+#include "traces/imports/kineto/json_windows.hpp"
+#include "traces/imports/kineto/kineto.hpp"
 
 namespace {
 

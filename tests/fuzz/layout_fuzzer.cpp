@@ -1,6 +1,6 @@
 // Layout strings: what is read is written and read again as the same; all else is a ppsim::Error.
 
-#include "ppsim/sim/layout.hpp"
+#include "ppsim/scenario/layout.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,13 +1,13 @@
 // Model and device files: whatever the bytes, the answer is costs or a ppsim::Error.
 
-#include "ppsim/sim/error.hpp"
-#include "ppsim/sim/model.hpp"
+#include "ppsim/base/error.hpp"
+#include "ppsim/scenario/model.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-#include "model_file.hpp"
+#include "cli/files/model_file.hpp"
 
 namespace {
 

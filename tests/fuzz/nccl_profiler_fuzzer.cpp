@@ -1,15 +1,15 @@
 // Feeds the reader of NCCL profiler dumps. What is read are positive times and lines of a scenario; all else is a
 // ppsim::Error.
 
-#include "ppsim/sim/units.hpp"
+#include "ppsim/base/units.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "imports/nccl_profiler.hpp"
 #include "round_trip.hpp"
+#include "traces/imports/lists/nccl_profiler.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ppsim;

@@ -1,6 +1,6 @@
 // Feeds the reader of nccl-tests. What is read is a latency that is a time; all else is a ppsim::Error.
 
-#include "ppsim/sim/units.hpp"
+#include "ppsim/base/units.hpp"
 #include "ppsim/traces/import.hpp"
 
 #include <cstddef>

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "imports/nsys.hpp"
 #include "round_trip.hpp"
+#include "traces/imports/nsys/nsys.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ppsim;

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "imports/op_trace.hpp"
 #include "round_trip.hpp"
+#include "traces/imports/lists/op_trace.hpp"
 
 namespace {
 

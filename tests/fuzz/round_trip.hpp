@@ -1,10 +1,11 @@
 #pragma once
 // What both schedule fuzzers do with a file that the reader accepts.
 
-#include "ppsim/sim/error.hpp"
-#include "ppsim/sim/lowering.hpp"
-#include "ppsim/sim/report.hpp"
-#include "ppsim/sim/timeline.hpp"
+#include "ppsim/base/error.hpp"
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/graph/timeline.hpp"
+#include "ppsim/operations/lowering.hpp"
+#include "ppsim/report/report.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 
@@ -44,7 +45,7 @@ inline void round_trip(const Schedule& schedule) {
   const TaskGraph graph =
       lower(schedule, uniform_scenario(schedule.shape(), 3us, 5us, 1us), "fuzz"); // a deadlock ends here
   const Timeline timeline = simulate(graph);
-  require(!traces::chrome_trace(graph, timeline, analyse(graph, timeline)).empty());
+  require(!traces::chrome_trace(graph, timeline, run_report(analyse(graph, timeline))).empty());
   if (const CommOrder* const order = schedule.communications()) { // by themselves they fit its tasks, if not each other
     check_operations(schedule, *order, "fuzz");
     require_same(schedule, traces::write_schedule_csv_comms(schedule, *order), "again.csv", order);

@@ -1,7 +1,9 @@
 // Feeds the reader of run files. What is read is written and read again as the same, held against a prediction of its
 // own order, and shown; all else is a ppsim::Error.
 
-#include "ppsim/sim/validation.hpp"
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/measured/validation.hpp"
+#include "ppsim/study/run_report.hpp"
 #include "ppsim/traces/run_file.hpp"
 #include "ppsim/traces/validation_json.hpp"
 #include "ppsim/viz/svg.hpp"
@@ -40,7 +42,7 @@ void show(const MeasuredRun& run) {
   fuzz::require(!traces::validation_json(graph, run, validation).empty());
   Timeline step = run.steps[validation.step_used];
   attribute(graph, step);
-  Report report = analyse(graph, step);
+  RunReport report = run_report(analyse(graph, step));
   report.measured = describe(run);
   for (const StageReport& stage : report.stages) fuzz::require(stage.busy + stage.idle == report.makespan);
   for (const PathStep& element : report.critical_path) fuzz::require(span_of(step, element).length() >= Duration{0});

@@ -1,7 +1,7 @@
 // Scenario files scaled to another work: whatever the bytes, `ppsim scale` ends with a scenario that can be read again
 // or with a ppsim::Error.
 
-#include "ppsim/sim/error.hpp"
+#include "ppsim/base/error.hpp"
 
 #include <fmt/format.h>
 
@@ -15,9 +15,9 @@
 #include <string_view>
 #include <system_error>
 
-#include "commands.hpp"
-#include "options.hpp"
-#include "scenario_file.hpp"
+#include "cli/files/scenario_file.hpp"
+#include "cli/options/commands.hpp"
+#include "cli/options/options.hpp"
 #include <unistd.h>
 
 namespace {

@@ -1,15 +1,16 @@
 // Scenario files: whatever the bytes, the answer is a run or a ppsim::Error.
 
-#include "ppsim/sim/error.hpp"
-#include "ppsim/sim/report.hpp"
+#include "ppsim/base/error.hpp"
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/study/run_report.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-#include "inputs.hpp"
-#include "options.hpp"
-#include "scenario_file.hpp"
+#include "cli/files/scenario_file.hpp"
+#include "cli/options/options.hpp"
+#include "cli/runs/inputs.hpp"
 
 namespace {
 
@@ -32,7 +33,7 @@ void run(std::string_view text) {
   cli::Run run = cli::resolve(inputs);
   const TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario));
   const Timeline timeline = simulate(graph);
-  const Report report = analyse(graph, timeline);
+  const RunReport report = run_report(analyse(graph, timeline));
   Duration labelled{0};
   for (const Duration time : report.time_by_label()) labelled += time;
   PPSIM_ASSERT(labelled == static_cast<std::int64_t>(report.stages.size()) * report.makespan);

@@ -4,11 +4,11 @@
 // Megatron-LM (1F1B, interleaved by microbatch group) generate. Beside each stand, as numbers, its makespans and peaks
 // from a simulator that shares no code with this one.
 
-#include "ppsim/sim/comparison.hpp"
-#include "ppsim/sim/explanation.hpp"
-#include "ppsim/sim/generators.hpp"
-#include "ppsim/sim/report.hpp"
-#include "ppsim/sim/variation.hpp"
+#include "ppsim/measured/explanation.hpp"
+#include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/comparison.hpp"
+#include "ppsim/study/run_report.hpp"
+#include "ppsim/study/variation.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
 #include "ppsim/traces/explanation_json.hpp"
 #include "ppsim/traces/report_json.hpp"
@@ -161,8 +161,8 @@ TEST_CASE("Every stored order takes as long and holds as much as an independent 
     CAPTURE(stored.file);
     const Schedule schedule = traces::read_schedule(stored_text(stored.file), stored.file + ".csv").schedule;
     REQUIRE(schedule.shape() == stored.shape);
-    const Report unit = run(schedule, per_chunk(stored.shape, 1ns, 1ns, 1ns, 0ns)).report;
-    const Report skew = run(schedule, per_chunk(stored.shape, 10ns, 11ns, 9ns, 2ns)).report;
+    const RunReport unit = run(schedule, per_chunk(stored.shape, 1ns, 1ns, 1ns, 0ns)).report;
+    const RunReport skew = run(schedule, per_chunk(stored.shape, 10ns, 11ns, 9ns, 2ns)).report;
     CHECK(unit.makespan == stored.unit);
     CHECK(skew.makespan == stored.skew);
     const auto tasks = static_cast<std::int64_t>(stored.shape.microbatches * stored.shape.vpp);
@@ -225,7 +225,7 @@ TEST_CASE("The plot of a variation") {
       {"gpipe", "gpipe", 1}, {"1f1b", "1f1b", 1}, {"interleaved v=2", "interleaved", 2}, {"zb-v", "zb-v", 2}};
   const auto sample = [&lines](std::size_t line, std::int64_t comm) -> std::optional<Sample> {
     const Shape shape{.stages = 4, .microbatches = 8, .vpp = lines[line].vpp};
-    const Report report =
+    const RunReport report =
         run(generate(lines[line].schedule, shape), uniform_scenario(shape, 1ms, 2ms, Duration{comm})).report;
     return Sample{.step_time = report.step_time, .microbatches = 8};
   };

@@ -1,6 +1,6 @@
 // What Megatron-LM's own functions launch and wait for, recorded, against the lowering `megatron`.
 
-#include "ppsim/sim/generators.hpp"
+#include "ppsim/schedule/generators.hpp"
 #include "support/golden.hpp"
 #include "support/lowered.hpp"
 

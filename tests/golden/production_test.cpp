@@ -1,8 +1,8 @@
 // Real 1F1B training runs, where their operation traces are at hand: what costs of their first quarter predict of the
 // rest, and what is special about them.
 
-#include "ppsim/sim/cost_model.hpp"
-#include "ppsim/sim/explanation.hpp"
+#include "ppsim/measured/cost_model.hpp"
+#include "ppsim/measured/explanation.hpp"
 #include "ppsim/traces/import.hpp"
 #include "support/golden.hpp"
 

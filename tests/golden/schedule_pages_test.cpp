@@ -1,8 +1,9 @@
 // The pages of docs/schedules: one per schedule, each with a picture that ppsim draws with the command on the page.
 
-#include "ppsim/sim/generators.hpp"
-#include "ppsim/sim/report.hpp"
-#include "ppsim/sim/steady.hpp"
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/engine/steady.hpp"
+#include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/run_report.hpp"
 #include "ppsim/viz/svg.hpp"
 #include "support/golden.hpp"
 
@@ -18,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "commands.hpp"
+#include "cli/options/commands.hpp"
 
 namespace ppsim::test::schedule_pages_test {
 
@@ -48,7 +49,7 @@ std::string drawn(const cli::Inputs& inputs) {
   cli::Run run = cli::resolve(inputs);
   const TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   const Timeline timeline = simulate(graph);
-  Report report = analyse(graph, timeline);
+  RunReport report = run_report(analyse(graph, timeline));
   if (graph.schedule().asynchronous()) {
     report.step_time = steady_interval(*run.generator, run.request, graph.scenario());
     report.steady_state = true;

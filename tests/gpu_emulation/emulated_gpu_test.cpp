@@ -5,7 +5,7 @@
 #include "ppsim/runtime/backend.hpp"
 #include "ppsim/runtime/host_device.hpp"
 #include "ppsim/runtime/session.hpp"
-#include "ppsim/sim/generators.hpp"
+#include "ppsim/schedule/generators.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -14,7 +14,7 @@
 #include <mutex>
 #include <thread>
 
-#include "gpu_plugin.hpp"
+#include "runtime/backends/gpu_plugin.hpp"
 #include "runtime/compiled.hpp"
 
 namespace ppsim::runtime::emulated_gpu_test {

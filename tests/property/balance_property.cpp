@@ -1,6 +1,7 @@
 // The search for the best split against all splits there are.
 
-#include "ppsim/sim/balance.hpp"
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/study/balance.hpp"
 #include "property/drawn_inputs.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,9 +1,10 @@
 // What holds for Chimera, Hanayo and PipeDream at every shape that they take and at any costs.
 
-#include "ppsim/sim/error.hpp"
-#include "ppsim/sim/generators.hpp"
-#include "ppsim/sim/report.hpp"
-#include "ppsim/sim/steady.hpp"
+#include "ppsim/base/error.hpp"
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/engine/steady.hpp"
+#include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/run_report.hpp"
 #include "support/printers.hpp"
 
 #include <catch2/catch.hpp>
@@ -36,9 +37,9 @@ bool is_taken(const Generator& generator, const ScheduleRequest& request) {
   }
 }
 
-Report simulated(const Generator& generator, const ScheduleRequest& request, const Scenario& scenario) {
+RunReport simulated(const Generator& generator, const ScheduleRequest& request, const Scenario& scenario) {
   const TaskGraph graph = lower(make_schedule(generator, request), scenario);
-  return analyse(graph, simulate(graph));
+  return run_report(analyse(graph, simulate(graph)));
 }
 
 /// Simulates every shape in reach and counts them; lower() throws where a task is missing, is there twice, or waits for
@@ -89,7 +90,7 @@ ScheduleRequest draw_replicas(std::size_t most_microbatches) {
 } // namespace
 
 TEST_CASE("Chimera takes every even p and m, and holds at most p/2 + 1 + min(s, p-1-s) activations") {
-  const std::size_t taken = for_every_shape("chimera", [](const Shape& shape, const Report& report) {
+  const std::size_t taken = for_every_shape("chimera", [](const Shape& shape, const RunReport& report) {
     const std::size_t p = shape.stages;
     for (std::size_t stage = 0; stage < p; ++stage) {
       const std::size_t from_the_end = std::min(stage, p - 1 - stage);
@@ -101,7 +102,7 @@ TEST_CASE("Chimera takes every even p and m, and holds at most p/2 + 1 + min(s, 
 }
 
 TEST_CASE("Hanayo takes every shape with an even v, and holds at most min(m, p) v activations") {
-  const std::size_t taken = for_every_shape("hanayo", [](const Shape& shape, const Report& report) {
+  const std::size_t taken = for_every_shape("hanayo", [](const Shape& shape, const RunReport& report) {
     std::size_t most = 0;
     for (const StageReport& stage : report.stages) most = std::max(most, stage.peak_live_activations);
     CHECK(most == std::min(shape.microbatches, shape.stages) * shape.vpp);
@@ -118,7 +119,7 @@ TEST_CASE("Hanayo's closed form is what the simulation gives") {
 }
 
 TEST_CASE("PipeDream takes every shape without replicas, and stage s holds at most p-s activations") {
-  const std::size_t taken = for_every_shape("pipedream", [](const Shape& shape, const Report& report) {
+  const std::size_t taken = for_every_shape("pipedream", [](const Shape& shape, const RunReport& report) {
     for (std::size_t stage = 0; stage < shape.stages; ++stage)
       CHECK(report.stages[stage].peak_live_activations == std::min(shape.microbatches, shape.stages - stage));
   });
@@ -132,7 +133,7 @@ TEST_CASE("PipeDream does not deadlock with any replicas, and each keeps at leas
     Scenario scenario = uniform_scenario(request.shape, Duration{1}, Duration{1}, draw_time());
     for (auto* costs : {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad})
       for (Duration& cost : *costs) cost = draw_time();
-    const Report report = simulated(pipedream, request, scenario);
+    const RunReport report = simulated(pipedream, request, scenario);
     std::size_t stage = 0;
     for (const std::size_t replicas : request.replicas) {
       const std::size_t share = (request.shape.stages - stage + replicas - 1) / replicas; // at the input: NOAM

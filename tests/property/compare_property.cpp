@@ -8,9 +8,9 @@
 
 #include <sstream>
 
-#include "commands.hpp"
-#include "compare.hpp"
-#include "evaluate.hpp"
+#include "cli/options/commands.hpp"
+#include "cli/runs/compare.hpp"
+#include "cli/runs/evaluate.hpp"
 #include <rapidcheck.h>
 
 namespace ppsim::test::compare_property {

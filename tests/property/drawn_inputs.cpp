@@ -2,7 +2,8 @@
 
 #include "property/drawn_inputs.hpp"
 
-#include "ppsim/sim/error.hpp"
+#include "ppsim/base/error.hpp"
+#include "ppsim/study/place.hpp"
 
 #include <rapidcheck/catch.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 // Orders, costs and networks drawn at random, for the properties of the core.
 
-#include "ppsim/sim/generators.hpp"
+#include "ppsim/schedule/generators.hpp"
 #include "support/runs.hpp"
 
 #include <cstddef>

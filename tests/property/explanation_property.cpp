@@ -1,7 +1,7 @@
 // Explanations of runs with every disturbance: whatever they are, parts add up to the step, every nanosecond of every
 // device is told, and every view can show them.
 
-#include "ppsim/sim/explanation.hpp"
+#include "ppsim/measured/explanation.hpp"
 #include "ppsim/traces/explanation_json.hpp"
 #include "ppsim/viz/explanation.hpp"
 #include "property/drawn_inputs.hpp"

@@ -1,6 +1,7 @@
 // What each schedule promises, for every shape and all costs that the promise covers.
 
-#include "ppsim/sim/error.hpp"
+#include "ppsim/base/error.hpp"
+#include "ppsim/study/run_report.hpp"
 #include "property/drawn_inputs.hpp"
 
 #include <catch2/catch.hpp>
@@ -36,7 +37,7 @@ struct ChunkCosts {
   Duration forward{}, input_grad{}, weight_grad{}, comm{};
 };
 
-Report report_of(std::string_view name, const Shape& shape, const ChunkCosts& costs) {
+RunReport report_of(std::string_view name, const Shape& shape, const ChunkCosts& costs) {
   Scenario scenario = uniform_scenario(shape, Duration{0}, Duration{0}, costs.comm);
   scenario.costs.forward.assign(shape.chunks(), costs.forward);
   scenario.costs.input_grad.assign(shape.chunks(), costs.input_grad);
@@ -65,8 +66,8 @@ Uniform draw_uniform(std::size_t highest_vpp) {
           draw_time(9)};
 }
 
-Report run_uniform(std::string_view name, const Uniform& inputs, std::optional<std::size_t> group = {},
-                   std::optional<bool> descending = {}) {
+RunReport run_uniform(std::string_view name, const Uniform& inputs, std::optional<std::size_t> group = {},
+                      std::optional<bool> descending = {}) {
   return run(make_schedule(find_generator(name), {inputs.shape, group, descending}), inputs.scenario()).report;
 }
 
@@ -100,7 +101,7 @@ TEST_CASE("Looped BFS: bubble ((p-1) + (v-1)max(0, p-m))(F+B)/v, all activations
     const ChunkCosts costs = draw_costs(0);
     const auto& [p, m, v, shared] = shape;
     const auto waits = static_cast<std::int64_t>(p - 1 + (v - 1) * (p - std::min(p, m)));
-    const Report report = report_of("looped-bfs", shape, costs);
+    const RunReport report = report_of("looped-bfs", shape, costs);
     RC_ASSERT(report.makespan - report.ideal == waits * (costs.forward + costs.input_grad + costs.weight_grad));
     for (const StageReport& stage : report.stages) RC_ASSERT(stage.peak_live_activations == v * m);
   });
@@ -110,8 +111,8 @@ TEST_CASE("Eager 1F1B is never slower than 1F1B when stages are equal, and holds
   rc::prop("any shape, any transfer time", [] {
     const Shape shape{.stages = draw(1, 8), .microbatches = draw(1, 20), .vpp = 1};
     const ChunkCosts costs = draw_costs(60);
-    const Report eager = report_of("eager-1f1b", shape, costs);
-    const Report plain = report_of("1f1b", shape, costs);
+    const RunReport eager = report_of("eager-1f1b", shape, costs);
+    const RunReport plain = report_of("1f1b", shape, costs);
     RC_CLASSIFY(eager.makespan < plain.makespan, "faster");
     RC_ASSERT(eager.makespan <= plain.makespan);
     for (std::size_t stage = 0; stage < shape.stages; ++stage)
@@ -128,7 +129,7 @@ TEST_CASE("Interleaved zero bubble: bubble (p-1)(F+I-W)/v where W is no longer t
     const Duration weight_grad = draw_time(0, 20);
     const ChunkCosts costs{
         weight_grad + draw_time(0, 20), weight_grad + draw_time(0, 20) + Duration{1}, weight_grad, {}};
-    const Report report = report_of("zb-interleaved", shape, costs);
+    const RunReport report = report_of("zb-interleaved", shape, costs);
     const auto wait = static_cast<std::int64_t>(shape.stages - 1);
     RC_ASSERT(report.makespan - report.ideal == wait * (costs.forward + costs.input_grad - costs.weight_grad));
     const std::size_t round = shape.microbatches / rounds;
@@ -142,7 +143,7 @@ TEST_CASE("ZB-V: no bubble in any stage's span at F = I = W with m >= 2p-1, and 
   rc::prop("any shape, one cost for all passes", [] {
     const Shape shape{.stages = draw(1, 8), .microbatches = draw(1, 24), .vpp = 2};
     const Duration pass = draw_time(1, 20);
-    const Report report = report_of("zb-v", shape, {pass, pass, pass, {}});
+    const RunReport report = report_of("zb-v", shape, {pass, pass, pass, {}});
     for (const StageReport& stage : report.stages) RC_ASSERT(stage.peak_live_activations <= 2 * shape.stages);
     if (shape.microbatches + 1 < 2 * shape.stages) return;
     RC_ASSERT(report.makespan - report.ideal == static_cast<std::int64_t>(shape.stages - 1) * pass);
@@ -159,7 +160,7 @@ TEST_CASE("DualPipe: bubble (p/2-1)(F&B + B - 3W) at F = I = W, p+1 activations 
     const std::size_t half = draw(1, 5);
     const Shape shape{.stages = 2 * half, .microbatches = 4 * half + 2 * draw(0, 10), .vpp = 1};
     const Duration pass = draw_time(1, 20);
-    const Report report = report_of("dualpipe", shape, {pass, pass, pass, {}});
+    const RunReport report = report_of("dualpipe", shape, {pass, pass, pass, {}});
     RC_ASSERT(report.makespan - report.ideal == static_cast<std::int64_t>(half - 1) * (3 + 2 - 3) * pass);
     for (const StageReport& stage : report.stages) RC_ASSERT(stage.peak_live_activations == shape.stages + 1);
   });
@@ -170,7 +171,7 @@ TEST_CASE("DualPipeV: bubble (p-1)(F&B + B - 3W) of a chunk at F = I = W, 2p+1 c
     const std::size_t stages = draw(1, 6);
     const Shape shape{.stages = stages, .microbatches = 2 * stages + draw(0, 15), .vpp = 2};
     const Duration pass = draw_time(1, 20);
-    const Report report = report_of("dualpipe-v", shape, {pass, pass, pass, {}});
+    const RunReport report = report_of("dualpipe-v", shape, {pass, pass, pass, {}});
     RC_ASSERT(report.makespan - report.ideal == static_cast<std::int64_t>(stages - 1) * (3 + 2 - 3) * pass);
     for (const StageReport& stage : report.stages) RC_ASSERT(stage.peak_live_activations == 2 * stages + 1);
   });
@@ -194,7 +195,7 @@ TEST_CASE("Sequential keeps its promise: one stage busy at any time") {
 TEST_CASE("GPipe keeps its promise: (m+p-1)(F+B) + 2(p-1)c, and m live activations") {
   rc::prop("any shape, either order of backwards", [] {
     const Uniform inputs = draw_uniform(1);
-    const Report report = run_uniform("gpipe", inputs, {}, one_in(2));
+    const RunReport report = run_uniform("gpipe", inputs, {}, one_in(2));
     const auto [p, m, v, shared] = inputs.shape;
     RC_ASSERT(report.makespan ==
               number(m + p - 1) * (inputs.forward + inputs.backward) + 2 * number(p - 1) * inputs.comm);
@@ -208,7 +209,7 @@ TEST_CASE("1F1B keeps its promise: a bubble of (p-1)(F+B), and min(m, p-s) live 
     const auto [p, m, v, shared] = inputs.shape;
     for (const Duration comm : {zero, inputs.comm}) {
       inputs.comm = comm;
-      const Report report = run_uniform("1f1b", inputs);
+      const RunReport report = run_uniform("1f1b", inputs);
       if (comm == zero) RC_ASSERT(report.makespan - report.ideal == number(p - 1) * (inputs.forward + inputs.backward));
       for (std::size_t stage = 0; stage < p; ++stage)
         RC_ASSERT(report.stages[stage].peak_live_activations == std::min(m, p - stage));
@@ -224,7 +225,7 @@ TEST_CASE(
     const auto [p, m, v, shared] = inputs.shape;
     const std::size_t group = draw(std::min(p, m), m);
     RC_PRE(group_is_allowed(inputs.shape, group));
-    const Report report = run_uniform("interleaved", inputs, group);
+    const RunReport report = run_uniform("interleaved", inputs, group);
     if (m >= p)
       RC_ASSERT(report.makespan - report.ideal == number(p - 1) * (inputs.forward + inputs.backward)); // of a chunk
     const std::size_t bound = v == 1 ? p : 2 * (p - 1) + (v - 1) * group + 1;
@@ -277,7 +278,7 @@ TEST_CASE("A closed form, where one is given, is what the simulation says") {
       const ScheduleRequest request = draw_request(*generator);
       inputs.shape = request.shape;
       const Scenario scenario = inputs.scenario();
-      const Report report = run(make_schedule(*generator, request), scenario).report;
+      const RunReport report = run(make_schedule(*generator, request), scenario).report;
       const auto form = closed_form(*generator, request, scenario);
       RC_CLASSIFY(form.has_value(), "has a closed form");
       if (form) RC_ASSERT(std::abs(form->value - find_metric(form->metric).ratio(report)) < 1e-9);

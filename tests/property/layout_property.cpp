@@ -1,6 +1,6 @@
 // Layout strings: writing and reading are inverse.
 
-#include "ppsim/sim/layout.hpp"
+#include "ppsim/scenario/layout.hpp"
 #include "property/drawn_inputs.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,7 +1,10 @@
 // Whatever order is lowered, however: operations fit it, those that must not hang do not, and a search among them never
 // makes it worse.
 
-#include "ppsim/sim/streams.hpp"
+#include "ppsim/engine/hang.hpp"
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/engine/streams.hpp"
+#include "ppsim/study/place.hpp"
 #include "property/drawn_inputs.hpp"
 #include "support/lowered.hpp"
 

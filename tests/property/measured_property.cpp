@@ -1,8 +1,9 @@
 // Measured timelines, made of simulated ones by every disturbance that real ones have: whatever they are, the account
 // adds up, the critical path ends with the run, and every view can show them.
 
-#include "ppsim/sim/measured.hpp"
-#include "ppsim/sim/validation.hpp"
+#include "ppsim/measured/measured.hpp"
+#include "ppsim/measured/validation.hpp"
+#include "ppsim/study/run_report.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
 #include "ppsim/traces/report_json.hpp"
 #include "ppsim/traces/run_file.hpp"
@@ -121,7 +122,7 @@ TEST_CASE("Of a measured step every nanosecond has one label, and the critical p
     const Drawn drawn = draw_measured();
     for (Timeline step : drawn.run.steps) {
       attribute(drawn.prediction.graph, step);
-      const Report report = analyse(drawn.prediction.graph, step);
+      const RunReport report = run_report(analyse(drawn.prediction.graph, step));
       const std::size_t stages = report.stages.size();
       for (std::size_t stage = 0; stage < stages; ++stage) {
         SimTime now{};
@@ -149,7 +150,7 @@ TEST_CASE("Every view shows any measured step") {
     const TaskGraph& graph = drawn.prediction.graph;
     Timeline step = drawn.run.steps.front();
     attribute(graph, step);
-    Report report = analyse(graph, step);
+    RunReport report = run_report(analyse(graph, step));
     report.measured = describe(drawn.run);
     const std::string svg = viz::svg_gantt(graph, step, report);
     RC_ASSERT(XmlReader{svg}.fault.empty());

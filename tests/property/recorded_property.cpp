@@ -1,5 +1,6 @@
 // A simulated step that is taken apart into events, with clocks of their own, comes back as it was.
 
+#include "ppsim/engine/simulate.hpp"
 #include "support/recorded.hpp"
 
 #include <catch2/catch.hpp>

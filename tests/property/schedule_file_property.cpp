@@ -1,7 +1,8 @@
 // Whatever valid schedule is written is read back as itself, in every format that can hold it.
 
-#include "ppsim/sim/error.hpp"
-#include "ppsim/sim/timeline.hpp"
+#include "ppsim/base/error.hpp"
+#include "ppsim/graph/timeline.hpp"
+#include "ppsim/study/place.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 #include "support/lowered.hpp"
 #include "support/printers.hpp"

@@ -1,6 +1,9 @@
 // The transfer model `streams`: what holds for every order of tasks and every order of operations.
 
-#include "ppsim/sim/streams.hpp"
+#include "ppsim/engine/hang.hpp"
+#include "ppsim/engine/streams.hpp"
+#include "ppsim/report/stalls.hpp"
+#include "ppsim/study/run_report.hpp"
 #include "property/drawn_inputs.hpp"
 #include "property/timeline_checks.hpp"
 
@@ -360,7 +363,7 @@ TEST_CASE("Stalls by name are the time of their label") {
     const Drawn drawn = draw_run();
     const auto run = try_streams(drawn);
     if (!run) return;
-    const Report report = analyse(drawn.graph, run->timeline);
+    const RunReport report = run_report(analyse(drawn.graph, run->timeline));
     Duration named{0};
     for (const Stall& stall : find_stalls(drawn.graph, drawn.order, *run)) {
       named += stall.length();

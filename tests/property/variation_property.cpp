@@ -1,6 +1,6 @@
 // Variation over step times drawn at random: what it says about the range holds where it looked.
 
-#include "ppsim/sim/variation.hpp"
+#include "ppsim/study/variation.hpp"
 #include "property/drawn_inputs.hpp"
 
 #include <catch2/catch.hpp>

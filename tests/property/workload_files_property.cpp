@@ -1,6 +1,7 @@
 // Whatever is simulated with free transfers takes as long when it is read back from the files of other simulators.
 
-#include "ppsim/sim/timeline.hpp"
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/graph/timeline.hpp"
 #include "ppsim/traces/workload_files.hpp"
 #include "support/workload_path.hpp"
 

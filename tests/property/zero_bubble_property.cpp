@@ -1,7 +1,7 @@
 // What the zero-bubble schedules hold to at every cost and under every limit.
 
-#include "ppsim/sim/generators.hpp"
-#include "ppsim/sim/report.hpp"
+#include "ppsim/report/report.hpp"
+#include "ppsim/schedule/generators.hpp"
 #include "support/printers.hpp"
 #include "support/runs.hpp"
 

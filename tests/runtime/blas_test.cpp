@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "blas.hpp"
-#include "host_loops.hpp"
+#include "runtime/host/blas.hpp"
+#include "runtime/host/host_loops.hpp"
 
 namespace ppsim::test::blas_test {
 

@@ -1,7 +1,8 @@
 // Calibration: what comes out when tasks and transfers take what we say.
 
+#include "ppsim/engine/simulate.hpp"
 #include "ppsim/runtime/calibration.hpp"
-#include "ppsim/sim/generators.hpp"
+#include "ppsim/schedule/generators.hpp"
 
 #include <catch2/catch.hpp>
 

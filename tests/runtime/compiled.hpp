@@ -1,6 +1,7 @@
 #pragma once
 // Short ways to a program, for the tests of the runtime.
 
+#include "ppsim/engine/simulate.hpp"
 #include "ppsim/runtime/program.hpp"
 #include "support/runs.hpp"
 

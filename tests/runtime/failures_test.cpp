@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "failures.hpp"
+#include "runtime/stage/failures.hpp"
 #include "runtime/thread_messages.hpp"
 
 namespace ppsim::runtime::failures_test {

@@ -7,8 +7,8 @@
 #include <future>
 #include <thread>
 
-#include "hand_over.hpp"
 #include "runtime/compiled.hpp"
+#include "runtime/stage/hand_over.hpp"
 
 namespace ppsim::test::hand_over_test {
 

@@ -1,8 +1,8 @@
 // The processor as a device: its tasks against formulas in double and their finite differences; memory, optimizers and
 // time.
 
+#include "ppsim/base/error.hpp"
 #include "ppsim/runtime/seeded.hpp"
-#include "ppsim/sim/error.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -12,7 +12,7 @@
 #include <functional>
 #include <numeric>
 
-#include "host_parts.hpp"
+#include "runtime/host/host_parts.hpp"
 #include "runtime/host_chunk.hpp"
 
 namespace ppsim::test::host_device_test {

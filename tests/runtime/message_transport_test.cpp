@@ -1,6 +1,6 @@
 // Transfers as messages. Ranks are threads here; a send is complete when its receive took it.
 
-#include "ppsim/sim/error.hpp"
+#include "ppsim/base/error.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "message_transport.hpp"
+#include "runtime/processes/message_transport.hpp"
 #include "runtime/thread_messages.hpp"
 
 namespace ppsim::runtime::message_transport_test {

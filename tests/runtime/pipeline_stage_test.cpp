@@ -1,7 +1,7 @@
 // PipelineStage: the order in which a stage asks, computes, sends and frees; its memory; its errors. On a toy device.
 
 #include "ppsim/runtime/pipeline_stage.hpp"
-#include "ppsim/sim/generators.hpp"
+#include "ppsim/schedule/generators.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -11,8 +11,8 @@
 #include <functional>
 #include <thread>
 
-#include "hand_over.hpp"
 #include "runtime/compiled.hpp"
+#include "runtime/stage/hand_over.hpp"
 #include "runtime/toy_device.hpp"
 
 namespace ppsim::test::pipeline_stage_test {

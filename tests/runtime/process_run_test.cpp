@@ -1,11 +1,11 @@
 // ProcessRun: what processes compare before they run.
 
-#include "ppsim/sim/generators.hpp"
+#include "ppsim/schedule/generators.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "process_run.hpp"
 #include "runtime/compiled.hpp"
+#include "runtime/processes/process_run.hpp"
 
 namespace ppsim::test::process_run_test {
 

@@ -1,7 +1,7 @@
 // Processes: how they are known, meet, gather, and compare clocks. Ranks are threads here.
 
+#include "ppsim/base/error.hpp"
 #include "ppsim/runtime/launch.hpp"
-#include "ppsim/sim/error.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -9,7 +9,7 @@
 #include <chrono>
 #include <string>
 
-#include "processes.hpp"
+#include "runtime/processes/processes.hpp"
 #include "runtime/thread_messages.hpp"
 
 namespace ppsim::runtime::processes_test {

@@ -1,6 +1,6 @@
 // Programs of any schedule: they verify, and verify() agrees with an executor that knows nothing of graphs.
 
-#include "ppsim/sim/error.hpp"
+#include "ppsim/base/error.hpp"
 #include "property/drawn_inputs.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,7 @@
 // Programs: what compile() makes of a schedule, by hand.
 
+#include "ppsim/engine/simulate.hpp"
+
 #include <algorithm>
 
 #include "runtime/compiled.hpp"

@@ -2,7 +2,7 @@
 
 #include "ppsim/runtime/host_device.hpp"
 #include "ppsim/runtime/reference.hpp"
-#include "ppsim/sim/generators.hpp"
+#include "ppsim/schedule/generators.hpp"
 
 #include <catch2/catch.hpp>
 

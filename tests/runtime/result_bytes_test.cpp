@@ -1,10 +1,10 @@
 // Results of a stage as bytes.
 
-#include "ppsim/sim/error.hpp"
+#include "ppsim/base/error.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "result_bytes.hpp"
+#include "runtime/stage/result_bytes.hpp"
 
 namespace ppsim::runtime::result_bytes_test {
 

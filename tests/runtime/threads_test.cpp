@@ -3,7 +3,7 @@
 #include "ppsim/runtime/backend.hpp"
 #include "ppsim/runtime/host_device.hpp"
 #include "ppsim/runtime/session.hpp"
-#include "ppsim/sim/generators.hpp"
+#include "ppsim/schedule/generators.hpp"
 #include "support/few_threads.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,13 +1,13 @@
 // Times of transfers from runs that do little else, as backend nccl takes them.
 
+#include "ppsim/graph/timeline.hpp"
 #include "ppsim/runtime/host_device.hpp"
-#include "ppsim/sim/timeline.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <vector>
 
-#include "transfer_runs.hpp"
+#include "runtime/program/transfer_runs.hpp"
 
 namespace ppsim::test::transfer_runs_test {
 

@@ -1,7 +1,8 @@
 #pragma once
 // Short ways to write an order of tasks with its sends and receives, and to run it.
 
-#include "ppsim/sim/streams.hpp"
+#include "ppsim/engine/streams.hpp"
+#include "ppsim/report/stalls.hpp"
 #include "support/runs.hpp"
 
 #include <algorithm>

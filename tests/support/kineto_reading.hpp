@@ -1,14 +1,14 @@
 #pragma once
 // Profiles of the PyTorch profiler, read as 'import kineto' reads them.
 
-#include "ppsim/sim/error.hpp"
+#include "ppsim/base/error.hpp"
 #include "support/kineto.hpp"
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include "imports/kineto.hpp"
+#include "traces/imports/kineto/kineto.hpp"
 
 namespace ppsim::test {
 

@@ -1,8 +1,8 @@
 #pragma once
 // Orders with the sends and receives that a lowering gives them.
 
-#include "ppsim/sim/lowering.hpp"
-#include "ppsim/sim/streams.hpp"
+#include "ppsim/engine/streams.hpp"
+#include "ppsim/operations/lowering.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 
 #include <string>

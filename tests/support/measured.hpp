@@ -1,7 +1,7 @@
 #pragma once
 // Measured runs, made by hand for tests.
 
-#include "ppsim/sim/measured.hpp"
+#include "ppsim/measured/measured.hpp"
 #include "support/runs.hpp"
 
 #include <functional>

@@ -1,9 +1,9 @@
 #pragma once
 // How Catch2 prints ppsim's types when a check fails. Include it in every test file that compares them.
 
-#include "ppsim/sim/report.hpp"
-#include "ppsim/sim/task_graph.hpp"
-#include "ppsim/sim/timeline.hpp"
+#include "ppsim/graph/task_graph.hpp"
+#include "ppsim/graph/timeline.hpp"
+#include "ppsim/report/report.hpp"
 
 #include <catch2/catch.hpp>
 

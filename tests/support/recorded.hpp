@@ -1,12 +1,12 @@
 #pragma once
 // Timelines as the readers of measured formats would find them.
 
-#include "ppsim/sim/timeline.hpp"
+#include "ppsim/graph/timeline.hpp"
 #include "support/runs.hpp"
 
 #include <vector>
 
-#include "imports/recorded.hpp"
+#include "traces/imports/recorded.hpp"
 
 namespace ppsim::test {
 

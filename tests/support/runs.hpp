@@ -1,8 +1,9 @@
 #pragma once
 // Short ways to write an order, run it and look at a task, for the tests of the core.
 
-#include "ppsim/sim/error.hpp"
-#include "ppsim/sim/report.hpp"
+#include "ppsim/base/error.hpp"
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/study/run_report.hpp"
 #include "support/printers.hpp"
 
 #include <catch2/catch.hpp>
@@ -86,7 +87,7 @@ inline Schedule generate(std::string_view name, Shape shape, std::optional<std::
 struct Outcome {
   TaskGraph graph;
   Timeline timeline;
-  Report report;
+  RunReport report;
 
   [[nodiscard]] TaskId id(std::string_view name) const {
     const auto tasks = graph.schedule().tasks();
@@ -103,7 +104,7 @@ struct Outcome {
 inline Outcome run(Schedule schedule, Scenario scenario) {
   TaskGraph graph = lower(std::move(schedule), std::move(scenario));
   Timeline timeline = simulate(graph);
-  Report report = analyse(graph, timeline);
+  RunReport report = run_report(analyse(graph, timeline));
   return {std::move(graph), std::move(timeline), std::move(report)};
 }
 

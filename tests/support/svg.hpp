@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "../../viz/src/svg_text.hpp"
+#include "viz/svg/svg_text.hpp"
 
 namespace ppsim::test {
 

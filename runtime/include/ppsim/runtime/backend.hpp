@@ -1,12 +1,12 @@
 #pragma once
 // Backends: what a program can run on. To add one: a file with its Backend, a line in the table of backends.cpp.
 
+#include "ppsim/base/error.hpp"
+#include "ppsim/measured/measured.hpp"
 #include "ppsim/runtime/fault.hpp"
 #include "ppsim/runtime/pipeline_stage.hpp"
 #include "ppsim/runtime/program.hpp"
 #include "ppsim/runtime/workload.hpp"
-#include "ppsim/sim/error.hpp"
-#include "ppsim/sim/measured.hpp"
 
 #include <functional>
 #include <memory>

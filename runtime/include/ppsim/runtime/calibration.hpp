@@ -2,7 +2,7 @@
 // Calibration: what tasks and transfers take on a backend, measured, as a scenario that the simulator reads.
 
 #include "ppsim/runtime/backend.hpp"
-#include "ppsim/sim/scenario.hpp"
+#include "ppsim/scenario/scenario.hpp"
 
 #include <optional>
 #include <span>

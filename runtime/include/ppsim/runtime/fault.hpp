@@ -1,7 +1,7 @@
 #pragma once
 // Faults that a run is made to have, to see that it ends as it should.
 
-#include "ppsim/sim/schedule.hpp"
+#include "ppsim/schedule/schedule.hpp"
 
 #include <optional>
 #include <string_view>

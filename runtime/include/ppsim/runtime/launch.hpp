@@ -1,7 +1,7 @@
 #pragma once
 // Launch: how this process was started, and its end as one of several. For main().
 
-#include "ppsim/sim/error.hpp"
+#include "ppsim/base/error.hpp"
 
 #include <cstddef>
 #include <functional>

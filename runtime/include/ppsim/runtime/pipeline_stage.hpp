@@ -1,12 +1,12 @@
 #pragma once
 // PipelineStage: one stage of a pipeline: its chunks, its memory, and the order in which it works.
 
+#include "ppsim/measured/measured.hpp"
 #include "ppsim/runtime/device.hpp"
 #include "ppsim/runtime/fault.hpp"
 #include "ppsim/runtime/monitor.hpp"
 #include "ppsim/runtime/program.hpp"
 #include "ppsim/runtime/transport.hpp"
-#include "ppsim/sim/measured.hpp"
 
 #include <memory>
 #include <optional>

@@ -2,8 +2,8 @@
 // Program: a schedule made ready to run: for each stage its tasks with what they wait for and free, for each directed
 // edge its transfers in order with their slots, and the buffers. It is verified before anything runs.
 
+#include "ppsim/graph/timeline.hpp"
 #include "ppsim/runtime/workload.hpp"
-#include "ppsim/sim/timeline.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,10 +1,10 @@
 #pragma once
 // Reference: the same training, one task at a time; what every replay is held against.
 
+#include "ppsim/measured/measured.hpp"
 #include "ppsim/runtime/device.hpp"
 #include "ppsim/runtime/pipeline_stage.hpp"
 #include "ppsim/runtime/program.hpp"
-#include "ppsim/sim/measured.hpp"
 
 #include <vector>
 

@@ -1,8 +1,8 @@
 #pragma once
 // Scaling: what tasks that were measured with one workload take with another of the same block.
 
+#include "ppsim/base/units.hpp"
 #include "ppsim/runtime/workload.hpp"
-#include "ppsim/sim/units.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -2,7 +2,7 @@
 // Seeded: inputs, targets and parameters, each a function of the workload's seed and of where the number stands, so
 // that every device and every process makes the same ones, in any order. Inline: plugins use it too.
 
-#include "ppsim/sim/units.hpp"
+#include "ppsim/base/units.hpp"
 
 #include <cmath>
 #include <cstddef>

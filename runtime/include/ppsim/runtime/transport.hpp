@@ -1,8 +1,8 @@
 #pragma once
 // Transport: one stage's ends of its channels, and how it meets the other stages.
 
+#include "ppsim/graph/timeline.hpp"
 #include "ppsim/runtime/program.hpp"
-#include "ppsim/sim/timeline.hpp"
 
 #include <optional>
 #include <vector>

@@ -1,9 +1,9 @@
 #pragma once
 // Workload: what the tasks of a replay compute.
 
+#include "ppsim/base/units.hpp"
+#include "ppsim/measured/measured.hpp"
 #include "ppsim/runtime/seeded.hpp"
-#include "ppsim/sim/measured.hpp"
-#include "ppsim/sim/units.hpp"
 
 #include <cstdint>
 #include <string>

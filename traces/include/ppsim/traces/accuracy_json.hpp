@@ -1,7 +1,7 @@
 #pragma once
 // How good many predictions are, as JSON, schema 1 (keys are added, never changed).
 
-#include "ppsim/sim/accuracy.hpp"
+#include "ppsim/measured/accuracy.hpp"
 
 #include <string>
 

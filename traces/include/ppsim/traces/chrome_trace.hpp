@@ -1,8 +1,8 @@
 #pragma once
 // Chrome trace events (JSON), which Perfetto and chrome://tracing open.
 
-#include "ppsim/sim/report.hpp"
-#include "ppsim/sim/timeline.hpp"
+#include "ppsim/graph/timeline.hpp"
+#include "ppsim/study/run_report.hpp"
 
 #include <string>
 
@@ -10,6 +10,6 @@ namespace ppsim::traces {
 
 /// A track per stage, transfers as slices on a track of their own joined by flow arrows, and counters for live
 /// activations and memory.
-[[nodiscard]] std::string chrome_trace(const TaskGraph& graph, const Timeline& timeline, const Report& report);
+[[nodiscard]] std::string chrome_trace(const TaskGraph& graph, const Timeline& timeline, const RunReport& report);
 
 } // namespace ppsim::traces

@@ -1,7 +1,7 @@
 #pragma once
 // A comparison as JSON, schema 1 (docs: keys are added, never changed).
 
-#include "ppsim/sim/comparison.hpp"
+#include "ppsim/study/comparison.hpp"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 #pragma once
 // An explanation of a measured run as JSON, schema 1 (keys are added, never changed).
 
-#include "ppsim/sim/explanation.hpp"
+#include "ppsim/measured/explanation.hpp"
 
 #include <span>
 #include <string>

@@ -1,8 +1,8 @@
 #pragma once
 // Imports: what other programs measured, as runs and as costs.
 
-#include "ppsim/sim/cost_model.hpp"
-#include "ppsim/sim/measured.hpp"
+#include "ppsim/measured/cost_model.hpp"
+#include "ppsim/measured/measured.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -51,7 +51,7 @@ struct Imported {
   std::vector<std::string> notes; ///< for people
 };
 
-/// One format, by name. To add one: a file in traces/src/imports/, a line in imports.def there, one in CMake.
+/// One format, by name. To add one: a file in traces/imports/, a line in imports.def there, one in CMake.
 struct ImportFormat {
   std::string_view name;
   std::string_view files;        ///< what they are called: "*.json, *.json.gz"

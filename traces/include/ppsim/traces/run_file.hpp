@@ -1,7 +1,7 @@
 #pragma once
 // Run files: a measured run as JSON, schema 1 (docs/run-files.md: keys are added, never changed).
 
-#include "ppsim/sim/measured.hpp"
+#include "ppsim/measured/measured.hpp"
 
 #include <cstddef>
 #include <string>

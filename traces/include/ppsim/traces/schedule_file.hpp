@@ -1,8 +1,8 @@
 #pragma once
 // Schedule files: PyTorch pipelining CSV and InfiniTrain task lists, read and written.
 
-#include "ppsim/sim/schedule.hpp"
-#include "ppsim/sim/task_graph.hpp"
+#include "ppsim/graph/task_graph.hpp"
+#include "ppsim/schedule/schedule.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 #pragma once
 // A validation as JSON, schema 1 (keys are added, never changed).
 
-#include "ppsim/sim/validation.hpp"
+#include "ppsim/measured/validation.hpp"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 #pragma once
 // A variation as JSON, schema 1 (keys are added, never changed).
 
-#include "ppsim/sim/variation.hpp"
+#include "ppsim/study/variation.hpp"
 
 #include <string>
 

@@ -2,7 +2,7 @@
 // Workload files: a schedule with its costs as input of other simulators: Chakra execution traces (ASTRA-sim) and GOAL
 // (LogGOPSim). Written, and read back to check them.
 
-#include "ppsim/sim/task_graph.hpp"
+#include "ppsim/graph/task_graph.hpp"
 
 #include <cstdint>
 #include <span>

@@ -1,7 +1,7 @@
 #pragma once
 // Many predictions beside the runs they were held against: as text, as a table, as a plot of errors.
 
-#include "ppsim/sim/accuracy.hpp"
+#include "ppsim/measured/accuracy.hpp"
 #include "ppsim/viz/text.hpp"
 
 #include <string>

@@ -2,8 +2,9 @@
 // Several schedules side by side: a table for the terminal, one for a page on GitHub, and their charts on one time
 // axis.
 
-#include "ppsim/sim/comparison.hpp"
-#include "ppsim/sim/timeline.hpp"
+#include "ppsim/graph/timeline.hpp"
+#include "ppsim/study/comparison.hpp"
+#include "ppsim/study/run_report.hpp"
 #include "ppsim/viz/text.hpp"
 
 #include <span>
@@ -23,7 +24,7 @@ namespace ppsim::viz {
 struct Panel {
   const TaskGraph& graph;
   const Timeline& timeline;
-  const Report& report;
+  const RunReport& report;
   std::string name; ///< as Contender::name
   bool recommended = false;
 };

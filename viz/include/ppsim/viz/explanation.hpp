@@ -1,7 +1,7 @@
 #pragma once
 // What makes the steps of a measured run long, as text.
 
-#include "ppsim/sim/explanation.hpp"
+#include "ppsim/measured/explanation.hpp"
 #include "ppsim/viz/text.hpp"
 
 #include <span>

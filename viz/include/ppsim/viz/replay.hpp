@@ -1,7 +1,7 @@
 #pragma once
 // What came of a replay, for people.
 
-#include "ppsim/sim/validation.hpp"
+#include "ppsim/measured/validation.hpp"
 #include "ppsim/viz/text.hpp"
 
 #include <string>

@@ -1,8 +1,8 @@
 #pragma once
 // The terminal report: the answer, a table per stage, a small Gantt, what to look at next.
 
-#include "ppsim/sim/report.hpp"
-#include "ppsim/sim/timeline.hpp"
+#include "ppsim/graph/timeline.hpp"
+#include "ppsim/study/run_report.hpp"
 
 #include <string>
 
@@ -14,7 +14,7 @@ struct TextOptions {
 };
 
 /// The report of one run, for people. Pure: the same inputs give the same bytes.
-[[nodiscard]] std::string text_report(const TaskGraph& graph, const Timeline& timeline, const Report& report,
+[[nodiscard]] std::string text_report(const TaskGraph& graph, const Timeline& timeline, const RunReport& report,
                                       const TextOptions& options);
 
 /// Every task with its step and times, a line each, in the order of step, then stage.

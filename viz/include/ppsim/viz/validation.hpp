@@ -1,7 +1,7 @@
 #pragma once
 // A prediction beside the run that it is held against: as text, and both timelines in one chart.
 
-#include "ppsim/sim/validation.hpp"
+#include "ppsim/measured/validation.hpp"
 #include "ppsim/viz/text.hpp"
 
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 // One quantity over a range: the step times as a plot, and where the best schedule changes, in words and tables.
 
-#include "ppsim/sim/variation.hpp"
+#include "ppsim/study/variation.hpp"
 #include "ppsim/viz/text.hpp"
 
 #include <string>

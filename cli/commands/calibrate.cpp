@@ -1,0 +1,128 @@
+// ppsim calibrate: what tasks and transfers take here, as a scenario.
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/runtime/calibration.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "files/files.hpp"
+#include "files/outputs.hpp"
+#include "options/commands.hpp"
+#include "runs/replaying.hpp"
+#include "terminal/console.hpp"
+
+namespace ppsim::cli::calibrate_command {
+namespace {
+
+/// Without costs, which are what is asked for; only the order and the shape count.
+Schedule schedule_of(const Inputs& inputs) {
+  Inputs shaped;
+  shaped.where = inputs.where; // for errors
+  shaped.stages = inputs.stages;
+  shaped.vpp = inputs.vpp;
+  shaped.schedule = inputs.schedule;
+  shaped.schedule_file = inputs.schedule_file;
+  shaped.microbatches = inputs.microbatches;
+  if (!inputs.microbatches && !inputs.schedule_file)
+    shaped.microbatches = 2 * inputs.stages.value_or(1); // a steady state of some length
+  shaped.pair = PairRule{.kind = PairRule::Kind::serial};
+  Schedule schedule = resolve(shaped).schedule;
+  if (schedule.asynchronous())
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of("schedule"),
+                        fmt::format("'{}' updates weights after every microbatch, between the tasks", schedule.name()),
+                        "calibrate with 1f1b: the tasks are the same"}};
+  return schedule;
+}
+
+/// How transfers last is what is asked for, so that nothing can pace them.
+void refuse_pacing(const Inputs& inputs) {
+  if (inputs.transport != "paced") return;
+  throw Error{ExitCode::bad_input,
+              Problem{inputs.place_of("transport"), "'paced' lasts as a scenario says, and this measures one",
+                      "leave it out, or take direct"}};
+}
+
+std::string spread(const runtime::Spread& spread) {
+  return fmt::format("{} ({} to {})", format_duration(spread.median), format_duration(spread.p5),
+                     format_duration(spread.p95));
+}
+
+/// What was measured, and how far it can be trusted, for people; the file has all of it.
+std::string summary(const runtime::Calibration& calibration) {
+  constexpr std::string_view row = "  {:<18}  {:<36}  {}\n";
+  std::string text = fmt::format("calibrated on {}: {}\n", calibration.facts.backend, calibration.facts.compute);
+  text += fmt::format(row, "median (p5 to p95)", "all stages at work", "one stage at a time");
+  for (std::size_t chunk = 0; chunk < calibration.busy.size(); ++chunk) {
+    const auto line = [&](std::string_view pass, runtime::Spread runtime::ChunkTimes::*member) {
+      text += fmt::format(row, fmt::format("chunk {} {}", chunk, pass), spread(calibration.busy[chunk].*member),
+                          spread(calibration.alone[chunk].*member));
+    };
+    line("F", &runtime::ChunkTimes::forward);
+    line("I", &runtime::ChunkTimes::input_grad);
+    line("W", &runtime::ChunkTimes::weight_grad);
+  }
+  text += fmt::format("  {:<18}  {}\n", "overhead", spread(calibration.overhead));
+  for (const runtime::TransferFit& edge : calibration.edges)
+    text += fmt::format("  {:<18}  latency {}, {}; measured times are at most {:.1f} % off\n",
+                        fmt::format("edge {} to {}", index(edge.from), index(edge.to)), format_duration(edge.latency),
+                        edge.bandwidth
+                            ? fmt::format("{:.4g} GB/s", static_cast<double>(edge.bandwidth->bytes_per_second()) / 1e9)
+                            : "whatever the size",
+                        100 * edge.largest_residual);
+  text += fmt::format(
+      "  {:<18}  {}\n", "contended",
+      calibration.contended
+          ? "yes: other programs used the same cores, or there are more stages than cores; the times say little"
+          : "no");
+  return text;
+}
+
+ExitCode run(const Inputs& inputs) {
+  refuse_pacing(inputs);
+  const std::string file = inputs.output.value_or("-");
+  static_cast<void>(uses_stdout(std::array{Destination{"output", file}}, sources(inputs)));
+  require_writable(file, "--output");
+  const Schedule schedule = schedule_of(inputs);
+  runtime::Backend& backend = backend_of(inputs);
+  Inputs real = inputs;
+  real.compute = runtime::Compute::real; // whatever a scenario says that replays are to be
+  auto calibration = runtime::calibrate(backend, schedule, run_options(real, backend, schedule, false));
+  if (!calibration) return ExitCode::done; // another process has it
+  calibration->facts.command = inputs.command;
+  if (calibration->contended)
+    note("contended: other programs used the same cores, or there are more stages than cores; the figures "
+         "say little. Calibrate fewer stages, or when the machine is idle");
+  write_file(file, calibration_toml(*calibration), "--output");
+  if (file != "-") write_file("-", summary(*calibration), "summary");
+  return ExitCode::done;
+}
+
+constexpr std::array sections{Section::workload};
+constexpr std::array<std::string_view, 9> extra{"stages", "mb",     "vpp",     "schedule", "scenario",
+                                                "steps",  "warmup", "timeout", "output"};
+constexpr std::array<std::string_view, 2> except{"compute", "slots"};
+constexpr std::array examples{
+    Example{"ppsim calibrate --stages 2 -o costs.toml",
+            "a small model on two cores: a scenario that all commands read"},
+    Example{"ppsim calibrate --stages 2 --block transformer --tokens 512 --width 1024 --heads 16 -o costs.toml",
+            "a larger one"},
+    Example{"ppsim calibrate --backend cuda --stages 4 -o costs.toml", "one GPU, split into four"},
+};
+
+} // namespace
+
+const Command definition{.name = "calibrate",
+                         .summary = "measure what tasks and transfers take on this machine; the result is a scenario",
+                         .usage = "ppsim calibrate --stages P [--vpp V] [--backend NAME] [-o COSTS.toml] [options]",
+                         .argument = "",
+                         .argument_help = "",
+                         .sections = sections,
+                         .extra = extra,
+                         .except = except,
+                         .examples = examples,
+                         .run = run};
+
+} // namespace ppsim::cli::calibrate_command

@@ -1,0 +1,112 @@
+// ppsim compare: the same work under several schedules, and which one to take.
+
+#include "runs/compare.hpp"
+
+#include "ppsim/base/parallel.hpp"
+#include "ppsim/traces/comparison_json.hpp"
+#include "ppsim/viz/comparison.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "files/files.hpp"
+#include "files/outputs.hpp"
+#include "options/commands.hpp"
+#include "runs/evaluate.hpp"
+#include "runs/fitting.hpp"
+#include "runs/vary.hpp"
+#include "terminal/console.hpp"
+#include "terminal/terminal.hpp"
+
+namespace ppsim::cli::compare_command {
+namespace {
+
+std::size_t threads_of(const Inputs& inputs) {
+  return inputs.threads.value_or(machine_threads());
+}
+
+/// So many charts fit on a page.
+constexpr std::size_t most_charts = 8;
+
+/// The contenders to draw: the fastest, and in any case the one to take.
+std::vector<std::size_t> drawn(const Comparison& comparison) {
+  std::vector<std::size_t> positions(std::min(most_charts, comparison.contenders.size()));
+  std::iota(positions.begin(), positions.end(), std::size_t{0});
+  if (const auto& recommendation = comparison.recommendation; recommendation && recommendation->best >= most_charts)
+    positions.back() = recommendation->best;
+  return positions;
+}
+
+/// Those that are drawn are simulated again, as no more of a run is kept than its report.
+std::string charts(const Compared& compared, const Inputs& inputs) {
+  const Comparison& comparison = compared.comparison;
+  const std::vector<std::size_t> positions = drawn(comparison);
+  std::vector<std::optional<Evaluation>> runs(positions.size());
+  for_each_index(positions.size(), threads_of(inputs), [&](std::size_t i) {
+    runs[i] = evaluate(compared.candidate_of(comparison.contenders[positions[i]]).inputs);
+  });
+  std::vector<viz::Panel> panels;
+  for (std::size_t i = 0; i < positions.size(); ++i)
+    panels.push_back({runs[i]->graph, runs[i]->timeline, runs[i]->report, comparison.contenders[positions[i]].name,
+                      comparison.recommendation && comparison.recommendation->best == positions[i]});
+  return viz::svg_comparison(comparison, panels);
+}
+
+constexpr std::array outputs{
+    Output<Compared>{"svg", &Inputs::svg, charts},
+    Output<Compared>{"json", &Inputs::json,
+                     [](const Compared& compared, const Inputs&) {
+                       return traces::comparison_json(compared.comparison, compared.recommendation);
+                     }},
+    Output<Compared>{"markdown", &Inputs::markdown,
+                     [](const Compared& compared, const Inputs&) {
+                       return viz::comparison_markdown(compared.comparison, compared.recommendation);
+                     }},
+};
+
+ExitCode run(const Inputs& inputs) {
+  if (inputs.vary) return run_variation(inputs);
+  const bool stdout_taken = uses_stdout(outputs, inputs);
+  Compared compared = compare(inputs, threads_of(inputs));
+  const bool fits = std::ranges::any_of(compared.comparison.contenders, &Contender::fits);
+  if (!fits) compared.recommendation += what_would_fit(inputs, threads_of(inputs));
+  note_all(compared.notes);
+  write_outputs(outputs, compared, inputs);
+  if (!stdout_taken)
+    write_file("-", viz::comparison_text(compared.comparison, compared.recommendation, terminal_options()),
+               "comparison");
+  return fits ? ExitCode::done : ExitCode::no;
+}
+
+constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,     Section::communication,
+                              Section::memory,   Section::scenario, Section::comparison};
+constexpr std::array<std::string_view, 2> extra{"json", "svg"};
+constexpr std::array<std::string_view, 1> except{"schedule"}; // there is --schedules
+constexpr std::array examples{
+    Example{"ppsim compare --stages 8 --mb 64", "every schedule that allows it, the fastest first, and which to take"},
+    Example{"ppsim compare --scenario traces/samples/zero-bubble-1.5b-m24.toml --svg compare.svg",
+            "a profiled model under all schedules, and their charts on one time axis"},
+    Example{"ppsim compare --stages 8 --mb 64 --schedules 1f1b,interleaved,zb-v --vpp 1,2,4 --markdown",
+            "some of them, with as many chunks per stage, as a table for GitHub"},
+    Example{"ppsim compare --stages 8 --mb 64 --vary comm=0..2ms --svg vary.svg",
+            "from which transfer time on another schedule is the best, and a plot of step times over it"},
+};
+
+} // namespace
+
+const Command definition{
+    .name = "compare",
+    .summary = "which schedule is the fastest, what it needs, whether that fits (exit status 3 when nothing does)",
+    .usage = "ppsim compare --stages P --mb M [--vpp V,...] [--schedules NAME,...] [options]",
+    .argument = "",
+    .argument_help = "",
+    .sections = sections,
+    .extra = extra,
+    .except = except,
+    .examples = examples,
+    .run = run};
+
+} // namespace ppsim::cli::compare_command

@@ -1,0 +1,62 @@
+// ppsim help, man and completion: what the tables say, in three forms.
+
+#include <fmt/format.h>
+
+#include "files/files.hpp"
+#include "options/commands.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+ExitCode run_help(const Inputs& inputs) {
+  write_file("-", help_text(find_command(inputs.file.value_or("simulate"))), "help");
+  return ExitCode::done;
+}
+
+ExitCode run_man(const Inputs& /*inputs*/) {
+  write_file("-", man_page(), "man");
+  return ExitCode::done;
+}
+
+ExitCode run_completion(const Inputs& inputs) {
+  if (inputs.file != "bash")
+    throw Error{ExitCode::bad_input,
+                Problem{"completion",
+                        inputs.file ? fmt::format("unknown shell {}", in_quotes(*inputs.file)) : "names no shell",
+                        "ppsim completion bash"}};
+  write_file("-", bash_completion(), "completion");
+  return ExitCode::done;
+}
+
+} // namespace
+
+const Command help_command::definition{.name = "help",
+                                       .summary = "help on a command",
+                                       .usage = "ppsim help [COMMAND]",
+                                       .argument = "COMMAND",
+                                       .argument_help = "one of the commands below; default simulate",
+                                       .sections = {},
+                                       .extra = {},
+                                       .examples = {},
+                                       .run = run_help};
+const Command man_command::definition{.name = "man",
+                                      .summary = "the manual page, as roff",
+                                      .usage = "ppsim man",
+                                      .argument = "",
+                                      .argument_help = "",
+                                      .sections = {},
+                                      .extra = {},
+                                      .examples = {},
+                                      .run = run_man};
+const Command completion_command::definition{.name = "completion",
+                                             .summary = "a completion script for a shell",
+                                             .usage = "ppsim completion bash",
+                                             .argument = "SHELL",
+                                             .argument_help = "bash",
+                                             .argument_choices = "bash ",
+                                             .sections = {},
+                                             .extra = {},
+                                             .examples = {},
+                                             .run = run_completion};
+
+} // namespace ppsim::cli

@@ -1,0 +1,159 @@
+// ppsim explain: where the time of a measured run goes, and what each reason costs.
+
+#include "ppsim/measured/explanation.hpp"
+#include "ppsim/study/run_report.hpp"
+#include "ppsim/traces/chrome_trace.hpp"
+#include "ppsim/traces/explanation_json.hpp"
+#include "ppsim/viz/explanation.hpp"
+#include "ppsim/viz/svg.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "files/files.hpp"
+#include "files/outputs.hpp"
+#include "files/run_files.hpp"
+#include "options/commands.hpp"
+#include "terminal/terminal.hpp"
+
+namespace ppsim::cli::explain_command {
+namespace {
+
+/// Runs and what they say; the median step of one replica stands for all in pictures.
+struct Explained {
+  std::vector<MeasuredRun> runs;
+  Explanation explanation;
+  std::vector<std::string> names; ///< of the files, by replica
+  std::size_t drawn = 0;          ///< the replica of the pictures
+};
+
+/// Of the steps, the share whose means are to predict the others.
+constexpr double default_share = 0.25;
+
+/// A measured step with its reasons, ready to be shown.
+struct ShownStep {
+  TaskGraph graph;
+  Timeline timeline;
+  RunReport report;
+};
+
+ShownStep median_step_of(const Explained& explained) {
+  const MeasuredRun& run = explained.runs[explained.drawn];
+  const std::size_t step = median_step(run);
+  TaskGraph graph = measured_graph(run);
+  Timeline timeline = run.steps[step];
+  attribute(graph, timeline);
+  RunReport report = run_report(analyse(graph, timeline));
+  const std::string replica = explained.runs.size() == 1
+                                  ? ""
+                                  : fmt::format("replica {} ({}), ", explained.drawn, explained.names[explained.drawn]);
+  report.measured = fmt::format("{}step {} of {}; {}", replica, step + 1, run.steps.size(), describe(run));
+  return {std::move(graph), std::move(timeline), std::move(report)};
+}
+
+/// What --replica says, else the one that takes longest.
+std::size_t drawn_replica(const Inputs& inputs, const Explanation& explanation) {
+  const auto& replicas = explanation.replicas;
+  if (!inputs.replica)
+    return static_cast<std::size_t>(std::ranges::max_element(replicas, {}, &ReplicaExplanation::tasks) -
+                                    replicas.begin());
+  if (*inputs.replica < replicas.size()) return *inputs.replica;
+  throw Error{ExitCode::bad_input,
+              Problem{inputs.place_of("replica"), fmt::format("there is no replica {}", *inputs.replica),
+                      fmt::format("{} run file{} given: 0 to {}", replicas.size(),
+                                  replicas.size() == 1 ? " is" : "s are", replicas.size() - 1)}};
+}
+
+Explained explain_inputs(const Inputs& inputs) {
+  if (!inputs.file)
+    throw Error{ExitCode::bad_input,
+                Problem{"explain", "names no run",
+                        "for example: ppsim explain run.json; 'ppsim import' and 'ppsim replay -o' write such files"}};
+  std::vector<std::string> paths{*inputs.file};
+  paths.insert(paths.end(), inputs.files.begin(), inputs.files.end());
+  Explained explained;
+  std::set<std::string> seen;
+  for (const std::string& path : paths)
+    if (path != "-" && !seen.insert(real_path(path)).second)
+      throw Error{ExitCode::bad_input,
+                  Problem{in_quotes(path), "is given twice: a replica would be compared with itself",
+                          "name the run file of each replica once"}};
+  for (const std::string& path : paths) {
+    explained.runs.push_back(read_run_file(path, "explain"));
+    explained.names.push_back(display_name(path));
+  }
+  explained.explanation = explain(explained.runs);
+  if (explained.explanation.steps < 2 && inputs.calibrate)
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of("calibrate"), "the run has one step: there is no other one",
+                        "leave it out, or record more steps"}};
+  if (explained.explanation.steps > 1)
+    for (const MeasuredRun& run : explained.runs)
+      explained.explanation.held_out.push_back(hold_out(run, inputs.calibrate.value_or(default_share)));
+  explained.drawn = drawn_replica(inputs, explained.explanation);
+  return explained;
+}
+
+constexpr std::array outputs{
+    Output<Explained>{"json", &Inputs::json,
+                      [](const Explained& result, const Inputs&) {
+                        return traces::explanation_json(result.runs, result.explanation);
+                      }},
+    Output<Explained>{"svg", &Inputs::svg,
+                      [](const Explained& result, const Inputs&) {
+                        const ShownStep shown = median_step_of(result);
+                        return viz::svg_gantt(shown.graph, shown.timeline, shown.report);
+                      }},
+    Output<Explained>{"trace", &Inputs::trace,
+                      [](const Explained& result, const Inputs&) {
+                        const ShownStep shown = median_step_of(result);
+                        return traces::chrome_trace(shown.graph, shown.timeline, shown.report);
+                      }},
+};
+
+/// Replicas are counted in the order of the files, whatever ranks they had.
+std::string names_of_replicas(const Explained& explained) {
+  if (explained.names.size() < 2) return "";
+  std::string text = "files\n";
+  for (std::size_t replica = 0; replica < explained.names.size(); ++replica)
+    text += fmt::format("  replica {}  {}\n", replica, explained.names[replica]);
+  return text;
+}
+
+ExitCode run(const Inputs& inputs) {
+  const bool stdout_taken = uses_stdout(outputs, inputs);
+  require_writable(outputs, inputs);
+  const Explained result = explain_inputs(inputs);
+  write_outputs(outputs, result, inputs);
+  if (!stdout_taken)
+    write_file("-",
+               viz::explanation_text(result.runs, result.explanation, terminal_options()) + names_of_replicas(result),
+               "explanation");
+  return ExitCode::done;
+}
+
+constexpr std::array<std::string_view, 5> extra{"replica", "calibrate", "json", "svg", "trace"};
+constexpr std::array examples{
+    Example{"ppsim explain run.json",
+            "where the bubble of a measured run is, by cause, and what would make it shorter"},
+    Example{"ppsim explain run-0.json run-1.json --svg step.svg",
+            "two data-parallel replicas: which one the other waits for; the median step of the slower one as a chart"},
+};
+
+} // namespace
+
+const Command definition{.name = "explain",
+                         .summary = "where the time of a measured run goes, by cause, and what each cause costs",
+                         .usage = "ppsim explain RUN.json... [--svg FILE] [--trace FILE] [--json[=FILE]]",
+                         .argument = "RUN",
+                         .argument_help = "a run file; several are the data-parallel replicas of one job",
+                         .takes_several = true,
+                         .sections = {},
+                         .extra = extra,
+                         .examples = examples,
+                         .run = run};
+
+} // namespace ppsim::cli::explain_command

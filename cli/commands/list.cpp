@@ -1,0 +1,265 @@
+// ppsim list: what there is to choose from.
+
+#include "ppsim/base/words.hpp"
+#include "ppsim/operations/lowering.hpp"
+#include "ppsim/report/report.hpp"
+#include "ppsim/runtime/backend.hpp"
+#include "ppsim/scenario/model.hpp"
+#include "ppsim/study/run_report.hpp"
+#include "ppsim/traces/import.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "files/files.hpp"
+#include "options/commands.hpp"
+#include <nlohmann/json.hpp>
+
+namespace ppsim::cli::list_command {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A row of a list: its name and its columns, each a text or a number.
+struct Row {
+  std::string_view name;
+  std::vector<std::pair<std::string_view, Json>> columns;
+};
+
+std::vector<Row> schedule_rows() {
+  std::vector<Row> rows;
+  for (const Generator* generator : generators())
+    rows.push_back({generator->name,
+                    {{"order", generator->summary},
+                     {"placement", generator->placement},
+                     {"promise", generator->promise},
+                     {"constraints", generator->constraints},
+                     {"source", generator->source}}});
+  return rows;
+}
+
+std::vector<Row> format_rows() {
+  std::vector<Row> rows{
+      {"pytorch-csv",
+       {{"files", "*.csv"},
+        {"what", "PyTorch pipelining CSV: a row per stage"},
+        {"read", "--schedule-file, check"},
+        {"write", "--csv, --csv-comms"}}},
+      {"infinitrain-tasks",
+       {{"files", "*.tasks.csv"},
+        {"what", "InfiniTrain task list: a line per task"},
+        {"read", "--schedule-file, check"},
+        {"write", "--csv"}}},
+      {"model", {{"files", "*.toml"}, {"what", "a model's shape (docs/costs.md)"}, {"read", "--model"}}},
+      {"device", {{"files", "*.toml"}, {"what", "a device's datasheet (docs/costs.md)"}, {"read", "--device"}}},
+      {"scenario",
+       {{"files", "*.toml"},
+        {"what", "options as TOML"},
+        {"read", "--scenario"},
+        {"write", "calibrate, scale, import --output"}}},
+      {"report", {{"files", "*.json"}, {"what", "the report, schema 1"}, {"write", "--json"}}},
+      {"comparison", {{"files", "*.json"}, {"what", "a comparison, schema 1"}, {"write", "compare --json"}}},
+      {"comparison-table",
+       {{"files", "*.md"}, {"what", "a comparison as a GitHub table"}, {"write", "compare --markdown"}}},
+      {"variation",
+       {{"files", "*.json, *.md, *.svg"},
+        {"what", "step times over a varied quantity: data, table, plot"},
+        {"write", "compare --vary with --json, --markdown, --svg"}}},
+      {"run",
+       {{"files", "*.json, *.json.gz"},
+        {"what", "a run that took place, step by step (docs/run-files.md)"},
+        {"read", "explain, validate"},
+        {"write", "replay --output, import --timeline"}}},
+      {"validation",
+       {{"files", "*.json, *.svg"},
+        {"what", "a prediction held against a run (docs/run-files.md)"},
+        {"write", "validate with --json, --svg"}}},
+      {"accuracy",
+       {{"files", "*.json, *.md, *.svg"},
+        {"what", "many predictions held against runs: data, table, plot (docs/run-files.md)"},
+        {"write", "validate of several runs with --json, --markdown, --svg"}}},
+      {"chakra",
+       {{"files", "*.et"},
+        {"what", "MLCommons Chakra execution trace, one per stage, for ASTRA-sim"},
+        {"write", "--chakra"}}},
+      {"goal", {{"files", "*.goal"}, {"what", "GOAL, for LogGOPSim"}, {"write", "--goal"}}},
+      {"explanation", {{"files", "*.json"}, {"what", "an explanation of a run"}, {"write", "explain --json"}}},
+      {"chrome-trace", {{"files", "*.json"}, {"what", "Chrome trace events, for Perfetto"}, {"write", "--trace"}}},
+      {"svg",
+       {{"files", "*.svg"}, {"what", "Gantt chart; of a comparison, several on one time axis"}, {"write", "--svg"}}}};
+  for (const traces::ImportFormat* format : traces::import_formats())
+    rows.push_back(
+        {format->name,
+         {{"files", format->files}, {"what", format->what}, {"read", fmt::format("import {} FILES", format->name)}}});
+  return rows;
+}
+
+std::vector<Row> lowering_rows() {
+  std::vector<Row> rows;
+  for (const Lowering* lowering : lowerings()) {
+    rows.push_back({lowering->name, {{"places", lowering->summary}, {"p2p", to_string(lowering->communicators)}}});
+    if (lowering->takes_overlap)
+      rows.back().columns.emplace_back(
+          "overlapped",
+          fmt::format("{}; {} on two stages", to_string(lowering->overlapped), to_string(lowering->overlapped_by_two)));
+    rows.back().columns.emplace_back("source", lowering->source);
+  }
+  return rows;
+}
+
+std::vector<Row> metric_rows() {
+  std::vector<Row> rows;
+  for (const Metric& metric : metrics())
+    rows.push_back({metric.tag,
+                    {{"name", metric.name},
+                     {"unit", metric.unit()},
+                     {"formula", metric.formula},
+                     {"meaning", metric.description}}});
+  return rows;
+}
+
+std::string shape_in_words(const Model& model) {
+  std::string words =
+      fmt::format("{} layers of width {}, FFN {}, {} heads", model.layers, model.hidden, model.ffn_hidden, model.heads);
+  if (model.has_latent_attention())
+    words += " with latent attention";
+  else if (model.kv_heads != model.heads)
+    words += fmt::format(" with {} key-value heads", model.kv_heads);
+  if (model.experts > 0)
+    words += fmt::format("; {} experts of {} in all but {} layers, {} per token and {} shared", model.experts,
+                         model.expert_ffn_hidden, model.dense_layers, model.experts_per_token, model.shared_experts);
+  if (model.mtp_layers > 0) words += fmt::format("; {} for multi-token prediction", model.mtp_layers);
+  return words + fmt::format("; vocabulary {}, sequence {}", model.vocab, model.sequence_length);
+}
+
+std::vector<Row> model_rows() {
+  std::vector<Row> rows;
+  for (const Model& model : models()) {
+    const ParameterCount count = count_parameters(model);
+    Row row{model.name, {{"parameters", count.total}}};
+    if (count.active != count.total) row.columns.emplace_back("active", count.active);
+    row.columns.emplace_back("shape", shape_in_words(model));
+    row.columns.emplace_back("source", model.source);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string rates_in_words(const Device& device) {
+  std::string words;
+  for (const DataType type : {DataType::bf16, DataType::fp8, DataType::tf32, DataType::fp32})
+    if (const std::int64_t rate = device.flops_per_second(type); rate > 0)
+      words +=
+          fmt::format("{}{} {:g} TFLOPS", words.empty() ? "" : ", ", to_string(type), static_cast<double>(rate) / 1e12);
+  return words;
+}
+
+std::vector<Row> device_rows() {
+  std::vector<Row> rows;
+  for (const Device& device : devices())
+    rows.push_back({device.name,
+                    {{"rates", rates_in_words(device)},
+                     {"memory", fmt::format("{:g} GB at {:g} GB/s", static_cast<double>(device.memory.count()) / 1e9,
+                                            static_cast<double>(device.memory_bandwidth.bytes_per_second()) / 1e9)},
+                     {"link", device.link},
+                     {"source", device.source}}});
+  return rows;
+}
+
+std::vector<Row> link_rows() {
+  std::vector<Row> rows;
+  for (const Link& link : links())
+    rows.push_back({link.name,
+                    {{"bandwidth",
+                      fmt::format("{:g} GB/s each way", static_cast<double>(link.bandwidth.bytes_per_second()) / 1e9)},
+                     {"latency", format_duration(link.latency)},
+                     {"source", link.source}}});
+  return rows;
+}
+
+/// What replays run on, and whether it can be used on this machine.
+std::vector<Row> backend_rows() {
+  std::vector<Row> rows;
+  for (const runtime::BackendEntry& entry : runtime::backends()) {
+    const runtime::Usability usability = runtime::usability_of(entry);
+    Row row{entry.name, {{"what", entry.summary}, {"usable", usability.usable}, {"here", usability.why}}};
+    if (!usability.usable && !usability.remedy.empty()) row.columns.emplace_back("remedy", usability.remedy);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+/// One closed set that can be listed.
+struct List {
+  std::string_view name;
+  std::vector<Row> (*rows)();
+};
+constexpr std::array lists{List{"schedules", schedule_rows}, List{"formats", format_rows},
+                           List{"metrics", metric_rows},     List{"models", model_rows},
+                           List{"devices", device_rows},     List{"links", link_rows},
+                           List{"lowerings", lowering_rows}, List{"backends", backend_rows}};
+
+const List& find_list(const std::optional<std::string>& name) {
+  std::vector<std::string_view> names;
+  for (const List& list : lists) {
+    if (name == list.name) return list;
+    names.push_back(list.name);
+  }
+  const std::string choices = fmt::format("one of {}", joined(names, ", "));
+  if (!name) throw Error{ExitCode::bad_input, Problem{"list", "needs to know what", choices}};
+  throw Error{ExitCode::bad_input,
+              Problem{"list", fmt::format("unknown list {}", in_quotes(*name)), did_you_mean(*name, names, choices)}};
+}
+
+std::string rows_text(const std::vector<Row>& rows) {
+  std::string text;
+  for (const Row& row : rows) {
+    text += fmt::format("{}\n", row.name);
+    for (const auto& [column, value] : row.columns)
+      text += fmt::format("  {:<11} {}\n", column,
+                          value.is_string()    ? value.get<std::string>()
+                          : value.is_boolean() ? (value.get<bool>() ? "yes" : "no")
+                                               : value.dump());
+  }
+  return text;
+}
+
+std::string rows_json(const List& list, const std::vector<Row>& rows) {
+  Json json{{"schema", 1}, {std::string{list.name}, Json::array()}};
+  for (const Row& row : rows) {
+    Json entry{{"name", row.name}};
+    for (const auto& [column, value] : row.columns) entry[std::string{column == "name" ? "title" : column}] = value;
+    json[std::string{list.name}].push_back(std::move(entry));
+  }
+  return json.dump(2) + "\n";
+}
+
+ExitCode run(const Inputs& inputs) {
+  const List& list = find_list(inputs.file);
+  const std::vector<Row> rows = list.rows();
+  if (inputs.json) write_file(*inputs.json, rows_json(list, rows), "--json");
+  if (inputs.json != "-") write_file("-", rows_text(rows), "list");
+  return ExitCode::done;
+}
+
+constexpr std::array<std::string_view, 1> extra{"json"};
+constexpr std::array examples{
+    Example{"ppsim list schedules", "every schedule by name, with what it promises and refuses"}};
+
+} // namespace
+
+const Command definition{
+    .name = "list",
+    .summary = "schedules, formats, metrics, models, devices, links, lowerings and backends there are",
+    .usage =
+        "ppsim list schedules | formats | metrics | models | devices | links | lowerings | backends [--json[=FILE]]",
+    .argument = "WHAT",
+    .argument_help = "schedules, formats, metrics, models, devices, links, lowerings or backends",
+    .argument_choices = "schedules formats metrics models devices links lowerings backends ",
+    .sections = {},
+    .extra = extra,
+    .examples = examples,
+    .run = run};
+
+} // namespace ppsim::cli::list_command

@@ -1,0 +1,139 @@
+// ppsim replay: a schedule run for real, shown like a simulated one.
+
+#include "ppsim/viz/replay.hpp"
+
+#include "ppsim/study/run_report.hpp"
+#include "ppsim/traces/chrome_trace.hpp"
+#include "ppsim/traces/replay_json.hpp"
+#include "ppsim/traces/run_file.hpp"
+#include "ppsim/viz/svg.hpp"
+#include "ppsim/viz/text.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "files/files.hpp"
+#include "files/outputs.hpp"
+#include "options/commands.hpp"
+#include "runs/replaying.hpp"
+#include "terminal/console.hpp"
+#include "terminal/terminal.hpp"
+
+namespace ppsim::cli::replay_command {
+namespace {
+
+/// A run and its views: the median step stands for all.
+struct Replayed {
+  Replay replay;
+  MeasuredRun run;
+  Timeline timeline;
+  RunReport report;
+  Validation validation;
+};
+
+constexpr std::array outputs{
+    Output<Replayed>{"output", &Inputs::output,
+                     [](const Replayed& result, const Inputs&) { return traces::write_run(result.run); }},
+    Output<Replayed>{"json", &Inputs::json,
+                     [](const Replayed& result, const Inputs& inputs) {
+                       const Replay& replay = result.replay;
+                       return traces::replay_json(
+                           replay.graph, result.timeline, result.report, result.run, result.validation,
+                           {.warmup = replay.options.warmup, .predicts = replay.predicts}, inputs.tasks);
+                     }},
+    Output<Replayed>{"svg", &Inputs::svg,
+                     [](const Replayed& result, const Inputs&) {
+                       return viz::svg_gantt(result.replay.graph, result.timeline, result.report);
+                     }},
+    Output<Replayed>{"trace", &Inputs::trace,
+                     [](const Replayed& result, const Inputs&) {
+                       return traces::chrome_trace(result.replay.graph, result.timeline, result.report);
+                     }},
+};
+
+Replayed view(Replay replay, MeasuredRun run) {
+  Timeline timeline = run.steps[median_step(run)];
+  attribute(replay.graph, timeline);
+  RunReport report = run_report(analyse(replay.graph, timeline));
+  report.measured = describe(run);
+  constexpr double any = 1e9; // no judgement of the time is asked for
+  Validation validation = validate_run(replay.graph, replay.prediction, run, any);
+  return {std::move(replay), std::move(run), std::move(timeline), std::move(report), std::move(validation)};
+}
+
+/// A run that gave other results than it has to, or none, or took other memory.
+ExitCode judge(const Replayed& result) {
+  ExitCode code = ExitCode::done;
+  if (const auto& proof = result.run.proof; proof && !proof->holds()) {
+    say("ppsim: the results are not those of a run that does one task at a time\n");
+    code = ExitCode::no;
+  }
+  if (const auto step = result.run.proof ? result.run.proof->diverged() : std::nullopt) {
+    say(fmt::format("ppsim: training diverged: from step {} on the loss is no finite number, which proves nothing\n"
+                    "ppsim: hint: try a --learning-rate below {:.3g}\n",
+                    *step + 1, result.replay.options.workload.learning_rate));
+    code = ExitCode::no;
+  }
+  if (result.validation.knows_memory && !result.validation.same_peaks()) {
+    say("ppsim: the memory is not what was predicted\n");
+    code = ExitCode::no;
+  }
+  if (result.report.overflow) code = ExitCode::no; // the report says where
+  return code;
+}
+
+ExitCode run(const Inputs& inputs) {
+  const bool stdout_taken = uses_stdout(outputs, inputs);
+  require_writable(outputs, inputs);
+  Replay replay = prepare_replay(inputs);
+  if (replay.backend->is_leader()) note_all(replay.notes);
+  std::optional<MeasuredRun> run = run_replay(replay);
+  if (!run) return ExitCode::done; // another process has it
+  run->facts.command = inputs.command;
+  const Replayed result = view(std::move(replay), std::move(*run));
+  write_outputs(outputs, result, inputs);
+  if (!stdout_taken) {
+    const viz::TextOptions options = terminal_options();
+    std::string text = viz::text_report(result.replay.graph, result.timeline, result.report, options);
+    if (inputs.tasks) text.append("\n").append(viz::task_table(result.replay.graph, result.timeline));
+    text.append("\n").append(
+        viz::replay_text(result.run, result.validation,
+                         {.warmup = result.replay.options.warmup, .predicts = result.replay.predicts}, options));
+    write_file("-", text, "report");
+  }
+  return judge(result);
+}
+
+constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,    Section::communication,
+                              Section::memory,   Section::scenario, Section::workload, Section::replay};
+constexpr std::array<std::string_view, 4> extra{"json", "svg", "trace", "tasks"};
+constexpr std::array<std::string_view, 6> except{"timeline",  "tolerance",     "replica",
+                                                 "calibrate", "by-microbatch", "mean-stage"};
+constexpr std::array examples{
+    Example{"ppsim replay --stages 2 --mb 8 --schedule 1f1b",
+            "train a small model on two cores; results and memory are compared with what they have to be"},
+    Example{"ppsim replay --scenario costs.toml --schedule zb-h1 --mb 8 -o run.json --svg run.svg",
+            "with what 'ppsim calibrate' measured: also says how far the prediction was off"},
+    Example{"ppsim replay --stages 8 --mb 16 --forward 4ms --backward 8ms --compute timed",
+            "tasks that last as long as is said, for more stages than there are cores"},
+    Example{"mpirun -n 4 ppsim replay --backend mpi --stages 4 --mb 8", "a process per stage"},
+};
+
+} // namespace
+
+const Command definition{
+    .name = "replay",
+    .summary = "run a schedule for real, and show what was measured (exit status 3 when results or memory are not as "
+               "they have to be)",
+    .usage = "ppsim replay --stages P --mb M [--schedule NAME] [--scenario FILE] [--backend NAME] [-o RUN.json] "
+             "[options]",
+    .argument = "",
+    .argument_help = "",
+    .sections = sections,
+    .extra = extra,
+    .except = except,
+    .examples = examples,
+    .run = run};
+
+} // namespace ppsim::cli::replay_command

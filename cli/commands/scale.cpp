@@ -1,0 +1,332 @@
+// ppsim scale: what was measured with one workload, as costs of another.
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/base/words.hpp"
+#include "ppsim/runtime/scaling.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "files/files.hpp"
+#include "files/outputs.hpp"
+#include "files/scenario_file.hpp"
+#include "files/toml_file.hpp"
+#include "options/commands.hpp"
+#include "options/setters.hpp"
+#include "runs/replaying.hpp"
+
+namespace ppsim::cli::scale_command {
+namespace {
+
+using runtime::Ratio;
+using runtime::Scaling;
+using runtime::Workload;
+
+/// A scenario file, and what it says.
+struct CostFile {
+  std::string name, text;
+  std::vector<Assignment> keys;
+  Inputs inputs;
+};
+
+/// Adds what keeps the costs of `file` from being scaled.
+void check_cost_file(const CostFile& file, Problems& problems) {
+  const Inputs& inputs = file.inputs;
+  for (const std::string_view key : {"tokens", "width"})
+    if (!inputs.where.contains(key))
+      problems.add(fmt::format("{}: {}", file.name, key), "missing",
+                   "say what work its costs are of; 'ppsim calibrate -o FILE' writes both");
+  if (!inputs.forward && !inputs.backward && !inputs.input_grad && !inputs.weight_grad)
+    problems.add(file.name, "it says nothing of what tasks take", "'ppsim calibrate -o FILE' measures that");
+  for (const std::string_view key : {"model", "forward-collective", "backward-collective", "embedding", "head",
+                                     "recompute-time", "checkpoint-bytes", "reduce", "tied-embedding-reduce"})
+    if (inputs.where.contains(key))
+      problems.add(inputs.place_of(key), "no rule says how that grows with the work",
+                   "leave it out: what 'ppsim calibrate' writes has a rule");
+  if (inputs.schedule_file)
+    problems.add(inputs.place_of("schedule-file"),
+                 "it is looked for beside the scenario, and the result may lie elsewhere",
+                 "leave it out, and give --schedule-file with the result");
+  if (inputs.vpp && inputs.vpp->size() > 1)
+    problems.add(inputs.place_of("vpp"), fmt::format("{} values", inputs.vpp->size()), "costs are of one");
+}
+
+CostFile read_costs(const Inputs& inputs) {
+  if (!inputs.file)
+    throw Error{ExitCode::bad_input, Problem{"scale", "names no file",
+                                             "'ppsim calibrate -o costs.toml' writes one; then: ppsim scale costs.toml "
+                                             "--tokens 1024"}};
+  CostFile file{.name = display_name(*inputs.file), .text = read_file(*inputs.file, "scale"), .keys = {}, .inputs = {}};
+  Problems problems;
+  file.keys = read_scenario(file.text, file.name, problems);
+  assign(file.keys, file.inputs, problems);
+  problems.throw_if_any();
+  check_cost_file(file, problems);
+  if (std::ranges::none_of(workload_sizes,
+                           [&](const WorkloadSize& size) { return inputs.where.contains(size.option); }))
+    problems.add("scale", "names no size of the other work",
+                 "give one of --tokens, --width, --heads and --layers-per-chunk");
+  if (inputs.where.contains("heads") && file.inputs.workload.block == runtime::Block::mlp)
+    problems.add(inputs.place_of("heads"), "mlp blocks have no heads", "leave it out");
+  problems.throw_if_any();
+  return file;
+}
+
+/// One work, and what it takes where it runs.
+struct Work {
+  Workload workload;
+  runtime::ChunkSizes sizes;
+};
+
+/// Throws Error where no such work can run. `place` says whose it is, for what has none of its own.
+Work work_of(Inputs inputs, std::string_view place) {
+  runtime::Backend& backend = runtime::load_backend(inputs.backend.value_or("threads"));
+  inputs.compute = runtime::Compute::real; // whatever the scenario says that replays are to be
+  try {
+    const Workload workload = run_options(inputs, backend, {}, false).workload;
+    return {workload, backend.sizes(workload)};
+  } catch (const Error& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& problem : problems)
+      if (problem.where.starts_with("workload")) problem.where = fmt::format("{}{}", place, problem.where);
+    throw Error{error.code(), std::move(problems)};
+  }
+}
+
+/// What the file says, with the sizes that the command line asks for.
+Inputs asked_for(const Inputs& asked, const Inputs& file) {
+  Inputs other = file;
+  for (const auto& [option, member] : workload_sizes)
+    if (asked.where.contains(option)) {
+      other.workload.*member = asked.workload.*member;
+      other.where[std::string{option}] = asked.place_of(option);
+    }
+  return other;
+}
+
+std::string listed(const std::vector<Duration>& times) {
+  std::string text;
+  for (const Duration time : times) text.append(text.empty() ? "" : ",").append(format_closely(time));
+  return text;
+}
+
+/// Keys with new values, in the order of the file; behind them those that it does not have.
+class NewKeys {
+public:
+  explicit NewKeys(const CostFile& file) : file_{file}, keys_{file.keys} {}
+  [[nodiscard]] bool has(std::string_view key) const { return file_.inputs.where.contains(key); }
+  void set(std::string_view key, std::string value) {
+    const Option* const option = find_option(key);
+    const auto found = std::ranges::find(keys_, option, &Assignment::option);
+    if (found != keys_.end())
+      found->value = std::move(value);
+    else
+      keys_.push_back({option, std::move(value), {}});
+  }
+  /// Where the file has such times.
+  void scale(std::string_view key, const std::optional<std::vector<Duration>>& times, const Ratio& ratio) {
+    if (!times) return;
+    std::vector<Duration> changed;
+    for (const Duration time : *times) {
+      const auto longer = runtime::scaled(time, ratio);
+      if (!longer)
+        throw Error{ExitCode::bad_input,
+                    Problem{file_.inputs.place_of(key),
+                            fmt::format("{} would become longer than a day", format_duration(time)),
+                            "ask for less work"}};
+      changed.push_back(*longer);
+    }
+    set(key, listed(changed));
+  }
+  [[nodiscard]] const std::vector<Assignment>& all() const { return keys_; }
+
+private:
+  const CostFile& file_;
+  std::vector<Assignment> keys_;
+};
+
+/// What another work takes, in the keys of the file.
+struct Scaled {
+  Work from, to;
+  Scaling scaling;
+  Measured measured;
+  std::optional<TransferLines> transfers;
+  std::vector<Assignment> keys;
+};
+
+/// But for roundings of what the file says; one time may stand for all.
+bool are_about(const std::vector<Duration>& said, const std::vector<Duration>& measured) {
+  constexpr std::int64_t parts = 1000;
+  const auto about = [](Duration a, Duration b) {
+    return std::abs((a - b).count()) <= 2 + std::max(a, b).count() / parts;
+  };
+  if (said.size() == 1) return std::ranges::all_of(measured, [&](Duration time) { return about(said.front(), time); });
+  return std::ranges::equal(said, measured, about);
+}
+
+/// Times over boundaries, by the measured lines. Throws Error where there are none.
+void scale_transfers(const CostFile& file, const Scaled& result, NewKeys& keys) {
+  const auto& comm = file.inputs.comm;
+  const bool all_zero = comm && std::ranges::all_of(*comm, [](Duration time) { return time == Duration{0}; });
+  const Bytes before = result.from.sizes.boundary;
+  const Bytes after = result.to.sizes.boundary;
+  if (!comm || all_zero || before == after) return;
+  if (!result.transfers)
+    throw Error{ExitCode::bad_input,
+                Problem{file.inputs.place_of("comm"),
+                        fmt::format("it is of {}, and nothing says how long {} take", format_bytes(before),
+                                    format_bytes(after)),
+                        "'ppsim calibrate' measures it; or give latency and bandwidth in its place"}};
+  const auto times = [&](Bytes bytes) {
+    return runtime::boundary_times(result.transfers->edges, result.transfers->placement, bytes);
+  };
+  if (!are_about(*comm, times(before)))
+    throw Error{ExitCode::bad_input,
+                Problem{file.inputs.place_of("comm"), "it is not what the calibration measured of its transfers",
+                        "give the measured times again, or latency and bandwidth in place of them"}};
+  keys.set("comm", listed(times(after)));
+}
+
+Scaled scale(const CostFile& file, const Inputs& asked) {
+  const Inputs& inputs = file.inputs;
+  Scaled result{.from = work_of(inputs, fmt::format("{}: ", file.name)),
+                .to = work_of(asked_for(asked, inputs), ""),
+                .scaling = {},
+                .measured = {},
+                .transfers = read_transfer_lines(file.text, file.name),
+                .keys = {}};
+  result.scaling = runtime::scaling(result.from.workload, result.to.workload);
+  const std::string before = in_words(result.from.workload);
+  const std::string after = in_words(result.to.workload);
+  result.measured = read_measured(file.text, file.name).value_or(Measured{before, inputs.source.value_or("")});
+
+  NewKeys keys{file};
+  if (inputs.title == before) keys.set("title", after);
+  keys.set("source", fmt::format("scaled from {}{}{}", result.measured.work, result.measured.source.empty() ? "" : ", ",
+                                 result.measured.source));
+  keys.scale("forward", inputs.forward, result.scaling.forward);
+  keys.scale("input-grad", inputs.input_grad, result.scaling.input_grad);
+  keys.scale("weight-grad", inputs.weight_grad, result.scaling.weight_grad);
+  keys.scale("backward", inputs.backward, result.scaling.backward);
+  keys.scale("optimizer", inputs.optimizer, result.scaling.optimizer);
+  scale_transfers(file, result, keys);
+  for (const auto& [key, bytes] : runtime::memory_keys(result.to.sizes, chunks_of_stage(inputs)))
+    if (keys.has(key)) keys.set(key, fmt::format("{}B", bytes.count()));
+  for (const auto& [option, member] : workload_sizes)
+    if (asked.where.contains(option)) keys.set(option, std::to_string(result.to.workload.*member));
+  result.keys = keys.all();
+  return result;
+}
+
+/// As people write it: numbers and switches without quotes, all else with them.
+std::string toml_value(std::string_view text) {
+  const std::size_t point = text.find('.');
+  const bool digits = is_bare_number(text) && text.size() < 19;
+  const bool number = digits && (text[0] != '0' || text.size() == 1 || point == 1) && point != 0 &&
+                      point != text.size() - 1; // TOML has a digit on both sides of a point, and none too many
+  return number || text == "true" || text == "false" ? std::string{text} : toml_string(text);
+}
+
+std::string toml_value(const Assignment& key) {
+  const std::string_view placeholder = key.option->placeholder;
+  if (placeholder == "TEXT") return toml_string(key.value);
+  const std::vector<std::string_view> items = split_list(key.value);
+  if (placeholder.find(',') == std::string_view::npos || items.size() == 1) return toml_value(key.value);
+  std::string text;
+  for (const std::string_view item : items) text.append(text.empty() ? "" : ", ").append(toml_value(item));
+  return fmt::format("[{}]", text);
+}
+
+/// What people want to know of it, and the lines of transfers, by which it can be scaled again.
+std::string facts(const Scaled& result, std::string_view command) {
+  std::string text = "\n[scaled]\n";
+  const auto put = [&text](std::string_view key, std::string_view value) {
+    text += fmt::format("{} = {}\n", key, value);
+  };
+  put("from", toml_string(result.measured.work));
+  if (!result.measured.source.empty()) put("source", toml_string(result.measured.source));
+  put("command", toml_string(command));
+  if (!result.transfers) return text;
+  std::vector<std::size_t> stages;
+  for (const StageId stage : result.transfers->placement) stages.push_back(index(stage));
+  put("placement", fmt::format("[{}]", joined(stages, ", ")));
+  for (const runtime::TransferFit& edge : result.transfers->edges) {
+    text += "\n[[scaled.edges]]\n";
+    put("from", std::to_string(index(edge.from)));
+    put("to", std::to_string(index(edge.to)));
+    put("latency", toml_string(format_closely(edge.latency)));
+    if (edge.bandwidth) put("bandwidth", toml_string(format_closely(*edge.bandwidth)));
+  }
+  return text;
+}
+
+std::string scaled_toml(const Scaled& result, std::string_view command) {
+  std::string text = "# Scaled, not measured: the table [scaled] says from what\n";
+  const Option* last = nullptr;
+  for (const Assignment& key : result.keys) {
+    if (last != nullptr && last->section != key.option->section) text += '\n';
+    last = key.option;
+    text += fmt::format("{} = {}\n", key.option->name, toml_value(key));
+  }
+  return text + facts(result, command);
+}
+
+/// For people: by how much, and why.
+std::string summary(const Scaled& result) {
+  std::string text = fmt::format("{}\n", in_words(result.to.workload));
+  const auto row = [&](std::string_view name, std::string_view what) {
+    text += fmt::format("  {:<11}  {}\n", name, what);
+  };
+  const auto times = [&](std::string_view name, const Ratio& ratio, std::string_view what) {
+    row(name, ratio.part == ratio.whole
+                  ? fmt::format("as long: {} {}", ratio.part, what)
+                  : fmt::format("{:.4g} times as long: {} {}, not {}",
+                                static_cast<double>(ratio.part) / static_cast<double>(ratio.whole), ratio.part, what,
+                                ratio.whole));
+  };
+  row("scaled from", in_words(result.from.workload));
+  times("F", result.scaling.forward, "operations");
+  times("I", result.scaling.input_grad, "operations");
+  times("W", result.scaling.weight_grad, "operations");
+  times("optimizer", result.scaling.optimizer, "parameters");
+  row("transfers",
+      fmt::format("{}, not {}", format_bytes(result.to.sizes.boundary), format_bytes(result.from.sizes.boundary)));
+  row("stash",
+      fmt::format("{}, not {}", format_bytes(result.to.sizes.stash()), format_bytes(result.from.sizes.stash())));
+  return text;
+}
+
+ExitCode run(const Inputs& inputs) {
+  const std::string output = inputs.output.value_or("-");
+  static_cast<void>(uses_stdout(std::array{Destination{"output", output}}, sources(inputs)));
+  const Scaled result = scale(read_costs(inputs), inputs);
+  write_file(output, scaled_toml(result, inputs.command), "--output");
+  if (output != "-") write_file("-", summary(result), "summary");
+  return ExitCode::done;
+}
+
+constexpr std::array<std::string_view, 5> extra{"tokens", "width", "heads", "layers-per-chunk", "output"};
+constexpr std::array examples{
+    Example{"ppsim scale costs.toml --tokens 2048 -o larger.toml",
+            "costs that 'ppsim calibrate -o costs.toml' measured, for four times the 512 tokens that it ran"},
+    Example{"ppsim scale costs.toml --width 1024 --layers-per-chunk 2 | ppsim --scenario - --mb 8",
+            "how long a step of a larger model would take"},
+};
+
+} // namespace
+
+const Command definition{
+    .name = "scale",
+    .summary = "costs of one work from those measured with another, by their operations",
+    .usage = "ppsim scale COSTS.toml [--tokens N] [--width N] [--heads N] [--layers-per-chunk N] [-o FILE]",
+    .argument = "COSTS.toml",
+    .argument_help =
+        "a scenario that 'ppsim calibrate' wrote, whose sizes are kept where no other is given; '-' for stdin",
+    .sections = {},
+    .extra = extra,
+    .examples = examples,
+    .run = run};
+
+} // namespace ppsim::cli::scale_command

@@ -1,0 +1,232 @@
+// ppsim simulate: one run, reported.
+
+#include "ppsim/engine/hang.hpp"
+#include "ppsim/engine/streams.hpp"
+#include "ppsim/operations/lowering.hpp"
+#include "ppsim/study/run_report.hpp"
+#include "ppsim/traces/chrome_trace.hpp"
+#include "ppsim/traces/report_json.hpp"
+#include "ppsim/traces/schedule_file.hpp"
+#include "ppsim/traces/workload_files.hpp"
+#include "ppsim/viz/svg.hpp"
+#include "ppsim/viz/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "files/files.hpp"
+#include "files/outputs.hpp"
+#include "options/commands.hpp"
+#include "options/condition.hpp"
+#include "runs/evaluate.hpp"
+#include "runs/sensitivities.hpp"
+#include "terminal/console.hpp"
+#include "terminal/terminal.hpp"
+
+namespace ppsim::cli::simulate_command {
+namespace {
+
+/// Each what-if figure is a simulation of its own; beyond this many tasks they would cost seconds that nobody asked
+/// for.
+constexpr std::size_t most_tasks_for_what_if = std::size_t{1} << 20;
+
+constexpr std::size_t most_tasks_for_alternatives = std::size_t{1} << 16;
+
+/// Those that are simulated; where none are, and nobody says otherwise, as PyTorch would place them.
+CommOrder written_operations(const TaskGraph& graph) {
+  const Network& network = graph.scenario().network;
+  const bool said = graph.schedule().communications() != nullptr || !network.streams.lowering.empty() ||
+                    network.model == TransferModel::streams;
+  return said ? operations_of(graph) : find_lowering("pytorch")->place(graph, Overlap::none);
+}
+
+constexpr std::array outputs{
+    Output<Evaluation>{"json", &Inputs::json,
+                       [](const Evaluation& result, const Inputs& inputs) {
+                         return traces::report_json(result.graph, result.timeline, result.report, inputs.tasks);
+                       }},
+    Output<Evaluation>{"svg", &Inputs::svg,
+                       [](const Evaluation& result, const Inputs&) {
+                         return viz::svg_gantt(result.graph, result.timeline, result.report);
+                       }},
+    Output<Evaluation>{"trace", &Inputs::trace,
+                       [](const Evaluation& result, const Inputs&) {
+                         return traces::chrome_trace(result.graph, result.timeline, result.report);
+                       }},
+    Output<Evaluation>{"csv", &Inputs::csv,
+                       [](const Evaluation& result, const Inputs& inputs) {
+                         return inputs.csv->ends_with(".tasks.csv")
+                                    ? traces::write_task_list(result.graph)
+                                    : traces::write_schedule_csv(result.graph.schedule());
+                       }},
+    Output<Evaluation>{"csv-comms", &Inputs::csv_comms,
+                       [](const Evaluation& result, const Inputs&) {
+                         const TaskGraph& graph = result.graph;
+                         return traces::write_schedule_csv_comms(graph.schedule(),
+                                                                 with_chunk_actions(graph, written_operations(graph)));
+                       }},
+    Output<Evaluation>{"goal", &Inputs::goal,
+                       [](const Evaluation& result, const Inputs&) { return traces::write_goal(result.graph); }},
+};
+
+/// Chakra has a file per stage. Throws Error where one of them is taken.
+void write_chakra(const Inputs& inputs, const TaskGraph& graph) {
+  if (!inputs.chakra) return;
+  const std::vector<traces::NamedBytes> files = traces::write_chakra(graph, *inputs.chakra);
+  std::vector<Destination> destinations;
+  destinations.reserve(outputs.size() + files.size());
+  for (const Output<Evaluation>& output : outputs) destinations.push_back({output.option, inputs.*output.path});
+  for (const traces::NamedBytes& file : files) destinations.push_back({"chakra", file.name});
+  static_cast<void>(uses_stdout(destinations, sources(inputs)));
+  write_files(files, "--chakra");
+}
+
+/// What workloads for other simulators have no words for.
+void say_what_workloads_lack(const Inputs& inputs, const TaskGraph& graph) {
+  if (!inputs.chakra && !inputs.goal) return;
+  const Scenario& scenario = graph.scenario();
+  if (inputs.chakra)
+    note("--chakra: ASTRA-sim needs roofline-enabled 0, counts whole microseconds, and takes "
+         "what it calls GB/s for GiB/s; compare with --transfer link");
+  const auto& sizes = scenario.network.boundary_bytes;
+  if (graph.transfer_count() > 0 && std::ranges::find(sizes, Bytes{0}) != sizes.end())
+    note("transfers without --boundary-bytes are written as 1 byte: what they take here is "
+         "not in the files");
+  if (!scenario.update.is_free()) note("reductions and optimizer steps are not in the files");
+  if (graph.schedule().communications() != nullptr || scenario.network.model == TransferModel::streams)
+    note("where sends and receives stand among tasks is not in the files");
+}
+
+/// Whether a task waits for `op` of `stage` that would not, read back: no cell says so, and only a receive is waited
+/// for where it is needed.
+bool is_silently_waited_for(const TaskGraph& graph, StageId stage, const CommOp& op) {
+  const Schedule& schedule = graph.schedule();
+  const std::size_t waiting = index(schedule.first_task(stage)) + op.before + op.holds_after;
+  if (!op.holds || waiting >= index(schedule.first_task(make_id<StageId>(index(stage) + 1)))) return false;
+  return op.is_send || waiting < index(pair_begin(schedule, graph.receiver(op.sender).value()));
+}
+
+/// An order made for one communicator per direction may hang where PyTorch runs it; and not all has a cell.
+void doubt_written_operations(const Inputs& inputs, const TaskGraph& graph) {
+  if (!inputs.csv_comms) return;
+  const CommOrder order = written_operations(graph);
+  if (find_hang(graph.schedule(), order, Communicators::group))
+    note("{}: this order hangs on one communicator for all stages, as PyTorch runs it; '--lowering "
+         "pytorch' or 'ppsim place' writes one that does not",
+         inputs.place_of("csv-comms"));
+  if (std::ranges::any_of(order.ops(), &CommOp::joins))
+    note("{}: PyTorch knows no BATCH_P2P groups: 'ppsim place' writes single operations", inputs.place_of("csv-comms"));
+  std::size_t waits = 0;
+  for (std::size_t i = 0; i < order.stages(); ++i)
+    waits += static_cast<std::size_t>(std::ranges::count_if(order.stage(make_id<StageId>(i)), [&](const CommOp& op) {
+      return is_silently_waited_for(graph, make_id<StageId>(i), op);
+    }));
+  if (waits > 0)
+    note("{}: no cell says that stages wait for {} of these {} sends and receives before they go on: "
+         "read back, a step may be shorter",
+         inputs.place_of("csv-comms"), waits, order.size());
+}
+
+/// The run with other inputs, if they are allowed at all.
+std::optional<Alternative> try_inputs(const Inputs& inputs, std::string change) {
+  try {
+    const Evaluation run = evaluate(inputs);
+    if (!run.has_step_time) return std::nullopt;
+    return Alternative{std::move(change), run.graph.scenario().shape.microbatches, run.report.step_time,
+                       run.report.bubble_ratio, !run.report.overflow};
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// What usually shrinks the bubble, tried: twice the microbatches, twice the chunks.
+std::vector<Alternative> try_alternatives(const Inputs& inputs, const Shape& shape) {
+  std::vector<Alternative> alternatives;
+  const auto add = [&](const Inputs& changed, std::string change) {
+    if (auto alternative = try_inputs(changed, std::move(change))) alternatives.push_back(std::move(*alternative));
+  };
+  Inputs more = inputs;
+  more.microbatches = 2 * shape.microbatches;
+  add(more, fmt::format("--mb {}", 2 * shape.microbatches));
+  Inputs chunks = inputs;
+  chunks.schedule = "interleaved";
+  chunks.vpp = {2 * shape.vpp};
+  chunks.descending_backward.reset();
+  if (shape.stages > 1 && shape.shared == 0)
+    add(chunks, fmt::format("--vpp {}{}", 2 * shape.vpp,
+                            inputs.schedule && inputs.schedule != "interleaved" ? " --schedule interleaved" : ""));
+  return alternatives;
+}
+
+/// The evaluation with all that a report on a single run shows besides.
+Evaluation run_inputs(const Inputs& inputs) {
+  Evaluation run = evaluate(inputs);
+  if (inputs.sensitivity) run.report.sensitivity = find_sensitivity(inputs, run);
+  note_all(run.notes);
+  if (run.has_step_time && run.graph.size() <= most_tasks_for_what_if) run.report.what_if = what_if(run.graph);
+  const bool cheap = run.graph.size() <= most_tasks_for_alternatives && !inputs.balance; // each would be a search
+  if (run.generator != nullptr && cheap) run.report.alternatives = try_alternatives(inputs, run.graph.scenario().shape);
+  return run;
+}
+
+ExitCode judge(const Inputs& inputs, const RunReport& report) {
+  ExitCode code = report.overflow ? ExitCode::no : ExitCode::done;
+  for (const std::string& text : inputs.fail_if) {
+    const std::optional<Condition> condition = parse_condition(text);
+    PPSIM_ASSERT(condition.has_value());
+    if (!condition->holds(report)) continue;
+    say(fmt::format("ppsim: --fail-if: {} holds: {} is {}\n", in_quotes(text), condition->metric->tag,
+                    condition->value(report)));
+    code = ExitCode::no;
+  }
+  return code;
+}
+
+ExitCode run(const Inputs& inputs) {
+  const bool stdout_taken = uses_stdout(outputs, inputs);
+  if (inputs.chakra == "-")
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("chakra"), "several files can not go to stdout",
+                                             "give a prefix: --chakra run"}};
+  const Evaluation result = run_inputs(inputs);
+  write_outputs(outputs, result, inputs);
+  write_chakra(inputs, result.graph);
+  say_what_workloads_lack(inputs, result.graph);
+  doubt_written_operations(inputs, result.graph);
+  if (!stdout_taken) {
+    std::string text = viz::text_report(result.graph, result.timeline, result.report, terminal_options());
+    if (inputs.tasks) text.append("\n").append(viz::task_table(result.graph, result.timeline));
+    write_file("-", text, "report");
+  }
+  return judge(inputs, result.report);
+}
+
+constexpr std::array sections{Section::pipeline, Section::model,    Section::costs, Section::communication,
+                              Section::memory,   Section::scenario, Section::output};
+constexpr std::array examples{
+    Example{"ppsim --stages 4 --mb 8 --vpp 2", "interleaved 1F1B: how long is a step, where is the bubble"},
+    Example{"ppsim --stages 8 --mb 32 --forward 12ms --backward 25ms --latency 10us --bandwidth 50GB/s "
+            "--boundary-bytes 32MiB --svg run.svg",
+            "your own costs, and a Gantt chart"},
+    Example{"ppsim --scenario traces/samples/zero-bubble-1.5b-m24.toml --schedule gpipe",
+            "a profiled model from a file, another schedule"},
+    Example{"ppsim --schedule-file order.csv --activation-bytes 3GiB --memory-limit 40GiB",
+            "an order of your own: does it fit"},
+};
+
+} // namespace
+
+const Command definition{
+    .name = "simulate",
+    .summary = "how long a step of a schedule takes, where the bubble is and why, whether the memory fits (the default "
+               "command)",
+    .usage = "ppsim [simulate] --stages P --mb M [--vpp V] [--schedule NAME | --schedule-file FILE] [options]",
+    .argument = "",
+    .argument_help = "",
+    .sections = sections,
+    .extra = {},
+    .examples = examples,
+    .run = run};
+
+} // namespace ppsim::cli::simulate_command

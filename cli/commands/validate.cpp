@@ -1,0 +1,130 @@
+// ppsim validate: predictions held against runs that they did not know.
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/traces/accuracy_json.hpp"
+#include "ppsim/traces/validation_json.hpp"
+#include "ppsim/viz/accuracy.hpp"
+#include "ppsim/viz/validation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "files/files.hpp"
+#include "files/outputs.hpp"
+#include "options/commands.hpp"
+#include "runs/replaying.hpp"
+#include "runs/validating.hpp"
+#include "terminal/console.hpp"
+#include "terminal/terminal.hpp"
+
+namespace ppsim::cli::validate_command {
+namespace {
+
+/// Which run, where but one was named.
+Validated validate_one(const Inputs& inputs) {
+  Problems problems;
+  if (!inputs.timeline && !inputs.file)
+    problems.add("--timeline", "missing", "which run? 'ppsim replay -o run.json' writes one");
+  check_costs(inputs, problems);
+  problems.throw_if_any();
+  std::vector<std::string> notes;
+  Validated result = inputs.timeline ? validate_file(inputs, *inputs.timeline, inputs.place_of("timeline"), notes)
+                                     : validate_file(inputs, *inputs.file, "validate", notes);
+  note_all(notes);
+  return result;
+}
+
+constexpr std::array outputs_of_one{
+    Output<Validated>{"json", &Inputs::json,
+                      [](const Validated& result, const Inputs&) {
+                        return traces::validation_json(result.graph, result.run, result.validation);
+                      }},
+    Output<Validated>{"svg", &Inputs::svg,
+                      [](const Validated& result, const Inputs&) {
+                        return viz::svg_validation(result.graph, result.prediction, result.run, result.validation);
+                      }},
+};
+
+constexpr std::array outputs_of_many{
+    Output<Accuracy>{"json", &Inputs::json,
+                     [](const Accuracy& accuracy, const Inputs&) { return traces::accuracy_json(accuracy); }},
+    Output<Accuracy>{"svg", &Inputs::svg,
+                     [](const Accuracy& accuracy, const Inputs&) { return viz::svg_accuracy(accuracy); }},
+    Output<Accuracy>{"markdown", &Inputs::markdown,
+                     [](const Accuracy& accuracy, const Inputs&) { return viz::accuracy_markdown(accuracy); }},
+};
+
+ExitCode run_one(const Inputs& inputs) {
+  if (inputs.markdown)
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of("markdown"), "is a table of several runs, and one is given",
+                        "leave it out, or name more runs, or their folder"}};
+  const bool stdout_taken = uses_stdout(outputs_of_one, inputs);
+  const Validated result = validate_one(inputs);
+  write_outputs(outputs_of_one, result, inputs);
+  if (!stdout_taken)
+    write_file("-", viz::validation_text(result.graph, result.run, result.validation, terminal_options()),
+               "validation");
+  return result.validation.holds ? ExitCode::done : ExitCode::no;
+}
+
+ExitCode run_many(const Inputs& inputs, const std::vector<RunSource>& sources) {
+  std::vector<Destination> read;
+  std::ranges::transform(files_read(sources), std::back_inserter(read), [](const std::string& path) {
+    return Destination{"a run, or its costs", path};
+  });
+  const bool stdout_taken = uses_stdout(outputs_of_many, inputs, read);
+  std::set<std::string> notes;
+  const Accuracy accuracy = validate_files(inputs, sources, notes);
+  note_all(notes);
+  write_outputs(outputs_of_many, accuracy, inputs);
+  if (!stdout_taken) write_file("-", viz::accuracy_text(accuracy, terminal_options()), "validation");
+  return accuracy.holds() ? ExitCode::done : ExitCode::no;
+}
+
+ExitCode run(const Inputs& inputs) {
+  if (!inputs.file) return run_one(inputs);
+  if (inputs.timeline)
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("timeline"), "runs are named behind the command as well",
+                                             "name all of them there"}};
+  const std::vector<RunSource> sources = run_sources(inputs);
+  return sources.size() == 1 && sources.front().group.empty() ? run_one(inputs) : run_many(inputs, sources);
+}
+
+constexpr std::array sections{Section::costs, Section::communication, Section::memory, Section::scenario};
+constexpr std::array<std::string_view, 5> extra{"timeline", "tolerance", "json", "svg", "markdown"};
+constexpr std::array<std::string_view, 1> except{"memory-limit"}; // it ran
+constexpr std::array examples{
+    Example{"ppsim validate --scenario costs.toml --timeline run.json",
+            "how far the prediction of a replay was off, where, and why"},
+    Example{"ppsim validate --scenario costs.toml --timeline run.json --tolerance 2% --svg both.svg",
+            "exit status 3 beyond 2 %; both timelines over each other"},
+    Example{"ppsim validate --scenario costs.toml run-*.json",
+            "several schedules with the same costs: errors, and whether they measured in the predicted order"},
+    Example{"ppsim validate p4/ p8/ --svg errors.svg",
+            "folders that hold runs and, for each number of stages and of chunks, the costs that predict them"},
+};
+
+} // namespace
+
+const Command definition{
+    .name = "validate",
+    .summary = "how far a prediction was off, held against a run (exit status 3 beyond the tolerance, or when the run "
+               "is no proof)",
+    .usage =
+        "ppsim validate [--scenario COSTS.toml] (--timeline RUN.json | RUN.json... | FOLDER...) [--tolerance SHARE] "
+        "[--svg FILE] [--json[=FILE]]",
+    .argument = "RUN",
+    .argument_help =
+        "run files, or folders of run files (*.json, *.json.gz) and the scenarios that predict them (*.toml)",
+    .takes_several = true,
+    .sections = sections,
+    .extra = extra,
+    .except = except,
+    .examples = examples,
+    .run = run};
+
+} // namespace ppsim::cli::validate_command

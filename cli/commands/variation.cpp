@@ -1,0 +1,43 @@
+// ppsim compare --vary: where the best schedule changes.
+
+#include "ppsim/viz/variation.hpp"
+
+#include "ppsim/base/parallel.hpp"
+#include "ppsim/traces/variation_json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "files/outputs.hpp"
+#include "runs/vary.hpp"
+#include "terminal/console.hpp"
+#include "terminal/terminal.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+constexpr std::array outputs{
+    Output<Varied>{"svg", &Inputs::svg,
+                   [](const Varied& varied, const Inputs&) { return viz::svg_variation(varied.variation); }},
+    Output<Varied>{"json", &Inputs::json,
+                   [](const Varied& varied, const Inputs&) { return traces::variation_json(varied.variation); }},
+    Output<Varied>{"markdown", &Inputs::markdown,
+                   [](const Varied& varied, const Inputs&) { return viz::variation_markdown(varied.variation); }},
+};
+
+} // namespace
+
+ExitCode run_variation(const Inputs& inputs) {
+  const bool stdout_taken = uses_stdout(outputs, inputs);
+  const Varied varied = vary_inputs(inputs, inputs.threads.value_or(machine_threads()));
+  note_all(varied.notes);
+  write_outputs(outputs, varied, inputs);
+  if (!stdout_taken) write_file("-", viz::variation_text(varied.variation, terminal_options()), "variation");
+  const bool fits =
+      std::ranges::any_of(varied.variation.best, [](const BestStretch& best) { return best.line.has_value(); });
+  return fits ? ExitCode::done : ExitCode::no;
+}
+
+} // namespace ppsim::cli

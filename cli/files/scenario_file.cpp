@@ -1,0 +1,207 @@
+#include "scenario_file.hpp"
+
+#include "ppsim/base/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <type_traits>
+#include <utility>
+
+#include "toml_file.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+/// What a calibration found besides costs, or what costs were scaled from: facts for people, for `ppsim validate` and
+/// `ppsim scale`, no part of a scenario.
+constexpr std::string_view calibration_table = "calibration";
+constexpr std::string_view scaled_table = "scaled";
+
+bool holds_facts(std::string_view key, const toml::node& node) {
+  return (key == calibration_table || key == scaled_table) && node.is_table();
+}
+
+/// A value as it would stand behind the flag; nothing for what no flag takes (tables, dates).
+std::optional<std::string> as_flag_value(const toml::node& node) {
+  if (auto text = node.value_exact<std::string>()) return text;
+  if (const auto number = node.value_exact<std::int64_t>()) return std::to_string(*number);
+  if (const auto number = node.value_exact<double>()) return fmt::format("{:#}", *number);
+  if (const auto flag = node.value_exact<bool>()) return *flag ? "true" : "false";
+  const toml::array* array = node.as_array();
+  if (array == nullptr || array->empty()) return std::nullopt;
+  std::string joined;
+  for (const toml::node& element : *array) {
+    if (element.is_array()) return std::nullopt;
+    const auto value = as_flag_value(element);
+    if (!value) return std::nullopt;
+    if (!joined.empty()) joined += ',';
+    joined += *value;
+  }
+  return joined;
+}
+
+std::vector<std::string_view> scenario_keys() {
+  std::vector<std::string_view> keys;
+  for (const Option& option : options())
+    if (is_scenario_key(option)) {
+      keys.push_back(option.name);
+      if (!option.alias.empty()) keys.push_back(option.alias);
+    }
+  return keys;
+}
+
+/// The option of a key; adds a problem where there is none.
+const Option* option_of(const std::string& key, const std::string& where, Problems& problems) {
+  const Option* option = find_option(key);
+  if (option == nullptr) {
+    problems.add(
+        where, fmt::format("unknown key {}", in_quotes(key)),
+        did_you_mean(key, scenario_keys(),
+                     "keys are the flags of 'ppsim --help' and 'ppsim replay --help' without dashes in front"));
+    return nullptr;
+  }
+  if (is_scenario_key(*option)) return option;
+  problems.add(where, fmt::format("{} is no part of a scenario", in_quotes(key)),
+               fmt::format("give --{} on the command line", option->name));
+  return nullptr;
+}
+
+/// Models and devices are shipped ones where there is no file ending.
+bool names_file(const Option& option, std::string_view value) {
+  return option.name == "schedule-file" ||
+         ((option.name == "model" || option.name == "device") && value.ends_with(".toml"));
+}
+
+/// A path inside the file starts from the file's folder.
+std::string resolve_path(std::string value, std::string_view scenario_name) {
+  const std::filesystem::path path{value};
+  if (path.is_absolute() || value == "-") return value;
+  return (std::filesystem::path{scenario_name}.parent_path() / path).string();
+}
+
+/// The medians of a list of [median, 5th percentile, 95th percentile], one by chunk.
+std::vector<Duration> medians(const toml::node_view<const toml::node>& list, std::string_view name) {
+  std::vector<Duration> times;
+  if (const toml::array* chunks = list.as_array())
+    for (const toml::node& chunk : *chunks) {
+      const toml::array* spread = chunk.as_array();
+      const auto text = spread != nullptr && !spread->empty() ? (*spread)[0].value_exact<std::string>() : std::nullopt;
+      if (const auto time = text ? parse_duration(*text) : std::nullopt) times.push_back(*time);
+    }
+  const toml::array* chunks = list.as_array();
+  if (chunks != nullptr && !chunks->empty() && times.size() == chunks->size()) return times;
+  throw Error{ExitCode::bad_input,
+              Problem{fmt::format("{}: [{}] alone", name, calibration_table),
+                      "forward, input-grad and weight-grad are no lists of [median, 5th, 95th percentile]",
+                      "calibrate again, or leave the table out"}};
+}
+
+/// A value of TOML as the value of an option; nothing where it is missing or none.
+template <class Value>
+std::optional<Value> unit_in(const toml::node_view<const toml::node>& node,
+                             std::optional<Value> (*parse)(std::string_view)) {
+  const auto text = node.value_exact<std::string>();
+  return text ? parse(*text) : std::nullopt;
+}
+
+std::optional<StageId> stage_in(const toml::node_view<const toml::node>& node) {
+  const auto number = node.value_exact<std::int64_t>();
+  if (!number || *number < 0) return std::nullopt;
+  return make_id<StageId>(static_cast<std::size_t>(*number));
+}
+
+std::optional<runtime::TransferFit> edge_in(const toml::node& node) {
+  const toml::node_view edge{node};
+  const auto from = stage_in(edge["from"]);
+  const auto to = stage_in(edge["to"]);
+  const auto latency = unit_in<Duration>(edge["latency"], parse_duration);
+  const auto bandwidth = unit_in<Bandwidth>(edge["bandwidth"], parse_bandwidth);
+  if (!from || !to || !latency || (edge["bandwidth"] && !bandwidth)) return std::nullopt;
+  return runtime::TransferFit{.from = *from, .to = *to, .latency = *latency, .bandwidth = bandwidth, .samples = {}};
+}
+
+/// Each element of the array `node`, as `read` has it. Nothing where there are none, or one is none.
+template <class Read>
+auto all_in(const toml::node_view<const toml::node>& node, Read read) {
+  using Value = typename std::invoke_result_t<Read, const toml::node&>::value_type;
+  std::optional<std::vector<Value>> values;
+  const toml::array* const array = node.as_array();
+  if (array == nullptr || array->empty()) return values;
+  values.emplace();
+  for (const toml::node& element : *array) {
+    const auto value = read(element);
+    if (!value) return std::optional<std::vector<Value>>{};
+    values->push_back(*value);
+  }
+  return values;
+}
+
+} // namespace
+
+bool is_calibrated(std::string_view text, std::string_view name) {
+  const toml::table table = parse_toml(text, name, "");
+  return table[calibration_table].is_table() || table[scaled_table].is_table();
+}
+
+std::optional<AloneCosts> read_alone_costs(std::string_view text, std::string_view name) {
+  const toml::table table = parse_toml(text, name, "");
+  const auto alone = table[calibration_table]["alone"];
+  if (!alone) return std::nullopt;
+  AloneCosts costs{medians(alone["forward"], name), medians(alone["input-grad"], name),
+                   medians(alone["weight-grad"], name)};
+  if (costs.forward.size() == costs.input_grad.size() && costs.forward.size() == costs.weight_grad.size()) return costs;
+  throw Error{ExitCode::bad_input, Problem{fmt::format("{}: [{}] alone", name, calibration_table),
+                                           "forward, input-grad and weight-grad are not of as many chunks",
+                                           "calibrate again, or leave the table out"}};
+}
+
+std::optional<TransferLines> read_transfer_lines(std::string_view text, std::string_view name) {
+  const toml::table table = parse_toml(text, name, "");
+  const std::string_view found = table[calibration_table]["edges"] ? calibration_table : scaled_table;
+  const auto facts = table[found];
+  if (!facts["edges"]) return std::nullopt;
+  auto edges = all_in(facts["edges"], edge_in);
+  auto placement = all_in(facts["placement"], [](const toml::node& node) { return stage_in(toml::node_view{node}); });
+  if (edges && placement) return TransferLines{std::move(*edges), std::move(*placement)};
+  throw Error{ExitCode::bad_input,
+              Problem{fmt::format("{}: [{}]", name, found),
+                      "its edges are no stages with a latency and a bandwidth, or there is no placement of the chunks",
+                      "calibrate again"}};
+}
+
+std::optional<Measured> read_measured(std::string_view text, std::string_view name) {
+  const toml::table table = parse_toml(text, name, "");
+  const auto facts = table[scaled_table];
+  auto work = facts["from"].value_exact<std::string>();
+  if (!work) return std::nullopt;
+  return Measured{std::move(*work), facts["source"].value_exact<std::string>().value_or("")};
+}
+
+std::vector<Assignment> read_scenario(std::string_view text, std::string_view name, Problems& problems) {
+  const toml::table table = parse_toml(
+      text, name,
+      "keys are the long flags: stages = 4, forward = \"1.5ms\"; a schedule (CSV) is read with --schedule-file");
+  std::vector<Assignment> assignments;
+  for (const auto& [key, node] : in_file_order(table)) {
+    if (holds_facts(key->str(), *node)) continue;
+    const std::string position = place(name, key->source());
+    const Option* option = option_of(std::string{key->str()}, position, problems);
+    if (option == nullptr) continue;
+    const std::string where = fmt::format("{}: {}", position, option->name);
+    const auto same = std::ranges::find(assignments, option, &Assignment::option);
+    if (same != assignments.end()) problems.add(where, fmt::format("given before, at {}", same->where), "give it once");
+    auto value = as_flag_value(*node);
+    const bool takes_list = option->placeholder.find(',') != std::string_view::npos;
+    if (!value || (node->is_array() && !takes_list)) {
+      problems.add(where, "has no value that a flag could have", "a string, a number, or a list of them");
+      continue;
+    }
+    if (names_file(*option, *value)) value = resolve_path(std::move(*value), name);
+    assignments.push_back({option, std::move(*value), where});
+  }
+  return assignments;
+}
+
+} // namespace ppsim::cli

@@ -1,0 +1,97 @@
+#include "toml_file.hpp"
+
+#include "ppsim/base/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ppsim::cli {
+namespace {
+
+/// Words of a key, and brackets around a value: far more than any file of ours has. The library calls itself for each
+/// level, at the latest when it gives a table back, so that a few kilobytes of dots would exhaust the stack; its own
+/// limit counts brackets alone.
+constexpr std::size_t deepest = 32;
+
+/// Behind the string that begins at `begin`; where it is not closed, behind what it can hold.
+std::size_t end_of_string(std::string_view text, std::size_t begin) {
+  const char quote = text[begin];
+  const std::string three(3, quote);
+  const bool has_lines = text.substr(begin).starts_with(three);
+  for (std::size_t at = begin + (has_lines ? 3 : 1); at < text.size(); ++at) {
+    if (quote == '"' && text[at] == '\\')
+      ++at;
+    else if (!has_lines && (text[at] == quote || text[at] == '\n'))
+      return at + 1;
+    else if (has_lines && text.substr(at).starts_with(three)) // its last two characters may be quotes as well
+      return std::min({text.find_first_not_of(quote, at), at + 5, text.size()});
+  }
+  return text.size();
+}
+
+/// "s.toml:3:17" of a byte.
+std::string place(std::string_view name, std::string_view text, std::size_t at) {
+  const std::string_view before = text.substr(0, at);
+  const std::size_t line_begin = before.rfind('\n') + 1; // npos + 1 is 0
+  return fmt::format("{}:{}:{}", name, std::ranges::count(before, '\n') + 1, at - line_begin + 1);
+}
+
+/// Throws Error with its place where keys or values nest too deep. Reads no more of TOML than what hides dots and
+/// brackets; up to the first mistake, where the library stops, both see the same.
+void check_depth(std::string_view text, std::string_view name) {
+  std::size_t dots = 0; // of one key, or number
+  std::size_t open = 0; // brackets
+  for (std::size_t at = 0; at < text.size();) {
+    const char character = text[at];
+    if (character == '"' || character == '\'') {
+      at = end_of_string(text, at);
+      continue;
+    }
+    if (character == '#') {
+      at = std::min(text.find('\n', at), text.size());
+      continue;
+    }
+    if (std::string_view{"\n,=[]{}"}.find(character) != std::string_view::npos) dots = 0;
+    if (character == '.') ++dots;
+    if (character == '[' || character == '{') ++open;
+    if ((character == ']' || character == '}') && open > 0) --open;
+    if (dots >= deepest || open > deepest)
+      throw Error{ExitCode::bad_input,
+                  Problem{place(name, text, at), fmt::format("keys or values nest more than {} deep", deepest),
+                          "write it with fewer dots and brackets"}};
+    ++at;
+  }
+}
+
+} // namespace
+
+std::string place(std::string_view name, const toml::source_region& region) {
+  return fmt::format("{}:{}:{}", name, region.begin.line, region.begin.column);
+}
+
+toml::table parse_toml(std::string_view text, std::string_view name, std::string_view hint) {
+  check_depth(text, name);
+  try {
+    return toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    throw Error{ExitCode::bad_input,
+                Problem{place(name, error.source()), fmt::format("not TOML: {}", in_quotes(error.description(), 200)),
+                        std::string{hint}}};
+  }
+}
+
+std::vector<std::pair<const toml::key*, const toml::node*>> in_file_order(const toml::table& table) {
+  std::vector<std::pair<const toml::key*, const toml::node*>> entries;
+  entries.reserve(table.size());
+  // A range-for would hand out temporary proxies; the iterator's pairs refer to the table.
+  for (auto entry = table.cbegin(); entry != table.cend(); ++entry) // NOLINT(modernize-loop-convert)
+    entries.emplace_back(&entry->first, &entry->second);
+  std::ranges::stable_sort(entries, {}, [](const auto& entry) {
+    const toml::source_position& begin = entry.first->source().begin;
+    return std::pair{begin.line, begin.column};
+  });
+  return entries;
+}
+
+} // namespace ppsim::cli

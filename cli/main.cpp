@@ -1,0 +1,79 @@
+// ppsim: pipeline-parallel training schedules, simulated and explained.
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/runtime/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "files/files.hpp"
+#include "options/commands.hpp"
+#include "terminal/console.hpp"
+
+namespace {
+
+using ppsim::ExitCode;
+
+ExitCode run(const std::vector<std::string>& arguments) {
+  using namespace ppsim::cli;
+  const bool names_command = !arguments.empty() && !arguments.front().starts_with('-');
+  if (!names_command && !arguments.empty() && arguments.front() == "--version") {
+    write_file("-", fmt::format("ppsim {}\n", PPSIM_VERSION), "--version");
+    return ExitCode::done;
+  }
+  const Command& command = find_command(names_command       ? std::string_view{arguments.front()}
+                                        : arguments.empty() ? "help"
+                                                            : "simulate");
+  const std::vector<std::string> rest{arguments.begin() + (names_command ? 1 : 0), arguments.end()};
+  for (const std::string& word : rest)
+    if (word == "--help" || word == "-h") {
+      write_file("-", help_text(names_command ? command : find_command("simulate")), "--help");
+      return ExitCode::done;
+    }
+  return command.run(parse_arguments(command, rest));
+}
+
+void print(const ppsim::Error& error) {
+  for (const ppsim::Problem& problem : error.problems()) {
+    ppsim::cli::say(fmt::format("ppsim: error: {}: {}\n", problem.where, problem.what));
+    if (!problem.hint.empty()) ppsim::cli::say(fmt::format("ppsim: hint: {}\n", problem.hint));
+  }
+}
+
+/// What there was not enough memory for: what was asked for, or the files that were read.
+ppsim::Problem out_of_memory(bool imports) {
+  if (imports)
+    return {"memory", "there is not enough for these files",
+            "files that are neither a pipe nor gzip are read where they are; or give fewer steps"};
+  return {"memory", "there is not enough for a run of this size", "use fewer microbatches or stages"};
+}
+
+/// Says what is wrong, and ends the other processes that mpirun started with this one.
+int fail(const ppsim::Error& error) {
+  ppsim::runtime::leave_word_to_first(error.code());
+  print(error);
+  ppsim::runtime::abort_processes(error.code());
+  return static_cast<int>(error.code());
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  ppsim::cli::prepare_console();
+  try {
+    const ExitCode code = run({argv + (argc > 0 ? 1 : 0), argv + argc});
+    ppsim::runtime::finish_processes();
+    return static_cast<int>(code);
+  } catch (const ppsim::Error& error) {
+    return fail(error);
+  } catch (const std::bad_alloc&) {
+    return fail({ExitCode::failed, out_of_memory(argc > 1 && std::string_view{argv[1]} == "import")});
+  } catch (const std::exception& error) {
+    return fail({ExitCode::internal, ppsim::Problem{"internal error", error.what(),
+                                                    "this is a bug in ppsim; please report it with the command line"}});
+  }
+}

@@ -1,0 +1,23 @@
+#pragma once
+// The axis of --vary: which option runs over which range.
+
+#include "ppsim/study/variation.hpp"
+
+#include <string>
+#include <string_view>
+
+#include "options.hpp"
+
+namespace ppsim::cli {
+
+/// The option that `text` (NAME=FROM..TO) is about, or null.
+[[nodiscard]] const Option* varied_option(std::string_view text);
+
+/// Reads NAME=FROM..TO, NAME any option (or its alias) whose value is a number, the ends as that option takes them;
+/// a FROM of 0 needs no unit. Returns what is wrong with it, or nothing.
+[[nodiscard]] std::optional<Wrong> parse_axis(std::string_view text, Axis& axis);
+
+/// Reads an amount above 0 in the unit of an axis, for the precision. Likewise.
+[[nodiscard]] std::optional<Wrong> parse_step(std::string_view text, const Axis& axis, std::int64_t& step);
+
+} // namespace ppsim::cli

@@ -1,0 +1,237 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "axis.hpp"
+#include "commands.hpp"
+#include "files/files.hpp"
+#include "files/scenario_file.hpp"
+#include "runs/model_inputs.hpp"
+#include <CLI/CLI.hpp>
+
+namespace ppsim::cli {
+namespace {
+
+/// The options of one command as CLI11 knows them; CLI11 splits the words, the table says what they mean.
+class Parser {
+public:
+  explicit Parser(const Command& command) : command_{command} {
+    app_.set_help_flag();
+    app_.allow_extras();
+    app_.prefix_command(false);
+    for (const Option& option : options())
+      if (command.takes(option)) add(option);
+  }
+
+  std::vector<Assignment> parse(const std::vector<std::string>& arguments, Inputs& inputs, Problems& problems) {
+    std::vector<std::string> words = joined(arguments, problems);
+    std::ranges::reverse(words); // CLI11 takes them from the back
+    try {
+      app_.parse(words);
+    } catch (const CLI::ParseError& error) {
+      problems.add("command line", error.what(), fmt::format("'ppsim {} --help' shows the options", command_.name));
+      return {};
+    }
+    refuse_extras(inputs, problems);
+    return assignments(problems);
+  }
+
+private:
+  struct Known {
+    const Option* option;
+    CLI::Option* parsed;
+  };
+
+  void add(const Option& option) {
+    const std::string flags =
+        option.alias.empty() ? fmt::format("--{}", option.name) : fmt::format("--{},--{}", option.name, option.alias);
+    CLI::Option* parsed = app_.add_option(flags);
+    parsed->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
+    known_.push_back({&option, parsed});
+  }
+
+  /// "--flag value" as "--flag=value", so that a value may start with a dash and nothing else is taken for one. An
+  /// optional value stands apart only where the command has no argument that it could be confused with (SPEC section
+  /// 6).
+  [[nodiscard]] std::vector<std::string> joined(const std::vector<std::string>& arguments, Problems& problems) const {
+    std::vector<std::string> words;
+    words.reserve(arguments.size());
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const std::string& word = arguments[i] == "-o" ? output_flag_ : arguments[i];
+      const std::size_t equals = std::min(word.find('='), word.size());
+      const Option* option =
+          word.starts_with("--") ? find_option(std::string_view{word}.substr(2, equals - 2)) : nullptr;
+      if (option == nullptr || !command_.takes(*option)) {
+        words.push_back(word);
+        continue;
+      }
+      const bool apart = equals == word.size() && i + 1 < arguments.size() && takes_next(*option, arguments[i + 1]);
+      const std::string value = apart ? arguments[++i] : value_in(word, equals, *option);
+      const std::string flag = word.substr(0, equals);
+      if (value.empty())
+        problems.add(flag, "needs a value", fmt::format("give {}", option->placeholder));
+      else
+        words.push_back(fmt::format("{}={}", flag, value));
+    }
+    return words;
+  }
+
+  /// What stands behind the equals sign, or what the flag alone means.
+  static std::string value_in(const std::string& word, std::size_t equals, const Option& option) {
+    if (equals < word.size()) return word.substr(equals + 1);
+    switch (option.argument) {
+    case Argument::none:
+      return "true";
+    case Argument::optional:
+      return "-";
+    case Argument::required:
+      break;
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool takes_next(const Option& option, std::string_view next) const {
+    if (option.argument == Argument::required) return !next.starts_with("--");
+    return option.argument == Argument::optional && command_.argument.empty() &&
+           (!next.starts_with('-') || next == "-");
+  }
+
+  void refuse_extras(Inputs& inputs, Problems& problems) {
+    std::vector<std::string_view> flags;
+    for (const Known& known : known_)
+      for (const std::string_view name : {known.option->name, known.option->alias})
+        if (!name.empty()) flags.push_back(name);
+    bool after_unknown = false; // the next word is its value, no mistake of its own
+    for (const std::string& word : app_.remaining()) {
+      if (word.starts_with('-') && word != "-") {
+        refuse_flag(word, flags, problems);
+        after_unknown = word.find('=') == std::string::npos;
+        continue;
+      }
+      if (!after_unknown && !command_.argument.empty() && !inputs.file)
+        inputs.file = word;
+      else if (!after_unknown && command_.takes_several)
+        inputs.files.push_back(word);
+      else if (!after_unknown)
+        problems.add(in_quotes(word), "unexpected argument",
+                     command_.argument.empty() ? "options start with --"
+                                               : fmt::format("'{}' takes one {}; an output is written {}",
+                                                             command_.name, command_.argument, output_flag()));
+      after_unknown = false;
+    }
+  }
+
+  [[nodiscard]] std::string_view output_flag() const {
+    return std::ranges::find(command_.extra, "output") != command_.extra.end() ? "-o FILE" : "--json=FILE";
+  }
+
+  void refuse_flag(const std::string& word, const std::vector<std::string_view>& flags, Problems& problems) const {
+    const std::string flag = word.substr(0, word.find('='));
+    const std::string_view bare = std::string_view{flag}.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+    const std::string_view near = nearest_word(bare, flags);
+    problems.add(in_quotes(flag),
+                 find_option(bare) != nullptr ? fmt::format("is no option of '{}'", command_.name) : "unknown option",
+                 near.empty() ? fmt::format("'ppsim {} --help' shows the options", command_.name)
+                              : fmt::format("did you mean --{}?", near));
+  }
+
+  [[nodiscard]] std::vector<Assignment> assignments(Problems& problems) const {
+    std::vector<Assignment> list;
+    for (const auto& [option, parsed] : known_) {
+      const std::string flag = fmt::format("--{}", option->name);
+      if (parsed->count() == 0) continue;
+      const std::vector<std::string>& values = parsed->results();
+      const bool repeatable = option->name == "fail-if";
+      if (values.size() > 1 && !repeatable)
+        problems.add(flag, fmt::format("given {} times", values.size()), "give it once");
+      for (const std::string& value : values) list.push_back({option, value, flag});
+    }
+    return list;
+  }
+
+  const std::string output_flag_ = "--output"; // the one short flag, as compilers have it
+  const Command& command_;
+  CLI::App app_;
+  std::vector<Known> known_;
+};
+
+/// The options that flags set, with what --vary does.
+std::vector<const Option*> options_set_by(const std::vector<Assignment>& flags) {
+  std::vector<const Option*> list;
+  for (const Assignment& flag : flags) {
+    list.push_back(flag.option);
+    const Option* varied = flag.option->name == "vary" ? varied_option(flag.value) : nullptr;
+    if (varied != nullptr) list.push_back(varied);
+  }
+  return list;
+}
+
+/// Flags win: a key that a flag repeats, or makes void, is dropped.
+void drop_overridden(const std::vector<Assignment>& flags, std::vector<Assignment>& keys) {
+  std::set<std::string_view> dropped;
+  for (const Option* option : options_set_by(flags)) {
+    dropped.insert(option->name);
+    for (std::string_view rest = option->replaces; !rest.empty();) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      if (rest.substr(0, comma) == every_schedule_option)
+        for (const ScheduleOption& own : schedule_options()) dropped.insert(own.name);
+      else
+        dropped.insert(rest.substr(0, comma));
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+  }
+  std::erase_if(keys, [&](const Assignment& key) { return dropped.contains(key.option->name); });
+}
+
+/// What --vary sets is not set by a flag besides, and what belongs to it does not stand alone.
+void check_vary(const Inputs& inputs, Problems& problems) {
+  if (inputs.vary && inputs.where.contains(inputs.vary->option))
+    problems.add(inputs.place_of(inputs.vary->option), "given, and varied as well",
+                 fmt::format("leave it out; --vary sets it from {} to {}", inputs.vary->format(inputs.vary->from),
+                             inputs.vary->format(inputs.vary->to)));
+  for (const std::string_view option : {"points", "precision"})
+    if (inputs.where.contains(option) && !inputs.where.contains("vary"))
+      problems.add(inputs.place_of(option), "there is nothing to vary", "add --vary NAME=FROM..TO, or leave it out");
+}
+
+/// As one word for a shell, which would split it or replace what is in it otherwise.
+std::string as_shell_word(const std::string& word) {
+  constexpr std::string_view plain = "%+,-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word)
+    if (c == '\'')
+      quoted += R"('\'')";
+    else
+      quoted += c;
+  return quoted + "'";
+}
+
+} // namespace
+
+Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments) {
+  Inputs inputs;
+  inputs.arguments = arguments;
+  inputs.command = fmt::format("ppsim {}", command.name);
+  for (const std::string& argument : arguments) inputs.command += " " + as_shell_word(argument);
+  Problems problems;
+  const std::vector<Assignment> flags = Parser{command}.parse(arguments, inputs, problems);
+  std::vector<Assignment> keys;
+  for (const Assignment& flag : flags)
+    if (flag.option->name == "scenario") {
+      inputs.scenario_text = read_file(flag.value, flag.where);
+      keys = read_scenario(inputs.scenario_text, display_name(flag.value), problems);
+    }
+  drop_overridden(flags, keys);
+  assign(keys, inputs, problems);
+  assign(flags, inputs, problems);
+  if (inputs.scenario == "-" && inputs.schedule_file == "-")
+    problems.add(inputs.place_of("schedule-file"), "stdin is taken by --scenario", "name a file for one of them");
+  load_model(inputs, problems);
+  check_vary(inputs, problems);
+  problems.throw_if_any();
+  return inputs;
+}
+
+} // namespace ppsim::cli

@@ -1,0 +1,56 @@
+#pragma once
+// The commands. To add one: a file in commands/, a line in commands.def there, a line in CMake.
+
+#include "ppsim/base/error.hpp"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "options.hpp"
+#include "runs/inputs.hpp"
+
+namespace ppsim::cli {
+
+struct Example {
+  std::string_view line;
+  std::string_view says;
+};
+
+/// One command of the program.
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view usage;
+  std::string_view argument; ///< placeholder of its argument, or empty
+  std::string_view argument_help;
+  bool takes_several = false;                    ///< more files behind its argument: Inputs::files
+  std::string_view argument_choices = "";        ///< the words it can be, each followed by a space; for completion
+  std::span<const Section> sections;             ///< the options it takes, by section
+  std::span<const std::string_view> extra;       ///< and these besides, by name
+  std::span<const std::string_view> except = {}; ///< those of the sections that it does not take, by name
+  std::span<const Example> examples;
+  ExitCode (*run)(const Inputs&) = nullptr;
+  [[nodiscard]] bool takes(const Option& option) const;
+};
+
+#define PPSIM_COMMAND(name)                                                                                            \
+  namespace name##_command {                                                                                           \
+    extern const Command definition;                                                                                   \
+  }
+#include "commands/commands.def"
+#undef PPSIM_COMMAND
+
+[[nodiscard]] std::span<const Command* const> commands();
+/// Throws Error (unknown command, did you mean).
+[[nodiscard]] const Command& find_command(std::string_view name);
+
+/// Parses the arguments behind the command's name, and the scenario file they name. Throws Error with everything wrong.
+[[nodiscard]] Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments);
+
+[[nodiscard]] std::string help_text(const Command& command);
+[[nodiscard]] std::string man_page();
+[[nodiscard]] std::string bash_completion();
+
+} // namespace ppsim::cli

@@ -1,0 +1,45 @@
+#include "condition.hpp"
+
+#include "ppsim/base/units.hpp"
+#include "ppsim/study/run_report.hpp"
+
+#include <charconv>
+#include <cmath>
+
+namespace ppsim::cli {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+/// A plain number; a percentage for a ratio; a duration for a metric in nanoseconds.
+std::optional<double> parse_threshold(std::string_view text, const Metric& metric) {
+  if (metric.time != nullptr)
+    if (const auto duration = parse_duration(text)) return static_cast<double>(duration->count());
+  const bool percent = metric.ratio != nullptr && text.ends_with('%');
+  if (percent) text = trimmed(text.substr(0, text.size() - 1));
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
+  return percent ? number / 100 : number;
+}
+
+} // namespace
+
+std::optional<Condition> parse_condition(std::string_view text) {
+  const std::size_t comparison = text.find_first_of("<>");
+  if (comparison == std::string_view::npos) return std::nullopt;
+  const std::string_view tag = trimmed(text.substr(0, comparison));
+  for (const Metric& metric : metrics()) {
+    if (metric.tag != tag) continue;
+    const auto threshold = parse_threshold(trimmed(text.substr(comparison + 1)), metric);
+    if (!threshold) return std::nullopt;
+    return Condition{&metric, text[comparison] == '>', *threshold};
+  }
+  return std::nullopt;
+}
+
+} // namespace ppsim::cli

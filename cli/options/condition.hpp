@@ -1,0 +1,27 @@
+#pragma once
+// --fail-if: a condition on a metric of the report.
+
+#include "ppsim/study/run_report.hpp"
+
+#include <optional>
+#include <string_view>
+
+namespace ppsim::cli {
+
+/// METRIC > NUMBER or METRIC < NUMBER.
+struct Condition {
+  const Metric* metric = nullptr;
+  bool above = true;
+  double threshold = 0;
+  [[nodiscard]] double value(const RunReport& report) const {
+    return metric->time != nullptr ? static_cast<double>(metric->time(report).count()) : metric->ratio(report);
+  }
+  [[nodiscard]] bool holds(const RunReport& report) const {
+    return above ? value(report) > threshold : value(report) < threshold;
+  }
+};
+
+/// The condition that `text` states; nothing if it states none.
+[[nodiscard]] std::optional<Condition> parse_condition(std::string_view text);
+
+} // namespace ppsim::cli

@@ -1,0 +1,84 @@
+#pragma once
+// The option table: the one place that lists what can be said. Parser, scenario files, --help, man page and completion
+// read it.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runs/inputs.hpp"
+
+namespace ppsim::cli {
+
+/// What help lists together; commands take options by section.
+enum class Section : std::uint8_t {
+  pipeline,
+  model,
+  costs,
+  communication,
+  memory,
+  scenario,
+  workload, ///< what a replay computes, and on what; simulations do not look at it
+  replay,   ///< how often, and what is done with it
+  comparison,
+  output
+};
+inline constexpr std::size_t section_count = 10;
+[[nodiscard]] std::string_view to_string(Section section);
+
+/// In Option::replaces: the options of single schedules (schedule_options()).
+inline constexpr std::string_view every_schedule_option = "SCHEDULE-OPTIONS";
+
+/// What is wrong with a value.
+struct Wrong {
+  std::string what;
+  std::string hint;
+};
+
+enum class Argument : std::uint8_t { none, required, optional };
+
+/// How the value of an option is read.
+struct Setter {
+  using Read = std::optional<Wrong> (*)(Inputs&, std::string_view value);
+  constexpr Setter(Read how) : read{how} {} // NOLINT(google-explicit-constructor,hicpp-explicit-conversions)
+  constexpr Setter(Read how, std::size_t largest) : read{how}, most{largest} {}
+  std::optional<Wrong> operator()(Inputs& inputs, std::string_view value) const { return read(inputs, value); }
+
+  Read read;
+  std::size_t most = 0; ///< the largest that is taken, of what counts something; 0: it does not count
+};
+
+/// One option: a long flag, and (where is_scenario_key() says so) a key of scenario files.
+struct Option {
+  std::string_view name;  ///< without dashes
+  std::string_view alias; ///< the longer word, or empty
+  Section section;
+  Argument argument;
+  std::string_view placeholder; ///< "TIME[,...]"
+  std::string_view help;
+  std::string_view choices; ///< comma-separated closed set, or empty
+  std::string_view
+      replaces; ///< comma-separated keys of a scenario file that a flag makes void, or every_schedule_option
+  Setter set;
+};
+
+[[nodiscard]] std::span<const Option> options();
+/// Whether it is a part of what is trained on what, and not of what is done with that.
+[[nodiscard]] bool is_scenario_key(const Option& option);
+/// Whether a simulation depends on it.
+[[nodiscard]] bool is_simulated(const Option& option);
+/// The option of that name or alias (without dashes), or null.
+[[nodiscard]] const Option* find_option(std::string_view name);
+
+/// `option` gets `value`, as said at `where`.
+struct Assignment {
+  const Option* option = nullptr;
+  std::string value;
+  std::string where;
+};
+/// Carries out the assignments; adds what is wrong to `problems`.
+void assign(const std::vector<Assignment>& assignments, Inputs& inputs, Problems& problems);
+
+} // namespace ppsim::cli

@@ -1,0 +1,131 @@
+#include "balancing.hpp"
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/engine/steady.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "evaluate.hpp"
+#include "scenario_inputs.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+/// Of all simulations of one search together, and of the orders that are searched for, as so many simulations each.
+constexpr std::size_t most_tasks_for_balance = std::size_t{1} << 23;
+constexpr std::size_t simulations_per_searched_order = 32;
+constexpr std::size_t most_tries = 4096;
+constexpr std::size_t least_tries = 64;
+
+/// A list that says one thing per chunk says nothing on another split.
+void refuse_lists(const Inputs& inputs, Problems& problems) {
+  const auto check = [&](std::string_view option, const auto& given) {
+    if (given && given->size() > 1)
+      problems.add(
+          inputs.place_of(option), fmt::format("{} values, one per chunk, do not follow the layers", given->size()),
+          "give one value, for a stage; --embedding and --head are for what the ends do besides ('ppsim import "
+          "--mean-stage' writes that of a run)");
+  };
+  check("forward", inputs.forward);
+  check("backward", inputs.backward);
+  check("input-grad", inputs.input_grad);
+  check("weight-grad", inputs.weight_grad);
+  check("forward-collective", inputs.forward_collective);
+  check("backward-collective", inputs.backward_collective);
+  check("recompute-time", inputs.recompute_time);
+  check("reduce", inputs.reduce);
+  check("optimizer", inputs.optimizer);
+  check("activation-bytes", inputs.activation_bytes);
+  check("weight-activation-bytes", inputs.weight_activation_bytes);
+  check("checkpoint-bytes", inputs.checkpoint_bytes);
+  check("parameter-bytes", inputs.parameter_bytes);
+  check("gradient-bytes", inputs.gradient_bytes);
+  check("optimizer-bytes", inputs.optimizer_bytes);
+}
+
+void check_balance(const Inputs& inputs, const Run& run) {
+  Problems problems;
+  if (run.scenario.layout.empty())
+    problems.add(inputs.place_of("balance"), "how many layers are there to split?",
+                 "give --layers, or a --layout to start from");
+  for (const char* option : {"first-stage-layers", "last-stage-layers"})
+    if (inputs.where.contains(option))
+      problems.add(inputs.place_of(option), "fixes what --balance is to find", "leave one of them out");
+  refuse_lists(inputs, problems);
+  problems.throw_if_any();
+}
+
+/// The runs of one search: those of the given one with other layouts.
+class Splits {
+public:
+  Splits(Inputs inputs, const Run& run)
+      : inputs_{std::move(inputs)}, run_{run}, placement_{placement_of(run.schedule)} {
+    inputs_.layers.reset();
+  }
+
+  Scenario scenario(const Layout& layout) {
+    inputs_.layout = layout;
+    Scenario scenario = make_scenario(inputs_, run_.scenario.shape, placement_, ends_share_stage(run_.schedule));
+    if (run_.schedule.asynchronous()) scenario.update = {}; // as resolve() does
+    return scenario;
+  }
+
+  [[nodiscard]] bool searches() const { return run_.generator != nullptr && run_.generator->searches; }
+
+  /// The order, made anew where it follows from the costs.
+  [[nodiscard]] Schedule schedule(const Scenario& scenario) const {
+    if (!searches()) return run_.schedule;
+    if (inputs_.forward_only) return make_schedule(*run_.generator, run_.request, scenario).forwards();
+    return make_schedule(*run_.generator, run_.request, scenario);
+  }
+
+  SplitValue value(const Layout& layout) {
+    Scenario changed = scenario(layout);
+    Schedule order = schedule(changed);
+    const TaskGraph graph = lower(std::move(order), std::move(changed), run_.schedule_place);
+    const Timeline timeline = simulate(graph);
+    return split_value(graph, timeline,
+                       long_run_step_time(run_.generator, run_.request, graph).value_or(end_of(timeline) - SimTime{}));
+  }
+
+private:
+  Inputs inputs_;
+  const Run& run_;
+  std::vector<StageId> placement_;
+};
+
+/// How many splits may be tried.
+std::size_t tries(const Splits& splits, const Run& run) {
+  const TaskGraph graph = lower(run.schedule, run.scenario, run.schedule_place);
+  const std::size_t simulated = has_steady_state(graph) ? steady_tasks(graph) : graph.size();
+  const std::size_t each = simulated + (splits.searches() ? simulations_per_searched_order * graph.size() : 0);
+  return std::clamp(most_tasks_for_balance / std::max<std::size_t>(each, 1), least_tries, most_tries);
+}
+
+} // namespace
+
+Balance balance_layers(const Inputs& inputs, Run& run) {
+  check_balance(inputs, run);
+  Splits splits{inputs, run};
+  const Layout start = run.scenario.layout;
+  (void)splits.value(start); // where this throws, it is not the split that is wrong
+  const auto value = [&](const Layout& layout) -> std::optional<SplitValue> {
+    try {
+      return splits.value(layout);
+    } catch (const Error&) { // it deadlocks, or sizes do not fit it: a chunk without layers has no output to release
+      return std::nullopt;
+    }
+  };
+  Balance found = balance(start, value, tries(splits, run));
+  found.start_given = inputs.layout.has_value();
+  Scenario scenario = splits.scenario(found.layout);
+  run.schedule = splits.schedule(scenario);
+  run.scenario = std::move(scenario);
+  return found;
+}
+
+} // namespace ppsim::cli

@@ -1,0 +1,220 @@
+#include "compare.hpp"
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/base/parallel.hpp"
+#include "ppsim/scenario/layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "evaluate.hpp"
+#include "terminal/progress.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+/// What became of one candidate.
+struct Trial {
+  std::optional<Contender> contender;
+  Comparison head;             ///< of a contender: what its scenario says about all of them
+  bool moves_for_free = false; ///< there are transfers, but they take no time
+  std::optional<Error> error;  ///< where there is no contender
+  bool is_held_by_transfers = false;
+};
+
+Comparison head_of(const Scenario& scenario) {
+  const Memory& memory = scenario.memory;
+  Comparison head;
+  head.title = scenario.title;
+  head.source = scenario.source;
+  head.stages = scenario.shape.stages;
+  head.microbatches = scenario.shape.microbatches;
+  head.transfer_model = scenario.network.model;
+  head.memory_limit = memory.limit;
+  for (const std::vector<Bytes>* sizes : {&memory.activation, &memory.parameters, &memory.gradients, &memory.optimizer})
+    head.knows_memory |= std::ranges::any_of(*sizes, [](Bytes size) { return size > Bytes{0}; });
+  return head;
+}
+
+/// Whether an order that deadlocks runs where stages do not wait for their transfers.
+bool runs_with_latency(const Candidate& candidate) {
+  try {
+    Run run = resolve(candidate.inputs);
+    if (run.scenario.network.model == TransferModel::latency) return false;
+    run.scenario.network.model = TransferModel::latency;
+    (void)lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// Simulates it; of the run only the report stays, as graphs of a large run take a hundred times its memory.
+Trial try_candidate(const Candidate& candidate, std::optional<std::vector<std::string>>& notes) {
+  Trial trial;
+  try {
+    Evaluation run = evaluate(candidate.inputs);
+    const Schedule& schedule = run.graph.schedule();
+    trial.head = head_of(run.graph.scenario());
+    trial.moves_for_free = run.report.transfers > 0 && run.graph.scenario().network.is_free();
+    const Demands demands = demands_of(schedule, run.report);
+    trial.contender = Contender{
+        candidate.name, candidate.flags, schedule.shape(), demands, run.graph.scenario().layout, std::move(run.report)};
+    notes = std::move(run.notes);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::bad_input && error.code() != ExitCode::no) throw;
+    trial.error = error;
+    trial.is_held_by_transfers = error.code() == ExitCode::no && runs_with_latency(candidate);
+  }
+  return trial;
+}
+
+/// The order in which to begin: what takes long first, so that no thread is left with it at the end.
+std::vector<std::size_t> longest_first(const std::vector<Candidate>& candidates) {
+  const auto effort = [&](std::size_t position) {
+    const Inputs& inputs = candidates[position].inputs;
+    const bool searches = inputs.schedule && find_generator(*inputs.schedule).searches;
+    return std::pair{searches, inputs.vpp ? inputs.vpp->front() : 1};
+  };
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater{}, effort);
+  return order;
+}
+
+/// Things said by candidates, each once, with the positions of those who say it.
+template <class Thing>
+class Sayings {
+public:
+  void add(const Thing& thing, std::size_t candidate) {
+    const auto known = std::ranges::find(list_, thing, &Saying::thing);
+    if (known != list_.end())
+      known->by.push_back(candidate);
+    else
+      list_.push_back({thing, {candidate}});
+  }
+  struct Saying {
+    Thing thing;
+    std::vector<std::size_t> by;
+  };
+  [[nodiscard]] const std::vector<Saying>& list() const { return list_; }
+
+private:
+  std::vector<Saying> list_;
+};
+
+std::string names_of(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& positions) {
+  constexpr std::size_t most = 4;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(most, positions.size()); ++i)
+    names += fmt::format("{}{}", i == 0 ? "" : ", ", candidates[positions[i]].name);
+  if (positions.size() > most) names += fmt::format(" and {} more", positions.size() - most);
+  return names;
+}
+
+/// How many schedules are among them, whatever their numbers of chunks.
+std::size_t count_schedules(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& positions) {
+  std::set<std::string> schedules;
+  for (const std::size_t position : positions) schedules.insert(candidates[position].inputs.schedule.value_or(""));
+  return schedules.size();
+}
+
+/// What most of them say alike is wrong with the inputs; the rules of single schedules would be mended in vain.
+[[noreturn]] void nothing_applies(const std::vector<Candidate>& candidates, const std::vector<Trial>& trials) {
+  Sayings<Problem> sayings;
+  bool deadlocks = true;
+  for (std::size_t position = 0; position < trials.size(); ++position) {
+    const Error& error = trials[position].error.value();
+    deadlocks &= error.code() == ExitCode::no;
+    for (const Problem& problem : error.problems()) sayings.add(problem, position);
+  }
+  std::size_t most = 0;
+  for (const auto& [problem, by] : sayings.list()) most = std::max(most, count_schedules(candidates, by));
+  std::vector<Problem> problems;
+  for (const auto& [problem, by] : sayings.list()) {
+    if (count_schedules(candidates, by) < most) continue;
+    problems.push_back(problem);
+    if (most == 1 && candidates.size() > 1)
+      problems.back().where = fmt::format("{}: {}", names_of(candidates, by), problem.where);
+  }
+  throw Error{deadlocks ? ExitCode::no : ExitCode::bad_input, std::move(problems)};
+}
+
+} // namespace
+
+const Candidate& Compared::candidate_of(const Contender& contender) const {
+  const auto found = std::ranges::find(candidates, contender.name, &Candidate::name);
+  PPSIM_ASSERT(found != candidates.end());
+  return *found;
+}
+
+std::vector<std::string> collect_notes(const std::vector<Candidate>& candidates,
+                                       std::span<const std::optional<std::vector<std::string>>> said) {
+  Sayings<std::string> sayings;
+  std::size_t runs = 0;
+  for (std::size_t position = 0; position < said.size(); ++position) {
+    if (!said[position]) continue;
+    ++runs;
+    for (const std::string& note : *said[position]) sayings.add(note, position);
+  }
+  std::vector<std::string> notes;
+  for (const auto& [note, by] : sayings.list())
+    notes.push_back(by.size() == runs ? note : fmt::format("{} ({})", note, names_of(candidates, by)));
+  return notes;
+}
+
+std::string reason_of(const Error& error) {
+  std::string reason;
+  const std::vector<Problem>& problems = error.problems();
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    const auto& [where, what, hint] = problems[i];
+    reason += fmt::format("{}{}: {}", reason.empty() ? "" : "; ", where, what);
+    const bool is_said_behind = i + 1 < problems.size() && problems[i + 1].hint == hint;
+    if (!hint.empty() && !is_said_behind) reason += fmt::format(" ({})", hint);
+  }
+  return reason;
+}
+
+Compared compare(const Inputs& inputs, std::size_t threads) {
+  Compared compared;
+  compared.candidates = candidates(inputs);
+  const std::vector<std::size_t> order = longest_first(compared.candidates);
+  std::vector<Trial> trials(order.size());
+  std::vector<std::optional<std::vector<std::string>>> notes(order.size());
+  Progress progress{"schedules", order.size()};
+  for_each_index(order.size(), threads, [&](std::size_t turn) {
+    trials[order[turn]] = try_candidate(compared.candidates[order[turn]], notes[order[turn]]);
+    progress.step();
+  });
+  const auto first = std::ranges::find_if(trials, [](const Trial& trial) { return trial.contender.has_value(); });
+  if (first == trials.end()) nothing_applies(compared.candidates, trials);
+  compared.comparison = first->head;
+  compared.notes = collect_notes(compared.candidates, notes);
+  for (std::size_t position = 0; position < trials.size(); ++position) {
+    Trial& trial = trials[position];
+    if (trial.contender)
+      compared.comparison.contenders.push_back(std::move(*trial.contender));
+    else
+      compared.comparison.not_applicable.push_back(
+          {compared.candidates[position].name, reason_of(*trial.error), trial.is_held_by_transfers});
+  }
+  if (first->moves_for_free)
+    compared.notes.emplace_back(
+        "transfers take no time, so that more chunks per stage only gain; --comm, or --latency and --bandwidth, says "
+        "what they cost");
+  compared.comparison.halves_assumed = inputs.backward && !inputs.input_grad && !inputs.weight_grad;
+  rank(compared.comparison);
+  compared.recommendation = recommendation_text(compared.comparison);
+  if (inputs.balance && compared.comparison.recommendation) {
+    const Contender& best = compared.comparison.contenders[compared.comparison.recommendation->best];
+    compared.recommendation += fmt::format(" Each schedule has the split of layers that suits it best; that of {} is "
+                                           "--layout '{}'.",
+                                           best.name, to_string(best.layout));
+  }
+  return compared;
+}
+
+} // namespace ppsim::cli

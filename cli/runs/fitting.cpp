@@ -1,0 +1,104 @@
+#include "fitting.hpp"
+
+#include "ppsim/base/error.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "compare.hpp"
+#include "options/options.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+struct Flag {
+  std::string_view option;
+  std::string_view value;
+};
+
+/// One way to need less memory: changes by rising effort, of which the first that helps is told.
+using Way = std::vector<std::vector<Flag>>;
+
+const std::array<Way, 4>& ways() {
+  static const std::array<Way, 4> all{
+      Way{{{"tensor-parallel", "2"}}, {{"tensor-parallel", "4"}}, {{"tensor-parallel", "8"}}},
+      Way{{{"recompute", "selective"}},
+          {{"recompute", "full"}},
+          {{"recompute", "full"}, {"tensor-parallel", "2"}},
+          {{"recompute", "full"}, {"tensor-parallel", "4"}},
+          {{"recompute", "full"}, {"tensor-parallel", "8"}}},
+      Way{{{"data-parallel", "2"}}, {{"data-parallel", "4"}}, {{"data-parallel", "8"}}, {{"data-parallel", "16"}}},
+      Way{{{"expert-parallel", "8"}, {"data-parallel", "8"}},
+          {{"expert-parallel", "64"}, {"data-parallel", "64"}},
+          {{"expert-parallel", "64"}, {"data-parallel", "64"}, {"recompute", "full"}}}};
+  return all;
+}
+
+/// Whether it can say nothing new: the inputs go as far already, or lack the sizes that it would change.
+bool is_idle(const Inputs& inputs, const Flag& flag) {
+  const bool knows_checkpoint = inputs.model || inputs.boundary_bytes || inputs.checkpoint_bytes;
+  if (flag.option == "recompute")
+    return !knows_checkpoint || inputs.recompute == RecomputeKind::full ||
+           (inputs.recompute == RecomputeKind::selective && flag.value == "selective");
+  if (!inputs.model_shape || (flag.option == "expert-parallel" && inputs.model_shape->experts == 0)) return true;
+  const Training& training = inputs.training;
+  const std::int64_t now = flag.option == "tensor-parallel"   ? training.tensor_parallel
+                           : flag.option == "expert-parallel" ? training.expert_parallel
+                                                              : training.data_parallel;
+  return std::stoll(std::string{flag.value}) <= now;
+}
+
+/// Whether all schedules together take long.
+bool is_large(const Inputs& inputs) {
+  constexpr std::size_t most = std::size_t{1} << 14;
+  return !inputs.schedules && inputs.stages.value_or(1) * inputs.microbatches.value_or(1) > most;
+}
+
+/// What the change leads to, if something fits then.
+std::optional<std::string> try_change(const Inputs& inputs, const std::vector<Flag>& change, std::size_t threads) {
+  Inputs changed = inputs;
+  changed.balance = false; // each trial would search besides
+  if (is_large(inputs)) changed.schedules = {"1f1b", "interleaved", "zb-v", "v-half", "v-min"};
+  std::string flags;
+  for (const Flag& flag : change) {
+    if (is_idle(inputs, flag)) return std::nullopt;
+    const auto wrong = find_option(flag.option)->set(changed, flag.value);
+    PPSIM_ASSERT(!wrong);
+    changed.where[std::string{flag.option}] = fmt::format("--{}", flag.option);
+    flags += fmt::format("{}--{} {}", flags.empty() ? "" : " ", flag.option, flag.value);
+  }
+  try {
+    const Comparison comparison = compare(changed, threads).comparison;
+    if (!comparison.recommendation) return std::nullopt;
+    const Contender& best = comparison.contenders[comparison.recommendation->best];
+    const auto devices = static_cast<std::int64_t>(comparison.stages) * changed.training.tensor_parallel *
+                         changed.training.context_parallel * changed.training.data_parallel;
+    const std::int64_t batch = changed.training.data_parallel / inputs.training.data_parallel;
+    const std::string on =
+        inputs.model ? fmt::format(" ({} devices{})", devices,
+                                   batch > 1 ? fmt::format(", a batch {} times as large", batch) : std::string{})
+                     : std::string{};
+    return fmt::format(" With {}{} {} fits: {}, {}.", flags, on, best.name, format_duration(best.report.step_time),
+                       format_bytes(best.peak_bytes()));
+  } catch (const Error&) { // the model can not be split like that, or sizes for recomputation are not known
+    return std::nullopt;
+  }
+}
+
+} // namespace
+
+std::string what_would_fit(const Inputs& inputs, std::size_t threads) {
+  std::string text;
+  for (const Way& way : ways())
+    for (const std::vector<Flag>& change : way)
+      if (const auto found = try_change(inputs, change, threads)) {
+        text += *found;
+        break;
+      }
+  return text;
+}
+
+} // namespace ppsim::cli

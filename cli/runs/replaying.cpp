@@ -1,0 +1,330 @@
+#include "replaying.hpp"
+
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/runtime/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <functional>
+#include <initializer_list>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "files/files.hpp"
+#include "files/scenario_file.hpp"
+#include "scenario_inputs.hpp"
+#include "terminal/console.hpp"
+#include "terminal/progress.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+using runtime::Compute;
+using runtime::Workload;
+
+/// Where tasks last as the costs say, what they compute only has to be right, not to take time.
+Workload tiny_workload(const Workload& given) {
+  Workload workload = given;
+  workload.tokens = 4;
+  workload.width = 8;
+  workload.heads = 2;
+  workload.layers = 1;
+  return workload;
+}
+
+/// What has no effect is refused on the command line; a scenario file may be for other runs as well.
+void refuse_flags(const Inputs& inputs, std::initializer_list<std::string_view> options, std::string_view why,
+                  std::string_view remedy, Problems& problems) {
+  for (const std::string_view option : options)
+    if (inputs.has_flag(option)) problems.add(inputs.place_of(option), std::string{why}, std::string{remedy});
+}
+
+void check_flags(const Inputs& inputs, Compute compute) {
+  const std::initializer_list<std::string_view> memory{"weight-activation-bytes", "checkpoint-bytes",
+                                                       "parameter-bytes",         "gradient-bytes",
+                                                       "optimizer-bytes",         "release-outputs"};
+  Problems problems;
+  if (compute == Compute::timed) {
+    refuse_flags(inputs, {"tokens", "width", "heads", "layers-per-chunk"},
+                 "tasks are timed: they compute next to nothing", "leave it out, or take --compute real", problems);
+    refuse_flags(inputs, memory, "tasks are timed: they hold next to nothing", "leave it out", problems);
+    refuse_flags(inputs, {"activation-bytes", "memory-limit"}, "tasks are timed: they hold next to nothing",
+                 "leave it out", problems);
+  } else {
+    if (!inputs.activation_bytes)
+      refuse_flags(inputs, memory, "without --activation-bytes the memory is that of what runs",
+                   "leave it out, or give all sizes", problems);
+    if (inputs.workload.block == runtime::Block::mlp)
+      refuse_flags(inputs, {"heads"}, "mlp blocks have no heads", "leave it out, or take --block transformer",
+                   problems);
+    if (inputs.model)
+      problems.add(inputs.place_of("model"), "what runs here is no such model, and its costs say nothing about it",
+                   "take --compute timed, or leave it out and calibrate");
+  }
+  problems.throw_if_any();
+}
+
+/// A task that is as long as the limit would end a run in which nothing is wrong.
+void check_timeout(const Inputs& inputs, const Timeline& prediction) {
+  if (!inputs.timeout) return;
+  Duration longest{0};
+  for (const Span& task : prediction.tasks) longest = std::max(longest, task.length());
+  if (*inputs.timeout > longest) return;
+  throw Error{ExitCode::bad_input,
+              Problem{inputs.place_of("timeout"),
+                      fmt::format("{} is no longer than a task, which is predicted to take up to {}",
+                                  format_duration(*inputs.timeout), format_duration(longest)),
+                      "give several times as much, or leave it out"}};
+}
+
+/// How transfers share communicators, as backends know it. Throws Error for what only simulations know.
+runtime::P2p shared_by(const Inputs& inputs) {
+  switch (inputs.p2p.value_or(P2p::edge)) {
+  case P2p::edge:
+    return runtime::P2p::edge;
+  case P2p::pair:
+    return runtime::P2p::pair;
+  case P2p::batched:
+    return runtime::P2p::batched;
+  case P2p::direction:
+  case P2p::group:
+    break;
+  }
+  throw Error{ExitCode::bad_input, Problem{inputs.place_of("p2p"),
+                                           "no backend runs single operations on a communicator that all stages share",
+                                           "take batched, which groups them, or edge or pair"}};
+}
+
+/// Where tasks last as the scenario says, so do transfers, if nobody said otherwise and the backend can; without that a
+/// run would be faster than what it is compared with.
+bool wants_pacing(const Inputs& inputs, const runtime::Backend& backend, const runtime::Program& program) {
+  const auto takes_time = [](const runtime::Channel& channel) {
+    return std::ranges::any_of(channel.transfers,
+                               [](const runtime::Transfer& transfer) { return transfer.time > Duration{0}; });
+  };
+  return !inputs.transport && inputs.compute == Compute::timed &&
+         std::ranges::count(backend.transports(), "paced") > 0 &&
+         program.transfer_model != TransferModel::blocking && // no emulated link holds up its sender
+         std::ranges::any_of(program.channels, takes_time);
+}
+
+/// Parameters and, unless it is given, a learning rate with which a model as deep as the schedule's trains.
+void fit_training(const Inputs& inputs, const Schedule& schedule, Workload& workload) {
+  const Shape& shape = schedule.shape();
+  workload.depth = depth_of(workload, shape.chunks());
+  if (inputs.where.contains("learning-rate")) return;
+  const std::size_t delay = schedule.asynchronous() ? std::min(shape.stages, shape.microbatches) : 1;
+  workload.learning_rate = runtime::default_learning_rate(workload.optimizer, workload.depth, delay);
+}
+
+/// Nobody knows what tasks take: no progress for this long is a failure. A pessimist's guess, at 1 GFLOPS.
+Duration generous_timeout(const Workload& workload) {
+  const double layer = 2.0 * 2 * 4 * static_cast<double>(workload.width) * static_cast<double>(workload.width) +
+                       4.0 * static_cast<double>(workload.tokens) * static_cast<double>(workload.width);
+  const double operations = 3 * layer * static_cast<double>(workload.tokens) * static_cast<double>(workload.layers);
+  constexpr double longest = 86400;
+  return std::chrono::seconds{60 + static_cast<std::int64_t>(std::min(operations / 1e9, longest))};
+}
+
+/// Sizes of what runs, where those of the scenario are not its own.
+void fit_memory(const Inputs& inputs, const runtime::RunOptions& options, runtime::Backend& backend,
+                Scenario& scenario) {
+  const bool timed = options.compute == Compute::timed;
+  if (timed) scenario.memory.limit.reset(); // it is of what the scenario is about
+  if (timed || !inputs.activation_bytes) use_sizes(backend.sizes(options.workload), scenario);
+}
+
+/// Makes the scenario that of a run: pairs as backends run them, and without what no backend does, so that the
+/// prediction is of what runs. Adds notes of what was left out.
+void fit_to_run(const Inputs& inputs, Scenario& scenario, std::vector<std::string>& notes) {
+  if (!inputs.pair) scenario.pair = {.kind = PairRule::Kind::serial};
+  const auto leave_out = [&notes](std::string_view what) {
+    notes.push_back(fmt::format("no backend replays {}: the prediction leaves that out", what));
+  };
+  Update& update = scenario.update;
+  const auto takes_time = [](Duration time) { return time > Duration{0}; };
+  if (std::ranges::any_of(update.reduce, takes_time) || takes_time(update.tied_embedding_reduce))
+    leave_out("reductions over data-parallel ranks and of tied embeddings");
+  if (scenario.network.slices > 1) leave_out("sending in slices");
+  update.reduce.clear();
+  update.tied_embedding_reduce = Duration{0};
+  scenario.network.slices = 1;
+}
+
+/// A thread that takes no signals that end the program, or none where the system starts no more: it only says how far
+/// something has come. A backend blocks SIGTERM, in threads that it starts as well, so
+/// that its guard says what went on; in a thread that was there before, the signal would end the process silently.
+std::jthread start_unsignalled(std::function<void(std::stop_token)> body) {
+  sigset_t ending;
+  sigset_t before;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  sigaddset(&ending, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &ending, &before); // a thread begins with the mask of the one that starts it
+  std::jthread thread;
+  try {
+    thread = std::jthread{std::move(body)};
+  } catch (const std::system_error&) { // what it watches fails for that, or goes on without
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+/// Says how far a run has come while it goes on, as nobody can ask it.
+class Ticker {
+public:
+  explicit Ticker(Duration expected)
+      : progress_{"seconds", static_cast<std::size_t>(std::chrono::ceil<std::chrono::seconds>(expected).count())},
+        thread_{start_unsignalled([this](const std::stop_token& stop) { tick(stop); })} {}
+
+private:
+  void tick(const std::stop_token& stop) {
+    std::unique_lock lock{mutex_};
+    while (!changed_.wait_for(lock, stop, std::chrono::seconds{1}, [] { return false; }) && !stop.stop_requested())
+      progress_.step();
+  }
+
+  Progress progress_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::jthread thread_; // last: it uses the others
+};
+
+} // namespace
+
+runtime::Backend& backend_of(const Inputs& inputs) {
+  const std::string name = inputs.backend.value_or("threads");
+  if (const auto launched = runtime::launch();
+      launched && launched->size.value_or(1) > 1 && !runtime::find_backend(name).processes)
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of("backend"),
+                        fmt::format("{} is one process, and {} were started", name, *launched->size),
+                        "--backend mpi is a process per stage; or start it without mpirun or srun"}};
+  runtime::Backend& backend = runtime::load_backend(name);
+  const runtime::Usability usability = backend.usability();
+  if (!usability.usable)
+    throw Error{ExitCode::failed,
+                Problem{inputs.place_of("backend"), fmt::format("{} can not be used here: {}", name, usability.why),
+                        usability.remedy}};
+  return backend;
+}
+
+runtime::RunOptions run_options(const Inputs& inputs, runtime::Backend& backend, const Schedule& schedule,
+                                bool predicts) {
+  runtime::RunOptions options;
+  options.compute = inputs.compute.value_or(Compute::real);
+  options.workload = inputs.workload;
+  options.transport = inputs.transport.value_or(std::string{backend.transports().front()});
+  options.warmup = inputs.warmup.value_or(options.warmup);
+  options.steps = inputs.steps.value_or(options.steps);
+  options.timeout = inputs.timeout.value_or(options.timeout);
+  options.fault = inputs.fault;
+  check_flags(inputs, options.compute);
+  if (options.compute == Compute::timed)
+    options.workload = tiny_workload(options.workload);
+  else if (!inputs.timeout && !predicts)
+    options.timeout = generous_timeout(options.workload);
+  fit_training(inputs, schedule, options.workload);
+  return options;
+}
+
+bool knows_costs(const Inputs& inputs) {
+  return inputs.forward || inputs.backward || inputs.input_grad || inputs.weight_grad || inputs.model_shape;
+}
+
+std::size_t chunks_of_stage(const Inputs& inputs) {
+  if (inputs.vpp) return inputs.vpp->front();
+  return inputs.schedule ? find_generator(*inputs.schedule).vpp.standard : 1;
+}
+
+void require_same_work(const Inputs& inputs, const Settings& ran, std::string_view backend) {
+  if (!inputs.scenario) return;
+  Problems problems;
+  Inputs file; // without the flags
+  assign(read_scenario(inputs.scenario_text, display_name(*inputs.scenario), problems), file, problems);
+  problems.throw_if_any();
+  const auto check = [&](const std::string& key, std::string_view said, std::string_view found) {
+    if (said != found)
+      problems.add(file.place_of(key), fmt::format("its costs are of {}, and the run is of {}", said, found),
+                   std::ranges::find(workload_sizes, key, &WorkloadSize::option) != workload_sizes.end()
+                       ? "calibrate and replay the same work; or 'ppsim scale' the costs to the other size"
+                       : "calibrate and replay the same work");
+  };
+  for (const auto& [key, said] : runtime::settings(file.workload)) {
+    const auto found = std::ranges::find(ran, key, &Settings::value_type::first);
+    if (file.where.contains(key) && found != ran.end()) check(key, said, found->second);
+  }
+  if (file.backend && !backend.empty()) check("backend", *file.backend, backend);
+  problems.throw_if_any();
+}
+
+void use_sizes(const runtime::ChunkSizes& sizes, Scenario& scenario) {
+  Memory& memory = scenario.memory;
+  const std::size_t chunks = scenario.shape.chunks();
+  memory.activation.assign(chunks, sizes.stash());
+  memory.activation_for_weight.assign(chunks, sizes.stash_for_weight);
+  memory.parameters.assign(chunks, sizes.parameter_bytes);
+  memory.gradients.assign(chunks, sizes.gradient_bytes);
+  memory.optimizer.assign(chunks, sizes.optimizer_bytes);
+  memory.release_outputs = false;
+  if (scenario.recompute.is_on()) scenario.recompute.checkpoint = memory.activation; // only its time is replayed
+}
+
+Replay prepare_replay(const Inputs& inputs) {
+  // Flags win over a file, but not so that costs of one work are held against the run of another. Timed tasks do none.
+  if (inputs.scenario && inputs.compute != Compute::timed &&
+      is_calibrated(inputs.scenario_text, display_name(*inputs.scenario)))
+    require_same_work(inputs, runtime::settings(inputs.workload), inputs.backend.value_or(""));
+  Run run = resolve(inputs);
+  runtime::Backend& backend = backend_of(inputs);
+  runtime::RunOptions options = run_options(inputs, backend, run.schedule, knows_costs(inputs));
+  const bool timed = options.compute == Compute::timed;
+  const bool predicts = timed || knows_costs(inputs);
+  fit_memory(inputs, options, backend, run.scenario);
+  fit_to_run(inputs, run.scenario, run.notes);
+  // Backends run a pair as two tasks, of which the first waits for its own input alone. What is to overlap they refuse.
+  if (run.scenario.pair.kind == PairRule::Kind::serial) run.schedule = run.schedule.taken_apart();
+  TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
+  Timeline prediction = simulate(graph);
+  if (predicts) check_timeout(inputs, prediction);
+  runtime::Program program =
+      runtime::compile(graph, prediction, {.p2p = shared_by(inputs), .timed = timed, .slots = inputs.slots});
+  if (wants_pacing(inputs, backend, program)) options.transport = "paced";
+  return {.backend = &backend,
+          .graph = std::move(graph),
+          .prediction = std::move(prediction),
+          .program = std::move(program),
+          .options = std::move(options),
+          .predicts = predicts,
+          .notes = std::move(run.notes)};
+}
+
+TaskGraph graph_of(const Inputs& inputs, const Schedule& schedule, bool timed, std::vector<std::string>& notes) {
+  Scenario scenario = make_scenario(inputs, schedule.shape(), placement_of(schedule), ends_share_stage(schedule));
+  fit_update(inputs, schedule, scenario, notes);
+  fit_to_run(inputs, scenario, notes);
+  if (timed) use_sizes({}, scenario);
+  return lower(schedule, std::move(scenario), "the run");
+}
+
+std::optional<MeasuredRun> run_replay(const Replay& replay) {
+  constexpr std::chrono::seconds long_run{10};
+  const auto steps = static_cast<std::int64_t>(replay.options.warmup + replay.options.steps);
+  const Duration step = replay.program.predicted_step;
+  const bool out_of_range = step > Duration::max() / steps;
+  const Duration expected = out_of_range ? Duration::max() : steps * step;
+  if (!replay.predicts || expected < long_run || !replay.backend->is_leader())
+    return replay.backend->run(replay.program, replay.options);
+  note("this takes {} {}: {} steps of {}; --warmup and --steps say how many", out_of_range ? "more than" : "about",
+       format_duration(expected), steps, format_duration(step));
+  const Ticker ticker{expected};
+  return replay.backend->run(replay.program, replay.options);
+}
+
+} // namespace ppsim::cli

@@ -1,0 +1,534 @@
+#include "scenario_inputs.hpp"
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/scenario/layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "files/files.hpp"
+#include "files/scenario_file.hpp"
+#include "model_inputs.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+std::string what_is_needed(const Shape& shape) {
+  if (shape.shared > 0) return fmt::format("one value or {} (one per position of --replicas)", shape.chunks());
+  return fmt::format("one value (for a stage) or {} (P*V = {} * {}, one per chunk)", shape.chunks(), shape.stages,
+                     shape.vpp);
+}
+
+/// The same of what passes take.
+std::string what_passes_need(const Shape& shape) {
+  if (shape.shared > 0 || shape.microbatches == 1) return what_is_needed(shape);
+  return fmt::format(
+      "one value (for a stage), {} (P*V = {} * {}, one per chunk) or {} (P*V*M, one per microbatch, chunk by chunk)",
+      shape.chunks(), shape.stages, shape.vpp, shape.chunks() * shape.microbatches);
+}
+
+/// What a pass takes, as a user said.
+struct GivenTimes {
+  std::vector<Duration> by_chunk;
+  std::vector<Duration> by_microbatch; ///< chunk by chunk, and above is their mean; empty: all of a chunk's are alike
+};
+
+/// The mean of each `count` values after another. The sum of all may be out of range.
+std::vector<Duration> means_of(const std::vector<Duration>& values, std::size_t count) {
+  const auto parts = static_cast<std::int64_t>(count);
+  std::vector<Duration> means;
+  for (std::size_t begin = 0; begin < values.size(); begin += count) {
+    std::int64_t whole = 0;
+    std::int64_t rest = 0;
+    for (std::size_t i = begin; i < begin + count; ++i) {
+      whole += values[i].count() / parts;
+      rest += values[i].count() % parts;
+    }
+    means.emplace_back(whole + divide_rounded(rest, parts));
+  }
+  return means;
+}
+
+/// Spreads what a user gave per stage, or per chunk, over the chunks.
+class Spread {
+public:
+  /// `computed`: what each chunk costs by the model's shape; empty without one.
+  Spread(const Inputs& inputs, const Shape& shape, const Layout& layout, const std::vector<BlockCosts>& computed,
+         Problems& problems)
+      : inputs_{inputs}, shape_{shape}, layout_{layout}, computed_{computed}, problems_{problems} {}
+
+  /// One value is a stage's and is divided over its chunks: equally, or by layers with the value being the mean stage.
+  template <class Value>
+  std::vector<Value> per_chunk(std::string_view option, const std::optional<std::vector<Value>>& given,
+                               Value otherwise) {
+    return spread_out(option, given, otherwise, what_is_needed(shape_));
+  }
+
+  /// A pass may besides take a value for each microbatch of each chunk.
+  GivenTimes of_pass(std::string_view option, const std::optional<std::vector<Duration>>& given, Duration otherwise) {
+    const bool each = given && shape_.microbatches > 1 && given->size() == shape_.chunks() * shape_.microbatches;
+    if (each) return {means_of(*given, shape_.microbatches), *given};
+    return {spread_out(option, given, otherwise, what_passes_need(shape_)), {}};
+  }
+
+  /// What is not given is computed from the model's shape where there is one.
+  template <class Value>
+  std::vector<Value> per_chunk(std::string_view option, const std::optional<std::vector<Value>>& given, Value otherwise,
+                               Value BlockCosts::*computed) {
+    return given || computed_.empty() ? per_chunk(option, given, otherwise) : from_model(computed);
+  }
+  template <class Value>
+  [[nodiscard]] std::vector<Value> from_model(Value BlockCosts::*figure) const {
+    std::vector<Value> values;
+    values.reserve(computed_.size());
+    for (const BlockCosts& chunk : computed_) values.push_back(chunk.*figure);
+    return values;
+  }
+  [[nodiscard]] bool has_model() const { return !computed_.empty(); }
+
+  /// One value holds for every boundary between chunks.
+  template <class Value>
+  std::vector<Value> per_boundary(std::string_view option, const std::optional<std::vector<Value>>& given) {
+    const std::size_t boundaries = shape_.chunks() - 1;
+    if (!given) return std::vector<Value>(boundaries, Value{0});
+    if (given->size() == 1) return std::vector<Value>(boundaries, given->front());
+    if (given->size() == boundaries) return *given;
+    problems_.add(inputs_.place_of(option),
+                  fmt::format("{} values for {} boundar{} between chunks", given->size(), boundaries,
+                              boundaries == 1 ? "y" : "ies"),
+                  fmt::format("give one value or {} ({} - 1)", boundaries, shape_.shared > 0 ? "positions" : "P*V"));
+    return std::vector<Value>(boundaries, Value{0});
+  }
+
+private:
+  template <class Value>
+  std::vector<Value> spread_out(std::string_view option, const std::optional<std::vector<Value>>& given,
+                                Value otherwise, const std::string& needed) {
+    const std::size_t chunks = shape_.chunks();
+    if (given && given->size() == chunks && (chunks > 1 || layout_.empty())) return *given;
+    if (given && given->size() != 1) {
+      problems_.add(inputs_.place_of(option), fmt::format("{} values for {} chunks", given->size(), chunks),
+                    fmt::format("give {}{}", needed, origin_hint(option, given->size())));
+      return std::vector<Value>(chunks, Value{0});
+    }
+    const Value stage = given ? given->front() : otherwise;
+    std::vector<Value> values(chunks, Value{divide_rounded(stage.count(), static_cast<std::int64_t>(shape_.vpp))});
+    if (layout_.empty()) return values;
+    std::size_t total = 0;
+    for (const ChunkBlocks& blocks : layout_) total += layers_of(blocks);
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk)
+      values[chunk] = Value{share(stage.count(), layers_of(layout_[chunk]) * shape_.positions(), total)};
+    return values;
+  }
+
+  /// What to do about values that were made for another shape.
+  [[nodiscard]] std::string origin_hint(std::string_view option, std::size_t count) const {
+    if (shape_.shared == 0 && inputs_.scenario && !inputs_.has_flag(option) &&
+        is_calibrated(inputs_.scenario_text, display_name(*inputs_.scenario)))
+      return fmt::format("; 'ppsim calibrate --scenario {} --stages {} --vpp {}' measures those of {} chunks",
+                         display_name(*inputs_.scenario), shape_.stages, shape_.vpp, shape_.chunks());
+    const bool per_stage = count == shape_.positions();
+    std::string hint = per_stage ? "; of times per stage give their mean, and what the first or the last stage does "
+                                   "besides as --embedding or --head"
+                                 : "";
+    const bool of_pass =
+        option == "forward" || option == "backward" || option == "input-grad" || option == "weight-grad";
+    if (!of_pass || inputs_.has_flag(option)) return hint;
+    if (count > shape_.chunks() && count % shape_.chunks() == 0)
+      hint += fmt::format("; values by microbatch would be for --mb {}: 'ppsim import' without --by-microbatch writes "
+                          "costs for any, with --mean-stage for any number of chunks",
+                          count / shape_.chunks());
+    else
+      hint += per_stage ? ", as 'ppsim import --mean-stage' does"
+                        : "; 'ppsim import --mean-stage' writes costs of a run for any number of chunks";
+    return hint;
+  }
+
+  /// A layer for multi-token prediction counts as one of the others.
+  static std::size_t layers_of(const ChunkBlocks& blocks) { return blocks.layers + blocks.mtp_layers; }
+  static std::int64_t share(std::int64_t whole, std::size_t part, std::size_t total) {
+    return scale_rounded(whole, static_cast<std::int64_t>(part), static_cast<std::int64_t>(total));
+  }
+
+  const Inputs& inputs_;
+  const Shape& shape_;
+  const Layout& layout_;
+  const std::vector<BlockCosts>& computed_;
+  Problems& problems_;
+};
+
+/// One chunk's backward, in its two halves.
+struct Halves {
+  Duration input;
+  Duration weight;
+};
+
+/// B = I + W: any two give the third, B alone is halved, an odd nanosecond to I (SPEC section 6). A negative half says
+/// that the given one is longer than the whole.
+Halves split(Duration backward, std::optional<Duration> input, std::optional<Duration> weight) {
+  if (input && weight) return {*input, *weight};
+  if (input) return {*input, backward - *input};
+  if (weight) return {backward - *weight, *weight};
+  return {backward - backward / 2, backward / 2};
+}
+
+std::optional<Problem> check_halves(const Inputs& inputs, std::size_t chunk, Duration backward, const Halves& halves) {
+  if (halves.input < Duration{0} || halves.weight < Duration{0})
+    return Problem{inputs.place_of(inputs.input_grad ? "input-grad" : "weight-grad"),
+                   fmt::format("chunk {}: longer than the whole backward of {}", chunk, format_duration(backward)),
+                   "it is a part of --backward"};
+  if (!inputs.backward || backward == halves.input + halves.weight) return std::nullopt;
+  return Problem{inputs.place_of("backward"),
+                 fmt::format("chunk {}: {} is not input-grad {} + weight-grad {}", chunk, format_duration(backward),
+                             format_duration(halves.input), format_duration(halves.weight)),
+                 "leave --backward out"};
+}
+
+/// Splits each of `backward`, of which `per_chunk` follow each other for a chunk. What is given of the halves is there.
+void split_each(const Inputs& inputs, const std::vector<Duration>& backward, std::size_t per_chunk,
+                std::vector<Duration>& input_grad, std::vector<Duration>& weight_grad, Problems& problems) {
+  for (std::size_t at = 0; at < backward.size(); ++at) {
+    const auto [i, w] = split(backward[at], inputs.input_grad ? std::optional{input_grad[at]} : std::nullopt,
+                              inputs.weight_grad ? std::optional{weight_grad[at]} : std::nullopt);
+    input_grad[at] = i;
+    weight_grad[at] = w;
+    if (auto wrong = check_halves(inputs, at / per_chunk, backward[at], {i, w})) {
+      problems.add(std::move(wrong->where), std::move(wrong->what), std::move(wrong->hint));
+      return; // the other chunks would say the same
+    }
+  }
+}
+
+/// A value for each microbatch of each chunk, where one of the others has that.
+std::vector<Duration> for_each_microbatch(const GivenTimes& times, std::size_t microbatches) {
+  if (!times.by_microbatch.empty()) return times.by_microbatch;
+  std::vector<Duration> values;
+  for (const Duration time : times.by_chunk) values.insert(values.end(), microbatches, time);
+  return values;
+}
+
+void split_backward(const Inputs& inputs, Spread& spread, std::size_t microbatches, Costs& costs, Problems& problems) {
+  constexpr Duration default_backward = std::chrono::milliseconds{2};
+  const bool input = inputs.input_grad.has_value();
+  const bool weight = inputs.weight_grad.has_value();
+  if (!inputs.backward && spread.has_model()) {
+    costs.input_grad = spread.per_chunk("input-grad", inputs.input_grad, Duration{0}, &BlockCosts::input_grad);
+    costs.weight_grad = spread.per_chunk("weight-grad", inputs.weight_grad, Duration{0}, &BlockCosts::weight_grad);
+    return;
+  }
+  if (input != weight && !inputs.backward) {
+    problems.add(inputs.place_of(input ? "input-grad" : "weight-grad"), "only one half of the backward is given",
+                 input ? "give --weight-grad too, or --backward" : "give --input-grad too, or --backward");
+    return;
+  }
+  const GivenTimes whole = spread.of_pass("backward", inputs.backward, default_backward);
+  const GivenTimes input_grad = spread.of_pass("input-grad", inputs.input_grad, Duration{0});
+  const GivenTimes weight_grad = spread.of_pass("weight-grad", inputs.weight_grad, Duration{0});
+  if (whole.by_microbatch.empty() && input_grad.by_microbatch.empty() && weight_grad.by_microbatch.empty()) {
+    costs.input_grad = input_grad.by_chunk;
+    costs.weight_grad = weight_grad.by_chunk;
+    return split_each(inputs, whole.by_chunk, 1, costs.input_grad, costs.weight_grad, problems);
+  }
+  costs.input_grad_by_microbatch = for_each_microbatch(input_grad, microbatches);
+  costs.weight_grad_by_microbatch = for_each_microbatch(weight_grad, microbatches);
+  split_each(inputs, for_each_microbatch(whole, microbatches), microbatches, costs.input_grad_by_microbatch,
+             costs.weight_grad_by_microbatch, problems);
+  costs.input_grad = means_of(costs.input_grad_by_microbatch, microbatches);
+  costs.weight_grad = means_of(costs.weight_grad_by_microbatch, microbatches);
+}
+
+/// A collective is a part of its pass: that of a model's pass is none where the pass itself was given.
+void fill_collectives(const Inputs& inputs, Spread& spread, Costs& costs) {
+  if (inputs.forward_collective || (spread.has_model() && !inputs.forward))
+    costs.forward_collective =
+        spread.per_chunk("forward-collective", inputs.forward_collective, Duration{0}, &BlockCosts::forward_collective);
+  if (inputs.backward_collective || (spread.has_model() && !inputs.backward && !inputs.input_grad))
+    costs.input_grad_collective = spread.per_chunk("backward-collective", inputs.backward_collective, Duration{0},
+                                                   &BlockCosts::input_grad_collective);
+}
+
+/// Latency and bandwidth where a link is named, or assumed for a model.
+void use_links(const Inputs& inputs, const Spread& spread, Network& network) {
+  std::optional<Link> link = inputs.link;
+  if (!link && spread.has_model() && !inputs.comm && !inputs.latency && !inputs.bandwidth) link = standard_link();
+  if (link) {
+    std::ranges::fill(network.latency, link->latency);
+    network.bandwidth = link->bandwidth;
+  }
+  if (!inputs.inter_node_link) return;
+  network.inter_node_latency = inputs.inter_node_link->latency;
+  network.inter_node_bandwidth = inputs.inter_node_link->bandwidth;
+}
+
+/// Adds that an option is given together with `with`, which says the same.
+void refuse_beside(const Inputs& inputs, std::initializer_list<std::string_view> given, std::string_view with,
+                   Problems& problems) {
+  if (!inputs.where.contains(with)) return;
+  for (const std::string_view option : given)
+    if (inputs.where.contains(option))
+      problems.add(inputs.place_of(option), fmt::format("given together with --{}", with), "leave one of them out");
+}
+
+void check_network(const Inputs& inputs, bool knows_size, Problems& problems) {
+  if (inputs.comm && (inputs.latency || inputs.bandwidth))
+    problems.add(inputs.place_of("comm"),
+                 fmt::format("given together with --{}", inputs.latency ? "latency" : "bandwidth"),
+                 "give --comm, or --latency with --bandwidth and --boundary-bytes");
+  for (const char* option : {"bandwidth", "link", "inter-node-bandwidth", "inter-node-link"})
+    if (inputs.where.contains(option) && !knows_size)
+      problems.add(inputs.place_of(option), "has nothing to divide", "give --boundary-bytes, the size of one transfer");
+  for (const char* option : {"inter-node-latency", "inter-node-bandwidth", "inter-node-link"})
+    if (inputs.where.contains(option) && !inputs.stages_per_node)
+      problems.add(inputs.place_of(option), "there are no nodes", "give --stages-per-node");
+  check_overlap(inputs, problems);
+  refuse_beside(inputs, {"comm", "latency", "bandwidth"}, "link", problems);
+  refuse_beside(inputs, {"inter-node-latency", "inter-node-bandwidth"}, "inter-node-link", problems);
+}
+
+/// `boundary`: the size of a transfer by the model's shape.
+void fill_network(const Inputs& inputs, Spread& spread, const std::optional<Bytes>& boundary, Network& network,
+                  Problems& problems) {
+  check_network(inputs, inputs.boundary_bytes || boundary, problems);
+  network.model = inputs.transfer.value_or(TransferModel::latency);
+  network.latency =
+      inputs.comm ? spread.per_boundary("comm", inputs.comm) : spread.per_boundary("latency", inputs.latency);
+  network.boundary_bytes = spread.per_boundary(
+      "boundary-bytes", inputs.boundary_bytes || !boundary ? inputs.boundary_bytes : std::vector<Bytes>{*boundary});
+  network.bandwidth = inputs.bandwidth;
+  network.slices = inputs.send_slices.value_or(1);
+  network.streams = {.lowering = std::string{lowering_in(inputs)},
+                     .overlap = overlap_in(inputs),
+                     .reduce_grad = inputs.pytorch_reduces.value_or(true),
+                     .communicators = communicators_in(inputs),
+                     .eager_below = inputs.eager_below.value_or(Bytes{0}),
+                     .slowdown_ppm = inputs.comm_slowdown_ppm.value_or(unchanged_ppm)};
+  network.stages_per_node = inputs.stages_per_node.value_or(0);
+  network.inter_node_latency = inputs.inter_node_latency;
+  network.inter_node_bandwidth = inputs.inter_node_bandwidth;
+  use_links(inputs, spread, network);
+}
+
+/// Work that one chunk does beside its layers takes one value, its forward, or two, with its backward.
+void check_extra_work(const Inputs& inputs, Problems& problems) {
+  const auto check = [&](std::string_view option, const std::optional<std::vector<Duration>>& given) {
+    if (given && given->size() > 2)
+      problems.add(inputs.place_of(option), fmt::format("{} values", given->size()),
+                   "give the forward, or the forward and the backward");
+  };
+  check("embedding", inputs.embedding);
+  check("head", inputs.head);
+}
+
+/// The embedding reads a row per token, and its backward adds to as many: it has no input gradient. Output layer and
+/// loss are matrix products, of which the backward has two of the forward's size, one for each half.
+void add_extra_work(const Inputs& inputs, const Shape& shape, const Layout& layout, Costs& costs) {
+  const auto chunk_with = [&](bool ChunkBlocks::*block, std::size_t otherwise) {
+    const auto found = std::ranges::find(layout, true, block);
+    return found == layout.end() ? otherwise : static_cast<std::size_t>(found - layout.begin());
+  };
+  const std::size_t microbatches = shape.microbatches;
+  const auto add = [microbatches](std::size_t chunk, Duration time, std::vector<Duration>& by_chunk,
+                                  std::vector<Duration>& by_microbatch) {
+    by_chunk[chunk] += time;
+    if (by_microbatch.empty()) return;
+    for (std::size_t i = 0; i < microbatches; ++i) by_microbatch[chunk * microbatches + i] += time;
+  };
+  if (inputs.embedding) {
+    const std::size_t chunk = chunk_with(&ChunkBlocks::embedding, 0);
+    add(chunk, inputs.embedding->front(), costs.forward, costs.forward_by_microbatch);
+    add(chunk, inputs.embedding->back(), costs.weight_grad, costs.weight_grad_by_microbatch);
+  }
+  if (inputs.head) {
+    const std::size_t chunk = chunk_with(&ChunkBlocks::loss, costs.forward.size() - 1);
+    const Duration forward = inputs.head->front();
+    const auto [input, weight] = split(inputs.head->size() > 1 ? inputs.head->back() : 2 * forward, {}, {});
+    add(chunk, forward, costs.forward, costs.forward_by_microbatch);
+    add(chunk, input, costs.input_grad, costs.input_grad_by_microbatch);
+    add(chunk, weight, costs.weight_grad, costs.weight_grad_by_microbatch);
+  }
+}
+
+/// The input of each chunk, as far as the size of transfers tells. That of chunk 0 is what the embedding makes of the
+/// tokens, as large as its output. A chunk without layers has nothing to recompute, and keeps nothing for it.
+std::vector<Bytes> chunk_inputs(const Network& network, const Layout& layout) {
+  std::vector<Bytes> sizes = network.boundary_bytes;
+  sizes.insert(sizes.begin(), sizes.empty() ? Bytes{} : sizes.front());
+  for (std::size_t chunk = 0; chunk < layout.size(); ++chunk)
+    if (layout[chunk].layers + layout[chunk].mtp_layers == 0) sizes[chunk] = Bytes{};
+  return sizes;
+}
+
+void check_recompute(const Inputs& inputs, bool has_model, Problems& problems) {
+  const bool selective = inputs.recompute == RecomputeKind::selective;
+  if (inputs.recompute.value_or(RecomputeKind::none) == RecomputeKind::none)
+    for (const char* option : {"recompute-time", "checkpoint-bytes", "microbatches-without-recompute"})
+      if (inputs.where.contains(option))
+        problems.add(inputs.place_of(option), "nothing is recomputed", "give --recompute full or selective");
+  if (selective && !inputs.recompute_time && !has_model)
+    problems.add(inputs.place_of("recompute"), "how long does it take to recompute the selected part?",
+                 "give --recompute-time");
+  if (selective && inputs.activation_bytes && !inputs.checkpoint_bytes) // then the model's is no part of it
+    problems.add(inputs.place_of("recompute"), "which part of --activation-bytes does a forward keep?",
+                 "give --checkpoint-bytes");
+  if (inputs.checkpoint_bytes && !inputs.activation_bytes && !has_model)
+    problems.add(inputs.place_of("checkpoint-bytes"), "a part of an activation of unknown size",
+                 "give --activation-bytes");
+}
+
+/// `scenario` has its costs, network and memory already. What lies outside a chunk's layers is not recomputed, so the
+/// forward by which the backward grows is that before add_extra_work().
+void fill_recompute(const Inputs& inputs, Spread& spread, Scenario& scenario, Problems& problems) {
+  check_recompute(inputs, spread.has_model(), problems);
+  Recompute& recompute = scenario.recompute;
+  recompute.kind = inputs.recompute.value_or(RecomputeKind::none);
+  if (!recompute.is_on()) return;
+  const std::vector<RecomputeCosts> computed =
+      spread.from_model(recompute.kind == RecomputeKind::selective ? &BlockCosts::selective : &BlockCosts::full);
+  recompute.microbatches_without = inputs.microbatches_without_recompute.value_or(0);
+  recompute.time = scenario.costs.forward;
+  if (inputs.recompute_time)
+    recompute.time = spread.per_chunk("recompute-time", inputs.recompute_time, Duration{});
+  else if (!inputs.forward)
+    for (std::size_t chunk = 0; chunk < computed.size(); ++chunk) recompute.time[chunk] = computed[chunk].time;
+  if (spread.has_model() && !inputs.checkpoint_bytes && !inputs.activation_bytes)
+    for (const RecomputeCosts& chunk : computed) recompute.checkpoint.push_back(chunk.checkpoint);
+  else if (inputs.checkpoint_bytes || !inputs.activation_bytes)
+    recompute.checkpoint = spread.per_chunk("checkpoint-bytes", inputs.checkpoint_bytes, Bytes{});
+  else
+    recompute.checkpoint = chunk_inputs(scenario.network, scenario.layout);
+}
+
+/// A limit without sizes says nothing.
+void check_limit(const Inputs& inputs, Problems& problems) {
+  const bool sizes = inputs.activation_bytes || inputs.parameter_bytes || inputs.gradient_bytes ||
+                     inputs.optimizer_bytes || inputs.model;
+  for (const char* option : {"memory-limit", "device"})
+    if (inputs.where.contains(option) && !sizes)
+      problems.add(inputs.place_of(option),
+                   fmt::format("nothing is known that could exceed {}",
+                               option == std::string_view{"device"} ? "its memory" : "it"),
+                   "give --activation-bytes, and --parameter-bytes, --gradient-bytes, --optimizer-bytes where they "
+                   "matter, or --model");
+}
+
+void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems& problems) {
+  check_limit(inputs, problems);
+  memory.activation = spread.per_chunk("activation-bytes", inputs.activation_bytes, Bytes{}, &BlockCosts::activation);
+  if (inputs.weight_activation_bytes)
+    memory.activation_for_weight = spread.per_chunk("weight-activation-bytes", inputs.weight_activation_bytes, Bytes{});
+  else
+    memory.activation_for_weight = spread.has_model() && !inputs.activation_bytes
+                                       ? spread.from_model(&BlockCosts::activation_for_weight)
+                                       : memory.activation;
+  const bool knows_activation = inputs.activation_bytes || spread.has_model();
+  if (inputs.weight_activation_bytes && !knows_activation)
+    problems.add(inputs.place_of("weight-activation-bytes"), "a part of an activation of unknown size",
+                 "give --activation-bytes");
+  memory.release_outputs = inputs.release_outputs;
+  if (inputs.release_outputs && !(knows_activation && (inputs.boundary_bytes || spread.has_model())))
+    problems.add(inputs.place_of("release-outputs"), "the size of an activation, or of its output, is not known",
+                 "give --activation-bytes and --boundary-bytes");
+  memory.parameters =
+      spread.per_chunk("parameter-bytes", inputs.parameter_bytes, Bytes{}, &BlockCosts::parameter_bytes);
+  memory.gradients = spread.per_chunk("gradient-bytes", inputs.gradient_bytes, Bytes{}, &BlockCosts::gradient_bytes);
+  memory.optimizer = spread.per_chunk("optimizer-bytes", inputs.optimizer_bytes, Bytes{}, &BlockCosts::optimizer_bytes);
+  memory.limit = inputs.memory_limit;
+  if (!memory.limit && inputs.device_sheet) memory.limit = inputs.device_sheet->memory;
+}
+
+/// `tied`: the gradient of a matrix that the first and the last stage share, by the model's shape.
+void fill_update(const Inputs& inputs, Spread& spread, Bytes tied, Update& update) {
+  if (inputs.reduce || spread.has_model())
+    update.reduce = spread.per_chunk("reduce", inputs.reduce, Duration{0}, &BlockCosts::reduce);
+  if (inputs.optimizer || spread.has_model())
+    update.optimizer = spread.per_chunk("optimizer", inputs.optimizer, Duration{0}, &BlockCosts::optimizer);
+  update.tied_embedding_reduce = inputs.tied_embedding_reduce.value_or(
+      tied > Bytes{} ? all_reduce_time(inputs.link.value_or(standard_link()), 2, tied) : Duration{0});
+  update.step = inputs.optimizer_step.value_or(OptimizerStep::synchronous);
+}
+
+/// The layout as given, where it agrees with all else.
+Layout given_layout(const Inputs& inputs, const Shape& shape, Problems& problems) {
+  const Layout& layout = *inputs.layout;
+  const std::string where = inputs.place_of("layout");
+  if (layout.size() != shape.chunks())
+    problems.add(where, fmt::format("{} chunks, but the schedule has {}", layout.size(), shape.chunks()),
+                 "describe each of its chunks");
+  if (inputs.layers && *inputs.layers != count_layers(layout))
+    problems.add(where, fmt::format("{} layers, but --layers says {}", count_layers(layout), *inputs.layers),
+                 "leave --layers out");
+  std::size_t mtp_layers = 0;
+  for (const ChunkBlocks& blocks : layout) mtp_layers += blocks.mtp_layers;
+  if (inputs.model_shape && mtp_layers != static_cast<std::size_t>(inputs.model_shape->mtp_layers))
+    problems.add(where,
+                 fmt::format("{} layers for multi-token prediction (m), but {} has {}", mtp_layers,
+                             inputs.model_shape->name, inputs.model_shape->mtp_layers),
+                 "write an m for each of the model's");
+  for (const char* option : {"first-stage-layers", "last-stage-layers"})
+    if (inputs.where.contains(option))
+      problems.add(inputs.place_of(option), "given together with a layout, which says it", "leave one of them out");
+  return problems.empty() ? layout : Layout{};
+}
+
+Layout make_layout(const Inputs& inputs, const Shape& shape, const std::vector<StageId>& placement,
+                   Problems& problems) {
+  if (inputs.layout) return given_layout(inputs, shape, problems);
+  if (!inputs.layers && !inputs.model_shape) {
+    for (const char* option : {"first-stage-layers", "last-stage-layers"})
+      if (inputs.where.contains(option))
+        problems.add(inputs.place_of(option), "needs the number of all layers", "give --layers");
+    return {};
+  }
+  try {
+    const std::size_t total = inputs.layers ? *inputs.layers : static_cast<std::size_t>(inputs.model_shape->layers);
+    Layout layout =
+        plain_layout(split_layers(shape, placement, total, inputs.first_stage_layers, inputs.last_stage_layers));
+    if (inputs.model_shape) layout.back().mtp_layers = static_cast<std::size_t>(inputs.model_shape->mtp_layers);
+    return layout;
+  } catch (const Error& error) {
+    for (const Problem& problem : error.problems()) problems.add(problem.where, problem.what, problem.hint);
+    return {};
+  }
+}
+
+} // namespace
+
+Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vector<StageId>& placement,
+                       bool ends_share_stage) {
+  constexpr Duration default_forward = std::chrono::milliseconds{1};
+  Problems problems;
+  Scenario scenario;
+  scenario.shape = shape;
+  const std::optional<ModelCosts> model = price_model(inputs, problems);
+  scenario.layout = make_layout(inputs, shape, placement, problems);
+  const bool computes = model && !scenario.layout.empty();
+  const std::vector<BlockCosts> computed =
+      computes ? chunk_costs(model_of(inputs), *model, scenario.layout, ends_share_stage) : std::vector<BlockCosts>{};
+  Spread spread{inputs, scenario.shape, scenario.layout, computed, problems};
+  if (inputs.forward || !spread.has_model()) {
+    GivenTimes forward = spread.of_pass("forward", inputs.forward, default_forward);
+    scenario.costs.forward = std::move(forward.by_chunk);
+    scenario.costs.forward_by_microbatch = std::move(forward.by_microbatch);
+  } else {
+    scenario.costs.forward = spread.from_model(&BlockCosts::forward);
+  }
+  scenario.costs.overhead = inputs.overhead.value_or(Duration{0});
+  split_backward(inputs, spread, shape.microbatches, scenario.costs, problems);
+  fill_collectives(inputs, spread, scenario.costs);
+  fill_network(inputs, spread, computes ? std::optional{model->boundary} : std::nullopt, scenario.network, problems);
+  fill_memory(inputs, spread, scenario.memory, problems);
+  fill_recompute(inputs, spread, scenario, problems);
+  check_extra_work(inputs, problems);
+  fill_update(inputs, spread, computes ? model->tied_embedding : Bytes{}, scenario.update);
+  scenario.pair = inputs.pair.value_or(PairRule{});
+  scenario.title = inputs.title.value_or("");
+  scenario.source = cost_source(inputs);
+  problems.throw_if_any();
+  add_extra_work(inputs, shape, scenario.layout, scenario.costs);
+  validate(scenario);
+  return scenario;
+}
+
+} // namespace ppsim::cli

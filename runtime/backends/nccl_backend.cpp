@@ -1,0 +1,148 @@
+// Backend nccl: a process and a GPU per stage. MPI starts, connects and gathers, as for backend mpi; within a step
+// only NCCL moves data.
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/runtime/launch.hpp"
+#include "ppsim/runtime/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include "backend_list.hpp"
+#include "gpu_plugin.hpp"
+#include "processes/process_run.hpp"
+#include "program/transfer_runs.hpp"
+
+namespace ppsim::runtime {
+
+namespace {
+
+/// Activations on a GPU are made of these.
+constexpr std::size_t sizeof_bf16 = 2;
+
+/// $PPSIM_RANKS_PER_GPU: processes that share a GPU, for tests on machines with few; 1 where it is not set.
+std::size_t ranks_per_gpu() {
+  const char* text = std::getenv("PPSIM_RANKS_PER_GPU"); // NOLINT(concurrency-mt-unsafe): nothing sets it
+  if (text == nullptr) return 1;
+  std::size_t ranks = 0;
+  const auto [end, error] = std::from_chars(text, text + std::strlen(text), ranks);
+  if (error != std::errc{} || *end != '\0' || ranks == 0 || ranks > 64)
+    throw Error(ExitCode::bad_input, {"$PPSIM_RANKS_PER_GPU", fmt::format("{}", in_quotes(text)), "1 to 64"});
+  return ranks;
+}
+
+/// NCCL refuses two ranks of one host on one GPU ("Duplicate GPU detected"). Where each has a host name of its own it
+/// takes them for hosts of their own, and connects them by sockets (up to 2.29; NCCL_HOSTID); from 2.30 on it can be
+/// told to allow them. Both are read when NCCL starts. To be called before MPI is, whose threads may read the
+/// environment; later calls change nothing.
+void allow_shared_gpu() {
+  const std::optional<Launch> launched = launch();
+  if (!launched || ranks_per_gpu() == 1) return;
+  // NOLINTBEGIN(concurrency-mt-unsafe)
+  setenv("NCCL_HOSTID", fmt::format("ppsim-rank-{}", launched->rank).c_str(), 0);
+  setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0);
+  // NOLINTEND(concurrency-mt-unsafe)
+}
+
+/// The leader makes them, all get them.
+std::vector<NcclId> make_ids(const GpuPlugin& plugin, std::size_t count, ProcessGroup& group, const GiveUp& give_up) {
+  std::vector<NcclId> ids(count);
+  Message bytes(count * sizeof(NcclId));
+  if (group.is_leader()) {
+    for (NcclId& id : ids) id = plugin.make_id();
+    std::memcpy(bytes.data(), ids.data(), bytes.size());
+  }
+  bytes = broadcast(group.messages(), bytes, give_up);
+  PPSIM_ASSERT(bytes.size() == count * sizeof(NcclId));
+  std::memcpy(ids.data(), bytes.data(), bytes.size());
+  return ids;
+}
+
+class NcclRankParts final : public RankParts {
+public:
+  NcclRankParts(const GpuPlugin& plugin, const RankContext& context) {
+    check_usable("nccl", plugin.state());
+    check_usable("nccl", plugin.nccl_state());
+    const GiveUp give_up = context.give_up;
+    MessagePassing& messages = context.group.messages();
+    rank_ = plugin.make_rank(context.program,
+                             {.workload = context.options.workload,
+                              .stage = context.stage,
+                              .local_rank = messages.local_rank(),
+                              .ranks_per_gpu = ranks_per_gpu(),
+                              .timed = context.options.compute == Compute::timed,
+                              .ids = make_ids(plugin, plugin.communicators(context.program), context.group, give_up),
+                              // Asked in destructors too.
+                              .stopped =
+                                  [give_up] {
+                                    try {
+                                      give_up();
+                                      return false;
+                                    } catch (const std::exception&) {
+                                      return true;
+                                    }
+                                  },
+                              .barrier = [&messages, give_up] { runtime::barrier(messages, give_up); }});
+  }
+  [[nodiscard]] Device& device() override { return rank_->device(); }
+  [[nodiscard]] Transport& transport() override { return rank_->transport(); }
+  [[nodiscard]] std::string describe() const override { return rank_->describe(); }
+  [[nodiscard]] std::int64_t clock_error() const override { return rank_->clock_error(); }
+
+private:
+  std::unique_ptr<GpuRank> rank_;
+};
+
+class NcclBackend final : public Backend {
+public:
+  [[nodiscard]] std::string_view name() const override { return "nccl"; }
+  [[nodiscard]] std::vector<std::string_view> transports() const override { return {"direct"}; }
+  Usability usability() override {
+    const GpuState state = plugin_.state();
+    const GpuState nccl = plugin_.nccl_state();
+    if (!nccl.usable) return {false, nccl.why, nccl.remedy};
+    if (!state.usable) return {false, state.why, state.remedy};
+    return {true,
+            fmt::format("{} x {}, {}, {}, {}", state.devices, state.why, nccl.why, library_,
+                        launch() ? "started by a launcher" : "to be started by mpirun -n STAGES, or srun"),
+            {}};
+  }
+  bool is_leader() override { return speaks_first(); }
+  ChunkSizes sizes(const Workload& workload) override {
+    check_gpu_workload(workload);
+    return plugin_.sizes(workload);
+  }
+
+  std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override {
+    check_options(*this, program, options);
+    check_gpu_workload(options.workload);
+    allow_shared_gpu();
+    return run_processes(
+        program, options,
+        {.backend = name(),
+         .make_parts = [this](const RankContext& context) { return std::make_unique<NcclRankParts>(plugin_, context); },
+         .make_reference_device = [this](const Workload& workload) { return plugin_.make_device(workload); },
+         .tolerance = gpu_tolerance});
+  }
+
+  std::vector<TransferSample> time_transfers(std::size_t stages, const RunOptions& options) override {
+    // Between GPUs of different processes nothing but a run shows what a transfer takes.
+    return transfers_of_runs(*this, stages, options, sizeof_bf16);
+  }
+
+private:
+  const GpuPlugin& plugin_ = gpu_plugin();
+  std::string library_ = mpi_library();
+};
+
+} // namespace
+
+std::unique_ptr<Backend> make_nccl_backend() {
+  return std::make_unique<NcclBackend>();
+}
+
+} // namespace ppsim::runtime

@@ -1,0 +1,69 @@
+#include "plugin.hpp"
+
+#include "ppsim/base/error.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+namespace ppsim::runtime {
+
+namespace {
+
+/// The folder of the running program; empty where the system does not say.
+std::string program_folder() {
+  std::array<char, 4096> path{};
+  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
+  if (length <= 0 || static_cast<std::size_t>(length) == path.size()) return {};
+  const std::string_view whole{path.data(), static_cast<std::size_t>(length)};
+  return std::string{whole.substr(0, whole.rfind('/'))};
+}
+
+} // namespace
+
+std::vector<std::string> plugin_paths(std::string_view plugin) {
+  std::vector<std::string> paths;
+  const std::string file = fmt::format("{}.so", plugin);
+  // The environment is read before any thread of ours starts.
+  if (const char* folder = std::getenv("PPSIM_PLUGIN_DIR"); // NOLINT(concurrency-mt-unsafe)
+      folder != nullptr && *folder != '\0')
+    paths.push_back(fmt::format("{}/{}", folder, file));
+  if (const std::string folder = program_folder(); !folder.empty()) {
+    paths.push_back(fmt::format("{}/{}", folder, file));
+    paths.push_back(fmt::format("{}/{}/{}", folder, PPSIM_PLUGIN_FOLDER, file)); // as installed
+  }
+  return paths;
+}
+
+void* plugin_symbol(std::string_view plugin, const std::string& symbol, std::string_view remedy) {
+  const std::string where = fmt::format("plugin {}", plugin);
+  std::string tried;
+  for (const std::string& path : plugin_paths(plugin)) {
+    if (access(path.c_str(), F_OK) != 0) {
+      tried += fmt::format("{}{}", tried.empty() ? "" : ", ", path);
+      continue;
+    }
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr)
+      throw Error(ExitCode::failed, {where, fmt::format("does not load: {}", dlerror()), std::string{remedy}});
+    void* const address = dlsym(library, symbol.c_str());
+    if (address == nullptr)
+      throw Error(ExitCode::failed, {where, fmt::format("{} has no '{}'", path, symbol), "build and install it again"});
+    return address;
+  }
+  throw Error(ExitCode::failed,
+              {where, fmt::format("was not built or is not installed: there is no {}", tried), std::string{remedy}});
+}
+
+void check_plugin_version(std::string_view plugin, std::string_view version) {
+  if (version == PPSIM_VERSION) return;
+  throw Error(ExitCode::failed, {fmt::format("plugin {}", plugin),
+                                 fmt::format("is of ppsim {}, the program is ppsim {}", version, PPSIM_VERSION),
+                                 "build and install both together, or unset PPSIM_PLUGIN_DIR"});
+}
+
+} // namespace ppsim::runtime

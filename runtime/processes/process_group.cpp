@@ -1,0 +1,192 @@
+#include "process_group.hpp"
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/base/words.hpp"
+#include "ppsim/runtime/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <system_error>
+#include <thread>
+
+#include "backends/plugin.hpp"
+#include "stage/result_bytes.hpp"
+#include <unistd.h>
+
+namespace ppsim::runtime {
+
+namespace {
+
+/// The same for those that count processes together: on one machine since it was started, and in one container. Empty
+/// where the system does not say.
+std::string processes_counted_with() {
+  std::ifstream boot{"/proc/sys/kernel/random/boot_id"};
+  std::string machine;
+  std::error_code unknown;
+  const std::string container = std::filesystem::read_symlink("/proc/self/ns/pid", unknown).string();
+  return std::getline(boot, machine) && !container.empty() ? machine + " " + container : "";
+}
+
+/// That processes may be apart when they start and when they end, where rank 0 may still write files.
+constexpr Duration meeting_limit = std::chrono::seconds{60};
+
+const MpiPlugin& plugin() {
+  return load_plugin<MpiPlugin>("ppsim_mpi", "ppsim_mpi_plugin",
+                                "apt install openmpi-bin libopenmpi-dev, and build again: tools/build plugins");
+}
+
+std::unique_ptr<ProcessGroup>& the_group() {
+  static std::unique_ptr<ProcessGroup> group;
+  return group;
+}
+
+} // namespace
+
+std::string mpi_library() {
+  return plugin().mpi_name();
+}
+
+ProcessGroup& ProcessGroup::get() {
+  if (!the_group()) the_group().reset(new ProcessGroup);
+  return *the_group();
+}
+
+ProcessGroup* ProcessGroup::started() {
+  return the_group().get();
+}
+
+ProcessGroup::ProcessGroup() : library_{plugin().mpi_name()}, guard_{std::make_unique<Guard>()} {
+  guard_->set_limit(meeting_limit, fmt::format("not all processes have started within {} s",
+                                               std::chrono::ceil<std::chrono::seconds>(meeting_limit).count()));
+  try {
+    messages_ = plugin().start();
+    learn_peers();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(ExitCode::failed, {"MPI", error.what(), ""});
+  }
+  guard_->set_end([this] { messages_->abort(static_cast<int>(ExitCode::failed)); });
+  guard_->lift_limit();
+  failures_ = std::make_unique<Failures>(*messages_);
+}
+
+/// Without finish() the process ends because of an error: then nothing may wait for others.
+ProcessGroup::~ProcessGroup() {
+  static_cast<void>(failures_.release());
+  static_cast<void>(messages_.release());
+}
+
+void ProcessGroup::learn_peers() {
+  const GiveUp never = [] {}; // the guard's limit ends it
+  ByteWriter mine;
+  mine.put(messages_->host());
+  mine.put(processes_counted_with());
+  mine.put(std::int64_t{getpid()});
+  Message all;
+  for (const Message& one : gather(*messages_, mine.bytes(), never)) all.insert(all.end(), one.begin(), one.end());
+  const Message bytes = broadcast(*messages_, std::move(all), never);
+  ByteReader reader{bytes};
+  peers_.resize(size());
+  for (Peer& peer : peers_) {
+    reader.get(peer.host);
+    reader.get(peer.processes);
+    reader.get(peer.pid);
+  }
+}
+
+bool ProcessGroup::can_see(const Peer& peer) const {
+  return !peer.processes.empty() && peer.processes == peers_[rank()].processes;
+}
+
+std::size_t ProcessGroup::hosts() const {
+  std::set<std::string> hosts;
+  for (const Peer& peer : peers_) hosts.insert(peer.host);
+  return hosts.size();
+}
+
+void ProcessGroup::set_doing(std::function<std::string()> doing) {
+  guard_->set_last_words(nullptr); // from here on nothing calls doing_
+  doing_ = std::move(doing);
+  if (doing_) guard_->set_last_words([this](bool is_ending) { return last_words(is_ending); });
+}
+
+/// mpirun ends all processes by SIGTERM when one is gone, and says which. What the others were waiting for, one process
+/// per host adds: the lowest that is left, as soon as it sees that one is gone, as mpirun's SIGKILL can follow the
+/// SIGTERM within a millisecond; or rank 0, where none is. At a SIGTERM those are gone too that got it first, so who
+/// has seen a loss before leaves it at that; and of what rank 0 has stopped all for, it speaks.
+std::optional<std::string> ProcessGroup::last_words(bool is_ending) {
+  if (!is_leader() && failures_->heard()) return std::nullopt;
+  if (is_ending && loss_seen_) return std::nullopt;
+  std::vector<std::string> gone;
+  bool is_lowest = true;
+  for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
+    if (peer == rank() || !can_see(peers_[peer])) continue;
+    if (kill(static_cast<pid_t>(peers_[peer].pid), 0) != 0 && errno == ESRCH)
+      gone.push_back(fmt::format("rank {}", peer));
+    else if (peer < rank())
+      is_lowest = false;
+  }
+  loss_seen_ = loss_seen_ || !gone.empty();
+  if (!is_lowest || (gone.empty() && (!is_ending || !is_leader()))) return std::nullopt;
+  const std::string because = gone.empty()
+                                  ? "ended from outside by SIGTERM"
+                                  : fmt::format("{} {} gone", joined(gone, ", "), gone.size() == 1 ? "is" : "are");
+  return fmt::format("rank {}: {}; {}", rank(), because, doing_());
+}
+
+void ProcessGroup::finish() {
+  guard_->set_limit(meeting_limit, fmt::format("rank {}: the other processes have not ended within {} s", rank(),
+                                               std::chrono::ceil<std::chrono::seconds>(meeting_limit).count()));
+  failures_.reset();
+  barrier(
+      *messages_, [] {}, Wait::patient);
+  guard_->set_end(nullptr); // if MPI does not end in time, the guard can not call it: the process ends by itself
+  messages_.reset();
+  guard_.reset();
+}
+
+bool ProcessGroup::was_left_behind() const {
+  std::this_thread::sleep_for(2 * Guard::look_every);
+  return guard_->stood_still();
+}
+
+void ProcessGroup::abort(ExitCode status) noexcept {
+  guard_->be_quiet();
+  std::fflush(stderr);
+  messages_->abort(static_cast<int>(status));
+  std::_Exit(static_cast<int>(status)); // does not get here; g++ 12 can not see that of a virtual function
+}
+
+void ProcessGroup::abort_with(const std::string& what) noexcept {
+  std::fputs(("ppsim: error: " + what + "\n").c_str(), stderr);
+  abort(ExitCode::failed);
+}
+
+void leave_word_to_first(ExitCode status) {
+  if (status == ExitCode::failed && ProcessGroup::started() != nullptr) {
+    // What fails in a run has been agreed upon (Failures).
+    if (!ProcessGroup::started()->was_left_behind()) return;
+  } else if (speaks_first())
+    return;
+  std::this_thread::sleep_for(std::chrono::seconds{5}); // mpirun takes up to three
+}
+
+void finish_processes() {
+  if (!the_group()) return;
+  the_group()->finish();
+  the_group().reset();
+}
+
+void abort_processes(ExitCode status) noexcept {
+  if (ProcessGroup* const group = ProcessGroup::started()) group->abort(status);
+}
+
+} // namespace ppsim::runtime

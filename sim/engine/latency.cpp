@@ -1,0 +1,46 @@
+#include "ppsim/graph/detail/dag.hpp"
+
+#include "models.hpp"
+
+namespace ppsim {
+namespace {
+
+template <bool in_slices> // compiled by itself: inlined beside the other models, its loop gets slower
+[[gnu::noinline]] Timeline run_latency(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
+  const Dag& dag = graph.dag();
+  const std::span<const Task> tasks = graph.schedule().tasks();
+  const Durations durations{dag, tasks};
+  Timeline timeline = empty_timeline(graph.schedule(), stage_ready);
+  for (const TaskId task : dag.topological_order) {
+    const auto from = static_cast<std::uint32_t>(index(task));
+    Span& span = timeline.tasks[from];
+    const Duration length = durations[from];
+    span.end = span.start + length;
+    for (auto [edge, end] = out_edges(from, dag.graph); edge != end; ++edge) {
+      const EdgeTag tag = dag.graph[*edge];
+      SimTime arrival = span.end;
+      if (tag.link != LinkClass::none) {
+        arrival += dag.transfer_of(tasks[from], tag.link);
+        timeline.transfers[from] = {span.end, arrival};
+        if constexpr (in_slices) {
+          if (dag.is_sliced(tasks[from], tag.link))
+            timeline.transfers[from] = dag.sliced_transfer(tasks[from], tag.link, span, dag.first_slice(span));
+          arrival = timeline.transfers[from].end;
+        }
+      } else if (tag.cause == Cause::pair) {
+        arrival += durations.pair_delay(length);
+      }
+      release(timeline, from, target(*edge, dag.graph), arrival, tag.cause);
+    }
+  }
+  return timeline;
+}
+
+} // namespace
+
+Timeline simulate_latency(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
+  const bool in_slices = graph.dag().slices > 1; // told apart once, so that the usual loop has no test for it
+  return in_slices ? run_latency<true>(graph, stage_ready) : run_latency<false>(graph, stage_ready);
+}
+
+} // namespace ppsim

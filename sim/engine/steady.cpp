@@ -1,0 +1,128 @@
+#include "ppsim/engine/steady.hpp"
+
+#include "ppsim/engine/detail/update.hpp"
+#include "ppsim/engine/simulate.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace ppsim {
+namespace {
+
+constexpr std::size_t steps = 8;
+constexpr std::size_t settled = 4; ///< steps after which the start no longer counts
+
+/// Where costs are all but equal, a run may not settle for long; it is tried twice as long up to here.
+constexpr std::size_t most_tasks_of_longer_run = std::size_t{1} << 19;
+
+/// At most 2p microbatches are under way (docs/model.md), so that no task waits for one further back; twice that, to be
+/// safe where links are shared.
+std::size_t reach(const Shape& shape) {
+  return 4 * shape.stages;
+}
+
+/// After so many microbatches every replica has had the same number of turns; at most Limits::tasks.
+std::size_t turns(const Schedule& schedule) {
+  std::vector<std::size_t> replicas(schedule.shape().chunks());
+  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage)
+    if (const auto tasks = schedule.stage(make_id<StageId>(stage)); !tasks.empty())
+      ++replicas[index(tasks.front().chunk())];
+  std::size_t round = 1;
+  for (const std::size_t count : replicas)
+    round = std::min<std::size_t>(std::lcm(round, std::max<std::size_t>(count, 1)), Limits::tasks);
+  return round;
+}
+
+/// The shortest run that is tried: fill, two periods, a window to compare and the drain.
+std::size_t first_run(const Schedule& schedule) {
+  return 4 * (reach(schedule.shape()) + turns(schedule));
+}
+
+/// When each pass of each chunk ended, by microbatch.
+std::vector<std::vector<SimTime>> ends_of(const TaskGraph& graph) {
+  const Shape& shape = graph.schedule().shape();
+  std::map<std::pair<ChunkId, Pass>, std::vector<SimTime>> ends;
+  const Timeline timeline = simulate(graph);
+  for (std::size_t task = 0; task < graph.size(); ++task) {
+    const Task& run = graph.schedule().task(make_id<TaskId>(task));
+    auto& row = ends[{run.chunk(), run.pass}];
+    row.resize(shape.microbatches);
+    row[index(run.microbatch)] = timeline.tasks[task].end;
+  }
+  std::vector<std::vector<SimTime>> rows;
+  rows.reserve(ends.size());
+  for (auto& [pass, row] : ends) rows.push_back(std::move(row));
+  return rows;
+}
+
+struct Period {
+  std::size_t microbatches = 1;
+  Duration length{0};
+  bool repeats = false; ///< every pass before the drain was seen to follow the one a period earlier by `length`
+};
+
+/// The least number of microbatches, a multiple of `round`, after which everything is the same but later; else the
+/// longest that could be seen. Each end follows from those of `window` microbatches, so what holds for so many holds
+/// from there on.
+Period period_of(const std::vector<std::vector<SimTime>>& ends, std::size_t window, std::size_t round) {
+  const std::size_t last = ends.front().size() - window; // what comes after it drains
+  Period period;
+  for (std::size_t ahead = round; window + ahead <= last - last / 4; ahead += round) {
+    period = {ahead, ends.front()[last - 1] - ends.front()[last - 1 - ahead]};
+    period.repeats = std::ranges::all_of(ends, [&](const std::vector<SimTime>& row) {
+      for (std::size_t microbatch = last - window; microbatch < last; ++microbatch)
+        if (row[microbatch] - row[microbatch - ahead] != period.length) return false;
+      return true;
+    });
+    if (period.repeats) break;
+  }
+  return period;
+}
+
+} // namespace
+
+bool has_steady_state(const TaskGraph& graph) {
+  return graph.schedule().asynchronous() || graph.scenario().update.step == OptimizerStep::per_stage;
+}
+
+std::size_t steady_tasks(const TaskGraph& graph) {
+  const Schedule& schedule = graph.schedule();
+  if (!schedule.asynchronous()) return graph.size() * steps;
+  return graph.size() / schedule.shape().microbatches * first_run(schedule);
+}
+
+Duration steady_interval(const TaskGraph& graph) {
+  const std::size_t stages = graph.schedule().shape().stages;
+  std::vector<SimTime> ready(stages);
+  std::vector<SimTime> settled_at;
+  for (std::size_t step = 1; step <= steps; ++step) {
+    const Timeline timeline = simulate(graph, ready);
+    for (std::size_t stage = 0; stage < stages; ++stage)
+      ready[stage] = stage_end(graph, timeline, make_id<StageId>(stage));
+    if (step == settled) settled_at = ready;
+  }
+  const auto last = static_cast<std::size_t>(std::ranges::max_element(ready) - ready.begin());
+  return Duration{divide_rounded((ready[last] - settled_at[last]).count(), std::int64_t{steps - settled})};
+}
+
+Duration steady_interval(const Generator& generator, const ScheduleRequest& request, const Scenario& scenario) {
+  const Schedule schedule = make_schedule(generator, request, scenario);
+  const std::size_t per_microbatch = schedule.size() / request.shape.microbatches;
+  Period period;
+  for (std::size_t run = first_run(schedule);; run *= 2) {
+    ScheduleRequest longer = request;
+    Scenario costs = scenario;
+    longer.shape.microbatches = costs.shape.microbatches = run;
+    costs.costs.forget_microbatches();
+    const TaskGraph graph = lower(make_schedule(generator, longer, costs), costs);
+    period = period_of(ends_of(graph), reach(request.shape), turns(schedule));
+    if (period.repeats || 2 * run * per_microbatch > most_tasks_of_longer_run) break;
+  }
+  const auto every = static_cast<std::int64_t>(period.microbatches);
+  const auto microbatches = static_cast<std::int64_t>(request.shape.microbatches);
+  const std::int64_t length = period.length.count(); // times microbatches it may not fit
+  return Duration{length / every * microbatches + divide_rounded(length % every * microbatches, every)};
+}
+
+} // namespace ppsim

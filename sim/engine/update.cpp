@@ -1,0 +1,152 @@
+#include "ppsim/engine/detail/update.hpp"
+
+#include <algorithm>
+
+namespace ppsim {
+namespace {
+
+/// W, alone or as a part of B.
+constexpr bool adds_to_weights(Pass pass) {
+  return pass == Pass::backward || pass == Pass::weight_grad;
+}
+
+/// A moment, and what happened then.
+struct ReleasedAt {
+  SimTime at{};
+  UpdateRelease by;
+};
+
+/// The later of two moments; the first where they are equal.
+ReleasedAt later(const ReleasedAt& a, const ReleasedAt& b) {
+  return b.at > a.at ? b : a;
+}
+
+/// When `stage` has run its tasks and, under `blocking`, sent the last one's output; under `streams`, done the
+/// operations that it waits for behind it.
+ReleasedAt own_tasks(const TaskGraph& graph, const Timeline& timeline, StageId stage) {
+  const Schedule& schedule = graph.schedule();
+  const std::size_t end = index(schedule.first_task(make_id<StageId>(index(stage) + 1)));
+  if (schedule.stage(stage).empty()) return {};
+  ReleasedAt done{timeline.tasks[end - 1].end, {.task = make_id<TaskId>(end - 1)}};
+  if (!timeline.held_end.empty() && timeline.held_end[index(stage)].by != no_task) {
+    const HeldEnd& held = timeline.held_end[index(stage)];
+    done = later(done, {held.at, {.task = held.by, .sent = true}});
+  }
+  if (graph.scenario().network.model != TransferModel::blocking) return done;
+  const std::size_t slot = schedule.tasks()[end - 1].pairing == Pairing::alone ? 1 : 2;
+  for (std::size_t id = end - slot; id < end; ++id)
+    done = later(done, {timeline.transfers[id].end, {.task = make_id<TaskId>(id), .sent = true}});
+  return done;
+}
+
+class UpdateSimulation {
+public:
+  UpdateSimulation(const TaskGraph& graph, Timeline& timeline)
+      : graph_{graph}, schedule_{graph.schedule()}, update_{graph.scenario().update}, timeline_{timeline},
+        held_{schedule_}, reduced_(schedule_.shape().chunks()), trained_(schedule_.shape().chunks()) {}
+
+  void run() {
+    find_gradients();
+    const std::vector<ReleasedAt> gradients = reduced_;
+    for (std::size_t stage = 0; stage < schedule_.shape().stages && !update_.reduce.empty(); ++stage)
+      reduce(make_id<StageId>(stage), gradients);
+    reduce_tied_embedding();
+    step();
+  }
+
+private:
+  /// When the last task that adds to a chunk's weights ends, on whichever stage.
+  void find_gradients() {
+    for (std::size_t id = 0; id < schedule_.size(); ++id) {
+      const Task& task = schedule_.tasks()[id];
+      if (!adds_to_weights(task.pass)) continue;
+      const ReleasedAt ended{timeline_.tasks[id].end, {.task = make_id<TaskId>(id)}};
+      ReleasedAt& last = reduced_[task.chunk_index];
+      last = trained_[task.chunk_index] ? later(last, ended) : ended;
+      trained_[task.chunk_index] = true;
+    }
+  }
+
+  /// One reduction at a time, in the order in which they become ready, the lower chunk first among equals.
+  void reduce(StageId stage, const std::vector<ReleasedAt>& gradients) {
+    std::vector<std::uint16_t> queue;
+    for (const std::uint16_t chunk : held_.of(stage))
+      if (trained_[chunk] && update_.reduce[chunk] > Duration{0}) queue.push_back(chunk);
+    std::ranges::stable_sort(queue, {}, [&](std::uint16_t chunk) { return gradients[chunk].at; });
+    ReleasedAt free;
+    for (const std::uint16_t chunk : queue) {
+      const ReleasedAt begin = later(gradients[chunk], free);
+      free = add(stage, chunk, false, begin, update_.reduce[chunk]);
+      reduced_[chunk] = later(reduced_[chunk], free);
+    }
+  }
+
+  ReleasedAt add(StageId stage, std::size_t chunk, bool tied, const ReleasedAt& begin, Duration length) {
+    timeline_.reductions.push_back({stage, make_id<ChunkId>(chunk), tied, {begin.at, begin.at + length}, begin.by});
+    return {begin.at + length, {.reduction = timeline_.reductions.size() - 1}};
+  }
+
+  [[nodiscard]] bool holds(std::size_t stage, std::size_t chunk) const {
+    return std::ranges::binary_search(held_.of(make_id<StageId>(stage)), chunk);
+  }
+
+  /// The embedding of the first chunk is the output layer of the last: their stages add up its gradients, unless one
+  /// stage holds both.
+  void reduce_tied_embedding() {
+    const std::size_t last = schedule_.shape().chunks() - 1;
+    if (update_.tied_embedding_reduce == Duration{0} || !trained_[0] || !trained_[last]) return;
+    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage)
+      if (holds(stage, 0) && holds(stage, last)) return;
+    const ReleasedAt begin = later(reduced_[0], reduced_[last]);
+    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage)
+      for (const std::size_t chunk : {std::size_t{0}, last})
+        if (holds(stage, chunk)) add(make_id<StageId>(stage), chunk, true, begin, update_.tied_embedding_reduce);
+  }
+
+  [[nodiscard]] Duration step_length(StageId stage) const {
+    Duration length{0};
+    for (const std::uint16_t chunk : held_.of(stage))
+      if (trained_[chunk] && !update_.optimizer.empty()) length += update_.optimizer[chunk];
+    return graph_.scenario().costs.on_stage(stage, length);
+  }
+
+  void step() {
+    const std::size_t stages = schedule_.shape().stages;
+    std::vector<ReleasedAt> ready(stages);
+    for (std::size_t stage = 0; stage < stages; ++stage)
+      ready[stage] = own_tasks(graph_, timeline_, make_id<StageId>(stage));
+    for (std::size_t i = 0; i < timeline_.reductions.size(); ++i) {
+      const Reduction& reduction = timeline_.reductions[i];
+      ReleasedAt& own = ready[index(reduction.stage)];
+      own = later(own, {reduction.span.end, {.reduction = i}});
+    }
+    if (update_.step == OptimizerStep::synchronous) {
+      ReleasedAt all;
+      for (const ReleasedAt& own : ready) all = later(all, own);
+      std::ranges::fill(ready, all);
+    }
+    for (std::size_t stage = 0; stage < stages; ++stage)
+      timeline_.optimizer.push_back(
+          {{ready[stage].at, ready[stage].at + step_length(make_id<StageId>(stage))}, ready[stage].by});
+  }
+
+  const TaskGraph& graph_;
+  const Schedule& schedule_;
+  const Update& update_;
+  Timeline& timeline_;
+  HeldChunks held_;
+  std::vector<ReleasedAt> reduced_; ///< by chunk: when its gradients are there, on every stage that holds it
+  std::vector<bool> trained_;       ///< by chunk: whether a task adds to its weights
+};
+
+} // namespace
+
+void add_update(const TaskGraph& graph, Timeline& timeline) {
+  if (!graph.scenario().update.is_free()) UpdateSimulation{graph, timeline}.run();
+}
+
+SimTime stage_end(const TaskGraph& graph, const Timeline& timeline, StageId stage) {
+  return timeline.optimizer.empty() ? own_tasks(graph, timeline, stage).at : timeline.optimizer[index(stage)].span.end;
+}
+
+} // namespace ppsim

@@ -1,0 +1,134 @@
+#include "ppsim/base/error.hpp"
+#include "ppsim/graph/detail/dag.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ppsim {
+namespace {
+
+/// One link of the chain: `task` waits for `for_task` because of `cause`.
+struct Wait {
+  TaskId task{};
+  TaskId for_task{};
+  Cause cause = Cause::none;
+};
+
+/// For each task that still waits, one input that never came; data before order, since it says more.
+std::vector<Wait> missing_inputs(const Dag::Graph& graph, const std::vector<std::uint8_t>& waiting) {
+  std::vector<Wait> missing(waiting.size());
+  for (std::uint32_t from = 0; from < waiting.size(); ++from) {
+    if (waiting[from] == 0) continue;
+    for (auto [edge, end] = out_edges(from, graph); edge != end; ++edge) {
+      Wait& wait = missing[target(*edge, graph)];
+      if (wait.cause == Cause::none || wait.cause == Cause::order)
+        wait = {make_id<TaskId>(target(*edge, graph)), TaskId{from}, graph[*edge].cause};
+    }
+  }
+  return missing;
+}
+
+/// Follows missing inputs from a waiting task until a task comes up again; what lies between is a cycle.
+std::vector<Wait> find_cycle(const Dag::Graph& graph, const std::vector<std::uint8_t>& waiting) {
+  const std::vector<Wait> missing = missing_inputs(graph, waiting);
+  std::vector<bool> seen(waiting.size());
+  auto at =
+      static_cast<std::size_t>(std::ranges::find_if(waiting, [](auto inputs) { return inputs > 0; }) - waiting.begin());
+  for (; !seen[at]; at = index(missing[at].for_task)) seen[at] = true;
+  std::vector<Wait> cycle;
+  const std::size_t start = at;
+  do {
+    cycle.push_back(missing[at]);
+    at = index(missing[at].for_task);
+  } while (at != start);
+  return cycle;
+}
+
+/// Several steps back along one stage's order read as one: "after 1F1 on stage 1".
+std::vector<Wait> merge_order_steps(std::vector<Wait> cycle) {
+  const auto data = std::ranges::find_if(cycle, [](const Wait& wait) { return wait.cause != Cause::order; });
+  if (data == cycle.end()) return cycle;
+  std::ranges::rotate(cycle, data);
+  std::vector<Wait> merged;
+  for (const Wait& wait : cycle)
+    if (wait.cause == Cause::order && merged.back().cause == Cause::order)
+      merged.back().for_task = wait.for_task;
+    else
+      merged.push_back(wait);
+  return merged;
+}
+
+/// Whether the wait is for an input of the second half of a pair, for which the first half waits too.
+bool is_for_second_half(const Schedule& schedule, const Wait& wait) {
+  const bool for_backward = wait.cause == Cause::gradient || wait.cause == Cause::own_forward;
+  return schedule.task(wait.task).pass == Pass::forward ? for_backward : wait.cause == Cause::activation;
+}
+
+/// Where a task stands on the way of its microbatch down and up the chunks; a W stands behind its I.
+std::size_t place_on_way(const Schedule& schedule, const Task& task) {
+  const std::size_t chunks = schedule.shape().chunks();
+  const std::size_t step = task.pass == Pass::forward ? task.chunk_index : 2 * chunks - 1 - task.chunk_index;
+  return 2 * step + (task.pass == Pass::weight_grad ? 1 : 0);
+}
+
+/// Whether the order of a stage only says what the data says too: no other order could be right.
+bool is_needed_anyway(const Schedule& schedule, const Wait& wait) {
+  const Task& task = schedule.task(wait.task);
+  const Task& before = schedule.task(wait.for_task);
+  return task.microbatch == before.microbatch && before.pass != Pass::weight_grad &&
+         place_on_way(schedule, before) < place_on_way(schedule, task);
+}
+
+std::string reason(const Schedule& schedule, const Wait& wait) {
+  if (is_for_second_half(schedule, wait)) return "for the other half of its pair";
+  switch (wait.cause) {
+  case Cause::activation:
+    return "its activation";
+  case Cause::gradient:
+    return "its gradient";
+  case Cause::own_forward:
+    return "its forward";
+  case Cause::own_input_grad:
+    return "its input gradient";
+  case Cause::pair:
+    return "the other half of its pair";
+  default:
+    if (is_needed_anyway(schedule, wait)) return "which comes first for the same microbatch";
+    return fmt::format("before it on stage {}", index(schedule.stage_of(wait.for_task)));
+  }
+}
+
+} // namespace
+
+void report_cycle(const Schedule& schedule, const Dag::Graph& graph, const std::vector<std::uint8_t>& waiting,
+                  std::string_view where) {
+  constexpr std::size_t longest_chain = 12;
+  const std::vector<Wait> cycle = merge_order_steps(find_cycle(graph, waiting));
+  std::string chain = fmt::format("deadlock: {} on stage {}", to_string(schedule.task(cycle.front().task)),
+                                  index(schedule.stage_of(cycle.front().task)));
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    if (i == longest_chain) {
+      chain += fmt::format(", and so on through {} more tasks back to the first", cycle.size() - i);
+      break;
+    }
+    chain += fmt::format("{} waits for {} on stage {} ({})", i == 0 ? "" : ", which",
+                         to_string(schedule.task(cycle[i].for_task)), index(schedule.stage_of(cycle[i].for_task)),
+                         reason(schedule, cycle[i]));
+  }
+  const auto order = std::ranges::find_if(
+      cycle, [&](const Wait& wait) { return wait.cause == Cause::order && !is_needed_anyway(schedule, wait); });
+  std::string hint = "one of these tasks has to stand earlier in its stage's order";
+  if (order != cycle.end())
+    hint = fmt::format("on stage {}, {} must come before {}", index(schedule.stage_of(order->task)),
+                       to_string(schedule.task(order->task)), to_string(schedule.task(order->for_task)));
+  else if (cycle.size() == 1)
+    hint = fmt::format("on stage {}, {} can not overlap with what needs it",
+                       index(schedule.stage_of(cycle.front().task)), to_string(schedule.task(cycle.front().task)));
+  else if (cycle.front().cause == Cause::own_forward || cycle.front().cause == Cause::own_input_grad)
+    hint = fmt::format("on stage {}, {} must come before {}", index(schedule.stage_of(cycle.front().task)),
+                       to_string(schedule.task(cycle.front().for_task)), to_string(schedule.task(cycle.front().task)));
+  throw Error{ExitCode::no, Problem{std::string{where}, std::move(chain), std::move(hint)}};
+}
+
+} // namespace ppsim

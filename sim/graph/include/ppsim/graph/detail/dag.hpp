@@ -1,0 +1,125 @@
+#pragma once
+// The graph behind TaskGraph: Boost's compressed sparse row graph and the tables that the engines read beside it.
+// Boost.Graph takes seconds to compile, so only the files that walk the graph include this one.
+
+#include "ppsim/graph/timeline.hpp"
+
+#include <boost/graph/compressed_sparse_row_graph.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace ppsim {
+
+/// Whether an edge is a transfer, and over which class of link; the last two are of Network::unusual_link.
+enum class LinkClass : std::uint8_t { none, same_node, inter_node, unusual_same_node, unusual_inter_node };
+
+/// What the graph stores with each edge.
+struct EdgeTag {
+  Cause cause = Cause::none;
+  LinkClass link = LinkClass::none;
+};
+
+/// What becomes of the activation that a task makes or uses.
+struct ActivationFate {
+  bool recomputed : 1 = false;
+  bool output_released : 1 = false; ///< its forward's output goes to another stage and is then given up
+};
+
+struct Dag {
+  static constexpr std::size_t pass_count = 4;
+  using Graph = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, EdgeTag, boost::no_property,
+                                                   std::uint32_t, std::uint32_t>;
+  Graph graph;
+  std::vector<std::uint8_t> in_degree;
+  std::vector<TaskId> topological_order;
+  std::vector<Duration> cost;        ///< [row * chunks + chunk], overhead included; see task_cost
+  std::vector<Duration> collective;  ///< [pass * chunks + chunk], the part that is communication; empty: none
+  std::vector<ActivationFate> fates; ///< by task; empty where all activations simply live
+  std::vector<Duration> own_cost;    ///< by task, when it runs alone; empty where task_cost() says it: without
+                                     ///< Costs::stage_ppm and costs by microbatch
+  static constexpr std::size_t link_classes = 4;
+  std::array<std::vector<Duration>, link_classes> transfer_time; ///< by class of link, then boundary
+  std::array<std::vector<Duration>, link_classes> slice_time;    ///< likewise, of the last slice; empty where outputs
+                                                                 ///< leave whole
+  std::int64_t slices = 1;
+  std::size_t transfers = 0;
+  Bytes transfer_volume{};
+  bool has_pairs = false;
+  std::size_t chunks = 0;
+  PairRule pair;
+
+  /// A row per pass, and the same again for tasks whose activation is recomputed.
+  [[nodiscard]] Duration task_cost(const Task& task, bool recomputed) const {
+    const std::size_t row = static_cast<std::size_t>(task.pass) + (recomputed ? pass_count : 0);
+    return cost[row * chunks + task.chunk_index];
+  }
+  /// The part of task_cost() that is communication.
+  [[nodiscard]] Duration collective_of(const Task& task) const {
+    return collective.empty() ? Duration{0}
+                              : collective[static_cast<std::size_t>(task.pass) * chunks + task.chunk_index];
+  }
+  /// Boundary between chunks that the output of `sender` crosses.
+  [[nodiscard]] static std::size_t boundary_of(const Task& sender) {
+    return sender.pass == Pass::forward ? sender.chunk_index : sender.chunk_index - std::size_t{1};
+  }
+  /// Row of a class of link, which is not `none`, in the tables of transfer times.
+  [[nodiscard]] static std::size_t row_of(LinkClass link) { return static_cast<std::size_t>(link) - 1; }
+  /// Time of the transfer that `sender` starts, over a link of class `link`.
+  [[nodiscard]] Duration transfer_of(const Task& sender, LinkClass link) const {
+    return transfer_time[row_of(link)][boundary_of(sender)];
+  }
+  /// Time of its last slice.
+  [[nodiscard]] Duration slice_of(const Task& sender, LinkClass link) const {
+    return slice_time[row_of(link)][boundary_of(sender)];
+  }
+  /// Whether the output of `sender` leaves in slices: they are of use where its size takes time.
+  [[nodiscard]] bool is_sliced(const Task& sender, LinkClass link) const {
+    return slices > 1 && link != LinkClass::none && slice_of(sender, link) < transfer_of(sender, link);
+  }
+  /// When the first slice of a task is made.
+  [[nodiscard]] SimTime first_slice(const Span& task) const {
+    return task.start + Duration{(task.length().count() + slices - 1) / slices};
+  }
+  /// The transfer in slices of a task that ran in `task`, on a link that it gets at `begin`: slices follow each other,
+  /// and the last one can not leave before the task has ended.
+  [[nodiscard]] Span sliced_transfer(const Task& sender, LinkClass link, const Span& task, SimTime begin) const {
+    return {begin, std::max(begin + transfer_of(sender, link), task.end + slice_of(sender, link))};
+  }
+};
+
+/// How long each task of `tasks` lasts; the hot loops' form of TaskGraph::duration.
+class Durations {
+public:
+  Durations(const Dag& dag, std::span<const Task> tasks)
+      : dag_{dag}, tasks_{tasks}, in_one_piece_{dag.has_pairs && dag.pair.kind != PairRule::Kind::serial},
+        plain_{!in_one_piece_ && dag.fates.empty() && dag.own_cost.empty()} {}
+  [[nodiscard]] Duration operator[](std::size_t id) const {
+    return plain_ ? dag_.task_cost(tasks_[id], false) : not_plain(id);
+  }
+  /// From the end of a pair's first half to the start of its second: back to the common start where they run in one
+  /// piece.
+  [[nodiscard]] Duration pair_delay(Duration first) const { return in_one_piece_ ? -first : Duration{0}; }
+
+private:
+  [[nodiscard]] Duration alone(std::size_t id) const {
+    if (!dag_.own_cost.empty()) return dag_.own_cost[id];
+    return dag_.task_cost(tasks_[id], !dag_.fates.empty() && dag_.fates[id].recomputed);
+  }
+  /// Of any task. Not in the header, as it would slow the loops over tasks that are all alike.
+  [[nodiscard]] Duration not_plain(std::size_t id) const;
+
+  const Dag& dag_;
+  std::span<const Task> tasks_;
+  bool in_one_piece_;
+  bool plain_; ///< no pair, recomputation or factor of a stage: the cost table says it all
+};
+
+/// Throws the Error (`no`) that names a cycle of `graph`. `waiting[id]` is how many inputs of a task never came; some
+/// are above zero.
+[[noreturn]] void report_cycle(const Schedule& schedule, const Dag::Graph& graph,
+                               const std::vector<std::uint8_t>& waiting, std::string_view where);
+
+} // namespace ppsim

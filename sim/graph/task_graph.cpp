@@ -1,0 +1,487 @@
+#include "ppsim/graph/task_graph.hpp"
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/graph/detail/dag.hpp"
+#include "ppsim/schedule/detail/phases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace ppsim {
+namespace {
+
+/// The edges of a schedule in the order of their source, made one at a time: a list of them all would double the memory
+/// that lower() needs.
+class EdgeStream {
+public:
+  EdgeStream(const Schedule& schedule, const Network& network, const ScheduleIndex& where, bool has_pairs)
+      : schedule_{schedule}, tasks_{schedule.tasks()}, network_{network}, where_{where}, has_pairs_{has_pairs} {
+    enter_stage(0);
+    fill();
+  }
+
+  [[nodiscard]] bool done() const { return at_ == count_; }
+  [[nodiscard]] const std::pair<std::uint32_t, std::uint32_t>& ends() const { return ends_[at_]; }
+  [[nodiscard]] const EdgeTag& tag() const { return tags_[at_]; }
+  void advance() {
+    if (++at_ == count_) {
+      ++source_;
+      fill();
+    }
+  }
+
+private:
+  void enter_stage(std::size_t stage) {
+    stage_ = make_id<StageId>(stage);
+    begin_ = static_cast<std::uint32_t>(index(schedule_.first_task(stage_)));
+    end_ = static_cast<std::uint32_t>(index(schedule_.first_task(make_id<StageId>(stage + 1))));
+  }
+
+  /// Edges of the first task from source_ on that has any.
+  void fill() {
+    at_ = count_ = 0;
+    for (; source_ < tasks_.size(); ++source_) {
+      while (source_ >= end_) enter_stage(index(stage_) + 1);
+      add_edges_of(tasks_[source_]);
+      if (count_ > 0) return;
+    }
+  }
+
+  void add_edges_of(const Task& task) {
+    if (source_ + 1 < end_)
+      add(source_ + 1, {task.pairing == Pairing::first ? Cause::pair : Cause::order, LinkClass::none});
+    const std::size_t chunk = task.chunk_index;
+    const std::size_t microbatch = index(task.microbatch);
+    if (task.pass == Pass::forward) {
+      if (chunk + 1 < schedule_.shape().chunks()) add_data(where_.forward(chunk + 1, microbatch), Cause::activation);
+      if (!schedule_.forward_only()) add_on_stage(where_.backward(chunk, microbatch), Cause::own_forward);
+    } else if (gives_gradient(task.pass)) {
+      if (chunk > 0) add_data(where_.backward(chunk - 1, microbatch), Cause::gradient);
+      if (task.pass == Pass::input_grad) add_on_stage(where_.weight_grad(chunk, microbatch), Cause::own_input_grad);
+    }
+  }
+
+  /// The task that has to wait for what `target` needs: the first half of its pair starts both.
+  [[nodiscard]] std::uint32_t head(TaskId target) const {
+    const auto id = static_cast<std::uint32_t>(index(target));
+    return has_pairs_ && tasks_[id].pairing == Pairing::second ? id - 1 : id;
+  }
+
+  /// On its own stage a later task waits anyway, by order: only an edge that points back (a cycle, then) is kept.
+  void add_on_stage(TaskId target, Cause cause) {
+    const std::uint32_t to = head(target);
+    if (to <= source_) add(to, {cause, LinkClass::none});
+  }
+
+  void add_data(TaskId target, Cause cause) {
+    const auto id = static_cast<std::uint32_t>(index(target));
+    if (id >= begin_ && id < end_) return add_on_stage(target, cause);
+    add(head(target), {cause, link_to(id)});
+  }
+
+  [[nodiscard]] LinkClass link_to(std::uint32_t target) const {
+    if (network_.stages_per_node == 0 && !network_.unusual_link) return LinkClass::same_node;
+    const StageId other = schedule_.stage_of(make_id<TaskId>(target));
+    const bool same_node = network_.same_node(stage_, other);
+    if (network_.unusual_link && network_.unusual_link->joins(stage_, other))
+      return same_node ? LinkClass::unusual_same_node : LinkClass::unusual_inter_node;
+    return same_node ? LinkClass::same_node : LinkClass::inter_node;
+  }
+
+  void add(std::uint32_t target, EdgeTag tag) {
+    ends_[count_] = {source_, target};
+    tags_[count_++] = tag;
+  }
+
+  const Schedule& schedule_;
+  std::span<const Task> tasks_;
+  const Network& network_;
+  const ScheduleIndex& where_;
+  bool has_pairs_;
+  StageId stage_{};
+  std::uint32_t begin_ = 0, end_ = 0, source_ = 0;
+  std::array<std::pair<std::uint32_t, std::uint32_t>, 4> ends_{};
+  std::array<EdgeTag, 4> tags_{};
+  std::size_t at_ = 0, count_ = 0;
+};
+
+/// Walks an EdgeStream as Boost wants it: an input iterator over (source, target).
+class EdgeIterator {
+public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = std::pair<std::uint32_t, std::uint32_t>;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const value_type*;
+  using reference = const value_type&;
+
+  explicit EdgeIterator(EdgeStream* stream = nullptr) : stream_{stream} {}
+  reference operator*() const { return stream_->ends(); }
+  pointer operator->() const { return &stream_->ends(); }
+  EdgeIterator& operator++() {
+    stream_->advance();
+    return *this;
+  }
+  bool operator==(const EdgeIterator& /*end*/) const { return stream_->done(); }
+
+private:
+  EdgeStream* stream_;
+};
+
+/// The tags of the same stream; EdgeIterator does the walking.
+class TagIterator {
+public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = EdgeTag;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const EdgeTag*;
+  using reference = const EdgeTag&;
+
+  explicit TagIterator(EdgeStream* stream) : stream_{stream} {}
+  reference operator*() const { return stream_->tag(); }
+  TagIterator& operator++() { return *this; }
+
+private:
+  EdgeStream* stream_;
+};
+
+void count_edges(const Schedule& schedule, const Network& network, Dag& dag) {
+  dag.in_degree.resize(schedule.size());
+  for (std::uint32_t from = 0; from < schedule.size(); ++from)
+    for (auto [edge, end] = out_edges(from, dag.graph); edge != end; ++edge) {
+      ++dag.in_degree[target(*edge, dag.graph)];
+      if (dag.graph[*edge].link == LinkClass::none) continue;
+      ++dag.transfers;
+      dag.transfer_volume += network.boundary_bytes[Dag::boundary_of(schedule.task(TaskId{from}))];
+    }
+}
+
+/// Kahn's algorithm. Follows a stage as far as it can before it turns to the next, so that the engines that use the
+/// order walk through memory mostly forwards. Leaves in `waiting` how many inputs of each task are still missing.
+std::vector<TaskId> sort_topologically(const Dag::Graph& graph, std::vector<std::uint8_t>& waiting) {
+  std::vector<TaskId> order;
+  order.reserve(waiting.size());
+  std::vector<std::uint32_t> ready;
+  for (auto id = static_cast<std::uint32_t>(waiting.size()); id-- > 0;)
+    if (waiting[id] == 0) ready.push_back(id);
+  while (!ready.empty()) {
+    std::uint32_t id = ready.back();
+    ready.pop_back();
+    for (bool follow = true; follow;) {
+      order.push_back(TaskId{id});
+      follow = false;
+      std::uint32_t next = 0;
+      for (auto [edge, end] = out_edges(id, graph); edge != end; ++edge) {
+        const std::uint32_t to = target(*edge, graph);
+        if (--waiting[to] != 0) continue;
+        if (follow)
+          ready.push_back(to);
+        else
+          next = to;
+        follow = true;
+      }
+      id = next;
+    }
+  }
+  return order;
+}
+
+/// See Dag::task_cost.
+std::vector<Duration> cost_table(const Costs& costs, const Recompute& recompute) {
+  const std::size_t chunks = costs.forward.size();
+  std::vector<Duration> table(2 * Dag::pass_count * chunks);
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    const Duration again = recompute.is_on() ? recompute.time[chunk] : Duration{0};
+    const auto set = [&](Pass pass, Duration cost) {
+      const auto row = static_cast<std::size_t>(pass);
+      table[row * chunks + chunk] = cost + costs.overhead;
+      table[(row + Dag::pass_count) * chunks + chunk] =
+          cost + costs.overhead + (gives_gradient(pass) ? again : Duration{0});
+    };
+    set(Pass::forward, costs.forward[chunk]);
+    set(Pass::backward, costs.input_grad[chunk] + costs.weight_grad[chunk]);
+    set(Pass::input_grad, costs.input_grad[chunk]);
+    set(Pass::weight_grad, costs.weight_grad[chunk]);
+  }
+  return table;
+}
+
+/// Fills in the forwards' fates, stage by stage.
+void decide_forwards(const Schedule& schedule, const Scenario& scenario, const ScheduleIndex& where,
+                     std::vector<ActivationFate>& fates) {
+  const bool recompute = scenario.recompute.is_on() && !schedule.forward_only();
+  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
+    const TaskId begin = schedule.first_task(make_id<StageId>(stage));
+    const TaskId end = schedule.first_task(make_id<StageId>(stage + 1));
+    const std::size_t window = count_phases(schedule, make_id<StageId>(stage)).warmup_forwards + 1;
+    std::size_t forwards = 0;
+    for (std::size_t id = index(begin); id < index(end); ++id) {
+      const Task& task = schedule.tasks()[id];
+      if (task.pass != Pass::forward) continue;
+      fates[id].recomputed = recompute && forwards % window >= scenario.recompute.microbatches_without;
+      ++forwards;
+      if (!scenario.memory.release_outputs || task.chunk_index + std::size_t{1} == schedule.shape().chunks()) continue;
+      const TaskId receiver = where.forward(task.chunk_index + std::size_t{1}, index(task.microbatch));
+      fates[id].output_released = receiver < begin || receiver >= end;
+    }
+  }
+}
+
+/// What becomes of each task's activation; nothing where all of them simply live.
+std::vector<ActivationFate> decide_fates(const Schedule& schedule, const Scenario& scenario,
+                                         const ScheduleIndex& where) {
+  if (!scenario.recompute.is_on() && !scenario.memory.release_outputs) return {};
+  std::vector<ActivationFate> fates(schedule.size());
+  decide_forwards(schedule, scenario, where, fates);
+  for (std::size_t id = 0; id < fates.size(); ++id) {
+    const Task& task = schedule.tasks()[id];
+    if (task.pass != Pass::forward) fates[id] = fates[index(where.forward(task.chunk_index, index(task.microbatch)))];
+  }
+  return fates;
+}
+
+/// As cost_table; a full backward's collective is that of its input gradient. Empty where there are none.
+std::vector<Duration> collective_table(const Costs& costs) {
+  if (costs.forward_collective.empty() && costs.input_grad_collective.empty()) return {};
+  const std::size_t chunks = costs.forward.size();
+  std::vector<Duration> table(4 * chunks);
+  const auto set = [&](Pass pass, const std::vector<Duration>& values) {
+    std::ranges::copy(values, table.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(pass) * chunks));
+  };
+  set(Pass::forward, costs.forward_collective);
+  set(Pass::backward, costs.input_grad_collective);
+  set(Pass::input_grad, costs.input_grad_collective);
+  return table;
+}
+
+/// What the passes of a task take by Costs, each microbatch by itself.
+class PassCosts {
+public:
+  explicit PassCosts(const Scenario& scenario) : costs_{scenario.costs}, microbatches_{scenario.shape.microbatches} {}
+  [[nodiscard]] Duration of(const Task& task) const {
+    switch (task.pass) {
+    case Pass::forward:
+      return time(task, costs_.forward, costs_.forward_by_microbatch);
+    case Pass::backward:
+      return time(task, costs_.input_grad, costs_.input_grad_by_microbatch) +
+             time(task, costs_.weight_grad, costs_.weight_grad_by_microbatch);
+    case Pass::input_grad:
+      return time(task, costs_.input_grad, costs_.input_grad_by_microbatch);
+    case Pass::weight_grad:
+      return time(task, costs_.weight_grad, costs_.weight_grad_by_microbatch);
+    }
+    return Duration{0};
+  }
+
+private:
+  [[nodiscard]] Duration time(const Task& task, const std::vector<Duration>& by_chunk,
+                              const std::vector<Duration>& by_microbatch) const {
+    return by_microbatch.empty() ? by_chunk[task.chunk_index]
+                                 : by_microbatch[task.chunk_index * microbatches_ + index(task.microbatch)];
+  }
+
+  const Costs& costs_;
+  std::size_t microbatches_;
+};
+
+/// See Dag::own_cost. `dag` has all else that a task's cost follows from.
+std::vector<Duration> own_costs(const Schedule& schedule, const Scenario& scenario, const Dag& dag) {
+  if (scenario.costs.stage_ppm.empty() && !scenario.costs.differ_by_microbatch()) return {};
+  const PassCosts passes{scenario};
+  std::vector<Duration> costs(schedule.size());
+  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
+    const std::size_t end = index(schedule.first_task(make_id<StageId>(stage + 1)));
+    for (std::size_t id = index(schedule.first_task(make_id<StageId>(stage))); id < end; ++id) {
+      const Task& task = schedule.tasks()[id];
+      const bool again = !dag.fates.empty() && dag.fates[id].recomputed && gives_gradient(task.pass);
+      const Duration recompute = again ? scenario.recompute.time[task.chunk_index] : Duration{0};
+      const Duration collective = dag.collective_of(task);
+      costs[id] = scenario.costs.overhead + collective +
+                  scenario.costs.on_stage(make_id<StageId>(stage), passes.of(task) + recompute - collective);
+    }
+  }
+  return costs;
+}
+
+/// The times of transfers by class of link: what `time_of` says of a boundary, on one node or not.
+template <class TimeOf>
+void fill_transfer_times(const Network& network, TimeOf time_of,
+                         std::array<std::vector<Duration>, Dag::link_classes>& rows) {
+  const std::int64_t ppm = network.unusual_link ? network.unusual_link->ppm : unchanged_ppm;
+  for (std::size_t boundary = 0; boundary < network.latency.size(); ++boundary)
+    for (const bool same_node : {true, false}) {
+      const Duration time = time_of(boundary, same_node);
+      rows[Dag::row_of(same_node ? LinkClass::same_node : LinkClass::inter_node)].push_back(time);
+      rows[Dag::row_of(same_node ? LinkClass::unusual_same_node : LinkClass::unusual_inter_node)].emplace_back(
+          scale_rounded(time.count(), ppm, unchanged_ppm));
+    }
+}
+
+bool has_pairs(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
+}
+
+/// Edges of the graph if all are needed: one order edge per task and one per hand-over between chunks.
+std::size_t expected_edges(const Shape& shape, std::size_t tasks) {
+  return tasks + 2 * (shape.chunks() - 1) * shape.microbatches;
+}
+
+} // namespace
+
+std::string_view to_string(Cause cause) {
+  switch (cause) {
+  case Cause::none:
+    return "none";
+  case Cause::order:
+    return "order";
+  case Cause::pair:
+    return "pair";
+  case Cause::activation:
+    return "activation";
+  case Cause::gradient:
+    return "gradient";
+  case Cause::own_forward:
+    return "own_forward";
+  case Cause::own_input_grad:
+    return "own_input_grad";
+  case Cause::send_activation:
+    return "send_activation";
+  case Cause::send_gradient:
+    return "send_gradient";
+  }
+  return "?";
+}
+
+Duration Durations::not_plain(std::size_t id) const {
+  const Pairing pairing = tasks_[id].pairing;
+  if (!in_one_piece_ || pairing == Pairing::alone) return alone(id);
+  const std::size_t other = pairing == Pairing::first ? id + 1 : id - 1;
+  const Duration sum = alone(id) + alone(other);
+  const Duration longer = std::max(alone(id), alone(other));
+  switch (dag_.pair.kind) {
+  case PairRule::Kind::sum:
+  case PairRule::Kind::serial:
+    return sum;
+  case PairRule::Kind::max:
+    return longer;
+  case PairRule::Kind::hide: { // one device, one network: each works for one half at a time
+    const Duration collectives = dag_.collective_of(tasks_[id]) + dag_.collective_of(tasks_[other]);
+    return std::max({sum - collectives, collectives, longer});
+  }
+  case PairRule::Kind::factor:
+    break;
+  }
+  constexpr std::int64_t whole = 1'000'000;
+  return Duration{scale_rounded(sum.count(), dag_.pair.factor_ppm, whole)};
+}
+
+TaskGraph::TaskGraph(Schedule schedule, Scenario scenario, std::unique_ptr<Dag> dag, std::string place)
+    : schedule_{std::move(schedule)}, scenario_{std::move(scenario)}, dag_{std::move(dag)}, place_{std::move(place)} {}
+TaskGraph::TaskGraph(TaskGraph&&) noexcept = default;
+TaskGraph& TaskGraph::operator=(TaskGraph&&) noexcept = default;
+TaskGraph::~TaskGraph() = default;
+
+std::string TaskGraph::headline() const {
+  return schedule_.name() == "file" ? place_.substr(place_.rfind('/') + 1) : schedule_.name();
+}
+
+std::size_t TaskGraph::edge_count() const {
+  return num_edges(dag_->graph);
+}
+std::size_t TaskGraph::transfer_count() const {
+  return dag_->transfers;
+}
+Bytes TaskGraph::transfer_volume() const {
+  return dag_->transfer_volume;
+}
+
+Duration TaskGraph::duration(TaskId id) const {
+  return Durations{*dag_, schedule_.tasks()}[index(id)];
+}
+
+bool TaskGraph::is_recomputed(TaskId id) const {
+  return !dag_->fates.empty() && dag_->fates[index(id)].recomputed;
+}
+
+Duration TaskGraph::recompute_time(TaskId id) const {
+  const Task& task = schedule_.task(id);
+  if (!is_recomputed(id) || !gives_gradient(task.pass)) return Duration{0};
+  const Duration time = scenario_.recompute.time[task.chunk_index];
+  return scenario_.costs.stage_ppm.empty() ? time : scenario_.costs.on_stage(schedule_.stage_of(id), time);
+}
+
+bool TaskGraph::releases_output(TaskId id) const {
+  return !dag_->fates.empty() && dag_->fates[index(id)].output_released;
+}
+
+std::vector<Edge> TaskGraph::successors(TaskId id) const {
+  std::vector<Edge> edges;
+  for (auto [edge, end] = out_edges(static_cast<std::uint32_t>(index(id)), dag_->graph); edge != end; ++edge)
+    edges.push_back({id, make_id<TaskId>(target(*edge, dag_->graph)), dag_->graph[*edge].cause});
+  return edges;
+}
+
+std::optional<TaskId> TaskGraph::receiver(TaskId sender) const {
+  const auto& graph = dag_->graph;
+  for (auto [edge, end] = out_edges(static_cast<std::uint32_t>(index(sender)), graph); edge != end; ++edge) {
+    if (graph[*edge].link == LinkClass::none) continue;
+    const auto head = make_id<TaskId>(target(*edge, graph));
+    const bool forward = graph[*edge].cause == Cause::activation;
+    const bool is_head = (schedule_.task(head).pass == Pass::forward) == forward;
+    return is_head ? head : make_id<TaskId>(index(head) + 1);
+  }
+  return std::nullopt;
+}
+
+Duration TaskGraph::transfer_time(TaskId sender) const {
+  const auto& graph = dag_->graph;
+  for (auto [edge, end] = out_edges(static_cast<std::uint32_t>(index(sender)), graph); edge != end; ++edge)
+    if (graph[*edge].link != LinkClass::none) return dag_->transfer_of(schedule_.task(sender), graph[*edge].link);
+  return Duration{0};
+}
+
+Bytes TaskGraph::transfer_bytes(TaskId sender) const {
+  if (!receiver(sender)) return Bytes{};
+  return scenario_.network.boundary_bytes[Dag::boundary_of(schedule_.task(sender))];
+}
+
+TaskGraph lower(Schedule schedule, Scenario scenario, std::string_view where) {
+  PPSIM_ASSERT(schedule.shape() == scenario.shape);
+  validate(scenario);
+  auto dag = std::make_unique<Dag>();
+  dag->cost = cost_table(scenario.costs, scenario.recompute);
+  dag->collective = collective_table(scenario.costs);
+  const Network& network = scenario.network;
+  fill_transfer_times(
+      network, [&](std::size_t boundary, bool same_node) { return network.transfer_time(boundary, same_node); },
+      dag->transfer_time);
+  if (network.slices > 1)
+    fill_transfer_times(
+        network, [&](std::size_t boundary, bool same_node) { return network.slice_time(boundary, same_node); },
+        dag->slice_time);
+  dag->slices = static_cast<std::int64_t>(scenario.network.slices);
+  dag->has_pairs = has_pairs(schedule);
+  dag->chunks = scenario.shape.chunks();
+  dag->pair = scenario.pair;
+  {
+    const ScheduleIndex positions{schedule, where};
+    dag->fates = decide_fates(schedule, scenario, positions);
+    dag->own_cost = own_costs(schedule, scenario, *dag);
+    EdgeStream stream{schedule, scenario.network, positions, dag->has_pairs};
+    dag->graph = Dag::Graph{boost::edges_are_sorted,
+                            EdgeIterator{&stream},
+                            EdgeIterator{},
+                            TagIterator{&stream},
+                            static_cast<std::uint32_t>(schedule.size()),
+                            static_cast<std::uint32_t>(expected_edges(scenario.shape, schedule.size()))};
+  }
+  count_edges(schedule, scenario.network, *dag);
+  std::vector<std::uint8_t> waiting = dag->in_degree;
+  dag->topological_order = sort_topologically(dag->graph, waiting);
+  if (dag->topological_order.size() < schedule.size()) report_cycle(schedule, dag->graph, waiting, where);
+  return {std::move(schedule), std::move(scenario), std::move(dag), std::string{where}};
+}
+
+} // namespace ppsim

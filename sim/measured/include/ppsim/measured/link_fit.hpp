@@ -1,0 +1,28 @@
+#pragma once
+// LinkFit: latency and bandwidth of a link from the times of transfers of several sizes.
+
+#include "ppsim/base/units.hpp"
+
+#include <optional>
+#include <span>
+
+namespace ppsim {
+
+/// What a transfer of some size took.
+struct LinkSample {
+  Bytes bytes{};
+  Duration time{0};
+};
+
+/// time = latency + bytes / bandwidth.
+struct LinkFit {
+  Duration latency{0};
+  std::optional<Bandwidth> bandwidth; ///< none: time does not grow with size
+  double largest_residual = 0;        ///< |fitted - measured| / measured, over the samples
+};
+
+/// Least squares of relative errors, so that small transfers count as much as large ones; neither part is negative.
+/// There is at least one sample; sizes and times are not negative. A time below a nanosecond counts as one.
+[[nodiscard]] LinkFit fit_link(std::span<const LinkSample> samples);
+
+} // namespace ppsim

@@ -1,0 +1,94 @@
+#pragma once
+// What tasks and transfers of a measured run took, and steps simulated from that.
+
+#include "ppsim/base/detail/wide.hpp"
+#include "ppsim/measured/measured.hpp"
+
+#include <optional>
+#include <ranges>
+#include <vector>
+
+namespace ppsim {
+
+/// Mean and standard deviation of durations as they come in (Welford). The mean is exact, rounded to the nearest; both
+/// are zero of none.
+class RunningMean {
+public:
+  void add(Duration value) {
+    sum_ += value.count();
+    const auto number = static_cast<double>(value.count());
+    const double before = number - mean_;
+    mean_ += before / static_cast<double>(++runs_);
+    squares_ += before * (number - mean_);
+  }
+  [[nodiscard]] std::size_t runs() const { return runs_; }
+  [[nodiscard]] Duration mean() const;
+  [[nodiscard]] Duration spread() const;
+
+private:
+  Int128 sum_ = 0;
+  double mean_ = 0, squares_ = 0;
+  std::size_t runs_ = 0;
+};
+
+/// The end of the last task. The first one starts at zero.
+[[nodiscard]] Duration time_of_tasks(const Timeline& timeline);
+
+/// What a transfer took: of it only the time counts that passed after its sender had ended and before its receiver
+/// began.
+[[nodiscard]] Duration transfer_time(const Timeline& step, TaskId sender, TaskId receiver);
+
+/// What transfers of these times usually take: the lowest quarter of them, at least one. In the others there is waiting
+/// that both sides shared.
+[[nodiscard]] RunningMean usual_transfer(std::vector<Duration> times);
+
+/// Tasks that are alike: of one pass and chunk on one stage.
+struct TaskGroup {
+  StageId stage{};
+  std::uint16_t chunk = 0;
+  Pass pass{};
+  std::size_t tasks = 0;             ///< per step
+  std::optional<StageId> receiver{}; ///< of their outputs
+  std::size_t way = 0;               ///< that those take
+};
+
+/// Which tasks of an order are alike.
+struct TaskGroups {
+  std::vector<TaskGroup> groups;  ///< by stage, pass and chunk
+  std::vector<std::uint32_t> of;  ///< by task
+  std::vector<std::size_t> first; ///< by stage: the first of its groups; and behind them how many there are
+  std::size_t ways = 0;           ///< boundaries between chunks, each between two stages; there and back
+  /// The groups of a stage, by their numbers.
+  [[nodiscard]] auto of_stage(StageId stage) const {
+    return std::views::iota(first[index(stage)], first[index(stage) + 1]);
+  }
+};
+[[nodiscard]] TaskGroups task_groups(const TaskGraph& graph);
+
+/// Durations for a simulation, one per task.
+struct StepCosts {
+  std::vector<Duration> task;
+  std::vector<Duration> transfer;   ///< of its output; zero where it sends nothing
+  std::vector<Duration> pair_delay; ///< from the end of a first half to the start of its second: zero, or below where
+                                    ///< they ran together
+};
+
+/// What tasks and transfers of a step took.
+[[nodiscard]] StepCosts costs_of_step(const TaskGraph& graph, const Timeline& step);
+
+/// Durations by group.
+struct GroupCosts {
+  std::vector<Duration> task;
+  std::vector<Duration> transfer;
+  std::vector<Duration> pair_delay;
+};
+/// Means over steps [first, last) of `run`; of transfers what those that were recorded usually
+/// take on their way, zero where none was.
+[[nodiscard]] GroupCosts mean_costs(const TaskGraph& graph, const TaskGroups& groups, const MeasuredRun& run,
+                                    std::size_t first, std::size_t last);
+[[nodiscard]] StepCosts spread_over_tasks(const TaskGroups& groups, const GroupCosts& costs);
+
+/// When the last task ends, where each begins as soon as its stage is free and its input there.
+[[nodiscard]] Duration tasks_end(const TaskGraph& graph, const StepCosts& costs);
+
+} // namespace ppsim

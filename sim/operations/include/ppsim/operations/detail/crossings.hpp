@@ -1,0 +1,59 @@
+#pragma once
+// What the lowerings share: the transfers between stages, and where on each side an operation may stand.
+
+#include "ppsim/operations/lowering.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ppsim::lowering {
+
+/// A transfer between two stages.
+struct Crossing {
+  TaskId sender{};
+  TaskId receiver{};
+  StageId from{};
+  StageId to{};
+  Pass pass{};                 ///< of the sender
+  std::uint32_t edge = 0;      ///< the directed edge from `from` to `to`; numbered from 0
+  std::uint32_t send_from = 0; ///< CommOp::before of its send, at least: behind its sender and the other half of a pair
+  std::uint32_t needed = 0;    ///< CommOp::before of its receive, at most: ahead of its receiver, or of the whole pair
+};
+
+/// All transfers between two stages.
+class Crossings {
+public:
+  explicit Crossings(const TaskGraph& graph);
+  /// By rising sender: on every edge in the order of its sends, where each follows its task.
+  [[nodiscard]] std::span<const Crossing> all() const { return all_; }
+  [[nodiscard]] std::size_t edges() const { return edges_; }
+  /// By crossing: the latest place of each receive where those of one edge stand in the order of its sends.
+  [[nodiscard]] std::vector<std::uint32_t> latest() const;
+
+private:
+  std::vector<Crossing> all_;
+  std::size_t edges_ = 0;
+};
+
+/// By task, the end of it and of the other half of its pair under `latency`, where both halves send at the end of the
+/// pair.
+[[nodiscard]] std::vector<SimTime> unit_ends(const TaskGraph& graph, const Crossings& crossings);
+
+/// By task, its place in an order by these times in which every task comes behind all that it needs; halves of a pair
+/// are next to each other.
+[[nodiscard]] std::vector<std::uint32_t> places_in_time(const TaskGraph& graph, std::span<const SimTime> ends);
+
+/// An operation and what orders it among those at the same place.
+struct PlacedOp {
+  CommOp op;
+  std::uint64_t key = 0;
+};
+
+/// Part of the key of receives that stand behind the sends of the same place.
+inline constexpr std::uint64_t receives_behind = std::uint64_t{1} << 63U;
+
+/// The order in which the operations of each stage stand by `before`, then by key.
+[[nodiscard]] CommOrder sorted_order(std::vector<std::vector<PlacedOp>> stages);
+
+} // namespace ppsim::lowering

@@ -1,0 +1,112 @@
+#include "ppsim/operations/detail/crossings.hpp"
+
+#include "ppsim/graph/detail/dag.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+namespace ppsim::lowering {
+namespace {
+
+constexpr std::uint32_t none = 0xFFFFFFFFU;
+
+} // namespace
+
+Crossings::Crossings(const TaskGraph& graph) {
+  const Schedule& schedule = graph.schedule();
+  all_.reserve(graph.transfer_count());
+  std::map<std::pair<StageId, StageId>, std::uint32_t> numbers;
+  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
+    const auto from = make_id<StageId>(stage);
+    const std::size_t first = index(schedule.first_task(from));
+    const std::size_t end = first + schedule.stage(from).size();
+    for (std::size_t id = first; id < end; ++id) {
+      const auto sender = make_id<TaskId>(id);
+      const std::optional<TaskId> receiver = graph.receiver(sender);
+      if (!receiver) continue;
+      const StageId to = schedule.stage_of(*receiver);
+      const auto number = numbers.try_emplace({from, to}, static_cast<std::uint32_t>(numbers.size())).first->second;
+      const std::size_t needed = index(pair_begin(schedule, *receiver)) - index(schedule.first_task(to));
+      all_.push_back({.sender = sender,
+                      .receiver = *receiver,
+                      .from = from,
+                      .to = to,
+                      .pass = schedule.task(sender).pass,
+                      .edge = number,
+                      .send_from = static_cast<std::uint32_t>(index(pair_end(schedule, sender)) - first),
+                      .needed = static_cast<std::uint32_t>(needed)});
+    }
+  }
+  edges_ = numbers.size();
+}
+
+std::vector<std::uint32_t> Crossings::latest() const {
+  std::vector<std::uint32_t> latest(all_.size());
+  std::vector<std::uint32_t> limit(edges_, none);
+  for (std::size_t i = all_.size(); i-- > 0;)
+    latest[i] = limit[all_[i].edge] = std::min(limit[all_[i].edge], all_[i].needed);
+  return latest;
+}
+
+std::vector<SimTime> unit_ends(const TaskGraph& graph, const Crossings& crossings) {
+  const Schedule& schedule = graph.schedule();
+  const Durations durations{graph.dag(), schedule.tasks()};
+  std::vector<std::uint32_t> crossing_of(graph.size(), none);
+  for (std::size_t i = 0; i < crossings.all().size(); ++i)
+    crossing_of[index(crossings.all()[i].sender)] = static_cast<std::uint32_t>(i);
+  std::vector<bool> begins_stage(graph.size() + 1);
+  for (std::size_t stage = 0; stage <= schedule.shape().stages; ++stage)
+    begins_stage[index(schedule.first_task(make_id<StageId>(stage)))] = true;
+  std::vector<SimTime> ready(graph.size());
+  std::vector<SimTime> ends(graph.size());
+  for (const TaskId task : graph.dag().topological_order) {
+    const std::size_t id = index(task);
+    if (schedule.task(task).pairing != Pairing::second) { // all that a pair needs, its first half waits for
+      const std::size_t end = index(pair_end(schedule, task));
+      SimTime now = ready[id];
+      for (std::size_t half = id; half < end; ++half) {
+        if (half > id) now += durations.pair_delay(durations[id]);
+        now += durations[half];
+      }
+      for (std::size_t half = id; half < end; ++half) ends[half] = now;
+      if (!begins_stage[end]) ready[end] = std::max(ready[end], now);
+    }
+    if (crossing_of[id] == none) continue;
+    SimTime& arrival = ready[index(pair_begin(schedule, crossings.all()[crossing_of[id]].receiver))];
+    arrival = std::max(arrival, ends[id] + graph.transfer_time(task));
+  }
+  return ends;
+}
+
+std::vector<std::uint32_t> places_in_time(const TaskGraph& graph, std::span<const SimTime> ends) {
+  const Schedule& schedule = graph.schedule();
+  // Of equal times the topological order decides, in which the first half of a pair comes behind all that either needs.
+  std::vector<std::uint32_t> position(graph.size());
+  std::uint32_t next = 0;
+  for (const TaskId task : graph.dag().topological_order) position[index(task)] = next++;
+  const auto rank = [&](TaskId id) {
+    return std::tuple{ends[index(id)], position[index(pair_begin(schedule, id))], id};
+  };
+  std::vector<TaskId> order = graph.dag().topological_order;
+  std::ranges::sort(order, {}, rank);
+  std::vector<std::uint32_t> places(graph.size());
+  for (std::size_t i = 0; i < order.size(); ++i) places[index(order[i])] = static_cast<std::uint32_t>(i);
+  return places;
+}
+
+CommOrder sorted_order(std::vector<std::vector<PlacedOp>> stages) {
+  std::vector<CommOp> ops;
+  std::vector<std::uint32_t> offsets{0};
+  for (std::vector<PlacedOp>& stage : stages) {
+    std::ranges::sort(stage, {}, [](const PlacedOp& placed) { return std::pair{placed.op.before, placed.key}; });
+    for (const PlacedOp& placed : stage) ops.push_back(placed.op);
+    offsets.push_back(static_cast<std::uint32_t>(ops.size()));
+    stage = {};
+  }
+  return {std::move(ops), std::move(offsets)};
+}
+
+} // namespace ppsim::lowering

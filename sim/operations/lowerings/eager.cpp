@@ -1,0 +1,33 @@
+// Everything as early as its communicator permits. Transfers are ordered by the time at which they could leave; every
+// communicator takes its operations in that order on both sides, so that it never hangs.
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/operations/detail/ranked.hpp"
+
+#include <optional>
+
+#include "lowering_list.hpp"
+
+namespace ppsim::lowering::eager {
+namespace {
+
+CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
+  const Communicators communicators = graph.scenario().network.streams.communicators.value_or(Communicators::edge);
+  const Crossings crossings{graph};
+  const std::vector<std::uint32_t> places = places_in_time(graph, unit_ends(graph, crossings));
+  const std::optional<CommOrder> order =
+      ranked_order(crossings, by_sender(crossings, places), communicators, graph.schedule().shape().stages);
+  PPSIM_ASSERT(order.has_value()); // a transfer that is made before a task is needed leaves before what that task makes
+  return *order;
+}
+
+} // namespace
+
+const Lowering definition{.name = "eager",
+                          .summary =
+                              "sends behind their task, receives as early as the order on their communicator permits",
+                          .source = "the earliest order that can not hang",
+                          .communicators = Communicators::edge,
+                          .place = place};
+
+} // namespace ppsim::lowering::eager

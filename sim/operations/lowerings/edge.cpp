@@ -1,0 +1,65 @@
+// As ppsim's own runtime posts them (runtime/program/program.cpp): a communicator per directed edge, so that the two
+// directions between two stages, and one neighbour and the next, do not hold each other up.
+
+#include "ppsim/operations/detail/crossings.hpp"
+#include "ppsim/operations/slots.hpp"
+
+#include <algorithm>
+
+#include "lowering_list.hpp"
+
+namespace ppsim::lowering::edge {
+namespace {
+
+/// For each crossing, behind how many tasks its receive finds a free slot.
+std::vector<std::uint32_t> free_slots(const TaskGraph& graph, const Crossings& crossings) {
+  const std::vector<SimTime> ends = unit_ends(graph, crossings);
+  std::vector<std::vector<std::uint32_t>> by_edge(crossings.edges());
+  for (std::size_t i = 0; i < crossings.all().size(); ++i)
+    by_edge[crossings.all()[i].edge].push_back(static_cast<std::uint32_t>(i));
+  std::vector<std::uint32_t> places(crossings.all().size());
+  std::vector<SimTime> made;
+  std::vector<SimTime> used;
+  for (const std::vector<std::uint32_t>& edge : by_edge) {
+    made.clear();
+    used.clear();
+    for (const std::uint32_t i : edge) {
+      made.push_back(ends[index(crossings.all()[i].sender)]);
+      used.push_back(ends[index(crossings.all()[i].receiver)]);
+    }
+    const std::size_t slots = slots_needed(made, used);
+    std::uint32_t behind = 0;
+    for (std::size_t k = slots; k < edge.size(); ++k) {
+      const Crossing& freed = crossings.all()[edge[k - slots]];
+      const std::size_t end = index(pair_end(graph.schedule(), freed.receiver));
+      behind = std::max(behind, static_cast<std::uint32_t>(end - index(graph.schedule().first_task(freed.to))));
+      places[edge[k]] = behind;
+    }
+  }
+  return places;
+}
+
+CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
+  const Crossings crossings{graph};
+  const std::vector<std::uint32_t> latest = crossings.latest();
+  const std::vector<std::uint32_t> free = free_slots(graph, crossings);
+  std::vector<std::vector<PlacedOp>> stages(graph.schedule().shape().stages);
+  for (std::size_t i = 0; i < crossings.all().size(); ++i) {
+    const Crossing& crossing = crossings.all()[i];
+    stages[index(crossing.from)].push_back(
+        {{.sender = crossing.sender, .before = crossing.send_from, .is_send = true}, i});
+    stages[index(crossing.to)].push_back(
+        {{.sender = crossing.sender, .before = std::min(free[i], latest[i])}, receives_behind | i});
+  }
+  return sorted_order(std::move(stages));
+}
+
+} // namespace
+
+const Lowering definition{.name = "edge",
+                          .summary = "sends behind their task, receives as soon as a slot of their edge is free",
+                          .source = "ppsim's runtime: a communicator per direction",
+                          .communicators = Communicators::edge,
+                          .place = place};
+
+} // namespace ppsim::lowering::edge

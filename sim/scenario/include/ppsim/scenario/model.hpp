@@ -1,0 +1,173 @@
+#pragma once
+// Costs from a model's shape: what its layers take and keep on a device, for those who have no profile yet.
+// The formulas and their sources are in docs/costs.md.
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/scenario/device.hpp"
+#include "ppsim/scenario/scenario.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ppsim {
+
+/// How attention is computed: score by score in memory, or fused (FlashAttention), which keeps no scores and computes
+/// them again in the backward.
+enum class Attention : std::uint8_t { unfused, flash };
+enum class Norm : std::uint8_t { layernorm, rmsnorm };
+
+/// The shape of a transformer that predicts the next token. All sizes are of the whole model.
+struct Model {
+  std::string name = {};
+  std::string source = {};
+  std::int64_t layers = 0; ///< without those of multi-token prediction
+  std::int64_t hidden = 0;
+  std::int64_t ffn_hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0; ///< fewer than heads: grouped-query attention
+  std::int64_t head_dim = 0;
+  std::int64_t vocab = 0;
+  std::int64_t sequence_length = 0;   ///< tokens of a sample, unless the training says otherwise
+  bool gated = false;                 ///< the FFN has a gate (SwiGLU): three matrices instead of two
+  bool tied_embedding = false;        ///< output layer and embedding share their matrix
+  std::int64_t learned_positions = 0; ///< rows of a position embedding; 0: none
+  bool bias = false;                  ///< linear layers have biases
+  bool dropout = false;               ///< GPT's: of attention scores and behind attention and FFN
+  Norm norm = Norm::rmsnorm;
+  Attention attention = Attention::flash; ///< unless the training says otherwise
+
+  // Mixture of experts
+  std::int64_t experts = 0; ///< that tokens are routed to; 0: all layers are dense
+  std::int64_t experts_per_token = 0;
+  std::int64_t shared_experts = 0;
+  std::int64_t expert_ffn_hidden = 0;
+  std::int64_t dense_layers = 0; ///< with experts: the first layers, which have none
+
+  // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434); kv_heads and head_dim are then not looked at
+  std::int64_t q_lora_rank = 0;  ///< 0: queries are not compressed
+  std::int64_t kv_lora_rank = 0; ///< 0: no latent attention
+  std::int64_t qk_nope_head_dim = 0;
+  std::int64_t qk_rope_head_dim = 0;
+  std::int64_t v_head_dim = 0;
+
+  std::int64_t mtp_layers = 0; ///< multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2)
+  [[nodiscard]] bool has_latent_attention() const { return kv_lora_rank > 0; }
+  bool operator==(const Model&) const = default;
+};
+
+/// How a model is trained: what one microbatch is and over how many devices a layer is spread.
+struct Training {
+  std::int64_t sequence_length = 0; ///< 0: the model's
+  std::int64_t microbatch_size = 1; ///< samples
+  std::int64_t tensor_parallel = 1;
+  std::int64_t context_parallel = 1;
+  std::int64_t expert_parallel = 1; ///< divides data_parallel * context_parallel
+  std::int64_t data_parallel = 1;
+  bool sequence_parallel = true;           ///< with tensor parallelism: norms and dropouts are split along the sequence
+  std::optional<Attention> attention = {}; ///< none: the model's
+  DataType data_type = DataType::bf16;
+  std::int64_t efficiency_ppm = 700'000;            ///< millionths of the datasheet's rates that are reached
+  std::int64_t gradient_bytes = 4;                  ///< per parameter
+  std::optional<std::int64_t> optimizer_bytes = {}; ///< per parameter; none: Adam's, 12, with fp32 and tf32 8
+  bool distributed_optimizer = true;                ///< its state is divided over data-parallel ranks (ZeRO 1)
+  std::optional<Link> tensor_link = {};             ///< none: the device's
+  std::optional<Link> expert_link = {};             ///< none: ib-ndr
+  std::optional<Link> data_link = {};               ///< none: ib-ndr
+};
+
+/// Largest sizes, so that no product overflows.
+struct ModelLimits {
+  static constexpr std::int64_t layers = 65535;
+  static constexpr std::int64_t width = 1 << 20;  ///< hidden, heads, experts, ...
+  static constexpr std::int64_t tokens = 1 << 24; ///< vocabulary, sequence, learned positions
+  static constexpr std::int64_t ranks = 1 << 20;  ///< of each kind of parallelism; samples of a microbatch
+  static constexpr std::int64_t gradient_bytes = 16, optimizer_bytes = 64; ///< per parameter
+};
+
+/// What recomputation costs: by how much the backward gets longer, and what the forward keeps.
+struct RecomputeCosts {
+  Duration time{0};
+  Bytes checkpoint = {};
+  bool operator==(const RecomputeCosts&) const = default;
+};
+
+/// Floating-point operations of matrix products, a multiplication and an addition being two.
+struct Flops {
+  std::int64_t forward = 0;
+  std::int64_t input_grad = 0;
+  std::int64_t weight_grad = 0;
+  bool operator==(const Flops&) const = default;
+};
+
+/// What one block (a layer, the embedding, the output layer) costs one rank, times and activations for one microbatch.
+struct BlockCosts {
+  Duration forward{0};
+  Duration input_grad{0};
+  Duration weight_grad{0};
+  Duration forward_collective{0};    ///< the part of `forward` that is communication
+  Duration input_grad_collective{0}; ///< likewise of `input_grad`
+  Flops flops;
+  Bytes activation;
+  Bytes activation_for_weight; ///< what W needs: inputs of linear layers and gradients of their outputs
+  RecomputeCosts selective;    ///< of attention scores (Korthikanti et al., arXiv 2205.05198, section 5)
+  RecomputeCosts full;         ///< all but the input of each layer
+  std::int64_t parameters = 0; ///< that the rank holds
+  Bytes parameter_bytes;
+  Bytes gradient_bytes;
+  Bytes optimizer_bytes;
+  Duration reduce{0};    ///< of gradients, over the data-parallel ranks
+  Duration optimizer{0}; ///< with a distributed optimizer, the gathering of parameters included
+  BlockCosts& operator+=(const BlockCosts& other);
+  bool operator==(const BlockCosts&) const = default;
+};
+
+/// What each kind of block costs.
+struct ModelCosts {
+  BlockCosts embedding;
+  BlockCosts dense_layer;
+  BlockCosts moe_layer;
+  BlockCosts mtp_layer; ///< its own linear layer, its layer, and its use of the output layer
+  BlockCosts output;    ///< last norm, output layer and loss; with a tied embedding its matrix is counted here too
+  Bytes boundary;       ///< that a rank sends to the next stage: the activations of one microbatch
+  Bytes tied_embedding; ///< gradient of the matrix that the first and the last stage share; 0: none is
+  std::int64_t tied_parameters = 0; ///< that one stage with both ends holds but once
+};
+
+enum class LayerKind : std::uint8_t { dense, moe };
+/// What layer `layer`, counted from 0, is.
+[[nodiscard]] LayerKind kind_of_layer(const Model& model, std::int64_t layer);
+
+/// Parameters of the whole model, counted once: those of all its layers, and how many of them a token uses.
+struct ParameterCount {
+  std::int64_t total = 0;  ///< without multi-token prediction
+  std::int64_t active = 0; ///< without the experts that a token is not routed to
+  std::int64_t mtp = 0;    ///< of multi-token prediction, besides
+};
+[[nodiscard]] ParameterCount count_parameters(const Model& model);
+
+/// The shipped models, in the order in which they are listed.
+[[nodiscard]] std::span<const Model> models();
+/// A shipped one by name. Throws Error with `where` as place.
+[[nodiscard]] const Model& find_model(std::string_view name, std::string_view where = "--model");
+
+/// Adds what is wrong with the shape itself, with `where` as place.
+void check_model(const Model& model, std::string_view where, Problems& problems);
+
+/// Costs of each kind of block. Throws Error, with flags (--tensor-parallel) as places, where model, device and
+/// training do not fit together or a size is out of range.
+[[nodiscard]] ModelCosts model_costs(const Model& model, const Device& device, const Training& training);
+
+/// Costs of each chunk of a layout. Where the stages that hold the loss hold the embedding too, they have a matrix that
+/// both share but once.
+[[nodiscard]] std::vector<BlockCosts> chunk_costs(const Model& model, const ModelCosts& costs, const Layout& layout,
+                                                  bool ends_share_stage);
+
+[[nodiscard]] std::string_view to_string(Attention attention);
+[[nodiscard]] std::string_view to_string(Norm norm);
+[[nodiscard]] std::string_view to_string(LayerKind kind);
+
+} // namespace ppsim

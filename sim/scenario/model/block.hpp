@@ -1,0 +1,90 @@
+#pragma once
+// A block of a model, added up operation by operation: what each computes, moves, keeps and holds on one rank.
+
+#include "ppsim/base/detail/wide.hpp"
+#include "ppsim/scenario/model.hpp"
+
+namespace ppsim::model {
+
+/// What a pass does. Flops of both kinds are of matrix products.
+struct Work {
+  Int128 flops = 0;        ///< at the rate of the data type
+  Int128 flops_16_bit = 0; ///< attention and output layer: with fp8 these stay in bf16
+  Int128 moved = 0;        ///< bytes that all other operations read and write
+  Duration collective{0};
+  Work& operator+=(const Work& other);
+};
+
+/// Parameters, and over how many ranks the same ones lie.
+struct Weights {
+  Int128 dense = 0;
+  Int128 expert = 0;
+};
+
+/// A matrix product with a weight of `in` x `out`, for `tokens` tokens. Its input is kept for `input_tokens` and the
+/// gradient of its output for `output_tokens`: with sequence parallelism that may be a share of them.
+struct Linear {
+  Int128 tokens = 0;
+  Int128 in = 0;
+  Int128 out = 0;
+  Int128 input_tokens = 0;
+  Int128 output_tokens = 0;
+  bool bias = false;
+  bool input_is_kept = false; ///< by another operation that has the same input
+  bool in_16_bit = false;     ///< also with fp8
+  Int128 experts = 0;         ///< as many weights, each for its share of the tokens; 0: one that is no expert's
+};
+
+/// The sum. All bytes and parameters are of one rank.
+struct Block {
+  Int128 element = 2; ///< bytes of an activation's element
+  Work forward = {};
+  Work input_grad = {};
+  Work weight_grad = {};
+  Work scores = {};       ///< the part of `forward` that selective recomputation runs again
+  Int128 kept = 0;        ///< activations
+  Int128 kept_scores = 0; ///< the part of `kept` that selective recomputation drops
+  Int128 for_weight = 0;
+  Weights weights = {};
+
+  void add_linear(const Linear& linear);
+  /// A norm of `tokens` rows: keeps its input.
+  void add_norm(Int128 tokens, Int128 width, Norm norm);
+  /// Keeps `bytes` that no weight gradient needs.
+  void keep(Int128 bytes) { kept += bytes; }
+  /// An operation that reads and writes so many bytes for each pass.
+  void move(Int128 forward_bytes, Int128 input_grad_bytes);
+};
+
+/// Token counts and shares that all blocks use; made of a model and a training that fit together.
+struct Sizes {
+  Sizes(const Model& shape, const Training& training, Link tensor, Link expert);
+  const Model& model;
+  Int128 sequence;       ///< tokens of a sample
+  Int128 tokens;         ///< of a microbatch, on this rank's share of the sequence
+  Int128 outside_tokens; ///< of norms and dropouts: a share of `tokens` with sequence parallelism
+  Int128 element;
+  std::int64_t tensor_ranks;
+  std::int64_t expert_ranks;
+  Int128 gradient_bytes; ///< per parameter
+  bool sequence_parallel;
+  bool flash;
+  Link tensor_link;
+  Link expert_link;
+  /// This rank's share of a width that tensor parallelism splits.
+  [[nodiscard]] Int128 split(std::int64_t width) const { return width / tensor_ranks; }
+  [[nodiscard]] Int128 vocab_share() const { return (model.vocab + tensor_ranks - 1) / tensor_ranks; }
+};
+
+[[nodiscard]] Block embedding_block(const Sizes& sizes);
+[[nodiscard]] Block layer_block(const Sizes& sizes, LayerKind kind);
+/// `layer`: that of the same kind in the model.
+[[nodiscard]] Block mtp_block(const Sizes& sizes, const Block& layer, const Block& output);
+[[nodiscard]] Block output_block(const Sizes& sizes);
+
+/// `value` as 64 bits; throws Error where a block has gone out of range.
+[[nodiscard]] std::int64_t in_range(Int128 value);
+/// `time`; throws Error where it is longer than max_duration.
+[[nodiscard]] Duration in_range(Duration time);
+
+} // namespace ppsim::model

@@ -1,0 +1,145 @@
+// Shipped devices and links, from their datasheets.
+
+#include "ppsim/base/detail/wide.hpp"
+#include "ppsim/base/error.hpp"
+#include "ppsim/scenario/device.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <chrono>
+#include <vector>
+
+namespace ppsim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t tera = 1'000'000'000'000;
+constexpr std::int64_t giga = 1'000'000'000;
+
+constexpr Bandwidth gigabytes_per_second(std::int64_t count) {
+  return Bandwidth{count * giga};
+}
+
+template <class Entry>
+const Entry& find(std::span<const Entry> entries, std::string_view what, std::string_view name,
+                  std::string_view where) {
+  std::vector<std::string_view> names;
+  for (const Entry& entry : entries) {
+    if (entry.name == name) return entry;
+    names.emplace_back(entry.name);
+  }
+  throw Error{ExitCode::bad_input,
+              Problem{std::string{where}, fmt::format("unknown {} {}", what, in_quotes(name)),
+                      did_you_mean(name, names, fmt::format("'ppsim list {}s' shows those there are", what))}};
+}
+
+} // namespace
+
+std::int64_t Device::flops_per_second(DataType type) const {
+  switch (type) {
+  case DataType::fp8:
+    return flops_fp8;
+  case DataType::tf32:
+    return flops_tf32;
+  case DataType::fp32:
+    return flops_fp32;
+  case DataType::bf16:
+  case DataType::fp16:
+    break;
+  }
+  return flops_16_bit;
+}
+
+std::span<const Device> devices() {
+  static const std::vector<Device> all{{.name = "a100",
+                                        .flops_16_bit = 312 * tera,
+                                        .flops_tf32 = 156 * tera,
+                                        .flops_fp32 = 19'500 * giga,
+                                        .memory = Bytes{80 * giga},
+                                        .memory_bandwidth = gigabytes_per_second(2039),
+                                        .link = "nvlink3",
+                                        .source = "NVIDIA A100 80GB SXM datasheet, dense rates"},
+                                       {.name = "h100",
+                                        .flops_16_bit = 989 * tera,
+                                        .flops_fp8 = 1979 * tera,
+                                        .flops_tf32 = 494 * tera,
+                                        .flops_fp32 = 67 * tera,
+                                        .memory = Bytes{80 * giga},
+                                        .memory_bandwidth = gigabytes_per_second(3350),
+                                        .link = "nvlink4",
+                                        .source = "NVIDIA H100 SXM datasheet, dense rates"},
+                                       {.name = "h200",
+                                        .flops_16_bit = 989 * tera,
+                                        .flops_fp8 = 1979 * tera,
+                                        .flops_tf32 = 494 * tera,
+                                        .flops_fp32 = 67 * tera,
+                                        .memory = Bytes{141 * giga},
+                                        .memory_bandwidth = gigabytes_per_second(4800),
+                                        .link = "nvlink4",
+                                        .source = "NVIDIA H200 SXM datasheet, dense rates"},
+                                       {.name = "b200",
+                                        .flops_16_bit = 2250 * tera,
+                                        .flops_fp8 = 4500 * tera,
+                                        .flops_tf32 = 1100 * tera,
+                                        .flops_fp32 = 80 * tera,
+                                        .memory = Bytes{180 * giga},
+                                        .memory_bandwidth = gigabytes_per_second(8000),
+                                        .link = "nvlink5",
+                                        .source = "NVIDIA HGX B200 datasheet, an eighth of its eight, dense rates"}};
+  return all;
+}
+
+std::span<const Link> links() {
+  static const std::string assumed = "; latency assumed";
+  static const std::vector<Link> all{
+      {"nvlink3", 5us, gigabytes_per_second(300), "NVLink 3, 600 GB/s in both directions" + assumed},
+      {"nvlink4", 5us, gigabytes_per_second(450), "NVLink 4, 900 GB/s in both directions" + assumed},
+      {"nvlink5", 5us, gigabytes_per_second(900), "NVLink 5, 1800 GB/s in both directions" + assumed},
+      {"pcie4", 10us, gigabytes_per_second(32), "PCIe 4.0 x16" + assumed},
+      {"pcie5", 10us, gigabytes_per_second(64), "PCIe 5.0 x16" + assumed},
+      {"ib-hdr", 30us, gigabytes_per_second(25), "InfiniBand HDR, 200 Gbit/s" + assumed},
+      {"ib-ndr", 30us, gigabytes_per_second(50), "InfiniBand NDR, 400 Gbit/s" + assumed},
+      {"ib-xdr", 30us, gigabytes_per_second(100), "InfiniBand XDR, 800 Gbit/s" + assumed},
+      {"eth-100g", 50us, Bandwidth{12'500'000'000}, "Ethernet, 100 Gbit/s" + assumed},
+      {"eth-400g", 50us, gigabytes_per_second(50), "Ethernet, 400 Gbit/s" + assumed}};
+  return all;
+}
+
+const Device& find_device(std::string_view name, std::string_view where) {
+  return find(devices(), "device", name, where);
+}
+
+const Link& find_link(std::string_view name, std::string_view where) {
+  return find(links(), "link", name, where);
+}
+
+Duration exchange_time(const Link& link, std::int64_t ranks, Bytes bytes) {
+  if (ranks <= 1 || bytes.count() == 0) return Duration{0};
+  const auto doublings = std::bit_width(static_cast<std::uint64_t>(ranks - 1));
+  const auto moved = Bytes{static_cast<std::int64_t>(Int128{bytes.count()} * (ranks - 1) / ranks)};
+  return doublings * link.latency + link.bandwidth.time_for(moved);
+}
+
+Duration all_reduce_time(const Link& link, std::int64_t ranks, Bytes bytes) {
+  return 2 * exchange_time(link, ranks, bytes);
+}
+
+std::string_view to_string(DataType type) {
+  switch (type) {
+  case DataType::bf16:
+    return "bf16";
+  case DataType::fp16:
+    return "fp16";
+  case DataType::fp8:
+    return "fp8";
+  case DataType::tf32:
+    return "tf32";
+  case DataType::fp32:
+    break;
+  }
+  return "fp32";
+}
+
+} // namespace ppsim

@@ -1,0 +1,151 @@
+#pragma once
+// What the searching schedules share: a board on which the tasks of all stages are placed one by one, each as early as
+// its stage and its input allow, with real costs, transfers and memory. A policy decides what comes next; the board
+// knows when it would run, whether it fits, and how good the result is.
+
+#include "ppsim/schedule/generators.hpp"
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+namespace ppsim::generator {
+
+/// A request and a scenario as bare numbers: nanoseconds, and memory in the unit of the limit.
+struct DispatchInput {
+  Shape shape;
+  std::vector<std::uint32_t> stage;               ///< of each chunk
+  std::vector<std::vector<std::uint32_t>> chunks; ///< of each stage, rising
+  std::vector<std::int64_t> forward;              ///< per chunk, with the overhead of a task
+  std::vector<std::int64_t> input_grad;           ///< likewise
+  std::vector<std::int64_t> weight_grad;          ///< likewise
+  std::vector<std::int64_t> transfer;             ///< from chunk c to c+1 and back, on an idle link; 0 within a stage
+  std::vector<std::int64_t> taken;                ///< by the activation of a chunk and microbatch, from the start of F
+  std::vector<std::int64_t> kept;                 ///< the part of it that stays from the end of I to the end of W
+  std::vector<std::int64_t> limit;                ///< of all activations on a stage
+};
+
+/// Memory is counted in activations, `activations` of them per stage, whatever their size.
+[[nodiscard]] DispatchInput dispatch_input(const Scenario& scenario, const std::vector<StageId>& placement,
+                                           std::size_t activations);
+/// Memory is counted in bytes, up to what scenario.memory.limit (which must be given) leaves beside the static bytes
+/// and, with recomputation, beside what one backward restores. Outputs that are released count as if they were kept.
+[[nodiscard]] DispatchInput dispatch_input_in_bytes(const Scenario& scenario, const std::vector<StageId>& placement);
+
+/// The limit that a searching schedule keeps to: the activation limit of the request; else the bytes of the scenario's
+/// memory limit, where activations have a size; else `otherwise` activations. Throws Error with the least limit that
+/// works where a stage has no room for one activation of each of its chunks at once: below that it may never finish.
+[[nodiscard]] DispatchInput limited_input(const ScheduleRequest& request, const Scenario& scenario,
+                                          const std::vector<StageId>& placement, std::size_t otherwise);
+/// Refuses an activation limit that has no room for one activation of each chunk of a stage.
+void refuse_small_limit(const ScheduleRequest& request, Problems& problems);
+
+/// How good a plan is; less is better.
+struct PlanScore {
+  std::int64_t span = 0;     ///< longest first start to last end of a stage (the Zero Bubble papers' cost)
+  std::int64_t makespan = 0; ///< end of the last task
+  auto operator<=>(const PlanScore&) const = default;
+};
+
+/// The order of every stage. Microbatches are not named: each pass of each chunk takes them in rising order.
+struct Plan {
+  struct Step {
+    Pass pass = Pass::forward;
+    std::uint16_t chunk = 0;
+    bool operator==(const Step&) const = default;
+  };
+  std::vector<std::vector<Step>> steps; ///< per stage
+  PlanScore score;
+};
+/// No plan scores better: the busiest stage's work, and the same after the first activation has reached the stage.
+[[nodiscard]] PlanScore lower_bound(const DispatchInput& input);
+[[nodiscard]] Schedule to_schedule(std::string_view name, const Shape& shape, const Plan& plan);
+
+/// See above. Tasks of one pass and chunk are placed in the order of their microbatches.
+class Dispatch {
+public:
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max() / 4;
+
+  explicit Dispatch(const DispatchInput& input);
+  /// Takes all tasks off again.
+  void clear();
+
+  [[nodiscard]] const DispatchInput& input() const { return input_; }
+  [[nodiscard]] std::int64_t now(std::size_t stage) const { return stages_[stage].now; }
+  /// Time that `stage` has waited since its first task.
+  [[nodiscard]] std::int64_t idle(std::size_t stage) const { return stages_[stage].idle; }
+  /// The most that any stage has waited.
+  [[nodiscard]] std::int64_t most_idle() const { return most_idle_; }
+  [[nodiscard]] std::int64_t held(std::size_t stage) const { return stages_[stage].held; }
+
+  [[nodiscard]] std::size_t forwards(std::size_t chunk) const { return chunks_[chunk].forwards; }
+  [[nodiscard]] std::size_t input_grads(std::size_t chunk) const { return chunks_[chunk].input_grads; }
+  [[nodiscard]] std::size_t weight_grads(std::size_t chunk) const { return chunks_[chunk].weight_grads; }
+  /// When the input of the next F of `chunk` is there; `never` while its sender is not placed.
+  [[nodiscard]] std::int64_t forward_input(std::size_t chunk) const;
+  /// The same for the next I.
+  [[nodiscard]] std::int64_t gradient_input(std::size_t chunk) const;
+  /// True if `stage` can hold one more activation of `chunk`, leaving `spare` free.
+  [[nodiscard]] bool fits(std::size_t chunk, std::int64_t spare = 0) const {
+    const std::size_t stage = input_.stage[chunk];
+    return stages_[stage].held + input_.taken[chunk] + spare <= input_.limit[stage];
+  }
+  /// The chunk whose W has waited longest on `stage`, or `none`.
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  [[nodiscard]] std::size_t waiting_weight(std::size_t stage) const;
+
+  void place_forward(std::size_t chunk);
+  void place_input_grad(std::size_t chunk);
+  void place_weight_grad(std::size_t chunk);
+  /// Runs an order; false where it does not fit in memory. Its microbatches must rise in each pass of each chunk.
+  bool follow(const Schedule& order);
+  /// All W that still wait on `stage`.
+  void place_waiting_weights(std::size_t stage);
+
+  /// True if all tasks are placed.
+  [[nodiscard]] bool complete() const;
+  /// Of what has been placed.
+  [[nodiscard]] PlanScore score() const;
+  /// The stage with the longest span; the first among equals.
+  [[nodiscard]] std::size_t longest_stage() const;
+  [[nodiscard]] const std::vector<std::vector<Plan::Step>>& steps() const { return steps_; }
+
+private:
+  struct Stage {
+    std::int64_t now = 0;
+    std::int64_t first_start = 0;
+    std::int64_t idle = 0;
+    std::int64_t held = 0;
+  };
+  struct Chunk {
+    std::size_t forwards = 0;
+    std::size_t input_grads = 0;
+    std::size_t weight_grads = 0;
+  };
+  bool place_if_ready(const Task& task);
+  std::int64_t place(Plan::Step step, std::int64_t input, std::int64_t duration);
+
+  const DispatchInput& input_;
+  std::size_t microbatches_;
+  std::vector<Stage> stages_;
+  std::vector<Chunk> chunks_;
+  std::vector<std::int64_t> forward_end_;    // by chunk, then microbatch
+  std::vector<std::int64_t> input_grad_end_; // likewise
+  std::vector<std::vector<Plan::Step>> steps_;
+  std::int64_t most_idle_ = 0;
+};
+
+/// Keeps the best of the plans it is shown; the first among equals.
+class BestPlan {
+public:
+  void offer(const Dispatch& dispatch);
+  [[nodiscard]] bool found() const { return !plan_.steps.empty(); }
+  [[nodiscard]] const Plan& plan() const { return plan_; }
+
+private:
+  Plan plan_;
+};
+
+} // namespace ppsim::generator

@@ -1,0 +1,23 @@
+#pragma once
+// The order of one stage that 1F1B, its eager form and PipeDream have in common; they differ in the warm-up.
+
+#include "ppsim/schedule/schedule.hpp"
+
+namespace ppsim::generator {
+
+/// Adds a stage that runs `warmup` (at most `count`) forwards, then one forward and one backward in turn, then the
+/// backwards that are left. `microbatch_at(i)` is the i-th of the `count` microbatches that the stage runs.
+template <class MicrobatchAt>
+void add_one_f_one_b_stage(ScheduleBuilder& builder, std::size_t chunk, std::size_t count, std::size_t warmup,
+                           MicrobatchAt microbatch_at) {
+  for (std::size_t i = 0; i < warmup; ++i) builder.add(Pass::forward, chunk, microbatch_at(i));
+  builder.end_warmup();
+  for (std::size_t i = warmup; i < count; ++i) {
+    builder.add(Pass::forward, chunk, microbatch_at(i));
+    builder.add(Pass::backward, chunk, microbatch_at(i - warmup));
+  }
+  for (std::size_t i = count - warmup; i < count; ++i) builder.add(Pass::backward, chunk, microbatch_at(i));
+  builder.end_stage();
+}
+
+} // namespace ppsim::generator

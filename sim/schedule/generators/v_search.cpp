@@ -1,0 +1,212 @@
+#include "v_search.hpp"
+
+#include "ppsim/base/error.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "key_dispatch.hpp"
+#include "order_search.hpp"
+#include "slot_grid.hpp"
+#include "v_pattern.hpp"
+#include "v_rounds.hpp"
+
+namespace ppsim::generator {
+namespace {
+
+constexpr std::size_t fewest_plans = 8; // that every search tries
+constexpr std::size_t fewest_after_rounds = 3;
+constexpr std::size_t most_plans = 8000; // where plans are short, more do not find better ones
+constexpr std::size_t most_starts = 8;   // plans that are changed in small steps
+constexpr std::int64_t no_window = 1'000'000'000'000;
+
+/// Places what a stage runs in a slot; false where its input is not there, or it does not fit in memory.
+bool place_cell(Dispatch& board, std::size_t stage, const SlotCell& cell) {
+  const std::size_t upper = 2 * board.input().shape.stages - 1 - stage;
+  if (cell.kind == SlotCell::Kind::idle) return true;
+  if (cell.kind == SlotCell::Kind::weight) {
+    const std::size_t chunk = board.input_grads(upper) > board.weight_grads(upper) ? upper : stage;
+    if (board.input_grads(chunk) == board.weight_grads(chunk)) return false;
+    board.place_weight_grad(chunk);
+    return true;
+  }
+  const std::size_t chunk = cell.leg == Leg::forward_down || cell.leg == Leg::gradient_up ? stage : upper;
+  if (cell.leg == Leg::forward_down || cell.leg == Leg::forward_up) {
+    if (board.forward_input(chunk) == Dispatch::never || !board.fits(chunk)) return false;
+    board.place_forward(chunk);
+  } else {
+    if (board.gradient_input(chunk) == Dispatch::never) return false;
+    board.place_input_grad(chunk);
+  }
+  return true;
+}
+
+/// Runs the order of a grid with real costs; false where it can not run so, or does not fit in memory.
+bool follow_grid(Dispatch& board, const SlotGrid& grid) {
+  board.clear();
+  std::size_t slots = 0;
+  for (const std::vector<SlotCell>& row : grid) slots = std::max(slots, row.size());
+  for (std::size_t column = 0; column < slots; ++column)
+    for (std::size_t stage = 0; stage < grid.size(); ++stage)
+      if (column < grid[stage].size() && !place_cell(board, stage, grid[stage][column])) return false;
+  return board.complete();
+}
+
+class Search {
+public:
+  Search(const DispatchInput& input, std::size_t placements)
+      : board_{input}, input_{input}, stages_{input.shape.stages},
+        plans_left_{std::clamp(placements / (6 * stages_ * input.shape.microbatches), fewest_plans, most_plans)},
+        grids_{placements >= 6 * stages_ * input.shape.microbatches}, bound_{lower_bound(input)} {}
+
+  Plan run() {
+    try_rounds();
+    if (best_.found() && (is_perfect() || !grids_)) return best_.plan(); // patterns cost more than such a budget
+    const std::vector<VPattern> patterns = regular_patterns(stages_, most_live());
+    if (!best_.found()) try_without_window(patterns.front());
+    PPSIM_ASSERT(best_.found());
+    if (grids_) try_grids(patterns);
+    const std::vector<Start> starts = try_keys(patterns);
+    keep_ = plans_left_ / 2;
+    for (const auto& [score, pattern] : starts) climb(score, pattern);
+    exchange();
+    return best_.plan();
+  }
+
+private:
+  [[nodiscard]] bool is_perfect() const { return best_.found() && best_.plan().score <= bound_; }
+
+  /// False where no further plan is worth its time, which is that of `cost` list schedules.
+  bool next_plan(std::size_t cost = 1) {
+    if (plans_left_ < cost || is_perfect()) return false;
+    plans_left_ -= cost;
+    return true;
+  }
+
+  void try_rounds() {
+    for (const bool gradients : {true, false})
+      for (const bool forwards : {true, false}) {
+        std::optional<std::vector<std::int64_t>> idle;
+        std::int64_t worst = Dispatch::never;
+        while (!is_perfect() && dispatch_v_rounds(board_, {forwards, gradients}, idle)) {
+          if (plans_left_ > fewest_after_rounds) --plans_left_;
+          best_.offer(board_);
+          if (board_.most_idle() >= worst) break;
+          worst = board_.most_idle();
+          idle.emplace();
+          for (std::size_t stage = 0; stage < stages_; ++stage) idle->push_back(board_.idle(stage));
+        }
+      }
+  }
+
+  /// Rounds and windows may deadlock under a small limit; a list schedule without a window never does.
+  void try_without_window(VPattern pattern) {
+    pattern.policy.window = no_window;
+    if (!dispatch_by_keys(board_, keys_of(pattern, input_.shape), pattern.policy)) return;
+    best_.offer(board_);
+    keep_start();
+  }
+
+  void try_grids(const std::vector<VPattern>& patterns) {
+    const std::size_t keep = plans_left_ / 2; // for the rest of the search
+    // however few microbatches there are, a grid is as long as one of them takes: 4p slots on each of p stages
+    const std::size_t cost = 1 + 4 * stages_ / (6 * input_.shape.microbatches);
+    for (const VPattern& pattern : patterns)
+      for (const Pull pull : {Pull::ends, Pull::everything, Pull::tight_end}) {
+        if (plans_left_ < keep + cost || !next_plan(cost)) return;
+        const SlotGrid grid = repeat_pattern(slots_of(pattern, stages_), input_.shape.microbatches, most_live(), pull);
+        if (grid.empty() || !follow_grid(board_, grid)) continue;
+        best_.offer(board_);
+        keep_start();
+      }
+  }
+
+  /// Remembers the board's plan if it is among the best of its kind.
+  void keep_start() {
+    const PlanScore score = board_.score();
+    const auto at = std::ranges::upper_bound(starts_, score, {}, &Plan::score);
+    if (at - starts_.begin() >= static_cast<std::ptrdiff_t>(most_starts)) return;
+    starts_.insert(at, Plan{board_.steps(), score});
+    if (starts_.size() > most_starts) starts_.pop_back();
+  }
+
+  /// What is left of the budget goes to small changes of the best plans.
+  void exchange() {
+    const std::size_t tries = plans_left_ / (starts_.size() + 1);
+    const Plan found = best_.plan();
+    if (next_plan()) exchange_neighbours(board_, found, best_, tries);
+    for (const Plan& start : starts_)
+      if (next_plan()) exchange_neighbours(board_, start, best_, tries);
+  }
+
+  /// The most activations that fit on every stage.
+  [[nodiscard]] std::int64_t most_live() const {
+    auto most = static_cast<std::int64_t>(2 * input_.shape.microbatches);
+    for (std::size_t chunk = 0; chunk < input_.stage.size(); ++chunk)
+      if (input_.taken[chunk] > 0) most = std::min(most, input_.limit[input_.stage[chunk]] / input_.taken[chunk]);
+    return most;
+  }
+
+  using Start = std::pair<PlanScore, VPattern>;
+
+  /// The patterns by score, best first.
+  std::vector<Start> try_keys(const std::vector<VPattern>& patterns) {
+    std::vector<Start> starts;
+    const std::size_t keep = plans_left_ / 2;
+    for (VPattern pattern : patterns)
+      for (const auto& [reserves, window] :
+           {std::pair{Reserve::nothing, 0}, std::pair{Reserve::nothing, 12}, std::pair{Reserve::one, 48}}) {
+        if (plans_left_ <= keep) break;
+        pattern.policy.reserves = reserves;
+        pattern.policy.window = window;
+        for (const std::int64_t last : {12, 4}) {
+          pattern.last_interval = last;
+          if (const auto score = score_of(pattern)) starts.emplace_back(*score, pattern);
+        }
+      }
+    std::ranges::stable_sort(starts, {}, &Start::first);
+    return starts;
+  }
+
+  std::optional<PlanScore> score_of(const VPattern& pattern) {
+    if (!next_plan() || !dispatch_by_keys(board_, keys_of(pattern, input_.shape), pattern.policy)) return std::nullopt;
+    best_.offer(board_);
+    keep_start();
+    return board_.score();
+  }
+
+  /// Goes to the first better neighbour until there is none.
+  void climb(PlanScore score, VPattern at) {
+    for (bool moved = true; moved && plans_left_ > keep_;) {
+      moved = false;
+      for (const VPattern& next : neighbours(at)) {
+        if (plans_left_ <= keep_) return;
+        const auto reached = score_of(next);
+        if (!reached || !(*reached < score)) continue;
+        score = *reached;
+        at = next;
+        moved = true;
+        break;
+      }
+    }
+  }
+
+  Dispatch board_;
+  const DispatchInput& input_;
+  std::size_t stages_;
+  std::size_t plans_left_;
+  std::size_t keep_ = 0; // plans that climbing leaves
+  bool grids_;           // slow where they are long: only if the budget holds one
+  PlanScore bound_;
+  BestPlan best_;
+  std::vector<Plan> starts_; // best first
+};
+
+} // namespace
+
+Plan search_v(const DispatchInput& input, std::size_t placements) {
+  return Search{input, placements}.run();
+}
+
+} // namespace ppsim::generator

@@ -1,0 +1,71 @@
+#pragma once
+// RunReport: what a run was, and what other runs say about it.
+
+#include "ppsim/report/report.hpp"
+#include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/balance.hpp"
+#include "ppsim/study/sensitivity.hpp"
+#include "ppsim/study/what_if.hpp"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ppsim {
+
+/// Another run of the same costs that may be better.
+struct Alternative {
+  std::string change; ///< flags that make it
+  std::size_t microbatches = 0;
+  Duration step_time{0};
+  double bubble_ratio = 0;
+  bool fits = true;
+};
+
+/// What the order of sends and receives cost (streams.hpp).
+struct StallReport {
+  struct One {
+    StageId stage{};
+    TaskId task{};
+    Span wait;
+    std::string words; ///< for people
+  };
+  std::string operations; ///< who placed them, and what they share: "lowering pytorch, p2p group"
+  std::size_t count = 0;
+  Duration sum{0};                   ///< of all waits, over all stages
+  std::optional<Duration> without{}; ///< the makespan under `latency`; none where nothing stalled
+  std::vector<One> longest;          ///< those, longest first
+};
+
+/// What is known of one run: its own Report, and what takes more than this one run to know.
+struct RunReport : Report {
+  Duration step_time{0};                   ///< the makespan, or of the steady state (steady.hpp)
+  bool steady_state = false;               ///< that is what step_time is
+  std::optional<ClosedForm> closed_form{}; ///< where theory says something
+  WhatIf what_if{};
+  std::vector<Alternative> alternatives{};
+  std::optional<Balance> balance{};         ///< where the layout was searched
+  std::optional<Sensitivity> sensitivity{}; ///< where it was asked for
+  std::optional<StallReport> stalls{};      ///< under `streams`
+  std::string measured{}; ///< of a run that really took place: where and how, in words (describe()). Empty: simulated
+};
+/// With the makespan as step time, and nothing else.
+[[nodiscard]] RunReport run_report(Report report);
+
+/// One metric: the same tag, unit and meaning in every output.
+struct Metric {
+  std::string_view tag; ///< JSON key
+  std::string_view name;
+  std::string_view formula;
+  std::string_view description;
+  Duration (*time)(const RunReport&); ///< of a metric in nanoseconds; else null
+  double (*ratio)(const RunReport&);  ///< of a ratio; else null
+  [[nodiscard]] std::string_view unit() const { return time != nullptr ? "ns" : "ratio"; }
+};
+[[nodiscard]] std::span<const Metric> metrics();
+/// The metric of that tag, which must exist.
+[[nodiscard]] const Metric& find_metric(std::string_view tag);
+
+} // namespace ppsim

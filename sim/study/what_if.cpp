@@ -1,0 +1,63 @@
+#include "ppsim/study/what_if.hpp"
+
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/engine/steady.hpp"
+#include "ppsim/report/report.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ppsim {
+namespace {
+
+Duration step_time(const TaskGraph& graph, const Scenario& scenario) {
+  const TaskGraph changed = lower(graph.schedule(), scenario);
+  return has_steady_state(changed) ? steady_interval(changed) : end_of(simulate(changed)) - SimTime{};
+}
+
+/// True if the values differed and are now all their mean.
+bool equalise(std::vector<Duration>& values) {
+  if (std::ranges::adjacent_find(values, std::ranges::not_equal_to{}) == values.end()) return false;
+  const Duration sum = std::accumulate(values.begin(), values.end(), Duration{0});
+  std::ranges::fill(values, Duration{divide_rounded(sum.count(), static_cast<std::int64_t>(values.size()))});
+  return true;
+}
+
+/// True if some backward spends time on recomputation.
+bool recomputes(const TaskGraph& graph) {
+  for (std::size_t id = 0; id < graph.size(); ++id)
+    if (graph.recompute_time(make_id<TaskId>(id)) > Duration{0}) return true;
+  return false;
+}
+
+} // namespace
+
+WhatIf what_if(const TaskGraph& graph) {
+  WhatIf result;
+  if (graph.schedule().asynchronous()) return result; // its step time is that of longer orders
+  if (graph.transfer_count() > 0 && !graph.scenario().network.is_free()) {
+    Scenario scenario = graph.scenario();
+    const std::size_t boundaries = scenario.network.latency.size();
+    scenario.network = Network{};
+    scenario.network.latency.assign(boundaries, Duration{0});
+    scenario.network.boundary_bytes.assign(boundaries, Bytes{});
+    result.no_communication = step_time(graph, scenario);
+  }
+  Scenario scenario = graph.scenario();
+  bool changed = scenario.costs.differ_by_microbatch();
+  scenario.costs.forget_microbatches();
+  for (std::vector<Duration>* values :
+       {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad, &scenario.recompute.time})
+    changed = equalise(*values) || changed;
+  for (std::vector<Duration>* values : {&scenario.costs.forward_collective, &scenario.costs.input_grad_collective})
+    changed = (equalise(*values) && scenario.pair.kind == PairRule::Kind::hide) || changed;
+  if (changed) result.equal_stages = step_time(graph, scenario);
+  if (recomputes(graph)) {
+    Scenario kept = graph.scenario();
+    kept.recompute = {};
+    result.no_recompute = step_time(graph, kept);
+  }
+  return result;
+}
+
+} // namespace ppsim

@@ -1,0 +1,48 @@
+#include "ppsim/base/parallel.hpp"
+#include "support/few_threads.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace ppsim::test::parallel_test {
+namespace {
+
+TEST_CASE("Work on several threads is done once for each index") {
+  for (const std::size_t threads : {0U, 1U, 3U, 64U}) {
+    std::vector<int> calls(50);
+    for_each_index(calls.size(), threads, [&](std::size_t i) { ++calls[i]; });
+    CHECK(calls == std::vector<int>(50, 1));
+  }
+  for_each_index(0, 4, [](std::size_t) { FAIL("there is no work"); });
+}
+
+TEST_CASE("Of several failures the one of the lowest index is reported, and the other calls are made") {
+  std::atomic<int> calls = 0;
+  const auto work = [&](std::size_t i) {
+    ++calls;
+    if (i == 7 || i == 3 || i == 19) throw std::runtime_error{std::to_string(i)};
+  };
+  CHECK_THROWS_WITH(for_each_index(20, 4, work), "3");
+  CHECK(calls == 20);
+}
+
+TEST_CASE("Work is done on the threads that the system starts, and without any") {
+  for (const std::size_t threads : {0U, 1U}) {
+    const auto said = said_with_threads(threads, [] {
+      std::vector<int> calls(50);
+      for_each_index(calls.size(), 4, [&](std::size_t i) { ++calls[i]; });
+      return std::string{calls == std::vector<int>(50, 1) ? "each once" : "not each once"};
+    });
+    if (said)
+      CHECK(*said == "each once");
+    else
+      WARN("threads can not be limited here");
+  }
+}
+
+} // namespace
+} // namespace ppsim::test::parallel_test

@@ -1,0 +1,198 @@
+// Model inputs: how the costs of a model's shape become those of a scenario, and what given costs do to them.
+
+#include "support/runs.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "cli/options/commands.hpp"
+#include "cli/runs/inputs.hpp"
+#include "cli/runs/model_inputs.hpp"
+
+namespace ppsim::test::model_inputs_test {
+
+using namespace ppsim::cli;
+using namespace std::chrono_literals;
+using ppsim::test::refusal_of;
+using ppsim::test::Rows;
+
+namespace {
+
+Run run_of(Rows arguments) {
+  if (std::ranges::find(arguments, "--stages") == arguments.end())
+    arguments.insert(arguments.begin(), {"--stages", "4"});
+  arguments.insert(arguments.begin(), {"--mb", "8"});
+  return resolve(parse_arguments(find_command("simulate"), arguments));
+}
+
+Run run_gpt(Rows arguments) {
+  arguments.insert(arguments.end(), {"--model", "gpt2-xl", "--device", "a100"});
+  return run_of(std::move(arguments));
+}
+
+/// The costs of gpt2-xl's blocks on an a100.
+ModelCosts gpt_costs() {
+  return model_costs(find_model("gpt2-xl"), find_device("a100"), Training{});
+}
+
+Rows faults(const Rows& arguments) {
+  const auto refusal = refusal_of([&] { (void)run_of(arguments); });
+  CHECK(refusal.code == ExitCode::bad_input);
+  return refusal.lines;
+}
+
+} // namespace
+
+TEST_CASE("A model's costs follow its layers, with the embedding on the first chunk and the output layer on the last") {
+  const ModelCosts costs = gpt_costs(); // 48 layers
+  const Scenario scenario = run_gpt({}).scenario;
+  CHECK(scenario.layout == plain_layout({12, 12, 12, 12}));
+  CHECK(scenario.costs.forward == std::vector<Duration>{costs.embedding.forward + 12 * costs.dense_layer.forward,
+                                                        12 * costs.dense_layer.forward, 12 * costs.dense_layer.forward,
+                                                        12 * costs.dense_layer.forward + costs.output.forward});
+  CHECK(scenario.costs.input_grad[1] == 12 * costs.dense_layer.input_grad);
+  CHECK(scenario.costs.weight_grad[2] == 12 * costs.dense_layer.weight_grad);
+  CHECK(scenario.memory.activation[1].count() == 12 * costs.dense_layer.activation.count());
+  CHECK(scenario.memory.activation_for_weight[1].count() == 12 * costs.dense_layer.activation_for_weight.count());
+  CHECK(scenario.memory.parameters[1].count() == 12 * costs.dense_layer.parameter_bytes.count());
+  CHECK(scenario.memory.limit == find_device("a100").memory);
+  CHECK(scenario.network.boundary_bytes == std::vector<Bytes>(3, costs.boundary));
+  CHECK(scenario.network.bandwidth == find_link("ib-ndr").bandwidth);
+  CHECK(scenario.update.optimizer[1] == 12 * costs.dense_layer.optimizer);
+}
+
+TEST_CASE(
+    "The first layers of a mixture of experts are dense, and those for multi-token prediction are on the last chunk") {
+  const Scenario scenario =
+      run_of({"--model", "deepseek-v3", "--device", "h200", "--first-stage-layers", "4", "--layers", "61"}).scenario;
+  const ModelCosts costs = model_costs(find_model("deepseek-v3"), find_device("h200"), Training{});
+  CHECK(scenario.layout[0] == ChunkBlocks{.layers = 4, .embedding = true});
+  CHECK(scenario.layout[3] == ChunkBlocks{.layers = 19, .mtp_layers = 1, .loss = true});
+  CHECK(scenario.costs.forward[0] == costs.embedding.forward + 3 * costs.dense_layer.forward + costs.moe_layer.forward);
+  CHECK(scenario.costs.forward[3] == 19 * costs.moe_layer.forward + costs.mtp_layer.forward + costs.output.forward);
+}
+
+TEST_CASE("What is given wins over what is computed, and the source says which is which") {
+  const Scenario scenario = run_gpt({"--forward", "5ms", "--comm", "1us", "--memory-limit", "10GiB"}).scenario;
+  const ModelCosts costs = gpt_costs();
+  CHECK(scenario.costs.forward == std::vector<Duration>(4, 5ms));
+  CHECK(scenario.costs.forward_collective.empty());
+  CHECK(scenario.costs.input_grad[1] == 12 * costs.dense_layer.input_grad);
+  CHECK(scenario.network.latency == std::vector<Duration>(3, 1us));
+  CHECK_FALSE(scenario.network.bandwidth);
+  CHECK(scenario.memory.limit == Bytes{std::int64_t{10} << 30});
+  CHECK(scenario.source == "computed from the shape of gpt2-xl and the datasheet of a100 at efficiency 0.7, not "
+                           "measured; given: forward, comm");
+  const Scenario half = run_gpt({"--input-grad", "7ms", "--source", "my profile"}).scenario;
+  CHECK(half.costs.input_grad == std::vector<Duration>(4, 7ms));
+  CHECK(half.costs.weight_grad[1] == 12 * costs.dense_layer.weight_grad);
+  CHECK(half.source.starts_with("my profile; computed from"));
+}
+
+TEST_CASE("A tied embedding is reduced between its two stages, and held once where one stage has both ends") {
+  const ModelCosts costs = gpt_costs();
+  const auto total = [](const std::vector<Bytes>& bytes) {
+    return std::accumulate(bytes.begin(), bytes.end(), Bytes{}).count();
+  };
+  const Scenario apart = run_gpt({}).scenario;
+  const Scenario together = run_gpt({"--schedule", "zb-v"}).scenario;
+  CHECK(apart.update.tied_embedding_reduce == all_reduce_time(find_link("ib-ndr"), 2, costs.tied_embedding));
+  CHECK(total(together.memory.parameters) == 2 * count_parameters(find_model("gpt2-xl")).total);
+  CHECK(total(apart.memory.parameters) - total(together.memory.parameters) == 2 * costs.tied_parameters);
+  CHECK(total(apart.memory.gradients) - total(together.memory.gradients) == costs.tied_embedding.count());
+
+  const Scenario both_ways = run_gpt({"--schedule", "dualpipe"}).scenario; // each end is on the other's stage too
+  CHECK(both_ways.memory.parameters == run_gpt({"--schedule", "chimera"}).scenario.memory.parameters);
+  CHECK(total(both_ways.memory.parameters) == total(together.memory.parameters));
+}
+
+TEST_CASE("A matrix that is held once is reduced and stepped once") {
+  const Run one = run_of({"--stages", "1", "--data-parallel", "4", "--model", "gpt2-xl", "--device", "a100"});
+  Training training;
+  training.data_parallel = 4;
+  const ModelCosts costs = model_costs(find_model("gpt2-xl"), find_device("a100"), training);
+  const BlockCosts& output = costs.output;
+  const auto share = [&](Duration time) {
+    return Duration{scale_rounded(time.count(), costs.tied_parameters, output.parameters)};
+  };
+  CHECK(one.scenario.update.reduce.front() ==
+        costs.embedding.reduce + 48 * costs.dense_layer.reduce + output.reduce - share(output.reduce));
+  CHECK(one.scenario.update.optimizer.front() ==
+        costs.embedding.optimizer + 48 * costs.dense_layer.optimizer + output.optimizer - share(output.optimizer));
+}
+
+TEST_CASE("Layers for multi-token prediction in a layout are the model's") {
+  CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--layout", "Et*12|t*12|t*12|t*12mL"}) ==
+        Rows{"--layout: 1 layers for multi-token prediction (m), but gpt2-xl has 0 -- write an m for each of the "
+             "model's"});
+}
+
+TEST_CASE("Names are suggested whatever their case, and a model's collectives can hide") {
+  CHECK(faults({"--model", "gpt2-xl", "--device", "A100"}) ==
+        Rows{"--device: unknown device 'A100' -- did you mean 'a100'? 'ppsim list devices' shows those there are"});
+  CHECK(run_gpt({"--schedule", "dualpipe", "--pair", "hide", "--tensor-parallel", "5", "--sequence-length", "1000"})
+            .notes.empty());
+}
+
+TEST_CASE("Recomputation of a model keeps what its kind says") {
+  const ModelCosts costs = gpt_costs();
+  const Recompute full = run_gpt({"--recompute", "full"}).scenario.recompute;
+  CHECK(full.time[1] == 12 * costs.dense_layer.forward);
+  CHECK(full.checkpoint[1].count() == 12 * costs.boundary.count());
+  const Recompute selective = run_gpt({"--recompute", "selective", "--attention", "unfused"}).scenario.recompute;
+  Training unfused;
+  unfused.attention = Attention::unfused;
+  const ModelCosts scores = model_costs(find_model("gpt2-xl"), find_device("a100"), unfused);
+  CHECK(selective.time[1] == 12 * scores.dense_layer.selective.time);
+  CHECK(selective.checkpoint[1].count() == 12 * scores.dense_layer.selective.checkpoint.count());
+  CHECK(run_gpt({"--recompute", "full", "--recompute-time", "3ms"}).scenario.recompute.time ==
+        std::vector<Duration>(4, 3ms));
+}
+
+TEST_CASE("An asynchronous schedule leaves a model's updates out and says so") {
+  const Run run = run_gpt({"--schedule", "pipedream"});
+  CHECK(run.scenario.update.is_free());
+  REQUIRE(run.notes.size() == 1);
+  CHECK(run.notes.front().starts_with("'pipedream' has no flush"));
+}
+
+TEST_CASE("Options of a model that miss it, or its device, are refused by name") {
+  CHECK(faults({"--model", "gpt2-xl"}) ==
+        Rows{"--model: how fast is the device that runs it? -- give --device ('ppsim list devices')"});
+  CHECK(faults({"--tensor-parallel", "2"}) ==
+        Rows{"--tensor-parallel: there is no model whose costs it could change -- "
+             "give --model ('ppsim list models')"});
+  CHECK(faults({"--device", "a100"}).front().starts_with("--device: nothing is known that could exceed it"));
+  CHECK(faults({"--model", "gpt2xl", "--device", "a100"}) ==
+        Rows{"--model: unknown model 'gpt2xl' -- did you mean 'gpt2-xl'? 'ppsim list models' shows those there are; a "
+             "model of your own is a .toml file"});
+  CHECK(faults({"--model", "none.toml", "--device", "a100"}).front().starts_with("--model: can not read"));
+  CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--head", "3ms"}) ==
+        Rows{"--head: the model's shape has it already -- leave it out"});
+  CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--tensor-parallel", "3"}).size() == 2);
+  CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--efficiency", "70"}) ==
+        Rows{"--efficiency: '70' is no efficiency -- a share of the datasheet's rates from 0.001 to 1: 0.7"});
+  CHECK(faults({"--link", "nvlink4"}) ==
+        Rows{"--link: has nothing to divide -- give --boundary-bytes, the size of one transfer"});
+  CHECK(faults({"--link", "nvlink4", "--comm", "1us", "--boundary-bytes", "1MiB"}) ==
+        Rows{"--comm: given together with --link -- leave one of them out"});
+}
+
+TEST_CASE("A named link gives latency and bandwidth") {
+  const Network network =
+      run_of({"--link", "nvlink4", "--boundary-bytes", "1MiB", "--stages-per-node", "2", "--inter-node-link", "ib-hdr"})
+          .scenario.network;
+  CHECK(network.latency == std::vector<Duration>(3, find_link("nvlink4").latency));
+  CHECK(network.bandwidth == find_link("nvlink4").bandwidth);
+  CHECK(network.inter_node_latency == find_link("ib-hdr").latency);
+  CHECK(network.inter_node_bandwidth == find_link("ib-hdr").bandwidth);
+  CHECK(run_gpt({"--link", "nvlink"}).scenario.network.bandwidth == find_link(find_device("a100").link).bandwidth);
+  CHECK(faults({"--link", "nvlink", "--boundary-bytes", "1MiB"}) ==
+        Rows{"--link: which generation of NVLink is it? -- give nvlink3, nvlink4 or nvlink5 ('ppsim list links'), or "
+             "--device"});
+}
+
+} // namespace ppsim::test::model_inputs_test

@@ -1,0 +1,178 @@
+// compare --vary, from the command line to where the best changes; and how NAME=FROM..TO is read.
+
+#include "support/runs.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+#include "cli/options/axis.hpp"
+#include "cli/options/commands.hpp"
+#include "cli/runs/vary.hpp"
+
+namespace ppsim::test::vary_test {
+
+using namespace ppsim::cli;
+using ppsim::test::Rows;
+
+namespace {
+
+Varied vary_flags(const Rows& flags, std::size_t threads = 1) {
+  return vary_inputs(parse_arguments(find_command("compare"), flags), threads);
+}
+
+/// The values around which the first stops being no slower than the second; -1 where they do not change places.
+std::pair<std::int64_t, std::int64_t> crossing(const Variation& variation, const std::string& first,
+                                               const std::string& second) {
+  for (const Crossing& crossing : variation.crossings)
+    if (variation.lines[crossing.first].name == first && variation.lines[crossing.second].name == second)
+      return {crossing.until, crossing.from};
+  return {-1, -1};
+}
+
+using Ends = std::pair<std::int64_t, std::int64_t>;
+
+Axis axis_of(std::string_view text) {
+  Axis axis;
+  const auto wrong = parse_axis(text, axis);
+  INFO(text);
+  CHECK((wrong ? wrong->what : "") == "");
+  return axis;
+}
+
+} // namespace
+
+TEST_CASE("With any latency 1F1B is slower than GPipe, which waits for transfers only to fill and to drain") {
+  // 2 stages, 3 microbatches, F 1 ms, B 2 ms: GPipe (3+1) 3 ms + 2 (2-1) c = 12 ms + 2 c. In 1F1B the third forward
+  // waits for the first backward, which came over: another round trip, 12 ms + 4 c.
+  const Variation variation = vary_flags({"--stages", "2", "--mb", "3", "--vary", "comm=0..1ms", "--schedules",
+                                          "gpipe,1f1b", "--precision", "1ns", "--points", "3"})
+                                  .variation;
+  CHECK(crossing(variation, "1f1b", "gpipe") == Ends{0, 1});
+  REQUIRE(variation.lines.size() == 2);
+  CHECK(variation.lines[0].samples[1]->step_time == Duration{13'000'000}); // c = 0.5 ms
+  CHECK(variation.lines[1].samples[1]->step_time == Duration{14'000'000});
+}
+
+TEST_CASE("With latency more virtual stages become slower than fewer") {
+  // While 1F1B's own waits hide the steady state's transfers, interleaved takes m T + (p-1) T / v + 2 (p v - 1) c: at
+  // p = 4, m = 8, T = 3 ms 28.5 ms + 14 c with 2 chunks, 26.25 ms + 30 c with 4: equal at 2.25 ms / 16 = 140625 ns.
+  const Variation variation = vary_flags({"--stages", "4", "--mb", "8", "--vary", "comm=0..1ms", "--schedules",
+                                          "interleaved", "--vpp", "2,4", "--precision", "1ns"})
+                                  .variation;
+  CHECK(crossing(variation, "interleaved v=4", "interleaved v=2") == Ends{140'625, 140'626});
+  REQUIRE(variation.best.size() == 2);
+  CHECK(variation.best[0] == BestStretch{0, 140'625, 1}); // kept while they are equal
+  CHECK(variation.best[1] == BestStretch{140'626, 1'000'000, 0});
+}
+
+TEST_CASE("A varied memory limit is kept by orders that are made for it, and decides what fits of the others") {
+  const Rows flags{"--stages",
+                   "4",
+                   "--mb",
+                   "8",
+                   "--activation-bytes",
+                   "1GiB",
+                   "--vary",
+                   "memory-limit=1GiB..9GiB",
+                   "--schedules",
+                   "1f1b,zb-auto",
+                   "--precision",
+                   "1GiB"};
+  const Variation variation = vary_flags(flags).variation;
+  REQUIRE(variation.points.size() == 9);
+  REQUIRE(variation.lines.size() == 2);
+  const auto& fixed = variation.lines[0].samples;
+  const auto& searched = variation.lines[1].samples;
+  CHECK_FALSE(fixed[2]->fits); // 1F1B holds 4 activations of 1 GiB on stage 0
+  CHECK(fixed[3]->fits);
+  for (std::size_t i = 0; i < searched.size(); ++i)
+    if (searched[i]) CHECK(searched[i]->peak_bytes.count() <= variation.points[i]);
+  REQUIRE(searched[1].has_value());
+  CHECK(searched[3]->step_time < searched[1]->step_time); // more room, less bubble
+}
+
+TEST_CASE("A variation of schedules does not depend on the number of threads, and says why one never applies") {
+  const Rows flags{"--stages",         "2",        "--mb", "3",           "--vary",
+                   "forward=1ms..2ms", "--points", "4",    "--schedules", "gpipe,1f1b,chimera,zb-auto"};
+  const Varied one = vary_flags(flags, 1);
+  const Varied four = vary_flags(flags, 4);
+  CHECK(one.variation.best == four.variation.best);
+  CHECK(one.variation.crossings == four.variation.crossings);
+  REQUIRE(one.variation.lines.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(one.variation.lines[i].samples == four.variation.lines[i].samples);
+  REQUIRE(one.notes.size() == 2);
+  CHECK(one.notes.front() == "--backward: not given, taken as 2 ms");
+  CHECK(one.notes.back().starts_with("chimera does not apply: --mb: must be even"));
+}
+
+TEST_CASE("A variation says once what is said at both ends of its range, and of whom") {
+  const Rows flags{"--stages", "4", "--mb",  "8", "--forward", "1ms,1ms,1ms,2ms", "--schedules", "gpipe,1f1b,dualpipe",
+                   "--points", "3", "--vary"};
+  const auto notes = [&](const std::string& varied, const Rows& more) {
+    Rows all = flags;
+    all.push_back(varied);
+    all.insert(all.end(), more.begin(), more.end());
+    return vary_flags(all, 2).notes;
+  };
+  const Rows of_dualpipe{
+      "--forward: values are per chunk, and here each chunk runs on two stages, once per direction: none "
+      "of them is that of one device (dualpipe)"};
+  CHECK(notes("comm=1us..1ms", {"--backward", "2ms"}) == of_dualpipe);
+  CHECK(notes("comm=0..1ms", {"--backward", "2ms"}) == of_dualpipe); // "transfers take no time" is said at 0 only
+  CHECK(notes("backward=1ms..2ms", {"--boundary-bytes", "1MB"}) ==
+        Rows{"--boundary-bytes: without --bandwidth sizes cost no time; only their volume is counted", of_dualpipe[0]});
+}
+
+TEST_CASE("The lines of a variation stay the same where the number of layers per stage changes") {
+  const Inputs inputs = parse_arguments(find_command("compare"), {"--mb", "8", "--layers", "40", "--schedules",
+                                                                  "interleaved,1f1b", "--vary", "stages=2..8"});
+  const Variation variation = vary_inputs(inputs, 2).variation;
+  REQUIRE(variation.lines.size() == 3);
+  CHECK(variation.lines.back().name == "interleaved v=4");
+}
+
+TEST_CASE("Of equals the best is the one that needs least memory, and what changes nothing is said to") {
+  const Inputs inputs =
+      parse_arguments(find_command("compare"), {"--stages", "4", "--mb", "8", "--activation-bytes", "1GiB",
+                                                "--schedules", "gpipe,1f1b", "--vary", "pair=0.7..1", "--points", "3"});
+  const Varied varied = vary_inputs(inputs, 1);
+  REQUIRE(varied.variation.best.size() == 1);
+  CHECK(varied.variation.lines.at(varied.variation.best.front().line.value()).name == "1f1b");
+  CHECK(varied.notes == Rows{"--vary: --pair changes no schedule's step time in this range"});
+}
+
+TEST_CASE("An axis has the unit that its option asks for, and the option's own name") {
+  const Axis comm = axis_of("comm=0..2ms");
+  CHECK(comm.unit == Axis::Unit::time);
+  CHECK(comm.to == 2'000'000);
+  CHECK(axis_of("microbatches=8..256").option == "mb");
+  CHECK(axis_of("mb=8..256").unit == Axis::Unit::count);
+  const Axis limit = axis_of("memory-limit=0..80GiB");
+  CHECK(limit.unit == Axis::Unit::bytes);
+  CHECK(limit.to == std::int64_t{80} << 30);
+  const Axis pair = axis_of("pair=1..2");
+  CHECK(pair.unit == Axis::Unit::factor);
+  CHECK(pair.to == 2'000'000);
+  const Axis rate = axis_of("bandwidth=8Gbit/s..50GB/s");
+  CHECK(rate.unit == Axis::Unit::rate);
+  CHECK(rate.from == 1'000'000'000);
+}
+
+TEST_CASE("Every option that a number can be said for can vary, and no other") {
+  for (const Option& option : options()) {
+    Inputs scratch;
+    const bool is_text = !option.set(scratch, "1ns") && !option.set(scratch, "1B");
+    const bool is_number = is_simulated(option) && !is_text &&
+                           std::ranges::any_of(Rows{"1ns", "1B", "1B/s", "1"},
+                                               [&](const std::string& number) { return !option.set(scratch, number); });
+    Axis axis;
+    bool varies = false;
+    for (const std::string range : {"1ns..2ns", "1B..2B", "1B/s..2B/s", "1..2", "0.5..1"})
+      varies |= !parse_axis(std::string{option.name} + "=" + range, axis);
+    INFO(option.name);
+    CHECK(varies == is_number);
+  }
+}
+
+} // namespace ppsim::test::vary_test

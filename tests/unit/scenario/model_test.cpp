@@ -1,0 +1,498 @@
+// Costs from a model's shape, against published formulas and figures.
+
+#include "ppsim/scenario/model.hpp"
+#include "support/runs.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+namespace ppsim::test::model_test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Rates that make times easy to read: a flop a picosecond, 1000 bytes a nanosecond, all of it reached.
+Device round_device() {
+  return {.name = "round",
+          .flops_16_bit = 1'000'000'000'000,
+          .flops_fp8 = 2'000'000'000'000,
+          .flops_tf32 = 500'000'000'000,
+          .memory = Bytes{1'000'000'000},
+          .memory_bandwidth = Bandwidth{1'000'000'000'000},
+          .link = "nvlink4"};
+}
+
+/// All that is not computation is free: links without latency that move a byte a nanosecond.
+Training round_training() {
+  const Link link{.name = "round", .latency = 0ns, .bandwidth = Bandwidth{1'000'000'000}};
+  return {.efficiency_ppm = 1'000'000, .tensor_link = link, .expert_link = link, .data_link = link};
+}
+
+Training microbatches_of(std::int64_t samples) {
+  return {.microbatch_size = samples};
+}
+
+BlockCosts layer_of(std::string_view model, const Training& training) {
+  return model_costs(find_model(model), find_device("a100"), training).dense_layer;
+}
+
+/// A small model with experts, whose figures a pencil can follow.
+Model small_moe() {
+  return {.name = "small",
+          .layers = 3,
+          .hidden = 8,
+          .ffn_hidden = 16,
+          .heads = 4,
+          .kv_heads = 2,
+          .head_dim = 2,
+          .vocab = 32,
+          .sequence_length = 16,
+          .gated = true,
+          .experts = 4,
+          .experts_per_token = 2,
+          .shared_experts = 1,
+          .expert_ffn_hidden = 4,
+          .dense_layers = 1};
+}
+
+std::int64_t parameters_of(std::string_view model) {
+  return count_parameters(find_model(model)).total;
+}
+
+} // namespace
+
+TEST_CASE("Shipped models have as many parameters as their published weights") {
+  // The files that OpenAI and Meta published, as counted by Hugging Face's num_parameters().
+  CHECK(parameters_of("gpt2-xl") == 1'557'611'200);
+  CHECK(parameters_of("llama-2-7b") == 6'738'415'616);
+  CHECK(parameters_of("llama-2-13b") == 13'015'864'320);
+  CHECK(parameters_of("llama-2-70b") == 68'976'648'192);
+  CHECK(parameters_of("llama-3-8b") == 8'030'261'248);
+  CHECK(parameters_of("llama-3-70b") == 70'553'706'496);
+  CHECK(parameters_of("llama-3-405b") == 405'853'388'800);
+}
+
+TEST_CASE("Shipped models have the size that is in their name") {
+  const std::vector<std::pair<std::string_view, double>> sizes{{"gpt3-175b", 175e9},
+                                                               {"gpt-22b", 22e9},
+                                                               {"gpt-175b", 175e9},
+                                                               {"gpt-530b", 530e9},
+                                                               {"gpt-1t", 1008e9},
+                                                               {"zero-bubble-1.5b", 1.5e9},
+                                                               {"zero-bubble-6.2b", 6.2e9},
+                                                               {"zero-bubble-14.6b", 14.6e9},
+                                                               {"zero-bubble-28.3b", 28.3e9},
+                                                               {"deepseek-v3", 671e9}};
+  for (const auto& [name, size] : sizes) {
+    INFO(name);
+    CHECK(static_cast<double>(parameters_of(name)) == Approx(size).epsilon(0.015));
+  }
+  // Its published weights have a routing bias for each expert besides, which is no parameter that is trained.
+  CHECK(parameters_of("deepseek-v3") + 58 * 256 == 671'026'419'200);
+  // DeepSeek-V3, abstract: 37B activated per token. Its README_WEIGHTS: 11.5B in multi-token prediction alone.
+  const ParameterCount count = count_parameters(find_model("deepseek-v3"));
+  CHECK(static_cast<double>(count.active) == Approx(37e9).epsilon(0.02));
+  CHECK(static_cast<double>(count.mtp) == Approx(11.5e9).epsilon(0.01));
+}
+
+TEST_CASE("The parameters of all blocks add up to the model's, and its names are found") {
+  for (const Model& model : models()) {
+    INFO(model.name);
+    const ModelCosts costs = model_costs(find_model(model.name), find_device("b200"), {});
+    std::int64_t sum = costs.embedding.parameters + costs.output.parameters - costs.tied_parameters;
+    for (std::int64_t layer = 0; layer < model.layers; ++layer)
+      sum += kind_of_layer(model, layer) == LayerKind::moe ? costs.moe_layer.parameters : costs.dense_layer.parameters;
+    CHECK(sum == count_parameters(model).total);
+    CHECK(costs.mtp_layer.parameters * model.mtp_layers == count_parameters(model).mtp);
+  }
+}
+
+TEST_CASE("A GPT layer has the operations of the Zero Bubble paper's Table 1") {
+  // F = sbh(24h + 4s), I = sbh(24h + 8s), W = sbh 24h (Qi et al., arXiv 2401.10241).
+  for (const std::string_view name :
+       {"zero-bubble-1.5b", "zero-bubble-6.2b", "zero-bubble-14.6b", "zero-bubble-28.3b"}) {
+    INFO(name);
+    const std::int64_t h = find_model(name).hidden;
+    const std::int64_t s = 1024;
+    const std::int64_t b = 3;
+    const Flops flops = layer_of(name, microbatches_of(b)).flops;
+    CHECK(flops == Flops{s * b * h * (24 * h + 4 * s), s * b * h * (24 * h + 8 * s), s * b * h * 24 * h});
+  }
+}
+
+TEST_CASE("A GPT layer keeps sb(34h + 5as), of which W needs 32sbh") {
+  for (const std::string_view name : {"zero-bubble-1.5b", "zero-bubble-6.2b", "gpt-22b", "gpt-530b"}) {
+    INFO(name);
+    const Model& model = find_model(name);
+    const std::int64_t tokens = 2 * model.sequence_length;
+    const BlockCosts layer = layer_of(name, microbatches_of(2));
+    CHECK(layer.activation == Bytes{tokens * (34 * model.hidden + 5 * model.heads * model.sequence_length)});
+    CHECK(layer.activation_for_weight == Bytes{32 * tokens * model.hidden});
+  }
+  // traces/samples/zero-bubble-6.2b-m24.toml: a stage of four layers.
+  CHECK(4 * layer_of("zero-bubble-6.2b", microbatches_of(3)).activation.count() == 3'724'541'952);
+}
+
+TEST_CASE("Tensor and sequence parallelism divide a GPT layer's activation as Korthikanti et al. say") {
+  const Model& model = find_model("gpt-22b");
+  const std::int64_t sb = 4 * model.sequence_length;
+  const std::int64_t h = model.hidden;
+  const std::int64_t scores = 5 * model.heads * model.sequence_length / 8;
+  Training training{.microbatch_size = 4, .tensor_parallel = 8, .sequence_parallel = false};
+  CHECK(layer_of("gpt-22b", training).activation == Bytes{sb * (10 * h + 24 * h / 8 + scores)}); // their equation 2
+  training.sequence_parallel = true;
+  CHECK(layer_of("gpt-22b", training).activation == Bytes{sb * (34 * h / 8 + scores)}); // equation 4
+}
+
+TEST_CASE("Selective recomputation drops 5as^2b: 70 % of a 175B layer's activation and 65 % of a 530B one's") {
+  // Korthikanti et al., section 5 and figure 7.
+  const auto saved = [](std::string_view name) {
+    const BlockCosts layer = layer_of(name, {.tensor_parallel = 8});
+    return 1 - static_cast<double>(layer.selective.checkpoint.count()) / static_cast<double>(layer.activation.count());
+  };
+  CHECK(saved("gpt-175b") == Approx(80.0 / 114));
+  CHECK(saved("gpt-530b") == Approx(64.0 / 98));
+}
+
+TEST_CASE("Full recomputation keeps a layer's input and repeats its forward") {
+  const ModelCosts costs = model_costs(find_model("gpt-22b"), find_device("a100"), {.tensor_parallel = 8});
+  CHECK(costs.dense_layer.full.checkpoint == Bytes{2 * 2048 * 6144 / 8});
+  CHECK(costs.dense_layer.full.checkpoint == costs.boundary);
+  CHECK(costs.dense_layer.full.time == costs.dense_layer.forward);
+  CHECK(costs.output.full == RecomputeCosts{0ns, costs.output.activation});
+}
+
+TEST_CASE("The output layer keeps 4sbh(1 + v/h)") {
+  // Korthikanti et al., section 4.3: input of the last norm and of the output layer, and logits in 4 bytes.
+  const Model& model = find_model("gpt-22b");
+  const std::int64_t tokens = model.sequence_length;
+  CHECK(model_costs(model, find_device("a100"), {}).output.activation ==
+        Bytes{4 * tokens * (model.hidden + model.vocab)});
+  CHECK(model_costs(model, find_device("a100"), {.tensor_parallel = 8}).output.activation ==
+        Bytes{4 * tokens * (model.hidden + model.vocab) / 8});
+}
+
+TEST_CASE("Flash attention keeps no scores but 4 bytes a row, and computes them again in the backward") {
+  const Model& model = find_model("zero-bubble-6.2b");
+  const std::int64_t s = 1024;
+  const std::int64_t h = model.hidden;
+  const BlockCosts layer = layer_of(model.name, {.attention = Attention::flash});
+  CHECK(layer.activation == Bytes{s * (34 * h + 4 * model.heads)});
+  CHECK(layer.flops.forward == s * h * (24 * h + 4 * s));
+  CHECK(layer.flops.input_grad == s * h * (24 * h + 10 * s));
+  CHECK(layer.selective == RecomputeCosts{0ns, layer.activation});
+}
+
+TEST_CASE("Grouped queries and a gate change the matrices as they should") {
+  // Llama 3 8B, per token: queries and output 2h^2, keys and values 2h*h/4, FFN 3h*3.5h multiplications.
+  const std::int64_t h = 4096;
+  const std::int64_t s = 8192;
+  const BlockCosts layer = layer_of("llama-3-8b", {});
+  CHECK(layer.flops.weight_grad == 2 * s * (2 * h * h + h * h / 2 + 3 * h * 14336));
+  CHECK(layer.flops.forward == layer.flops.weight_grad + 4 * s * s * h);
+  // Norms and the inputs of two linear layers 8h; queries, attention output 4h; keys, values h; 6 * 3.5h in the FFN;
+  // 32 heads' row sums. W needs all of it but those.
+  CHECK(layer.activation == Bytes{s * (13 * h + 6 * 14336 + 4 * 32)});
+  CHECK(layer.activation_for_weight == Bytes{s * (13 * h + 6 * 14336)});
+}
+
+TEST_CASE("A rank holds its share of the key-value heads, and at least one") {
+  const Training training{.tensor_parallel = 16};
+  const std::int64_t h = 8192;
+  const std::int64_t kv = 128; // half of a share of 8 heads over 16 ranks is not to be had
+  CHECK(layer_of("llama-3-70b", training).parameters == 2 * h + 2 * h * h / 16 + 2 * h * kv + 3 * h * 28672 / 16);
+}
+
+TEST_CASE("A layer's time is operations at the device's rate and, after them, bytes at the memory's") {
+  Model model = small_moe();
+  model.experts = model.experts_per_token = model.shared_experts = model.expert_ffn_hidden = model.dense_layers = 0;
+  const BlockCosts layer = model_costs(model, round_device(), round_training()).dense_layer;
+  // 16 tokens. Matrices: 8x(8+4+4), 8x8, 8x32, 16x8 = 576, so 16 * 2 * 576 = 18432 flops; attention 4 * 16 * 16 * 8 =
+  // 8192.
+  CHECK(layer.flops == Flops{18432 + 8192, 18432 + 8192 * 5 / 2, 18432});
+  // Bytes, forward: norms 2 * 16*8*2*2, attention 16*(8+4+4+8)*2, residuals 2 * 3 * 16*8*2, gate 3 * 16*16*2 = 4864.
+  CHECK(layer.forward == 18ns + 8ns + 5ns);
+  CHECK(layer.weight_grad == 18ns);
+  // Backward: norms 2 * 3 * 256, attention 2 * 768, residuals 2 * 3 * 256, gate 5 * 512 = 7168.
+  CHECK(layer.input_grad == 18ns + 20ns + 7ns);
+}
+
+TEST_CASE("Efficiency lengthens all but communication, and fp8 shortens the matrices with weights") {
+  const Model& model = find_model("llama-3-8b");
+  Training training = round_training();
+  training.tensor_parallel = 2;
+  const auto computes = [&](const Training& how) {
+    const BlockCosts layer = model_costs(model, round_device(), how).dense_layer;
+    return (layer.forward - layer.forward_collective).count();
+  };
+  const std::int64_t whole = computes(training);
+  training.efficiency_ppm = 500'000;
+  CHECK(std::abs(computes(training) - 2 * whole) <= 4);
+  training.efficiency_ppm = 1'000'000;
+  training.data_type = DataType::fp8;
+  const Flops flops = model_costs(model, round_device(), training).dense_layer.flops;
+  CHECK(std::abs(whole - computes(training) - flops.weight_grad / 2000) <= 4);
+  CHECK(flops == model_costs(model, round_device(), {.tensor_parallel = 2}).dense_layer.flops);
+}
+
+TEST_CASE("Tensor parallelism costs two all-reduces in each direction, with and without sequence parallelism") {
+  Training training = round_training();
+  training.tensor_parallel = 4;
+  const Model& model = find_model("gpt2-xl");
+  Model other = model;
+  other.heads = other.kv_heads = 20;
+  other.head_dim = 80;
+  const std::int64_t bytes = 2 * 1024 * 1600;
+  for (const bool sequence_parallel : {true, false}) {
+    training.sequence_parallel = sequence_parallel;
+    const ModelCosts costs = model_costs(other, round_device(), training);
+    CHECK(costs.dense_layer.forward_collective == Duration{4 * bytes * 3 / 4});
+    CHECK(costs.dense_layer.input_grad_collective == Duration{4 * bytes * 3 / 4});
+    CHECK(costs.boundary == Bytes{sequence_parallel ? bytes / 4 : bytes});
+  }
+}
+
+TEST_CASE("An exchange moves all but a rank's own share, with a latency for each doubling") {
+  const Link link{.name = "x", .latency = 10us, .bandwidth = Bandwidth{1'000'000'000}};
+  CHECK(exchange_time(link, 1, Bytes{1000}) == 0ns);
+  CHECK(exchange_time(link, 2, Bytes{1000}) == 10us + 500ns);
+  CHECK(exchange_time(link, 8, Bytes{1000}) == 30us + 875ns);
+  CHECK(exchange_time(link, 9, Bytes{900}) == 40us + 800ns);
+  CHECK(all_reduce_time(link, 8, Bytes{1000}) == 60us + 1750ns);
+}
+
+TEST_CASE("Experts are routed evenly, sent to their ranks and back, and held by their ranks only") {
+  const Model model = small_moe();
+  Training training = round_training();
+  const ModelCosts whole = model_costs(model, round_device(), training);
+  // Attention 8x16 + 8x8 and norms 2*8; router 8x4; shared expert 3 * 8x4; and four experts of 3 * 8x4.
+  CHECK(whole.moe_layer.parameters == 128 + 64 + 16 + 32 + 96 + 4 * 96);
+  CHECK(whole.moe_layer.flops.weight_grad == 2 * 16 * (128 + 64 + 32 + 96 + 2 * 96));
+  CHECK(whole.moe_layer.forward_collective == 0ns);
+  CHECK(kind_of_layer(model, 0) == LayerKind::dense);
+  CHECK(kind_of_layer(model, 1) == LayerKind::moe);
+
+  training.expert_parallel = 4;
+  training.data_parallel = 8;
+  const ModelCosts split = model_costs(model, round_device(), training);
+  CHECK(split.moe_layer.parameters == 128 + 64 + 16 + 32 + 96 + 96);
+  CHECK(split.moe_layer.flops == whole.moe_layer.flops);
+  // There and back: 16 tokens to 2 experts each, 8 wide in 2 bytes, three quarters of them to other ranks.
+  CHECK(split.moe_layer.forward_collective == Duration{2 * 16 * 2 * 8 * 2 * 3 / 4});
+  // Gradients in 4 bytes: 336 parameters over 8 ranks, 96 of an expert over the 2 that hold it.
+  CHECK(split.moe_layer.reduce == Duration{336 * 4 * 7 / 8 + 96 * 4 / 2});
+  CHECK(split.moe_layer.optimizer_bytes == Bytes{336 / 8 * 12 + 96 / 2 * 12});
+}
+
+TEST_CASE("Latent attention has narrow matrices that no rank shares, and gathers their outputs") {
+  Model model = small_moe();
+  model.experts = model.experts_per_token = model.shared_experts = model.expert_ffn_hidden = model.dense_layers = 0;
+  model.q_lora_rank = 6;
+  model.kv_lora_rank = 5;
+  model.qk_nope_head_dim = 3;
+  model.qk_rope_head_dim = 1;
+  model.v_head_dim = 2;
+  Training training = round_training();
+  training.tensor_parallel = 2;
+  const BlockCosts layer = model_costs(model, round_device(), training).dense_layer;
+  // Down 8x(6+5+1); up, for 2 of 4 heads, 6x8 and 5x10; out 4x8; a half of the FFN 8x16 and 8x8; norms 2*8 + 6 + 5.
+  CHECK(layer.parameters == 96 + 48 + 50 + 32 + 128 + 64 + 27);
+  // All for 16 tokens but the down matrix, for 8; scores of 2 heads over 4 and values over 2 elements.
+  CHECK(layer.flops.weight_grad == 2 * (8 * 96 + 16 * (48 + 50 + 32 + 128 + 64)));
+  CHECK(layer.flops.forward == layer.flops.weight_grad + 2 * 16 * 16 * 2 * (4 + 2));
+  // Gathered before attention 12 elements of 2 bytes a token, else 8; half of it comes from the other rank.
+  CHECK(layer.forward_collective == Duration{16 * (12 + 8 + 8 + 8) * 2 / 2});
+  // Kept for 8 tokens: inputs of norms and down matrix 2*8 + 6 + 5, of up matrices 6 + 5, of the FFN 2*8. For 16:
+  // queries and keys 8 each, values 4, row sums 2*2, attention's output 4, the FFN's 16 + 8.
+  CHECK(layer.activation == Bytes{2 * (8 * (16 + 11 + 11 + 16) + 16 * (8 + 8 + 4 + 4 + 4 + 16 + 8))});
+
+  model.q_lora_rank = 0; // queries directly from the hidden state
+  const BlockCosts direct = model_costs(model, round_device(), training).dense_layer;
+  CHECK(direct.parameters == 8 * 6 + 8 * 8 + 50 + 32 + 128 + 64 + 21);
+  CHECK(direct.forward_collective == Duration{16 * (6 + 8 + 8 + 8 + 8) * 2 / 2});
+}
+
+TEST_CASE("Embedding and output layer are reduced and gathered over tensor-parallel ranks at their outer ends") {
+  Model model = small_moe();
+  model.layers = 1;
+  Training training = round_training();
+  training.tensor_parallel = 2;
+  const Duration exchange{16 * 8 * 2 / 2};
+  const ModelCosts split = model_costs(model, round_device(), training);
+  CHECK(split.embedding.forward_collective == exchange);
+  CHECK(split.embedding.forward == exchange + 1ns); // 2 * 16*8*2 bytes
+  CHECK(split.embedding.input_grad == 0ns);
+  CHECK(split.embedding.weight_grad == exchange + 1ns); // 16*8 gradients read, as many rows of 4 bytes read and written
+  CHECK(split.output.forward_collective == exchange);
+  CHECK(split.output.input_grad_collective == exchange);
+  model.experts = model.experts_per_token = model.shared_experts = model.expert_ffn_hidden = model.dense_layers = 0;
+  training.sequence_parallel = false;
+  const ModelCosts whole = model_costs(model, round_device(), training);
+  CHECK(whole.embedding.forward_collective == 2 * exchange);
+  CHECK(whole.embedding.weight_grad == 1ns);
+  CHECK(whole.output.forward_collective == 0ns);
+  CHECK(whole.output.input_grad_collective == 2 * exchange);
+}
+
+TEST_CASE("Mixed precision with Adam takes 18 bytes a parameter, of which a distributed optimizer divides 12") {
+  const Model& model = find_model("llama-3-8b");
+  const auto bytes = [&](const Training& training) {
+    const BlockCosts layer = model_costs(model, find_device("h100"), training).dense_layer;
+    return std::vector{layer.parameter_bytes.count() / layer.parameters,
+                       layer.gradient_bytes.count() / layer.parameters,
+                       layer.optimizer_bytes.count() * 8 / layer.parameters};
+  };
+  using PerParameter = std::vector<std::int64_t>; // of the last, eighths
+  CHECK(bytes({}) == PerParameter{2, 4, 96});
+  CHECK(bytes({.data_parallel = 8}) == PerParameter{2, 4, 12});
+  CHECK(bytes({.context_parallel = 4, .data_parallel = 2}) == PerParameter{2, 4, 12});
+  CHECK(bytes({.data_parallel = 8, .distributed_optimizer = false}) == PerParameter{2, 4, 96});
+  CHECK(bytes({.data_type = DataType::fp32}) == PerParameter{4, 4, 64});
+  CHECK(bytes({.gradient_bytes = 2, .optimizer_bytes = 8}) == PerParameter{2, 2, 64});
+}
+
+TEST_CASE("Gradients are reduced over data- and context-parallel ranks, and parameters gathered after the step") {
+  Training training = round_training();
+  const Model& model = find_model("llama-3-8b");
+  const auto layer = [&] { return model_costs(model, round_device(), training).dense_layer; };
+  const std::int64_t n = layer().parameters;
+  CHECK(layer().reduce == 0ns);
+  CHECK(layer().optimizer == Duration{(n * (4 + 24 + 2) + 500) / 1000});
+  training.data_parallel = 2;
+  training.context_parallel = 2;
+  CHECK(layer().reduce == Duration{n * 4 * 3 / 4});
+  CHECK(layer().optimizer == Duration{(n / 4 * (4 + 24 + 2) + 500) / 1000 + n * 2 * 3 / 4});
+  training.distributed_optimizer = false;
+  CHECK(layer().reduce == Duration{2 * n * 4 * 3 / 4});
+  CHECK(layer().optimizer == Duration{(n * (4 + 24 + 2) + 500) / 1000});
+}
+
+TEST_CASE("Context parallelism divides what a layer computes, keeps and sends") {
+  const Model& model = find_model("llama-3-8b");
+  const ModelCosts one = model_costs(model, find_device("h100"), {});
+  const ModelCosts four = model_costs(model, find_device("h100"), {.context_parallel = 4});
+  CHECK(four.boundary.count() * 4 == one.boundary.count());
+  CHECK(four.dense_layer.activation.count() * 4 == one.dense_layer.activation.count());
+  CHECK(four.dense_layer.flops.input_grad * 4 == one.dense_layer.flops.input_grad);
+  CHECK(four.dense_layer.parameters == one.dense_layer.parameters);
+}
+
+TEST_CASE("A tied embedding is held at both ends, and its gradient is what they share") {
+  const ModelCosts costs =
+      model_costs(find_model("gpt2-xl"), find_device("a100"), {.sequence_length = 1000, .tensor_parallel = 5});
+  const std::int64_t rows = 10052; // a fifth of 50257, rounded up
+  CHECK(costs.tied_parameters == rows * 1600);
+  CHECK(costs.tied_embedding == Bytes{4 * rows * 1600});
+  CHECK(costs.embedding.parameters == (rows + 1024) * 1600);
+  CHECK(costs.output.parameters == rows * 1600 + 2 * 1600);
+  CHECK(model_costs(find_model("llama-3-8b"), find_device("a100"), {}).tied_embedding == Bytes{0});
+}
+
+TEST_CASE("Multi-token prediction is a layer, a linear layer before it, and the output layer once more") {
+  Model model = small_moe();
+  model.mtp_layers = 1;
+  const ModelCosts costs = model_costs(model, round_device(), round_training());
+  CHECK(costs.mtp_layer.flops.weight_grad ==
+        costs.moe_layer.flops.weight_grad + costs.output.flops.weight_grad + 2 * 16 * 16 * 8);
+  CHECK(costs.mtp_layer.parameters == costs.moe_layer.parameters + 16 * 8 + 3 * 8);
+  CHECK(costs.mtp_layer.full.time == costs.moe_layer.forward);
+}
+
+TEST_CASE("At the default efficiency the Zero Bubble paper's profiled stages come out within 5 % as a whole") {
+  // Table 9 (arXiv): stages of 3 layers at b = 6, and of 4 layers at b = 3, on A100; single passes within a sixth.
+  const auto ratios = [](std::string_view name, std::int64_t layers, std::int64_t samples,
+                         const std::vector<double>& profiled) {
+    const BlockCosts layer = layer_of(name, microbatches_of(samples));
+    std::vector<double> found;
+    double sum = 0;
+    double profiled_sum = 0;
+    for (std::size_t pass = 0; pass < 3; ++pass) {
+      const Duration time = pass == 0 ? layer.forward : pass == 1 ? layer.input_grad : layer.weight_grad;
+      const double milliseconds = static_cast<double>(layers * time.count()) / 1e6;
+      found.push_back(milliseconds / profiled[pass]);
+      sum += milliseconds;
+      profiled_sum += profiled[pass];
+    }
+    found.push_back(sum / profiled_sum);
+    return found;
+  };
+  for (const std::vector<double>& found : {ratios("zero-bubble-1.5b", 3, 6, {18.522, 18.086, 9.337}),
+                                           ratios("zero-bubble-6.2b", 4, 3, {29.718, 29.444, 19.927})}) {
+    for (const double ratio : found) CHECK(ratio == Approx(1).margin(1.0 / 6));
+    CHECK(found.back() == Approx(1).margin(0.05));
+  }
+}
+
+TEST_CASE(
+    "A layer of Llama 3 405B on H100 reaches 59 % model FLOPs utilisation at the default efficiency, 52 % at 0.6") {
+  const auto utilisation = [](std::int64_t efficiency_ppm) {
+    const Training training{.tensor_parallel = 8, .efficiency_ppm = efficiency_ppm};
+    const BlockCosts layer = model_costs(find_model("llama-3-405b"), find_device("h100"), training).dense_layer;
+    const Duration time = layer.forward + layer.input_grad + layer.weight_grad;
+    return static_cast<double>(3 * layer.flops.forward) / (static_cast<double>(time.count()) * 989e3);
+  };
+  CHECK(utilisation(700'000) == Approx(0.594).margin(0.0005));
+  CHECK(utilisation(600'000) == Approx(0.518).margin(0.0005));
+}
+
+TEST_CASE("What does not fit together is refused with the nearest that does") {
+  const auto refused = [](const Model& model, const Training& training) {
+    return refusal_of([&] { static_cast<void>(model_costs(model, find_device("a100"), training)); }).lines;
+  };
+  using Lines = std::vector<std::string>;
+  CHECK(refused(find_model("llama-3-70b"), {.tensor_parallel = 6}) ==
+        Lines{"--tensor-parallel: 6 ranks do not divide the 64 heads, 8 key-value heads and FFN of 28672 of "
+              "llama-3-70b -- give 4 or 8",
+              "--tensor-parallel: 6 ranks do not divide the 8192 tokens that each has of a sequence -- give another "
+              "--sequence-length, or switch --sequence-parallel off"});
+  CHECK(refused(find_model("gpt3-175b"), {.sequence_length = 4096, .context_parallel = 3}) ==
+        Lines{"--sequence-length: 4096 tokens, but gpt3-175b has learned 2048 positions -- give at most 2048",
+              "--context-parallel: 3 ranks do not divide a sequence of 4096 -- give 2 or 4"});
+  CHECK(refused(find_model("gpt3-175b"), {.expert_parallel = 2, .data_type = DataType::fp8}) ==
+        Lines{"--expert-parallel: gpt3-175b has no experts -- leave it out",
+              "--data-type: a100 has no rate for fp8 -- give bf16"});
+  CHECK(refused(find_model("deepseek-v3"), {.expert_parallel = 48}) ==
+        Lines{"--expert-parallel: 48 ranks do not divide 256 experts -- give 32 or 64"});
+  CHECK(refused(find_model("deepseek-v3"), {.expert_parallel = 64, .data_parallel = 96}) ==
+        Lines{"--expert-parallel: 64 ranks do not divide the 96 of --data-parallel times --context-parallel -- experts "
+              "are spread over data-parallel ranks: give --data-parallel 64"});
+  CHECK(refused(find_model("deepseek-v3"), {.tensor_parallel = 2, .sequence_parallel = false}) ==
+        Lines{"--sequence-parallel: experts with tensor parallelism need sequence parallelism -- leave it on, or give "
+              "--tensor-parallel 1"});
+  CHECK(refused(find_model("llama-3-8b"), {.microbatch_size = 0, .efficiency_ppm = 1'500'000}) ==
+        Lines{"--microbatch-size: must be from 1 to 1048576, got 0 -- give a number in this range",
+              "--efficiency: is 1.5 -- a share of the datasheet's rates from 0.001 to 1: 0.7"});
+}
+
+TEST_CASE("The largest sizes that are allowed overflow nothing: they are refused") {
+  Model model = small_moe();
+  model.hidden = model.ffn_hidden = model.heads = model.kv_heads = model.head_dim = ModelLimits::width;
+  model.vocab = model.sequence_length = ModelLimits::tokens;
+  model.experts = model.experts_per_token = model.shared_experts = model.expert_ffn_hidden = ModelLimits::width;
+  const Training training{.microbatch_size = ModelLimits::ranks};
+  const auto refusal = refusal_of([&] { static_cast<void>(model_costs(model, find_device("a100"), training)); });
+  REQUIRE(refusal.lines.size() == 1);
+  CHECK(refusal.lines[0].starts_with("--microbatch-size: a layer has more operations or bytes than 4e18"));
+  Training slow{.tensor_parallel = 8};
+  slow.tensor_link = Link{.name = "slow", .latency = 0ns, .bandwidth = Bandwidth{1}};
+  CHECK(refusal_of([&] { static_cast<void>(model_costs(find_model("gpt3-175b"), find_device("a100"), slow)); })
+            .lines[0]
+            .starts_with("--microbatch-size: a layer takes longer than a day"));
+}
+
+TEST_CASE("An unknown name is answered with the nearest one, or with the list") {
+  CHECK(
+      refusal_of([] { static_cast<void>(find_model("lama-3-70b")); }).lines ==
+      std::vector<std::string>{"--model: unknown model 'lama-3-70b' -- did you mean 'llama-3-70b'? 'ppsim list models' "
+                               "shows those there are; a model of your own is a .toml file"});
+  CHECK(refusal_of([] { static_cast<void>(find_device("h100", "here")); }).lines.empty());
+  CHECK(refusal_of([] { static_cast<void>(find_link("nvlink44")); })
+            .lines[0]
+            .starts_with("--link: unknown link 'nvlink44' -- did you mean 'nvlink4'?"));
+  for (const Device& device : devices()) CHECK(find_link(device.link).name == device.link);
+}
+
+} // namespace ppsim::test::model_test

@@ -1,0 +1,180 @@
+#include "gunzip.hpp"
+
+#include "ppsim/base/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include <zlib.h>
+
+namespace ppsim::traces {
+namespace {
+
+struct EndInflate {
+  void operator()(z_stream* stream) const { inflateEnd(stream); }
+};
+
+struct EndDeflate {
+  void operator()(z_stream* stream) const { deflateEnd(stream); }
+};
+
+[[noreturn]] void refuse(std::string_view where, std::string what, std::string hint) {
+  throw Error{ExitCode::bad_input, Problem{std::string{where}, std::move(what), std::move(hint)}};
+}
+
+/// What the end of a file says of its size, modulo 2^32: right where it has one member, and may be wrong, so that no
+/// more is believed than text usually unpacks to.
+std::size_t size_hint(std::string_view bytes) {
+  constexpr std::size_t bytes_of_size = 4;
+  constexpr std::size_t densest = 16;
+  if (bytes.size() < bytes_of_size) return 0;
+  std::size_t size = 0;
+  for (std::size_t i = 1; i <= bytes_of_size; ++i)
+    size = size << 8U | static_cast<unsigned char>(bytes[bytes.size() - i]);
+  return std::min(size, bytes.size() * densest);
+}
+
+constexpr std::size_t most_at_once = std::size_t{1} << 30; // zlib counts in 32 bits
+constexpr int gzip_window = 15 + 16;
+
+void feed(z_stream& stream, std::string_view bytes) {
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data())); // zlib's interface; it only reads
+  stream.avail_in = static_cast<uInt>(bytes.size());
+}
+
+[[noreturn]] void refuse_broken(std::string_view where, const z_stream& stream) {
+  refuse(where,
+         fmt::format("the gzip data is broken{}{}", stream.msg != nullptr ? ": " : "",
+                     stream.msg != nullptr ? stream.msg : ""),
+         "pack or copy it again");
+}
+
+/// Behind the end of a member: another one begins, or there is padding of zeros.
+bool begins_member(z_stream& stream, std::string_view where) {
+  if (*stream.next_in == 0) return false;
+  if (inflateReset(&stream) != Z_OK) refuse_broken(where, stream);
+  return true;
+}
+
+void check_status(int status, const z_stream& stream, bool was_last, std::string_view where) {
+  if (status == Z_BUF_ERROR && stream.avail_in == 0 && was_last)
+    refuse(where, "the gzip data ends too early", "copy it again: a part is missing");
+  if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) refuse_broken(where, stream);
+}
+
+} // namespace
+
+bool is_gzip(std::string_view bytes) {
+  return bytes.starts_with("\x1F\x8B");
+}
+
+struct Gunzip::State {
+  std::string_view rest; ///< that zlib has not been given
+  std::size_t size = 0;  ///< of all
+  std::string where;
+  std::size_t limit = 0;
+  std::size_t unpacked = 0;
+  bool ended = false;
+  int status = Z_OK;
+  z_stream stream{};
+  std::unique_ptr<z_stream, EndInflate> end_it{};
+  std::vector<char> window = std::vector<char>(std::size_t{1} << 18U);
+};
+
+void Gunzip::Delete::operator()(State* state) const {
+  delete state;
+}
+
+Gunzip::Gunzip(std::string_view bytes, std::string where, std::size_t limit)
+    : state_{new State{.rest = bytes, .size = bytes.size(), .where = std::move(where), .limit = limit}} {
+  if (inflateInit2(&state_->stream, gzip_window) != Z_OK) throw std::bad_alloc{};
+  state_->end_it.reset(&state_->stream);
+}
+
+bool Gunzip::ended() const {
+  return state_->ended;
+}
+
+double Gunzip::share() const {
+  const std::size_t left = state_->rest.size() + state_->stream.avail_in;
+  return 1 - static_cast<double>(left) / static_cast<double>(state_->size);
+}
+
+bool Gunzip::append_to(std::string& text) {
+  State& now = *state_;
+  z_stream& stream = now.stream;
+  while (!now.ended) {
+    if (stream.avail_in == 0) {
+      const std::size_t part = std::min(now.rest.size(), most_at_once);
+      feed(stream, now.rest.substr(0, part));
+      now.rest.remove_prefix(part);
+    }
+    if (now.status == Z_STREAM_END) {
+      now.ended = stream.avail_in == 0 || !begins_member(stream, now.where);
+      if (now.ended) break;
+    }
+    stream.next_out = reinterpret_cast<Bytef*>(now.window.data());
+    stream.avail_out = static_cast<uInt>(now.window.size());
+    now.status = inflate(&stream, Z_NO_FLUSH);
+    const std::size_t found = now.window.size() - stream.avail_out;
+    if (found > now.limit - now.unpacked)
+      refuse(now.where, fmt::format("it unpacks to more than {} bytes", now.limit),
+             "unpack it, and give fewer steps or ranks");
+    text.append(now.window.data(), found);
+    now.unpacked += found;
+    check_status(now.status, stream, now.rest.empty(), now.where);
+    if (found > 0) return true;
+  }
+  return false;
+}
+
+std::string gzip(std::string_view bytes) {
+  constexpr int most_memory = 9;
+  z_stream stream{};
+  if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, gzip_window, most_memory, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::bad_alloc{};
+  const std::unique_ptr<z_stream, EndDeflate> end_it{&stream};
+  std::string packed;
+  std::vector<char> window(std::size_t{1} << 18U);
+  int status = Z_OK;
+  while (status != Z_STREAM_END) {
+    if (stream.avail_in == 0) {
+      const std::size_t part = std::min(bytes.size(), most_at_once);
+      feed(stream, bytes.substr(0, part));
+      bytes.remove_prefix(part);
+    }
+    stream.next_out = reinterpret_cast<Bytef*>(window.data());
+    stream.avail_out = static_cast<uInt>(window.size());
+    status = deflate(&stream, bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
+    packed.append(window.data(), window.size() - stream.avail_out);
+  }
+  return packed;
+}
+
+std::string gunzip(std::string_view bytes, std::string_view where, std::size_t limit) {
+  std::string text;
+  text.reserve(std::min(size_hint(bytes), limit)); // so that it does not move, and is not there twice while it does
+  Gunzip packed{bytes, std::string{where}, limit};
+  while (packed.append_to(text)) {
+  }
+  return text;
+}
+
+std::string gunzip_beginning(std::string_view bytes, std::size_t most) {
+  z_stream stream{};
+  if (inflateInit2(&stream, gzip_window) != Z_OK) throw std::bad_alloc{};
+  const std::unique_ptr<z_stream, EndInflate> end_it{&stream};
+  std::string text(std::min(most, most_at_once), '\0');
+  feed(stream, bytes.substr(0, most_at_once));
+  stream.next_out = reinterpret_cast<Bytef*>(text.data());
+  stream.avail_out = static_cast<uInt>(text.size());
+  static_cast<void>(inflate(&stream, Z_SYNC_FLUSH)); // whatever comes of it
+  text.erase(text.size() - stream.avail_out);
+  return text;
+}
+
+} // namespace ppsim::traces

@@ -1,0 +1,66 @@
+#pragma once
+// Actions of PyTorch's pipeline runtime by name, as it marks them in profiles: "PP:0F3", "PP:1SEND_B2".
+
+#include "ppsim/schedule/schedule.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ppsim::traces {
+
+/// What ran under one annotation of a profile.
+struct PpAction {
+  enum class Kind : std::uint8_t {
+    task,
+    send,
+    receive,
+    reduction, ///< REDUCE_GRAD
+    optimizer,
+    shard ///< UNSHARD, RESHARD
+  };
+  Kind kind{};
+  Task task{};   ///< of sends and receives the acting side's, `forward` or `backward`; of a reduction its chunk
+  Task second{}; ///< of an overlapped pair, whose first half is `task`
+  bool operator==(const PpAction&) const = default;
+};
+
+/// Chunks and microbatches in names count up to these at most.
+inline constexpr std::uint32_t most_named_chunks = 1U << 14U;
+inline constexpr std::uint32_t most_named_microbatches = 1U << 20U;
+
+/// Why labels "PP:..." are left out that parse_pp_action() does not know.
+inline constexpr const char* unknown_action = "PP: labels with an action that is not known";
+
+/// The action that `name` (without "PP:") stands for; nothing where it is none, or out of range.
+[[nodiscard]] std::optional<PpAction> parse_pp_action(std::string_view name);
+/// One number per action, different for different ones (whole and input-gradient backwards too).
+[[nodiscard]] std::uint64_t key_of(const PpAction& action);
+
+/// Two tasks in one piece: OVERLAP_F_B.
+[[nodiscard]] inline bool is_pair(const PpAction& action) {
+  return action.second.pairing == Pairing::second;
+}
+
+/// Puts the two halves of each pair in its place. All else is the same of both.
+template <class Item>
+void take_pairs_apart(std::vector<Item>& items, PpAction Item::*action) {
+  if (std::ranges::none_of(items, is_pair, action)) return;
+  std::vector<Item> apart;
+  apart.reserve(2 * items.size());
+  for (Item& item : items) {
+    const PpAction whole = item.*action;
+    if (is_pair(whole)) {
+      apart.push_back(item);
+      apart.back().*action = {whole.kind, whole.task, {}};
+      item.*action = {whole.kind, whole.second, {}};
+    }
+    apart.push_back(std::move(item));
+  }
+  items = std::move(apart);
+}
+
+} // namespace ppsim::traces

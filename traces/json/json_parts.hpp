@@ -1,0 +1,57 @@
+#pragma once
+// What JSON documents have in common.
+
+#include "ppsim/measured/measured.hpp"
+#include "ppsim/study/run_report.hpp"
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace ppsim::traces {
+
+using Json = nlohmann::ordered_json;
+
+/// All metrics under their tags.
+inline void add_metrics(Json& json, const RunReport& report) {
+  for (const Metric& metric : metrics())
+    json[std::string{metric.tag}] =
+        metric.time != nullptr ? Json(metric.time(report).count()) : Json(metric.ratio(report));
+  if (report.steady_state) json["step_time_from"] = "steady_state";
+}
+
+/// JSON has no word for what is not a number, which a loss may well be.
+inline Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+/// All that a proof is; null for none.
+inline Json proof_json(const std::optional<Proof>& proof) {
+  if (!proof) return nullptr;
+  Json json{{"same_order", proof->same_order},
+            {"bit_equal", proof->bit_equal},
+            {"gradient_error", number(proof->gradient_error)},
+            {"loss_error", number(proof->loss_error)},
+            {"tolerance", number(proof->tolerance)},
+            {"losses", Json::array()}};
+  for (const double loss : proof->losses) json["losses"].push_back(number(loss));
+  return json;
+}
+
+/// With whether it holds.
+inline Json judged_proof_json(const std::optional<Proof>& proof) {
+  if (!proof) return nullptr;
+  Json json{{"holds", proof->holds()}};
+  json.update(proof_json(proof));
+  return json;
+}
+
+/// As text that ends with a newline. Text that is no UTF-8 (a title, say) is shown with replacement characters rather
+/// than refused.
+inline std::string document(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+} // namespace ppsim::traces

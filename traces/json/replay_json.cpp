@@ -1,0 +1,59 @@
+#include "ppsim/traces/replay_json.hpp"
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/study/run_report.hpp"
+#include "ppsim/traces/report_json.hpp"
+
+#include <string_view>
+#include <utility>
+
+#include "json_parts.hpp"
+#include <nlohmann/json.hpp>
+
+namespace ppsim::traces {
+namespace {
+
+Json memory_json(const MeasuredRun& run, const Validation& validation) {
+  Json list = Json::array();
+  for (std::size_t stage = 0; stage < run.stages.size(); ++stage) {
+    Json memory{{"stage", stage}};
+    if (validation.knows_memory) memory["predicted_peak_bytes"] = validation.stages[stage].predicted_peak.count();
+    memory["measured_peak_bytes"] = run.stages[stage].peak_bytes.count();
+    memory["buffer_bytes"] = run.stages[stage].buffer_bytes.count();
+    list.push_back(std::move(memory));
+  }
+  return list;
+}
+
+Json steps_json(const Validation& validation) {
+  Json list = Json::array();
+  for (const Duration step : validation.steps) list.push_back(step.count());
+  return list;
+}
+
+} // namespace
+
+std::string replay_json(const TaskGraph& graph, const Timeline& timeline, const RunReport& report,
+                        const MeasuredRun& run, const Validation& validation, const ReplayFacts& facts, bool tasks) {
+  const Json replay{{"backend", run.facts.backend},
+                    {"compute", run.facts.compute},
+                    {"transport", run.facts.transport},
+                    {"machine", run.facts.machine},
+                    {"timed", run.facts.timed},
+                    {"warmup", facts.warmup},
+                    {"steps_ns", steps_json(validation)},
+                    {"step_ns", validation.step.measured.count()},
+                    {"contended", validation.contended},
+                    {"predicted_step_ns", facts.predicts ? Json(validation.step.predicted.count()) : Json(nullptr)},
+                    {"proof", judged_proof_json(run.proof)},
+                    {"memory_as_predicted", validation.knows_memory ? Json(validation.same_peaks()) : Json(nullptr)},
+                    {"memory", memory_json(run, validation)}};
+  // The report may be long, so that it is continued rather than read again.
+  constexpr std::string_view end = "\n}\n";
+  std::string text = report_json(graph, timeline, report, tasks);
+  PPSIM_ASSERT(text.ends_with(end));
+  text.resize(text.size() - end.size());
+  return text + "," + document({{"replay", replay}}).substr(1); // without its brace
+}
+
+} // namespace ppsim::traces

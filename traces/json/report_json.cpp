@@ -1,0 +1,229 @@
+#include "ppsim/traces/report_json.hpp"
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/scenario/layout.hpp"
+#include "ppsim/study/run_report.hpp"
+
+#include <fmt/format.h>
+
+#include "json_parts.hpp"
+#include <nlohmann/json.hpp>
+
+namespace ppsim::traces {
+namespace {
+
+Json times_by_label(const std::array<Duration, label_count>& time, bool idle) {
+  Json json = Json::object();
+  for (std::size_t label = 0; label < label_count; ++label)
+    if (is_idle(label_at(label)) == idle && time[label] > Duration{0})
+      json[std::string{to_string(label_at(label))}] = time[label].count();
+  return json;
+}
+
+Json stage_json(const StageReport& report, std::size_t stage) {
+  return {{"stage", stage},
+          {"busy_ns", report.busy.count()},
+          {"idle_ns", report.idle.count()},
+          {"peak_live_activations", report.peak_live_activations},
+          {"peak_activation_bytes", report.peak_activation_bytes.count()},
+          {"static_bytes", report.static_bytes.count()},
+          {"weight_versions", report.weight_versions},
+          {"warmup_forwards", report.warmup_forwards},
+          {"steady_pairs", report.steady_pairs},
+          {"cooldown_backwards", report.cooldown_backwards},
+          {"busy_by_pass_ns", times_by_label(report.time, false)},
+          {"idle_by_cause_ns", times_by_label(report.time, true)}};
+}
+
+Json span_json(const Span& span) {
+  return {{"start_ns", span.start.time_since_epoch().count()}, {"end_ns", span.end.time_since_epoch().count()}};
+}
+
+/// What follows a stage's tasks, where something does.
+void add_update(Json& json, const Timeline& timeline, StageId stage) {
+  if (timeline.optimizer.empty()) return;
+  json["reductions"] = Json::array();
+  for (const Reduction& reduction : timeline.reductions) {
+    if (reduction.stage != stage) continue;
+    Json entry{{"chunk", index(reduction.chunk)}, {"tied_embedding", reduction.tied}};
+    entry.update(span_json(reduction.span));
+    json["reductions"].push_back(std::move(entry));
+  }
+  json["optimizer"] = span_json(timeline.optimizer[index(stage)].span);
+}
+
+Json memory_json(const TaskGraph& graph, const RunReport& report) {
+  const std::optional<Bytes>& limit = graph.scenario().memory.limit;
+  if (!limit) return nullptr;
+  Json json{{"limit_bytes", limit->count()}, {"fits", !report.overflow.has_value()}};
+  if (report.overflow) {
+    const Overflow& overflow = *report.overflow;
+    json["overflow"] = {
+        {"stage", index(overflow.stage)},
+        {"at_ns", overflow.at.time_since_epoch().count()},
+        {"needed_bytes", overflow.needed.count()},
+        {"task", overflow.task == no_task ? Json(nullptr) : Json(to_string(graph.schedule().task(overflow.task)))}};
+  }
+  return json;
+}
+
+Json optional_ns(const std::optional<Duration>& duration) {
+  return duration ? Json(duration->count()) : Json(nullptr);
+}
+
+Json balance_json(const Balance& balance) {
+  return {{"start_layout", to_string(balance.start)},
+          {"start_given", balance.start_given},
+          {"start_step_time_ns", balance.start_step_time.count()},
+          {"start_fits", balance.start_fits},
+          {"fits", balance.fits},
+          {"splits_tried", balance.tried},
+          {"settled", balance.settled}};
+}
+
+Json figure_json(const SensitivityFigure& figure) {
+  Json json{{"change", to_string(figure.change)}};
+  switch (figure.change) {
+  case Change::stage:
+    json["stage"] = index(figure.stage);
+    break;
+  case Change::link:
+    json["stages"] = {index(figure.stage), index(figure.other)};
+    break;
+  case Change::microbatches:
+  case Change::chunks:
+    json[std::string{to_string(figure.change)}] = figure.count;
+    json["flags"] = figure.flags;
+    break;
+  }
+  json["step_time_ns"] = figure.step_time.count();
+  json["gain"] = figure.gain;
+  return json;
+}
+
+Json sensitivity_json(const Sensitivity& sensitivity) {
+  Json json{{"figures", Json::array()}, {"refused", Json::array()}};
+  for (const SensitivityFigure& figure : sensitivity.figures) json["figures"].push_back(figure_json(figure));
+  for (const RefusedChange& refused : sensitivity.refused)
+    json["refused"].push_back({{"change", to_string(refused.change)}, {"reason", refused.reason}});
+  return json;
+}
+
+Json stalls_json(const TaskGraph& graph, const StallReport& stalls) {
+  Json json{{"operations", stalls.operations},
+            {"count", stalls.count},
+            {"sum_ns", stalls.sum.count()},
+            {"makespan_without_ns", optional_ns(stalls.without)},
+            {"longest", Json::array()}};
+  for (const StallReport::One& stall : stalls.longest)
+    json["longest"].push_back({{"stage", index(stall.stage)},
+                               {"task", to_string(graph.schedule().task(stall.task))},
+                               {"start_ns", stall.wait.start.time_since_epoch().count()},
+                               {"end_ns", stall.wait.end.time_since_epoch().count()},
+                               {"words", stall.words}});
+  return json;
+}
+
+Json report_head(const TaskGraph& graph, const Timeline& timeline, const RunReport& report) {
+  const Scenario& scenario = graph.scenario();
+  Json json{{"schema", 1},
+            {"schedule", graph.schedule().name()},
+            {"stages", scenario.shape.stages},
+            {"microbatches", scenario.shape.microbatches},
+            {"vpp", scenario.shape.vpp},
+            {"transfer_model", to_string(scenario.network.model)}};
+  if (!scenario.title.empty()) json["title"] = scenario.title;
+  if (!scenario.source.empty()) json["source"] = scenario.source;
+  if (!report.measured.empty()) json["measured"] = report.measured;
+  if (graph.schedule().forward_only()) json["forward_only"] = true;
+  add_metrics(json, report);
+  json["closed_form"] = report.closed_form ? Json{{report.closed_form->metric, report.closed_form->value},
+                                                  {"formula", report.closed_form->formula}}
+                                           : Json(nullptr);
+  json["what_if"] = {{"no_communication_ns", optional_ns(report.what_if.no_communication)},
+                     {"equal_stages_ns", optional_ns(report.what_if.equal_stages)},
+                     {"no_recompute_ns", optional_ns(report.what_if.no_recompute)}};
+  json["alternatives"] = Json::array();
+  for (const Alternative& alternative : report.alternatives)
+    json["alternatives"].push_back({{"change", alternative.change},
+                                    {"step_time_ns", alternative.step_time.count()},
+                                    {"bubble_ratio", alternative.bubble_ratio},
+                                    {"fits", alternative.fits}});
+  json["transfers"] = report.transfers;
+  json["transfer_bytes"] = report.transfer_volume.count();
+  json["memory"] = memory_json(graph, report);
+  if (!scenario.layout.empty()) json["layout"] = to_string(scenario.layout);
+  for (const ChunkBlocks& blocks : scenario.layout) json["layers_per_chunk"].push_back(blocks.layers);
+  if (report.balance) json["balance"] = balance_json(*report.balance);
+  if (report.sensitivity) json["sensitivity"] = sensitivity_json(*report.sensitivity);
+  if (report.stalls) json["stalls"] = stalls_json(graph, *report.stalls);
+  json["per_stage"] = Json::array();
+  for (std::size_t stage = 0; stage < report.stages.size(); ++stage) {
+    json["per_stage"].push_back(stage_json(report.stages[stage], stage));
+    add_update(json["per_stage"].back(), timeline, make_id<StageId>(stage));
+  }
+  return json;
+}
+
+/// The critical path and the tasks are written by hand: there may be millions, and a tree of them would take gigabytes.
+void append_path(std::string& out, const TaskGraph& graph, const Timeline& timeline, const RunReport& report) {
+  std::string_view separator = "\n";
+  for (const PathStep& step : report.critical_path) {
+    const auto put = [&]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
+      out += fmt::format(format, std::forward<Args>(args)...);
+    };
+    put(R"({}    {{"kind": "{}", "stage": {})", separator, to_string(step.kind),
+        index(stage_of(graph, timeline, step)));
+    if (step.kind == PathKind::reduction) put(R"(, "chunk": {})", index(timeline.reductions[step.number].chunk));
+    if (!step.is_update()) {
+      const Task& task = graph.schedule().task(step.task);
+      put(R"(, "chunk": {}, "microbatch": {}, "pass": "{}")", task.chunk_index, index(task.microbatch),
+          letter(task.pass));
+    }
+    const Span span = span_of(timeline, step);
+    put(R"(, "start_ns": {}, "end_ns": {})", span.start.time_since_epoch().count(),
+        span.end.time_since_epoch().count());
+    if (step.kind == PathKind::task) put(R"(, "released_by": "{}")", to_string(step.cause));
+    out.push_back('}');
+    separator = ",\n";
+  }
+}
+
+void append_tasks(std::string& out, const TaskGraph& graph, const Timeline& timeline) {
+  const std::vector<std::uint32_t> steps = unit_steps(graph);
+  const HeldChunks local{graph.schedule()};
+  for (std::size_t stage = 0; stage < graph.scenario().shape.stages; ++stage) {
+    const std::size_t first = index(graph.schedule().first_task(make_id<StageId>(stage)));
+    const auto tasks = graph.schedule().stage(make_id<StageId>(stage));
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const Span& span = timeline.tasks[first + i];
+      const std::size_t chunk = tasks[i].chunk_index;
+      out += fmt::format(
+          R"({}    {{"stage": {}, "chunk": {}, "microbatch": {}, "pass": "{}", "start_ns": {}, "end_ns": {}, "step": {}, "local_chunk": {}, "is_first_chunk": {}, "is_last_chunk": {}}})",
+          first + i == 0 ? "\n" : ",\n", stage, chunk, index(tasks[i].microbatch), letter(tasks[i].pass),
+          span.start.time_since_epoch().count(), span.end.time_since_epoch().count(), steps[first + i],
+          local.local_index(make_id<StageId>(stage), tasks[i].chunk()), chunk == 0,
+          chunk + 1 == graph.scenario().shape.chunks());
+    }
+  }
+}
+
+} // namespace
+
+std::string report_json(const TaskGraph& graph, const Timeline& timeline, const RunReport& report, bool tasks) {
+  // Text that is no UTF-8 (a title, say) is shown with replacement characters rather than refused.
+  std::string text = report_head(graph, timeline, report).dump(2, ' ', false, Json::error_handler_t::replace);
+  PPSIM_ASSERT(text.ends_with("\n}"));
+  text.resize(text.size() - 2);
+  text += ",\n  \"critical_path\": [";
+  append_path(text, graph, timeline, report);
+  if (tasks) {
+    text += "\n  ],\n  \"tasks\": [";
+    append_tasks(text, graph, timeline);
+  }
+  text += "\n  ]\n}\n";
+  return text;
+}
+
+} // namespace ppsim::traces

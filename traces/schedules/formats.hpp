@@ -1,0 +1,111 @@
+#pragma once
+// What readers of texts share, and those of schedules above all.
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/schedule/schedule.hpp"
+#include "ppsim/traces/schedule_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ppsim::traces {
+
+/// The highest ids that a file may hold. A microbatch takes at least two tasks, so Limits::tasks bounds its id.
+inline constexpr std::uint64_t max_chunk = Limits::chunks - 1;
+inline constexpr std::uint64_t max_microbatch = Limits::tasks / 2 - 1;
+
+/// The header line of an InfiniTrain task list.
+inline constexpr std::string_view task_list_header =
+    "step,microbatch_id,global_chunk_id,local_chunk_idx,is_forward,stage_id,is_first_chunk,is_last_chunk";
+
+/// What a cell for a whole chunk is called, in the order of ChunkAction::Kind.
+inline constexpr std::array<std::string_view, 3> chunk_action_words{"UNSHARD", "RESHARD", "REDUCE_GRAD"};
+
+/// What a reader found in a file, not yet checked as a whole.
+struct FoundTasks {
+  std::vector<Task> tasks;               ///< stage by stage
+  std::vector<std::uint32_t> offsets{0}; ///< where each stage begins, and the end
+  std::size_t chunks = 0;                ///< highest chunk + 1
+  std::size_t microbatches = 0;          ///< highest microbatch + 1
+
+  void add(const Task& task) {
+    tasks.push_back(task);
+    chunks = std::max(chunks, index(task.chunk()) + 1);
+    microbatches = std::max(microbatches, index(task.microbatch) + 1);
+  }
+  [[nodiscard]] std::size_t stages() const { return offsets.size() - 1; }
+};
+
+/// The shape of `found`. Throws Error unless the chunks divide over the stages without a gap and the file can hold what
+/// its highest ids ask for, so that a table of chunks x microbatches is no larger than a small multiple of the file.
+[[nodiscard]] Shape shape_of(const FoundTasks& found, std::string_view name);
+
+/// Makes the schedule. Its tasks are not checked yet: that is what ScheduleIndex does. With `forward_only` a file
+/// without a backward is one that is meant to have none; the backwards of another are still there, to be checked with
+/// the rest.
+[[nodiscard]] Schedule to_schedule(FoundTasks found, const Shape& shape, bool forward_only);
+
+[[nodiscard]] ScheduleFile read_pytorch_csv(std::string_view text, std::string_view name, bool forward_only);
+[[nodiscard]] ScheduleFile read_task_list(std::string_view text, std::string_view name, bool forward_only);
+
+/// Adds the Problem that `make` returns. Past the limit it is only counted: a file of faults then costs no more than
+/// one of tasks.
+template <class Make>
+void add_within_limit(Problems& problems, const Make& make) {
+  if (problems.count() >= Problems::limit) return problems.add({}, {});
+  Problem problem = make();
+  problems.add(std::move(problem.where), std::move(problem.what), std::move(problem.hint));
+}
+
+[[nodiscard]] constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+[[nodiscard]] constexpr bool is_space(char c) {
+  return c == ' ' || c == '\t';
+}
+
+/// `text` without spaces and tabs around it.
+[[nodiscard]] constexpr std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+/// Takes the digits at the start of `text` off it; an empty result means that there are none.
+[[nodiscard]] constexpr std::string_view take_digits(std::string_view& text) {
+  std::size_t length = 0;
+  while (length < text.size() && is_digit(text[length])) ++length;
+  const std::string_view digits = text.substr(0, length);
+  text.remove_prefix(length);
+  return digits;
+}
+
+/// The value of `digits`; where it is above 10^18, some number above it.
+[[nodiscard]] constexpr std::uint64_t value_of(std::string_view digits) {
+  constexpr std::uint64_t enough = 1'000'000'000'000'000'000;
+  std::uint64_t value = 0;
+  for (const char digit : digits) {
+    if (value > enough) break;
+    value = value * 10 + static_cast<std::uint64_t>(digit - '0');
+  }
+  return value;
+}
+
+/// Where the text of a file begins: a byte order mark is no part of it, and no column counts it.
+[[nodiscard]] constexpr std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  return text.starts_with(mark) ? text.substr(mark.size()) : text;
+}
+
+/// `text` up to the last line that holds anything. Blank lines at the end of a file say nothing.
+[[nodiscard]] std::string_view without_blank_end(std::string_view text);
+
+/// Takes the first line off `text`, without its LF or CRLF.
+[[nodiscard]] std::string_view take_line(std::string_view& text);
+
+} // namespace ppsim::traces

@@ -1,0 +1,63 @@
+#pragma once
+// What a picture is written with: lengths, rectangles, and the text of the document as it grows.
+
+#include "ppsim/base/units.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <string>
+
+namespace ppsim::viz {
+
+/// A length or place in hundredths of a pixel, so that every coordinate is exact and prints the same everywhere.
+struct Px {
+  std::int64_t hundredths = 0;
+  constexpr auto operator<=>(const Px&) const = default;
+  friend constexpr Px operator+(Px a, Px b) { return {a.hundredths + b.hundredths}; }
+  friend constexpr Px operator-(Px a, Px b) { return {a.hundredths - b.hundredths}; }
+  friend constexpr Px operator*(Px a, std::int64_t factor) { return {a.hundredths * factor}; }
+  friend constexpr Px operator/(Px a, std::int64_t divisor) { return {a.hundredths / divisor}; }
+  constexpr Px& operator+=(Px other) { return *this = *this + other; }
+};
+
+/// Whole pixels.
+[[nodiscard]] constexpr Px px(std::int64_t pixels) {
+  return {pixels * 100};
+}
+
+/// A rectangle.
+struct Box {
+  Px x, y, width, height;
+  [[nodiscard]] constexpr Px right() const { return x + width; }
+  [[nodiscard]] constexpr Px bottom() const { return y + height; }
+  [[nodiscard]] constexpr Px middle_x() const { return x + width / 2; }
+  [[nodiscard]] constexpr Px middle_y() const { return y + height / 2; }
+  bool operator==(const Box&) const = default;
+};
+
+/// `value / whole` of `length`, without overflow; nothing of it when `whole` is zero.
+[[nodiscard]] constexpr Px share_of(std::int64_t value, std::int64_t whole, Px length) {
+  // 2^40 steps are finer than any screen, and leave room for a length of 2^23 hundredths.
+  while (whole > (std::int64_t{1} << 40)) {
+    whole >>= 1;
+    value >>= 1;
+  }
+  return whole == 0 ? Px{} : Px{value * length.hundredths / whole};
+}
+
+/// Adds formatted text to a piece of the document.
+template <class... Args>
+void add(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
+  out += fmt::format(format, std::forward<Args>(args)...);
+}
+
+} // namespace ppsim::viz
+
+template <>
+struct fmt::formatter<ppsim::viz::Px> {
+  constexpr auto parse(format_parse_context& context) { return context.begin(); }
+  static format_context::iterator format(ppsim::viz::Px length, format_context& context); // in svg_text.cpp
+};

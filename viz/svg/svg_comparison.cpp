@@ -1,0 +1,237 @@
+// Several charts above each other on one time axis, so that what one run gains over another is a length.
+//
+//   title, conditions, costs
+//   1f1b   recommended | step time 33 ms | bubble ratio 27.3 % | peak 12 GiB
+//   0 [0][1][2][3]////////[ 0 ][4][ 1 ][5]...     :
+//   1 ///[0][1][2]=====[ 0 ][3][ 1 ][4][ 2 ]...   :
+//   gpipe  +12.1 % | step time 37 ms | ...        :   (a line where the reference run ends)
+//   0 [0][1][2][3]...                             :
+//     |        |        |        |        |
+//     0        5       10       15    time (ms)
+//
+// Each chart is drawn by the same code as a chart of its own; what they share is decided here.
+
+#include "ppsim/base/words.hpp"
+#include "ppsim/study/run_report.hpp"
+#include "ppsim/viz/comparison.hpp"
+
+#include "svg_draw.hpp"
+#include "svg_text.hpp"
+#include "words/comparison_words.hpp"
+
+namespace ppsim::viz {
+
+namespace {
+
+// Bounds that keep the document below 3 MB and no longer than can be looked at.
+constexpr std::size_t most_tasks_as_cells = 32'768;
+constexpr std::size_t most_tasks_with_tooltip = 4'096;
+constexpr std::size_t most_tasks_with_number = 12'288;
+constexpr std::int64_t most_columns_of_all = 32'000;
+constexpr std::int64_t height_of_all_rows = 1'600; // pixels
+constexpr std::int64_t least_rows_height = 64;
+constexpr std::int64_t most_rows_height = 320;
+constexpr std::int64_t least_pitch = 3;
+constexpr std::int64_t most_pitch = 24;
+
+constexpr Px good_column = px(10); // of Detail::shares
+
+constexpr Px name_size = px(13);
+constexpr Px facts_size = px(11);
+constexpr Px panel_head_height = px(26);
+constexpr Px panel_gap = px(14);
+/// Runs that take more than this many times the reference are cut off, for the sake of those that compete with it.
+constexpr std::int64_t longest_shown = 2;
+
+const Panel& reference_panel(std::span<const Panel> panels) {
+  const auto found = std::find_if(panels.begin(), panels.end(), [](const Panel& panel) { return panel.recommended; });
+  return found == panels.end() ? panels.front() : *found;
+}
+
+Duration common_axis(std::span<const Panel> panels) {
+  const Duration reference = reference_panel(panels).report.makespan;
+  Duration longest{0};
+  for (const Panel& panel : panels)
+    if (reference == Duration{0} || panel.report.makespan / longest_shown <= reference)
+      longest = std::max(longest, panel.report.makespan);
+  return longest;
+}
+
+/// Tasks of a panel before the end of the axis, about.
+std::size_t shown_tasks(const Panel& panel, Duration axis) {
+  if (panel.report.makespan <= axis) return panel.graph.size();
+  const auto size = static_cast<std::int64_t>(panel.graph.size());
+  return static_cast<std::size_t>(scale_rounded(size, axis.count(), panel.report.makespan.count()));
+}
+
+PanelFrame frame_for(std::span<const Panel> panels) {
+  PanelFrame frame;
+  frame.axis = common_axis(panels);
+  std::size_t stages = 1;
+  std::size_t tasks = 0;
+  for (const Panel& panel : panels) {
+    stages = std::max(stages, panel.graph.schedule().shape().stages);
+    tasks += shown_tasks(panel, frame.axis);
+    frame.plot_width = std::max(frame.plot_width, wanted_plot_width(panel.report, panel.graph.size(), frame.axis));
+  }
+  const auto count = static_cast<std::int64_t>(std::max<std::size_t>(panels.size(), 1));
+  const std::int64_t room = std::clamp(height_of_all_rows / count, least_rows_height, most_rows_height);
+  const auto rows = static_cast<std::int64_t>(stages);
+  const bool wide = std::all_of(panels.begin(), panels.end(), [&frame](const Panel& panel) {
+    return mean_cell_width(panel.report, panel.graph.size(), frame.axis, frame.plot_width) >= least_mean_cell;
+  });
+  if (!wide || tasks > most_tasks_as_cells || rows * least_pitch > room) {
+    frame.detail = Detail::shares;
+    // Coarse in both directions alike: where all rows would leave only wide columns, stages share a row.
+    const std::int64_t columns =
+        std::max<std::int64_t>(frame.plot_width.hundredths / good_column.hundredths * count, 1);
+    const std::int64_t most_rows =
+        std::min(room / least_pitch, std::max<std::int64_t>(most_columns_of_all / columns, 1));
+    frame.stages_per_row = static_cast<std::size_t>((rows + most_rows - 1) / most_rows);
+  }
+  const auto shown_rows = static_cast<std::int64_t>((stages + frame.stages_per_row - 1) / frame.stages_per_row);
+  frame.pitch = px(std::clamp(room / shown_rows, least_pitch, most_pitch));
+  frame.most_columns = static_cast<std::size_t>(most_columns_of_all / count);
+  frame.tooltips = frame.detail == Detail::cells && tasks <= most_tasks_with_tooltip;
+  frame.numbers = frame.detail == Detail::cells && tasks <= most_tasks_with_number;
+  return frame;
+}
+
+/// What stands above a chart, beside its name.
+std::vector<std::string> facts(const Panel& panel, const Panel& reference, Duration axis) {
+  const RunReport& report = panel.report;
+  std::vector<std::string> parts;
+  std::string time = "step time " + format_duration(report.step_time);
+  if (&panel != &reference && reference.report.step_time > Duration{0})
+    time += fmt::format(" ({})", difference(report.step_time, reference.report.step_time));
+  parts.push_back(time);
+  if (report.step_time != report.makespan)
+    parts.push_back(
+        fmt::format("in steady state; one step by itself, drawn here: {}", format_duration(report.makespan)));
+  parts.push_back("bubble ratio " + percent(report.bubble_ratio));
+  if (const Bytes peak = peak_bytes(report); peak > Bytes{})
+    parts.push_back(fmt::format("peak {}{}", format_bytes(peak), report.overflow ? ", does not fit" : ""));
+  if (report.makespan > axis) parts.emplace_back("cut off at the end of the axis");
+  return parts;
+}
+
+/// The name, whether it is recommended, and the facts, in a line above `chart`.
+std::string draw_panel_head(const Chart& chart, const Panel& panel, const Panel& reference) {
+  const Px base = chart.plot.y - px(9);
+  const Px right = chart.plot.right();
+  const std::string name = fit_text(clean_text(panel.name), name_size, chart.plot.width / 3);
+  std::string out = "<g class=\"panel\">\n";
+  add(out, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" font-weight=\"bold\">{}</text>\n", chart.plot.x, base, name_size,
+      escaped(name));
+  Px x = chart.plot.x + text_width(name, name_size) * 5 / 4 + px(8); // bold letters are wider
+  if (panel.recommended) {
+    constexpr std::string_view word = "recommended";
+    const Px width = text_width(word, facts_size) + px(12);
+    add(out, "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\" fill=\"#1a1a1a\"/>\n", x, base - px(12),
+        width, px(16));
+    add(out, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"#ffffff\">{}</text>\n", x + px(6), base, facts_size,
+        word);
+    x += width + px(10);
+  }
+  const std::string line = joined(facts(panel, reference, chart.axis), " | ");
+  add(out, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"#333333\">{}</text>\n</g>\n", x, base, facts_size,
+      escaped(fit_text(line, facts_size, right - x)));
+  return out;
+}
+
+/// A torn edge where the axis cuts a run off.
+std::string draw_cut(const Chart& chart) {
+  if (chart.report.makespan <= chart.axis) return {};
+  std::string zigzag;
+  const Px right = chart.plot.right();
+  add(zigzag, "M{} {}", right + px(1), chart.plot.y - px(1));
+  bool inwards = true;
+  for (Px y = chart.plot.y + px(4); y < chart.plot.bottom() + px(6); y += px(5), inwards = !inwards)
+    add(zigzag, "L{} {}", inwards ? right - px(4) : right + px(1), std::min(y, chart.plot.bottom() + px(1)));
+  std::string out;
+  add(out, "<path class=\"cut\" fill=\"#ffffff\" d=\"{}H{}V{}z\"/>\n", zigzag, right + px(3), chart.plot.y - px(1));
+  add(out, "<path class=\"cut\" fill=\"none\" stroke=\"#4d4d4d\" stroke-width=\"0.8\" d=\"{}\"/>\n", zigzag);
+  return out;
+}
+
+std::string draw_panel(const Chart& chart, Drawn& drawn) {
+  std::string out = draw_grid(chart);
+  if (chart.detail == Detail::shares) {
+    out += draw_shares(chart, drawn);
+  } else {
+    out = draw_idle(chart, drawn) + out;
+    out += draw_cells(chart, drawn);
+    out += draw_numbers(chart, drawn);
+  }
+  out += draw_cut(chart);
+  return out += draw_stage_labels(chart);
+}
+
+/// A line through all charts where the reference run ends.
+std::string draw_reference_line(const Chart& chart, const Panel& reference, Px top, Px bottom) {
+  if (reference.report.makespan == Duration{0}) return {};
+  const Px x = chart.x_at(SimTime{reference.report.makespan});
+  std::string out;
+  add(out,
+      "<path class=\"reference\" fill=\"none\" stroke=\"#ffffff\" stroke-width=\"3\" stroke-opacity=\"0.7\" "
+      "pointer-events=\"none\" d=\"M{0} {1}V{2}\"/>\n"
+      "<path class=\"reference\" fill=\"none\" stroke=\"#b2182b\" stroke-width=\"1.2\" stroke-dasharray=\"5 3\" "
+      "pointer-events=\"none\" d=\"M{0} {1}V{2}\"/>\n",
+      x, top, bottom);
+  return out;
+}
+
+Headline headline_of(const Comparison& comparison, std::span<const Panel> panels) {
+  Headline head;
+  head.title = comparison.title.empty() ? counted(panels.size(), "schedule") + " on one time axis" : comparison.title;
+  head.essentials = {"p = " + counted(comparison.stages, "stage"),
+                     "m = " + counted(comparison.microbatches, "microbatch", "es")};
+  if (comparison.stages > 1)
+    head.essentials.push_back(fmt::format("transfer model: {}", ppsim::to_string(comparison.transfer_model)));
+  if (comparison.memory_limit)
+    head.essentials.push_back(fmt::format("memory limit: {}", format_bytes(*comparison.memory_limit)));
+  if (panels.size() > 1) head.essentials.push_back("dashed line: end of " + clean_text(reference_panel(panels).name));
+  head.source = comparison.source;
+  return head;
+}
+
+} // namespace
+
+std::string svg_comparison(const Comparison& comparison, std::span<const Panel> panels) {
+  if (panels.empty()) return svg_opening(px(200), px(40), "nothing to compare") + "</svg>\n";
+  const PanelFrame frame = frame_for(panels);
+  const Panel& reference = reference_panel(panels);
+  std::vector<Chart> charts;
+  charts.reserve(panels.size());
+  for (const Panel& panel : panels) charts.emplace_back(panel.graph, panel.timeline, panel.report, frame);
+
+  Px height;
+  const std::string head = draw_head(headline_of(comparison, panels), charts.front().width, height);
+  const Px top = height;
+  std::string body;
+  Drawn drawn;
+  for (std::size_t i = 0; i < charts.size(); ++i) {
+    charts[i].place_plot(height + panel_head_height);
+    body += draw_panel_head(charts[i], panels[i], reference);
+    body += draw_panel(charts[i], drawn);
+    height = charts[i].plot.bottom() + panel_gap;
+  }
+  const Chart& last = charts.back();
+  const Chart& most_chunks = *std::max_element(charts.begin(), charts.end(), [](const Chart& a, const Chart& b) {
+    return a.palette.local_chunks() < b.palette.local_chunks();
+  });
+  drawn.palettes_differ = std::any_of(charts.begin(), charts.end(), [&most_chunks](const Chart& chart) {
+    return chart.palette.local_chunks() != most_chunks.palette.local_chunks();
+  });
+  body += draw_time_axis(last);
+  if (panels.size() > 1) body += draw_reference_line(last, reference, top + px(2), last.plot.bottom() + px(8));
+  const Px legend_top = last.plot.bottom() + axis_height;
+  Px legend_height;
+  const std::string legend = draw_legend(most_chunks, drawn, legend_top, legend_height);
+
+  return svg_opening(last.width, legend_top + legend_height + bottom_margin,
+                     fmt::format("{} compared", counted(panels.size(), "schedule"))) +
+         hatch_definitions(drawn.labels) + head + body + legend + "</svg>\n";
+}
+
+} // namespace ppsim::viz

@@ -1,0 +1,107 @@
+#pragma once
+// Where things stand in the chart, and how much detail its size allows.
+
+#include "ppsim/graph/timeline.hpp"
+#include "ppsim/study/run_report.hpp"
+
+#include <vector>
+
+#include "svg_canvas.hpp"
+#include "svg_palette.hpp"
+
+namespace ppsim::viz {
+
+/// How tasks are drawn: one cell each, or, when cells would be narrower than about a pixel or too many, as shares of
+/// time per column.
+enum class Detail : std::uint8_t { cells, shares };
+/// How the critical path is drawn: outlines around its cells, or one line where cells are too small for that.
+enum class PathStyle : std::uint8_t { outline, line };
+
+/// What charts that stand above each other have in common, so that they can be compared by eye.
+struct PanelFrame {
+  Duration axis{0}; ///< what the width of each plot stands for; what ends later is cut off
+  Px plot_width;
+  Px pitch; ///< from one row to the next
+  Detail detail = Detail::cells;
+  std::size_t stages_per_row = 1;
+  std::size_t most_columns = 1;
+  bool tooltips = false;
+  bool numbers = false;
+};
+
+/// Columns of all rows together that a picture shows with Detail::shares; bounds the size of the document.
+inline constexpr std::size_t most_share_columns = 20'000;
+
+/// The inputs of a chart and all that follows from them alone.
+struct Chart {
+  /// A chart that is a picture of its own.
+  Chart(const TaskGraph& graph, const Timeline& timeline, const RunReport& report);
+  /// One of several in a picture.
+  Chart(const TaskGraph& graph, const Timeline& timeline, const RunReport& report, const PanelFrame& frame);
+
+  const TaskGraph& graph;
+  const Timeline& timeline;
+  const RunReport& report;
+  std::vector<std::uint16_t> local_chunk; ///< by global id: its index on its stage
+  Palette palette;
+
+  Duration axis; ///< what the width of the plot stands for
+  Detail detail = Detail::cells;
+  PathStyle path_style = PathStyle::outline;
+  bool tooltips = false;  ///< few enough cells for a tooltip each
+  bool transfers = false; ///< few and long enough to be told apart
+  bool numbers = true;    ///< of microbatches, in cells that hold them
+  bool compact = false;   ///< cells that share a fill are one path
+  std::size_t rows = 1;
+  std::size_t stages_per_row = 1; ///< more than one only with Detail::shares
+  std::size_t most_columns = most_share_columns;
+  Px width;     ///< of the whole picture
+  Box plot;     ///< time from left to right, rows from top to bottom; placed by place_plot()
+  Px pitch;     ///< from one row to the next
+  Px mean_cell; ///< width of a task of mean length
+  Px bar;       ///< height of a row's cells
+
+  /// Moves the plot below a head of this height.
+  void place_plot(Px head_height) { plot.y = head_height; }
+  [[nodiscard]] std::size_t stages() const { return graph.schedule().shape().stages; }
+  [[nodiscard]] SimTime end() const { return SimTime{report.makespan}; }
+  /// Where the chart ends: with its run, or where the axis cuts that off.
+  [[nodiscard]] SimTime shown_end() const { return SimTime{std::min(report.makespan, axis)}; }
+  /// What is cut off stands on the plot's right edge, without width.
+  [[nodiscard]] Px x_at(SimTime at) const {
+    return plot.x + share_of(std::min(at, SimTime{axis}).time_since_epoch().count(), axis.count(), plot.width);
+  }
+  [[nodiscard]] std::size_t row_of(StageId stage) const { return index(stage) / stages_per_row; }
+  /// The bar of a row between two moments.
+  [[nodiscard]] Box bar_box(std::size_t row, const Span& span) const;
+  /// The cell of a task: its bar, or half of that when it shares its time with the other half of an overlapped pair.
+  [[nodiscard]] Box cell_box(TaskId id, StageId stage) const;
+  /// The part of that in which the task recomputes; without width where it does not.
+  [[nodiscard]] Box recompute_box(TaskId id, StageId stage) const;
+  [[nodiscard]] bool shares_its_time(TaskId id) const;
+  [[nodiscard]] std::size_t shade_of(const Task& task) const {
+    return palette.shade_of(local_chunk[index(task.chunk())]);
+  }
+};
+
+/// How wide a plot has to be for cells of a good width, within what a screen and a page hold.
+[[nodiscard]] Px wanted_plot_width(const RunReport& report, std::size_t tasks, Duration axis);
+/// Width of a task of mean length.
+[[nodiscard]] Px mean_cell_width(const RunReport& report, std::size_t tasks, Duration axis, Px plot_width);
+/// Cells are not drawn narrower than this on average.
+inline constexpr Px least_mean_cell{150};
+
+/// What was drawn, so that the legend explains this and nothing else.
+struct Drawn {
+  LabelSet labels; ///< busy labels stand for their pass; overlap for a cell of two halves
+  bool numbers = false;
+  bool transfers = false;
+  bool reductions = false;
+  bool critical_path = false;
+  bool palettes_differ = false; ///< charts with different numbers of chunks per stage
+  bool two_rows = false;        ///< a stage's prediction above its measured row, with a line where each run ends
+  bool slow_tasks = false;      ///< marked
+  bool late_tasks = false;      ///< the waits before them marked
+};
+
+} // namespace ppsim::viz

@@ -1,0 +1,58 @@
+#pragma once
+// Colours and hatches. Hue tells the pass, lightness the chunk, so that the chart also reads without colour vision and
+// in grey: forwards are always darker than full backwards, and the two halves of a split backward carry a bar (I above,
+// W below).
+
+#include "ppsim/report/report.hpp"
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <string>
+
+namespace ppsim::viz {
+
+inline constexpr std::size_t pass_count = 4;
+/// Chunks per stage that are told apart by lightness; with more of them, neighbours share a shade.
+inline constexpr std::size_t most_shades = 8;
+
+/// The labels that are drawn in a chart.
+using LabelSet = std::bitset<label_count>;
+
+/// An sRGB colour.
+struct Colour {
+  int red = 0, green = 0, blue = 0;
+};
+/// "#rrggbb".
+[[nodiscard]] std::string to_string(Colour colour);
+/// Black or white, whichever reads better on `ground`.
+[[nodiscard]] bool wants_white_text(Colour ground);
+
+/// Fill of optimizer cells: dark, so that they differ from every pass in grey too.
+inline constexpr Colour optimizer_fill{0x4D, 0x4D, 0x4D};
+/// Stroke of what is pointed at: the end of a run, tasks that deviate from their prediction.
+inline constexpr Colour mark_stroke{0xB2, 0x18, 0x2B};
+/// Fill of the bars of gradient reductions.
+inline constexpr Colour reduction_fill{0xB2, 0x3A, 0x48};
+
+/// The fill of each cell.
+class Palette {
+public:
+  /// For a chart with this many chunks per stage.
+  explicit Palette(std::size_t local_chunks);
+  [[nodiscard]] std::size_t local_chunks() const { return local_chunks_; }
+  [[nodiscard]] std::size_t shades() const { return shades_; }
+  [[nodiscard]] std::size_t shade_of(std::size_t local_chunk) const { return local_chunk * shades_ / local_chunks_; }
+  [[nodiscard]] Colour fill(Pass pass, std::size_t shade) const;
+
+private:
+  std::size_t local_chunks_;
+  std::size_t shades_;
+};
+
+/// Fill attribute value for an idle label ("url(#idle-warmup)") or for Label::recompute.
+[[nodiscard]] std::string hatch_fill(Label label);
+/// The `<defs>` with the patterns of the labels in `used`.
+[[nodiscard]] std::string hatch_definitions(const LabelSet& used);
+
+} // namespace ppsim::viz

@@ -1,0 +1,320 @@
+#include "ppsim/base/words.hpp"
+#include "ppsim/viz/explanation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tables.hpp"
+#include "words/comparison_words.hpp"
+#include "words/explanation_words.hpp"
+#include "words/measured_words.hpp"
+#include "words/validation_words.hpp"
+
+namespace ppsim::viz {
+namespace {
+
+constexpr std::size_t most_rows = 16;
+
+double share_of(Duration part, Duration whole) {
+  return whole == Duration{0} ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+/// "12.3 %", "0.45 %", "-1.23 %"
+std::string share_words(double share) {
+  return fmt::format("{}{}", share < 0 ? "-" : "", percent(std::abs(share)));
+}
+
+/// Smaller shares are not shown.
+constexpr double least_shown = 0.0005;
+
+std::string cell_words(double share) {
+  return share < least_shown ? "-" : percent(share);
+}
+
+class ExplanationText {
+public:
+  ExplanationText(std::span<const MeasuredRun> replicas, const Explanation& explanation, const TextOptions& options)
+      : replicas_{replicas}, explanation_{explanation}, colour_{options.colour},
+        width_{std::max(options.width, least_text_width)} {}
+
+  std::string render() {
+    head();
+    steps();
+    say("bubble", bubble_words());
+    if (explanation_.schedule_bubble > 0)
+      say("order", fmt::format("leaves {} idle by itself, with all stages alike and transfers free",
+                               percent(explanation_.schedule_bubble)));
+    trust();
+    held_out();
+    findings();
+    parts();
+    stages();
+    replicas();
+    return out_;
+  }
+
+private:
+  void say(std::string_view what, std::string_view text) { out_ += answer_lines(what, text, width_); }
+
+  void table(const std::vector<TableColumn>& columns) {
+    for (const std::string& line : table_lines(columns_that_fit(columns, width_ - 2, column_gap), column_gap))
+      out_ += "  " + line + "\n";
+  }
+
+  void head() {
+    const std::string first = wrapped_lines(answer(), width_, 2);
+    out_ += colour_ ? fmt::format("\033[1m{}\033[0m\n", first.substr(0, first.size() - 1)) : first;
+    const Shape& shape = explanation_.shape;
+    const std::string chunks = shape.vpp > 1 ? fmt::format(", {} chunks per stage", shape.vpp) : "";
+    const std::string copies = replicas_.size() > 1 ? fmt::format(", {} replicas", replicas_.size()) : "";
+    out_ += fmt::format("{}: {}, {}{}{}\n", replicas_.front().schedule.name(), counted(shape.stages, "stage"),
+                        counted(shape.microbatches, "microbatch", "es"), chunks, copies);
+    out_ += wrapped_lines("measured: " + describe(replicas_.front()), width_, 10) + "\n";
+  }
+
+  /// What takes most of a step beyond its work. All of the mean step, as the parts are, which add up to it.
+  [[nodiscard]] std::string answer() const {
+    std::string text =
+        fmt::format("a step takes {}{}; {} of the devices' time is bubble", format_duration(explanation_.step.mean),
+                    explanation_.steps > 1 ? " on average" : "", percent(explanation_.bubble));
+    const StepPart* most = nullptr;
+    for (const StepPart& part : explanation_.parts)
+      if (part.reason != Reason::work && (most == nullptr || part.time > most->time)) most = &part;
+    if (most != nullptr && most->time > Duration{0})
+      text += fmt::format("; the largest part: {}, {} of a step", part_name(most->reason), format_duration(most->time));
+    return text;
+  }
+
+  void steps() {
+    const StepTimes& step = explanation_.step;
+    if (explanation_.steps == 1) return say("steps", "1");
+    std::string text = fmt::format("{}: median {}, mean {}, 5 % within {}, 95 % within {}", explanation_.steps,
+                                   format_duration(step.median), format_duration(step.mean), format_duration(step.p5),
+                                   format_duration(step.p95));
+    if (explanation_.steps >= 4)
+      text += fmt::format("; the last quarter is {} {} than the first", percent(std::abs(step.drift())),
+                          step.drift() < 0 ? "shorter" : "longer");
+    say("steps", text);
+  }
+
+  /// Of all devices' time, by cause, the largest first.
+  [[nodiscard]] std::string bubble_words() const {
+    const Duration all =
+        static_cast<std::int64_t>(explanation_.replicas.size() * explanation_.shape.stages) * explanation_.step.mean;
+    std::vector<std::pair<Duration, std::string>> causes{{explanation_.waits_for_replicas, "replicas"}};
+    for (std::size_t label = first_idle_label; label < label_count; ++label)
+      causes.emplace_back(explanation_.time[label], to_string(label_at(label)));
+    std::ranges::stable_sort(causes, std::ranges::greater{}, &std::pair<Duration, std::string>::first);
+    std::vector<std::string> words;
+    for (const auto& [time, name] : causes)
+      if (share_of(time, all) >= least_shown) words.push_back(fmt::format("{} {}", name, percent(share_of(time, all))));
+    return percent(explanation_.bubble) + (words.empty() ? "" : ": " + joined(words, ", "));
+  }
+
+  /// Means over replicas, which all have as many steps.
+  void held_out() {
+    const std::vector<HeldOut>& all = explanation_.held_out;
+    if (all.empty()) return;
+    const auto mean = [&](double HeldOut::*member) {
+      double sum = 0;
+      for (const HeldOut& one : all) sum += one.*member;
+      return percent(sum / static_cast<double>(all.size()));
+    };
+    const bool one_model =
+        std::ranges::all_of(all, [&](const HeldOut& one) { return one.transfer == all[0].transfer; });
+    say("predicted", fmt::format("from the means of the first {} of {} steps, the tasks of the others are {} off (mean "
+                                 "of absolute errors; transfers: {})",
+                                 all[0].calibrated, explanation_.steps, mean(&HeldOut::mean_error),
+                                 one_model ? to_string(all[0].transfer) : "as each replica sends"));
+    say("", fmt::format("with the means of each step by itself {} (what is left out then is drift between steps), with "
+                        "every task's own time {}",
+                        mean(&HeldOut::step_mean_error), mean(&HeldOut::own_error)));
+  }
+
+  void trust() {
+    say("simulated",
+        fmt::format("with every task's own time {} of the measured steps, with means per stage and pass {}",
+                    signed_percent(explanation_.own_error), signed_percent(explanation_.model_error)));
+    if (explanation_.clock_error)
+      say("clocks", fmt::format("aligned within {}{}", format_duration(*explanation_.clock_error),
+                                explanation_.unaligned ? "; yet a transfer ended before it began: NOT aligned, and "
+                                                         "waits may be those of others"
+                                                       : ""));
+    else if (explanation_.unaligned)
+      say("clocks",
+          "NOT aligned: a transfer ended before it began, or nothing bounds what clocks differ by; waits may be those "
+          "of others");
+    if (explanation_.contended)
+      say("cores", "CONTENDED: stages shared their cores with others, and the times say little");
+  }
+
+  void findings() {
+    out_ += '\n';
+    if (explanation_.findings.empty()) {
+      out_ += wrapped_lines(
+          fmt::format("nothing costs more than {} of a step but the order itself", percent(least_share)), width_, 0);
+      return;
+    }
+    const auto is_drift = [](const Finding& one) { return one.reason == Reason::drift; };
+    const auto drift = std::ranges::find_if(explanation_.findings, is_drift);
+    const bool has_drift = drift != explanation_.findings.end();
+    if (explanation_.findings.size() > (has_drift ? 1U : 0U))
+      out_ += wrapped_lines("what makes steps longer (each as if what stands above it in the next table were gone)",
+                            width_, column_gap);
+    std::size_t number = 0;
+    for (const Finding& one : explanation_.findings)
+      if (!is_drift(one)) finding(fmt::format("  {}. {:>6}  ", ++number, percent(one.share)), one);
+    if (!has_drift) return;
+    if (number > 0) out_ += '\n';
+    out_ += wrapped_lines("what made them longer in the course of the run (no row of the next table: it is in several)",
+                          width_, column_gap);
+    finding(fmt::format("     {:>6}  ", percent(drift->share)), *drift);
+  }
+
+  void finding(const std::string& begin, const Finding& one) {
+    out_ += wrapped_lines(begin + finding_words(explanation_, one), width_, begin.size());
+    const std::string indent(begin.size(), ' ');
+    for (const std::string& line : evidence_words(explanation_, one))
+      out_ += wrapped_lines(indent + line, width_, begin.size() + column_gap);
+  }
+
+  void parts() {
+    std::vector<TableColumn> columns{{"of a step", {}, 0, true}, {"time", {}}, {"share", {}}};
+    const auto row = [&](std::string_view name, Duration time) {
+      columns[0].cells.emplace_back(name);
+      columns[1].cells.push_back(
+          fmt::format("{}{}", time < Duration{0} ? "-" : "", format_duration(std::chrono::abs(time))));
+      columns[2].cells.push_back(share_words(share_of(time, explanation_.step.mean)));
+    };
+    for (const StepPart& part : explanation_.parts)
+      if (part.reason == Reason::work || part.reason == Reason::schedule ||
+          std::abs(share_of(part.time, explanation_.step.mean)) >= least_shown)
+        row(part_name(part.reason), part.time);
+    row("a step, mean", explanation_.step.mean);
+    out_ += '\n';
+    table(columns);
+    if (std::ranges::any_of(columns[1].cells, [](std::string_view time) { return time.starts_with('-'); }))
+      out_ += wrapped_lines("  below zero: it makes steps shorter", width_, column_gap);
+  }
+
+  /// All stages, or of many the first and the last, with a gap between.
+  template <class Row, class Gap>
+  static void for_each_row(std::size_t count, Row row, Gap gap_row) {
+    for (std::size_t at = 0; at < count; ++at) {
+      if (count > most_rows && at == most_rows / 2) {
+        gap_row();
+        at = count - most_rows / 2;
+      }
+      row(at);
+    }
+  }
+
+  /// A column of one figure per row.
+  template <class Cell>
+  static TableColumn column(std::string header, std::size_t count, Cell cell, int rank = 0) {
+    TableColumn result{std::move(header), {}, rank};
+    for_each_row(
+        count, [&](std::size_t at) { result.cells.push_back(cell(at)); }, [&] { result.cells.emplace_back("..."); });
+    return result;
+  }
+
+  [[nodiscard]] std::size_t slowest_replica() const {
+    const auto slowest = std::ranges::max_element(explanation_.replicas, {}, &ReplicaExplanation::tasks);
+    return static_cast<std::size_t>(slowest - explanation_.replicas.begin());
+  }
+
+  void stages() {
+    const std::size_t replica = slowest_replica();
+    const std::vector<StageExplanation>& rows = explanation_.replicas[replica].stages;
+    std::vector<TableColumn> columns{
+        column("stage", rows.size(), [](std::size_t stage) { return fmt::format("{}", stage); })};
+    for (const Pass pass : {Pass::forward, Pass::backward, Pass::input_grad, Pass::weight_grad})
+      add_pass(columns, rows, pass);
+    const auto add_share = [&](std::string name, auto time, int rank) {
+      const bool any = std::ranges::any_of(rows, [&](const StageExplanation& stage) {
+        return share_of(time(stage), explanation_.step.mean) >= least_shown;
+      });
+      if (any)
+        columns.push_back(column(
+            std::move(name), rows.size(),
+            [&](std::size_t stage) { return cell_words(share_of(time(rows[stage]), explanation_.step.mean)); }, rank));
+    };
+    add_share(
+        "busy", [](const StageExplanation& stage) { return stage.busy; }, 0);
+    for (std::size_t label = first_idle_label; label < label_count; ++label)
+      add_share(
+          std::string{to_string(label_at(label))}, [label](const StageExplanation& stage) { return stage.time[label]; },
+          2);
+    add_share(
+        "replicas", [](const StageExplanation& stage) { return stage.waits_for_replicas; }, 1);
+    out_ += '\n';
+    table(columns);
+    out_ += wrapped_lines(
+        fmt::format("  {}: means over all steps, shares of a step",
+                    replicas_.size() > 1 ? fmt::format("replica {}, the slowest", replica) : std::string{"all stages"}),
+        width_, 2);
+  }
+
+  static void add_pass(std::vector<TableColumn>& columns, const std::vector<StageExplanation>& rows, Pass pass) {
+    const auto find = [pass](const StageExplanation& stage) {
+      return std::ranges::find(stage.passes, pass, &PassStatistics::pass);
+    };
+    if (std::ranges::none_of(rows, [&](const StageExplanation& stage) { return find(stage) != stage.passes.end(); }))
+      return;
+    columns.push_back(column(std::string(1, letter(pass)), rows.size(), [&](std::size_t stage) {
+      const auto times = find(rows[stage]);
+      return times == rows[stage].passes.end() ? std::string{"-"} : format_duration(times->mean);
+    }));
+    columns.push_back(column(
+        "+-", rows.size(),
+        [&](std::size_t stage) {
+          const auto times = find(rows[stage]);
+          return times == rows[stage].passes.end() || times->mean == Duration{0}
+                     ? std::string{"-"}
+                     : percent(share_of(times->spread, times->mean));
+        },
+        3));
+  }
+
+  void replicas() {
+    if (replicas_.size() == 1) return;
+    const std::vector<ReplicaExplanation>& rows = explanation_.replicas;
+    const auto add = [&](std::string name, auto cell, int rank = 0) {
+      return column(
+          std::move(name), rows.size(), [&](std::size_t replica) { return cell(rows[replica]); }, rank);
+    };
+    const std::vector<TableColumn> columns{
+        column("replica", rows.size(), [](std::size_t replica) { return fmt::format("{}", replica); }),
+        add("tasks", [](const ReplicaExplanation& each) { return format_duration(each.tasks); }),
+        add(
+            "simulated", [](const ReplicaExplanation& each) { return format_duration(each.simulated); }, 1),
+        add("step", [](const ReplicaExplanation& each) { return format_duration(each.step.median); }),
+        add(
+            "bubble", [](const ReplicaExplanation& each) { return percent(each.median_bubble); }, 2),
+        add("waits",
+            [](const ReplicaExplanation& each) { return format_duration(each.stages.front().waits_for_replicas); }),
+        add("last in", [](const ReplicaExplanation& each) { return counted(each.slowest_in, "step"); })};
+    out_ += '\n';
+    table(columns);
+    out_ += wrapped_lines("  tasks: mean from the first to the last; step and bubble: of its median step; waits: for "
+                          "the tasks of other replicas",
+                          width_, 2);
+  }
+
+  std::span<const MeasuredRun> replicas_;
+  const Explanation& explanation_;
+  bool colour_;
+  std::size_t width_;
+  std::string out_;
+};
+
+} // namespace
+
+std::string explanation_text(std::span<const MeasuredRun> replicas, const Explanation& explanation,
+                             const TextOptions& options) {
+  return ExplanationText{replicas, explanation, options}.render();
+}
+
+} // namespace ppsim::viz

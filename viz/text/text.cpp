@@ -1,0 +1,573 @@
+#include "ppsim/viz/text.hpp"
+
+#include "ppsim/base/words.hpp"
+#include "ppsim/scenario/layout.hpp"
+#include "ppsim/study/run_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <ranges>
+
+#include "tables.hpp"
+#include "text_gantt.hpp"
+#include "words/measured_words.hpp"
+
+// How the report reads, for `ppsim --stages 4 --mb 8`:
+//
+//   1f1b: 4 stages, 8 microbatches, transfers: latency
+//
+//     step time   33 ms, of which the busiest stage computes 24 ms
+//     bubble      27.3 % of device time (bubble ratio)
+//                 37.5 % over ideal (bubble overhead), 27.3 % of a stage's span (stage span bubble)
+//     theory      37.5 % over ideal = (p-1)/m: as simulated
+//     path        F 11 ms + B 22 ms on the critical path
+//     memory      at most 4 live activations, on stage 0
+//
+//     stage  busy                     idle by cause                            live  phases
+//         0  ############....  72.7%  downstream 9 ms                             4  3+5+3
+//     ...
+//     total  F 32 ms + B 64 ms + warmup 6 ms + downstream 18 ms + drain 12 ms = 132 ms = 4 x 33 ms
+//
+//   (the chart of text_gantt.hpp)
+//
+//   next: fill, drain and waits for other stages cost 27.3 % of device time; --mb 16 (13.6 % less time per microbatch)
+
+namespace ppsim::viz {
+namespace {
+
+template <class... Args>
+void put(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
+  out += fmt::format(format, std::forward<Args>(args)...);
+}
+
+/// Share of device time that stages idle from which on another schedule may be worth a look.
+constexpr double worth_comparing = 0.05;
+
+std::string percent_to_tenths(double ratio) {
+  return fmt::format("{:.{}f} %", 100 * ratio, ratio >= 0.0995 || ratio == 0 ? 1 : 2);
+}
+
+/// "0", "0-3", "0, 2 and 5 more": stages in few words.
+std::string stage_list(const std::vector<std::size_t>& stages) {
+  if (stages.size() == 1) return fmt::format("stage {}", stages[0]);
+  if (stages.back() - stages.front() + 1 == stages.size())
+    return fmt::format("stages {}-{}", stages.front(), stages.back());
+  if (stages.size() == 2) return fmt::format("stages {} and {}", stages[0], stages[1]);
+  return fmt::format("stage {} and {} more", stages[0], stages.size() - 1);
+}
+
+/// "11 10 10 9"; a long list with its repetitions: "11, 62 x 10, 9".
+std::string with_repeats(const std::vector<std::size_t>& counts) {
+  constexpr std::size_t longest_list = 16;
+  if (counts.size() <= longest_list) return joined(counts, " ");
+  std::string text;
+  for (std::size_t first = 0; first < counts.size();) {
+    std::size_t end = first + 1;
+    while (end < counts.size() && counts[end] == counts[first]) ++end;
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", end - first > 1 ? fmt::format("{} x ", end - first) : "",
+                        counts[first]);
+    first = end;
+  }
+  return text;
+}
+
+/// The report, part by part.
+class TextReport {
+public:
+  TextReport(const TaskGraph& graph, const Timeline& timeline, const RunReport& report, const TextOptions& options)
+      : graph_{graph}, timeline_{timeline}, report_{report}, options_{options}, scenario_{graph.scenario()} {}
+
+  std::string render() {
+    title();
+    answer();
+    stage_table();
+    total();
+    sensitivity();
+    const std::string gantt = text_gantt(graph_, timeline_, SimTime{} + report_.makespan, options_);
+    if (!gantt.empty()) put(out_, "\n{}", gantt);
+    next();
+    return std::move(out_);
+  }
+
+private:
+  void title() {
+    const Shape& shape = scenario_.shape;
+    put(out_, "{}{}: {}, {} microbatch{}", bold(), graph_.headline(), counted(shape.stages, "stage"),
+        shape.microbatches, shape.microbatches == 1 ? "" : "es");
+    if (shape.shared > 0) put(out_, ", {}", counted(shape.positions(), "position"));
+    const std::size_t held = HeldChunks{graph_.schedule()}.most(); // with a chunk per direction more than v
+    if (held > 1) put(out_, ", {} chunks per stage", held);
+    if (graph_.schedule().forward_only()) put(out_, ", forwards only");
+    if (!report_.measured.empty()) {
+      put(out_, ", measured");
+    } else {
+      put(out_, ", transfers: {}", to_string(scenario_.network.model));
+      if (scenario_.network.slices > 1) put(out_, " in {} slices", scenario_.network.slices);
+    }
+    put(out_, "{}\n", plain());
+    if (!scenario_.title.empty()) put(out_, "{}\n", scenario_.title);
+    if (!report_.measured.empty()) {
+      put_wrapped("measured: " + report_.measured, 10);
+    } else if (!scenario_.source.empty()) {
+      put(out_, "costs: {}\n", scenario_.source);
+    }
+    put(out_, "\n");
+  }
+
+  /// One line of the answer, broken at spaces where the width ends.
+  void say(std::string_view what, std::string_view text) { out_ += answer_lines(what, text, options_.width); }
+  /// `text`, broken likewise, with further lines indented.
+  void put_wrapped(std::string_view text, std::size_t indent) { out_ += wrapped_lines(text, options_.width, indent); }
+
+  void answer() {
+    const bool alone = graph_.schedule().asynchronous() && !report_.measured.empty(); // no flush, and no steady state
+    say(alone ? "one step" : "step time",
+        fmt::format("{}{}{}{}, of which the busiest stage computes {}", bold(), format_duration(report_.step_time),
+                    plain(), alone ? " alone" : "", format_duration(report_.ideal)));
+    steady_state();
+    say("bubble",
+        fmt::format("{}{}{} of device time (bubble ratio)", bold(), percent_to_tenths(report_.bubble_ratio), plain()));
+    say("", fmt::format("{} over ideal (bubble overhead), {} of a stage's span (stage span bubble)",
+                        percent_to_tenths(report_.bubble_overhead), percent_to_tenths(report_.stage_span_bubble)));
+    theory();
+    critical_path();
+    layers();
+    update();
+    stalls();
+    what_if();
+    memory();
+    put(out_, "\n");
+  }
+
+  void steady_state() {
+    if (!report_.steady_state) return;
+    const double over = report_.ideal == Duration{0} ? 0 : share(report_.step_time - report_.ideal, report_.ideal);
+    say("", fmt::format("steady state, from step to step: {} over ideal; one step alone takes {}",
+                        percent_to_tenths(over), format_duration(report_.makespan)));
+  }
+
+  void theory() {
+    if (!report_.closed_form) return;
+    const double theory = report_.closed_form->value;
+    const Metric& metric = find_metric(report_.closed_form->metric);
+    const double difference = metric.ratio(report_) - theory;
+    // Chunk costs are whole nanoseconds: agreement is to a nanosecond per task on the longest chain.
+    const bool agrees = std::abs(difference) <= 1e-5 * (1 + theory);
+    say("theory",
+        fmt::format("{} {} = {}: {}", percent_to_tenths(theory),
+                    metric.tag == "bubble_overhead" ? "over ideal" : metric.name, report_.closed_form->formula,
+                    agrees ? "as simulated"
+                           : fmt::format("the simulation gives {} {}", percent_to_tenths(std::abs(difference)),
+                                         difference > 0 ? "more" : "less")));
+  }
+
+  /// What the chain that sets the makespan consists of; the parts add up to it. What a measured chain leaves open
+  /// between its tasks is the host's.
+  void critical_path() {
+    std::array<Duration, label_count> time{};
+    Duration reductions{0};
+    Duration open = report_.makespan;
+    for (const PathStep& step : report_.critical_path) {
+      const Duration length = span_of(timeline_, step).length();
+      open -= length;
+      if (step.kind == PathKind::reduction) {
+        reductions += length;
+        continue;
+      }
+      const Duration again =
+          step.kind == PathKind::task ? recompute_span(graph_, timeline_, step.task).length() : Duration{0};
+      time[static_cast<std::size_t>(Label::recompute)] += again;
+      time[static_cast<std::size_t>(path_label(step))] += length - again;
+    }
+    if (!report_.measured.empty()) time[static_cast<std::size_t>(Label::host)] = open;
+    std::string parts;
+    const auto add = [&](std::string_view name, Duration length) {
+      if (length > Duration{0})
+        parts += fmt::format("{}{} {}", parts.empty() ? "" : " + ", name, format_duration(length));
+    };
+    for (std::size_t label = 0; label < label_count; ++label) add(to_string(label_at(label)), time[label]);
+    add("reduction", reductions);
+    if (!parts.empty()) say("path", fmt::format("{} on the critical path", parts));
+  }
+
+  /// The label whose time a step of the critical path is; a reduction has none, since it runs beside the tasks.
+  [[nodiscard]] Label path_label(const PathStep& step) const {
+    if (step.kind == PathKind::optimizer) return Label::optimizer;
+    if (step.kind == PathKind::transfer) return Label::transfer;
+    if (step.kind == PathKind::reduction) return Label::flush;
+    const Task& task = graph_.schedule().task(step.task);
+    return task.pairing != Pairing::alone ? Label::overlap : static_cast<Label>(task.pass);
+  }
+
+  /// Layers per stage, where they differ; of a stage that runs chunks of two directions, those of both.
+  void layers() {
+    const HeldChunks held{graph_.schedule()};
+    std::vector<std::size_t> counts(scenario_.shape.stages);
+    for (std::size_t stage = 0; stage < counts.size() && !scenario_.layout.empty(); ++stage)
+      for (const std::uint16_t chunk : held.of(make_id<StageId>(stage)))
+        counts[stage] += scenario_.layout[chunk].layers + scenario_.layout[chunk].mtp_layers;
+    if (report_.balance) return balance(*report_.balance, with_repeats(counts));
+    std::vector<std::size_t> chunks;
+    for (const ChunkBlocks& blocks : scenario_.layout) chunks.push_back(blocks.layers + blocks.mtp_layers);
+    const auto differ = [](const std::vector<std::size_t>& values) {
+      return std::ranges::adjacent_find(values, std::ranges::not_equal_to{}) != values.end();
+    };
+    if (differ(counts))
+      say("layers", fmt::format("{} on the stages", with_repeats(counts)));
+    else if (differ(chunks))
+      say("layers", fmt::format("{} on the chunks", with_repeats(chunks)));
+  }
+
+  void balance(const Balance& found, const std::string& layers) {
+    const std::string start = found.start_given ? "the layout given" : "the even split";
+    const std::string start_time = format_duration(found.start_step_time);
+    if (!found.changed())
+      say("balance",
+          fmt::format("layers per stage {}: {} is the best of {}", layers, start, counted(found.tried, "split")));
+    else if (!found.fits)
+      say("balance", fmt::format("layers per stage {}: no split that was tried fits, this one lacks least", layers));
+    else if (found.start_fits)
+      say("balance",
+          fmt::format("layers per stage {}: {} less time than {} ({})", layers,
+                      percent_to_tenths(1 - share(found.step_time, found.start_step_time)), start, start_time));
+    else
+      say("balance", fmt::format("layers per stage {}: {} ({}) does not fit", layers, start, start_time));
+    if (!found.settled) say("", fmt::format("the search ended after {} splits; others may be better", found.tried));
+    const Schedule& schedule = graph_.schedule();
+    const bool is_loop = placement_of(schedule) == loop_placement(schedule.shape());
+    say("", is_loop ? fmt::format("--pipeline-model-parallel-layout '{}'", to_string(found.layout))
+                    : fmt::format("--layout '{}' (Megatron-LM would place these chunks in a loop)",
+                                  to_string(found.layout)));
+  }
+
+  /// What follows the tasks: how long after the last of them the reductions end, and the optimizer steps.
+  void update() {
+    if (timeline_.optimizer.empty()) return;
+    const SimTime done = tasks_end(graph_, timeline_);
+    SimTime reduced{};
+    for (const Reduction& reduction : timeline_.reductions) reduced = std::max(reduced, reduction.span.end);
+    std::string text = fmt::format("tasks end at {}", format_duration(done - SimTime{}));
+    if (!timeline_.reductions.empty()) text += fmt::format(", reductions at {}", format_duration(reduced - SimTime{}));
+    Duration longest{0};
+    for (const OptimizerRun& step : timeline_.optimizer) longest = std::max(longest, step.span.length());
+    if (longest > Duration{0})
+      text +=
+          fmt::format("; {} optimizer step of up to {}", to_string(scenario_.update.step), format_duration(longest));
+    say("update", text);
+  }
+
+  void what_if() {
+    const auto line = [&](std::string_view words, const std::optional<Duration>& time) {
+      if (!time || report_.step_time == Duration{0}) return;
+      const double change =
+          static_cast<double>((*time - report_.step_time).count()) / static_cast<double>(report_.step_time.count());
+      say("what if",
+          fmt::format("{}: {} ({}{:.1f} %)", words, format_duration(*time), change > 0 ? "+" : "", 100 * change + 0.0));
+    };
+    line("without communication", report_.what_if.no_communication);
+    line("with equal stages", report_.what_if.equal_stages);
+    line("without recomputation", report_.what_if.no_recompute);
+  }
+
+  /// The waits that the order of sends and receives cost.
+  void stalls() {
+    constexpr std::size_t most_said = 3;
+    if (!report_.stalls) return;
+    const StallReport& stalls = *report_.stalls;
+    say("stalls", stalls.count == 0
+                      ? fmt::format("none: no send or receive held up a task ({})", stalls.operations)
+                      : fmt::format("{} of {} in all, behind other sends and receives or posted late ({})",
+                                    counted(stalls.count, "wait"), format_duration(stalls.sum), stalls.operations));
+    for (std::size_t i = 0; i < std::min(most_said, stalls.longest.size()); ++i) say("", stalls.longest[i].words);
+    if (stalls.without)
+      say("", fmt::format("without stalls a step would take {}; 'ppsim place' moves sends and receives",
+                          format_duration(*stalls.without)));
+  }
+
+  void memory() {
+    std::size_t most_live = 0;
+    std::size_t versions = 1;
+    Bytes most;
+    for (const StageReport& stage : report_.stages) {
+      most_live = std::max(most_live, stage.peak_live_activations);
+      most = std::max(most, stage.peak_bytes());
+      versions = std::max(versions, stage.weight_versions);
+    }
+    std::string text = fmt::format(
+        "at most {} live activation{}, on {}", most_live, most_live == 1 ? "" : "s",
+        stage_list(stages_where([&](const StageReport& stage) { return stage.peak_live_activations == most_live; })));
+    if (most > Bytes{})
+      text +=
+          fmt::format("; at most {}, on {}", format_bytes(most),
+                      stage_list(stages_where([&](const StageReport& stage) { return stage.peak_bytes() == most; })));
+    if (versions > 1)
+      text +=
+          fmt::format("; up to {} versions of the weights, on {}", versions,
+                      stage_list(stages_where([&](const auto& stage) { return stage.weight_versions == versions; })));
+    say("memory", text);
+    if (scenario_.memory.limit) capacity(*scenario_.memory.limit);
+  }
+
+  void capacity(Bytes limit) {
+    if (!report_.overflow) return say("", fmt::format("{}fits{} in {}", good(), plain(), format_bytes(limit)));
+    const Overflow& overflow = *report_.overflow;
+    const std::string where =
+        overflow.task == no_task
+            ? fmt::format("holds {} before the first task", format_bytes(overflow.needed))
+            : fmt::format("needs {} at {}, when {} starts", format_bytes(overflow.needed),
+                          format_duration(overflow.at - SimTime{}), to_string(graph_.schedule().task(overflow.task)));
+    const std::size_t over = stages_where([&](const StageReport& stage) { return stage.peak_bytes() > limit; }).size();
+    say("",
+        fmt::format("{}does not fit{} in {}: stage {} {}{}", bad(), plain(), format_bytes(limit), index(overflow.stage),
+                    where, over > 1 ? fmt::format("; {} stages exceed it in all", over) : ""));
+  }
+
+  /// Widths of the table's columns; what is left goes to the causes.
+  struct Columns {
+    std::size_t bar;
+    std::size_t causes;
+    bool bytes;
+  };
+
+  void stage_table() {
+    const bool bytes =
+        std::ranges::any_of(report_.stages, [](const StageReport& stage) { return stage.peak_bytes() > Bytes{}; });
+    const std::size_t bar = options_.width >= 100 ? 16 : 5;
+    const std::size_t others = 40 + bar + (bytes ? 11 : 0); // stage, share, live, phases and the gaps
+    const Columns columns{bar, std::min<std::size_t>(62, std::max<std::size_t>(options_.width, others + 24) - others),
+                          bytes};
+    put(out_, "  {:>5}  {:<{}}  {:<{}} {:>5}  {}{}\n", "stage", "busy", bar + 7, "idle by cause", columns.causes,
+        "live", bytes ? fmt::format("{:<11}", "memory") : "", "phases");
+    const std::size_t stages = report_.stages.size();
+    for (std::size_t stage = 0; stage < stages; ++stage) {
+      if (stages > most_rows && stage == most_rows / 2) {
+        put(out_, "  {:>5}  ({} stages between; --json lists all)\n", "...", stages - most_rows);
+        stage = stages - most_rows / 2;
+      }
+      stage_row(stage, columns);
+    }
+    put_wrapped("         phases: warm-up forwards + forward-backward pairs + cool-down backwards", 11);
+  }
+
+  void stage_row(std::size_t number, const Columns& columns) {
+    const StageReport& stage = report_.stages[number];
+    const double busy = report_.makespan == Duration{0} ? 0 : share(stage.busy, report_.makespan);
+    const auto filled = static_cast<std::size_t>(std::lround(busy * static_cast<double>(columns.bar)));
+    std::string bar;
+    for (std::size_t i = 0; i < columns.bar; ++i) bar += i < filled ? "█" : "░";
+    const std::size_t indent = columns.bar + 18;
+    const std::vector<std::string> causes = idle_causes(stage, columns.causes, options_.width - indent);
+    put(out_, "  {:>5}  {} {:>6}  {:<{}} {:>5}  ", number, bar, fmt::format("{:.1f}%", 100 * busy), causes.front(),
+        columns.causes, stage.peak_live_activations);
+    if (columns.bytes) put(out_, "{:<11}", format_bytes(stage.peak_bytes()));
+    put(out_, "{}+{}+{}\n", stage.warmup_forwards, stage.steady_pairs, stage.cooldown_backwards);
+    for (const std::string& line : causes | std::views::drop(1)) put(out_, "{:{}}{}\n", "", indent, line);
+  }
+
+  /// The causes of a stage's idle time, largest first: a line of `width`, which may be empty, then others of
+  /// `further_width`, below the columns behind it. A cause that is longer has its own line.
+  static std::vector<std::string> idle_causes(const StageReport& stage, std::size_t width, std::size_t further_width) {
+    std::vector<std::size_t> causes;
+    for (std::size_t label = first_idle_label; label < label_count; ++label)
+      if (stage.time[label] > Duration{0}) causes.push_back(label);
+    std::ranges::stable_sort(causes, [&](std::size_t a, std::size_t b) { return stage.time[a] > stage.time[b]; });
+    std::vector<std::string> lines{""};
+    for (const std::size_t label : causes) {
+      const std::string part = fmt::format("{} {}{}", to_string(label_at(label)), format_duration(stage.time[label]),
+                                           label == causes.back() ? "" : ",");
+      if (std::string& line = lines.back(); line.empty())
+        line = part;
+      else if (line.size() + 1 + part.size() <= (lines.size() == 1 ? width : further_width))
+        line += " " + part;
+      else
+        lines.push_back(part);
+    }
+    return lines;
+  }
+
+  /// The accounts add up: every label, the sum, and what it has to be.
+  /// What was tried, the largest gains first; most stages and links of a large run together.
+  void sensitivity() {
+    if (!report_.sensitivity) return;
+    constexpr std::size_t shown = 6;
+    put(out_, "\n  {:<38}{:>11}   {}\n", "what would help", "step time", "time saved per microbatch");
+    const auto row = [&](const SensitivityFigure& figure) {
+      put(out_, "    {:<36}{:>11}   {}\n", changed_words(figure), format_duration(figure.step_time),
+          signed_percent(figure.gain));
+    };
+    std::vector<const SensitivityFigure*> others;
+    std::size_t rows = 0;
+    for (const SensitivityFigure& figure : report_.sensitivity->figures) {
+      const bool one_of_many = figure.change == Change::stage || figure.change == Change::link;
+      if (rows++ < shown || !one_of_many)
+        row(figure);
+      else
+        others.push_back(&figure);
+    }
+    if (others.size() == 1) row(*others.front());
+    if (others.size() > 1) {
+      const std::string most = signed_percent(others.front()->gain);
+      const std::string least = signed_percent(others.back()->gain);
+      put(out_, "    {:<36}{:>11}   {}\n", fmt::format("{} more stages and links", others.size()), "",
+          most == least ? most : fmt::format("{} to {}", least, most));
+    }
+    for (const RefusedChange& refused : report_.sensitivity->refused) {
+      const std::string_view what = refused.change == Change::chunks ? "more chunks per stage" : "more microbatches";
+      put_wrapped(fmt::format("    {}: {}", what, refused.reason), 6);
+    }
+  }
+
+  static std::string changed_words(const SensitivityFigure& figure) {
+    switch (figure.change) {
+    case Change::stage:
+      return fmt::format("stage {} 1 % faster", index(figure.stage));
+    case Change::link:
+      return fmt::format("link {}-{} twice as fast", index(figure.stage), index(figure.other));
+    case Change::microbatches:
+    case Change::chunks:
+      break;
+    }
+    return figure.flags;
+  }
+
+  /// "1.25 %", with a sign where something is lost, and never "-0.00 %".
+  static std::string signed_percent(double gain) { return fmt::format("{:.2f} %", std::round(1e4 * gain) / 100 + 0.0); }
+
+  void total() {
+    const auto time = report_.time_by_label();
+    std::vector<std::string> parts;
+    Duration sum{0};
+    for (std::size_t label = 0; label < label_count; ++label) {
+      sum += time[label];
+      if (time[label] > Duration{0})
+        parts.push_back(fmt::format("{}{} {}", parts.empty() ? "" : "+ ", to_string(label_at(label)),
+                                    format_duration(time[label])));
+    }
+    parts.push_back(
+        fmt::format("= {} = {} x {}", format_duration(sum), report_.stages.size(), format_duration(report_.makespan)));
+    put(out_, "  {:>5} ", "total");
+    std::size_t column = 8;
+    for (const std::string& part : parts) {
+      if (column + 1 + part.size() > options_.width) {
+        put(out_, "\n        ");
+        column = 8;
+      }
+      put(out_, " {}", part);
+      column += 1 + part.size();
+    }
+    put(out_, "\n");
+  }
+
+  /// What to look at next: what costs most, and what was tried against it.
+  void next() {
+    put(out_, "\n");
+    if (const auto& overflow = report_.overflow; overflow && scenario_.memory.limit) {
+      const StageReport& stage = report_.stages[index(overflow->stage)];
+      advise(fmt::format("stage {} peaks {} over the limit: fewer live activations (another schedule), smaller "
+                         "microbatches, or more stages",
+                         index(overflow->stage), format_bytes(stage.peak_bytes() - *scenario_.memory.limit)));
+    }
+    const auto time = report_.time_by_label();
+    const Duration idle = std::accumulate(time.begin() + first_idle_label, time.end(), Duration{0});
+    const Duration moving =
+        time[static_cast<std::size_t>(Label::link)] + time[static_cast<std::size_t>(Label::transfer)];
+    const Duration flush = time[static_cast<std::size_t>(Label::flush)];
+    const Duration host = time[static_cast<std::size_t>(Label::host)];
+    const double imbalance = busiest_over_mean();
+    if (idle == Duration{0})
+      advise("no stage is ever idle");
+    else if (host * 3 > idle)
+      advise(
+          fmt::format("{} of the idle time passed before tasks that could have run: larger tasks, or a host with less "
+                      "else to do",
+                      percent_to_tenths(share(host, idle))));
+    else if (graph_.schedule().name() == "sequential")
+      advise("one stage works at a time; --schedule 1f1b runs them together");
+    else if (imbalance > 1.1 && !report_.balance) // a searched split has no better one
+      advise(overloaded(imbalance));
+    else if (moving * 3 > idle)
+      advise(fmt::format("{} of the idle time waits for transfers: --svg shows where{}",
+                         percent_to_tenths(share(moving, idle)), remedy()));
+    else if (flush * 3 > idle)
+      advise(fmt::format("{} of the idle time waits for reductions and optimizer steps: more microbatches per step "
+                         "share them{}",
+                         percent_to_tenths(share(flush, idle)), remedy()));
+    else
+      advise(fmt::format("fill, drain and waits for other stages cost {} of device time{}{}",
+                         percent_to_tenths(share(idle - moving - flush, device_time())), remedy(),
+                         share(idle, device_time()) < worth_comparing ? "" : "; ppsim compare tries other schedules"));
+  }
+
+  void advise(std::string_view text) { put_wrapped(fmt::format("next: {}", text), 6); }
+
+  [[nodiscard]] Duration device_time() const {
+    return static_cast<std::int64_t>(report_.stages.size()) * report_.makespan;
+  }
+
+  /// What was tried and costs less per microbatch.
+  [[nodiscard]] std::string remedy() const {
+    std::string better;
+    const auto per_microbatch = [](Duration time, std::size_t microbatches) {
+      return static_cast<double>(time.count()) / static_cast<double>(microbatches);
+    };
+    for (const Alternative& other : report_.alternatives) {
+      const double gain = 1 - per_microbatch(other.step_time, other.microbatches) /
+                                  per_microbatch(report_.step_time, scenario_.shape.microbatches);
+      if (other.fits && gain > 0.001)
+        better += fmt::format("{} {} ({} less time per microbatch)", better.empty() ? ";" : ",", other.change,
+                              percent_to_tenths(gain));
+    }
+    return better;
+  }
+
+  [[nodiscard]] std::string overloaded(double imbalance) const {
+    const auto busiest = stages_where([&](const StageReport& stage) { return stage.busy == report_.ideal; });
+    return fmt::format("{} {} {:.2f} times the mean: give {} less to do{}", stage_list(busiest),
+                       busiest.size() == 1 ? "computes" : "compute", imbalance, busiest.size() == 1 ? "it" : "them",
+                       scenario_.layout.empty() ? "" : " (--balance)");
+  }
+
+  [[nodiscard]] double busiest_over_mean() const {
+    Duration sum{0};
+    for (const StageReport& stage : report_.stages) sum += stage.busy;
+    return sum == Duration{0} ? 1.0 : share(report_.ideal, sum) * static_cast<double>(report_.stages.size());
+  }
+  static double share(Duration part, Duration whole) {
+    return static_cast<double>(part.count()) / static_cast<double>(whole.count());
+  }
+
+  template <class Predicate>
+  [[nodiscard]] std::vector<std::size_t> stages_where(Predicate predicate) const {
+    std::vector<std::size_t> found;
+    for (std::size_t stage = 0; stage < report_.stages.size(); ++stage)
+      if (predicate(report_.stages[stage])) found.push_back(stage);
+    return found;
+  }
+
+  [[nodiscard]] std::string_view bold() const { return options_.colour ? "\033[1m" : ""; }
+  [[nodiscard]] std::string_view good() const { return options_.colour ? "\033[32m" : ""; }
+  [[nodiscard]] std::string_view bad() const { return options_.colour ? "\033[1;31m" : ""; }
+  [[nodiscard]] std::string_view plain() const { return options_.colour ? "\033[0m" : ""; }
+
+  static constexpr std::size_t most_rows = 16;
+
+  const TaskGraph& graph_;
+  const Timeline& timeline_;
+  const RunReport& report_;
+  const TextOptions& options_;
+  const Scenario& scenario_;
+  std::string out_;
+};
+
+} // namespace
+
+std::string text_report(const TaskGraph& graph, const Timeline& timeline, const RunReport& report,
+                        const TextOptions& options) {
+  return TextReport{graph, timeline, report, options}.render();
+}
+
+} // namespace ppsim::viz

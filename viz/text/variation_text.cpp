@@ -1,0 +1,185 @@
+// A variation as text. How it reads, for `ppsim compare --stages 4 --mb 8 --vary comm=0..1ms`:
+//
+//   4 schedules over --comm from 0 ns to 1 ms: 4 stages, 8 microbatches, 100 points, changes found to within 100 ns
+//
+//     --comm            best
+//     up to 125.8 us    zb-v
+//     from 125.9 us on  dualpipe
+//
+//     step time, at  0 ns  250 us  500 us ...
+//     1f1b           33 ms   35 ms   37 ms
+//
+//   where two change places:
+//     1f1b is no slower than gpipe up to 340 us, and slower from 341 us on
+
+#include "ppsim/base/words.hpp"
+#include "ppsim/viz/variation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tables.hpp"
+#include "words/comparison_words.hpp"
+#include "words/variation_words.hpp"
+
+namespace ppsim::viz {
+
+namespace {
+
+constexpr std::size_t table_points = 5;
+constexpr std::size_t most_crossings = 8;
+
+std::string headline(const Variation& variation) {
+  const Axis& axis = variation.axis;
+  std::vector<std::string> parts = shape_words(variation);
+  parts.push_back(counted(variation.points.size(), "point") + (axis.logarithmic() ? " spaced by a ratio" : ""));
+  parts.push_back("changes found to within " + axis.format(variation.precision));
+  return fmt::format("{} over --{} from {} to {}: {}", counted(variation.lines.size(), "schedule"), axis.option,
+                     axis.format(axis.from), axis.format(axis.to), joined(parts, ", "));
+}
+
+/// "up to 340 us", "from 341 us to 1 ms", "from 1 ms on"; where nothing changes, both ends.
+std::string extent_of(const Variation& variation, std::size_t position) {
+  const BestStretch& stretch = variation.best[position];
+  const std::string from = variation.axis.format(stretch.from);
+  const std::string to = variation.axis.format(stretch.to);
+  const bool first = position == 0;
+  const bool last = position + 1 == variation.best.size();
+  if (first && !last) return "up to " + to;
+  if (last && !first) return "from " + from + " on";
+  return stretch.from == stretch.to ? "at " + from : fmt::format("from {} to {}", from, to);
+}
+
+/// Where which schedule is the best.
+std::vector<TableColumn> best_columns(const Variation& variation) {
+  TableColumn where{"--" + variation.axis.option, {}, 0, true};
+  TableColumn who{"best", {}, 0, true};
+  for (std::size_t i = 0; i < variation.best.size(); ++i) {
+    where.cells.push_back(extent_of(variation, i));
+    who.cells.push_back(best_name(variation, variation.best[i]));
+  }
+  return {where, who};
+}
+
+/// Some of the points, both ends included.
+std::vector<std::size_t> points_of_table(const Variation& variation) {
+  std::vector<std::size_t> chosen;
+  const std::size_t last = variation.points.size() - 1;
+  for (std::size_t i = 0; i < table_points; ++i) {
+    const std::size_t point = last * i / (table_points - 1);
+    if (chosen.empty() || point > chosen.back()) chosen.push_back(point);
+  }
+  return chosen;
+}
+
+std::string cell_of(const Variation& variation, const std::optional<Sample>& sample) {
+  if (!sample) return "-";
+  const Duration time{std::llround(variation.shown_time(*sample))};
+  return format_duration(time) + (sample->fits ? "" : " !");
+}
+
+/// Step times at some of the points, a row per schedule.
+std::vector<TableColumn> time_columns(const Variation& variation) {
+  TableColumn names{variation.per_microbatch ? "per microbatch, at" : "step time, at", {}, 0, true};
+  for (const VariationLine& line : variation.lines)
+    names.cells.push_back(line.name + (line.asynchronous ? " (asynchronous)" : ""));
+  std::vector<TableColumn> columns{names};
+  if (variation.points.empty()) return columns;
+  for (const std::size_t point : points_of_table(variation)) {
+    TableColumn column{variation.axis.format(variation.points[point]), {}, 0, false};
+    const bool at_end = point == 0 || point + 1 == variation.points.size();
+    column.rank = at_end ? 0 : 1;
+    for (const VariationLine& line : variation.lines) column.cells.push_back(cell_of(variation, line.samples[point]));
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+std::vector<std::string> notes_of(const Variation& variation) {
+  bool gaps = false;
+  bool unfit = false;
+  for (const VariationLine& line : variation.lines)
+    for (const auto& sample : line.samples) {
+      gaps = gaps || !sample;
+      unfit = unfit || (sample && !sample->fits);
+    }
+  std::vector<std::string> notes;
+  if (gaps) notes.emplace_back("-: does not apply there");
+  if (unfit) notes.emplace_back("!: does not fit the memory limit there");
+  return notes;
+}
+
+/// The crossings that are told in words: those of lines that are the best somewhere come before others.
+std::vector<Crossing> told_crossings(const Variation& variation) {
+  std::vector<Crossing> told = variation.crossings;
+  const auto is_best = [&variation](std::size_t line) {
+    return std::ranges::any_of(variation.best, [line](const BestStretch& stretch) { return stretch.line == line; });
+  };
+  std::ranges::stable_partition(
+      told, [&](const Crossing& crossing) { return is_best(crossing.first) || is_best(crossing.second); });
+  if (told.size() > most_crossings) told.erase(told.begin() + most_crossings, told.end());
+  std::ranges::stable_sort(told, {}, &Crossing::from);
+  return told;
+}
+
+std::string words_of(const Variation& variation, const Crossing& crossing) {
+  return fmt::format("{} is no slower than {} up to {}, and slower from {} on", variation.lines[crossing.first].name,
+                     variation.lines[crossing.second].name, variation.axis.format(crossing.until),
+                     variation.axis.format(crossing.from));
+}
+
+std::vector<std::string> crossing_lines(const Variation& variation) {
+  std::vector<std::string> lines;
+  for (const Crossing& crossing : told_crossings(variation)) lines.push_back(words_of(variation, crossing));
+  if (const std::size_t others = variation.crossings.size() - lines.size(); others > 0)
+    lines.push_back(fmt::format("and {} more; --json has them all", others));
+  return lines;
+}
+
+/// The lines of a table, indented, its head in bold.
+std::string terminal_table(const std::vector<TableColumn>& columns, std::size_t width, bool colour) {
+  std::string out = "\n";
+  const std::vector<std::string> lines = table_lines(columns_that_fit(columns, width - 2, column_gap), column_gap);
+  for (std::size_t i = 0; i < lines.size(); ++i) out += "  " + in_colour(lines[i], "1", colour && i == 0) + '\n';
+  return out;
+}
+
+} // namespace
+
+std::string variation_text(const Variation& variation, const TextOptions& options) {
+  const std::size_t width = std::max(options.width, least_text_width);
+  std::string out = in_colour(wrapped_lines(headline(variation), width, 2), "1", options.colour);
+  if (!variation.title.empty()) out += variation.title + '\n';
+  if (!variation.source.empty()) out += "costs: " + variation.source + '\n';
+  if (variation.lines.empty()) return out + "\nno schedule applies\n";
+
+  out += terminal_table(best_columns(variation), width, options.colour);
+  if (const std::string unseen = unseen_words(variation); !unseen.empty())
+    out += "  " + wrapped_lines(unseen, width - 2, 4);
+  out += terminal_table(time_columns(variation), width, options.colour);
+  for (const std::string& note : notes_of(variation)) out += "  " + note + '\n';
+  if (variation.crossings.empty()) return out;
+  out += "\nwhere two change places:\n";
+  for (const std::string& line : crossing_lines(variation)) out += "  " + wrapped_lines(line, width - 2, 4);
+  return out;
+}
+
+std::string variation_markdown(const Variation& variation) {
+  std::string out = "### " + markdown_text(variation.title.empty() ? headline(variation) : variation.title) + "\n\n";
+  if (!variation.title.empty()) out += markdown_text(headline(variation)) + "\n\n";
+  if (!variation.source.empty()) out += "costs: " + markdown_text(variation.source) + "\n\n";
+  if (variation.lines.empty()) return out + "no schedule applies\n";
+  out += markdown_table(best_columns(variation)) + '\n';
+  if (const std::string unseen = unseen_words(variation); !unseen.empty()) out += markdown_text(unseen) + "\n\n";
+  out += markdown_table(time_columns(variation));
+  if (const std::vector<std::string> notes = notes_of(variation); !notes.empty())
+    out += '\n' + markdown_text(joined(notes, "; ")) + '\n';
+  if (variation.crossings.empty()) return out;
+  out += "\nWhere two change places:\n\n";
+  for (const std::string& line : crossing_lines(variation)) out += "- " + markdown_text(line) + '\n';
+  return out;
+}
+
+} // namespace ppsim::viz

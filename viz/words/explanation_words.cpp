@@ -1,0 +1,243 @@
+#include "explanation_words.hpp"
+
+#include "ppsim/base/words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "comparison_words.hpp"
+#include "validation_words.hpp"
+
+namespace ppsim::viz {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+std::string times(double ratio) {
+  return fmt::format("{:.{}f} times", ratio, ratio < 9.995 ? 2 : 1);
+}
+
+/// "F 25 ms, 10 ms elsewhere (2.50 times)"
+std::string beside_words(const std::vector<PassBeside>& passes, std::string_view elsewhere) {
+  Lines words;
+  for (const PassBeside& pass : passes)
+    words.push_back(pass.others == Duration{0}
+                        ? fmt::format("{} {}", letter(pass.pass), format_duration(pass.own))
+                        : fmt::format("{} {}, {} {} ({})", letter(pass.pass), format_duration(pass.own),
+                                      format_duration(pass.others), elsewhere, times(pass.ratio())));
+  return joined(words, "; ");
+}
+
+std::string step_words(const Finding& finding, std::string_view condition) {
+  return fmt::format("{}, a step takes {} instead of {}", condition, format_duration(finding.after),
+                     format_duration(finding.before));
+}
+
+const StageExplanation& stage_at(const Explanation& explanation, const Suspect& suspect) {
+  return explanation.replicas[suspect.replica].stages[index(suspect.stage)];
+}
+
+/// "stage 3, the last,"
+std::string heavy_name(const Explanation& explanation, StageId stage) {
+  const std::size_t last = explanation.shape.stages - 1;
+  const std::string_view which = index(stage) == last ? ", the last," : index(stage) == 0 ? ", the first," : "";
+  return fmt::format("stage {}{}", index(stage), which);
+}
+
+/// Which replicas wait for others, and how long: "replicas 1, 2 and 3 wait 285 ms a step for it".
+std::string waiting_words(const Explanation& explanation, std::size_t slow) {
+  Lines names;
+  Duration sum{0};
+  for (std::size_t replica = 0; replica < explanation.replicas.size(); ++replica) {
+    const Duration waits = explanation.replicas[replica].stages.front().waits_for_replicas;
+    if (replica == slow || waits <= explanation.step.mean / 100) continue;
+    names.push_back(fmt::format("{}", replica));
+    sum += waits;
+  }
+  if (names.empty()) return {};
+  const Duration mean = sum / static_cast<std::int64_t>(names.size());
+  if (names.size() == 1) return fmt::format("replica {} waits {} a step", names[0], format_duration(mean));
+  const std::string last = names.back();
+  names.pop_back();
+  return fmt::format("replicas {} and {} wait {} a step on average", joined(names, ", "), last, format_duration(mean));
+}
+
+Lines slow_worker_evidence(const Explanation& explanation, const Finding& finding) {
+  const Suspect& worst = finding.suspects.front();
+  const ReplicaExplanation& replica = explanation.replicas[worst.replica];
+  Lines lines{beside_words(worst.passes, "elsewhere")};
+  lines.push_back(fmt::format("tasks of replica {} take {} a step by simulation, and {} with this stage like the "
+                              "others: it makes them {} as long",
+                              worst.replica, format_duration(worst.before), format_duration(worst.after),
+                              times(static_cast<double>(worst.before.count()) /
+                                    static_cast<double>(std::max(worst.after, Duration{1}).count()))));
+  std::string pace = fmt::format("replica {} is the last to end in {} of {} steps", worst.replica, replica.slowest_in,
+                                 explanation.steps);
+  if (const std::string waits = waiting_words(explanation, worst.replica); !waits.empty()) pace += "; " + waits;
+  lines.push_back(std::move(pace));
+  Lines others;
+  constexpr std::size_t most = 4;
+  for (std::size_t i = 1; i < std::min(finding.suspects.size(), most); ++i)
+    others.push_back(fmt::format("{} ({})",
+                                 place_words(explanation, finding.suspects[i].replica, finding.suspects[i].stage),
+                                 times(finding.suspects[i].ratio())));
+  if (finding.suspects.size() > most) others.push_back(fmt::format("{} more", finding.suspects.size() - most));
+  if (!others.empty()) lines.push_back("slow, too: " + joined(others, ", "));
+  return lines;
+}
+
+Lines heavy_evidence(const Finding& finding) {
+  const Suspect& suspect = finding.suspects.front();
+  Lines lines{beside_words(suspect.passes, "on the others")};
+  if (finding.may_be_slow)
+    lines.emplace_back(
+        "all its passes are longer alike, so that its device may be slow instead: runs of other replicas "
+        "would tell");
+  return lines;
+}
+
+Lines jitter_evidence(const Explanation& explanation, const Finding& finding) {
+  const Suspect& suspect = finding.suspects.front();
+  Lines words;
+  for (const PassStatistics& pass : stage_at(explanation, suspect).passes)
+    words.push_back(
+        fmt::format("{} {} +- {}", letter(pass.pass), format_duration(pass.mean), format_duration(pass.spread)));
+  return {fmt::format("most on {}: {}", place_words(explanation, suspect.replica, suspect.stage), joined(words, ", "))};
+}
+
+Lines late_evidence(const Explanation& explanation, const Finding& finding) {
+  const Suspect& suspect = finding.suspects.front();
+  const Duration waits = stage_at(explanation, suspect).time[static_cast<std::size_t>(Label::host)];
+  return {fmt::format("most on {}: {} a step", place_words(explanation, suspect.replica, suspect.stage),
+                      format_duration(waits))};
+}
+
+Lines drift_evidence(const Explanation& explanation, const Finding& finding) {
+  const StepTimes& tasks = explanation.tasks;
+  Lines lines{fmt::format("the last task ended after {} on average in the first quarter of the steps, after {} in all "
+                          "of them, and after {} in the last quarter",
+                          format_duration(tasks.first), format_duration(tasks.mean), format_duration(tasks.last))};
+  const Suspect& suspect = finding.suspects.front();
+  lines.push_back(fmt::format("most on {}: busy for {} a step, at first for {}",
+                              place_words(explanation, suspect.replica, suspect.stage), format_duration(suspect.own),
+                              format_duration(suspect.others)));
+  return lines;
+}
+
+Lines imbalance_evidence(const Explanation& explanation) {
+  const auto busy = [](const StageExplanation& stage) { return stage.busy; };
+  Duration least = Duration::max();
+  Duration most{0};
+  for (const ReplicaExplanation& replica : explanation.replicas) {
+    const auto [low, high] = std::ranges::minmax(replica.stages, {}, busy);
+    least = std::min(least, low.busy);
+    most = std::max(most, high.busy);
+  }
+  return {
+      fmt::format("as measured, stages are busy for {} to {} a step", format_duration(least), format_duration(most))};
+}
+
+std::string slow_link_words(const Explanation& explanation, const Finding& finding) {
+  std::string whose;
+  if (explanation.replicas.size() > 1)
+    whose = finding.everywhere ? " of every replica" : fmt::format(" of replica {}", finding.replica);
+  const std::string more = finding.links > 1 && !finding.everywhere
+                               ? fmt::format(" (and {} more)", counted(finding.links - 1, "slow link"))
+                               : std::string{};
+  return fmt::format("transfers between stages {} and {}{} take {}{}, elsewhere {}; {}", index(finding.stage),
+                     index(finding.other), whose, format_duration(finding.own), more, format_duration(finding.others),
+                     step_words(finding, "like those"));
+}
+
+} // namespace
+
+std::string_view part_name(Reason reason) {
+  switch (reason) {
+  case Reason::after_tasks:
+    return "reductions and optimizer, after the tasks";
+  case Reason::late_starts:
+    return "tasks that began late";
+  case Reason::transfer_waits:
+    return "transfers longer than usual";
+  case Reason::jitter:
+    return "jitter of tasks";
+  case Reason::slow_worker:
+    return "slow workers";
+  case Reason::heavy_stage:
+    return "the heaviest stage";
+  case Reason::imbalance:
+    return "other differences of stages";
+  case Reason::slow_link:
+    return "slow links";
+  case Reason::transfers:
+    return "transfers";
+  case Reason::schedule:
+    return "the order's own bubble";
+  case Reason::work:
+    return "work of a stage";
+  case Reason::drift:
+    break;
+  }
+  return "drift";
+}
+
+std::string place_words(const Explanation& explanation, std::size_t replica, StageId stage) {
+  if (explanation.replicas.size() == 1) return fmt::format("stage {}", index(stage));
+  return fmt::format("stage {} of replica {}", index(stage), replica);
+}
+
+std::string finding_words(const Explanation& explanation, const Finding& finding) {
+  switch (finding.reason) {
+  case Reason::slow_worker: {
+    const Suspect& worst = finding.suspects.front();
+    return fmt::format("{} takes {} as long as in the other replicas; {}",
+                       place_words(explanation, worst.replica, worst.stage), times(worst.ratio()),
+                       step_words(finding, "like them"));
+  }
+  case Reason::heavy_stage:
+    return fmt::format("{} has {} the work of the others; {}", heavy_name(explanation, finding.suspects.front().stage),
+                       times(finding.suspects.front().ratio()), step_words(finding, "spread evenly over all"));
+  case Reason::imbalance:
+    return "the stages differ otherwise, too; " + step_words(finding, "all alike");
+  case Reason::slow_link:
+    return slow_link_words(explanation, finding);
+  case Reason::transfers:
+    return fmt::format("transfers take {} on average; {}", format_duration(finding.own),
+                       step_words(finding, "without them"));
+  case Reason::transfer_waits:
+    return "some transfers take longer than they usually do; " + step_words(finding, "with the usual time");
+  case Reason::late_starts:
+    return "tasks begin late, with their stage free and their input there; " + step_words(finding, "begun at once");
+  case Reason::jitter:
+    return "tasks of one stage and pass differ; " + step_words(finding, "with their mean");
+  case Reason::drift:
+    return "tasks got slower after the first quarter of the steps; " + step_words(finding, "as fast as then");
+  case Reason::after_tasks:
+  case Reason::schedule:
+  case Reason::work:
+    break;
+  }
+  return std::string{part_name(finding.reason)};
+}
+
+Lines evidence_words(const Explanation& explanation, const Finding& finding) {
+  switch (finding.reason) {
+  case Reason::slow_worker:
+    return slow_worker_evidence(explanation, finding);
+  case Reason::heavy_stage:
+    return heavy_evidence(finding);
+  case Reason::jitter:
+    return jitter_evidence(explanation, finding);
+  case Reason::late_starts:
+    return late_evidence(explanation, finding);
+  case Reason::drift:
+    return drift_evidence(explanation, finding);
+  case Reason::imbalance:
+    return imbalance_evidence(explanation);
+  default:
+    return {};
+  }
+}
+
+} // namespace ppsim::viz

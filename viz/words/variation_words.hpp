@@ -1,0 +1,21 @@
+#pragma once
+// What the views of a variation say in the same words.
+
+#include "ppsim/study/variation.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ppsim::viz {
+
+/// What an option gives, for titles: "transfer time" for comm; others as they are called, with spaces.
+[[nodiscard]] std::string quantity_name(std::string_view option);
+/// "4 stages", "8 microbatches", without what varies.
+[[nodiscard]] std::vector<std::string> shape_words(const Variation& variation);
+/// The best schedule of a stretch, or why there is none.
+[[nodiscard]] std::string best_name(const Variation& variation, const BestStretch& stretch);
+/// What the points can not show; empty where they show all there is.
+[[nodiscard]] std::string unseen_words(const Variation& variation);
+
+} // namespace ppsim::viz
