@@ -12,6 +12,7 @@
 
 #include "files/files.hpp"
 #include "options/commands.hpp"
+#include "options/options.hpp"
 #include "terminal/console.hpp"
 
 namespace {
@@ -38,9 +39,10 @@ ExitCode run(const std::vector<std::string>& arguments) {
 }
 
 void print(const ppsim::Error& error) {
+  using namespace ppsim::cli;
   for (const ppsim::Problem& problem : error.problems()) {
-    ppsim::cli::say(fmt::format("ppsim: error: {}: {}\n", problem.where, problem.what));
-    if (!problem.hint.empty()) ppsim::cli::say(fmt::format("ppsim: hint: {}\n", problem.hint));
+    say(in_flags(fmt::format("ppsim: error: {}: {}\n", problem.where, problem.what)));
+    if (!problem.hint.empty()) say(in_flags(fmt::format("ppsim: hint: {}\n", problem.hint)));
   }
 }
 

@@ -123,14 +123,14 @@ std::string verdict_json(const Schedule& schedule, const std::vector<Verdict>& v
             {"tasks", schedule.size()}};
   for (const Verdict& verdict : verdicts) {
     Json entry{{"deadlock", verdict.deadlock.has_value()}};
-    if (verdict.deadlock) entry["chain"] = verdict.deadlock->what;
+    if (verdict.deadlock) entry["chain"] = in_flags(verdict.deadlock->what);
     json["transfer_models"][std::string{to_string(verdict.model)}] = std::move(entry);
   }
   for (const HangVerdict& verdict : hangs) {
     Json entry{{"hangs", verdict.hang.has_value()}};
     if (verdict.hang) {
       entry["cycle"] = verdict.hang->cycle;
-      entry["fix"] = verdict.hang->fix;
+      entry["fix"] = in_flags(verdict.hang->fix);
       entry["runs_if_eager"] = verdict.eager_runs;
     }
     if (verdict.mismatch) entry["mismatch"] = *verdict.mismatch;
@@ -160,7 +160,7 @@ std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& v
   for (const Verdict& verdict : verdicts) width = std::max(width, to_string(verdict.model).size());
   for (const HangVerdict& verdict : hangs) width = std::max(width, name_of(verdict).size());
   const auto add_line = [&](std::string_view name, std::string_view words) {
-    text += fmt::format("  {:<{}}  {}\n", name, width, words);
+    text += fmt::format("  {:<{}}  {}\n", name, width, in_flags(words));
   };
   for (const Verdict& verdict : verdicts) {
     add_line(to_string(verdict.model), verdict.deadlock ? verdict.deadlock->what : "no deadlock");
@@ -189,7 +189,8 @@ traces::ScheduleFile read_or_report(const Inputs& inputs, const std::string& pat
     if (!inputs.json) throw;
     Json json{{"schema", 1}, {"valid", false}, {"ok", false}, {"problems", Json::array()}};
     for (const Problem& problem : error.problems())
-      json["problems"].push_back({{"where", problem.where}, {"what", problem.what}, {"hint", problem.hint}});
+      json["problems"].push_back(
+          {{"where", in_flags(problem.where)}, {"what", in_flags(problem.what)}, {"hint", in_flags(problem.hint)}});
     write_file(*inputs.json, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", "--json");
     throw;
   }

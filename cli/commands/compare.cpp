@@ -92,7 +92,8 @@ ExitCode run(const Inputs& inputs) {
   const bool stdout_taken = uses_stdout(outputs, inputs);
   Progress progress{"schedules"};
   Shown shown{compare(inputs, threads_of(inputs), watched_by(progress)), {}};
-  shown.recommendation = recommend(shown.comparison, inputs);
+  name_flags(shown);
+  shown.recommendation = in_flags(recommend(shown.comparison, inputs));
   note_all(shown.notes);
   write_outputs(outputs, shown, inputs);
   if (!stdout_taken)

@@ -31,10 +31,10 @@ std::vector<Row> schedule_rows() {
   std::vector<Row> rows;
   for (const Generator* generator : generators())
     rows.push_back({generator->name,
-                    {{"order", generator->summary},
+                    {{"order", in_flags(generator->summary)},
                      {"placement", generator->placement},
-                     {"promise", generator->promise},
-                     {"constraints", generator->constraints},
+                     {"promise", in_flags(generator->promise)},
+                     {"constraints", in_flags(generator->constraints)},
                      {"source", generator->source}}});
   return rows;
 }

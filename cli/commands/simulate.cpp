@@ -143,7 +143,8 @@ ExitCode run(const Inputs& inputs) {
   if (inputs.chakra == "-")
     throw Error{ExitCode::bad_input, Problem{inputs.place_of("chakra"), "several files can not go to stdout",
                                              "give a prefix: --chakra run"}};
-  const Evaluation result = evaluate_fully(inputs, inputs.sensitivity);
+  Evaluation result = evaluate_fully(inputs, inputs.sensitivity);
+  name_flags(result.report);
   note_all(result.notes);
   write_outputs(outputs, result, inputs);
   write_chakra(inputs, result.graph);

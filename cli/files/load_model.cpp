@@ -66,7 +66,7 @@ void load_order(Inputs& inputs) {
   traces::ScheduleFile file = traces::read_schedule(read_file(*inputs.schedule_file, inputs.place_of("schedule-file")),
                                                     name, inputs.forward_only);
   inputs.order = std::make_shared<const GivenOrder>(
-      std::move(file.schedule), name, fmt::format("--schedule-file {}", *inputs.schedule_file), std::move(file.notes));
+      std::move(file.schedule), name, fmt::format("`schedule-file` {}", *inputs.schedule_file), std::move(file.notes));
 }
 
 } // namespace ppsim::cli

@@ -1,3 +1,5 @@
+#include "ppsim/base/words.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -145,7 +147,7 @@ private:
       const bool repeatable = option->name == "fail-if";
       if (values.size() > 1 && !repeatable)
         problems.add(flag, fmt::format("given {} times", values.size()), "give it once");
-      for (const std::string& value : values) list.push_back({option, value, flag});
+      for (const std::string& value : values) list.push_back({option, value, fmt::format("`{}`", option->name)});
     }
     return list;
   }
@@ -212,7 +214,7 @@ std::string as_shell_word(const std::string& word) {
 
 bool Inputs::has_flag(std::string_view option) const {
   const auto found = where.find(option);
-  return found != where.end() && found->second.starts_with("--");
+  return found != where.end() && as_field(found->second).has_value();
 }
 
 Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments) {

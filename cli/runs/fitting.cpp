@@ -67,7 +67,7 @@ std::optional<std::string> try_change(const Inputs& inputs, const std::vector<Fl
     if (is_idle(inputs, flag)) return std::nullopt;
     const auto wrong = find_option(flag.option)->set(changed, flag.value);
     PPSIM_ASSERT(!wrong);
-    changed.where[std::string{flag.option}] = fmt::format("--{}", flag.option);
+    changed.where[std::string{flag.option}] = fmt::format("`{}`", flag.option);
     flags += fmt::format("{}--{} {}", flags.empty() ? "" : " ", flag.option, flag.value);
   }
   try {

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "options/options.hpp"
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -22,7 +23,7 @@ void say(std::string_view text) noexcept {
 }
 
 void note(std::string_view what) {
-  say(fmt::format("ppsim: note: {}\n", what));
+  say(in_flags(fmt::format("ppsim: note: {}\n", what)));
 }
 
 } // namespace ppsim::cli

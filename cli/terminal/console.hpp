@@ -16,7 +16,7 @@ void prepare_console();
 /// To stderr as it is. Where that can not be written nothing is said: the result and its status do not depend on it.
 void say(std::string_view text) noexcept;
 
-/// "ppsim: note: ..." on a line of its own.
+/// "ppsim: note: ..." on a line of its own, with fields as flags (in_flags()).
 void note(std::string_view what);
 template <class... Arguments>
   requires(sizeof...(Arguments) > 0)

@@ -12,6 +12,28 @@ std::string counted(std::size_t count, std::string_view noun, std::string_view p
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : plural_ending);
 }
 
+std::string name_fields(std::string_view text, std::string (*name_of)(std::string_view field)) {
+  constexpr std::string_view name_letters = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  std::string named;
+  while (true) {
+    const std::size_t begin = text.find('`');
+    named += text.substr(0, begin);
+    if (begin == std::string_view::npos) return named;
+    const std::size_t end = std::min(text.find_first_not_of(name_letters, begin + 1), text.size());
+    const bool is_field = end < text.size() && text[end] == '`' && end > begin + 1;
+    if (is_field)
+      named += name_of(text.substr(begin + 1, end - begin - 1));
+    else
+      named += text.substr(begin, end - begin);
+    text.remove_prefix(is_field ? end + 1 : end);
+  }
+}
+
+std::optional<std::string_view> as_field(std::string_view text) {
+  if (text.size() < 3 || text.front() != '`' || text.find('`', 1) != text.size() - 1) return std::nullopt;
+  return text.substr(1, text.size() - 2);
+}
+
 std::string toml_string(std::string_view text) {
   std::string result = "\"";
   while (!text.empty()) {

@@ -320,7 +320,7 @@ public:
       if (left < stuck_ && partly.empty()) partly = change.words + " (the next hang is told then)";
     }
     if (communicators_ != Communicators::edge && stuck_after(order_, Communicators::edge) == 0)
-      return fmt::format("{}{}use --p2p edge: two communicators for each pair of stages, one each way", partly,
+      return fmt::format("{}{}use `p2p` edge: two communicators for each pair of stages, one each way", partly,
                          partly.empty() ? "" : "; or ");
     return partly.empty() ? "'ppsim place' looks for another order of sends and receives" : partly;
   }

@@ -12,7 +12,7 @@ namespace ppsim {
 namespace {
 
 [[noreturn]] void refuse(std::string what, std::string hint) {
-  throw Error{ExitCode::bad_input, Problem{"--layout", std::move(what), std::move(hint)}};
+  throw Error{ExitCode::bad_input, Problem{"`layout`", std::move(what), std::move(hint)}};
 }
 
 /// One letter or bar, so many times.

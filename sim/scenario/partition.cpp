@@ -32,26 +32,26 @@ void check_end_stage(std::string_view flag, std::size_t layers, std::size_t vpp,
 
 void check_ends(const Shape& shape, std::size_t total, std::optional<std::size_t> first,
                 std::optional<std::size_t> last, Problems& problems) {
-  if (first) check_end_stage("--first-stage-layers", *first, shape.vpp, problems);
-  if (last) check_end_stage("--last-stage-layers", *last, shape.vpp, problems);
+  if (first) check_end_stage("`first-stage-layers`", *first, shape.vpp, problems);
+  if (last) check_end_stage("`last-stage-layers`", *last, shape.vpp, problems);
   if (shape.positions() > 1) return;
   if (last)
-    problems.add("--last-stage-layers", "there is only one stage", "use --layers alone");
+    problems.add("`last-stage-layers`", "there is only one stage", "use `layers` alone");
   else if (first && *first != total)
-    problems.add("--first-stage-layers", "there is only one stage", "use --layers alone");
+    problems.add("`first-stage-layers`", "there is only one stage", "use `layers` alone");
 }
 
 /// What the end stages leave has to give every other chunk a layer.
 void check_middle(std::size_t total, std::size_t at_the_ends, std::size_t chunks, Problems& problems) {
   if (chunks == 0 && at_the_ends != total)
-    problems.add("--layers", fmt::format("{} layers, but the first and last stage hold {}", total, at_the_ends),
+    problems.add("`layers`", fmt::format("{} layers, but the first and last stage hold {}", total, at_the_ends),
                  "make the counts add up");
   else if (at_the_ends > total || total - at_the_ends < chunks)
     problems.add(
-        "--layers",
+        "`layers`",
         fmt::format("{} layers can not fill {} chunks{}", total, chunks,
                     at_the_ends > 0 ? fmt::format(" beside the {} on the first and last stage", at_the_ends) : ""),
-        "use fewer stages or a smaller --vpp, or a --layout, in which the chunks of embedding and loss may have none");
+        "use fewer stages or a smaller `vpp`, or a `layout`, in which the chunks of embedding and loss may have none");
 }
 
 } // namespace

@@ -14,11 +14,11 @@ constexpr double largest_sum = 4.0e18; // below 2^62: every sum of a run stays i
 
 void check_shape(const Shape& shape, Problems& problems) {
   if (shape.stages < 1 || shape.stages > Limits::stages)
-    problems.add("--stages", fmt::format("must be 1 to {}, got {}", Limits::stages, shape.stages));
+    problems.add("`stages`", fmt::format("must be 1 to {}, got {}", Limits::stages, shape.stages));
   if (shape.vpp < 1 || shape.chunks() > Limits::chunks)
-    problems.add("--vpp", fmt::format("stages x vpp must be 1 to {} chunks, got {}", Limits::chunks, shape.chunks()));
+    problems.add("`vpp`", fmt::format("stages x vpp must be 1 to {} chunks, got {}", Limits::chunks, shape.chunks()));
   if (shape.microbatches < 1 || shape.microbatches > Limits::tasks)
-    problems.add("--mb", fmt::format("must be 1 to {}, got {}", Limits::tasks, shape.microbatches));
+    problems.add("`mb`", fmt::format("must be 1 to {}, got {}", Limits::tasks, shape.microbatches));
 }
 
 template <class Value>
@@ -52,12 +52,12 @@ void check_parts(const Scenario& scenario, Problems& problems) {
   const SizeList activation{"activation", scenario.memory.activation};
   const SizeList checkpoint{"checkpoint (by default the input)", scenario.recompute.checkpoint};
   const SizeList output{"output", scenario.network.boundary_bytes};
-  check_parts("--weight-activation-bytes", {"part for W", scenario.memory.activation_for_weight}, activation, problems);
-  if (scenario.memory.release_outputs) check_parts("--boundary-bytes", output, activation, problems);
+  check_parts("`weight-activation-bytes`", {"part for W", scenario.memory.activation_for_weight}, activation, problems);
+  if (scenario.memory.release_outputs) check_parts("`boundary-bytes`", output, activation, problems);
   if (!scenario.recompute.is_on()) return;
-  check_parts("--checkpoint-bytes", checkpoint, activation, problems);
+  check_parts("`checkpoint-bytes`", checkpoint, activation, problems);
   if (scenario.memory.release_outputs && scenario.recompute.kind == RecomputeKind::selective)
-    check_parts("--boundary-bytes", output, checkpoint, problems);
+    check_parts("`boundary-bytes`", output, checkpoint, problems);
 }
 
 /// Empty: not given.
@@ -88,20 +88,20 @@ double largest_factor(const Scenario& scenario) {
 
 void check_slices(const Network& network, Problems& problems) {
   if (network.slices < 1 || network.slices > Limits::slices)
-    problems.add("--send-slices", fmt::format("must be 1 to {}, got {}", Limits::slices, network.slices));
+    problems.add("`send-slices`", fmt::format("must be 1 to {}, got {}", Limits::slices, network.slices));
   if (network.slices > 1 && network.model == TransferModel::streams)
-    problems.add("--send-slices", "under 'streams' a send stands in the order of operations once, in one piece",
-                 "leave it out, or use --transfer latency or link");
+    problems.add("`send-slices`", "under 'streams' a send stands in the order of operations once, in one piece",
+                 "leave it out, or use `transfer` latency or link");
   if (network.slices > 1 && network.model == TransferModel::blocking)
-    problems.add("--send-slices", "under 'blocking' a stage sends when its task has ended, in one piece",
-                 "leave it out, or use --transfer latency or link");
+    problems.add("`send-slices`", "under 'blocking' a stage sends when its task has ended, in one piece",
+                 "leave it out, or use `transfer` latency or link");
 }
 
 void check_streams(const Streams& streams, Problems& problems) {
-  if (streams.eager_below < Bytes{0}) problems.add("--eager-below", "negative");
+  if (streams.eager_below < Bytes{0}) problems.add("`eager-below`", "negative");
   constexpr std::int64_t most = 100;
   if (streams.slowdown_ppm < unchanged_ppm || streams.slowdown_ppm > most * unchanged_ppm)
-    problems.add("--comm-slowdown",
+    problems.add("`comm-slowdown`",
                  fmt::format("must be 1 to {}, got {}", most,
                              static_cast<double>(streams.slowdown_ppm) / static_cast<double>(unchanged_ppm)),
                  "by so many times compute takes longer while a transfer runs on its stage");
@@ -210,34 +210,34 @@ void validate(const Scenario& scenario) {
   check_shape(scenario.shape, problems);
   problems.throw_if_any();
   const std::size_t chunks = scenario.shape.chunks();
-  check_list("--forward", scenario.costs.forward, chunks, problems);
-  check_list("--input-grad", scenario.costs.input_grad, chunks, problems);
-  check_list("--weight-grad", scenario.costs.weight_grad, chunks, problems);
-  check_list("--latency", scenario.network.latency, chunks - 1, problems);
-  check_list("--boundary-bytes", scenario.network.boundary_bytes, chunks - 1, problems);
-  check_list("--activation-bytes", scenario.memory.activation, chunks, problems);
-  check_list("--weight-activation-bytes", scenario.memory.activation_for_weight, chunks, problems);
-  check_list("--parameter-bytes", scenario.memory.parameters, chunks, problems);
-  check_list("--gradient-bytes", scenario.memory.gradients, chunks, problems);
-  check_list("--optimizer-bytes", scenario.memory.optimizer, chunks, problems);
-  if (scenario.costs.overhead < Duration{0}) problems.add("--overhead", "negative");
+  check_list("`forward`", scenario.costs.forward, chunks, problems);
+  check_list("`input-grad`", scenario.costs.input_grad, chunks, problems);
+  check_list("`weight-grad`", scenario.costs.weight_grad, chunks, problems);
+  check_list("`latency`", scenario.network.latency, chunks - 1, problems);
+  check_list("`boundary-bytes`", scenario.network.boundary_bytes, chunks - 1, problems);
+  check_list("`activation-bytes`", scenario.memory.activation, chunks, problems);
+  check_list("`weight-activation-bytes`", scenario.memory.activation_for_weight, chunks, problems);
+  check_list("`parameter-bytes`", scenario.memory.parameters, chunks, problems);
+  check_list("`gradient-bytes`", scenario.memory.gradients, chunks, problems);
+  check_list("`optimizer-bytes`", scenario.memory.optimizer, chunks, problems);
+  if (scenario.costs.overhead < Duration{0}) problems.add("`overhead`", "negative");
   check_slices(scenario.network, problems);
   check_factors(scenario, problems);
   check_streams(scenario.network.streams, problems);
-  check_part("--forward-collective", scenario.costs.forward_collective, "forward", scenario.costs.forward, problems);
-  check_part("--backward-collective", scenario.costs.input_grad_collective, "input gradient", scenario.costs.input_grad,
+  check_part("`forward-collective`", scenario.costs.forward_collective, "forward", scenario.costs.forward, problems);
+  check_part("`backward-collective`", scenario.costs.input_grad_collective, "input gradient", scenario.costs.input_grad,
              problems);
-  check_by_microbatch("--forward", scenario.costs.forward_by_microbatch, scenario.shape,
+  check_by_microbatch("`forward`", scenario.costs.forward_by_microbatch, scenario.shape,
                       scenario.costs.forward_collective, problems);
-  check_by_microbatch("--input-grad", scenario.costs.input_grad_by_microbatch, scenario.shape,
+  check_by_microbatch("`input-grad`", scenario.costs.input_grad_by_microbatch, scenario.shape,
                       scenario.costs.input_grad_collective, problems);
-  check_by_microbatch("--weight-grad", scenario.costs.weight_grad_by_microbatch, scenario.shape, {}, problems);
-  check_optional_list("--reduce", scenario.update.reduce, chunks, problems);
-  check_optional_list("--optimizer", scenario.update.optimizer, chunks, problems);
-  if (scenario.update.tied_embedding_reduce < Duration{0}) problems.add("--tied-embedding-reduce", "negative");
+  check_by_microbatch("`weight-grad`", scenario.costs.weight_grad_by_microbatch, scenario.shape, {}, problems);
+  check_optional_list("`reduce`", scenario.update.reduce, chunks, problems);
+  check_optional_list("`optimizer`", scenario.update.optimizer, chunks, problems);
+  if (scenario.update.tied_embedding_reduce < Duration{0}) problems.add("`tied-embedding-reduce`", "negative");
   if (scenario.recompute.is_on()) {
-    check_list("--recompute-time", scenario.recompute.time, chunks, problems);
-    check_list("--checkpoint-bytes", scenario.recompute.checkpoint, chunks, problems);
+    check_list("`recompute-time`", scenario.recompute.time, chunks, problems);
+    check_list("`checkpoint-bytes`", scenario.recompute.checkpoint, chunks, problems);
   }
   check_parts(scenario, problems);
   problems.throw_if_any();

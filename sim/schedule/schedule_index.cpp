@@ -71,7 +71,7 @@ public:
     const std::string cell = to_string(make_task(pass, chunk, microbatch));
     fault(pass == Pass::backward ? fmt::format("{} is missing (or its I and W)", cell)
                                  : fmt::format("{} is missing", cell),
-          lacks_all_backwards_ ? "add a B (or I and W) to each forward, or run forwards alone with --forward-only"
+          lacks_all_backwards_ ? "add a B (or I and W) to each forward, or run forwards alone with `forward-only`"
                                : "every chunk needs one F and one B (or I and W) per microbatch");
   }
 

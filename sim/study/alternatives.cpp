@@ -35,14 +35,14 @@ std::vector<Alternative> try_alternatives(const RunSpec& spec, const Shape& shap
   };
   RunSpec more = spec;
   more.microbatches = 2 * shape.microbatches;
-  add(more, fmt::format("--mb {}", 2 * shape.microbatches));
+  add(more, fmt::format("`mb` {}", 2 * shape.microbatches));
   RunSpec chunks = spec;
   chunks.schedule = "interleaved";
   chunks.vpp = {2 * shape.vpp};
   chunks.descending_backward.reset();
   if (shape.stages > 1 && shape.shared == 0)
-    add(chunks, fmt::format("--vpp {}{}", 2 * shape.vpp,
-                            spec.schedule && spec.schedule != "interleaved" ? " --schedule interleaved" : ""));
+    add(chunks, fmt::format("`vpp` {}{}", 2 * shape.vpp,
+                            spec.schedule && spec.schedule != "interleaved" ? " `schedule` interleaved" : ""));
   return alternatives;
 }
 

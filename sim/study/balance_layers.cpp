@@ -26,8 +26,8 @@ void refuse_lists(const RunSpec& spec, Problems& problems) {
     if (given && given->size() > 1)
       problems.add(
           spec.place_of(option), fmt::format("{} values, one per chunk, do not follow the layers", given->size()),
-          "give one value, for a stage; --embedding and --head are for what the ends do besides ('ppsim import "
-          "--mean-stage' writes that of a run)");
+          "give one value, for a stage; `embedding` and `head` are for what the ends do besides ('ppsim import "
+          "`mean-stage`' writes that of a run)");
   };
   check("forward", spec.forward);
   check("backward", spec.backward);
@@ -50,10 +50,10 @@ void check_balance(const RunSpec& spec, const BuiltRun& run) {
   Problems problems;
   if (run.scenario.layout.empty())
     problems.add(spec.place_of("balance"), "how many layers are there to split?",
-                 "give --layers, or a --layout to start from");
+                 "give `layers`, or a `layout` to start from");
   for (const char* option : {"first-stage-layers", "last-stage-layers"})
     if (spec.has(option))
-      problems.add(spec.place_of(option), "fixes what --balance is to find", "leave one of them out");
+      problems.add(spec.place_of(option), "fixes what `balance` is to find", "leave one of them out");
   refuse_lists(spec, problems);
   problems.throw_if_any();
 }

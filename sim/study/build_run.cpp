@@ -1,6 +1,7 @@
 #include "ppsim/study/build_run.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/words.hpp"
 #include "ppsim/study/build_scenario.hpp"
 #include "ppsim/study/cautions.hpp"
 
@@ -27,7 +28,7 @@ void check_against_file(const RunSpec& spec, const Shape& shape) {
   const auto check = [&](std::string_view option, const std::optional<std::size_t>& given, std::size_t found) {
     if (given && *given != found)
       problems.add(spec.place_of(option), fmt::format("{}, but the schedule file has {}", *given, found),
-                   fmt::format("leave --{} out", option));
+                   fmt::format("leave `{}` out", option));
   };
   check("stages", spec.stages, shape.stages);
   check("mb", spec.microbatches, shape.microbatches);
@@ -37,7 +38,7 @@ void check_against_file(const RunSpec& spec, const Shape& shape) {
   for (const std::string_view option : fixed)
     if (spec.has(option))
       problems.add(spec.place_of(option), "given together with a schedule file, which sets the order",
-                   fmt::format("leave --{} or --schedule-file out", option));
+                   fmt::format("leave `{}` or `schedule-file` out", option));
   problems.throw_if_any();
 }
 
@@ -53,7 +54,7 @@ void use_given_order(const RunSpec& spec, const GivenOrder& order, BuiltRun& run
     run.notes.push_back(fmt::format("{}: {} takes the place of the file's {} sends and receives",
                                     spec.place_of("lowering"), *spec.lowering, own->size()));
   else if (own != nullptr && run.scenario.network.model != TransferModel::streams && !spec.writes_operations)
-    run.notes.push_back(fmt::format("{}: its {} send and receive cells are not used; --transfer streams simulates them",
+    run.notes.push_back(fmt::format("{}: its {} send and receive cells are not used; `transfer` streams simulates them",
                                     order.name, own->size()));
 }
 
@@ -64,15 +65,15 @@ std::optional<std::size_t> chunks_per_stage(const RunSpec& spec) {
   const std::size_t chunks = spec.layout->size();
   const std::size_t stages = spec.replicas ? spec.replicas->size() : *spec.stages; // positions of the pipeline
   if (chunks % stages != 0)
-    throw Error{ExitCode::bad_input, Problem{"--layout",
+    throw Error{ExitCode::bad_input, Problem{"`layout`",
                                              fmt::format("{} chunk{} can not be divided over {} stages", chunks,
                                                          chunks == 1 ? "" : "s", stages),
                                              fmt::format("describe a multiple of {} chunks", stages)}};
   if (vpp && *vpp * stages != chunks)
-    throw Error{ExitCode::bad_input, Problem{"--layout",
-                                             fmt::format("{} chunks, but {} stages with --vpp {} have {}", chunks,
+    throw Error{ExitCode::bad_input, Problem{"`layout`",
+                                             fmt::format("{} chunks, but {} stages with `vpp` {} have {}", chunks,
                                                          stages, *vpp, *vpp * stages),
-                                             "leave --vpp out: it follows from the layout"}};
+                                             "leave `vpp` out: it follows from the layout"}};
   return chunks / stages;
 }
 
@@ -81,18 +82,18 @@ void check_against_layout(const RunSpec& spec, const Generator& generator, const
   if (!spec.layout || generator.vpp.multiple > 0 || shape.vpp == generator.vpp.standard) return;
   const std::size_t needed = shape.positions() * generator.vpp.standard;
   throw Error{ExitCode::bad_input,
-              Problem{"--layout",
+              Problem{"`layout`",
                       fmt::format("{} chunks, but '{}' on {} stages has {}", spec.layout->size(), generator.name,
                                   shape.positions(), needed),
                       fmt::format("describe {} chunks{}", needed,
-                                  generator.vpp.standard == 1 ? ", or use --schedule interleaved" : "")}};
+                                  generator.vpp.standard == 1 ? ", or use `schedule` interleaved" : "")}};
 }
 
 void generate_schedule(const RunSpec& spec, BuiltRun& run) {
   Problems problems;
   if (!spec.stages)
-    problems.add("--stages", "missing", "how many pipeline stages (devices) are there? for example --stages 4");
-  if (!spec.microbatches) problems.add("--mb", "missing", "how many microbatches make a step? for example --mb 8");
+    problems.add("`stages`", "missing", "how many pipeline stages (devices) are there? for example `stages` 4");
+  if (!spec.microbatches) problems.add("`mb`", "missing", "how many microbatches make a step? for example `mb` 8");
   problems.throw_if_any();
   const std::optional<std::size_t> vpp = chunks_per_stage(spec);
   run.generator = &find_generator(spec.schedule.value_or(vpp.value_or(1) > 1 ? "interleaved" : "1f1b"));
@@ -120,7 +121,7 @@ void generate_schedule(const RunSpec& spec, BuiltRun& run) {
 Error placed(const RunSpec& spec, const Error& error) {
   std::vector<Problem> problems = error.problems();
   for (Problem& problem : problems)
-    if (problem.where.starts_with("--")) problem.where = spec.place_of(std::string_view{problem.where}.substr(2));
+    if (const auto field = as_field(problem.where)) problem.where = spec.place_of(std::string{*field});
   if (spec.schedule && !spec.is_asked("schedule")) {
     const std::string name = fmt::format("'{}'", *spec.schedule);
     for (Problem& problem : problems)
@@ -138,7 +139,7 @@ void refuse_update(const RunSpec& spec, const Schedule& schedule) {
   for (const std::string_view option : {"reduce", "tied-embedding-reduce", "optimizer", "optimizer-step"})
     if (spec.is_asked(option))
       problems.add(spec.place_of(option), fmt::format("'{}' has no flush that it could follow", schedule.name()),
-                   "put an update after every microbatch into --weight-grad");
+                   "put an update after every microbatch into `weight-grad`");
   problems.throw_if_any();
 }
 

@@ -12,7 +12,7 @@ namespace ppsim {
 namespace {
 
 std::string what_is_needed(const Shape& shape) {
-  if (shape.shared > 0) return fmt::format("one value or {} (one per position of --replicas)", shape.chunks());
+  if (shape.shared > 0) return fmt::format("one value or {} (one per position of `replicas`)", shape.chunks());
   return fmt::format("one value (for a stage) or {} (P*V = {} * {}, one per chunk)", shape.chunks(), shape.stages,
                      shape.vpp);
 }
@@ -126,14 +126,14 @@ private:
                          spec_.calibrated, shape_.stages, shape_.vpp, shape_.chunks());
     const bool per_stage = count == shape_.positions();
     std::string hint = per_stage ? "; of times per stage give their mean, and what the first or the last stage does "
-                                   "besides as --embedding or --head"
+                                   "besides as `embedding` or `head`"
                                  : "";
     const bool of_pass =
         option == "forward" || option == "backward" || option == "input-grad" || option == "weight-grad";
     if (!of_pass || spec_.is_asked(option)) return hint;
     if (count > shape_.chunks() && count % shape_.chunks() == 0)
-      hint += fmt::format("; values by microbatch would be for --mb {}: 'ppsim import' without --by-microbatch writes "
-                          "costs for any, with --mean-stage for any number of chunks",
+      hint += fmt::format("; values by microbatch would be for `mb` {}: 'ppsim import' without `by-microbatch` writes "
+                          "costs for any, with `mean-stage` for any number of chunks",
                           count / shape_.chunks());
     else
       hint += per_stage ? ", as 'ppsim import --mean-stage' does"
@@ -173,12 +173,12 @@ std::optional<Problem> check_halves(const RunSpec& spec, std::size_t chunk, Dura
   if (halves.input < Duration{0} || halves.weight < Duration{0})
     return Problem{spec.place_of(spec.input_grad ? "input-grad" : "weight-grad"),
                    fmt::format("chunk {}: longer than the whole backward of {}", chunk, format_duration(backward)),
-                   "it is a part of --backward"};
+                   "it is a part of `backward`"};
   if (!spec.backward || backward == halves.input + halves.weight) return std::nullopt;
   return Problem{spec.place_of("backward"),
                  fmt::format("chunk {}: {} is not input-grad {} + weight-grad {}", chunk, format_duration(backward),
                              format_duration(halves.input), format_duration(halves.weight)),
-                 "leave --backward out"};
+                 "leave `backward` out"};
 }
 
 /// Splits each of `backward`, of which `per_chunk` follow each other for a chunk. What is given of the halves is there.
@@ -215,7 +215,7 @@ void split_backward(const RunSpec& spec, Spread& spread, std::size_t microbatche
   }
   if (input != weight && !spec.backward) {
     problems.add(spec.place_of(input ? "input-grad" : "weight-grad"), "only one half of the backward is given",
-                 input ? "give --weight-grad too, or --backward" : "give --input-grad too, or --backward");
+                 input ? "give `weight-grad` too, or `backward`" : "give `input-grad` too, or `backward`");
     return;
   }
   const GivenTimes whole = spread.of_pass("backward", spec.backward, default_backward);
@@ -263,19 +263,19 @@ void refuse_beside(const RunSpec& spec, std::initializer_list<std::string_view> 
   if (!spec.has(with)) return;
   for (const std::string_view option : given)
     if (spec.has(option))
-      problems.add(spec.place_of(option), fmt::format("given together with --{}", with), "leave one of them out");
+      problems.add(spec.place_of(option), fmt::format("given together with `{}`", with), "leave one of them out");
 }
 
 void check_network(const RunSpec& spec, bool knows_size, Problems& problems) {
   if (spec.comm && (spec.latency || spec.bandwidth))
-    problems.add(spec.place_of("comm"), fmt::format("given together with --{}", spec.latency ? "latency" : "bandwidth"),
-                 "give --comm, or --latency with --bandwidth and --boundary-bytes");
+    problems.add(spec.place_of("comm"), fmt::format("given together with `{}`", spec.latency ? "latency" : "bandwidth"),
+                 "give `comm`, or `latency` with `bandwidth` and `boundary-bytes`");
   for (const char* option : {"bandwidth", "link", "inter-node-bandwidth", "inter-node-link"})
     if (spec.has(option) && !knows_size)
-      problems.add(spec.place_of(option), "has nothing to divide", "give --boundary-bytes, the size of one transfer");
+      problems.add(spec.place_of(option), "has nothing to divide", "give `boundary-bytes`, the size of one transfer");
   for (const char* option : {"inter-node-latency", "inter-node-bandwidth", "inter-node-link"})
     if (spec.has(option) && !spec.stages_per_node)
-      problems.add(spec.place_of(option), "there are no nodes", "give --stages-per-node");
+      problems.add(spec.place_of(option), "there are no nodes", "give `stages-per-node`");
   check_overlap(spec, problems);
   refuse_beside(spec, {"comm", "latency", "bandwidth"}, "link", problems);
   refuse_beside(spec, {"inter-node-latency", "inter-node-bandwidth"}, "inter-node-link", problems);
@@ -358,16 +358,16 @@ void check_recompute(const RunSpec& spec, bool has_model, Problems& problems) {
   if (spec.recompute.value_or(RecomputeKind::none) == RecomputeKind::none)
     for (const char* option : {"recompute-time", "checkpoint-bytes", "microbatches-without-recompute"})
       if (spec.has(option))
-        problems.add(spec.place_of(option), "nothing is recomputed", "give --recompute full or selective");
+        problems.add(spec.place_of(option), "nothing is recomputed", "give `recompute` full or selective");
   if (selective && !spec.recompute_time && !has_model)
     problems.add(spec.place_of("recompute"), "how long does it take to recompute the selected part?",
-                 "give --recompute-time");
+                 "give `recompute-time`");
   if (selective && spec.activation_bytes && !spec.checkpoint_bytes) // then the model's is no part of it
-    problems.add(spec.place_of("recompute"), "which part of --activation-bytes does a forward keep?",
-                 "give --checkpoint-bytes");
+    problems.add(spec.place_of("recompute"), "which part of `activation-bytes` does a forward keep?",
+                 "give `checkpoint-bytes`");
   if (spec.checkpoint_bytes && !spec.activation_bytes && !has_model)
     problems.add(spec.place_of("checkpoint-bytes"), "a part of an activation of unknown size",
-                 "give --activation-bytes");
+                 "give `activation-bytes`");
 }
 
 /// `scenario` has its costs, network and memory already. What lies outside a chunk's layers is not recomputed, so the
@@ -402,8 +402,8 @@ void check_limit(const RunSpec& spec, Problems& problems) {
       problems.add(spec.place_of(option),
                    fmt::format("nothing is known that could exceed {}",
                                option == std::string_view{"device"} ? "its memory" : "it"),
-                   "give --activation-bytes, and --parameter-bytes, --gradient-bytes, --optimizer-bytes where they "
-                   "matter, or --model");
+                   "give `activation-bytes`, and `parameter-bytes`, `gradient-bytes`, `optimizer-bytes` where they "
+                   "matter, or `model`");
 }
 
 void fill_memory(const RunSpec& spec, Spread& spread, Memory& memory, Problems& problems) {
@@ -418,11 +418,11 @@ void fill_memory(const RunSpec& spec, Spread& spread, Memory& memory, Problems& 
   const bool knows_activation = spec.activation_bytes || spread.has_model();
   if (spec.weight_activation_bytes && !knows_activation)
     problems.add(spec.place_of("weight-activation-bytes"), "a part of an activation of unknown size",
-                 "give --activation-bytes");
+                 "give `activation-bytes`");
   memory.release_outputs = spec.release_outputs;
   if (spec.release_outputs && !(knows_activation && (spec.boundary_bytes || spread.has_model())))
     problems.add(spec.place_of("release-outputs"), "the size of an activation, or of its output, is not known",
-                 "give --activation-bytes and --boundary-bytes");
+                 "give `activation-bytes` and `boundary-bytes`");
   memory.parameters = spread.per_chunk("parameter-bytes", spec.parameter_bytes, Bytes{}, &BlockCosts::parameter_bytes);
   memory.gradients = spread.per_chunk("gradient-bytes", spec.gradient_bytes, Bytes{}, &BlockCosts::gradient_bytes);
   memory.optimizer = spread.per_chunk("optimizer-bytes", spec.optimizer_bytes, Bytes{}, &BlockCosts::optimizer_bytes);
@@ -449,8 +449,8 @@ Layout given_layout(const RunSpec& spec, const Shape& shape, Problems& problems)
     problems.add(where, fmt::format("{} chunks, but the schedule has {}", layout.size(), shape.chunks()),
                  "describe each of its chunks");
   if (spec.layers && *spec.layers != count_layers(layout))
-    problems.add(where, fmt::format("{} layers, but --layers says {}", count_layers(layout), *spec.layers),
-                 "leave --layers out");
+    problems.add(where, fmt::format("{} layers, but `layers` says {}", count_layers(layout), *spec.layers),
+                 "leave `layers` out");
   std::size_t mtp_layers = 0;
   for (const ChunkBlocks& blocks : layout) mtp_layers += blocks.mtp_layers;
   if (spec.model_shape && mtp_layers != static_cast<std::size_t>(spec.model_shape->mtp_layers))
@@ -468,7 +468,7 @@ Layout make_layout(const RunSpec& spec, const Shape& shape, const std::vector<St
   if (spec.layout) return given_layout(spec, shape, problems);
   if (!spec.layers && !spec.model_shape) {
     for (const char* option : {"first-stage-layers", "last-stage-layers"})
-      if (spec.has(option)) problems.add(spec.place_of(option), "needs the number of all layers", "give --layers");
+      if (spec.has(option)) problems.add(spec.place_of(option), "needs the number of all layers", "give `layers`");
     return {};
   }
   try {

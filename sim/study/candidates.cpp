@@ -79,7 +79,7 @@ void check_flags(const RunSpec& spec, const std::vector<const Generator*>& parts
         problems.add(spec.place_of("vpp"), fmt::format("{} is there twice", vpp), "name each number once");
   if (spec.vpp && spec.layout && spec.stages && *spec.vpp != std::vector{chunks_by_layout(spec)})
     problems.add(spec.place_of("vpp"), fmt::format("the layout has {} chunks per stage", chunks_by_layout(spec)),
-                 "leave --vpp or the layout out");
+                 "leave `vpp` or the layout out");
   problems.throw_if_any();
 }
 
@@ -107,14 +107,14 @@ void add_candidates(const Generator& generator, const RunSpec& spec, std::vector
   const std::vector<std::size_t> counts = chunk_counts(generator, spec);
   const bool says_chunks = chooses_chunks(generator) || spec.vpp; // which may be others'
   for (const std::size_t vpp : counts) {
-    Candidate candidate{std::string{generator.name}, fmt::format("--schedule {}", generator.name), spec};
+    Candidate candidate{std::string{generator.name}, fmt::format("`schedule` {}", generator.name), spec};
     candidate.spec.schedule = generator.name;
     candidate.spec.where.erase("schedule"); // a file's is another one
     candidate.spec.vpp = {vpp};
     if (spec.layout) candidate.spec.vpp.reset(); // it says so
     drop_options_of_others(&generator, candidate.spec);
     if (counts.size() > 1) candidate.name += fmt::format(" v={}", vpp);
-    if (says_chunks) candidate.flags += fmt::format(" --vpp {}", vpp);
+    if (says_chunks) candidate.flags += fmt::format(" `vpp` {}", vpp);
     list.push_back(std::move(candidate));
   }
 }

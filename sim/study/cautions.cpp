@@ -15,8 +15,8 @@ void doubt_recompute(const RunSpec& spec, const Scenario& scenario, std::vector<
   const Recompute& recompute = scenario.recompute;
   if (!recompute.is_on() || spec.forward_only) return;
   if (spec.activation_bytes && !spec.checkpoint_bytes && !spec.boundary_bytes)
-    notes.push_back(fmt::format("{}: forwards keep nothing; --boundary-bytes says how large the input of a chunk is, "
-                                "--checkpoint-bytes what else they keep",
+    notes.push_back(fmt::format("{}: forwards keep nothing; `boundary-bytes` says how large the input of a chunk is, "
+                                "`checkpoint-bytes` what else they keep",
                                 spec.place_of("recompute")));
 }
 
@@ -24,8 +24,8 @@ void doubt_recompute(const RunSpec& spec, const Scenario& scenario, std::vector<
 void doubt_costs(const RunSpec& spec, std::vector<std::string>& notes) {
   const bool backward = spec.backward || spec.input_grad || spec.weight_grad;
   if (spec.forward_only || spec.model_shape) return;
-  if (spec.forward && !backward) notes.emplace_back("--backward: not given, taken as 2 ms");
-  if (backward && !spec.forward) notes.emplace_back("--forward: not given, taken as 1 ms");
+  if (spec.forward && !backward) notes.emplace_back("`backward`: not given, taken as 2 ms");
+  if (backward && !spec.forward) notes.emplace_back("`forward`: not given, taken as 1 ms");
 }
 
 /// A value per chunk says what one device takes only where no chunk is on two of them.
@@ -53,7 +53,7 @@ void doubt_memory(const RunSpec& spec, const Schedule& schedule, std::vector<std
   const bool splits = std::ranges::any_of(schedule.tasks(), is_weight_grad);
   if (spec.recompute && *spec.recompute != RecomputeKind::none && splits && spec.activation_bytes &&
       !spec.weight_activation_bytes)
-    notes.push_back(fmt::format("{}: a split backward keeps the whole activation for its W; --weight-activation-bytes "
+    notes.push_back(fmt::format("{}: a split backward keeps the whole activation for its W; `weight-activation-bytes` "
                                 "says how much of it W needs",
                                 spec.place_of("recompute")));
   if (spec.is_asked("weight-activation-bytes") && !spec.forward_only && !splits)
@@ -83,19 +83,19 @@ void doubt_collectives(const RunSpec& spec, const Scenario& scenario, const Sche
   for (const char* option : {"forward-collective", "backward-collective"})
     if (spec.has(option) && !(hides && pairs))
       notes.push_back(fmt::format("{}: changes nothing {}", spec.place_of(option),
-                                  pairs ? "without --pair hide" : "in an order without overlapped pairs"));
+                                  pairs ? "without `pair` hide" : "in an order without overlapped pairs"));
   const double share = collective_share(scenario.costs);
   if (spec.model_shape && !spec.pair && pairs && share > worth_hiding)
     notes.push_back(
-        fmt::format("--pair: not given, and taken as sum, the time of both halves; {:.0f} % of all passes is "
+        fmt::format("`pair`: not given, and taken as sum, the time of both halves; {:.0f} % of all passes is "
                     "communication inside layers (all-to-all of experts, tensor parallel), which pairs may "
-                    "hide: '{} --pair hide' says what that would gain",
+                    "hide: '{} `pair` hide' says what that would gain",
                     100 * share, spec.command));
   const auto has_time = [](const std::vector<Duration>& times) {
     return std::ranges::any_of(times, [](Duration time) { return time > Duration{0}; });
   };
   if (hides && !has_time(scenario.costs.forward_collective) && !has_time(scenario.costs.input_grad_collective))
-    notes.push_back(fmt::format("{}: hide is the same as sum without --forward-collective or --backward-collective",
+    notes.push_back(fmt::format("{}: hide is the same as sum without `forward-collective` or `backward-collective`",
                                 spec.place_of("pair")));
 }
 
@@ -118,7 +118,7 @@ void doubt_sizes(const RunSpec& spec, const Network& network, std::vector<std::s
   if (network.streams.eager_below > Bytes{} && !sizes.empty() &&
       std::ranges::all_of(sizes, [](Bytes size) { return size == Bytes{}; }))
     notes.push_back(fmt::format("{}: all transfers count as 0 bytes, so that no send waits for its receive; "
-                                "--boundary-bytes says how large they are",
+                                "`boundary-bytes` says how large they are",
                                 spec.place_of("eager-below")));
 }
 
@@ -135,9 +135,9 @@ void doubt_streams(const RunSpec& spec, const Scenario& scenario, std::vector<st
   const Streams& streams = scenario.network.streams;
   const Lowering* const lowering = find_lowering(streams.lowering);
   if (spec.overlap_p2p && (lowering == nullptr || !lowering->takes_overlap))
-    notes.push_back(fmt::format("{}: changes nothing without --lowering megatron", spec.place_of("overlap-p2p")));
+    notes.push_back(fmt::format("{}: changes nothing without `lowering` megatron", spec.place_of("overlap-p2p")));
   else if (spec.overlap_p2p && scenario.shape.vpp == 1)
-    notes.push_back(fmt::format("{}: changes nothing without --vpp above 1: Megatron-LM overlaps only its interleaved "
+    notes.push_back(fmt::format("{}: changes nothing without `vpp` above 1: Megatron-LM overlaps only its interleaved "
                                 "schedule",
                                 spec.place_of("overlap-p2p")));
   if (scenario.network.model == TransferModel::streams) {
@@ -152,10 +152,10 @@ void doubt_streams(const RunSpec& spec, const Scenario& scenario, std::vector<st
     if (spec.is_asked(option))
       notes.push_back(fmt::format("{}: changes nothing without {}", spec.place_of(option), without));
   };
-  for (const std::string_view option : {"eager-below", "comm-slowdown"}) doubt(option, "--transfer streams");
+  for (const std::string_view option : {"eager-below", "comm-slowdown"}) doubt(option, "`transfer` streams");
   if (spec.writes_operations) return;
   for (const std::string_view option : {"lowering", "overlap-p2p", "pytorch-version"})
-    doubt(option, "--transfer streams or --csv-comms");
+    doubt(option, "`transfer` streams or `csv-comms`");
 }
 
 } // namespace
@@ -170,12 +170,12 @@ std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run) {
   const bool sizes_are_used =
       spec.release_outputs || scenario.recompute.is_on() || spec.eager_below || spec.writes_sizes;
   if (spec.boundary_bytes && !has_bandwidth && !spec.comm && !sizes_are_used)
-    notes.push_back(fmt::format("{}: without --bandwidth sizes cost no time; only their volume is counted",
+    notes.push_back(fmt::format("{}: without `bandwidth` sizes cost no time; only their volume is counted",
                                 spec.place_of("boundary-bytes")));
   if (spec.stages_per_node && scenario.network.model != TransferModel::link && !scenario.network.inter_node_latency &&
       !scenario.network.inter_node_bandwidth)
     notes.push_back(
-        fmt::format("{}: changes nothing without --transfer link, --inter-node-latency or --inter-node-bandwidth",
+        fmt::format("{}: changes nothing without `transfer` link, `inter-node-latency` or `inter-node-bandwidth`",
                     spec.place_of("stages-per-node")));
   doubt_streams(spec, scenario, notes);
   doubt_costs(spec, notes);
@@ -193,9 +193,9 @@ std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run) {
          {"backward", "input-grad", "weight-grad", "gpipe-backward", "recompute", "recompute-time", "checkpoint-bytes",
           "microbatches-without-recompute", "weight-activation-bytes"})
       if (spec.has(option))
-        notes.push_back(fmt::format("{}: changes nothing with --forward-only", spec.place_of(option)));
+        notes.push_back(fmt::format("{}: changes nothing with `forward-only`", spec.place_of(option)));
   if (scenario.network.slices > 1 && !has_bandwidth)
-    notes.push_back(fmt::format("{}: changes nothing without --bandwidth: a latency is the same for every slice",
+    notes.push_back(fmt::format("{}: changes nothing without `bandwidth`: a latency is the same for every slice",
                                 spec.place_of("send-slices")));
   if (spec.tied_embedding_reduce && ends_share_stage(schedule))
     notes.push_back(fmt::format("{}: changes nothing, since one stage holds both the first and the last chunk",

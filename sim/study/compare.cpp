@@ -200,7 +200,7 @@ ComparedRuns compare(const RunSpec& spec, std::size_t threads, const Watch& watc
   }
   if (first->moves_for_free)
     compared.notes.emplace_back(
-        "transfers take no time, so that more chunks per stage only gain; --comm, or --latency and --bandwidth, says "
+        "transfers take no time, so that more chunks per stage only gain; `comm`, or `latency` and `bandwidth`, says "
         "what they cost");
   compared.comparison.halves_assumed = spec.backward && !spec.input_grad && !spec.weight_grad;
   rank(compared.comparison);

@@ -97,7 +97,7 @@ public:
     if (!needs.empty()) words += fmt::format("; its runtime has to {}", listed(needs));
     words += ".";
     if (comparison_.halves_assumed && best.demands.splits_backward)
-      words += " The halves of the backward were not given, and are taken as equal (--input-grad says what one takes).";
+      words += " The halves of the backward were not given, and are taken as equal (`input-grad` says what one takes).";
     if (recommendation.simpler) words += simpler(best, at(*recommendation.simpler));
     return words + too_large(best) + asynchronous();
   }
@@ -288,7 +288,7 @@ void rank(Comparison& comparison) {
 std::string recommendation_text(const Comparison& comparison) {
   const auto held = std::ranges::count_if(comparison.not_applicable, &NotApplicable::is_held_by_transfers);
   if (held == 0) return Words{comparison}.text();
-  return fmt::format("{} {} more {} left out only because of --transfer {}: --transfer latency lets {} in.",
+  return fmt::format("{} {} more {} left out only because of `transfer` {}: `transfer` latency lets {} in.",
                      Words{comparison}.text(), held, held == 1 ? "is" : "are", to_string(comparison.transfer_model),
                      held == 1 ? "it" : "them");
 }

@@ -88,7 +88,7 @@ std::optional<Duration> long_run_step_time(const Generator* generator, const Sch
 Evaluation evaluate(const RunSpec& spec) {
   BuiltRun run = build_run(spec);
   if (spec.is_asked("p2p") && run.scenario.network.model != TransferModel::streams)
-    run.notes.push_back(fmt::format("{}: changes nothing without --transfer streams", spec.place_of("p2p")));
+    run.notes.push_back(fmt::format("{}: changes nothing without `transfer` streams", spec.place_of("p2p")));
   std::optional<Balance> balance;
   if (spec.balance) balance = balance_layers(spec, run);
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);

@@ -65,7 +65,7 @@ void add_microbatches(const RunSpec& spec, const Evaluation& run, Sensitivity& r
   std::vector<ChangedSpec> candidates;
   for (std::size_t more = 1; more <= 4 * shape.stages; ++more) { // schedules ask for multiples of up to 4p
     changed.microbatches = shape.microbatches + more;
-    candidates.push_back({changed, shape.microbatches + more, fmt::format("--mb {}", shape.microbatches + more)});
+    candidates.push_back({changed, shape.microbatches + more, fmt::format("`mb` {}", shape.microbatches + more)});
   }
   add_first(run, Change::microbatches, candidates, result);
 }
@@ -82,7 +82,7 @@ void add_chunks(const RunSpec& spec, const Evaluation& run, Sensitivity& result)
   for (std::size_t vpp = shape.vpp + 1; vpp <= 2 * shape.vpp + 2; ++vpp) {
     changed.vpp = {vpp};
     candidates.push_back(
-        {changed, vpp, fmt::format("--vpp {}{}", vpp, from_1f1b && spec.schedule ? " --schedule interleaved" : "")});
+        {changed, vpp, fmt::format("`vpp` {}{}", vpp, from_1f1b && spec.schedule ? " `schedule` interleaved" : "")});
   }
   add_first(run, Change::chunks, candidates, result);
 }
@@ -91,13 +91,13 @@ void add_chunks(const RunSpec& spec, const Evaluation& run, Sensitivity& result)
 
 std::optional<Sensitivity> find_sensitivity(const RunSpec& spec, Evaluation& run) {
   if (!run.has_step_time) {
-    run.notes.emplace_back("--sensitivity: the step time in the long run is not known, and no change of it");
+    run.notes.emplace_back("`sensitivity`: the step time in the long run is not known, and no change of it");
     return std::nullopt;
   }
   const std::size_t tasks =
       sensitivity_tasks(run.graph, has_steady_state(run.graph) ? steady_tasks(run.graph) : run.graph.size());
   if (tasks > most_tasks_for_sensitivity) {
-    run.notes.push_back(fmt::format("--sensitivity: stages and links would take {} simulated tasks, more than {}",
+    run.notes.push_back(fmt::format("`sensitivity`: stages and links would take {} simulated tasks, more than {}",
                                     tasks, most_tasks_for_sensitivity));
     return std::nullopt;
   }

@@ -43,14 +43,14 @@ std::optional<ModelCosts> price_model(const RunSpec& spec, Problems& problems) {
     for (const SpecField& field : spec_fields())
       if (field.is_of_model && spec.has(field.name))
         problems.add(spec.place_of(field.name), "there is no model whose costs it could change",
-                     "give --model ('ppsim list models')");
+                     "give `model` ('ppsim list models')");
     return std::nullopt;
   }
   for (const char* option : {"embedding", "head"})
     if (spec.has(option)) problems.add(spec.place_of(option), "the model's shape has it already", "leave it out");
   if (!spec.device_sheet) {
     problems.add(spec.place_of("model"), "how fast is the device that runs it?",
-                 "give --device ('ppsim list devices')");
+                 "give `device` ('ppsim list devices')");
     return std::nullopt;
   }
   try {

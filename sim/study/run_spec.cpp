@@ -1,5 +1,7 @@
 #include "ppsim/study/run_spec.hpp"
 
+#include "ppsim/base/words.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -205,7 +207,7 @@ const SpecField* find_spec_field(std::string_view name) {
 
 std::string RunSpec::place_of(std::string_view field) const {
   const auto found = where.find(field);
-  return found == where.end() ? fmt::format("--{}", field) : found->second;
+  return found == where.end() ? fmt::format("`{}`", field) : found->second;
 }
 
 bool RunSpec::has(std::string_view field) const {
@@ -215,7 +217,7 @@ bool RunSpec::has(std::string_view field) const {
 
 bool RunSpec::is_asked(std::string_view field) const {
   const auto found = where.find(field);
-  return found == where.end() ? has(field) : found->second.starts_with("--");
+  return found == where.end() ? has(field) : as_field(found->second).has_value();
 }
 
 std::optional<Communicators> communicators_in(const NetworkSpec& spec) {
@@ -241,7 +243,7 @@ Overlap overlap_in(const NetworkSpec& spec) {
 void check_overlap(const RunSpec& spec, Problems& problems) {
   if (spec.p2p == P2p::batched && overlap_in(spec) != Overlap::none)
     problems.add(spec.place_of("overlap-p2p"), "Megatron-LM overlaps only what it does not launch in batches",
-                 "leave it out, or leave out --p2p batched");
+                 "leave it out, or leave out `p2p` batched");
 }
 
 std::string_view lowering_in(const NetworkSpec& spec, bool has_own) {

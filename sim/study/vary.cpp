@@ -26,7 +26,7 @@ public:
   [[nodiscard]] RunSpec spec_at(std::int64_t value) const {
     RunSpec changed = spec_;
     field_.set(changed, value);
-    changed.where[std::string{field_.name}] = fmt::format("--{}", field_.name);
+    changed.where[std::string{field_.name}] = fmt::format("`{}`", field_.name);
     return changed;
   }
 
@@ -136,7 +136,7 @@ Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch
   varied.notes = collect_notes(*first, said_first);
   std::ranges::move(notes_on_missing(*first, varied.variation), std::back_inserter(varied.notes));
   if (std::ranges::none_of(varied.variation.lines, changes))
-    varied.notes.push_back(fmt::format("--vary: --{} changes no schedule's step time in this range", axis.option));
+    varied.notes.push_back(fmt::format("`vary`: `{}` changes no schedule's step time in this range", axis.option));
   return varied;
 }
 

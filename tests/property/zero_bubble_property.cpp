@@ -106,7 +106,7 @@ TEST_CASE("Under a memory limit no stage ever holds more bytes than that leaves,
       for (std::size_t stage = 0; stage < shape.stages; ++stage)
         RC_ASSERT(fixed[stage] + peak_bytes(schedule, make_id<StageId>(stage), memory) <= memory.limit->count());
     } catch (const Error& error) {
-      RC_ASSERT(error.problems().front().where == "--memory-limit");
+      RC_ASSERT(error.problems().front().where == "`memory-limit`");
       RC_ASSERT(!fits);
     }
   });

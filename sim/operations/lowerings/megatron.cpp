@@ -330,7 +330,7 @@ void refuse_two_stages(const TaskGraph& graph, Overlap overlap) {
                       fmt::format("2 stages with {} chunks each in batches: Megatron-LM refuses that, as a batch would "
                                   "hold several sends and receives between the same two ranks",
                                   shape.vpp),
-                      "leave out --p2p batched and --overlap-p2p none, or take 3 stages or more"}};
+                      "leave out `p2p` batched and `overlap-p2p` none, or take 3 stages or more"}};
 }
 
 CommOrder place(const TaskGraph& graph, Overlap overlap) {

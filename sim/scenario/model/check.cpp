@@ -63,52 +63,52 @@ bool splits_over(const Model& model, std::int64_t ranks) {
 
 void check_ranges(const Training& training, Problems& problems) {
   const std::array sizes{
-      Size{"--microbatch-size", training.microbatch_size, 1, ModelLimits::ranks},
-      Size{"--sequence-length", training.sequence_length, 0, ModelLimits::tokens},
-      Size{"--tensor-parallel", training.tensor_parallel, 1, ModelLimits::ranks},
-      Size{"--context-parallel", training.context_parallel, 1, ModelLimits::ranks},
-      Size{"--expert-parallel", training.expert_parallel, 1, ModelLimits::ranks},
-      Size{"--data-parallel", training.data_parallel, 1, ModelLimits::ranks},
-      Size{"--gradient-bytes-per-parameter", training.gradient_bytes, 1, ModelLimits::gradient_bytes},
-      Size{"--optimizer-bytes-per-parameter", training.optimizer_bytes.value_or(0), 0, ModelLimits::optimizer_bytes}};
+      Size{"`microbatch-size`", training.microbatch_size, 1, ModelLimits::ranks},
+      Size{"`sequence-length`", training.sequence_length, 0, ModelLimits::tokens},
+      Size{"`tensor-parallel`", training.tensor_parallel, 1, ModelLimits::ranks},
+      Size{"`context-parallel`", training.context_parallel, 1, ModelLimits::ranks},
+      Size{"`expert-parallel`", training.expert_parallel, 1, ModelLimits::ranks},
+      Size{"`data-parallel`", training.data_parallel, 1, ModelLimits::ranks},
+      Size{"`gradient-bytes-per-parameter`", training.gradient_bytes, 1, ModelLimits::gradient_bytes},
+      Size{"`optimizer-bytes-per-parameter`", training.optimizer_bytes.value_or(0), 0, ModelLimits::optimizer_bytes}};
   for (const auto& [key, value, least, most] : sizes)
     if (value < least || value > most)
       problems.add(std::string{key}, fmt::format("must be from {} to {}, got {}", least, most, value),
                    "give a number in this range");
   if (training.efficiency_ppm < 1000 || training.efficiency_ppm > 1'000'000)
-    problems.add("--efficiency", fmt::format("is {:g}", static_cast<double>(training.efficiency_ppm) / 1e6),
+    problems.add("`efficiency`", fmt::format("is {:g}", static_cast<double>(training.efficiency_ppm) / 1e6),
                  "a share of the datasheet's rates from 0.001 to 1: 0.7");
 }
 
 void check_tensor_parallel(const Model& model, const Training& training, Problems& problems) {
   const std::int64_t ranks = training.tensor_parallel;
   if (!splits_over(model, ranks))
-    problems.add("--tensor-parallel",
+    problems.add("`tensor-parallel`",
                  fmt::format("{} ranks do not divide the {} heads, {} key-value heads and FFN of {} of {}", ranks,
                              model.heads, model.kv_heads, model.ffn_hidden, model.name),
                  nearest_that_work(ranks, model.heads, [&](std::int64_t some) { return splits_over(model, some); }));
   if (model.experts > 0 && ranks > 1 && !training.sequence_parallel)
-    problems.add("--sequence-parallel", "experts with tensor parallelism need sequence parallelism",
-                 "leave it on, or give --tensor-parallel 1");
+    problems.add("`sequence-parallel`", "experts with tensor parallelism need sequence parallelism",
+                 "leave it on, or give `tensor-parallel` 1");
 }
 
 void check_sequence(const Model& model, const Training& training, std::int64_t sequence, Problems& problems) {
   if (model.learned_positions > 0 && sequence > model.learned_positions)
     problems.add(
-        "--sequence-length",
+        "`sequence-length`",
         fmt::format("{} tokens, but {} has learned {} positions", sequence, model.name, model.learned_positions),
         fmt::format("give at most {}", model.learned_positions));
   const std::int64_t context = training.context_parallel;
   if (sequence % context != 0) {
-    problems.add("--context-parallel", fmt::format("{} ranks do not divide a sequence of {}", context, sequence),
+    problems.add("`context-parallel`", fmt::format("{} ranks do not divide a sequence of {}", context, sequence),
                  nearest_that_work(context, std::min(sequence, ModelLimits::ranks),
                                    [&](std::int64_t some) { return sequence % some == 0; }));
   } else if (const std::int64_t share = sequence / context;
              training.sequence_parallel && share % training.tensor_parallel != 0) {
-    problems.add("--tensor-parallel",
+    problems.add("`tensor-parallel`",
                  fmt::format("{} ranks do not divide the {} tokens that each has of a sequence",
                              training.tensor_parallel, share),
-                 "give another --sequence-length, or switch --sequence-parallel off");
+                 "give another `sequence-length`, or switch `sequence-parallel` off");
   }
 }
 
@@ -117,15 +117,15 @@ void check_expert_parallel(const Model& model, const Training& training, Problem
   if (ranks == 1) return;
   const std::int64_t replicas = training.data_parallel * training.context_parallel;
   if (model.experts == 0)
-    problems.add("--expert-parallel", fmt::format("{} has no experts", model.name), "leave it out");
+    problems.add("`expert-parallel`", fmt::format("{} has no experts", model.name), "leave it out");
   else if (model.experts % ranks != 0)
-    problems.add("--expert-parallel", fmt::format("{} ranks do not divide {} experts", ranks, model.experts),
+    problems.add("`expert-parallel`", fmt::format("{} ranks do not divide {} experts", ranks, model.experts),
                  nearest_that_work(ranks, model.experts, [&](std::int64_t some) { return model.experts % some == 0; }));
   else if (replicas % ranks != 0)
     problems.add(
-        "--expert-parallel",
-        fmt::format("{} ranks do not divide the {} of --data-parallel times --context-parallel", ranks, replicas),
-        fmt::format("experts are spread over data-parallel ranks: give --data-parallel {}", ranks));
+        "`expert-parallel`",
+        fmt::format("{} ranks do not divide the {} of `data-parallel` times `context-parallel`", ranks, replicas),
+        fmt::format("experts are spread over data-parallel ranks: give `data-parallel` {}", ranks));
 }
 
 } // namespace
@@ -159,7 +159,7 @@ namespace model {
 
 void check(const Model& model, const Device& device, const Training& training) {
   Problems problems;
-  check_model(model, "--model", problems);
+  check_model(model, "`model`", problems);
   check_ranges(training, problems);
   problems.throw_if_any(); // what follows divides by these
   const std::int64_t sequence = training.sequence_length > 0 ? training.sequence_length : model.sequence_length;
@@ -167,7 +167,7 @@ void check(const Model& model, const Device& device, const Training& training) {
   check_sequence(model, training, sequence, problems);
   check_expert_parallel(model, training, problems);
   if (device.flops_per_second(training.data_type) <= 0)
-    problems.add("--data-type", fmt::format("{} has no rate for {}", device.name, to_string(training.data_type)),
+    problems.add("`data-type`", fmt::format("{} has no rate for {}", device.name, to_string(training.data_type)),
                  "give bf16");
   problems.throw_if_any();
 }

@@ -115,15 +115,15 @@ std::int64_t in_range(Int128 value) {
   constexpr Int128 most = 4'000'000'000'000'000'000; // so that sums of two stay within 64 bits
   if (value > most)
     throw Error{ExitCode::bad_input,
-                Problem{"--microbatch-size", "a layer has more operations or bytes than 4e18 for a microbatch",
-                        "give a smaller --microbatch-size, --sequence-length or model"}};
+                Problem{"`microbatch-size`", "a layer has more operations or bytes than 4e18 for a microbatch",
+                        "give a smaller `microbatch-size`, `sequence-length` or model"}};
   return static_cast<std::int64_t>(value);
 }
 
 Duration in_range(Duration time) {
   if (time > max_duration)
-    throw Error{ExitCode::bad_input, Problem{"--microbatch-size", "a layer takes longer than a day for a microbatch",
-                                             "give a smaller --microbatch-size, --sequence-length or model, or a "
+    throw Error{ExitCode::bad_input, Problem{"`microbatch-size`", "a layer takes longer than a day for a microbatch",
+                                             "give a smaller `microbatch-size`, `sequence-length` or model, or a "
                                              "faster device or link"}};
   return time;
 }

@@ -73,8 +73,8 @@ void refuse_odd(std::string_view option, std::string_view reason, std::size_t gi
 }
 
 void refuse(const ScheduleRequest& request, Problems& problems) {
-  refuse_odd("--stages", "two pipelines in opposite directions meet between stages", request.shape.stages, problems);
-  refuse_odd("--mb", "half of the microbatches go each way", request.shape.microbatches, problems);
+  refuse_odd("`stages`", "two pipelines in opposite directions meet between stages", request.shape.stages, problems);
+  refuse_odd("`mb`", "half of the microbatches go each way", request.shape.microbatches, problems);
 }
 
 /// The first unit waits for p-2 passes of the longer kind: p/2-1 to fill and as many to drain on each side of the turn.

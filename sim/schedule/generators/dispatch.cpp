@@ -82,7 +82,7 @@ DispatchInput limited_input(const ScheduleRequest& request, const Scenario& scen
   if (missing == 0) return input;
   const Bytes least = *memory.limit + Bytes{missing};
   throw Error{ExitCode::bad_input,
-              Problem{"--memory-limit",
+              Problem{"`memory-limit`",
                       fmt::format("{} has no room for one activation of each chunk beside what a stage always holds",
                                   format_bytes(*memory.limit)),
                       fmt::format("give at least {}B", least.count())}};
@@ -91,7 +91,7 @@ DispatchInput limited_input(const ScheduleRequest& request, const Scenario& scen
 void refuse_small_limit(const ScheduleRequest& request, Problems& problems) {
   const std::size_t least = request.shape.vpp;
   if (!request.activation_limit || *request.activation_limit >= least) return;
-  problems.add("--activation-limit", fmt::format("must be at least {} here, got {}", least, *request.activation_limit),
+  problems.add("`activation-limit`", fmt::format("must be at least {} here, got {}", least, *request.activation_limit),
                "a stage needs room for one activation of each of its chunks");
 }
 

@@ -29,13 +29,13 @@ void refuse(const ScheduleRequest& request, Problems& problems) {
   const std::size_t p = request.shape.stages;
   const std::size_t m = request.shape.microbatches;
   if (p % 2 != 0)
-    problems.add("--stages", fmt::format("must be even here, as stages s and p-1-s hold the same chunks, got {}", p),
+    problems.add("`stages`", fmt::format("must be even here, as stages s and p-1-s hold the same chunks, got {}", p),
                  p == 1 ? "2 is the nearest" : fmt::format("{} and {} are the nearest to {}", p - 1, p + 1, p));
   if (m < 2 * p)
-    problems.add("--mb", fmt::format("must be at least 2p = {} here, got {}", 2 * p, m),
+    problems.add("`mb`", fmt::format("must be at least 2p = {} here, got {}", 2 * p, m),
                  fmt::format("{} is the nearest", 2 * p));
   else if (m % 2 != 0)
-    problems.add("--mb", fmt::format("must be even here, as each direction takes half, got {}", m),
+    problems.add("`mb`", fmt::format("must be even here, as each direction takes half, got {}", m),
                  fmt::format("{} and {} are the nearest to {}", m - 1, m + 1, m));
 }
 

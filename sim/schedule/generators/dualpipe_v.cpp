@@ -21,7 +21,7 @@ Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
 void refuse(const ScheduleRequest& request, Problems& problems) {
   const std::size_t chunks = request.shape.chunks();
   if (request.shape.microbatches < chunks)
-    problems.add("--mb", fmt::format("must be at least 2p = {} here, got {}", chunks, request.shape.microbatches),
+    problems.add("`mb`", fmt::format("must be at least 2p = {} here, got {}", chunks, request.shape.microbatches),
                  fmt::format("{} is the nearest", chunks));
 }
 

@@ -24,12 +24,12 @@ void check_vpp(const Generator& generator, std::size_t vpp, Problems& problems) 
   const std::size_t standard = generator.vpp.standard;
   const std::size_t multiple = generator.vpp.multiple;
   if (multiple == 0 && vpp != standard)
-    problems.add("--vpp",
+    problems.add("`vpp`",
                  standard == 1 ? fmt::format("'{}' runs one chunk per stage, got {}", generator.name, vpp)
                                : fmt::format("'{}' runs {} chunks per stage, got {}", generator.name, standard, vpp),
-                 standard == 1 ? "leave --vpp out, or use --schedule interleaved" : "leave --vpp out");
+                 standard == 1 ? "leave `vpp` out, or use `schedule` interleaved" : "leave `vpp` out");
   if (multiple > 1 && vpp % multiple != 0)
-    problems.add("--vpp", fmt::format("must be a multiple of {} here, got {}", multiple, vpp),
+    problems.add("`vpp`", fmt::format("must be a multiple of {} here, got {}", multiple, vpp),
                  vpp < multiple ? fmt::format("{} is the least", multiple)
                                 : fmt::format("{} and {} are the nearest", vpp / multiple * multiple,
                                               (vpp / multiple + 1) * multiple));
@@ -38,20 +38,20 @@ void check_vpp(const Generator& generator, std::size_t vpp, Problems& problems) 
 void check_shape(const Generator& generator, const ScheduleRequest& request, Problems& problems) {
   const Shape& shape = request.shape;
   if (shape.stages < 1 || shape.stages > Limits::stages)
-    problems.add("--stages", fmt::format("must be 1 to {}, got {}", Limits::stages, shape.stages),
+    problems.add("`stages`", fmt::format("must be 1 to {}, got {}", Limits::stages, shape.stages),
                  "give the number of pipeline stages (devices)");
   if (shape.microbatches < 1)
-    problems.add("--mb", "must be at least 1, got 0", "give the number of microbatches per step");
+    problems.add("`mb`", "must be at least 1, got 0", "give the number of microbatches per step");
   if (shape.vpp < 1)
-    problems.add("--vpp", "must be at least 1, got 0", "give the number of chunks per stage");
+    problems.add("`vpp`", "must be at least 1, got 0", "give the number of chunks per stage");
   else
     check_vpp(generator, shape.vpp, problems);
   if (shape.vpp > Limits::chunks || shape.stages * shape.vpp > Limits::chunks)
-    problems.add("--vpp",
+    problems.add("`vpp`",
                  fmt::format("{} stages x {} chunks are more than {} chunks", shape.stages, shape.vpp, Limits::chunks),
-                 "use a smaller --vpp");
+                 "use a smaller `vpp`");
   else if (shape.microbatches > Limits::tasks || 2 * shape.chunks() * shape.microbatches > Limits::tasks)
-    problems.add("--mb",
+    problems.add("`mb`",
                  fmt::format("{} microbatches on {} chunks make more than {} tasks", shape.microbatches, shape.chunks(),
                              Limits::tasks),
                  "a step of the same shape with fewer microbatches has the same steady state");
@@ -76,9 +76,9 @@ void check_options(const Generator& generator, const ScheduleRequest& request, P
     std::vector<std::string_view> takers;
     for (const Generator* other : table)
       if (other->takes(option.name)) takers.push_back(other->name);
-    problems.add(fmt::format("--{}", option.name), fmt::format("'{}' {}", generator.name, option.refusal),
+    problems.add(fmt::format("`{}`", option.name), fmt::format("'{}' {}", generator.name, option.refusal),
                  takers.empty() ? "leave it out"
-                                : fmt::format("leave it out, or use --schedule {}", joined(takers, " or ")));
+                                : fmt::format("leave it out, or use `schedule` {}", joined(takers, " or ")));
   }
 }
 
@@ -152,7 +152,7 @@ std::span<const Generator* const> generators() {
 }
 
 const Generator& find_generator(std::string_view name) {
-  constexpr std::string_view otherwise = "'ppsim list schedules' shows all; other orders are read with --schedule-file";
+  constexpr std::string_view otherwise = "'ppsim list schedules' shows all; other orders are read with `schedule-file`";
   std::vector<std::string_view> names;
   for (const Generator* generator : table) {
     if (generator->name == name) return *generator;
@@ -160,7 +160,7 @@ const Generator& find_generator(std::string_view name) {
   }
   const std::string meant = names_meant(name);
   throw Error{ExitCode::bad_input,
-              Problem{"--schedule", fmt::format("unknown schedule {}", in_quotes(name)),
+              Problem{"`schedule`", fmt::format("unknown schedule {}", in_quotes(name)),
                       meant.empty() ? did_you_mean(name, names, otherwise) : fmt::format("did you mean {}?", meant)}};
 }
 

@@ -66,7 +66,7 @@ void refuse(const ScheduleRequest& request, Problems& problems) {
   const std::size_t group = group_size(request);
   if (request.group_size && (group < std::min(stages, microbatches) || group > microbatches)) {
     const std::size_t lowest = std::min(stages, microbatches);
-    problems.add("--group-size",
+    problems.add("`group-size`",
                  fmt::format("must be {} (the smaller of p and m) to {} (m), got {}", lowest, microbatches, group),
                  fmt::format("leave it out for {}", lowest));
     return;
@@ -74,7 +74,7 @@ void refuse(const ScheduleRequest& request, Problems& problems) {
   const std::size_t rest = microbatches % group;
   if (rest == 0 || rest >= stages || vpp == 1) return;
   if (request.group_size) {
-    problems.add("--group-size",
+    problems.add("`group-size`",
                  fmt::format("{} microbatches in groups of {} leave a last group of {}, fewer than the {} stages",
                              microbatches, group, rest, stages),
                  fmt::format("m mod g must be 0 or at least p = {}", stages));
@@ -82,8 +82,8 @@ void refuse(const ScheduleRequest& request, Problems& problems) {
   }
   const std::size_t below = microbatches - rest;
   const std::size_t above = below + group;
-  problems.add("--mb", fmt::format("must be a multiple of p = {} here, got {}", stages, microbatches),
-               fmt::format("{} and {} are the nearest to {}; or give --group-size, with m mod g = 0 or >= p", below,
+  problems.add("`mb`", fmt::format("must be a multiple of p = {} here, got {}", stages, microbatches),
+               fmt::format("{} and {} are the nearest to {}; or give `group-size`, with m mod g = 0 or >= p", below,
                            above, microbatches));
 }
 

@@ -68,17 +68,17 @@ void refuse(const ScheduleRequest& request, Problems& problems) {
   if (request.replicas.empty()) return;
   for (const std::size_t replicas : request.replicas)
     if (replicas == 0 || replicas > stages)
-      problems.add("--replicas", fmt::format("{} stages at one position, but there are {}", replicas, stages),
+      problems.add("`replicas`", fmt::format("{} stages at one position, but there are {}", replicas, stages),
                    fmt::format("give each position 1 to {}", stages));
   if (!problems.empty()) return;
   const std::size_t sum = std::accumulate(request.replicas.begin(), request.replicas.end(), std::size_t{0});
   if (sum != stages)
-    problems.add("--replicas",
+    problems.add("`replicas`",
                  fmt::format("{} are {} stages, but there are {}", joined(request.replicas, " + "), sum, stages),
-                 fmt::format("give numbers that add up to {}, or --stages {}", stages, sum));
+                 fmt::format("give numbers that add up to {}, or `stages` {}", stages, sum));
   const std::size_t most = std::ranges::max(request.replicas);
   if (microbatches < most)
-    problems.add("--mb", fmt::format("{} stages share a position, but there are {} microbatches", most, microbatches),
+    problems.add("`mb`", fmt::format("{} stages share a position, but there are {} microbatches", most, microbatches),
                  fmt::format("give at least {}, so that each has one", most));
   PPSIM_ASSERT(!problems.empty() || shared == stages - request.replicas.size());
 }
@@ -96,7 +96,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 const Generator definition{
     .name = "pipedream",
     .placement = "loop",
-    .summary = "1f1b without a flush, weights updated after every microbatch; stages may share a position (--replicas)",
+    .summary = "1f1b without a flush, weights updated after every microbatch; stages may share a position (`replicas`)",
     .promise = "steady state without a bubble where positions are balanced; stage s keeps p-s activations and versions "
                "of the weights, with replicas 1 + ceil(n'r'/r) each, n' and r' of the next position",
     .constraints = "one chunk per stage; replicas add up to p, and each has a microbatch",

@@ -72,7 +72,7 @@ void refuse(const ScheduleRequest& request, Problems& problems) {
   while (!in_equal_rounds(above)) ++above.microbatches;
   const std::size_t rounds = shape.microbatches / shape.stages;
   problems.add(
-      "--mb", fmt::format("must be a multiple of its {} rounds (m div p) here, got {}", rounds, shape.microbatches),
+      "`mb`", fmt::format("must be a multiple of its {} rounds (m div p) here, got {}", rounds, shape.microbatches),
       fmt::format("{} and {} are the nearest to {}", below.microbatches, above.microbatches, shape.microbatches));
 }
 

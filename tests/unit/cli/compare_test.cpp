@@ -81,8 +81,8 @@ TEST_CASE("Every schedule takes part, where it can choose with 2 and 4 chunks pe
       if (chooses || chunks == " v=2") expected.push_back(std::string{generator->name} + (chooses ? chunks : ""));
     }
   CHECK(names(list) == expected);
-  CHECK(named(list, "interleaved v=4").flags == "--schedule interleaved --vpp 4");
-  CHECK(named(list, "zb-v").flags == "--schedule zb-v");
+  CHECK(named(list, "interleaved v=4").flags == "`schedule` interleaved `vpp` 4");
+  CHECK(named(list, "zb-v").flags == "`schedule` zb-v");
 }
 
 TEST_CASE("Where the layers of a stage are known, chunks are tried that divide them") {
@@ -92,27 +92,27 @@ TEST_CASE("Where the layers of a stage are known, chunks are tried that divide t
         Rows{"interleaved v=2", "interleaved v=4"});
 }
 
-TEST_CASE("A layout says how many chunks there are, and --vpp can not say otherwise") {
+TEST_CASE("A layout says how many chunks there are, and `vpp` can not say otherwise") {
   CHECK(faults({"--stages", "2", "--mb", "4", "--layout", "Et|t|t|tL", "--vpp", "3"}) ==
-        Rows{"--vpp: the layout has 2 chunks per stage -- leave --vpp or the layout out"});
+        Rows{"`vpp`: the layout has 2 chunks per stage -- leave `vpp` or the layout out"});
 }
 
-TEST_CASE("The flag --vpp is for the schedules that can choose, and the flags of the others say theirs") {
+TEST_CASE("The flag `vpp` is for the schedules that can choose, and the flags of the others say theirs") {
   const std::vector<Candidate> list = candidates(on_four({"--schedules", "interleaved,zb-v", "--vpp", "1,3"}));
   CHECK(names(list) == Rows{"interleaved v=1", "interleaved v=3", "zb-v"});
-  CHECK(named(list, "interleaved v=3").flags == "--schedule interleaved --vpp 3");
-  CHECK(named(list, "zb-v").flags == "--schedule zb-v --vpp 2");
+  CHECK(named(list, "interleaved v=3").flags == "`schedule` interleaved `vpp` 3");
+  CHECK(named(list, "zb-v").flags == "`schedule` zb-v `vpp` 2");
   CHECK(names(candidates(on_four({"--schedules", "interleaved", "--vpp", "3"}))) == Rows{"interleaved"});
 }
 
-TEST_CASE("The flag --schedules names those that take part, in the order of the list of schedules") {
+TEST_CASE("The flag `schedules` names those that take part, in the order of the list of schedules") {
   CHECK(names(candidates(on_four({"--schedules", "zb-v, gpipe"}))) == Rows{"gpipe", "zb-v"});
   CHECK(refusal_of([] {
           (void)on_four({"--schedules", "gpipe,1f1b,gpipe"});
-        }).lines == Rows{"--schedules: 'gpipe' is there twice -- name each schedule once"});
+        }).lines == Rows{"`schedules`: 'gpipe' is there twice -- name each schedule once"});
   CHECK(refusal_of([] {
           (void)on_four({"--schedules", "gpipe,zbv"});
-        }).lines == Rows{"--schedules: unknown schedule 'zbv' -- did you mean 'zb-v'?"});
+        }).lines == Rows{"`schedules`: unknown schedule 'zbv' -- did you mean 'zb-v'?"});
 }
 
 TEST_CASE("An option of single schedules is said to those alone") {
@@ -127,17 +127,17 @@ TEST_CASE("An option of single schedules is said to those alone") {
 
 TEST_CASE("A flag that none of the schedules takes is refused, and in a scenario file it is for any schedule") {
   CHECK(faults({"--stages", "4", "--mb", "8", "--schedules", "1f1b,gpipe", "--group-size", "4", "--vpp", "2,4"}) ==
-        Rows{"--group-size: none of the schedules compared takes it -- leave it out",
-             "--vpp: none of the schedules compared can choose its chunks per stage -- leave it out"});
+        Rows{"`group-size`: none of the schedules compared takes it -- leave it out",
+             "`vpp`: none of the schedules compared can choose its chunks per stage -- leave it out"});
   CHECK(faults({"--stages", "4", "--mb", "8", "--vpp", "2,4,2"}) ==
-        Rows{"--vpp: 2 is there twice -- name each number once"});
+        Rows{"`vpp`: 2 is there twice -- name each number once"});
   const TemporaryFile file{"s.toml", "stages = 4\nmb = 8\nvpp = 2\ngroup-size = 4\nschedule = \"interleaved\"\n"};
   const Inputs inputs = parse({"--scenario", file.path.string(), "--schedules", "1f1b,gpipe"});
   CHECK(names(candidates(inputs)) == Rows{"gpipe", "1f1b"});
   CHECK(compare(inputs, 1).comparison.not_applicable.empty());
 }
 
-TEST_CASE("The schedule of a scenario file is one among the others, and --schedule is no option of compare") {
+TEST_CASE("The schedule of a scenario file is one among the others, and `schedule` is no option of compare") {
   const TemporaryFile file{"one.toml", "stages = 4\nmb = 8\nschedule = \"gpipe\"\n"};
   CHECK(candidates(parse({"--scenario", file.path.string()})).size() == candidates(on_four({})).size());
   CHECK(refusal_of([] {
@@ -151,7 +151,7 @@ TEST_CASE("A schedule file is the first candidate, and its shape is everyone's")
       {"--schedule-file", file.path.string(), "--schedules", "gpipe,interleaved", "--vpp", "1,2", "--group-size", "2"});
   const std::vector<Candidate> list = candidates(inputs);
   CHECK(names(list) == Rows{file.path.string(), "gpipe", "interleaved v=1", "interleaved v=2"});
-  CHECK(list[0].flags == "--schedule-file " + file.path.string());
+  CHECK(list[0].flags == "`schedule-file` " + file.path.string());
   const ComparedRuns compared = compare(inputs, 1);
   CHECK(compared.comparison.stages == 2);
   CHECK(compared.comparison.microbatches == 2);
@@ -163,7 +163,7 @@ TEST_CASE("A schedule file is the first candidate, and its shape is everyone's")
 
 TEST_CASE("A schedule that refuses the inputs does not apply, for its reason and with its remedy") {
   const ComparedRuns compared = compare(parse({"--stages", "4", "--mb", "6"}), 2);
-  CHECK(reason(compared, "dualpipe-v") == "--mb: must be at least 2p = 8 here, got 6 (8 is the nearest)");
+  CHECK(reason(compared, "dualpipe-v") == "`mb`: must be at least 2p = 8 here, got 6 (8 is the nearest)");
   CHECK(reason(compared, "1f1b") == "applies");
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("An order that deadlocks under the transfer model does not apply") {
   const ComparedRuns compared = compare(on_four({"--transfer", "blocking", "--comm", "1us"}), 2);
   CHECK(reason(compared, "1f1b") == "applies");
   CHECK(reason(compared, "interleaved v=2").find("deadlock") != std::string::npos);
-  CHECK(recommendation_text(compared.comparison).ends_with("--transfer latency lets them in."));
+  CHECK(recommendation_text(compared.comparison).ends_with("`transfer` latency lets them in."));
 }
 
 TEST_CASE("Costs per chunk are for the schedules with as many chunks") {
@@ -182,23 +182,23 @@ TEST_CASE("Costs per chunk are for the schedules with as many chunks") {
 
 TEST_CASE("What is wrong with the inputs themselves is said once, whatever single schedules refuse besides") {
   CHECK(faults({"--mb", "3"}) ==
-        Rows{"--stages: missing -- how many pipeline stages (devices) are there? for example --stages 4"});
+        Rows{"`stages`: missing -- how many pipeline stages (devices) are there? for example `stages` 4"});
   CHECK(faults({"--stages", "4", "--mb", "3", "--comm", "1ms", "--latency", "1us", "--memory-limit", "9GiB"}) ==
-        Rows{"--comm: given together with --latency -- give --comm, or --latency with --bandwidth and --boundary-bytes",
-             "--memory-limit: nothing is known that could exceed it -- give --activation-bytes, and --parameter-bytes, "
-             "--gradient-bytes, --optimizer-bytes where they matter, or --model"});
+        Rows{"`comm`: given together with `latency` -- give `comm`, or `latency` with `bandwidth` and `boundary-bytes`",
+             "`memory-limit`: nothing is known that could exceed it -- give `activation-bytes`, and `parameter-bytes`, "
+             "`gradient-bytes`, `optimizer-bytes` where they matter, or `model`"});
   CHECK(faults({"--stages", "4", "--mb", "8", "--forward", "1ms,2ms,3ms", "--backward", "1ms"}) ==
-        Rows{"--forward: 3 values for 4 chunks -- give one value (for a stage), 4 (P*V = 4 * 1, one per chunk) or 32 "
+        Rows{"`forward`: 3 values for 4 chunks -- give one value (for a stage), 4 (P*V = 4 * 1, one per chunk) or 32 "
              "(P*V*M, one per microbatch, chunk by chunk)"});
 }
 
 TEST_CASE("Where each schedule has a reason of its own, all are named") {
   CHECK(faults({"--stages", "4", "--mb", "3", "--schedules", "dualpipe,chimera"}) ==
-        Rows{"dualpipe: --mb: must be at least 2p = 8 here, got 3 -- 8 is the nearest",
-             "chimera: --mb: must be even here (half of the microbatches go each way), got 3 -- 2 and 4 are the "
+        Rows{"dualpipe: `mb`: must be at least 2p = 8 here, got 3 -- 8 is the nearest",
+             "chimera: `mb`: must be even here (half of the microbatches go each way), got 3 -- 2 and 4 are the "
              "nearest to 3"});
   CHECK(faults({"--stages", "4", "--mb", "3", "--schedules", "dualpipe"}) ==
-        Rows{"--mb: must be at least 2p = 8 here, got 3 -- 8 is the nearest"});
+        Rows{"`mb`: must be at least 2p = 8 here, got 3 -- 8 is the nearest"});
   CHECK(refusal_of([] {
           (void)compare(on_four({"--schedules", "interleaved", "--transfer", "blocking", "--comm", "1us"}), 1);
         }).code == ExitCode::no);
@@ -206,11 +206,11 @@ TEST_CASE("Where each schedule has a reason of its own, all are named") {
 
 TEST_CASE("A note is given once, with those it is about unless that is all") {
   const ComparedRuns all = compare(on_four({"--forward", "1ms", "--comm", "1us", "--schedules", "1f1b,zb-h1"}), 1);
-  CHECK(all.notes == Rows{"--backward: not given, taken as 2 ms"});
+  CHECK(all.notes == Rows{"`backward`: not given, taken as 2 ms"});
   const ComparedRuns some = compare(on_four({"--comm", "1us", "--schedules", "1f1b,zb-h1", "--activation-bytes", "2GiB",
                                              "--weight-activation-bytes", "1GiB"}),
                                     1);
-  CHECK(some.notes == Rows{"--weight-activation-bytes: changes nothing, as no backward is split (1f1b)"});
+  CHECK(some.notes == Rows{"`weight-activation-bytes`: changes nothing, as no backward is split (1f1b)"});
 }
 
 TEST_CASE("Where the winner may hang on how pairs overlap, a note names the command for the other rule") {
@@ -224,9 +224,9 @@ TEST_CASE("Where the winner may hang on how pairs overlap, a note names the comm
   const Rows spread{"--expert-parallel", "64", "--data-parallel", "64"};
   const Rows said = notes("deepseek-v3", spread);
   REQUIRE(said.size() == 1);
-  CHECK(said[0].starts_with("--pair: not given, and taken as sum"));
+  CHECK(said[0].starts_with("`pair`: not given, and taken as sum"));
   CHECK(said[0].find("'ppsim compare --stages 16 --mb 32 --device h100 --schedules 1f1b,dualpipe --model deepseek-v3 "
-                     "--expert-parallel 64 --data-parallel 64 --pair hide'") != std::string::npos);
+                     "--expert-parallel 64 --data-parallel 64 `pair` hide'") != std::string::npos);
   CHECK(said[0].ends_with("(dualpipe)")); // 1f1b has no pairs
   CHECK(notes("deepseek-v3", {"--data-parallel", "64"}).empty());
   CHECK(notes("deepseek-v3", {"--expert-parallel", "64", "--data-parallel", "64", "--pair", "sum"}).empty());

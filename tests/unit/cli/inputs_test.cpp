@@ -193,7 +193,7 @@ TEST_CASE("Passes may take a value for each microbatch of each chunk, and the ch
   CHECK(head.forward_by_microbatch.back() == 11ms);
   CHECK(head.weight_grad_by_microbatch.empty());
   CHECK(fault({"--backward", eight, "--input-grad", "4ms"}) ==
-        "--input-grad: chunk 0: longer than the whole backward of 1 ms -- it is a part of --backward");
+        "`input-grad`: chunk 0: longer than the whole backward of 1 ms -- it is a part of `backward`");
 }
 
 TEST_CASE("Where each chunk runs in both directions, costs that differ by chunk come with a note") {
@@ -201,9 +201,9 @@ TEST_CASE("Where each chunk runs in both directions, costs that differ by chunk 
   const std::string words =
       ": values are per chunk, and here each chunk runs on two stages, once per direction: none of them is that of one "
       "device";
-  CHECK(noted({"--schedule", "dualpipe", "--forward", "1ms,2ms", "--backward", "2ms"}) == Rows{"--forward" + words});
+  CHECK(noted({"--schedule", "dualpipe", "--forward", "1ms,2ms", "--backward", "2ms"}) == Rows{"`forward`" + words});
   CHECK(noted({"--schedule", "chimera", "--forward", "1ms", "--input-grad", "1ms,2ms", "--weight-grad", "2ms,1ms"}) ==
-        Rows{"--input-grad" + words, "--weight-grad" + words});
+        Rows{"`input-grad`" + words, "`weight-grad`" + words});
   CHECK(noted({"--schedule", "dualpipe", "--forward", "1ms,1ms", "--backward", "2ms"}).empty());
   CHECK(noted({"--schedule", "dualpipe-v", "--forward", "1ms,2ms,1ms,1ms", "--backward", "2ms"}).empty());
   CHECK(noted({"--schedule", "1f1b", "--forward", "1ms,2ms", "--backward", "2ms"}).empty());
@@ -218,7 +218,7 @@ TEST_CASE("Where zb-auto has too little room to keep the pipeline full, a note s
   CHECK(noted({"--mb", "8"}).empty());
   CHECK(noted({"--mb", "8", "--activation-limit", "4"}).empty());
   CHECK(noted({"--mb", "8", "--activation-limit", "3"}) ==
-        "--activation-limit: room for 3 activations on stage 0, where 4");
+        "`activation-limit`: room for 3 activations on stage 0, where 4");
   CHECK(noted({"--mb", "2", "--activation-limit", "2"}).empty());
   const Rows bytes{"--mb", "8", "--memory-limit", "6GiB", "--activation-bytes"};
   const auto sized = [&](const std::string& sizes) {
@@ -227,16 +227,16 @@ TEST_CASE("Where zb-auto has too little room to keep the pipeline full, a note s
     return noted(arguments);
   };
   CHECK(sized("1GiB,1GiB,3GiB,6GiB").empty()); // room for p-s on stage s
-  CHECK(sized("1GiB,1GiB,4GiB,6GiB") == "--memory-limit: room for 1 activation on stage 2, where 2");
+  CHECK(sized("1GiB,1GiB,4GiB,6GiB") == "`memory-limit`: room for 1 activation on stage 2, where 2");
 }
 
 TEST_CASE("A list of the wrong length is refused with what is needed") {
   CHECK(fault({"--forward", "1ms,2ms,3ms"}) ==
-        "--forward: 3 values for 2 chunks -- give one value (for a stage), 2 "
+        "`forward`: 3 values for 2 chunks -- give one value (for a stage), 2 "
         "(P*V = 2 * 1, one per chunk) or 8 (P*V*M, one per microbatch, chunk by chunk)");
   CHECK(fault({"--vpp", "2", "--comm", "1us,2us"}) ==
-        "--comm: 2 values for 3 boundaries between chunks -- give one value or 3 (P*V - 1)");
-  CHECK(fault({"--activation-bytes", "1B,2B,3B"}).starts_with("--activation-bytes: 3 values for 2 chunks"));
+        "`comm`: 2 values for 3 boundaries between chunks -- give one value or 3 (P*V - 1)");
+  CHECK(fault({"--activation-bytes", "1B,2B,3B"}).starts_with("`activation-bytes`: 3 values for 2 chunks"));
 }
 
 TEST_CASE("The backward is halved where only it is given, an odd nanosecond to the input gradient") {
@@ -253,13 +253,13 @@ TEST_CASE("One half of the backward follows from the other and the whole") {
 
 TEST_CASE("Halves that do not make the whole are refused") {
   CHECK(fault({"--input-grad", "3ms"})
-            .starts_with("--input-grad: only one half of the backward is given -- give --weight-grad too"));
+            .starts_with("`input-grad`: only one half of the backward is given -- give `weight-grad` too"));
   CHECK(fault({"--weight-grad", "3ms"})
-            .starts_with("--weight-grad: only one half of the backward is given -- give --input-grad too"));
+            .starts_with("`weight-grad`: only one half of the backward is given -- give `input-grad` too"));
   CHECK(fault({"--backward", "5ms", "--input-grad", "6ms"}) ==
-        "--input-grad: chunk 0: longer than the whole backward of 5 ms -- it is a part of --backward");
+        "`input-grad`: chunk 0: longer than the whole backward of 5 ms -- it is a part of `backward`");
   CHECK(fault({"--backward", "5ms", "--input-grad", "1ms", "--weight-grad", "1ms"})
-            .starts_with("--backward: chunk 0: 5 ms is not input-grad 1 ms + weight-grad 1 ms"));
+            .starts_with("`backward`: chunk 0: 5 ms is not input-grad 1 ms + weight-grad 1 ms"));
 }
 
 TEST_CASE("With layers the costs follow each chunk's number, one value being the mean stage") {
@@ -270,8 +270,8 @@ TEST_CASE("With layers the costs follow each chunk's number, one value being the
   CHECK(run.scenario.costs.forward == Times{12ms, 12ms, 12ms, 12ms, 12ms, 12ms, 8ms, 8ms});
   CHECK(run.scenario.memory.activation ==
         std::vector<Bytes>{Bytes{24}, Bytes{24}, Bytes{24}, Bytes{24}, Bytes{24}, Bytes{24}, Bytes{16}, Bytes{16}});
-  CHECK(fault({"--layers", "1"}).starts_with("--layers: 1 layers can not fill 2 chunks"));
-  CHECK(fault({"--first-stage-layers", "1"}).find("--layers") != std::string::npos);
+  CHECK(fault({"--layers", "1"}).starts_with("`layers`: 1 layers can not fill 2 chunks"));
+  CHECK(fault({"--first-stage-layers", "1"}).find("`layers`") != std::string::npos);
 }
 
 TEST_CASE("A transfer has a time, or a latency, a bandwidth and a size") {
@@ -284,43 +284,43 @@ TEST_CASE("A transfer has a time, or a latency, a bandwidth and a size") {
 }
 
 TEST_CASE("Transfer options that do not fit together are refused") {
-  CHECK(fault({"--comm", "1us", "--latency", "2us"}).starts_with("--comm: given together with --latency"));
+  CHECK(fault({"--comm", "1us", "--latency", "2us"}).starts_with("`comm`: given together with `latency`"));
   CHECK(fault({"--comm", "1us", "--bandwidth", "1GB/s", "--boundary-bytes", "1B"})
-            .starts_with("--comm: given together with --bandwidth"));
-  CHECK(fault({"--bandwidth", "1GB/s"}).starts_with("--bandwidth: has nothing to divide"));
-  CHECK(fault({"--inter-node-latency", "1us"}).starts_with("--inter-node-latency: there are no nodes"));
+            .starts_with("`comm`: given together with `bandwidth`"));
+  CHECK(fault({"--bandwidth", "1GB/s"}).starts_with("`bandwidth`: has nothing to divide"));
+  CHECK(fault({"--inter-node-latency", "1us"}).starts_with("`inter-node-latency`: there are no nodes"));
   CHECK(fault({"--stages-per-node", "1", "--inter-node-bandwidth", "1GB/s"})
-            .starts_with("--inter-node-bandwidth: has nothing to divide"));
+            .starts_with("`inter-node-bandwidth`: has nothing to divide"));
 }
 
 TEST_CASE("A pair rule is a word or a factor of the sum") {
   CHECK(run_of({"--pair", "max"}).scenario.pair == PairRule{.kind = PairRule::Kind::max});
   CHECK(run_of({"--pair", "0.8"}).scenario.pair == PairRule{PairRule::Kind::factor, 800'000});
-  CHECK(fault({"--pair", "0"}).starts_with("--pair: factor '0' is out of range"));
-  CHECK(fault({"--pair", "101"}).starts_with("--pair: factor '101' is out of range"));
+  CHECK(fault({"--pair", "0"}).starts_with("`pair`: factor '0' is out of range"));
+  CHECK(fault({"--pair", "101"}).starts_with("`pair`: factor '101' is out of range"));
   CHECK(fault({"--pair", "summ"}).find("did you mean 'sum'?") != std::string::npos);
 }
 
 TEST_CASE("A time without a unit is refused with the units") {
-  CHECK(fault({"--forward", "5"}) == "--forward: '5' has no unit -- give ns, us, ms or s: 5ms");
-  CHECK(fault({"--forward", "1ms,5"}).starts_with("--forward: value 2: '5' has no unit"));
-  CHECK(fault({"--boundary-bytes", "16"}).starts_with("--boundary-bytes: '16' has no unit"));
+  CHECK(fault({"--forward", "5"}) == "`forward`: '5' has no unit -- give ns, us, ms or s: 5ms");
+  CHECK(fault({"--forward", "1ms,5"}).starts_with("`forward`: value 2: '5' has no unit"));
+  CHECK(fault({"--boundary-bytes", "16"}).starts_with("`boundary-bytes`: '16' has no unit"));
 }
 
 TEST_CASE("A value that is none is refused with what was found") {
-  CHECK(fault({"--forward", "-1ms"}) == "--forward: '-1ms' is negative -- times are 0 or more");
-  CHECK(fault({"--forward", "nan"}).starts_with("--forward: 'nan' is not a duration"));
-  CHECK(fault({"--forward", "nanms"}).starts_with("--forward: 'nanms' is not a duration"));
-  CHECK(fault({"--forward", "infms"}).starts_with("--forward: 'infms' is not a duration"));
-  CHECK(fault({"--forward", "25h"}).starts_with("--forward: '25h' is not a duration"));
-  CHECK(fault({"--forward", "1ms,"}).starts_with("--forward: value 2: '' is not a duration"));
-  CHECK(fault({"--activation-bytes", "-1B"}) == "--activation-bytes: '-1B' is negative -- sizes are 0 or more");
-  CHECK(fault({"--bandwidth", "0GB/s"}).starts_with("--bandwidth: '0GB/s' is not a bandwidth"));
-  CHECK(fault({"--vpp", "0"}).starts_with("--vpp: must be at least 1, got 0"));
-  CHECK(fault({"--vpp", "two"}).starts_with("--vpp: expected a whole number, got 'two'"));
-  CHECK(fault({"--vpp", "-1"}).starts_with("--vpp: expected a whole number, got '-1'"));
-  CHECK(fault({"--vpp", "1.5"}).starts_with("--vpp: expected a whole number, got '1.5'"));
-  CHECK(fault({"--vpp", "99999999999999999999"}).starts_with("--vpp: '99999999999999999999' is too large"));
+  CHECK(fault({"--forward", "-1ms"}) == "`forward`: '-1ms' is negative -- times are 0 or more");
+  CHECK(fault({"--forward", "nan"}).starts_with("`forward`: 'nan' is not a duration"));
+  CHECK(fault({"--forward", "nanms"}).starts_with("`forward`: 'nanms' is not a duration"));
+  CHECK(fault({"--forward", "infms"}).starts_with("`forward`: 'infms' is not a duration"));
+  CHECK(fault({"--forward", "25h"}).starts_with("`forward`: '25h' is not a duration"));
+  CHECK(fault({"--forward", "1ms,"}).starts_with("`forward`: value 2: '' is not a duration"));
+  CHECK(fault({"--activation-bytes", "-1B"}) == "`activation-bytes`: '-1B' is negative -- sizes are 0 or more");
+  CHECK(fault({"--bandwidth", "0GB/s"}).starts_with("`bandwidth`: '0GB/s' is not a bandwidth"));
+  CHECK(fault({"--vpp", "0"}).starts_with("`vpp`: must be at least 1, got 0"));
+  CHECK(fault({"--vpp", "two"}).starts_with("`vpp`: expected a whole number, got 'two'"));
+  CHECK(fault({"--vpp", "-1"}).starts_with("`vpp`: expected a whole number, got '-1'"));
+  CHECK(fault({"--vpp", "1.5"}).starts_with("`vpp`: expected a whole number, got '1.5'"));
+  CHECK(fault({"--vpp", "99999999999999999999"}).starts_with("`vpp`: '99999999999999999999' is too large"));
 }
 
 TEST_CASE("A word outside a closed set is answered with the nearest") {
@@ -339,8 +339,8 @@ TEST_CASE("A flag given twice is refused, a condition may be given often") {
 TEST_CASE("Without stages or microbatches both are asked for") {
   const auto refusal = refusal_of([] { (void)build_run(parse({"--vpp", "2"})); });
   REQUIRE(refusal.lines.size() == 2);
-  CHECK(refusal.lines[0].starts_with("--stages: missing"));
-  CHECK(refusal.lines[1].starts_with("--mb: missing"));
+  CHECK(refusal.lines[0].starts_with("`stages`: missing"));
+  CHECK(refusal.lines[1].starts_with("`mb`: missing"));
 }
 
 TEST_CASE("Several things that are wrong are reported together") {
@@ -377,21 +377,21 @@ TEST_CASE("Replicas are given per position of the pipeline, costs and memory too
   CHECK(run.scenario.costs.input_grad == Times{1ms, 1ms, 1ms}); // one value is a position's
   CHECK(run.scenario.layout == plain_layout({2, 2, 2}));
   CHECK(replicated_fault("pipedream", {"--replicas", "2,1,1", "--forward", "1ms,2ms"}) ==
-        "--forward: 2 values for 3 chunks -- give one value or 3 (one per position of --replicas)");
+        "`forward`: 2 values for 3 chunks -- give one value or 3 (one per position of `replicas`)");
   CHECK(replicated_fault("pipedream", {"--replicas", "2,1,1", "--comm", "1us,1us,1us"}) ==
-        "--comm: 3 values for 2 boundaries between chunks -- give one value or 2 (positions - 1)");
+        "`comm`: 3 values for 2 boundaries between chunks -- give one value or 2 (positions - 1)");
   CHECK(replicated_fault("1f1b", {"--replicas", "2,1,1"}) ==
-        "--replicas: '1f1b' has no replicated stages -- leave it out, or use --schedule pipedream");
+        "`replicas`: '1f1b' has no replicated stages -- leave it out, or use `schedule` pipedream");
 }
 
 TEST_CASE("Numbers of replicas are whole numbers from 1 up that make up the stages") {
   CHECK(replicated_fault("pipedream", {"--replicas", "2,0"}) ==
-        "--replicas: value 2: must be at least 1, got 0 -- give a whole number from 1 up");
+        "`replicas`: value 2: must be at least 1, got 0 -- give a whole number from 1 up");
   CHECK(replicated_fault("pipedream", {"--replicas", "2,x"}) ==
-        "--replicas: value 2: expected a whole number, got 'x' -- for example 8");
+        "`replicas`: value 2: expected a whole number, got 'x' -- for example 8");
   CHECK(replicated_fault("pipedream", {"--replicas", "4,1"}) ==
-        "--replicas: 4 + 1 are 5 stages, but there are 4 -- give numbers that add up to 4, or --stages 5");
-  CHECK(replicated_fault("pipedream", {"--replicas", "1,1,1,1,1"}).starts_with("--replicas: 1 + 1 + 1 + 1 + 1 are 5"));
+        "`replicas`: 4 + 1 are 5 stages, but there are 4 -- give numbers that add up to 4, or `stages` 5");
+  CHECK(replicated_fault("pipedream", {"--replicas", "1,1,1,1,1"}).starts_with("`replicas`: 1 + 1 + 1 + 1 + 1 are 5"));
 }
 
 TEST_CASE("With twice the layers a position takes twice the time, whatever its replicas") {
@@ -410,7 +410,7 @@ TEST_CASE("A schedule file sets the shape") {
   CHECK(run.scenario.shape == Shape{.stages = 2, .microbatches = 2, .vpp = 1});
   CHECK_NOTHROW(run_of({"--schedule-file", file.path(), "--stages", "2", "--mb", "2"}));
   CHECK(fault({"--schedule-file", file.path(), "--mb", "3"}) ==
-        "--mb: 3, but the schedule file has 2 -- leave --mb out");
+        "`mb`: 3, but the schedule file has 2 -- leave `mb` out");
   CHECK(faults({"--schedule-file", file.path(), "--schedule", "gpipe", "--group-size", "2", "--stages", "4"}).size() ==
         3);
 }

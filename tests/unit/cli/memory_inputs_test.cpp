@@ -59,25 +59,25 @@ TEST_CASE("Without sizes recomputation is a matter of time alone, and where only
         Sizes{Bytes{0}, Bytes{0}});
   CHECK(run_of({"--recompute", "full"}).notes.empty());
   CHECK(run_of({"--recompute", "full", "--activation-bytes", "1GiB"}).notes ==
-        Rows{"--recompute: forwards keep nothing; --boundary-bytes says how large the input of a chunk is, "
-             "--checkpoint-bytes what else they keep"});
+        Rows{"`recompute`: forwards keep nothing; `boundary-bytes` says how large the input of a chunk is, "
+             "`checkpoint-bytes` what else they keep"});
 }
 
 TEST_CASE("Selective recomputation needs its time, and its checkpoint where activations have a size") {
   CHECK(faults({"--recompute", "selective"}) ==
-        Rows{"--recompute: how long does it take to recompute the selected part? -- give --recompute-time"});
+        Rows{"`recompute`: how long does it take to recompute the selected part? -- give `recompute-time`"});
   CHECK(faults({"--recompute", "selective", "--recompute-time", "1ms", "--activation-bytes", "1B"}) ==
-        Rows{"--recompute: which part of --activation-bytes does a forward keep? -- give --checkpoint-bytes"});
+        Rows{"`recompute`: which part of `activation-bytes` does a forward keep? -- give `checkpoint-bytes`"});
   CHECK(run_of({"--recompute", "selective", "--recompute-time", "1ms"}).scenario.recompute.time == Times{1ms, 1ms});
 }
 
 TEST_CASE("What belongs to recomputation is refused without it") {
-  const std::string hint = ": nothing is recomputed -- give --recompute full or selective";
-  CHECK(faults({"--recompute-time", "1ms"}) == Rows{"--recompute-time" + hint});
+  const std::string hint = ": nothing is recomputed -- give `recompute` full or selective";
+  CHECK(faults({"--recompute-time", "1ms"}) == Rows{"`recompute-time`" + hint});
   CHECK(faults({"--microbatches-without-recompute", "0", "--recompute", "none"}) ==
-        Rows{"--microbatches-without-recompute" + hint});
+        Rows{"`microbatches-without-recompute`" + hint});
   CHECK(faults({"--checkpoint-bytes", "1B", "--recompute", "full"}) ==
-        Rows{"--checkpoint-bytes: a part of an activation of unknown size -- give --activation-bytes"});
+        Rows{"`checkpoint-bytes`: a part of an activation of unknown size -- give `activation-bytes`"});
 }
 
 TEST_CASE("The number of microbatches without recomputation may be zero and as large as one likes, not negative") {
@@ -88,7 +88,7 @@ TEST_CASE("The number of microbatches without recomputation may be zero and as l
   CHECK(without("0") == 0);
   CHECK(without("1000000") == 1000000);
   CHECK(faults({"--recompute", "full", "--microbatches-without-recompute", "-1"}) ==
-        Rows{"--microbatches-without-recompute: expected a whole number, got '-1' -- for example 8"});
+        Rows{"`microbatches-without-recompute`: expected a whole number, got '-1' -- for example 8"});
 }
 
 TEST_CASE("Embedding and head add to the first and the last chunk after the costs are spread") {
@@ -106,7 +106,7 @@ TEST_CASE(
   CHECK(costs.input_grad == Times{1ms, 1ms + 3ns});
   CHECK(costs.weight_grad == Times{1005us, 1ms + 2ns});
   CHECK(faults({"--embedding", "1us,2us,3us"}) ==
-        Rows{"--embedding: 3 values -- give the forward, or the forward and the backward"});
+        Rows{"`embedding`: 3 values -- give the forward, or the forward and the backward"});
   CHECK(faults({"--head", "1us", "--input-grad", "1ms"}).size() == 1); // there is no backward to add to
 }
 
@@ -128,12 +128,12 @@ TEST_CASE("W needs the whole activation unless its part is given") {
   CHECK(run_of({"--activation-bytes", "10B"}).scenario.memory.activation_for_weight == Sizes{Bytes{10}, Bytes{10}});
   const BuiltRun run = run_of({"--activation-bytes", "10B", "--weight-activation-bytes", "4B,5B"});
   CHECK(run.scenario.memory.activation_for_weight == Sizes{Bytes{4}, Bytes{5}});
-  CHECK(run.notes == Rows{"--weight-activation-bytes: changes nothing, as no backward is split"});
+  CHECK(run.notes == Rows{"`weight-activation-bytes`: changes nothing, as no backward is split"});
   CHECK(faults({"--weight-activation-bytes", "4B"}) ==
-        Rows{"--weight-activation-bytes: a part of an activation of unknown size -- give --activation-bytes"});
+        Rows{"`weight-activation-bytes`: a part of an activation of unknown size -- give `activation-bytes`"});
   CHECK(
       faults({"--activation-bytes", "10B", "--weight-activation-bytes", "4B,11B"}) ==
-      Rows{"--weight-activation-bytes: chunk 1: part for W of 11 B is more than its activation of 10 B -- it has to be "
+      Rows{"`weight-activation-bytes`: chunk 1: part for W of 11 B is more than its activation of 10 B -- it has to be "
            "a part of the activation"});
 }
 
@@ -142,15 +142,15 @@ TEST_CASE("Outputs can be released where their size is known and is a part of th
   CHECK(run.scenario.memory.release_outputs);
   CHECK(run.notes.empty());
   CHECK(faults({"--release-outputs", "--activation-bytes", "10B"}) ==
-        Rows{"--release-outputs: the size of an activation, or of its output, is not known -- give --activation-bytes "
-             "and --boundary-bytes"});
+        Rows{"`release-outputs`: the size of an activation, or of its output, is not known -- give `activation-bytes` "
+             "and `boundary-bytes`"});
   CHECK(faults({"--release-outputs", "--activation-bytes", "10B", "--boundary-bytes", "11B"}) ==
-        Rows{"--boundary-bytes: chunk 0: output of 11 B is more than its activation of 10 B -- it has to be a part of "
+        Rows{"`boundary-bytes`: chunk 0: output of 11 B is more than its activation of 10 B -- it has to be a part of "
              "the activation"});
   const BuiltRun alone =
       build_run(parse_arguments(find_command("simulate"), {"--stages", "1", "--mb", "1", "--release-outputs",
                                                            "--activation-bytes", "10B", "--boundary-bytes", "1B"}));
-  CHECK(alone.notes == Rows{"--release-outputs: changes nothing, as no output leaves the one stage"});
+  CHECK(alone.notes == Rows{"`release-outputs`: changes nothing, as no output leaves the one stage"});
 }
 
 TEST_CASE("Forwards alone leave nothing for what is said about backwards to change, and that is told") {
@@ -158,7 +158,7 @@ TEST_CASE("Forwards alone leave nothing for what is said about backwards to chan
   CHECK(run.schedule.forward_only());
   CHECK(run.schedule.size() == 8);
   CHECK(run.notes ==
-        Rows{"--backward: changes nothing with --forward-only", "--recompute: changes nothing with --forward-only"});
+        Rows{"`backward`: changes nothing with `forward-only`", "`recompute`: changes nothing with `forward-only`"});
 }
 
 } // namespace ppsim::test::memory_inputs_test

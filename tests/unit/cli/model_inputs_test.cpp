@@ -127,13 +127,13 @@ TEST_CASE("A matrix that is held once is reduced and stepped once") {
 
 TEST_CASE("Layers for multi-token prediction in a layout are the model's") {
   CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--layout", "Et*12|t*12|t*12|t*12mL"}) ==
-        Rows{"--layout: 1 layers for multi-token prediction (m), but gpt2-xl has 0 -- write an m for each of the "
+        Rows{"`layout`: 1 layers for multi-token prediction (m), but gpt2-xl has 0 -- write an m for each of the "
              "model's"});
 }
 
 TEST_CASE("Names are suggested whatever their case, and a model's collectives can hide") {
   CHECK(faults({"--model", "gpt2-xl", "--device", "A100"}) ==
-        Rows{"--device: unknown device 'A100' -- did you mean 'a100'? 'ppsim list devices' shows those there are"});
+        Rows{"`device`: unknown device 'A100' -- did you mean 'a100'? 'ppsim list devices' shows those there are"});
   CHECK(run_gpt({"--schedule", "dualpipe", "--pair", "hide", "--tensor-parallel", "5", "--sequence-length", "1000"})
             .notes.empty());
 }
@@ -162,24 +162,24 @@ TEST_CASE("An asynchronous schedule leaves a model's updates out and says so") {
 
 TEST_CASE("Options of a model that miss it, or its device, are refused by name") {
   CHECK(faults({"--model", "gpt2-xl"}) ==
-        Rows{"--model: how fast is the device that runs it? -- give --device ('ppsim list devices')"});
+        Rows{"`model`: how fast is the device that runs it? -- give `device` ('ppsim list devices')"});
   CHECK(faults({"--tensor-parallel", "2"}) ==
-        Rows{"--tensor-parallel: there is no model whose costs it could change -- "
-             "give --model ('ppsim list models')"});
-  CHECK(faults({"--device", "a100"}).front().starts_with("--device: nothing is known that could exceed it"));
+        Rows{"`tensor-parallel`: there is no model whose costs it could change -- "
+             "give `model` ('ppsim list models')"});
+  CHECK(faults({"--device", "a100"}).front().starts_with("`device`: nothing is known that could exceed it"));
   CHECK(faults({"--model", "gpt2xl", "--device", "a100"}) ==
-        Rows{"--model: unknown model 'gpt2xl' -- did you mean 'gpt2-xl'? 'ppsim list models' shows those there are; a "
+        Rows{"`model`: unknown model 'gpt2xl' -- did you mean 'gpt2-xl'? 'ppsim list models' shows those there are; a "
              "model of your own is a .toml file"});
-  CHECK(faults({"--model", "none.toml", "--device", "a100"}).front().starts_with("--model: can not read"));
+  CHECK(faults({"--model", "none.toml", "--device", "a100"}).front().starts_with("`model`: can not read"));
   CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--head", "3ms"}) ==
-        Rows{"--head: the model's shape has it already -- leave it out"});
+        Rows{"`head`: the model's shape has it already -- leave it out"});
   CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--tensor-parallel", "3"}).size() == 2);
   CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--efficiency", "70"}) ==
-        Rows{"--efficiency: '70' is no efficiency -- a share of the datasheet's rates from 0.001 to 1: 0.7"});
+        Rows{"`efficiency`: '70' is no efficiency -- a share of the datasheet's rates from 0.001 to 1: 0.7"});
   CHECK(faults({"--link", "nvlink4"}) ==
-        Rows{"--link: has nothing to divide -- give --boundary-bytes, the size of one transfer"});
+        Rows{"`link`: has nothing to divide -- give `boundary-bytes`, the size of one transfer"});
   CHECK(faults({"--link", "nvlink4", "--comm", "1us", "--boundary-bytes", "1MiB"}) ==
-        Rows{"--comm: given together with --link -- leave one of them out"});
+        Rows{"`comm`: given together with `link` -- leave one of them out"});
 }
 
 TEST_CASE("A named link gives latency and bandwidth") {
@@ -192,7 +192,7 @@ TEST_CASE("A named link gives latency and bandwidth") {
   CHECK(network.inter_node_bandwidth == find_link("ib-hdr").bandwidth);
   CHECK(run_gpt({"--link", "nvlink"}).scenario.network.bandwidth == find_link(find_device("a100").link).bandwidth);
   CHECK(faults({"--link", "nvlink", "--boundary-bytes", "1MiB"}) ==
-        Rows{"--link: which generation of NVLink is it? -- give nvlink3, nvlink4 or nvlink5 ('ppsim list links'), or "
+        Rows{"`link`: which generation of NVLink is it? -- give nvlink3, nvlink4 or nvlink5 ('ppsim list links'), or "
              "--device"});
 }
 

@@ -84,7 +84,7 @@ TEST_CASE("The memory of a replay is that of its chunks, unless the scenario say
 
 TEST_CASE("Timed tasks take their sizes from nowhere but a calibration's file") {
   CHECK(faults({"--compute", "timed", "--tokens", "64"}) ==
-        Rows{"--tokens: tasks are timed: they compute next to nothing -- leave it out, or take --compute real"});
+        Rows{"`tokens`: tasks are timed: they compute next to nothing -- leave it out, or take --compute real"});
   Inputs inputs = from_file("stages = 2\nmb = 4\ntokens = 64\n");
   inputs.compute = Compute::timed;
   CHECK(prepare_replay(inputs).options.workload.tokens < 64);
@@ -125,7 +125,7 @@ TEST_CASE("Where nobody knows what tasks take, a run has a minute and more befor
 
 TEST_CASE("A time limit is longer than every task, where that is known") {
   CHECK(faults({"--forward", "3ms", "--backward", "8ms", "--timeout", "8ms"}) ==
-        Rows{"--timeout: 8 ms is no longer than a task, which is predicted to take up to 8 ms -- give several times as "
+        Rows{"`timeout`: 8 ms is no longer than a task, which is predicted to take up to 8 ms -- give several times as "
              "much, or leave it out"});
   CHECK(prepare_replay(replay_inputs({"--forward", "3ms", "--backward", "8ms", "--timeout", "9ms"})).options.timeout ==
         9ms);
@@ -181,7 +181,7 @@ TEST_CASE("A share is a number or a percentage") {
   CHECK_THROWS_AS(tolerance("nan"), Error);
 }
 
-TEST_CASE("The short form of --output is -o, where a command has one") {
+TEST_CASE("The short form of `output` is -o, where a command has one") {
   CHECK(replay_inputs({"-o", "run.json"}).output == "run.json");
   CHECK(refusal_of([] { (void)parse("simulate", {"-o", "x"}); }).code == ExitCode::bad_input);
 }

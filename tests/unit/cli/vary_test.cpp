@@ -108,8 +108,8 @@ TEST_CASE("A variation of schedules does not depend on the number of threads, an
   REQUIRE(one.variation.lines.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) CHECK(one.variation.lines[i].samples == four.variation.lines[i].samples);
   REQUIRE(one.notes.size() == 2);
-  CHECK(one.notes.front() == "--backward: not given, taken as 2 ms");
-  CHECK(one.notes.back().starts_with("chimera does not apply: --mb: must be even"));
+  CHECK(one.notes.front() == "`backward`: not given, taken as 2 ms");
+  CHECK(one.notes.back().starts_with("chimera does not apply: `mb`: must be even"));
 }
 
 TEST_CASE("A variation says once what is said at both ends of its range, and of whom") {
@@ -122,12 +122,12 @@ TEST_CASE("A variation says once what is said at both ends of its range, and of 
     return vary_flags(all, 2).notes;
   };
   const Rows of_dualpipe{
-      "--forward: values are per chunk, and here each chunk runs on two stages, once per direction: none "
+      "`forward`: values are per chunk, and here each chunk runs on two stages, once per direction: none "
       "of them is that of one device (dualpipe)"};
   CHECK(notes("comm=1us..1ms", {"--backward", "2ms"}) == of_dualpipe);
   CHECK(notes("comm=0..1ms", {"--backward", "2ms"}) == of_dualpipe); // "transfers take no time" is said at 0 only
   CHECK(notes("backward=1ms..2ms", {"--boundary-bytes", "1MB"}) ==
-        Rows{"--boundary-bytes: without --bandwidth sizes cost no time; only their volume is counted", of_dualpipe[0]});
+        Rows{"`boundary-bytes`: without `bandwidth` sizes cost no time; only their volume is counted", of_dualpipe[0]});
 }
 
 TEST_CASE("A number that a field is set to is the one that its flag says") {
@@ -179,7 +179,7 @@ TEST_CASE("Of equals the best is the one that needs least memory, and what chang
   const Varied varied = vary(inputs, {});
   REQUIRE(varied.variation.best.size() == 1);
   CHECK(varied.variation.lines.at(varied.variation.best.front().line.value()).name == "1f1b");
-  CHECK(varied.notes == Rows{"--vary: --pair changes no schedule's step time in this range"});
+  CHECK(varied.notes == Rows{"`vary`: `pair` changes no schedule's step time in this range"});
 }
 
 TEST_CASE("An axis has the unit that its option asks for, and the option's own name") {

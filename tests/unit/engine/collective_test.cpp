@@ -71,11 +71,11 @@ TEST_CASE("A collective longer than what contains it is refused, chunk by name")
   scenario.costs.input_grad_collective = {11ns, 0ns}; // I is half of 20
   const Refusal refusal = refusal_of([&] { validate(scenario); });
   REQUIRE(refusal.lines.size() == 2);
-  CHECK(refusal.lines[0] == "--forward-collective: chunk 1: 11 ns is longer than the whole forward of 10 ns -- it is "
+  CHECK(refusal.lines[0] == "`forward-collective`: chunk 1: 11 ns is longer than the whole forward of 10 ns -- it is "
                             "the part of that time that is communication");
   CHECK_THAT(
       refusal.lines[1],
-      Catch::StartsWith("--backward-collective: chunk 0: 11 ns is longer than the whole input gradient of 10 ns"));
+      Catch::StartsWith("`backward-collective`: chunk 0: 11 ns is longer than the whole input gradient of 10 ns"));
   scenario.costs.forward_collective = {1ns};
   scenario.costs.input_grad_collective = {1ns, -1ns};
   CHECK(refusal_of([&] { validate(scenario); }).lines.size() == 2);

@@ -213,9 +213,9 @@ TEST_CASE("Update costs are one per chunk and not negative") {
   scenario.update = {.reduce = {1ns}, .optimizer = {1ns, -2ns}, .tied_embedding_reduce = -1ns};
   const Refusal refusal = refusal_of([&] { validate(scenario); });
   REQUIRE(refusal.lines.size() == 3);
-  CHECK_THAT(refusal.lines[0], Catch::StartsWith("--reduce: 1 values, but 2 are needed"));
-  CHECK_THAT(refusal.lines[1], Catch::StartsWith("--optimizer: negative value -2"));
-  CHECK_THAT(refusal.lines[2], Catch::StartsWith("--tied-embedding-reduce: negative"));
+  CHECK_THAT(refusal.lines[0], Catch::StartsWith("`reduce`: 1 values, but 2 are needed"));
+  CHECK_THAT(refusal.lines[1], Catch::StartsWith("`optimizer`: negative value -2"));
+  CHECK_THAT(refusal.lines[2], Catch::StartsWith("`tied-embedding-reduce`: negative"));
 }
 
 TEST_CASE("A stage that is ready late starts its first task then, under every transfer model") {

@@ -159,13 +159,13 @@ TEST_CASE("A scenario with a checkpoint larger than the activation, or lists of 
   scenario.recompute.checkpoint[1] = Bytes{101};
   CHECK(
       refusal_of([&] { validate(scenario); }).first() ==
-      "--checkpoint-bytes: chunk 1: checkpoint (by default the input) of 101 B is more than its activation of 100 B -- "
+      "`checkpoint-bytes`: chunk 1: checkpoint (by default the input) of 101 B is more than its activation of 100 B -- "
       "it has to be a part of the activation");
   scenario = full_recompute();
   scenario.recompute.time.pop_back();
   CHECK(
       refusal_of([&] { validate(scenario); }).first() ==
-      "--recompute-time: 1 values, but 2 are needed -- one value per chunk (or per boundary between chunks), by global "
+      "`recompute-time`: 1 values, but 2 are needed -- one value per chunk (or per boundary between chunks), by global "
       "id");
 }
 

@@ -146,14 +146,14 @@ TEST_CASE("What streams can not do is refused by name") {
   scenario.network.slices = 2;
   CHECK(
       refusal_of([&] { validate(scenario); }).first() ==
-      "--send-slices: under 'streams' a send stands in the order of operations once, in one piece -- leave it out, or "
-      "use --transfer latency or link");
+      "`send-slices`: under 'streams' a send stands in the order of operations once, in one piece -- leave it out, or "
+      "use `transfer` latency or link");
   scenario.network.slices = 1;
   scenario.network.streams.slowdown_ppm = 999'999;
   CHECK(refusal_of([&] { validate(scenario); }).first().find("must be 1 to 100, got 0.999999") != std::string::npos);
   scenario.network.streams.slowdown_ppm = unchanged_ppm;
   scenario.network.streams.eager_below = Bytes{-1};
-  CHECK(refusal_of([&] { validate(scenario); }).first() == "--eager-below: negative -- ");
+  CHECK(refusal_of([&] { validate(scenario); }).first() == "`eager-below`: negative -- ");
 }
 
 } // namespace ppsim::test::streams_test

@@ -142,14 +142,14 @@ TEST_CASE("Costs by microbatch have one value per chunk and microbatch, none neg
   Scenario scenario = uniform_scenario({.stages = 2, .microbatches = 2}, 1us, 4us);
   const auto first = [&] { return refusal_of([&] { validate(scenario); }).first(); };
   scenario.costs.forward_by_microbatch = {1us, 1us, 1us};
-  CHECK(first().starts_with("--forward: 3 values, but 4 are needed"));
+  CHECK(first().starts_with("`forward`: 3 values, but 4 are needed"));
   scenario.costs.forward_by_microbatch = {1us, 1us, 1us, -1us};
-  CHECK(first().starts_with("--forward: negative value -1000"));
+  CHECK(first().starts_with("`forward`: negative value -1000"));
   scenario.costs.forward_by_microbatch = {1us, 1us, 1us, 1us};
   CHECK(first() == "nothing was refused");
   scenario.costs.forward_collective = {1us, 500ns};
   scenario.costs.forward_by_microbatch.back() = 499ns;
-  CHECK(first().starts_with("--forward: chunk 1, microbatch 1: 499 ns is less than the collective of 500 ns"));
+  CHECK(first().starts_with("`forward`: chunk 1, microbatch 1: 499 ns is less than the collective of 500 ns"));
   scenario.costs.forward_collective.clear();
   scenario.costs.forward_by_microbatch.back() = Duration{4'000'000'000'000'000'000};
   CHECK(first().starts_with("costs: the stages together could run longer"));

@@ -75,36 +75,36 @@ TEST_CASE("A layout is written with repetitions where they are shorter") {
 }
 
 TEST_CASE("The embedding comes first, the loss last, layers for multi-token prediction behind the others") {
-  CHECK(refusal("tt|tL").starts_with("--layout: does not begin with E"));
-  CHECK(refusal("|EtL").starts_with("--layout: 'E', the embedding, is not the first letter"));
-  CHECK(refusal("EtEL").starts_with("--layout: 'E', the embedding, is not the first letter, or not the only E"));
-  CHECK(refusal("E*2,tL").starts_with("--layout: 'E', the embedding"));
-  CHECK(refusal("Et|t").starts_with("--layout: does not end with L"));
-  CHECK(refusal("Et|L|").starts_with("--layout: does not end with L"));
-  CHECK(refusal("EtLt").starts_with("--layout: 't' behind 'L'"));
-  CHECK(refusal("EtLL").starts_with("--layout: more than one 'L'"));
-  CHECK(refusal("EmtL").starts_with("--layout: 't' behind 'm'"));
-  CHECK(refusal("E|mL").starts_with("--layout: has no layer"));
-  CHECK(refusal("").starts_with("--layout: does not begin with E"));
+  CHECK(refusal("tt|tL").starts_with("`layout`: does not begin with E"));
+  CHECK(refusal("|EtL").starts_with("`layout`: 'E', the embedding, is not the first letter"));
+  CHECK(refusal("EtEL").starts_with("`layout`: 'E', the embedding, is not the first letter, or not the only E"));
+  CHECK(refusal("E*2,tL").starts_with("`layout`: 'E', the embedding"));
+  CHECK(refusal("Et|t").starts_with("`layout`: does not end with L"));
+  CHECK(refusal("Et|L|").starts_with("`layout`: does not end with L"));
+  CHECK(refusal("EtLt").starts_with("`layout`: 't' behind 'L'"));
+  CHECK(refusal("EtLL").starts_with("`layout`: more than one 'L'"));
+  CHECK(refusal("EmtL").starts_with("`layout`: 't' behind 'm'"));
+  CHECK(refusal("E|mL").starts_with("`layout`: has no layer"));
+  CHECK(refusal("").starts_with("`layout`: does not begin with E"));
 }
 
 TEST_CASE("What is not understood is named with its position") {
-  CHECK(refusal("Et|T|L").starts_with("--layout: 'T' at position 4 is not understood -- E embedding, t layer"));
-  CHECK(refusal("Et |L").starts_with("--layout: ' ' at position 3"));
-  CHECK(refusal("E((t|)*2)*2L") == "--layout: '(' at position 3 is inside other parentheses -- write one of them out");
-  CHECK(refusal("E(tL").starts_with("--layout: a parenthesis is not closed"));
-  CHECK(refusal("Et)L").starts_with("--layout: ')' at position 3"));
-  CHECK(refusal("E(t)L").starts_with("--layout: parentheses without a repetition before 'L' at position 5"));
-  CHECK(refusal("E()*2tL").starts_with("--layout: nothing in parentheses"));
-  CHECK(refusal("Et*").starts_with("--layout: '*' without a number from 1 up before the end"));
-  CHECK(refusal("Et*0L").starts_with("--layout: '*' without a number from 1 up before '0' at position 4"));
-  CHECK(refusal("Et*2*3L").starts_with("--layout: '*' at position 5"));
+  CHECK(refusal("Et|T|L").starts_with("`layout`: 'T' at position 4 is not understood -- E embedding, t layer"));
+  CHECK(refusal("Et |L").starts_with("`layout`: ' ' at position 3"));
+  CHECK(refusal("E((t|)*2)*2L") == "`layout`: '(' at position 3 is inside other parentheses -- write one of them out");
+  CHECK(refusal("E(tL").starts_with("`layout`: a parenthesis is not closed"));
+  CHECK(refusal("Et)L").starts_with("`layout`: ')' at position 3"));
+  CHECK(refusal("E(t)L").starts_with("`layout`: parentheses without a repetition before 'L' at position 5"));
+  CHECK(refusal("E()*2tL").starts_with("`layout`: nothing in parentheses"));
+  CHECK(refusal("Et*").starts_with("`layout`: '*' without a number from 1 up before the end"));
+  CHECK(refusal("Et*0L").starts_with("`layout`: '*' without a number from 1 up before '0' at position 4"));
+  CHECK(refusal("Et*2*3L").starts_with("`layout`: '*' at position 5"));
 }
 
 TEST_CASE("A string that describes too much is refused before it takes memory") {
-  CHECK(refusal("E(t*99999)*99999L").starts_with("--layout: describes more than 1048576 letters"));
-  CHECK(refusal("Et*18446744073709551615L").starts_with("--layout: repeats '184467440737'"));
-  CHECK(refusal("Et|*70000L").starts_with("--layout: describes more than 65535 chunks"));
+  CHECK(refusal("E(t*99999)*99999L").starts_with("`layout`: describes more than 1048576 letters"));
+  CHECK(refusal("Et*18446744073709551615L").starts_with("`layout`: repeats '184467440737'"));
+  CHECK(refusal("Et|*70000L").starts_with("`layout`: describes more than 65535 chunks"));
   CHECK(count_layers(parse_layout("Et*1048574L")) == 1048574);
 }
 

@@ -444,27 +444,27 @@ TEST_CASE("What does not fit together is refused with the nearest that does") {
   };
   using Lines = std::vector<std::string>;
   CHECK(refused(find_model("llama-3-70b"), {.tensor_parallel = 6}) ==
-        Lines{"--tensor-parallel: 6 ranks do not divide the 64 heads, 8 key-value heads and FFN of 28672 of "
+        Lines{"`tensor-parallel`: 6 ranks do not divide the 64 heads, 8 key-value heads and FFN of 28672 of "
               "llama-3-70b -- give 4 or 8",
-              "--tensor-parallel: 6 ranks do not divide the 8192 tokens that each has of a sequence -- give another "
-              "--sequence-length, or switch --sequence-parallel off"});
+              "`tensor-parallel`: 6 ranks do not divide the 8192 tokens that each has of a sequence -- give another "
+              "`sequence-length`, or switch `sequence-parallel` off"});
   CHECK(refused(find_model("gpt3-175b"), {.sequence_length = 4096, .context_parallel = 3}) ==
-        Lines{"--sequence-length: 4096 tokens, but gpt3-175b has learned 2048 positions -- give at most 2048",
-              "--context-parallel: 3 ranks do not divide a sequence of 4096 -- give 2 or 4"});
+        Lines{"`sequence-length`: 4096 tokens, but gpt3-175b has learned 2048 positions -- give at most 2048",
+              "`context-parallel`: 3 ranks do not divide a sequence of 4096 -- give 2 or 4"});
   CHECK(refused(find_model("gpt3-175b"), {.expert_parallel = 2, .data_type = DataType::fp8}) ==
-        Lines{"--expert-parallel: gpt3-175b has no experts -- leave it out",
-              "--data-type: a100 has no rate for fp8 -- give bf16"});
+        Lines{"`expert-parallel`: gpt3-175b has no experts -- leave it out",
+              "`data-type`: a100 has no rate for fp8 -- give bf16"});
   CHECK(refused(find_model("deepseek-v3"), {.expert_parallel = 48}) ==
-        Lines{"--expert-parallel: 48 ranks do not divide 256 experts -- give 32 or 64"});
+        Lines{"`expert-parallel`: 48 ranks do not divide 256 experts -- give 32 or 64"});
   CHECK(refused(find_model("deepseek-v3"), {.expert_parallel = 64, .data_parallel = 96}) ==
-        Lines{"--expert-parallel: 64 ranks do not divide the 96 of --data-parallel times --context-parallel -- experts "
-              "are spread over data-parallel ranks: give --data-parallel 64"});
+        Lines{"`expert-parallel`: 64 ranks do not divide the 96 of `data-parallel` times `context-parallel` -- experts "
+              "are spread over data-parallel ranks: give `data-parallel` 64"});
   CHECK(refused(find_model("deepseek-v3"), {.tensor_parallel = 2, .sequence_parallel = false}) ==
-        Lines{"--sequence-parallel: experts with tensor parallelism need sequence parallelism -- leave it on, or give "
-              "--tensor-parallel 1"});
+        Lines{"`sequence-parallel`: experts with tensor parallelism need sequence parallelism -- leave it on, or give "
+              "`tensor-parallel` 1"});
   CHECK(refused(find_model("llama-3-8b"), {.microbatch_size = 0, .efficiency_ppm = 1'500'000}) ==
-        Lines{"--microbatch-size: must be from 1 to 1048576, got 0 -- give a number in this range",
-              "--efficiency: is 1.5 -- a share of the datasheet's rates from 0.001 to 1: 0.7"});
+        Lines{"`microbatch-size`: must be from 1 to 1048576, got 0 -- give a number in this range",
+              "`efficiency`: is 1.5 -- a share of the datasheet's rates from 0.001 to 1: 0.7"});
 }
 
 TEST_CASE("The largest sizes that are allowed overflow nothing: they are refused") {
@@ -475,23 +475,23 @@ TEST_CASE("The largest sizes that are allowed overflow nothing: they are refused
   const Training training{.microbatch_size = ModelLimits::ranks};
   const auto refusal = refusal_of([&] { static_cast<void>(model_costs(model, find_device("a100"), training)); });
   REQUIRE(refusal.lines.size() == 1);
-  CHECK(refusal.lines[0].starts_with("--microbatch-size: a layer has more operations or bytes than 4e18"));
+  CHECK(refusal.lines[0].starts_with("`microbatch-size`: a layer has more operations or bytes than 4e18"));
   Training slow{.tensor_parallel = 8};
   slow.tensor_link = Link{.name = "slow", .latency = 0ns, .bandwidth = Bandwidth{1}};
   CHECK(refusal_of([&] { static_cast<void>(model_costs(find_model("gpt3-175b"), find_device("a100"), slow)); })
             .lines[0]
-            .starts_with("--microbatch-size: a layer takes longer than a day"));
+            .starts_with("`microbatch-size`: a layer takes longer than a day"));
 }
 
 TEST_CASE("An unknown name is answered with the nearest one, or with the list") {
   CHECK(
       refusal_of([] { static_cast<void>(find_model("lama-3-70b")); }).lines ==
-      std::vector<std::string>{"--model: unknown model 'lama-3-70b' -- did you mean 'llama-3-70b'? 'ppsim list models' "
+      std::vector<std::string>{"`model`: unknown model 'lama-3-70b' -- did you mean 'llama-3-70b'? 'ppsim list models' "
                                "shows those there are; a model of your own is a .toml file"});
   CHECK(refusal_of([] { static_cast<void>(find_device("h100", "here")); }).lines.empty());
   CHECK(refusal_of([] { static_cast<void>(find_link("nvlink44")); })
             .lines[0]
-            .starts_with("--link: unknown link 'nvlink44' -- did you mean 'nvlink4'?"));
+            .starts_with("`link`: unknown link 'nvlink44' -- did you mean 'nvlink4'?"));
   for (const Device& device : devices()) CHECK(find_link(device.link).name == device.link);
 }
 

@@ -56,28 +56,28 @@ TEST_CASE("A stage's own number is divided over its chunks, which loop placement
 TEST_CASE("Two stages with numbers of their own must hold all layers") {
   const Shape two{.stages = 2, .microbatches = 1, .vpp = 1};
   CHECK(split(two, 7, 3, 4) == Layers{3, 4});
-  CHECK(refusal(two, 8, 3, 4) == "--layers: 8 layers, but the first and last stage hold 7 -- make the counts add up");
+  CHECK(refusal(two, 8, 3, 4) == "`layers`: 8 layers, but the first and last stage hold 7 -- make the counts add up");
 }
 
 TEST_CASE("A chunk without a layer is refused") {
-  CHECK(refusal(eight, 7).starts_with("--layers: 7 layers can not fill 8 chunks"));
+  CHECK(refusal(eight, 7).starts_with("`layers`: 7 layers can not fill 8 chunks"));
   CHECK(refusal(eight, 10, 3, 3)
-            .starts_with("--layers: 10 layers can not fill 6 chunks beside the 6 on the first and last stage"));
-  CHECK(refusal(eight, 10, 11).starts_with("--layers: 10 layers can not fill"));
+            .starts_with("`layers`: 10 layers can not fill 6 chunks beside the 6 on the first and last stage"));
+  CHECK(refusal(eight, 10, 11).starts_with("`layers`: 10 layers can not fill"));
 }
 
 TEST_CASE("A stage's own number must divide over its chunks") {
   CHECK(refusal(four_by_two, 24, 3) ==
-        "--first-stage-layers: 3 layers do not divide over the 2 chunks of that stage -- give a multiple of 2");
-  CHECK(refusal(four_by_two, 24, {}, 5).starts_with("--last-stage-layers: 5 layers do not divide"));
+        "`first-stage-layers`: 3 layers do not divide over the 2 chunks of that stage -- give a multiple of 2");
+  CHECK(refusal(four_by_two, 24, {}, 5).starts_with("`last-stage-layers`: 5 layers do not divide"));
 }
 
 TEST_CASE("With one stage there is no first and last to tell apart") {
   const Shape one{.stages = 1, .microbatches = 1, .vpp = 1};
   CHECK(split(one, 5) == Layers{5});
   CHECK(split(one, 5, 5) == Layers{5});
-  CHECK(refusal(one, 5, 4).starts_with("--first-stage-layers: there is only one stage"));
-  CHECK(refusal(one, 5, {}, 5).starts_with("--last-stage-layers: there is only one stage"));
+  CHECK(refusal(one, 5, 4).starts_with("`first-stage-layers`: there is only one stage"));
+  CHECK(refusal(one, 5, {}, 5).starts_with("`last-stage-layers`: there is only one stage"));
 }
 
 } // namespace ppsim::test::partition_test

@@ -94,36 +94,36 @@ TEST_CASE("A network is free when no transfer takes any time") {
 
 TEST_CASE("A list of the wrong length is refused with both lengths") {
   CHECK(refusal_after([](Scenario& s) { s.costs.forward.pop_back(); }) ==
-        "--forward: 3 values, but 4 are needed -- one value per chunk (or per boundary between chunks), by global id");
+        "`forward`: 3 values, but 4 are needed -- one value per chunk (or per boundary between chunks), by global id");
   CHECK(refusal_after([](Scenario& s) {
           s.network.latency.push_back(1ns);
-        }).starts_with("--latency: 4 values, but 3 are needed"));
+        }).starts_with("`latency`: 4 values, but 3 are needed"));
   CHECK(refusal_after([](Scenario& s) {
           s.memory.activation.clear();
-        }).starts_with("--activation-bytes: 0 values, but 4"));
+        }).starts_with("`activation-bytes`: 0 values, but 4"));
 }
 
 TEST_CASE("A negative cost, latency, size or overhead is refused") {
   CHECK(
-      refusal_after([](Scenario& s) { s.costs.input_grad[1] = -3ns; }).starts_with("--input-grad: negative value -3"));
-  CHECK(refusal_after([](Scenario& s) { s.network.latency[0] = -1ns; }).starts_with("--latency: negative value -1"));
+      refusal_after([](Scenario& s) { s.costs.input_grad[1] = -3ns; }).starts_with("`input-grad`: negative value -3"));
+  CHECK(refusal_after([](Scenario& s) { s.network.latency[0] = -1ns; }).starts_with("`latency`: negative value -1"));
   CHECK(refusal_after([](Scenario& s) {
           s.memory.optimizer[0] = Bytes{-2};
-        }).starts_with("--optimizer-bytes: negative value -2"));
-  CHECK(refusal_after([](Scenario& s) { s.costs.overhead = -1ns; }).starts_with("--overhead: negative"));
+        }).starts_with("`optimizer-bytes`: negative value -2"));
+  CHECK(refusal_after([](Scenario& s) { s.costs.overhead = -1ns; }).starts_with("`overhead`: negative"));
 }
 
 TEST_CASE("A shape without stages, microbatches or chunks, or beyond the limits, is refused by name") {
-  CHECK(refusal_after([](Scenario& s) { s.shape.stages = 0; }).starts_with("--stages: must be 1 to 4096, got 0"));
-  CHECK(refusal_after([](Scenario& s) { s.shape.stages = 4097; }).starts_with("--stages: must be 1 to 4096, got 4097"));
+  CHECK(refusal_after([](Scenario& s) { s.shape.stages = 0; }).starts_with("`stages`: must be 1 to 4096, got 0"));
+  CHECK(refusal_after([](Scenario& s) { s.shape.stages = 4097; }).starts_with("`stages`: must be 1 to 4096, got 4097"));
   CHECK(
-      refusal_after([](Scenario& s) { s.shape.microbatches = 0; }).starts_with("--mb: must be 1 to 134217728, got 0"));
+      refusal_after([](Scenario& s) { s.shape.microbatches = 0; }).starts_with("`mb`: must be 1 to 134217728, got 0"));
   CHECK(refusal_after([](Scenario& s) {
           s.shape.vpp = 0;
-        }).starts_with("--vpp: stages x vpp must be 1 to 65535 chunks, got 0"));
+        }).starts_with("`vpp`: stages x vpp must be 1 to 65535 chunks, got 0"));
   CHECK(refusal_after([](Scenario& s) {
           s.shape.vpp = 40'000;
-        }).starts_with("--vpp: stages x vpp must be 1 to 65535 chunks, got 80000"));
+        }).starts_with("`vpp`: stages x vpp must be 1 to 65535 chunks, got 80000"));
 }
 
 TEST_CASE("A run whose times or sizes could overflow is refused") {

@@ -105,10 +105,10 @@ TEST_CASE("Chimera keeps two copies of the parameters, one for each direction") 
 }
 
 TEST_CASE("Chimera refuses an odd number of stages or microbatches and names the nearest that work") {
-  CHECK(refusal(5, 8) == "--stages: must be even here (two pipelines in opposite directions meet between stages), got "
+  CHECK(refusal(5, 8) == "`stages`: must be even here (two pipelines in opposite directions meet between stages), got "
                          "5 -- 4 and 6 are the nearest to 5");
   CHECK(refusal(4, 7) ==
-        "--mb: must be even here (half of the microbatches go each way), got 7 -- 6 and 8 are the nearest to 7");
+        "`mb`: must be even here (half of the microbatches go each way), got 7 -- 6 and 8 are the nearest to 7");
   CHECK(refusal(1, 2).ends_with("got 1 -- 2 is the nearest to 1"));
   CHECK(refusal(4, 1).ends_with("got 1 -- 2 is the nearest to 1"));
 }

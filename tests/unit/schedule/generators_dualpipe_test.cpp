@@ -83,19 +83,19 @@ TEST_CASE("At the turn an odd number of drain rounds splits the backwards from t
 TEST_CASE("DualPipe refuses what its source refuses, with the nearest values that work") {
   CHECK(
       refusal("dualpipe", {.stages = 3, .microbatches = 8, .vpp = 1}).first() ==
-      "--stages: must be even here, as stages s and p-1-s hold the same chunks, got 3 -- 2 and 4 are the nearest to 3");
+      "`stages`: must be even here, as stages s and p-1-s hold the same chunks, got 3 -- 2 and 4 are the nearest to 3");
   CHECK(refusal("dualpipe", {.stages = 4, .microbatches = 9, .vpp = 1}).first() ==
-        "--mb: must be even here, as each direction takes half, got 9 -- 8 and 10 are the nearest to 9");
+        "`mb`: must be even here, as each direction takes half, got 9 -- 8 and 10 are the nearest to 9");
   CHECK(refusal("dualpipe", {.stages = 4, .microbatches = 7, .vpp = 1}).first() ==
-        "--mb: must be at least 2p = 8 here, got 7 -- 8 is the nearest");
+        "`mb`: must be at least 2p = 8 here, got 7 -- 8 is the nearest");
   CHECK(refusal("dualpipe", {.stages = 1, .microbatches = 1, .vpp = 1}).lines.size() == 2);
   CHECK(refusal("dualpipe", {.stages = 4, .microbatches = 8, .vpp = 2}).first() ==
-        "--vpp: 'dualpipe' runs one chunk per stage, got 2 -- leave --vpp out, or use --schedule interleaved");
+        "`vpp`: 'dualpipe' runs one chunk per stage, got 2 -- leave `vpp` out, or use `schedule` interleaved");
 }
 
 TEST_CASE("DualPipeV refuses fewer than 2p microbatches, and takes an odd number") {
   CHECK(refusal("dualpipe-v", {.stages = 4, .microbatches = 7, .vpp = 2}).first() ==
-        "--mb: must be at least 2p = 8 here, got 7 -- 8 is the nearest");
+        "`mb`: must be at least 2p = 8 here, got 7 -- 8 is the nearest");
   CHECK_NOTHROW(generate("dualpipe-v", {.stages = 3, .microbatches = 7, .vpp = 2}));
 }
 

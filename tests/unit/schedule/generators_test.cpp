@@ -165,24 +165,24 @@ TEST_CASE("What others call a schedule means ours") {
 
 TEST_CASE("An unknown schedule is answered with the nearest, or with what others call so") {
   const auto words = [](std::string_view name) { return refusal_of([&] { (void)find_generator(name); }).first(); };
-  CHECK(words("1fb1") == "--schedule: unknown schedule '1fb1' -- did you mean '1f1b'? 'ppsim list schedules' shows "
-                         "all; other orders are read with --schedule-file");
-  CHECK(words("gpip") == "--schedule: unknown schedule 'gpip' -- did you mean 'gpipe'? 'ppsim list schedules' shows "
-                         "all; other orders are read with --schedule-file");
-  CHECK(words("") == "--schedule: unknown schedule '' -- 'ppsim list schedules' shows all; other orders are read with "
-                     "--schedule-file");
-  CHECK(words("zb_v") == "--schedule: unknown schedule 'zb_v' -- did you mean 'zb-v'?");
-  CHECK(words("DualPipeV") == "--schedule: unknown schedule 'DualPipeV' -- did you mean 'dualpipe-v'?");
+  CHECK(words("1fb1") == "`schedule`: unknown schedule '1fb1' -- did you mean '1f1b'? 'ppsim list schedules' shows "
+                         "all; other orders are read with `schedule-file`");
+  CHECK(words("gpip") == "`schedule`: unknown schedule 'gpip' -- did you mean 'gpipe'? 'ppsim list schedules' shows "
+                         "all; other orders are read with `schedule-file`");
+  CHECK(words("") == "`schedule`: unknown schedule '' -- 'ppsim list schedules' shows all; other orders are read with "
+                     "`schedule-file`");
+  CHECK(words("zb_v") == "`schedule`: unknown schedule 'zb_v' -- did you mean 'zb-v'?");
+  CHECK(words("DualPipeV") == "`schedule`: unknown schedule 'DualPipeV' -- did you mean 'dualpipe-v'?");
   CHECK(words("ScheduleInterleaved1F1B") ==
-        "--schedule: unknown schedule 'ScheduleInterleaved1F1B' -- did you mean 'interleaved'?");
-  CHECK(words("ZB1P") == "--schedule: unknown schedule 'ZB1P' -- did you mean 'zb-auto' or 'zb-h1'?");
-  CHECK(words("GPipe!!!!!!") == "--schedule: unknown schedule 'GPipe!!!!!!' -- 'ppsim list schedules' shows all; other "
-                                "orders are read with --schedule-file");
+        "`schedule`: unknown schedule 'ScheduleInterleaved1F1B' -- did you mean 'interleaved'?");
+  CHECK(words("ZB1P") == "`schedule`: unknown schedule 'ZB1P' -- did you mean 'zb-auto' or 'zb-h1'?");
+  CHECK(words("GPipe!!!!!!") == "`schedule`: unknown schedule 'GPipe!!!!!!' -- 'ppsim list schedules' shows all; other "
+                                "orders are read with `schedule-file`");
 }
 
 TEST_CASE("A number of microbatches that p does not divide is answered with the nearest two") {
   CHECK(refusal("interleaved", {.stages = 4, .microbatches = 10, .vpp = 2}) ==
-        "--mb: must be a multiple of p = 4 here, got 10 -- 8 and 12 are the nearest to 10; or give --group-size, with "
+        "`mb`: must be a multiple of p = 4 here, got 10 -- 8 and 12 are the nearest to 10; or give `group-size`, with "
         "m mod g = 0 or >= p");
   CHECK_NOTHROW(generate("interleaved", {.stages = 4, .microbatches = 8, .vpp = 2}));
   CHECK_NOTHROW(generate("interleaved", {.stages = 4, .microbatches = 12, .vpp = 2}));
@@ -192,16 +192,16 @@ TEST_CASE("A number of microbatches that p does not divide is answered with the 
 
 TEST_CASE("A microbatch group smaller than p or larger than m is refused") {
   CHECK(refusal("interleaved", four_by_eight_by_two, 3) ==
-        "--group-size: must be 4 (the smaller of p and m) to 8 (m), got 3 -- leave it out for 4");
+        "`group-size`: must be 4 (the smaller of p and m) to 8 (m), got 3 -- leave it out for 4");
   CHECK(refusal("interleaved", four_by_eight_by_two, 9)
-            .starts_with("--group-size: must be 4 (the smaller of p and m) to 8 (m), got 9"));
+            .starts_with("`group-size`: must be 4 (the smaller of p and m) to 8 (m), got 9"));
   CHECK(refusal("interleaved", {.stages = 8, .microbatches = 3, .vpp = 2}, 2)
-            .starts_with("--group-size: must be 3 (the smaller of p and m) to 3 (m), got 2"));
+            .starts_with("`group-size`: must be 3 (the smaller of p and m) to 3 (m), got 2"));
 }
 
 TEST_CASE("A microbatch group that leaves a last group shorter than p is refused") {
   CHECK(refusal("interleaved", four_by_eight_by_two, 5) ==
-        "--group-size: 8 microbatches in groups of 5 leave a last group of 3, fewer than the 4 stages -- m mod g must "
+        "`group-size`: 8 microbatches in groups of 5 leave a last group of 3, fewer than the 4 stages -- m mod g must "
         "be 0 or at least p = 4");
 }
 
@@ -231,35 +231,35 @@ TEST_CASE("Megatron's order in groups smaller than p would deadlock, in groups o
   const Schedule small = order(rows_with_group(2));
   const Refusal deadlock = refusal_of([&] { (void)lower(small, uniform_scenario(small.shape(), 1ms, 2ms)); });
   CHECK(deadlock.code == ExitCode::no);
-  CHECK(refusal("interleaved", four_by_eight_by_two, 2).starts_with("--group-size: must be 4"));
+  CHECK(refusal("interleaved", four_by_eight_by_two, 2).starts_with("`group-size`: must be 4"));
 }
 
 TEST_CASE("A schedule of one chunk per stage refuses more") {
   CHECK(refusal("1f1b", four_by_eight_by_two) ==
-        "--vpp: '1f1b' runs one chunk per stage, got 2 -- leave --vpp out, or use --schedule interleaved");
-  CHECK(refusal("gpipe", four_by_eight_by_two).starts_with("--vpp: 'gpipe' runs one chunk per stage, got 2"));
+        "`vpp`: '1f1b' runs one chunk per stage, got 2 -- leave `vpp` out, or use `schedule` interleaved");
+  CHECK(refusal("gpipe", four_by_eight_by_two).starts_with("`vpp`: 'gpipe' runs one chunk per stage, got 2"));
 }
 
 TEST_CASE("An option of another schedule is refused") {
   CHECK(refusal("1f1b", four_by_eight, 4) ==
-        "--group-size: '1f1b' has no microbatch groups -- leave it out, or use --schedule interleaved");
+        "`group-size`: '1f1b' has no microbatch groups -- leave it out, or use `schedule` interleaved");
   CHECK(refusal("1f1b", four_by_eight, {}, true) ==
-        "--gpipe-backward: '1f1b' fixes the order of its backwards -- leave it out, or use --schedule gpipe");
+        "`gpipe-backward`: '1f1b' fixes the order of its backwards -- leave it out, or use `schedule` gpipe");
 }
 
 TEST_CASE("A shape beyond the limits is refused before anything is made") {
-  CHECK(refusal("1f1b", {.stages = 0, .microbatches = 8, .vpp = 1}).starts_with("--stages: must be 1 to 4096, got 0"));
+  CHECK(refusal("1f1b", {.stages = 0, .microbatches = 8, .vpp = 1}).starts_with("`stages`: must be 1 to 4096, got 0"));
   CHECK(refusal("1f1b", {.stages = 4097, .microbatches = 8, .vpp = 1})
-            .starts_with("--stages: must be 1 to 4096, got 4097"));
-  CHECK(refusal("1f1b", {.stages = 4, .microbatches = 0, .vpp = 1}).starts_with("--mb: must be at least 1, got 0"));
+            .starts_with("`stages`: must be 1 to 4096, got 4097"));
+  CHECK(refusal("1f1b", {.stages = 4, .microbatches = 0, .vpp = 1}).starts_with("`mb`: must be at least 1, got 0"));
   CHECK(refusal("1f1b", {.stages = 4, .microbatches = 1'000'000'000'000'000'000, .vpp = 1})
-            .starts_with("--mb: 1000000000000000000 microbatches on 4 chunks make more than 134217728 tasks"));
+            .starts_with("`mb`: 1000000000000000000 microbatches on 4 chunks make more than 134217728 tasks"));
   CHECK(refusal("interleaved", {.stages = 4, .microbatches = 8, .vpp = 0})
-            .starts_with("--vpp: must be at least 1, got 0"));
+            .starts_with("`vpp`: must be at least 1, got 0"));
   CHECK(refusal("interleaved", {.stages = 4096, .microbatches = 8, .vpp = 17})
-            .starts_with("--vpp: 4096 stages x 17 chunks are more than 65535 chunks"));
+            .starts_with("`vpp`: 4096 stages x 17 chunks are more than 65535 chunks"));
   CHECK(refusal("interleaved", {.stages = 4, .microbatches = 8, .vpp = std::size_t{1} << 62})
-            .starts_with("--vpp: 4 stages x"));
+            .starts_with("`vpp`: 4 stages x"));
 }
 
 TEST_CASE("Everything that a schedule refuses is said at once") {

@@ -68,9 +68,9 @@ TEST_CASE("Interleaved zero bubble with fewer microbatches than stages is one ro
 
 TEST_CASE("Interleaved zero bubble refuses microbatches that do not go into equal rounds, and names the nearest two") {
   CHECK(refusal("zb-interleaved", {.stages = 4, .microbatches = 9, .vpp = 2}) ==
-        "--mb: must be a multiple of its 2 rounds (m div p) here, got 9 -- 8 and 10 are the nearest to 9");
+        "`mb`: must be a multiple of its 2 rounds (m div p) here, got 9 -- 8 and 10 are the nearest to 9");
   CHECK(refusal("zb-interleaved", {.stages = 4, .microbatches = 23, .vpp = 1}) ==
-        "--mb: must be a multiple of its 5 rounds (m div p) here, got 23 -- 20 and 24 are the nearest to 23");
+        "`mb`: must be a multiple of its 5 rounds (m div p) here, got 23 -- 20 and 24 are the nearest to 23");
   CHECK_NOTHROW(generate("zb-interleaved", {.stages = 4, .microbatches = 10, .vpp = 2})); // two rounds of 5
   CHECK_NOTHROW(generate("zb-interleaved", {.stages = 4, .microbatches = 7, .vpp = 2}));  // one round
 }
@@ -105,7 +105,7 @@ TEST_CASE("ZB-V with fewer than 2p-1 microbatches is the order of 2p-1 without t
 
 TEST_CASE("ZB-V runs two chunks per stage") {
   CHECK(refusal("zb-v", {.stages = 4, .microbatches = 8, .vpp = 3}) ==
-        "--vpp: 'zb-v' runs 2 chunks per stage, got 3 -- leave --vpp out");
+        "`vpp`: 'zb-v' runs 2 chunks per stage, got 3 -- leave `vpp` out");
 }
 
 TEST_CASE("The closed form of ZB-V is a span bubble of 0, at F = I = W and with 2p-1 microbatches or more") {

@@ -50,12 +50,12 @@ TEST_CASE("Two waves go down and up the stages twice") {
         Rows{"0F0 3F0 4F0 7F0 7B0 4B0 3B0 0B0", "1F0 2F0 5F0 6F0 6B0 5B0 2B0 1B0"});
 }
 
-TEST_CASE("Hanayo's chunks are placed in waves, two a stage where --vpp is not given") {
+TEST_CASE("Hanayo's chunks are placed in waves, two a stage where `vpp` is not given") {
   const Generator& hanayo = find_generator("hanayo");
   CHECK(hanayo.vpp.standard == 2);
   CHECK(hanayo.place({.shape = shape(3, 1, 1)}) == placement_of(generate("hanayo", shape(3, 1, 1))));
   CHECK(refusal_of([] { (void)generate("hanayo", {.stages = 4, .microbatches = 8, .vpp = 3}); }).first() ==
-        "--vpp: must be a multiple of 2 here, got 3 -- 2 and 4 are the nearest");
+        "`vpp`: must be a multiple of 2 here, got 3 -- 2 and 4 are the nearest");
 }
 
 TEST_CASE("Hanayo's bubble ratio is at most the paper's (2p-2)/(3pW+p-1) at B = 2F") {

@@ -156,12 +156,12 @@ TEST_CASE("Replicas that do not make up the stages are refused") {
     made.shape.shared = 0;
     return made;
   };
-  CHECK(refusal(with({2, 1}, 4)) == Rows{"--replicas: 2 + 1 are 3 stages, but there are 4 -- give numbers that add up "
-                                         "to 4, or --stages 3"});
+  CHECK(refusal(with({2, 1}, 4)) == Rows{"`replicas`: 2 + 1 are 3 stages, but there are 4 -- give numbers that add up "
+                                         "to 4, or `stages` 3"});
   CHECK(refusal(with({0, 4}, 4)) ==
-        Rows{"--replicas: 0 stages at one position, but there are 4 -- give each position 1 to 4"});
+        Rows{"`replicas`: 0 stages at one position, but there are 4 -- give each position 1 to 4"});
   CHECK(refusal(with({~std::size_t{0}, 5}, 4)).size() == 2); // the sum would wrap around to 4
-  CHECK(refusal(request({3, 1}, 2)) == Rows{"--mb: 3 stages share a position, but there are 2 microbatches -- give at "
+  CHECK(refusal(request({3, 1}, 2)) == Rows{"`mb`: 3 stages share a position, but there are 2 microbatches -- give at "
                                             "least 3, so that each has one"});
 }
 

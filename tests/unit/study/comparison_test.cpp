@@ -170,7 +170,7 @@ TEST_CASE("The recommendation counts activations where no size is known, and tra
 TEST_CASE("The recommendation says why it stands alone") {
   CHECK(words({contender("1f1b", 5ms)}) == "take 1f1b: 5 ms, with none to compare it with.");
   Comparison comparison = ranked({contender("1f1b", 5ms, 2)});
-  comparison.not_applicable.push_back({"chimera", "--mb: must be even here"});
+  comparison.not_applicable.push_back({"chimera", "`mb`: must be even here"});
   CHECK(recommendation_text(comparison) == "take 1f1b: 5 ms with 2 GiB, and no other of them applies.");
   CHECK(words({contender("1f1b", 5ms, 2), contender("gpipe", 6ms, 9)}, 8) ==
         "take 1f1b: 5 ms with 2 GiB, and no other fits in 8 GiB.");
@@ -179,14 +179,14 @@ TEST_CASE("The recommendation says why it stands alone") {
 TEST_CASE("Schedules that only the transfer model leaves out are counted, with the way to let them in") {
   Comparison comparison = ranked({contender("1f1b", 5ms, 2)});
   comparison.transfer_model = TransferModel::blocking;
-  comparison.not_applicable = {{"chimera", "--mb: must be even here"}, {"zb-v", "deadlock", true}};
+  comparison.not_applicable = {{"chimera", "`mb`: must be even here"}, {"zb-v", "deadlock", true}};
   CHECK(recommendation_text(comparison)
             .ends_with(
-                "applies. 1 more is left out only because of --transfer blocking: --transfer latency lets it in."));
+                "applies. 1 more is left out only because of `transfer` blocking: `transfer` latency lets it in."));
   comparison.not_applicable.push_back({"v-half", "another deadlock", true});
   CHECK(recommendation_text(comparison)
             .ends_with(
-                "applies. 2 more are left out only because of --transfer blocking: --transfer latency lets them in."));
+                "applies. 2 more are left out only because of `transfer` blocking: `transfer` latency lets them in."));
 }
 
 TEST_CASE("What would be faster but does not fit is named with what it lacks, and PipeDream with what it changes") {

@@ -2,6 +2,7 @@
 // Words for people, and text in files for them.
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -27,6 +28,12 @@ template <class Items>
   }
   return text;
 }
+
+/// Messages name what was asked for in backticks, by the name that it has in scenario files: "give `vpp`". Who shows
+/// them says what their readers call it; here, the result of `name_of`.
+[[nodiscard]] std::string name_fields(std::string_view text, std::string (*name_of)(std::string_view field));
+/// The field that `text` is, if it is nothing else: "vpp" of "`vpp`".
+[[nodiscard]] std::optional<std::string_view> as_field(std::string_view text);
 
 /// `text` as a string of TOML, in quotes and on one line: controls are escaped, and what is no UTF-8, which TOML has to
 /// be, becomes a question mark.

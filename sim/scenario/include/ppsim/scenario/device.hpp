@@ -42,8 +42,8 @@ struct Device {
 [[nodiscard]] std::span<const Device> devices();
 [[nodiscard]] std::span<const Link> links();
 /// A shipped one by name. Throws Error with `where` as place.
-[[nodiscard]] const Device& find_device(std::string_view name, std::string_view where = "--device");
-[[nodiscard]] const Link& find_link(std::string_view name, std::string_view where = "--link");
+[[nodiscard]] const Device& find_device(std::string_view name, std::string_view where = "`device`");
+[[nodiscard]] const Link& find_link(std::string_view name, std::string_view where = "`link`");
 
 /// Time in which each of `ranks` gathers `bytes`, its own share of which it has (all-gather), adds up its share of
 /// `bytes` (reduce-scatter), or exchanges `bytes` in equal parts with all (all-to-all): ceil(log2 ranks) messages'

@@ -152,7 +152,7 @@ struct ParameterCount {
 /// The shipped models, in the order in which they are listed.
 [[nodiscard]] std::span<const Model> models();
 /// A shipped one by name. Throws Error with `where` as place.
-[[nodiscard]] const Model& find_model(std::string_view name, std::string_view where = "--model");
+[[nodiscard]] const Model& find_model(std::string_view name, std::string_view where = "`model`");
 
 /// Adds what is wrong with the shape itself, with `where` as place.
 void check_model(const Model& model, std::string_view where, Problems& problems);

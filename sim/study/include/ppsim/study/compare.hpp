@@ -36,7 +36,7 @@ struct ComparedRuns {
 [[nodiscard]] std::vector<std::string> collect_notes(const std::vector<Candidate>& candidates,
                                                      std::span<const std::optional<std::vector<std::string>>> said);
 
-/// All of it in one line: "--mb: must be at least 8, got 4 (give at least 8)". A hint of several in a row stands once.
+/// All of it in one line: "`mb`: must be at least 8, got 4 (give at least 8)". A hint of several in a row stands once.
 [[nodiscard]] std::string reason_of(const Error& error);
 
 } // namespace ppsim

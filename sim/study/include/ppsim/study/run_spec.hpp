@@ -103,7 +103,7 @@ struct Provenance {
   std::string calibrated;                   ///< the name of a file of measured costs that says it; empty: none
   bool writes_operations = false;           ///< sends and receives are written, whatever is simulated
   bool writes_sizes = false;                ///< likewise the sizes of transfers
-  /// By field: "--forward", or "run.toml:3:1".
+  /// By field: "`forward`", or "run.toml:3:1".
   std::map<std::string, std::string, std::less<>> where;
 };
 
