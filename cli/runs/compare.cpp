@@ -3,6 +3,7 @@
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/parallel.hpp"
 #include "ppsim/scenario/layout.hpp"
+#include "ppsim/viz/comparison.hpp"
 
 #include <fmt/format.h>
 
@@ -207,7 +208,7 @@ Compared compare(const Inputs& inputs, std::size_t threads) {
         "what they cost");
   compared.comparison.halves_assumed = inputs.backward && !inputs.input_grad && !inputs.weight_grad;
   rank(compared.comparison);
-  compared.recommendation = recommendation_text(compared.comparison);
+  compared.recommendation = viz::recommendation_text(compared.comparison);
   if (inputs.balance && compared.comparison.recommendation) {
     const Contender& best = compared.comparison.contenders[compared.comparison.recommendation->best];
     compared.recommendation += fmt::format(" Each schedule has the split of layers that suits it best; that of {} is "

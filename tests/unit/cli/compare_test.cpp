@@ -19,6 +19,7 @@
 namespace ppsim::test::compare_test {
 
 using namespace ppsim::cli;
+using cli::Compared; // there is a ppsim::Compared as well
 using ppsim::test::refusal_of;
 using ppsim::test::Rows;
 
