@@ -49,6 +49,7 @@ std::string duty_words(Duty duty, const Demands& demands) {
 
 std::string duties_words(const std::vector<Duty>& duties, const Demands& demands) {
   std::vector<std::string> list;
+  list.reserve(duties.size());
   for (const Duty duty : duties) list.push_back(duty_words(duty, demands));
   return enumerated(list);
 }
