@@ -8,6 +8,8 @@
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/engine/streams.hpp"
 #include "ppsim/report/report.hpp"
+#include "ppsim/study/compare.hpp"
+#include "ppsim/study/vary.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 
 #include <algorithm>
@@ -18,8 +20,6 @@
 
 #include "../tests/support/kineto.hpp"
 #include "cli/options/commands.hpp"
-#include "cli/runs/compare.hpp"
-#include "cli/runs/vary.hpp"
 #include "traces/imports/kineto/kineto.hpp"
 #include <benchmark/benchmark.h>
 
@@ -238,7 +238,7 @@ void compare_all(benchmark::State& state) {
   const std::vector<std::string> flags{
       "--stages", std::to_string(state.range(0)), "--mb", std::to_string(state.range(1)), "--comm", "100us"};
   const cli::Inputs inputs = cli::parse_arguments(cli::find_command("compare"), flags);
-  for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(cli::compare(inputs, 2));
+  for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(compare(inputs, 2));
 }
 
 void sizes(benchmark::internal::Benchmark* benchmark) {
@@ -262,7 +262,7 @@ void vary_all(benchmark::State& state) {
       "--vary",      "comm=0..2ms",
       "--schedules", "gpipe,1f1b,interleaved,zb-h1,zb-h2,zb-v,dualpipe-v,v-half,v-min,hanayo"};
   const cli::Inputs inputs = cli::parse_arguments(cli::find_command("compare"), flags);
-  for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(cli::vary_inputs(inputs, 2));
+  for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(vary(inputs, {.threads = 2}));
 }
 
 /// A profile of about `size` bytes, most of which is of no interest, as in real ones: per kernel five operations of the

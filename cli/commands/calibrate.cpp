@@ -2,6 +2,7 @@
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/runtime/calibration.hpp"
+#include "ppsim/study/build_run.hpp"
 
 #include <fmt/format.h>
 
@@ -28,7 +29,7 @@ Schedule schedule_of(const Inputs& inputs) {
   if (!inputs.microbatches && !inputs.schedule_file)
     shaped.microbatches = 2 * inputs.stages.value_or(1); // a steady state of some length
   shaped.pair = PairRule{.kind = PairRule::Kind::serial};
-  Schedule schedule = resolve(shaped).schedule;
+  Schedule schedule = build_run(shaped).schedule;
   if (schedule.asynchronous())
     throw Error{ExitCode::bad_input,
                 Problem{inputs.place_of("schedule"),

@@ -1,8 +1,11 @@
 // ppsim compare: the same work under several schedules, and which one to take.
 
-#include "runs/compare.hpp"
+#include "ppsim/study/compare.hpp"
 
 #include "ppsim/base/parallel.hpp"
+#include "ppsim/scenario/layout.hpp"
+#include "ppsim/study/evaluate.hpp"
+#include "ppsim/study/vary.hpp"
 #include "ppsim/traces/comparison_json.hpp"
 #include "ppsim/viz/comparison.hpp"
 
@@ -15,11 +18,11 @@
 #include "files/files.hpp"
 #include "files/outputs.hpp"
 #include "options/commands.hpp"
-#include "runs/evaluate.hpp"
 #include "runs/fitting.hpp"
-#include "runs/vary.hpp"
 #include "terminal/console.hpp"
+#include "terminal/progress.hpp"
 #include "terminal/terminal.hpp"
+#include "variation.hpp"
 
 namespace ppsim::cli::compare_command {
 namespace {
@@ -40,13 +43,30 @@ std::vector<std::size_t> drawn(const Comparison& comparison) {
   return positions;
 }
 
+/// A comparison as it is shown.
+struct Shown : ComparedRuns {
+  std::string recommendation; ///< what to take, in words
+};
+
+std::string recommend(const Comparison& comparison, const Inputs& inputs) {
+  std::string words = viz::recommendation_text(comparison);
+  if (inputs.balance && comparison.recommendation) {
+    const Contender& best = comparison.contenders[comparison.recommendation->best];
+    words += fmt::format(" Each schedule has the split of layers that suits it best; that of {} is --layout '{}'.",
+                         best.name, to_string(best.layout));
+  }
+  if (std::ranges::none_of(comparison.contenders, &Contender::fits))
+    words += what_would_fit(inputs, threads_of(inputs));
+  return words;
+}
+
 /// Those that are drawn are simulated again, as no more of a run is kept than its report.
-std::string charts(const Compared& compared, const Inputs& inputs) {
+std::string charts(const Shown& compared, const Inputs& inputs) {
   const Comparison& comparison = compared.comparison;
   const std::vector<std::size_t> positions = drawn(comparison);
   std::vector<std::optional<Evaluation>> runs(positions.size());
   for_each_index(positions.size(), threads_of(inputs), [&](std::size_t i) {
-    runs[i] = evaluate(compared.candidate_of(comparison.contenders[positions[i]]).inputs);
+    runs[i] = evaluate(compared.candidate_of(comparison.contenders[positions[i]]).spec);
   });
   std::vector<viz::Panel> panels;
   for (std::size_t i = 0; i < positions.size(); ++i)
@@ -56,29 +76,28 @@ std::string charts(const Compared& compared, const Inputs& inputs) {
 }
 
 constexpr std::array outputs{
-    Output<Compared>{"svg", &Inputs::svg, charts},
-    Output<Compared>{"json", &Inputs::json,
-                     [](const Compared& compared, const Inputs&) {
-                       return traces::comparison_json(compared.comparison, compared.recommendation);
-                     }},
-    Output<Compared>{"markdown", &Inputs::markdown,
-                     [](const Compared& compared, const Inputs&) {
-                       return viz::comparison_markdown(compared.comparison, compared.recommendation);
-                     }},
+    Output<Shown>{"svg", &Inputs::svg, charts},
+    Output<Shown>{"json", &Inputs::json,
+                  [](const Shown& compared, const Inputs&) {
+                    return traces::comparison_json(compared.comparison, compared.recommendation);
+                  }},
+    Output<Shown>{"markdown", &Inputs::markdown,
+                  [](const Shown& compared, const Inputs&) {
+                    return viz::comparison_markdown(compared.comparison, compared.recommendation);
+                  }},
 };
 
 ExitCode run(const Inputs& inputs) {
   if (inputs.vary) return run_variation(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
-  Compared compared = compare(inputs, threads_of(inputs));
-  const bool fits = std::ranges::any_of(compared.comparison.contenders, &Contender::fits);
-  if (!fits) compared.recommendation += what_would_fit(inputs, threads_of(inputs));
-  note_all(compared.notes);
-  write_outputs(outputs, compared, inputs);
+  Progress progress{"schedules"};
+  Shown shown{compare(inputs, threads_of(inputs), watched_by(progress)), {}};
+  shown.recommendation = recommend(shown.comparison, inputs);
+  note_all(shown.notes);
+  write_outputs(outputs, shown, inputs);
   if (!stdout_taken)
-    write_file("-", viz::comparison_text(compared.comparison, compared.recommendation, terminal_options()),
-               "comparison");
-  return fits ? ExitCode::done : ExitCode::no;
+    write_file("-", viz::comparison_text(shown.comparison, shown.recommendation, terminal_options()), "comparison");
+  return std::ranges::any_of(shown.comparison.contenders, &Contender::fits) ? ExitCode::done : ExitCode::no;
 }
 
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,     Section::communication,

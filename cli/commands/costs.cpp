@@ -1,6 +1,7 @@
 // ppsim costs: what the blocks of a model cost, by its shape.
 
 #include "ppsim/scenario/model.hpp"
+#include "ppsim/study/build_scenario.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +10,6 @@
 
 #include "files/files.hpp"
 #include "options/commands.hpp"
-#include "runs/model_inputs.hpp"
 #include <nlohmann/json.hpp>
 
 namespace ppsim::cli::costs_command {

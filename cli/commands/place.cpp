@@ -6,6 +6,7 @@
 #include "ppsim/engine/steady.hpp"
 #include "ppsim/engine/streams.hpp"
 #include "ppsim/report/stalls.hpp"
+#include "ppsim/study/build_run.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 
 #include <fmt/format.h>
@@ -53,7 +54,7 @@ Placed place_inputs(const Inputs& inputs) {
   Inputs streams = inputs;
   streams.transfer = TransferModel::streams;
   if (!inputs.p2p && !inputs.lowering) streams.p2p = P2p::group; // on which PyTorch runs what is written
-  Run run = resolve(streams);
+  BuiltRun run = build_run(streams);
   note_all(run.notes);
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   CommOrder given = operations_of(graph);

@@ -3,6 +3,7 @@
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/measured/validation.hpp"
 #include "ppsim/runtime/calibration.hpp"
+#include "ppsim/study/build_run.hpp"
 #include "ppsim/traces/run_file.hpp"
 
 #include <fmt/format.h>
@@ -72,7 +73,7 @@ Finding test_programs() {
     inputs.schedule = std::string{generator->name};
     if (generator->vpp.multiple > 0) inputs.vpp = {std::max<std::size_t>(generator->vpp.multiple, 2)};
     inputs.pair = PairRule{.kind = PairRule::Kind::serial};
-    Run run = resolve(inputs);
+    BuiltRun run = build_run(inputs);
     const TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
     (void)runtime::compile(graph, simulate(graph)); // throws where it does not verify
     ++verified;
@@ -182,7 +183,7 @@ std::vector<Finding> test_calibration(const Inputs& asked) {
   inputs.workload.tokens = 64;
   inputs.workload.width = 64;
   runtime::Backend& backend = backend_of(inputs);
-  const Schedule schedule = resolve(inputs).schedule;
+  const Schedule schedule = build_run(inputs).schedule;
   const auto calibration = runtime::calibrate(backend, schedule, run_options(inputs, backend, schedule, false));
   PPSIM_ASSERT(calibration.has_value()); // one process
   Problems problems;

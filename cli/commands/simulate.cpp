@@ -3,6 +3,8 @@
 #include "ppsim/engine/hang.hpp"
 #include "ppsim/engine/streams.hpp"
 #include "ppsim/operations/lowering.hpp"
+#include "ppsim/study/evaluate.hpp"
+#include "ppsim/study/find_sensitivity.hpp"
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
 #include "ppsim/traces/report_json.hpp"
@@ -20,17 +22,11 @@
 #include "files/outputs.hpp"
 #include "options/commands.hpp"
 #include "options/condition.hpp"
-#include "runs/evaluate.hpp"
-#include "runs/sensitivities.hpp"
 #include "terminal/console.hpp"
 #include "terminal/terminal.hpp"
 
 namespace ppsim::cli::simulate_command {
 namespace {
-
-/// Each what-if figure is a simulation of its own; beyond this many tasks they would cost seconds that nobody asked
-/// for.
-constexpr std::size_t most_tasks_for_what_if = std::size_t{1} << 20;
 
 constexpr std::size_t most_tasks_for_alternatives = std::size_t{1} << 16;
 
@@ -129,48 +125,6 @@ void doubt_written_operations(const Inputs& inputs, const TaskGraph& graph) {
          inputs.place_of("csv-comms"), waits, order.size());
 }
 
-/// The run with other inputs, if they are allowed at all.
-std::optional<Alternative> try_inputs(const Inputs& inputs, std::string change) {
-  try {
-    const Evaluation run = evaluate(inputs);
-    if (!run.has_step_time) return std::nullopt;
-    return Alternative{std::move(change), run.graph.scenario().shape.microbatches, run.report.step_time,
-                       run.report.bubble_ratio, !run.report.overflow};
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
-/// What usually shrinks the bubble, tried: twice the microbatches, twice the chunks.
-std::vector<Alternative> try_alternatives(const Inputs& inputs, const Shape& shape) {
-  std::vector<Alternative> alternatives;
-  const auto add = [&](const Inputs& changed, std::string change) {
-    if (auto alternative = try_inputs(changed, std::move(change))) alternatives.push_back(std::move(*alternative));
-  };
-  Inputs more = inputs;
-  more.microbatches = 2 * shape.microbatches;
-  add(more, fmt::format("--mb {}", 2 * shape.microbatches));
-  Inputs chunks = inputs;
-  chunks.schedule = "interleaved";
-  chunks.vpp = {2 * shape.vpp};
-  chunks.descending_backward.reset();
-  if (shape.stages > 1 && shape.shared == 0)
-    add(chunks, fmt::format("--vpp {}{}", 2 * shape.vpp,
-                            inputs.schedule && inputs.schedule != "interleaved" ? " --schedule interleaved" : ""));
-  return alternatives;
-}
-
-/// The evaluation with all that a report on a single run shows besides.
-Evaluation run_inputs(const Inputs& inputs) {
-  Evaluation run = evaluate(inputs);
-  if (inputs.sensitivity) run.report.sensitivity = find_sensitivity(inputs, run);
-  note_all(run.notes);
-  if (run.has_step_time && run.graph.size() <= most_tasks_for_what_if) run.report.what_if = what_if(run.graph);
-  const bool cheap = run.graph.size() <= most_tasks_for_alternatives && !inputs.balance; // each would be a search
-  if (run.generator != nullptr && cheap) run.report.alternatives = try_alternatives(inputs, run.graph.scenario().shape);
-  return run;
-}
-
 ExitCode judge(const Inputs& inputs, const RunReport& report) {
   ExitCode code = report.overflow ? ExitCode::no : ExitCode::done;
   for (const std::string& text : inputs.fail_if) {
@@ -189,7 +143,8 @@ ExitCode run(const Inputs& inputs) {
   if (inputs.chakra == "-")
     throw Error{ExitCode::bad_input, Problem{inputs.place_of("chakra"), "several files can not go to stdout",
                                              "give a prefix: --chakra run"}};
-  const Evaluation result = run_inputs(inputs);
+  const Evaluation result = evaluate_fully(inputs, inputs.sensitivity);
+  note_all(result.notes);
   write_outputs(outputs, result, inputs);
   write_chakra(inputs, result.graph);
   say_what_workloads_lack(inputs, result.graph);

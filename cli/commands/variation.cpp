@@ -1,9 +1,11 @@
 // ppsim compare --vary: where the best schedule changes.
 
-#include "ppsim/viz/variation.hpp"
+#include "variation.hpp"
 
 #include "ppsim/base/parallel.hpp"
+#include "ppsim/study/vary.hpp"
 #include "ppsim/traces/variation_json.hpp"
+#include "ppsim/viz/variation.hpp"
 
 #include <fmt/format.h>
 
@@ -11,8 +13,9 @@
 #include <array>
 
 #include "files/outputs.hpp"
-#include "runs/vary.hpp"
+#include "options/axis.hpp"
 #include "terminal/console.hpp"
+#include "terminal/progress.hpp"
 #include "terminal/terminal.hpp"
 
 namespace ppsim::cli {
@@ -31,7 +34,12 @@ constexpr std::array outputs{
 
 ExitCode run_variation(const Inputs& inputs) {
   const bool stdout_taken = uses_stdout(outputs, inputs);
-  const Varied varied = vary_inputs(inputs, inputs.threads.value_or(machine_threads()));
+  VaryOptions options{.points = inputs.points.value_or(0), .threads = inputs.threads.value_or(machine_threads())};
+  if (inputs.precision)
+    if (const auto wrong = parse_step(*inputs.precision, *inputs.vary, options.precision))
+      throw Error{ExitCode::bad_input, Problem{inputs.place_of("precision"), wrong->what, wrong->hint}};
+  Progress progress{"simulations"};
+  const Varied varied = vary(inputs, options, watched_by(progress));
   note_all(varied.notes);
   write_outputs(outputs, varied, inputs);
   if (!stdout_taken) write_file("-", viz::variation_text(varied.variation, terminal_options()), "variation");

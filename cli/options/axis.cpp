@@ -18,25 +18,10 @@ using Unit = Axis::Unit;
 
 constexpr std::string_view examples = "comm=0..2ms, mb=8..256, memory-limit=20GiB..80GiB, pair=0.7..1";
 
-bool takes(const Option& option, std::string_view value) {
-  Inputs scratch;
-  return !option.set(scratch, value);
-}
-
-/// What the numbers of an option count, which is asked of its setter; nothing where it takes no single number.
+/// What the numbers of an option count; nothing where it takes no single number.
 std::optional<Unit> unit_of(const Option& option) {
-  if (!is_simulated(option)) return std::nullopt;
-  if (takes(option, "1ns") && takes(option, "1B")) return std::nullopt; // any text
-  struct Probe {
-    Unit unit;
-    std::string_view value;
-  };
-  static constexpr std::array probes{Probe{Unit::time, "1ns"}, Probe{Unit::bytes, "1B"}, Probe{Unit::rate, "1GB/s"},
-                                     Probe{Unit::factor, "0.5"}, // before counts: a factor may be 1
-                                     Probe{Unit::count, "1"}};
-  for (const Probe& probe : probes)
-    if (takes(option, probe.value)) return probe.unit;
-  return std::nullopt;
+  const SpecField* const field = find_spec_field(option.name);
+  return field == nullptr ? std::nullopt : field->unit;
 }
 
 std::optional<std::int64_t> parse_factor(std::string_view text) {

@@ -6,8 +6,8 @@
 #include "axis.hpp"
 #include "commands.hpp"
 #include "files/files.hpp"
+#include "files/load_model.hpp"
 #include "files/scenario_file.hpp"
-#include "runs/model_inputs.hpp"
 #include <CLI/CLI.hpp>
 
 namespace ppsim::cli {
@@ -210,6 +210,11 @@ std::string as_shell_word(const std::string& word) {
 
 } // namespace
 
+bool Inputs::has_flag(std::string_view option) const {
+  const auto found = where.find(option);
+  return found != where.end() && found->second.starts_with("--");
+}
+
 Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments) {
   Inputs inputs;
   inputs.arguments = arguments;
@@ -231,6 +236,11 @@ Inputs parse_arguments(const Command& command, const std::vector<std::string>& a
   load_model(inputs, problems);
   check_vary(inputs, problems);
   problems.throw_if_any();
+  inputs.writes_operations = inputs.csv_comms.has_value();
+  inputs.writes_sizes = inputs.chakra || inputs.goal;
+  if (inputs.scenario && is_calibrated(inputs.scenario_text, display_name(*inputs.scenario)))
+    inputs.calibrated = display_name(*inputs.scenario);
+  if (inputs.schedule_file) load_order(inputs);
   return inputs;
 }
 

@@ -17,8 +17,8 @@ using Result = std::optional<Wrong>;
 
 template <class Member>
 struct MemberValue;
-template <class Value>
-struct MemberValue<std::optional<Value> Inputs::*> {
+template <class Value, class Holder>
+struct MemberValue<std::optional<Value> Holder::*> {
   using type = Value;
 };
 template <auto member>
@@ -32,8 +32,8 @@ struct CountRange {
 [[nodiscard]] Result parse_count(std::string_view text, const CountRange& range, std::size_t& value);
 
 /// Whoever has the member.
-template <class Value>
-Value& place_in(Inputs& inputs, Value Inputs::*member) {
+template <class Value, class Holder>
+Value& place_in(Inputs& inputs, Value Holder::*member) {
   return inputs.*member;
 }
 template <class Value>
@@ -78,7 +78,7 @@ Result set_switch(Inputs& inputs, std::string_view text) {
 inline constexpr std::string_view device_link = "nvlink";
 /// A shipped link by name, or device_link.
 [[nodiscard]] Result parse_link(std::string_view text, std::optional<Link>& value);
-template <std::optional<Link> Inputs::*member>
+template <std::optional<Link> ModelSpec::*member>
 Result set_link(Inputs& inputs, std::string_view text) {
   return parse_link(text, inputs.*member);
 }
@@ -200,7 +200,7 @@ Result set_choice(Member& member, std::string_view text, const std::array<Choice
 [[nodiscard]] Result set_layout(Inputs& inputs, std::string_view text);
 
 /// A flag without a value; in a scenario file it is true or false.
-template <bool Inputs::*member>
+template <auto member>
 Result set_flag(Inputs& inputs, std::string_view text) {
   if (text != "true" && text != "false")
     return Wrong{fmt::format("takes no value, got {}", in_quotes(text)),

@@ -1,6 +1,7 @@
 #include "fitting.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/study/compare.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +9,6 @@
 #include <optional>
 #include <vector>
 
-#include "compare.hpp"
 #include "options/options.hpp"
 
 namespace ppsim::cli {

@@ -2,6 +2,8 @@
 
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/runtime/launch.hpp"
+#include "ppsim/study/build_run.hpp"
+#include "ppsim/study/build_scenario.hpp"
 
 #include <fmt/format.h>
 
@@ -18,7 +20,6 @@
 
 #include "files/files.hpp"
 #include "files/scenario_file.hpp"
-#include "scenario_inputs.hpp"
 #include "terminal/console.hpp"
 #include "terminal/progress.hpp"
 
@@ -180,17 +181,18 @@ std::jthread start_unsignalled(std::function<void(std::stop_token)> body) {
 class Ticker {
 public:
   explicit Ticker(Duration expected)
-      : progress_{"seconds", static_cast<std::size_t>(std::chrono::ceil<std::chrono::seconds>(expected).count())},
+      : expected_{static_cast<std::size_t>(std::chrono::ceil<std::chrono::seconds>(expected).count())},
         thread_{start_unsignalled([this](const std::stop_token& stop) { tick(stop); })} {}
 
 private:
   void tick(const std::stop_token& stop) {
     std::unique_lock lock{mutex_};
     while (!changed_.wait_for(lock, stop, std::chrono::seconds{1}, [] { return false; }) && !stop.stop_requested())
-      progress_.step();
+      progress_.step(expected_);
   }
 
-  Progress progress_;
+  std::size_t expected_; ///< in seconds
+  Progress progress_{"seconds"};
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::jthread thread_; // last: it uses the others
@@ -281,7 +283,7 @@ Replay prepare_replay(const Inputs& inputs) {
   if (inputs.scenario && inputs.compute != Compute::timed &&
       is_calibrated(inputs.scenario_text, display_name(*inputs.scenario)))
     require_same_work(inputs, runtime::settings(inputs.workload), inputs.backend.value_or(""));
-  Run run = resolve(inputs);
+  BuiltRun run = build_run(inputs);
   runtime::Backend& backend = backend_of(inputs);
   runtime::RunOptions options = run_options(inputs, backend, run.schedule, knows_costs(inputs));
   const bool timed = options.compute == Compute::timed;

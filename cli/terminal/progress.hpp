@@ -1,6 +1,8 @@
 #pragma once
 // Progress: one line on a terminal while many runs take long.
 
+#include "ppsim/study/compare.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <mutex>
@@ -12,25 +14,29 @@ namespace ppsim::cli {
 /// gone when the object is.
 class Progress {
 public:
-  /// `what`: "schedules"; a `count` of 0 is not known.
-  Progress(std::string what, std::size_t count);
+  /// `what`: "schedules".
+  explicit Progress(std::string what);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   Progress(Progress&&) = delete;
   Progress& operator=(Progress&&) = delete;
-  /// One more is done. May be called from any thread.
-  void step();
+  /// One more is done, of so many (0: nobody knows). May be called from any thread.
+  void step(std::size_t of);
 
 private:
   std::string what_;
-  std::size_t count_;
   bool terminal_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::mutex mutex_;
   std::size_t done_ = 0;
   bool shown_ = false;
 };
+
+/// What tells `progress` of each simulation.
+[[nodiscard]] inline Watch watched_by(Progress& progress) {
+  return [&progress](std::size_t of) { progress.step(of); };
+}
 
 /// Shows which share of one long job is done, likewise.
 class ShareShown {

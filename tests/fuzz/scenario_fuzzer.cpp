@@ -2,6 +2,7 @@
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/engine/simulate.hpp"
+#include "ppsim/study/build_run.hpp"
 #include "ppsim/study/run_report.hpp"
 
 #include <cstddef>
@@ -30,7 +31,7 @@ void run(std::string_view text) {
   cli::assign(cli::read_scenario(text, "fuzz.toml", problems), inputs, problems);
   problems.throw_if_any();
   if (inputs.schedule_file || !is_small(inputs)) return;
-  cli::Run run = cli::resolve(inputs);
+  BuiltRun run = build_run(inputs);
   const TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario));
   const Timeline timeline = simulate(graph);
   const RunReport report = run_report(analyse(graph, timeline));

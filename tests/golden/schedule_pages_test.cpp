@@ -3,6 +3,7 @@
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/engine/steady.hpp"
 #include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/build_run.hpp"
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/viz/svg.hpp"
 #include "support/golden.hpp"
@@ -46,7 +47,7 @@ std::vector<std::string> drawing_command(std::string_view page, std::string_view
 }
 
 std::string drawn(const cli::Inputs& inputs) {
-  cli::Run run = cli::resolve(inputs);
+  BuiltRun run = build_run(inputs);
   const TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   const Timeline timeline = simulate(graph);
   RunReport report = run_report(analyse(graph, timeline));

@@ -1,5 +1,7 @@
 // A comparison shows what single runs do, at any number of threads.
 
+#include "ppsim/study/compare.hpp"
+#include "ppsim/study/evaluate.hpp"
 #include "ppsim/viz/comparison.hpp"
 #include "property/drawn_inputs.hpp"
 
@@ -10,8 +12,6 @@
 #include <sstream>
 
 #include "cli/options/commands.hpp"
-#include "cli/runs/compare.hpp"
-#include "cli/runs/evaluate.hpp"
 #include <rapidcheck.h>
 
 namespace ppsim::test::compare_property {
@@ -45,7 +45,7 @@ Words draw_flags() {
   return flags;
 }
 
-std::optional<Compared> try_compare(const Words& flags, std::size_t threads) {
+std::optional<ComparedRuns> try_compare(const Words& flags, std::size_t threads) {
   try {
     return compare(parse_arguments(find_command("compare"), flags), threads);
   } catch (const Error&) {

@@ -2,6 +2,8 @@
 // what is wrong with the inputs themselves.
 
 #include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/compare.hpp"
+#include "ppsim/viz/comparison.hpp"
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
@@ -13,13 +15,11 @@
 #include <vector>
 
 #include "cli/options/commands.hpp"
-#include "cli/runs/compare.hpp"
 #include <unistd.h>
 
 namespace ppsim::test::compare_test {
 
 using namespace ppsim::cli;
-using cli::Compared; // there is a ppsim::Compared as well
 using ppsim::test::refusal_of;
 using ppsim::test::Rows;
 
@@ -47,7 +47,7 @@ const Candidate& named(const std::vector<Candidate>& list, std::string_view name
   return *found;
 }
 
-std::string reason(const Compared& compared, std::string_view name) {
+std::string reason(const ComparedRuns& compared, std::string_view name) {
   for (const NotApplicable& other : compared.comparison.not_applicable)
     if (other.name == name) return other.reason;
   return "applies";
@@ -118,10 +118,10 @@ TEST_CASE("The flag --schedules names those that take part, in the order of the 
 
 TEST_CASE("An option of single schedules is said to those alone") {
   const std::vector<Candidate> list = candidates(on_four({"--group-size", "8", "--activation-limit", "9"}));
-  CHECK(named(list, "interleaved v=2").inputs.group_size == std::optional<std::size_t>{8});
-  CHECK(!named(list, "interleaved v=2").inputs.activation_limit);
-  CHECK(!named(list, "gpipe").inputs.group_size);
-  CHECK(named(list, "zb-auto").inputs.activation_limit == std::optional<std::size_t>{9});
+  CHECK(named(list, "interleaved v=2").spec.group_size == std::optional<std::size_t>{8});
+  CHECK(!named(list, "interleaved v=2").spec.activation_limit);
+  CHECK(!named(list, "gpipe").spec.group_size);
+  CHECK(named(list, "zb-auto").spec.activation_limit == std::optional<std::size_t>{9});
   CHECK(compare(on_four({"--group-size", "8", "--schedules", "interleaved,gpipe"}), 1).comparison.contenders.size() ==
         3);
 }
@@ -153,7 +153,7 @@ TEST_CASE("A schedule file is the first candidate, and its shape is everyone's")
   const std::vector<Candidate> list = candidates(inputs);
   CHECK(names(list) == Rows{file.path.string(), "gpipe", "interleaved v=1", "interleaved v=2"});
   CHECK(list[0].flags == "--schedule-file " + file.path.string());
-  const Compared compared = compare(inputs, 1);
+  const ComparedRuns compared = compare(inputs, 1);
   CHECK(compared.comparison.stages == 2);
   CHECK(compared.comparison.microbatches == 2);
   CHECK(compared.comparison.contenders.size() == 4);
@@ -163,20 +163,20 @@ TEST_CASE("A schedule file is the first candidate, and its shape is everyone's")
 // ---- What becomes of them
 
 TEST_CASE("A schedule that refuses the inputs does not apply, for its reason and with its remedy") {
-  const Compared compared = compare(parse({"--stages", "4", "--mb", "6"}), 2);
+  const ComparedRuns compared = compare(parse({"--stages", "4", "--mb", "6"}), 2);
   CHECK(reason(compared, "dualpipe-v") == "--mb: must be at least 2p = 8 here, got 6 (8 is the nearest)");
   CHECK(reason(compared, "1f1b") == "applies");
 }
 
 TEST_CASE("An order that deadlocks under the transfer model does not apply") {
-  const Compared compared = compare(on_four({"--transfer", "blocking", "--comm", "1us"}), 2);
+  const ComparedRuns compared = compare(on_four({"--transfer", "blocking", "--comm", "1us"}), 2);
   CHECK(reason(compared, "1f1b") == "applies");
   CHECK(reason(compared, "interleaved v=2").find("deadlock") != std::string::npos);
-  CHECK(compared.recommendation.ends_with("--transfer latency lets them in."));
+  CHECK(viz::recommendation_text(compared.comparison).ends_with("--transfer latency lets them in."));
 }
 
 TEST_CASE("Costs per chunk are for the schedules with as many chunks") {
-  const Compared compared = compare(on_four({"--forward", "1ms,1ms,1ms,2ms", "--backward", "2ms"}), 1);
+  const ComparedRuns compared = compare(on_four({"--forward", "1ms,1ms,1ms,2ms", "--backward", "2ms"}), 1);
   CHECK(reason(compared, "1f1b") == "applies");
   CHECK(reason(compared, "zb-v").find("4 values for 8 chunks") != std::string::npos);
 }
@@ -206,11 +206,11 @@ TEST_CASE("Where each schedule has a reason of its own, all are named") {
 }
 
 TEST_CASE("A note is given once, with those it is about unless that is all") {
-  const Compared all = compare(on_four({"--forward", "1ms", "--comm", "1us", "--schedules", "1f1b,zb-h1"}), 1);
+  const ComparedRuns all = compare(on_four({"--forward", "1ms", "--comm", "1us", "--schedules", "1f1b,zb-h1"}), 1);
   CHECK(all.notes == Rows{"--backward: not given, taken as 2 ms"});
-  const Compared some = compare(on_four({"--comm", "1us", "--schedules", "1f1b,zb-h1", "--activation-bytes", "2GiB",
-                                         "--weight-activation-bytes", "1GiB"}),
-                                1);
+  const ComparedRuns some = compare(on_four({"--comm", "1us", "--schedules", "1f1b,zb-h1", "--activation-bytes", "2GiB",
+                                             "--weight-activation-bytes", "1GiB"}),
+                                    1);
   CHECK(some.notes == Rows{"--weight-activation-bytes: changes nothing, as no backward is split (1f1b)"});
 }
 

@@ -1,5 +1,6 @@
 // Inputs: flags and scenario files, how they combine, and every way to say something wrong.
 
+#include "ppsim/study/build_run.hpp"
 #include "ppsim/study/run_report.hpp"
 #include "support/runs.hpp"
 
@@ -35,10 +36,10 @@ Inputs parse(const Rows& arguments) {
   return parse_arguments(find_command("simulate"), arguments);
 }
 
-Run run_of(Rows arguments) {
+BuiltRun run_of(Rows arguments) {
   if (std::ranges::find(arguments, "--schedule-file") == arguments.end())
     arguments.insert(arguments.begin(), {"--stages", "2", "--mb", "4"});
-  return resolve(parse(arguments));
+  return build_run(parse(arguments));
 }
 
 /// What is wrong with the flags, 2 stages and 4 microbatches given.
@@ -83,11 +84,11 @@ Rows scenario_faults(std::string_view text) {
 }
 
 /// The scenario file `text`, and then the flags.
-Run with_scenario(std::string_view text, const Rows& flags = {}) {
+BuiltRun with_scenario(std::string_view text, const Rows& flags = {}) {
   const TemporaryFile file{"s.toml", text};
   Rows arguments{"--scenario", file.path()};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
-  return resolve(parse(arguments));
+  return build_run(parse(arguments));
 }
 
 } // namespace
@@ -149,7 +150,7 @@ TEST_CASE("What an option replaces are options") {
 // ---- Flags
 
 TEST_CASE("Stages and microbatches alone run 1F1B with F = 1 ms and B = 2 ms and no transfer time") {
-  const Run run = run_of({});
+  const BuiltRun run = run_of({});
   CHECK(run.generator->name == "1f1b");
   CHECK(run.scenario.shape == Shape{.stages = 2, .microbatches = 4, .vpp = 1});
   CHECK(run.scenario.costs.forward == Times{1ms, 1ms});
@@ -160,7 +161,7 @@ TEST_CASE("Stages and microbatches alone run 1F1B with F = 1 ms and B = 2 ms and
 }
 
 TEST_CASE("Several chunks per stage run interleaved, each for its part of the stage's time") {
-  const Run run = run_of({"--vpp", "2"});
+  const BuiltRun run = run_of({"--vpp", "2"});
   CHECK(run.generator->name == "interleaved");
   CHECK(run.scenario.costs.forward == Times(4, 500us));
   CHECK(run.scenario.network.latency == Times(3, 0ns));
@@ -175,7 +176,7 @@ TEST_CASE("A flag may have its value behind a space or an equals sign, and has a
 }
 
 TEST_CASE("A list gives each chunk its own cost, by global id") {
-  const Run run = run_of({"--vpp", "2", "--forward", "1ms,2ms,3ms,4ms", "--backward", "8ms"});
+  const BuiltRun run = run_of({"--vpp", "2", "--forward", "1ms,2ms,3ms,4ms", "--backward", "8ms"});
   CHECK(run.scenario.costs.forward == Times{1ms, 2ms, 3ms, 4ms});
   CHECK(run.scenario.costs.input_grad == Times(4, 2ms));
 }
@@ -211,7 +212,7 @@ TEST_CASE("Where each chunk runs in both directions, costs that differ by chunk 
 TEST_CASE("Where zb-auto has too little room to keep the pipeline full, a note says so") {
   const auto noted = [](Rows arguments) {
     arguments.insert(arguments.begin(), {"--stages", "4", "--schedule", "zb-auto"});
-    const Rows notes = resolve(parse(arguments)).notes;
+    const Rows notes = build_run(parse(arguments)).notes;
     return notes.empty() ? "" : notes.front().substr(0, notes.front().find(" keep"));
   };
   CHECK(noted({"--mb", "8"}).empty());
@@ -239,7 +240,7 @@ TEST_CASE("A list of the wrong length is refused with what is needed") {
 }
 
 TEST_CASE("The backward is halved where only it is given, an odd nanosecond to the input gradient") {
-  const Run run = run_of({"--backward", "5ns"});
+  const BuiltRun run = run_of({"--backward", "5ns"});
   CHECK(run.scenario.costs.input_grad == Times{3ns, 3ns});
   CHECK(run.scenario.costs.weight_grad == Times{2ns, 2ns});
 }
@@ -263,7 +264,7 @@ TEST_CASE("Halves that do not make the whole are refused") {
 
 TEST_CASE("With layers the costs follow each chunk's number, one value being the mean stage") {
   // 22 layers on 8 stages: 3 3 3 3 3 3 2 2, mean 2.75; F = 11 ms: 4 ms per layer
-  const Run run = resolve(
+  const BuiltRun run = build_run(
       parse({"--stages", "8", "--mb", "8", "--layers", "22", "--forward", "11ms", "--activation-bytes", "22B"}));
   CHECK(run.scenario.layout == plain_layout({3, 3, 3, 3, 3, 3, 2, 2}));
   CHECK(run.scenario.costs.forward == Times{12ms, 12ms, 12ms, 12ms, 12ms, 12ms, 8ms, 8ms});
@@ -336,7 +337,7 @@ TEST_CASE("A flag given twice is refused, a condition may be given often") {
 }
 
 TEST_CASE("Without stages or microbatches both are asked for") {
-  const auto refusal = refusal_of([] { (void)resolve(parse({"--vpp", "2"})); });
+  const auto refusal = refusal_of([] { (void)build_run(parse({"--vpp", "2"})); });
   REQUIRE(refusal.lines.size() == 2);
   CHECK(refusal.lines[0].starts_with("--stages: missing"));
   CHECK(refusal.lines[1].starts_with("--mb: missing"));
@@ -358,9 +359,9 @@ TEST_CASE("A scenario of many faults shows the first twenty and counts the rest"
 namespace {
 
 /// On 4 stages and 8 microbatches.
-Run replicated_run(const std::string& schedule, Rows more) {
+BuiltRun replicated_run(const std::string& schedule, Rows more) {
   more.insert(more.begin(), {"--schedule", schedule, "--stages", "4", "--mb", "8"});
-  return resolve(parse(more));
+  return build_run(parse(more));
 }
 std::string replicated_fault(const std::string& schedule, const Rows& more) {
   return refusal_of([&] { (void)replicated_run(schedule, more); }).first();
@@ -369,7 +370,8 @@ std::string replicated_fault(const std::string& schedule, const Rows& more) {
 } // namespace
 
 TEST_CASE("Replicas are given per position of the pipeline, costs and memory too") {
-  const Run run = replicated_run("pipedream", {"--replicas", "2,1,1", "--forward", "2ms,1ms,3ms", "--layers", "6"});
+  const BuiltRun run =
+      replicated_run("pipedream", {"--replicas", "2,1,1", "--forward", "2ms,1ms,3ms", "--layers", "6"});
   CHECK(run.scenario.shape == Shape{.stages = 4, .microbatches = 8, .vpp = 1, .shared = 1});
   CHECK(run.scenario.costs.forward == Times{2ms, 1ms, 3ms});
   CHECK(run.scenario.costs.input_grad == Times{1ms, 1ms, 1ms}); // one value is a position's
@@ -393,7 +395,7 @@ TEST_CASE("Numbers of replicas are whole numbers from 1 up that make up the stag
 }
 
 TEST_CASE("With twice the layers a position takes twice the time, whatever its replicas") {
-  const Run run = replicated_run(
+  const BuiltRun run = replicated_run(
       "pipedream", {"--replicas", "3,1", "--layers", "6", "--last-stage-layers", "2", "--forward", "3ms"});
   CHECK(run.scenario.layout == plain_layout({4, 2}));
   CHECK(run.scenario.costs.forward == Times{4ms, 2ms}); // the mean of two positions is 3 ms
@@ -403,7 +405,7 @@ TEST_CASE("With twice the layers a position takes twice the time, whatever its r
 
 TEST_CASE("A schedule file sets the shape") {
   const TemporaryFile file{"order.csv", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n"};
-  const Run run = run_of({"--schedule-file", file.path()});
+  const BuiltRun run = run_of({"--schedule-file", file.path()});
   CHECK(run.generator == nullptr);
   CHECK(run.scenario.shape == Shape{.stages = 2, .microbatches = 2, .vpp = 1});
   CHECK_NOTHROW(run_of({"--schedule-file", file.path(), "--stages", "2", "--mb", "2"}));
@@ -416,7 +418,7 @@ TEST_CASE("A schedule file sets the shape") {
 // ---- Scenario files
 
 TEST_CASE("The keys of a scenario are the long flags, its values strings, numbers and lists") {
-  const Run run = with_scenario(
+  const BuiltRun run = with_scenario(
       "title = \"T\"\nstages = 2\nmb = 4\nforward = [\"1ms\", \"2ms\"]\nbackward = \"4ms\"\npair = 0.8\nlayers = 2\n");
   CHECK(run.scenario.title == "T");
   CHECK(run.scenario.shape == Shape{.stages = 2, .microbatches = 4, .vpp = 1});
@@ -497,12 +499,12 @@ TEST_CASE("Everything that is wrong in a scenario is reported at once") {
 
 TEST_CASE("A list of the wrong length in a scenario is named there") {
   const TemporaryFile file{"wrong.toml", "stages = 2\nmb = 4\nforward = [\"1ms\", \"2ms\", \"3ms\"]\n"};
-  const auto refusal = refusal_of([&] { (void)resolve(parse({"--scenario", file.path()})); });
+  const auto refusal = refusal_of([&] { (void)build_run(parse({"--scenario", file.path()})); });
   CHECK(refusal.first().starts_with(file.path() + ":3:1: forward: 3 values for 2 chunks"));
 }
 
 TEST_CASE("Flags win over the scenario") {
-  const Run run = with_scenario("stages = 2\nmb = 4\nforward = \"1ms\"\n", {"--mb", "8", "--forward", "3ms"});
+  const BuiltRun run = with_scenario("stages = 2\nmb = 4\nforward = \"1ms\"\n", {"--mb", "8", "--forward", "3ms"});
   CHECK(run.scenario.shape.microbatches == 8);
   CHECK(run.scenario.costs.forward == Times{3ms, 3ms});
 }
@@ -527,21 +529,21 @@ TEST_CASE("A flag makes void what the scenario says in another way") {
 
 TEST_CASE("A schedule file on the command line makes void the scenario's shape and schedule, and the other way round") {
   const TemporaryFile file{"order.csv", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n"};
-  const Run from_file =
+  const BuiltRun from_file =
       with_scenario("stages = 4\nmb = 8\nvpp = 2\nschedule = \"interleaved\"\ngroup-size = 4\nforward = \"3ms\"\n",
                     {"--schedule-file", file.path()});
   CHECK(from_file.scenario.shape == Shape{.stages = 2, .microbatches = 2, .vpp = 1});
   CHECK(from_file.scenario.costs.forward == Times{3ms, 3ms});
 
   const std::string text = "schedule-file = \"" + file.path() + "\"\n";
-  const Run generated = with_scenario(text, {"--schedule", "gpipe", "--stages", "3", "--mb", "5"});
+  const BuiltRun generated = with_scenario(text, {"--schedule", "gpipe", "--stages", "3", "--mb", "5"});
   CHECK(generated.generator->name == "gpipe");
   CHECK(generated.scenario.shape == Shape{.stages = 3, .microbatches = 5, .vpp = 1});
 }
 
 TEST_CASE("Another schedule makes void the scenario's options of the first") {
-  const Run run = with_scenario("stages = 2\nmb = 4\nschedule = \"gpipe\"\ngpipe-backward = \"descending\"\n",
-                                {"--schedule", "1f1b"});
+  const BuiltRun run = with_scenario("stages = 2\nmb = 4\nschedule = \"gpipe\"\ngpipe-backward = \"descending\"\n",
+                                     {"--schedule", "1f1b"});
   CHECK(run.generator->name == "1f1b");
 }
 

@@ -1,5 +1,6 @@
 // What a user says about recomputation, parts of activations, the ends of the pipeline and forwards alone.
 
+#include "ppsim/study/build_run.hpp"
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
@@ -23,9 +24,9 @@ using Sizes = std::vector<Bytes>;
 namespace {
 
 /// With 2 stages and 4 microbatches.
-Run run_of(Rows arguments) {
+BuiltRun run_of(Rows arguments) {
   arguments.insert(arguments.begin(), {"--stages", "2", "--mb", "4"});
-  return resolve(parse_arguments(find_command("simulate"), arguments));
+  return build_run(parse_arguments(find_command("simulate"), arguments));
 }
 
 Rows faults(const Rows& arguments) {
@@ -35,8 +36,8 @@ Rows faults(const Rows& arguments) {
 } // namespace
 
 TEST_CASE("Full recomputation takes as long as the forward, and keeps the input of the chunk") {
-  const Run run = run_of({"--recompute", "full", "--vpp", "2", "--forward", "1ms,2ms,3ms,4ms", "--backward", "2ms",
-                          "--activation-bytes", "800B", "--boundary-bytes", "10B,20B,30B"});
+  const BuiltRun run = run_of({"--recompute", "full", "--vpp", "2", "--forward", "1ms,2ms,3ms,4ms", "--backward", "2ms",
+                               "--activation-bytes", "800B", "--boundary-bytes", "10B,20B,30B"});
   CHECK(run.scenario.recompute.kind == RecomputeKind::full);
   CHECK(run.scenario.recompute.time == Times{1ms, 2ms, 3ms, 4ms});
   CHECK(run.scenario.recompute.checkpoint == Sizes{Bytes{10}, Bytes{10}, Bytes{20}, Bytes{30}});
@@ -45,8 +46,8 @@ TEST_CASE("Full recomputation takes as long as the forward, and keeps the input 
 }
 
 TEST_CASE("Time and checkpoint may be given, for a stage or per chunk") {
-  const Run run = run_of({"--recompute", "full", "--vpp", "2", "--recompute-time", "1ms", "--activation-bytes", "800B",
-                          "--checkpoint-bytes", "1B,2B,3B,4B", "--microbatches-without-recompute", "3"});
+  const BuiltRun run = run_of({"--recompute", "full", "--vpp", "2", "--recompute-time", "1ms", "--activation-bytes",
+                               "800B", "--checkpoint-bytes", "1B,2B,3B,4B", "--microbatches-without-recompute", "3"});
   CHECK(run.scenario.recompute.time == Times{500us, 500us, 500us, 500us});
   CHECK(run.scenario.recompute.checkpoint == Sizes{Bytes{1}, Bytes{2}, Bytes{3}, Bytes{4}});
   CHECK(run.scenario.recompute.microbatches_without == 3);
@@ -110,8 +111,8 @@ TEST_CASE(
 }
 
 TEST_CASE("A single chunk has the embedding and the head") {
-  const Costs costs = resolve(parse_arguments(find_command("simulate"),
-                                              {"--stages", "1", "--mb", "1", "--embedding", "1us", "--head", "10us"}))
+  const Costs costs = build_run(parse_arguments(find_command("simulate"),
+                                                {"--stages", "1", "--mb", "1", "--embedding", "1us", "--head", "10us"}))
                           .scenario.costs;
   CHECK(costs.forward == Times{1011us});
   CHECK(costs.input_grad == Times{1010us});
@@ -125,7 +126,7 @@ TEST_CASE("What lies outside the layers of a chunk is not recomputed") {
 
 TEST_CASE("W needs the whole activation unless its part is given") {
   CHECK(run_of({"--activation-bytes", "10B"}).scenario.memory.activation_for_weight == Sizes{Bytes{10}, Bytes{10}});
-  const Run run = run_of({"--activation-bytes", "10B", "--weight-activation-bytes", "4B,5B"});
+  const BuiltRun run = run_of({"--activation-bytes", "10B", "--weight-activation-bytes", "4B,5B"});
   CHECK(run.scenario.memory.activation_for_weight == Sizes{Bytes{4}, Bytes{5}});
   CHECK(run.notes == Rows{"--weight-activation-bytes: changes nothing, as no backward is split"});
   CHECK(faults({"--weight-activation-bytes", "4B"}) ==
@@ -137,7 +138,7 @@ TEST_CASE("W needs the whole activation unless its part is given") {
 }
 
 TEST_CASE("Outputs can be released where their size is known and is a part of the activation") {
-  const Run run = run_of({"--release-outputs", "--activation-bytes", "10B", "--boundary-bytes", "10B"});
+  const BuiltRun run = run_of({"--release-outputs", "--activation-bytes", "10B", "--boundary-bytes", "10B"});
   CHECK(run.scenario.memory.release_outputs);
   CHECK(run.notes.empty());
   CHECK(faults({"--release-outputs", "--activation-bytes", "10B"}) ==
@@ -146,14 +147,14 @@ TEST_CASE("Outputs can be released where their size is known and is a part of th
   CHECK(faults({"--release-outputs", "--activation-bytes", "10B", "--boundary-bytes", "11B"}) ==
         Rows{"--boundary-bytes: chunk 0: output of 11 B is more than its activation of 10 B -- it has to be a part of "
              "the activation"});
-  const Run alone =
-      resolve(parse_arguments(find_command("simulate"), {"--stages", "1", "--mb", "1", "--release-outputs",
-                                                         "--activation-bytes", "10B", "--boundary-bytes", "1B"}));
+  const BuiltRun alone =
+      build_run(parse_arguments(find_command("simulate"), {"--stages", "1", "--mb", "1", "--release-outputs",
+                                                           "--activation-bytes", "10B", "--boundary-bytes", "1B"}));
   CHECK(alone.notes == Rows{"--release-outputs: changes nothing, as no output leaves the one stage"});
 }
 
 TEST_CASE("Forwards alone leave nothing for what is said about backwards to change, and that is told") {
-  const Run run = run_of({"--forward-only", "--recompute", "full", "--backward", "1ms"});
+  const BuiltRun run = run_of({"--forward-only", "--recompute", "full", "--backward", "1ms"});
   CHECK(run.schedule.forward_only());
   CHECK(run.schedule.size() == 8);
   CHECK(run.notes ==

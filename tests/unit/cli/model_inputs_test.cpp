@@ -1,5 +1,7 @@
 // Model inputs: how the costs of a model's shape become those of a scenario, and what given costs do to them.
 
+#include "ppsim/study/build_run.hpp"
+#include "ppsim/study/build_scenario.hpp"
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
@@ -10,7 +12,6 @@
 
 #include "cli/options/commands.hpp"
 #include "cli/runs/inputs.hpp"
-#include "cli/runs/model_inputs.hpp"
 
 namespace ppsim::test::model_inputs_test {
 
@@ -21,14 +22,14 @@ using ppsim::test::Rows;
 
 namespace {
 
-Run run_of(Rows arguments) {
+BuiltRun run_of(Rows arguments) {
   if (std::ranges::find(arguments, "--stages") == arguments.end())
     arguments.insert(arguments.begin(), {"--stages", "4"});
   arguments.insert(arguments.begin(), {"--mb", "8"});
-  return resolve(parse_arguments(find_command("simulate"), arguments));
+  return build_run(parse_arguments(find_command("simulate"), arguments));
 }
 
-Run run_gpt(Rows arguments) {
+BuiltRun run_gpt(Rows arguments) {
   arguments.insert(arguments.end(), {"--model", "gpt2-xl", "--device", "a100"});
   return run_of(std::move(arguments));
 }
@@ -110,7 +111,7 @@ TEST_CASE("A tied embedding is reduced between its two stages, and held once whe
 }
 
 TEST_CASE("A matrix that is held once is reduced and stepped once") {
-  const Run one = run_of({"--stages", "1", "--data-parallel", "4", "--model", "gpt2-xl", "--device", "a100"});
+  const BuiltRun one = run_of({"--stages", "1", "--data-parallel", "4", "--model", "gpt2-xl", "--device", "a100"});
   Training training;
   training.data_parallel = 4;
   const ModelCosts costs = model_costs(find_model("gpt2-xl"), find_device("a100"), training);
@@ -153,7 +154,7 @@ TEST_CASE("Recomputation of a model keeps what its kind says") {
 }
 
 TEST_CASE("An asynchronous schedule leaves a model's updates out and says so") {
-  const Run run = run_gpt({"--schedule", "pipedream"});
+  const BuiltRun run = run_gpt({"--schedule", "pipedream"});
   CHECK(run.scenario.update.is_free());
   REQUIRE(run.notes.size() == 1);
   CHECK(run.notes.front().starts_with("'pipedream' has no flush"));

@@ -1,6 +1,7 @@
 #include "ppsim/base/error.hpp"
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/runtime/calibration.hpp"
+#include "ppsim/study/build_run.hpp"
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
@@ -196,8 +197,8 @@ TEST_CASE("What a replay computes is a key of scenarios, how often it runs is no
 
 TEST_CASE("Keys of replays change no simulation") {
   const std::string costs = "stages = 2\nmb = 4\nforward = \"1ms\"\nbackward = \"2ms\"\n";
-  const Run plain = resolve(from_file(costs));
-  const Run with_keys = resolve(from_file(costs + "backend = \"cuda\"\ntokens = 9\ncompute = \"timed\"\n"));
+  const BuiltRun plain = build_run(from_file(costs));
+  const BuiltRun with_keys = build_run(from_file(costs + "backend = \"cuda\"\ntokens = 9\ncompute = \"timed\"\n"));
   CHECK(with_keys.schedule == plain.schedule);
   CHECK(with_keys.scenario.memory.activation == plain.scenario.memory.activation);
   CHECK(with_keys.scenario.costs.forward == plain.scenario.costs.forward);
@@ -226,11 +227,11 @@ TEST_CASE("Other tables stay errors, and so does a value of that name") {
 TEST_CASE("A schedule without a flush leaves out what a scenario says about one, and refuses it on the command line") {
   Inputs inputs = from_file("stages = 2\nmb = 4\noptimizer = \"1ms\"\n");
   inputs.schedule = "pipedream";
-  const Run run = resolve(inputs);
+  const BuiltRun run = build_run(inputs);
   CHECK(run.scenario.update.is_free());
   CHECK(run.notes.front().starts_with("'pipedream' has no flush"));
   CHECK_THROWS_AS(
-      resolve(parse("simulate", {"--stages", "2", "--mb", "4", "--schedule", "pipedream", "--optimizer", "1ms"})),
+      build_run(parse("simulate", {"--stages", "2", "--mb", "4", "--schedule", "pipedream", "--optimizer", "1ms"})),
       Error);
 }
 

@@ -1,14 +1,17 @@
 // compare --vary, from the command line to where the best changes; and how NAME=FROM..TO is read.
 
+#include "ppsim/study/evaluate.hpp"
+#include "ppsim/study/vary.hpp"
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "cli/options/axis.hpp"
 #include "cli/options/commands.hpp"
-#include "cli/runs/vary.hpp"
 
 namespace ppsim::test::vary_test {
 
@@ -18,7 +21,10 @@ using ppsim::test::Rows;
 namespace {
 
 Varied vary_flags(const Rows& flags, std::size_t threads = 1) {
-  return vary_inputs(parse_arguments(find_command("compare"), flags), threads);
+  const Inputs inputs = parse_arguments(find_command("compare"), flags);
+  VaryOptions options{.points = inputs.points.value_or(0), .threads = threads};
+  if (inputs.precision) CHECK_FALSE(parse_step(*inputs.precision, *inputs.vary, options.precision));
+  return vary(inputs, options);
 }
 
 /// The values around which the first stops being no slower than the second; -1 where they do not change places.
@@ -124,10 +130,44 @@ TEST_CASE("A variation says once what is said at both ends of its range, and of 
         Rows{"--boundary-bytes: without --bandwidth sizes cost no time; only their volume is counted", of_dualpipe[0]});
 }
 
+TEST_CASE("A number that a field is set to is the one that its flag says") {
+  struct Said {
+    std::string_view field, text;
+    std::int64_t number;
+    std::vector<std::string> more{};
+  };
+  const std::vector<Said> all{
+      {"forward", "2ms", 2'000'000},
+      {"mb", "16", 16},
+      {"vpp", "4", 4},
+      {"comm-slowdown", "1.5", 1'500'000, {"--transfer", "streams", "--comm", "1ms"}},
+      {"pair", "0.5", 500'000, {"--schedule", "dualpipe"}},
+      {"memory-limit", "1GiB", 1 << 30, {"--activation-bytes", "1GiB"}},
+      {"inter-node-bandwidth", "1GB/s", 1'000'000'000, {"--stages-per-node", "2", "--boundary-bytes", "1MB"}},
+      {"efficiency", "0.5", 500'000, {"--model", "llama-3-8b", "--device", "h100"}},
+      {"optimizer-bytes-per-parameter", "8", 8, {"--model", "llama-3-8b", "--device", "h100"}},
+  };
+  const auto report_of = [](const RunSpec& spec) {
+    const Evaluation run = evaluate(spec);
+    return std::tuple{run.report.step_time, run.report.stages.front().peak_bytes(), run.report.overflow.has_value()};
+  };
+  for (const Said& said : all) {
+    INFO(said.field);
+    Rows flags{"--stages", "4"};
+    if (said.field != "mb") flags.insert(flags.end(), {"--mb", "8"});
+    flags.insert(flags.end(), said.more.begin(), said.more.end());
+    RunSpec set = parse_arguments(find_command("simulate"), flags);
+    find_spec_field(said.field)->set(set, said.number);
+    if (said.field != "mb") CHECK(report_of(set) != report_of(parse_arguments(find_command("simulate"), flags)));
+    flags.insert(flags.end(), {fmt::format("--{}", said.field), std::string{said.text}});
+    CHECK(report_of(set) == report_of(parse_arguments(find_command("simulate"), flags)));
+  }
+}
+
 TEST_CASE("The lines of a variation stay the same where the number of layers per stage changes") {
   const Inputs inputs = parse_arguments(find_command("compare"), {"--mb", "8", "--layers", "40", "--schedules",
                                                                   "interleaved,1f1b", "--vary", "stages=2..8"});
-  const Variation variation = vary_inputs(inputs, 2).variation;
+  const Variation variation = vary(inputs, {.threads = 2}).variation;
   REQUIRE(variation.lines.size() == 3);
   CHECK(variation.lines.back().name == "interleaved v=4");
 }
@@ -136,7 +176,7 @@ TEST_CASE("Of equals the best is the one that needs least memory, and what chang
   const Inputs inputs =
       parse_arguments(find_command("compare"), {"--stages", "4", "--mb", "8", "--activation-bytes", "1GiB",
                                                 "--schedules", "gpipe,1f1b", "--vary", "pair=0.7..1", "--points", "3"});
-  const Varied varied = vary_inputs(inputs, 1);
+  const Varied varied = vary(inputs, {});
   REQUIRE(varied.variation.best.size() == 1);
   CHECK(varied.variation.lines.at(varied.variation.best.front().line.value()).name == "1f1b");
   CHECK(varied.notes == Rows{"--vary: --pair changes no schedule's step time in this range"});

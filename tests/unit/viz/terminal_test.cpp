@@ -121,13 +121,13 @@ TEST_CASE("A terminal has its own width and colours, unless COLUMNS and NO_COLOR
 TEST_CASE("Progress is shown after a second on one line, which is gone at the end") {
   Terminal terminal{stderr};
   {
-    Progress progress{"schedules", 3};
+    Progress progress{"schedules"};
     ShareShown share{"read"};
-    progress.step();
+    progress.step(3);
     share.show(0.25);
     std::this_thread::sleep_for(1050ms);
-    progress.step();
-    progress.step();
+    progress.step(3);
+    progress.step(3);
     share.show(0.5);
   }
   CHECK(terminal.shown() == "\r\033[Kppsim: 2 of 3 schedules\r\033[Kppsim: 3 of 3 schedules\r\033[Kppsim: 50 % read"
@@ -136,7 +136,7 @@ TEST_CASE("Progress is shown after a second on one line, which is gone at the en
 
 TEST_CASE("Who is done within a second sees no progress") {
   Terminal terminal{stderr};
-  { Progress{"schedules", 3}.step(); }
+  { Progress{"schedules"}.step(3); }
   CHECK(terminal.shown().empty());
 }
 

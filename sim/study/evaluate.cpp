@@ -1,17 +1,16 @@
-#include "evaluate.hpp"
+#include "ppsim/study/evaluate.hpp"
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/engine/steady.hpp"
 #include "ppsim/engine/streams.hpp"
 #include "ppsim/report/stalls.hpp"
+#include "ppsim/study/balance_layers.hpp"
 #include "ppsim/study/run_report.hpp"
 
 #include <fmt/format.h>
 
-#include "balancing.hpp"
-
-namespace ppsim::cli {
+namespace ppsim {
 namespace {
 
 /// Of all simulations of the steady state together; it is asked for, so it may cost a second.
@@ -86,12 +85,12 @@ std::optional<Duration> long_run_step_time(const Generator* generator, const Sch
   return steady_interval(*generator, request, graph.scenario());
 }
 
-Evaluation evaluate(const Inputs& inputs) {
-  Run run = resolve(inputs);
-  if (inputs.has_flag("p2p") && run.scenario.network.model != TransferModel::streams)
-    run.notes.push_back(fmt::format("{}: changes nothing without --transfer streams", inputs.place_of("p2p")));
+Evaluation evaluate(const RunSpec& spec) {
+  BuiltRun run = build_run(spec);
+  if (spec.is_asked("p2p") && run.scenario.network.model != TransferModel::streams)
+    run.notes.push_back(fmt::format("{}: changes nothing without --transfer streams", spec.place_of("p2p")));
   std::optional<Balance> balance;
-  if (inputs.balance) balance = balance_layers(inputs, run);
+  if (spec.balance) balance = balance_layers(spec, run);
   TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   auto [timeline, report] = simulate_and_analyse(graph);
   Evaluation evaluation{run.generator,     run.request, std::move(graph),    std::move(timeline),
@@ -103,4 +102,4 @@ Evaluation evaluate(const Inputs& inputs) {
   return evaluation;
 }
 
-} // namespace ppsim::cli
+} // namespace ppsim

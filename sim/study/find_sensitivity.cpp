@@ -1,4 +1,4 @@
-#include "sensitivities.hpp"
+#include "ppsim/study/find_sensitivity.hpp"
 
 #include "ppsim/base/parallel.hpp"
 #include "ppsim/engine/simulate.hpp"
@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <functional>
 
-namespace ppsim::cli {
+namespace ppsim {
 namespace {
 
 /// Of all stages and links together; they are asked for, so they may cost a second or two.
@@ -25,20 +25,19 @@ std::function<Duration(const Scenario&)> step_time_of(const Evaluation& run) {
   };
 }
 
-/// A change of the inputs, and the flags that make it.
-struct ChangedInputs {
-  Inputs inputs;
+/// A change of the spec, and the flags that make it.
+struct ChangedSpec {
+  RunSpec spec;
   std::size_t count = 0;
   std::string flags;
 };
 
 /// Adds the first of the changes that is allowed, or why the first one is not.
-void add_first(const Evaluation& run, Change change, const std::vector<ChangedInputs>& candidates,
-               Sensitivity& result) {
+void add_first(const Evaluation& run, Change change, const std::vector<ChangedSpec>& candidates, Sensitivity& result) {
   std::string reason;
-  for (const ChangedInputs& candidate : candidates) {
+  for (const ChangedSpec& candidate : candidates) {
     try {
-      const Evaluation other = evaluate(candidate.inputs);
+      const Evaluation other = evaluate(candidate.spec);
       if (!other.has_step_time) continue;
       result.figures.push_back({.change = change,
                                 .count = candidate.count,
@@ -55,15 +54,15 @@ void add_first(const Evaluation& run, Change change, const std::vector<ChangedIn
 }
 
 /// The order for more microbatches: the next number that the schedule takes.
-void add_microbatches(const Inputs& inputs, const Evaluation& run, Sensitivity& result) {
+void add_microbatches(const RunSpec& spec, const Evaluation& run, Sensitivity& result) {
   const Shape& shape = run.graph.scenario().shape;
-  Inputs changed = inputs;
-  if (inputs.balance) { // the split that was found, not another one
+  RunSpec changed = spec;
+  if (spec.balance) { // the split that was found, not another one
     changed.balance = false;
     changed.layers.reset();
     changed.layout = run.graph.scenario().layout;
   }
-  std::vector<ChangedInputs> candidates;
+  std::vector<ChangedSpec> candidates;
   for (std::size_t more = 1; more <= 4 * shape.stages; ++more) { // schedules ask for multiples of up to 4p
     changed.microbatches = shape.microbatches + more;
     candidates.push_back({changed, shape.microbatches + more, fmt::format("--mb {}", shape.microbatches + more)});
@@ -72,25 +71,25 @@ void add_microbatches(const Inputs& inputs, const Evaluation& run, Sensitivity& 
 }
 
 /// The order for more chunks per stage: the next number that the schedule takes; 1F1B is interleaved with one.
-void add_chunks(const Inputs& inputs, const Evaluation& run, Sensitivity& result) {
+void add_chunks(const RunSpec& spec, const Evaluation& run, Sensitivity& result) {
   const Shape& shape = run.graph.scenario().shape;
-  if (inputs.layout)
+  if (spec.layout)
     return result.refused.push_back({Change::chunks, "the layout has one part for each chunk that there is"});
-  Inputs changed = inputs;
+  RunSpec changed = spec;
   const bool from_1f1b = run.generator->name == "1f1b";
   if (from_1f1b) changed.schedule = "interleaved";
-  std::vector<ChangedInputs> candidates;
+  std::vector<ChangedSpec> candidates;
   for (std::size_t vpp = shape.vpp + 1; vpp <= 2 * shape.vpp + 2; ++vpp) {
     changed.vpp = {vpp};
     candidates.push_back(
-        {changed, vpp, fmt::format("--vpp {}{}", vpp, from_1f1b && inputs.schedule ? " --schedule interleaved" : "")});
+        {changed, vpp, fmt::format("--vpp {}{}", vpp, from_1f1b && spec.schedule ? " --schedule interleaved" : "")});
   }
   add_first(run, Change::chunks, candidates, result);
 }
 
 } // namespace
 
-std::optional<Sensitivity> find_sensitivity(const Inputs& inputs, Evaluation& run) {
+std::optional<Sensitivity> find_sensitivity(const RunSpec& spec, Evaluation& run) {
   if (!run.has_step_time) {
     run.notes.emplace_back("--sensitivity: the step time in the long run is not known, and no change of it");
     return std::nullopt;
@@ -108,11 +107,11 @@ std::optional<Sensitivity> find_sensitivity(const Inputs& inputs, Evaluation& ru
     for (const Change change : {Change::microbatches, Change::chunks})
       result.refused.push_back({change, "the order is from a file"});
   } else {
-    add_microbatches(inputs, run, result);
-    add_chunks(inputs, run, result);
+    add_microbatches(spec, run, result);
+    add_chunks(spec, run, result);
   }
   rank(result);
   return result;
 }
 
-} // namespace ppsim::cli
+} // namespace ppsim

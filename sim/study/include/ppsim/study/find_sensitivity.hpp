@@ -1,13 +1,13 @@
 #pragma once
 // --sensitivity: what small changes of one run would give.
 
-#include "evaluate.hpp"
+#include "ppsim/study/evaluate.hpp"
 
-namespace ppsim::cli {
+namespace ppsim {
 
 /// The figures of every stage and link from the same order, and those of more microbatches and more chunks per stage
 /// from runs of their own. Nothing where that would simulate too much, or the step time is not known: `run` then has a
 /// note that says so.
-[[nodiscard]] std::optional<Sensitivity> find_sensitivity(const Inputs& inputs, Evaluation& run);
+[[nodiscard]] std::optional<Sensitivity> find_sensitivity(const RunSpec& spec, Evaluation& run);
 
-} // namespace ppsim::cli
+} // namespace ppsim

@@ -1,6 +1,10 @@
-#include "vary.hpp"
+#include "ppsim/study/vary.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/study/build_scenario.hpp"
+#include "ppsim/study/candidates.hpp"
+#include "ppsim/study/compare.hpp"
+#include "ppsim/study/evaluate.hpp"
 
 #include <fmt/format.h>
 
@@ -11,26 +15,18 @@
 #include <memory>
 #include <mutex>
 
-#include "candidates.hpp"
-#include "compare.hpp"
-#include "evaluate.hpp"
-#include "model_inputs.hpp"
-#include "options/axis.hpp"
-#include "terminal/progress.hpp"
-
-namespace ppsim::cli {
+namespace ppsim {
 namespace {
 
 /// The candidates at each value, made once.
 class CandidatesByValue {
 public:
-  explicit CandidatesByValue(const Inputs& inputs) : inputs_{inputs}, option_{*find_option(inputs.vary->option)} {}
+  explicit CandidatesByValue(const RunSpec& spec) : spec_{spec}, field_{*find_spec_field(spec.vary->option)} {}
 
-  [[nodiscard]] Inputs inputs_at(std::int64_t value) const {
-    Inputs changed = inputs_;
-    const auto wrong = option_.set(changed, inputs_.vary->flag_value(value));
-    PPSIM_ASSERT(!wrong); // both ends are allowed
-    changed.where[std::string{option_.name}] = fmt::format("--{}", option_.name);
+  [[nodiscard]] RunSpec spec_at(std::int64_t value) const {
+    RunSpec changed = spec_;
+    field_.set(changed, value);
+    changed.where[std::string{field_.name}] = fmt::format("--{}", field_.name);
     return changed;
   }
 
@@ -38,13 +34,13 @@ public:
   std::shared_ptr<const std::vector<Candidate>> at(std::int64_t value) {
     const std::scoped_lock lock{mutex_};
     auto& made = made_[value];
-    if (!made) made = std::make_shared<const std::vector<Candidate>>(candidates(inputs_at(value)));
+    if (!made) made = std::make_shared<const std::vector<Candidate>>(candidates(spec_at(value)));
     return made;
   }
 
 private:
-  const Inputs& inputs_;
-  const Option& option_;
+  const RunSpec& spec_;
+  const SpecField& field_;
   std::mutex mutex_;
   std::map<std::int64_t, std::shared_ptr<const std::vector<Candidate>>> made_;
 };
@@ -61,10 +57,10 @@ Sample sample_of(const Evaluation& run) {
 
 using Said = std::optional<std::vector<std::string>>;
 
-/// Nothing where the candidate refuses its inputs, or deadlocks. What it says besides goes to `said`, if there is one.
+/// Nothing where the candidate refuses its spec, or deadlocks. What it says besides goes to `said`, if there is one.
 std::optional<Sample> try_sample(const Candidate& candidate, Said* said) {
   try {
-    Evaluation run = evaluate(candidate.inputs);
+    Evaluation run = evaluate(candidate.spec);
     if (said != nullptr) *said = std::move(run.notes);
     return sample_of(run);
   } catch (const Error& error) {
@@ -86,7 +82,7 @@ std::vector<std::string> notes_on_missing(const std::vector<Candidate>& first, c
   for (const Candidate& candidate : first) {
     if (std::ranges::find(variation.lines, candidate.name, &VariationLine::name) != variation.lines.end()) continue;
     try {
-      (void)evaluate(candidate.inputs);
+      (void)evaluate(candidate.spec);
     } catch (const Error& error) {
       notes.push_back(fmt::format("{} does not apply: {}", candidate.name, reason_of(error)));
     }
@@ -102,51 +98,40 @@ bool changes(const VariationLine& line) {
   return std::ranges::adjacent_find(line.samples, std::not_fn(same)) != line.samples.end();
 }
 
-std::int64_t precision_of(const Inputs& inputs) {
-  std::int64_t precision = 0;
-  if (!inputs.precision) return precision;
-  if (const auto wrong = parse_step(*inputs.precision, *inputs.vary, precision))
-    throw Error{ExitCode::bad_input, Problem{inputs.place_of("precision"), wrong->what, wrong->hint}};
-  return precision;
-}
-
 /// Sets what holds for the whole range.
-void describe(const Inputs& inputs, Variation& variation) {
+void describe(const RunSpec& spec, Variation& variation) {
   const std::string& varied = variation.axis.option;
-  if (varied != "stages") variation.stages = inputs.stages.value_or(0);
-  if (varied != "mb" && !variation.per_microbatch) variation.microbatches = inputs.microbatches.value_or(0);
-  variation.title = inputs.title.value_or("");
-  variation.source = cost_source(inputs);
+  if (varied != "stages") variation.stages = spec.stages.value_or(0);
+  if (varied != "mb" && !variation.per_microbatch) variation.microbatches = spec.microbatches.value_or(0);
+  variation.title = spec.title.value_or("");
+  variation.source = cost_source(spec);
 }
 
 } // namespace
 
-Varied vary_inputs(const Inputs& given, std::size_t threads) {
+Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch) {
   const Axis& axis = given.vary.value();
-  Inputs inputs = given;
+  RunSpec spec = given;
   // candidates() follows the layers of a stage, but the lines have to be the same at every value
-  if ((axis.option == "stages" || axis.option == "layers") && !inputs.vpp && !inputs.layout) inputs.vpp = {2, 4};
-  VaryOptions options{.precision = precision_of(inputs), .threads = threads};
-  options.points = inputs.points.value_or(0);
-  CandidatesByValue by_value{inputs};
+  if ((axis.option == "stages" || axis.option == "layers") && !spec.vpp && !spec.layout) spec.vpp = {2, 4};
+  CandidatesByValue by_value{spec};
   const auto first = by_value.at(axis.from);
   std::vector<std::string> names;
   for (const Candidate& candidate : *first) names.push_back(candidate.name);
   std::vector<Said> said_first(names.size());
   std::vector<Said> said_last(names.size());
-  Progress progress{"simulations", 0};
   const Sampler sample = [&](std::size_t line, std::int64_t value) {
     const auto candidates = by_value.at(value);
     PPSIM_ASSERT(candidates->size() == names.size());
     auto sampled = try_sample((*candidates)[line], value == axis.from ? &said_first[line]
                                                    : value == axis.to ? &said_last[line]
                                                                       : nullptr);
-    progress.step();
+    if (watch) watch(0);
     return sampled;
   };
   Varied varied{.variation = ppsim::vary(axis, names, sample, options), .notes = {}};
-  if (varied.variation.lines.empty()) (void)compare(by_value.inputs_at(axis.from), threads); // says why
-  if (!varied.variation.lines.empty()) describe(inputs, varied.variation);
+  if (varied.variation.lines.empty()) (void)compare(by_value.spec_at(axis.from), options.threads); // says why
+  if (!varied.variation.lines.empty()) describe(spec, varied.variation);
   for (std::size_t line = 0; line < names.size(); ++line) keep_common(said_first[line], said_last[line]);
   varied.notes = collect_notes(*first, said_first);
   std::ranges::move(notes_on_missing(*first, varied.variation), std::back_inserter(varied.notes));
@@ -155,4 +140,4 @@ Varied vary_inputs(const Inputs& given, std::size_t threads) {
   return varied;
 }
 
-} // namespace ppsim::cli
+} // namespace ppsim

@@ -1,9 +1,9 @@
-#include "compare.hpp"
+#include "ppsim/study/compare.hpp"
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/parallel.hpp"
 #include "ppsim/scenario/layout.hpp"
-#include "ppsim/viz/comparison.hpp"
+#include "ppsim/study/evaluate.hpp"
 
 #include <fmt/format.h>
 
@@ -11,10 +11,7 @@
 #include <numeric>
 #include <set>
 
-#include "evaluate.hpp"
-#include "terminal/progress.hpp"
-
-namespace ppsim::cli {
+namespace ppsim {
 namespace {
 
 /// What became of one candidate.
@@ -43,7 +40,7 @@ Comparison head_of(const Scenario& scenario) {
 /// Whether an order that deadlocks runs where stages do not wait for their transfers.
 bool runs_with_latency(const Candidate& candidate) {
   try {
-    Run run = resolve(candidate.inputs);
+    BuiltRun run = build_run(candidate.spec);
     if (run.scenario.network.model == TransferModel::latency) return false;
     run.scenario.network.model = TransferModel::latency;
     (void)lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
@@ -57,7 +54,7 @@ bool runs_with_latency(const Candidate& candidate) {
 Trial try_candidate(const Candidate& candidate, std::optional<std::vector<std::string>>& notes) {
   Trial trial;
   try {
-    Evaluation run = evaluate(candidate.inputs);
+    Evaluation run = evaluate(candidate.spec);
     const Schedule& schedule = run.graph.schedule();
     trial.head = head_of(run.graph.scenario());
     trial.moves_for_free = run.report.transfers > 0 && run.graph.scenario().network.is_free();
@@ -76,9 +73,9 @@ Trial try_candidate(const Candidate& candidate, std::optional<std::vector<std::s
 /// The order in which to begin: what takes long first, so that no thread is left with it at the end.
 std::vector<std::size_t> longest_first(const std::vector<Candidate>& candidates) {
   const auto effort = [&](std::size_t position) {
-    const Inputs& inputs = candidates[position].inputs;
-    const bool searches = inputs.schedule && find_generator(*inputs.schedule).searches;
-    return std::pair{searches, inputs.vpp ? inputs.vpp->front() : 1};
+    const RunSpec& spec = candidates[position].spec;
+    const bool searches = spec.schedule && find_generator(*spec.schedule).searches;
+    return std::pair{searches, spec.vpp ? spec.vpp->front() : 1};
   };
   std::vector<std::size_t> order(candidates.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -119,11 +116,11 @@ std::string names_of(const std::vector<Candidate>& candidates, const std::vector
 /// How many schedules are among them, whatever their numbers of chunks.
 std::size_t count_schedules(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& positions) {
   std::set<std::string> schedules;
-  for (const std::size_t position : positions) schedules.insert(candidates[position].inputs.schedule.value_or(""));
+  for (const std::size_t position : positions) schedules.insert(candidates[position].spec.schedule.value_or(""));
   return schedules.size();
 }
 
-/// What most of them say alike is wrong with the inputs; the rules of single schedules would be mended in vain.
+/// What most of them say alike is wrong with the spec; the rules of single schedules would be mended in vain.
 [[noreturn]] void nothing_applies(const std::vector<Candidate>& candidates, const std::vector<Trial>& trials) {
   Sayings<Problem> sayings;
   bool deadlocks = true;
@@ -146,7 +143,7 @@ std::size_t count_schedules(const std::vector<Candidate>& candidates, const std:
 
 } // namespace
 
-const Candidate& Compared::candidate_of(const Contender& contender) const {
+const Candidate& ComparedRuns::candidate_of(const Contender& contender) const {
   const auto found = std::ranges::find(candidates, contender.name, &Candidate::name);
   PPSIM_ASSERT(found != candidates.end());
   return *found;
@@ -179,16 +176,15 @@ std::string reason_of(const Error& error) {
   return reason;
 }
 
-Compared compare(const Inputs& inputs, std::size_t threads) {
-  Compared compared;
-  compared.candidates = candidates(inputs);
+ComparedRuns compare(const RunSpec& spec, std::size_t threads, const Watch& watch) {
+  ComparedRuns compared;
+  compared.candidates = candidates(spec);
   const std::vector<std::size_t> order = longest_first(compared.candidates);
   std::vector<Trial> trials(order.size());
   std::vector<std::optional<std::vector<std::string>>> notes(order.size());
-  Progress progress{"schedules", order.size()};
   for_each_index(order.size(), threads, [&](std::size_t turn) {
     trials[order[turn]] = try_candidate(compared.candidates[order[turn]], notes[order[turn]]);
-    progress.step();
+    if (watch) watch(order.size());
   });
   const auto first = std::ranges::find_if(trials, [](const Trial& trial) { return trial.contender.has_value(); });
   if (first == trials.end()) nothing_applies(compared.candidates, trials);
@@ -206,16 +202,9 @@ Compared compare(const Inputs& inputs, std::size_t threads) {
     compared.notes.emplace_back(
         "transfers take no time, so that more chunks per stage only gain; --comm, or --latency and --bandwidth, says "
         "what they cost");
-  compared.comparison.halves_assumed = inputs.backward && !inputs.input_grad && !inputs.weight_grad;
+  compared.comparison.halves_assumed = spec.backward && !spec.input_grad && !spec.weight_grad;
   rank(compared.comparison);
-  compared.recommendation = viz::recommendation_text(compared.comparison);
-  if (inputs.balance && compared.comparison.recommendation) {
-    const Contender& best = compared.comparison.contenders[compared.comparison.recommendation->best];
-    compared.recommendation += fmt::format(" Each schedule has the split of layers that suits it best; that of {} is "
-                                           "--layout '{}'.",
-                                           best.name, to_string(best.layout));
-  }
   return compared;
 }
 
-} // namespace ppsim::cli
+} // namespace ppsim

@@ -1,18 +1,17 @@
-#include "balancing.hpp"
+#include "ppsim/study/balance_layers.hpp"
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/engine/steady.hpp"
+#include "ppsim/study/build_scenario.hpp"
+#include "ppsim/study/evaluate.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "evaluate.hpp"
-#include "scenario_inputs.hpp"
-
-namespace ppsim::cli {
+namespace ppsim {
 namespace {
 
 /// Of all simulations of one search together, and of the orders that are searched for, as so many simulations each.
@@ -22,55 +21,55 @@ constexpr std::size_t most_tries = 4096;
 constexpr std::size_t least_tries = 64;
 
 /// A list that says one thing per chunk says nothing on another split.
-void refuse_lists(const Inputs& inputs, Problems& problems) {
+void refuse_lists(const RunSpec& spec, Problems& problems) {
   const auto check = [&](std::string_view option, const auto& given) {
     if (given && given->size() > 1)
       problems.add(
-          inputs.place_of(option), fmt::format("{} values, one per chunk, do not follow the layers", given->size()),
+          spec.place_of(option), fmt::format("{} values, one per chunk, do not follow the layers", given->size()),
           "give one value, for a stage; --embedding and --head are for what the ends do besides ('ppsim import "
           "--mean-stage' writes that of a run)");
   };
-  check("forward", inputs.forward);
-  check("backward", inputs.backward);
-  check("input-grad", inputs.input_grad);
-  check("weight-grad", inputs.weight_grad);
-  check("forward-collective", inputs.forward_collective);
-  check("backward-collective", inputs.backward_collective);
-  check("recompute-time", inputs.recompute_time);
-  check("reduce", inputs.reduce);
-  check("optimizer", inputs.optimizer);
-  check("activation-bytes", inputs.activation_bytes);
-  check("weight-activation-bytes", inputs.weight_activation_bytes);
-  check("checkpoint-bytes", inputs.checkpoint_bytes);
-  check("parameter-bytes", inputs.parameter_bytes);
-  check("gradient-bytes", inputs.gradient_bytes);
-  check("optimizer-bytes", inputs.optimizer_bytes);
+  check("forward", spec.forward);
+  check("backward", spec.backward);
+  check("input-grad", spec.input_grad);
+  check("weight-grad", spec.weight_grad);
+  check("forward-collective", spec.forward_collective);
+  check("backward-collective", spec.backward_collective);
+  check("recompute-time", spec.recompute_time);
+  check("reduce", spec.reduce);
+  check("optimizer", spec.optimizer);
+  check("activation-bytes", spec.activation_bytes);
+  check("weight-activation-bytes", spec.weight_activation_bytes);
+  check("checkpoint-bytes", spec.checkpoint_bytes);
+  check("parameter-bytes", spec.parameter_bytes);
+  check("gradient-bytes", spec.gradient_bytes);
+  check("optimizer-bytes", spec.optimizer_bytes);
 }
 
-void check_balance(const Inputs& inputs, const Run& run) {
+void check_balance(const RunSpec& spec, const BuiltRun& run) {
   Problems problems;
   if (run.scenario.layout.empty())
-    problems.add(inputs.place_of("balance"), "how many layers are there to split?",
+    problems.add(spec.place_of("balance"), "how many layers are there to split?",
                  "give --layers, or a --layout to start from");
   for (const char* option : {"first-stage-layers", "last-stage-layers"})
-    if (inputs.where.contains(option))
-      problems.add(inputs.place_of(option), "fixes what --balance is to find", "leave one of them out");
-  refuse_lists(inputs, problems);
+    if (spec.has(option))
+      problems.add(spec.place_of(option), "fixes what --balance is to find", "leave one of them out");
+  refuse_lists(spec, problems);
   problems.throw_if_any();
 }
 
 /// The runs of one search: those of the given one with other layouts.
 class Splits {
 public:
-  Splits(Inputs inputs, const Run& run)
-      : inputs_{std::move(inputs)}, run_{run}, placement_{placement_of(run.schedule)} {
-    inputs_.layers.reset();
+  Splits(RunSpec spec, const BuiltRun& run)
+      : spec_{std::move(spec)}, run_{run}, placement_{placement_of(run.schedule)} {
+    spec_.layers.reset();
   }
 
   Scenario scenario(const Layout& layout) {
-    inputs_.layout = layout;
-    Scenario scenario = make_scenario(inputs_, run_.scenario.shape, placement_, ends_share_stage(run_.schedule));
-    if (run_.schedule.asynchronous()) scenario.update = {}; // as resolve() does
+    spec_.layout = layout;
+    Scenario scenario = make_scenario(spec_, run_.scenario.shape, placement_, ends_share_stage(run_.schedule));
+    if (run_.schedule.asynchronous()) scenario.update = {}; // as build_run() does
     return scenario;
   }
 
@@ -79,7 +78,7 @@ public:
   /// The order, made anew where it follows from the costs.
   [[nodiscard]] Schedule schedule(const Scenario& scenario) const {
     if (!searches()) return run_.schedule;
-    if (inputs_.forward_only) return make_schedule(*run_.generator, run_.request, scenario).forwards();
+    if (spec_.forward_only) return make_schedule(*run_.generator, run_.request, scenario).forwards();
     return make_schedule(*run_.generator, run_.request, scenario);
   }
 
@@ -93,13 +92,13 @@ public:
   }
 
 private:
-  Inputs inputs_;
-  const Run& run_;
+  RunSpec spec_;
+  const BuiltRun& run_;
   std::vector<StageId> placement_;
 };
 
 /// How many splits may be tried.
-std::size_t tries(const Splits& splits, const Run& run) {
+std::size_t tries(const Splits& splits, const BuiltRun& run) {
   const TaskGraph graph = lower(run.schedule, run.scenario, run.schedule_place);
   const std::size_t simulated = has_steady_state(graph) ? steady_tasks(graph) : graph.size();
   const std::size_t each = simulated + (splits.searches() ? simulations_per_searched_order * graph.size() : 0);
@@ -108,9 +107,9 @@ std::size_t tries(const Splits& splits, const Run& run) {
 
 } // namespace
 
-Balance balance_layers(const Inputs& inputs, Run& run) {
-  check_balance(inputs, run);
-  Splits splits{inputs, run};
+Balance balance_layers(const RunSpec& spec, BuiltRun& run) {
+  check_balance(spec, run);
+  Splits splits{spec, run};
   const Layout start = run.scenario.layout;
   (void)splits.value(start); // where this throws, it is not the split that is wrong
   const auto value = [&](const Layout& layout) -> std::optional<SplitValue> {
@@ -121,11 +120,11 @@ Balance balance_layers(const Inputs& inputs, Run& run) {
     }
   };
   Balance found = balance(start, value, tries(splits, run));
-  found.start_given = inputs.layout.has_value();
+  found.start_given = spec.layout.has_value();
   Scenario scenario = splits.scenario(found.layout);
   run.schedule = splits.schedule(scenario);
   run.scenario = std::move(scenario);
   return found;
 }
 
-} // namespace ppsim::cli
+} // namespace ppsim

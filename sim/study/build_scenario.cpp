@@ -1,4 +1,4 @@
-#include "scenario_inputs.hpp"
+#include "ppsim/study/build_scenario.hpp"
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/scenario/layout.hpp"
@@ -8,11 +8,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "files/files.hpp"
-#include "files/scenario_file.hpp"
-#include "model_inputs.hpp"
-
-namespace ppsim::cli {
+namespace ppsim {
 namespace {
 
 std::string what_is_needed(const Shape& shape) {
@@ -55,9 +51,9 @@ std::vector<Duration> means_of(const std::vector<Duration>& values, std::size_t 
 class Spread {
 public:
   /// `computed`: what each chunk costs by the model's shape; empty without one.
-  Spread(const Inputs& inputs, const Shape& shape, const Layout& layout, const std::vector<BlockCosts>& computed,
+  Spread(const RunSpec& spec, const Shape& shape, const Layout& layout, const std::vector<BlockCosts>& computed,
          Problems& problems)
-      : inputs_{inputs}, shape_{shape}, layout_{layout}, computed_{computed}, problems_{problems} {}
+      : spec_{spec}, shape_{shape}, layout_{layout}, computed_{computed}, problems_{problems} {}
 
   /// One value is a stage's and is divided over its chunks: equally, or by layers with the value being the mean stage.
   template <class Value>
@@ -95,7 +91,7 @@ public:
     if (!given) return std::vector<Value>(boundaries, Value{0});
     if (given->size() == 1) return std::vector<Value>(boundaries, given->front());
     if (given->size() == boundaries) return *given;
-    problems_.add(inputs_.place_of(option),
+    problems_.add(spec_.place_of(option),
                   fmt::format("{} values for {} boundar{} between chunks", given->size(), boundaries,
                               boundaries == 1 ? "y" : "ies"),
                   fmt::format("give one value or {} ({} - 1)", boundaries, shape_.shared > 0 ? "positions" : "P*V"));
@@ -109,7 +105,7 @@ private:
     const std::size_t chunks = shape_.chunks();
     if (given && given->size() == chunks && (chunks > 1 || layout_.empty())) return *given;
     if (given && given->size() != 1) {
-      problems_.add(inputs_.place_of(option), fmt::format("{} values for {} chunks", given->size(), chunks),
+      problems_.add(spec_.place_of(option), fmt::format("{} values for {} chunks", given->size(), chunks),
                     fmt::format("give {}{}", needed, origin_hint(option, given->size())));
       return std::vector<Value>(chunks, Value{0});
     }
@@ -125,17 +121,16 @@ private:
 
   /// What to do about values that were made for another shape.
   [[nodiscard]] std::string origin_hint(std::string_view option, std::size_t count) const {
-    if (shape_.shared == 0 && inputs_.scenario && !inputs_.has_flag(option) &&
-        is_calibrated(inputs_.scenario_text, display_name(*inputs_.scenario)))
+    if (shape_.shared == 0 && !spec_.calibrated.empty() && !spec_.is_asked(option))
       return fmt::format("; 'ppsim calibrate --scenario {} --stages {} --vpp {}' measures those of {} chunks",
-                         display_name(*inputs_.scenario), shape_.stages, shape_.vpp, shape_.chunks());
+                         spec_.calibrated, shape_.stages, shape_.vpp, shape_.chunks());
     const bool per_stage = count == shape_.positions();
     std::string hint = per_stage ? "; of times per stage give their mean, and what the first or the last stage does "
                                    "besides as --embedding or --head"
                                  : "";
     const bool of_pass =
         option == "forward" || option == "backward" || option == "input-grad" || option == "weight-grad";
-    if (!of_pass || inputs_.has_flag(option)) return hint;
+    if (!of_pass || spec_.is_asked(option)) return hint;
     if (count > shape_.chunks() && count % shape_.chunks() == 0)
       hint += fmt::format("; values by microbatch would be for --mb {}: 'ppsim import' without --by-microbatch writes "
                           "costs for any, with --mean-stage for any number of chunks",
@@ -152,7 +147,7 @@ private:
     return scale_rounded(whole, static_cast<std::int64_t>(part), static_cast<std::int64_t>(total));
   }
 
-  const Inputs& inputs_;
+  const RunSpec& spec_;
   const Shape& shape_;
   const Layout& layout_;
   const std::vector<BlockCosts>& computed_;
@@ -174,27 +169,27 @@ Halves split(Duration backward, std::optional<Duration> input, std::optional<Dur
   return {backward - backward / 2, backward / 2};
 }
 
-std::optional<Problem> check_halves(const Inputs& inputs, std::size_t chunk, Duration backward, const Halves& halves) {
+std::optional<Problem> check_halves(const RunSpec& spec, std::size_t chunk, Duration backward, const Halves& halves) {
   if (halves.input < Duration{0} || halves.weight < Duration{0})
-    return Problem{inputs.place_of(inputs.input_grad ? "input-grad" : "weight-grad"),
+    return Problem{spec.place_of(spec.input_grad ? "input-grad" : "weight-grad"),
                    fmt::format("chunk {}: longer than the whole backward of {}", chunk, format_duration(backward)),
                    "it is a part of --backward"};
-  if (!inputs.backward || backward == halves.input + halves.weight) return std::nullopt;
-  return Problem{inputs.place_of("backward"),
+  if (!spec.backward || backward == halves.input + halves.weight) return std::nullopt;
+  return Problem{spec.place_of("backward"),
                  fmt::format("chunk {}: {} is not input-grad {} + weight-grad {}", chunk, format_duration(backward),
                              format_duration(halves.input), format_duration(halves.weight)),
                  "leave --backward out"};
 }
 
 /// Splits each of `backward`, of which `per_chunk` follow each other for a chunk. What is given of the halves is there.
-void split_each(const Inputs& inputs, const std::vector<Duration>& backward, std::size_t per_chunk,
+void split_each(const RunSpec& spec, const std::vector<Duration>& backward, std::size_t per_chunk,
                 std::vector<Duration>& input_grad, std::vector<Duration>& weight_grad, Problems& problems) {
   for (std::size_t at = 0; at < backward.size(); ++at) {
-    const auto [i, w] = split(backward[at], inputs.input_grad ? std::optional{input_grad[at]} : std::nullopt,
-                              inputs.weight_grad ? std::optional{weight_grad[at]} : std::nullopt);
+    const auto [i, w] = split(backward[at], spec.input_grad ? std::optional{input_grad[at]} : std::nullopt,
+                              spec.weight_grad ? std::optional{weight_grad[at]} : std::nullopt);
     input_grad[at] = i;
     weight_grad[at] = w;
-    if (auto wrong = check_halves(inputs, at / per_chunk, backward[at], {i, w})) {
+    if (auto wrong = check_halves(spec, at / per_chunk, backward[at], {i, w})) {
       problems.add(std::move(wrong->where), std::move(wrong->what), std::move(wrong->hint));
       return; // the other chunks would say the same
     }
@@ -209,121 +204,119 @@ std::vector<Duration> for_each_microbatch(const GivenTimes& times, std::size_t m
   return values;
 }
 
-void split_backward(const Inputs& inputs, Spread& spread, std::size_t microbatches, Costs& costs, Problems& problems) {
+void split_backward(const RunSpec& spec, Spread& spread, std::size_t microbatches, Costs& costs, Problems& problems) {
   constexpr Duration default_backward = std::chrono::milliseconds{2};
-  const bool input = inputs.input_grad.has_value();
-  const bool weight = inputs.weight_grad.has_value();
-  if (!inputs.backward && spread.has_model()) {
-    costs.input_grad = spread.per_chunk("input-grad", inputs.input_grad, Duration{0}, &BlockCosts::input_grad);
-    costs.weight_grad = spread.per_chunk("weight-grad", inputs.weight_grad, Duration{0}, &BlockCosts::weight_grad);
+  const bool input = spec.input_grad.has_value();
+  const bool weight = spec.weight_grad.has_value();
+  if (!spec.backward && spread.has_model()) {
+    costs.input_grad = spread.per_chunk("input-grad", spec.input_grad, Duration{0}, &BlockCosts::input_grad);
+    costs.weight_grad = spread.per_chunk("weight-grad", spec.weight_grad, Duration{0}, &BlockCosts::weight_grad);
     return;
   }
-  if (input != weight && !inputs.backward) {
-    problems.add(inputs.place_of(input ? "input-grad" : "weight-grad"), "only one half of the backward is given",
+  if (input != weight && !spec.backward) {
+    problems.add(spec.place_of(input ? "input-grad" : "weight-grad"), "only one half of the backward is given",
                  input ? "give --weight-grad too, or --backward" : "give --input-grad too, or --backward");
     return;
   }
-  const GivenTimes whole = spread.of_pass("backward", inputs.backward, default_backward);
-  const GivenTimes input_grad = spread.of_pass("input-grad", inputs.input_grad, Duration{0});
-  const GivenTimes weight_grad = spread.of_pass("weight-grad", inputs.weight_grad, Duration{0});
+  const GivenTimes whole = spread.of_pass("backward", spec.backward, default_backward);
+  const GivenTimes input_grad = spread.of_pass("input-grad", spec.input_grad, Duration{0});
+  const GivenTimes weight_grad = spread.of_pass("weight-grad", spec.weight_grad, Duration{0});
   if (whole.by_microbatch.empty() && input_grad.by_microbatch.empty() && weight_grad.by_microbatch.empty()) {
     costs.input_grad = input_grad.by_chunk;
     costs.weight_grad = weight_grad.by_chunk;
-    return split_each(inputs, whole.by_chunk, 1, costs.input_grad, costs.weight_grad, problems);
+    return split_each(spec, whole.by_chunk, 1, costs.input_grad, costs.weight_grad, problems);
   }
   costs.input_grad_by_microbatch = for_each_microbatch(input_grad, microbatches);
   costs.weight_grad_by_microbatch = for_each_microbatch(weight_grad, microbatches);
-  split_each(inputs, for_each_microbatch(whole, microbatches), microbatches, costs.input_grad_by_microbatch,
+  split_each(spec, for_each_microbatch(whole, microbatches), microbatches, costs.input_grad_by_microbatch,
              costs.weight_grad_by_microbatch, problems);
   costs.input_grad = means_of(costs.input_grad_by_microbatch, microbatches);
   costs.weight_grad = means_of(costs.weight_grad_by_microbatch, microbatches);
 }
 
 /// A collective is a part of its pass: that of a model's pass is none where the pass itself was given.
-void fill_collectives(const Inputs& inputs, Spread& spread, Costs& costs) {
-  if (inputs.forward_collective || (spread.has_model() && !inputs.forward))
+void fill_collectives(const RunSpec& spec, Spread& spread, Costs& costs) {
+  if (spec.forward_collective || (spread.has_model() && !spec.forward))
     costs.forward_collective =
-        spread.per_chunk("forward-collective", inputs.forward_collective, Duration{0}, &BlockCosts::forward_collective);
-  if (inputs.backward_collective || (spread.has_model() && !inputs.backward && !inputs.input_grad))
-    costs.input_grad_collective = spread.per_chunk("backward-collective", inputs.backward_collective, Duration{0},
+        spread.per_chunk("forward-collective", spec.forward_collective, Duration{0}, &BlockCosts::forward_collective);
+  if (spec.backward_collective || (spread.has_model() && !spec.backward && !spec.input_grad))
+    costs.input_grad_collective = spread.per_chunk("backward-collective", spec.backward_collective, Duration{0},
                                                    &BlockCosts::input_grad_collective);
 }
 
 /// Latency and bandwidth where a link is named, or assumed for a model.
-void use_links(const Inputs& inputs, const Spread& spread, Network& network) {
-  std::optional<Link> link = inputs.link;
-  if (!link && spread.has_model() && !inputs.comm && !inputs.latency && !inputs.bandwidth) link = standard_link();
+void use_links(const RunSpec& spec, const Spread& spread, Network& network) {
+  std::optional<Link> link = spec.link;
+  if (!link && spread.has_model() && !spec.comm && !spec.latency && !spec.bandwidth) link = standard_link();
   if (link) {
     std::ranges::fill(network.latency, link->latency);
     network.bandwidth = link->bandwidth;
   }
-  if (!inputs.inter_node_link) return;
-  network.inter_node_latency = inputs.inter_node_link->latency;
-  network.inter_node_bandwidth = inputs.inter_node_link->bandwidth;
+  if (!spec.inter_node_link) return;
+  network.inter_node_latency = spec.inter_node_link->latency;
+  network.inter_node_bandwidth = spec.inter_node_link->bandwidth;
 }
 
 /// Adds that an option is given together with `with`, which says the same.
-void refuse_beside(const Inputs& inputs, std::initializer_list<std::string_view> given, std::string_view with,
+void refuse_beside(const RunSpec& spec, std::initializer_list<std::string_view> given, std::string_view with,
                    Problems& problems) {
-  if (!inputs.where.contains(with)) return;
+  if (!spec.has(with)) return;
   for (const std::string_view option : given)
-    if (inputs.where.contains(option))
-      problems.add(inputs.place_of(option), fmt::format("given together with --{}", with), "leave one of them out");
+    if (spec.has(option))
+      problems.add(spec.place_of(option), fmt::format("given together with --{}", with), "leave one of them out");
 }
 
-void check_network(const Inputs& inputs, bool knows_size, Problems& problems) {
-  if (inputs.comm && (inputs.latency || inputs.bandwidth))
-    problems.add(inputs.place_of("comm"),
-                 fmt::format("given together with --{}", inputs.latency ? "latency" : "bandwidth"),
+void check_network(const RunSpec& spec, bool knows_size, Problems& problems) {
+  if (spec.comm && (spec.latency || spec.bandwidth))
+    problems.add(spec.place_of("comm"), fmt::format("given together with --{}", spec.latency ? "latency" : "bandwidth"),
                  "give --comm, or --latency with --bandwidth and --boundary-bytes");
   for (const char* option : {"bandwidth", "link", "inter-node-bandwidth", "inter-node-link"})
-    if (inputs.where.contains(option) && !knows_size)
-      problems.add(inputs.place_of(option), "has nothing to divide", "give --boundary-bytes, the size of one transfer");
+    if (spec.has(option) && !knows_size)
+      problems.add(spec.place_of(option), "has nothing to divide", "give --boundary-bytes, the size of one transfer");
   for (const char* option : {"inter-node-latency", "inter-node-bandwidth", "inter-node-link"})
-    if (inputs.where.contains(option) && !inputs.stages_per_node)
-      problems.add(inputs.place_of(option), "there are no nodes", "give --stages-per-node");
-  check_overlap(inputs, problems);
-  refuse_beside(inputs, {"comm", "latency", "bandwidth"}, "link", problems);
-  refuse_beside(inputs, {"inter-node-latency", "inter-node-bandwidth"}, "inter-node-link", problems);
+    if (spec.has(option) && !spec.stages_per_node)
+      problems.add(spec.place_of(option), "there are no nodes", "give --stages-per-node");
+  check_overlap(spec, problems);
+  refuse_beside(spec, {"comm", "latency", "bandwidth"}, "link", problems);
+  refuse_beside(spec, {"inter-node-latency", "inter-node-bandwidth"}, "inter-node-link", problems);
 }
 
 /// `boundary`: the size of a transfer by the model's shape.
-void fill_network(const Inputs& inputs, Spread& spread, const std::optional<Bytes>& boundary, Network& network,
+void fill_network(const RunSpec& spec, Spread& spread, const std::optional<Bytes>& boundary, Network& network,
                   Problems& problems) {
-  check_network(inputs, inputs.boundary_bytes || boundary, problems);
-  network.model = inputs.transfer.value_or(TransferModel::latency);
-  network.latency =
-      inputs.comm ? spread.per_boundary("comm", inputs.comm) : spread.per_boundary("latency", inputs.latency);
+  check_network(spec, spec.boundary_bytes || boundary, problems);
+  network.model = spec.transfer.value_or(TransferModel::latency);
+  network.latency = spec.comm ? spread.per_boundary("comm", spec.comm) : spread.per_boundary("latency", spec.latency);
   network.boundary_bytes = spread.per_boundary(
-      "boundary-bytes", inputs.boundary_bytes || !boundary ? inputs.boundary_bytes : std::vector<Bytes>{*boundary});
-  network.bandwidth = inputs.bandwidth;
-  network.slices = inputs.send_slices.value_or(1);
-  network.streams = {.lowering = std::string{lowering_in(inputs)},
-                     .overlap = overlap_in(inputs),
-                     .reduce_grad = inputs.pytorch_reduces.value_or(true),
-                     .communicators = communicators_in(inputs),
-                     .eager_below = inputs.eager_below.value_or(Bytes{0}),
-                     .slowdown_ppm = inputs.comm_slowdown_ppm.value_or(unchanged_ppm)};
-  network.stages_per_node = inputs.stages_per_node.value_or(0);
-  network.inter_node_latency = inputs.inter_node_latency;
-  network.inter_node_bandwidth = inputs.inter_node_bandwidth;
-  use_links(inputs, spread, network);
+      "boundary-bytes", spec.boundary_bytes || !boundary ? spec.boundary_bytes : std::vector<Bytes>{*boundary});
+  network.bandwidth = spec.bandwidth;
+  network.slices = spec.send_slices.value_or(1);
+  network.streams = {.lowering = std::string{lowering_in(spec)},
+                     .overlap = overlap_in(spec),
+                     .reduce_grad = spec.pytorch_reduces.value_or(true),
+                     .communicators = communicators_in(spec),
+                     .eager_below = spec.eager_below.value_or(Bytes{0}),
+                     .slowdown_ppm = spec.comm_slowdown_ppm.value_or(unchanged_ppm)};
+  network.stages_per_node = spec.stages_per_node.value_or(0);
+  network.inter_node_latency = spec.inter_node_latency;
+  network.inter_node_bandwidth = spec.inter_node_bandwidth;
+  use_links(spec, spread, network);
 }
 
 /// Work that one chunk does beside its layers takes one value, its forward, or two, with its backward.
-void check_extra_work(const Inputs& inputs, Problems& problems) {
+void check_extra_work(const RunSpec& spec, Problems& problems) {
   const auto check = [&](std::string_view option, const std::optional<std::vector<Duration>>& given) {
     if (given && given->size() > 2)
-      problems.add(inputs.place_of(option), fmt::format("{} values", given->size()),
+      problems.add(spec.place_of(option), fmt::format("{} values", given->size()),
                    "give the forward, or the forward and the backward");
   };
-  check("embedding", inputs.embedding);
-  check("head", inputs.head);
+  check("embedding", spec.embedding);
+  check("head", spec.head);
 }
 
 /// The embedding reads a row per token, and its backward adds to as many: it has no input gradient. Output layer and
 /// loss are matrix products, of which the backward has two of the forward's size, one for each half.
-void add_extra_work(const Inputs& inputs, const Shape& shape, const Layout& layout, Costs& costs) {
+void add_extra_work(const RunSpec& spec, const Shape& shape, const Layout& layout, Costs& costs) {
   const auto chunk_with = [&](bool ChunkBlocks::*block, std::size_t otherwise) {
     const auto found = std::ranges::find(layout, true, block);
     return found == layout.end() ? otherwise : static_cast<std::size_t>(found - layout.begin());
@@ -335,15 +328,15 @@ void add_extra_work(const Inputs& inputs, const Shape& shape, const Layout& layo
     if (by_microbatch.empty()) return;
     for (std::size_t i = 0; i < microbatches; ++i) by_microbatch[chunk * microbatches + i] += time;
   };
-  if (inputs.embedding) {
+  if (spec.embedding) {
     const std::size_t chunk = chunk_with(&ChunkBlocks::embedding, 0);
-    add(chunk, inputs.embedding->front(), costs.forward, costs.forward_by_microbatch);
-    add(chunk, inputs.embedding->back(), costs.weight_grad, costs.weight_grad_by_microbatch);
+    add(chunk, spec.embedding->front(), costs.forward, costs.forward_by_microbatch);
+    add(chunk, spec.embedding->back(), costs.weight_grad, costs.weight_grad_by_microbatch);
   }
-  if (inputs.head) {
+  if (spec.head) {
     const std::size_t chunk = chunk_with(&ChunkBlocks::loss, costs.forward.size() - 1);
-    const Duration forward = inputs.head->front();
-    const auto [input, weight] = split(inputs.head->size() > 1 ? inputs.head->back() : 2 * forward, {}, {});
+    const Duration forward = spec.head->front();
+    const auto [input, weight] = split(spec.head->size() > 1 ? spec.head->back() : 2 * forward, {}, {});
     add(chunk, forward, costs.forward, costs.forward_by_microbatch);
     add(chunk, input, costs.input_grad, costs.input_grad_by_microbatch);
     add(chunk, weight, costs.weight_grad, costs.weight_grad_by_microbatch);
@@ -360,132 +353,129 @@ std::vector<Bytes> chunk_inputs(const Network& network, const Layout& layout) {
   return sizes;
 }
 
-void check_recompute(const Inputs& inputs, bool has_model, Problems& problems) {
-  const bool selective = inputs.recompute == RecomputeKind::selective;
-  if (inputs.recompute.value_or(RecomputeKind::none) == RecomputeKind::none)
+void check_recompute(const RunSpec& spec, bool has_model, Problems& problems) {
+  const bool selective = spec.recompute == RecomputeKind::selective;
+  if (spec.recompute.value_or(RecomputeKind::none) == RecomputeKind::none)
     for (const char* option : {"recompute-time", "checkpoint-bytes", "microbatches-without-recompute"})
-      if (inputs.where.contains(option))
-        problems.add(inputs.place_of(option), "nothing is recomputed", "give --recompute full or selective");
-  if (selective && !inputs.recompute_time && !has_model)
-    problems.add(inputs.place_of("recompute"), "how long does it take to recompute the selected part?",
+      if (spec.has(option))
+        problems.add(spec.place_of(option), "nothing is recomputed", "give --recompute full or selective");
+  if (selective && !spec.recompute_time && !has_model)
+    problems.add(spec.place_of("recompute"), "how long does it take to recompute the selected part?",
                  "give --recompute-time");
-  if (selective && inputs.activation_bytes && !inputs.checkpoint_bytes) // then the model's is no part of it
-    problems.add(inputs.place_of("recompute"), "which part of --activation-bytes does a forward keep?",
+  if (selective && spec.activation_bytes && !spec.checkpoint_bytes) // then the model's is no part of it
+    problems.add(spec.place_of("recompute"), "which part of --activation-bytes does a forward keep?",
                  "give --checkpoint-bytes");
-  if (inputs.checkpoint_bytes && !inputs.activation_bytes && !has_model)
-    problems.add(inputs.place_of("checkpoint-bytes"), "a part of an activation of unknown size",
+  if (spec.checkpoint_bytes && !spec.activation_bytes && !has_model)
+    problems.add(spec.place_of("checkpoint-bytes"), "a part of an activation of unknown size",
                  "give --activation-bytes");
 }
 
 /// `scenario` has its costs, network and memory already. What lies outside a chunk's layers is not recomputed, so the
 /// forward by which the backward grows is that before add_extra_work().
-void fill_recompute(const Inputs& inputs, Spread& spread, Scenario& scenario, Problems& problems) {
-  check_recompute(inputs, spread.has_model(), problems);
+void fill_recompute(const RunSpec& spec, Spread& spread, Scenario& scenario, Problems& problems) {
+  check_recompute(spec, spread.has_model(), problems);
   Recompute& recompute = scenario.recompute;
-  recompute.kind = inputs.recompute.value_or(RecomputeKind::none);
+  recompute.kind = spec.recompute.value_or(RecomputeKind::none);
   if (!recompute.is_on()) return;
   const std::vector<RecomputeCosts> computed =
       spread.from_model(recompute.kind == RecomputeKind::selective ? &BlockCosts::selective : &BlockCosts::full);
-  recompute.microbatches_without = inputs.microbatches_without_recompute.value_or(0);
+  recompute.microbatches_without = spec.microbatches_without_recompute.value_or(0);
   recompute.time = scenario.costs.forward;
-  if (inputs.recompute_time)
-    recompute.time = spread.per_chunk("recompute-time", inputs.recompute_time, Duration{});
-  else if (!inputs.forward)
+  if (spec.recompute_time)
+    recompute.time = spread.per_chunk("recompute-time", spec.recompute_time, Duration{});
+  else if (!spec.forward)
     for (std::size_t chunk = 0; chunk < computed.size(); ++chunk) recompute.time[chunk] = computed[chunk].time;
-  if (spread.has_model() && !inputs.checkpoint_bytes && !inputs.activation_bytes)
+  if (spread.has_model() && !spec.checkpoint_bytes && !spec.activation_bytes)
     for (const RecomputeCosts& chunk : computed) recompute.checkpoint.push_back(chunk.checkpoint);
-  else if (inputs.checkpoint_bytes || !inputs.activation_bytes)
-    recompute.checkpoint = spread.per_chunk("checkpoint-bytes", inputs.checkpoint_bytes, Bytes{});
+  else if (spec.checkpoint_bytes || !spec.activation_bytes)
+    recompute.checkpoint = spread.per_chunk("checkpoint-bytes", spec.checkpoint_bytes, Bytes{});
   else
     recompute.checkpoint = chunk_inputs(scenario.network, scenario.layout);
 }
 
 /// A limit without sizes says nothing.
-void check_limit(const Inputs& inputs, Problems& problems) {
-  const bool sizes = inputs.activation_bytes || inputs.parameter_bytes || inputs.gradient_bytes ||
-                     inputs.optimizer_bytes || inputs.model;
+void check_limit(const RunSpec& spec, Problems& problems) {
+  const bool sizes =
+      spec.activation_bytes || spec.parameter_bytes || spec.gradient_bytes || spec.optimizer_bytes || spec.model_shape;
   for (const char* option : {"memory-limit", "device"})
-    if (inputs.where.contains(option) && !sizes)
-      problems.add(inputs.place_of(option),
+    if (spec.has(option) && !sizes)
+      problems.add(spec.place_of(option),
                    fmt::format("nothing is known that could exceed {}",
                                option == std::string_view{"device"} ? "its memory" : "it"),
                    "give --activation-bytes, and --parameter-bytes, --gradient-bytes, --optimizer-bytes where they "
                    "matter, or --model");
 }
 
-void fill_memory(const Inputs& inputs, Spread& spread, Memory& memory, Problems& problems) {
-  check_limit(inputs, problems);
-  memory.activation = spread.per_chunk("activation-bytes", inputs.activation_bytes, Bytes{}, &BlockCosts::activation);
-  if (inputs.weight_activation_bytes)
-    memory.activation_for_weight = spread.per_chunk("weight-activation-bytes", inputs.weight_activation_bytes, Bytes{});
+void fill_memory(const RunSpec& spec, Spread& spread, Memory& memory, Problems& problems) {
+  check_limit(spec, problems);
+  memory.activation = spread.per_chunk("activation-bytes", spec.activation_bytes, Bytes{}, &BlockCosts::activation);
+  if (spec.weight_activation_bytes)
+    memory.activation_for_weight = spread.per_chunk("weight-activation-bytes", spec.weight_activation_bytes, Bytes{});
   else
-    memory.activation_for_weight = spread.has_model() && !inputs.activation_bytes
+    memory.activation_for_weight = spread.has_model() && !spec.activation_bytes
                                        ? spread.from_model(&BlockCosts::activation_for_weight)
                                        : memory.activation;
-  const bool knows_activation = inputs.activation_bytes || spread.has_model();
-  if (inputs.weight_activation_bytes && !knows_activation)
-    problems.add(inputs.place_of("weight-activation-bytes"), "a part of an activation of unknown size",
+  const bool knows_activation = spec.activation_bytes || spread.has_model();
+  if (spec.weight_activation_bytes && !knows_activation)
+    problems.add(spec.place_of("weight-activation-bytes"), "a part of an activation of unknown size",
                  "give --activation-bytes");
-  memory.release_outputs = inputs.release_outputs;
-  if (inputs.release_outputs && !(knows_activation && (inputs.boundary_bytes || spread.has_model())))
-    problems.add(inputs.place_of("release-outputs"), "the size of an activation, or of its output, is not known",
+  memory.release_outputs = spec.release_outputs;
+  if (spec.release_outputs && !(knows_activation && (spec.boundary_bytes || spread.has_model())))
+    problems.add(spec.place_of("release-outputs"), "the size of an activation, or of its output, is not known",
                  "give --activation-bytes and --boundary-bytes");
-  memory.parameters =
-      spread.per_chunk("parameter-bytes", inputs.parameter_bytes, Bytes{}, &BlockCosts::parameter_bytes);
-  memory.gradients = spread.per_chunk("gradient-bytes", inputs.gradient_bytes, Bytes{}, &BlockCosts::gradient_bytes);
-  memory.optimizer = spread.per_chunk("optimizer-bytes", inputs.optimizer_bytes, Bytes{}, &BlockCosts::optimizer_bytes);
-  memory.limit = inputs.memory_limit;
-  if (!memory.limit && inputs.device_sheet) memory.limit = inputs.device_sheet->memory;
+  memory.parameters = spread.per_chunk("parameter-bytes", spec.parameter_bytes, Bytes{}, &BlockCosts::parameter_bytes);
+  memory.gradients = spread.per_chunk("gradient-bytes", spec.gradient_bytes, Bytes{}, &BlockCosts::gradient_bytes);
+  memory.optimizer = spread.per_chunk("optimizer-bytes", spec.optimizer_bytes, Bytes{}, &BlockCosts::optimizer_bytes);
+  memory.limit = spec.memory_limit;
+  if (!memory.limit && spec.device_sheet) memory.limit = spec.device_sheet->memory;
 }
 
 /// `tied`: the gradient of a matrix that the first and the last stage share, by the model's shape.
-void fill_update(const Inputs& inputs, Spread& spread, Bytes tied, Update& update) {
-  if (inputs.reduce || spread.has_model())
-    update.reduce = spread.per_chunk("reduce", inputs.reduce, Duration{0}, &BlockCosts::reduce);
-  if (inputs.optimizer || spread.has_model())
-    update.optimizer = spread.per_chunk("optimizer", inputs.optimizer, Duration{0}, &BlockCosts::optimizer);
-  update.tied_embedding_reduce = inputs.tied_embedding_reduce.value_or(
-      tied > Bytes{} ? all_reduce_time(inputs.link.value_or(standard_link()), 2, tied) : Duration{0});
-  update.step = inputs.optimizer_step.value_or(OptimizerStep::synchronous);
+void fill_update(const RunSpec& spec, Spread& spread, Bytes tied, Update& update) {
+  if (spec.reduce || spread.has_model())
+    update.reduce = spread.per_chunk("reduce", spec.reduce, Duration{0}, &BlockCosts::reduce);
+  if (spec.optimizer || spread.has_model())
+    update.optimizer = spread.per_chunk("optimizer", spec.optimizer, Duration{0}, &BlockCosts::optimizer);
+  update.tied_embedding_reduce = spec.tied_embedding_reduce.value_or(
+      tied > Bytes{} ? all_reduce_time(spec.link.value_or(standard_link()), 2, tied) : Duration{0});
+  update.step = spec.optimizer_step.value_or(OptimizerStep::synchronous);
 }
 
 /// The layout as given, where it agrees with all else.
-Layout given_layout(const Inputs& inputs, const Shape& shape, Problems& problems) {
-  const Layout& layout = *inputs.layout;
-  const std::string where = inputs.place_of("layout");
+Layout given_layout(const RunSpec& spec, const Shape& shape, Problems& problems) {
+  const Layout& layout = *spec.layout;
+  const std::string where = spec.place_of("layout");
   if (layout.size() != shape.chunks())
     problems.add(where, fmt::format("{} chunks, but the schedule has {}", layout.size(), shape.chunks()),
                  "describe each of its chunks");
-  if (inputs.layers && *inputs.layers != count_layers(layout))
-    problems.add(where, fmt::format("{} layers, but --layers says {}", count_layers(layout), *inputs.layers),
+  if (spec.layers && *spec.layers != count_layers(layout))
+    problems.add(where, fmt::format("{} layers, but --layers says {}", count_layers(layout), *spec.layers),
                  "leave --layers out");
   std::size_t mtp_layers = 0;
   for (const ChunkBlocks& blocks : layout) mtp_layers += blocks.mtp_layers;
-  if (inputs.model_shape && mtp_layers != static_cast<std::size_t>(inputs.model_shape->mtp_layers))
+  if (spec.model_shape && mtp_layers != static_cast<std::size_t>(spec.model_shape->mtp_layers))
     problems.add(where,
                  fmt::format("{} layers for multi-token prediction (m), but {} has {}", mtp_layers,
-                             inputs.model_shape->name, inputs.model_shape->mtp_layers),
+                             spec.model_shape->name, spec.model_shape->mtp_layers),
                  "write an m for each of the model's");
   for (const char* option : {"first-stage-layers", "last-stage-layers"})
-    if (inputs.where.contains(option))
-      problems.add(inputs.place_of(option), "given together with a layout, which says it", "leave one of them out");
+    if (spec.has(option))
+      problems.add(spec.place_of(option), "given together with a layout, which says it", "leave one of them out");
   return problems.empty() ? layout : Layout{};
 }
 
-Layout make_layout(const Inputs& inputs, const Shape& shape, const std::vector<StageId>& placement,
-                   Problems& problems) {
-  if (inputs.layout) return given_layout(inputs, shape, problems);
-  if (!inputs.layers && !inputs.model_shape) {
+Layout make_layout(const RunSpec& spec, const Shape& shape, const std::vector<StageId>& placement, Problems& problems) {
+  if (spec.layout) return given_layout(spec, shape, problems);
+  if (!spec.layers && !spec.model_shape) {
     for (const char* option : {"first-stage-layers", "last-stage-layers"})
-      if (inputs.where.contains(option))
-        problems.add(inputs.place_of(option), "needs the number of all layers", "give --layers");
+      if (spec.has(option)) problems.add(spec.place_of(option), "needs the number of all layers", "give --layers");
     return {};
   }
   try {
-    const std::size_t total = inputs.layers ? *inputs.layers : static_cast<std::size_t>(inputs.model_shape->layers);
+    const std::size_t total = spec.layers ? *spec.layers : static_cast<std::size_t>(spec.model_shape->layers);
     Layout layout =
-        plain_layout(split_layers(shape, placement, total, inputs.first_stage_layers, inputs.last_stage_layers));
-    if (inputs.model_shape) layout.back().mtp_layers = static_cast<std::size_t>(inputs.model_shape->mtp_layers);
+        plain_layout(split_layers(shape, placement, total, spec.first_stage_layers, spec.last_stage_layers));
+    if (spec.model_shape) layout.back().mtp_layers = static_cast<std::size_t>(spec.model_shape->mtp_layers);
     return layout;
   } catch (const Error& error) {
     for (const Problem& problem : error.problems()) problems.add(problem.where, problem.what, problem.hint);
@@ -495,40 +485,40 @@ Layout make_layout(const Inputs& inputs, const Shape& shape, const std::vector<S
 
 } // namespace
 
-Scenario make_scenario(const Inputs& inputs, const Shape& shape, const std::vector<StageId>& placement,
+Scenario make_scenario(const RunSpec& spec, const Shape& shape, const std::vector<StageId>& placement,
                        bool ends_share_stage) {
   constexpr Duration default_forward = std::chrono::milliseconds{1};
   Problems problems;
   Scenario scenario;
   scenario.shape = shape;
-  const std::optional<ModelCosts> model = price_model(inputs, problems);
-  scenario.layout = make_layout(inputs, shape, placement, problems);
+  const std::optional<ModelCosts> model = price_model(spec, problems);
+  scenario.layout = make_layout(spec, shape, placement, problems);
   const bool computes = model && !scenario.layout.empty();
   const std::vector<BlockCosts> computed =
-      computes ? chunk_costs(model_of(inputs), *model, scenario.layout, ends_share_stage) : std::vector<BlockCosts>{};
-  Spread spread{inputs, scenario.shape, scenario.layout, computed, problems};
-  if (inputs.forward || !spread.has_model()) {
-    GivenTimes forward = spread.of_pass("forward", inputs.forward, default_forward);
+      computes ? chunk_costs(model_of(spec), *model, scenario.layout, ends_share_stage) : std::vector<BlockCosts>{};
+  Spread spread{spec, scenario.shape, scenario.layout, computed, problems};
+  if (spec.forward || !spread.has_model()) {
+    GivenTimes forward = spread.of_pass("forward", spec.forward, default_forward);
     scenario.costs.forward = std::move(forward.by_chunk);
     scenario.costs.forward_by_microbatch = std::move(forward.by_microbatch);
   } else {
     scenario.costs.forward = spread.from_model(&BlockCosts::forward);
   }
-  scenario.costs.overhead = inputs.overhead.value_or(Duration{0});
-  split_backward(inputs, spread, shape.microbatches, scenario.costs, problems);
-  fill_collectives(inputs, spread, scenario.costs);
-  fill_network(inputs, spread, computes ? std::optional{model->boundary} : std::nullopt, scenario.network, problems);
-  fill_memory(inputs, spread, scenario.memory, problems);
-  fill_recompute(inputs, spread, scenario, problems);
-  check_extra_work(inputs, problems);
-  fill_update(inputs, spread, computes ? model->tied_embedding : Bytes{}, scenario.update);
-  scenario.pair = inputs.pair.value_or(PairRule{});
-  scenario.title = inputs.title.value_or("");
-  scenario.source = cost_source(inputs);
+  scenario.costs.overhead = spec.overhead.value_or(Duration{0});
+  split_backward(spec, spread, shape.microbatches, scenario.costs, problems);
+  fill_collectives(spec, spread, scenario.costs);
+  fill_network(spec, spread, computes ? std::optional{model->boundary} : std::nullopt, scenario.network, problems);
+  fill_memory(spec, spread, scenario.memory, problems);
+  fill_recompute(spec, spread, scenario, problems);
+  check_extra_work(spec, problems);
+  fill_update(spec, spread, computes ? model->tied_embedding : Bytes{}, scenario.update);
+  scenario.pair = spec.pair.value_or(PairRule{});
+  scenario.title = spec.title.value_or("");
+  scenario.source = cost_source(spec);
   problems.throw_if_any();
-  add_extra_work(inputs, shape, scenario.layout, scenario.costs);
+  add_extra_work(spec, shape, scenario.layout, scenario.costs);
   validate(scenario);
   return scenario;
 }
 
-} // namespace ppsim::cli
+} // namespace ppsim

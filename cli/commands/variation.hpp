@@ -1,0 +1,13 @@
+#pragma once
+// The command 'compare' with --vary.
+
+#include "ppsim/base/error.hpp"
+
+#include "runs/inputs.hpp"
+
+namespace ppsim::cli {
+
+/// Runs it and writes what is asked for. Exit status 3 where nothing fits anywhere.
+[[nodiscard]] ExitCode run_variation(const Inputs& inputs);
+
+} // namespace ppsim::cli

@@ -1,0 +1,17 @@
+#pragma once
+// What a user said about a model's shape, its device and its training, and the costs that follow.
+
+#include <optional>
+#include <string>
+
+#include "runs/inputs.hpp"
+
+namespace ppsim::cli {
+
+/// Finds the shipped model and device that the inputs name, or reads their files.
+void load_model(Inputs& inputs, Problems& problems);
+
+/// Reads the schedule file that the inputs name. Throws Error as traces::read_schedule() does.
+void load_order(Inputs& inputs);
+
+} // namespace ppsim::cli

@@ -1,0 +1,169 @@
+#include "ppsim/study/build_run.hpp"
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/study/build_scenario.hpp"
+#include "ppsim/study/cautions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace ppsim {
+namespace {
+
+/// The number of chunks per stage, where it was given. Throws Error if there are several.
+std::optional<std::size_t> one_vpp(const RunSpec& spec) {
+  if (!spec.vpp) return std::nullopt;
+  if (spec.vpp->size() > 1)
+    throw Error{ExitCode::bad_input, Problem{spec.place_of("vpp"), fmt::format("{} values", spec.vpp->size()),
+                                             "give one; 'ppsim compare' tries several"}};
+  return spec.vpp->front();
+}
+
+/// A file sets the shape; flags may repeat it, not change it.
+void check_against_file(const RunSpec& spec, const Shape& shape) {
+  Problems problems;
+  const auto check = [&](std::string_view option, const std::optional<std::size_t>& given, std::size_t found) {
+    if (given && *given != found)
+      problems.add(spec.place_of(option), fmt::format("{}, but the schedule file has {}", *given, found),
+                   fmt::format("leave --{} out", option));
+  };
+  check("stages", spec.stages, shape.stages);
+  check("mb", spec.microbatches, shape.microbatches);
+  check("vpp", one_vpp(spec), shape.vpp);
+  std::vector<std::string_view> fixed{"schedule"};
+  for (const ScheduleOption& option : schedule_options()) fixed.push_back(option.name);
+  for (const std::string_view option : fixed)
+    if (spec.has(option))
+      problems.add(spec.place_of(option), "given together with a schedule file, which sets the order",
+                   fmt::format("leave --{} or --schedule-file out", option));
+  problems.throw_if_any();
+}
+
+void use_given_order(const RunSpec& spec, const GivenOrder& order, BuiltRun& run) {
+  check_against_file(spec, order.schedule.shape());
+  run.schedule = order.schedule;
+  run.schedule_place = order.name;
+  run.scenario = make_scenario(spec, run.schedule.shape(), placement_of(run.schedule), ends_share_stage(run.schedule));
+  run.notes = order.notes;
+  const CommOrder* const own = run.schedule.communications();
+  run.scenario.network.streams.lowering = lowering_in(spec, own != nullptr);
+  if (own != nullptr && spec.lowering)
+    run.notes.push_back(fmt::format("{}: {} takes the place of the file's {} sends and receives",
+                                    spec.place_of("lowering"), *spec.lowering, own->size()));
+  else if (own != nullptr && run.scenario.network.model != TransferModel::streams && !spec.writes_operations)
+    run.notes.push_back(fmt::format("{}: its {} send and receive cells are not used; --transfer streams simulates them",
+                                    order.name, own->size()));
+}
+
+/// The number of chunks per stage: with a layout that of the layout. Throws Error where what is given contradicts it.
+std::optional<std::size_t> chunks_per_stage(const RunSpec& spec) {
+  const std::optional<std::size_t> vpp = one_vpp(spec);
+  if (!spec.layout || !spec.stages) return vpp;
+  const std::size_t chunks = spec.layout->size();
+  const std::size_t stages = spec.replicas ? spec.replicas->size() : *spec.stages; // positions of the pipeline
+  if (chunks % stages != 0)
+    throw Error{ExitCode::bad_input, Problem{"--layout",
+                                             fmt::format("{} chunk{} can not be divided over {} stages", chunks,
+                                                         chunks == 1 ? "" : "s", stages),
+                                             fmt::format("describe a multiple of {} chunks", stages)}};
+  if (vpp && *vpp * stages != chunks)
+    throw Error{ExitCode::bad_input, Problem{"--layout",
+                                             fmt::format("{} chunks, but {} stages with --vpp {} have {}", chunks,
+                                                         stages, *vpp, *vpp * stages),
+                                             "leave --vpp out: it follows from the layout"}};
+  return chunks / stages;
+}
+
+/// A schedule that fixes the number of chunks says how many the layout should have.
+void check_against_layout(const RunSpec& spec, const Generator& generator, const Shape& shape) {
+  if (!spec.layout || generator.vpp.multiple > 0 || shape.vpp == generator.vpp.standard) return;
+  const std::size_t needed = shape.positions() * generator.vpp.standard;
+  throw Error{ExitCode::bad_input,
+              Problem{"--layout",
+                      fmt::format("{} chunks, but '{}' on {} stages has {}", spec.layout->size(), generator.name,
+                                  shape.positions(), needed),
+                      fmt::format("describe {} chunks{}", needed,
+                                  generator.vpp.standard == 1 ? ", or use --schedule interleaved" : "")}};
+}
+
+void generate_schedule(const RunSpec& spec, BuiltRun& run) {
+  Problems problems;
+  if (!spec.stages)
+    problems.add("--stages", "missing", "how many pipeline stages (devices) are there? for example --stages 4");
+  if (!spec.microbatches) problems.add("--mb", "missing", "how many microbatches make a step? for example --mb 8");
+  problems.throw_if_any();
+  const std::optional<std::size_t> vpp = chunks_per_stage(spec);
+  run.generator = &find_generator(spec.schedule.value_or(vpp.value_or(1) > 1 ? "interleaved" : "1f1b"));
+  run.request.shape = {.stages = spec.stages.value_or(1),
+                       .microbatches = spec.microbatches.value_or(1),
+                       .vpp = vpp.value_or(run.generator->vpp.standard)};
+  run.request.group_size = spec.group_size;
+  run.request.descending_backward = spec.descending_backward;
+  run.request.activation_limit = spec.activation_limit;
+  run.request.replicas = spec.replicas.value_or(std::vector<std::size_t>{});
+  if (spec.replicas && spec.replicas->size() < run.request.shape.stages)
+    run.request.shape.shared = run.request.shape.stages - spec.replicas->size();
+  check_against_layout(spec, *run.generator, run.request.shape);
+  check_request(*run.generator, run.request);
+  const std::vector<StageId> placement = run.generator->place(run.request);
+  const bool both_ways = run.generator->placement == "bidirectional"; // then each end is on the other's stage as well
+  run.scenario = make_scenario(spec, run.request.shape, placement, both_ways || placement.front() == placement.back());
+  run.schedule = make_schedule(*run.generator, run.request, run.scenario);
+  if (spec.forward_only) run.schedule = run.schedule.forwards();
+  run.schedule_place = fmt::format("schedule '{}'", run.generator->name);
+}
+
+/// What names a flag names the place where its value was given, which may be a scenario file; so does the name of a
+/// schedule that was not given on the command line.
+Error placed(const RunSpec& spec, const Error& error) {
+  std::vector<Problem> problems = error.problems();
+  for (Problem& problem : problems)
+    if (problem.where.starts_with("--")) problem.where = spec.place_of(std::string_view{problem.where}.substr(2));
+  if (spec.schedule && !spec.is_asked("schedule")) {
+    const std::string name = fmt::format("'{}'", *spec.schedule);
+    for (Problem& problem : problems)
+      if (const std::size_t at = problem.what.find(name); at != std::string::npos)
+        problem.what.insert(at + name.size(), fmt::format(" ({})", spec.place_of("schedule")));
+  }
+  return {error.code(), std::move(problems)};
+}
+
+/// Without a flush there is no end of a step for these to follow. Throws Error with each that is asked for; those of a
+/// scenario, which may be for other schedules as well, are left out.
+void refuse_update(const RunSpec& spec, const Schedule& schedule) {
+  if (!schedule.asynchronous()) return;
+  Problems problems;
+  for (const std::string_view option : {"reduce", "tied-embedding-reduce", "optimizer", "optimizer-step"})
+    if (spec.is_asked(option))
+      problems.add(spec.place_of(option), fmt::format("'{}' has no flush that it could follow", schedule.name()),
+                   "put an update after every microbatch into --weight-grad");
+  problems.throw_if_any();
+}
+
+} // namespace
+
+void fit_update(const RunSpec& spec, const Schedule& schedule, Scenario& scenario, std::vector<std::string>& notes) {
+  refuse_update(spec, schedule);
+  if (!schedule.asynchronous() || scenario.update.is_free()) return;
+  scenario.update = {};
+  notes.push_back(fmt::format("'{}' has no flush: reductions and optimizer steps are left out", schedule.name()));
+}
+
+BuiltRun build_run(const RunSpec& spec) {
+  BuiltRun run;
+  try {
+    if (spec.order != nullptr)
+      use_given_order(spec, *spec.order, run);
+    else
+      generate_schedule(spec, run);
+  } catch (const Error& error) {
+    throw placed(spec, error);
+  }
+  fit_update(spec, run.schedule, run.scenario, run.notes);
+  std::ranges::move(cautions(spec, run), std::back_inserter(run.notes));
+  return run;
+}
+
+} // namespace ppsim

@@ -1,0 +1,83 @@
+#include "ppsim/base/error.hpp"
+#include "ppsim/study/build_scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace ppsim {
+namespace {
+
+/// Costs that were given, and are therefore not computed. `asked`: of those for this run alone.
+std::string given_costs(const RunSpec& spec, bool asked) {
+  std::string given;
+  for (const SpecField& field : spec_fields())
+    if (field.is_cost && (asked ? spec.is_asked(field.name) : spec.has(field.name)))
+      given += fmt::format("{}{}", given.empty() ? "" : ", ", field.name);
+  return given;
+}
+
+/// Whether it was said how long tasks take, if only of one pass.
+bool has_task_costs(const RunSpec& spec) {
+  constexpr std::array<std::string_view, 4> passes{"forward", "backward", "input-grad", "weight-grad"};
+  const bool varies = spec.vary && std::ranges::find(passes, spec.vary->option) != passes.end();
+  return varies || spec.forward || spec.backward || spec.input_grad || spec.weight_grad;
+}
+
+} // namespace
+
+const Link& standard_link() {
+  return find_link("ib-ndr");
+}
+
+Model model_of(const RunSpec& spec) {
+  PPSIM_ASSERT(spec.model_shape.has_value());
+  Model model = *spec.model_shape;
+  if (spec.layers) model.layers = static_cast<std::int64_t>(*spec.layers);
+  return model;
+}
+
+std::optional<ModelCosts> price_model(const RunSpec& spec, Problems& problems) {
+  if (!spec.model_shape) {
+    for (const SpecField& field : spec_fields())
+      if (field.is_of_model && spec.has(field.name))
+        problems.add(spec.place_of(field.name), "there is no model whose costs it could change",
+                     "give --model ('ppsim list models')");
+    return std::nullopt;
+  }
+  for (const char* option : {"embedding", "head"})
+    if (spec.has(option)) problems.add(spec.place_of(option), "the model's shape has it already", "leave it out");
+  if (!spec.device_sheet) {
+    problems.add(spec.place_of("model"), "how fast is the device that runs it?",
+                 "give --device ('ppsim list devices')");
+    return std::nullopt;
+  }
+  try {
+    return model_costs(model_of(spec), *spec.device_sheet, spec.training);
+  } catch (const Error& error) {
+    for (const Problem& problem : error.problems()) problems.add(problem.where, problem.what, problem.hint);
+    return std::nullopt;
+  }
+}
+
+std::string cost_source(const RunSpec& spec) {
+  if (!spec.model_shape || !spec.device_sheet) {
+    // A file's word for its costs does not hold for those that were given in their place.
+    const std::string given = spec.source && !spec.is_asked("source") ? given_costs(spec, true) : "";
+    return fmt::format("{}{}{}", spec.source.value_or(""), given.empty() ? "" : "; given: " + given,
+                       spec.source && !has_task_costs(spec) ? "; forward and backward are the defaults" : "");
+  }
+  std::string text = spec.source ? *spec.source + "; " : "";
+  text += fmt::format("computed from the shape of {} and the datasheet of {}", spec.model_shape->name,
+                      spec.device_sheet->name);
+  if (!spec.vary || spec.vary->option != "efficiency")
+    text += fmt::format(" at efficiency {:g}", static_cast<double>(spec.training.efficiency_ppm) / 1e6);
+  text += ", not measured";
+  if (!spec.link && !spec.comm && !spec.latency && !spec.bandwidth)
+    text += fmt::format("; {} between stages", standard_link().name);
+  if (const std::string given = given_costs(spec, false); !given.empty()) text += fmt::format("; given: {}", given);
+  return text;
+}
+
+} // namespace ppsim

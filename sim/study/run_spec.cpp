@@ -1,0 +1,252 @@
+#include "ppsim/study/run_spec.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace ppsim {
+namespace {
+
+using Unit = Axis::Unit;
+
+template <class Value>
+struct Numbers; // what a single number of that type counts
+template <>
+struct Numbers<Duration> {
+  static constexpr Unit unit = Unit::time;
+};
+template <>
+struct Numbers<Bytes> {
+  static constexpr Unit unit = Unit::bytes;
+};
+template <>
+struct Numbers<Bandwidth> {
+  static constexpr Unit unit = Unit::rate;
+};
+template <>
+struct Numbers<std::size_t> {
+  static constexpr Unit unit = Unit::count;
+};
+template <>
+struct Numbers<std::int64_t> {
+  static constexpr Unit unit = Unit::count;
+};
+
+template <class Value>
+concept Number = requires { Numbers<Value>::unit; };
+
+/// Whoever has the member.
+template <class Spec, class Value, class Holder>
+auto& place_in(Spec& spec, Value Holder::*member) {
+  if constexpr (std::is_same_v<Holder, Training>)
+    return spec.training.*member;
+  else
+    return spec.*member;
+}
+
+/// What has a value anyway says nothing: see RunSpec::has().
+template <class Holder, class Value>
+bool is_said(const Value& value) {
+  if constexpr (requires { value.has_value(); })
+    return value.has_value();
+  else if constexpr (std::is_same_v<Value, bool> && !std::is_same_v<Holder, Training>)
+    return value;
+  else
+    return false;
+}
+
+template <class Value, class Holder>
+Holder holder_of(Value Holder::*);
+
+template <Number Value>
+void put(Value& place, std::int64_t number) {
+  place = Value(number);
+}
+template <Number Value>
+void put(std::optional<Value>& place, std::int64_t number) {
+  place = Value(number);
+}
+template <Number Value>
+void put(std::optional<std::vector<Value>>& place, std::int64_t number) {
+  place = {Value(number)};
+}
+
+template <class Place>
+struct NumberOf {};
+template <Number Value>
+struct NumberOf<Value> : Numbers<Value> {};
+template <Number Value>
+struct NumberOf<std::optional<Value>> : Numbers<Value> {};
+template <Number Value>
+struct NumberOf<std::optional<std::vector<Value>>> : Numbers<Value> {};
+
+enum class Kind : std::uint8_t { rule, cost, of_model };
+
+template <auto member>
+constexpr SpecField field(std::string_view name, Kind kind = Kind::rule) {
+  using Place = std::remove_reference_t<decltype(place_in(std::declval<RunSpec&>(), member))>;
+  SpecField row{
+      .name = name,
+      .is_given = [](const RunSpec& spec) { return is_said<decltype(holder_of(member))>(place_in(spec, member)); },
+      .is_cost = kind == Kind::cost,
+      .is_of_model = kind == Kind::of_model};
+  if constexpr (requires { NumberOf<Place>::unit; }) {
+    row.unit = NumberOf<Place>::unit;
+    row.set = [](RunSpec& spec, std::int64_t number) { put(place_in(spec, member), number); };
+  }
+  return row;
+}
+
+/// One whose numbers are millionths.
+template <auto member>
+constexpr SpecField factor(std::string_view name, Kind kind = Kind::rule) {
+  SpecField row = field<member>(name, kind);
+  row.unit = Unit::factor;
+  return row;
+}
+
+constexpr SpecField pair_rule() {
+  SpecField row = field<&CostSpec::pair>("pair");
+  row.unit = Unit::factor;
+  row.set = [](RunSpec& spec, std::int64_t number) { spec.pair = PairRule{PairRule::Kind::factor, number}; };
+  return row;
+}
+
+} // namespace
+
+std::span<const SpecField> spec_fields() {
+  using enum Kind;
+  static constexpr std::array table{
+      field<&PipelineSpec::stages>("stages"),
+      field<&PipelineSpec::microbatches>("mb"),
+      field<&PipelineSpec::vpp>("vpp"),
+      field<&PipelineSpec::schedule>("schedule"),
+      field<&PipelineSpec::group_size>("group-size"),
+      field<&PipelineSpec::descending_backward>("gpipe-backward"),
+      field<&PipelineSpec::activation_limit>("activation-limit"),
+      field<&PipelineSpec::replicas>("replicas"),
+      field<&PipelineSpec::layers>("layers"),
+      field<&PipelineSpec::first_stage_layers>("first-stage-layers"),
+      field<&PipelineSpec::last_stage_layers>("last-stage-layers"),
+      field<&PipelineSpec::layout>("layout"),
+      field<&PipelineSpec::balance>("balance"),
+      field<&PipelineSpec::forward_only>("forward-only"),
+      field<&ModelSpec::model_shape>("model"),
+      field<&ModelSpec::device_sheet>("device"),
+      factor<&Training::efficiency_ppm>("efficiency", of_model),
+      field<&Training::microbatch_size>("microbatch-size", of_model),
+      field<&Training::sequence_length>("sequence-length", of_model),
+      field<&Training::tensor_parallel>("tensor-parallel", of_model),
+      field<&Training::sequence_parallel>("sequence-parallel", of_model),
+      field<&Training::context_parallel>("context-parallel", of_model),
+      field<&Training::expert_parallel>("expert-parallel", of_model),
+      field<&Training::data_parallel>("data-parallel", of_model),
+      field<&Training::distributed_optimizer>("distributed-optimizer", of_model),
+      field<&Training::data_type>("data-type", of_model),
+      field<&Training::attention>("attention", of_model),
+      field<&Training::gradient_bytes>("gradient-bytes-per-parameter", of_model),
+      field<&Training::optimizer_bytes>("optimizer-bytes-per-parameter", of_model),
+      field<&Training::tensor_link>("tensor-link", of_model),
+      field<&Training::expert_link>("expert-link", of_model),
+      field<&Training::data_link>("data-link", of_model),
+      field<&CostSpec::forward>("forward", cost),
+      field<&CostSpec::backward>("backward", cost),
+      field<&CostSpec::input_grad>("input-grad", cost),
+      field<&CostSpec::weight_grad>("weight-grad", cost),
+      field<&CostSpec::overhead>("overhead", cost),
+      pair_rule(),
+      field<&CostSpec::forward_collective>("forward-collective", cost),
+      field<&CostSpec::backward_collective>("backward-collective", cost),
+      field<&CostSpec::embedding>("embedding", cost),
+      field<&CostSpec::head>("head", cost),
+      field<&CostSpec::recompute>("recompute"),
+      field<&CostSpec::recompute_time>("recompute-time", cost),
+      field<&CostSpec::microbatches_without_recompute>("microbatches-without-recompute"),
+      field<&UpdateSpec::reduce>("reduce", cost),
+      field<&UpdateSpec::tied_embedding_reduce>("tied-embedding-reduce", cost),
+      field<&UpdateSpec::optimizer>("optimizer", cost),
+      field<&UpdateSpec::optimizer_step>("optimizer-step"),
+      field<&NetworkSpec::comm>("comm", cost),
+      field<&NetworkSpec::latency>("latency", cost),
+      field<&NetworkSpec::bandwidth>("bandwidth", cost),
+      field<&ModelSpec::link>("link"),
+      field<&NetworkSpec::boundary_bytes>("boundary-bytes", cost),
+      field<&NetworkSpec::transfer>("transfer"),
+      field<&NetworkSpec::lowering>("lowering"),
+      field<&NetworkSpec::overlap_p2p>("overlap-p2p"),
+      field<&NetworkSpec::pytorch_reduces>("pytorch-version"),
+      field<&NetworkSpec::p2p>("p2p"),
+      field<&NetworkSpec::eager_below>("eager-below", cost),
+      factor<&NetworkSpec::comm_slowdown_ppm>("comm-slowdown", cost),
+      field<&NetworkSpec::send_slices>("send-slices"),
+      field<&NetworkSpec::stages_per_node>("stages-per-node"),
+      field<&ModelSpec::inter_node_link>("inter-node-link"),
+      field<&NetworkSpec::inter_node_latency>("inter-node-latency", cost),
+      field<&NetworkSpec::inter_node_bandwidth>("inter-node-bandwidth", cost),
+      field<&MemorySpec::activation_bytes>("activation-bytes", cost),
+      field<&MemorySpec::weight_activation_bytes>("weight-activation-bytes", cost),
+      field<&MemorySpec::checkpoint_bytes>("checkpoint-bytes", cost),
+      field<&MemorySpec::release_outputs>("release-outputs"),
+      field<&MemorySpec::parameter_bytes>("parameter-bytes", cost),
+      field<&MemorySpec::gradient_bytes>("gradient-bytes", cost),
+      field<&MemorySpec::optimizer_bytes>("optimizer-bytes", cost),
+      field<&MemorySpec::memory_limit>("memory-limit"),
+      field<&Provenance::title>("title"),
+      field<&Provenance::source>("source"),
+  };
+  return table;
+}
+
+const SpecField* find_spec_field(std::string_view name) {
+  const auto found = std::ranges::find(spec_fields(), name, &SpecField::name);
+  return found == spec_fields().end() ? nullptr : &*found;
+}
+
+std::string RunSpec::place_of(std::string_view field) const {
+  const auto found = where.find(field);
+  return found == where.end() ? fmt::format("--{}", field) : found->second;
+}
+
+bool RunSpec::has(std::string_view field) const {
+  const SpecField* const row = find_spec_field(field);
+  return (row != nullptr && row->is_given(*this)) || where.contains(field);
+}
+
+bool RunSpec::is_asked(std::string_view field) const {
+  const auto found = where.find(field);
+  return found == where.end() ? has(field) : found->second.starts_with("--");
+}
+
+std::optional<Communicators> communicators_in(const NetworkSpec& spec) {
+  if (!spec.p2p) return std::nullopt;
+  switch (*spec.p2p) {
+  case P2p::edge:
+    return Communicators::edge;
+  case P2p::pair:
+    return Communicators::pair;
+  case P2p::direction:
+    return Communicators::direction;
+  case P2p::group:
+  case P2p::batched:
+    break;
+  }
+  return Communicators::group;
+}
+
+Overlap overlap_in(const NetworkSpec& spec) {
+  return spec.overlap_p2p.value_or(spec.p2p == P2p::batched ? Overlap::none : Overlap::steady);
+}
+
+void check_overlap(const RunSpec& spec, Problems& problems) {
+  if (spec.p2p == P2p::batched && overlap_in(spec) != Overlap::none)
+    problems.add(spec.place_of("overlap-p2p"), "Megatron-LM overlaps only what it does not launch in batches",
+                 "leave it out, or leave out --p2p batched");
+}
+
+std::string_view lowering_in(const NetworkSpec& spec, bool has_own) {
+  if (spec.lowering) return *spec.lowering;
+  return spec.p2p == P2p::batched && !has_own ? "megatron" : "";
+}
+
+} // namespace ppsim
