@@ -1,7 +1,7 @@
 # What the project needs from the system, by Debian and Ubuntu package, and how it gets there. Sourced by bash scripts.
 program_packages=(g++ cmake ninja-build libfmt-dev libboost-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev
-  libsimdjson-dev libsqlite3-dev zlib1g-dev)
-test_packages=(catch2 librapidcheck-dev libbenchmark-dev openmpi-bin libopenmpi-dev libopenblas0)
+  libprotozero-dev libsimdjson-dev libsqlite3-dev zlib1g-dev)
+test_packages=(catch2 librapidcheck-dev libpugixml-dev libbenchmark-dev openmpi-bin libopenmpi-dev libopenblas0)
 ci_packages=(ccache clang-16 clang-tidy-16 clang-format-16 libclang-rt-16-dev codespell groff-base)
 
 say() { printf 'ppsim: %s\n' "$*" >&2; }

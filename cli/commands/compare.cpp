@@ -49,7 +49,7 @@ struct Shown : ComparedRuns {
 };
 
 std::string recommend(const Comparison& comparison, const Inputs& inputs) {
-  std::string words = recommendation_text(comparison);
+  std::string words = viz::recommendation_text(comparison);
   if (inputs.balance && comparison.recommendation) {
     const Contender& best = comparison.contenders[comparison.recommendation->best];
     words += fmt::format(" Each schedule has the split of layers that suits it best; that of {} is --layout '{}'.",

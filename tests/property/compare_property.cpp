@@ -2,6 +2,7 @@
 
 #include "ppsim/study/compare.hpp"
 #include "ppsim/study/evaluate.hpp"
+#include "ppsim/viz/comparison.hpp"
 #include "property/drawn_inputs.hpp"
 
 #include <catch2/catch.hpp>
@@ -114,7 +115,7 @@ TEST_CASE("A comparison is the same at any number of threads") {
     RC_ASSERT(one.has_value() == more.has_value());
     if (!one) return;
     RC_ASSERT(one->notes == more->notes);
-    RC_ASSERT(recommendation_text(one->comparison) == recommendation_text(more->comparison));
+    RC_ASSERT(viz::recommendation_text(one->comparison) == viz::recommendation_text(more->comparison));
     RC_ASSERT(one->comparison.contenders.size() == more->comparison.contenders.size());
     for (std::size_t i = 0; i < one->comparison.contenders.size(); ++i) {
       RC_ASSERT(one->comparison.contenders[i].name == more->comparison.contenders[i].name);

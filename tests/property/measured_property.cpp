@@ -153,7 +153,7 @@ TEST_CASE("Every view shows any measured step") {
     RunReport report = run_report(analyse(graph, step));
     report.measured = describe(drawn.run);
     const std::string svg = viz::svg_gantt(graph, step, report);
-    RC_ASSERT(XmlReader{svg}.fault.empty());
+    RC_ASSERT(xml_fault(svg).empty());
     RC_ASSERT(svg.find("measured: threads") != std::string::npos);
     RC_ASSERT(viz::text_report(graph, step, report, {.width = 80, .colour = true}).find("measured: threads") !=
               std::string::npos);
@@ -182,7 +182,7 @@ TEST_CASE("Any run can be held against its prediction, and every view shows how"
     RC_ASSERT(std::ranges::is_sorted(validation.deviations, std::ranges::greater{}, &Deviation::size));
     if (validation.holds) RC_ASSERT(!validation.contended && !validation.unaligned && validation.in_tolerance());
     const std::string svg = viz::svg_validation(prediction.graph, prediction.timeline, drawn.run, validation);
-    RC_ASSERT(XmlReader{svg}.fault.empty());
+    RC_ASSERT(xml_fault(svg).empty());
     const std::string text =
         viz::validation_text(prediction.graph, drawn.run, validation, {.width = 100, .colour = false});
     RC_ASSERT(text.starts_with(validation.holds ? "valid: " : "no"));

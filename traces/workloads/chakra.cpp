@@ -1,6 +1,5 @@
 // MLCommons Chakra execution traces: a sequence of protobuf messages, each after its length as a varint:
-// GlobalMetadata, then a Node each (chakra/schema/protobuf/et_def.proto). The few fields that are needed are written
-// and read here, so that there is no dependency on protobuf:
+// GlobalMetadata, then a Node each (chakra/schema/protobuf/et_def.proto). Of their fields, these are written and read:
 //
 //   GlobalMetadata  1 version
 //   Node            1 id, 2 name, 3 type, 4 ctrl_deps, 5 data_deps, 7 duration_micros, 10 attr
@@ -10,22 +9,19 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <limits>
 #include <optional>
 #include <unordered_map>
 
 #include "workload_nodes.hpp"
+#include <protozero/pbf_builder.hpp>
+#include <protozero/pbf_message.hpp>
 
 namespace ppsim::traces {
 namespace {
 
-enum class WireType : std::uint8_t { varint = 0, fixed64 = 1, length = 2, fixed32 = 5 };
-constexpr unsigned payload_bits = 7; ///< of a byte of a varint; the eighth says that more follow
-constexpr unsigned wire_bits = 3;    ///< of a field's key
-
-constexpr std::uint64_t version_field = 1;
-enum Field : std::uint64_t {
+enum class MetadataField : protozero::pbf_tag_type { version = 1 };
+enum class NodeField : protozero::pbf_tag_type {
   id = 1,
   name = 2,
   type = 3,
@@ -34,46 +30,34 @@ enum Field : std::uint64_t {
   micros = 7,
   attribute = 10
 };
-enum AttributeField : std::uint64_t { key = 1, int32 = 7, int64 = 9, uint32 = 11, uint64 = 13, boolean = 27 };
-enum NodeType : std::uint64_t { compute = 4, send = 5, receive = 6 };
+enum class AttributeField : protozero::pbf_tag_type {
+  key = 1,
+  int32 = 7,
+  int64 = 9,
+  uint32 = 11,
+  uint64 = 13,
+  boolean = 27
+};
+enum NodeType : std::uint8_t { compute = 4, send = 5, receive = 6 };
 
 constexpr std::int64_t ns_per_micro = 1000;
 
-class Message {
-public:
-  void varint(std::uint64_t value) {
-    constexpr std::uint64_t more = std::uint64_t{1} << payload_bits;
-    for (; value >= more; value >>= payload_bits) bytes_.push_back(static_cast<char>((value & (more - 1)) | more));
-    bytes_.push_back(static_cast<char>(value));
-  }
-  void number(std::uint64_t field, std::uint64_t value) {
-    varint((field << wire_bits) | static_cast<std::uint64_t>(WireType::varint));
-    varint(value);
-  }
-  void text(std::uint64_t field, std::string_view value) {
-    varint((field << wire_bits) | static_cast<std::uint64_t>(WireType::length));
-    varint(value.size());
-    bytes_ += value;
-  }
-  void attribute(std::string_view name, AttributeField kind, std::uint64_t value) {
-    Message attribute;
-    attribute.text(AttributeField::key, name);
-    attribute.number(kind, value);
-    text(Field::attribute, attribute.bytes_);
-  }
-  /// Behind its length.
-  void append_to(std::string& file) const {
-    Message length;
-    length.varint(bytes_.size());
-    file += length.bytes_;
-    file += bytes_;
-  }
+using NodeBuilder = protozero::pbf_builder<NodeField>;
+using AttributeBuilder = protozero::pbf_builder<AttributeField>;
 
-private:
-  std::string bytes_;
-};
+/// Behind its length.
+void append_message(std::string& file, std::string_view message) {
+  protozero::add_varint_to_buffer(&file, message.size());
+  file += message;
+}
 
-std::uint64_t type_of(WorkloadKind kind) {
+void add_number(NodeBuilder& node, const char* key, std::int64_t value) {
+  AttributeBuilder attribute{node, NodeField::attribute};
+  attribute.add_string(AttributeField::key, key);
+  attribute.add_int64(AttributeField::int64, value);
+}
+
+NodeType type_of(WorkloadKind kind) {
   switch (kind) {
   case WorkloadKind::compute:
     return NodeType::compute;
@@ -86,137 +70,103 @@ std::uint64_t type_of(WorkloadKind kind) {
 }
 
 /// `first` is the position of the rank's first node, `micros` the rounded duration.
-Message message_of(const WorkloadNode& node, std::size_t position, std::size_t first, std::int64_t micros) {
-  Message message;
-  message.number(Field::id, position - first);
-  message.text(Field::name, node.name);
-  message.number(Field::type, type_of(node.kind));
-  for (const std::size_t before : node.after) message.number(Field::data_after, before - first);
-  if (micros > 0) message.number(Field::micros, static_cast<std::uint64_t>(micros));
-  message.attribute("is_cpu_op", AttributeField::boolean, 0);
+std::string message_of(const WorkloadNode& node, std::size_t position, std::size_t first, std::int64_t micros) {
+  std::string message;
+  NodeBuilder fields{message};
+  fields.add_uint64(NodeField::id, position - first);
+  fields.add_string(NodeField::name, node.name);
+  fields.add_enum(NodeField::type, type_of(node.kind));
+  for (const std::size_t before : node.after) fields.add_uint64(NodeField::data_after, before - first);
+  if (micros > 0) fields.add_uint64(NodeField::micros, static_cast<std::uint64_t>(micros));
+  {
+    AttributeBuilder attribute{fields, NodeField::attribute};
+    attribute.add_string(AttributeField::key, "is_cpu_op");
+    attribute.add_bool(AttributeField::boolean, false);
+  }
   if (node.kind == WorkloadKind::compute) {
-    message.attribute("duration_ns", AttributeField::int64, static_cast<std::uint64_t>(node.duration.count()));
+    add_number(fields, "duration_ns", node.duration.count());
     return message;
   }
   const bool sends = node.kind == WorkloadKind::send;
-  message.attribute("comm_src", AttributeField::int64, sends ? node.rank : node.peer);
-  message.attribute("comm_dst", AttributeField::int64, sends ? node.peer : node.rank);
-  message.attribute("comm_tag", AttributeField::int64, node.tag);
-  message.attribute("comm_size", AttributeField::int64, static_cast<std::uint64_t>(node.bytes.count()));
+  add_number(fields, "comm_src", sends ? node.rank : node.peer);
+  add_number(fields, "comm_dst", sends ? node.peer : node.rank);
+  add_number(fields, "comm_tag", static_cast<std::int64_t>(node.tag));
+  add_number(fields, "comm_size", node.bytes.count());
   return message;
 }
 
-/// Reads fields from a message, or messages from a file. Throws Error when it is cut off or broken.
-class Fields {
-public:
-  Fields(std::string_view bytes, std::string_view where) : bytes_{bytes}, where_{where} {}
-  [[nodiscard]] bool more() const { return !bytes_.empty(); }
-
-  std::uint64_t varint() {
-    std::uint64_t value = 0;
-    constexpr unsigned all_bits = 64;
-    for (unsigned shift = 0; shift < all_bits; shift += payload_bits) {
-      const auto byte = static_cast<unsigned char>(take(1).front());
-      constexpr unsigned char more = 0x80;
-      value |= static_cast<std::uint64_t>(byte & (more - 1U)) << shift;
-      if ((byte & more) == 0) return value;
-    }
-    refuse("a number has more than 64 bits");
-  }
-  std::string_view text() { return take(varint()); }
-
-  /// The next field: its number. Its value is then read by value() or text_value().
-  std::uint64_t next() {
-    const std::uint64_t found = varint();
-    wire_ = static_cast<WireType>(found & ((1U << wire_bits) - 1));
-    return found >> wire_bits;
-  }
-  std::uint64_t value() {
-    if (wire_ != WireType::varint) refuse("a field that is a number is of another type");
-    return varint();
-  }
-  std::string_view text_value() {
-    if (wire_ != WireType::length) refuse("a field that is text or a message is of another type");
-    return text();
-  }
-  /// Passes a repeated number on, whether it is packed or not.
-  template <class Take>
-  void values(const Take& take_value) {
-    if (wire_ != WireType::length) return take_value(value());
-    Fields packed{text(), where_};
-    while (packed.more()) take_value(packed.varint());
-  }
-  void skip() {
-    constexpr std::size_t long_bytes = 8;
-    constexpr std::size_t short_bytes = 4;
-    switch (wire_) {
-    case WireType::varint:
-      varint();
-      return;
-    case WireType::fixed64:
-      take(long_bytes);
-      return;
-    case WireType::length:
-      text();
-      return;
-    case WireType::fixed32:
-      take(short_bytes);
-      return;
-    }
-    refuse("a field is of a type that protobuf does not have");
-  }
-  [[noreturn]] void refuse(std::string what) const {
-    throw Error{ExitCode::bad_input,
-                {std::string{where_}, std::move(what), "is this a Chakra execution trace in protobuf (*.et)?"}};
-  }
-
-private:
-  std::string_view take(std::uint64_t size) {
-    if (size > bytes_.size()) refuse("the file ends inside a message");
-    const std::string_view taken = bytes_.substr(0, size);
-    bytes_.remove_prefix(size);
-    return taken;
-  }
-
-  std::string_view bytes_;
-  std::string_view where_;
-  WireType wire_ = WireType::varint;
-};
-
-/// The nodes of one rank.
+/// The nodes of one rank. Throws Error when the file is cut off or broken.
 class RankReader {
 public:
   RankReader(const NamedBytes& file, std::uint32_t rank, Workload& workload)
-      : file_{file}, rank_{rank}, workload_{workload}, first_{workload.nodes.size()} {}
+      : file_{file}, rank_{rank}, workload_{workload}, first_{workload.nodes.size()}, rest_{file.bytes} {}
 
   void read() {
-    Fields messages{file_.bytes, file_.name};
-    if (!messages.more()) messages.refuse("the file is empty");
-    check_version(messages.text());
-    while (messages.more()) node(messages.text());
+    try {
+      read_messages();
+    } catch (const protozero::varint_too_long_exception&) {
+      refuse("a number has more than 64 bits");
+    } catch (const protozero::end_of_buffer_exception&) {
+      refuse("the file ends inside a message");
+    } catch (const protozero::invalid_tag_exception&) {
+      refuse("a field has a number that protobuf does not allow");
+    } catch (const protozero::exception&) {
+      refuse("a field is of a type that protobuf does not have");
+    }
+  }
+
+private:
+  void read_messages() {
+    if (rest_.empty()) refuse("the file is empty");
+    check_version(next_message());
+    while (!rest_.empty()) node(next_message());
     for (std::size_t i = 0; i < after_.size(); ++i)
       for (const std::uint64_t before : after_[i]) {
         const auto found = position_.find(before);
         if (found == position_.end())
-          messages.refuse(fmt::format("node {} depends on node {}, which is not there",
-                                      in_quotes(workload_.nodes[first_ + i].name), before));
+          refuse(fmt::format("node {} depends on node {}, which is not there",
+                             in_quotes(workload_.nodes[first_ + i].name), before));
         workload_.nodes[first_ + i].after.push_back(found->second);
       }
   }
 
-private:
-  void check_version(std::string_view metadata) const {
-    Fields fields{metadata, file_.name};
-    while (fields.more()) {
-      if (fields.next() != version_field) {
-        fields.skip();
-        continue;
-      }
-      if (const std::string_view version = fields.text_value(); !version.starts_with("0.0."))
-        fields.refuse(fmt::format("is of version {} of the schema, not 0.0.x", in_quotes(version)));
-      return;
-    }
-    fields.refuse("does not begin with a version of the schema");
+  [[noreturn]] void refuse(std::string what) const {
+    throw Error{ExitCode::bad_input,
+                {file_.name, std::move(what), "is this a Chakra execution trace in protobuf (*.et)?"}};
+  }
+
+  std::string_view next_message() {
+    const char* begin = rest_.data();
+    const char* const end = begin + rest_.size();
+    const std::uint64_t size = protozero::decode_varint(&begin, end);
+    rest_ = {begin, end};
+    if (size > rest_.size()) throw protozero::end_of_buffer_exception{};
+    rest_.remove_prefix(size);
+    return {begin, static_cast<std::size_t>(size)};
+  }
+
+  // The value of a field. That it is of this type protozero takes for granted.
+  [[nodiscard]] std::uint64_t number(protozero::pbf_reader& field) const {
+    if (!field.has_wire_type(protozero::pbf_wire_type::varint)) refuse("a field that is a number is of another type");
+    return field.get_uint64();
+  }
+  [[nodiscard]] std::string_view text(protozero::pbf_reader& field) const {
+    if (!field.has_wire_type(protozero::pbf_wire_type::length_delimited))
+      refuse("a field that is text or a message is of another type");
+    const protozero::data_view found = field.get_view();
+    return {found.data(), found.size()};
+  }
+  /// Repeated numbers, packed or not.
+  void add_numbers(protozero::pbf_reader& field, std::vector<std::uint64_t>& numbers) const {
+    if (!field.has_wire_type(protozero::pbf_wire_type::length_delimited)) return numbers.push_back(number(field));
+    for (const std::uint64_t value : field.get_packed_uint64()) numbers.push_back(value);
+  }
+
+  void check_version(std::string_view message) const {
+    protozero::pbf_message<MetadataField> metadata{message.data(), message.size()};
+    if (!metadata.next(MetadataField::version)) refuse("does not begin with a version of the schema");
+    if (const std::string_view version = text(metadata); !version.starts_with("0.0."))
+      refuse(fmt::format("is of version {} of the schema, not 0.0.x", in_quotes(version)));
   }
 
   /// A whole number that an attribute holds; none for other values.
@@ -225,20 +175,20 @@ private:
     std::optional<std::uint64_t> value;
   };
   [[nodiscard]] Attribute attribute(std::string_view message) const {
-    Fields fields{message, file_.name};
+    protozero::pbf_message<AttributeField> field{message.data(), message.size()};
     Attribute found;
-    while (fields.more()) switch (fields.next()) {
+    while (field.next()) switch (field.tag()) {
       case AttributeField::key:
-        found.name = fields.text_value();
+        found.name = text(field);
         break;
       case AttributeField::int32:
       case AttributeField::int64:
       case AttributeField::uint32:
       case AttributeField::uint64:
-        found.value = fields.value();
+        found.value = number(field);
         break;
       default:
-        fields.skip();
+        field.skip();
       }
     return found;
   }
@@ -249,46 +199,44 @@ private:
   };
 
   void node(std::string_view message) {
-    Fields fields{message, file_.name};
+    protozero::pbf_message<NodeField> field{message.data(), message.size()};
     WorkloadNode node{.rank = rank_};
     std::uint64_t id = 0;
     std::uint64_t type = 0;
     std::uint64_t micros = 0;
     std::vector<std::uint64_t> after;
     Attributes attributes;
-    const auto depends = [&](std::uint64_t before) { after.push_back(before); };
-    while (fields.more()) switch (fields.next()) {
-      case Field::id:
-        id = fields.value();
+    while (field.next()) switch (field.tag()) {
+      case NodeField::id:
+        id = number(field);
         break;
-      case Field::name:
-        node.name = fields.text_value();
+      case NodeField::name:
+        node.name = text(field);
         break;
-      case Field::type:
-        type = fields.value();
+      case NodeField::type:
+        type = number(field);
         break;
-      case Field::control_after:
-      case Field::data_after:
-        fields.values(depends);
+      case NodeField::control_after:
+      case NodeField::data_after:
+        add_numbers(field, after);
         break;
-      case Field::micros:
-        micros = fields.value();
+      case NodeField::micros:
+        micros = number(field);
         break;
-      case Field::attribute:
-        keep(attribute(fields.text_value()), attributes);
+      case NodeField::attribute:
+        keep(attribute(text(field)), attributes);
         break;
       default:
-        fields.skip();
+        field.skip();
       }
     if (type == NodeType::compute)
-      node.duration = duration(fields, micros, attributes);
+      node.duration = duration(micros, attributes);
     else if (type == NodeType::send || type == NodeType::receive)
-      set_transfer(fields, type == NodeType::send, attributes, node);
+      set_transfer(type == NodeType::send, attributes, node);
     else
-      fields.refuse(fmt::format("node {} is of type {}; only COMP, COMM_SEND and COMM_RECV are read",
-                                in_quotes(node.name), type));
-    if (!position_.emplace(id, workload_.nodes.size()).second)
-      fields.refuse(fmt::format("two nodes have the id {}", id));
+      refuse(fmt::format("node {} is of type {}; only COMP, COMM_SEND and COMM_RECV are read", in_quotes(node.name),
+                         type));
+    if (!position_.emplace(id, workload_.nodes.size()).second) refuse(fmt::format("two nodes have the id {}", id));
     workload_.nodes.push_back(std::move(node));
     after_.push_back(std::move(after));
   }
@@ -301,23 +249,23 @@ private:
     if (found.name == "duration_ns") attributes.nanoseconds = found.value;
   }
 
-  static Duration duration(const Fields& fields, std::uint64_t micros, const Attributes& attributes) {
+  [[nodiscard]] Duration duration(std::uint64_t micros, const Attributes& attributes) const {
     const auto longest = static_cast<std::uint64_t>(max_duration.count());
     if (attributes.nanoseconds.value_or(0) > longest || micros > longest / ns_per_micro)
-      fields.refuse(fmt::format("a node lasts longer than {}", format_duration(max_duration)));
+      refuse(fmt::format("a node lasts longer than {}", format_duration(max_duration)));
     const auto rounded = static_cast<std::int64_t>(micros) * ns_per_micro;
     return Duration{attributes.nanoseconds ? static_cast<std::int64_t>(*attributes.nanoseconds) : rounded};
   }
 
-  void set_transfer(const Fields& fields, bool sends, const Attributes& attributes, WorkloadNode& node) const {
+  void set_transfer(bool sends, const Attributes& attributes, WorkloadNode& node) const {
     constexpr auto largest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     if (!attributes.source || !attributes.destination || !attributes.size)
-      fields.refuse(fmt::format("node {} lacks comm_src, comm_dst or comm_size", in_quotes(node.name)));
+      refuse(fmt::format("node {} lacks comm_src, comm_dst or comm_size", in_quotes(node.name)));
     if (const std::uint64_t own = sends ? *attributes.source : *attributes.destination; own != rank_)
-      fields.refuse(fmt::format("node {} of rank {} is of rank {}", in_quotes(node.name), rank_, own));
+      refuse(fmt::format("node {} of rank {} is of rank {}", in_quotes(node.name), rank_, own));
     const std::uint64_t peer = sends ? *attributes.destination : *attributes.source;
     if (peer > std::numeric_limits<std::uint32_t>::max() || *attributes.size > largest)
-      fields.refuse(fmt::format("node {} has a rank or size that can not be", in_quotes(node.name)));
+      refuse(fmt::format("node {} has a rank or size that can not be", in_quotes(node.name)));
     node.kind = sends ? WorkloadKind::send : WorkloadKind::receive;
     node.peer = static_cast<std::uint32_t>(peer);
     node.tag = attributes.tag.value_or(0);
@@ -328,6 +276,7 @@ private:
   std::uint32_t rank_;
   Workload& workload_;
   std::size_t first_;
+  std::string_view rest_;                                   ///< of the file
   std::vector<std::vector<std::uint64_t>> after_;           ///< by node of this rank: ids
   std::unordered_map<std::uint64_t, std::size_t> position_; ///< by id; only looked up in
 };
@@ -337,18 +286,18 @@ private:
 std::vector<NamedBytes> write_chakra(const TaskGraph& graph, std::string_view prefix) {
   const Workload workload = workload_of(graph);
   std::vector<NamedBytes> files(workload.ranks);
-  Message metadata;
-  metadata.text(version_field, "0.0.4");
+  std::string metadata;
+  protozero::pbf_builder<MetadataField>{metadata}.add_string(MetadataField::version, "0.0.4");
   for (std::size_t rank = 0, i = 0; rank < workload.ranks; ++rank) {
     files[rank].name = fmt::format("{}.{}.et", prefix, rank);
-    metadata.append_to(files[rank].bytes);
+    append_message(files[rank].bytes, metadata);
     std::int64_t worked = 0;  // nanoseconds, of the rank so far
     std::int64_t written = 0; // microseconds
     for (const std::size_t first = i; i < workload.nodes.size() && workload.nodes[i].rank == rank; ++i) {
       worked += workload.nodes[i].duration.count();
       const std::int64_t micros = divide_rounded(worked, ns_per_micro) - written;
       written += micros;
-      message_of(workload.nodes[i], i, first, micros).append_to(files[rank].bytes);
+      append_message(files[rank].bytes, message_of(workload.nodes[i], i, first, micros));
     }
   }
   return files;

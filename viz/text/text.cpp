@@ -2,6 +2,7 @@
 
 #include "ppsim/base/words.hpp"
 #include "ppsim/scenario/layout.hpp"
+#include "ppsim/study/advice.hpp"
 #include "ppsim/study/run_report.hpp"
 
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <ranges>
 
 #include "tables.hpp"
@@ -44,9 +44,6 @@ void put(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
   out += fmt::format(format, std::forward<Args>(args)...);
 }
 
-/// Share of device time that stages idle from which on another schedule may be worth a look.
-constexpr double worth_comparing = 0.05;
-
 std::string percent_to_tenths(double ratio) {
   return fmt::format("{:.{}f} %", 100 * ratio, ratio >= 0.0995 || ratio == 0 ? 1 : 2);
 }
@@ -73,6 +70,47 @@ std::string with_repeats(const std::vector<std::size_t>& counts) {
     first = end;
   }
   return text;
+}
+
+/// "; --mb 16 (13.6 % less time per microbatch)"
+std::string remedy_words(const std::vector<Remedy>& remedies) {
+  std::string words;
+  for (const Remedy& remedy : remedies)
+    words += fmt::format("{} {} ({} less time per microbatch)", words.empty() ? ";" : ",", remedy.flags,
+                         percent_to_tenths(remedy.gain));
+  return words;
+}
+
+/// What to look at next, behind "next: ".
+std::string advice_words(const Advice& advice) {
+  const std::string share = percent_to_tenths(advice.share);
+  const std::string remedies = remedy_words(advice.remedies);
+  switch (advice.next) {
+  case NextStep::nothing:
+    return "no stage is ever idle";
+  case NextStep::host:
+    return fmt::format("{} of the idle time passed before tasks that could have run: larger tasks, or a host with less "
+                       "else to do",
+                       share);
+  case NextStep::run_together:
+    return "one stage works at a time; --schedule 1f1b runs them together";
+  case NextStep::even_out: {
+    const bool one = advice.busiest.size() == 1;
+    return fmt::format("{} {} {:.2f} times the mean: give {} less to do{}", stage_list(advice.busiest),
+                       one ? "computes" : "compute", advice.imbalance, one ? "it" : "them",
+                       advice.can_balance ? " (--balance)" : "");
+  }
+  case NextStep::transfers:
+    return fmt::format("{} of the idle time waits for transfers: --svg shows where{}", share, remedies);
+  case NextStep::reductions:
+    return fmt::format("{} of the idle time waits for reductions and optimizer steps: more microbatches per step "
+                       "share them{}",
+                       share, remedies);
+  case NextStep::pipeline_waits:
+    break;
+  }
+  return fmt::format("fill, drain and waits for other stages cost {} of device time{}{}", share, remedies,
+                     advice.try_others ? "; ppsim compare tries other schedules" : "");
 }
 
 /// The report, part by part.
@@ -465,77 +503,16 @@ private:
   /// What to look at next: what costs most, and what was tried against it.
   void next() {
     put(out_, "\n");
-    if (const auto& overflow = report_.overflow; overflow && scenario_.memory.limit) {
-      const StageReport& stage = report_.stages[index(overflow->stage)];
+    const Advice advice = advice_for(graph_, report_);
+    if (advice.excess)
       advise(fmt::format("stage {} peaks {} over the limit: fewer live activations (another schedule), smaller "
                          "microbatches, or more stages",
-                         index(overflow->stage), format_bytes(stage.peak_bytes() - *scenario_.memory.limit)));
-    }
-    const auto time = report_.time_by_label();
-    const Duration idle = std::accumulate(time.begin() + first_idle_label, time.end(), Duration{0});
-    const Duration moving =
-        time[static_cast<std::size_t>(Label::link)] + time[static_cast<std::size_t>(Label::transfer)];
-    const Duration flush = time[static_cast<std::size_t>(Label::flush)];
-    const Duration host = time[static_cast<std::size_t>(Label::host)];
-    const double imbalance = busiest_over_mean();
-    if (idle == Duration{0})
-      advise("no stage is ever idle");
-    else if (host * 3 > idle)
-      advise(
-          fmt::format("{} of the idle time passed before tasks that could have run: larger tasks, or a host with less "
-                      "else to do",
-                      percent_to_tenths(share(host, idle))));
-    else if (graph_.schedule().name() == "sequential")
-      advise("one stage works at a time; --schedule 1f1b runs them together");
-    else if (imbalance > 1.1 && !report_.balance) // a searched split has no better one
-      advise(overloaded(imbalance));
-    else if (moving * 3 > idle)
-      advise(fmt::format("{} of the idle time waits for transfers: --svg shows where{}",
-                         percent_to_tenths(share(moving, idle)), remedy()));
-    else if (flush * 3 > idle)
-      advise(fmt::format("{} of the idle time waits for reductions and optimizer steps: more microbatches per step "
-                         "share them{}",
-                         percent_to_tenths(share(flush, idle)), remedy()));
-    else
-      advise(fmt::format("fill, drain and waits for other stages cost {} of device time{}{}",
-                         percent_to_tenths(share(idle - moving - flush, device_time())), remedy(),
-                         share(idle, device_time()) < worth_comparing ? "" : "; ppsim compare tries other schedules"));
+                         index(advice.excess->stage), format_bytes(advice.excess->over)));
+    advise(advice_words(advice));
   }
 
   void advise(std::string_view text) { put_wrapped(fmt::format("next: {}", text), 6); }
 
-  [[nodiscard]] Duration device_time() const {
-    return static_cast<std::int64_t>(report_.stages.size()) * report_.makespan;
-  }
-
-  /// What was tried and costs less per microbatch.
-  [[nodiscard]] std::string remedy() const {
-    std::string better;
-    const auto per_microbatch = [](Duration time, std::size_t microbatches) {
-      return static_cast<double>(time.count()) / static_cast<double>(microbatches);
-    };
-    for (const Alternative& other : report_.alternatives) {
-      const double gain = 1 - per_microbatch(other.step_time, other.microbatches) /
-                                  per_microbatch(report_.step_time, scenario_.shape.microbatches);
-      if (other.fits && gain > 0.001)
-        better += fmt::format("{} {} ({} less time per microbatch)", better.empty() ? ";" : ",", other.change,
-                              percent_to_tenths(gain));
-    }
-    return better;
-  }
-
-  [[nodiscard]] std::string overloaded(double imbalance) const {
-    const auto busiest = stages_where([&](const StageReport& stage) { return stage.busy == report_.ideal; });
-    return fmt::format("{} {} {:.2f} times the mean: give {} less to do{}", stage_list(busiest),
-                       busiest.size() == 1 ? "computes" : "compute", imbalance, busiest.size() == 1 ? "it" : "them",
-                       scenario_.layout.empty() ? "" : " (--balance)");
-  }
-
-  [[nodiscard]] double busiest_over_mean() const {
-    Duration sum{0};
-    for (const StageReport& stage : report_.stages) sum += stage.busy;
-    return sum == Duration{0} ? 1.0 : share(report_.ideal, sum) * static_cast<double>(report_.stages.size());
-  }
   static double share(Duration part, Duration whole) {
     return static_cast<double>(part.count()) / static_cast<double>(whole.count());
   }

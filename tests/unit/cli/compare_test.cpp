@@ -3,6 +3,7 @@
 
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/compare.hpp"
+#include "ppsim/viz/comparison.hpp"
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
@@ -171,7 +172,7 @@ TEST_CASE("An order that deadlocks under the transfer model does not apply") {
   const ComparedRuns compared = compare(on_four({"--transfer", "blocking", "--comm", "1us"}), 2);
   CHECK(reason(compared, "1f1b") == "applies");
   CHECK(reason(compared, "interleaved v=2").find("deadlock") != std::string::npos);
-  CHECK(recommendation_text(compared.comparison).ends_with("`transfer` latency lets them in."));
+  CHECK(viz::recommendation_text(compared.comparison).ends_with("--transfer latency lets them in."));
 }
 
 TEST_CASE("Costs per chunk are for the schedules with as many chunks") {

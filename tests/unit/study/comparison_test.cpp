@@ -1,6 +1,8 @@
-// Comparison: the order of contenders, which of them is recommended, and in what words; what orders ask of a runtime.
+// Comparison: the order of contenders, which of them is recommended, and why; what orders ask of a runtime.
 
 #include "ppsim/study/comparison.hpp"
+#include "ppsim/study/reasons.hpp"
+#include "support/contenders.hpp"
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
@@ -13,46 +15,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::int64_t gib = std::int64_t{1} << 30;
-
-/// One that takes `time` and holds so many GiB on its one stage.
-Contender contender(std::string name, Duration time, std::int64_t size = 0, Demands demands = {}) {
-  Contender made;
-  made.name = std::move(name);
-  made.demands = demands;
-  made.report.step_time = time;
-  made.report.stages.resize(1);
-  made.report.stages[0].static_bytes = Bytes{size * gib};
-  return made;
-}
-
-/// Ranked, on devices of so many GiB (0: no limit is known).
-Comparison ranked(std::vector<Contender> contenders, std::int64_t limit = 0) {
-  Comparison comparison;
-  for (const Contender& each : contenders) comparison.knows_memory |= each.peak_bytes() > Bytes{0};
-  if (limit > 0) {
-    comparison.memory_limit = Bytes{limit * gib};
-    for (Contender& each : contenders)
-      if (each.peak_bytes() > *comparison.memory_limit) each.report.overflow = Overflow{};
-  }
-  comparison.contenders = std::move(contenders);
-  rank(comparison);
-  return comparison;
-}
-
 Rows names(const Comparison& comparison) {
   Rows list;
   for (const Contender& each : comparison.contenders) list.push_back(each.name);
   return list;
 }
-
-std::string words(std::vector<Contender> contenders, std::int64_t limit = 0) {
-  return recommendation_text(ranked(std::move(contenders), limit));
-}
-
-const Demands two_chunks{.chunks_per_stage = 2};
-const Demands folded{.chunks_per_stage = 2, .splits_backward = true, .folds = true};
-const Demands asynchronous{.parameter_copies = 4, .asynchronous = true};
 
 Demands demands_by_name(std::string_view name, Shape shape) {
   const Outcome outcome = run(generate(name, shape), uniform_scenario(shape, Duration{1'000'000}, Duration{2'000'000}));
@@ -102,111 +69,48 @@ TEST_CASE("Simpler is what asks least within 2 % of the fastest, and nothing bey
   CHECK(ranked({contender("1f1b", 1ms), contender("zb-v", 1ms, 0, folded)}).recommendation->simpler == std::nullopt);
 }
 
-TEST_CASE("The recommendation says what is gained over the next one, what it costs, and what is simpler") {
-  CHECK(words({contender("zb-v", 51'500us, 16, folded), contender("v-auto", 55ms, 10, folded),
-               contender("interleaved v=2", 52ms, 20, two_chunks), contender("1f1b", 60ms, 10)},
-              16) == "take zb-v: 51.5 ms, 6.4 % less time than the next, v-auto (55 ms), for 16 GiB instead of 10 GiB; "
-                     "its runtime has to split the backward and place 2 chunks per stage in a V.");
-  CHECK(words({contender("zb-v", 50ms, 16, folded), contender("interleaved v=2", 51ms, 18, two_chunks)}) ==
-        "take zb-v: 50 ms, 2 % less time than the next, interleaved v=2 (51 ms), with 16 GiB instead of 18 GiB; its "
-        "runtime has to split the backward and place 2 chunks per stage in a V. interleaved v=2 is 2 % slower and has "
-        "only to run 2 chunks per stage.");
-  CHECK(words({contender("zb-v", 100ms, 5, folded), contender("v-auto", 101ms, 5, folded), contender("1f1b", 102ms, 6)})
-            .ends_with(" 1f1b is 2 % slower and needs neither, for 6 GiB instead of 5 GiB."));
-  CHECK(words({contender("zb-v", 100ms, 1, folded), contender("1f1b", 101ms, 1)})
-            .ends_with(" 1f1b is 1 % slower and needs neither."));
-  CHECK(words({contender("interleaved v=2", 100ms, 1, two_chunks), contender("1f1b", 101ms, 1)})
-            .ends_with("its runtime has to run 2 chunks per stage. 1f1b is 1 % slower and does not need that."));
-  CHECK(words({contender("interleaved v=2", 1000ms, 1, two_chunks), contender("1f1b", 1009ms, 1)})
-            .ends_with(" 1f1b is 0.9 % slower and does not need that. Costs are hardly known to 1 %: it is as good a "
-                       "choice."));
-}
-
-TEST_CASE("A recommendation that rests on halves of the backward which nobody measured says so") {
-  const auto text = [](const Demands& demands, bool assumed) {
-    Comparison comparison = ranked({contender("best", 2ms, 0, demands)});
-    comparison.halves_assumed = assumed;
-    return recommendation_text(comparison);
-  };
-  const std::string_view said = "The halves of the backward were not given";
-  CHECK(text(folded, true).find(said) != std::string::npos);
-  CHECK(text(folded, false).find(said) == std::string::npos);
-  CHECK(text(two_chunks, true).find(said) == std::string::npos);
-}
-
-TEST_CASE("The recommendation tells costs from savings") {
-  Contender best = contender("a", 50ms, 16);
+TEST_CASE("The reasons for a recommendation are what it gains, costs, saves and asks for") {
+  Contender best = contender("zb-v", 100ms, 16, folded);
   best.report.transfers = 10;
-  Contender next = contender("b", 51ms, 10);
+  Contender next = contender("v-auto", 125ms, 10, folded);
   next.report.transfers = 20;
-  CHECK(words({best, next}).find(", for 16 GiB instead of 10 GiB, but with 10 transfers per step instead of 20.") !=
-        std::string::npos);
+  const Reasons reasons = reasons_of(ranked({best, next, contender("1f1b", 200ms, 10)}));
+  REQUIRE(reasons.runner_up);
+  CHECK(reasons.runner_up->other == 1);
+  CHECK(reasons.runner_up->time == 25ms);
+  CHECK(reasons.runner_up->share == 0.2);
+  CHECK(reasons.runner_up->costs == std::vector{Quantity::memory});
+  CHECK(reasons.runner_up->savings == std::vector{Quantity::transfers});
+  CHECK(reasons.duties == std::vector{Duty::split_backward, Duty::fold});
+  CHECK(!reasons.alone);
+  CHECK(!reasons.simpler);
+  CHECK(!reasons.too_large);
 }
 
-TEST_CASE("The recommendation knows ties, and differences too small to show") {
-  CHECK(words({contender("1f1b", 5ms, 2), contender("gpipe", 5ms, 3)}) ==
-        "take 1f1b: 5 ms, the same as the next, gpipe, with 2 GiB instead of 3 GiB.");
-  CHECK(words({contender("1f1b", 5ms, 2), contender("gpipe", 5ms, 2)}) ==
-        "take 1f1b: 5 ms, the same as the next, gpipe.");
-  CHECK(words({contender("a", Duration{10'000'000'000}), contender("b", Duration{10'000'000'001})}) ==
-        "take a: 10 s, less than 0.01 % less time than the next, b (10 s).");
+TEST_CASE("A simpler one is held against the best, and is as good where costs are known to no less") {
+  const auto simpler = [](Duration time) {
+    return reasons_of(ranked(
+        {contender("zb-v", 1000us, 5, folded), contender("v-auto", 1001us, 5, folded), contender("1f1b", time, 6)}));
+  };
+  REQUIRE(simpler(1009us).simpler);
+  CHECK(simpler(1009us).simpler->other == 2);
+  CHECK(simpler(1009us).simpler->time == 9us);
+  CHECK(simpler(1009us).simpler->costs == std::vector{Quantity::memory});
+  CHECK(simpler(1009us).simpler_is_as_good);
+  CHECK(!simpler(1010us).simpler_is_as_good);
+  CHECK(!reasons_of(ranked({contender("zb-v", 1ms, 5, folded), contender("1f1b", 1ms, 5)})).simpler_is_as_good);
 }
 
-TEST_CASE("The recommendation counts activations where no size is known, and transfers by size or else by number") {
-  Contender fast = contender("zb-h2", 4ms, 0, {.splits_backward = true});
-  fast.report.stages[0].peak_live_activations = 7;
-  fast.report.transfers = 30;
-  Contender slow = contender("1f1b", 5ms);
-  slow.report.stages[0].peak_live_activations = 4;
-  slow.report.transfers = 20;
-  CHECK(words({fast, slow}) == "take zb-h2: 4 ms, 20 % less time than the next, 1f1b (5 ms), for 7 live activations of "
-                               "a stage instead of 4 and 30 transfers per step instead of 20; its runtime has to split "
-                               "the backward.");
-  fast.report.transfer_volume = Bytes{3 * gib};
-  slow.report.transfer_volume = Bytes{2 * gib};
-  CHECK(words({fast, slow}).find(" and 3 GiB sent per step instead of 2 GiB;") != std::string::npos);
-}
-
-TEST_CASE("The recommendation says why it stands alone") {
-  CHECK(words({contender("1f1b", 5ms)}) == "take 1f1b: 5 ms, with none to compare it with.");
-  Comparison comparison = ranked({contender("1f1b", 5ms, 2)});
-  comparison.not_applicable.push_back({"chimera", "`mb`: must be even here"});
-  CHECK(recommendation_text(comparison) == "take 1f1b: 5 ms with 2 GiB, and no other of them applies.");
-  CHECK(words({contender("1f1b", 5ms, 2), contender("gpipe", 6ms, 9)}, 8) ==
-        "take 1f1b: 5 ms with 2 GiB, and no other fits in 8 GiB.");
-}
-
-TEST_CASE("Schedules that only the transfer model leaves out are counted, with the way to let them in") {
-  Comparison comparison = ranked({contender("1f1b", 5ms, 2)});
-  comparison.transfer_model = TransferModel::blocking;
-  comparison.not_applicable = {{"chimera", "`mb`: must be even here"}, {"zb-v", "deadlock", true}};
-  CHECK(recommendation_text(comparison)
-            .ends_with(
-                "applies. 1 more is left out only because of `transfer` blocking: `transfer` latency lets it in."));
-  comparison.not_applicable.push_back({"v-half", "another deadlock", true});
-  CHECK(recommendation_text(comparison)
-            .ends_with(
-                "applies. 2 more are left out only because of `transfer` blocking: `transfer` latency lets them in."));
-}
-
-TEST_CASE("What would be faster but does not fit is named with what it lacks, and PipeDream with what it changes") {
-  CHECK(words({contender("1f1b", 5ms, 2), contender("gpipe", 6ms, 2), contender("zb-h2", 4ms, 9),
-               contender("pipedream", 3ms, 2, asynchronous)},
-              8) ==
-        "take 1f1b: 5 ms, 17 % less time than the next, gpipe (6 ms). zb-h2 would take 4 ms, but needs 9 "
-        "GiB, 1 GiB more than the limit of 8 GiB. pipedream (3 ms) is no substitute: it applies gradients to "
-        "newer weights than they were taken at.");
-  CHECK(words({contender("1f1b", 5ms, 2), contender("pipedream", 6ms, 2, asynchronous)}) ==
-        "take 1f1b: 5 ms with 2 GiB, with none to compare it with.");
-}
-
-TEST_CASE("Where nothing can be taken, the recommendation says what is nearest") {
-  CHECK(words({contender("1f1b", 5ms, 10), contender("gpipe", 6ms, 9)}, 8) ==
-        "nothing fits in 8 GiB: gpipe needs least, 9 GiB, which is 1 GiB too much; smaller microbatches or "
-        "recomputation need less.");
-  CHECK(words({contender("pipedream", 5ms, 2, asynchronous)}) ==
-        "nothing to take: no synchronous schedule is among them. pipedream (5 ms) is no substitute: it applies "
-        "gradients to newer weights than they were taken at.");
+TEST_CASE("What can not be taken is found: too large, asynchronous, or nearest where nothing fits") {
+  const Reasons some = reasons_of(
+      ranked({contender("1f1b", 5ms, 2), contender("zb-h2", 4ms, 9), contender("pipedream", 3ms, 2, asynchronous)}, 8));
+  CHECK(some.asynchronous == std::optional<std::size_t>{0});
+  CHECK(some.too_large == std::optional<std::size_t>{1});
+  CHECK(some.alone == std::optional{Alone::others_do_not_fit});
+  CHECK(!some.least);
+  const Reasons none = reasons_of(ranked({contender("1f1b", 5ms, 10), contender("gpipe", 6ms, 9)}, 8));
+  CHECK(none.least == std::optional<std::size_t>{1});
+  CHECK(!none.alone);
 }
 
 TEST_CASE(

@@ -204,6 +204,12 @@ TEST_CASE("Chakra files that are broken are refused", "[workload]") {
                                "1.0"}}) == "w.0.et: is of version '1.0' of the schema, not 0.0.x");
   const std::string head = "\x07\x0A\x05"
                            "0.0.4";
+  CHECK(problem_of({{"w.0.et", head + "\x02\x1B\x07"}}) == "w.0.et: a field is of a type that protobuf does not have");
+  CHECK(problem_of({{"w.0.et", head + "\x02\x01\x07"}}) == "w.0.et: a field has a number that protobuf does not allow");
+  CHECK(problem_of({{"w.0.et", head + "\x02\x12\x07"}}) == "w.0.et: the file ends inside a message");
+  CHECK(problem_of({{"w.0.et", head + "\x02\x10\x07"}}) ==
+        "w.0.et: a field that is text or a message is of another type");
+  CHECK(problem_of({{"w.0.et", head + "\x03\x1A\x01\x04"}}) == "w.0.et: a field that is a number is of another type");
   CHECK(problem_of({{"w.0.et", head + "\x02\x18\x07"}}).find("is of type 7; only COMP") != std::string::npos);
   CHECK(problem_of({{"w.0.et", head + "\x04\x18\x04\x28\x09"}}) ==
         "w.0.et: node '' depends on node 9, which is not there");

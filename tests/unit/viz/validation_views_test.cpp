@@ -55,9 +55,7 @@ std::vector<Element> picture(const Outcome& outcome, const MeasuredRun& run, std
   const Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.05);
   const std::string svg = viz::svg_validation(outcome.graph, outcome.timeline, run, validation);
   if (document != nullptr) *document = svg;
-  XmlReader reader{svg};
-  REQUIRE(reader.fault.empty());
-  return std::move(reader.elements);
+  return parsed(svg);
 }
 
 } // namespace

@@ -12,6 +12,9 @@
 
 namespace ppsim::viz {
 
+/// The recommendation in words: what it gains over the runner-up and what it costs. One line, without a newline.
+[[nodiscard]] std::string recommendation_text(const Comparison& comparison);
+
 /// The comparison as a table, for people. Columns that a narrow terminal has no room for go, the least telling first.
 /// `recommendation`: recommendation_text(comparison). Pure: the same inputs give the same bytes.
 [[nodiscard]] std::string comparison_text(const Comparison& comparison, const std::string& recommendation,

@@ -45,7 +45,7 @@ struct NotApplicable {
   bool is_held_by_transfers = false; ///< it deadlocks under the transfer model, and would run under `latency`
 };
 
-/// Which contender to take. Positions in Comparison::contenders.
+/// Which contender to take; why: reasons.hpp. Positions in Comparison::contenders.
 struct Recommendation {
   std::size_t best = 0;                 ///< the fastest that fits and does not change what is trained
   std::optional<std::size_t> runner_up; ///< the next fastest of those
@@ -70,7 +70,5 @@ struct Comparison {
 
 /// Sorts the contenders and recommends one. `contenders` come in the order of generators().
 void rank(Comparison& comparison);
-/// The recommendation in words: what it gains over the runner-up and what it costs. One line, without a newline.
-[[nodiscard]] std::string recommendation_text(const Comparison& comparison);
 
 } // namespace ppsim

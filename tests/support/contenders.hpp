@@ -1,0 +1,44 @@
+#pragma once
+// Comparisons made up of a few contenders.
+
+#include "ppsim/study/comparison.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ppsim::test {
+
+inline constexpr std::int64_t gib = std::int64_t{1} << 30;
+
+/// One that takes `time` and holds so many GiB on its one stage.
+inline Contender contender(std::string name, Duration time, std::int64_t size = 0, Demands demands = {}) {
+  Contender made;
+  made.name = std::move(name);
+  made.demands = demands;
+  made.report.step_time = time;
+  made.report.stages.resize(1);
+  made.report.stages[0].static_bytes = Bytes{size * gib};
+  return made;
+}
+
+/// Ranked, on devices of so many GiB (0: no limit is known).
+inline Comparison ranked(std::vector<Contender> contenders, std::int64_t limit = 0) {
+  Comparison comparison;
+  for (const Contender& each : contenders) comparison.knows_memory |= each.peak_bytes() > Bytes{0};
+  if (limit > 0) {
+    comparison.memory_limit = Bytes{limit * gib};
+    for (Contender& each : contenders)
+      if (each.peak_bytes() > *comparison.memory_limit) each.report.overflow = Overflow{};
+  }
+  comparison.contenders = std::move(contenders);
+  rank(comparison);
+  return comparison;
+}
+
+inline const Demands two_chunks{.chunks_per_stage = 2};
+inline const Demands folded{.chunks_per_stage = 2, .splits_backward = true, .folds = true};
+inline const Demands asynchronous{.parameter_copies = 4, .asynchronous = true};
+
+} // namespace ppsim::test
