@@ -1,6 +1,7 @@
 #include "scenario_file.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/words.hpp"
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "options/setters.hpp"
 #include "toml_file.hpp"
 
 namespace ppsim::cli {
@@ -138,6 +140,23 @@ auto all_in(const toml::node_view<const toml::node>& node, Read read) {
   return values;
 }
 
+/// As people write it: numbers and switches without quotes, all else with them.
+std::string toml_value(std::string_view text) {
+  const std::size_t point = text.find('.');
+  const bool digits = is_bare_number(text) && text.size() < 19;
+  const bool number = digits && (text[0] != '0' || text.size() == 1 || point == 1) && point != 0 &&
+                      point != text.size() - 1; // TOML has a digit on both sides of a point, and none too many
+  return number || text == "true" || text == "false" ? std::string{text} : toml_string(text);
+}
+
+std::string toml_value(const Assignment& key) {
+  const std::string_view placeholder = key.option->placeholder;
+  if (placeholder == "TEXT") return toml_string(key.value);
+  const std::vector<std::string_view> items = split_list(key.value);
+  if (placeholder.find(',') == std::string_view::npos || items.size() == 1) return toml_value(key.value);
+  return toml_list(items, [](std::string_view item) { return toml_value(item); });
+}
+
 } // namespace
 
 bool is_calibrated(std::string_view text, std::string_view name) {
@@ -202,6 +221,17 @@ std::vector<Assignment> read_scenario(std::string_view text, std::string_view na
     assignments.push_back({option, std::move(*value), where});
   }
   return assignments;
+}
+
+ScenarioDocument as_document(const std::vector<Assignment>& keys) {
+  ScenarioDocument document;
+  const Option* last = nullptr;
+  for (const Assignment& key : keys) {
+    if (last != nullptr && last->section != key.option->section) document.add_empty_line();
+    last = key.option;
+    document.add(std::string{key.option->name}, toml_value(key));
+  }
+  return document;
 }
 
 } // namespace ppsim::cli

@@ -2,6 +2,7 @@
 // Scenario files: TOML whose keys are the long flags without dashes in front.
 
 #include "ppsim/runtime/calibration.hpp"
+#include "ppsim/scenario/document.hpp"
 
 #include "options/options.hpp"
 
@@ -10,6 +11,9 @@ namespace ppsim::cli {
 /// What the file says, key by key, each with its place "name:line:column". `name` is the file's path, for places and
 /// for paths inside it. Adds unknown keys and unfit values to `problems`; throws Error where it is not TOML.
 [[nodiscard]] std::vector<Assignment> read_scenario(std::string_view text, std::string_view name, Problems& problems);
+
+/// Such keys, to be written: in their order, an empty line between sections.
+[[nodiscard]] ScenarioDocument as_document(const std::vector<Assignment>& keys);
 
 /// Whether `ppsim calibrate` or `ppsim scale` wrote it: it has a table [calibration] or [scaled]. Throws Error where it
 /// is not TOML.

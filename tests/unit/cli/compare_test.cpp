@@ -19,6 +19,7 @@
 namespace ppsim::test::compare_test {
 
 using namespace ppsim::cli;
+using ppsim::cli::Compared;
 using ppsim::test::refusal_of;
 using ppsim::test::Rows;
 
