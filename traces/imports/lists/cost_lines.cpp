@@ -11,7 +11,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <span>
+#include <ranges>
 
 namespace ppsim::traces {
 namespace {
@@ -19,9 +19,7 @@ namespace {
 /// "a, b", each made by `render`.
 template <class Values, class Render>
 std::string listed(const Values& values, Render render) {
-  std::string text;
-  for (const auto& value : values) text.append(text.empty() ? "" : ", ").append(render(value));
-  return text;
+  return joined(std::views::transform(values, render), ", ");
 }
 
 std::string percent(double share) {

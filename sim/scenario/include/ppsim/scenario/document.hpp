@@ -2,8 +2,10 @@
 // Scenario files as values: what is written into them, by whomever, and in which form. A parser belongs to who reads.
 
 #include "ppsim/base/units.hpp"
+#include "ppsim/base/words.hpp"
 
 #include <cstddef>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,9 +18,7 @@ namespace ppsim {
 /// "[a, b]", each made by `render`.
 template <class Values, class Render>
 [[nodiscard]] std::string toml_list(const Values& values, Render render) {
-  std::string text = "[";
-  for (const auto& value : values) text.append(text.size() > 1 ? ", " : "").append(render(value));
-  return text + "]";
+  return "[" + joined(std::views::transform(values, render), ", ") + "]";
 }
 
 /// The keys of a scenario in the order of its file, with comments, and behind them tables of facts.
