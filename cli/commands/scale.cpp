@@ -26,8 +26,7 @@ using runtime::Workload;
 
 /// A scenario file, and what it says.
 struct CostFile {
-  std::string name, text;
-  std::vector<Assignment> keys;
+  ScenarioFile scenario;
   Inputs inputs;
 };
 
@@ -36,10 +35,10 @@ void check_cost_file(const CostFile& file, Problems& problems) {
   const Inputs& inputs = file.inputs;
   for (const std::string_view key : {"tokens", "width"})
     if (!inputs.where.contains(key))
-      problems.add(fmt::format("{}: {}", file.name, key), "missing",
+      problems.add(fmt::format("{}: {}", file.scenario.name(), key), "missing",
                    "say what work its costs are of; 'ppsim calibrate -o FILE' writes both");
   if (!inputs.forward && !inputs.backward && !inputs.input_grad && !inputs.weight_grad)
-    problems.add(file.name, "it says nothing of what tasks take", "'ppsim calibrate -o FILE' measures that");
+    problems.add(file.scenario.name(), "it says nothing of what tasks take", "'ppsim calibrate -o FILE' measures that");
   for (const std::string_view key : {"model", "forward-collective", "backward-collective", "embedding", "head",
                                      "recompute-time", "checkpoint-bytes", "reduce", "tied-embedding-reduce"})
     if (inputs.where.contains(key))
@@ -58,10 +57,9 @@ CostFile read_costs(const Inputs& inputs) {
     throw Error{ExitCode::bad_input, Problem{"scale", "names no file",
                                              "'ppsim calibrate -o costs.toml' writes one; then: ppsim scale costs.toml "
                                              "--tokens 1024"}};
-  CostFile file{.name = display_name(*inputs.file), .text = read_file(*inputs.file, "scale"), .keys = {}, .inputs = {}};
   Problems problems;
-  file.keys = read_scenario(file.text, file.name, problems);
-  assign(file.keys, file.inputs, problems);
+  CostFile file{.scenario = {read_file(*inputs.file, "scale"), display_name(*inputs.file), problems}, .inputs = {}};
+  assign(file.scenario.keys(), file.inputs, problems);
   problems.throw_if_any();
   check_cost_file(file, problems);
   if (std::ranges::none_of(workload_sizes,
@@ -112,7 +110,7 @@ std::string times_of(const std::vector<Duration>& times) {
 
 /// The keys of the file, and behind them those that the result has besides.
 ScenarioDocument document_of(const CostFile& file, const Inputs& asked) {
-  std::vector<Assignment> keys = file.keys;
+  std::vector<Assignment> keys = file.scenario.keys();
   const auto need = [&](std::string_view key) {
     if (!file.inputs.where.contains(key)) keys.push_back({find_option(key), {}, {}});
   };
@@ -196,16 +194,16 @@ void add_facts(const Scaled& result, std::string_view command, ScenarioDocument&
 
 Scaled scale(const CostFile& file, const Inputs& asked) {
   const Inputs& inputs = file.inputs;
-  Scaled result{.from = work_of(inputs, fmt::format("{}: ", file.name)),
+  Scaled result{.from = work_of(inputs, fmt::format("{}: ", file.scenario.name())),
                 .to = work_of(asked_for(asked, inputs), ""),
                 .scaling = {},
                 .measured = {},
-                .transfers = read_transfer_lines(file.text, file.name),
+                .transfers = file.scenario.transfer_lines(),
                 .document = document_of(file, asked)};
   result.scaling = runtime::scaling(result.from.workload, result.to.workload);
   const std::string before = in_words(result.from.workload);
   const std::string after = in_words(result.to.workload);
-  result.measured = read_measured(file.text, file.name).value_or(Measured{before, inputs.source.value_or("")});
+  result.measured = file.scenario.measured().value_or(Measured{before, inputs.source.value_or("")});
 
   ScenarioDocument& document = result.document;
   if (inputs.title == before) document.set("title", toml_string(after));

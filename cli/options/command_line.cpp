@@ -220,8 +220,9 @@ Inputs parse_arguments(const Command& command, const std::vector<std::string>& a
   std::vector<Assignment> keys;
   for (const Assignment& flag : flags)
     if (flag.option->name == "scenario") {
-      inputs.scenario_text = read_file(flag.value, flag.where);
-      keys = read_scenario(inputs.scenario_text, display_name(flag.value), problems);
+      inputs.scenario_file =
+          std::make_shared<const ScenarioFile>(read_file(flag.value, flag.where), display_name(flag.value), problems);
+      keys = inputs.scenario_file->keys();
     }
   drop_overridden(flags, keys);
   assign(keys, inputs, problems);

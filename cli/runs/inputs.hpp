@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ namespace ppsim::cli {
 /// How sends and receives share communicators: what simulations (Communicators) and replays (runtime::P2p) offer.
 /// batched: one communicator, on which the sends of a task and the receives of the next one are a group (Megatron-LM).
 enum class P2p : std::uint8_t { edge, pair, direction, group, batched };
+
+class ScenarioFile;
 
 /// What a user said. Each value is well-formed by itself; whether they fit together is for resolve() to say.
 struct Inputs {
@@ -93,7 +96,8 @@ struct Inputs {
   std::vector<std::string> files;     ///< those behind it, of a command that takes several
   std::string command;                ///< the line that says all this
   std::vector<std::string> arguments; ///< behind the command's name, as they were given
-  std::string scenario_text;          ///< of the scenario file, which can be read but once; set by parse_arguments()
+  /// What `scenario` names, which can be read but once; set by parse_arguments().
+  std::shared_ptr<const ScenarioFile> scenario_file;
 
   /// Where each option was given: "--forward", or "run.toml:3:1".
   std::map<std::string, std::string, std::less<>> where;

@@ -125,8 +125,8 @@ private:
 
   /// What to do about values that were made for another shape.
   [[nodiscard]] std::string origin_hint(std::string_view option, std::size_t count) const {
-    if (shape_.shared == 0 && inputs_.scenario && !inputs_.has_flag(option) &&
-        is_calibrated(inputs_.scenario_text, display_name(*inputs_.scenario)))
+    if (shape_.shared == 0 && inputs_.scenario_file && !inputs_.has_flag(option) &&
+        inputs_.scenario_file->is_calibrated())
       return fmt::format("; 'ppsim calibrate --scenario {} --stages {} --vpp {}' measures those of {} chunks",
                          display_name(*inputs_.scenario), shape_.stages, shape_.vpp, shape_.chunks());
     const bool per_stage = count == shape_.positions();
