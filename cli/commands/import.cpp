@@ -242,6 +242,11 @@ traces::CostForm form_of(const Inputs& inputs) {
                               : traces::CostForm::by_chunk;
 }
 
+void write_costs(const std::string& path, ScenarioDocument costs, std::string_view source) {
+  costs.entries.insert(costs.entries.begin(), {"source", toml_string(source)});
+  write_file(path, costs.text(), "--output");
+}
+
 ExitCode run(const Inputs& inputs) {
   const traces::ImportFormat& format = format_of(inputs);
   check_options(inputs, format);
@@ -254,7 +259,7 @@ ExitCode run(const Inputs& inputs) {
   say_what_was_dropped(imported);
   const std::string source = fmt::format("{} of {}", format.name, joined(inputs.files, " "));
   if (imported.runs.empty()) {
-    write_file(output.value_or("-"), traces::write_scenario(imported.costs, source), "--output");
+    write_costs(output.value_or("-"), imported.costs, source);
     return ExitCode::done;
   }
   const std::size_t chosen = chosen_replica(inputs, imported);
@@ -262,9 +267,7 @@ ExitCode run(const Inputs& inputs) {
   static_cast<void>(check_outputs(inputs, output, imported.replicas));
   if (output) say_whether_slow(imported, chosen);
   say_what_was_not_written(inputs, imported, chosen);
-  if (output)
-    write_file(*output, traces::write_scenario(traces::cost_lines(cost_model(of, 0, of.steps.size()), form), source),
-               "--output");
+  if (output) write_costs(*output, traces::cost_lines(cost_model(of, 0, of.steps.size()), form), source);
   for (const auto& [replica, path] : timeline_paths(inputs, imported.replicas, chosen)) {
     imported.runs[replica].facts.command = inputs.command;
     write_file(path, traces::write_run(imported.runs[replica]), "--timeline");

@@ -26,8 +26,7 @@ using runtime::Workload;
 
 /// A scenario file, and what it says.
 struct CostFile {
-  std::string name, text;
-  std::vector<Assignment> keys;
+  ScenarioFile scenario;
   Inputs inputs;
 };
 
@@ -36,10 +35,10 @@ void check_cost_file(const CostFile& file, Problems& problems) {
   const Inputs& inputs = file.inputs;
   for (const std::string_view key : {"tokens", "width"})
     if (!inputs.where.contains(key))
-      problems.add(fmt::format("{}: {}", file.name, key), "missing",
+      problems.add(fmt::format("{}: {}", file.scenario.name(), key), "missing",
                    "say what work its costs are of; 'ppsim calibrate -o FILE' writes both");
   if (!inputs.forward && !inputs.backward && !inputs.input_grad && !inputs.weight_grad)
-    problems.add(file.name, "it says nothing of what tasks take", "'ppsim calibrate -o FILE' measures that");
+    problems.add(file.scenario.name(), "it says nothing of what tasks take", "'ppsim calibrate -o FILE' measures that");
   for (const std::string_view key : {"model", "forward-collective", "backward-collective", "embedding", "head",
                                      "recompute-time", "checkpoint-bytes", "reduce", "tied-embedding-reduce"})
     if (inputs.where.contains(key))
@@ -58,10 +57,9 @@ CostFile read_costs(const Inputs& inputs) {
     throw Error{ExitCode::bad_input, Problem{"scale", "names no file",
                                              "'ppsim calibrate -o costs.toml' writes one; then: ppsim scale costs.toml "
                                              "--tokens 1024"}};
-  CostFile file{.name = display_name(*inputs.file), .text = read_file(*inputs.file, "scale"), .keys = {}, .inputs = {}};
   Problems problems;
-  file.keys = read_scenario(file.text, file.name, problems);
-  assign(file.keys, file.inputs, problems);
+  CostFile file{.scenario = {read_file(*inputs.file, "scale"), display_name(*inputs.file), problems}, .inputs = {}};
+  assign(file.scenario.keys(), file.inputs, problems);
   problems.throw_if_any();
   check_cost_file(file, problems);
   if (std::ranges::none_of(workload_sizes,
@@ -106,46 +104,39 @@ Inputs asked_for(const Inputs& asked, const Inputs& file) {
   return other;
 }
 
-std::string listed(const std::vector<Duration>& times) {
-  std::string text;
-  for (const Duration time : times) text.append(text.empty() ? "" : ",").append(format_closely(time));
-  return text;
+std::string times_of(const std::vector<Duration>& times) {
+  return times.size() == 1 ? toml_time(times.front()) : toml_list(times, toml_time);
 }
 
-/// Keys with new values, in the order of the file; behind them those that it does not have.
-class NewKeys {
-public:
-  explicit NewKeys(const CostFile& file) : file_{file}, keys_{file.keys} {}
-  [[nodiscard]] bool has(std::string_view key) const { return file_.inputs.where.contains(key); }
-  void set(std::string_view key, std::string value) {
-    const Option* const option = find_option(key);
-    const auto found = std::ranges::find(keys_, option, &Assignment::option);
-    if (found != keys_.end())
-      found->value = std::move(value);
-    else
-      keys_.push_back({option, std::move(value), {}});
-  }
-  /// Where the file has such times.
-  void scale(std::string_view key, const std::optional<std::vector<Duration>>& times, const Ratio& ratio) {
-    if (!times) return;
-    std::vector<Duration> changed;
-    for (const Duration time : *times) {
-      const auto longer = runtime::scaled(time, ratio);
-      if (!longer)
-        throw Error{ExitCode::bad_input,
-                    Problem{file_.inputs.place_of(key),
-                            fmt::format("{} would become longer than a day", format_duration(time)),
-                            "ask for less work"}};
-      changed.push_back(*longer);
-    }
-    set(key, listed(changed));
-  }
-  [[nodiscard]] const std::vector<Assignment>& all() const { return keys_; }
+/// The keys of the file, and behind them those that the result has besides.
+ScenarioDocument document_of(const CostFile& file, const Inputs& asked) {
+  std::vector<Assignment> keys = file.scenario.keys();
+  const auto need = [&](std::string_view key) {
+    if (!file.inputs.where.contains(key)) keys.push_back({find_option(key), {}, {}});
+  };
+  need("source");
+  for (const auto& [option, member] : workload_sizes)
+    if (asked.where.contains(option)) need(option);
+  ScenarioDocument document = as_document(keys);
+  document.entries.front().comment = "Scaled, not measured: the table [scaled] says from what";
+  return document;
+}
 
-private:
-  const CostFile& file_;
-  std::vector<Assignment> keys_;
-};
+/// `times` under `key`, where the file has such times.
+void scale_times(const CostFile& file, std::string_view key, const std::optional<std::vector<Duration>>& times,
+                 const Ratio& ratio, ScenarioDocument& document) {
+  if (!times) return;
+  std::vector<Duration> changed;
+  for (const Duration time : *times) {
+    const auto longer = runtime::scaled(time, ratio);
+    if (!longer)
+      throw Error{ExitCode::bad_input, Problem{file.inputs.place_of(key),
+                                               fmt::format("{} would become longer than a day", format_duration(time)),
+                                               "ask for less work"}};
+    changed.push_back(*longer);
+  }
+  document.set(key, times_of(changed));
+}
 
 /// What another work takes, in the keys of the file.
 struct Scaled {
@@ -153,7 +144,7 @@ struct Scaled {
   Scaling scaling;
   Measured measured;
   std::optional<TransferLines> transfers;
-  std::vector<Assignment> keys;
+  ScenarioDocument document;
 };
 
 /// But for roundings of what the file says; one time may stand for all.
@@ -167,7 +158,7 @@ bool are_about(const std::vector<Duration>& said, const std::vector<Duration>& m
 }
 
 /// Times over boundaries, by the measured lines. Throws Error where there are none.
-void scale_transfers(const CostFile& file, const Scaled& result, NewKeys& keys) {
+void scale_transfers(const CostFile& file, Scaled& result) {
   const auto& comm = file.inputs.comm;
   const bool all_zero = comm && std::ranges::all_of(*comm, [](Duration time) { return time == Duration{0}; });
   const Bytes before = result.from.sizes.boundary;
@@ -186,91 +177,53 @@ void scale_transfers(const CostFile& file, const Scaled& result, NewKeys& keys) 
     throw Error{ExitCode::bad_input,
                 Problem{file.inputs.place_of("comm"), "it is not what the calibration measured of its transfers",
                         "give the measured times again, or latency and bandwidth in place of them"}};
-  keys.set("comm", listed(times(after)));
+  result.document.set("comm", times_of(times(after)));
+}
+
+/// What people want to know of it, and the lines of transfers, by which it can be scaled again.
+void add_facts(const Scaled& result, std::string_view command, ScenarioDocument& document) {
+  document.add_table("scaled");
+  document.add("from", toml_string(result.measured.work));
+  if (!result.measured.source.empty()) document.add("source", toml_string(result.measured.source));
+  document.add("command", toml_string(command));
+  if (!result.transfers) return;
+  document.add("placement", runtime::toml_placement(result.transfers->placement));
+  for (const runtime::TransferFit& edge : result.transfers->edges)
+    runtime::add_edge_table("[scaled.edges]", edge, document);
 }
 
 Scaled scale(const CostFile& file, const Inputs& asked) {
   const Inputs& inputs = file.inputs;
-  Scaled result{.from = work_of(inputs, fmt::format("{}: ", file.name)),
+  Scaled result{.from = work_of(inputs, fmt::format("{}: ", file.scenario.name())),
                 .to = work_of(asked_for(asked, inputs), ""),
                 .scaling = {},
                 .measured = {},
-                .transfers = read_transfer_lines(file.text, file.name),
-                .keys = {}};
+                .transfers = file.scenario.transfer_lines(),
+                .document = document_of(file, asked)};
   result.scaling = runtime::scaling(result.from.workload, result.to.workload);
   const std::string before = in_words(result.from.workload);
   const std::string after = in_words(result.to.workload);
-  result.measured = read_measured(file.text, file.name).value_or(Measured{before, inputs.source.value_or("")});
+  result.measured = file.scenario.measured().value_or(Measured{before, inputs.source.value_or("")});
 
-  NewKeys keys{file};
-  if (inputs.title == before) keys.set("title", after);
-  keys.set("source", fmt::format("scaled from {}{}{}", result.measured.work, result.measured.source.empty() ? "" : ", ",
-                                 result.measured.source));
-  keys.scale("forward", inputs.forward, result.scaling.forward);
-  keys.scale("input-grad", inputs.input_grad, result.scaling.input_grad);
-  keys.scale("weight-grad", inputs.weight_grad, result.scaling.weight_grad);
-  keys.scale("backward", inputs.backward, result.scaling.backward);
-  keys.scale("optimizer", inputs.optimizer, result.scaling.optimizer);
-  scale_transfers(file, result, keys);
-  for (const auto& [key, bytes] : runtime::memory_keys(result.to.sizes, chunks_of_stage(inputs)))
-    if (keys.has(key)) keys.set(key, fmt::format("{}B", bytes.count()));
-  for (const auto& [option, member] : workload_sizes)
-    if (asked.where.contains(option)) keys.set(option, std::to_string(result.to.workload.*member));
-  result.keys = keys.all();
-  return result;
-}
-
-/// As people write it: numbers and switches without quotes, all else with them.
-std::string toml_value(std::string_view text) {
-  const std::size_t point = text.find('.');
-  const bool digits = is_bare_number(text) && text.size() < 19;
-  const bool number = digits && (text[0] != '0' || text.size() == 1 || point == 1) && point != 0 &&
-                      point != text.size() - 1; // TOML has a digit on both sides of a point, and none too many
-  return number || text == "true" || text == "false" ? std::string{text} : toml_string(text);
-}
-
-std::string toml_value(const Assignment& key) {
-  const std::string_view placeholder = key.option->placeholder;
-  if (placeholder == "TEXT") return toml_string(key.value);
-  const std::vector<std::string_view> items = split_list(key.value);
-  if (placeholder.find(',') == std::string_view::npos || items.size() == 1) return toml_value(key.value);
-  std::string text;
-  for (const std::string_view item : items) text.append(text.empty() ? "" : ", ").append(toml_value(item));
-  return fmt::format("[{}]", text);
-}
-
-/// What people want to know of it, and the lines of transfers, by which it can be scaled again.
-std::string facts(const Scaled& result, std::string_view command) {
-  std::string text = "\n[scaled]\n";
-  const auto put = [&text](std::string_view key, std::string_view value) {
-    text += fmt::format("{} = {}\n", key, value);
+  ScenarioDocument& document = result.document;
+  if (inputs.title == before) document.set("title", toml_string(after));
+  document.set("source", toml_string(fmt::format("scaled from {}{}{}", result.measured.work,
+                                                 result.measured.source.empty() ? "" : ", ", result.measured.source)));
+  const auto longer = [&](std::string_view key, const std::optional<std::vector<Duration>>& times, const Ratio& ratio) {
+    scale_times(file, key, times, ratio, document);
   };
-  put("from", toml_string(result.measured.work));
-  if (!result.measured.source.empty()) put("source", toml_string(result.measured.source));
-  put("command", toml_string(command));
-  if (!result.transfers) return text;
-  std::vector<std::size_t> stages;
-  for (const StageId stage : result.transfers->placement) stages.push_back(index(stage));
-  put("placement", fmt::format("[{}]", joined(stages, ", ")));
-  for (const runtime::TransferFit& edge : result.transfers->edges) {
-    text += "\n[[scaled.edges]]\n";
-    put("from", std::to_string(index(edge.from)));
-    put("to", std::to_string(index(edge.to)));
-    put("latency", toml_string(format_closely(edge.latency)));
-    if (edge.bandwidth) put("bandwidth", toml_string(format_closely(*edge.bandwidth)));
-  }
-  return text;
-}
-
-std::string scaled_toml(const Scaled& result, std::string_view command) {
-  std::string text = "# Scaled, not measured: the table [scaled] says from what\n";
-  const Option* last = nullptr;
-  for (const Assignment& key : result.keys) {
-    if (last != nullptr && last->section != key.option->section) text += '\n';
-    last = key.option;
-    text += fmt::format("{} = {}\n", key.option->name, toml_value(key));
-  }
-  return text + facts(result, command);
+  longer("forward", inputs.forward, result.scaling.forward);
+  longer("input-grad", inputs.input_grad, result.scaling.input_grad);
+  longer("weight-grad", inputs.weight_grad, result.scaling.weight_grad);
+  longer("backward", inputs.backward, result.scaling.backward);
+  longer("optimizer", inputs.optimizer, result.scaling.optimizer);
+  scale_transfers(file, result);
+  for (const auto& [key, value] : runtime::memory_keys(result.to.sizes, chunks_of_stage(inputs)))
+    if (document.find(key) != nullptr) document.set(key, value);
+  for (const auto& [option, member] : workload_sizes)
+    if (asked.where.contains(option)) document.set(option, std::to_string(result.to.workload.*member));
+  add_facts(result, asked.command, document);
+  return result;
 }
 
 /// For people: by how much, and why.
@@ -302,7 +255,7 @@ ExitCode run(const Inputs& inputs) {
   const std::string output = inputs.output.value_or("-");
   static_cast<void>(uses_stdout(std::array{Destination{"output", output}}, sources(inputs)));
   const Scaled result = scale(read_costs(inputs), inputs);
-  write_file(output, scaled_toml(result, inputs.command), "--output");
+  write_file(output, result.document.text(), "--output");
   if (output != "-") write_file("-", summary(result), "summary");
   return ExitCode::done;
 }

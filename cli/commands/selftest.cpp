@@ -188,7 +188,7 @@ std::vector<Finding> test_calibration(const Inputs& asked) {
   PPSIM_ASSERT(calibration.has_value()); // one process
   Problems problems;
   Inputs calibrated;
-  assign(read_scenario(calibration_toml(*calibration), "calibration", problems), calibrated, problems);
+  assign(ScenarioFile{calibration_toml(*calibration), "calibration", problems}.keys(), calibrated, problems);
   problems.throw_if_any();
   calibrated.stages = 2;
   calibrated.microbatches = 4;

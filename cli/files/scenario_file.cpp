@@ -1,6 +1,7 @@
 #include "scenario_file.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/words.hpp"
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "options/setters.hpp"
 #include "toml_file.hpp"
 
 namespace ppsim::cli {
@@ -138,51 +140,25 @@ auto all_in(const toml::node_view<const toml::node>& node, Read read) {
   return values;
 }
 
-} // namespace
-
-bool is_calibrated(std::string_view text, std::string_view name) {
-  const toml::table table = parse_toml(text, name, "");
-  return table[calibration_table].is_table() || table[scaled_table].is_table();
+/// As people write it: numbers and switches without quotes, all else with them.
+std::string toml_value(std::string_view text) {
+  const std::size_t point = text.find('.');
+  const bool digits = is_bare_number(text) && text.size() < 19;
+  const bool number = digits && (text[0] != '0' || text.size() == 1 || point == 1) && point != 0 &&
+                      point != text.size() - 1; // TOML has a digit on both sides of a point, and none too many
+  return number || text == "true" || text == "false" ? std::string{text} : toml_string(text);
 }
 
-std::optional<AloneCosts> read_alone_costs(std::string_view text, std::string_view name) {
-  const toml::table table = parse_toml(text, name, "");
-  const auto alone = table[calibration_table]["alone"];
-  if (!alone) return std::nullopt;
-  AloneCosts costs{medians(alone["forward"], name), medians(alone["input-grad"], name),
-                   medians(alone["weight-grad"], name)};
-  if (costs.forward.size() == costs.input_grad.size() && costs.forward.size() == costs.weight_grad.size()) return costs;
-  throw Error{ExitCode::bad_input, Problem{fmt::format("{}: [{}] alone", name, calibration_table),
-                                           "forward, input-grad and weight-grad are not of as many chunks",
-                                           "calibrate again, or leave the table out"}};
+std::string toml_value(const Assignment& key) {
+  const std::string_view placeholder = key.option->placeholder;
+  if (placeholder == "TEXT") return toml_string(key.value);
+  const std::vector<std::string_view> items = split_list(key.value);
+  if (placeholder.find(',') == std::string_view::npos || items.size() == 1) return toml_value(key.value);
+  return toml_list(items, [](std::string_view item) { return toml_value(item); });
 }
 
-std::optional<TransferLines> read_transfer_lines(std::string_view text, std::string_view name) {
-  const toml::table table = parse_toml(text, name, "");
-  const std::string_view found = table[calibration_table]["edges"] ? calibration_table : scaled_table;
-  const auto facts = table[found];
-  if (!facts["edges"]) return std::nullopt;
-  auto edges = all_in(facts["edges"], edge_in);
-  auto placement = all_in(facts["placement"], [](const toml::node& node) { return stage_in(toml::node_view{node}); });
-  if (edges && placement) return TransferLines{std::move(*edges), std::move(*placement)};
-  throw Error{ExitCode::bad_input,
-              Problem{fmt::format("{}: [{}]", name, found),
-                      "its edges are no stages with a latency and a bandwidth, or there is no placement of the chunks",
-                      "calibrate again"}};
-}
-
-std::optional<Measured> read_measured(std::string_view text, std::string_view name) {
-  const toml::table table = parse_toml(text, name, "");
-  const auto facts = table[scaled_table];
-  auto work = facts["from"].value_exact<std::string>();
-  if (!work) return std::nullopt;
-  return Measured{std::move(*work), facts["source"].value_exact<std::string>().value_or("")};
-}
-
-std::vector<Assignment> read_scenario(std::string_view text, std::string_view name, Problems& problems) {
-  const toml::table table = parse_toml(
-      text, name,
-      "keys are the long flags: stages = 4, forward = \"1.5ms\"; a schedule (CSV) is read with --schedule-file");
+/// What the file says, key by key.
+std::vector<Assignment> keys_of(const toml::table& table, std::string_view name, Problems& problems) {
   std::vector<Assignment> assignments;
   for (const auto& [key, node] : in_file_order(table)) {
     if (holds_facts(key->str(), *node)) continue;
@@ -202,6 +178,65 @@ std::vector<Assignment> read_scenario(std::string_view text, std::string_view na
     assignments.push_back({option, std::move(*value), where});
   }
   return assignments;
+}
+
+} // namespace
+
+struct ScenarioFile::Parsed {
+  toml::table table;
+};
+
+ScenarioFile::ScenarioFile(std::string_view text, std::string name, Problems& problems)
+    : name_{std::move(name)},
+      parsed_{std::make_shared<const Parsed>(parse_toml(
+          text, name_,
+          "keys are the long flags: stages = 4, forward = \"1.5ms\"; a schedule (CSV) is read with --schedule-file"))},
+      keys_{keys_of(parsed_->table, name_, problems)} {}
+
+bool ScenarioFile::is_calibrated() const {
+  return parsed_->table[calibration_table].is_table() || parsed_->table[scaled_table].is_table();
+}
+
+std::optional<AloneCosts> ScenarioFile::alone_costs() const {
+  const auto alone = parsed_->table[calibration_table]["alone"];
+  if (!alone) return std::nullopt;
+  AloneCosts costs{medians(alone["forward"], name_), medians(alone["input-grad"], name_),
+                   medians(alone["weight-grad"], name_)};
+  if (costs.forward.size() == costs.input_grad.size() && costs.forward.size() == costs.weight_grad.size()) return costs;
+  throw Error{ExitCode::bad_input, Problem{fmt::format("{}: [{}] alone", name_, calibration_table),
+                                           "forward, input-grad and weight-grad are not of as many chunks",
+                                           "calibrate again, or leave the table out"}};
+}
+
+std::optional<TransferLines> ScenarioFile::transfer_lines() const {
+  const std::string_view found = parsed_->table[calibration_table]["edges"] ? calibration_table : scaled_table;
+  const auto facts = parsed_->table[found];
+  if (!facts["edges"]) return std::nullopt;
+  auto edges = all_in(facts["edges"], edge_in);
+  auto placement = all_in(facts["placement"], [](const toml::node& node) { return stage_in(toml::node_view{node}); });
+  if (edges && placement) return TransferLines{std::move(*edges), std::move(*placement)};
+  throw Error{ExitCode::bad_input,
+              Problem{fmt::format("{}: [{}]", name_, found),
+                      "its edges are no stages with a latency and a bandwidth, or there is no placement of the chunks",
+                      "calibrate again"}};
+}
+
+std::optional<Measured> ScenarioFile::measured() const {
+  const auto facts = parsed_->table[scaled_table];
+  auto work = facts["from"].value_exact<std::string>();
+  if (!work) return std::nullopt;
+  return Measured{std::move(*work), facts["source"].value_exact<std::string>().value_or("")};
+}
+
+ScenarioDocument as_document(const std::vector<Assignment>& keys) {
+  ScenarioDocument document;
+  const Option* last = nullptr;
+  for (const Assignment& key : keys) {
+    if (last != nullptr && last->section != key.option->section) document.add_empty_line();
+    last = key.option;
+    document.add(std::string{key.option->name}, toml_value(key));
+  }
+  return document;
 }
 
 } // namespace ppsim::cli

@@ -227,8 +227,9 @@ Inputs parse_arguments(const Command& command, const std::vector<std::string>& a
   std::vector<Assignment> keys;
   for (const Assignment& flag : flags)
     if (flag.option->name == "scenario") {
-      inputs.scenario_text = read_file(flag.value, flag.where);
-      keys = read_scenario(inputs.scenario_text, display_name(flag.value), problems);
+      inputs.scenario_file =
+          std::make_shared<const ScenarioFile>(read_file(flag.value, flag.where), display_name(flag.value), problems);
+      keys = inputs.scenario_file->keys();
     }
   drop_overridden(flags, keys);
   assign(keys, inputs, problems);
@@ -240,8 +241,8 @@ Inputs parse_arguments(const Command& command, const std::vector<std::string>& a
   problems.throw_if_any();
   inputs.writes_operations = inputs.csv_comms.has_value();
   inputs.writes_sizes = inputs.chakra || inputs.goal;
-  if (inputs.scenario && is_calibrated(inputs.scenario_text, display_name(*inputs.scenario)))
-    inputs.calibrated = display_name(*inputs.scenario);
+  if (inputs.scenario_file && inputs.scenario_file->is_calibrated())
+    inputs.calibrated = inputs.scenario_file->name();
   if (inputs.schedule_file) load_order(inputs);
   return inputs;
 }

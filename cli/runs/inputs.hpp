@@ -6,6 +6,7 @@
 #include "ppsim/study/build_run.hpp"
 #include "ppsim/study/run_spec.hpp"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ struct OutputSpec {
   std::vector<std::string> fail_if;
 };
 
+class ScenarioFile;
+
 /// Each value is well-formed by itself; whether they fit together is for build_run() to say.
 struct Inputs : RunSpec, ReplaySpec, OutputSpec {
   std::optional<std::string> scenario, schedule_file, model, device; ///< names, or files
@@ -43,7 +46,8 @@ struct Inputs : RunSpec, ReplaySpec, OutputSpec {
   std::optional<std::string> file;      ///< a command's first argument
   std::vector<std::string> files;       ///< those behind it, of a command that takes several
   std::vector<std::string> arguments;   ///< behind the command's name, as they were given
-  std::string scenario_text;            ///< of the scenario file, which can be read but once; set by parse_arguments()
+  /// What `scenario` names, which can be read but once; set by parse_arguments().
+  std::shared_ptr<const ScenarioFile> scenario_file;
 
   /// Whether it was given on the command line, and so meant for this run; a file may be for others as well.
   [[nodiscard]] bool has_flag(std::string_view option) const;

@@ -18,7 +18,6 @@
 #include <system_error>
 #include <thread>
 
-#include "files/files.hpp"
 #include "files/scenario_file.hpp"
 #include "terminal/console.hpp"
 #include "terminal/progress.hpp"
@@ -246,10 +245,10 @@ std::size_t chunks_of_stage(const Inputs& inputs) {
 }
 
 void require_same_work(const Inputs& inputs, const Settings& ran, std::string_view backend) {
-  if (!inputs.scenario) return;
+  if (!inputs.scenario_file) return;
   Problems problems;
   Inputs file; // without the flags
-  assign(read_scenario(inputs.scenario_text, display_name(*inputs.scenario), problems), file, problems);
+  assign(inputs.scenario_file->keys(), file, problems);
   problems.throw_if_any();
   const auto check = [&](const std::string& key, std::string_view said, std::string_view found) {
     if (said != found)
@@ -280,8 +279,7 @@ void use_sizes(const runtime::ChunkSizes& sizes, Scenario& scenario) {
 
 Replay prepare_replay(const Inputs& inputs) {
   // Flags win over a file, but not so that costs of one work are held against the run of another. Timed tasks do none.
-  if (inputs.scenario && inputs.compute != Compute::timed &&
-      is_calibrated(inputs.scenario_text, display_name(*inputs.scenario)))
+  if (inputs.scenario_file && inputs.compute != Compute::timed && inputs.scenario_file->is_calibrated())
     require_same_work(inputs, runtime::settings(inputs.workload), inputs.backend.value_or(""));
   BuiltRun run = build_run(inputs);
   runtime::Backend& backend = backend_of(inputs);

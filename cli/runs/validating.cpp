@@ -50,12 +50,12 @@ void check_shape(const Inputs& inputs, const Schedule& ran, std::vector<std::str
 std::optional<Compared> predict_alone(const Inputs& inputs, const MeasuredRun& run, Duration measured) {
   if (run.facts.timed) return std::nullopt; // its tasks took what they were told, stages busy or not
   for (const std::string_view option : {"forward", "backward", "input-grad", "weight-grad"})
-    if (!inputs.scenario || inputs.has_flag(option)) return std::nullopt;
-  const auto alone = read_alone_costs(inputs.scenario_text, display_name(*inputs.scenario));
+    if (!inputs.scenario_file || inputs.has_flag(option)) return std::nullopt;
+  const auto alone = inputs.scenario_file->alone_costs();
   if (!alone) return std::nullopt;
   if (const std::size_t chunks = run.schedule.shape().chunks(); alone->forward.size() != chunks)
     throw Error{ExitCode::bad_input,
-                Problem{fmt::format("{}: [calibration] alone.forward", display_name(*inputs.scenario)),
+                Problem{fmt::format("{}: [calibration] alone.forward", inputs.scenario_file->name()),
                         fmt::format("{} values for {} chunks", alone->forward.size(), chunks),
                         "calibrate again, or leave the table out"}};
   Inputs changed = inputs;

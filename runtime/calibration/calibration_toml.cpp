@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace ppsim::runtime {
 namespace {
@@ -24,43 +25,19 @@ std::string number(double value) {
   return text;
 }
 
-std::string time(Duration duration) {
-  return toml_string(format_closely(duration));
-}
-
-/// "[a, b]", each made by `render`.
-template <class Values, class Render>
-std::string list(const Values& values, Render render) {
-  std::string text = "[";
-  for (const auto& value : values) text.append(text.size() > 1 ? ", " : "").append(render(value));
-  return text + "]";
-}
-
 std::string spread(const Spread& spread) {
-  return fmt::format("[{}, {}, {}]", time(spread.median), time(spread.p5), time(spread.p95));
+  return toml_list(std::array{spread.median, spread.p5, spread.p95}, toml_time);
 }
 
-class Writer {
-public:
-  void comment(std::string_view text) { text_ += fmt::format("# {}\n", text); }
-  void gap() { text_ += '\n'; }
-  void put(std::string_view key, std::string_view value) { text_ += fmt::format("{} = {}\n", key, value); }
-  void put(std::string_view key, std::size_t value) { put(key, std::to_string(value)); }
-  void table(std::string_view name) { text_ += fmt::format("\n[{}]\n", name); }
-  void times(std::string_view prefix, const std::vector<ChunkTimes>& chunks) {
-    const auto pass = [&](std::string_view name, Spread ChunkTimes::*member) {
-      put(fmt::format("{}.{}", prefix, name),
-          list(chunks, [&](const ChunkTimes& times) { return spread(times.*member); }));
-    };
-    pass("forward", &ChunkTimes::forward);
-    pass("input-grad", &ChunkTimes::input_grad);
-    pass("weight-grad", &ChunkTimes::weight_grad);
-  }
-  [[nodiscard]] std::string take() { return std::move(text_); }
-
-private:
-  std::string text_;
-};
+void add_times(ScenarioDocument& out, std::string_view prefix, const std::vector<ChunkTimes>& chunks) {
+  const auto add_pass = [&](std::string_view name, Spread ChunkTimes::*pass) {
+    out.add(fmt::format("{}.{}", prefix, name),
+            toml_list(chunks, [&](const ChunkTimes& times) { return spread(times.*pass); }));
+  };
+  add_pass("forward", &ChunkTimes::forward);
+  add_pass("input-grad", &ChunkTimes::input_grad);
+  add_pass("weight-grad", &ChunkTimes::weight_grad);
+}
 
 /// Zero for an edge that was not measured.
 Duration edge_time(std::span<const TransferFit> edges, StageId from, StageId to, Bytes bytes) {
@@ -69,74 +46,70 @@ Duration edge_time(std::span<const TransferFit> edges, StageId from, StageId to,
   return edge->latency + (edge->bandwidth ? edge->bandwidth->time_for(bytes) : Duration{0});
 }
 
-void put_costs(Writer& out, const Calibration& calibration) {
+void put_costs(ScenarioDocument& out, const Calibration& calibration) {
   const auto medians = [&](Spread ChunkTimes::*member) {
-    return list(calibration.busy, [&](const ChunkTimes& times) { return time((times.*member).median); });
+    return toml_list(calibration.busy, [&](const ChunkTimes& times) { return toml_time((times.*member).median); });
   };
-  out.comment("Times by chunk, all stages at work");
-  out.put("forward", medians(&ChunkTimes::forward));
-  out.put("input-grad", medians(&ChunkTimes::input_grad));
-  out.put("weight-grad", medians(&ChunkTimes::weight_grad));
-  out.put("overhead", time(calibration.overhead.median));
+  out.add_comment("Times by chunk, all stages at work");
+  out.add("forward", medians(&ChunkTimes::forward));
+  out.add("input-grad", medians(&ChunkTimes::input_grad));
+  out.add("weight-grad", medians(&ChunkTimes::weight_grad));
+  out.add("overhead", toml_time(calibration.overhead.median));
   const auto slowest = std::ranges::max_element(calibration.optimizer,
                                                 [](const Spread& a, const Spread& b) { return a.median < b.median; });
   if (slowest != calibration.optimizer.end() && slowest->median > Duration{0})
-    out.put("optimizer", time(slowest->median));
-  out.put("pair", toml_string("serial"));
+    out.add("optimizer", toml_time(slowest->median));
+  out.add("pair", toml_string("serial"));
   if (calibration.placement.size() > 1) {
-    out.comment("One activation over each boundary between chunks");
-    out.put("comm", list(boundary_times(calibration.edges, calibration.placement, calibration.sizes.boundary), time));
+    out.add_comment("One activation over each boundary between chunks");
+    out.add("comm",
+            toml_list(boundary_times(calibration.edges, calibration.placement, calibration.sizes.boundary), toml_time));
   }
 }
 
-void put_memory(Writer& out, const Calibration& calibration) {
-  out.comment("Memory of a stage");
-  for (const auto& [key, bytes] : memory_keys(calibration.sizes, calibration.shape.vpp))
-    out.put(key, toml_string(fmt::format("{}B", bytes.count())));
+void put_memory(ScenarioDocument& out, const Calibration& calibration) {
+  out.add_comment("Memory of a stage");
+  for (const auto& [key, value] : memory_keys(calibration.sizes, calibration.shape.vpp)) out.add(key, value);
 }
 
-void put_workload(Writer& out, const Calibration& calibration) {
+void put_workload(ScenarioDocument& out, const Calibration& calibration) {
   const Workload& workload = calibration.workload;
-  out.comment("What 'ppsim replay' runs");
-  out.put("backend", toml_string(calibration.facts.backend));
-  out.put("block", toml_string(to_string(workload.block)));
-  out.put("tokens", workload.tokens);
-  out.put("width", workload.width);
-  if (workload.block == Block::transformer) out.put("heads", workload.heads);
-  out.put("layers-per-chunk", workload.layers);
-  out.put("seed", workload.seed);
-  out.put("trainer", toml_string(to_string(workload.optimizer)));
-  out.put("learning-rate", number(workload.learning_rate));
+  out.add_comment("What 'ppsim replay' runs");
+  out.add("backend", toml_string(calibration.facts.backend));
+  out.add("block", toml_string(to_string(workload.block)));
+  out.add("tokens", workload.tokens);
+  out.add("width", workload.width);
+  if (workload.block == Block::transformer) out.add("heads", workload.heads);
+  out.add("layers-per-chunk", workload.layers);
+  out.add("seed", workload.seed);
+  out.add("trainer", toml_string(to_string(workload.optimizer)));
+  out.add("learning-rate", number(workload.learning_rate));
 }
 
-void put_facts(Writer& out, const Calibration& calibration) {
-  out.table("calibration");
-  out.put("machine", toml_string(calibration.facts.machine));
-  out.put("compute", toml_string(calibration.facts.compute));
-  out.put("transport", toml_string(calibration.facts.transport));
-  if (!calibration.facts.command.empty()) out.put("command", toml_string(calibration.facts.command));
-  if (calibration.core_share) out.put("core-share", fmt::format("{:.3f}", *calibration.core_share));
-  out.put("contended", calibration.contended ? "true" : "false");
-  out.comment(
+void put_facts(ScenarioDocument& out, const Calibration& calibration) {
+  out.add_table("calibration");
+  out.add("machine", toml_string(calibration.facts.machine));
+  out.add("compute", toml_string(calibration.facts.compute));
+  out.add("transport", toml_string(calibration.facts.transport));
+  if (!calibration.facts.command.empty()) out.add("command", toml_string(calibration.facts.command));
+  if (calibration.core_share) out.add("core-share", fmt::format("{:.3f}", *calibration.core_share));
+  out.add("contended", calibration.contended ? "true" : "false");
+  out.add_comment(
       "Median, 5th and 95th percentile, by chunk: all stages at work, and one at a time (there the backward was");
-  out.comment("measured in one piece, and is divided as with all at work)");
-  out.times("busy", calibration.busy);
-  out.times("alone", calibration.alone);
-  out.put("optimizer", list(calibration.optimizer, spread));
-  out.put("overhead", spread(calibration.overhead));
+  out.add_comment("measured in one piece, and is divided as with all at work)");
+  add_times(out, "busy", calibration.busy);
+  add_times(out, "alone", calibration.alone);
+  out.add("optimizer", toml_list(calibration.optimizer, spread));
+  out.add("overhead", spread(calibration.overhead));
   if (calibration.edges.empty()) return;
-  out.comment("The stage of each chunk");
-  out.put("placement", list(calibration.placement, [](StageId stage) { return std::to_string(index(stage)); }));
-  out.comment("Transfers: latency and bandwidth fitted to [bytes, time]");
+  out.add_comment("The stage of each chunk");
+  out.add("placement", toml_placement(calibration.placement));
+  out.add_comment("Transfers: latency and bandwidth fitted to [bytes, time]");
   for (const TransferFit& edge : calibration.edges) {
-    out.table("[calibration.edges]");
-    out.put("from", index(edge.from));
-    out.put("to", index(edge.to));
-    out.put("latency", time(edge.latency));
-    if (edge.bandwidth) out.put("bandwidth", toml_string(format_closely(*edge.bandwidth)));
-    out.put("largest-residual", fmt::format("{:.3f}", edge.largest_residual));
-    out.put("samples", list(edge.samples, [](const TransferSample& sample) {
-              return fmt::format("[{}, {}]", sample.bytes.count(), time(sample.time));
+    add_edge_table("[calibration.edges]", edge, out);
+    out.add("largest-residual", fmt::format("{:.3f}", edge.largest_residual));
+    out.add("samples", toml_list(edge.samples, [](const TransferSample& sample) {
+              return fmt::format("[{}, {}]", sample.bytes.count(), toml_time(sample.time));
             }));
   }
 }
@@ -152,9 +125,12 @@ std::vector<Duration> boundary_times(std::span<const TransferFit> edges, std::sp
   return times;
 }
 
-std::vector<std::pair<std::string_view, Bytes>> memory_keys(const ChunkSizes& sizes, std::size_t vpp) {
-  const auto of_stage = [&](Bytes bytes) { return Bytes{bytes.count() * static_cast<std::int64_t>(vpp)}; };
-  return {{"boundary-bytes", sizes.boundary},
+std::vector<std::pair<std::string, std::string>> memory_keys(const ChunkSizes& sizes, std::size_t vpp) {
+  const auto times = [](std::size_t count, Bytes bytes) {
+    return toml_string(fmt::format("{}B", static_cast<std::int64_t>(count) * bytes.count()));
+  };
+  const auto of_stage = [&](Bytes bytes) { return times(vpp, bytes); };
+  return {{"boundary-bytes", times(1, sizes.boundary)},
           {"activation-bytes", of_stage(sizes.stash())},
           {"weight-activation-bytes", of_stage(sizes.stash_for_weight)},
           {"parameter-bytes", of_stage(sizes.parameter_bytes)},
@@ -162,22 +138,35 @@ std::vector<std::pair<std::string_view, Bytes>> memory_keys(const ChunkSizes& si
           {"optimizer-bytes", of_stage(sizes.optimizer_bytes)}};
 }
 
+std::string toml_placement(std::span<const StageId> placement) {
+  return toml_list(placement, [](StageId stage) { return std::to_string(index(stage)); });
+}
+
+void add_edge_table(std::string name, const TransferFit& edge, ScenarioDocument& document) {
+  document.add_table(std::move(name));
+  document.add("from", index(edge.from));
+  document.add("to", index(edge.to));
+  document.add("latency", toml_time(edge.latency));
+  if (edge.bandwidth) document.add("bandwidth", toml_string(format_closely(*edge.bandwidth)));
+}
+
 std::string calibration_toml(const Calibration& calibration) {
-  Writer out;
-  if (calibration.contended) out.comment("CONTENDED: stages shared their cores with others; these times say little");
-  out.put("title", toml_string(calibration.facts.compute));
-  out.put("source", toml_string(fmt::format("measured on {}, backend {}{}", calibration.facts.machine,
+  ScenarioDocument out;
+  if (calibration.contended)
+    out.add_comment("CONTENDED: stages shared their cores with others; these times say little");
+  out.add("title", toml_string(calibration.facts.compute));
+  out.add("source", toml_string(fmt::format("measured on {}, backend {}{}", calibration.facts.machine,
                                             calibration.facts.backend, calibration.contended ? ", contended" : "")));
-  out.put("stages", calibration.shape.stages);
-  if (calibration.shape.vpp > 1) out.put("vpp", calibration.shape.vpp);
-  out.gap();
+  out.add("stages", calibration.shape.stages);
+  if (calibration.shape.vpp > 1) out.add("vpp", calibration.shape.vpp);
+  out.add_empty_line();
   put_costs(out, calibration);
-  out.gap();
+  out.add_empty_line();
   put_memory(out, calibration);
-  out.gap();
+  out.add_empty_line();
   put_workload(out, calibration);
   put_facts(out, calibration);
-  return out.take();
+  return out.text();
 }
 
 } // namespace ppsim::runtime

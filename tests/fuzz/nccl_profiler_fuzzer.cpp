@@ -18,9 +18,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::vector<ImportFile> files{{"fuzz.json", text}};
   try {
     const Imported imported = import_nccl_profiler(files, {});
-    fuzz::require(imported.runs.empty() && imported.costs.size() >= 2);
-    for (const ScenarioLine& line : imported.costs) {
-      const std::string_view value = std::string_view{line.value}.substr(1, line.value.size() - 2);
+    fuzz::require(imported.runs.empty() && imported.costs.entries.size() >= 2);
+    for (const ScenarioDocument::Entry& entry : imported.costs.entries) {
+      const std::string_view value = std::string_view{entry.value}.substr(1, entry.value.size() - 2);
       fuzz::require(parse_duration(value) || parse_bandwidth(value) || parse_bytes(value));
     }
   } catch (const Error& error) {

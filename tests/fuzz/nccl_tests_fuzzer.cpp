@@ -17,9 +17,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const traces::ImportFile file{"fuzz.txt", text};
     const traces::Imported imported = format->read({&file, 1}, {});
-    fuzz::require(imported.costs.size() >= 3 && imported.runs.empty());
-    for (const traces::ScenarioLine& line : imported.costs)
-      if (line.key == "latency") fuzz::require(parse_duration(line.value.substr(1, line.value.size() - 2)).has_value());
+    fuzz::require(imported.costs.entries.size() >= 3 && imported.runs.empty());
+    for (const ScenarioDocument::Entry& entry : imported.costs.entries)
+      if (entry.key == "latency")
+        fuzz::require(parse_duration(entry.value.substr(1, entry.value.size() - 2)).has_value());
   } catch (const Error& error) {
     fuzz::require(error.problems().size() == 1 && !error.problems().front().what.empty());
   }

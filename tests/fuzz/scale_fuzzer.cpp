@@ -53,10 +53,10 @@ void scale(std::string_view text) {
   command.run(inputs);
   Problems problems;
   cli::Inputs again;
-  const std::string scaled = read_all(output);
-  cli::assign(cli::read_scenario(scaled, "scaled.toml", problems), again, problems);
-  static_cast<void>(cli::read_transfer_lines(scaled, "scaled.toml"));
-  PPSIM_ASSERT(cli::is_calibrated(scaled, "scaled.toml"));
+  const cli::ScenarioFile scaled{read_all(output), "scaled.toml", problems};
+  cli::assign(scaled.keys(), again, problems);
+  static_cast<void>(scaled.transfer_lines());
+  PPSIM_ASSERT(scaled.is_calibrated());
   problems.throw_if_any();
 }
 

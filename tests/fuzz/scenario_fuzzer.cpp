@@ -28,7 +28,7 @@ bool is_small(const cli::Inputs& inputs) {
 void run(std::string_view text) {
   Problems problems;
   cli::Inputs inputs;
-  cli::assign(cli::read_scenario(text, "fuzz.toml", problems), inputs, problems);
+  cli::assign(cli::ScenarioFile{text, "fuzz.toml", problems}.keys(), inputs, problems);
   problems.throw_if_any();
   if (inputs.schedule_file || !is_small(inputs)) return;
   BuiltRun run = build_run(inputs);

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const traces::ImportFile file{"fuzz.txt", text};
     const traces::Imported imported = format->read({&file, 1}, {});
-    fuzz::require(imported.costs.size() >= 7 && imported.costs[1].key == "stages");
+    fuzz::require(imported.costs.entries.size() >= 7 && imported.costs.entries[1].key == "stages");
   } catch (const Error& error) {
     fuzz::require(error.problems().size() == 1 && !error.problems().front().what.empty());
   }

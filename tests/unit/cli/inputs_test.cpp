@@ -76,7 +76,7 @@ Rows scenario_faults(std::string_view text) {
   const auto refusal = refusal_of([&] {
     Problems problems;
     Inputs inputs;
-    assign(read_scenario(text, "s.toml", problems), inputs, problems);
+    assign(ScenarioFile{text, "s.toml", problems}.keys(), inputs, problems);
     problems.throw_if_any();
   });
   CHECK(refusal.code == ExitCode::bad_input);

@@ -39,11 +39,18 @@ Rows faults(const Rows& arguments) {
   return refusal_of([&] { (void)prepare_replay(replay_inputs(arguments)); }).lines;
 }
 
+std::shared_ptr<const ScenarioFile> read(std::string_view text) {
+  Problems problems;
+  auto file = std::make_shared<const ScenarioFile>(text, "s.toml", problems);
+  problems.throw_if_any();
+  return file;
+}
+
 /// What a scenario file says, key by key.
 Inputs from_file(std::string_view text) {
   Problems problems;
   Inputs inputs;
-  assign(read_scenario(text, "s.toml", problems), inputs, problems);
+  assign(read(text)->keys(), inputs, problems);
   problems.throw_if_any();
   return inputs;
 }
@@ -148,7 +155,7 @@ TEST_CASE("Costs of one work are not taken for those of another") {
   const auto faults_of = [](const Rows& arguments, std::string_view file) {
     Inputs inputs = replay_inputs(arguments);
     inputs.scenario = "s.toml";
-    inputs.scenario_text = file;
+    inputs.scenario_file = read(file);
     return refusal_of([&] { (void)prepare_replay(inputs); }).lines;
   };
   constexpr std::string_view calibrated = "tokens = 8\nbackend = \"threads\"\ntrainer = \"sgd\"\n[calibration]\n";
@@ -165,7 +172,7 @@ TEST_CASE("Costs of one work are not taken for those of another") {
   CHECK_NOTHROW(prepare_replay([&] { // a seed is no other work
     Inputs inputs = replay_inputs({"--tokens", "8", "--seed", "3"});
     inputs.scenario = "s.toml";
-    inputs.scenario_text = calibrated;
+    inputs.scenario_file = read(calibrated);
     return inputs;
   }()));
 }
@@ -211,12 +218,12 @@ TEST_CASE("The table of a calibration is skipped, and holds the times that were 
       "alone.forward = [[\"1ms\", \"0ms\", \"2ms\"], [\"3ms\", \"0ms\", \"9ms\"]]\n"
       "alone.input-grad = [[\"4ms\"], [\"5ms\"]]\nalone.weight-grad = [[\"6ms\"], [\"7ms\"]]\n";
   CHECK(from_file(text).stages == 2);
-  const auto alone = read_alone_costs(text, "s.toml");
+  const auto alone = read(text)->alone_costs();
   REQUIRE(alone.has_value());
   CHECK(alone->forward == std::vector<Duration>{1ms, 3ms});
   CHECK(alone->weight_grad == std::vector<Duration>{6ms, 7ms});
-  CHECK(!read_alone_costs("stages = 2\n", "s.toml").has_value());
-  CHECK_THROWS_AS(read_alone_costs("[calibration]\nalone.forward = [[\"fast\"]]\n", "s.toml"), Error);
+  CHECK(!read("stages = 2\n")->alone_costs().has_value());
+  CHECK_THROWS_AS(read("[calibration]\nalone.forward = [[\"fast\"]]\n")->alone_costs(), Error);
 }
 
 TEST_CASE("Other tables stay errors, and so does a value of that name") {
@@ -259,7 +266,7 @@ TEST_CASE("What no backend runs is left out of the prediction of a validation as
 TEST_CASE("Costs are those of a work where the scenario and the run say the same of it, as far as both say something") {
   Inputs inputs;
   inputs.scenario = "costs.toml";
-  inputs.scenario_text = "tokens = 8\ntrainer = \"adam\"\nheads = 2\nbackend = \"mpi\"\n";
+  inputs.scenario_file = read("tokens = 8\ntrainer = \"adam\"\nheads = 2\nbackend = \"mpi\"\n");
   require_same_work(inputs, {}, "");
   require_same_work(inputs, {{"block", "mlp"}, {"tokens", "8"}, {"trainer", "adam"}, {"width", "9"}}, "mpi");
   CHECK_THROWS_AS(require_same_work(inputs, {{"tokens", "9"}}, ""), Error);

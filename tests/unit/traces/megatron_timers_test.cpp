@@ -13,7 +13,7 @@ namespace {
 
 std::string megatron(std::string_view text, traces::ImportOptions options = {}) {
   const traces::ImportFile file{"train.log", text};
-  return traces::write_scenario(traces::find_import_format("megatron-timers")->read({&file, 1}, options).costs, "");
+  return traces::find_import_format("megatron-timers")->read({&file, 1}, options).costs.text();
 }
 
 const std::string arguments = "------------------------ arguments ------------------------\n"

@@ -157,26 +157,26 @@ TEST_CASE("A dump becomes latency, bandwidth and the size of most transfers") {
   for (int i = 0; i < 3; ++i) text += p2p(true, 0, 1, 25'000'000, kernel(0, 1000, 1000 + 1'002'000)); // 100 MB in 1 ms
   text += p2p(true, 0, 1, 250, kernel(0, 1000, 1000 + 2'010));                                        // 1 kB in 2 us
   const Imported imported = import(text + "{}]\n");
-  REQUIRE(imported.costs.size() == 3);
-  CHECK(imported.costs[0].key == "latency");
-  CHECK(imported.costs[0].value == "\"2000ns\"");
-  CHECK(imported.costs[1].key == "bandwidth");
-  CHECK(imported.costs[1].value == "\"100.000GB/s\"");
-  CHECK(imported.costs[2].key == "boundary-bytes");
-  CHECK(imported.costs[2].value == "\"100000000B\"");
+  REQUIRE(imported.costs.entries.size() == 3);
+  CHECK(imported.costs.entries[0].key == "latency");
+  CHECK(imported.costs.entries[0].value == "\"2000ns\"");
+  CHECK(imported.costs.entries[1].key == "bandwidth");
+  CHECK(imported.costs.entries[1].value == "\"100.000GB/s\"");
+  CHECK(imported.costs.entries[2].key == "boundary-bytes");
+  CHECK(imported.costs.entries[2].value == "\"100000000B\"");
   CHECK(imported.runs.empty());
   CHECK(imported.notes.back() == "of 4 transfers only one side is in the files: their times may hold time in which it "
                                  "waited for the other");
-  for (const ScenarioLine& line : imported.costs) {
-    const std::string_view value = std::string_view{line.value}.substr(1, line.value.size() - 2);
+  for (const ScenarioDocument::Entry& entry : imported.costs.entries) {
+    const std::string_view value = std::string_view{entry.value}.substr(1, entry.value.size() - 2);
     CHECK((parse_duration(value) || parse_bandwidth(value) || parse_bytes(value)));
   }
 }
 
 TEST_CASE("One size gives the time of its transfers") {
   const Imported imported = import("[" + p2p(true, 0, 1, 256, kernel(0, 10, 5010)) + "{}]");
-  CHECK(imported.costs[0].key == "comm");
-  CHECK(imported.costs[0].value == "\"5000ns\"");
+  CHECK(imported.costs.entries[0].key == "comm");
+  CHECK(imported.costs.entries[0].value == "\"5000ns\"");
 }
 
 TEST_CASE("Dumps may have comments, blank lines and an end that is missing") {
@@ -203,9 +203,9 @@ TEST_CASE("The sample's latency and bandwidth come out of its waits") {
   const std::string text{std::istreambuf_iterator<char>{file}, std::istreambuf_iterator<char>{}};
   const Imported imported = import(text);
   CHECK(imported.dropped.empty());
-  CHECK(imported.costs.at(0).value == "\"9199ns\""); // 9.2 us of times in whole nanoseconds
-  CHECK(imported.costs.at(1).value == "\"24.500GB/s\"");
-  CHECK(imported.costs.at(2).value == "\"8388608B\"");
+  CHECK(imported.costs.entries.at(0).value == "\"9199ns\""); // 9.2 us of times in whole nanoseconds
+  CHECK(imported.costs.entries.at(1).value == "\"24.500GB/s\"");
+  CHECK(imported.costs.entries.at(2).value == "\"8388608B\"");
   CHECK(imported.notes.size() == 3);
 }
 

@@ -27,8 +27,8 @@ Imported import(std::string_view text) {
 
 /// The value of a line, without its quotes; empty where there is none.
 std::string value(const Imported& imported, std::string_view key) {
-  const auto line = std::ranges::find(imported.costs, key, &traces::ScenarioLine::key);
-  return line == imported.costs.end() ? std::string{} : line->value.substr(1, line->value.size() - 2);
+  const ScenarioDocument::Entry* const entry = imported.costs.find(key);
+  return entry == nullptr ? std::string{} : entry->value.substr(1, entry->value.size() - 2);
 }
 Duration latency(const Imported& imported) {
   return parse_duration(value(imported, "latency")).value_or(Duration{-1});
@@ -79,10 +79,10 @@ TEST_CASE("The table of sendrecv_perf gives latency and bandwidth of links", "[i
   REQUIRE(imported.notes.size() == 1); // no "Collective test starting" in this version
   CHECK(imported.notes[0].find("does not say which test") != std::string::npos);
   // Who reads the file has to learn that both directions were busy, and how far the fit is off.
-  CHECK(imported.costs[0].comment ==
+  CHECK(imported.costs.entries[0].comment ==
         "links of ring.txt: latency + bytes / bandwidth, fitted to 6 times of 1000 B to 9.537 MiB");
-  CHECK(imported.costs[1].comment.starts_with("the fit is off by 0.0 % at most: "));
-  CHECK(imported.costs[2].comment.find("both directions") != std::string::npos);
+  CHECK(imported.costs.entries[1].comment.starts_with("the fit is off by 0.0 % at most: "));
+  CHECK(imported.costs.entries[2].comment.find("both directions") != std::string::npos);
 }
 
 TEST_CASE("Tables of other versions of nccl-tests say where their times are", "[import][nccl-tests]") {
@@ -129,7 +129,7 @@ TEST_CASE("Small transfers between two nodes with A40 are all latency", "[import
   CHECK(latency(imported) > std::chrono::microseconds{30});
   CHECK(latency(imported) < std::chrono::microseconds{35});
   CHECK(value(imported, "bandwidth").empty()); // the larger ones took less time
-  CHECK(imported.costs.back().comment.starts_with("no bandwidth"));
+  CHECK(imported.costs.entries.back().comment.starts_with("no bandwidth"));
 }
 
 TEST_CASE("Files of nccl-tests in JSON give the same as the table", "[import][nccl-tests]") {

@@ -22,8 +22,8 @@ Imported import(std::string_view text, const traces::ImportOptions& options = {}
 }
 
 std::string value(const Imported& imported, std::string_view key) {
-  const auto line = std::ranges::find(imported.costs, key, &traces::ScenarioLine::key);
-  return line == imported.costs.end() ? std::string{} : line->value;
+  const ScenarioDocument::Entry* const entry = imported.costs.find(key);
+  return entry == nullptr ? std::string{} : entry->value;
 }
 
 std::string problem_of(std::string_view text, const traces::ImportOptions& options = {}) {

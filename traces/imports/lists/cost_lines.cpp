@@ -3,7 +3,6 @@
 //   # Mean of 256 runs each. Spread: 1.2 ms, 1.3 ms. Drift over the steps: +3.6 %, +3.8 %
 //   forward = ["65.3 ms", "64.2 ms"]
 
-#include "ppsim/base/utf8.hpp"
 #include "ppsim/base/words.hpp"
 #include "ppsim/measured/cost_model.hpp"
 #include "ppsim/traces/import.hpp"
@@ -12,35 +11,15 @@
 
 #include <algorithm>
 #include <numeric>
-#include <span>
+#include <ranges>
 
 namespace ppsim::traces {
 namespace {
 
-/// `text` on one line, fit for TOML: what is no UTF-8 or controls a terminal becomes a question mark.
-std::string shown(std::string_view text) {
-  std::string result;
-  while (!text.empty()) {
-    const std::size_t length = character_length(text);
-    if (length == 0 || begins_with_control(text))
-      result += '?';
-    else
-      result += text.substr(0, length);
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return result;
-}
-
 /// "a, b", each made by `render`.
 template <class Values, class Render>
 std::string listed(const Values& values, Render render) {
-  std::string text;
-  for (const auto& value : values) text.append(text.empty() ? "" : ", ").append(render(value));
-  return text;
-}
-
-std::string list(const std::vector<Duration>& times) {
-  return fmt::format("[{}]", listed(times, [](Duration time) { return toml_string(format_closely(time)); }));
+  return joined(std::views::transform(values, render), ", ");
 }
 
 std::string percent(double share) {
@@ -64,34 +43,31 @@ public:
   Lines(const CostModel& model, CostForm form)
       : model_{model}, scenario_{scenario_of(model, form == CostForm::by_microbatch)}, form_{form} {}
 
-  std::vector<ScenarioLine> make() {
+  ScenarioDocument make() {
     add_shape();
     add_passes();
     add_transfers();
     if (model_.optimizer.runs > 0)
-      add("optimizer", toml_string(format_closely(model_.optimizer.mean)),
-          "Of the slowest stage: " + describe({model_.optimizer}));
+      document_.add("optimizer", toml_time(model_.optimizer.mean),
+                    "Of the slowest stage: " + describe({model_.optimizer}));
     if (model_.pair.kind != PairRule::Kind::sum)
-      add("pair", toml_string(to_string(model_.pair)), "As pairs were seen to run");
+      document_.add("pair", toml_string(to_string(model_.pair)), "As pairs were seen to run");
     if (!model_.peak.empty())
-      add({}, {}, "Peak memory by stage: " + listed(model_.peak, [](Bytes bytes) { return format_closely(bytes); }));
-    return std::move(lines_);
+      document_.add_comment("Peak memory by stage: " +
+                            listed(model_.peak, [](Bytes bytes) { return format_closely(bytes); }));
+    return std::move(document_);
   }
 
 private:
-  void add(std::string key, std::string value, std::string comment = {}) {
-    lines_.push_back({std::move(key), std::move(value), std::move(comment)});
-  }
-
   void add_shape() {
     const Shape& shape = model_.shape;
-    add("stages", fmt::format("{}", shape.stages));
-    add("mb", fmt::format("{}", shape.microbatches));
-    if (shape.vpp > 1) add("vpp", fmt::format("{}", shape.vpp));
+    document_.add("stages", shape.stages);
+    document_.add("mb", shape.microbatches);
+    if (shape.vpp > 1) document_.add("vpp", shape.vpp);
     if (model_.schedule.empty())
-      add({}, {}, "No schedule by name has the order of this run; the run file has it");
+      document_.add_comment("No schedule by name has the order of this run; the run file has it");
     else
-      add("schedule", toml_string(model_.schedule));
+      document_.add("schedule", toml_string(model_.schedule));
   }
 
   [[nodiscard]] std::vector<Statistic> of_chunks(Statistic ChunkStatistics::*pass) const {
@@ -106,22 +82,24 @@ private:
     const std::string described = describe(of_chunks(pass));
     if (form_ == CostForm::mean_stage) {
       const WithoutEnds found = without_ends(by_chunk, model_, pass);
-      add(std::move(key), toml_string(format_closely(static_cast<std::int64_t>(model_.shape.vpp) * found.chunk)),
-          fmt::format("Of the mean stage; by chunk: {}", described));
+      document_.add(std::move(key), toml_time(static_cast<std::int64_t>(model_.shape.vpp) * found.chunk),
+                    fmt::format("Of the mean stage; by chunk: {}", described));
       (pass == &ChunkStatistics::forward ? first_.front() : first_.back()) += found.first;
       (pass == &ChunkStatistics::forward ? last_.front() : last_.back()) += found.last;
       return;
     }
     const bool by_chunks = form_ == CostForm::by_chunk;
-    add(std::move(key), list(by_chunks ? by_chunk : by_microbatch),
+    document_.add(
+        std::move(key), toml_list(by_chunks ? by_chunk : by_microbatch, toml_time),
         fmt::format("{} {}", by_chunks ? "Means by chunk:" : "Means of each chunk's microbatches:", described));
   }
 
   /// What the ends take beyond the mean stage: forward, then backward.
   void add_ends() {
     const auto takes_time = [](const std::vector<Duration>& times) { return times != std::vector<Duration>(2); };
-    if (takes_time(first_)) add("embedding", list(first_), "What the first chunk takes beyond that");
-    if (takes_time(last_)) add("head", list(last_), "What the last chunk takes beyond that");
+    if (takes_time(first_))
+      document_.add("embedding", toml_list(first_, toml_time), "What the first chunk takes beyond that");
+    if (takes_time(last_)) document_.add("head", toml_list(last_, toml_time), "What the last chunk takes beyond that");
   }
 
   void add_passes() {
@@ -141,7 +119,7 @@ private:
       add_pass("backward", whole(costs.input_grad, costs.weight_grad),
                whole(costs.input_grad_by_microbatch, costs.weight_grad_by_microbatch), &ChunkStatistics::backward);
     } else {
-      add("forward-only", "true", "No backward was seen");
+      document_.add("forward-only", "true", "No backward was seen");
     }
     add_ends();
   }
@@ -161,22 +139,23 @@ private:
     if (const auto lost = std::reduce(model_.unrecorded.begin(), model_.unrecorded.end()); lost > 0)
       described += fmt::format("; {} were not recorded", lost);
     if (!any) {
-      if (!unknown.empty()) add({}, {}, "No transfer was recorded, so that nothing says what comm is: give --comm");
+      if (!unknown.empty())
+        document_.add_comment("No transfer was recorded, so that nothing says what comm is: give --comm");
     } else if (form_ == CostForm::mean_stage) {
-      add("comm", toml_string(format_closely(mean_transfer())),
+      document_.add(
+          "comm", toml_time(mean_transfer()),
           fmt::format("The mean of all boundaries between stages, of each the lowest quarter: {}", described));
     } else if (!unknown.empty()) {
-      add({}, {},
-          fmt::format("No transfer of {} {} between chunks was recorded, so that comm lacks a value: give --comm (the "
-                      "mean of the others: {})",
-                      unknown.size() == 1 ? "boundary" : "boundaries", joined(unknown, ", "),
-                      format_closely(mean_transfer())));
+      document_.add_comment(fmt::format(
+          "No transfer of {} {} between chunks was recorded, so that comm lacks a value: give --comm (the "
+          "mean of the others: {})",
+          unknown.size() == 1 ? "boundary" : "boundaries", joined(unknown, ", "), format_closely(mean_transfer())));
     } else {
-      add("comm", list(scenario_.network.latency),
-          fmt::format("By boundary between chunks, of both directions the lowest quarter: {}", described));
+      document_.add("comm", toml_list(scenario_.network.latency, toml_time),
+                    fmt::format("By boundary between chunks, of both directions the lowest quarter: {}", described));
     }
     if (any && model_.transfer != TransferModel::latency)
-      add("transfer", toml_string(to_string(model_.transfer)), "As stages were seen to send");
+      document_.add("transfer", toml_string(to_string(model_.transfer)), "As stages were seen to send");
   }
 
   [[nodiscard]] Duration mean_transfer() const {
@@ -195,23 +174,13 @@ private:
   CostForm form_;
   std::vector<Duration> first_ = std::vector<Duration>(2); ///< beyond the mean stage: forward, backward
   std::vector<Duration> last_ = std::vector<Duration>(2);  ///< likewise
-  std::vector<ScenarioLine> lines_;
+  ScenarioDocument document_;
 };
 
 } // namespace
 
-std::vector<ScenarioLine> cost_lines(const CostModel& model, CostForm form) {
+ScenarioDocument cost_lines(const CostModel& model, CostForm form) {
   return Lines{model, form}.make();
-}
-
-std::string write_scenario(std::span<const ScenarioLine> lines, std::string_view source) {
-  std::string text;
-  if (!source.empty()) text = fmt::format("source = {}\n", toml_string(source));
-  for (const ScenarioLine& line : lines) {
-    if (!line.comment.empty()) text += fmt::format("# {}\n", shown(line.comment));
-    if (!line.key.empty()) text += fmt::format("{} = {}\n", line.key, line.value);
-  }
-  return text;
 }
 
 } // namespace ppsim::traces

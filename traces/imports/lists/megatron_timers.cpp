@@ -310,13 +310,9 @@ private:
     return *printed.global_batch / at_once;
   }
 
-  void add(std::string key, std::string value, std::string comment = {}) {
-    imported_.costs.push_back({std::move(key), std::move(value), std::move(comment)});
-  }
-
   static std::string time(double milliseconds) {
     constexpr double nanoseconds = 1e6;
-    return '"' + format_closely(Duration{std::llround(milliseconds * nanoseconds)}) + '"';
+    return toml_time(Duration{std::llround(milliseconds * nanoseconds)});
   }
 
   /// Of one stage, microbatch and chunk.
@@ -348,18 +344,18 @@ private:
     if (found == found_.timers.end()) return;
     const TimerSum& timer = found->second;
     if (const auto stages = by_stage(timer)) {
-      std::string list;
-      for (std::size_t chunk = 0; chunk < *stages_ * vpp_; ++chunk)
-        list += (list.empty() ? "" : ", ") + time((*stages)[chunk % *stages_]);
-      add(std::string{key}, '[' + list + ']',
-          fmt::format("{} by stage, over {} logged intervals, {} microbatches{}", timer_name, timer.blocks,
-                      microbatches_, vpp_ > 1 ? " and all chunks of a stage" : ""));
+      std::vector<double> chunks;
+      for (std::size_t lap = 0; lap < vpp_; ++lap) chunks.insert(chunks.end(), stages->begin(), stages->end());
+      imported_.costs.add(std::string{key}, toml_list(chunks, time),
+                          fmt::format("{} by stage, over {} logged intervals, {} microbatches{}", timer_name,
+                                      timer.blocks, microbatches_, vpp_ > 1 ? " and all chunks of a stage" : ""));
       return;
     }
     const double least = per_task(timer.least, timer.blocks) * static_cast<double>(vpp_);
     const double greatest = per_task(timer.greatest, timer.blocks) * static_cast<double>(vpp_);
     const double taken = found_.least_known ? (least + greatest) / 2 : greatest;
-    add(std::string{key}, time(taken),
+    imported_.costs.add(
+        std::string{key}, time(taken),
         found_.least_known
             ? fmt::format("{}: the middle between the fastest rank, {:.3f} ms, and the slowest, {:.3f} ms", timer_name,
                           least, greatest)
@@ -368,15 +364,15 @@ private:
   }
 
   void add_lines() {
-    add("stages", fmt::format("{}", *stages_));
-    add("mb", fmt::format("{}", microbatches_));
-    if (vpp_ > 1) add("vpp", fmt::format("{}", vpp_));
-    add("schedule", vpp_ > 1 ? "\"interleaved\"" : "\"1f1b\"", "Megatron-LM's");
+    imported_.costs.add("stages", *stages_);
+    imported_.costs.add("mb", microbatches_);
+    if (vpp_ > 1) imported_.costs.add("vpp", vpp_);
+    imported_.costs.add("schedule", vpp_ > 1 ? "\"interleaved\"" : "\"1f1b\"", "Megatron-LM's");
     add_pass("forward-compute", "forward");
     add_pass("backward-compute", "backward");
     if (const auto found = found_.timers.find("optimizer"); found != found_.timers.end())
-      add("optimizer", time(found->second.greatest / static_cast<double>(found->second.blocks)),
-          "optimizer of the slowest rank, with its wait for the others");
+      imported_.costs.add("optimizer", time(found->second.greatest / static_cast<double>(found->second.blocks)),
+                          "optimizer of the slowest rank, with its wait for the others");
   }
 
   void add_notes() {

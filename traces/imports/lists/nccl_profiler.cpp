@@ -7,6 +7,7 @@
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/units.hpp"
+#include "ppsim/base/words.hpp"
 
 #include <fmt/format.h>
 
@@ -320,31 +321,30 @@ Sizes sizes_of(const NcclDump& dump, Imported& imported) {
   return sizes;
 }
 
-std::vector<ScenarioLine> lines_of(const Sizes& sizes) {
-  std::vector<ScenarioLine> lines;
+ScenarioDocument costs_of(const Sizes& sizes) {
+  ScenarioDocument costs;
   const std::optional<LinkFit> fit = fit_transfers(sizes.times);
   const auto most = std::ranges::max_element(sizes.counts, {}, [](const auto& size) { return size.second; });
   if (fit) {
     constexpr std::int64_t giga = 1'000'000'000;
     const std::int64_t rate = fit->bandwidth->bytes_per_second();
-    lines.push_back({"latency", fmt::format("\"{}ns\"", fit->latency.count()),
-                     fmt::format("from transfers of {} sizes, {} to {}", sizes.times.size(),
-                                 format_closely(Bytes{sizes.times.begin()->first}),
-                                 format_closely(Bytes{sizes.times.rbegin()->first}))});
-    lines.push_back({"bandwidth",
-                     rate >= giga ? fmt::format("\"{:.3f}GB/s\"", static_cast<double>(rate) / static_cast<double>(giga))
-                                  : fmt::format("\"{}B/s\"", rate),
-                     ""});
+    costs.add("latency", toml_string(fmt::format("{}ns", fit->latency.count())),
+              fmt::format("from transfers of {} sizes, {} to {}", sizes.times.size(),
+                          format_closely(Bytes{sizes.times.begin()->first}),
+                          format_closely(Bytes{sizes.times.rbegin()->first})));
+    costs.add("bandwidth", toml_string(rate >= giga ? fmt::format("{:.3f}GB/s",
+                                                                  static_cast<double>(rate) / static_cast<double>(giga))
+                                                    : fmt::format("{}B/s", rate)));
   } else {
-    lines.push_back({"comm", fmt::format("\"{:.0f}ns\"", sizes.times.at(most->first)),
-                     fmt::format("of {}: sizes do not differ enough to tell latency from bandwidth",
-                                 format_closely(Bytes{most->first}))});
+    costs.add("comm", toml_string(fmt::format("{:.0f}ns", sizes.times.at(most->first))),
+              fmt::format("of {}: sizes do not differ enough to tell latency from bandwidth",
+                          format_closely(Bytes{most->first})));
   }
-  lines.push_back({"boundary-bytes", fmt::format("\"{}B\"", most->first),
-                   fmt::format("the size that most transfers had ({} of {})", most->second,
-                               std::accumulate(sizes.counts.begin(), sizes.counts.end(), std::size_t{0},
-                                               [](std::size_t sum, const auto& size) { return sum + size.second; }))});
-  return lines;
+  costs.add("boundary-bytes", toml_string(fmt::format("{}B", most->first)),
+            fmt::format("the size that most transfers had ({} of {})", most->second,
+                        std::accumulate(sizes.counts.begin(), sizes.counts.end(), std::size_t{0},
+                                        [](std::size_t sum, const auto& size) { return sum + size.second; })));
+  return costs;
 }
 
 } // namespace
@@ -400,7 +400,7 @@ Imported import_nccl_profiler(std::span<const ImportFile> files, const ImportOpt
                                       : "there is no send or receive in it whose time on the device is known",
                  std::string{how_to_dump}}};
   Imported imported;
-  imported.costs = lines_of(sizes_of(dump, imported));
+  imported.costs = costs_of(sizes_of(dump, imported));
   for (const auto& [reason, count] : dump.dropped) imported.dropped.push_back({reason, count});
   return imported;
 }

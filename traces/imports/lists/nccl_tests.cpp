@@ -304,30 +304,22 @@ std::string worst(const LinkFit& fit, std::span<const LinkSample> samples) {
                      format_duration(fitted(farthest)));
 }
 
-void add_lines(const Links& links, std::string_view prefix, std::string_view which, std::vector<ScenarioLine>& lines) {
+void add_costs(const Links& links, std::string_view prefix, std::string_view which, ScenarioDocument& costs) {
   require_sizes(links, which);
   const LinkFit fit = fit_link(links.samples);
   const auto [least, most] = std::ranges::minmax(links.samples, {}, &LinkSample::bytes);
   constexpr double percent = 100;
-  lines.push_back({.key = "",
-                   .value = "",
-                   .comment = fmt::format("{} of {}: latency + bytes / bandwidth, fitted to {} times of {} to {}",
-                                          which, joined(std::views::transform(links.files, file_of), ", "),
-                                          links.samples.size(), format_bytes(least.bytes), format_bytes(most.bytes))});
-  lines.push_back({.key = "",
-                   .value = "",
-                   .comment = fmt::format("the fit is off by {:.1f} % at most: {}", percent * fit.largest_residual,
-                                          worst(fit, links.samples))});
-  lines.push_back({.key = fmt::format("{}latency", prefix),
-                   .value = fmt::format("\"{}\"", format_closely(fit.latency)),
-                   .comment = "of a ring: every rank sends and receives at once, so links carry both directions"});
+  costs.add_comment(fmt::format("{} of {}: latency + bytes / bandwidth, fitted to {} times of {} to {}", which,
+                                joined(std::views::transform(links.files, file_of), ", "), links.samples.size(),
+                                format_bytes(least.bytes), format_bytes(most.bytes)));
+  costs.add_comment(
+      fmt::format("the fit is off by {:.1f} % at most: {}", percent * fit.largest_residual, worst(fit, links.samples)));
+  costs.add(fmt::format("{}latency", prefix), toml_time(fit.latency),
+            "of a ring: every rank sends and receives at once, so links carry both directions");
   if (fit.bandwidth)
-    lines.push_back({.key = fmt::format("{}bandwidth", prefix),
-                     .value = fmt::format("\"{}\"", format_closely(*fit.bandwidth)),
-                     .comment = ""});
+    costs.add(fmt::format("{}bandwidth", prefix), toml_string(format_closely(*fit.bandwidth)));
   else
-    lines.push_back(
-        {.key = "", .value = "", .comment = "no bandwidth: times do not grow with size; measure larger ones"});
+    costs.add_comment("no bandwidth: times do not grow with size; measure larger ones");
 }
 
 // A list of independent lines.
@@ -353,8 +345,8 @@ Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
     if (options.progress) options.progress(static_cast<double>(i + 1) / static_cast<double>(files.size()));
   }
   const bool both = !inside.samples.empty() && !between.samples.empty();
-  if (!inside.samples.empty()) add_lines(inside, "", both ? "links inside a node" : "links", imported.costs);
-  if (!between.samples.empty()) add_lines(between, both ? "inter-node-" : "", "links between nodes", imported.costs);
+  if (!inside.samples.empty()) add_costs(inside, "", both ? "links inside a node" : "links", imported.costs);
+  if (!between.samples.empty()) add_costs(between, both ? "inter-node-" : "", "links between nodes", imported.costs);
   if (both) imported.notes.emplace_back("say with --stages-per-node which stages share a node");
   if (medians) imported.notes.emplace_back("times are medians over the iterations of -I");
   if (minimums) imported.notes.emplace_back("times are the shortest of the iterations of -I");

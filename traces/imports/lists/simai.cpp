@@ -259,31 +259,27 @@ private:
     return chunks;
   }
 
-  void line(std::string key, std::string value, std::string comment = {}) {
-    imported_.costs.push_back({std::move(key), std::move(value), std::move(comment)});
-  }
-
   void write(const Work& work) {
+    ScenarioDocument& costs = imported_.costs;
     const std::size_t layers = work.layers.size() * (of_one_stage_ ? shape_.stages : 1);
-    line("", "", fmt::format("{} of {}", heading_.policy, name_.substr(name_.rfind('/') + 1)));
-    line("stages", fmt::format("{}", shape_.stages));
-    line("vpp", fmt::format("{}", shape_.vpp));
-    line("mb", fmt::format("{}", shape_.microbatches));
-    if (layers >= shape_.chunks()) line("layers", fmt::format("{}", layers));
+    costs.add_comment(fmt::format("{} of {}", heading_.policy, name_.substr(name_.rfind('/') + 1)));
+    costs.add("stages", shape_.stages);
+    costs.add("vpp", shape_.vpp);
+    costs.add("mb", shape_.microbatches);
+    if (layers >= shape_.chunks()) costs.add("layers", layers);
     const std::vector<Times> chunks = chunk_times(work);
     constexpr std::array<std::string_view, passes> names{"forward", "input-grad", "weight-grad"};
     for (std::size_t pass = 0; pass < passes; ++pass) {
-      std::vector<std::string> times;
-      for (const Times& chunk : chunks) {
+      const auto time_of = [&](const Times& chunk) {
         if (chunk[pass] > max_duration.count())
           refuse(2, fmt::format("a chunk takes longer than {}", format_duration(max_duration)));
-        times.push_back(fmt::format("\"{}\"", format_closely(Duration{chunk[pass]})));
-      }
-      line(std::string{names[pass]}, fmt::format("[{}]", joined(times, ", ")),
-           pass == 0 ? "compute alone, by chunk: layers spread evenly, in order" : "");
+        return toml_time(Duration{chunk[pass]});
+      };
+      costs.add(std::string{names[pass]}, toml_list(chunks, time_of),
+                pass == 0 ? "compute alone, by chunk: layers spread evenly, in order" : "");
     }
     if (const auto bytes = heading_.value("pp_comm"); bytes && shape_.chunks() > 1)
-      line("boundary-bytes", fmt::format("\"{}B\"", *bytes), "pp_comm");
+      costs.add("boundary-bytes", toml_string(fmt::format("{}B", *bytes)), "pp_comm");
     if (!measured_)
       imported_.notes.emplace_back(
           "all times are 0 or 1 ns: AICB measures them only with --aiob_enable; these costs say nothing");

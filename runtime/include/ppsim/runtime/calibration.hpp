@@ -2,6 +2,7 @@
 // Calibration: what tasks and transfers take on a backend, measured, as a scenario that the simulator reads.
 
 #include "ppsim/runtime/backend.hpp"
+#include "ppsim/scenario/document.hpp"
 #include "ppsim/scenario/scenario.hpp"
 
 #include <optional>
@@ -72,8 +73,13 @@ struct Calibration {
 [[nodiscard]] std::optional<Calibration> calibrate(Backend& backend, const Schedule& schedule,
                                                    const RunOptions& options);
 
-/// The keys of a scenario that say what a stage of `vpp` such chunks holds, and what moves, each with its value.
-[[nodiscard]] std::vector<std::pair<std::string_view, Bytes>> memory_keys(const ChunkSizes& sizes, std::size_t vpp);
+/// The keys of a scenario that say what a stage of `vpp` such chunks holds, and what moves, each with its value as
+/// TOML.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> memory_keys(const ChunkSizes& sizes, std::size_t vpp);
+/// The stage of each chunk, as TOML.
+[[nodiscard]] std::string toml_placement(std::span<const StageId> placement);
+/// A table for `edge`, without its samples: by such the times of its transfers can be had for other sizes.
+void add_edge_table(std::string name, const TransferFit& edge, ScenarioDocument& document);
 
 /// The scenario file: the busy medians as costs, with everything else that was measured in its [calibration] table.
 [[nodiscard]] std::string calibration_toml(const Calibration& calibration);

@@ -3,6 +3,7 @@
 
 #include "ppsim/measured/cost_model.hpp"
 #include "ppsim/measured/measured.hpp"
+#include "ppsim/scenario/document.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -34,19 +35,12 @@ struct Dropped {
   bool operator==(const Dropped&) const = default;
 };
 
-/// One line of a scenario file.
-struct ScenarioLine {
-  std::string key;     ///< an option's long name: "forward". Empty: the line is a comment alone
-  std::string value;   ///< as TOML: '"1.5ms"', '[1, 2]'
-  std::string comment; ///< above it; may be empty
-};
-
 /// What was found.
 struct Imported {
   std::vector<MeasuredRun> runs; ///< one per data-parallel replica, by rising rank, all of the same steps; empty where
                                  ///< a format has none
   std::vector<std::uint32_t> replicas; ///< rank of each run's replica: those without a whole step have no run
-  std::vector<ScenarioLine> costs;     ///< of a format that has no runs; else cost_lines() makes them of those
+  ScenarioDocument costs;              ///< of a format that has no runs; else cost_lines() makes them of those
   std::vector<Dropped> dropped;
   std::vector<std::string> notes; ///< for people
 };
@@ -77,9 +71,7 @@ enum class CostForm : std::uint8_t {
   by_microbatch, ///< of each chunk
   mean_stage,    ///< one value, and what the first and the last chunk take beyond it: for any number of chunks
 };
-/// The costs of a model as lines of a scenario, with spread and drift in comments.
-[[nodiscard]] std::vector<ScenarioLine> cost_lines(const CostModel& model, CostForm form = CostForm::by_chunk);
-/// Lines as TOML. `source` says where they come from.
-[[nodiscard]] std::string write_scenario(std::span<const ScenarioLine> lines, std::string_view source);
+/// The costs of a model as keys of a scenario, with spread and drift in comments.
+[[nodiscard]] ScenarioDocument cost_lines(const CostModel& model, CostForm form = CostForm::by_chunk);
 
 } // namespace ppsim::traces
