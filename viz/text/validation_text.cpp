@@ -28,6 +28,7 @@
 //                     us: 1B2 on stage 1 took longer)
 //   ...
 
+#include "ppsim/base/words.hpp"
 #include "ppsim/viz/validation.hpp"
 
 #include <fmt/format.h>
