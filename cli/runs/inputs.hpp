@@ -48,8 +48,8 @@ struct Inputs {
   std::optional<std::string> model, device; ///< name of a shipped one, or a file
   Training training;                        ///< with --model; where nothing is said, as its members say
   std::optional<Model> model_shape;         ///< what `model` names; set by parse_arguments()
-  std::optional<Device> device_sheet;       ///< likewise
-  std::optional<Link> link, inter_node_link;
+  std::optional<DeviceSheet> device_sheet;  ///< likewise
+  std::optional<LinkSheet> link, inter_node_link;
 
   std::optional<std::vector<Duration>> comm, latency;
   std::optional<Bandwidth> bandwidth, inter_node_bandwidth;

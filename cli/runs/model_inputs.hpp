@@ -9,7 +9,7 @@
 namespace ppsim::cli {
 
 /// The link between stages where a model is given and no link.
-[[nodiscard]] const Link& standard_link();
+[[nodiscard]] const LinkSheet& standard_link();
 
 /// Finds the shipped model and device that the inputs name, or reads their files.
 void load_model(Inputs& inputs, Problems& problems);

@@ -251,7 +251,7 @@ void fill_collectives(const Inputs& inputs, Spread& spread, Costs& costs) {
 
 /// Latency and bandwidth where a link is named, or assumed for a model.
 void use_links(const Inputs& inputs, const Spread& spread, Network& network) {
-  std::optional<Link> link = inputs.link;
+  std::optional<LinkSheet> link = inputs.link;
   if (!link && spread.has_model() && !inputs.comm && !inputs.latency && !inputs.bandwidth) link = standard_link();
   if (link) {
     std::ranges::fill(network.latency, link->latency);

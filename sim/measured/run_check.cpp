@@ -18,8 +18,6 @@ namespace {
 constexpr Bytes most_bytes{std::int64_t{1} << 50};
 /// Sums over all steps of a run may last longer than one of them.
 constexpr Duration longest_sum = 10'000 * max_duration;
-/// Stages that share a clock may read it this much too early or too late: time stamps of devices come in steps.
-constexpr Duration time_stamp_resolution = std::chrono::microseconds{10};
 
 class RunCheck {
 public:

@@ -245,7 +245,7 @@ private:
 
 } // namespace
 
-double Compared::error() const {
+double ComparedTime::error() const {
   if (predicted == measured) return 0;
   if (measured == Duration{0}) return std::numeric_limits<double>::infinity();
   return relative(predicted - measured, measured);
@@ -320,8 +320,8 @@ Timeline predicted_part(const TaskGraph& graph, const Timeline& prediction, Time
 }
 
 /// See Validation::own_times; `step` is the measured one.
-std::optional<Compared> with_tasks_of(const Timeline& step, const TaskGraph& graph, const MeasuredRun& run,
-                                      Duration measured) {
+std::optional<ComparedTime> with_tasks_of(const Timeline& step, const TaskGraph& graph, const MeasuredRun& run,
+                                          Duration measured) {
   const Schedule& schedule = graph.schedule();
   const bool shared =
       std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
@@ -330,7 +330,7 @@ std::optional<Compared> with_tasks_of(const Timeline& step, const TaskGraph& gra
   if (run.facts.timed) scenario.costs.overhead = Duration{0}; // a timed task lasts as predicted, which is with it
   try {
     const TaskGraph own = lower(schedule, std::move(scenario), "the measured run");
-    return Compared{end_of(simulate(own)).time_since_epoch(), measured};
+    return ComparedTime{end_of(simulate(own)).time_since_epoch(), measured};
   } catch (const Error&) { // with one task that took days their sum may be more than can be simulated
     return std::nullopt;
   }

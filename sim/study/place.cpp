@@ -25,8 +25,8 @@
 namespace ppsim {
 namespace {
 
-using lowering::Crossing;
-using lowering::Crossings;
+using lowering::StageTransfer;
+using lowering::StageTransfers;
 
 // Bounds of the search: by size and not by time, so that results are the same everywhere.
 constexpr std::size_t most_runs = 200;
@@ -62,7 +62,7 @@ CommOrder as_single_operations(const CommOrder& order) {
 class PlacementSearch {
 public:
   PlacementSearch(const TaskGraph& graph, const CommOrder& given, Communicators communicators)
-      : graph_{graph}, given_{given}, communicators_{communicators}, crossings_{graph},
+      : graph_{graph}, given_{given}, communicators_{communicators}, transfers_{graph},
         runs_left_{std::clamp(most_operations_run / std::max<std::size_t>(given.size(), 1), least_runs, most_runs)} {}
 
   Placement run() {
@@ -105,17 +105,17 @@ private:
     return candidate;
   }
   [[nodiscard]] std::optional<Candidate> measure(std::vector<std::uint32_t> ranks) {
-    std::optional<CommOrder> order = ranked_order(crossings_, ranks, communicators_, stages());
+    std::optional<CommOrder> order = ranked_order(transfers_, ranks, communicators_, stages());
     if (!order) return std::nullopt;
     return measure(std::move(*order), std::move(ranks));
   }
   /// Transfers in the order in which tasks end.
   [[nodiscard]] std::optional<Candidate> by_ends(std::span<const SimTime> ends) {
-    return measure(by_sender(crossings_, lowering::places_in_time(graph_, ends)));
+    return measure(by_sender(transfers_, lowering::places_in_time(graph_, ends)));
   }
 
   Candidate search() {
-    std::optional<Candidate> best = by_ends(unit_ends(graph_, crossings_));
+    std::optional<Candidate> best = by_ends(unit_ends(graph_, transfers_));
     PPSIM_ASSERT(best.has_value()); // it hangs nowhere
     Candidate last = *best;
     for (std::size_t round = 0; round < most_rounds; ++round) {
@@ -149,14 +149,14 @@ private:
   [[nodiscard]] std::vector<std::uint32_t> moved(const Candidate& from, std::span<const Stall> stalls,
                                                  bool moves_late) const {
     const std::vector<std::uint32_t>& ranks = from.ranks;
-    std::vector<std::uint32_t> place(ranks.size()); // by crossing
+    std::vector<std::uint32_t> place(ranks.size()); // by transfer
     for (std::uint32_t i = 0; i < ranks.size(); ++i) place[ranks[i]] = i;
     std::vector<std::uint32_t> target(place);
     for (const Stall& stall : stalls) {
       const std::optional<TaskId> ahead = ahead_of(from.order, stall);
       if (!ahead) continue;
-      const std::uint32_t late = crossing_of(from.order.ops()[stall.waiting].sender);
-      const std::uint32_t first = crossing_of(*ahead);
+      const std::uint32_t late = transfer_of(from.order.ops()[stall.waiting].sender);
+      const std::uint32_t first = transfer_of(*ahead);
       if (moves_late)
         target[late] = std::min(target[late], place[first]);
       else
@@ -203,11 +203,11 @@ private:
     return std::nullopt;
   }
   [[nodiscard]] std::size_t communicator_of(const CommOp& op) const {
-    return lowering::communicator_of(crossings_.all()[crossing_of(op.sender)], op.is_send, communicators_);
+    return lowering::communicator_of(transfers_.all()[transfer_of(op.sender)], op.is_send, communicators_);
   }
-  [[nodiscard]] std::uint32_t crossing_of(TaskId sender) const {
-    const auto found = std::ranges::lower_bound(crossings_.all(), sender, {}, &Crossing::sender);
-    return static_cast<std::uint32_t>(found - crossings_.all().begin());
+  [[nodiscard]] std::uint32_t transfer_of(TaskId sender) const {
+    const auto found = std::ranges::lower_bound(transfers_.all(), sender, {}, &StageTransfer::sender);
+    return static_cast<std::uint32_t>(found - transfers_.all().begin());
   }
 
   /// The same order on every communicator, with receives as near to their given places as it permits; nothing where
@@ -224,7 +224,7 @@ private:
         CommOp op = ops[i];
         const auto at = limit.try_emplace(communicator_of(op), 0xFFFFFFFFU).first;
         if (!op.is_send) {
-          const std::uint32_t most = std::min(at->second, crossings_.all()[crossing_of(op.sender)].needed);
+          const std::uint32_t most = std::min(at->second, transfers_.all()[transfer_of(op.sender)].needed);
           op.before = std::clamp(given[{op.sender, false}], op.before, most);
         }
         at->second = op.before;
@@ -265,7 +265,7 @@ private:
   const TaskGraph& graph_;
   const CommOrder& given_;
   Communicators communicators_;
-  Crossings crossings_;
+  StageTransfers transfers_;
   std::size_t runs_left_;
 };
 
