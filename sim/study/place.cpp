@@ -53,10 +53,7 @@ bool is_better(const Candidate& a, const Candidate& b) {
 CommOrder as_single_operations(const CommOrder& order) {
   std::vector<CommOp> ops{order.ops().begin(), order.ops().end()};
   for (CommOp& op : ops) op = {.sender = op.sender, .before = op.before, .is_send = op.is_send};
-  std::vector<std::uint32_t> offsets;
-  for (std::size_t stage = 0; stage <= order.stages(); ++stage)
-    offsets.push_back(static_cast<std::uint32_t>(order.first(make_id<StageId>(stage))));
-  return {std::move(ops), std::move(offsets), order.actions()};
+  return {std::move(ops), order.offsets(), order.actions()};
 }
 
 class PlacementSearch {
@@ -241,14 +238,14 @@ private:
   /// run of old positions.
   [[nodiscard]] std::size_t count_moved(const CommOrder& order) const {
     std::size_t kept = 0;
-    for (std::size_t stage = 0; stage < stages(); ++stage) {
+    for (const StageId stage : order.stage_ids()) {
       std::map<std::tuple<TaskId, bool, std::uint32_t>, std::size_t> old;
-      for (const CommOp& op : given_.stage(make_id<StageId>(stage))) {
+      for (const CommOp& op : given_.stage(stage)) {
         const std::size_t position = old.size();
         old[{op.sender, op.is_send, op.before}] = position;
       }
       std::vector<std::size_t> last; // of rising runs by their length, the lowest last position
-      for (const CommOp& op : order.stage(make_id<StageId>(stage))) {
+      for (const CommOp& op : order.stage(stage)) {
         const auto found = old.find({op.sender, op.is_send, op.before});
         if (found == old.end()) continue;
         const auto at = std::ranges::lower_bound(last, found->second);

@@ -62,17 +62,11 @@ Schedule schedule_of(const StepEvents& step, const ImportOptions& options, std::
   found.offsets.resize(stages + 1, static_cast<std::uint32_t>(found.tasks.size()));
   const Shape shape = shape_of(found, where);
   Schedule plain = to_schedule(std::move(found), shape, true);
-  const std::vector<std::uint32_t> offsets = [&] {
-    std::vector<std::uint32_t> result;
-    for (std::size_t stage = 0; stage <= shape.stages; ++stage)
-      result.push_back(static_cast<std::uint32_t>(index(plain.first_task(make_id<StageId>(stage)))));
-    return result;
-  }();
   const Generator* generator = generator_of(plain);
   const Schedule named{generator == nullptr ? "imported" : std::string{generator->name},
                        shape,
                        {plain.tasks().begin(), plain.tasks().end()},
-                       offsets};
+                       plain.offsets()};
   return plain.forward_only() ? named.forwards() : named;
 }
 
@@ -285,9 +279,8 @@ private:
     }
     for (std::size_t stage = 0; stage < found.size(); ++stage) {
       SimTime done{};
-      const std::size_t first = index(schedule().first_task(make_id<StageId>(stage)));
-      for (std::size_t i = 0; i < schedule().stage(make_id<StageId>(stage)).size(); ++i)
-        done = std::max(done, timeline.tasks[first + i].end);
+      for (const TaskId id : schedule().task_ids(make_id<StageId>(stage)))
+        done = std::max(done, timeline.tasks[index(id)].end);
       const Span span{std::max(found[stage]->start, done), std::max(found[stage]->end, done)};
       timeline.optimizer.push_back({span, {}});
     }
@@ -311,12 +304,10 @@ MeasuredRun finished(ReplicaRun replica, const Recorded& recorded, std::string_v
     if (const auto peak = recorded.peak_bytes.find({replica.replica, static_cast<std::uint32_t>(stage)});
         peak != recorded.peak_bytes.end())
       measured.peak_bytes = Bytes{peak->second};
-    const std::size_t first = index(run.schedule.first_task(make_id<StageId>(stage)));
-    const std::size_t count = run.schedule.stage(make_id<StageId>(stage)).size();
     constexpr Duration enough = 1000 * max_duration; // sums of more are no sums of a run
     for (const Timeline& step : run.steps)
-      for (std::size_t id = first; id < first + count; ++id)
-        measured.busy = std::min(measured.busy + step.tasks[id].length(), enough);
+      for (const TaskId id : run.schedule.task_ids(make_id<StageId>(stage)))
+        measured.busy = std::min(measured.busy + step.tasks[index(id)].length(), enough);
   }
   std::int64_t error = 0;
   bool aligned = false;

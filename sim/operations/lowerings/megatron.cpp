@@ -86,8 +86,7 @@ public:
       send_of_[index(transfers_.all()[i].sender)] = static_cast<std::uint32_t>(i);
       receive_of_[index(transfers_.all()[i].receiver)] = static_cast<std::uint32_t>(i);
     }
-    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage)
-      steps_.push_back(steps_of(schedule_, make_id<StageId>(stage)));
+    for (const StageId stage : schedule_.stage_ids()) steps_.push_back(steps_of(schedule_, stage));
   }
 
   [[nodiscard]] CommOrder place() {
@@ -96,8 +95,8 @@ public:
     const bool loop =
         std::ranges::all_of(transfers_.all(), [&](const StageTransfer& transfer) { return follows_loop(transfer); });
     std::vector<std::uint32_t> offsets{0};
-    for (std::size_t stage = 0; stage < shape.stages; ++stage) {
-      stage_ = make_id<StageId>(stage);
+    for (const StageId stage : shape.stage_ids()) {
+      stage_ = stage;
       at_ = 0;
       backward_send_.reset();
       if (follows && shape.vpp == 1)
@@ -269,7 +268,7 @@ private:
   /// Calls `visit` with the first task of each step of the stage and the one behind it.
   template <class Visit>
   void for_steps(Visit visit) const {
-    const std::size_t end = index(schedule_.first_task(make_id<StageId>(index(stage_) + 1)));
+    const std::size_t end = index(schedule_.end_task(stage_));
     for (std::size_t id = index(schedule_.first_task(stage_)); id < end;) {
       const std::size_t next = index(pair_end(schedule_, make_id<TaskId>(id)));
       visit(id, next);

@@ -19,12 +19,9 @@ StageTransfers::StageTransfers(const TaskGraph& graph) {
   const Schedule& schedule = graph.schedule();
   all_.reserve(graph.transfer_count());
   std::map<std::pair<StageId, StageId>, std::uint32_t> numbers;
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
-    const auto from = make_id<StageId>(stage);
+  for (const StageId from : schedule.stage_ids()) {
     const std::size_t first = index(schedule.first_task(from));
-    const std::size_t end = first + schedule.stage(from).size();
-    for (std::size_t id = first; id < end; ++id) {
-      const auto sender = make_id<TaskId>(id);
+    for (const TaskId sender : schedule.task_ids(from)) {
       const std::optional<TaskId> receiver = graph.receiver(sender);
       if (!receiver) continue;
       const StageId to = schedule.stage_of(*receiver);
@@ -58,8 +55,7 @@ std::vector<SimTime> unit_ends(const TaskGraph& graph, const StageTransfers& tra
   for (std::size_t i = 0; i < transfers.all().size(); ++i)
     transfer_of[index(transfers.all()[i].sender)] = static_cast<std::uint32_t>(i);
   std::vector<bool> begins_stage(graph.size() + 1);
-  for (std::size_t stage = 0; stage <= schedule.shape().stages; ++stage)
-    begins_stage[index(schedule.first_task(make_id<StageId>(stage)))] = true;
+  for (const std::uint32_t first : schedule.offsets()) begins_stage[first] = true;
   std::vector<SimTime> ready(graph.size());
   std::vector<SimTime> ends(graph.size());
   for (const TaskId task : graph.dag().topological_order) {
