@@ -146,7 +146,7 @@ std::vector<Row> model_rows() {
   return rows;
 }
 
-std::string rates_in_words(const Device& device) {
+std::string rates_in_words(const DeviceSheet& device) {
   std::string words;
   for (const DataType type : {DataType::bf16, DataType::fp8, DataType::tf32, DataType::fp32})
     if (const std::int64_t rate = device.flops_per_second(type); rate > 0)
@@ -157,7 +157,7 @@ std::string rates_in_words(const Device& device) {
 
 std::vector<Row> device_rows() {
   std::vector<Row> rows;
-  for (const Device& device : devices())
+  for (const DeviceSheet& device : devices())
     rows.push_back({device.name,
                     {{"rates", rates_in_words(device)},
                      {"memory", fmt::format("{:g} GB at {:g} GB/s", static_cast<double>(device.memory.count()) / 1e9,
@@ -169,7 +169,7 @@ std::vector<Row> device_rows() {
 
 std::vector<Row> link_rows() {
   std::vector<Row> rows;
-  for (const Link& link : links())
+  for (const LinkSheet& link : links())
     rows.push_back({link.name,
                     {{"bandwidth",
                       fmt::format("{:g} GB/s each way", static_cast<double>(link.bandwidth.bytes_per_second()) / 1e9)},

@@ -141,7 +141,7 @@ Finding test_failures(const Inputs& asked) {
   return finding;
 }
 
-std::string in_words(const Compared& step) {
+std::string in_words(const ComparedTime& step) {
   return fmt::format("{} predicted, {} measured ({:+.1f} %)", format_duration(step.predicted),
                      format_duration(step.measured), 100 * step.error());
 }

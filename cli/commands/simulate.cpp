@@ -100,7 +100,7 @@ void say_what_workloads_lack(const Inputs& inputs, const TaskGraph& graph) {
 bool is_silently_waited_for(const TaskGraph& graph, StageId stage, const CommOp& op) {
   const Schedule& schedule = graph.schedule();
   const std::size_t waiting = index(schedule.first_task(stage)) + op.before + op.holds_after;
-  if (!op.holds || waiting >= index(schedule.first_task(make_id<StageId>(index(stage) + 1)))) return false;
+  if (!op.holds || waiting >= index(schedule.end_task(stage))) return false;
   return op.is_send || waiting < index(pair_begin(schedule, graph.receiver(op.sender).value()));
 }
 
@@ -115,10 +115,9 @@ void doubt_written_operations(const Inputs& inputs, const TaskGraph& graph) {
   if (std::ranges::any_of(order.ops(), &CommOp::joins))
     note("{}: PyTorch knows no BATCH_P2P groups: 'ppsim place' writes single operations", inputs.place_of("csv-comms"));
   std::size_t waits = 0;
-  for (std::size_t i = 0; i < order.stages(); ++i)
-    waits += static_cast<std::size_t>(std::ranges::count_if(order.stage(make_id<StageId>(i)), [&](const CommOp& op) {
-      return is_silently_waited_for(graph, make_id<StageId>(i), op);
-    }));
+  for (const StageId stage : order.stage_ids())
+    waits += static_cast<std::size_t>(std::ranges::count_if(
+        order.stage(stage), [&](const CommOp& op) { return is_silently_waited_for(graph, stage, op); }));
   if (waits > 0)
     note("{}: no cell says that stages wait for {} of these {} sends and receives before they go on: "
          "read back, a step may be shorter",

@@ -39,7 +39,8 @@ std::optional<Entry> load(const Inputs& inputs, std::string_view option, const s
 }
 
 /// Puts the device's own link where one asked for that.
-void name_device_link(const Inputs& inputs, std::string_view option, std::optional<Link>& link, Problems& problems) {
+void name_device_link(const Inputs& inputs, std::string_view option, std::optional<LinkSheet>& link,
+                      Problems& problems) {
   if (!link || link->name != device_link) return;
   if (inputs.device_sheet)
     link = find_link(inputs.device_sheet->link);
@@ -53,7 +54,7 @@ void name_device_link(const Inputs& inputs, std::string_view option, std::option
 void load_model(Inputs& inputs, Problems& problems) {
   if (inputs.model) inputs.model_shape = load<Model>(inputs, "model", *inputs.model, find_model, read_model, problems);
   if (inputs.device)
-    inputs.device_sheet = load<Device>(inputs, "device", *inputs.device, find_device, read_device, problems);
+    inputs.device_sheet = load<DeviceSheet>(inputs, "device", *inputs.device, find_device, read_device, problems);
   name_device_link(inputs, "link", inputs.link, problems);
   name_device_link(inputs, "inter-node-link", inputs.inter_node_link, problems);
   name_device_link(inputs, "tensor-link", inputs.training.tensor_link, problems);

@@ -79,7 +79,7 @@ Fit set_choice(Model& model, const toml::node& node) {
 
 /// A member with a unit, by its parser.
 template <auto member, auto parse>
-Fit set_unit(Device& device, const toml::node& node) {
+Fit set_unit(DeviceSheet& device, const toml::node& node) {
   std::string text;
   const bool is_rate = std::is_same_v<decltype(device.*member), std::int64_t&>;
   const char* const example =
@@ -91,7 +91,7 @@ Fit set_unit(Device& device, const toml::node& node) {
   return std::nullopt;
 }
 
-Fit set_link(Device& device, const toml::node& node) {
+Fit set_link(DeviceSheet& device, const toml::node& node) {
   if (auto misfit = read_text(node, device.link)) return misfit;
   try {
     static_cast<void>(find_link(device.link));
@@ -134,7 +134,7 @@ constexpr std::array model_keys{
     Key<M>{"mtp-layers", false, set_count<&M::mtp_layers>},
 };
 
-using D = Device;
+using D = DeviceSheet;
 constexpr std::array device_keys{
     Key<D>{"name", false, set_text<&D::name, D>},
     Key<D>{"source", false, set_text<&D::source, D>},
@@ -214,8 +214,8 @@ Model read_model(std::string_view text, std::string_view name, Problems& problem
   return model;
 }
 
-Device read_device(std::string_view text, std::string_view name, Problems& problems) {
-  Device device;
+DeviceSheet read_device(std::string_view text, std::string_view name, Problems& problems) {
+  DeviceSheet device;
   const toml::table table = parse_toml(text, name, R"(one key a line: bf16 = "989TFLOPS")");
   if (is_other_kind(table, device_keys, model_keys))
     problems.add(std::string{name}, "is a model file", "give it as --model");

@@ -1,5 +1,5 @@
 #pragma once
-// Model and device files: TOML whose keys are the members of Model and Device, with dashes.
+// Model and device files: TOML whose keys are the members of Model and DeviceSheet, with dashes.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/scenario/model.hpp"
@@ -12,6 +12,6 @@ namespace ppsim::cli {
 /// unknown keys, values of the wrong type or out of range, and shapes that are none, to `problems`; throws Error where
 /// it is not TOML.
 [[nodiscard]] Model read_model(std::string_view text, std::string_view name, Problems& problems);
-[[nodiscard]] Device read_device(std::string_view text, std::string_view name, Problems& problems);
+[[nodiscard]] DeviceSheet read_device(std::string_view text, std::string_view name, Problems& problems);
 
 } // namespace ppsim::cli

@@ -241,8 +241,7 @@ Inputs parse_arguments(const Command& command, const std::vector<std::string>& a
   problems.throw_if_any();
   inputs.writes_operations = inputs.csv_comms.has_value();
   inputs.writes_sizes = inputs.chakra || inputs.goal;
-  if (inputs.scenario_file && inputs.scenario_file->is_calibrated())
-    inputs.calibrated = inputs.scenario_file->name();
+  if (inputs.scenario_file && inputs.scenario_file->is_calibrated()) inputs.calibrated = inputs.scenario_file->name();
   if (inputs.schedule_file) load_order(inputs);
   return inputs;
 }

@@ -1,5 +1,7 @@
 // Help, man page and completion, all from the tables of options and commands.
 
+#include "ppsim/base/words.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,28 +14,6 @@ namespace {
 
 constexpr std::size_t help_width = 100;
 constexpr std::size_t help_column = 30;
-
-/// Appends `text`, broken at spaces, each line after the first indented.
-void append_wrapped(std::string& out, std::string_view text, std::size_t indent) {
-  std::size_t column = indent;
-  bool first = true;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (!first && column + 1 + end > help_width) {
-      out += '\n';
-      out.append(indent, ' ');
-      column = indent;
-    } else if (!first) {
-      out += ' ';
-      ++column;
-    }
-    out += text.substr(0, end);
-    column += end;
-    text.remove_prefix(std::min(end + 1, text.size()));
-    first = false;
-  }
-  out += '\n';
-}
 
 constexpr std::string_view units_help =
     "  TIME  a number and ns, us, ms or s, no space between: 1.5ms\n"
@@ -65,7 +45,7 @@ void append_entry(std::string& out, const std::string& head, std::string_view te
     out += '\n' + std::string(help_column, ' ');
   else
     out.append(help_column - head.size() - 2, ' ');
-  append_wrapped(out, text, help_column);
+  out += wrapped_lines(text, help_width, help_column, help_column);
 }
 
 /// Roff takes a leading dash or dot, and backslashes, for its own.
@@ -123,7 +103,7 @@ std::string complete_value(const Option& option) {
 
 std::string help_text(const Command& command) {
   std::string out;
-  append_wrapped(out, fmt::format("ppsim {}: {}", command.name, command.summary), 0);
+  out += wrapped_lines(fmt::format("ppsim {}: {}", command.name, command.summary), help_width, 0);
   out += fmt::format("\nUsage: {}\n", command.usage);
   if (!command.argument.empty()) append_entry(out, std::string{command.argument}, command.argument_help);
   if (!command.examples.empty()) out += "\nExamples:\n";

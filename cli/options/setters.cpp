@@ -158,9 +158,10 @@ Result parse_switch(std::string_view text, bool& value) {
   return set_choice(value, text, choices);
 }
 
-Result parse_link(std::string_view text, std::optional<Link>& value) {
+Result parse_link(std::string_view text, std::optional<LinkSheet>& value) {
   if (text == device_link) {
-    value = Link{.name = std::string{device_link}, .latency = Duration{0}, .bandwidth = Bandwidth{1}, .source = {}};
+    value =
+        LinkSheet{.name = std::string{device_link}, .latency = Duration{0}, .bandwidth = Bandwidth{1}, .source = {}};
     return std::nullopt;
   }
   try {

@@ -77,12 +77,12 @@ Result set_switch(Inputs& inputs, std::string_view text) {
 /// "nvlink": the link between devices of one node, whichever generation that is; load_model() puts it in.
 inline constexpr std::string_view device_link = "nvlink";
 /// A shipped link by name, or device_link.
-[[nodiscard]] Result parse_link(std::string_view text, std::optional<Link>& value);
-template <std::optional<Link> ModelSpec::*member>
+[[nodiscard]] Result parse_link(std::string_view text, std::optional<LinkSheet>& value);
+template <std::optional<LinkSheet> ModelSpec::*member>
 Result set_link(Inputs& inputs, std::string_view text) {
   return parse_link(text, inputs.*member);
 }
-template <std::optional<Link> Training::*member>
+template <std::optional<LinkSheet> Training::*member>
 Result set_group_link(Inputs& inputs, std::string_view text) {
   return parse_link(text, inputs.training.*member);
 }

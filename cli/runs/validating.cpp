@@ -47,7 +47,7 @@ void check_shape(const Inputs& inputs, const Schedule& ran, std::vector<std::str
 
 /// What the same prediction says with the times that its calibration measured with one stage at work at a time. Those
 /// of a flag are neither.
-std::optional<Compared> predict_alone(const Inputs& inputs, const MeasuredRun& run, Duration measured) {
+std::optional<ComparedTime> predict_alone(const Inputs& inputs, const MeasuredRun& run, Duration measured) {
   if (run.facts.timed) return std::nullopt; // its tasks took what they were told, stages busy or not
   for (const std::string_view option : {"forward", "backward", "input-grad", "weight-grad"})
     if (!inputs.scenario_file || inputs.has_flag(option)) return std::nullopt;
@@ -65,7 +65,7 @@ std::optional<Compared> predict_alone(const Inputs& inputs, const MeasuredRun& r
   changed.weight_grad = alone->weight_grad;
   std::vector<std::string> said_before;
   const TaskGraph graph = graph_of(changed, run.schedule, false, said_before);
-  return Compared{end_of(simulate(graph)).time_since_epoch(), measured};
+  return ComparedTime{end_of(simulate(graph)).time_since_epoch(), measured};
 }
 
 Validated validate(const Inputs& inputs, MeasuredRun run, std::vector<std::string>& notes) {

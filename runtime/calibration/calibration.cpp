@@ -33,12 +33,11 @@ struct ChunkSamples {
 /// From the start of the last stage to start to the end of the first one to end.
 Span all_at_work(const Schedule& schedule, const Timeline& step) {
   Span span{SimTime::min(), SimTime::max()};
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
-    const std::size_t first = index(schedule.first_task(make_id<StageId>(stage)));
-    const std::size_t end = index(schedule.first_task(make_id<StageId>(stage + 1)));
-    if (first == end) continue;
-    span.start = std::max(span.start, step.tasks[first].start);
-    span.end = std::min(span.end, step.tasks[end - 1].end);
+  for (const StageId stage : schedule.stage_ids()) {
+    const IdRange<TaskId> ids = schedule.task_ids(stage);
+    if (ids.empty()) continue;
+    span.start = std::max(span.start, step.tasks[index(ids.front())].start);
+    span.end = std::min(span.end, step.tasks[index(ids.back())].end);
   }
   return span;
 }
@@ -162,8 +161,8 @@ TransferFit fit_transfers(std::span<const TransferSample> samples) {
 
 Schedule split_backwards(const Schedule& schedule) {
   ScheduleBuilder builder{schedule.name(), schedule.shape(), schedule.size() / schedule.shape().stages * 3 / 2};
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
-    for (const Task& task : schedule.stage(make_id<StageId>(stage))) {
+  for (const StageId stage : schedule.stage_ids()) {
+    for (const Task& task : schedule.stage(stage)) {
       const bool whole = task.pass == Pass::backward;
       builder.add(whole ? Pass::input_grad : task.pass, index(task.chunk()), index(task.microbatch));
       if (whole) builder.add(Pass::weight_grad, index(task.chunk()), index(task.microbatch));

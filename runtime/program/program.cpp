@@ -59,18 +59,14 @@ public:
     program_.transfer_model = graph.scenario().network.model;
     program_.synchronous_optimizer = graph.scenario().update.step == OptimizerStep::synchronous;
     stage_of_.resize(schedule_.size());
-    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage) {
-      const std::size_t end = index(schedule_.first_task(make_id<StageId>(stage + 1)));
-      for (std::size_t id = index(schedule_.first_task(make_id<StageId>(stage))); id < end; ++id)
-        stage_of_[id] = make_id<StageId>(stage);
-    }
+    for (const StageId stage : schedule_.stage_ids())
+      for (const TaskId id : schedule_.task_ids(stage)) stage_of_[index(id)] = stage;
   }
 
   Program build(std::optional<std::size_t> slots) {
     const HeldChunks held{schedule_};
     program_.stages.resize(schedule_.shape().stages);
-    for (std::size_t stage = 0; stage < program_.stages.size(); ++stage)
-      add_tasks(make_id<StageId>(stage), held.of(make_id<StageId>(stage)));
+    for (const StageId stage : schedule_.stage_ids()) add_tasks(stage, held.of(stage));
     add_channels();
     for (std::size_t id = 0; id < schedule_.size(); ++id) add_transfer(make_id<TaskId>(id));
     for (std::size_t channel = 0; channel < program_.channels.size(); ++channel)

@@ -24,7 +24,7 @@ public:
       problems_.add(program_.place, fmt::format("{} stages, where the schedule has {}", program_.stages.size(),
                                                 schedule.shape().stages));
     problems_.throw_if_any(ExitCode::no);
-    for (std::size_t stage = 0; stage < program_.stages.size(); ++stage) check_stage(make_id<StageId>(stage));
+    for (const StageId stage : program_.schedule.stage_ids()) check_stage(stage);
     for (std::size_t channel = 0; channel < program_.channels.size(); ++channel) check_channel(channel);
     for (const Lane& lane : program_.lanes)
       for (const TransferRef ref : lane.transfers) check_ref(ref, "a lane");

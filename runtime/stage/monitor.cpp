@@ -153,9 +153,8 @@ private:
 };
 
 std::vector<StageId> all_stages(std::size_t count) {
-  std::vector<StageId> stages;
-  for (std::size_t stage = 0; stage < count; ++stage) stages.push_back(make_id<StageId>(stage));
-  return stages;
+  const IdRange<StageId> ids{0, count};
+  return {ids.begin(), ids.end()};
 }
 
 Monitor::Monitor(const Program& program, std::vector<StageId> stages, Duration limit, Duration grace,

@@ -242,9 +242,9 @@ bool sums_in_reference_order(const Program& program) {
   const Schedule& schedule = program.schedule;
   if (schedule.asynchronous()) return true; // nothing is summed: an update takes one microbatch's gradients
   std::map<std::size_t, Task> last;         // to add to a chunk's gradients, and where
-  std::map<std::size_t, std::size_t> holder;
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
-    for (const Task& task : schedule.stage(make_id<StageId>(stage))) {
+  std::map<std::size_t, StageId> holder;
+  for (const StageId stage : schedule.stage_ids()) {
+    for (const Task& task : schedule.stage(stage)) {
       const std::size_t chunk = index(task.chunk());
       if (holder.try_emplace(chunk, stage).first->second != stage) return false;
       if (!frees_activation(task.pass)) continue;

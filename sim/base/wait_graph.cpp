@@ -18,7 +18,7 @@ public:
       : graph_{graph}, stuck_{graph.stuck()}, distance_(graph.size(), far), reached_(graph.size()) {
     for (std::size_t why = 0; why < weights_.size(); ++why)
       weights_[why] = light(static_cast<std::uint8_t>(why)) ? light_weight : full_weight;
-    keep_first_knots();
+    keep_first_components();
   }
 
   [[nodiscard]] std::vector<Waiting> shortest() {
@@ -38,33 +38,34 @@ private:
   static constexpr std::uint64_t full_weight = std::uint64_t{1} << 32U;
   static constexpr std::size_t most_visited = 4'000'000;
 
-  /// Of what is stuck, keeps the knots (sets of nodes that all wait for each other) that wait for no other knot: there
+  /// Of what is stuck, keeps the strongly connected components that wait for no other one: there
   /// the run stops, and what stands behind them would only be told later.
-  void keep_first_knots() {
-    const std::vector<std::uint32_t> knot = knots();
+  void keep_first_components() {
+    const std::vector<std::uint32_t> component = components();
     const std::size_t count = graph_.size() + 1;
     std::vector<std::uint32_t> sizes(count, 0);
     std::vector<bool> is_behind(count, false);
     for (Node node = 0; node < graph_.size(); ++node) {
       if (!stuck_[node]) continue;
-      ++sizes[knot[node]];
+      ++sizes[component[node]];
       for (const WaitGraph::Arc& arc : graph_.waiting_for(node))
-        if (knot[arc.to] != knot[node]) is_behind[knot[arc.to]] = true;
+        if (component[arc.to] != component[node]) is_behind[component[arc.to]] = true;
     }
     for (Node node = 0; node < graph_.size(); ++node)
-      stuck_[node] = stuck_[node] && sizes[knot[node]] > 1 && !is_behind[knot[node]];
+      stuck_[node] = stuck_[node] && sizes[component[node]] > 1 && !is_behind[component[node]];
   }
 
-  /// Tarjan's algorithm over the stuck nodes, on a stack of its own: by node, the number of its knot.
+  /// Tarjan's algorithm over the stuck nodes, on a stack of its own: by node, the number of its strongly connected
+  /// component.
   // NOLINTNEXTLINE(readability-function-cognitive-complexity): in pieces it would be harder to follow
-  [[nodiscard]] std::vector<std::uint32_t> knots() const {
+  [[nodiscard]] std::vector<std::uint32_t> components() const {
     struct Visit {
       Node node = 0;
       std::size_t next = 0; ///< arc to look at
     };
     std::vector<std::uint32_t> number(graph_.size(), 0); // in order of visits, from 1
     std::vector<std::uint32_t> lowest(graph_.size(), 0);
-    std::vector<std::uint32_t> knot(graph_.size(), 0); // from 1
+    std::vector<std::uint32_t> component(graph_.size(), 0); // from 1
     std::vector<Node> open;
     std::vector<Visit> visits;
     std::uint32_t visited = 0;
@@ -84,7 +85,7 @@ private:
           const Node to = arcs[visits.back().next++].to;
           if (number[to] == 0)
             enter(to);
-          else if (knot[to] == 0)
+          else if (component[to] == 0)
             lowest[node] = std::min(lowest[node], number[to]);
           continue;
         }
@@ -95,11 +96,11 @@ private:
         for (auto member = static_cast<Node>(graph_.size()); member != node;) {
           member = open.back();
           open.pop_back();
-          knot[member] = found;
+          component[member] = found;
         }
       }
     }
-    return knot;
+    return component;
   }
 
   /// Something stuck waits for each of the stuck: following them leads around a cycle.

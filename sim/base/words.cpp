@@ -7,6 +7,14 @@
 #include <algorithm>
 
 namespace ppsim {
+namespace {
+
+/// Length of the colour code that `text` begins with; 0 where it begins with none.
+std::size_t colour_code_length(std::string_view text) {
+  return text.starts_with("\033[") ? std::min(text.find('m'), text.size() - 1) + 1 : 0;
+}
+
+} // namespace
 
 std::string counted(std::size_t count, std::string_view noun, std::string_view plural_ending) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : plural_ending);
@@ -49,6 +57,35 @@ std::string toml_string(std::string_view text) {
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   return result + '"';
+}
+
+std::size_t terminal_columns(std::string_view text) {
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    const std::size_t code = colour_code_length(text);
+    if (code == 0 && (static_cast<unsigned char>(text.front()) & 0xC0U) != 0x80U) ++columns;
+    text.remove_prefix(std::max<std::size_t>(code, 1));
+  }
+  return columns;
+}
+
+std::string wrapped_lines(std::string_view text, std::size_t width, std::size_t indent, std::size_t column) {
+  std::string out;
+  for (bool first = true; !text.empty(); first = false) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    if (!first && column + 1 + terminal_columns(word) > width) {
+      out += '\n' + std::string(indent, ' ');
+      column = indent;
+    } else if (!first) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += terminal_columns(word);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out + '\n';
 }
 
 } // namespace ppsim

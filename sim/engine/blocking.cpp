@@ -39,7 +39,7 @@ public:
 
   Timeline run() {
     for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
-      stages_[stage].next = index(schedule_.first_task(make_id<StageId>(stage)));
+      stages_[stage].next = start_of_stage(stage);
       post_batch(stage);
     }
     while (!ready_.empty()) {
@@ -75,7 +75,7 @@ private:
   }
 
   [[nodiscard]] std::size_t end_of_stage(std::size_t stage) const {
-    return index(schedule_.first_task(make_id<StageId>(stage + 1)));
+    return index(schedule_.end_task(make_id<StageId>(stage)));
   }
   [[nodiscard]] std::size_t start_of_stage(std::size_t stage) const {
     return index(schedule_.first_task(make_id<StageId>(stage)));

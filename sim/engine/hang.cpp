@@ -105,9 +105,9 @@ private:
   }
 
   void list_tasks(std::vector<WaitGraph::Listed>& listed) const {
-    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage) {
-      const std::size_t end = index(schedule_.first_task(make_id<StageId>(stage + 1)));
-      std::size_t task = index(schedule_.first_task(make_id<StageId>(stage)));
+    for (const StageId stage : schedule_.stage_ids()) {
+      const std::size_t end = index(schedule_.end_task(stage));
+      std::size_t task = index(schedule_.first_task(stage));
       while (task < end) {
         const std::size_t next = index(pair_end(schedule_, make_id<TaskId>(task)));
         if (next < end) list(listed, task, next, Why::order);
@@ -129,8 +129,7 @@ private:
       list(listed, transfer(op.sender), done(number), Why::member);
       if (!op.is_send) list(listed, done(number), slot_of(consumers_[index(op.sender)]), Why::held);
       const std::uint32_t held = held_by(schedule_, unit, op);
-      if (op.holds && held < index(schedule_.first_task(make_id<StageId>(unit.stage + std::size_t{1}))))
-        list(listed, done(number), held, Why::held);
+      if (op.holds && held < index(schedule_.end_task(stage))) list(listed, done(number), held, Why::held);
     }
   }
 
@@ -145,9 +144,9 @@ private:
 };
 
 /// A cycle as it is told: each sentence is of one wait, but for steps along the order of a stage, which read as one.
-class Story {
+class CycleDescription {
 public:
-  Story(const Schedule& schedule, const CommOrder& order, const HangGraph& graph)
+  CycleDescription(const Schedule& schedule, const CommOrder& order, const HangGraph& graph)
       : schedule_{schedule}, order_{order}, graph_{graph} {}
 
   /// One operation behind another on a communicator: positions in CommOrder::ops().
@@ -156,7 +155,7 @@ public:
     std::size_t before = 0;
   };
 
-  void tell(std::vector<Waiting> cycle) {
+  void describe(std::vector<Waiting> cycle) {
     // An operation that waits for the other side comes first. Where nothing leads to another stage, a task does: what
     // it waits for is launched behind it.
     const auto meets = [](const Waiting& wait) { return static_cast<Why>(wait.why) == Why::meet; };
@@ -306,7 +305,7 @@ public:
       : schedule_{schedule}, order_{order}, communicators_{communicators}, eager_{eager}, consumers_{consumers},
         stuck_{stuck} {}
 
-  [[nodiscard]] std::string fix(const std::vector<Story::Behind>& waits) const {
+  [[nodiscard]] std::string fix(const std::vector<CycleDescription::Behind>& waits) const {
     constexpr std::size_t most_tried = 16;
     std::vector<Change> changes;
     for (const bool neighbours : {true, false}) // nothing but words of one stage between two tasks is easiest to change
@@ -338,7 +337,7 @@ private:
   }
 
   /// Other orders, or one group, of two operations that follow each other.
-  void add_changes(const Story::Behind& wait, bool neighbours, std::vector<Change>& changes) const {
+  void add_changes(const CycleDescription::Behind& wait, bool neighbours, std::vector<Change>& changes) const {
     const CommOp& before = order_.ops()[wait.before];
     const CommOp& operation = order_.ops()[wait.operation];
     if (wait.before + 1 != wait.operation || operation.joins) return;
@@ -385,10 +384,7 @@ private:
     std::vector<CommOp> ops{order_.ops().begin(), order_.ops().end()};
     ops[change.position] = change.first;
     ops[change.position + 1] = change.second;
-    std::vector<std::uint32_t> offsets;
-    for (std::size_t stage = 0; stage <= order_.stages(); ++stage)
-      offsets.push_back(static_cast<std::uint32_t>(order_.first(make_id<StageId>(stage))));
-    return {std::move(ops), std::move(offsets)};
+    return {std::move(ops), order_.offsets()};
   }
 
   const Schedule& schedule_;
@@ -404,16 +400,16 @@ private:
 std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrder& order,
                                          Communicators communicators) {
   std::vector<std::uint32_t> receiver_stage(schedule.size(), 0);
-  for (std::size_t stage = 0; stage < order.stages(); ++stage)
-    for (const CommOp& op : order.stage(make_id<StageId>(stage)))
+  for (const StageId stage : order.stage_ids())
+    for (const CommOp& op : order.stage(stage))
       if (!op.is_send) receiver_stage[index(op.sender)] = static_cast<std::uint32_t>(stage);
   using Transfer = std::pair<std::tuple<std::uint64_t, std::uint64_t, bool>, TaskId>; // from, to, on which communicator
   std::vector<Transfer> sent;
   std::vector<Transfer> received;
-  for (std::size_t stage = 0; stage < order.stages(); ++stage)
-    for (const CommOp& op : order.stage(make_id<StageId>(stage))) {
-      const std::uint64_t from = op.is_send ? stage : index(schedule.stage_of(op.sender));
-      const std::uint64_t to = op.is_send ? receiver_stage[index(op.sender)] : stage;
+  for (const StageId stage : order.stage_ids())
+    for (const CommOp& op : order.stage(stage)) {
+      const std::uint64_t from = index(op.is_send ? stage : schedule.stage_of(op.sender));
+      const std::uint64_t to = op.is_send ? receiver_stage[index(op.sender)] : index(stage);
       (op.is_send ? sent : received)
           .push_back({{from, to, is_apart(communicators, schedule.task(op.sender).pass)}, op.sender});
     }
@@ -438,10 +434,10 @@ std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order, 
   const std::vector<TaskId> consumers = consumers_of(schedule, order);
   const HangGraph graph{schedule, order, communicators, eager, consumers};
   if (!graph.hangs()) return std::nullopt;
-  Story story{schedule, order, graph};
-  story.tell(shortest_cycle(graph.graph(), is_light));
-  return Hang{.cycle = std::move(story.sentences()),
-              .fix = Mender{schedule, order, communicators, eager, consumers, graph.stuck()}.fix(story.behind())};
+  CycleDescription description{schedule, order, graph};
+  description.describe(shortest_cycle(graph.graph(), is_light));
+  return Hang{.cycle = std::move(description.sentences()),
+              .fix = Mender{schedule, order, communicators, eager, consumers, graph.stuck()}.fix(description.behind())};
 }
 
 std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order, Communicators communicators,

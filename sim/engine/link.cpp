@@ -52,10 +52,9 @@ public:
   }
 
   Timeline run() {
-    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage) {
-      const auto first = static_cast<std::uint32_t>(index(schedule_.first_task(make_id<StageId>(stage))));
-      if (!schedule_.stage(make_id<StageId>(stage)).empty() && waiting_[first] == 0)
-        start(first, make_id<StageId>(stage));
+    for (const StageId stage : schedule_.stage_ids()) {
+      const auto first = static_cast<std::uint32_t>(schedule_.first_task(stage));
+      if (!schedule_.stage(stage).empty() && waiting_[first] == 0) start(first, stage);
     }
     while (!events_.empty()) {
       const Event event = events_.top();

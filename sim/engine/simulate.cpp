@@ -36,8 +36,8 @@ Timeline empty_timeline(const Schedule& schedule, std::span<const SimTime> stage
   timeline.released_by.assign(schedule.size(), no_task);
   timeline.cause.assign(schedule.size(), Cause::none);
   for (std::size_t stage = 0; stage < stage_ready.size(); ++stage)
-    if (!schedule.stage(make_id<StageId>(stage)).empty())
-      timeline.tasks[index(schedule.first_task(make_id<StageId>(stage)))].start = stage_ready[stage];
+    if (const auto ids = schedule.task_ids(make_id<StageId>(stage)); !ids.empty())
+      timeline.tasks[index(ids.front())].start = stage_ready[stage];
   return timeline;
 }
 

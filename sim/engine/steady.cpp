@@ -25,9 +25,8 @@ std::size_t reach(const Shape& shape) {
 /// After so many microbatches every replica has had the same number of turns; at most Limits::tasks.
 std::size_t turns(const Schedule& schedule) {
   std::vector<std::size_t> replicas(schedule.shape().chunks());
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage)
-    if (const auto tasks = schedule.stage(make_id<StageId>(stage)); !tasks.empty())
-      ++replicas[index(tasks.front().chunk())];
+  for (const StageId stage : schedule.stage_ids())
+    if (const auto tasks = schedule.stage(stage); !tasks.empty()) ++replicas[index(tasks.front().chunk())];
   std::size_t round = 1;
   for (const std::size_t count : replicas)
     round = std::min<std::size_t>(std::lcm(round, std::max<std::size_t>(count, 1)), Limits::tasks);
@@ -98,8 +97,7 @@ Duration steady_interval(const TaskGraph& graph) {
   std::vector<SimTime> settled_at;
   for (std::size_t step = 1; step <= steps; ++step) {
     const Timeline timeline = simulate(graph, ready);
-    for (std::size_t stage = 0; stage < stages; ++stage)
-      ready[stage] = stage_end(graph, timeline, make_id<StageId>(stage));
+    for (const StageId stage : graph.schedule().stage_ids()) ready[index(stage)] = stage_end(graph, timeline, stage);
     if (step == settled) settled_at = ready;
   }
   const auto last = static_cast<std::size_t>(std::ranges::max_element(ready) - ready.begin());

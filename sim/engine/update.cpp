@@ -25,7 +25,7 @@ ReleasedAt later(const ReleasedAt& a, const ReleasedAt& b) {
 /// operations that it waits for behind it.
 ReleasedAt own_tasks(const TaskGraph& graph, const Timeline& timeline, StageId stage) {
   const Schedule& schedule = graph.schedule();
-  const std::size_t end = index(schedule.first_task(make_id<StageId>(index(stage) + 1)));
+  const std::size_t end = index(schedule.end_task(stage));
   if (schedule.stage(stage).empty()) return {};
   ReleasedAt done{timeline.tasks[end - 1].end, {.task = make_id<TaskId>(end - 1)}};
   if (!timeline.held_end.empty() && timeline.held_end[index(stage)].by != no_task) {
@@ -48,8 +48,8 @@ public:
   void run() {
     find_gradients();
     const std::vector<ReleasedAt> gradients = reduced_;
-    for (std::size_t stage = 0; stage < schedule_.shape().stages && !update_.reduce.empty(); ++stage)
-      reduce(make_id<StageId>(stage), gradients);
+    if (!update_.reduce.empty())
+      for (const StageId stage : schedule_.stage_ids()) reduce(stage, gradients);
     reduce_tied_embedding();
     step();
   }
@@ -86,8 +86,8 @@ private:
     return {begin.at + length, {.reduction = timeline_.reductions.size() - 1}};
   }
 
-  [[nodiscard]] bool holds(std::size_t stage, std::size_t chunk) const {
-    return std::ranges::binary_search(held_.of(make_id<StageId>(stage)), chunk);
+  [[nodiscard]] bool holds(StageId stage, std::size_t chunk) const {
+    return std::ranges::binary_search(held_.of(stage), chunk);
   }
 
   /// The embedding of the first chunk is the output layer of the last: their stages add up its gradients, unless one
@@ -95,12 +95,12 @@ private:
   void reduce_tied_embedding() {
     const std::size_t last = schedule_.shape().chunks() - 1;
     if (update_.tied_embedding_reduce == Duration{0} || !trained_[0] || !trained_[last]) return;
-    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage)
+    for (const StageId stage : schedule_.stage_ids())
       if (holds(stage, 0) && holds(stage, last)) return;
     const ReleasedAt begin = later(reduced_[0], reduced_[last]);
-    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage)
+    for (const StageId stage : schedule_.stage_ids())
       for (const std::size_t chunk : {std::size_t{0}, last})
-        if (holds(stage, chunk)) add(make_id<StageId>(stage), chunk, true, begin, update_.tied_embedding_reduce);
+        if (holds(stage, chunk)) add(stage, chunk, true, begin, update_.tied_embedding_reduce);
   }
 
   [[nodiscard]] Duration step_length(StageId stage) const {
@@ -111,10 +111,8 @@ private:
   }
 
   void step() {
-    const std::size_t stages = schedule_.shape().stages;
-    std::vector<ReleasedAt> ready(stages);
-    for (std::size_t stage = 0; stage < stages; ++stage)
-      ready[stage] = own_tasks(graph_, timeline_, make_id<StageId>(stage));
+    std::vector<ReleasedAt> ready;
+    for (const StageId stage : schedule_.stage_ids()) ready.push_back(own_tasks(graph_, timeline_, stage));
     for (std::size_t i = 0; i < timeline_.reductions.size(); ++i) {
       const Reduction& reduction = timeline_.reductions[i];
       ReleasedAt& own = ready[index(reduction.stage)];
@@ -125,9 +123,10 @@ private:
       for (const ReleasedAt& own : ready) all = later(all, own);
       std::ranges::fill(ready, all);
     }
-    for (std::size_t stage = 0; stage < stages; ++stage)
-      timeline_.optimizer.push_back(
-          {{ready[stage].at, ready[stage].at + step_length(make_id<StageId>(stage))}, ready[stage].by});
+    for (const StageId stage : schedule_.stage_ids()) {
+      const ReleasedAt& begin = ready[index(stage)];
+      timeline_.optimizer.push_back({{begin.at, begin.at + step_length(stage)}, begin.by});
+    }
   }
 
   const TaskGraph& graph_;

@@ -19,7 +19,7 @@ class EdgeStream {
 public:
   EdgeStream(const Schedule& schedule, const Network& network, const ScheduleIndex& where, bool has_pairs)
       : schedule_{schedule}, tasks_{schedule.tasks()}, network_{network}, where_{where}, has_pairs_{has_pairs} {
-    enter_stage(0);
+    enter_stage(StageId{0});
     fill();
   }
 
@@ -34,17 +34,17 @@ public:
   }
 
 private:
-  void enter_stage(std::size_t stage) {
-    stage_ = make_id<StageId>(stage);
-    begin_ = static_cast<std::uint32_t>(index(schedule_.first_task(stage_)));
-    end_ = static_cast<std::uint32_t>(index(schedule_.first_task(make_id<StageId>(stage + 1))));
+  void enter_stage(StageId stage) {
+    stage_ = stage;
+    begin_ = static_cast<std::uint32_t>(schedule_.first_task(stage));
+    end_ = static_cast<std::uint32_t>(schedule_.end_task(stage));
   }
 
   /// Edges of the first task from source_ on that has any.
   void fill() {
     at_ = count_ = 0;
     for (; source_ < tasks_.size(); ++source_) {
-      while (source_ >= end_) enter_stage(index(stage_) + 1);
+      while (source_ >= end_) enter_stage(make_id<StageId>(index(stage_) + 1));
       add_edges_of(tasks_[source_]);
       if (count_ > 0) return;
     }
@@ -212,19 +212,18 @@ std::vector<Duration> cost_table(const Costs& costs, const Recompute& recompute)
 void decide_forwards(const Schedule& schedule, const Scenario& scenario, const ScheduleIndex& where,
                      std::vector<ActivationFate>& fates) {
   const bool recompute = scenario.recompute.is_on() && !schedule.forward_only();
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
-    const TaskId begin = schedule.first_task(make_id<StageId>(stage));
-    const TaskId end = schedule.first_task(make_id<StageId>(stage + 1));
-    const std::size_t window = count_phases(schedule, make_id<StageId>(stage)).warmup_forwards + 1;
+  for (const StageId stage : schedule.stage_ids()) {
+    const std::size_t window = count_phases(schedule, stage).warmup_forwards + 1;
     std::size_t forwards = 0;
-    for (std::size_t id = index(begin); id < index(end); ++id) {
-      const Task& task = schedule.tasks()[id];
+    const IdRange<TaskId> ids = schedule.task_ids(stage);
+    for (const TaskId id : ids) {
+      const Task& task = schedule.task(id);
       if (task.pass != Pass::forward) continue;
-      fates[id].recomputed = recompute && forwards % window >= scenario.recompute.microbatches_without;
+      fates[index(id)].recomputed = recompute && forwards % window >= scenario.recompute.microbatches_without;
       ++forwards;
       if (!scenario.memory.release_outputs || task.chunk_index + std::size_t{1} == schedule.shape().chunks()) continue;
       const TaskId receiver = where.forward(task.chunk_index + std::size_t{1}, index(task.microbatch));
-      fates[id].output_released = receiver < begin || receiver >= end;
+      fates[index(id)].output_released = !ids.contains(receiver);
     }
   }
 }
@@ -291,15 +290,14 @@ std::vector<Duration> own_costs(const Schedule& schedule, const Scenario& scenar
   if (scenario.costs.stage_ppm.empty() && !scenario.costs.differ_by_microbatch()) return {};
   const PassCosts passes{scenario};
   std::vector<Duration> costs(schedule.size());
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
-    const std::size_t end = index(schedule.first_task(make_id<StageId>(stage + 1)));
-    for (std::size_t id = index(schedule.first_task(make_id<StageId>(stage))); id < end; ++id) {
-      const Task& task = schedule.tasks()[id];
-      const bool again = !dag.fates.empty() && dag.fates[id].recomputed && gives_gradient(task.pass);
+  for (const StageId stage : schedule.stage_ids()) {
+    for (const TaskId id : schedule.task_ids(stage)) {
+      const Task& task = schedule.task(id);
+      const bool again = !dag.fates.empty() && dag.fates[index(id)].recomputed && gives_gradient(task.pass);
       const Duration recompute = again ? scenario.recompute.time[task.chunk_index] : Duration{0};
       const Duration collective = dag.collective_of(task);
-      costs[id] = scenario.costs.overhead + collective +
-                  scenario.costs.on_stage(make_id<StageId>(stage), passes.of(task) + recompute - collective);
+      costs[index(id)] = scenario.costs.overhead + collective +
+                         scenario.costs.on_stage(stage, passes.of(task) + recompute - collective);
     }
   }
   return costs;

@@ -6,11 +6,9 @@ namespace ppsim {
 
 SimTime tasks_end(const TaskGraph& graph, const Timeline& timeline) {
   SimTime end{};
-  for (std::size_t stage = 0; stage < graph.schedule().shape().stages; ++stage) {
-    const std::size_t first = index(graph.schedule().first_task(make_id<StageId>(stage)));
-    const std::size_t behind = index(graph.schedule().first_task(make_id<StageId>(stage + 1)));
-    if (behind > first) end = std::max(end, timeline.tasks[behind - 1].end);
-  }
+  for (const StageId stage : graph.schedule().stage_ids())
+    if (const auto ids = graph.schedule().task_ids(stage); !ids.empty())
+      end = std::max(end, timeline.tasks[index(ids.back())].end);
   return end;
 }
 

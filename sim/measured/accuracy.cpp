@@ -88,8 +88,8 @@ Accuracy accuracy_of(std::vector<HeldRun> runs) {
       ++result.all.pairs;
       const bool in_order = runs[j].validation.step.predicted < runs[i].validation.step.predicted;
       const auto [first, second] = in_order ? std::pair{j, i} : std::pair{i, j};
-      const Compared& shorter = runs[first].validation.step;
-      const Compared& longer = runs[second].validation.step;
+      const ComparedTime& shorter = runs[first].validation.step;
+      const ComparedTime& longer = runs[second].validation.step;
       if (shorter.measured <= longer.measured) continue;
       ++group.inverted;
       ++result.all.inverted;

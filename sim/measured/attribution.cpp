@@ -25,10 +25,8 @@ public:
     timeline_.released_by.assign(schedule_.size(), no_task);
     timeline_.cause.assign(schedule_.size(), Cause::none);
     for (std::size_t id = 0; id < schedule_.size(); ++id) find_inputs_from(static_cast<std::uint32_t>(id));
-    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage) {
-      const std::size_t first = index(schedule_.first_task(make_id<StageId>(stage)));
-      for (std::size_t i = 0; i < schedule_.stage(make_id<StageId>(stage)).size(); ++i) release(first + i, i > 0);
-    }
+    for (const StageId stage : schedule_.stage_ids())
+      for (const TaskId id : schedule_.task_ids(stage)) release(index(id), id != schedule_.first_task(stage));
     release_reductions();
     release_optimizers();
   }
@@ -109,12 +107,12 @@ private:
   [[nodiscard]] std::vector<std::vector<Moment>> gradients() const {
     std::vector<std::vector<Moment>> ends(schedule_.shape().chunks());
     std::vector<std::size_t> seen_on(ends.size(), schedule_.shape().stages);
-    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage) {
-      const std::size_t first = index(schedule_.first_task(make_id<StageId>(stage)));
-      for (std::size_t id = index(schedule_.first_task(make_id<StageId>(stage + 1))); id-- > first;) {
+    for (const StageId stage : schedule_.stage_ids()) {
+      const std::size_t first = index(schedule_.first_task(stage));
+      for (std::size_t id = index(schedule_.end_task(stage)); id-- > first;) {
         const Task& task = schedule_.tasks()[id];
-        if (!frees_activation(task.pass) || seen_on[task.chunk_index] == stage) continue;
-        seen_on[task.chunk_index] = stage;
+        if (!frees_activation(task.pass) || seen_on[task.chunk_index] == index(stage)) continue;
+        seen_on[task.chunk_index] = index(stage);
         ends[task.chunk_index].push_back(task_end(id));
       }
     }
@@ -144,9 +142,9 @@ private:
   /// What may hold up the optimizer step of each stage: its last task, then its reductions.
   [[nodiscard]] std::vector<std::vector<Moment>> ends_by_stage() const {
     std::vector<std::vector<Moment>> ends(schedule_.shape().stages);
-    for (std::size_t stage = 0; stage < ends.size(); ++stage)
-      if (!schedule_.stage(make_id<StageId>(stage)).empty())
-        ends[stage].push_back(task_end(index(schedule_.first_task(make_id<StageId>(stage + 1))) - 1));
+    for (const StageId stage : schedule_.stage_ids())
+      if (const auto ids = schedule_.task_ids(stage); !ids.empty())
+        ends[index(stage)].push_back(task_end(index(ids.back())));
     for (std::size_t i = 0; i < timeline_.reductions.size(); ++i)
       ends[index(timeline_.reductions[i].stage)].push_back(reduction_end(i));
     return ends;

@@ -128,13 +128,14 @@ private:
     attribute(graph_, timeline);
     const SimTime end = end_of(timeline);
     const Duration last_task = time_of_tasks(timeline);
-    for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
+    for (const StageId stage : graph_.schedule().stage_ids()) {
       StageStep time;
-      label_time(graph_, timeline, make_id<StageId>(stage), end,
+      label_time(graph_, timeline, stage, end,
                  [&](const LabelledSpan& span) { time[span.label] += std::max(span.span.length(), Duration{0}); });
       const Duration waits = fill_up(time, step, last_task, end - SimTime{});
-      for (std::size_t label = 0; label < label_count; ++label) stages_[stage].time[label].add(time.time[label]);
-      stages_[stage].waits_for_replicas.add(waits);
+      StageSums& sums = stages_[index(stage)];
+      for (std::size_t label = 0; label < label_count; ++label) sums.time[label].add(time.time[label]);
+      sums.waits_for_replicas.add(waits);
     }
   }
 
@@ -197,10 +198,6 @@ private:
   std::vector<RunningMean> tasks_; ///< by group
 };
 
-double share_of(Duration part, Duration whole) {
-  return whole == Duration{0} ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
-}
-
 /// Time and bubble of all devices.
 void add_totals(Explanation& result) {
   Duration busy{0};
@@ -215,7 +212,7 @@ void add_totals(Explanation& result) {
       all += stage.waits_for_replicas;
       busy += stage.busy;
     }
-  result.bubble = share_of(all - busy, all);
+  result.bubble = fraction(all - busy, all);
 }
 
 /// The stage for which `size` is largest.
@@ -271,7 +268,7 @@ std::string_view to_string(Reason reason) {
 }
 
 double StepTimes::drift() const {
-  return share_of(last - first, first);
+  return fraction(last - first, first);
 }
 
 Explanation explain(std::span<const MeasuredRun> replicas) {

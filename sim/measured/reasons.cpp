@@ -118,8 +118,8 @@ private:
     if (finding.share <= least_share) return;
     Suspect most;
     for (std::size_t replica = 0; replica < runs_.size(); ++replica) {
-      for (std::size_t stage = 0; stage < out_.shape.stages; ++stage) {
-        Suspect suspect = beside(replica, make_id<StageId>(stage), costs_[replica], early[replica]);
+      for (const StageId stage : out_.shape.stage_ids()) {
+        Suspect suspect = beside(replica, stage, costs_[replica], early[replica]);
         if (most.own == Duration{0} || suspect.ratio() > most.ratio()) most = std::move(suspect);
       }
     }
@@ -194,8 +194,7 @@ private:
   /// The slowest first; heals them in `healed`, too.
   [[nodiscard]] std::vector<Suspect> find_slow(JobCosts& healed) const {
     std::vector<Suspect> suspects;
-    for (std::size_t at = 0; at < out_.shape.stages; ++at) {
-      const auto stage = make_id<StageId>(at);
+    for (const StageId stage : out_.shape.stage_ids()) {
       const std::vector<bool> slow = slow_replicas(stage);
       heal(healed, stage, slow);
       for (std::size_t replica = 0; replica < costs_.size(); ++replica)
@@ -233,9 +232,9 @@ private:
                                                                  Pass pass) const {
     RunningMean elsewhere;
     std::int64_t stages = 0;
-    for (std::size_t other = 0; other < out_.shape.stages; ++other) {
-      if (make_id<StageId>(other) == stage) continue;
-      const Duration each = mean_of(costs, make_id<StageId>(other), pass);
+    for (const StageId other : out_.shape.stage_ids()) {
+      if (other == stage) continue;
+      const Duration each = mean_of(costs, other, pass);
       if (each == Duration{0}) continue;
       elsewhere.add(each);
       ++stages;
@@ -287,8 +286,8 @@ private:
     suspect.after = end_of_replica(levelled[suspect.replica]);
     suspect.own = busy(costs, stage);
     RunningMean others;
-    for (std::size_t other = 0; other < out_.shape.stages; ++other)
-      if (make_id<StageId>(other) != stage) others.add(busy(costs, make_id<StageId>(other)));
+    for (const StageId other : out_.shape.stage_ids())
+      if (other != stage) others.add(busy(costs, other));
     suspect.others = others.mean();
     for (const Pass pass : every_pass)
       if (const Duration own = mean_of(costs, stage, pass); own > Duration{0})
@@ -400,7 +399,7 @@ private:
     Duration work{0};
     for (const GroupCosts& costs : costs_) {
       RunningMean stages;
-      for (std::size_t stage = 0; stage < out_.shape.stages; ++stage) stages.add(busy(costs, make_id<StageId>(stage)));
+      for (const StageId stage : out_.shape.stage_ids()) stages.add(busy(costs, stage));
       work = std::max(work, stages.mean());
     }
     out_.schedule_bubble = now_ == Duration{0} ? 0 : ratio_of(now_ - work, now_);

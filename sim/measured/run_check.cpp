@@ -18,8 +18,6 @@ namespace {
 constexpr Bytes most_bytes{std::int64_t{1} << 50};
 /// Sums over all steps of a run may last longer than one of them.
 constexpr Duration longest_sum = 10'000 * max_duration;
-/// Stages that share a clock may read it this much too early or too late: time stamps of devices come in steps.
-constexpr Duration time_stamp_resolution = std::chrono::microseconds{10};
 
 class RunCheck {
 public:
@@ -84,9 +82,8 @@ private:
   static std::int64_t count(SimTime at) { return at.time_since_epoch().count(); }
 
   void check_step(const Timeline& timeline) {
-    const std::size_t stages = schedule_.shape().stages;
     if (timeline.tasks.size() != schedule_.size() || timeline.transfers.size() != schedule_.size() ||
-        (!timeline.optimizer.empty() && timeline.optimizer.size() != stages)) {
+        (!timeline.optimizer.empty() && timeline.optimizer.size() != schedule_.shape().stages)) {
       add(place_,
           fmt::format("{} tasks, {} transfers and {} optimizer steps are recorded", timeline.tasks.size(),
                       timeline.transfers.size(), timeline.optimizer.size()),
@@ -94,7 +91,7 @@ private:
                       schedule_.size()));
       return;
     }
-    for (std::size_t stage = 0; stage < stages; ++stage) check_stage(timeline, make_id<StageId>(stage));
+    for (const StageId stage : schedule_.stage_ids()) check_stage(timeline, stage);
     for (std::size_t id = 0; id < timeline.transfers.size(); ++id)
       check_span(
           [&] {

@@ -53,23 +53,21 @@ TaskGroups task_groups(const TaskGraph& graph) {
   TaskGroups result;
   result.of.resize(schedule.size());
   std::map<std::tuple<std::size_t, StageId, StageId>, std::size_t> ways;
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
+  for (const StageId stage : schedule.stage_ids()) {
     std::map<std::pair<Pass, std::uint16_t>, std::uint32_t> known;
-    const std::size_t first = index(schedule.first_task(make_id<StageId>(stage)));
-    const std::size_t end = index(schedule.first_task(make_id<StageId>(stage + 1)));
     result.first.push_back(result.groups.size());
-    for (std::size_t id = first; id < end; ++id) known[{schedule.tasks()[id].pass, schedule.tasks()[id].chunk_index}];
+    for (const Task& task : schedule.stage(stage)) known[{task.pass, task.chunk_index}];
     for (auto& [kind, group] : known) {
       group = static_cast<std::uint32_t>(result.groups.size());
-      result.groups.push_back({.stage = make_id<StageId>(stage), .chunk = kind.second, .pass = kind.first});
+      result.groups.push_back({.stage = stage, .chunk = kind.second, .pass = kind.first});
     }
-    for (std::size_t id = first; id < end; ++id) {
-      const Task& task = schedule.tasks()[id];
-      result.of[id] = known[{task.pass, task.chunk_index}];
-      TaskGroup& group = result.groups[result.of[id]];
+    for (const TaskId id : schedule.task_ids(stage)) {
+      const Task& task = schedule.task(id);
+      result.of[index(id)] = known[{task.pass, task.chunk_index}];
+      TaskGroup& group = result.groups[result.of[index(id)]];
       ++group.tasks;
       if (group.receiver) continue;
-      const std::optional<TaskId> receiver = graph.receiver(make_id<TaskId>(id));
+      const std::optional<TaskId> receiver = graph.receiver(id);
       if (!receiver) continue;
       group.receiver = schedule.stage_of(*receiver);
       const auto [low, high] = std::minmax(group.stage, *group.receiver);

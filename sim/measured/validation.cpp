@@ -98,11 +98,11 @@ private:
 
   template <class Visit>
   void for_each_unit(Visit visit) const {
-    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage) {
-      const std::size_t end = index(schedule_.first_task(make_id<StageId>(stage + 1)));
+    for (const StageId stage : schedule_.stage_ids()) {
+      const std::size_t end = index(schedule_.end_task(stage));
       Span before_predicted;
       Span before_measured;
-      for (std::size_t id = index(schedule_.first_task(make_id<StageId>(stage))); id < end;) {
+      for (std::size_t id = index(schedule_.first_task(stage)); id < end;) {
         const Unit unit = unit_of(id);
         const Duration wait =
             (unit.measured.start - before_measured.end) - (unit.predicted.start - before_predicted.end);
@@ -120,9 +120,9 @@ private:
     StageError error;
     error.busy = {predicted.busy, measured.busy};
     error.idle = {predicted.idle, measured.idle};
-    if (const std::size_t end = index(schedule_.first_task(make_id<StageId>(stage + 1)));
-        !schedule_.stage(make_id<StageId>(stage)).empty())
-      error.end = {prediction_.tasks[end - 1].end - SimTime{}, measured_.tasks[end - 1].end - SimTime{}};
+    if (const auto ids = schedule_.task_ids(make_id<StageId>(stage)); !ids.empty())
+      error.end = {prediction_.tasks[index(ids.back())].end - SimTime{},
+                   measured_.tasks[index(ids.back())].end - SimTime{}};
     error.predicted_peak = predicted.peak_bytes();
     error.measured_peak = run_.stages[stage].peak_bytes;
     return error;
@@ -245,7 +245,7 @@ private:
 
 } // namespace
 
-double Compared::error() const {
+double ComparedTime::error() const {
   if (predicted == measured) return 0;
   if (measured == Duration{0}) return std::numeric_limits<double>::infinity();
   return relative(predicted - measured, measured);
@@ -276,12 +276,11 @@ struct Done {
 
 /// What the optimizer step of each stage waits for.
 std::vector<Done> awaited(const TaskGraph& graph, const Timeline& step) {
-  const std::size_t stages = graph.schedule().shape().stages;
-  std::vector<Done> done(stages);
-  for (std::size_t stage = 0; stage < stages; ++stage)
-    if (const std::size_t end = index(graph.schedule().first_task(make_id<StageId>(stage + 1)));
-        !graph.schedule().stage(make_id<StageId>(stage)).empty())
-      done[stage].tasks = step.tasks[end - 1].end;
+  const Schedule& schedule = graph.schedule();
+  std::vector<Done> done(schedule.shape().stages);
+  for (const StageId stage : schedule.stage_ids())
+    if (const auto ids = schedule.task_ids(stage); !ids.empty())
+      done[index(stage)].tasks = step.tasks[index(ids.back())].end;
   for (const Reduction& reduction : step.reductions)
     done[index(reduction.stage)].wait_for({.tasks = {}, .reductions = reduction.span.end});
   if (graph.scenario().update.step == OptimizerStep::per_stage) return done;
@@ -320,8 +319,8 @@ Timeline predicted_part(const TaskGraph& graph, const Timeline& prediction, Time
 }
 
 /// See Validation::own_times; `step` is the measured one.
-std::optional<Compared> with_tasks_of(const Timeline& step, const TaskGraph& graph, const MeasuredRun& run,
-                                      Duration measured) {
+std::optional<ComparedTime> with_tasks_of(const Timeline& step, const TaskGraph& graph, const MeasuredRun& run,
+                                          Duration measured) {
   const Schedule& schedule = graph.schedule();
   const bool shared =
       std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
@@ -330,7 +329,7 @@ std::optional<Compared> with_tasks_of(const Timeline& step, const TaskGraph& gra
   if (run.facts.timed) scenario.costs.overhead = Duration{0}; // a timed task lasts as predicted, which is with it
   try {
     const TaskGraph own = lower(schedule, std::move(scenario), "the measured run");
-    return Compared{end_of(simulate(own)).time_since_epoch(), measured};
+    return ComparedTime{end_of(simulate(own)).time_since_epoch(), measured};
   } catch (const Error&) { // with one task that took days their sum may be more than can be simulated
     return std::nullopt;
   }

@@ -32,14 +32,14 @@ public:
         received_(schedule.size()) {}
 
   void check(const CommOrder& order) {
-    for (std::size_t stage = 0; stage < order.stages(); ++stage) {
+    for (const StageId stage : order.stage_ids()) {
       const CommOp* before = nullptr;
-      for (const CommOp& op : order.stage(make_id<StageId>(stage))) {
-        check(make_id<StageId>(stage), op);
+      for (const CommOp& op : order.stage(stage)) {
+        check(stage, op);
         if (before != nullptr && op.before < before->before)
-          fault("{} of stage {} stands behind an operation that comes later among its tasks", op, stage);
+          fault("{} of stage {} stands behind an operation that comes later among its tasks", op, index(stage));
         if (op.joins && (before == nullptr || before->before != op.before))
-          fault("{} of stage {} joins a group, but no operation stands right before it", op, stage);
+          fault("{} of stage {} joins a group, but no operation stands right before it", op, index(stage));
         before = &op;
       }
     }

@@ -19,9 +19,9 @@ public:
     plan_.send_unit.assign(schedule_.size(), StreamPlan::none);
     plan_.receive_unit.assign(schedule_.size(), StreamPlan::none);
     unit_of_.resize(order_.size());
-    for (std::size_t stage = 0; stage < order_.stages(); ++stage) {
+    for (const StageId stage : order_.stage_ids()) {
       plan_.first_unit.push_back(static_cast<std::uint32_t>(plan_.units.size()));
-      add_stage(make_id<StageId>(stage));
+      add_stage(stage);
     }
     plan_.first_unit.push_back(static_cast<std::uint32_t>(plan_.units.size()));
     list_members();
@@ -39,8 +39,8 @@ private:
   void find_ends() {
     sent_on_.assign(schedule_.size(), StreamPlan::none);
     received_on_.assign(schedule_.size(), StreamPlan::none);
-    for (std::size_t stage = 0; stage < order_.stages(); ++stage)
-      for (const CommOp& op : order_.stage(make_id<StageId>(stage))) {
+    for (const StageId stage : order_.stage_ids())
+      for (const CommOp& op : order_.stage(stage)) {
         PPSIM_ASSERT(index(op.sender) < schedule_.size());
         std::uint32_t& end = (op.is_send ? sent_on_ : received_on_)[index(op.sender)];
         PPSIM_ASSERT(end == StreamPlan::none);
@@ -136,7 +136,7 @@ private:
 } // namespace
 
 std::uint32_t held_by(const Schedule& schedule, const StreamUnit& unit, const CommOp& op) {
-  const std::size_t end = index(schedule.first_task(make_id<StageId>(unit.stage + std::size_t{1})));
+  const std::size_t end = index(schedule.end_task(make_id<StageId>(unit.stage)));
   const std::size_t task = std::min<std::size_t>(std::size_t{unit.behind} + op.holds_after, end);
   const bool inside = task < end && schedule.tasks()[task].pairing == Pairing::second;
   return static_cast<std::uint32_t>(task + (inside ? 1 : 0));

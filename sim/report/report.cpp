@@ -10,10 +10,6 @@
 namespace ppsim {
 namespace {
 
-double ratio(Duration part, Duration whole) {
-  return whole == Duration{0} ? 0.0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
-}
-
 void measure_memory(const TaskGraph& graph, const Timeline& timeline, StageId stage, StageReport& report) {
   report.weight_versions = weight_versions(graph, timeline, stage);
   report.static_bytes = static_bytes(graph, stage, report.weight_versions);
@@ -100,18 +96,18 @@ Report analyse(const TaskGraph& graph, const Timeline& timeline) {
   report.makespan = end - SimTime{};
   Duration busy{0};
   Duration longest_span{-1};
-  for (std::size_t stage = 0; stage < graph.scenario().shape.stages; ++stage) {
-    const StageReport& added = report.stages.emplace_back(report_stage(graph, timeline, make_id<StageId>(stage), end));
+  for (const StageId stage : graph.schedule().stage_ids()) {
+    const StageReport& added = report.stages.emplace_back(report_stage(graph, timeline, stage, end));
     busy += added.busy;
     report.ideal = std::max(report.ideal, added.busy);
     if (added.extent.length() > longest_span) {
       longest_span = added.extent.length();
-      report.stage_span_bubble = ratio(longest_span - added.busy, longest_span);
+      report.stage_span_bubble = fraction(longest_span - added.busy, longest_span);
     }
   }
   const Duration device_time = static_cast<std::int64_t>(report.stages.size()) * report.makespan;
-  report.bubble_ratio = ratio(device_time - busy, device_time);
-  report.bubble_overhead = ratio(report.makespan - report.ideal, report.ideal);
+  report.bubble_ratio = fraction(device_time - busy, device_time);
+  report.bubble_overhead = fraction(report.makespan - report.ideal, report.ideal);
   report.critical_path = find_critical_path(graph, timeline);
   report.transfers = graph.transfer_count();
   report.transfer_volume = graph.transfer_volume();

@@ -30,10 +30,9 @@ public:
 
   std::vector<Stall> find() {
     const SimTime end = end_of(timeline_);
-    for (std::size_t stage = 0; stage < order_.stages(); ++stage)
-      label_time(graph_, timeline_, make_id<StageId>(stage), end, [&](const LabelledSpan& span) {
-        if (span.label == Label::stall && span.span.length() > Duration{0})
-          stalls_.push_back(explain(make_id<StageId>(stage), span));
+    for (const StageId stage : order_.stage_ids())
+      label_time(graph_, timeline_, stage, end, [&](const LabelledSpan& span) {
+        if (span.label == Label::stall && span.span.length() > Duration{0}) stalls_.push_back(explain(stage, span));
       });
     std::ranges::sort(stalls_, {}, [](const Stall& stall) {
       return std::tuple{-stall.length(), stall.wait.start, stall.task};

@@ -54,10 +54,10 @@ namespace {
 CommOrder forwards_of(const Schedule& schedule, const CommOrder& order, const std::vector<std::uint32_t>& forward) {
   std::vector<CommOp> ops;
   std::vector<std::uint32_t> offsets{0};
-  for (std::size_t stage = 0; stage < order.stages(); ++stage) {
-    const std::size_t first = index(schedule.first_task(make_id<StageId>(stage)));
+  for (const StageId stage : order.stage_ids()) {
+    const std::size_t first = index(schedule.first_task(stage));
     bool group_begun = false; ///< an operation of the present group was kept
-    for (CommOp op : order.stage(make_id<StageId>(stage))) {
+    for (CommOp op : order.stage(stage)) {
       group_begun = group_begun && op.joins;
       if (schedule.task(op.sender).pass != Pass::forward) continue;
       op.sender = make_id<TaskId>(forward[index(op.sender)]);
@@ -82,8 +82,8 @@ Schedule Schedule::forwards() const {
   result.forward_only_ = true;
   std::vector<std::uint32_t> forward;
   forward.reserve(size() + 1);
-  for (std::size_t stage = 0; stage < shape_.stages; ++stage) {
-    for (Task task : this->stage(make_id<StageId>(stage))) {
+  for (const StageId stage : stage_ids()) {
+    for (Task task : this->stage(stage)) {
       forward.push_back(static_cast<std::uint32_t>(result.tasks_.size()));
       if (task.pass != Pass::forward) continue;
       task.pairing = Pairing::alone;
@@ -150,9 +150,9 @@ std::vector<StageId> wave_placement(const Shape& shape) {
 
 std::vector<StageId> placement_of(const Schedule& schedule) {
   std::vector<StageId> stages(schedule.shape().chunks());
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage)
-    for (const Task& task : schedule.stage(make_id<StageId>(stage)))
-      if (task.pass == Pass::forward && index(task.microbatch) == 0) stages[task.chunk_index] = make_id<StageId>(stage);
+  for (const StageId stage : schedule.stage_ids())
+    for (const Task& task : schedule.stage(stage))
+      if (task.pass == Pass::forward && index(task.microbatch) == 0) stages[task.chunk_index] = stage;
   return stages;
 }
 
@@ -168,8 +168,8 @@ std::vector<std::uint16_t> chunks_of(const Schedule& schedule, StageId stage) {
 }
 
 HeldChunks::HeldChunks(const Schedule& schedule) {
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
-    const std::vector<std::uint16_t> held = chunks_of(schedule, make_id<StageId>(stage));
+  for (const StageId stage : schedule.stage_ids()) {
+    const std::vector<std::uint16_t> held = chunks_of(schedule, stage);
     chunks_.insert(chunks_.end(), held.begin(), held.end());
     offsets_.push_back(chunks_.size());
   }

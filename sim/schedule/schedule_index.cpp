@@ -126,15 +126,14 @@ void check_complete(const Schedule& schedule, const ScheduleIndex& where, Checke
 /// All passes of one chunk and microbatch are on the stage of its forward.
 void check_stages(const Schedule& schedule, const ScheduleIndex& where, Checker& checker) {
   const Shape& shape = schedule.shape();
-  for (std::size_t stage = 0; stage < shape.stages; ++stage) {
-    const TaskId begin = schedule.first_task(make_id<StageId>(stage));
-    const TaskId end = schedule.first_task(make_id<StageId>(stage + 1));
-    for (const Task& task : schedule.stage(make_id<StageId>(stage))) {
+  for (const StageId stage : schedule.stage_ids()) {
+    const IdRange<TaskId> ids = schedule.task_ids(stage);
+    for (const Task& task : schedule.stage(stage)) {
       if (task.pass == Pass::forward || task.chunk_index >= shape.chunks() ||
           index(task.microbatch) >= shape.microbatches)
         continue;
       const TaskId forward = where.forward(task.chunk_index, index(task.microbatch));
-      if (forward != no_task && (forward < begin || forward >= end)) checker.other_stage(task, stage, forward);
+      if (forward != no_task && !ids.contains(forward)) checker.other_stage(task, index(stage), forward);
     }
   }
 }
@@ -154,19 +153,17 @@ ScheduleIndex::ScheduleIndex(const Schedule& schedule, std::string_view where)
   if (split) weight_.assign(cells, no_task);
 
   std::size_t placed = 0;
-  for (std::size_t stage = 0; stage < shape.stages; ++stage) {
-    auto id = schedule.first_task(make_id<StageId>(stage));
-    for (const Task& task : schedule.stage(make_id<StageId>(stage))) {
-      if (checker.in_range(task, stage)) {
-        TaskId& cell = cell_of(task);
-        if (cell != no_task) {
-          checker.duplicate(cell, task, stage);
-        } else {
-          cell = id;
-          ++placed;
-        }
+  for (const StageId stage : schedule.stage_ids()) {
+    for (const TaskId id : schedule.task_ids(stage)) {
+      const Task& task = schedule.task(id);
+      if (!checker.in_range(task, index(stage))) continue;
+      TaskId& cell = cell_of(task);
+      if (cell != no_task) {
+        checker.duplicate(cell, task, index(stage));
+      } else {
+        cell = id;
+        ++placed;
       }
-      id = make_id<TaskId>(index(id) + 1);
     }
   }
   // Without split backwards the count alone says that nothing is missing.

@@ -32,12 +32,11 @@ Bytes excess_of(const TaskGraph& graph, const Timeline& timeline) {
 std::vector<Duration> busy_times(const TaskGraph& graph, const Timeline& timeline) {
   const Schedule& schedule = graph.schedule();
   std::vector<Duration> busy(schedule.shape().stages);
-  for (std::size_t stage = 0; stage < busy.size(); ++stage) {
+  for (const StageId stage : schedule.stage_ids()) {
     SimTime until{};
-    const std::size_t first = index(schedule.first_task(make_id<StageId>(stage)));
-    for (std::size_t id = first; id < first + schedule.stage(make_id<StageId>(stage)).size(); ++id) {
-      const Span& span = timeline.tasks[id];
-      busy[stage] += std::max(span.end, until) - std::max(span.start, until);
+    for (const TaskId id : schedule.task_ids(stage)) {
+      const Span& span = timeline.tasks[index(id)];
+      busy[index(stage)] += std::max(span.end, until) - std::max(span.start, until);
       until = std::max(until, span.end);
     }
   }
@@ -208,9 +207,9 @@ SplitValue split_value(const TaskGraph& graph, const Timeline& timeline, Duratio
   const std::vector<Duration> busy = busy_times(graph, timeline);
   const HeldChunks held{graph.schedule()};
   SplitValue value{excess_of(graph, timeline), step_time, std::vector<Duration>(graph.schedule().shape().chunks())};
-  for (std::size_t stage = 0; stage < busy.size(); ++stage)
-    for (const std::uint16_t chunk : held.of(make_id<StageId>(stage)))
-      value.load[chunk] = std::max(value.load[chunk], busy[stage]);
+  for (const StageId stage : graph.schedule().stage_ids())
+    for (const std::uint16_t chunk : held.of(stage))
+      value.load[chunk] = std::max(value.load[chunk], busy[index(stage)]);
   return value;
 }
 

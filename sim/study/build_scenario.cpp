@@ -246,7 +246,7 @@ void fill_collectives(const RunSpec& spec, Spread& spread, Costs& costs) {
 
 /// Latency and bandwidth where a link is named, or assumed for a model.
 void use_links(const RunSpec& spec, const Spread& spread, Network& network) {
-  std::optional<Link> link = spec.link;
+  std::optional<LinkSheet> link = spec.link;
   if (!link && spread.has_model() && !spec.comm && !spec.latency && !spec.bandwidth) link = standard_link();
   if (link) {
     std::ranges::fill(network.latency, link->latency);

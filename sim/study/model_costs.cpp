@@ -27,7 +27,7 @@ bool has_task_costs(const RunSpec& spec) {
 
 } // namespace
 
-const Link& standard_link() {
+const LinkSheet& standard_link() {
   return find_link("ib-ndr");
 }
 

@@ -25,8 +25,8 @@
 namespace ppsim {
 namespace {
 
-using lowering::Crossing;
-using lowering::Crossings;
+using lowering::StageTransfer;
+using lowering::StageTransfers;
 
 // Bounds of the search: by size and not by time, so that results are the same everywhere.
 constexpr std::size_t most_runs = 200;
@@ -53,16 +53,13 @@ bool is_better(const Candidate& a, const Candidate& b) {
 CommOrder as_single_operations(const CommOrder& order) {
   std::vector<CommOp> ops{order.ops().begin(), order.ops().end()};
   for (CommOp& op : ops) op = {.sender = op.sender, .before = op.before, .is_send = op.is_send};
-  std::vector<std::uint32_t> offsets;
-  for (std::size_t stage = 0; stage <= order.stages(); ++stage)
-    offsets.push_back(static_cast<std::uint32_t>(order.first(make_id<StageId>(stage))));
-  return {std::move(ops), std::move(offsets), order.actions()};
+  return {std::move(ops), order.offsets(), order.actions()};
 }
 
 class PlacementSearch {
 public:
   PlacementSearch(const TaskGraph& graph, const CommOrder& given, Communicators communicators)
-      : graph_{graph}, given_{given}, communicators_{communicators}, crossings_{graph},
+      : graph_{graph}, given_{given}, communicators_{communicators}, transfers_{graph},
         runs_left_{std::clamp(most_operations_run / std::max<std::size_t>(given.size(), 1), least_runs, most_runs)} {}
 
   Placement run() {
@@ -105,17 +102,17 @@ private:
     return candidate;
   }
   [[nodiscard]] std::optional<Candidate> measure(std::vector<std::uint32_t> ranks) {
-    std::optional<CommOrder> order = ranked_order(crossings_, ranks, communicators_, stages());
+    std::optional<CommOrder> order = ranked_order(transfers_, ranks, communicators_, stages());
     if (!order) return std::nullopt;
     return measure(std::move(*order), std::move(ranks));
   }
   /// Transfers in the order in which tasks end.
   [[nodiscard]] std::optional<Candidate> by_ends(std::span<const SimTime> ends) {
-    return measure(by_sender(crossings_, lowering::places_in_time(graph_, ends)));
+    return measure(by_sender(transfers_, lowering::places_in_time(graph_, ends)));
   }
 
   Candidate search() {
-    std::optional<Candidate> best = by_ends(unit_ends(graph_, crossings_));
+    std::optional<Candidate> best = by_ends(unit_ends(graph_, transfers_));
     PPSIM_ASSERT(best.has_value()); // it hangs nowhere
     Candidate last = *best;
     for (std::size_t round = 0; round < most_rounds; ++round) {
@@ -149,14 +146,14 @@ private:
   [[nodiscard]] std::vector<std::uint32_t> moved(const Candidate& from, std::span<const Stall> stalls,
                                                  bool moves_late) const {
     const std::vector<std::uint32_t>& ranks = from.ranks;
-    std::vector<std::uint32_t> place(ranks.size()); // by crossing
+    std::vector<std::uint32_t> place(ranks.size()); // by transfer
     for (std::uint32_t i = 0; i < ranks.size(); ++i) place[ranks[i]] = i;
     std::vector<std::uint32_t> target(place);
     for (const Stall& stall : stalls) {
       const std::optional<TaskId> ahead = ahead_of(from.order, stall);
       if (!ahead) continue;
-      const std::uint32_t late = crossing_of(from.order.ops()[stall.waiting].sender);
-      const std::uint32_t first = crossing_of(*ahead);
+      const std::uint32_t late = transfer_of(from.order.ops()[stall.waiting].sender);
+      const std::uint32_t first = transfer_of(*ahead);
       if (moves_late)
         target[late] = std::min(target[late], place[first]);
       else
@@ -203,11 +200,11 @@ private:
     return std::nullopt;
   }
   [[nodiscard]] std::size_t communicator_of(const CommOp& op) const {
-    return lowering::communicator_of(crossings_.all()[crossing_of(op.sender)], op.is_send, communicators_);
+    return lowering::communicator_of(transfers_.all()[transfer_of(op.sender)], op.is_send, communicators_);
   }
-  [[nodiscard]] std::uint32_t crossing_of(TaskId sender) const {
-    const auto found = std::ranges::lower_bound(crossings_.all(), sender, {}, &Crossing::sender);
-    return static_cast<std::uint32_t>(found - crossings_.all().begin());
+  [[nodiscard]] std::uint32_t transfer_of(TaskId sender) const {
+    const auto found = std::ranges::lower_bound(transfers_.all(), sender, {}, &StageTransfer::sender);
+    return static_cast<std::uint32_t>(found - transfers_.all().begin());
   }
 
   /// The same order on every communicator, with receives as near to their given places as it permits; nothing where
@@ -224,7 +221,7 @@ private:
         CommOp op = ops[i];
         const auto at = limit.try_emplace(communicator_of(op), 0xFFFFFFFFU).first;
         if (!op.is_send) {
-          const std::uint32_t most = std::min(at->second, crossings_.all()[crossing_of(op.sender)].needed);
+          const std::uint32_t most = std::min(at->second, transfers_.all()[transfer_of(op.sender)].needed);
           op.before = std::clamp(given[{op.sender, false}], op.before, most);
         }
         at->second = op.before;
@@ -241,14 +238,14 @@ private:
   /// run of old positions.
   [[nodiscard]] std::size_t count_moved(const CommOrder& order) const {
     std::size_t kept = 0;
-    for (std::size_t stage = 0; stage < stages(); ++stage) {
+    for (const StageId stage : order.stage_ids()) {
       std::map<std::tuple<TaskId, bool, std::uint32_t>, std::size_t> old;
-      for (const CommOp& op : given_.stage(make_id<StageId>(stage))) {
+      for (const CommOp& op : given_.stage(stage)) {
         const std::size_t position = old.size();
         old[{op.sender, op.is_send, op.before}] = position;
       }
       std::vector<std::size_t> last; // of rising runs by their length, the lowest last position
-      for (const CommOp& op : order.stage(make_id<StageId>(stage))) {
+      for (const CommOp& op : order.stage(stage)) {
         const auto found = old.find({op.sender, op.is_send, op.before});
         if (found == old.end()) continue;
         const auto at = std::ranges::lower_bound(last, found->second);
@@ -265,7 +262,7 @@ private:
   const TaskGraph& graph_;
   const CommOrder& given_;
   Communicators communicators_;
-  Crossings crossings_;
+  StageTransfers transfers_;
   std::size_t runs_left_;
 };
 

@@ -16,13 +16,11 @@ constexpr std::int64_t faster_link_ppm = 500'000;
 std::vector<std::pair<StageId, StageId>> links_of(const TaskGraph& graph) {
   std::vector<std::pair<StageId, StageId>> links;
   const Schedule& schedule = graph.schedule();
-  for (std::size_t position = 0; position < schedule.shape().stages; ++position) {
-    const auto stage = make_id<StageId>(position);
-    const std::size_t first = index(schedule.first_task(stage));
+  for (const StageId stage : schedule.stage_ids()) {
     std::vector<StageId> peers; // a stage sends to few others
-    for (std::size_t id = first; id < first + schedule.stage(stage).size(); ++id) {
-      if (graph.transfer_time(make_id<TaskId>(id)) == Duration{0}) continue;
-      const auto receiver = graph.receiver(make_id<TaskId>(id));
+    for (const TaskId id : schedule.task_ids(stage)) {
+      if (graph.transfer_time(id) == Duration{0}) continue;
+      const auto receiver = graph.receiver(id);
       const StageId peer = schedule.stage_of(receiver.value());
       if (std::ranges::find(peers, peer) == peers.end()) peers.push_back(peer);
     }
@@ -35,8 +33,7 @@ std::vector<std::pair<StageId, StageId>> links_of(const TaskGraph& graph) {
 
 std::vector<SensitivityFigure> changes_of(const TaskGraph& graph) {
   std::vector<SensitivityFigure> changes;
-  for (std::size_t stage = 0; stage < graph.schedule().shape().stages; ++stage)
-    changes.push_back({.change = Change::stage, .stage = make_id<StageId>(stage)});
+  for (const StageId stage : graph.schedule().stage_ids()) changes.push_back({.change = Change::stage, .stage = stage});
   for (const auto& [stage, other] : links_of(graph))
     changes.push_back({.change = Change::link, .stage = stage, .other = other});
   return changes;

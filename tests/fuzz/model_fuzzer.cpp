@@ -24,7 +24,7 @@ void check_block(const BlockCosts& block) {
   PPSIM_ASSERT(block.parameters >= 0 && block.flops.forward >= 0);
 }
 
-void check_costs(const Model& model, const Device& device, const Training& training) {
+void check_costs(const Model& model, const DeviceSheet& device, const Training& training) {
   const ModelCosts costs = model_costs(model, device, training);
   for (const BlockCosts* block :
        {&costs.embedding, &costs.dense_layer, &costs.moe_layer, &costs.mtp_layer, &costs.output})
@@ -42,7 +42,7 @@ void read_as_model(std::string_view text) {
 
 void read_as_device(std::string_view text) {
   Problems problems;
-  const Device device = cli::read_device(text, "fuzz.toml", problems);
+  const DeviceSheet device = cli::read_device(text, "fuzz.toml", problems);
   problems.throw_if_any();
   check_costs(find_model("llama-3-8b"), device, {.tensor_parallel = 2, .data_parallel = 2});
 }

@@ -40,12 +40,9 @@ void draw_update(const Schedule& schedule, Timeline& timeline) {
   const SimTime all = std::ranges::max(timeline.tasks, {}, &Span::end).end;
   const bool together = one_in(2);
   const bool steps = one_in(2);
-  for (std::size_t at = 0; at < schedule.shape().stages; ++at) {
-    const StageId stage = make_id<StageId>(at);
+  for (const StageId stage : schedule.stage_ids()) {
     SimTime now{};
-    for (std::size_t id = index(schedule.first_task(stage)); id < index(schedule.first_task(make_id<StageId>(at + 1)));
-         ++id)
-      now = std::max(now, timeline.tasks[id].end);
+    for (const TaskId id : schedule.task_ids(stage)) now = std::max(now, timeline.tasks[index(id)].end);
     if (together) now = all;
     const SimTime begin = now + draw_time(10);
     timeline.reductions.push_back(

@@ -51,15 +51,12 @@ const Lowering& draw_lowering() {
 /// Without what a CSV can not say, that tasks wait for their stage's operations; and without groups, if so asked.
 CommOrder without_holds(const CommOrder& order, bool keeps_groups = true) {
   std::vector<CommOp> ops{order.ops().begin(), order.ops().end()};
-  std::vector<std::uint32_t> offsets;
-  for (std::size_t stage = 0; stage <= order.stages(); ++stage)
-    offsets.push_back(static_cast<std::uint32_t>(order.first(make_id<StageId>(stage))));
   for (CommOp& op : ops) {
     op.holds = false;
     op.joins = op.joins && keeps_groups;
     op.holds_after = 0;
   }
-  return {std::move(ops), std::move(offsets)};
+  return {std::move(ops), order.offsets()};
 }
 
 } // namespace

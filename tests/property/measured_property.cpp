@@ -48,15 +48,13 @@ Timeline draw_run(const TaskGraph& graph) {
 /// Reductions and optimizer steps some time after the tasks.
 void draw_update(const TaskGraph& graph, Timeline& timeline) {
   const Schedule& schedule = graph.schedule();
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
+  for (const StageId stage : schedule.stage_ids()) {
     SimTime now{};
-    for (std::size_t id = index(schedule.first_task(make_id<StageId>(stage)));
-         id < index(schedule.first_task(make_id<StageId>(stage + 1))); ++id)
-      now = std::max(now, timeline.tasks[id].end);
-    for (const std::uint16_t chunk : chunks_of(schedule, make_id<StageId>(stage))) {
+    for (const TaskId id : schedule.task_ids(stage)) now = std::max(now, timeline.tasks[index(id)].end);
+    for (const std::uint16_t chunk : chunks_of(schedule, stage)) {
       if (one_in(2)) continue;
       const SimTime begin = now + draw_time(10) - (one_in(3) ? now - SimTime{} : zero); // also before the last task
-      timeline.reductions.push_back({.stage = make_id<StageId>(stage),
+      timeline.reductions.push_back({.stage = stage,
                                      .chunk = make_id<ChunkId>(chunk),
                                      .tied = one_in(8),
                                      .span = {begin, begin + draw_time(30)},

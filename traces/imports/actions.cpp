@@ -183,20 +183,20 @@ std::optional<Stretch> time_on_device(const Extents& task, std::uint64_t main) {
   return task.empty() ? std::nullopt : std::optional{hull(task)};
 }
 
-void Inputs::add_receive(std::int64_t step, const Task& task, std::int64_t end) {
+void ReceivedInputs::add_receive(std::int64_t step, const Task& task, std::int64_t end) {
   ends_[{step, key_of({Kind::receive, task})}] = end;
 }
 
-void Inputs::add_endless(std::int64_t step, const Task& task) {
+void ReceivedInputs::add_endless(std::int64_t step, const Task& task) {
   endless_.insert({step, key_of({Kind::receive, task})});
 }
 
-std::optional<std::int64_t> Inputs::of(std::int64_t step, const Task& task) const {
+std::optional<std::int64_t> ReceivedInputs::of(std::int64_t step, const Task& task) const {
   const auto found = ends_.find({step, key_of(receive_for(task))});
   return found == ends_.end() ? std::nullopt : std::optional{found->second};
 }
 
-bool Inputs::is_endless(std::int64_t step, const Task& task) const {
+bool ReceivedInputs::is_endless(std::int64_t step, const Task& task) const {
   return endless_.contains({step, key_of(receive_for(task))});
 }
 

@@ -46,7 +46,7 @@ private:
 [[nodiscard]] std::optional<Stretch> time_on_device(const Extents& task, std::uint64_t main);
 
 /// When the inputs that a rank received were there.
-class Inputs {
+class ReceivedInputs {
 public:
   /// `task` as of PpAction: the receiving side's, `forward` or `backward`.
   void add_receive(std::int64_t step, const Task& task, std::int64_t end);

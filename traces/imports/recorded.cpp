@@ -22,9 +22,6 @@
 namespace ppsim::traces {
 namespace {
 
-/// Time stamps of one clock may be off by this much anyway: check_run() asks for no more.
-constexpr std::int64_t time_stamp_resolution = 10'000;
-
 /// The order of a step: its tasks, stage by stage, with a mark where a stage ends.
 using OrderKey = std::vector<std::uint64_t>;
 
@@ -65,17 +62,11 @@ Schedule schedule_of(const StepEvents& step, const ImportOptions& options, std::
   found.offsets.resize(stages + 1, static_cast<std::uint32_t>(found.tasks.size()));
   const Shape shape = shape_of(found, where);
   Schedule plain = to_schedule(std::move(found), shape, true);
-  const std::vector<std::uint32_t> offsets = [&] {
-    std::vector<std::uint32_t> result;
-    for (std::size_t stage = 0; stage <= shape.stages; ++stage)
-      result.push_back(static_cast<std::uint32_t>(index(plain.first_task(make_id<StageId>(stage)))));
-    return result;
-  }();
   const Generator* generator = generator_of(plain);
   const Schedule named{generator == nullptr ? "imported" : std::string{generator->name},
                        shape,
                        {plain.tasks().begin(), plain.tasks().end()},
-                       offsets};
+                       plain.offsets()};
   return plain.forward_only() ? named.forwards() : named;
 }
 
@@ -102,7 +93,7 @@ public:
       : recorded_{recorded}, graph_{std::move(graph)}, dropped_{dropped} {
     for (std::size_t id = 0; id < graph_.size(); ++id)
       if (const std::optional<TaskId> receiver = graph_.receiver(make_id<TaskId>(id)))
-        ways_.push_back({id, index(*receiver), stage(id), stage(index(*receiver)), nullptr, nullptr});
+        outputs_.push_back({id, index(*receiver), stage(id), stage(index(*receiver)), nullptr, nullptr});
     made_.run.schedule = schedule();
     made_.run.facts = recorded.facts;
     if (made_.run.facts.backend.empty()) made_.run.facts.backend = "import";
@@ -124,9 +115,9 @@ public:
       return;
     }
     std::vector<bool> unrecorded(graph_.size(), false);
-    for (const Way& way : ways_) {
-      timeline.transfers[way.sender] = transfer_of(way, timeline);
-      unrecorded[way.sender] = way.sent == nullptr && way.received == nullptr;
+    for (const OutputEvents& output : outputs_) {
+      timeline.transfers[output.sender] = transfer_of(output, timeline);
+      unrecorded[output.sender] = output.sent == nullptr && output.received == nullptr;
     }
     add_updates(step, timeline);
     made_.replica = step.replica;
@@ -138,13 +129,13 @@ public:
   /// Nothing where no step was added.
   std::optional<ReplicaRun> take() {
     if (made_.facts.empty()) return std::nullopt;
-    made_.transfers = ways_.size();
+    made_.transfers = outputs_.size();
     return std::move(made_);
   }
 
 private:
   /// An output that goes from one stage to another, and the events of it in the step at hand.
-  struct Way {
+  struct OutputEvents {
     std::size_t sender;
     std::size_t receiver;
     std::uint32_t from; ///< stage
@@ -180,9 +171,9 @@ private:
 
   void find_transfers(const StepEvents& step) {
     matched_ = 0;
-    for (Way& way : ways_) {
-      way.sent = find(step, way.sender, true);
-      way.received = find(step, way.receiver, false);
+    for (OutputEvents& output : outputs_) {
+      output.sent = find(step, output.sender, true);
+      output.received = find(step, output.receiver, false);
     }
     if (matched_ < step.transfers.size())
       dropped_
@@ -190,32 +181,34 @@ private:
           step.transfers.size() - matched_;
   }
 
-  [[nodiscard]] std::vector<Crossing> crossings(const StepEvents& step) const {
-    std::vector<Crossing> result;
-    result.reserve(ways_.size());
-    for (const Way& way : ways_) {
-      Crossing& crossing = result.emplace_back();
-      crossing.from = way.from;
-      crossing.to = way.to;
-      crossing.made = step.tasks[way.sender].end + offset_[way.from];
-      crossing.used = step.tasks[way.receiver].start + offset_[way.to];
-      if (way.sent != nullptr) crossing.sent = way.sent->end + offset_[way.from];
-      if (way.received != nullptr) crossing.received = way.received->end + offset_[way.to];
+  [[nodiscard]] std::vector<StampedTransfer> stamped_transfers(const StepEvents& step) const {
+    std::vector<StampedTransfer> result;
+    result.reserve(outputs_.size());
+    for (const OutputEvents& output : outputs_) {
+      StampedTransfer& transfer = result.emplace_back();
+      transfer.from = output.from;
+      transfer.to = output.to;
+      transfer.made = step.tasks[output.sender].end + offset_[output.from];
+      transfer.used = step.tasks[output.receiver].start + offset_[output.to];
+      if (output.sent != nullptr) transfer.sent = output.sent->end + offset_[output.from];
+      if (output.received != nullptr) transfer.received = output.received->end + offset_[output.to];
     }
     return result;
   }
 
   /// Stages whose clocks are said to be one are believed unless something is used before it was made.
   StepFacts settle_clocks(const StepEvents& step) {
-    const std::vector<Crossing> found = crossings(step);
+    const std::vector<StampedTransfer> found = stamped_transfers(step);
     StepFacts facts{.number = step.step, .clock_error = worst_violation(found)};
-    if (!recorded_.one_clock || *facts.clock_error > std::max(recorded_.time_error, time_stamp_resolution)) {
+    if (!recorded_.one_clock || *facts.clock_error > std::max(recorded_.time_error, time_stamp_resolution.count())) {
       const StageClocks clocks = align_clocks(offset_.size(), found);
       offset_ = clocks.offset;
       facts.clock_error = clocks.error;
-      if (facts.clock_error) *facts.clock_error = std::max(*facts.clock_error, worst_violation(crossings(step)));
+      if (facts.clock_error)
+        *facts.clock_error = std::max(*facts.clock_error, worst_violation(stamped_transfers(step)));
       facts.aligned = offset_.size() > 1;
-      facts.matched = std::ranges::any_of(found, [](const Crossing& each) { return each.sent && each.received; });
+      facts.matched =
+          std::ranges::any_of(found, [](const StampedTransfer& each) { return each.sent && each.received; });
     }
     std::int64_t zero = std::numeric_limits<std::int64_t>::max();
     for (const TaskEvent& event : step.tasks) zero = std::min(zero, event.start + offset_[event.stage]);
@@ -225,13 +218,13 @@ private:
 
   /// It ends when the receiver says so, but not before its content was made nor after it was used. Of the time before,
   /// the side that came first waited for the other: it took what the one that came last says.
-  [[nodiscard]] Span transfer_of(const Way& way, const Timeline& timeline) const {
-    const SimTime made = timeline.tasks[way.sender].end;
-    const SimTime used = timeline.tasks[way.receiver].start;
-    const TransferEvent* last = way.received != nullptr ? way.received : way.sent;
+  [[nodiscard]] Span transfer_of(const OutputEvents& output, const Timeline& timeline) const {
+    const SimTime made = timeline.tasks[output.sender].end;
+    const SimTime used = timeline.tasks[output.receiver].start;
+    const TransferEvent* last = output.received != nullptr ? output.received : output.sent;
     if (last == nullptr) return {made, made};
     std::int64_t length = last->end - last->start;
-    if (way.sent != nullptr) length = std::min(length, way.sent->end - way.sent->start);
+    if (output.sent != nullptr) length = std::min(length, output.sent->end - output.sent->start);
     const SimTime end = std::clamp(limited(last->stage, last->end), made, std::max(made, used));
     return {std::max(made, end - Duration{std::min(length, max_duration.count())}), end};
   }
@@ -286,9 +279,8 @@ private:
     }
     for (std::size_t stage = 0; stage < found.size(); ++stage) {
       SimTime done{};
-      const std::size_t first = index(schedule().first_task(make_id<StageId>(stage)));
-      for (std::size_t i = 0; i < schedule().stage(make_id<StageId>(stage)).size(); ++i)
-        done = std::max(done, timeline.tasks[first + i].end);
+      for (const TaskId id : schedule().task_ids(make_id<StageId>(stage)))
+        done = std::max(done, timeline.tasks[index(id)].end);
       const Span span{std::max(found[stage]->start, done), std::max(found[stage]->end, done)};
       timeline.optimizer.push_back({span, {}});
     }
@@ -298,7 +290,7 @@ private:
   TaskGraph graph_;
   DropCounts& dropped_;
   ReplicaRun made_;
-  std::vector<Way> ways_;
+  std::vector<OutputEvents> outputs_;
   std::vector<std::int64_t> offset_; ///< by stage, of the step at hand
   std::size_t matched_ = 0;
 };
@@ -312,12 +304,10 @@ MeasuredRun finished(ReplicaRun replica, const Recorded& recorded, std::string_v
     if (const auto peak = recorded.peak_bytes.find({replica.replica, static_cast<std::uint32_t>(stage)});
         peak != recorded.peak_bytes.end())
       measured.peak_bytes = Bytes{peak->second};
-    const std::size_t first = index(run.schedule.first_task(make_id<StageId>(stage)));
-    const std::size_t count = run.schedule.stage(make_id<StageId>(stage)).size();
     constexpr Duration enough = 1000 * max_duration; // sums of more are no sums of a run
     for (const Timeline& step : run.steps)
-      for (std::size_t id = first; id < first + count; ++id)
-        measured.busy = std::min(measured.busy + step.tasks[id].length(), enough);
+      for (const TaskId id : run.schedule.task_ids(make_id<StageId>(stage)))
+        measured.busy = std::min(measured.busy + step.tasks[index(id)].length(), enough);
   }
   std::int64_t error = 0;
   bool aligned = false;
@@ -326,7 +316,7 @@ MeasuredRun finished(ReplicaRun replica, const Recorded& recorded, std::string_v
     aligned = aligned || facts.aligned;
     run.unaligned = run.unaligned || !facts.clock_error;
   }
-  if (!run.unaligned && (aligned || error > time_stamp_resolution)) run.clock_error = Duration{error};
+  if (!run.unaligned && (aligned || error > time_stamp_resolution.count())) run.clock_error = Duration{error};
   if (unrecorded_transfers(run) == 0) run.unrecorded.clear();
   check_run(run, where);
   return std::move(replica.run);

@@ -66,20 +66,20 @@ Offset offset_of(Link link) {
 
 using Links = std::map<std::pair<std::uint32_t, std::uint32_t>, Link>;
 
-Links links_of(std::span<const Crossing> crossings) {
+Links links_of(std::span<const StampedTransfer> transfers) {
   Links links;
-  for (const Crossing& crossing : crossings) {
-    const bool up = crossing.from < crossing.to;
-    Link& link = links[std::minmax(crossing.from, crossing.to)];
+  for (const StampedTransfer& transfer : transfers) {
+    const bool up = transfer.from < transfer.to;
+    Link& link = links[std::minmax(transfer.from, transfer.to)];
     if (up)
-      link.least = std::max(link.least, crossing.made - crossing.used);
+      link.least = std::max(link.least, transfer.made - transfer.used);
     else
-      link.most = std::min(link.most, crossing.used - crossing.made);
-    if (!crossing.sent || !crossing.received) continue;
+      link.most = std::min(link.most, transfer.used - transfer.made);
+    if (!transfer.sent || !transfer.received) continue;
     if (up)
-      link.up.push_back(*crossing.sent - *crossing.received);
+      link.up.push_back(*transfer.sent - *transfer.received);
     else
-      link.down.push_back(*crossing.received - *crossing.sent);
+      link.down.push_back(*transfer.received - *transfer.sent);
   }
   return links;
 }
@@ -108,19 +108,19 @@ std::optional<std::int64_t> largest_sum(const Reached& tree) {
 
 } // namespace
 
-std::int64_t worst_violation(std::span<const Crossing> crossings) {
+std::int64_t worst_violation(std::span<const StampedTransfer> transfers) {
   std::int64_t worst = 0;
-  for (const Crossing& crossing : crossings) worst = std::max(worst, crossing.made - crossing.used);
+  for (const StampedTransfer& transfer : transfers) worst = std::max(worst, transfer.made - transfer.used);
   return worst;
 }
 
-StageClocks align_clocks(std::size_t stages, std::span<const Crossing> crossings) {
+StageClocks align_clocks(std::size_t stages, std::span<const StampedTransfer> transfers) {
   struct Neighbour {
     std::uint32_t stage;
     Offset offset; ///< of its clock to ours
   };
   std::vector<std::vector<Neighbour>> neighbours(stages);
-  for (const auto& [ends, link] : links_of(crossings)) {
+  for (const auto& [ends, link] : links_of(transfers)) {
     const Offset offset = offset_of(link);
     neighbours[ends.first].push_back({ends.second, offset});
     neighbours[ends.second].push_back({ends.first, {-offset.value, offset.error}});

@@ -10,7 +10,7 @@ namespace ppsim::traces {
 
 /// One output that goes from a stage to another: when it was made and used, and when both sides said that it had gone.
 /// Nanoseconds, each of the clock of its stage.
-struct Crossing {
+struct StampedTransfer {
   std::uint32_t from = 0; ///< stage
   std::uint32_t to = 0;
   std::int64_t made = 0;                  ///< end of the task that made it
@@ -27,13 +27,13 @@ struct StageClocks {
   std::optional<std::int64_t> error{};
 };
 
-/// By how much anything of `crossings` was used before it was made, at worst; 0 where the clocks show what comes first.
-[[nodiscard]] std::int64_t worst_violation(std::span<const Crossing> crossings);
+/// By how much anything of `transfers` was used before it was made, at worst; 0 where the clocks show what comes first.
+[[nodiscard]] std::int64_t worst_violation(std::span<const StampedTransfer> transfers);
 
 /// Aligns clocks. Send and receive of one output end together, but for what one side notices later; that is taken out
 /// by looking at both directions between two stages, as NTP does (RFC 5905, section 8). Where nothing is known of sends
 /// and receives, the clock is put in the middle of what causality allows: nothing is used before it was made. Where
 /// they are known in one direction only, the error is as much as causality allows.
-[[nodiscard]] StageClocks align_clocks(std::size_t stages, std::span<const Crossing> crossings);
+[[nodiscard]] StageClocks align_clocks(std::size_t stages, std::span<const StampedTransfer> transfers);
 
 } // namespace ppsim::traces

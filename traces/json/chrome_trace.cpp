@@ -165,7 +165,7 @@ void TraceWriter::name_thread(std::size_t stage, std::size_t thread, std::string
 }
 
 void TraceWriter::compute(std::size_t stage) {
-  const std::size_t end = index(schedule_.first_task(make_id<StageId>(stage + 1)));
+  const std::size_t end = index(schedule_.end_task(make_id<StageId>(stage)));
   for (std::size_t id = index(schedule_.first_task(make_id<StageId>(stage))); id < end;)
     id += task(stage, make_id<TaskId>(id));
 }

@@ -192,19 +192,18 @@ void append_path(std::string& out, const TaskGraph& graph, const Timeline& timel
 
 void append_tasks(std::string& out, const TaskGraph& graph, const Timeline& timeline) {
   const std::vector<std::uint32_t> steps = unit_steps(graph);
-  const HeldChunks local{graph.schedule()};
-  for (std::size_t stage = 0; stage < graph.scenario().shape.stages; ++stage) {
-    const std::size_t first = index(graph.schedule().first_task(make_id<StageId>(stage)));
-    const auto tasks = graph.schedule().stage(make_id<StageId>(stage));
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const Span& span = timeline.tasks[first + i];
-      const std::size_t chunk = tasks[i].chunk_index;
+  const Schedule& schedule = graph.schedule();
+  const HeldChunks local{schedule};
+  for (const StageId stage : schedule.stage_ids()) {
+    for (const TaskId id : schedule.task_ids(stage)) {
+      const Task& task = schedule.task(id);
+      const Span& span = timeline.tasks[index(id)];
+      const std::size_t chunk = task.chunk_index;
       out += fmt::format(
           R"({}    {{"stage": {}, "chunk": {}, "microbatch": {}, "pass": "{}", "start_ns": {}, "end_ns": {}, "step": {}, "local_chunk": {}, "is_first_chunk": {}, "is_last_chunk": {}}})",
-          first + i == 0 ? "\n" : ",\n", stage, chunk, index(tasks[i].microbatch), letter(tasks[i].pass),
-          span.start.time_since_epoch().count(), span.end.time_since_epoch().count(), steps[first + i],
-          local.local_index(make_id<StageId>(stage), tasks[i].chunk()), chunk == 0,
-          chunk + 1 == graph.scenario().shape.chunks());
+          index(id) == 0 ? "\n" : ",\n", index(stage), chunk, index(task.microbatch), letter(task.pass),
+          span.start.time_since_epoch().count(), span.end.time_since_epoch().count(), steps[index(id)],
+          local.local_index(stage, task.chunk()), chunk == 0, chunk + 1 == graph.scenario().shape.chunks());
     }
   }
 }

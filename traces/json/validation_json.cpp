@@ -7,7 +7,7 @@ namespace ppsim::traces {
 namespace {
 
 /// An error without bound, of a figure that was measured as zero, becomes null.
-Json compared_json(const Compared& compared) {
+Json compared_json(const ComparedTime& compared) {
   return {{"predicted_ns", compared.predicted.count()},
           {"measured_ns", compared.measured.count()},
           {"error", compared.error()}};

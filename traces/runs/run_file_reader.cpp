@@ -255,11 +255,8 @@ private:
     check_shape(plain.shape());
     const std::vector<std::uint32_t> warmup = read_warmup(plain);
     problems_.throw_if_any();
-    std::vector<std::uint32_t> offsets;
-    for (std::size_t stage = 0; stage <= plain.shape().stages; ++stage)
-      offsets.push_back(static_cast<std::uint32_t>(index(plain.first_task(make_id<StageId>(stage)))));
-    const Schedule schedule{name,    plain.shape(), {plain.tasks().begin(), plain.tasks().end()},
-                            offsets, warmup,        asynchronous};
+    const Schedule schedule{name,   plain.shape(), {plain.tasks().begin(), plain.tasks().end()}, plain.offsets(),
+                            warmup, asynchronous};
     return forward_only ? schedule.forwards() : schedule;
   }
 

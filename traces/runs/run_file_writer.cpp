@@ -123,9 +123,8 @@ private:
     put("      \"{}\": [", key);
     for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage) {
       put("{}\n        [", stage == 0 ? "" : ",");
-      const std::size_t first = index(schedule_.first_task(make_id<StageId>(stage)));
-      const std::size_t end = index(schedule_.first_task(make_id<StageId>(stage + 1)));
-      for (std::size_t id = first; id < end; ++id) put("{}{}", id == first ? "" : ",", number(id));
+      const IdRange<TaskId> ids = schedule_.task_ids(make_id<StageId>(stage));
+      for (const TaskId id : ids) put("{}{}", id == ids.front() ? "" : ",", number(index(id)));
       put("]");
     }
     put("\n      ]");

@@ -103,11 +103,11 @@ void append_between(std::string& row, const Schedule& schedule, Between& rest, s
 /// A row per stage; `order` may be null.
 std::string write_rows(const Schedule& schedule, const CommOrder* order) {
   std::string out;
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
-    const std::span<const Task> tasks = schedule.stage(make_id<StageId>(stage));
+  for (const StageId stage : schedule.stage_ids()) {
+    const std::span<const Task> tasks = schedule.stage(stage);
     Between rest;
-    if (order != nullptr) rest.ops = order->stage(make_id<StageId>(stage));
-    if (order != nullptr && !order->actions().empty()) rest.actions = order->actions()[stage];
+    if (order != nullptr) rest.ops = order->stage(stage);
+    if (order != nullptr && !order->actions().empty()) rest.actions = order->actions()[index(stage)];
     for (std::size_t place = 0; place < tasks.size();) {
       append_between(out, schedule, rest, place);
       const std::span<const Task> unit = first_unit(tasks.subspan(place));

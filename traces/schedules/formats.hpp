@@ -76,6 +76,16 @@ void add_within_limit(Problems& problems, const Make& make) {
   return text;
 }
 
+/// The words of `text`, which stand between spaces and tabs, in place of what `words` held.
+inline void split(std::string_view text, std::vector<std::string_view>& words) {
+  words.clear();
+  while (text = trimmed(text), !text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(" \t"), text.size());
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+}
+
 /// Takes the digits at the start of `text` off it; an empty result means that there are none.
 [[nodiscard]] constexpr std::string_view take_digits(std::string_view& text) {
   std::size_t length = 0;

@@ -44,10 +44,10 @@ std::string write_task_list(const TaskGraph& graph) {
   const HeldChunks held{schedule};
   std::vector<std::uint32_t> order(schedule.size());
   std::vector<std::uint32_t> stage_of(schedule.size());
-  for (std::size_t stage = 0, id = 0; stage < schedule.shape().stages; ++stage)
-    for (std::size_t left = schedule.stage(make_id<StageId>(stage)).size(); left > 0; --left, ++id) {
-      order[id] = static_cast<std::uint32_t>(id);
-      stage_of[id] = static_cast<std::uint32_t>(stage);
+  for (const StageId stage : schedule.stage_ids())
+    for (const TaskId id : schedule.task_ids(stage)) {
+      order[index(id)] = static_cast<std::uint32_t>(id);
+      stage_of[index(id)] = static_cast<std::uint32_t>(stage);
     }
   const std::size_t step_count = steps.empty() ? 0 : std::size_t{*std::ranges::max_element(steps)} + 1;
   order = sorted_by(order, schedule.shape().microbatches,

@@ -48,7 +48,8 @@ public:
   Workload read() {
     while (!text_.empty()) {
       ++line_;
-      split(take_line(text_));
+      const std::string_view line = take_line(text_);
+      split(line.substr(0, line.find("//")), words_);
       if (!words_.empty()) statement();
     }
     if (open_) refuse("the file ends before the '}' of a rank", how_to);
@@ -63,16 +64,6 @@ public:
 private:
   [[noreturn]] void refuse(std::string what, std::string_view hint) const {
     throw Error{ExitCode::bad_input, {fmt::format("{}:{}", where_, line_), std::move(what), std::string{hint}}};
-  }
-
-  void split(std::string_view line) {
-    words_.clear();
-    line = line.substr(0, line.find("//"));
-    while (line = trimmed(line), !line.empty()) {
-      const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
-      words_.push_back(line.substr(0, end));
-      line.remove_prefix(end);
-    }
   }
 
   [[nodiscard]] std::string_view word(std::size_t at) const {

@@ -23,10 +23,10 @@ public:
 
   Workload make() {
     workload_.ranks = schedule_.shape().stages;
-    for (std::size_t stage = 0; stage < workload_.ranks; ++stage) {
+    for (const StageId stage : schedule_.stage_ids()) {
       before_ = nobody;
-      const std::size_t end = index(schedule_.first_task(make_id<StageId>(stage + 1)));
-      for (std::size_t id = index(schedule_.first_task(make_id<StageId>(stage))); id < end;)
+      const std::size_t end = index(schedule_.end_task(stage));
+      for (std::size_t id = index(schedule_.first_task(stage)); id < end;)
         id += add(static_cast<std::uint32_t>(stage), id);
     }
     return std::move(workload_);

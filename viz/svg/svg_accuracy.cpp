@@ -164,7 +164,7 @@ std::string draw_runs(const AccuracyPlot& plot) {
         static_cast<std::size_t>(std::ranges::find(groups, run.group, &ErrorSummary::group) - groups.begin());
     const std::size_t number = plot.number_of(run);
     const Px y = plot.row_top(row) + plot.row_height * (static_cast<std::int64_t>(number) + 1) / (lanes + 1);
-    const Compared& step = run.validation.step;
+    const ComparedTime& step = run.validation.step;
     add_run(out, style_of(number), plot.x_at(in_millionths(step.error())), y,
             clean_text(fmt::format("{}: {} predicted, {} measured ({})", run.name, format_duration(step.predicted),
                                    format_duration(step.measured), signed_percent(step.error()))),

@@ -91,12 +91,9 @@ bool has_mark(const Chart& chart, Pass pass) {
 template <class Visit>
 void for_each_task(const Chart& chart, Visit visit) {
   const Schedule& schedule = chart.graph.schedule();
-  for (std::size_t stage = 0; stage < chart.stages(); ++stage) {
-    const std::size_t first = index(schedule.first_task(make_id<StageId>(stage)));
-    const std::size_t end = index(schedule.first_task(make_id<StageId>(stage + 1)));
-    for (std::size_t id = first; id < end; ++id)
-      if (!is_cut_off(chart, chart.timeline.tasks[id])) visit(make_id<TaskId>(id), make_id<StageId>(stage));
-  }
+  for (const StageId stage : schedule.stage_ids())
+    for (const TaskId id : schedule.task_ids(stage))
+      if (!is_cut_off(chart, chart.timeline.tasks[index(id)])) visit(id, stage);
 }
 
 CellPieces cell_pieces(const Chart& chart, Drawn& drawn) {
@@ -206,10 +203,9 @@ Box split_mark(Pass pass, const Box& cell) {
 
 std::string draw_idle(const Chart& chart, Drawn& drawn) {
   std::array<std::string, label_count> pieces;
-  for (std::size_t s = 0; s < chart.stages(); ++s) {
-    const auto stage = make_id<StageId>(s);
+  for (const StageId stage : chart.graph.schedule().stage_ids()) {
     for (const LabelledSpan& span : account(chart.graph, chart.timeline, stage, chart.end())) {
-      const Box box = chart.bar_box(s, span.span);
+      const Box box = chart.bar_box(index(stage), span.span);
       if (!is_idle(span.label) || box.width == Px{}) continue;
       std::string& piece = pieces[static_cast<std::size_t>(span.label)];
       if (chart.tooltips)

@@ -25,9 +25,9 @@ constexpr Px right_of_plot = px(34);
 /// With bidirectional placement a chunk has the same index on both of its stages.
 std::vector<std::uint16_t> local_indices(const Schedule& schedule) {
   std::vector<std::uint16_t> local(schedule.shape().chunks());
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
+  for (const StageId stage : schedule.stage_ids()) {
     std::uint16_t next = 0;
-    for (const std::uint16_t chunk : chunks_of(schedule, make_id<StageId>(stage))) local[chunk] = next++;
+    for (const std::uint16_t chunk : chunks_of(schedule, stage)) local[chunk] = next++;
   }
   return local;
 }

@@ -83,7 +83,7 @@ std::string headline(const Accuracy& accuracy) {
 
 std::string worst_words(const Accuracy& accuracy) {
   const HeldRun& run = accuracy.runs[accuracy.all.worst];
-  const Compared& step = run.validation.step;
+  const ComparedTime& step = run.validation.step;
   return fmt::format("{}: {} predicted, {} measured ({})", name_of(run), format_duration(step.predicted),
                      format_duration(step.measured), signed_percent(step.error()));
 }

@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::size_t most_rows = 16;
 
-double share_of(Duration part, Duration whole) {
-  return whole == Duration{0} ? 0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
-}
-
 /// "12.3 %", "0.45 %", "-1.23 %"
 std::string share_words(double share) {
   return fmt::format("{}{}", share < 0 ? "-" : "", percent(std::abs(share)));
@@ -109,7 +105,7 @@ private:
     std::ranges::stable_sort(causes, std::ranges::greater{}, &std::pair<Duration, std::string>::first);
     std::vector<std::string> words;
     for (const auto& [time, name] : causes)
-      if (share_of(time, all) >= least_shown) words.push_back(fmt::format("{} {}", name, percent(share_of(time, all))));
+      if (fraction(time, all) >= least_shown) words.push_back(fmt::format("{} {}", name, percent(fraction(time, all))));
     return percent(explanation_.bubble) + (words.empty() ? "" : ": " + joined(words, ", "));
   }
 
@@ -186,11 +182,11 @@ private:
       columns[0].cells.emplace_back(name);
       columns[1].cells.push_back(
           fmt::format("{}{}", time < Duration{0} ? "-" : "", format_duration(std::chrono::abs(time))));
-      columns[2].cells.push_back(share_words(share_of(time, explanation_.step.mean)));
+      columns[2].cells.push_back(share_words(fraction(time, explanation_.step.mean)));
     };
     for (const StepPart& part : explanation_.parts)
       if (part.reason == Reason::work || part.reason == Reason::schedule ||
-          std::abs(share_of(part.time, explanation_.step.mean)) >= least_shown)
+          std::abs(fraction(part.time, explanation_.step.mean)) >= least_shown)
         row(part_name(part.reason), part.time);
     row("a step, mean", explanation_.step.mean);
     out_ += '\n';
@@ -234,12 +230,12 @@ private:
       add_pass(columns, rows, pass);
     const auto add_share = [&](std::string name, auto time, int rank) {
       const bool any = std::ranges::any_of(rows, [&](const StageExplanation& stage) {
-        return share_of(time(stage), explanation_.step.mean) >= least_shown;
+        return fraction(time(stage), explanation_.step.mean) >= least_shown;
       });
       if (any)
         columns.push_back(column(
             std::move(name), rows.size(),
-            [&](std::size_t stage) { return cell_words(share_of(time(rows[stage]), explanation_.step.mean)); }, rank));
+            [&](std::size_t stage) { return cell_words(fraction(time(rows[stage]), explanation_.step.mean)); }, rank));
     };
     add_share(
         "busy", [](const StageExplanation& stage) { return stage.busy; }, 0);
@@ -273,7 +269,7 @@ private:
           const auto times = find(rows[stage]);
           return times == rows[stage].passes.end() || times->mean == Duration{0}
                      ? std::string{"-"}
-                     : percent(share_of(times->spread, times->mean));
+                     : percent(fraction(times->spread, times->mean));
         },
         3));
   }

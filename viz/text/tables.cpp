@@ -1,37 +1,22 @@
 #include "tables.hpp"
 
+#include "ppsim/base/words.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 namespace ppsim::viz {
-
 namespace {
 
-/// Length of the colour code (in_colour()) that `text` begins with; 0 where it begins with none.
-std::size_t colour_code_length(std::string_view text) {
-  return text.starts_with("\033[") ? std::min(text.find('m'), text.size() - 1) + 1 : 0;
-}
-
-/// Characters that `text` takes on a terminal: bytes that begin one, and are no part of a colour code.
-std::size_t columns_of(std::string_view text) {
-  std::size_t columns = 0;
-  while (!text.empty()) {
-    const std::size_t code = colour_code_length(text);
-    if (code == 0 && (static_cast<unsigned char>(text.front()) & 0xC0U) != 0x80U) ++columns;
-    text.remove_prefix(std::max<std::size_t>(code, 1));
-  }
-  return columns;
-}
-
 std::size_t width_of(const TableColumn& column) {
-  std::size_t width = columns_of(column.header);
-  for (const std::string& cell : column.cells) width = std::max(width, columns_of(cell));
+  std::size_t width = terminal_columns(column.header);
+  for (const std::string& cell : column.cells) width = std::max(width, terminal_columns(cell));
   return width;
 }
 
 std::string padded(std::string_view text, std::size_t width, bool left) {
-  const std::string space(width - std::min(width, columns_of(text)), ' ');
+  const std::string space(width - std::min(width, terminal_columns(text)), ' ');
   return left ? std::string{text} + space : space + std::string{text};
 }
 
@@ -98,26 +83,6 @@ std::string markdown_table(const std::vector<TableColumn>& columns) {
     out += '\n';
   }
   return out;
-}
-
-std::string wrapped_lines(std::string_view text, std::size_t width, std::size_t indent) {
-  std::string out;
-  std::size_t column = 0;
-  for (bool first = true; !text.empty(); first = false) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    if (!first && column + 1 + columns_of(word) > width) {
-      out += '\n' + std::string(indent, ' ');
-      column = indent;
-    } else if (!first) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += columns_of(word);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out + '\n';
 }
 
 std::string in_colour(std::string_view text, std::string_view code, bool colour) {

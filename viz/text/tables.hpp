@@ -1,5 +1,5 @@
 #pragma once
-// Tables for terminals and for Markdown, made from the same columns; and text broken into lines.
+// Tables for terminals and for Markdown, made from the same columns; and colour.
 
 #include <string>
 #include <string_view>
@@ -28,9 +28,6 @@ struct TableColumn {
 /// `text` with what means something in Markdown escaped, in one line.
 [[nodiscard]] std::string markdown_text(std::string_view text);
 
-/// `text` broken at spaces into lines of at most `width` characters, further lines indented by `indent`; each ends with
-/// a newline. A word that is longer than a line stands in a line of its own.
-[[nodiscard]] std::string wrapped_lines(std::string_view text, std::size_t width, std::size_t indent);
 /// `text` in what a terminal shows for `code` ("1" bold, "31" red: ECMA-48, SGR); as it is without `colour`.
 [[nodiscard]] std::string in_colour(std::string_view text, std::string_view code, bool colour);
 

@@ -28,6 +28,7 @@
 //                     us: 1B2 on stage 1 took longer)
 //   ...
 
+#include "ppsim/base/words.hpp"
 #include "ppsim/viz/validation.hpp"
 
 #include <fmt/format.h>
@@ -120,7 +121,7 @@ private:
     TableColumn error{"error", {}, 1};
     for_each_row(
         [&](std::size_t stage) {
-          const Compared& compared = figure(validation_.stages[stage]);
+          const ComparedTime& compared = figure(validation_.stages[stage]);
           predicted.cells.push_back(format_duration(compared.predicted));
           measured.cells.push_back(format_duration(compared.measured));
           error.cells.push_back(signed_percent(compared.error()));
@@ -210,7 +211,7 @@ private:
   void otherwise() {
     if (!validation_.alone && !validation_.own_times) return;
     out_ += '\n';
-    const auto say_with = [this](std::string_view times, const Compared& step, std::string_view so) {
+    const auto say_with = [this](std::string_view times, const ComparedTime& step, std::string_view so) {
       put("  ", fmt::format("With {}, the step is predicted to take {} ({}){}.", times, format_duration(step.predicted),
                             signed_percent(step.error()), so));
     };

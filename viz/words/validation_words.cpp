@@ -45,7 +45,7 @@ std::string signed_percent(double ratio) {
   return (nothing ? "" : ratio > 0 ? "+" : "-") + digits;
 }
 
-std::string error_words(const Compared& compared) {
+std::string error_words(const ComparedTime& compared) {
   if (compared.predicted == compared.measured) return "exactly";
   const double error = compared.error();
   if (!std::isfinite(error)) return "too long";

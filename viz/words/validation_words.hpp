@@ -8,7 +8,7 @@
 namespace ppsim::viz {
 
 /// "1.2 % too short", "exactly": how something is predicted.
-[[nodiscard]] std::string error_words(const Compared& compared);
+[[nodiscard]] std::string error_words(const ComparedTime& compared);
 /// "-1.23 %"; "-" where it has no bound.
 [[nodiscard]] std::string signed_percent(double ratio);
 /// "5 %", "1000 %", "0.125 %": a share as somebody gave it.

@@ -13,10 +13,10 @@ namespace {
 
 CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
   const Communicators communicators = graph.scenario().network.streams.communicators.value_or(Communicators::edge);
-  const Crossings crossings{graph};
-  const std::vector<std::uint32_t> places = places_in_time(graph, unit_ends(graph, crossings));
+  const StageTransfers transfers{graph};
+  const std::vector<std::uint32_t> places = places_in_time(graph, unit_ends(graph, transfers));
   const std::optional<CommOrder> order =
-      ranked_order(crossings, by_sender(crossings, places), communicators, graph.schedule().shape().stages);
+      ranked_order(transfers, by_sender(transfers, places), communicators, graph.schedule().shape().stages);
   PPSIM_ASSERT(order.has_value()); // a transfer that is made before a task is needed leaves before what that task makes
   return *order;
 }

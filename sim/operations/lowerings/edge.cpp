@@ -1,7 +1,7 @@
 // As ppsim's own runtime posts them (runtime/program/program.cpp): a communicator per directed edge, so that the two
 // directions between two stages, and one neighbour and the next, do not hold each other up.
 
-#include "ppsim/operations/detail/crossings.hpp"
+#include "ppsim/operations/detail/stage_transfers.hpp"
 #include "ppsim/operations/slots.hpp"
 
 #include <algorithm>
@@ -11,26 +11,26 @@
 namespace ppsim::lowering::edge {
 namespace {
 
-/// For each crossing, behind how many tasks its receive finds a free slot.
-std::vector<std::uint32_t> free_slots(const TaskGraph& graph, const Crossings& crossings) {
-  const std::vector<SimTime> ends = unit_ends(graph, crossings);
-  std::vector<std::vector<std::uint32_t>> by_edge(crossings.edges());
-  for (std::size_t i = 0; i < crossings.all().size(); ++i)
-    by_edge[crossings.all()[i].edge].push_back(static_cast<std::uint32_t>(i));
-  std::vector<std::uint32_t> places(crossings.all().size());
+/// For each transfer, behind how many tasks its receive finds a free slot.
+std::vector<std::uint32_t> free_slots(const TaskGraph& graph, const StageTransfers& transfers) {
+  const std::vector<SimTime> ends = unit_ends(graph, transfers);
+  std::vector<std::vector<std::uint32_t>> by_edge(transfers.edges());
+  for (std::size_t i = 0; i < transfers.all().size(); ++i)
+    by_edge[transfers.all()[i].edge].push_back(static_cast<std::uint32_t>(i));
+  std::vector<std::uint32_t> places(transfers.all().size());
   std::vector<SimTime> made;
   std::vector<SimTime> used;
   for (const std::vector<std::uint32_t>& edge : by_edge) {
     made.clear();
     used.clear();
     for (const std::uint32_t i : edge) {
-      made.push_back(ends[index(crossings.all()[i].sender)]);
-      used.push_back(ends[index(crossings.all()[i].receiver)]);
+      made.push_back(ends[index(transfers.all()[i].sender)]);
+      used.push_back(ends[index(transfers.all()[i].receiver)]);
     }
     const std::size_t slots = slots_needed(made, used);
     std::uint32_t behind = 0;
     for (std::size_t k = slots; k < edge.size(); ++k) {
-      const Crossing& freed = crossings.all()[edge[k - slots]];
+      const StageTransfer& freed = transfers.all()[edge[k - slots]];
       const std::size_t end = index(pair_end(graph.schedule(), freed.receiver));
       behind = std::max(behind, static_cast<std::uint32_t>(end - index(graph.schedule().first_task(freed.to))));
       places[edge[k]] = behind;
@@ -40,16 +40,16 @@ std::vector<std::uint32_t> free_slots(const TaskGraph& graph, const Crossings& c
 }
 
 CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
-  const Crossings crossings{graph};
-  const std::vector<std::uint32_t> latest = crossings.latest();
-  const std::vector<std::uint32_t> free = free_slots(graph, crossings);
+  const StageTransfers transfers{graph};
+  const std::vector<std::uint32_t> latest = transfers.latest();
+  const std::vector<std::uint32_t> free = free_slots(graph, transfers);
   std::vector<std::vector<PlacedOp>> stages(graph.schedule().shape().stages);
-  for (std::size_t i = 0; i < crossings.all().size(); ++i) {
-    const Crossing& crossing = crossings.all()[i];
-    stages[index(crossing.from)].push_back(
-        {{.sender = crossing.sender, .before = crossing.send_from, .is_send = true}, i});
-    stages[index(crossing.to)].push_back(
-        {{.sender = crossing.sender, .before = std::min(free[i], latest[i])}, receives_behind | i});
+  for (std::size_t i = 0; i < transfers.all().size(); ++i) {
+    const StageTransfer& transfer = transfers.all()[i];
+    stages[index(transfer.from)].push_back(
+        {{.sender = transfer.sender, .before = transfer.send_from, .is_send = true}, i});
+    stages[index(transfer.to)].push_back(
+        {{.sender = transfer.sender, .before = std::min(free[i], latest[i])}, receives_behind | i});
   }
   return sorted_order(std::move(stages));
 }

@@ -2,7 +2,7 @@
 // that could go before it. Where two stages send to each other before they receive, it hangs on a communicator that
 // both directions share.
 
-#include "ppsim/operations/detail/crossings.hpp"
+#include "ppsim/operations/detail/stage_transfers.hpp"
 
 #include "lowering_list.hpp"
 
@@ -10,14 +10,14 @@ namespace ppsim::lowering::just_in_time {
 namespace {
 
 CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
-  const Crossings crossings{graph};
-  const std::vector<std::uint32_t> latest = crossings.latest();
+  const StageTransfers transfers{graph};
+  const std::vector<std::uint32_t> latest = transfers.latest();
   std::vector<std::vector<PlacedOp>> stages(graph.schedule().shape().stages);
-  for (std::size_t i = 0; i < crossings.all().size(); ++i) {
-    const Crossing& crossing = crossings.all()[i];
-    stages[index(crossing.from)].push_back(
-        {{.sender = crossing.sender, .before = crossing.send_from, .is_send = true}, i});
-    stages[index(crossing.to)].push_back({{.sender = crossing.sender, .before = latest[i]}, receives_behind | i});
+  for (std::size_t i = 0; i < transfers.all().size(); ++i) {
+    const StageTransfer& transfer = transfers.all()[i];
+    stages[index(transfer.from)].push_back(
+        {{.sender = transfer.sender, .before = transfer.send_from, .is_send = true}, i});
+    stages[index(transfer.to)].push_back({{.sender = transfer.sender, .before = latest[i]}, receives_behind | i});
   }
   return sorted_order(std::move(stages));
 }

@@ -15,7 +15,7 @@
 // An order that is none of Megatron-LM's is taken step by step, each task or pair being a step.
 
 #include "ppsim/base/error.hpp"
-#include "ppsim/operations/detail/crossings.hpp"
+#include "ppsim/operations/detail/stage_transfers.hpp"
 #include "ppsim/schedule/detail/phases.hpp"
 
 #include <fmt/format.h>
@@ -67,7 +67,7 @@ Steps steps_of(const Schedule& schedule, StageId stage) {
 
 /// An operation of an exchange.
 struct Side {
-  std::uint32_t crossing = none;
+  std::uint32_t transfer = none;
   bool is_send = false;
   bool waits = false; ///< the stage waits for it before its next task
 };
@@ -80,24 +80,23 @@ Side waited(Side side) {
 class MegatronPlacer {
 public:
   MegatronPlacer(const TaskGraph& graph, Overlap overlap)
-      : schedule_{graph.schedule()}, crossings_{graph}, send_of_(graph.size(), none), receive_of_(graph.size(), none),
-        received_(crossings_.all().size()), overlap_{schedule_.shape().vpp > 1 ? overlap : Overlap::none} {
-    for (std::size_t i = 0; i < crossings_.all().size(); ++i) {
-      send_of_[index(crossings_.all()[i].sender)] = static_cast<std::uint32_t>(i);
-      receive_of_[index(crossings_.all()[i].receiver)] = static_cast<std::uint32_t>(i);
+      : schedule_{graph.schedule()}, transfers_{graph}, send_of_(graph.size(), none), receive_of_(graph.size(), none),
+        received_(transfers_.all().size()), overlap_{schedule_.shape().vpp > 1 ? overlap : Overlap::none} {
+    for (std::size_t i = 0; i < transfers_.all().size(); ++i) {
+      send_of_[index(transfers_.all()[i].sender)] = static_cast<std::uint32_t>(i);
+      receive_of_[index(transfers_.all()[i].receiver)] = static_cast<std::uint32_t>(i);
     }
-    for (std::size_t stage = 0; stage < schedule_.shape().stages; ++stage)
-      steps_.push_back(steps_of(schedule_, make_id<StageId>(stage)));
+    for (const StageId stage : schedule_.stage_ids()) steps_.push_back(steps_of(schedule_, stage));
   }
 
   [[nodiscard]] CommOrder place() {
     const Shape& shape = schedule_.shape();
     const bool follows = std::ranges::all_of(steps_, &Steps::follows);
     const bool loop =
-        std::ranges::all_of(crossings_.all(), [&](const Crossing& crossing) { return follows_loop(crossing); });
+        std::ranges::all_of(transfers_.all(), [&](const StageTransfer& transfer) { return follows_loop(transfer); });
     std::vector<std::uint32_t> offsets{0};
-    for (std::size_t stage = 0; stage < shape.stages; ++stage) {
-      stage_ = make_id<StageId>(stage);
+    for (const StageId stage : shape.stage_ids()) {
+      stage_ = stage;
       at_ = 0;
       backward_send_.reset();
       if (follows && shape.vpp == 1)
@@ -114,10 +113,10 @@ public:
 private:
   /// Whether a forward sends to the stage behind its own, a backward to the one ahead of it; the last stage to the
   /// first.
-  [[nodiscard]] bool follows_loop(const Crossing& crossing) const {
-    const bool forward = schedule_.task(crossing.sender).pass == Pass::forward;
-    const std::size_t next = (index(forward ? crossing.from : crossing.to) + 1) % schedule_.shape().stages;
-    return next == index(forward ? crossing.to : crossing.from);
+  [[nodiscard]] bool follows_loop(const StageTransfer& transfer) const {
+    const bool forward = schedule_.task(transfer.sender).pass == Pass::forward;
+    const std::size_t next = (index(forward ? transfer.from : transfer.to) + 1) % schedule_.shape().stages;
+    return next == index(forward ? transfer.to : transfer.from);
   }
 
   [[nodiscard]] const Steps& steps() const { return steps_[index(stage_)]; }
@@ -130,9 +129,9 @@ private:
   void exchange(std::vector<Side> sides) {
     // Between the same two stages a group matches operations in the order in which it holds them.
     std::ranges::sort(sides, {}, [&](const Side& side) {
-      if (side.crossing == none) return std::tuple{StageId{}, StageId{}, none};
-      const Crossing& crossing = crossings_.all()[side.crossing];
-      return std::tuple{crossing.from, crossing.to, side.crossing};
+      if (side.transfer == none) return std::tuple{StageId{}, StageId{}, none};
+      const StageTransfer& transfer = transfers_.all()[side.transfer];
+      return std::tuple{transfer.from, transfer.to, side.transfer};
     });
     bool joins = false;
     for (const Side& side : sides) joins |= launch(waited(side), joins);
@@ -143,18 +142,18 @@ private:
   void exchange_singly(std::vector<Side> sides) {
     const bool even = index(stage_) % 2 == 0;
     std::ranges::sort(sides, {}, [&](const Side& side) {
-      if (side.crossing == none) return std::tuple{0, false, none};
-      const bool forward = schedule_.task(crossings_.all()[side.crossing].sender).pass == Pass::forward;
-      return std::tuple{forward ? 1 : 2, side.is_send != even, side.crossing};
+      if (side.transfer == none) return std::tuple{0, false, none};
+      const bool forward = schedule_.task(transfers_.all()[side.transfer].sender).pass == Pass::forward;
+      return std::tuple{forward ? 1 : 2, side.is_send != even, side.transfer};
     });
     for (const Side& side : sides) launch(side, false);
   }
 
   /// False where there is nothing to launch.
   bool launch(const Side& side, bool joins) {
-    if (side.crossing == none || (!side.is_send && received_[side.crossing])) return false;
-    if (!side.is_send) received_[side.crossing] = true;
-    const TaskId sender = crossings_.all()[side.crossing].sender;
+    if (side.transfer == none || (!side.is_send && received_[side.transfer])) return false;
+    if (!side.is_send) received_[side.transfer] = true;
+    const TaskId sender = transfers_.all()[side.transfer].sender;
     const bool forward = schedule_.task(sender).pass == Pass::forward;
     if (!side.waits && !forward && side.is_send) backward_send_ = ops_.size();
     ops_.push_back({.sender = sender, .before = at_, .is_send = side.is_send, .joins = joins, .holds = side.waits});
@@ -269,7 +268,7 @@ private:
   /// Calls `visit` with the first task of each step of the stage and the one behind it.
   template <class Visit>
   void for_steps(Visit visit) const {
-    const std::size_t end = index(schedule_.first_task(make_id<StageId>(index(stage_) + 1)));
+    const std::size_t end = index(schedule_.end_task(stage_));
     for (std::size_t id = index(schedule_.first_task(stage_)); id < end;) {
       const std::size_t next = index(pair_end(schedule_, make_id<TaskId>(id)));
       visit(id, next);
@@ -310,9 +309,9 @@ private:
   }
 
   const Schedule& schedule_;
-  Crossings crossings_;
-  std::vector<std::uint32_t> send_of_, receive_of_; ///< by task: its crossing
-  std::vector<bool> received_;                      ///< by crossing
+  StageTransfers transfers_;
+  std::vector<std::uint32_t> send_of_, receive_of_; ///< by task: its transfer
+  std::vector<bool> received_;                      ///< by transfer
   std::vector<Steps> steps_;                        ///< by stage
   Overlap overlap_;
   StageId stage_{};      ///< that is being placed

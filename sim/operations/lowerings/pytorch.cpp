@@ -7,7 +7,7 @@
 // pair.
 
 #include "ppsim/base/error.hpp"
-#include "ppsim/operations/detail/crossings.hpp"
+#include "ppsim/operations/detail/stage_transfers.hpp"
 
 #include <fmt/format.h>
 

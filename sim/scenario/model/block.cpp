@@ -51,7 +51,7 @@ void Block::move(Int128 forward_bytes, Int128 input_grad_bytes) {
   input_grad.moved += input_grad_bytes;
 }
 
-Sizes::Sizes(const Model& shape, const Training& training, Link tensor, Link expert)
+Sizes::Sizes(const Model& shape, const Training& training, LinkSheet tensor, LinkSheet expert)
     : model{shape}, sequence{training.sequence_length > 0 ? training.sequence_length : shape.sequence_length},
       tokens{training.microbatch_size * sequence / training.context_parallel},
       outside_tokens{training.sequence_parallel ? tokens / training.tensor_parallel : tokens},
@@ -65,7 +65,7 @@ Sizes::Sizes(const Model& shape, const Training& training, Link tensor, Link exp
 namespace {
 
 /// Exchange of so many elements over the ranks of a link.
-Duration checked_exchange(const Sizes& sizes, const Link& link, std::int64_t ranks, Int128 elements) {
+Duration checked_exchange(const Sizes& sizes, const LinkSheet& link, std::int64_t ranks, Int128 elements) {
   return in_range(exchange_time(link, ranks, Bytes{in_range(elements * sizes.element)}));
 }
 

@@ -58,7 +58,7 @@ struct Block {
 
 /// Token counts and shares that all blocks use; made of a model and a training that fit together.
 struct Sizes {
-  Sizes(const Model& shape, const Training& training, Link tensor, Link expert);
+  Sizes(const Model& shape, const Training& training, LinkSheet tensor, LinkSheet expert);
   const Model& model;
   Int128 sequence;       ///< tokens of a sample
   Int128 tokens;         ///< of a microbatch, on this rank's share of the sequence
@@ -69,8 +69,8 @@ struct Sizes {
   Int128 gradient_bytes; ///< per parameter
   bool sequence_parallel;
   bool flash;
-  Link tensor_link;
-  Link expert_link;
+  LinkSheet tensor_link;
+  LinkSheet expert_link;
   /// This rank's share of a width that tensor parallelism splits.
   [[nodiscard]] Int128 split(std::int64_t width) const { return width / tensor_ranks; }
   [[nodiscard]] Int128 vocab_share() const { return (model.vocab + tensor_ranks - 1) / tensor_ranks; }

@@ -157,7 +157,7 @@ void check_model(const Model& model, std::string_view where, Problems& problems)
 
 namespace model {
 
-void check(const Model& model, const Device& device, const Training& training) {
+void check(const Model& model, const DeviceSheet& device, const Training& training) {
   Problems problems;
   check_model(model, "`model`", problems);
   check_ranges(training, problems);

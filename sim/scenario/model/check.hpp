@@ -6,6 +6,6 @@
 namespace ppsim::model {
 
 /// Throws Error with everything that does not fit.
-void check(const Model& model, const Device& device, const Training& training);
+void check(const Model& model, const DeviceSheet& device, const Training& training);
 
 } // namespace ppsim::model

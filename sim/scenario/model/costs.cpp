@@ -22,7 +22,7 @@ constexpr Int128 million = 1'000'000;
 /// Turns work into time and weights into bytes.
 class Pricing {
 public:
-  Pricing(const Device& device, const Training& training, const Link& data_link)
+  Pricing(const DeviceSheet& device, const Training& training, const LinkSheet& data_link)
       : device_{device}, training_{training}, data_link_{data_link} {}
 
   /// Matrix products at their rate and, after them, all other operations at the rate of the memory; of both the share
@@ -75,9 +75,9 @@ private:
     costs.optimizer += in_range(exchange_time(data_link_, owners, weights));
   }
 
-  const Device& device_;
+  const DeviceSheet& device_;
   const Training& training_;
-  const Link& data_link_;
+  const LinkSheet& data_link_;
 };
 
 BlockCosts priced(const Block& block, const Pricing& pricing) {
@@ -103,7 +103,7 @@ RecomputeCosts full_recompute(const BlockCosts& layer, const BlockCosts& block, 
   return {.time = layer.forward, .checkpoint = block.activation - layer.activation + boundary};
 }
 
-Link link_or(const std::optional<Link>& link, std::string_view otherwise) {
+LinkSheet link_or(const std::optional<LinkSheet>& link, std::string_view otherwise) {
   return link ? *link : find_link(otherwise);
 }
 
@@ -159,7 +159,7 @@ LayerKind kind_of_layer(const Model& model, std::int64_t layer) {
 }
 
 ParameterCount count_parameters(const Model& model) {
-  const Sizes sizes{model, Training{}, Link{}, Link{}};
+  const Sizes sizes{model, Training{}, LinkSheet{}, LinkSheet{}};
   const Block dense = model::layer_block(sizes, LayerKind::dense);
   const Block moe = model::layer_block(sizes, LayerKind::moe);
   const Block output = model::output_block(sizes);
@@ -174,11 +174,11 @@ ParameterCount count_parameters(const Model& model) {
           .mtp = in_range(model.mtp_layers * (mtp.dense + mtp.expert))};
 }
 
-ModelCosts model_costs(const Model& model, const Device& device, const Training& training) {
+ModelCosts model_costs(const Model& model, const DeviceSheet& device, const Training& training) {
   model::check(model, device, training);
   const Sizes sizes{model, training, link_or(training.tensor_link, device.link),
                     link_or(training.expert_link, "ib-ndr")};
-  const Link data_link = link_or(training.data_link, "ib-ndr");
+  const LinkSheet data_link = link_or(training.data_link, "ib-ndr");
   const Pricing pricing{device, training, data_link};
 
   ModelCosts costs;

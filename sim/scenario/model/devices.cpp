@@ -37,7 +37,7 @@ const Entry& find(std::span<const Entry> entries, std::string_view what, std::st
 
 } // namespace
 
-std::int64_t Device::flops_per_second(DataType type) const {
+std::int64_t DeviceSheet::flops_per_second(DataType type) const {
   switch (type) {
   case DataType::fp8:
     return flops_fp8;
@@ -52,48 +52,49 @@ std::int64_t Device::flops_per_second(DataType type) const {
   return flops_16_bit;
 }
 
-std::span<const Device> devices() {
-  static const std::vector<Device> all{{.name = "a100",
-                                        .flops_16_bit = 312 * tera,
-                                        .flops_tf32 = 156 * tera,
-                                        .flops_fp32 = 19'500 * giga,
-                                        .memory = Bytes{80 * giga},
-                                        .memory_bandwidth = gigabytes_per_second(2039),
-                                        .link = "nvlink3",
-                                        .source = "NVIDIA A100 80GB SXM datasheet, dense rates"},
-                                       {.name = "h100",
-                                        .flops_16_bit = 989 * tera,
-                                        .flops_fp8 = 1979 * tera,
-                                        .flops_tf32 = 494 * tera,
-                                        .flops_fp32 = 67 * tera,
-                                        .memory = Bytes{80 * giga},
-                                        .memory_bandwidth = gigabytes_per_second(3350),
-                                        .link = "nvlink4",
-                                        .source = "NVIDIA H100 SXM datasheet, dense rates"},
-                                       {.name = "h200",
-                                        .flops_16_bit = 989 * tera,
-                                        .flops_fp8 = 1979 * tera,
-                                        .flops_tf32 = 494 * tera,
-                                        .flops_fp32 = 67 * tera,
-                                        .memory = Bytes{141 * giga},
-                                        .memory_bandwidth = gigabytes_per_second(4800),
-                                        .link = "nvlink4",
-                                        .source = "NVIDIA H200 SXM datasheet, dense rates"},
-                                       {.name = "b200",
-                                        .flops_16_bit = 2250 * tera,
-                                        .flops_fp8 = 4500 * tera,
-                                        .flops_tf32 = 1100 * tera,
-                                        .flops_fp32 = 80 * tera,
-                                        .memory = Bytes{180 * giga},
-                                        .memory_bandwidth = gigabytes_per_second(8000),
-                                        .link = "nvlink5",
-                                        .source = "NVIDIA HGX B200 datasheet, an eighth of its eight, dense rates"}};
+std::span<const DeviceSheet> devices() {
+  static const std::vector<DeviceSheet> all{
+      {.name = "a100",
+       .flops_16_bit = 312 * tera,
+       .flops_tf32 = 156 * tera,
+       .flops_fp32 = 19'500 * giga,
+       .memory = Bytes{80 * giga},
+       .memory_bandwidth = gigabytes_per_second(2039),
+       .link = "nvlink3",
+       .source = "NVIDIA A100 80GB SXM datasheet, dense rates"},
+      {.name = "h100",
+       .flops_16_bit = 989 * tera,
+       .flops_fp8 = 1979 * tera,
+       .flops_tf32 = 494 * tera,
+       .flops_fp32 = 67 * tera,
+       .memory = Bytes{80 * giga},
+       .memory_bandwidth = gigabytes_per_second(3350),
+       .link = "nvlink4",
+       .source = "NVIDIA H100 SXM datasheet, dense rates"},
+      {.name = "h200",
+       .flops_16_bit = 989 * tera,
+       .flops_fp8 = 1979 * tera,
+       .flops_tf32 = 494 * tera,
+       .flops_fp32 = 67 * tera,
+       .memory = Bytes{141 * giga},
+       .memory_bandwidth = gigabytes_per_second(4800),
+       .link = "nvlink4",
+       .source = "NVIDIA H200 SXM datasheet, dense rates"},
+      {.name = "b200",
+       .flops_16_bit = 2250 * tera,
+       .flops_fp8 = 4500 * tera,
+       .flops_tf32 = 1100 * tera,
+       .flops_fp32 = 80 * tera,
+       .memory = Bytes{180 * giga},
+       .memory_bandwidth = gigabytes_per_second(8000),
+       .link = "nvlink5",
+       .source = "NVIDIA HGX B200 datasheet, an eighth of its eight, dense rates"}};
   return all;
 }
 
-std::span<const Link> links() {
+std::span<const LinkSheet> links() {
   static const std::string assumed = "; latency assumed";
-  static const std::vector<Link> all{
+  static const std::vector<LinkSheet> all{
       {"nvlink3", 5us, gigabytes_per_second(300), "NVLink 3, 600 GB/s in both directions" + assumed},
       {"nvlink4", 5us, gigabytes_per_second(450), "NVLink 4, 900 GB/s in both directions" + assumed},
       {"nvlink5", 5us, gigabytes_per_second(900), "NVLink 5, 1800 GB/s in both directions" + assumed},
@@ -107,22 +108,22 @@ std::span<const Link> links() {
   return all;
 }
 
-const Device& find_device(std::string_view name, std::string_view where) {
+const DeviceSheet& find_device(std::string_view name, std::string_view where) {
   return find(devices(), "device", name, where);
 }
 
-const Link& find_link(std::string_view name, std::string_view where) {
+const LinkSheet& find_link(std::string_view name, std::string_view where) {
   return find(links(), "link", name, where);
 }
 
-Duration exchange_time(const Link& link, std::int64_t ranks, Bytes bytes) {
+Duration exchange_time(const LinkSheet& link, std::int64_t ranks, Bytes bytes) {
   if (ranks <= 1 || bytes.count() == 0) return Duration{0};
   const auto doublings = std::bit_width(static_cast<std::uint64_t>(ranks - 1));
   const auto moved = Bytes{static_cast<std::int64_t>(Int128{bytes.count()} * (ranks - 1) / ranks)};
   return doublings * link.latency + link.bandwidth.time_for(moved);
 }
 
-Duration all_reduce_time(const Link& link, std::int64_t ranks, Bytes bytes) {
+Duration all_reduce_time(const LinkSheet& link, std::int64_t ranks, Bytes bytes) {
   return 2 * exchange_time(link, ranks, bytes);
 }
 

@@ -7,7 +7,7 @@ namespace ppsim::generator {
 namespace {
 
 /// The two directions in which a microbatch passes a stage.
-enum class Way : std::uint8_t { down, up };
+enum class Direction : std::uint8_t { down, up };
 
 class VRounds {
 public:
@@ -29,18 +29,20 @@ public:
   }
 
 private:
-  [[nodiscard]] std::size_t chunk(std::size_t stage, Way way) const {
-    return input_.chunks[stage][way == Way::up ? 1 : 0];
+  [[nodiscard]] std::size_t chunk(std::size_t stage, Direction direction) const {
+    return input_.chunks[stage][direction == Direction::up ? 1 : 0];
   }
   /// Forwards go down in the lower chunk, up in the upper one; gradients go down in the upper one.
-  [[nodiscard]] std::size_t forwards(std::size_t stage, Way way) const { return board_.forwards(chunk(stage, way)); }
-  [[nodiscard]] std::size_t gradients(std::size_t stage, Way way) const {
-    return board_.input_grads(chunk(stage, way == Way::down ? Way::up : Way::down));
+  [[nodiscard]] std::size_t forwards(std::size_t stage, Direction direction) const {
+    return board_.forwards(chunk(stage, direction));
+  }
+  [[nodiscard]] std::size_t gradients(std::size_t stage, Direction direction) const {
+    return board_.input_grads(chunk(stage, direction == Direction::down ? Direction::up : Direction::down));
   }
 
-  bool place_forward(std::size_t stage, Way way) {
-    const std::size_t placed = chunk(stage, way);
-    if (forwards(stage, way) == microbatches_ || board_.forward_input(placed) == Dispatch::never ||
+  bool place_forward(std::size_t stage, Direction direction) {
+    const std::size_t placed = chunk(stage, direction);
+    if (forwards(stage, direction) == microbatches_ || board_.forward_input(placed) == Dispatch::never ||
         !board_.fits(placed))
       return false;
     board_.place_forward(placed);
@@ -51,74 +53,74 @@ private:
   /// long as they hide in the wait and leave room for the way up of each.
   bool first_microbatch() {
     for (std::size_t stage = 0; stage < stages_; ++stage)
-      if (!place_forward(stage, Way::down)) return false;
+      if (!place_forward(stage, Direction::down)) return false;
     for (std::size_t stage = stages_; stage-- > 0;) {
       while (stage + 1 < stages_ && one_more_hides(stage))
         for (std::size_t above = 0; above <= stage; ++above)
-          if (!place_forward(above, Way::down)) return false;
-      if (!place_forward(stage, Way::up)) return false;
+          if (!place_forward(above, Direction::down)) return false;
+      if (!place_forward(stage, Direction::up)) return false;
     }
     return true;
   }
 
   [[nodiscard]] bool one_more_hides(std::size_t stage) const {
-    const std::size_t down = chunk(stage, Way::down);
+    const std::size_t down = chunk(stage, Direction::down);
     const std::int64_t room = input_.taken[down] * static_cast<std::int64_t>(2 * stage + 2);
-    return board_.held(stage) + room <= input_.limit[stage] && forwards(stage, Way::down) < microbatches_ &&
-           board_.now(stage) + input_.forward[down] <= board_.forward_input(chunk(stage, Way::up));
+    return board_.held(stage) + room <= input_.limit[stage] && forwards(stage, Direction::down) < microbatches_ &&
+           board_.now(stage) + input_.forward[down] <= board_.forward_input(chunk(stage, Direction::up));
   }
 
   /// Each stage gets as many forwards as the one above it, so that gradients meet no stage that lags behind.
   bool level_out() {
-    Way way = Way::down;
+    Direction direction = Direction::down;
     for (std::size_t stage = 1; stage < stages_; ++stage)
       for (std::size_t tries = 0; lags(stage); ++tries) {
         if (tries > 4 * microbatches_) return false;
         for (std::size_t below = stages_; below-- > stage;)
-          if (forwards(below, way) < microbatches_ && !place_forward(below, way)) return false;
-        way = way == Way::down ? Way::up : Way::down;
+          if (forwards(below, direction) < microbatches_ && !place_forward(below, direction)) return false;
+        direction = direction == Direction::down ? Direction::up : Direction::down;
       }
     return true;
   }
 
   [[nodiscard]] bool lags(std::size_t stage) const {
-    const std::size_t own_up = forwards(stage, Way::up);
-    const std::size_t next_up = forwards(stage - 1, Way::up);
-    return forwards(stage, Way::down) + own_up < forwards(stage - 1, Way::down) + next_up ||
+    const std::size_t own_up = forwards(stage, Direction::up);
+    const std::size_t next_up = forwards(stage - 1, Direction::up);
+    return forwards(stage, Direction::down) + own_up < forwards(stage - 1, Direction::down) + next_up ||
            (own_up <= next_up && next_up < microbatches_);
   }
 
   bool gradients() {
     // which way each stage goes is settled before any of them moves
     for (std::size_t stage = 0; stage < stages_; ++stage) up_[stage] = goes_up(stage);
-    ways_.clear();
+    moves_.clear();
     for (std::size_t stage = stages_; stage-- > 0;)
-      if (up_[stage]) ways_.emplace_back(stage, Way::up);
+      if (up_[stage]) moves_.emplace_back(stage, Direction::up);
     for (std::size_t stage = 0; stage < stages_; ++stage)
-      if (!up_[stage]) ways_.emplace_back(stage, Way::down);
-    return std::ranges::all_of(ways_, [&](const auto& go) { return place_gradient(go.first, go.second); });
+      if (!up_[stage]) moves_.emplace_back(stage, Direction::down);
+    return std::ranges::all_of(moves_, [&](const auto& go) { return place_gradient(go.first, go.second); });
   }
 
-  bool place_gradient(std::size_t stage, Way way) {
-    const std::size_t placed = chunk(stage, way == Way::down ? Way::up : Way::down);
+  bool place_gradient(std::size_t stage, Direction direction) {
+    const std::size_t placed = chunk(stage, direction == Direction::down ? Direction::up : Direction::down);
     const std::int64_t arrival = board_.gradient_input(placed);
     if (board_.input_grads(placed) == microbatches_ || arrival == Dispatch::never) return false;
-    fill_gap(stage, arrival, way == Way::up || rule_.before_gradients);
+    fill_gap(stage, arrival, direction == Direction::up || rule_.before_gradients);
     board_.place_input_grad(placed);
     return true;
   }
 
   [[nodiscard]] bool goes_up(std::size_t stage) const {
-    if (gradients(stage, Way::up) >= gradients(stage, Way::down)) return false;
-    return stage + 1 == stages_ || gradients(stage, Way::up) < gradients(stage + 1, Way::up) ||
-           gradients(stage, Way::down) >= microbatches_;
+    if (gradients(stage, Direction::up) >= gradients(stage, Direction::down)) return false;
+    return stage + 1 == stages_ || gradients(stage, Direction::up) < gradients(stage + 1, Direction::up) ||
+           gradients(stage, Direction::down) >= microbatches_;
   }
   bool forwards() {
     for (std::size_t stage = 0; stage < stages_; ++stage) {
-      const std::optional<Way> way = next_forward(stage);
-      if (!way) continue;
-      const std::size_t placed = chunk(stage, *way);
-      if (forwards(stage, *way) == microbatches_ || board_.forward_input(placed) == Dispatch::never) return false;
+      const std::optional<Direction> direction = next_forward(stage);
+      if (!direction) continue;
+      const std::size_t placed = chunk(stage, *direction);
+      if (forwards(stage, *direction) == microbatches_ || board_.forward_input(placed) == Dispatch::never) return false;
       while (!board_.fits(placed)) {
         const std::size_t weight = board_.waiting_weight(stage);
         if (weight == Dispatch::none) return false;
@@ -130,13 +132,13 @@ private:
     return true;
   }
 
-  [[nodiscard]] std::optional<Way> next_forward(std::size_t stage) const {
-    const std::size_t up = forwards(stage, Way::up);
-    const std::size_t down = forwards(stage, Way::down);
+  [[nodiscard]] std::optional<Direction> next_forward(std::size_t stage) const {
+    const std::size_t up = forwards(stage, Direction::up);
+    const std::size_t down = forwards(stage, Direction::down);
     if (up >= microbatches_) return std::nullopt;
-    if (up >= down) return Way::down;
-    if (stage + 1 == stages_ || up < forwards(stage + 1, Way::up)) return Way::up;
-    if (down < microbatches_ && (stage == 0 || down < forwards(stage - 1, Way::down))) return Way::down;
+    if (up >= down) return Direction::down;
+    if (stage + 1 == stages_ || up < forwards(stage + 1, Direction::up)) return Direction::up;
+    if (down < microbatches_ && (stage == 0 || down < forwards(stage - 1, Direction::down))) return Direction::down;
     return std::nullopt;
   }
 
@@ -158,7 +160,7 @@ private:
   std::size_t microbatches_;
   std::vector<std::int64_t> grace_; // what a stage may wait, whatever the others do
   std::vector<bool> up_;            // in this round
-  std::vector<std::pair<std::size_t, Way>> ways_;
+  std::vector<std::pair<std::size_t, Direction>> moves_;
 };
 
 } // namespace

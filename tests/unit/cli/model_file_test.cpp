@@ -56,17 +56,17 @@ TEST_CASE("The example of a model file has Mixtral's published number of paramet
 
 TEST_CASE("The example of a device file is read") {
   Problems problems;
-  const Device device = cli::read_device(example("device.toml"), "device.toml", problems);
+  const DeviceSheet device = cli::read_device(example("device.toml"), "device.toml", problems);
   REQUIRE(problems.empty());
-  CHECK(device == Device{.name = "L40S",
-                         .flops_16_bit = 362'000'000'000'000,
-                         .flops_fp8 = 733'000'000'000'000,
-                         .flops_tf32 = 183'000'000'000'000,
-                         .flops_fp32 = 91'600'000'000'000,
-                         .memory = Bytes{48'000'000'000},
-                         .memory_bandwidth = Bandwidth{864'000'000'000},
-                         .link = "pcie4",
-                         .source = "NVIDIA L40S datasheet, dense rates"});
+  CHECK(device == DeviceSheet{.name = "L40S",
+                              .flops_16_bit = 362'000'000'000'000,
+                              .flops_fp8 = 733'000'000'000'000,
+                              .flops_tf32 = 183'000'000'000'000,
+                              .flops_fp32 = 91'600'000'000'000,
+                              .memory = Bytes{48'000'000'000},
+                              .memory_bandwidth = Bandwidth{864'000'000'000},
+                              .link = "pcie4",
+                              .source = "NVIDIA L40S datasheet, dense rates"});
 }
 
 TEST_CASE("A model file needs six keys, and the rest has defaults, and the file's name is the model's") {

@@ -70,8 +70,8 @@ TEST_CASE("A single prediction that does not hold is enough") {
 
 TEST_CASE("Errors with a run's own times are summed up over the runs that have them") {
   std::vector<HeldRun> runs = four_runs();
-  runs[0].validation.own_times = Compared{99ms, 100ms};
-  runs[2].validation.own_times = Compared{203ms, 200ms};
+  runs[0].validation.own_times = ComparedTime{99ms, 100ms};
+  runs[2].validation.own_times = ComparedTime{203ms, 200ms};
   const Accuracy accuracy = accuracy_of(runs);
   CHECK(accuracy.all.own == 2);
   CHECK(accuracy.all.median_own_error == Approx(0.01));

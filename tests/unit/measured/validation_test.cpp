@@ -157,9 +157,9 @@ TEST_CASE("Errors are relative to what was measured: a prediction that is too sh
   CHECK(validation.bubble_measured == Approx(7.0 / 20));
   // Six of the eight tasks start 1 ms late, of a step of 10 ms.
   CHECK(validation.start_error_p95 == Approx(0.1));
-  CHECK(Compared{0ns, 0ns}.error() == 0);
-  CHECK(Compared{2ns, 1ns}.error() == 1);
-  CHECK(std::isinf(Compared{1ns, 0ns}.error()));
+  CHECK(ComparedTime{0ns, 0ns}.error() == 0);
+  CHECK(ComparedTime{2ns, 1ns}.error() == 1);
+  CHECK(std::isinf(ComparedTime{1ns, 0ns}.error()));
 }
 
 TEST_CASE("Errors by pass are of the durations, measured over predicted, task by task") {

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Rates that make times easy to read: a flop a picosecond, 1000 bytes a nanosecond, all of it reached.
-Device round_device() {
+DeviceSheet round_device() {
   return {.name = "round",
           .flops_16_bit = 1'000'000'000'000,
           .flops_fp8 = 2'000'000'000'000,
@@ -27,7 +27,7 @@ Device round_device() {
 
 /// All that is not computation is free: links without latency that move a byte a nanosecond.
 Training round_training() {
-  const Link link{.name = "round", .latency = 0ns, .bandwidth = Bandwidth{1'000'000'000}};
+  const LinkSheet link{.name = "round", .latency = 0ns, .bandwidth = Bandwidth{1'000'000'000}};
   return {.efficiency_ppm = 1'000'000, .tensor_link = link, .expert_link = link, .data_link = link};
 }
 
@@ -256,7 +256,7 @@ TEST_CASE("Tensor parallelism costs two all-reduces in each direction, with and 
 }
 
 TEST_CASE("An exchange moves all but a rank's own share, with a latency for each doubling") {
-  const Link link{.name = "x", .latency = 10us, .bandwidth = Bandwidth{1'000'000'000}};
+  const LinkSheet link{.name = "x", .latency = 10us, .bandwidth = Bandwidth{1'000'000'000}};
   CHECK(exchange_time(link, 1, Bytes{1000}) == 0ns);
   CHECK(exchange_time(link, 2, Bytes{1000}) == 10us + 500ns);
   CHECK(exchange_time(link, 8, Bytes{1000}) == 30us + 875ns);
@@ -477,7 +477,7 @@ TEST_CASE("The largest sizes that are allowed overflow nothing: they are refused
   REQUIRE(refusal.lines.size() == 1);
   CHECK(refusal.lines[0].starts_with("`microbatch-size`: a layer has more operations or bytes than 4e18"));
   Training slow{.tensor_parallel = 8};
-  slow.tensor_link = Link{.name = "slow", .latency = 0ns, .bandwidth = Bandwidth{1}};
+  slow.tensor_link = LinkSheet{.name = "slow", .latency = 0ns, .bandwidth = Bandwidth{1}};
   CHECK(refusal_of([&] { static_cast<void>(model_costs(find_model("gpt3-175b"), find_device("a100"), slow)); })
             .lines[0]
             .starts_with("`microbatch-size`: a layer takes longer than a day"));
@@ -492,7 +492,7 @@ TEST_CASE("An unknown name is answered with the nearest one, or with the list") 
   CHECK(refusal_of([] { static_cast<void>(find_link("nvlink44")); })
             .lines[0]
             .starts_with("`link`: unknown link 'nvlink44' -- did you mean 'nvlink4'?"));
-  for (const Device& device : devices()) CHECK(find_link(device.link).name == device.link);
+  for (const DeviceSheet& device : devices()) CHECK(find_link(device.link).name == device.link);
 }
 
 } // namespace ppsim::test::model_test

@@ -53,6 +53,13 @@ TEST_CASE("A schedule holds its stages one after another") {
   CHECK(schedule.stage(StageId{2})[2] == make_task(Pass::forward, 1, 0));
   CHECK(schedule.first_task(StageId{2}) == TaskId{2});
   CHECK(schedule.first_task(StageId{3}) == TaskId{6});
+  CHECK(schedule.end_task(StageId{0}) == TaskId{2});
+  CHECK(schedule.task_ids(StageId{1}).empty());
+  const IdRange<TaskId> last = schedule.task_ids(StageId{2});
+  CHECK(std::vector<TaskId>{last.begin(), last.end()} == std::vector{TaskId{2}, TaskId{3}, TaskId{4}, TaskId{5}});
+  CHECK((last.front() == TaskId{2} && last.back() == TaskId{5}));
+  CHECK(
+      (!last.contains(TaskId{1}) && last.contains(TaskId{2}) && last.contains(TaskId{5}) && !last.contains(TaskId{6})));
   CHECK(schedule.stage_of(TaskId{1}) == StageId{0});
   CHECK(schedule.stage_of(TaskId{2}) == StageId{2});
   CHECK(schedule.stage_of(TaskId{5}) == StageId{2});

@@ -1,5 +1,6 @@
 // A comparison in all its views: table, Markdown, JSON, and charts on one axis.
 
+#include "ppsim/base/words.hpp"
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/comparison.hpp"
 #include "ppsim/study/run_report.hpp"
@@ -204,10 +205,11 @@ TEST_CASE("the Markdown table has all columns in every row, and nothing of it is
 }
 
 TEST_CASE("lines are broken at spaces and indented") {
-  CHECK(viz::wrapped_lines("one two three", 8, 2) == "one two\n  three\n");
-  CHECK(viz::wrapped_lines("one two three", 13, 2) == "one two three\n");
-  CHECK(viz::wrapped_lines("incomprehensible two", 8, 2) == "incomprehensible\n  two\n");
-  CHECK(viz::wrapped_lines("", 8, 2) == "\n");
+  CHECK(wrapped_lines("one two three", 8, 2) == "one two\n  three\n");
+  CHECK(wrapped_lines("one two three", 13, 2) == "one two three\n");
+  CHECK(wrapped_lines("incomprehensible two", 8, 2) == "incomprehensible\n  two\n");
+  CHECK(wrapped_lines("", 8, 2) == "\n");
+  CHECK(wrapped_lines("one two", 8, 4, 4) == "one\n    two\n");
 }
 
 TEST_CASE("the JSON names every metric by its tag, memory by stage, and the recommendation") {

@@ -180,7 +180,7 @@ TEST_CASE("What times measured one stage at a time would have predicted is said 
   };
   CHECK(text(100).find("one stage at a time, the step") == std::string::npos);
   CHECK_FALSE(nlohmann::json::parse(traces::validation_json(outcome.graph, run, validation)).contains("alone"));
-  validation.alone = Compared{7'200us, 9ms};
+  validation.alone = ComparedTime{7'200us, 9ms};
   CHECK(text(100).ends_with(
       "\n  With times measured one stage at a time, the step is predicted to take 7.2 ms (-20.0 %).\n"));
   CHECK(text(60).ends_with(
@@ -436,7 +436,7 @@ TEST_CASE("Every key of a validation, and what a replay adds to its report, is i
   const Outcome outcome = predicted();
   const MeasuredRun run = full_run(outcome);
   Validation validation = validate_run(outcome.graph, outcome.timeline, run, 0.05);
-  validation.alone = Compared{7ms, 9ms};
+  validation.alone = ComparedTime{7ms, 9ms};
   std::set<std::string> keys;
   collect_keys(nlohmann::json::parse(traces::validation_json(outcome.graph, run, validation)), keys);
   collect_keys(replay_part(outcome, run, {}), keys);

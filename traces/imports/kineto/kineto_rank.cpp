@@ -294,7 +294,7 @@ private:
   const KinetoTrace& trace_;
   KinetoRank rank_;
   std::vector<Action> actions_; ///< by when the processor began them
-  Inputs inputs_;
+  ReceivedInputs inputs_;
   std::unordered_map<std::uint64_t, std::size_t> by_external_id_;
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_key_;
   std::unordered_map<std::uint64_t, std::int64_t> launches_; ///< when, by correlation

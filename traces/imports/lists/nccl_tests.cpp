@@ -83,7 +83,7 @@ public:
   Measured read(std::string_view text) {
     while (!text.empty()) {
       const std::string_view line = without_launcher(take_line(text));
-      split(line);
+      split(line, words_);
       if (words_.empty()) continue;
       if (line.starts_with('#'))
         comment();
@@ -107,15 +107,6 @@ private:
     std::string_view rest = line;
     if (!take_digits(rest).empty() && rest.starts_with(": ")) return trimmed(rest.substr(1));
     return trimmed(line);
-  }
-
-  void split(std::string_view line) {
-    words_.clear();
-    while (line = trimmed(line), !line.empty()) {
-      const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
-      words_.push_back(line.substr(0, end));
-      line.remove_prefix(end);
-    }
   }
 
   [[nodiscard]] std::string_view word(std::size_t at) const {

@@ -217,7 +217,7 @@ private:
       if (done.range->action.kind == Kind::task) main_stream.add_task(done.range->extents);
     const std::uint64_t stream = main_stream.stream();
     std::vector<std::optional<Stretch>> times;
-    Inputs inputs;
+    ReceivedInputs inputs;
     for (const Done& done : rank.done) {
       const Extents& extents = done.range->extents;
       const bool is_task = done.range->action.kind == Kind::task;

@@ -15,6 +15,11 @@ namespace ppsim {
 /// A span of simulated time in whole nanoseconds.
 using Duration = std::chrono::duration<std::int64_t, std::nano>;
 
+/// `part` of `whole`; 0 where there is no whole.
+[[nodiscard]] constexpr double fraction(Duration part, Duration whole) {
+  return whole == Duration{0} ? 0.0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
 /// The simulator's clock. It has no now(): wall time can not slip into a simulation.
 struct SimClock {
   using duration = Duration;
@@ -80,6 +85,41 @@ template <class Id>
 [[nodiscard]] constexpr Id make_id(std::size_t position) {
   return static_cast<Id>(position);
 }
+
+/// Ids one after another: for (const StageId stage : shape.stage_ids()).
+template <class Id>
+class IdRange {
+public:
+  class Iterator {
+  public:
+    using value_type = Id;
+    using difference_type = std::ptrdiff_t;
+    constexpr Iterator() = default;
+    constexpr explicit Iterator(std::size_t position) : position_{position} {}
+    constexpr Id operator*() const { return make_id<Id>(position_); }
+    constexpr Iterator& operator++() {
+      ++position_;
+      return *this;
+    }
+    constexpr Iterator operator++(int) { return Iterator{position_++}; }
+    bool operator==(const Iterator&) const = default;
+
+  private:
+    std::size_t position_ = 0;
+  };
+
+  constexpr IdRange(std::size_t first, std::size_t behind) : first_{first}, behind_{behind} {}
+  [[nodiscard]] constexpr Iterator begin() const { return Iterator{first_}; }
+  [[nodiscard]] constexpr Iterator end() const { return Iterator{behind_}; }
+  [[nodiscard]] constexpr bool empty() const { return first_ == behind_; }
+  [[nodiscard]] constexpr Id front() const { return make_id<Id>(first_); }
+  [[nodiscard]] constexpr Id back() const { return make_id<Id>(behind_ - 1); }
+  [[nodiscard]] constexpr bool contains(Id id) const { return index(id) >= first_ && index(id) < behind_; }
+
+private:
+  std::size_t first_;
+  std::size_t behind_;
+};
 
 /// value * numerator / denominator, rounded to the nearest (half up), exact for any 64-bit product; none may be
 /// negative.

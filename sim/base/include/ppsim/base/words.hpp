@@ -39,4 +39,12 @@ template <class Items>
 /// be, becomes a question mark.
 [[nodiscard]] std::string toml_string(std::string_view text);
 
+/// Characters that `text` takes on a terminal: bytes that begin one, and are no part of a colour code.
+[[nodiscard]] std::size_t terminal_columns(std::string_view text);
+
+/// `text`, which begins at `column`, broken at spaces into lines of at most `width` characters, further lines indented
+/// by `indent`; each ends with a newline. A word that is longer than a line stands in a line of its own.
+[[nodiscard]] std::string wrapped_lines(std::string_view text, std::size_t width, std::size_t indent,
+                                        std::size_t column = 0);
+
 } // namespace ppsim

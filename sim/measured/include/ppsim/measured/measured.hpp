@@ -89,11 +89,13 @@ inline constexpr double least_core_share = 0.9;
 /// a warning where its cores were shared, and one where transfers were not recorded.
 [[nodiscard]] std::string describe(const MeasuredRun& run);
 
+/// Stages that share a clock may read it this much too early or too late: time stamps of devices come in steps.
+inline constexpr Duration time_stamp_resolution = std::chrono::microseconds{10};
 /// Throws Error (bad_input) with `where` and everything that can not be: an order that can not run, vectors that do not
 /// fit the order, negative or endless times, steps whose first task does not start at zero, tasks of a stage that are
 /// not one after another, transfers that end before they begin between stages that share a clock. Unless the run is
 /// `unaligned`, also transfers that end before their sender has, and tasks that start before their input is there, by
-/// more than `clock_error` and 10 us, to which time stamps are exact. Of a run from a file, or from another program,
+/// more than `clock_error` and the resolution of time stamps. Of a run from a file, or from another program,
 /// call it before all else.
 void check_run(const MeasuredRun& run, std::string_view where);
 

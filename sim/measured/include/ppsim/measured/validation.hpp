@@ -10,7 +10,7 @@
 namespace ppsim {
 
 /// One figure, predicted and measured.
-struct Compared {
+struct ComparedTime {
   Duration predicted{0};
   Duration measured{0};
   /// (predicted - measured) / measured; zero where both are zero, infinite where only the measured one is.
@@ -22,16 +22,16 @@ struct Compared {
 struct PassError {
   Pass pass{};
   std::size_t tasks = 0;
-  Compared median; ///< of the durations, the lower one of two
+  ComparedTime median; ///< of the durations, the lower one of two
   /// Of measured / predicted - 1, task by task. Tasks predicted to take no time are left out; none where all were.
   std::optional<double> median_error;
   std::optional<double> p95_error; ///< 95th percentile of its absolute value (the nearest rank)
 };
 
 struct StageError {
-  Compared busy;
-  Compared idle;
-  Compared end; ///< of its last task
+  ComparedTime busy;
+  ComparedTime idle;
+  ComparedTime end; ///< of its last task
   Bytes predicted_peak{};
   Bytes measured_peak{};
   [[nodiscard]] bool same_peak() const { return predicted_peak == measured_peak; }
@@ -76,13 +76,13 @@ struct Deviation {
 struct Validation {
   /// Of the median step, from its first task to its end: where no flush separates steps (Schedule::asynchronous), that
   /// is one step alone, and not what each of many takes.
-  Compared step;
-  std::optional<Compared> alone; ///< likewise, predicted from times that were measured one stage at a time; where
-                                 ///< somebody knows them
+  ComparedTime step;
+  std::optional<ComparedTime> alone; ///< likewise, predicted from times that were measured one stage at a time; where
+                                     ///< somebody knows them
   /// Likewise, predicted with what every task took in that very step: what is left of the error then lies in transfers,
   /// starts and what follows the tasks, and all else of it in how long tasks took. Not where halves of a pair share
   /// their time or activations are computed again, as nothing says then what a task takes by itself.
-  std::optional<Compared> own_times;
+  std::optional<ComparedTime> own_times;
   std::size_t step_used = 0;   ///< which one that is
   std::vector<Duration> steps; ///< measured, in order
   double bubble_predicted = 0; ///< bubble_ratio

@@ -74,9 +74,9 @@ struct Training {
   std::int64_t gradient_bytes = 4;                  ///< per parameter
   std::optional<std::int64_t> optimizer_bytes = {}; ///< per parameter; none: Adam's, 12, with fp32 and tf32 8
   bool distributed_optimizer = true;                ///< its state is divided over data-parallel ranks (ZeRO 1)
-  std::optional<Link> tensor_link = {};             ///< none: the device's
-  std::optional<Link> expert_link = {};             ///< none: ib-ndr
-  std::optional<Link> data_link = {};               ///< none: ib-ndr
+  std::optional<LinkSheet> tensor_link = {};        ///< none: the device's
+  std::optional<LinkSheet> expert_link = {};        ///< none: ib-ndr
+  std::optional<LinkSheet> data_link = {};          ///< none: ib-ndr
 };
 
 /// Largest sizes, so that no product overflows.
@@ -159,7 +159,7 @@ void check_model(const Model& model, std::string_view where, Problems& problems)
 
 /// Costs of each kind of block. Throws Error, with flags (--tensor-parallel) as places, where model, device and
 /// training do not fit together or a size is out of range.
-[[nodiscard]] ModelCosts model_costs(const Model& model, const Device& device, const Training& training);
+[[nodiscard]] ModelCosts model_costs(const Model& model, const DeviceSheet& device, const Training& training);
 
 /// Costs of each chunk of a layout. Where the stages that hold the loss hold the embedding too, they have a matrix that
 /// both share but once.

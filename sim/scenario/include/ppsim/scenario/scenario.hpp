@@ -20,6 +20,7 @@ struct Shape {
   /// Stages that are not replicas of others: places in the pipeline.
   [[nodiscard]] std::size_t positions() const { return stages - shared; }
   [[nodiscard]] std::size_t chunks() const { return positions() * vpp; }
+  [[nodiscard]] IdRange<StageId> stage_ids() const { return {0, stages}; }
   bool operator==(const Shape&) const = default;
 };
 

@@ -47,6 +47,9 @@ public:
   CommOrder(std::vector<CommOp> ops, std::vector<std::uint32_t> offsets, ChunkActions actions = {})
       : ops_{std::move(ops)}, offsets_{std::move(offsets)}, actions_{std::move(actions)} {}
   [[nodiscard]] std::size_t stages() const { return offsets_.size() - 1; }
+  [[nodiscard]] IdRange<StageId> stage_ids() const { return {0, stages()}; }
+  /// As the constructor takes them.
+  [[nodiscard]] const std::vector<std::uint32_t>& offsets() const { return offsets_; }
   [[nodiscard]] std::size_t size() const { return ops_.size(); }
   [[nodiscard]] std::span<const CommOp> ops() const { return ops_; }
   [[nodiscard]] std::span<const CommOp> stage(StageId stage) const {

@@ -65,6 +65,14 @@ public:
   [[nodiscard]] std::span<const Task> stage(StageId stage) const;
   /// Id of the first task of `stage`; with stage == p, the number of tasks.
   [[nodiscard]] TaskId first_task(StageId stage) const { return make_id<TaskId>(offsets_[index(stage)]); }
+  /// Id behind that of the last task of `stage`.
+  [[nodiscard]] TaskId end_task(StageId stage) const { return make_id<TaskId>(offsets_[index(stage) + 1]); }
+  [[nodiscard]] IdRange<TaskId> task_ids(StageId stage) const {
+    return {offsets_[index(stage)], offsets_[index(stage) + 1]};
+  }
+  [[nodiscard]] IdRange<StageId> stage_ids() const { return shape_.stage_ids(); }
+  /// As the constructor takes them.
+  [[nodiscard]] const std::vector<std::uint32_t>& offsets() const { return offsets_; }
   [[nodiscard]] StageId stage_of(TaskId id) const;
   /// How many forwards of `stage` its generator calls warm-up; nothing for an order from elsewhere.
   [[nodiscard]] std::optional<std::size_t> warmup_forwards(StageId stage) const;

@@ -12,7 +12,7 @@ namespace ppsim {
                                      bool ends_share_stage);
 
 /// The link between stages where a model is given and no link.
-[[nodiscard]] const Link& standard_link();
+[[nodiscard]] const LinkSheet& standard_link();
 
 /// The model with the number of layers that the inputs ask for. There has to be one.
 [[nodiscard]] Model model_of(const RunSpec& spec);

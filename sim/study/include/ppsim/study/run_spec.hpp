@@ -69,8 +69,8 @@ struct UpdateSpec {
 struct ModelSpec {
   Training training;
   std::optional<Model> model_shape;
-  std::optional<Device> device_sheet;
-  std::optional<Link> link, inter_node_link;
+  std::optional<DeviceSheet> device_sheet;
+  std::optional<LinkSheet> link, inter_node_link;
 };
 
 /// What stages send each other, and how.

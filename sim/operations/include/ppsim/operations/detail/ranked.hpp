@@ -1,19 +1,22 @@
 #pragma once
-#include "ppsim/operations/detail/crossings.hpp"
+#include "ppsim/operations/detail/stage_transfers.hpp"
 
 #include <optional>
 
 namespace ppsim::lowering {
 
 /// The communicator_number() of an operation.
-[[nodiscard]] std::size_t communicator_of(const Crossing& crossing, bool is_send, Communicators communicators);
+[[nodiscard]] std::size_t communicator_of(const StageTransfer& transfer, bool is_send, Communicators communicators);
 
-/// The positions of all crossings in the order of `places`, which has one per sender.
-[[nodiscard]] std::vector<std::uint32_t> by_sender(const Crossings& crossings, std::span<const std::uint32_t> places);
+/// The positions of all transfers in the order of `places`, which has one per sender.
+[[nodiscard]] std::vector<std::uint32_t> by_sender(const StageTransfers& transfers,
+                                                   std::span<const std::uint32_t> places);
 
-/// The operations where every communicator takes the transfers in the order `ranks` (positions in Crossings::all()) and
-/// each operation is launched as early as that permits. None where a receive would stand behind the task that needs it.
-[[nodiscard]] std::optional<CommOrder> ranked_order(const Crossings& crossings, std::span<const std::uint32_t> ranks,
-                                                    Communicators communicators, std::size_t stages);
+/// The operations where every communicator takes the transfers in the order `ranks` (positions in
+/// StageTransfers::all()) and each operation is launched as early as that permits. None where a receive would stand
+/// behind the task that needs it.
+[[nodiscard]] std::optional<CommOrder> ranked_order(const StageTransfers& transfers,
+                                                    std::span<const std::uint32_t> ranks, Communicators communicators,
+                                                    std::size_t stages);
 
 } // namespace ppsim::lowering

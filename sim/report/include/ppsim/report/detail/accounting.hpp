@@ -83,7 +83,7 @@ void label_end(const TaskGraph& graph, const Timeline& timeline, StageId stage, 
   const Span step = timeline.optimizer[index(stage)].span;
   const SimTime all_done = tasks_end(graph, timeline);
   const bool alone = graph.scenario().update.step == OptimizerStep::per_stage;
-  const std::size_t last = index(graph.schedule().first_task(make_id<StageId>(index(stage) + 1))) - 1;
+  const std::size_t last = index(graph.schedule().end_task(stage)) - 1;
   const bool blocking = graph.scenario().network.model == TransferModel::blocking;
   SimTime sent = blocking ? std::max(now, timeline.transfers[last].end) : now;
   if (!timeline.held_end.empty()) sent = std::max(now, timeline.held_end[index(stage)].at);

@@ -1,4 +1,4 @@
-#include "ppsim/operations/detail/crossings.hpp"
+#include "ppsim/operations/detail/stage_transfers.hpp"
 
 #include "ppsim/graph/detail/dag.hpp"
 
@@ -15,16 +15,13 @@ constexpr std::uint32_t none = 0xFFFFFFFFU;
 
 } // namespace
 
-Crossings::Crossings(const TaskGraph& graph) {
+StageTransfers::StageTransfers(const TaskGraph& graph) {
   const Schedule& schedule = graph.schedule();
   all_.reserve(graph.transfer_count());
   std::map<std::pair<StageId, StageId>, std::uint32_t> numbers;
-  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {
-    const auto from = make_id<StageId>(stage);
+  for (const StageId from : schedule.stage_ids()) {
     const std::size_t first = index(schedule.first_task(from));
-    const std::size_t end = first + schedule.stage(from).size();
-    for (std::size_t id = first; id < end; ++id) {
-      const auto sender = make_id<TaskId>(id);
+    for (const TaskId sender : schedule.task_ids(from)) {
       const std::optional<TaskId> receiver = graph.receiver(sender);
       if (!receiver) continue;
       const StageId to = schedule.stage_of(*receiver);
@@ -43,7 +40,7 @@ Crossings::Crossings(const TaskGraph& graph) {
   edges_ = numbers.size();
 }
 
-std::vector<std::uint32_t> Crossings::latest() const {
+std::vector<std::uint32_t> StageTransfers::latest() const {
   std::vector<std::uint32_t> latest(all_.size());
   std::vector<std::uint32_t> limit(edges_, none);
   for (std::size_t i = all_.size(); i-- > 0;)
@@ -51,15 +48,14 @@ std::vector<std::uint32_t> Crossings::latest() const {
   return latest;
 }
 
-std::vector<SimTime> unit_ends(const TaskGraph& graph, const Crossings& crossings) {
+std::vector<SimTime> unit_ends(const TaskGraph& graph, const StageTransfers& transfers) {
   const Schedule& schedule = graph.schedule();
   const Durations durations{graph.dag(), schedule.tasks()};
-  std::vector<std::uint32_t> crossing_of(graph.size(), none);
-  for (std::size_t i = 0; i < crossings.all().size(); ++i)
-    crossing_of[index(crossings.all()[i].sender)] = static_cast<std::uint32_t>(i);
+  std::vector<std::uint32_t> transfer_of(graph.size(), none);
+  for (std::size_t i = 0; i < transfers.all().size(); ++i)
+    transfer_of[index(transfers.all()[i].sender)] = static_cast<std::uint32_t>(i);
   std::vector<bool> begins_stage(graph.size() + 1);
-  for (std::size_t stage = 0; stage <= schedule.shape().stages; ++stage)
-    begins_stage[index(schedule.first_task(make_id<StageId>(stage)))] = true;
+  for (const std::uint32_t first : schedule.offsets()) begins_stage[first] = true;
   std::vector<SimTime> ready(graph.size());
   std::vector<SimTime> ends(graph.size());
   for (const TaskId task : graph.dag().topological_order) {
@@ -74,8 +70,8 @@ std::vector<SimTime> unit_ends(const TaskGraph& graph, const Crossings& crossing
       for (std::size_t half = id; half < end; ++half) ends[half] = now;
       if (!begins_stage[end]) ready[end] = std::max(ready[end], now);
     }
-    if (crossing_of[id] == none) continue;
-    SimTime& arrival = ready[index(pair_begin(schedule, crossings.all()[crossing_of[id]].receiver))];
+    if (transfer_of[id] == none) continue;
+    SimTime& arrival = ready[index(pair_begin(schedule, transfers.all()[transfer_of[id]].receiver))];
     arrival = std::max(arrival, ends[id] + graph.transfer_time(task));
   }
   return ends;

@@ -10,7 +10,7 @@
 namespace ppsim::lowering {
 
 /// A transfer between two stages.
-struct Crossing {
+struct StageTransfer {
   TaskId sender{};
   TaskId receiver{};
   StageId from{};
@@ -22,23 +22,23 @@ struct Crossing {
 };
 
 /// All transfers between two stages.
-class Crossings {
+class StageTransfers {
 public:
-  explicit Crossings(const TaskGraph& graph);
+  explicit StageTransfers(const TaskGraph& graph);
   /// By rising sender: on every edge in the order of its sends, where each follows its task.
-  [[nodiscard]] std::span<const Crossing> all() const { return all_; }
+  [[nodiscard]] std::span<const StageTransfer> all() const { return all_; }
   [[nodiscard]] std::size_t edges() const { return edges_; }
-  /// By crossing: the latest place of each receive where those of one edge stand in the order of its sends.
+  /// By transfer: the latest place of each receive where those of one edge stand in the order of its sends.
   [[nodiscard]] std::vector<std::uint32_t> latest() const;
 
 private:
-  std::vector<Crossing> all_;
+  std::vector<StageTransfer> all_;
   std::size_t edges_ = 0;
 };
 
 /// By task, the end of it and of the other half of its pair under `latency`, where both halves send at the end of the
 /// pair.
-[[nodiscard]] std::vector<SimTime> unit_ends(const TaskGraph& graph, const Crossings& crossings);
+[[nodiscard]] std::vector<SimTime> unit_ends(const TaskGraph& graph, const StageTransfers& transfers);
 
 /// By task, its place in an order by these times in which every task comes behind all that it needs; halves of a pair
 /// are next to each other.
