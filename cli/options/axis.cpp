@@ -20,7 +20,7 @@ constexpr std::string_view examples = "comm=0..2ms, mb=8..256, memory-limit=20Gi
 
 /// What the numbers of an option count; nothing where it takes no single number.
 std::optional<Unit> unit_of(const Option& option) {
-  const SpecField* const field = find_spec_field(option.name);
+  const RunField* const field = find_run_field(option.name);
   return field == nullptr ? std::nullopt : field->unit;
 }
 

@@ -12,7 +12,7 @@ namespace {
 /// Costs that were given, and are therefore not computed. `asked`: of those for this run alone.
 std::string given_costs(const RunSpec& spec, bool asked) {
   std::string given;
-  for (const SpecField& field : spec_fields())
+  for (const RunField& field : run_fields())
     if (field.is_cost && (asked ? spec.is_asked(field.name) : spec.has(field.name)))
       given += fmt::format("{}{}", given.empty() ? "" : ", ", field.name);
   return given;
@@ -40,7 +40,7 @@ Model model_of(const RunSpec& spec) {
 
 std::optional<ModelCosts> price_model(const RunSpec& spec, Problems& problems) {
   if (!spec.model_shape) {
-    for (const SpecField& field : spec_fields())
+    for (const RunField& field : run_fields())
       if (field.is_of_model && spec.has(field.name))
         problems.add(spec.place_of(field.name), "there is no model whose costs it could change",
                      "give `model` ('ppsim list models')");

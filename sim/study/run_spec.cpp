@@ -86,9 +86,9 @@ struct NumberOf<std::optional<std::vector<Value>>> : Numbers<Value> {};
 enum class Kind : std::uint8_t { rule, cost, of_model };
 
 template <auto member>
-constexpr SpecField field(std::string_view name, Kind kind = Kind::rule) {
+constexpr RunField field(std::string_view name, Kind kind = Kind::rule) {
   using Place = std::remove_reference_t<decltype(place_in(std::declval<RunSpec&>(), member))>;
-  SpecField row{
+  RunField row{
       .name = name,
       .is_given = [](const RunSpec& spec) { return is_said<decltype(holder_of(member))>(place_in(spec, member)); },
       .is_cost = kind == Kind::cost,
@@ -102,14 +102,14 @@ constexpr SpecField field(std::string_view name, Kind kind = Kind::rule) {
 
 /// One whose numbers are millionths.
 template <auto member>
-constexpr SpecField factor(std::string_view name, Kind kind = Kind::rule) {
-  SpecField row = field<member>(name, kind);
+constexpr RunField factor(std::string_view name, Kind kind = Kind::rule) {
+  RunField row = field<member>(name, kind);
   row.unit = Unit::factor;
   return row;
 }
 
-constexpr SpecField pair_rule() {
-  SpecField row = field<&CostSpec::pair>("pair");
+constexpr RunField pair_rule() {
+  RunField row = field<&CostSpec::pair>("pair");
   row.unit = Unit::factor;
   row.set = [](RunSpec& spec, std::int64_t number) { spec.pair = PairRule{PairRule::Kind::factor, number}; };
   return row;
@@ -117,7 +117,7 @@ constexpr SpecField pair_rule() {
 
 } // namespace
 
-std::span<const SpecField> spec_fields() {
+std::span<const RunField> run_fields() {
   using enum Kind;
   static constexpr std::array table{
       field<&PipelineSpec::stages>("stages"),
@@ -200,9 +200,9 @@ std::span<const SpecField> spec_fields() {
   return table;
 }
 
-const SpecField* find_spec_field(std::string_view name) {
-  const auto found = std::ranges::find(spec_fields(), name, &SpecField::name);
-  return found == spec_fields().end() ? nullptr : &*found;
+const RunField* find_run_field(std::string_view name) {
+  const auto found = std::ranges::find(run_fields(), name, &RunField::name);
+  return found == run_fields().end() ? nullptr : &*found;
 }
 
 std::string RunSpec::place_of(std::string_view field) const {
@@ -211,7 +211,7 @@ std::string RunSpec::place_of(std::string_view field) const {
 }
 
 bool RunSpec::has(std::string_view field) const {
-  const SpecField* const row = find_spec_field(field);
+  const RunField* const row = find_run_field(field);
   return (row != nullptr && row->is_given(*this)) || where.contains(field);
 }
 

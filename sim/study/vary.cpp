@@ -21,7 +21,7 @@ namespace {
 /// The candidates at each value, made once.
 class CandidatesByValue {
 public:
-  explicit CandidatesByValue(const RunSpec& spec) : spec_{spec}, field_{*find_spec_field(spec.vary->option)} {}
+  explicit CandidatesByValue(const RunSpec& spec) : spec_{spec}, field_{*find_run_field(spec.vary->option)} {}
 
   [[nodiscard]] RunSpec spec_at(std::int64_t value) const {
     RunSpec changed = spec_;
@@ -40,7 +40,7 @@ public:
 
 private:
   const RunSpec& spec_;
-  const SpecField& field_;
+  const RunField& field_;
   std::mutex mutex_;
   std::map<std::int64_t, std::shared_ptr<const std::vector<Candidate>>> made_;
 };

@@ -157,7 +157,7 @@ TEST_CASE("A number that a field is set to is the one that its flag says") {
     if (said.field != "mb") flags.insert(flags.end(), {"--mb", "8"});
     flags.insert(flags.end(), said.more.begin(), said.more.end());
     RunSpec set = parse_arguments(find_command("simulate"), flags);
-    find_spec_field(said.field)->set(set, said.number);
+    find_run_field(said.field)->set(set, said.number);
     if (said.field != "mb") CHECK(report_of(set) != report_of(parse_arguments(find_command("simulate"), flags)));
     flags.insert(flags.end(), {fmt::format("--{}", said.field), std::string{said.text}});
     CHECK(report_of(set) == report_of(parse_arguments(find_command("simulate"), flags)));

@@ -119,7 +119,7 @@ struct RunSpec : PipelineSpec, CostSpec, UpdateSpec, ModelSpec, NetworkSpec, Mem
 };
 
 /// A field of a RunSpec, by the name that it has in scenario files.
-struct SpecField {
+struct RunField {
   std::string_view name;
   bool (*is_given)(const RunSpec&);
   bool is_cost = false;                          ///< a time or a size, rather than a rule
@@ -128,9 +128,9 @@ struct SpecField {
   void (*set)(RunSpec&, std::int64_t) = nullptr; ///< to a number of that unit, for all chunks and boundaries
 };
 /// In the order in which they are listed.
-[[nodiscard]] std::span<const SpecField> spec_fields();
+[[nodiscard]] std::span<const RunField> run_fields();
 /// Null where there is none of that name.
-[[nodiscard]] const SpecField* find_spec_field(std::string_view name);
+[[nodiscard]] const RunField* find_run_field(std::string_view name);
 
 /// The communicators that `spec` names, if it does: `batched` is a group in simulations.
 [[nodiscard]] std::optional<Communicators> communicators_in(const NetworkSpec& spec);
