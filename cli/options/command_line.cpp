@@ -210,30 +210,18 @@ std::string as_shell_word(const std::string& word) {
   return quoted + "'";
 }
 
-} // namespace
-
-bool Inputs::has_flag(std::string_view option) const {
-  const auto found = where.find(option);
-  return found != where.end() && as_field(found->second).has_value();
-}
-
-Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments) {
-  Inputs inputs;
-  inputs.arguments = arguments;
-  inputs.command = fmt::format("ppsim {}", command.name);
-  for (const std::string& argument : arguments) inputs.command += " " + as_shell_word(argument);
-  Problems problems;
-  const std::vector<Assignment> flags = Parser{command}.parse(arguments, inputs, problems);
+/// Fills `inputs` with what its flags say, and with the files that they name. Throws Error with everything wrong.
+void take_flags(Inputs& inputs, Problems& problems) {
   std::vector<Assignment> keys;
-  for (const Assignment& flag : flags)
+  for (const Assignment& flag : inputs.flags)
     if (flag.option->name == "scenario") {
       inputs.scenario_file =
           std::make_shared<const ScenarioFile>(read_file(flag.value, flag.where), display_name(flag.value), problems);
       keys = inputs.scenario_file->keys();
     }
-  drop_overridden(flags, keys);
+  drop_overridden(inputs.flags, keys);
   assign(keys, inputs, problems);
-  assign(flags, inputs, problems);
+  assign(inputs.flags, inputs, problems);
   if (inputs.scenario == "-" && inputs.schedule_file == "-")
     problems.add(inputs.place_of("schedule-file"), "stdin is taken by --scenario", "name a file for one of them");
   load_model(inputs, problems);
@@ -243,7 +231,35 @@ Inputs parse_arguments(const Command& command, const std::vector<std::string>& a
   inputs.writes_sizes = inputs.chakra || inputs.goal;
   if (inputs.scenario_file && inputs.scenario_file->is_calibrated()) inputs.calibrated = inputs.scenario_file->name();
   if (inputs.schedule_file) load_order(inputs);
+}
+
+} // namespace
+
+bool Inputs::has_flag(std::string_view option) const {
+  const auto found = where.find(option);
+  return found != where.end() && as_field(found->second).has_value();
+}
+
+Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments) {
+  Inputs inputs;
+  inputs.command = fmt::format("ppsim {}", command.name);
+  for (const std::string& argument : arguments) inputs.command += " " + as_shell_word(argument);
+  Problems problems;
+  inputs.flags = Parser{command}.parse(arguments, inputs, problems);
+  take_flags(inputs, problems);
   return inputs;
+}
+
+Inputs with_scenario(const Inputs& inputs, const std::string& path) {
+  Inputs others;
+  others.command = fmt::format("{} --scenario {}", inputs.command, as_shell_word(path));
+  others.file = inputs.file;
+  others.files = inputs.files;
+  others.flags = inputs.flags;
+  others.flags.push_back({find_option("scenario"), path, "`scenario`"});
+  Problems problems;
+  take_flags(others, problems);
+  return others;
 }
 
 } // namespace ppsim::cli

@@ -49,6 +49,9 @@ struct Command {
 /// Parses the arguments behind the command's name, and the scenario file they name. Throws Error with everything wrong.
 [[nodiscard]] Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments);
 
+/// The same flags with the scenario file `path` besides.
+[[nodiscard]] Inputs with_scenario(const Inputs& inputs, const std::string& path);
+
 [[nodiscard]] std::string help_text(const Command& command);
 [[nodiscard]] std::string man_page();
 [[nodiscard]] std::string bash_completion();

@@ -80,12 +80,6 @@ struct Option {
 void name_flags(RunReport& report);
 void name_flags(ComparedRuns& compared);
 
-/// `option` gets `value`, as said at `where`.
-struct Assignment {
-  const Option* option = nullptr;
-  std::string value;
-  std::string where;
-};
 /// Carries out the assignments; adds what is wrong to `problems`.
 void assign(const std::vector<Assignment>& assignments, Inputs& inputs, Problems& problems);
 

@@ -37,6 +37,14 @@ struct OutputSpec {
 };
 
 class ScenarioFile;
+struct Option;
+
+/// `option` gets `value`, as said at `where`.
+struct Assignment {
+  const Option* option = nullptr;
+  std::string value;
+  std::string where;
+};
 
 /// Each value is well-formed by itself; whether they fit together is for build_run() to say.
 struct Inputs : RunSpec, ReplaySpec, OutputSpec {
@@ -45,7 +53,7 @@ struct Inputs : RunSpec, ReplaySpec, OutputSpec {
   std::optional<std::string> precision; ///< in the unit of the axis
   std::optional<std::string> file;      ///< a command's first argument
   std::vector<std::string> files;       ///< those behind it, of a command that takes several
-  std::vector<std::string> arguments;   ///< behind the command's name, as they were given
+  std::vector<Assignment> flags;        ///< all that the command line says
   /// What `scenario` names, which can be read but once; set by parse_arguments().
   std::shared_ptr<const ScenarioFile> scenario_file;
 

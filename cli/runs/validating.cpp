@@ -173,7 +173,8 @@ public:
   const Inputs& of(const fs::path& folder, const Shape& shape) {
     const auto [at, is_new] = read_.try_emplace(folder);
     if (is_new)
-      for (const fs::path& file : files_in(folder, {".toml"})) at->second.push_back(with_scenario(file.string()));
+      for (const fs::path& file : files_in(folder, {".toml"}))
+        at->second.push_back(with_scenario(flags_, file.string()));
     std::vector<const Inputs*> fitting;
     for (const Inputs& inputs : at->second)
       if (inputs.stages.value_or(shape.stages) == shape.stages && chunks_of_stage(inputs) == shape.vpp)
@@ -192,12 +193,6 @@ public:
   }
 
 private:
-  [[nodiscard]] Inputs with_scenario(const std::string& path) const {
-    std::vector<std::string> arguments = flags_.arguments;
-    arguments.insert(arguments.end(), {"--scenario", path});
-    return parse_arguments(find_command("validate"), arguments);
-  }
-
   const Inputs& flags_;
   std::map<fs::path, std::vector<Inputs>> read_;
 };

@@ -104,6 +104,11 @@ Duration steady_interval(const TaskGraph& graph) {
   return Duration{divide_rounded((ready[last] - settled_at[last]).count(), std::int64_t{steps - settled})};
 }
 
+Duration step_time(const TaskGraph& graph) {
+  PPSIM_ASSERT(!graph.schedule().asynchronous());
+  return has_steady_state(graph) ? steady_interval(graph) : end_of(simulate(graph)) - SimTime{};
+}
+
 Duration steady_interval(const Generator& generator, const ScheduleRequest& request, const Scenario& scenario) {
   const Schedule schedule = make_schedule(generator, request, scenario);
   const std::size_t per_microbatch = schedule.size() / request.shape.microbatches;

@@ -20,8 +20,7 @@ constexpr std::size_t most_tasks_for_sensitivity = std::size_t{1} << 25;
 std::function<Duration(const Scenario&)> step_time_of(const Evaluation& run) {
   return [&run](const Scenario& scenario) {
     if (run.graph.schedule().asynchronous()) return steady_interval(*run.generator, run.request, scenario);
-    const TaskGraph graph = lower(run.graph.schedule(), scenario, run.graph.place());
-    return has_steady_state(graph) ? steady_interval(graph) : end_of(simulate(graph)) - SimTime{};
+    return step_time(lower(run.graph.schedule(), scenario, run.graph.place()));
   };
 }
 

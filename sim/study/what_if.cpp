@@ -11,8 +11,7 @@ namespace ppsim {
 namespace {
 
 Duration step_time(const TaskGraph& graph, const Scenario& scenario) {
-  const TaskGraph changed = lower(graph.schedule(), scenario);
-  return has_steady_state(changed) ? steady_interval(changed) : end_of(simulate(changed)) - SimTime{};
+  return step_time(lower(graph.schedule(), scenario));
 }
 
 /// True if the values differed and are now all their mean.

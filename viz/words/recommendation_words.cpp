@@ -3,7 +3,7 @@
 //   split the backward and place 2 chunks per stage in a V.
 
 #include "ppsim/base/error.hpp"
-#include "ppsim/study/reasons.hpp"
+#include "ppsim/study/recommendation.hpp"
 #include "ppsim/viz/comparison.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Comparison: the order of contenders, which of them is recommended, and why; what orders ask of a runtime.
 
 #include "ppsim/study/comparison.hpp"
-#include "ppsim/study/reasons.hpp"
+#include "ppsim/study/recommendation.hpp"
 #include "support/contenders.hpp"
 #include "support/runs.hpp"
 

@@ -16,10 +16,15 @@ namespace ppsim {
 /// nearest. Throws Error as simulate() does.
 [[nodiscard]] Duration steady_interval(const TaskGraph& graph);
 
-/// The same for an asynchronous schedule (Schedule::asynchronous), from an order that the generator makes for more
-/// microbatches: once the end of each pass of each microbatch is the same time after that of the microbatch one period
-/// before, that time, scaled from the period to m and rounded to the nearest. A run that does not settle is doubled up
-/// to 2^19 tasks; then it is the mean over the later part. Throws Error as make_schedule(), lower() and simulate() do.
+/// What a step costs in the long run: that interval, or where stages meet between steps the makespan. Not of an
+/// asynchronous schedule, whose steps are those of longer orders.
+[[nodiscard]] Duration step_time(const TaskGraph& graph);
+
+/// steady_interval() of an asynchronous schedule (Schedule::asynchronous), from an order that the generator makes for
+/// more microbatches: once the end of each pass of each microbatch is the same time after that of the microbatch one
+/// period before, that time, scaled from the period to m and rounded to the nearest. A run that does not settle is
+/// doubled up to 2^19 tasks; then it is the mean over the later part. Throws Error as make_schedule(), lower() and
+/// simulate() do.
 [[nodiscard]] Duration steady_interval(const Generator& generator, const ScheduleRequest& request,
                                        const Scenario& scenario);
 

@@ -1,4 +1,4 @@
-#include "ppsim/study/reasons.hpp"
+#include "ppsim/study/recommendation.hpp"
 
 #include <algorithm>
 
