@@ -22,7 +22,7 @@ public:
   Progress(Progress&&) = delete;
   Progress& operator=(Progress&&) = delete;
   /// One more is done, of so many (0: nobody knows). May be called from any thread.
-  void step(std::size_t of);
+  void step(std::size_t count);
 
 private:
   std::string what_;

@@ -61,7 +61,7 @@ Schedule schedule_of(const StepEvents& step, const ImportOptions& options, std::
   }
   found.offsets.resize(stages + 1, static_cast<std::uint32_t>(found.tasks.size()));
   const Shape shape = shape_of(found, where);
-  Schedule plain = to_schedule(std::move(found), shape, true);
+  const Schedule plain = to_schedule(std::move(found), shape, true);
   const Generator* generator = generator_of(plain);
   const Schedule named{generator == nullptr ? "imported" : std::string{generator->name},
                        shape,
