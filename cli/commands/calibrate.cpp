@@ -24,9 +24,9 @@ Schedule schedule_of(const Inputs& inputs) {
   shaped.stages = inputs.stages;
   shaped.vpp = inputs.vpp;
   shaped.schedule = inputs.schedule;
-  shaped.schedule_file = inputs.schedule_file;
+  shaped.order = inputs.order;
   shaped.microbatches = inputs.microbatches;
-  if (!inputs.microbatches && !inputs.schedule_file)
+  if (!inputs.microbatches && inputs.order == nullptr)
     shaped.microbatches = 2 * inputs.stages.value_or(1); // a steady state of some length
   shaped.pair = PairRule{.kind = PairRule::Kind::serial};
   Schedule schedule = build_run(shaped).schedule;
@@ -120,6 +120,7 @@ const Command definition{.name = "calibrate",
                          .usage = "ppsim calibrate --stages P [--vpp V] [--backend NAME] [-o COSTS.toml] [options]",
                          .argument = "",
                          .argument_help = "",
+                         .makes_run = true,
                          .sections = sections,
                          .extra = extra,
                          .except = except,

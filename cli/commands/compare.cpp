@@ -90,8 +90,7 @@ constexpr std::array outputs{
 ExitCode run(const Inputs& inputs) {
   if (inputs.vary) return run_variation(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
-  Progress progress{"schedules"};
-  Shown shown{compare(inputs, threads_of(inputs), watched_by(progress)), {}};
+  Shown shown{compare_watched(inputs, threads_of(inputs)), {}};
   name_flags(shown);
   shown.recommendation = in_flags(recommend(shown.comparison, inputs));
   note_all(shown.notes);
@@ -123,6 +122,7 @@ const Command definition{
     .usage = "ppsim compare --stages P --mb M [--vpp V,...] [--schedules NAME,...] [options]",
     .argument = "",
     .argument_help = "",
+    .makes_run = true,
     .sections = sections,
     .extra = extra,
     .except = except,

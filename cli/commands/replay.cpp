@@ -130,6 +130,7 @@ const Command definition{
              "[options]",
     .argument = "",
     .argument_help = "",
+    .makes_run = true,
     .sections = sections,
     .extra = extra,
     .except = except,

@@ -126,7 +126,8 @@ Finding test_failures(const Inputs& asked) {
     } catch (const Error& error) {
       what.clear();
       failed = error.code() == ExitCode::failed;
-      for (const Problem& problem : error.problems()) what += fmt::format("{}: {}; ", problem.where, problem.what);
+      for (const Problem& problem : error.problems())
+        what += in_flags(fmt::format("{}: {}; ", problem.where, problem.what));
     }
     const bool in_time = Clock::now() - began < std::chrono::seconds{5};
     const std::string_view task = fault.substr(fault.find('@') + 1);
@@ -220,7 +221,7 @@ std::vector<Finding> test_all(const Inputs& inputs) {
       throw;
     } catch (const Error& error) {
       const Problem& problem = error.problems().front();
-      findings.push_back({std::string{part}, false, fmt::format("{}: {}", problem.where, problem.what)});
+      findings.push_back({std::string{part}, false, in_flags(fmt::format("{}: {}", problem.where, problem.what))});
     }
   };
   add("programs", [] { return std::vector{test_programs()}; });

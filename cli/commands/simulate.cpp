@@ -4,7 +4,6 @@
 #include "ppsim/engine/streams.hpp"
 #include "ppsim/operations/lowering.hpp"
 #include "ppsim/study/evaluate.hpp"
-#include "ppsim/study/find_sensitivity.hpp"
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
 #include "ppsim/traces/report_json.hpp"
@@ -27,8 +26,6 @@
 
 namespace ppsim::cli::simulate_command {
 namespace {
-
-constexpr std::size_t most_tasks_for_alternatives = std::size_t{1} << 16;
 
 /// Those that are simulated; where none are, and nobody says otherwise, as PyTorch would place them.
 CommOrder written_operations(const TaskGraph& graph) {
@@ -179,6 +176,7 @@ const Command definition{
     .usage = "ppsim [simulate] --stages P --mb M [--vpp V] [--schedule NAME | --schedule-file FILE] [options]",
     .argument = "",
     .argument_help = "",
+    .makes_run = true,
     .sections = sections,
     .extra = {},
     .examples = examples,

@@ -38,8 +38,10 @@ ExitCode run_variation(const Inputs& inputs) {
   if (inputs.precision)
     if (const auto wrong = parse_step(*inputs.precision, *inputs.vary, options.precision))
       throw Error{ExitCode::bad_input, Problem{inputs.place_of("precision"), wrong->what, wrong->hint}};
-  Progress progress{"simulations"};
-  const Varied varied = vary(inputs, options, watched_by(progress));
+  const Varied varied = [&] {
+    Progress progress{"simulations"};
+    return vary(inputs, options, watched_by(progress));
+  }();
   note_all(varied.notes);
   write_outputs(outputs, varied, inputs);
   if (!stdout_taken) write_file("-", viz::variation_text(varied.variation, terminal_options()), "variation");

@@ -230,7 +230,6 @@ void take_flags(Inputs& inputs, Problems& problems) {
   inputs.writes_operations = inputs.csv_comms.has_value();
   inputs.writes_sizes = inputs.chakra || inputs.goal;
   if (inputs.scenario_file && inputs.scenario_file->is_calibrated()) inputs.calibrated = inputs.scenario_file->name();
-  if (inputs.schedule_file) load_order(inputs);
 }
 
 } // namespace
@@ -247,6 +246,7 @@ Inputs parse_arguments(const Command& command, const std::vector<std::string>& a
   Problems problems;
   inputs.flags = Parser{command}.parse(arguments, inputs, problems);
   take_flags(inputs, problems);
+  if (inputs.schedule_file && command.makes_run) load_order(inputs);
   return inputs;
 }
 

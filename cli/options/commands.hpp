@@ -25,6 +25,7 @@ struct Command {
   std::string_view usage;
   std::string_view argument; ///< placeholder of its argument, or empty
   std::string_view argument_help;
+  bool makes_run = false;                        ///< of the inputs: a schedule file that they name is read
   bool takes_several = false;                    ///< more files behind its argument: Inputs::files
   std::string_view argument_choices = "";        ///< the words it can be, each followed by a space; for completion
   std::span<const Section> sections;             ///< the options it takes, by section

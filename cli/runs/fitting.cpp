@@ -1,7 +1,6 @@
 #include "fitting.hpp"
 
 #include "ppsim/base/error.hpp"
-#include "ppsim/study/compare.hpp"
 
 #include <fmt/format.h>
 
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "options/options.hpp"
+#include "terminal/progress.hpp"
 
 namespace ppsim::cli {
 namespace {
@@ -71,7 +71,7 @@ std::optional<std::string> try_change(const Inputs& inputs, const std::vector<Fl
     flags += fmt::format("{}--{} {}", flags.empty() ? "" : " ", flag.option, flag.value);
   }
   try {
-    const Comparison comparison = compare(changed, threads).comparison;
+    const Comparison comparison = compare_watched(changed, threads).comparison;
     if (!comparison.recommendation) return std::nullopt;
     const Contender& best = comparison.contenders[comparison.recommendation->best];
     const auto devices = static_cast<std::int64_t>(comparison.stages) * changed.training.tensor_parallel *

@@ -3,7 +3,6 @@
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/runtime/backend.hpp"
-#include "ppsim/study/build_run.hpp"
 #include "ppsim/study/run_spec.hpp"
 
 #include <memory>

@@ -28,6 +28,11 @@ void Progress::step(std::size_t count) {
   shown_ = true;
 }
 
+ComparedRuns compare_watched(const RunSpec& spec, std::size_t threads) {
+  Progress progress{"schedules"};
+  return compare(spec, threads, watched_by(progress));
+}
+
 ShareShown::ShareShown(std::string what) : what_{std::move(what)}, terminal_{::isatty(STDERR_FILENO) != 0} {}
 
 ShareShown::~ShareShown() {

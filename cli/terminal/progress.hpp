@@ -38,6 +38,9 @@ private:
   return [&progress](std::size_t of) { progress.step(of); };
 }
 
+/// compare() with its progress, which is gone when it returns.
+[[nodiscard]] ComparedRuns compare_watched(const RunSpec& spec, std::size_t threads);
+
 /// Shows which share of one long job is done, likewise.
 class ShareShown {
 public:

@@ -44,7 +44,12 @@ void check_against_file(const RunSpec& spec, const Shape& shape) {
 
 void use_given_order(const RunSpec& spec, const GivenOrder& order, BuiltRun& run) {
   check_against_file(spec, order.schedule.shape());
-  run.schedule = order.schedule;
+  if (order.schedule.asynchronous())
+    throw Error{ExitCode::bad_input,
+                Problem{order.name, "an order without a flush, whose steps in the long run only its generator can make",
+                        "name its schedule instead"}};
+  const bool drops_backwards = spec.forward_only && !order.schedule.forward_only();
+  run.schedule = drops_backwards ? order.schedule.forwards() : order.schedule;
   run.schedule_place = order.name;
   run.scenario = make_scenario(spec, run.schedule.shape(), placement_of(run.schedule), ends_share_stage(run.schedule));
   run.notes = order.notes;

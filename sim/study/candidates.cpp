@@ -1,5 +1,8 @@
 #include "ppsim/study/candidates.hpp"
 
+#include "ppsim/base/error.hpp"
+#include "ppsim/schedule/generators.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,7 +67,7 @@ std::size_t chunks_by_layout(const RunSpec& spec) {
 /// scenario file says is for any schedule, and void for others.
 void check_flags(const RunSpec& spec, const std::vector<const Generator*>& parts) {
   Problems problems;
-  const auto is_flag = [&](std::string_view option) { return spec.has(option) && spec.is_asked(option); };
+  const auto is_flag = [&](std::string_view option) { return spec.is_asked(option); };
   for (const ScheduleOption& option : schedule_options()) {
     const auto takes = [&](const Generator* generator) { return generator->takes(option.name); };
     if (is_flag(option.name) && std::ranges::none_of(parts, takes))
@@ -122,6 +125,9 @@ void add_candidates(const Generator& generator, const RunSpec& spec, std::vector
 } // namespace
 
 std::vector<Candidate> candidates(const RunSpec& spec) {
+  if (spec.schedules && spec.schedules->empty())
+    throw Error{ExitCode::bad_input, Problem{spec.place_of("schedules"), "names none", "name some, or leave it out"}};
+  for (const std::string& name : spec.schedules.value_or(std::vector<std::string>{})) (void)find_generator(name);
   std::vector<const Generator*> parts;
   for (const Generator* generator : generators())
     if (!spec.schedules || std::ranges::find(*spec.schedules, generator->name) != spec.schedules->end())

@@ -89,8 +89,9 @@ void doubt_collectives(const RunSpec& spec, const Scenario& scenario, const Sche
     notes.push_back(
         fmt::format("`pair`: not given, and taken as sum, the time of both halves; {:.0f} % of all passes is "
                     "communication inside layers (all-to-all of experts, tensor parallel), which pairs may "
-                    "hide: '{} `pair` hide' says what that would gain",
-                    100 * share, spec.command));
+                    "hide: {} says what that would gain",
+                    100 * share,
+                    spec.command.empty() ? std::string{"`pair` hide"} : fmt::format("'{} `pair` hide'", spec.command)));
   const auto has_time = [](const std::vector<Duration>& times) {
     return std::ranges::any_of(times, [](Duration time) { return time > Duration{0}; });
   };
@@ -130,7 +131,7 @@ void doubt_order(const RunSpec& spec, const BuiltRun& run, std::vector<std::stri
   if (!words.empty()) notes.push_back(fmt::format("{}: {}", spec.place_of(limit), words));
 }
 
-/// Rules of a transfer model that is not used. --p2p is one of replays too: those who only simulate ask for it.
+/// Rules of a transfer model that is not used. `p2p` is one of replays too: those who only simulate ask for it.
 void doubt_streams(const RunSpec& spec, const Scenario& scenario, std::vector<std::string>& notes) {
   const Streams& streams = scenario.network.streams;
   const Lowering* const lowering = find_lowering(streams.lowering);

@@ -110,8 +110,12 @@ void describe(const RunSpec& spec, Variation& variation) {
 } // namespace
 
 Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch) {
-  const Axis& axis = given.vary.value();
+  const RunField* const field = given.vary ? find_run_field(given.vary->option) : nullptr;
+  if (field == nullptr || !field->unit)
+    throw Error{ExitCode::bad_input, Problem{"`vary`", "names no field that takes numbers", "name one, such as comm"}};
   RunSpec spec = given;
+  spec.vary->unit = *field->unit;
+  const Axis& axis = *spec.vary;
   // candidates() follows the layers of a stage, but the lines have to be the same at every value
   if ((axis.option == "stages" || axis.option == "layers") && !spec.vpp && !spec.layout) spec.vpp = {2, 4};
   CandidatesByValue by_value{spec};

@@ -29,7 +29,7 @@ template <class Items>
   return text;
 }
 
-/// Messages name what was asked for in backticks, by the name that it has in scenario files: "give `vpp`". Who shows
+/// Messages name what was asked for in backticks, by its name in scenario files and flags: "give `vpp`". Who shows
 /// them says what their readers call it; here, the result of `name_of`.
 [[nodiscard]] std::string name_fields(std::string_view text, std::string (*name_of)(std::string_view field));
 /// The field that `text` is, if it is nothing else: "vpp" of "`vpp`".

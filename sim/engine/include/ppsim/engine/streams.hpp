@@ -4,6 +4,7 @@
 #include "ppsim/graph/timeline.hpp"
 #include "ppsim/operations/lowering.hpp"
 
+#include <span>
 #include <string>
 #include <vector>
 

@@ -16,7 +16,7 @@ inline constexpr std::size_t longest_layout = std::size_t{1} << 20;
 /// PipelineParallelLayerLayout: commas are for the eye; `(...)*n` repeats what is in parentheses, which do not nest,
 /// `x*n` one letter or bar; `|` ends a chunk. Letters: E embedding, t layer, m layer for multi-token prediction, L
 /// loss; one E first, one L last, every t before the first m, at least one t. A chunk may be empty. Throws Error
-/// (--layout) with the first thing that is wrong and where it stands.
+/// (`layout`) with the first thing that is wrong and where it stands.
 [[nodiscard]] Layout parse_layout(std::string_view text);
 
 /// The string that parse_layout() reads as `layout`, repetitions written as such where that is shorter:

@@ -157,7 +157,7 @@ struct ParameterCount {
 /// Adds what is wrong with the shape itself, with `where` as place.
 void check_model(const Model& model, std::string_view where, Problems& problems);
 
-/// Costs of each kind of block. Throws Error, with flags (--tensor-parallel) as places, where model, device and
+/// Costs of each kind of block. Throws Error, with flags (`tensor-parallel`) as places, where model, device and
 /// training do not fit together or a size is out of range.
 [[nodiscard]] ModelCosts model_costs(const Model& model, const DeviceSheet& device, const Training& training);
 

@@ -228,7 +228,7 @@ void validate(const Scenario& scenario);
 
 /// Layers per chunk as Megatron splits them: `total` evenly over the chunks, or, with `first` / `last`, that many on
 /// the first / last stage and the rest evenly over the others; a remainder gives one layer more to the first chunks (of
-/// each such group). `loop` placement: chunk c is on stage c mod p. Throws Error with --layers as place when a chunk
+/// each such group). `loop` placement: chunk c is on stage c mod p. Throws Error with `layers` as place when a chunk
 /// would stay empty or a stage's count is no multiple of v.
 [[nodiscard]] std::vector<std::size_t> split_layers(const Shape& shape, const std::vector<StageId>& chunk_stage,
                                                     std::size_t total, std::optional<std::size_t> first,

@@ -51,7 +51,7 @@ struct UniformCosts {
 
 /// How many chunks per stage a schedule can have.
 struct VppRule {
-  std::size_t standard = 1; ///< where --vpp is not given
+  std::size_t standard = 1; ///< where `vpp` is not given
   std::size_t multiple = 0; ///< any multiple of this; 0: only the standard
   bool matters = true;      ///< the order gains or loses by it, so that a comparison tries several
 };
@@ -91,7 +91,7 @@ struct ScheduleOption {
 [[nodiscard]] std::span<const ScheduleOption> schedule_options();
 
 [[nodiscard]] std::span<const Generator* const> generators();
-/// Throws Error (--schedule: unknown, did you mean).
+/// Throws Error (`schedule`: unknown, did you mean).
 [[nodiscard]] const Generator& find_generator(std::string_view name);
 /// Throws Error with every rule of the generator that the request breaks.
 void check_request(const Generator& generator, const ScheduleRequest& request);

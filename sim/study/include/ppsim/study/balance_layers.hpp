@@ -1,5 +1,5 @@
 #pragma once
-// --balance: the best split of layers over chunks for one run.
+// `balance`: the best split of layers over chunks for one run.
 
 #include "ppsim/study/balance.hpp"
 #include "ppsim/study/build_run.hpp"

@@ -5,7 +5,7 @@
 
 namespace ppsim {
 
-/// The scenario of these spec for a shape whose chunks stand as `placement` says, the first and the
+/// The scenario of this spec for a shape whose chunks stand as `placement` says, the first and the
 /// last of them perhaps on the same stages (ends_share_stage(schedule)). Throws Error with everything that
 /// does not fit.
 [[nodiscard]] Scenario make_scenario(const RunSpec& spec, const Shape& shape, const std::vector<StageId>& placement,
@@ -14,7 +14,7 @@ namespace ppsim {
 /// The link between stages where a model is given and no link.
 [[nodiscard]] const LinkSheet& standard_link();
 
-/// The model with the number of layers that the inputs ask for. There has to be one.
+/// The model with the number of layers that the spec asks for. There has to be one.
 [[nodiscard]] Model model_of(const RunSpec& spec);
 
 /// Costs by the model's shape; nothing where there is no model. Adds options that need a model or a device that is not

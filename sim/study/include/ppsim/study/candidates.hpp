@@ -1,5 +1,5 @@
 #pragma once
-// Candidates: the runs that a comparison of these spec is about.
+// Candidates: the runs that a comparison of this spec is about.
 
 #include "ppsim/study/run_spec.hpp"
 
@@ -15,11 +15,11 @@ struct Candidate {
   RunSpec spec;
 };
 
-/// The candidates of these spec, in the order of generators(): each schedule (or those of --schedules) with the
-/// number of chunks that it fixes, or with each that --vpp lists where it can choose (where nothing is said 2 and 4, or
+/// The candidates of this spec, in the order of generators(): each schedule (or those of `schedules`) with the
+/// number of chunks that it fixes, or with each that `vpp` lists where it can choose (where nothing is said 2 and 4, or
 /// up to three that divide the layers of a stage). A schedule file is one more, the first; its shape is everyone's.
 /// Options that only some schedules take are left to those. Throws Error where a flag says what none of them takes, or
-/// a number of chunks twice, and as build_run() does where a schedule file can not be read.
+/// a number of chunks twice.
 [[nodiscard]] std::vector<Candidate> candidates(const RunSpec& spec);
 
 } // namespace ppsim

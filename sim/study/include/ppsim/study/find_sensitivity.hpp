@@ -1,5 +1,5 @@
 #pragma once
-// --sensitivity: what small changes of one run would give.
+// `sensitivity`: what small changes of one run would give.
 
 #include "ppsim/study/evaluate.hpp"
 

@@ -17,7 +17,7 @@ namespace ppsim {
 
 /// Another run of the same costs that may be better.
 struct Alternative {
-  std::string change; ///< flags that make it
+  std::string change; ///< what to ask for instead: "`mb` 16"
   std::size_t microbatches = 0;
   Duration step_time{0};
   double bubble_ratio = 0;

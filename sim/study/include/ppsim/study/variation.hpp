@@ -16,7 +16,7 @@ namespace ppsim {
 struct Axis {
   /// What its integers count: nanoseconds, bytes, bytes per second, things, or millionths.
   enum class Unit : std::uint8_t { time, bytes, rate, count, factor };
-  std::string option; ///< long flag without dashes
+  std::string option; ///< one of run_fields()
   Unit unit = Unit::time;
   std::int64_t from = 0;
   std::int64_t to = 0; ///< above `from`
