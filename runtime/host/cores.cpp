@@ -1,6 +1,7 @@
 #include "cores.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/runtime/backend.hpp"
 #include "ppsim/runtime/monotonic.hpp"
 
 #include <fmt/format.h>

@@ -2,6 +2,7 @@
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/build_run.hpp"
 
 #include <fmt/format.h>
 

@@ -3,6 +3,7 @@
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/parallel.hpp"
 #include "ppsim/scenario/layout.hpp"
+#include "ppsim/study/build_run.hpp"
 #include "ppsim/study/evaluate.hpp"
 
 #include <fmt/format.h>
