@@ -1,5 +1,5 @@
 #pragma once
-// What a user said about a model's shape, its device and its training, and the costs that follow.
+// Files that options name: a model's shape, a device's datasheet, an order of tasks.
 
 #include <optional>
 #include <string>

@@ -22,7 +22,7 @@ std::optional<std::size_t> one_vpp(const RunSpec& spec) {
   return spec.vpp->front();
 }
 
-/// A file sets the shape; flags may repeat it, not change it.
+/// A file sets the shape; the rest may repeat it, not change it.
 void check_against_file(const RunSpec& spec, const Shape& shape) {
   Problems problems;
   const auto check = [&](std::string_view option, const std::optional<std::size_t>& given, std::size_t found) {
@@ -121,8 +121,8 @@ void generate_schedule(const RunSpec& spec, BuiltRun& run) {
   run.schedule_place = fmt::format("schedule '{}'", run.generator->name);
 }
 
-/// What names a flag names the place where its value was given, which may be a scenario file; so does the name of a
-/// schedule that was not given on the command line.
+/// What names a field names the place where its value was given, which may be a scenario file; so does the name of a
+/// schedule that such a file gave.
 Error placed(const RunSpec& spec, const Error& error) {
   std::vector<Problem> problems = error.problems();
   for (Problem& problem : problems)
