@@ -1,5 +1,3 @@
-#include "ppsim/base/words.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -233,11 +231,6 @@ void take_flags(Inputs& inputs, Problems& problems) {
 }
 
 } // namespace
-
-bool Inputs::has_flag(std::string_view option) const {
-  const auto found = where.find(option);
-  return found != where.end() && as_field(found->second).has_value();
-}
 
 Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments) {
   Inputs inputs;

@@ -397,10 +397,6 @@ bool is_scenario_key(const Option& option) {
          option.section != Section::replay && option.name != "scenario";
 }
 
-bool is_simulated(const Option& option) {
-  return is_scenario_key(option) && option.section != Section::workload;
-}
-
 std::span<const Option> options() {
   return table;
 }

@@ -69,8 +69,6 @@ struct Option {
 [[nodiscard]] std::span<const Option> options();
 /// Whether it is a part of what is trained on what, and not of what is done with that.
 [[nodiscard]] bool is_scenario_key(const Option& option);
-/// Whether a simulation depends on it.
-[[nodiscard]] bool is_simulated(const Option& option);
 /// The option of that name or alias (without dashes), or null.
 [[nodiscard]] const Option* find_option(std::string_view name);
 

@@ -55,9 +55,6 @@ struct Inputs : RunSpec, ReplaySpec, OutputSpec {
   std::vector<Assignment> flags;        ///< all that the command line says
   /// What `scenario` names, which can be read but once; set by parse_arguments().
   std::shared_ptr<const ScenarioFile> scenario_file;
-
-  /// Whether it was given on the command line, and so meant for this run; a file may be for others as well.
-  [[nodiscard]] bool has_flag(std::string_view option) const;
 };
 
 } // namespace ppsim::cli

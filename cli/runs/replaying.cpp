@@ -42,7 +42,7 @@ Workload tiny_workload(const Workload& given) {
 void refuse_flags(const Inputs& inputs, std::initializer_list<std::string_view> options, std::string_view why,
                   std::string_view remedy, Problems& problems) {
   for (const std::string_view option : options)
-    if (inputs.has_flag(option)) problems.add(inputs.place_of(option), std::string{why}, std::string{remedy});
+    if (inputs.is_asked(option)) problems.add(inputs.place_of(option), std::string{why}, std::string{remedy});
 }
 
 void check_flags(const Inputs& inputs, Compute compute) {

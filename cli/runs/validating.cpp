@@ -50,7 +50,7 @@ void check_shape(const Inputs& inputs, const Schedule& ran, std::vector<std::str
 std::optional<ComparedTime> predict_alone(const Inputs& inputs, const MeasuredRun& run, Duration measured) {
   if (run.facts.timed) return std::nullopt; // its tasks took what they were told, stages busy or not
   for (const std::string_view option : {"forward", "backward", "input-grad", "weight-grad"})
-    if (!inputs.scenario_file || inputs.has_flag(option)) return std::nullopt;
+    if (!inputs.scenario_file || inputs.is_asked(option)) return std::nullopt;
   const auto alone = inputs.scenario_file->alone_costs();
   if (!alone) return std::nullopt;
   if (const std::size_t chunks = run.schedule.shape().chunks(); alone->forward.size() != chunks)
