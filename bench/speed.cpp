@@ -8,6 +8,7 @@
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/engine/streams.hpp"
 #include "ppsim/report/report.hpp"
+#include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/compare.hpp"
 #include "ppsim/study/vary.hpp"
 #include "ppsim/traces/schedule_file.hpp"
@@ -193,8 +194,7 @@ void simulate_operations(benchmark::State& state, Communicators communicators, s
   const TaskGraph graph = lower(order(shape), costs);
   const CommOrder operations = operations_of(graph);
   const Stopwatch stopwatch;
-  for ([[maybe_unused]] const auto round : state)
-    benchmark::DoNotOptimize(simulate_streams(graph, operations, communicators));
+  for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(simulate(graph, operations, communicators));
   const double count = static_cast<double>(graph.size() + operations.size()) * static_cast<double>(state.iterations());
   state.counters["Moperations/s"] = count / stopwatch.seconds() / 1e6;
 }

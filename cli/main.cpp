@@ -1,6 +1,7 @@
 // ppsim: pipeline-parallel training schedules, simulated and explained.
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/words.hpp"
 #include "ppsim/runtime/launch.hpp"
 
 #include <fmt/format.h>
@@ -41,8 +42,8 @@ ExitCode run(const std::vector<std::string>& arguments) {
 void print(const ppsim::Error& error) {
   using namespace ppsim::cli;
   for (const ppsim::Problem& problem : error.problems()) {
-    say(in_flags(fmt::format("ppsim: error: {}: {}\n", problem.where, problem.what)));
-    if (!problem.hint.empty()) say(in_flags(fmt::format("ppsim: hint: {}\n", problem.hint)));
+    say(ppsim::in_flags(fmt::format("ppsim: error: {}: {}\n", problem.where, problem.what)));
+    if (!problem.hint.empty()) say(ppsim::in_flags(fmt::format("ppsim: hint: {}\n", problem.hint)));
   }
 }
 

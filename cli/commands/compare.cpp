@@ -91,8 +91,7 @@ ExitCode run(const Inputs& inputs) {
   if (inputs.vary) return run_variation(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   Shown shown{compare_watched(inputs, threads_of(inputs)), {}};
-  name_flags(shown);
-  shown.recommendation = in_flags(recommend(shown.comparison, inputs));
+  shown.recommendation = recommend(shown.comparison, inputs);
   note_all(shown.notes);
   write_outputs(outputs, shown, inputs);
   if (!stdout_taken)

@@ -46,11 +46,11 @@ ShownStep median_step_of(const Explained& explained) {
   TaskGraph graph = measured_graph(run);
   Timeline timeline = run.steps[step];
   attribute(graph, timeline);
-  RunReport report = run_report(analyse(graph, timeline));
   const std::string replica = explained.runs.size() == 1
                                   ? ""
                                   : fmt::format("replica {} ({}), ", explained.drawn, explained.names[explained.drawn]);
-  report.measured = fmt::format("{}step {} of {}; {}", replica, step + 1, run.steps.size(), describe(run));
+  RunReport report = run_report(graph, timeline,
+                                fmt::format("{}step {} of {}; {}", replica, step + 1, run.steps.size(), describe(run)));
   return {std::move(graph), std::move(timeline), std::move(report)};
 }
 
@@ -85,14 +85,11 @@ Explained explain_inputs(const Inputs& inputs) {
     explained.runs.push_back(read_run_file(path, "explain"));
     explained.names.push_back(display_name(path));
   }
-  explained.explanation = explain(explained.runs);
+  explained.explanation = explain(explained.runs, inputs.calibrate.value_or(default_share));
   if (explained.explanation.steps < 2 && inputs.calibrate)
     throw Error{ExitCode::bad_input,
                 Problem{inputs.place_of("calibrate"), "the run has one step: there is no other one",
                         "leave it out, or record more steps"}};
-  if (explained.explanation.steps > 1)
-    for (const MeasuredRun& run : explained.runs)
-      explained.explanation.held_out.push_back(hold_out(run, inputs.calibrate.value_or(default_share)));
   explained.drawn = drawn_replica(inputs, explained.explanation);
   return explained;
 }

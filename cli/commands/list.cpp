@@ -5,6 +5,7 @@
 #include "ppsim/report/report.hpp"
 #include "ppsim/runtime/backend.hpp"
 #include "ppsim/scenario/model.hpp"
+#include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/traces/import.hpp"
 

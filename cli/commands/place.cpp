@@ -43,7 +43,7 @@ constexpr std::size_t most_stalls_said = 5;
 
 std::vector<std::string> longest_stalls(const TaskGraph& graph, const CommOrder& order, Communicators communicators) {
   std::vector<std::string> said;
-  for (const Stall& stall : find_stalls(graph, order, simulate_streams(graph, order, communicators))) {
+  for (const Stall& stall : find_stalls(graph, order, communicators, simulate(graph, order, communicators))) {
     if (said.size() == most_stalls_said) break;
     said.push_back(describe(graph, order, stall));
   }

@@ -55,8 +55,7 @@ constexpr std::array outputs{
 Replayed view(Replay replay, MeasuredRun run) {
   Timeline timeline = run.steps[median_step(run)];
   attribute(replay.graph, timeline);
-  RunReport report = run_report(analyse(replay.graph, timeline));
-  report.measured = describe(run);
+  RunReport report = run_report(replay.graph, timeline, describe(run));
   constexpr double any = 1e9; // no judgement of the time is asked for
   Validation validation = validate_run(replay.graph, replay.prediction, run, any);
   return {std::move(replay), std::move(run), std::move(timeline), std::move(report), std::move(validation)};

@@ -1,8 +1,10 @@
 // ppsim selftest: does the runtime do here what it says? What CI runs.
 
+#include "ppsim/base/words.hpp"
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/measured/validation.hpp"
 #include "ppsim/runtime/calibration.hpp"
+#include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/build_run.hpp"
 #include "ppsim/traces/run_file.hpp"
 

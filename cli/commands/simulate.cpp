@@ -102,7 +102,7 @@ bool is_silently_waited_for(const TaskGraph& graph, StageId stage, const CommOp&
 }
 
 /// An order made for one communicator per direction may hang where PyTorch runs it; and not all has a cell.
-void doubt_written_operations(const Inputs& inputs, const TaskGraph& graph) {
+void note_written_operations(const Inputs& inputs, const TaskGraph& graph) {
   if (!inputs.csv_comms) return;
   const CommOrder order = written_operations(graph);
   if (find_hang(graph.schedule(), order, Communicators::group))
@@ -139,13 +139,12 @@ ExitCode run(const Inputs& inputs) {
   if (inputs.chakra == "-")
     throw Error{ExitCode::bad_input, Problem{inputs.place_of("chakra"), "several files can not go to stdout",
                                              "give a prefix: --chakra run"}};
-  Evaluation result = evaluate_fully(inputs, inputs.sensitivity);
-  name_flags(result.report);
+  const Evaluation result = evaluate_fully(inputs, inputs.sensitivity);
   note_all(result.notes);
   write_outputs(outputs, result, inputs);
   write_chakra(inputs, result.graph);
   say_what_workloads_lack(inputs, result.graph);
-  doubt_written_operations(inputs, result.graph);
+  note_written_operations(inputs, result.graph);
   if (!stdout_taken) {
     std::string text = viz::text_report(result.graph, result.timeline, result.report, terminal_options());
     if (inputs.tasks) text.append("\n").append(viz::task_table(result.graph, result.timeline));

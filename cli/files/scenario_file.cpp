@@ -20,9 +20,10 @@ namespace {
 /// `ppsim scale`, no part of a scenario.
 constexpr std::string_view calibration_table = "calibration";
 constexpr std::string_view scaled_table = "scaled";
+constexpr std::string_view measured_table = "measured"; ///< likewise, of an import
 
 bool holds_facts(std::string_view key, const toml::node& node) {
-  return (key == calibration_table || key == scaled_table) && node.is_table();
+  return (key == calibration_table || key == scaled_table || key == measured_table) && node.is_table();
 }
 
 /// A value as it would stand behind the flag; nothing for what no flag takes (tables, dates).
@@ -219,6 +220,10 @@ std::optional<TransferLines> ScenarioFile::transfer_lines() const {
               Problem{fmt::format("{}: [{}]", name_, found),
                       "its edges are no stages with a latency and a bandwidth, or there is no placement of the chunks",
                       "calibrate again"}};
+}
+
+std::string ScenarioFile::measured_run() const {
+  return parsed_->table[measured_table]["run"].value_exact<std::string>().value_or("");
 }
 
 std::optional<Measured> ScenarioFile::measured() const {

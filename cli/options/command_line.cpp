@@ -1,3 +1,5 @@
+#include "ppsim/schedule/generators.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

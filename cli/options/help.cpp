@@ -1,6 +1,7 @@
 // Help, man page and completion, all from the tables of options and commands.
 
 #include "ppsim/base/words.hpp"
+#include "ppsim/schedule/generators.hpp"
 
 #include <fmt/format.h>
 

@@ -407,27 +407,6 @@ const Option* find_option(std::string_view name) {
   return nullptr;
 }
 
-std::string in_flags(std::string_view text) {
-  return name_fields(text, [](std::string_view name) {
-    return find_option(name) == nullptr ? fmt::format("`{}`", name) : fmt::format("--{}", name);
-  });
-}
-
-void name_flags(RunReport& report) {
-  for (Alternative& alternative : report.alternatives) alternative.change = in_flags(alternative.change);
-  if (!report.sensitivity) return;
-  for (SensitivityFigure& figure : report.sensitivity->figures) figure.flags = in_flags(figure.flags);
-  for (RefusedChange& refused : report.sensitivity->refused) refused.reason = in_flags(refused.reason);
-}
-
-void name_flags(ComparedRuns& compared) {
-  for (Contender& contender : compared.comparison.contenders) {
-    contender.flags = in_flags(contender.flags);
-    name_flags(contender.report);
-  }
-  for (NotApplicable& entry : compared.comparison.not_applicable) entry.reason = in_flags(entry.reason);
-}
-
 void assign(const std::vector<Assignment>& assignments, Inputs& inputs, Problems& problems) {
   for (const Assignment& assignment : assignments) {
     inputs.where[std::string{assignment.option->name}] = assignment.where;

@@ -2,8 +2,6 @@
 // The option table: the one place that lists what can be said. Parser, scenario files, --help, man page and completion
 // read it.
 
-#include "ppsim/study/compare.hpp"
-
 #include <optional>
 #include <span>
 #include <string>
@@ -71,12 +69,6 @@ struct Option {
 [[nodiscard]] bool is_scenario_key(const Option& option);
 /// The option of that name or alias (without dashes), or null.
 [[nodiscard]] const Option* find_option(std::string_view name);
-
-/// A message with the fields that it names as flags: "give --vpp".
-[[nodiscard]] std::string in_flags(std::string_view text);
-/// The same of all messages in it.
-void name_flags(RunReport& report);
-void name_flags(ComparedRuns& compared);
 
 /// Carries out the assignments; adds what is wrong to `problems`.
 void assign(const std::vector<Assignment>& assignments, Inputs& inputs, Problems& problems);

@@ -4,6 +4,7 @@
 #include "ppsim/operations/lowering.hpp"
 #include "ppsim/report/report.hpp"
 #include "ppsim/scenario/layout.hpp"
+#include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/run_report.hpp"
 
 #include <charconv>

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <iterator>
@@ -45,12 +46,16 @@ void check_shape(const Inputs& inputs, const Schedule& ran, std::vector<std::str
                                 *inputs.microbatches, ran.shape().microbatches));
 }
 
-/// What the same prediction says with the times that its calibration measured with one stage at work at a time. Those
-/// of a flag are neither.
-std::optional<ComparedTime> predict_alone(const Inputs& inputs, const MeasuredRun& run, Duration measured) {
+/// Whether what tasks take is what the scenario file says, and no flag.
+bool has_costs_of_file(const Inputs& inputs) {
+  constexpr std::array passes{"forward", "backward", "input-grad", "weight-grad"};
+  return inputs.scenario_file &&
+         std::ranges::none_of(passes, [&](const char* option) { return inputs.is_asked(option); });
+}
+
+/// The step that the same prediction has with the times that its calibration measured with one stage at work at a time.
+std::optional<Duration> predict_alone(const Inputs& inputs, const MeasuredRun& run) {
   if (run.facts.timed) return std::nullopt; // its tasks took what they were told, stages busy or not
-  for (const std::string_view option : {"forward", "backward", "input-grad", "weight-grad"})
-    if (!inputs.scenario_file || inputs.is_asked(option)) return std::nullopt;
   const auto alone = inputs.scenario_file->alone_costs();
   if (!alone) return std::nullopt;
   if (const std::size_t chunks = run.schedule.shape().chunks(); alone->forward.size() != chunks)
@@ -65,7 +70,12 @@ std::optional<ComparedTime> predict_alone(const Inputs& inputs, const MeasuredRu
   changed.weight_grad = alone->weight_grad;
   std::vector<std::string> said_before;
   const TaskGraph graph = graph_of(changed, run.schedule, false, said_before);
-  return ComparedTime{end_of(simulate(graph)).time_since_epoch(), measured};
+  return end_of(simulate(graph)).time_since_epoch();
+}
+
+PredictionFacts known_of(const Inputs& inputs, const MeasuredRun& run) {
+  if (!has_costs_of_file(inputs)) return {};
+  return {.alone = predict_alone(inputs, run), .own_costs = inputs.scenario_file->measured_run() == run_id(run)};
 }
 
 Validated validate(const Inputs& inputs, MeasuredRun run, std::vector<std::string>& notes) {
@@ -73,8 +83,8 @@ Validated validate(const Inputs& inputs, MeasuredRun run, std::vector<std::strin
   check_shape(inputs, run.schedule, notes);
   TaskGraph graph = graph_of(inputs, run.schedule, run.facts.timed, notes);
   Timeline prediction = simulate(graph);
-  Validation validation = validate_run(graph, prediction, run, inputs.tolerance.value_or(default_tolerance));
-  validation.alone = predict_alone(inputs, run, validation.step.measured);
+  Validation validation =
+      validate_run(graph, prediction, run, inputs.tolerance.value_or(default_tolerance), known_of(inputs, run));
   return {std::move(graph), std::move(prediction), std::move(run), std::move(validation)};
 }
 

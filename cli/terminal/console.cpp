@@ -1,5 +1,7 @@
 #include "console.hpp"
 
+#include "ppsim/base/words.hpp"
+
 #include <csignal>
 #include <cstdio>
 

@@ -37,6 +37,10 @@ std::string name_fields(std::string_view text, std::string (*name_of)(std::strin
   }
 }
 
+std::string in_flags(std::string_view text) {
+  return name_fields(text, [](std::string_view name) { return fmt::format("--{}", name); });
+}
+
 std::optional<std::string_view> as_field(std::string_view text) {
   if (text.size() < 3 || text.front() != '`' || text.find('`', 1) != text.size() - 1) return std::nullopt;
   return text.substr(1, text.size() - 2);

@@ -48,7 +48,7 @@ Timeline simulate(const TaskGraph& graph) {
 Timeline simulate(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
   PPSIM_ASSERT(stage_ready.empty() || stage_ready.size() == graph.schedule().shape().stages);
   if (graph.scenario().network.model == TransferModel::streams)
-    return simulate_streams(graph, operations_of(graph), communicators_of(graph), stage_ready).timeline;
+    return simulate(graph, operations_of(graph), communicators_of(graph), stage_ready);
   Timeline timeline = run_tasks(graph, stage_ready);
   add_update(graph, timeline);
   return timeline;

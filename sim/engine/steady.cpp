@@ -2,6 +2,7 @@
 
 #include "ppsim/engine/detail/update.hpp"
 #include "ppsim/engine/simulate.hpp"
+#include "ppsim/schedule/generators.hpp"
 
 #include <algorithm>
 #include <map>
@@ -79,6 +80,43 @@ Period period_of(const std::vector<std::vector<SimTime>>& ends, std::size_t wind
   return period;
 }
 
+/// With an optimizer step per stage.
+Duration interval_of_steps(const TaskGraph& graph) {
+  const std::size_t stages = graph.schedule().shape().stages;
+  std::vector<SimTime> ready(stages);
+  std::vector<SimTime> settled_at;
+  for (std::size_t step = 1; step <= steps; ++step) {
+    const Timeline timeline = simulate(graph, ready);
+    for (const StageId stage : graph.schedule().stage_ids()) ready[index(stage)] = stage_end(graph, timeline, stage);
+    if (step == settled) settled_at = ready;
+  }
+  const auto last = static_cast<std::size_t>(std::ranges::max_element(ready) - ready.begin());
+  return Duration{divide_rounded((ready[last] - settled_at[last]).count(), std::int64_t{steps - settled})};
+}
+
+/// Without a flush.
+Duration interval_of_microbatches(const TaskGraph& graph) {
+  const Schedule& schedule = graph.schedule();
+  const Shape& shape = schedule.shape();
+  PPSIM_ASSERT(schedule.origin() != nullptr); // no file says so
+  const auto& [generator, request] = *schedule.origin();
+  const std::size_t per_microbatch = schedule.size() / shape.microbatches;
+  Period period;
+  for (std::size_t run = first_run(schedule);; run *= 2) {
+    ScheduleRequest longer = request;
+    Scenario costs = graph.scenario();
+    longer.shape.microbatches = costs.shape.microbatches = run;
+    costs.costs.forget_microbatches();
+    const TaskGraph more = lower(make_schedule(*generator, longer, costs), costs);
+    period = period_of(ends_of(more), reach(shape), turns(schedule));
+    if (period.repeats || 2 * run * per_microbatch > most_tasks_of_longer_run) break;
+  }
+  const auto every = static_cast<std::int64_t>(period.microbatches);
+  const auto microbatches = static_cast<std::int64_t>(shape.microbatches);
+  const std::int64_t length = period.length.count(); // times microbatches it may not fit
+  return Duration{length / every * microbatches + divide_rounded(length % every * microbatches, every)};
+}
+
 } // namespace
 
 bool has_steady_state(const TaskGraph& graph) {
@@ -92,40 +130,12 @@ std::size_t steady_tasks(const TaskGraph& graph) {
 }
 
 Duration steady_interval(const TaskGraph& graph) {
-  const std::size_t stages = graph.schedule().shape().stages;
-  std::vector<SimTime> ready(stages);
-  std::vector<SimTime> settled_at;
-  for (std::size_t step = 1; step <= steps; ++step) {
-    const Timeline timeline = simulate(graph, ready);
-    for (const StageId stage : graph.schedule().stage_ids()) ready[index(stage)] = stage_end(graph, timeline, stage);
-    if (step == settled) settled_at = ready;
-  }
-  const auto last = static_cast<std::size_t>(std::ranges::max_element(ready) - ready.begin());
-  return Duration{divide_rounded((ready[last] - settled_at[last]).count(), std::int64_t{steps - settled})};
+  PPSIM_ASSERT(has_steady_state(graph));
+  return graph.schedule().asynchronous() ? interval_of_microbatches(graph) : interval_of_steps(graph);
 }
 
 Duration step_time(const TaskGraph& graph) {
-  PPSIM_ASSERT(!graph.schedule().asynchronous());
   return has_steady_state(graph) ? steady_interval(graph) : end_of(simulate(graph)) - SimTime{};
-}
-
-Duration steady_interval(const Generator& generator, const ScheduleRequest& request, const Scenario& scenario) {
-  const Schedule schedule = make_schedule(generator, request, scenario);
-  const std::size_t per_microbatch = schedule.size() / request.shape.microbatches;
-  Period period;
-  for (std::size_t run = first_run(schedule);; run *= 2) {
-    ScheduleRequest longer = request;
-    Scenario costs = scenario;
-    longer.shape.microbatches = costs.shape.microbatches = run;
-    costs.costs.forget_microbatches();
-    const TaskGraph graph = lower(make_schedule(generator, longer, costs), costs);
-    period = period_of(ends_of(graph), reach(request.shape), turns(schedule));
-    if (period.repeats || 2 * run * per_microbatch > most_tasks_of_longer_run) break;
-  }
-  const auto every = static_cast<std::int64_t>(period.microbatches);
-  const auto microbatches = static_cast<std::int64_t>(request.shape.microbatches);
-  const std::int64_t length = period.length.count(); // times microbatches it may not fit
-  return Duration{length / every * microbatches + divide_rounded(length % every * microbatches, every)};
 }
 
 } // namespace ppsim

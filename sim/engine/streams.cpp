@@ -82,7 +82,7 @@ public:
   }
 
   /// Nothing where the order hangs.
-  std::optional<StreamRun> run() {
+  std::optional<Timeline> run() {
     while (!events_.empty()) {
       const Event event = events_.top();
       events_.pop();
@@ -106,7 +106,8 @@ public:
     }
     if (std::ranges::any_of(stages_, [](const ComputeStream& stage) { return stage.next < stage.end; }))
       return std::nullopt;
-    return StreamRun{std::move(timeline_), list_runs(), communicators_};
+    list_runs();
+    return std::move(timeline_);
   }
 
 private:
@@ -372,14 +373,13 @@ private:
     if (now_ > held.at || held.by == no_task || by.id() < held.by) held = {now_, by.id()};
   }
 
-  [[nodiscard]] std::vector<OpRun> list_runs() const {
-    std::vector<OpRun> runs(order_.size());
+  void list_runs() {
+    timeline_.operations.resize(order_.size());
     for (std::size_t number = 0; number < units_.size(); ++number) {
       const Unit& unit = units_[number];
       for (const std::uint32_t member : plan_.of(number))
-        runs[member] = {unit.launched.at, unit.front.at, unit.done.at};
+        timeline_.operations[member] = {unit.launched.at, unit.front.at, unit.done.at};
     }
-    return runs;
   }
 
   const TaskGraph& graph_;
@@ -404,29 +404,29 @@ private:
 };
 
 /// Nothing where the order hangs.
-std::optional<StreamRun> run(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
-                             std::span<const SimTime> stage_ready) {
+std::optional<Timeline> run(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
+                            std::span<const SimTime> stage_ready) {
   PPSIM_ASSERT(stage_ready.empty() || stage_ready.size() == graph.schedule().shape().stages);
   const bool slows = graph.scenario().network.streams.slowdown_ppm > unchanged_ppm;
-  std::optional<StreamRun> run = slows ? StreamSimulation<true>{graph, order, communicators, stage_ready}.run()
-                                       : StreamSimulation<false>{graph, order, communicators, stage_ready}.run();
-  if (run) add_update(graph, run->timeline);
-  return run;
+  std::optional<Timeline> timeline = slows ? StreamSimulation<true>{graph, order, communicators, stage_ready}.run()
+                                           : StreamSimulation<false>{graph, order, communicators, stage_ready}.run();
+  if (timeline) add_update(graph, *timeline);
+  return timeline;
 }
 
 } // namespace
 
-StreamRun simulate_streams(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
-                           std::span<const SimTime> stage_ready) {
+Timeline simulate(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
+                  std::span<const SimTime> stage_ready) {
   if (const auto mismatch = find_mismatch(graph.schedule(), order, communicators))
     throw Error{ExitCode::no, Problem{graph.place(), *mismatch, std::string{mismatch_fix}}};
-  if (std::optional<StreamRun> found = run(graph, order, communicators, stage_ready)) return *std::move(found);
+  if (std::optional<Timeline> found = run(graph, order, communicators, stage_ready)) return *std::move(found);
   const std::optional<Hang> hang = find_hang(graph, order, communicators);
   PPSIM_ASSERT(hang.has_value());
   throw Error{ExitCode::no, Problem{graph.place(), in_a_line(*hang), hang->fix}};
 }
 
-std::optional<StreamRun> try_streams(const TaskGraph& graph, const CommOrder& order, Communicators communicators) {
+std::optional<Timeline> try_simulate(const TaskGraph& graph, const CommOrder& order, Communicators communicators) {
   return run(graph, order, communicators, {});
 }
 

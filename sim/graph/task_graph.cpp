@@ -446,8 +446,12 @@ Bytes TaskGraph::transfer_bytes(TaskId sender) const {
 }
 
 TaskGraph lower(Schedule schedule, Scenario scenario, std::string_view where) {
-  PPSIM_ASSERT(schedule.shape() == scenario.shape);
   validate(scenario);
+  return lower_validated(std::move(schedule), std::move(scenario), where);
+}
+
+TaskGraph lower_validated(Schedule schedule, Scenario scenario, std::string_view where) {
+  PPSIM_ASSERT(schedule.shape() == scenario.shape);
   auto dag = std::make_unique<Dag>();
   dag->cost = cost_table(scenario.costs, scenario.recompute);
   dag->collective = collective_table(scenario.costs);

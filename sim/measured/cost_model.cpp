@@ -205,6 +205,7 @@ CostModel cost_model_of(const MeasuredRun& run, const TaskGraph& graph, std::siz
   CostModel model = Calibration{run, graph, first, last}.make();
   if (const Generator* generator = generator_of(run.schedule)) model.schedule = generator->name;
   model.placement = placement_of(run.schedule);
+  model.run = run_id(run);
   for (const MeasuredStage& stage : run.stages) model.peak.push_back(stage.peak_bytes);
   if (std::ranges::all_of(model.peak, [](Bytes bytes) { return bytes == Bytes{}; })) model.peak.clear();
   if (graph.transfer_count() > 0) model.transfer = transfer_model_of(run, model, first, last);
@@ -224,31 +225,6 @@ Duration mean_of(std::span<const Duration> times) {
   std::int64_t sum = 0; // in range: all chunks of a stage together take a day at most
   for (const Duration time : times) sum += time.count();
   return Duration{divide_rounded(sum, static_cast<std::int64_t>(std::max<std::size_t>(times.size(), 1)))};
-}
-
-/// By chunk, what the mean stage and its ends make of the times of one pass.
-std::vector<Duration> as_mean_stage(const std::vector<Duration>& times, const CostModel& model,
-                                    Statistic ChunkStatistics::*pass) {
-  const WithoutEnds mean = without_ends(times, model, pass);
-  std::vector<Duration> result(times.size(), mean.chunk);
-  result.front() += mean.first;
-  result.back() += mean.last;
-  return result;
-}
-
-std::vector<Duration> sums(std::vector<Duration> times, const std::vector<Duration>& others) {
-  for (std::size_t i = 0; i < times.size(); ++i) times[i] += others[i];
-  return times;
-}
-
-/// Of `own`, the scenario of `model`. Backwards are compared as wholes: the ends are given so.
-bool has_mean_stage(const Costs& costs, const Costs& own, const CostModel& model) {
-  const bool split = std::ranges::any_of(model.chunks, [](const auto& chunk) { return chunk.input_grad.runs > 0; });
-  return costs.forward == as_mean_stage(own.forward, model, &ChunkStatistics::forward) &&
-         sums(costs.input_grad, costs.weight_grad) ==
-             (split ? sums(as_mean_stage(own.input_grad, model, &ChunkStatistics::input_grad),
-                           as_mean_stage(own.weight_grad, model, &ChunkStatistics::weight_grad))
-                    : as_mean_stage(sums(own.input_grad, own.weight_grad), model, &ChunkStatistics::backward));
 }
 
 } // namespace
@@ -328,20 +304,6 @@ Scenario scenario_of(const CostModel& model, bool by_microbatch) {
         model.shape.chunks(),
         Duration{divide_rounded(model.optimizer.mean.count(), static_cast<std::int64_t>(model.shape.vpp))});
   return scenario;
-}
-
-bool has_costs_of(const Scenario& scenario, const MeasuredRun& run) {
-  if (!(scenario.shape == run.schedule.shape())) return false;
-  const bool by_microbatch = scenario.costs.differ_by_microbatch();
-  const CostModel model = Calibration{run, measured_graph(run), 0, run.steps.size()}.make();
-  const Scenario own = scenario_of(model, by_microbatch);
-  const auto same = [&](std::vector<Duration> Costs::*by_chunk, std::vector<Duration> Costs::*each) {
-    return by_microbatch ? scenario.costs.*each == own.costs.*each : scenario.costs.*by_chunk == own.costs.*by_chunk;
-  };
-  return (same(&Costs::forward, &Costs::forward_by_microbatch) &&
-          same(&Costs::input_grad, &Costs::input_grad_by_microbatch) &&
-          same(&Costs::weight_grad, &Costs::weight_grad_by_microbatch)) ||
-         (!by_microbatch && has_mean_stage(scenario.costs, own.costs, model));
 }
 
 HeldOut hold_out(const MeasuredRun& run, double share) {

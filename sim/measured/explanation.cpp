@@ -271,7 +271,7 @@ double StepTimes::drift() const {
   return fraction(last - first, first);
 }
 
-Explanation explain(std::span<const MeasuredRun> replicas) {
+Explanation explain(std::span<const MeasuredRun> replicas, std::optional<double> calibrate) {
   check_replicas(replicas);
   const TaskGraph graph = measured_graph(replicas.front());
   const Pace pace = pace_of(replicas);
@@ -287,6 +287,8 @@ Explanation explain(std::span<const MeasuredRun> replicas) {
   find_reasons(job, result);
   add_places(result);
   add_trust(replicas, result);
+  if (calibrate && result.steps > 1)
+    for (const MeasuredRun& run : replicas) result.held_out.push_back(hold_out(run, *calibrate));
   return result;
 }
 

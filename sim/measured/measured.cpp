@@ -43,6 +43,22 @@ std::size_t median_step(const MeasuredRun& run) {
   return order[(order.size() - 1) / 2];
 }
 
+std::string run_id(const MeasuredRun& run) {
+  std::uint64_t hash = 0xCBF2'9CE4'8422'2325U; // FNV-1a, of whole numbers in place of bytes
+  const auto add = [&hash](auto number) { hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x100'0000'01B3U; };
+  for (const std::uint32_t offset : run.schedule.offsets()) add(offset);
+  for (const Task& task : run.schedule.tasks()) {
+    add(index(task.microbatch));
+    add(4U * task.chunk_index + static_cast<unsigned>(task.pass));
+  }
+  for (const Timeline& step : run.steps)
+    for (const Span& span : step.tasks) {
+      add(span.start.time_since_epoch().count());
+      add(span.end.time_since_epoch().count());
+    }
+  return fmt::format("{:016x}", hash);
+}
+
 std::size_t unrecorded_transfers(const MeasuredRun& run) {
   std::size_t count = 0;
   for (const std::vector<bool>& step : run.unrecorded)

@@ -338,18 +338,19 @@ std::optional<ComparedTime> with_tasks_of(const Timeline& step, const TaskGraph&
 } // namespace
 
 Validation validate_run(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run, double tolerance,
-                        std::size_t most) {
+                        const PredictionFacts& known, std::size_t most) {
   require_same_order(graph.schedule(), run.schedule);
   check_run(run, "the measured run");
   Validation result;
   result.step_used = median_step(run);
   Timeline measured = predicted_part(graph, prediction, run.steps[result.step_used], result);
   Comparer{graph, prediction, run, std::move(measured)}.compare(most, result);
+  if (known.alone) result.alone = {*known.alone, result.step.measured};
   result.own_times = with_tasks_of(run.steps[result.step_used], graph, run, result.step.measured);
   result.tolerance = tolerance;
   result.contended = is_contended(run);
   result.unaligned = run.unaligned;
-  result.own_costs = has_costs_of(graph.scenario(), run);
+  result.own_costs = known.own_costs;
   if (run.proof) result.proved = run.proof->holds();
   result.holds = result.in_tolerance() && result.same_peaks() && result.proved.value_or(true) && result.counts();
   return result;

@@ -3,7 +3,6 @@
 #include "ppsim/report/stalls.hpp"
 
 #include "ppsim/base/error.hpp"
-#include "ppsim/engine/streams.hpp"
 #include "ppsim/operations/detail/stream_plan.hpp"
 #include "ppsim/report/detail/accounting.hpp"
 #include "ppsim/report/report.hpp"
@@ -18,10 +17,11 @@ namespace {
 
 class StallFinder {
 public:
-  StallFinder(const TaskGraph& graph, const CommOrder& order, const StreamRun& run)
-      : graph_{graph}, order_{order}, run_{run}, timeline_{run.timeline},
-        plan_{plan_streams(graph.schedule(), order, run.communicators)}, before_(plan_.size(), StreamPlan::none),
+  StallFinder(const TaskGraph& graph, const CommOrder& order, Communicators communicators, const Timeline& timeline)
+      : graph_{graph}, order_{order}, timeline_{timeline}, runs_{timeline.operations},
+        plan_{plan_streams(graph.schedule(), order, communicators)}, before_(plan_.size(), StreamPlan::none),
         unit_of_(order.size()) {
+    PPSIM_ASSERT(runs_.size() == order.size());
     for (std::uint32_t unit = 0; unit < plan_.size(); ++unit) {
       if (plan_.units[unit].next != StreamPlan::none) before_[plan_.units[unit].next] = unit;
       for (const std::uint32_t member : plan_.of(unit)) unit_of_[member] = unit;
@@ -53,8 +53,8 @@ private:
       stall.behind = rest_of_group(span.task, stall.waiting);
       return stall;
     }
-    const bool sent_alone = timeline_.transfers[index(sender)].start < run_.ops[receive].front; // eager
-    stall.waiting = !sent_alone && run_.ops[receive].front > run_.ops[send].front ? receive : send;
+    const bool sent_alone = timeline_.transfers[index(sender)].start < runs_[receive].front; // eager
+    stall.waiting = !sent_alone && runs_[receive].front > runs_[send].front ? receive : send;
     stall.behind = held_up_by(stall.waiting, span.span.start);
     return stall;
   }
@@ -65,7 +65,7 @@ private:
     const auto members = plan_.of(unit_of_[waiting]);
     const auto found = std::ranges::find(members, last, [&](std::uint32_t op) { return order_.ops()[op].sender; });
     if (found != members.end()) return *found;
-    return held_up_by(waiting, run_.ops[waiting].launched); // its data was there before it was in front
+    return held_up_by(waiting, runs_[waiting].launched); // its data was there before it was in front
   }
 
   /// Of the operations that stood in front of `waiting` after `since`, the one for which nothing flowed for longest, of
@@ -74,13 +74,13 @@ private:
     std::size_t blamed = waiting;
     Duration longest{-1};
     std::uint32_t unit = unit_of_[waiting];
-    while (run_.ops[plan_.of(unit).front()].front > run_.ops[plan_.of(unit).front()].launched &&
+    while (runs_[plan_.of(unit).front()].front > runs_[plan_.of(unit).front()].launched &&
            before_[unit] != StreamPlan::none) {
       unit = before_[unit];
-      if (run_.ops[plan_.of(unit).front()].done <= since) break;
+      if (runs_[plan_.of(unit).front()].done <= since) break;
       for (const std::uint32_t member : plan_.of(unit)) {
         const Span transfer = timeline_.transfers[index(order_.ops()[member].sender)];
-        const SimTime from = std::max(run_.ops[member].front, since);
+        const SimTime from = std::max(runs_[member].front, since);
         const Duration idle = std::max(transfer.start - from, Duration{0});
         if (idle < longest) continue;
         longest = idle;
@@ -92,8 +92,8 @@ private:
 
   const TaskGraph& graph_;
   const CommOrder& order_;
-  const StreamRun& run_;
   const Timeline& timeline_;
+  const std::vector<OpRun>& runs_; ///< by operation
   StreamPlan plan_;
   std::vector<std::uint32_t> before_;  ///< by unit: the one before it on its communicator
   std::vector<std::uint32_t> unit_of_; ///< by operation
@@ -116,8 +116,9 @@ std::string other_end(const TaskGraph& graph, const CommOp& op) {
 
 } // namespace
 
-std::vector<Stall> find_stalls(const TaskGraph& graph, const CommOrder& order, const StreamRun& run) {
-  return StallFinder{graph, order, run}.find();
+std::vector<Stall> find_stalls(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
+                               const Timeline& timeline) {
+  return StallFinder{graph, order, communicators, timeline}.find();
 }
 
 std::string describe(const TaskGraph& graph, const CommOrder& order, const Stall& stall) {

@@ -47,6 +47,11 @@ Schedule Schedule::with_communications(CommOrder order) const {
   return result;
 }
 
+Schedule Schedule::with_origin(std::shared_ptr<const Origin> origin) && {
+  origin_ = std::move(origin);
+  return std::move(*this);
+}
+
 namespace {
 
 /// The operations of `order` that belong to forwards, without actions on chunks, which are of a whole step.
@@ -80,6 +85,7 @@ Schedule Schedule::forwards() const {
   result.name_ = name_;
   result.shape_ = shape_;
   result.forward_only_ = true;
+  result.origin_ = origin_;
   std::vector<std::uint32_t> forward;
   forward.reserve(size() + 1);
   for (const StageId stage : stage_ids()) {

@@ -51,14 +51,14 @@ struct Move {
 
 class Search {
 public:
-  Search(const Layout& start, const SplitObjective& value, std::size_t most_tries)
+  Search(const BalanceStart& start, const SplitObjective& value, std::size_t most_tries)
       : start_{start}, value_{value}, most_tries_{most_tries} {
-    for (const ChunkBlocks& blocks : start)
+    for (const ChunkBlocks& blocks : start.layout)
       least_.push_back(blocks.embedding || blocks.loss || blocks.mtp_layers > 0 || blocks.layers == 0 ? 0 : 1);
   }
 
   Balance run() {
-    const bool allowed = try_split(start_);
+    const bool allowed = try_split(start_.layout);
     PPSIM_ASSERT(allowed);
     even_out();
     explore();
@@ -97,8 +97,8 @@ private:
   [[nodiscard]] std::size_t moved(const Layout& layout) const {
     std::size_t sum = 0;
     for (std::size_t chunk = 0; chunk < layout.size(); ++chunk)
-      sum +=
-          std::max(layout[chunk].layers, start_[chunk].layers) - std::min(layout[chunk].layers, start_[chunk].layers);
+      sum += std::max(layout[chunk].layers, start_.layout[chunk].layers) -
+             std::min(layout[chunk].layers, start_.layout[chunk].layers);
     return sum / 2;
   }
 
@@ -144,7 +144,7 @@ private:
   [[nodiscard]] static Duration busiest(const Node& node) { return std::ranges::max(node.value.load); }
 
   void explore() {
-    const std::size_t neighbours = start_.size() * start_.size();
+    const std::size_t neighbours = start_.layout.size() * start_.layout.size();
     const std::size_t patience = std::max(least_patience, 4 * neighbours);
     while (!open_.empty() && tried_ < most_tries_ && since_best_ < patience) {
       const std::size_t at = open_.begin()->second;
@@ -188,7 +188,7 @@ private:
     return moves;
   }
 
-  const Layout& start_;
+  const BalanceStart& start_;
   const SplitObjective& value_;
   std::size_t most_tries_;
   std::vector<std::size_t> least_; ///< layers that a chunk keeps
@@ -213,7 +213,7 @@ SplitValue split_value(const TaskGraph& graph, const Timeline& timeline, Duratio
   return value;
 }
 
-Balance balance(const Layout& start, const SplitObjective& value, std::size_t most_tries) {
+Balance balance(const BalanceStart& start, const SplitObjective& value, std::size_t most_tries) {
   return Search{start, value, most_tries}.run();
 }
 

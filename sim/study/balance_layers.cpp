@@ -1,10 +1,13 @@
-#include "ppsim/study/balance_layers.hpp"
+// The best split of layers over chunks for one run.
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/engine/steady.hpp"
+#include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/balance.hpp"
+#include "ppsim/study/build_run.hpp"
 #include "ppsim/study/build_scenario.hpp"
-#include "ppsim/study/evaluate.hpp"
+#include "ppsim/study/run_report.hpp"
 
 #include <fmt/format.h>
 
@@ -69,26 +72,29 @@ public:
   Scenario scenario(const Layout& layout) {
     spec_.layout = layout;
     Scenario scenario = make_scenario(spec_, run_.scenario.shape, placement_, ends_share_stage(run_.schedule));
-    if (run_.schedule.asynchronous()) scenario.update = {}; // as build_run() does
+    std::vector<std::string> said_before;
+    fit_update(spec_, run_.schedule, scenario, said_before);
     return scenario;
   }
 
-  [[nodiscard]] bool searches() const { return run_.generator != nullptr && run_.generator->searches; }
+  [[nodiscard]] bool searches() const {
+    return run_.schedule.origin() != nullptr && run_.schedule.origin()->generator->searches;
+  }
 
   /// The order, made anew where it follows from the costs.
   [[nodiscard]] Schedule schedule(const Scenario& scenario) const {
     if (!searches()) return run_.schedule;
-    if (spec_.forward_only) return make_schedule(*run_.generator, run_.request, scenario).forwards();
-    return make_schedule(*run_.generator, run_.request, scenario);
+    const auto& [generator, request] = *run_.schedule.origin();
+    Schedule order = make_schedule(*generator, request, scenario);
+    return spec_.forward_only ? order.forwards() : order;
   }
 
   SplitValue value(const Layout& layout) {
     Scenario changed = scenario(layout);
     Schedule order = schedule(changed);
-    const TaskGraph graph = lower(std::move(order), std::move(changed), run_.schedule_place);
+    const TaskGraph graph = lower_validated(std::move(order), std::move(changed), run_.schedule_place);
     const Timeline timeline = simulate(graph);
-    return split_value(graph, timeline,
-                       long_run_step_time(run_.generator, run_.request, graph).value_or(end_of(timeline) - SimTime{}));
+    return split_value(graph, timeline, find_step_time(graph, end_of(timeline) - SimTime{}).step_time);
   }
 
 private:
@@ -110,8 +116,8 @@ std::size_t tries(const Splits& splits, const BuiltRun& run) {
 Balance balance_layers(const RunSpec& spec, BuiltRun& run) {
   check_balance(spec, run);
   Splits splits{spec, run};
-  const Layout start = run.scenario.layout;
-  (void)splits.value(start); // where this throws, it is not the split that is wrong
+  const BalanceStart start{run.scenario.layout, spec.layout.has_value()};
+  (void)splits.value(start.layout); // where this throws, it is not the split that is wrong
   const auto value = [&](const Layout& layout) -> std::optional<SplitValue> {
     try {
       return splits.value(layout);
@@ -120,7 +126,6 @@ Balance balance_layers(const RunSpec& spec, BuiltRun& run) {
     }
   };
   Balance found = balance(start, value, tries(splits, run));
-  found.start_given = spec.layout.has_value();
   Scenario scenario = splits.scenario(found.layout);
   run.schedule = splits.schedule(scenario);
   run.scenario = std::move(scenario);

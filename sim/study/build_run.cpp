@@ -2,8 +2,8 @@
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/words.hpp"
+#include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/build_scenario.hpp"
-#include "ppsim/study/cautions.hpp"
 
 #include <fmt/format.h>
 
@@ -49,7 +49,8 @@ void use_given_order(const RunSpec& spec, const GivenOrder& order, BuiltRun& run
                 Problem{order.name, "an order without a flush, whose steps in the long run only its generator can make",
                         "name its schedule instead"}};
   const bool drops_backwards = spec.forward_only && !order.schedule.forward_only();
-  run.schedule = drops_backwards ? order.schedule.forwards() : order.schedule;
+  Schedule schedule = drops_backwards ? order.schedule.forwards() : order.schedule;
+  run.schedule = std::move(schedule).with_origin(nullptr);
   run.schedule_place = order.name;
   run.scenario = make_scenario(spec, run.schedule.shape(), placement_of(run.schedule), ends_share_stage(run.schedule));
   run.notes = order.notes;
@@ -101,24 +102,24 @@ void generate_schedule(const RunSpec& spec, BuiltRun& run) {
   if (!spec.microbatches) problems.add("`mb`", "missing", "how many microbatches make a step? for example `mb` 8");
   problems.throw_if_any();
   const std::optional<std::size_t> vpp = chunks_per_stage(spec);
-  run.generator = &find_generator(spec.schedule.value_or(vpp.value_or(1) > 1 ? "interleaved" : "1f1b"));
-  run.request.shape = {.stages = spec.stages.value_or(1),
-                       .microbatches = spec.microbatches.value_or(1),
-                       .vpp = vpp.value_or(run.generator->vpp.standard)};
-  run.request.group_size = spec.group_size;
-  run.request.descending_backward = spec.descending_backward;
-  run.request.activation_limit = spec.activation_limit;
-  run.request.replicas = spec.replicas.value_or(std::vector<std::size_t>{});
-  if (spec.replicas && spec.replicas->size() < run.request.shape.stages)
-    run.request.shape.shared = run.request.shape.stages - spec.replicas->size();
-  check_against_layout(spec, *run.generator, run.request.shape);
-  check_request(*run.generator, run.request);
-  const std::vector<StageId> placement = run.generator->place(run.request);
-  const bool both_ways = run.generator->placement == "bidirectional"; // then each end is on the other's stage as well
-  run.scenario = make_scenario(spec, run.request.shape, placement, both_ways || placement.front() == placement.back());
-  run.schedule = make_schedule(*run.generator, run.request, run.scenario);
+  const Generator& generator = find_generator(spec.schedule.value_or(vpp.value_or(1) > 1 ? "interleaved" : "1f1b"));
+  ScheduleRequest request{.shape = {.stages = *spec.stages,
+                                    .microbatches = *spec.microbatches,
+                                    .vpp = vpp.value_or(generator.vpp.standard)},
+                          .group_size = spec.group_size,
+                          .descending_backward = spec.descending_backward,
+                          .activation_limit = spec.activation_limit,
+                          .replicas = spec.replicas.value_or(std::vector<std::size_t>{})};
+  if (spec.replicas && spec.replicas->size() < request.shape.stages)
+    request.shape.shared = request.shape.stages - spec.replicas->size();
+  check_against_layout(spec, generator, request.shape);
+  check_request(generator, request);
+  const std::vector<StageId> placement = generator.place(request);
+  const bool both_ways = generator.placement == "bidirectional"; // then each end is on the other's stage as well
+  run.scenario = make_scenario(spec, request.shape, placement, both_ways || placement.front() == placement.back());
+  run.schedule = make_schedule(generator, request, run.scenario);
   if (spec.forward_only) run.schedule = run.schedule.forwards();
-  run.schedule_place = fmt::format("schedule '{}'", run.generator->name);
+  run.schedule_place = fmt::format("schedule '{}'", generator.name);
 }
 
 /// What names a field names the place where its value was given, which may be a scenario file; so does the name of a
@@ -136,9 +137,9 @@ Error placed(const RunSpec& spec, const Error& error) {
   return {error.code(), std::move(problems)};
 }
 
-/// Without a flush there is no end of a step for these to follow. Throws Error with each that is asked for; those of a
-/// scenario, which may be for other schedules as well, are left out.
-void refuse_update(const RunSpec& spec, const Schedule& schedule) {
+} // namespace
+
+void fit_update(const RunSpec& spec, const Schedule& schedule, Scenario& scenario, std::vector<std::string>& notes) {
   if (!schedule.asynchronous()) return;
   Problems problems;
   for (const std::string_view option : {"reduce", "tied-embedding-reduce", "optimizer", "optimizer-step"})
@@ -146,13 +147,7 @@ void refuse_update(const RunSpec& spec, const Schedule& schedule) {
       problems.add(spec.place_of(option), fmt::format("'{}' has no flush that it could follow", schedule.name()),
                    "put an update after every microbatch into `weight-grad`");
   problems.throw_if_any();
-}
-
-} // namespace
-
-void fit_update(const RunSpec& spec, const Schedule& schedule, Scenario& scenario, std::vector<std::string>& notes) {
-  refuse_update(spec, schedule);
-  if (!schedule.asynchronous() || scenario.update.is_free()) return;
+  if (scenario.update.is_free()) return;
   scenario.update = {};
   notes.push_back(fmt::format("'{}' has no flush: reductions and optimizer steps are left out", schedule.name()));
 }

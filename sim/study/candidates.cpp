@@ -13,24 +13,24 @@
 namespace ppsim {
 namespace {
 
-/// How an option that only some schedules take is made unsaid.
-struct Unsaid {
+/// How an option that only some schedules take is left out.
+struct OptionReset {
   std::string_view option;
   void (*reset)(RunSpec&);
 };
-constexpr std::array unsaid{
-    Unsaid{"group-size", [](RunSpec& spec) { spec.group_size.reset(); }},
-    Unsaid{"gpipe-backward", [](RunSpec& spec) { spec.descending_backward.reset(); }},
-    Unsaid{"activation-limit", [](RunSpec& spec) { spec.activation_limit.reset(); }},
-    Unsaid{"replicas", [](RunSpec& spec) { spec.replicas.reset(); }},
+constexpr std::array resets{
+    OptionReset{"group-size", [](RunSpec& spec) { spec.group_size.reset(); }},
+    OptionReset{"gpipe-backward", [](RunSpec& spec) { spec.descending_backward.reset(); }},
+    OptionReset{"activation-limit", [](RunSpec& spec) { spec.activation_limit.reset(); }},
+    OptionReset{"replicas", [](RunSpec& spec) { spec.replicas.reset(); }},
 };
 
 /// Leaves out the options of single schedules that are not for this one; a schedule file (null) takes none.
 void drop_options_of_others(const Generator* generator, RunSpec& spec) {
   for (const ScheduleOption& option : schedule_options()) {
     if (generator != nullptr && generator->takes(option.name)) continue;
-    const auto* const found = std::ranges::find(unsaid, option.name, &Unsaid::option);
-    PPSIM_ASSERT(found != unsaid.end());
+    const auto* const found = std::ranges::find(resets, option.name, &OptionReset::option);
+    PPSIM_ASSERT(found != resets.end());
     found->reset(spec);
     spec.where.erase(std::string{option.name});
   }
@@ -118,7 +118,7 @@ void add_candidates(const Generator& generator, const RunSpec& spec, std::vector
     if (spec.layout) candidate.spec.vpp.reset(); // it says so
     drop_options_of_others(&generator, candidate.spec);
     if (counts.size() > 1) candidate.name += fmt::format(" v={}", vpp);
-    if (says_chunks) candidate.flags += fmt::format(" `vpp` {}", vpp);
+    if (says_chunks) candidate.fields += fmt::format(" `vpp` {}", vpp);
     list.push_back(std::move(candidate));
   }
 }
@@ -140,7 +140,7 @@ std::vector<Candidate> candidates(const RunSpec& spec) {
     const RunSpec own = of_file_only(spec);
     const BuiltRun run = build_run(own);
     others = without_file(spec, run.schedule.shape());
-    list.push_back({run.schedule_place, spec.order->flags, own});
+    list.push_back({run.schedule_place, spec.order->fields, own});
   }
   for (const Generator* generator : parts) add_candidates(*generator, others, list);
   return list;

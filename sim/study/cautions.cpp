@@ -1,7 +1,9 @@
-#include "ppsim/study/cautions.hpp"
+// Cautions: what is allowed but probably not what was meant.
 
 #include "ppsim/operations/lowering.hpp"
 #include "ppsim/scenario/layout.hpp"
+#include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/build_run.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +13,7 @@
 namespace ppsim {
 namespace {
 
-void doubt_recompute(const RunSpec& spec, const Scenario& scenario, std::vector<std::string>& notes) {
+void note_recompute(const RunSpec& spec, const Scenario& scenario, std::vector<std::string>& notes) {
   const Recompute& recompute = scenario.recompute;
   if (!recompute.is_on() || spec.forward_only) return;
   if (spec.activation_bytes && !spec.checkpoint_bytes && !spec.boundary_bytes)
@@ -21,7 +23,7 @@ void doubt_recompute(const RunSpec& spec, const Scenario& scenario, std::vector<
 }
 
 /// With its own default, each half of the costs may be a thousand times the other.
-void doubt_costs(const RunSpec& spec, std::vector<std::string>& notes) {
+void note_costs(const RunSpec& spec, std::vector<std::string>& notes) {
   const bool backward = spec.backward || spec.input_grad || spec.weight_grad;
   if (spec.forward_only || spec.model_shape) return;
   if (spec.forward && !backward) notes.emplace_back("`backward`: not given, taken as 2 ms");
@@ -29,26 +31,26 @@ void doubt_costs(const RunSpec& spec, std::vector<std::string>& notes) {
 }
 
 /// A value per chunk says what one device takes only where no chunk is on two of them.
-void doubt_chunk_costs(const RunSpec& spec, const Schedule& schedule, std::vector<std::string>& notes) {
+void note_chunk_costs(const RunSpec& spec, const Schedule& schedule, std::vector<std::string>& notes) {
   const Shape& shape = schedule.shape();
   const HeldChunks held{schedule};
   std::size_t count = 0;
   for (std::size_t stage = 0; stage < shape.stages; ++stage) count += held.of(make_id<StageId>(stage)).size();
   if (shape.shared > 0 || count <= shape.chunks()) return;
-  const auto doubt = [&](std::string_view option, const std::optional<std::vector<Duration>>& given) {
+  const auto note_unused = [&](std::string_view option, const std::optional<std::vector<Duration>>& given) {
     if (given && std::ranges::adjacent_find(*given, std::ranges::not_equal_to{}) != given->end())
       notes.push_back(
           fmt::format("{}: values are per chunk, and here each chunk runs on two stages, once per direction: "
                       "none of them is that of one device",
                       spec.place_of(option)));
   };
-  doubt("forward", spec.forward);
-  doubt("backward", spec.backward);
-  doubt("input-grad", spec.input_grad);
-  doubt("weight-grad", spec.weight_grad);
+  note_unused("forward", spec.forward);
+  note_unused("backward", spec.backward);
+  note_unused("input-grad", spec.input_grad);
+  note_unused("weight-grad", spec.weight_grad);
 }
 
-void doubt_memory(const RunSpec& spec, const Schedule& schedule, std::vector<std::string>& notes) {
+void note_memory(const RunSpec& spec, const Schedule& schedule, std::vector<std::string>& notes) {
   const auto is_weight_grad = [](const Task& task) { return task.pass == Pass::weight_grad; };
   const bool splits = std::ranges::any_of(schedule.tasks(), is_weight_grad);
   if (spec.recompute && *spec.recompute != RecomputeKind::none && splits && spec.activation_bytes &&
@@ -74,8 +76,8 @@ double collective_share(const Costs& costs) {
   return all == 0 ? 0 : (sum(costs.forward_collective) + sum(costs.input_grad_collective)) / all;
 }
 
-void doubt_collectives(const RunSpec& spec, const Scenario& scenario, const Schedule& schedule,
-                       std::vector<std::string>& notes) {
+void note_collectives(const RunSpec& spec, const Scenario& scenario, const Schedule& schedule,
+                      std::vector<std::string>& notes) {
   constexpr double worth_hiding = 0.1; // from which on the rule may decide which schedule is the best
   const bool hides = scenario.pair.kind == PairRule::Kind::hide;
   const bool pairs =
@@ -100,7 +102,7 @@ void doubt_collectives(const RunSpec& spec, const Scenario& scenario, const Sche
                                 spec.place_of("pair")));
 }
 
-void doubt_layout(const RunSpec& spec, std::vector<std::string>& notes) {
+void note_layout(const RunSpec& spec, std::vector<std::string>& notes) {
   if (!spec.layout) return;
   const auto empty = std::ranges::count(*spec.layout, ChunkBlocks{});
   if (empty > 0)
@@ -114,7 +116,7 @@ void doubt_layout(const RunSpec& spec, std::vector<std::string>& notes) {
 }
 
 /// A transfer of unknown size counts as one of no bytes.
-void doubt_sizes(const RunSpec& spec, const Network& network, std::vector<std::string>& notes) {
+void note_sizes(const RunSpec& spec, const Network& network, std::vector<std::string>& notes) {
   const auto& sizes = network.boundary_bytes;
   if (network.streams.eager_below > Bytes{} && !sizes.empty() &&
       std::ranges::all_of(sizes, [](Bytes size) { return size == Bytes{}; }))
@@ -124,15 +126,16 @@ void doubt_sizes(const RunSpec& spec, const Network& network, std::vector<std::s
 }
 
 /// What the order itself is bad at; that hangs on the limit it is made for.
-void doubt_order(const RunSpec& spec, const BuiltRun& run, std::vector<std::string>& notes) {
-  if (run.generator == nullptr || run.generator->caution == nullptr || spec.forward_only) return;
-  const std::string words = run.generator->caution(run.request, run.scenario);
+void note_order(const RunSpec& spec, const BuiltRun& run, std::vector<std::string>& notes) {
+  const Origin* const origin = run.schedule.origin();
+  if (origin == nullptr || origin->generator->caution == nullptr || spec.forward_only) return;
+  const std::string words = origin->generator->caution(origin->request, run.scenario);
   const std::string_view limit = spec.activation_limit ? "activation-limit" : "memory-limit";
   if (!words.empty()) notes.push_back(fmt::format("{}: {}", spec.place_of(limit), words));
 }
 
 /// Rules of a transfer model that is not used. `p2p` is one of replays too: those who only simulate ask for it.
-void doubt_streams(const RunSpec& spec, const Scenario& scenario, std::vector<std::string>& notes) {
+void note_streams(const RunSpec& spec, const Scenario& scenario, std::vector<std::string>& notes) {
   const Streams& streams = scenario.network.streams;
   const Lowering* const lowering = find_lowering(streams.lowering);
   if (spec.overlap_p2p && (lowering == nullptr || !lowering->takes_overlap))
@@ -142,21 +145,21 @@ void doubt_streams(const RunSpec& spec, const Scenario& scenario, std::vector<st
                                 "schedule",
                                 spec.place_of("overlap-p2p")));
   if (scenario.network.model == TransferModel::streams) {
-    doubt_sizes(spec, scenario.network, notes);
+    note_sizes(spec, scenario.network, notes);
     if (spec.p2p == P2p::batched && streams.lowering != "megatron")
       notes.push_back(fmt::format("{}: batched is group here: {} places sends and receives, and not megatron",
                                   spec.place_of("p2p"),
                                   streams.lowering.empty() ? "the schedule file" : streams.lowering));
     return;
   }
-  const auto doubt = [&](std::string_view option, std::string_view without) {
+  const auto note_unused = [&](std::string_view option, std::string_view without) {
     if (spec.is_asked(option))
       notes.push_back(fmt::format("{}: changes nothing without {}", spec.place_of(option), without));
   };
-  for (const std::string_view option : {"eager-below", "comm-slowdown"}) doubt(option, "`transfer` streams");
+  for (const std::string_view option : {"eager-below", "comm-slowdown"}) note_unused(option, "`transfer` streams");
   if (spec.writes_operations) return;
   for (const std::string_view option : {"lowering", "overlap-p2p", "pytorch-version"})
-    doubt(option, "`transfer` streams or `csv-comms`");
+    note_unused(option, "`transfer` streams or `csv-comms`");
 }
 
 } // namespace
@@ -178,17 +181,17 @@ std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run) {
     notes.push_back(
         fmt::format("{}: changes nothing without `transfer` link, `inter-node-latency` or `inter-node-bandwidth`",
                     spec.place_of("stages-per-node")));
-  doubt_streams(spec, scenario, notes);
-  doubt_costs(spec, notes);
-  doubt_chunk_costs(spec, schedule, notes);
-  doubt_order(spec, run, notes);
-  doubt_layout(spec, notes);
+  note_streams(spec, scenario, notes);
+  note_costs(spec, notes);
+  note_chunk_costs(spec, schedule, notes);
+  note_order(spec, run, notes);
+  note_layout(spec, notes);
   if (spec.model_shape && spec.layers && *spec.layers != static_cast<std::size_t>(spec.model_shape->layers))
     notes.push_back(fmt::format("{}: {}, where {} has {}", spec.place_of("layers"), *spec.layers,
                                 spec.model_shape->name, spec.model_shape->layers));
-  doubt_recompute(spec, scenario, notes);
-  doubt_memory(spec, schedule, notes);
-  doubt_collectives(spec, scenario, schedule, notes);
+  note_recompute(spec, scenario, notes);
+  note_memory(spec, schedule, notes);
+  note_collectives(spec, scenario, schedule, notes);
   if (spec.forward_only)
     for (const std::string_view option :
          {"backward", "input-grad", "weight-grad", "gpipe-backward", "recompute", "recompute-time", "checkpoint-bytes",

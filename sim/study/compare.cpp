@@ -3,6 +3,7 @@
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/parallel.hpp"
 #include "ppsim/scenario/layout.hpp"
+#include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/build_run.hpp"
 #include "ppsim/study/evaluate.hpp"
 
@@ -60,8 +61,9 @@ Trial try_candidate(const Candidate& candidate, std::optional<std::vector<std::s
     trial.head = head_of(run.graph.scenario());
     trial.moves_for_free = run.report.transfers > 0 && run.graph.scenario().network.is_free();
     const Demands demands = demands_of(schedule, run.report);
-    trial.contender = Contender{
-        candidate.name, candidate.flags, schedule.shape(), demands, run.graph.scenario().layout, std::move(run.report)};
+    trial.contender =
+        Contender{candidate.name,       candidate.fields, schedule.shape(), demands, run.graph.scenario().layout,
+                  std::move(run.report)};
     notes = std::move(run.notes);
   } catch (const Error& error) {
     if (error.code() != ExitCode::bad_input && error.code() != ExitCode::no) throw;
@@ -84,26 +86,21 @@ std::vector<std::size_t> longest_first(const std::vector<Candidate>& candidates)
   return order;
 }
 
-/// Things said by candidates, each once, with the positions of those who say it.
-template <class Thing>
-class Sayings {
-public:
-  void add(const Thing& thing, std::size_t candidate) {
-    const auto known = std::ranges::find(list_, thing, &Saying::thing);
-    if (known != list_.end())
-      known->by.push_back(candidate);
-    else
-      list_.push_back({thing, {candidate}});
-  }
-  struct Saying {
-    Thing thing;
-    std::vector<std::size_t> by;
-  };
-  [[nodiscard]] const std::vector<Saying>& list() const { return list_; }
-
-private:
-  std::vector<Saying> list_;
+/// A value that candidates have in common.
+template <class Value>
+struct Shared {
+  Value value;
+  std::vector<std::size_t> by; ///< positions of the candidates
 };
+
+template <class Value>
+void add(std::vector<Shared<Value>>& list, const Value& value, std::size_t candidate) {
+  const auto known = std::ranges::find(list, value, &Shared<Value>::value);
+  if (known != list.end())
+    known->by.push_back(candidate);
+  else
+    list.push_back({value, {candidate}});
+}
 
 std::string names_of(const std::vector<Candidate>& candidates, const std::vector<std::size_t>& positions) {
   constexpr std::size_t most = 4;
@@ -123,17 +120,17 @@ std::size_t count_schedules(const std::vector<Candidate>& candidates, const std:
 
 /// What most of them say alike is wrong with the spec; the rules of single schedules would be mended in vain.
 [[noreturn]] void nothing_applies(const std::vector<Candidate>& candidates, const std::vector<Trial>& trials) {
-  Sayings<Problem> sayings;
+  std::vector<Shared<Problem>> shared;
   bool deadlocks = true;
   for (std::size_t position = 0; position < trials.size(); ++position) {
     const Error& error = trials[position].error.value();
     deadlocks &= error.code() == ExitCode::no;
-    for (const Problem& problem : error.problems()) sayings.add(problem, position);
+    for (const Problem& problem : error.problems()) add(shared, problem, position);
   }
   std::size_t most = 0;
-  for (const auto& [problem, by] : sayings.list()) most = std::max(most, count_schedules(candidates, by));
+  for (const auto& [problem, by] : shared) most = std::max(most, count_schedules(candidates, by));
   std::vector<Problem> problems;
-  for (const auto& [problem, by] : sayings.list()) {
+  for (const auto& [problem, by] : shared) {
     if (count_schedules(candidates, by) < most) continue;
     problems.push_back(problem);
     if (most == 1 && candidates.size() > 1)
@@ -152,15 +149,15 @@ const Candidate& ComparedRuns::candidate_of(const Contender& contender) const {
 
 std::vector<std::string> collect_notes(const std::vector<Candidate>& candidates,
                                        std::span<const std::optional<std::vector<std::string>>> said) {
-  Sayings<std::string> sayings;
+  std::vector<Shared<std::string>> shared;
   std::size_t runs = 0;
   for (std::size_t position = 0; position < said.size(); ++position) {
     if (!said[position]) continue;
     ++runs;
-    for (const std::string& note : *said[position]) sayings.add(note, position);
+    for (const std::string& note : *said[position]) add(shared, note, position);
   }
   std::vector<std::string> notes;
-  for (const auto& [note, by] : sayings.list())
+  for (const auto& [note, by] : shared)
     notes.push_back(by.size() == runs ? note : fmt::format("{} ({})", note, names_of(candidates, by)));
   return notes;
 }

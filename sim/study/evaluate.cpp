@@ -4,35 +4,27 @@
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/engine/steady.hpp"
 #include "ppsim/engine/streams.hpp"
+#include "ppsim/operations/lowering.hpp"
 #include "ppsim/report/stalls.hpp"
-#include "ppsim/study/balance_layers.hpp"
-#include "ppsim/study/run_report.hpp"
+#include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/balance.hpp"
+#include "ppsim/study/build_run.hpp"
+#include "ppsim/study/sensitivity.hpp"
 
 #include <fmt/format.h>
+
+#include <optional>
+#include <utility>
 
 namespace ppsim {
 namespace {
 
-/// Of all simulations of the steady state together; it is asked for, so it may cost a second.
-constexpr std::size_t most_tasks_for_steady_state = std::size_t{1} << 23;
-
-/// Sets the step time that holds in the long run.
-void set_step_time(Evaluation& run) {
-  if (!has_steady_state(run.graph)) return;
-  const std::optional<Duration> step_time = long_run_step_time(run.generator, run.request, run.graph);
-  if (!step_time) {
-    run.has_step_time = false;
-    run.notes.push_back(
-        fmt::format("step_time_ns is the makespan: the steady state would take {} simulated tasks, more than {}",
-                    steady_tasks(run.graph), most_tasks_for_steady_state));
-    return;
-  }
-  run.report.step_time = *step_time;
-  run.report.steady_state = true;
-}
-
 /// Of the stalls of a run so many are put into words.
 constexpr std::size_t most_stalls_said = 100;
+/// Above so many tasks the extra simulations would be noticed.
+constexpr std::size_t most_tasks_for_what_if = std::size_t{1} << 20;
+/// Likewise, of several other orders.
+constexpr std::size_t most_tasks_for_alternatives = std::size_t{1} << 16;
 
 /// What a step would take if no send or receive held up another.
 Duration makespan_without_stalls(const TaskGraph& graph) {
@@ -42,10 +34,11 @@ Duration makespan_without_stalls(const TaskGraph& graph) {
   return analyse(free_graph, simulate(free_graph)).makespan;
 }
 
-StallReport stalls_of(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
-                      const StreamRun& run) {
+/// What `order` cost in `timeline`, its run under `streams`.
+StallReport stalls_of(const TaskGraph& graph, const CommOrder& order, const Timeline& timeline) {
+  const Communicators communicators = communicators_of(graph);
   const Lowering* const lowering = lowering_of(graph);
-  const std::vector<Stall> stalls = find_stalls(graph, order, run);
+  const std::vector<Stall> stalls = find_stalls(graph, order, communicators, timeline);
   StallReport report;
   report.operations = lowering == nullptr ? "as the file places them" : fmt::format("lowering {}", lowering->name);
   report.operations += fmt::format(", p2p {}", to_string(communicators));
@@ -60,30 +53,38 @@ StallReport stalls_of(const TaskGraph& graph, const CommOrder& order, Communicat
   return report;
 }
 
-/// Simulates, and says under `streams` what the order of sends and receives cost.
-std::pair<Timeline, RunReport> simulate_and_analyse(const TaskGraph& graph) {
-  if (graph.scenario().network.model != TransferModel::streams) {
-    Timeline timeline = simulate(graph);
-    RunReport report = run_report(analyse(graph, timeline));
-    return {std::move(timeline), std::move(report)};
+/// The run of another spec, if that is allowed at all.
+std::optional<Alternative> try_spec(const RunSpec& spec, std::string change) {
+  try {
+    const Evaluation run = evaluate(spec);
+    if (run.report.step_time_kind == StepTime::Kind::unknown) return std::nullopt;
+    return Alternative{std::move(change), run.graph.scenario().shape.microbatches, run.report.step_time,
+                       run.report.bubble_ratio, !run.report.overflow};
+  } catch (const Error&) {
+    return std::nullopt;
   }
-  const CommOrder order = operations_of(graph);
-  const Communicators communicators = communicators_of(graph);
-  StreamRun run = simulate_streams(graph, order, communicators);
-  RunReport report = run_report(analyse(graph, run.timeline));
-  report.stalls = stalls_of(graph, order, communicators, run);
-  return {std::move(run.timeline), std::move(report)};
+}
+
+/// What usually shrinks the bubble, tried: twice the microbatches, twice the chunks.
+std::vector<Alternative> try_alternatives(const RunSpec& spec, const Shape& shape) {
+  std::vector<Alternative> alternatives;
+  const auto add = [&](const RunSpec& changed, std::string change) {
+    if (auto alternative = try_spec(changed, std::move(change))) alternatives.push_back(std::move(*alternative));
+  };
+  RunSpec more = spec;
+  more.microbatches = 2 * shape.microbatches;
+  add(more, fmt::format("`mb` {}", 2 * shape.microbatches));
+  RunSpec chunks = spec;
+  chunks.schedule = "interleaved";
+  chunks.vpp = {2 * shape.vpp};
+  chunks.descending_backward.reset();
+  if (shape.stages > 1 && shape.shared == 0)
+    add(chunks, fmt::format("`vpp` {}{}", 2 * shape.vpp,
+                            spec.schedule && spec.schedule != "interleaved" ? " `schedule` interleaved" : ""));
+  return alternatives;
 }
 
 } // namespace
-
-std::optional<Duration> long_run_step_time(const Generator* generator, const ScheduleRequest& request,
-                                           const TaskGraph& graph) {
-  if (!has_steady_state(graph) || steady_tasks(graph) > most_tasks_for_steady_state) return std::nullopt;
-  if (!graph.schedule().asynchronous()) return steady_interval(graph);
-  PPSIM_ASSERT(generator != nullptr); // no file says so
-  return steady_interval(*generator, request, graph.scenario());
-}
 
 Evaluation evaluate(const RunSpec& spec) {
   BuiltRun run = build_run(spec);
@@ -91,15 +92,33 @@ Evaluation evaluate(const RunSpec& spec) {
     run.notes.push_back(fmt::format("{}: changes nothing without `transfer` streams", spec.place_of("p2p")));
   std::optional<Balance> balance;
   if (spec.balance) balance = balance_layers(spec, run);
-  TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
-  auto [timeline, report] = simulate_and_analyse(graph);
-  Evaluation evaluation{run.generator,     run.request, std::move(graph),    std::move(timeline),
-                        std::move(report), true,        std::move(run.notes)};
-  evaluation.report.balance = std::move(balance);
-  set_step_time(evaluation);
-  if (run.generator != nullptr && !evaluation.graph.schedule().forward_only()) // they are of forward and backward
-    evaluation.report.closed_form = closed_form(*run.generator, run.request, evaluation.graph.scenario());
-  return evaluation;
+  TaskGraph graph = lower_validated(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
+  std::optional<CommOrder> order; // which takes a fifth as long to place as to simulate
+  if (graph.scenario().network.model == TransferModel::streams) order = operations_of(graph);
+  Timeline timeline = order ? simulate(graph, *order, communicators_of(graph)) : simulate(graph);
+  RunReport report = run_report(graph, timeline);
+  report.balance = std::move(balance);
+  static_cast<StepTime&>(report) = find_step_time(graph, report.makespan);
+  if (report.step_time_kind == StepTime::Kind::unknown)
+    run.notes.push_back(
+        fmt::format("step_time_ns is the makespan: the steady state would take {} simulated tasks, more than {}",
+                    steady_tasks(graph), most_tasks_for_step_time));
+  const Origin* const origin = graph.schedule().origin();
+  if (origin != nullptr && !graph.schedule().forward_only()) // closed forms are of forward and backward
+    report.closed_form = closed_form(*origin->generator, origin->request, graph.scenario());
+  if (order) report.stalls = stalls_of(graph, *order, timeline);
+  return {std::move(graph), std::move(timeline), std::move(report), std::move(run.notes)};
+}
+
+Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity) {
+  Evaluation run = evaluate(spec);
+  const bool knows_step_time = run.report.step_time_kind != StepTime::Kind::unknown;
+  if (with_sensitivity) run.report.sensitivity = find_sensitivity(spec, run, run.notes);
+  if (knows_step_time && run.graph.size() <= most_tasks_for_what_if) run.report.what_if = what_if(run.graph);
+  const bool cheap = run.graph.size() <= most_tasks_for_alternatives && !spec.balance; // each would be a search
+  if (run.graph.schedule().origin() != nullptr && cheap)
+    run.report.alternatives = try_alternatives(spec, run.graph.scenario().shape);
+  return run;
 }
 
 } // namespace ppsim

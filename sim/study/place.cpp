@@ -36,16 +36,16 @@ constexpr std::size_t most_rounds = 4;        ///< in which transfers are ordere
 constexpr std::size_t most_stalls_tried = 24; ///< of one order
 
 /// An order of operations that runs to its end, and how.
-struct Candidate {
+struct PlacedOrder {
   std::vector<std::uint32_t> ranks; ///< that it was made from; empty for one from elsewhere
   CommOrder order;
-  StreamRun run;
+  Timeline timeline;
   std::vector<Stall> stalls;
   Duration makespan{0};
   Duration stalled{0};
 };
 
-bool is_better(const Candidate& a, const Candidate& b) {
+bool is_better(const PlacedOrder& a, const PlacedOrder& b) {
   return std::pair{a.makespan, a.stalled} < std::pair{b.makespan, b.stalled};
 }
 
@@ -64,7 +64,7 @@ public:
 
   Placement run() {
     Placement placement;
-    std::optional<Candidate> given; // an order that sends data astray is none to go back to
+    std::optional<PlacedOrder> given; // an order that sends data astray is none to go back to
     const bool is_astray = find_mismatch(graph_.schedule(), given_, communicators_).has_value();
     if (!is_astray) given = measure(given_, {});
     if (given) {
@@ -73,8 +73,8 @@ public:
     }
     if (CommOrder single = as_single_operations(given_); !is_astray && single != given_)
       given = measure(std::move(single), {});
-    Candidate best = search();
-    if (const std::optional<Candidate> near = nearer(best)) best = *near;
+    PlacedOrder best = search();
+    if (const std::optional<PlacedOrder> near = nearer(best)) best = *near;
     if (given && !is_better(best, *given)) best = *given;
     placement.after = best.makespan;
     placement.stalls_after = best.stalled;
@@ -87,42 +87,42 @@ private:
   [[nodiscard]] std::size_t stages() const { return graph_.schedule().shape().stages; }
 
   /// Nothing where the order hangs, or where enough orders have been run.
-  [[nodiscard]] std::optional<Candidate> measure(CommOrder order, std::vector<std::uint32_t> ranks) {
+  [[nodiscard]] std::optional<PlacedOrder> measure(CommOrder order, std::vector<std::uint32_t> ranks) {
     if (runs_left_ == 0) return std::nullopt;
     --runs_left_;
-    std::optional<StreamRun> run = try_streams(graph_, order, communicators_);
-    if (!run) return std::nullopt;
-    Candidate candidate;
-    candidate.ranks = std::move(ranks);
-    candidate.order = std::move(order);
-    candidate.run = *std::move(run);
-    candidate.stalls = find_stalls(graph_, candidate.order, candidate.run);
-    candidate.makespan = end_of(candidate.run.timeline).time_since_epoch();
-    for (const Stall& stall : candidate.stalls) candidate.stalled += stall.length();
-    return candidate;
+    std::optional<Timeline> timeline = try_simulate(graph_, order, communicators_);
+    if (!timeline) return std::nullopt;
+    PlacedOrder placed;
+    placed.ranks = std::move(ranks);
+    placed.order = std::move(order);
+    placed.timeline = *std::move(timeline);
+    placed.stalls = find_stalls(graph_, placed.order, communicators_, placed.timeline);
+    placed.makespan = end_of(placed.timeline).time_since_epoch();
+    for (const Stall& stall : placed.stalls) placed.stalled += stall.length();
+    return placed;
   }
-  [[nodiscard]] std::optional<Candidate> measure(std::vector<std::uint32_t> ranks) {
+  [[nodiscard]] std::optional<PlacedOrder> measure(std::vector<std::uint32_t> ranks) {
     std::optional<CommOrder> order = ranked_order(transfers_, ranks, communicators_, stages());
     if (!order) return std::nullopt;
     return measure(std::move(*order), std::move(ranks));
   }
   /// Transfers in the order in which tasks end.
-  [[nodiscard]] std::optional<Candidate> by_ends(std::span<const SimTime> ends) {
+  [[nodiscard]] std::optional<PlacedOrder> by_ends(std::span<const SimTime> ends) {
     return measure(by_sender(transfers_, lowering::places_in_time(graph_, ends)));
   }
 
-  Candidate search() {
-    std::optional<Candidate> best = by_ends(unit_ends(graph_, transfers_));
+  PlacedOrder search() {
+    std::optional<PlacedOrder> best = by_ends(unit_ends(graph_, transfers_));
     PPSIM_ASSERT(best.has_value()); // it hangs nowhere
-    Candidate last = *best;
+    PlacedOrder last = *best;
     for (std::size_t round = 0; round < most_rounds; ++round) {
-      std::optional<Candidate> next = by_ends(ends_of(last.run.timeline));
+      std::optional<PlacedOrder> next = by_ends(ends_of(last.timeline));
       if (!next || next->ranks == last.ranks) break;
       last = std::move(*next);
       if (is_better(last, *best)) best = last;
     }
     while (!best->stalls.empty()) {
-      std::optional<Candidate> next = improved_at_once(*best);
+      std::optional<PlacedOrder> next = improved_at_once(*best);
       if (!next) next = improved(*best);
       if (!next) break;
       best = std::move(next);
@@ -132,18 +132,18 @@ private:
 
   /// A better order that comes of moving what the longest stalls name, all of them, half of them, and so on: stalls
   /// come back with every round of microbatches, and are too many to be moved one by one.
-  [[nodiscard]] std::optional<Candidate> improved_at_once(const Candidate& from) {
+  [[nodiscard]] std::optional<PlacedOrder> improved_at_once(const PlacedOrder& from) {
     constexpr std::size_t fewest = 4;
     for (std::size_t count = from.stalls.size(); count >= fewest; count /= 2)
       for (const bool moves_late : {true, false}) {
-        std::optional<Candidate> next = measure(moved(from, std::span{from.stalls}.first(count), moves_late));
+        std::optional<PlacedOrder> next = measure(moved(from, std::span{from.stalls}.first(count), moves_late));
         if (next && is_better(*next, from)) return next;
       }
     return std::nullopt;
   }
 
   /// What `stalls`, of `from`, name as late, right ahead of what it waited for; or that, right behind it.
-  [[nodiscard]] std::vector<std::uint32_t> moved(const Candidate& from, std::span<const Stall> stalls,
+  [[nodiscard]] std::vector<std::uint32_t> moved(const PlacedOrder& from, std::span<const Stall> stalls,
                                                  bool moves_late) const {
     const std::vector<std::uint32_t>& ranks = from.ranks;
     std::vector<std::uint32_t> place(ranks.size()); // by transfer
@@ -175,14 +175,14 @@ private:
   }
 
   /// The first better order that comes of moving what some stall names.
-  [[nodiscard]] std::optional<Candidate> improved(const Candidate& from) {
+  [[nodiscard]] std::optional<PlacedOrder> improved(const PlacedOrder& from) {
     std::set<std::pair<TaskId, TaskId>> tried;
     for (const Stall& stall : std::span{from.stalls}.first(std::min(from.stalls.size(), most_stalls_tried))) {
       const TaskId late = from.order.ops()[stall.waiting].sender;
       const std::optional<TaskId> ahead = ahead_of(from.order, stall);
       if (!ahead || *ahead == late || !tried.emplace(late, *ahead).second) continue;
       for (const bool moves_late : {true, false}) {
-        std::optional<Candidate> next = measure(moved(from, {&stall, 1}, moves_late));
+        std::optional<PlacedOrder> next = measure(moved(from, {&stall, 1}, moves_late));
         if (next && is_better(*next, from)) return next;
       }
     }
@@ -209,7 +209,7 @@ private:
 
   /// The same order on every communicator, with receives as near to their given places as it permits; nothing where
   /// that would cost time.
-  [[nodiscard]] std::optional<Candidate> nearer(const Candidate& best) {
+  [[nodiscard]] std::optional<PlacedOrder> nearer(const PlacedOrder& best) {
     std::map<std::pair<TaskId, bool>, std::uint32_t> given;
     for (const CommOp& op : given_.ops()) given[{op.sender, op.is_send}] = op.before;
     std::vector<std::vector<lowering::PlacedOp>> rows(stages());
@@ -229,9 +229,9 @@ private:
       }
     }
     runs_left_ = std::max<std::size_t>(runs_left_, 1);
-    std::optional<Candidate> candidate = measure(lowering::sorted_order(std::move(rows)), best.ranks);
-    if (!candidate || is_better(best, *candidate)) return std::nullopt;
-    return candidate;
+    std::optional<PlacedOrder> placed = measure(lowering::sorted_order(std::move(rows)), best.ranks);
+    if (!placed || is_better(best, *placed)) return std::nullopt;
+    return placed;
   }
 
   /// Operations that do not stand behind the same task as before, or not in the same order: all but the longest rising

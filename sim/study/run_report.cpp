@@ -1,6 +1,7 @@
 #include "ppsim/study/run_report.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/engine/steady.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,10 +9,16 @@
 
 namespace ppsim {
 
-RunReport run_report(Report report) {
-  RunReport run{std::move(report)};
-  run.step_time = run.makespan;
-  return run;
+StepTime find_step_time(const TaskGraph& graph, Duration makespan) {
+  if (!has_steady_state(graph)) return {makespan};
+  if (steady_tasks(graph) > most_tasks_for_step_time) return {makespan, StepTime::Kind::unknown};
+  return {steady_interval(graph), StepTime::Kind::steady_state};
+}
+
+RunReport run_report(const TaskGraph& graph, const Timeline& timeline, std::string measured) {
+  Report report = analyse(graph, timeline);
+  const StepTime step{report.makespan};
+  return {std::move(report), step, {}, {}, {}, {}, {}, {}, std::move(measured)};
 }
 
 std::span<const Metric> metrics() {

@@ -1,6 +1,12 @@
 #include "ppsim/study/sensitivity.hpp"
 
+#include "ppsim/base/error.hpp"
 #include "ppsim/base/parallel.hpp"
+#include "ppsim/engine/steady.hpp"
+#include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/evaluate.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <tuple>
@@ -11,6 +17,8 @@ namespace {
 
 constexpr std::int64_t faster_stage_ppm = 990'000;
 constexpr std::int64_t faster_link_ppm = 500'000;
+/// Of all stages and links together; they are asked for, so they may cost a second or two.
+constexpr std::size_t most_tasks_for_sensitivity = std::size_t{1} << 25;
 
 /// The pairs of stages between which some transfer takes time, the lower stage first, ascending.
 std::vector<std::pair<StageId, StageId>> links_of(const TaskGraph& graph) {
@@ -49,6 +57,68 @@ Scenario changed(Scenario scenario, const SensitivityFigure& change) {
   return scenario;
 }
 
+/// A change of the spec, and the flags that make it.
+struct ChangedSpec {
+  RunSpec spec;
+  std::size_t count = 0;
+  std::string fields;
+};
+
+/// Adds the first of the changes that is allowed, or why the first one is not.
+void add_first(const Evaluation& run, Change change, const std::vector<ChangedSpec>& candidates, Sensitivity& result) {
+  std::string reason;
+  for (const ChangedSpec& candidate : candidates) {
+    try {
+      const Evaluation other = evaluate(candidate.spec);
+      if (other.report.step_time_kind == StepTime::Kind::unknown) continue;
+      result.figures.push_back({.change = change,
+                                .count = candidate.count,
+                                .fields = candidate.fields,
+                                .step_time = other.report.step_time,
+                                .gain = gain_over(run.report.step_time, run.graph.scenario().shape.microbatches,
+                                                  other.report.step_time, other.graph.scenario().shape.microbatches)});
+      return;
+    } catch (const Error& error) {
+      if (reason.empty()) reason = fmt::format("{}: {}", candidate.fields, error.problems().front().what);
+    }
+  }
+  result.refused.push_back({change, reason.empty() ? "the steady state would take too long to find" : reason});
+}
+
+/// The order for more microbatches: the next number that the schedule takes.
+void add_microbatches(const RunSpec& spec, const Evaluation& run, Sensitivity& result) {
+  const Shape& shape = run.graph.scenario().shape;
+  RunSpec changed = spec;
+  if (spec.balance) { // the split that was found, not another one
+    changed.balance = false;
+    changed.layers.reset();
+    changed.layout = run.graph.scenario().layout;
+  }
+  std::vector<ChangedSpec> candidates;
+  for (std::size_t more = 1; more <= 4 * shape.stages; ++more) { // schedules ask for multiples of up to 4p
+    changed.microbatches = shape.microbatches + more;
+    candidates.push_back({changed, shape.microbatches + more, fmt::format("`mb` {}", shape.microbatches + more)});
+  }
+  add_first(run, Change::microbatches, candidates, result);
+}
+
+/// The order for more chunks per stage: the next number that the schedule takes; 1F1B is interleaved with one.
+void add_chunks(const RunSpec& spec, const Evaluation& run, Sensitivity& result) {
+  const Shape& shape = run.graph.scenario().shape;
+  if (spec.layout)
+    return result.refused.push_back({Change::chunks, "the layout has one part for each chunk that there is"});
+  RunSpec changed = spec;
+  const bool from_1f1b = run.graph.schedule().origin()->generator->name == "1f1b";
+  if (from_1f1b) changed.schedule = "interleaved";
+  std::vector<ChangedSpec> candidates;
+  for (std::size_t vpp = shape.vpp + 1; vpp <= 2 * shape.vpp + 2; ++vpp) {
+    changed.vpp = {vpp};
+    candidates.push_back(
+        {changed, vpp, fmt::format("`vpp` {}{}", vpp, from_1f1b && spec.schedule ? " `schedule` interleaved" : "")});
+  }
+  add_first(run, Change::chunks, candidates, result);
+}
+
 } // namespace
 
 std::string_view to_string(Change change) {
@@ -65,17 +135,12 @@ std::string_view to_string(Change change) {
   return "?";
 }
 
-std::size_t sensitivity_tasks(const TaskGraph& graph, std::size_t tasks_per_run) {
-  return changes_of(graph).size() * tasks_per_run;
-}
-
-std::vector<SensitivityFigure> stages_and_links(const TaskGraph& graph, Duration step_time,
-                                                const std::function<Duration(const Scenario&)>& step_time_of,
-                                                std::size_t threads) {
+std::vector<SensitivityFigure> stages_and_links(const TaskGraph& graph, Duration base, std::size_t threads) {
   std::vector<SensitivityFigure> figures = changes_of(graph);
   for_each_index(figures.size(), threads, [&](std::size_t i) {
-    figures[i].step_time = step_time_of(changed(graph.scenario(), figures[i]));
-    figures[i].gain = gain_over(step_time, 1, figures[i].step_time, 1);
+    const Scenario scenario = changed(graph.scenario(), figures[i]);
+    figures[i].step_time = step_time(lower(graph.schedule(), scenario, graph.place()));
+    figures[i].gain = gain_over(base, 1, figures[i].step_time, 1);
   });
   return figures;
 }
@@ -90,6 +155,32 @@ void rank(Sensitivity& sensitivity) {
   std::ranges::stable_sort(sensitivity.figures, [](const SensitivityFigure& a, const SensitivityFigure& b) {
     return std::tuple{b.gain, a.change, a.stage, a.other} < std::tuple{a.gain, b.change, b.stage, b.other};
   });
+}
+
+std::optional<Sensitivity> find_sensitivity(const RunSpec& spec, const Evaluation& run,
+                                            std::vector<std::string>& notes) {
+  if (run.report.step_time_kind == StepTime::Kind::unknown) {
+    notes.emplace_back("`sensitivity`: the step time in the long run is not known, and no change of it");
+    return std::nullopt;
+  }
+  const std::size_t tasks =
+      changes_of(run.graph).size() * (has_steady_state(run.graph) ? steady_tasks(run.graph) : run.graph.size());
+  if (tasks > most_tasks_for_sensitivity) {
+    notes.push_back(fmt::format("`sensitivity`: stages and links would take {} simulated tasks, more than {}", tasks,
+                                most_tasks_for_sensitivity));
+    return std::nullopt;
+  }
+  Sensitivity result;
+  result.figures = stages_and_links(run.graph, run.report.step_time, machine_threads());
+  if (run.graph.schedule().origin() == nullptr) {
+    for (const Change change : {Change::microbatches, Change::chunks})
+      result.refused.push_back({change, "the order is from a file"});
+  } else {
+    add_microbatches(spec, run, result);
+    add_chunks(spec, run, result);
+  }
+  rank(result);
+  return result;
 }
 
 } // namespace ppsim

@@ -42,8 +42,7 @@ void show(const MeasuredRun& run) {
   fuzz::require(!traces::validation_json(graph, run, validation).empty());
   Timeline step = run.steps[validation.step_used];
   attribute(graph, step);
-  RunReport report = run_report(analyse(graph, step));
-  report.measured = describe(run);
+  const RunReport report = run_report(graph, step, describe(run));
   for (const StageReport& stage : report.stages) fuzz::require(stage.busy + stage.idle == report.makespan);
   for (const PathStep& element : report.critical_path) fuzz::require(span_of(step, element).length() >= Duration{0});
   fuzz::require(!viz::svg_gantt(graph, step, report).empty());

@@ -34,7 +34,7 @@ void run(std::string_view text) {
   BuiltRun run = build_run(inputs);
   const TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario));
   const Timeline timeline = simulate(graph);
-  const RunReport report = run_report(analyse(graph, timeline));
+  const RunReport report = run_report(graph, timeline);
   Duration labelled{0};
   for (const Duration time : report.time_by_label()) labelled += time;
   PPSIM_ASSERT(labelled == static_cast<std::int64_t>(report.stages.size()) * report.makespan);

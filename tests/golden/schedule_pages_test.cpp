@@ -50,11 +50,8 @@ std::string drawn(const cli::Inputs& inputs) {
   BuiltRun run = build_run(inputs);
   const TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   const Timeline timeline = simulate(graph);
-  RunReport report = run_report(analyse(graph, timeline));
-  if (graph.schedule().asynchronous()) {
-    report.step_time = steady_interval(*run.generator, run.request, graph.scenario());
-    report.steady_state = true;
-  }
+  RunReport report = run_report(graph, timeline);
+  if (graph.schedule().asynchronous()) static_cast<StepTime&>(report) = find_step_time(graph, report.makespan);
   return viz::svg_gantt(graph, timeline, report);
 }
 

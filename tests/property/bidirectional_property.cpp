@@ -39,7 +39,7 @@ bool is_taken(const Generator& generator, const ScheduleRequest& request) {
 
 RunReport simulated(const Generator& generator, const ScheduleRequest& request, const Scenario& scenario) {
   const TaskGraph graph = lower(make_schedule(generator, request), scenario);
-  return run_report(analyse(graph, simulate(graph)));
+  return run_report(graph, simulate(graph));
 }
 
 /// Simulates every shape in reach and counts them; lower() throws where a task is missing, is there twice, or waits for
@@ -173,7 +173,7 @@ TEST_CASE("PipeDream's step time is what many more microbatches add") {
         uniform_scenario(request.shape, Duration{0}, Duration{0}, Duration{static_cast<std::int64_t>(draw(0, 99))});
     for (auto* costs : {&scenario.costs.forward, &scenario.costs.input_grad})
       for (Duration& cost : *costs) cost = draw_time();
-    const std::int64_t found = steady_interval(pipedream, request, scenario).count();
+    const std::int64_t found = steady_interval(lower(make_schedule(pipedream, request, scenario), scenario)).count();
     const auto microbatches = static_cast<double>(request.shape.microbatches);
     const auto end = [&](std::size_t many) {
       request.shape.microbatches = scenario.shape.microbatches = many;

@@ -1,5 +1,7 @@
 // A comparison shows what single runs do, at any number of threads.
 
+#include "ppsim/base/words.hpp"
+#include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/compare.hpp"
 #include "ppsim/study/evaluate.hpp"
 #include "ppsim/viz/comparison.hpp"
@@ -55,7 +57,7 @@ std::optional<ComparedRuns> try_compare(const Words& flags, std::size_t threads)
 
 /// The flags of one contender: its own, and the others without those that are not for its schedule.
 Words flags_alone(Words flags, const Contender& contender) {
-  std::istringstream own{in_flags(contender.flags)};
+  std::istringstream own{in_flags(contender.fields)};
   for (std::string word; own >> word;) flags.push_back(word);
   const auto drop = [&](std::string_view flag) {
     const auto found = std::ranges::find(flags, flag);

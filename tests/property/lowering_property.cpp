@@ -113,7 +113,7 @@ TEST_CASE("Where transfers take no time, those of edge and eager hold no task up
     const TaskGraph graph = lower(schedule, scenario);
     const std::vector<Span> expected = simulate(graph).tasks;
     for (const char* const name : {"edge", "eager"})
-      RC_ASSERT(simulate_streams(graph, operations(graph, name), Communicators::edge).timeline.tasks == expected);
+      RC_ASSERT(simulate(graph, operations(graph, name), Communicators::edge).tasks == expected);
   });
 }
 
@@ -151,12 +151,12 @@ TEST_CASE(
     check_operations(graph.schedule(), placement.order, "placed");
     RC_ASSERT(!find_hang(graph.schedule(), placement.order, communicators));
     RC_ASSERT(!find_mismatch(graph.schedule(), placement.order, communicators));
-    const StreamRun run = simulate_streams(graph, placement.order, communicators);
-    RC_ASSERT(end_of(run.timeline) - SimTime{} == placement.after);
+    const Timeline timeline = simulate(graph, placement.order, communicators);
+    RC_ASSERT(end_of(timeline) - SimTime{} == placement.after);
     RC_ASSERT(!hangs || placement.before == zero);
     if (find_mismatch(graph.schedule(), given, communicators)) return;
-    const auto single = try_streams(graph, without_holds(given, false), communicators);
-    if (single) RC_ASSERT(placement.after <= end_of(single->timeline) - SimTime{});
+    const auto single = try_simulate(graph, without_holds(given, false), communicators);
+    if (single) RC_ASSERT(placement.after <= end_of(*single) - SimTime{});
     if (!hangs && std::ranges::none_of(given.ops(), [](const CommOp& op) { return op.joins || op.holds; }))
       RC_ASSERT(placement.after <= placement.before);
   });

@@ -120,7 +120,7 @@ TEST_CASE("Of a measured step every nanosecond has one label, and the critical p
     const Drawn drawn = draw_measured();
     for (Timeline step : drawn.run.steps) {
       attribute(drawn.prediction.graph, step);
-      const RunReport report = run_report(analyse(drawn.prediction.graph, step));
+      const RunReport report = run_report(drawn.prediction.graph, step);
       const std::size_t stages = report.stages.size();
       for (std::size_t stage = 0; stage < stages; ++stage) {
         SimTime now{};
@@ -148,8 +148,7 @@ TEST_CASE("Every view shows any measured step") {
     const TaskGraph& graph = drawn.prediction.graph;
     Timeline step = drawn.run.steps.front();
     attribute(graph, step);
-    RunReport report = run_report(analyse(graph, step));
-    report.measured = describe(drawn.run);
+    const RunReport report = run_report(graph, step, describe(drawn.run));
     const std::string svg = viz::svg_gantt(graph, step, report);
     RC_ASSERT(xml_fault(svg).empty());
     RC_ASSERT(svg.find("measured: threads") != std::string::npos);

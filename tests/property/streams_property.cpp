@@ -121,8 +121,8 @@ Drawn draw_run(bool may_be_eager = true) {
   return {lower(schedule.with_communications(order), scenario), std::move(order), communicators};
 }
 
-std::optional<StreamRun> try_streams(const Drawn& drawn) {
-  return ppsim::try_streams(drawn.graph, drawn.order, drawn.communicators);
+std::optional<Timeline> try_streams(const Drawn& drawn) {
+  return try_simulate(drawn.graph, drawn.order, drawn.communicators);
 }
 
 /// The rules as they are said, each moment asked for by what needs it; slow, and without events.
@@ -313,10 +313,10 @@ TEST_CASE("Under streams everything happens when the bare rules say, and hangs w
         const bool sends = drawn.graph.receiver(sender).has_value();
         const SimTime flow = sends ? naive.flow(sender) : SimTime{};
         if (!run) continue;
-        RC_ASSERT(run->timeline.tasks[id].end == end);
+        RC_ASSERT(run->tasks[id].end == end);
         const bool second = drawn.graph.schedule().task(sender).pairing == Pairing::second;
-        if (!second) RC_ASSERT(run->timeline.tasks[id].start == start);
-        if (sends) RC_ASSERT(run->timeline.transfers[id] == (Span{flow, flow + drawn.graph.transfer_time(sender)}));
+        if (!second) RC_ASSERT(run->tasks[id].start == start);
+        if (sends) RC_ASSERT(run->transfers[id] == (Span{flow, flow + drawn.graph.transfer_time(sender)}));
       } catch (const NaiveStreams::Hangs&) {
         hangs = true;
       }
@@ -363,7 +363,7 @@ TEST_CASE("Stalls by name are the time of their label") {
     const Drawn drawn = draw_run();
     const auto run = try_streams(drawn);
     if (!run) return;
-    const RunReport report = run_report(analyse(drawn.graph, run->timeline));
+    const RunReport report = run_report(drawn.graph, *run);
     Duration named{0};
     for (const Stall& stall : find_stalls(drawn.graph, drawn.order, *run)) {
       named += stall.length();
@@ -389,13 +389,13 @@ TEST_CASE("On edges, with every receive posted at the start, streams equal laten
     const Outcome latency = run(schedule, scenario);
     scenario.network.model = TransferModel::streams;
     const TaskGraph graph = lower(schedule, scenario);
-    const StreamRun streams = simulate_streams(graph, earliest_operations(graph), Communicators::edge);
-    RC_ASSERT(none_earlier(streams.timeline, latency.timeline));
+    const Timeline streams = simulate(graph, earliest_operations(graph), Communicators::edge);
+    RC_ASSERT(none_earlier(streams, latency.timeline));
     const bool meet = transfers_touch(latency);
     RC_CLASSIFY(meet, "transfers meet");
     if (meet) return;
-    RC_ASSERT(streams.timeline.tasks == latency.timeline.tasks);
-    RC_ASSERT(streams.timeline.transfers == latency.timeline.transfers);
+    RC_ASSERT(streams.tasks == latency.timeline.tasks);
+    RC_ASSERT(streams.transfers == latency.timeline.transfers);
   });
 }
 
@@ -408,12 +408,12 @@ TEST_CASE("Tasks progress at full speed without transfers on their stage, and sl
     drawn.graph = lower(drawn.graph.schedule(), scenario);
     const auto run = try_streams(drawn);
     for (std::size_t id = 0; run && id < drawn.graph.size(); ++id) {
-      const Span span = run->timeline.tasks[id];
+      const Span span = run->tasks[id];
       const StageId stage = drawn.graph.schedule().stage_of(make_id<TaskId>(id));
       const std::int64_t work = drawn.graph.duration(make_id<TaskId>(id)).count() * slowdown;
-      RC_ASSERT(progress(drawn, run->timeline, stage, span, slowdown) >= work);
+      RC_ASSERT(progress(drawn, *run, stage, span, slowdown) >= work);
       const Span shorter{span.start, span.end - Duration{1}};
-      if (span.length() > zero) RC_ASSERT(progress(drawn, run->timeline, stage, shorter, slowdown) < work);
+      if (span.length() > zero) RC_ASSERT(progress(drawn, *run, stage, shorter, slowdown) < work);
     }
   });
 }

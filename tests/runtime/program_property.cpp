@@ -1,6 +1,7 @@
 // Programs of any schedule: they verify, and verify() agrees with an executor that knows nothing of graphs.
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/schedule/generators.hpp"
 #include "property/drawn_inputs.hpp"
 
 #include <catch2/catch.hpp>

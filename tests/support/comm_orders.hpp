@@ -94,7 +94,7 @@ inline Written written(const Rows& rows) {
 struct StreamOutcome {
   Outcome outcome;
   CommOrder order;
-  StreamRun run;
+  Communicators communicators{};
 
   [[nodiscard]] std::size_t position(std::string_view name) const {
     const auto ops = order.ops();
@@ -103,14 +103,14 @@ struct StreamOutcome {
     REQUIRE(found != ops.end());
     return static_cast<std::size_t>(found - ops.begin());
   }
-  [[nodiscard]] const OpRun& op(std::string_view name) const { return run.ops[position(name)]; }
+  [[nodiscard]] const OpRun& op(std::string_view name) const { return outcome.timeline.operations[position(name)]; }
   [[nodiscard]] Duration time(std::size_t stage, Label label) const {
     return outcome.report.stages[stage].time[static_cast<std::size_t>(label)];
   }
   /// find_stalls(), told.
   [[nodiscard]] std::vector<std::string> stalls() const {
     std::vector<std::string> told;
-    for (const Stall& stall : find_stalls(outcome.graph, order, run))
+    for (const Stall& stall : find_stalls(outcome.graph, order, communicators, outcome.timeline))
       told.push_back(describe(outcome.graph, order, stall));
     return told;
   }
@@ -120,8 +120,7 @@ inline StreamOutcome run_streams(const Written& written, Scenario scenario, Comm
   scenario.network.model = TransferModel::streams;
   scenario.network.streams.communicators = communicators;
   Outcome outcome = ppsim::test::run(written.schedule.with_communications(written.order), std::move(scenario));
-  StreamRun run = simulate_streams(outcome.graph, written.order, communicators);
-  return {std::move(outcome), written.order, std::move(run)};
+  return {std::move(outcome), written.order, communicators};
 }
 
 } // namespace ppsim::test

@@ -104,7 +104,7 @@ struct Outcome {
 inline Outcome run(Schedule schedule, Scenario scenario) {
   TaskGraph graph = lower(std::move(schedule), std::move(scenario));
   Timeline timeline = simulate(graph);
-  RunReport report = run_report(analyse(graph, timeline));
+  RunReport report = run_report(graph, timeline);
   return {std::move(graph), std::move(timeline), std::move(report)};
 }
 

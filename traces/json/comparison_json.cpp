@@ -1,5 +1,6 @@
 #include "ppsim/traces/comparison_json.hpp"
 
+#include "ppsim/base/words.hpp"
 #include "ppsim/scenario/layout.hpp"
 #include "ppsim/study/run_report.hpp"
 
@@ -38,7 +39,7 @@ Json per_stage_json(const RunReport& report) {
 Json contender_json(const Contender& contender, const Comparison& comparison) {
   const RunReport& report = contender.report;
   Json json{{"name", contender.name},
-            {"flags", contender.flags},
+            {"flags", in_flags(contender.fields)},
             {"stages", contender.shape.stages},
             {"microbatches", contender.shape.microbatches},
             {"vpp", contender.shape.vpp}};
@@ -84,7 +85,7 @@ std::string comparison_json(const Comparison& comparison, const std::string& rec
     json["contenders"].push_back(contender_json(contender, comparison));
   json["not_applicable"] = Json::array();
   for (const NotApplicable& entry : comparison.not_applicable)
-    json["not_applicable"].push_back({{"name", entry.name}, {"reason", entry.reason}});
+    json["not_applicable"].push_back({{"name", entry.name}, {"reason", in_flags(entry.reason)}});
   json["recommendation"] = recommendation_json(comparison, recommendation);
   return document(json);
 }

@@ -19,7 +19,7 @@ inline void add_metrics(Json& json, const RunReport& report) {
   for (const Metric& metric : metrics())
     json[std::string{metric.tag}] =
         metric.time != nullptr ? Json(metric.time(report).count()) : Json(metric.ratio(report));
-  if (report.steady_state) json["step_time_from"] = "steady_state";
+  if (report.step_time_kind == StepTime::Kind::steady_state) json["step_time_from"] = "steady_state";
 }
 
 /// JSON has no word for what is not a number, which a loss may well be.

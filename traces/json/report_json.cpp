@@ -1,6 +1,7 @@
 #include "ppsim/traces/report_json.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/words.hpp"
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/scenario/layout.hpp"
 #include "ppsim/study/run_report.hpp"
@@ -73,8 +74,8 @@ Json optional_ns(const std::optional<Duration>& duration) {
 }
 
 Json balance_json(const Balance& balance) {
-  return {{"start_layout", to_string(balance.start)},
-          {"start_given", balance.start_given},
+  return {{"start_layout", to_string(balance.start.layout)},
+          {"start_given", balance.start.is_given},
           {"start_step_time_ns", balance.start_step_time.count()},
           {"start_fits", balance.start_fits},
           {"fits", balance.fits},
@@ -94,7 +95,7 @@ Json figure_json(const SensitivityFigure& figure) {
   case Change::microbatches:
   case Change::chunks:
     json[std::string{to_string(figure.change)}] = figure.count;
-    json["flags"] = figure.flags;
+    json["flags"] = in_flags(figure.fields);
     break;
   }
   json["step_time_ns"] = figure.step_time.count();
@@ -106,7 +107,7 @@ Json sensitivity_json(const Sensitivity& sensitivity) {
   Json json{{"figures", Json::array()}, {"refused", Json::array()}};
   for (const SensitivityFigure& figure : sensitivity.figures) json["figures"].push_back(figure_json(figure));
   for (const RefusedChange& refused : sensitivity.refused)
-    json["refused"].push_back({{"change", to_string(refused.change)}, {"reason", refused.reason}});
+    json["refused"].push_back({{"change", to_string(refused.change)}, {"reason", in_flags(refused.reason)}});
   return json;
 }
 
@@ -146,7 +147,7 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const RunRepo
                      {"no_recompute_ns", optional_ns(report.what_if.no_recompute)}};
   json["alternatives"] = Json::array();
   for (const Alternative& alternative : report.alternatives)
-    json["alternatives"].push_back({{"change", alternative.change},
+    json["alternatives"].push_back({{"change", in_flags(alternative.change)},
                                     {"step_time_ns", alternative.step_time.count()},
                                     {"bubble_ratio", alternative.bubble_ratio},
                                     {"fits", alternative.fits}});

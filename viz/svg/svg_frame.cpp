@@ -34,7 +34,7 @@ std::vector<std::string> essentials(const Chart& chart) {
   const bool alone = chart.graph.schedule().asynchronous() && !chart.report.measured.empty();
   parts.push_back(fmt::format("{}: {}{}", alone ? "one step alone" : "step time",
                               format_duration(chart.report.step_time),
-                              chart.report.steady_state ? " in steady state" : ""));
+                              chart.report.step_time_kind == StepTime::Kind::steady_state ? " in steady state" : ""));
   parts.push_back(fmt::format("bubble ratio (idle / total): {:.4f}", chart.report.bubble_ratio));
   return parts;
 }

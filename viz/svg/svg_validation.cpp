@@ -42,9 +42,8 @@ public:
   ValidationChart(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run,
                   const Validation& validation)
       : graph_{graph}, prediction_{prediction}, run_{run}, validation_{validation},
-        measured_{attributed(graph, run.steps[validation.step_used])},
-        predicted_report_{run_report(analyse(graph, prediction))},
-        measured_report_{run_report(analyse(graph, measured_))}, frame_{frame()},
+        measured_{attributed(graph, run.steps[validation.step_used])}, predicted_report_{run_report(graph, prediction)},
+        measured_report_{run_report(graph, measured_)}, frame_{frame()},
         upper_{graph, prediction_, predicted_report_, frame_}, lower_{graph, measured_, measured_report_, frame_} {}
 
   std::string render() {

@@ -141,7 +141,7 @@ std::string meaning_of_asks(const Comparison& comparison) {
 
 /// Who waits for whom differs from schedule to schedule, and is of no use to one who chooses among them.
 std::string reason_of(const NotApplicable& entry, TransferModel model) {
-  if (!entry.is_held_by_transfers) return entry.reason;
+  if (!entry.is_held_by_transfers) return in_flags(entry.reason);
   return fmt::format("deadlock under '{}', and would not with --transfer latency ('ppsim --schedule NAME' with these "
                      "inputs says who waits for whom)",
                      to_string(model));

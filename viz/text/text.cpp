@@ -76,7 +76,7 @@ std::string with_repeats(const std::vector<std::size_t>& counts) {
 std::string remedy_words(const std::vector<Remedy>& remedies) {
   std::string words;
   for (const Remedy& remedy : remedies)
-    words += fmt::format("{} {} ({} less time per microbatch)", words.empty() ? ";" : ",", remedy.flags,
+    words += fmt::format("{} {} ({} less time per microbatch)", words.empty() ? ";" : ",", in_flags(remedy.fields),
                          percent_to_tenths(remedy.gain));
   return words;
 }
@@ -182,7 +182,7 @@ private:
   }
 
   void steady_state() {
-    if (!report_.steady_state) return;
+    if (report_.step_time_kind != StepTime::Kind::steady_state) return;
     const double over = report_.ideal == Duration{0} ? 0 : share(report_.step_time - report_.ideal, report_.ideal);
     say("", fmt::format("steady state, from step to step: {} over ideal; one step alone takes {}",
                         percent_to_tenths(over), format_duration(report_.makespan)));
@@ -261,7 +261,7 @@ private:
   }
 
   void balance(const Balance& found, const std::string& layers) {
-    const std::string start = found.start_given ? "the layout given" : "the even split";
+    const std::string start = found.start.is_given ? "the layout given" : "the even split";
     const std::string start_time = format_duration(found.start_step_time);
     if (!found.changed())
       say("balance",
@@ -455,7 +455,7 @@ private:
     }
     for (const RefusedChange& refused : report_.sensitivity->refused) {
       const std::string_view what = refused.change == Change::chunks ? "more chunks per stage" : "more microbatches";
-      put_wrapped(fmt::format("    {}: {}", what, refused.reason), 6);
+      put_wrapped(fmt::format("    {}: {}", what, in_flags(refused.reason)), 6);
     }
   }
 
@@ -469,7 +469,7 @@ private:
     case Change::chunks:
       break;
     }
-    return figure.flags;
+    return in_flags(figure.fields);
   }
 
   /// "1.25 %", with a sign where something is lost, and never "-0.00 %".

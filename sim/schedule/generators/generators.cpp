@@ -174,13 +174,12 @@ void check_request(const Generator& generator, const ScheduleRequest& request) {
 
 Schedule make_schedule(const Generator& generator, const ScheduleRequest& request, const Scenario& scenario) {
   check_request(generator, request);
-  return generator.make(request, scenario);
+  return generator.make(request, scenario).with_origin(std::make_shared<const Origin>(Origin{&generator, request}));
 }
 
 Schedule make_schedule(const Generator& generator, const ScheduleRequest& request) {
-  check_request(generator, request);
-  return generator.make(request,
-                        uniform_scenario(request.shape, std::chrono::milliseconds{1}, std::chrono::milliseconds{2}));
+  return make_schedule(generator, request,
+                       uniform_scenario(request.shape, std::chrono::milliseconds{1}, std::chrono::milliseconds{2}));
 }
 
 const Generator* generator_of(const Schedule& schedule) {

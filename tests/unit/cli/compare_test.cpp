@@ -82,8 +82,8 @@ TEST_CASE("Every schedule takes part, where it can choose with 2 and 4 chunks pe
       if (chooses || chunks == " v=2") expected.push_back(std::string{generator->name} + (chooses ? chunks : ""));
     }
   CHECK(names(list) == expected);
-  CHECK(named(list, "interleaved v=4").flags == "`schedule` interleaved `vpp` 4");
-  CHECK(named(list, "zb-v").flags == "`schedule` zb-v");
+  CHECK(named(list, "interleaved v=4").fields == "`schedule` interleaved `vpp` 4");
+  CHECK(named(list, "zb-v").fields == "`schedule` zb-v");
 }
 
 TEST_CASE("Where the layers of a stage are known, chunks are tried that divide them") {
@@ -101,8 +101,8 @@ TEST_CASE("A layout says how many chunks there are, and `vpp` can not say otherw
 TEST_CASE("The flag `vpp` is for the schedules that can choose, and the flags of the others say theirs") {
   const std::vector<Candidate> list = candidates(on_four({"--schedules", "interleaved,zb-v", "--vpp", "1,3"}));
   CHECK(names(list) == Rows{"interleaved v=1", "interleaved v=3", "zb-v"});
-  CHECK(named(list, "interleaved v=3").flags == "`schedule` interleaved `vpp` 3");
-  CHECK(named(list, "zb-v").flags == "`schedule` zb-v `vpp` 2");
+  CHECK(named(list, "interleaved v=3").fields == "`schedule` interleaved `vpp` 3");
+  CHECK(named(list, "zb-v").fields == "`schedule` zb-v `vpp` 2");
   CHECK(names(candidates(on_four({"--schedules", "interleaved", "--vpp", "3"}))) == Rows{"interleaved"});
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("A schedule file is the first candidate, and its shape is everyone's")
       {"--schedule-file", file.path.string(), "--schedules", "gpipe,interleaved", "--vpp", "1,2", "--group-size", "2"});
   const std::vector<Candidate> list = candidates(inputs);
   CHECK(names(list) == Rows{file.path.string(), "gpipe", "interleaved v=1", "interleaved v=2"});
-  CHECK(list[0].flags == "`schedule-file` " + file.path.string());
+  CHECK(list[0].fields == "`schedule-file` " + file.path.string());
   const ComparedRuns compared = compare(inputs, 1);
   CHECK(compared.comparison.stages == 2);
   CHECK(compared.comparison.microbatches == 2);

@@ -1,5 +1,6 @@
 // Inputs: flags and scenario files, how they combine, and every way to say something wrong.
 
+#include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/build_run.hpp"
 #include "ppsim/study/run_report.hpp"
 #include "support/runs.hpp"

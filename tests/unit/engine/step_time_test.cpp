@@ -2,6 +2,7 @@
 
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/engine/steady.hpp"
+#include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/what_if.hpp"
 #include "support/runs.hpp"
 
@@ -101,12 +102,11 @@ TEST_CASE("What-if figures of stages that step on their own are steady states to
 TEST_CASE("Without a flush a step costs what more microbatches add, and no bubble where stages are equal") {
   for (const std::size_t microbatches : {1U, 3U, 8U, 20U}) {
     const Shape shape{.stages = 4, .microbatches = microbatches, .vpp = 1};
-    const ScheduleRequest request{.shape = shape};
     const Scenario scenario = uniform_scenario(shape, 1us, 2us);
-    const TaskGraph graph = lower(make_schedule(asynchronous, request, scenario), scenario);
+    const TaskGraph graph = lower(make_schedule(asynchronous, {.shape = shape}, scenario), scenario);
     CHECK(has_steady_state(graph));
     CHECK(analyse(graph, simulate(graph)).makespan > static_cast<std::int64_t>(microbatches) * 3us);
-    CHECK(steady_interval(asynchronous, request, scenario) == static_cast<std::int64_t>(microbatches) * 3us);
+    CHECK(steady_interval(graph) == static_cast<std::int64_t>(microbatches) * 3us);
     CHECK(!what_if(graph).equal_stages);
   }
 }
@@ -115,7 +115,7 @@ TEST_CASE("Without a flush the slowest stage sets the pace") {
   const Shape shape{.stages = 3, .microbatches = 4, .vpp = 1};
   Scenario scenario = uniform_scenario(shape, 1us, 2us);
   scenario.costs.forward[1] = 2500ns; // 4.5 us per microbatch
-  CHECK(steady_interval(asynchronous, {.shape = shape}, scenario) == 4 * 4500ns);
+  CHECK(steady_interval(lower(make_schedule(asynchronous, {.shape = shape}, scenario), scenario)) == 4 * 4500ns);
 }
 
 TEST_CASE("The tasks that a steady state costs are counted before they are simulated") {
@@ -134,7 +134,8 @@ TEST_CASE("PipeDream's step time is right where its period does not divide the m
     Scenario scenario = uniform_scenario(shape, 0ns, 0ns, comm);
     scenario.costs.forward = std::move(forward);
     scenario.costs.input_grad = std::move(backward);
-    return steady_interval(pipedream, {.shape = shape, .replicas = std::move(replicas)}, scenario);
+    const ScheduleRequest request{.shape = shape, .replicas = std::move(replicas)};
+    return steady_interval(lower(make_schedule(pipedream, request, scenario), scenario));
   };
   CHECK(interval({.stages = 4, .microbatches = 5}, {4}, {5ns}, {2ns}) == 9ns);   // 7 / 4 each: 8.75
   CHECK(interval({.stages = 3, .microbatches = 14}, {3}, {1ns}, {9ns}) == 47ns); // 10 / 3 each: 46.7

@@ -76,7 +76,7 @@ TEST_CASE("A wait of a measured run ends when its input is there, and the rest i
   const TaskGraph graph = graph_of(one_f_one_b);
   Timeline timeline = by_hand(graph);
   attribute(graph, timeline);
-  const RunReport report = run_report(analyse(graph, timeline));
+  const RunReport report = run_report(graph, timeline);
   // Stage 0 waits 2050 to 4200 for 1B0, 100 for its transfer and 100 for itself; 6400 to 7300, 400 and 200; and 50
   // before 0F1.
   CHECK(time_of(report, 0) ==
@@ -89,7 +89,7 @@ TEST_CASE("The critical path of a measured run goes through what released each t
   const TaskGraph graph = graph_of(one_f_one_b);
   Timeline timeline = by_hand(graph);
   attribute(graph, timeline);
-  const RunReport report = run_report(analyse(graph, timeline));
+  const RunReport report = run_report(graph, timeline);
   std::string path;
   for (const PathStep& step : report.critical_path)
     path += (step.is_transfer() ? " send " : " ") + to_string(graph.schedule().task(step.task));
@@ -115,7 +115,7 @@ TEST_CASE("A transfer that ended before its sender, or after its receiver began,
     timeline.transfers[position_of(graph.schedule(), "0F0")] = between(1000, end);
     attribute(graph, timeline);
     CHECK(release_of(graph, timeline, "1F0") == "0F0 activation");
-    const RunReport report = run_report(analyse(graph, timeline));
+    const RunReport report = run_report(graph, timeline);
     for (const StageReport& stage : report.stages) CHECK(stage.busy + stage.idle == report.makespan);
     for (const PathStep& step : report.critical_path) CHECK(span_of(timeline, step).length() >= 0ns);
   }
@@ -130,7 +130,7 @@ TEST_CASE("The halves of a measured pair that ran one after the other are releas
   attribute(graph, timeline);
   CHECK(release_of(graph, timeline, "0F1") == "0F0 order");
   CHECK(release_of(graph, timeline, "0B0") == "1B0 gradient");
-  const RunReport report = run_report(analyse(graph, timeline));
+  const RunReport report = run_report(graph, timeline);
   // 10 before 0F1, 210 to 300 for 1B0, 30 more, 500 to 600 for 1B1, and 100 more.
   CHECK(time_of(report, 0) ==
         Table{{"F", 100}, {"overlap", 100 + 170}, {"B", 200}, {"downstream", 90 + 100}, {"host", 10 + 30 + 100}});
@@ -145,7 +145,7 @@ TEST_CASE("A measured pair that ran in one piece is released by the later of its
   attribute(graph, timeline);
   CHECK(release_of(graph, timeline, "1F1") == "2B0 gradient");
   CHECK(release_of(graph, timeline, "1B0") == "1F1 pair");
-  CHECK(time_of(run_report(analyse(graph, timeline)), 1) ==
+  CHECK(time_of(run_report(graph, timeline), 1) ==
         Table{{"warmup", 10}, {"F", 10}, {"overlap", 30}, {"B", 20}, {"downstream", 30 + 30}, {"drain", 20}});
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("A measured optimizer step is released by its stage's last task or red
   CHECK(timeline.optimizer[1].released_by.reduction == 1);
   CHECK(timeline.reductions[0].released_by.task == make_id<TaskId>(position_of(graph.schedule(), "0B1")));
   CHECK(timeline.reductions[1].released_by.task == make_id<TaskId>(position_of(graph.schedule(), "1B1")));
-  const RunReport report = run_report(analyse(graph, timeline));
+  const RunReport report = run_report(graph, timeline);
   CHECK(report.makespan == 10000ns);
   CHECK(report.critical_path.back().kind == PathKind::optimizer);
   CHECK(report.critical_path[report.critical_path.size() - 2].kind == PathKind::reduction);

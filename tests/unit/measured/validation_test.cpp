@@ -188,7 +188,7 @@ TEST_CASE("The 95th percentile is the nearest rank: of 20 tasks the 19th") {
   const Schedule schedule = order(rows).forwards();
   const Outcome outcome = run(schedule, uniform_scenario(schedule.shape(), 100ns, 0ns));
   const Validation validation =
-      validate_run(outcome.graph, outcome.timeline, run_of(schedule, {timeline_of(times)}), 1.0, 3);
+      validate_run(outcome.graph, outcome.timeline, run_of(schedule, {timeline_of(times)}), 1.0, {}, 3);
   REQUIRE(validation.passes.size() == 1);
   CHECK(validation.passes[0].median.measured == 110ns);
   CHECK(validation.passes[0].median_error == Approx(0.10));

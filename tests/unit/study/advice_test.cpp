@@ -62,7 +62,7 @@ TEST_CASE("What was tried is a remedy where it fits and takes less time per micr
                                  {.change = "--same", .microbatches = 8, .step_time = 33ms}};
   const Advice advice = advice_of(outcome);
   REQUIRE(advice.remedies.size() == 1);
-  CHECK(advice.remedies[0].flags == "`mb` 16");
+  CHECK(advice.remedies[0].fields == "`mb` 16");
   CHECK(advice.remedies[0].gain == Approx(1 - 57.0 / 66));
 }
 

@@ -35,7 +35,7 @@ Duration without_contention(const TaskGraph& graph) {
 void check_result(const TaskGraph& graph, const Placement& placement, Communicators communicators) {
   check_operations(graph.schedule(), placement.order, "placed");
   CHECK_FALSE(find_hang(graph.schedule(), placement.order, communicators));
-  CHECK(end_of(simulate_streams(graph, placement.order, communicators).timeline).time_since_epoch() == placement.after);
+  CHECK(end_of(simulate(graph, placement.order, communicators)).time_since_epoch() == placement.after);
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 // Sensitivity: stages and links that are faster than the others, with a pencil.
 
-#include "ppsim/engine/simulate.hpp"
+#include "ppsim/engine/steady.hpp"
 #include "ppsim/graph/timeline.hpp"
 #include "ppsim/study/sensitivity.hpp"
 #include "support/runs.hpp"
@@ -26,10 +26,7 @@ Scenario with_factors(Scenario scenario, std::vector<std::int64_t> factors) {
 
 std::vector<SensitivityFigure> figures_of(const Schedule& schedule, const Scenario& scenario, std::size_t threads = 1) {
   const TaskGraph graph = lower(schedule, scenario);
-  const auto step_time = [&](const Scenario& changed) {
-    return end_of(simulate(lower(schedule, changed))) - SimTime{};
-  };
-  return stages_and_links(graph, step_time(scenario), step_time, threads);
+  return stages_and_links(graph, step_time(graph), threads);
 }
 
 std::vector<std::string> names(const std::vector<SensitivityFigure>& figures) {

@@ -35,7 +35,7 @@ Schedule read(std::string_view csv) {
 std::string trace_text(const Schedule& schedule, Scenario scenario) {
   const TaskGraph graph = lower(schedule, std::move(scenario));
   const Timeline timeline = simulate(graph);
-  return traces::chrome_trace(graph, timeline, run_report(analyse(graph, timeline)));
+  return traces::chrome_trace(graph, timeline, run_report(graph, timeline));
 }
 
 json trace_of(const Schedule& schedule, Scenario scenario) {

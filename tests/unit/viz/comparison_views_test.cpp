@@ -31,7 +31,7 @@ namespace {
 /// A contender of one stage with nothing but what a table shows.
 Contender contender(std::string name, Duration step_time, std::int64_t gib) {
   Contender made{
-      .name = std::move(name), .flags = "--schedule x", .shape = {1, 8, 1}, .demands = {}, .layout = {}, .report = {}};
+      .name = std::move(name), .fields = "--schedule x", .shape = {1, 8, 1}, .demands = {}, .layout = {}, .report = {}};
   made.report.step_time = step_time;
   made.report.makespan = step_time;
   made.report.ideal = step_time;

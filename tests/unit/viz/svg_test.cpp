@@ -47,7 +47,7 @@ struct Drawing {
 Drawing draw(Schedule schedule, Scenario scenario) {
   TaskGraph graph = lower(std::move(schedule), std::move(scenario));
   Timeline timeline = simulate(graph);
-  RunReport report = run_report(analyse(graph, timeline));
+  RunReport report = run_report(graph, timeline);
   std::string svg = viz::svg_gantt(graph, timeline, report);
   std::vector<Element> elements = parsed(svg);
   return {std::move(graph), std::move(timeline), std::move(report), std::move(svg), std::move(elements)};

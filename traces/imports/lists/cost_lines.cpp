@@ -44,6 +44,8 @@ public:
       : model_{model}, scenario_{scenario_of(model, form == CostForm::by_microbatch)}, form_{form} {}
 
   ScenarioDocument make() {
+    document_.add("measured.run", toml_string(model_.run),
+                  "The run that they are of, for 'ppsim validate'");
     add_shape();
     add_passes();
     add_transfers();

@@ -4,25 +4,10 @@
 #include "ppsim/graph/timeline.hpp"
 #include "ppsim/operations/lowering.hpp"
 
+#include <optional>
 #include <span>
-#include <string>
-#include <vector>
 
 namespace ppsim {
-
-/// When one send or receive was where.
-struct OpRun {
-  SimTime launched{}; ///< its stage had done the tasks before it
-  SimTime front{};    ///< and it was the next on its communicator there
-  SimTime done{};     ///< it, and the others of its group on that communicator
-};
-
-/// A run under `streams`.
-struct StreamRun {
-  Timeline timeline;      ///< of a transfer: from when data flows to when it is there
-  std::vector<OpRun> ops; ///< as in CommOrder::ops()
-  Communicators communicators{};
-};
 
 /// Simulates `graph` with the operations of `order` on `communicators`; Network::streams says the rest. A task is
 /// launched behind the task before it on its stage; an operation behind the `before` tasks of its stage, and on each
@@ -31,10 +16,10 @@ struct StreamRun {
 /// and its receive are both in front (rendezvous); one of fewer bytes than Streams::eager_below when its send is.
 /// Stages start at zero, or when `stage_ready` says. What follows the tasks (Scenario::update) is in the timeline too.
 /// Throws Error (`no`) where data would go astray (find_mismatch) and where the order hangs (find_hang).
-[[nodiscard]] StreamRun simulate_streams(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
-                                         std::span<const SimTime> stage_ready = {});
-/// As simulate_streams() from zero, of an order without find_mismatch(); nothing where it hangs.
-[[nodiscard]] std::optional<StreamRun> try_streams(const TaskGraph& graph, const CommOrder& order,
+[[nodiscard]] Timeline simulate(const TaskGraph& graph, const CommOrder& order, Communicators communicators,
+                                std::span<const SimTime> stage_ready = {});
+/// The same from zero, of an order without find_mismatch(); nothing where it hangs.
+[[nodiscard]] std::optional<Timeline> try_simulate(const TaskGraph& graph, const CommOrder& order,
                                                    Communicators communicators);
 
 } // namespace ppsim

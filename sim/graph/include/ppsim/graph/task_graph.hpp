@@ -83,5 +83,7 @@ private:
 /// Turns a schedule and its costs into the graph. Throws Error: bad_input for a malformed schedule (see ScheduleIndex),
 /// `no` for a cycle, named task by task. `where` is the place that errors name.
 [[nodiscard]] TaskGraph lower(Schedule schedule, Scenario scenario, std::string_view where = "schedule");
+/// The same of a scenario that validate() has passed.
+[[nodiscard]] TaskGraph lower_validated(Schedule schedule, Scenario scenario, std::string_view where);
 
 } // namespace ppsim

@@ -45,6 +45,13 @@ struct HeldEnd {
   TaskId by = no_task; ///< its sender
 };
 
+/// When one send or receive was where.
+struct OpRun {
+  SimTime launched{}; ///< its stage had done the tasks before it
+  SimTime front{};    ///< and it was the next on its communicator there
+  SimTime done{};     ///< it, and the others of its group on that communicator
+};
+
 /// When each task and transfer ran and what released it. The vectors of tasks and transfers are indexed by TaskId; a
 /// transfer has the id of its sender. Both halves of an overlapped pair that runs in one piece have the span of the
 /// pair.
@@ -64,6 +71,7 @@ struct Timeline {
   /// same group that ended then; no_task elsewhere.
   std::vector<TaskId> group_released_by;
   std::vector<HeldEnd> held_end;       ///< likewise, by stage; empty where no stage waits behind its last task
+  std::vector<OpRun> operations;       ///< likewise, as in CommOrder::ops()
   std::vector<Reduction> reductions;   ///< stage by stage, each stage's as they ran; the tied ones last
   std::vector<OptimizerRun> optimizer; ///< by stage; empty where nothing follows the tasks (Update::is_free)
 };

@@ -42,6 +42,7 @@ struct CostModel {
   std::vector<Bytes> peak; ///< by stage, where it was measured; else empty
   Statistic optimizer;     ///< of the slowest stage; without runs where none was seen
   std::size_t steps = 0;   ///< that were looked at
+  std::string run;         ///< whose they are: run_id()
 };
 
 /// Costs of steps [first, last) of `run`, which check_run() has passed; there is at least one.
@@ -63,10 +64,6 @@ struct WithoutEnds {
 /// besides, nor is what lies within the spread of its runs: it then counts among those of the mean.
 [[nodiscard]] WithoutEnds without_ends(const std::vector<Duration>& times, const CostModel& model,
                                        Statistic ChunkStatistics::*pass);
-
-/// Whether the tasks of `scenario` cost what scenario_of() says of all steps of `run`, or the mean stage of those and
-/// its ends: to the nanosecond, so that another run does not have the same.
-[[nodiscard]] bool has_costs_of(const Scenario& scenario, const MeasuredRun& run);
 
 /// The order of a run, for views of its timelines; the costs are nobody's.
 [[nodiscard]] TaskGraph measured_graph(const MeasuredRun& run);

@@ -138,7 +138,7 @@ struct Explanation {
   /// Of the step, with the stages alike and transfers free: idle time of all devices as a share of theirs. What the
   /// order itself leaves idle.
   double schedule_bubble = 0;
-  /// By replica: how well its first steps predict the others; set by the caller who wants the extra simulations.
+  /// By replica: how well its first steps predict the others; where that was asked for and there are several steps.
   std::vector<HeldOut> held_out{};
 };
 
@@ -154,9 +154,10 @@ inline constexpr std::size_t most_healed_alone = 16;
 /// out of the step by a simulation: first every task with its own duration, at once when it can begin; then with the
 /// mean of its stage, chunk and pass, and every transfer with what it usually takes (the mean of the lowest quarter, as
 /// others waited for their other side); then with a slow worker like its peers, the work of the heaviest stage, and
-/// then of all stages, spread evenly, a slow link like the others, and transfers free. Throws Error (bad_input) for
-/// broken runs (check_run), and for replicas of different orders or with different numbers of steps.
-[[nodiscard]] Explanation explain(std::span<const MeasuredRun> replicas);
+/// then of all stages, spread evenly, a slow link like the others, and transfers free. With `calibrate`, a share of the
+/// steps, it says besides how well those predict the others (hold_out()). Throws Error (bad_input) for broken runs
+/// (check_run), and for replicas of different orders or with different numbers of steps.
+[[nodiscard]] Explanation explain(std::span<const MeasuredRun> replicas, std::optional<double> calibrate = {});
 
 /// The slow workers that explain() finds, the slowest first, without a simulation: `before` and `after` are zero.
 /// Throws as explain() does.

@@ -73,6 +73,10 @@ struct MeasuredRun {
   }
 };
 
+/// Tells this run from others, by what its tasks were and when they ran: 16 hexadecimal digits, the same of the run in
+/// any file. Costs carry that of the run that they were measured in.
+[[nodiscard]] std::string run_id(const MeasuredRun& run);
+
 /// How many transfers of all steps nobody recorded.
 [[nodiscard]] std::size_t unrecorded_transfers(const MeasuredRun& run);
 

@@ -99,8 +99,8 @@ struct Validation {
   /// Where gradients were reduced, and nothing of that was predicted: so much longer the step took for it.
   std::optional<Duration> unpredicted_exchange{};
   std::optional<Duration> unpredicted_optimizer{}; ///< likewise of the optimizer
-  /// The tasks cost what they took in this very run on average: then the errors say how well the model of the pipeline
-  /// fits, and nothing about other runs.
+  /// The costs were measured in this very run: then the errors say how well the model of the pipeline fits, and nothing
+  /// about other runs.
   bool own_costs = false;
   /// True if peaks are equal on every stage, or nothing is known of them.
   [[nodiscard]] bool same_peaks() const;
@@ -118,9 +118,16 @@ struct ReplayFacts {
   bool predicts = true;   ///< false where nobody said what tasks take
 };
 
-/// Compares the prediction for `graph` with the median step of `run`, which must have the same order. Throws Error
-/// (bad_input) where it has not, or where the run is broken (check_run).
+/// What is known of a prediction besides.
+struct PredictionFacts {
+  std::optional<Duration> alone = {}; ///< the step that is predicted from times measured one stage at a time
+  bool own_costs = false;             ///< the costs are from this very run
+};
+
+/// Compares the prediction for `graph` with the median step of `run`, which must have the same order. `alone`: the step
+/// that was predicted from times measured one stage at a time. Throws Error (bad_input) where the orders differ, or
+/// where the run is broken (check_run).
 [[nodiscard]] Validation validate_run(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run,
-                                      double tolerance, std::size_t most = 10);
+                                      double tolerance, const PredictionFacts& known = {}, std::size_t most = 10);
 
 } // namespace ppsim

@@ -1,7 +1,8 @@
 #pragma once
 // Stalls: what the order of sends and receives cost a task.
 
-#include "ppsim/engine/streams.hpp"
+#include "ppsim/graph/timeline.hpp"
+#include "ppsim/operations/lowering.hpp"
 
 #include <string>
 #include <vector>
@@ -18,8 +19,9 @@ struct Stall {
   std::size_t behind = 0;  ///< likewise: the operation that held it up; `waiting` itself where it was launched late
   [[nodiscard]] Duration length() const { return wait.length(); }
 };
-/// All of them, longest first, of equal ones the earliest.
-[[nodiscard]] std::vector<Stall> find_stalls(const TaskGraph& graph, const CommOrder& order, const StreamRun& run);
+/// All those of `timeline`, a run of `order` on `communicators`: longest first, of equal ones the earliest.
+[[nodiscard]] std::vector<Stall> find_stalls(const TaskGraph& graph, const CommOrder& order,
+                                             Communicators communicators, const Timeline& timeline);
 /// "stage 1's 1F1 waits 4 ns: 2RECV_F0 from stage 1 was posted before 0SEND_F1 on the same communicator of stage 0". Of
 /// several operations in front the one is named for which nothing flowed for longest.
 [[nodiscard]] std::string describe(const TaskGraph& graph, const CommOrder& order, const Stall& stall);

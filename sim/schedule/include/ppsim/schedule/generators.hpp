@@ -12,18 +12,6 @@
 
 namespace ppsim {
 
-/// What a generator is asked for.
-struct ScheduleRequest {
-  Shape shape;
-  std::optional<std::size_t> group_size = std::nullopt;       ///< interleaved: microbatches per group of one chunk
-  std::optional<bool> descending_backward = std::nullopt;     ///< gpipe: last microbatch first, as the paper draws it
-  std::optional<std::size_t> activation_limit = std::nullopt; ///< searching schedules: chunk activations (chunk,
-                                                              ///< microbatch) that a stage may hold
-  std::vector<std::size_t> replicas = {}; ///< pipedream: stages that share each position of the pipeline; empty for one
-                                          ///< each. Shape::shared is then the number of stages less that of positions
-  bool operator==(const ScheduleRequest&) const = default;
-};
-
 /// What theory gives for these inputs.
 struct ClosedForm {
   double value = 0;

@@ -48,6 +48,26 @@ static_assert(sizeof(Task) == 8);
 /// PyTorch's notation: "3B12".
 [[nodiscard]] std::string to_string(const Task& task);
 
+/// What a generator is asked for.
+struct ScheduleRequest {
+  Shape shape;
+  std::optional<std::size_t> group_size = std::nullopt;       ///< interleaved: microbatches per group of one chunk
+  std::optional<bool> descending_backward = std::nullopt;     ///< gpipe: last microbatch first, as the paper draws it
+  std::optional<std::size_t> activation_limit = std::nullopt; ///< searching schedules: chunk activations (chunk,
+                                                              ///< microbatch) that a stage may hold
+  std::vector<std::size_t> replicas = {}; ///< pipedream: stages that share each position of the pipeline; empty for one
+                                          ///< each. Shape::shared is then the number of stages less that of positions
+  bool operator==(const ScheduleRequest&) const = default;
+};
+
+struct Generator;
+
+/// Who made a schedule, and what was asked of it.
+struct Origin {
+  const Generator* generator = nullptr;
+  ScheduleRequest request;
+};
+
 /// For every stage, the order of its tasks.
 class Schedule {
 public:
@@ -84,6 +104,10 @@ public:
   [[nodiscard]] const ChunkActions& chunk_actions() const;
   /// This schedule, with them.
   [[nodiscard]] Schedule with_communications(CommOrder order) const;
+  /// Null for an order from elsewhere. That of forwards() is the whole schedule's.
+  [[nodiscard]] const Origin* origin() const { return origin_.get(); }
+  /// This schedule, as of there; null: as from elsewhere.
+  [[nodiscard]] Schedule with_origin(std::shared_ptr<const Origin> origin) &&;
   /// True if weights change after every microbatch, without a flush (PipeDream): a stage then keeps the weights that
   /// each microbatch under way began with.
   [[nodiscard]] bool asynchronous() const { return asynchronous_; }
@@ -95,7 +119,7 @@ public:
   /// This schedule, with the halves of overlapped pairs as two tasks, one after the other, each of which waits for its
   /// own input alone.
   [[nodiscard]] Schedule taken_apart() const;
-  /// Same shape and order of tasks; names, warm-ups and communications may differ.
+  /// Same shape and order of tasks; names, origins, warm-ups and communications may differ.
   [[nodiscard]] bool operator==(const Schedule& other) const;
 
 private:
@@ -106,6 +130,7 @@ private:
   std::vector<std::uint32_t> warmup_;
   std::shared_ptr<const CommOrder> communications_; ///< shared: schedules are copied, and it never changes; its
                                                     ///< actions may be all that it has
+  std::shared_ptr<const Origin> origin_;            ///< likewise
   bool asynchronous_ = false;
   bool forward_only_ = false;
 };

@@ -30,7 +30,7 @@ struct Excess {
 
 /// Something that was tried, and takes less time per microbatch.
 struct Remedy {
-  std::string flags;
+  std::string fields;
   double gain = 0; ///< of the time per microbatch
 };
 

@@ -22,18 +22,23 @@ struct SplitValue {
 /// The value of a split; nothing where it is not allowed.
 using SplitObjective = std::function<std::optional<SplitValue>(const Layout&)>;
 
+/// Where a search begins.
+struct BalanceStart {
+  Layout layout;
+  bool is_given = false; ///< it is the user's own split and not the even one
+};
+
 /// What a search found.
 struct Balance {
-  Layout start;
+  BalanceStart start;
   Layout layout;
   Duration start_step_time{0};
   Duration step_time{0};
-  bool start_given = false; ///< the user's own split and not the even one; set by the caller
   bool start_fits = true;
   bool fits = true;
   std::size_t tried = 0; ///< splits
   bool settled = true;   ///< no move of one layer makes `layout` better; else the search ended at its limit
-  [[nodiscard]] bool changed() const { return layout != start; }
+  [[nodiscard]] bool changed() const { return layout != start.layout; }
 };
 
 /// The best split that a search from `start` finds: the least excess, then the least step time, then the fewest layers
@@ -45,6 +50,13 @@ struct Balance {
 /// ends when several times as many as one split has were no better, or after `most_tries` splits. Neighbours are looked
 /// for among the 64 heaviest and the 64 lightest chunks. Deterministic; it finds the best of all splits in small cases
 /// (tests/property/balance_property.cpp), without a guarantee in others. `start` must be allowed.
-[[nodiscard]] Balance balance(const Layout& start, const SplitObjective& value, std::size_t most_tries);
+[[nodiscard]] Balance balance(const BalanceStart& start, const SplitObjective& value, std::size_t most_tries);
+
+struct BuiltRun;
+struct RunSpec;
+
+/// Finds the best split for the resolved spec and gives `run` its scenario, and its schedule where the order follows
+/// from the costs. Throws Error where the costs do not follow the layers, or the run as it is does not end.
+[[nodiscard]] Balance balance_layers(const RunSpec& spec, BuiltRun& run);
 
 } // namespace ppsim

@@ -1,7 +1,7 @@
 #pragma once
-// BuiltRun: what a RunSpec adds up to.
+// BuiltRun: what a RunSpec adds up to, ready to be lowered.
 
-#include "ppsim/schedule/generators.hpp"
+#include "ppsim/schedule/schedule.hpp"
 #include "ppsim/study/run_spec.hpp"
 
 #include <string>
@@ -10,17 +10,18 @@
 namespace ppsim {
 
 struct BuiltRun {
-  Scenario scenario;
-  Schedule schedule;
-  std::string schedule_place;           ///< what errors about the order name
-  const Generator* generator = nullptr; ///< none for an order that is given
-  ScheduleRequest request;
+  Scenario scenario; ///< which validate() has passed
+  Schedule schedule;              ///< of an order that is given, without an origin
+  std::string schedule_place;     ///< what errors about the order name
   std::vector<std::string> notes; ///< for people
 };
 
 /// Takes out of `scenario` what follows a flush where `schedule` has none, with a note. Throws Error where it was asked
 /// for this run.
 void fit_update(const RunSpec& spec, const Schedule& schedule, Scenario& scenario, std::vector<std::string>& notes);
+
+/// Notes for people on what is allowed but probably not what was meant.
+[[nodiscard]] std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run);
 
 /// Makes the schedule, or takes the one that is given, then spreads the costs over its chunks. Throws Error with
 /// everything that does not fit.

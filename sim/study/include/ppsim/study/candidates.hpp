@@ -10,8 +10,8 @@ namespace ppsim {
 
 /// One schedule to try; whether it applies is for evaluate() to say.
 struct Candidate {
-  std::string name;  ///< see Contender
-  std::string flags; ///< likewise
+  std::string name;   ///< see Contender
+  std::string fields; ///< likewise
   RunSpec spec;
 };
 

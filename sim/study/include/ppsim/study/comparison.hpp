@@ -26,7 +26,7 @@ struct Demands {
 struct Contender {
   std::string
       name; ///< unique in its comparison: "interleaved", or "interleaved v=4" where it takes part more than once
-  std::string flags; ///< with the comparison's other inputs they run it alone: "`schedule` interleaved `vpp` 4"
+  std::string fields; ///< with the comparison's other inputs they run it alone: "`schedule` interleaved `vpp` 4"
   Shape shape;
   Demands demands;
   Layout layout; ///< empty when layers were not given

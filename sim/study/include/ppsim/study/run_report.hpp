@@ -39,10 +39,21 @@ struct StallReport {
   std::vector<One> longest;          ///< those, longest first
 };
 
+/// What a step costs in the long run.
+struct StepTime {
+  /// Whose time that is; `unknown`: there is a steady state, which would cost too much to find, and the makespan stands
+  /// in.
+  enum class Kind : std::uint8_t { makespan, steady_state, unknown };
+  Duration step_time{0};
+  Kind step_time_kind = Kind::makespan;
+};
+/// Of a graph whose own makespan is that.
+[[nodiscard]] StepTime find_step_time(const TaskGraph& graph, Duration makespan);
+/// How many tasks that may simulate.
+inline constexpr std::size_t most_tasks_for_step_time = std::size_t{1} << 23;
+
 /// What is known of one run: its own Report, and what takes more than this one run to know.
-struct RunReport : Report {
-  Duration step_time{0};                   ///< the makespan, or of the steady state (steady.hpp)
-  bool steady_state = false;               ///< that is what step_time is
+struct RunReport : Report, StepTime {
   std::optional<ClosedForm> closed_form{}; ///< where theory says something
   WhatIf what_if{};
   std::vector<Alternative> alternatives{};
@@ -51,8 +62,8 @@ struct RunReport : Report {
   std::optional<StallReport> stalls{};      ///< under `streams`
   std::string measured{}; ///< of a run that really took place: where and how, in words (describe()). Empty: simulated
 };
-/// With the makespan as step time, and nothing else.
-[[nodiscard]] RunReport run_report(Report report);
+/// Of one run alone, with its makespan as step time. `measured`: see there.
+[[nodiscard]] RunReport run_report(const TaskGraph& graph, const Timeline& timeline, std::string measured = {});
 
 /// One metric: the same tag, unit and meaning in every output.
 struct Metric {

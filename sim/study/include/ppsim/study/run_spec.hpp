@@ -27,7 +27,7 @@ enum class P2p : std::uint8_t { edge, pair, direction, group, batched };
 struct GivenOrder {
   Schedule schedule;
   std::string name;               ///< for people: where it is from
-  std::string flags;              ///< that name it
+  std::string fields;             ///< that name it
   std::vector<std::string> notes; ///< of who read it
 };
 

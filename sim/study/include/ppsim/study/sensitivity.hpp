@@ -3,7 +3,7 @@
 
 #include "ppsim/graph/task_graph.hpp"
 
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,10 +21,10 @@ enum class Change : std::uint8_t {
 /// One change and the step time that it gives.
 struct SensitivityFigure {
   Change change{};
-  StageId stage{};        ///< of a link, one end
-  StageId other{};        ///< of a link, the other end
-  std::size_t count = 0;  ///< how many microbatches, or chunks per stage, there then are
-  std::string flags = {}; ///< that make it, where flags do
+  StageId stage{};         ///< of a link, one end
+  StageId other{};         ///< of a link, the other end
+  std::size_t count = 0;   ///< how many microbatches, or chunks per stage, there then are
+  std::string fields = {}; ///< that make it, where flags do
   Duration step_time{0};
   double gain = 0; ///< the share by which the step time per microbatch is shorter; negative: longer
 };
@@ -40,15 +40,11 @@ struct Sensitivity {
   std::vector<RefusedChange> refused;
 };
 
-/// How many tasks are simulated for the figures of stages and links, if one run simulates `tasks_per_run`.
-[[nodiscard]] std::size_t sensitivity_tasks(const TaskGraph& graph, std::size_t tasks_per_run);
-
-/// The figures of every stage, and of every link whose transfers take time, against `step_time`. The order stays as it
-/// is. `step_time_of` finds the step time of a changed scenario and is called on up to `threads` threads at once; the
-/// result does not depend on their number. Throws what `step_time_of` throws.
-[[nodiscard]] std::vector<SensitivityFigure>
-stages_and_links(const TaskGraph& graph, Duration step_time,
-                 const std::function<Duration(const Scenario&)>& step_time_of, std::size_t threads);
+/// The figures of every stage, and of every link whose transfers take time, against the `base` step time. The order
+/// stays as it is. Simulates on up to `threads` threads; the result does not depend on their number. Throws Error as
+/// lower() and step_time() do.
+[[nodiscard]] std::vector<SensitivityFigure> stages_and_links(const TaskGraph& graph, Duration base,
+                                                              std::size_t threads);
 
 /// The share by which `time` for `microbatches` is shorter per microbatch than `base_time` for `base_microbatches`.
 [[nodiscard]] double gain_over(Duration base_time, std::size_t base_microbatches, Duration time,
@@ -56,5 +52,14 @@ stages_and_links(const TaskGraph& graph, Duration step_time,
 
 /// Sorts the figures as Sensitivity says.
 void rank(Sensitivity& sensitivity);
+
+struct Evaluation;
+struct RunSpec;
+
+/// Of `run`, an evaluation of `spec`: the figures of every stage and link from the same order, and those of more
+/// microbatches and more chunks per stage from runs of their own. Nothing where that would simulate too much, or the
+/// step time is not known: then there is a note that says so.
+[[nodiscard]] std::optional<Sensitivity> find_sensitivity(const RunSpec& spec, const Evaluation& run,
+                                                          std::vector<std::string>& notes);
 
 } // namespace ppsim
