@@ -251,7 +251,6 @@ const Command definition{.name = "check",
                          .argument = "FILE",
                          .argument_help =
                              "PyTorch pipelining CSV, or InfiniTrain task list (*.tasks.csv); '-' for stdin",
-                         .sections = {},
                          .extra = extra,
                          .examples = examples,
                          .run = run};

@@ -148,7 +148,6 @@ const Command definition{.name = "explain",
                          .argument = "RUN",
                          .argument_help = "a run file; several are the data-parallel replicas of one job",
                          .takes_several = true,
-                         .sections = {},
                          .extra = extra,
                          .examples = examples,
                          .run = run};

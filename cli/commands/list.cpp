@@ -40,55 +40,47 @@ std::vector<Row> schedule_rows() {
   return rows;
 }
 
+/// One kind of file, and the options and commands that read and write it, where some do.
+struct Format {
+  std::string_view name;
+  std::string_view files;
+  std::string_view what;
+  std::string_view read = {};
+  std::string_view write = {};
+};
+
 std::vector<Row> format_rows() {
-  std::vector<Row> rows{
-      {"pytorch-csv",
-       {{"files", "*.csv"},
-        {"what", "PyTorch pipelining CSV: a row per stage"},
-        {"read", "--schedule-file, check"},
-        {"write", "--csv, --csv-comms"}}},
-      {"infinitrain-tasks",
-       {{"files", "*.tasks.csv"},
-        {"what", "InfiniTrain task list: a line per task"},
-        {"read", "--schedule-file, check"},
-        {"write", "--csv"}}},
-      {"model", {{"files", "*.toml"}, {"what", "a model's shape (docs/costs.md)"}, {"read", "--model"}}},
-      {"device", {{"files", "*.toml"}, {"what", "a device's datasheet (docs/costs.md)"}, {"read", "--device"}}},
-      {"scenario",
-       {{"files", "*.toml"},
-        {"what", "options as TOML"},
-        {"read", "--scenario"},
-        {"write", "calibrate, scale, import --output"}}},
-      {"report", {{"files", "*.json"}, {"what", "the report, schema 1"}, {"write", "--json"}}},
-      {"comparison", {{"files", "*.json"}, {"what", "a comparison, schema 1"}, {"write", "compare --json"}}},
-      {"comparison-table",
-       {{"files", "*.md"}, {"what", "a comparison as a GitHub table"}, {"write", "compare --markdown"}}},
-      {"variation",
-       {{"files", "*.json, *.md, *.svg"},
-        {"what", "step times over a varied quantity: data, table, plot"},
-        {"write", "compare --vary with --json, --markdown, --svg"}}},
-      {"run",
-       {{"files", "*.json, *.json.gz"},
-        {"what", "a run that took place, step by step (docs/run-files.md)"},
-        {"read", "explain, validate"},
-        {"write", "replay --output, import --timeline"}}},
-      {"validation",
-       {{"files", "*.json, *.svg"},
-        {"what", "a prediction held against a run (docs/run-files.md)"},
-        {"write", "validate with --json, --svg"}}},
-      {"accuracy",
-       {{"files", "*.json, *.md, *.svg"},
-        {"what", "many predictions held against runs: data, table, plot (docs/run-files.md)"},
-        {"write", "validate of several runs with --json, --markdown, --svg"}}},
-      {"chakra",
-       {{"files", "*.et"},
-        {"what", "MLCommons Chakra execution trace, one per stage, for ASTRA-sim"},
-        {"write", "--chakra"}}},
-      {"goal", {{"files", "*.goal"}, {"what", "GOAL, for LogGOPSim"}, {"write", "--goal"}}},
-      {"explanation", {{"files", "*.json"}, {"what", "an explanation of a run"}, {"write", "explain --json"}}},
-      {"chrome-trace", {{"files", "*.json"}, {"what", "Chrome trace events, for Perfetto"}, {"write", "--trace"}}},
-      {"svg",
-       {{"files", "*.svg"}, {"what", "Gantt chart; of a comparison, several on one time axis"}, {"write", "--svg"}}}};
+  constexpr std::array formats{
+      Format{"pytorch-csv", "*.csv", "PyTorch pipelining CSV: a row per stage", "--schedule-file, check",
+             "--csv, --csv-comms"},
+      Format{"infinitrain-tasks", "*.tasks.csv", "InfiniTrain task list: a line per task", "--schedule-file, check",
+             "--csv"},
+      Format{"model", "*.toml", "a model's shape (docs/costs.md)", "--model"},
+      Format{"device", "*.toml", "a device's datasheet (docs/costs.md)", "--device"},
+      Format{"scenario", "*.toml", "options as TOML", "--scenario", "calibrate, scale, import --output"},
+      Format{"report", "*.json", "the report, schema 1", "", "--json"},
+      Format{"comparison", "*.json", "a comparison, schema 1", "", "compare --json"},
+      Format{"comparison-table", "*.md", "a comparison as a GitHub table", "", "compare --markdown"},
+      Format{"variation", "*.json, *.md, *.svg", "step times over a varied quantity: data, table, plot", "",
+             "compare --vary with --json, --markdown, --svg"},
+      Format{"run", "*.json, *.json.gz", "a run that took place, step by step (docs/run-files.md)", "explain, validate",
+             "replay --output, import --timeline"},
+      Format{"validation", "*.json, *.svg", "a prediction held against a run (docs/run-files.md)", "",
+             "validate with --json, --svg"},
+      Format{"accuracy", "*.json, *.md, *.svg",
+             "many predictions held against runs: data, table, plot (docs/run-files.md)", "",
+             "validate of several runs with --json, --markdown, --svg"},
+      Format{"chakra", "*.et", "MLCommons Chakra execution trace, one per stage, for ASTRA-sim", "", "--chakra"},
+      Format{"goal", "*.goal", "GOAL, for LogGOPSim", "", "--goal"},
+      Format{"explanation", "*.json", "an explanation of a run", "", "explain --json"},
+      Format{"chrome-trace", "*.json", "Chrome trace events, for Perfetto", "", "--trace"},
+      Format{"svg", "*.svg", "Gantt chart; of a comparison, several on one time axis", "", "--svg"}};
+  std::vector<Row> rows;
+  for (const auto& [name, files, what, read, write] : formats) {
+    Row& row = rows.emplace_back(Row{name, {{"files", files}, {"what", what}}});
+    if (!read.empty()) row.columns.emplace_back("read", read);
+    if (!write.empty()) row.columns.emplace_back("write", write);
+  }
   for (const traces::ImportFormat* format : traces::import_formats())
     rows.push_back(
         {format->name,
@@ -258,7 +250,6 @@ const Command definition{
     .argument = "WHAT",
     .argument_help = "schedules, formats, metrics, models, devices, links, lowerings or backends",
     .argument_choices = "schedules formats metrics models devices links lowerings backends ",
-    .sections = {},
     .extra = extra,
     .examples = examples,
     .run = run};

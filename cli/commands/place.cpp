@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -179,8 +178,6 @@ const Command definition{.name = "place",
                          .summary = "move the sends and receives of a schedule to where they stall less, or nothing",
                          .usage = "ppsim place [--schedule-file ORDER.csv | --stages P --mb M ...] [--p2p HOW] "
                                   "--csv-comms PLACED.csv [options]",
-                         .argument = "",
-                         .argument_help = "",
                          .makes_run = true,
                          .sections = sections,
                          .extra = extra,

@@ -6,8 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace ppsim::cli {
 

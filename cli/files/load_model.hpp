@@ -1,9 +1,6 @@
 #pragma once
 // Files that options name: a model's shape, a device's datasheet, an order of tasks.
 
-#include <optional>
-#include <string>
-
 #include "runs/inputs.hpp"
 
 namespace ppsim::cli {

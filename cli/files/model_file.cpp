@@ -9,97 +9,82 @@
 #include <utility>
 #include <vector>
 
+#include "options/setters.hpp"
 #include "toml_file.hpp"
 
 namespace ppsim::cli {
 namespace {
-
-/// What is wrong with a value, and what to give instead; nothing where it fits.
-struct Misfit {
-  std::string what;
-  std::string hint;
-};
-using Fit = std::optional<Misfit>;
 
 /// A key of a file about a Thing, and how its value gets there.
 template <class Thing>
 struct Key {
   std::string_view name;
   bool required;
-  Fit (*set)(Thing&, const toml::node&);
+  Result (*set)(Thing&, const toml::node&);
 };
 
-Fit read_text(const toml::node& node, std::string& text) {
+Result read_text(const toml::node& node, std::string& text) {
   const auto value = node.value_exact<std::string>();
-  if (!value) return Misfit{"is not a string", "write it in quotes"};
-  if (value->empty()) return Misfit{"is empty", "leave it out"};
-  if (std::ranges::any_of(*value, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }))
-    return Misfit{fmt::format("{} has control characters", in_quotes(*value)), "leave them out"};
+  if (!value) return Wrong{"is not a string", "write it in quotes"};
   text = *value;
-  return std::nullopt;
+  return check_text(text);
 }
 
 template <auto member, class Thing>
-Fit set_text(Thing& thing, const toml::node& node) {
+Result set_text(Thing& thing, const toml::node& node) {
   return read_text(node, thing.*member);
 }
 
 /// Its range is for check_model() to say, all but the sign.
 template <auto member>
-Fit set_count(Model& model, const toml::node& node) {
+Result set_count(Model& model, const toml::node& node) {
   const auto value = node.value_exact<std::int64_t>();
-  if (!value) return Misfit{"is not a whole number", "write it without quotes: 4096"};
-  if (*value < 0) return Misfit{fmt::format("must not be negative, got {}", *value), "give a whole number from 0 up"};
+  if (!value) return Wrong{"is not a whole number", "write it without quotes: 4096"};
+  if (*value < 0) return Wrong{fmt::format("must not be negative, got {}", *value), "give a whole number from 0 up"};
   model.*member = *value;
   return std::nullopt;
 }
 
 template <auto member>
-Fit set_flag(Model& model, const toml::node& node) {
+Result set_flag(Model& model, const toml::node& node) {
   const auto value = node.value_exact<bool>();
-  if (!value) return Misfit{"is neither true nor false", "write true or false, without quotes"};
+  if (!value) return Wrong{"is neither true nor false", "write true or false, without quotes"};
   model.*member = *value;
   return std::nullopt;
 }
 
 /// A member that is one of two, by its word.
 template <auto member, auto first, auto second>
-Fit set_choice(Model& model, const toml::node& node) {
+Result set_choice(Model& model, const toml::node& node) {
   std::string word;
-  if (auto misfit = read_text(node, word)) return misfit;
+  if (auto wrong = read_text(node, word)) return wrong;
   for (const auto choice : {first, second})
     if (word == to_string(choice)) {
       model.*member = choice;
       return std::nullopt;
     }
-  return Misfit{fmt::format("unknown value {}", in_quotes(word)),
-                did_you_mean(word, {to_string(first), to_string(second)},
-                             fmt::format("one of {}, {}", to_string(first), to_string(second)))};
+  return Wrong{fmt::format("unknown value {}", in_quotes(word)),
+               did_you_mean(word, {to_string(first), to_string(second)},
+                            fmt::format("one of {}, {}", to_string(first), to_string(second)))};
 }
 
 /// A member with a unit, by its parser.
 template <auto member, auto parse>
-Fit set_unit(DeviceSheet& device, const toml::node& node) {
+Result set_unit(DeviceSheet& device, const toml::node& node) {
   std::string text;
   const bool is_rate = std::is_same_v<decltype(device.*member), std::int64_t&>;
   const char* const example =
       is_rate ? R"(a rate such as "989TFLOPS")" : R"(a size such as "80GB" or a bandwidth such as "3.35TB/s")";
-  if (auto misfit = read_text(node, text)) return Misfit{std::move(misfit->what), example};
+  if (auto wrong = read_text(node, text)) return Wrong{std::move(wrong->what), example};
   const auto value = parse(text);
-  if (!value) return Misfit{fmt::format("{} can not be read", in_quotes(text)), example};
+  if (!value) return Wrong{fmt::format("{} can not be read", in_quotes(text)), example};
   device.*member = *value;
   return std::nullopt;
 }
 
-Fit set_link(DeviceSheet& device, const toml::node& node) {
-  if (auto misfit = read_text(node, device.link)) return misfit;
-  try {
-    static_cast<void>(find_link(device.link));
-  } catch (const Error& error) {
-    const Problem& problem = error.problems().front();
-    return Misfit{problem.what, problem.hint};
-  }
-  return std::nullopt;
+Result set_link(DeviceSheet& device, const toml::node& node) {
+  if (auto wrong = read_text(node, device.link)) return wrong;
+  return caught([&] { static_cast<void>(find_link(device.link)); });
 }
 
 using M = Model;
@@ -182,8 +167,8 @@ void read_keys(const toml::table& table, const std::array<Key<Thing>, size>& key
     const auto known = std::ranges::find(keys, key->str(), &Key<Thing>::name);
     if (known == keys.end()) {
       problems.add(where, fmt::format("unknown key {}", in_quotes(key->str())), hint_for(key->str(), keys));
-    } else if (auto misfit = known->set(thing, *node))
-      problems.add(fmt::format("{}: {}", where, known->name), std::move(misfit->what), std::move(misfit->hint));
+    } else if (auto wrong = known->set(thing, *node))
+      problems.add(fmt::format("{}: {}", where, known->name), std::move(wrong->what), std::move(wrong->hint));
   }
   for (const Key<Thing>& key : keys)
     if (key.required && !table.contains(key.name))

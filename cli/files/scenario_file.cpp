@@ -84,23 +84,6 @@ std::string resolve_path(std::string value, std::string_view scenario_name) {
   return (std::filesystem::path{scenario_name}.parent_path() / path).string();
 }
 
-/// The medians of a list of [median, 5th percentile, 95th percentile], one by chunk.
-std::vector<Duration> medians(const toml::node_view<const toml::node>& list, std::string_view name) {
-  std::vector<Duration> times;
-  if (const toml::array* chunks = list.as_array())
-    for (const toml::node& chunk : *chunks) {
-      const toml::array* spread = chunk.as_array();
-      const auto text = spread != nullptr && !spread->empty() ? (*spread)[0].value_exact<std::string>() : std::nullopt;
-      if (const auto time = text ? parse_duration(*text) : std::nullopt) times.push_back(*time);
-    }
-  const toml::array* chunks = list.as_array();
-  if (chunks != nullptr && !chunks->empty() && times.size() == chunks->size()) return times;
-  throw Error{ExitCode::bad_input,
-              Problem{fmt::format("{}: [{}] alone", name, calibration_table),
-                      "forward, input-grad and weight-grad are no lists of [median, 5th, 95th percentile]",
-                      "calibrate again, or leave the table out"}};
-}
-
 /// A value of TOML as the value of an option; nothing where it is missing or none.
 template <class Value>
 std::optional<Value> unit_in(const toml::node_view<const toml::node>& node,
@@ -139,6 +122,20 @@ auto all_in(const toml::node_view<const toml::node>& node, Read read) {
     values->push_back(*value);
   }
   return values;
+}
+
+/// The medians of a list of [median, 5th percentile, 95th percentile], one by chunk.
+std::vector<Duration> medians(const toml::node_view<const toml::node>& list, std::string_view name) {
+  auto times = all_in(list, [](const toml::node& chunk) {
+    const toml::array* spread = chunk.as_array();
+    const bool has_median = spread != nullptr && !spread->empty();
+    return has_median ? unit_in<Duration>(toml::node_view{(*spread)[0]}, parse_duration) : std::nullopt;
+  });
+  if (times) return std::move(*times);
+  throw Error{ExitCode::bad_input,
+              Problem{fmt::format("{}: [{}] alone", name, calibration_table),
+                      "forward, input-grad and weight-grad are no lists of [median, 5th, 95th percentile]",
+                      "calibrate again, or leave the table out"}};
 }
 
 /// As people write it: numbers and switches without quotes, all else with them.

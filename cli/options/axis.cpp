@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -26,11 +24,8 @@ std::optional<Unit> unit_of(const Option& option) {
 
 std::optional<std::int64_t> parse_factor(std::string_view text) {
   constexpr double most = 1e6;
-  double factor = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
-  if (error != std::errc{} || end != text.data() + text.size() || std::isnan(factor) || factor < 0 || factor > most)
-    return std::nullopt;
-  return std::llround(factor * 1e6);
+  const auto factor = parse_number(text);
+  return factor && *factor >= 0 && *factor <= most ? std::optional{std::llround(*factor * 1e6)} : std::nullopt;
 }
 
 std::optional<std::int64_t> parse_whole(std::string_view text) {
@@ -39,7 +34,7 @@ std::optional<std::int64_t> parse_whole(std::string_view text) {
   return static_cast<std::int64_t>(count);
 }
 
-std::optional<std::int64_t> parse_number(std::string_view text, Unit unit) {
+std::optional<std::int64_t> parse_amount(std::string_view text, Unit unit) {
   switch (unit) {
   case Unit::time:
     if (const auto time = parse_duration(text)) return time->count();
@@ -60,7 +55,7 @@ std::optional<std::int64_t> parse_number(std::string_view text, Unit unit) {
 
 /// One end of the range: a number in the unit of the axis that its option takes.
 Result parse_end(const Option& option, std::string_view text, const Axis& axis, std::int64_t& end) {
-  const auto number = parse_number(text, axis.unit);
+  const auto number = parse_amount(text, axis.unit);
   Inputs scratch;
   auto wrong = option.set(scratch, number ? axis.flag_value(*number) : std::string{text});
   if (wrong) wrong->what = fmt::format("{}: {}", option.name, wrong->what);
@@ -132,7 +127,7 @@ Result parse_axis(std::string_view text, Axis& axis) {
 }
 
 Result parse_step(std::string_view text, const Axis& axis, std::int64_t& step) {
-  const auto number = parse_number(text, axis.unit);
+  const auto number = parse_amount(text, axis.unit);
   if (!number || *number < 1)
     return Wrong{
         fmt::format("{} is no step of --{}", in_quotes(text), axis.option),

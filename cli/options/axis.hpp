@@ -3,7 +3,6 @@
 
 #include "ppsim/study/variation.hpp"
 
-#include <string>
 #include <string_view>
 
 #include "options.hpp"

@@ -10,6 +10,7 @@
 #include "files/files.hpp"
 #include "files/load_model.hpp"
 #include "files/scenario_file.hpp"
+#include "setters.hpp"
 #include <CLI/CLI.hpp>
 
 namespace ppsim::cli {
@@ -174,14 +175,11 @@ void drop_overridden(const std::vector<Assignment>& flags, std::vector<Assignmen
   std::set<std::string_view> dropped;
   for (const Option* option : options_set_by(flags)) {
     dropped.insert(option->name);
-    for (std::string_view rest = option->replaces; !rest.empty();) {
-      const std::size_t comma = std::min(rest.find(','), rest.size());
-      if (rest.substr(0, comma) == every_schedule_option)
+    for (const std::string_view replaced : split_list(option->replaces))
+      if (replaced == every_schedule_option)
         for (const ScheduleOption& own : schedule_options()) dropped.insert(own.name);
       else
-        dropped.insert(rest.substr(0, comma));
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-    }
+        dropped.insert(replaced);
   }
   std::erase_if(keys, [&](const Assignment& key) { return dropped.contains(key.option->name); });
 }

@@ -1,7 +1,5 @@
 #include "commands.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 

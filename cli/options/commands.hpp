@@ -23,12 +23,12 @@ struct Command {
   std::string_view name;
   std::string_view summary;
   std::string_view usage;
-  std::string_view argument; ///< placeholder of its argument, or empty
-  std::string_view argument_help;
+  std::string_view argument = {}; ///< placeholder of its argument, or empty
+  std::string_view argument_help = {};
   bool makes_run = false;                        ///< of the inputs: a schedule file that they name is read
   bool takes_several = false;                    ///< more files behind its argument: Inputs::files
-  std::string_view argument_choices = "";        ///< the words it can be, each followed by a space; for completion
-  std::span<const Section> sections;             ///< the options it takes, by section
+  std::string_view argument_choices = {};        ///< the words it can be, each followed by a space; for completion
+  std::span<const Section> sections = {};        ///< the options it takes, by section
   std::span<const std::string_view> extra;       ///< and these besides, by name
   std::span<const std::string_view> except = {}; ///< those of the sections that it does not take, by name
   std::span<const Example> examples;

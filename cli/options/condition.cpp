@@ -3,17 +3,10 @@
 #include "ppsim/base/units.hpp"
 #include "ppsim/study/run_report.hpp"
 
-#include <charconv>
-#include <cmath>
+#include "setters.hpp"
 
 namespace ppsim::cli {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
 
 /// A plain number; a percentage for a ratio; a duration for a metric in nanoseconds.
 std::optional<double> parse_threshold(std::string_view text, const Metric& metric) {
@@ -21,10 +14,8 @@ std::optional<double> parse_threshold(std::string_view text, const Metric& metri
     if (const auto duration = parse_duration(text)) return static_cast<double>(duration->count());
   const bool percent = metric.ratio != nullptr && text.ends_with('%');
   if (percent) text = trimmed(text.substr(0, text.size() - 1));
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
-  return percent ? number / 100 : number;
+  const auto number = parse_number(text);
+  return number && percent ? *number / 100 : number;
 }
 
 } // namespace

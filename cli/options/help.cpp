@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 
 #include "commands.hpp"
@@ -82,8 +81,8 @@ std::string argument_words(const Command& command) {
 
 /// The words that an option's value can be, separated by spaces.
 std::string choices_of(const Option& option) {
-  std::string choices{option.choices};
-  std::ranges::replace(choices, ',', ' ');
+  if (option.set.words != nullptr) return joined(option.set.words(), " ");
+  std::string choices;
   if (option.name != "schedule" && option.name != "schedules") return choices;
   for (const Generator* generator : generators()) choices += fmt::format("{} ", generator->name);
   return choices;

@@ -42,12 +42,15 @@ enum class Argument : std::uint8_t { none, required, optional };
 /// How the value of an option is read.
 struct Setter {
   using Read = std::optional<Wrong> (*)(Inputs&, std::string_view value);
+  using Words = std::vector<std::string_view> (*)();
   constexpr Setter(Read how) : read{how} {} // NOLINT(google-explicit-constructor,hicpp-explicit-conversions)
   constexpr Setter(Read how, std::size_t largest) : read{how}, most{largest} {}
+  constexpr Setter(Read how, Words known) : read{how}, words{known} {}
   std::optional<Wrong> operator()(Inputs& inputs, std::string_view value) const { return read(inputs, value); }
 
   Read read;
-  std::size_t most = 0; ///< the largest that is taken, of what counts something; 0: it does not count
+  std::size_t most = 0;  ///< the largest that is taken, of what counts something; 0: it does not count
+  Words words = nullptr; ///< those that are taken, of a closed set
 };
 
 /// One option: a long flag, and (where is_scenario_key() says so) a key of scenario files.
@@ -57,11 +60,10 @@ struct Option {
   Section section;
   Argument argument;
   std::string_view placeholder; ///< "TIME[,...]"
-  std::string_view help;
-  std::string_view choices; ///< comma-separated closed set, or empty
-  std::string_view
-      replaces; ///< comma-separated keys of a scenario file that a flag makes void, or every_schedule_option
   Setter set;
+  std::string_view help;
+  /// Comma-separated keys of a scenario file that a flag makes void, or every_schedule_option.
+  std::string_view replaces = {};
 };
 
 [[nodiscard]] std::span<const Option> options();

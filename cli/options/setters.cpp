@@ -7,12 +7,30 @@
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/run_report.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "condition.hpp"
 
 namespace ppsim::cli {
+namespace {
+
+/// "0.05" or "5%".
+std::optional<double> parse_share(std::string_view text) {
+  const bool percent = text.ends_with('%');
+  if (percent) text.remove_suffix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  const auto number = parse_number(text);
+  return number ? std::optional{*number / (percent ? 100 : 1)} : std::nullopt;
+}
+
+Wrong unknown_name(std::string_view kind, std::string_view text, const std::vector<std::string_view>& names) {
+  return {fmt::format("unknown {} {}", kind, in_quotes(text)),
+          did_you_mean(text, names, fmt::format("one of {}; 'ppsim list {}s' says more", joined(names, ", "), kind))};
+}
+
+} // namespace
 
 Result parse_count(std::string_view text, const CountRange& range, std::size_t& value) {
   std::size_t number = 0;
@@ -26,6 +44,20 @@ Result parse_count(std::string_view text, const CountRange& range, std::size_t& 
                  fmt::format("give a whole number from {} up", range.least)};
   value = number;
   return std::nullopt;
+}
+
+Result check_text(std::string_view text) {
+  if (text.empty()) return Wrong{"is empty", "leave it out"};
+  if (std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }))
+    return Wrong{fmt::format("{} has control characters", in_quotes(text)), "leave them out"};
+  return std::nullopt;
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
+  return number;
 }
 
 bool is_bare_number(std::string_view text) {
@@ -70,93 +102,61 @@ Result parse_unit(std::string_view text, Bandwidth& value) {
                "a number above 0 and a unit per second: 50GB/s, 400Gbit/s"};
 }
 
-Result set_transfer(Inputs& inputs, std::string_view text) {
-  static constexpr std::array choices{Choice<TransferModel>{"latency", TransferModel::latency},
-                                      Choice<TransferModel>{"link", TransferModel::link},
-                                      Choice<TransferModel>{"blocking", TransferModel::blocking},
-                                      Choice<TransferModel>{"streams", TransferModel::streams}};
-  return set_choice(inputs.transfer, text, choices);
+Wrong unknown_word(std::string_view text, const std::vector<std::string_view>& words) {
+  return {fmt::format("unknown value {}", in_quotes(text)),
+          did_you_mean(text, words, fmt::format("one of {}", joined(words, ", ")))};
 }
 
 Result set_lowering(Inputs& inputs, std::string_view text) {
   std::vector<std::string_view> names;
   for (const Lowering* lowering : lowerings()) names.push_back(lowering->name);
-  if (find_lowering(text) == nullptr)
-    return Wrong{
-        fmt::format("unknown lowering {}", in_quotes(text)),
-        did_you_mean(text, names, fmt::format("one of {}; 'ppsim list lowerings' says more", joined(names, ", ")))};
+  if (find_lowering(text) == nullptr) return unknown_name("lowering", text, names);
   inputs.lowering = std::string{text};
   return std::nullopt;
 }
 
-Result set_p2p(Inputs& inputs, std::string_view text) {
-  static constexpr std::array choices{Choice<P2p>{"edge", P2p::edge}, Choice<P2p>{"pair", P2p::pair},
-                                      Choice<P2p>{"direction", P2p::direction}, Choice<P2p>{"group", P2p::group},
-                                      Choice<P2p>{"batched", P2p::batched}};
-  return set_choice(inputs.p2p, text, choices);
+std::vector<std::string_view> backend_names() {
+  std::vector<std::string_view> names;
+  for (const runtime::BackendEntry& entry : runtime::backends()) names.push_back(entry.name);
+  return names;
+}
+
+Result set_backend(Inputs& inputs, std::string_view text) {
+  const std::vector<std::string_view> names = backend_names();
+  if (std::ranges::find(names, text) == names.end()) return unknown_name("backend", text, names);
+  inputs.backend = std::string{text};
+  return std::nullopt;
 }
 
 Result set_overlap_p2p(Inputs& inputs, std::string_view text) {
-  static constexpr std::array choices{Choice<Overlap>{"none", Overlap::none},
-                                      Choice<Overlap>{"steady", Overlap::steady}, Choice<Overlap>{"all", Overlap::all}};
-  Result wrong;
-  if (text == "-" || text == "true") // the flag alone, on the command line and in a scenario file
-    inputs.overlap_p2p = Overlap::steady;
-  else if (text == "false")
-    inputs.overlap_p2p = Overlap::none;
-  else if (const auto overlap = choose(text, choices, wrong))
-    inputs.overlap_p2p = *overlap;
-  return wrong;
-}
-
-Result set_pytorch_version(Inputs& inputs, std::string_view text) {
-  static constexpr std::array choices{Choice<bool>{"2.6", false}, Choice<bool>{"2.14", true}};
-  return set_choice(inputs.pytorch_reduces, text, choices);
+  static constexpr std::array overlaps{Choice{"none", Overlap::none}, Choice{"steady", Overlap::steady},
+                                       Choice{"all", Overlap::all}};
+  if (text == "-" || text == "true") text = "steady"; // the flag alone, on the command line and in a scenario file
+  if (text == "false") text = "none";
+  return set_choice<&Inputs::overlap_p2p, overlaps>(inputs, text);
 }
 
 Result set_comm_slowdown(Inputs& inputs, std::string_view text) {
   constexpr double most = 100;
-  double factor = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
-  if (error != std::errc{} || end != text.data() + text.size() || std::isnan(factor) || factor < 1 || factor > most)
+  const double factor = parse_number(text).value_or(0);
+  if (factor < 1 || factor > most)
     return Wrong{fmt::format("{} is no slowdown", in_quotes(text)),
                  fmt::format("a factor from 1, no slowdown, to {}: 1.15", most)};
   inputs.comm_slowdown_ppm = std::llround(factor * 1e6);
   return std::nullopt;
 }
 
-Result set_optimizer_step(Inputs& inputs, std::string_view text) {
-  static constexpr std::array choices{Choice<OptimizerStep>{"synchronous", OptimizerStep::synchronous},
-                                      Choice<OptimizerStep>{"per-stage", OptimizerStep::per_stage}};
-  return set_choice(inputs.optimizer_step, text, choices);
-}
-
-Result set_backward_order(Inputs& inputs, std::string_view text) {
-  static constexpr std::array choices{Choice<bool>{"ascending", false}, Choice<bool>{"descending", true}};
-  return set_choice(inputs.descending_backward, text, choices);
-}
-
 Result set_pair(Inputs& inputs, std::string_view text) {
-  using Kind = PairRule::Kind;
-  double factor = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
-  if (error == std::errc{} && end == text.data() + text.size() && std::isfinite(factor)) {
-    if (factor <= 0 || factor > 100)
-      return Wrong{fmt::format("factor {} is out of range", in_quotes(text)), "a number above 0 and at most 100: 0.8"};
-    inputs.pair = PairRule{Kind::factor, std::llround(factor * 1e6)};
-    return std::nullopt;
+  const auto factor = parse_number(text);
+  if (!factor) {
+    auto wrong = set_choice<&Inputs::pair, pair_rules>(inputs, text);
+    if (wrong) wrong->hint += ", or a factor of the sum such as 0.8";
+    return wrong;
   }
-  static constexpr std::array choices{Choice<Kind>{"sum", Kind::sum}, Choice<Kind>{"max", Kind::max},
-                                      Choice<Kind>{"serial", Kind::serial}, Choice<Kind>{"hide", Kind::hide}};
-  Result wrong;
-  if (const auto kind = choose(text, choices, wrong)) inputs.pair = PairRule{.kind = *kind};
-  if (wrong) wrong->hint += ", or a factor of the sum such as 0.8";
-  return wrong;
-}
-
-Result parse_switch(std::string_view text, bool& value) {
-  static constexpr std::array choices{Choice<bool>{"on", true}, Choice<bool>{"off", false}};
-  return set_choice(value, text, choices);
+  if (*factor <= 0 || *factor > 100)
+    return Wrong{fmt::format("factor {} is out of range", in_quotes(text)), "a number above 0 and at most 100: 0.8"};
+  inputs.pair = PairRule{PairRule::Kind::factor, std::llround(*factor * 1e6)};
+  return std::nullopt;
 }
 
 Result parse_link(std::string_view text, std::optional<LinkSheet>& value) {
@@ -165,67 +165,42 @@ Result parse_link(std::string_view text, std::optional<LinkSheet>& value) {
         LinkSheet{.name = std::string{device_link}, .latency = Duration{0}, .bandwidth = Bandwidth{1}, .source = {}};
     return std::nullopt;
   }
-  try {
-    value = find_link(text);
-    return std::nullopt;
-  } catch (const Error& error) {
-    return Wrong{error.problems().front().what, error.problems().front().hint};
-  }
-}
-
-Result set_data_type(Inputs& inputs, std::string_view text) {
-  static constexpr std::array choices{Choice<DataType>{"bf16", DataType::bf16},
-                                      Choice<DataType>{"fp16", DataType::fp16}, Choice<DataType>{"fp8", DataType::fp8},
-                                      Choice<DataType>{"tf32", DataType::tf32},
-                                      Choice<DataType>{"fp32", DataType::fp32}};
-  return set_choice(inputs.training.data_type, text, choices);
-}
-
-Result set_attention(Inputs& inputs, std::string_view text) {
-  static constexpr std::array choices{Choice<Attention>{"flash", Attention::flash},
-                                      Choice<Attention>{"unfused", Attention::unfused}};
-  return set_choice(inputs.training.attention, text, choices);
+  return caught([&] { value = find_link(text); });
 }
 
 Result set_efficiency(Inputs& inputs, std::string_view text) {
-  double share = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
-  if (error != std::errc{} || end != text.data() + text.size() || std::isnan(share) || share < 0.001 || share > 1)
+  const double share = parse_number(text).value_or(0);
+  if (share < 0.001 || share > 1)
     return Wrong{fmt::format("{} is no efficiency", in_quotes(text)),
                  "a share of the datasheet's rates from 0.001 to 1: 0.7"};
   inputs.training.efficiency_ppm = std::llround(share * 1e6);
   return std::nullopt;
 }
 
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
 std::vector<std::string_view> split_list(std::string_view text) {
   std::vector<std::string_view> items;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    std::string_view& item = items.emplace_back(text.substr(begin, end - begin));
-    while (item.starts_with(' ')) item.remove_prefix(1);
-    while (item.ends_with(' ')) item.remove_suffix(1);
+    items.push_back(trimmed(text.substr(begin, end - begin)));
     begin = end + 1;
   }
   return items;
 }
 
 Result set_schedule(Inputs& inputs, std::string_view text) {
-  try {
-    inputs.schedule = find_generator(text).name;
-    return std::nullopt;
-  } catch (const Error& error) {
-    return Wrong{error.problems().front().what, error.problems().front().hint};
-  }
+  return caught([&] { inputs.schedule = find_generator(text).name; });
 }
 
 Result set_schedules(Inputs& inputs, std::string_view text) {
   std::vector<std::string> names;
   for (const std::string_view item : split_list(text)) {
-    try {
-      names.emplace_back(find_generator(item).name);
-    } catch (const Error& error) {
-      return Wrong{error.problems().front().what, error.problems().front().hint};
-    }
+    if (auto wrong = caught([&] { names.emplace_back(find_generator(item).name); })) return wrong;
     if (std::ranges::count(names, item) > 1)
       return Wrong{fmt::format("{} is there twice", in_quotes(item)), "name each schedule once"};
   }
@@ -234,19 +209,56 @@ Result set_schedules(Inputs& inputs, std::string_view text) {
 }
 
 Result set_layout(Inputs& inputs, std::string_view text) {
-  try {
-    inputs.layout = parse_layout(text);
-    return std::nullopt;
-  } catch (const Error& error) {
-    return Wrong{error.problems().front().what, error.problems().front().hint};
-  }
+  return caught([&] { inputs.layout = parse_layout(text); });
 }
 
-Result set_recompute(Inputs& inputs, std::string_view text) {
-  using Kind = RecomputeKind;
-  static constexpr std::array choices{Choice<Kind>{"none", Kind::none}, Choice<Kind>{"selective", Kind::selective},
-                                      Choice<Kind>{"full", Kind::full}};
-  return set_choice(inputs.recompute, text, choices);
+Result set_learning_rate(Inputs& inputs, std::string_view text) {
+  const auto rate = parse_number(text);
+  if (!rate || *rate <= 0 || *rate > 1)
+    return Wrong{fmt::format("{} is no learning rate", in_quotes(text)), "a number above 0, up to 1: 0.05"};
+  inputs.workload.learning_rate = *rate;
+  return std::nullopt;
+}
+
+Result set_timeout(Inputs& inputs, std::string_view text) {
+  Duration time{0};
+  if (auto wrong = parse_unit(text, time)) return wrong;
+  if (time == Duration{0}) return Wrong{"must be more than 0", "for example 30s"};
+  inputs.timeout = time;
+  return std::nullopt;
+}
+
+Result set_fault(Inputs& inputs, std::string_view text) {
+  inputs.fault = runtime::parse_fault(text);
+  if (inputs.fault) return std::nullopt;
+  static const std::vector<std::string_view> kinds{"fail", "stall", "no-memory", "lose", "resize"};
+  const std::string_view kind = text.substr(0, text.find('@'));
+  return Wrong{
+      fmt::format("{} is no fault", in_quotes(text)),
+      std::ranges::find(kinds, kind) == kinds.end()
+          ? did_you_mean(kind, kinds, "one of fail, stall, no-memory, lose, resize") + " with @ and a task: fail@1F3"
+          : fmt::format("{0}@ and a task that has this: {0}@1F3; only F allocates, and W sends nothing", kind)};
+}
+
+Result set_calibrate(Inputs& inputs, std::string_view text) {
+  const double share = parse_share(text).value_or(0);
+  if (share <= 0 || share >= 1)
+    return Wrong{fmt::format("{} is no share of the steps", in_quotes(text)),
+                 "a share or a percentage above 0 and below 100%: 0.25, 25%"};
+  inputs.calibrate = share;
+  return std::nullopt;
+}
+
+Result set_tolerance(Inputs& inputs, std::string_view text) {
+  const bool percent = text.ends_with('%');
+  const double share = parse_share(text).value_or(-1);
+  if (share < 0 || share > 10)
+    return Wrong{fmt::format("{} is no share", in_quotes(text)), "a share or a percentage, up to 1000%: 0.05, 5%"};
+  if (!percent && share > 1)
+    return Wrong{fmt::format("{} is more than the whole", in_quotes(text)),
+                 fmt::format("in percent that is {}%", text)};
+  inputs.tolerance = share;
+  return std::nullopt;
 }
 
 Result add_fail_if(Inputs& inputs, std::string_view text) {
@@ -268,4 +280,5 @@ Result add_fail_if(Inputs& inputs, std::string_view text) {
                    "write METRIC > NUMBER or METRIC < NUMBER: 'bubble_ratio > 0.1', 'step_time_ns > 30ms'; 'ppsim list "
                    "metrics' shows the metrics")};
 }
+
 } // namespace ppsim::cli

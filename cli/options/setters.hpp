@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -15,14 +14,16 @@ namespace ppsim::cli {
 
 using Result = std::optional<Wrong>;
 
-template <class Member>
-struct MemberValue;
-template <class Value, class Holder>
-struct MemberValue<std::optional<Value> Holder::*> {
-  using type = Value;
-};
-template <auto member>
-using ValueOf = typename MemberValue<decltype(member)>::type;
+/// Carries out `read`: what it throws is what is wrong with the value.
+template <class Read>
+Result caught(Read read) {
+  try {
+    read();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return Wrong{error.problems().front().what, error.problems().front().hint};
+  }
+}
 
 /// Which whole numbers are taken.
 struct CountRange {
@@ -67,39 +68,26 @@ Result set_count(Inputs& inputs, std::string_view text) {
 template <auto member, std::size_t most, std::size_t least = 1>
 inline constexpr Setter count{set_count<member, most, least>, most};
 
-/// "on" or "off".
-[[nodiscard]] Result parse_switch(std::string_view text, bool& value);
-template <bool Training::*member>
-Result set_switch(Inputs& inputs, std::string_view text) {
-  return parse_switch(text, inputs.training.*member);
-}
-
 /// "nvlink": the link between devices of one node, whichever generation that is; load_model() puts it in.
 inline constexpr std::string_view device_link = "nvlink";
 /// A shipped link by name, or device_link.
 [[nodiscard]] Result parse_link(std::string_view text, std::optional<LinkSheet>& value);
-template <std::optional<LinkSheet> ModelSpec::*member>
+template <auto member>
 Result set_link(Inputs& inputs, std::string_view text) {
-  return parse_link(text, inputs.*member);
-}
-template <std::optional<LinkSheet> Training::*member>
-Result set_group_link(Inputs& inputs, std::string_view text) {
-  return parse_link(text, inputs.training.*member);
+  return parse_link(text, place_in(inputs, member));
 }
 
-[[nodiscard]] Result set_data_type(Inputs& inputs, std::string_view text);
-[[nodiscard]] Result set_attention(Inputs& inputs, std::string_view text);
-[[nodiscard]] Result set_efficiency(Inputs& inputs, std::string_view text);
-
+/// Refuses an empty text, and control characters.
+[[nodiscard]] Result check_text(std::string_view text);
 template <auto member>
 Result set_text(Inputs& inputs, std::string_view text) {
-  if (text.empty()) return Wrong{"is empty", "leave it out"};
-  if (std::ranges::any_of(
-          text, [](char character) { return static_cast<unsigned char>(character) < 0x20 || character == 0x7F; }))
-    return Wrong{fmt::format("{} has control characters", in_quotes(text)), "leave them out"};
+  if (auto wrong = check_text(text)) return wrong;
   inputs.*member = std::string{text};
   return std::nullopt;
 }
+
+/// All of `text` as a finite number.
+[[nodiscard]] std::optional<double> parse_number(std::string_view text);
 
 [[nodiscard]] bool is_bare_number(std::string_view text);
 
@@ -114,12 +102,14 @@ Result set_text(Inputs& inputs, std::string_view text) {
 
 template <auto member>
 Result set_unit(Inputs& inputs, std::string_view text) {
-  ValueOf<member> value{1};
+  typename std::remove_reference_t<decltype(inputs.*member)>::value_type value{1};
   if (auto wrong = parse_unit(text, value)) return wrong;
   inputs.*member = value;
   return std::nullopt;
 }
 
+/// `text` without the spaces around it.
+[[nodiscard]] std::string_view trimmed(std::string_view text);
 /// What stands between commas, without the spaces around it.
 [[nodiscard]] std::vector<std::string_view> split_list(std::string_view text);
 
@@ -155,49 +145,59 @@ Result set_counts(Inputs& inputs, std::string_view text) {
 template <auto member, std::size_t most>
 inline constexpr Setter counts{set_counts<member, most>, most};
 
+/// One word of a closed set, and what it stands for.
 template <class Value>
 struct Choice {
   std::string_view word;
   Value value;
 };
+template <class Value>
+Choice(const char*, Value) -> Choice<Value>;
 
-template <class Value, std::size_t size>
-std::optional<Value> choose(std::string_view text, const std::array<Choice<Value>, size>& choices, Result& wrong) {
+template <const auto& choices>
+std::vector<std::string_view> words_of() {
   std::vector<std::string_view> words;
-  std::string listed;
-  for (const auto& choice : choices) {
-    if (choice.word == text) return choice.value;
-    words.push_back(choice.word);
-    listed += fmt::format("{}{}", listed.empty() ? "one of " : ", ", choice.word);
-  }
-  wrong = Wrong{fmt::format("unknown value {}", in_quotes(text)), did_you_mean(text, words, listed)};
-  return std::nullopt;
+  for (const auto& choice : choices) words.push_back(choice.word);
+  return words;
 }
+[[nodiscard]] Wrong unknown_word(std::string_view text, const std::vector<std::string_view>& words);
 
-template <class Member, class Value, std::size_t size>
-Result set_choice(Member& member, std::string_view text, const std::array<Choice<Value>, size>& choices) {
-  Result wrong;
-  if (const auto chosen = choose(text, choices, wrong)) member = *chosen;
-  return wrong;
+template <auto member, const auto& choices>
+Result set_choice(Inputs& inputs, std::string_view text) {
+  for (const auto& choice : choices)
+    if (choice.word == text) {
+      place_in(inputs, member) = choice.value;
+      return std::nullopt;
+    }
+  return unknown_word(text, words_of<choices>());
 }
+/// How a member that is one of a closed set is read.
+template <auto member, const auto& choices>
+inline constexpr Setter choice{set_choice<member, choices>, words_of<choices>};
 
-[[nodiscard]] Result set_transfer(Inputs& inputs, std::string_view text);
-[[nodiscard]] Result set_lowering(Inputs& inputs, std::string_view text);
-[[nodiscard]] Result set_overlap_p2p(Inputs& inputs, std::string_view text);
-[[nodiscard]] Result set_p2p(Inputs& inputs, std::string_view text);
-[[nodiscard]] Result set_pytorch_version(Inputs& inputs, std::string_view text);
-[[nodiscard]] Result set_comm_slowdown(Inputs& inputs, std::string_view text);
-
-[[nodiscard]] Result set_optimizer_step(Inputs& inputs, std::string_view text);
-
-[[nodiscard]] Result set_backward_order(Inputs& inputs, std::string_view text);
-
+inline constexpr std::array pair_rules{
+    Choice{"sum", PairRule{PairRule::Kind::sum}}, Choice{"max", PairRule{PairRule::Kind::max}},
+    Choice{"serial", PairRule{PairRule::Kind::serial}}, Choice{"hide", PairRule{PairRule::Kind::hide}}};
+/// One of pair_rules, or a factor.
 [[nodiscard]] Result set_pair(Inputs& inputs, std::string_view text);
 
+[[nodiscard]] std::vector<std::string_view> backend_names();
+[[nodiscard]] Result set_backend(Inputs& inputs, std::string_view text);
+
+[[nodiscard]] Result set_lowering(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_overlap_p2p(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_comm_slowdown(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_efficiency(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_schedule(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_schedules(Inputs& inputs, std::string_view text);
-
 [[nodiscard]] Result set_layout(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_learning_rate(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_timeout(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_fault(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_calibrate(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_tolerance(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_vary(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result add_fail_if(Inputs& inputs, std::string_view text);
 
 /// A flag without a value; in a scenario file it is true or false.
 template <auto member>
@@ -208,11 +208,5 @@ Result set_flag(Inputs& inputs, std::string_view text) {
   inputs.*member = text == "true";
   return std::nullopt;
 }
-
-[[nodiscard]] Result set_recompute(Inputs& inputs, std::string_view text);
-
-[[nodiscard]] Result set_vary(Inputs& inputs, std::string_view text);
-
-[[nodiscard]] Result add_fail_if(Inputs& inputs, std::string_view text);
 
 } // namespace ppsim::cli

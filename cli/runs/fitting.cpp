@@ -19,26 +19,29 @@ struct Flag {
   std::string_view value;
 };
 
-/// One way to need less memory: changes by rising effort, of which the first that helps is told.
-using Way = std::vector<std::vector<Flag>>;
+using Change = std::vector<Flag>;
 
-const std::array<Way, 4>& ways() {
-  static const std::array<Way, 4> all{
-      Way{{{"tensor-parallel", "2"}}, {{"tensor-parallel", "4"}}, {{"tensor-parallel", "8"}}},
-      Way{{{"recompute", "selective"}},
-          {{"recompute", "full"}},
-          {{"recompute", "full"}, {"tensor-parallel", "2"}},
-          {{"recompute", "full"}, {"tensor-parallel", "4"}},
-          {{"recompute", "full"}, {"tensor-parallel", "8"}}},
-      Way{{{"data-parallel", "2"}}, {{"data-parallel", "4"}}, {{"data-parallel", "8"}}, {{"data-parallel", "16"}}},
-      Way{{{"expert-parallel", "8"}, {"data-parallel", "8"}},
-          {{"expert-parallel", "64"}, {"data-parallel", "64"}},
-          {{"expert-parallel", "64"}, {"data-parallel", "64"}, {"recompute", "full"}}}};
+/// What one kind of parallelism or recomputation can do for memory: changes by rising effort, of which the first that
+/// helps is told.
+using Remedy = std::vector<Change>;
+
+const std::array<Remedy, 4>& remedies() {
+  static const std::array<Remedy, 4> all{
+      Remedy{{{"tensor-parallel", "2"}}, {{"tensor-parallel", "4"}}, {{"tensor-parallel", "8"}}},
+      Remedy{{{"recompute", "selective"}},
+             {{"recompute", "full"}},
+             {{"recompute", "full"}, {"tensor-parallel", "2"}},
+             {{"recompute", "full"}, {"tensor-parallel", "4"}},
+             {{"recompute", "full"}, {"tensor-parallel", "8"}}},
+      Remedy{{{"data-parallel", "2"}}, {{"data-parallel", "4"}}, {{"data-parallel", "8"}}, {{"data-parallel", "16"}}},
+      Remedy{{{"expert-parallel", "8"}, {"data-parallel", "8"}},
+             {{"expert-parallel", "64"}, {"data-parallel", "64"}},
+             {{"expert-parallel", "64"}, {"data-parallel", "64"}, {"recompute", "full"}}}};
   return all;
 }
 
 /// Whether it can say nothing new: the inputs go as far already, or lack the sizes that it would change.
-bool is_idle(const Inputs& inputs, const Flag& flag) {
+bool changes_nothing(const Inputs& inputs, const Flag& flag) {
   const bool knows_checkpoint = inputs.model || inputs.boundary_bytes || inputs.checkpoint_bytes;
   if (flag.option == "recompute")
     return !knows_checkpoint || inputs.recompute == RecomputeKind::full ||
@@ -58,13 +61,13 @@ bool is_large(const Inputs& inputs) {
 }
 
 /// What the change leads to, if something fits then.
-std::optional<std::string> try_change(const Inputs& inputs, const std::vector<Flag>& change, std::size_t threads) {
+std::optional<std::string> try_change(const Inputs& inputs, const Change& change, std::size_t threads) {
   Inputs changed = inputs;
   changed.balance = false; // each trial would search besides
   if (is_large(inputs)) changed.schedules = {"1f1b", "interleaved", "zb-v", "v-half", "v-min"};
   std::string flags;
   for (const Flag& flag : change) {
-    if (is_idle(inputs, flag)) return std::nullopt;
+    if (changes_nothing(inputs, flag)) return std::nullopt;
     const auto wrong = find_option(flag.option)->set(changed, flag.value);
     PPSIM_ASSERT(!wrong);
     changed.where[std::string{flag.option}] = fmt::format("`{}`", flag.option);
@@ -92,8 +95,8 @@ std::optional<std::string> try_change(const Inputs& inputs, const std::vector<Fl
 
 std::string what_would_fit(const Inputs& inputs, std::size_t threads) {
   std::string text;
-  for (const Way& way : ways())
-    for (const std::vector<Flag>& change : way)
+  for (const Remedy& remedy : remedies())
+    for (const Change& change : remedy)
       if (const auto found = try_change(inputs, change, threads)) {
         text += *found;
         break;

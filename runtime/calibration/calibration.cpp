@@ -112,7 +112,7 @@ std::vector<TransferFit> fit_edges(const std::vector<TransferSample>& samples) {
 
 /// One microbatch at a time over the chunks of `placement`, and back.
 Schedule one_at_a_time(const Shape& shape, const std::vector<StageId>& placement) {
-  ScheduleBuilder builder{"sequential", shape, 2 * shape.microbatches * shape.vpp};
+  ScheduleBuilder builder{"sequential", shape};
   for (std::size_t stage = 0; stage < shape.stages; ++stage) {
     for (std::size_t microbatch = 0; microbatch < shape.microbatches; ++microbatch) {
       for (std::size_t chunk = 0; chunk < shape.chunks(); ++chunk)
@@ -160,7 +160,7 @@ TransferFit fit_transfers(std::span<const TransferSample> samples) {
 }
 
 Schedule split_backwards(const Schedule& schedule) {
-  ScheduleBuilder builder{schedule.name(), schedule.shape(), schedule.size() / schedule.shape().stages * 3 / 2};
+  ScheduleBuilder builder{schedule.name(), schedule.shape()};
   for (const StageId stage : schedule.stage_ids()) {
     for (const Task& task : schedule.stage(stage)) {
       const bool whole = task.pass == Pass::backward;

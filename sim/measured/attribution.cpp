@@ -2,14 +2,8 @@
 #include "ppsim/graph/detail/dag.hpp"
 #include "ppsim/measured/measured.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <numeric>
-#include <set>
-#include <tuple>
 
 namespace ppsim {
 namespace {

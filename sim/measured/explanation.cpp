@@ -49,18 +49,10 @@ void check_replicas(std::span<const MeasuredRun> replicas) {
 
 StepTimes step_times(const std::vector<Duration>& steps) {
   StepTimes times{.p5 = percentile(steps, 5), .median = percentile(steps, 50), .p95 = percentile(steps, 95)};
-  RunningMean all;
-  for (const Duration step : steps) all.add(step);
-  times.mean = all.mean();
   const std::size_t quarter = steps.size() / 4;
-  RunningMean first;
-  RunningMean last;
-  for (std::size_t i = 0; i < quarter; ++i) {
-    first.add(steps[i]);
-    last.add(steps[steps.size() - 1 - i]);
-  }
-  times.first = first.mean();
-  times.last = last.mean();
+  times.mean = mean_duration(steps);
+  times.first = mean_duration(std::span{steps}.first(quarter));
+  times.last = mean_duration(std::span{steps}.last(quarter));
   return times;
 }
 

@@ -7,10 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <numeric>
-#include <set>
-#include <tuple>
 
 namespace ppsim {
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace ppsim {
 namespace {
@@ -22,36 +21,32 @@ class ReasonFinder {
 public:
   ReasonFinder(const Replicas& replicas, Explanation& explanation)
       : graph_{replicas.graph}, groups_{replicas.groups}, runs_{replicas.runs}, mean_step_{replicas.mean_step},
-        rest_{replicas.mean_step - replicas.mean_tasks}, now_{replicas.mean_tasks}, out_{explanation} {}
+        rest_{replicas.mean_step - replicas.mean_tasks}, now_{replicas.mean_tasks}, out_{explanation} {
+    for (const MeasuredRun& run : runs_) costs_.push_back(mean_costs(graph_, groups_, run, 0, run.steps.size()));
+  }
 
   void run() {
     add_part(Reason::after_tasks, rest_);
-    take_means();
-    take_out_measured();
+    find_waits_and_jitter();
     for (std::size_t replica = 0; replica < runs_.size(); ++replica)
       out_.replicas[replica].simulated = end_of_replica(costs_[replica]);
     out_.simulated = now_ + rest_;
     out_.model_error = ratio_of(out_.simulated, mean_step_) - 1;
     find_drift();
-    heal_workers();
-    level_heaviest();
-    equalise();
-    heal_links();
-    free_transfers();
+    find_slow_workers();
+    find_heavy_stage();
+    find_imbalance();
+    find_slow_links();
+    find_transfers();
     std::ranges::stable_sort(out_.findings, std::ranges::greater{}, &Finding::gain);
   }
 
-  [[nodiscard]] std::vector<Suspect> slow_workers() {
-    take_means();
-    JobCosts healed = costs_;
-    return find_slow(healed);
+  [[nodiscard]] std::vector<Suspect> slow_workers() const {
+    JobCosts levelled = costs_;
+    return level_slow_workers(levelled);
   }
 
 private:
-  void take_means() {
-    for (const MeasuredRun& run : runs_) costs_.push_back(mean_costs(graph_, groups_, run, 0, run.steps.size()));
-  }
-
   [[nodiscard]] Duration end_of_replica(const GroupCosts& costs) const {
     return tasks_end(graph_, spread_over_tasks(groups_, costs));
   }
@@ -65,8 +60,8 @@ private:
 
   void add_part(Reason reason, Duration time) { out_.parts.push_back({reason, time}); }
 
-  /// The step without `reason` takes until `after`: from here on, it is gone.
-  Finding take_out(Reason reason, Duration after) {
+  /// The step without `reason` ends its tasks at `after`: what comes later is found without it, too.
+  Finding without(Reason reason, Duration after) {
     Finding finding = finding_of(reason, now_, after);
     add_part(reason, now_ - after);
     now_ = after;
@@ -79,13 +74,14 @@ private:
     return finding;
   }
 
-  void keep(Finding finding) {
+  /// What it gains may be too little to be told.
+  void add_finding(Finding finding) {
     if (finding.share > least_share) out_.findings.push_back(std::move(finding));
   }
 
   // What needs every task's own duration: the mean over all steps.
 
-  void take_out_measured() {
+  void find_waits_and_jitter() {
     RunningMean own;
     RunningMean usual;
     for (std::size_t step = 0; step < runs_.front().steps.size(); ++step) {
@@ -101,9 +97,9 @@ private:
       usual.add(slowest_usual);
     }
     out_.own_error = ratio_of(own.mean() + rest_, mean_step_) - 1;
-    keep(take_out(Reason::late_starts, own.mean()));
-    keep(take_out(Reason::transfer_waits, usual.mean()));
-    keep(take_out(Reason::jitter, end_of_job(costs_)));
+    add_finding(without(Reason::late_starts, own.mean()));
+    add_finding(without(Reason::transfer_waits, usual.mean()));
+    add_finding(without(Reason::jitter, end_of_job(costs_)));
   }
 
   // Drift.
@@ -124,7 +120,7 @@ private:
       }
     }
     finding.suspects.push_back(std::move(most));
-    keep(std::move(finding));
+    add_finding(std::move(finding));
   }
 
   // Slow workers.
@@ -136,11 +132,12 @@ private:
     return sum;
   }
 
-  /// The mean duration of a pass on a stage; zero where it has no such tasks.
-  [[nodiscard]] Duration mean_of(const GroupCosts& costs, StageId stage, Pass pass) const {
+  /// The mean duration of a pass in these groups; zero where they have no such tasks.
+  template <class Groups>
+  [[nodiscard]] Duration mean_of_pass(const GroupCosts& costs, const Groups& groups, Pass pass) const {
     std::int64_t sum = 0;
     std::int64_t tasks = 0;
-    for (const std::size_t group : groups_.of_stage(stage)) {
+    for (const std::size_t group : groups) {
       const TaskGroup& each = groups_.groups[group];
       if (each.pass != pass) continue;
       sum += static_cast<std::int64_t>(each.tasks) * costs.task[group].count();
@@ -148,14 +145,17 @@ private:
     }
     return tasks == 0 ? Duration{0} : Duration{divide_rounded(sum, tasks)};
   }
+  [[nodiscard]] Duration mean_of_pass(const GroupCosts& costs, StageId stage, Pass pass) const {
+    return mean_of_pass(costs, groups_.of_stage(stage), pass);
+  }
 
   [[nodiscard]] Suspect beside(std::size_t replica, StageId stage, const GroupCosts& own,
                                const GroupCosts& others) const {
     Suspect suspect{
         .replica = replica, .stage = stage, .own = busy(own, stage), .others = busy(others, stage), .passes = {}};
     for (const Pass pass : every_pass)
-      if (const Duration mean = mean_of(own, stage, pass); mean > Duration{0})
-        suspect.passes.push_back({pass, mean, mean_of(others, stage, pass)});
+      if (const Duration mean = mean_of_pass(own, stage, pass); mean > Duration{0})
+        suspect.passes.push_back({pass, mean, mean_of_pass(others, stage, pass)});
     return suspect;
   }
 
@@ -172,46 +172,47 @@ private:
   }
 
   /// Gives the stage of each replica in which it is slow the mean over those in which it is not.
-  void heal(JobCosts& healed, StageId stage, const std::vector<bool>& slow) const {
+  void level_with_peers(JobCosts& levelled, StageId stage, const std::vector<bool>& slow) const {
     for (const std::size_t group : groups_.of_stage(stage)) {
       RunningMean peers;
       for (std::size_t replica = 0; replica < costs_.size(); ++replica)
         if (!slow[replica]) peers.add(costs_[replica].task[group]);
       for (std::size_t replica = 0; replica < costs_.size(); ++replica)
-        if (slow[replica]) healed[replica].task[group] = peers.mean();
+        if (slow[replica]) levelled[replica].task[group] = peers.mean();
     }
   }
 
-  /// What healing this one alone gives to its replica.
-  void heal_alone(Suspect& suspect, const JobCosts& healed) const {
+  /// What its replica gains where this worker alone is like its peers.
+  void simulate_alone(Suspect& suspect, const JobCosts& levelled) const {
     GroupCosts alone = costs_[suspect.replica];
     for (const std::size_t group : groups_.of_stage(suspect.stage))
-      alone.task[group] = healed[suspect.replica].task[group];
+      alone.task[group] = levelled[suspect.replica].task[group];
     suspect.before = out_.replicas[suspect.replica].simulated;
     suspect.after = end_of_replica(alone);
   }
 
-  /// The slowest first; heals them in `healed`, too.
-  [[nodiscard]] std::vector<Suspect> find_slow(JobCosts& healed) const {
+  /// The slowest first; in `levelled` they get what their peers take.
+  [[nodiscard]] std::vector<Suspect> level_slow_workers(JobCosts& levelled) const {
     std::vector<Suspect> suspects;
     for (const StageId stage : out_.shape.stage_ids()) {
       const std::vector<bool> slow = slow_replicas(stage);
-      heal(healed, stage, slow);
+      level_with_peers(levelled, stage, slow);
       for (std::size_t replica = 0; replica < costs_.size(); ++replica)
-        if (slow[replica]) suspects.push_back(beside(replica, stage, costs_[replica], healed[replica]));
+        if (slow[replica]) suspects.push_back(beside(replica, stage, costs_[replica], levelled[replica]));
     }
     std::ranges::stable_sort(suspects, std::ranges::greater{}, &Suspect::ratio);
     return suspects;
   }
 
-  void heal_workers() {
-    JobCosts healed = costs_;
-    std::vector<Suspect> suspects = find_slow(healed);
-    for (std::size_t i = 0; i < std::min(suspects.size(), most_healed_alone); ++i) heal_alone(suspects[i], healed);
-    Finding finding = take_out(Reason::slow_worker, end_of_job(healed));
+  void find_slow_workers() {
+    JobCosts levelled = costs_;
+    std::vector<Suspect> suspects = level_slow_workers(levelled);
+    for (std::size_t i = 0; i < std::min(suspects.size(), most_simulated_alone); ++i)
+      simulate_alone(suspects[i], levelled);
+    Finding finding = without(Reason::slow_worker, end_of_job(levelled));
     finding.suspects = std::move(suspects);
-    costs_ = std::move(healed);
-    keep(std::move(finding));
+    costs_ = std::move(levelled);
+    add_finding(std::move(finding));
   }
 
   // Stages that differ.
@@ -234,7 +235,7 @@ private:
     std::int64_t stages = 0;
     for (const StageId other : out_.shape.stage_ids()) {
       if (other == stage) continue;
-      const Duration each = mean_of(costs, other, pass);
+      const Duration each = mean_of_pass(costs, other, pass);
       if (each == Duration{0}) continue;
       elsewhere.add(each);
       ++stages;
@@ -243,14 +244,14 @@ private:
   }
 
   /// Moves what `stage` has more than the mean of the others evenly over all, pass by pass.
-  void level(GroupCosts& costs, StageId stage) const {
+  void level_work(GroupCosts& costs, StageId stage) const {
     const GroupCosts before = costs;
     for (const Pass pass : every_pass) {
-      const Duration own = mean_of(before, stage, pass);
+      const Duration own = mean_of_pass(before, stage, pass);
       const auto [others, stages] = mean_elsewhere(before, stage, pass);
       if (own == Duration{0} || stages == 0) continue;
       const Duration given{(own - others).count() / (stages + 1)};
-      for (std::size_t group = 0; group < groups_.groups.size(); ++group) {
+      for (const std::size_t group : groups_.all()) {
         Duration& cost = costs.task[group];
         if (groups_.groups[group].pass != pass) continue;
         if (groups_.groups[group].stage == stage)
@@ -261,17 +262,17 @@ private:
     }
   }
 
-  void level_heaviest() {
+  void find_heavy_stage() {
     if (out_.shape.stages < 2) return add_part(Reason::heavy_stage, Duration{0});
     const StageId stage = heaviest();
     JobCosts levelled = costs_;
-    for (GroupCosts& costs : levelled) level(costs, stage);
+    for (GroupCosts& costs : levelled) level_work(costs, stage);
     Suspect suspect = heavy_suspect(stage, levelled);
-    Finding finding = take_out(Reason::heavy_stage, end_of_job(levelled));
+    Finding finding = without(Reason::heavy_stage, end_of_job(levelled));
     finding.may_be_slow = runs_.size() == 1 && alike(suspect.passes);
     finding.suspects.push_back(std::move(suspect));
     costs_ = std::move(levelled);
-    keep(std::move(finding));
+    add_finding(std::move(finding));
   }
 
   /// In the replica that sets the pace.
@@ -290,7 +291,7 @@ private:
       if (other != stage) others.add(busy(costs, other));
     suspect.others = others.mean();
     for (const Pass pass : every_pass)
-      if (const Duration own = mean_of(costs, stage, pass); own > Duration{0})
+      if (const Duration own = mean_of_pass(costs, stage, pass); own > Duration{0})
         suspect.passes.push_back({pass, own, mean_elsewhere(costs, stage, pass).first});
     return suspect;
   }
@@ -306,21 +307,14 @@ private:
   }
 
   /// Every task takes the mean of its pass over all stages.
-  void equalise() {
+  void find_imbalance() {
     for (GroupCosts& costs : costs_)
       for (const Pass pass : every_pass) {
-        std::int64_t sum = 0;
-        std::int64_t tasks = 0;
-        for (std::size_t group = 0; group < groups_.groups.size(); ++group) {
-          const TaskGroup& each = groups_.groups[group];
-          if (each.pass != pass) continue;
-          sum += static_cast<std::int64_t>(each.tasks) * costs.task[group].count();
-          tasks += static_cast<std::int64_t>(each.tasks);
-        }
-        for (std::size_t group = 0; group < groups_.groups.size(); ++group)
-          if (groups_.groups[group].pass == pass) costs.task[group] = Duration{divide_rounded(sum, tasks)};
+        const Duration mean = mean_of_pass(costs, groups_.all(), pass);
+        for (const std::size_t group : groups_.all())
+          if (groups_.groups[group].pass == pass) costs.task[group] = mean;
       }
-    keep(take_out(Reason::imbalance, end_of_job(costs_)));
+    add_finding(without(Reason::imbalance, end_of_job(costs_)));
   }
 
   // Transfers.
@@ -337,7 +331,7 @@ private:
     std::vector<Link> result;
     for (std::size_t replica = 0; replica < costs_.size(); ++replica) {
       std::map<std::pair<StageId, StageId>, Link> found;
-      for (std::size_t group = 0; group < groups_.groups.size(); ++group) {
+      for (const std::size_t group : groups_.all()) {
         const TaskGroup& each = groups_.groups[group];
         if (!each.receiver) continue;
         const std::pair<StageId, StageId> ends = std::minmax(each.stage, *each.receiver);
@@ -347,61 +341,51 @@ private:
         link.groups.push_back(group);
       }
       for (auto& [ends, link] : found) {
-        RunningMean all;
-        for (const std::size_t group : link.groups) all.add(costs_[replica].transfer[group]);
-        link.time = all.mean();
+        link.time = mean_duration(link.groups, [&](std::size_t group) { return costs_[replica].transfer[group]; });
         result.push_back(std::move(link));
       }
     }
     return result;
   }
 
-  void heal_links() {
+  void find_slow_links() {
     const std::vector<Link> all = links();
-    Finding slowest;
-    JobCosts healed = costs_;
-    std::set<std::pair<StageId, StageId>> slow;
     std::vector<Duration> times;
     times.reserve(all.size());
     for (const Link& link : all) times.push_back(link.time);
     const MedianOfOthers<Duration> others{times};
+    JobCosts levelled = costs_;
+    std::vector<const Link*> slow;
     for (const Link& link : all) {
-      const Duration usual = others(link.time);
-      if (all.size() == 1 || link.time * 100 <= slow_link_percent * usual) continue;
-      for (const std::size_t group : link.groups) healed[link.replica].transfer[group] = usual;
-      ++slowest.links;
-      slow.insert(link.ends);
-      if (link.time <= slowest.own) continue;
-      slowest.own = link.time;
-      slowest.others = usual;
-      slowest.stage = link.ends.first;
-      slowest.other = link.ends.second;
-      slowest.replica = link.replica;
+      if (all.size() == 1 || link.time * 100 <= slow_link_percent * others(link.time)) continue;
+      for (const std::size_t group : link.groups) levelled[link.replica].transfer[group] = others(link.time);
+      slow.push_back(&link);
     }
-    slowest.everywhere = slow.size() == 1 && slowest.links == runs_.size();
-    const Finding taken = take_out(Reason::slow_link, end_of_job(healed));
-    slowest.reason = taken.reason;
-    slowest.before = taken.before;
-    slowest.after = taken.after;
-    slowest.share = taken.share;
-    costs_ = std::move(healed);
-    keep(std::move(slowest));
+    Finding finding = without(Reason::slow_link, end_of_job(levelled));
+    costs_ = std::move(levelled);
+    if (slow.empty()) return;
+    const Link& slowest = **std::ranges::max_element(slow, {}, &Link::time);
+    finding.own = slowest.time;
+    finding.others = others(slowest.time);
+    finding.stage = slowest.ends.first;
+    finding.other = slowest.ends.second;
+    finding.replica = slowest.replica;
+    finding.links = slow.size();
+    const bool same = std::ranges::all_of(slow, [&](const Link* link) { return link->ends == slowest.ends; });
+    finding.everywhere = same && slow.size() == runs_.size();
+    add_finding(std::move(finding));
   }
 
   /// And what the order is left with.
-  void free_transfers() {
-    RunningMean usual;
-    for (const Link& link : links()) usual.add(link.time);
+  void find_transfers() {
+    const Duration usual = mean_duration(links(), &Link::time);
     for (GroupCosts& costs : costs_) std::ranges::fill(costs.transfer, Duration{0});
-    Finding finding = take_out(Reason::transfers, end_of_job(costs_));
-    finding.own = usual.mean();
-    keep(std::move(finding));
+    Finding finding = without(Reason::transfers, end_of_job(costs_));
+    finding.own = usual;
+    add_finding(std::move(finding));
     Duration work{0};
-    for (const GroupCosts& costs : costs_) {
-      RunningMean stages;
-      for (const StageId stage : out_.shape.stage_ids()) stages.add(busy(costs, stage));
-      work = std::max(work, stages.mean());
-    }
+    for (const GroupCosts& costs : costs_)
+      work = std::max(work, mean_duration(out_.shape.stage_ids(), [&](StageId stage) { return busy(costs, stage); }));
     out_.schedule_bubble = now_ == Duration{0} ? 0 : ratio_of(now_ - work, now_);
     add_part(Reason::schedule, now_ - work);
     add_part(Reason::work, work);

@@ -20,7 +20,7 @@ struct Replicas {
 /// and jitter are.
 void find_reasons(const Replicas& replicas, Explanation& explanation);
 
-/// The suspects of Reason::slow_worker alone, without what healing each gives.
+/// The suspects of Reason::slow_worker alone, without what each gives where it alone is like its peers.
 [[nodiscard]] std::vector<Suspect> find_slow_workers(const Replicas& replicas);
 
 } // namespace ppsim

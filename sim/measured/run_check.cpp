@@ -5,9 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <iterator>
-#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -64,10 +61,10 @@ private:
   }
 
   /// Past the limit faults are only counted.
-  template <class Name, class Found>
-  void fault(const Name& name, const Found& found, std::string_view remedy) {
+  template <class Name, class... Values>
+  void fault(const Name& name, std::string_view remedy, fmt::format_string<Values...> found, Values&&... values) {
     if (problems_.count() >= Problems::limit) return problems_.add({}, {});
-    add(fmt::format("{}, {}", place_, name()), found(), remedy);
+    add(fmt::format("{}, {}", place_, name()), fmt::format(found, std::forward<Values>(values)...), remedy);
   }
 
   template <class Name>
@@ -75,8 +72,7 @@ private:
     constexpr std::string_view remedy = "give times as nanoseconds since the step began, each end after its start";
     const auto out_of_range = [](SimTime at) { return at < SimTime{} || at > SimTime{max_duration}; };
     if (out_of_range(span.start) || out_of_range(span.end) || (span.end < span.start && !may_turn_back))
-      fault(
-          name, [&] { return fmt::format("it runs from {} to {} ns", count(span.start), count(span.end)); }, remedy);
+      fault(name, remedy, "it runs from {} to {} ns", count(span.start), count(span.end));
   }
 
   static std::int64_t count(SimTime at) { return at.time_since_epoch().count(); }
@@ -151,19 +147,12 @@ private:
       const SimTime there = timeline.transfers[id].end;
       const SimTime used = timeline.tasks[index(*receiver)].start;
       if (there + slack < made)
-        fault([&] { return "transfer of " + name(id); },
-              [&] {
-                return fmt::format("it ends at {} ns, before {} ns, when its content was made", count(there),
-                                   count(made));
-              },
-              causality_remedy());
+        fault([&] { return "transfer of " + name(id); }, causality_remedy(),
+              "it ends at {} ns, before {} ns, when its content was made", count(there), count(made));
       if (used + slack < std::max(made, there))
-        fault([&] { return name(index(*receiver)); },
-              [&] {
-                return fmt::format("it starts at {} ns, before {} ns, when the output of {} was there", count(used),
-                                   count(std::max(made, there)), name(id));
-              },
-              causality_remedy());
+        fault([&] { return name(index(*receiver)); }, causality_remedy(),
+              "it starts at {} ns, before {} ns, when the output of {} was there", count(used),
+              count(std::max(made, there)), name(id));
     }
   }
 
@@ -176,13 +165,8 @@ private:
   template <class Name>
   void check_begin(const Name& name, const Span& span, SimTime least) {
     if (span.start < least)
-      fault(
-          name,
-          [&] {
-            return fmt::format("it starts at {} ns, before {} ns, when its stage is free", count(span.start),
-                               count(least));
-          },
-          "a stage runs its tasks in its order, one after the other");
+      fault(name, "a stage runs its tasks in its order, one after the other",
+            "it starts at {} ns, before {} ns, when its stage is free", count(span.start), count(least));
   }
 
   void check_reductions(const Timeline& timeline) {
@@ -192,20 +176,11 @@ private:
       const auto name = [i] { return fmt::format("reduction {}", i); };
       check_span(name, reduction.span);
       if (index(reduction.stage) >= schedule_.shape().stages || index(reduction.chunk) >= schedule_.shape().chunks())
-        fault(
-            name,
-            [&] {
-              return fmt::format("it is of chunk {} on stage {}", index(reduction.chunk), index(reduction.stage));
-            },
-            "name a stage and a chunk of the order");
+        fault(name, "name a stage and a chunk of the order", "it is of chunk {} on stage {}", index(reduction.chunk),
+              index(reduction.stage));
       if (!seen.insert({reduction.stage, reduction.chunk, reduction.tied}).second)
-        fault(
-            name,
-            [&] {
-              return fmt::format("chunk {} is reduced once more on stage {}", index(reduction.chunk),
-                                 index(reduction.stage));
-            },
-            "name each chunk of a stage once");
+        fault(name, "name each chunk of a stage once", "chunk {} is reduced once more on stage {}",
+              index(reduction.chunk), index(reduction.stage));
     }
   }
 
@@ -220,13 +195,11 @@ private:
       const auto name = [stage] { return fmt::format("stage {}", stage); };
       for (const Bytes bytes : {found.static_bytes, found.peak_bytes, found.buffer_bytes})
         if (bytes < Bytes{} || bytes > most_bytes)
-          fault(
-              name, [&] { return fmt::format("it holds {} bytes", bytes.count()); }, "give sizes in bytes, from 0 on");
+          fault(name, "give sizes in bytes, from 0 on", "it holds {} bytes", bytes.count());
       for (const Duration time : {found.busy, found.cpu.value_or(Duration{0})})
         if (time < Duration{0} || time > longest_sum)
-          fault(
-              name, [&] { return fmt::format("it works for {} ns", time.count()); },
-              "give wall and processor time inside tasks in nanoseconds, from 0 on");
+          fault(name, "give wall and processor time inside tasks in nanoseconds, from 0 on", "it works for {} ns",
+                time.count());
     }
   }
 

@@ -4,6 +4,7 @@
 #include "ppsim/base/detail/wide.hpp"
 #include "ppsim/measured/measured.hpp"
 
+#include <functional>
 #include <optional>
 #include <ranges>
 #include <vector>
@@ -30,6 +31,14 @@ private:
   double mean_ = 0, squares_ = 0;
   std::size_t runs_ = 0;
 };
+
+/// Of `values`, or of the durations that `length` finds in them.
+template <class Values, class Length = std::identity>
+[[nodiscard]] Duration mean_duration(const Values& values, Length length = {}) {
+  RunningMean mean;
+  for (const auto& value : values) mean.add(std::invoke(length, value));
+  return mean.mean();
+}
 
 /// The end of the last task. The first one starts at zero.
 [[nodiscard]] Duration time_of_tasks(const Timeline& timeline);
@@ -58,7 +67,8 @@ struct TaskGroups {
   std::vector<std::uint32_t> of;  ///< by task
   std::vector<std::size_t> first; ///< by stage: the first of its groups; and behind them how many there are
   std::size_t ways = 0;           ///< boundaries between chunks, each between two stages; there and back
-  /// The groups of a stage, by their numbers.
+  /// Numbers of all groups, and of those of a stage.
+  [[nodiscard]] auto all() const { return std::views::iota(std::size_t{0}, groups.size()); }
   [[nodiscard]] auto of_stage(StageId stage) const {
     return std::views::iota(first[index(stage)], first[index(stage) + 1]);
   }

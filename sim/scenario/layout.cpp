@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <iterator>
 #include <optional>
 
 namespace ppsim {

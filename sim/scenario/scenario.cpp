@@ -134,12 +134,9 @@ void check_by_microbatch(std::string_view where, const std::vector<Duration>& va
                           "a collective is a part of the time of each of its tasks");
 }
 
-double largest(const std::vector<Duration>& values) {
-  return values.empty() ? 0.0 : static_cast<double>(std::max_element(values.begin(), values.end())->count());
-}
-
-double largest(const std::vector<Bytes>& values) {
-  return values.empty() ? 0.0 : static_cast<double>(std::max_element(values.begin(), values.end())->count());
+template <class Value>
+double largest(const std::vector<Value>& values) {
+  return values.empty() ? 0.0 : static_cast<double>(std::ranges::max(values).count());
 }
 
 /// Longest transfer of the scenario, in nanoseconds.

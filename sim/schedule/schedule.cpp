@@ -129,11 +129,6 @@ bool Schedule::operator==(const Schedule& other) const {
   return shape_ == other.shape_ && offsets_ == other.offsets_ && tasks_ == other.tasks_;
 }
 
-ScheduleBuilder::ScheduleBuilder(std::string name, const Shape& shape, std::size_t tasks_per_stage)
-    : name_{std::move(name)}, shape_{shape} {
-  tasks_.reserve(tasks_per_stage * shape.stages);
-}
-
 Schedule ScheduleBuilder::build() {
   return {std::move(name_), shape_, std::move(tasks_), std::move(offsets_), std::move(warmup_), asynchronous_};
 }

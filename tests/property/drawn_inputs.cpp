@@ -110,7 +110,7 @@ private:
 };
 
 Schedule schedule_of(const Shape& shape, const std::vector<std::vector<Task>>& rows) {
-  ScheduleBuilder builder{"random", shape, 0};
+  ScheduleBuilder builder{"random", shape};
   for (const std::vector<Task>& row : rows) {
     for (const Task& task : row) builder.add(task);
     builder.end_stage();

@@ -83,7 +83,7 @@ Schedule draw_schedule(bool may_split) {
     chain->erase(chain->begin());
     if (chain->empty()) chains.erase(chain);
   }
-  ScheduleBuilder builder{"random", placement.shape, 0};
+  ScheduleBuilder builder{"random", placement.shape};
   for (const std::vector<Task>& row : rows) {
     for (const Task& task : row) builder.add(task);
     builder.end_stage();
@@ -94,7 +94,7 @@ Schedule draw_schedule(bool may_split) {
 /// The same with some neighbours, a forward and a backward, overlapped; these may well wait for each other.
 Schedule draw_paired_schedule() {
   const Schedule plain = draw_schedule(true);
-  ScheduleBuilder builder{"random", plain.shape(), 0};
+  ScheduleBuilder builder{"random", plain.shape()};
   for (std::size_t stage = 0; stage < plain.shape().stages; ++stage) {
     std::vector<Task> row{plain.stage(make_id<StageId>(stage)).begin(), plain.stage(make_id<StageId>(stage)).end()};
     for (std::size_t i = 0; i + 1 < row.size(); ++i) {

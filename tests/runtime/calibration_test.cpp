@@ -140,7 +140,7 @@ TEST_CASE("A spread is the lower median and nearest ranks", "[calibration]") {
 }
 
 TEST_CASE("Backwards are split where they stand, and pairs taken apart", "[calibration]") {
-  ScheduleBuilder builder{"pairs", {.stages = 1, .microbatches = 2}, 4};
+  ScheduleBuilder builder{"pairs", {.stages = 1, .microbatches = 2}};
   builder.add(Pass::forward, 0, 0);
   builder.add_pair(make_task(Pass::forward, 0, 1), make_task(Pass::backward, 0, 0));
   builder.add(Pass::backward, 0, 1);
@@ -156,7 +156,7 @@ TEST_CASE("Backwards are split where they stand, and pairs taken apart", "[calib
 
 TEST_CASE("Busy times are taken while every stage is at work", "[calibration]") {
   // Stage 1 works from 10 to 30. Stage 0's first forward (0 to 10) ran while it was idle.
-  ScheduleBuilder builder{"two", {.stages = 2, .microbatches = 2}, 4};
+  ScheduleBuilder builder{"two", {.stages = 2, .microbatches = 2}};
   for (std::size_t stage = 0; stage < 2; ++stage) {
     builder.add(Pass::forward, stage, 0);
     builder.add(Pass::forward, stage, 1);

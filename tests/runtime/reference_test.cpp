@@ -191,7 +191,7 @@ TEST_CASE("Gradients are summed in the reference's order where every chunk's mic
   CHECK_FALSE(sums_in_reference_order(program_of("dualpipe", 4, 8)));
 
   // One chunk on two stages, which share the microbatches.
-  ScheduleBuilder builder{"two holders", {.stages = 2, .microbatches = 2, .shared = 1}, 2};
+  ScheduleBuilder builder{"two holders", {.stages = 2, .microbatches = 2, .shared = 1}};
   for (const std::size_t microbatch : {0U, 1U}) {
     builder.add(Pass::forward, 0, microbatch);
     builder.add(Pass::backward, 0, microbatch);

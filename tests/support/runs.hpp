@@ -59,7 +59,7 @@ inline Schedule order(const Rows& rows, std::string name = "mine") {
       shape.microbatches = std::max(shape.microbatches, index(task.microbatch) + 1);
       shape.vpp = std::max(shape.vpp, task.chunk_index / rows.size() + 1);
     }
-  ScheduleBuilder builder{std::move(name), shape, 0};
+  ScheduleBuilder builder{std::move(name), shape};
   for (const std::string& text : rows) {
     for (const Task& task : row(text)) builder.add(task);
     builder.end_stage();

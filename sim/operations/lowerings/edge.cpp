@@ -42,16 +42,9 @@ std::vector<std::uint32_t> free_slots(const TaskGraph& graph, const StageTransfe
 CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
   const StageTransfers transfers{graph};
   const std::vector<std::uint32_t> latest = transfers.latest();
-  const std::vector<std::uint32_t> free = free_slots(graph, transfers);
-  std::vector<std::vector<PlacedOp>> stages(graph.schedule().shape().stages);
-  for (std::size_t i = 0; i < transfers.all().size(); ++i) {
-    const StageTransfer& transfer = transfers.all()[i];
-    stages[index(transfer.from)].push_back(
-        {{.sender = transfer.sender, .before = transfer.send_from, .is_send = true}, i});
-    stages[index(transfer.to)].push_back(
-        {{.sender = transfer.sender, .before = std::min(free[i], latest[i])}, receives_behind | i});
-  }
-  return sorted_order(std::move(stages));
+  std::vector<std::uint32_t> receives = free_slots(graph, transfers);
+  for (std::size_t i = 0; i < receives.size(); ++i) receives[i] = std::min(receives[i], latest[i]);
+  return order_with(transfers, receives, graph.schedule().shape().stages);
 }
 
 } // namespace

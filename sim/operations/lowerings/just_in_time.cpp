@@ -11,15 +11,7 @@ namespace {
 
 CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
   const StageTransfers transfers{graph};
-  const std::vector<std::uint32_t> latest = transfers.latest();
-  std::vector<std::vector<PlacedOp>> stages(graph.schedule().shape().stages);
-  for (std::size_t i = 0; i < transfers.all().size(); ++i) {
-    const StageTransfer& transfer = transfers.all()[i];
-    stages[index(transfer.from)].push_back(
-        {{.sender = transfer.sender, .before = transfer.send_from, .is_send = true}, i});
-    stages[index(transfer.to)].push_back({{.sender = transfer.sender, .before = latest[i]}, receives_behind | i});
-  }
-  return sorted_order(std::move(stages));
+  return order_with(transfers, transfers.latest(), graph.schedule().shape().stages);
 }
 
 } // namespace

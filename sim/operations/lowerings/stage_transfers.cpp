@@ -105,4 +105,16 @@ CommOrder sorted_order(std::vector<std::vector<PlacedOp>> stages) {
   return {std::move(ops), std::move(offsets)};
 }
 
+CommOrder order_with(const StageTransfers& transfers, std::span<const std::uint32_t> receives, std::size_t stages) {
+  constexpr std::uint64_t behind_sends = std::uint64_t{1} << 63U;
+  std::vector<std::vector<PlacedOp>> rows(stages);
+  for (std::size_t i = 0; i < receives.size(); ++i) {
+    const StageTransfer& transfer = transfers.all()[i];
+    rows[index(transfer.from)].push_back(
+        {{.sender = transfer.sender, .before = transfer.send_from, .is_send = true}, i});
+    rows[index(transfer.to)].push_back({{.sender = transfer.sender, .before = receives[i]}, behind_sends | i});
+  }
+  return sorted_order(std::move(rows));
+}
+
 } // namespace ppsim::lowering

@@ -8,18 +8,15 @@ namespace {
 /// One stage holds the matrix of the embedding and the output layer but once.
 void hold_tied_matrix_once(const ModelCosts& costs, BlockCosts& chunk) {
   const BlockCosts& output = costs.output;
-  const auto share = [&](Bytes bytes) {
-    return Bytes{scale_rounded(bytes.count(), costs.tied_parameters, output.parameters)};
+  const auto share = [&]<class Amount>(Amount amount) {
+    return Amount{scale_rounded(amount.count(), costs.tied_parameters, output.parameters)};
   };
   chunk.parameters -= costs.tied_parameters;
   chunk.parameter_bytes -= share(output.parameter_bytes);
   chunk.gradient_bytes -= share(output.gradient_bytes);
   chunk.optimizer_bytes -= share(output.optimizer_bytes);
-  const auto time_share = [&](Duration time) {
-    return Duration{scale_rounded(time.count(), costs.tied_parameters, output.parameters)};
-  };
-  chunk.reduce -= time_share(output.reduce);
-  chunk.optimizer -= time_share(output.optimizer);
+  chunk.reduce -= share(output.reduce);
+  chunk.optimizer -= share(output.optimizer);
 }
 
 } // namespace

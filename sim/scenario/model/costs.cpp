@@ -1,7 +1,5 @@
 // From a block's operations to what it costs a rank of a device.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "block.hpp"

@@ -47,22 +47,17 @@ private:
   std::size_t turn_ = 0;
 };
 
-Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
+void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::size_t stage) {
   const Shape& shape = request.shape;
-  ScheduleBuilder builder{"chimera", shape, 2 * shape.microbatches};
-  for (std::size_t stage = 0; stage < shape.stages; ++stage) {
-    const std::size_t opposite = shape.stages - 1 - stage;
-    const std::size_t first_up = shape.microbatches / 2;
-    std::array lanes{Lane{shape, Pass::forward, stage, 0}, Lane{shape, Pass::backward, stage, 0},
-                     Lane{shape, Pass::forward, opposite, first_up}, Lane{shape, Pass::backward, opposite, first_up}};
-    for (std::size_t left = 2 * shape.microbatches; left > 0; --left) {
-      Lane* const next = std::ranges::min_element(lanes, {}, &Lane::slot);
-      builder.add(next->task());
-      next->advance();
-    }
-    builder.end_stage();
+  const std::size_t opposite = shape.stages - 1 - stage;
+  const std::size_t first_up = shape.microbatches / 2;
+  std::array lanes{Lane{shape, Pass::forward, stage, 0}, Lane{shape, Pass::backward, stage, 0},
+                   Lane{shape, Pass::forward, opposite, first_up}, Lane{shape, Pass::backward, opposite, first_up}};
+  for (std::size_t left = 2 * shape.microbatches; left > 0; --left) {
+    Lane* const next = std::ranges::min_element(lanes, {}, &Lane::slot);
+    builder.add(next->task());
+    next->advance();
   }
-  return builder.build();
 }
 
 void refuse_odd(std::string_view option, std::string_view reason, std::size_t given, Problems& problems) {
@@ -108,7 +103,7 @@ const Generator definition{
     .constraints = "one chunk per stage and direction; p and m even",
     .source = "Li and Hoefler, arXiv 2107.06925",
     .refuse = refuse,
-    .make = make,
+    .add_stage = add_stage,
     .closed_form = closed_form};
 
 } // namespace ppsim::generator::chimera

@@ -115,7 +115,7 @@ PlanScore lower_bound(const DispatchInput& input) {
 }
 
 Schedule to_schedule(std::string_view name, const Shape& shape, const Plan& plan) {
-  ScheduleBuilder builder{std::string{name}, shape, 3 * shape.vpp * shape.microbatches};
+  ScheduleBuilder builder{std::string{name}, shape};
   std::vector<std::array<std::size_t, 4>> next(shape.chunks());
   for (const std::vector<Plan::Step>& steps : plan.steps) {
     bool warmup = true;
@@ -224,24 +224,25 @@ bool Dispatch::follow(const Schedule& order) {
     placed = false;
     for (std::size_t stage = 0; stage < next.size(); ++stage) {
       const auto tasks = order.stage(make_id<StageId>(stage));
-      for (; next[stage] < tasks.size() && place_if_ready(tasks[next[stage]]); ++next[stage]) placed = true;
+      for (; next[stage] < tasks.size() && place_if_ready(tasks[next[stage]].pass, tasks[next[stage]].chunk_index);
+           ++next[stage])
+        placed = true;
     }
   }
   return complete();
 }
 
-bool Dispatch::place_if_ready(const Task& task) {
-  const std::size_t chunk = task.chunk_index;
-  if (task.pass == Pass::weight_grad) {
-    place_weight_grad(chunk);
-    return true;
-  }
-  const bool forward = task.pass == Pass::forward;
-  if ((forward ? forward_input(chunk) : gradient_input(chunk)) == never || (forward && !fits(chunk))) return false;
-  if (forward)
+bool Dispatch::place_if_ready(Pass pass, std::size_t chunk) {
+  if (pass == Pass::forward) {
+    if (forward_input(chunk) == never || !fits(chunk)) return false;
     place_forward(chunk);
-  else
+  } else if (pass == Pass::input_grad) {
+    if (gradient_input(chunk) == never) return false;
     place_input_grad(chunk);
+  } else {
+    if (chunks_[chunk].weight_grads == chunks_[chunk].input_grads) return false;
+    place_weight_grad(chunk);
+  }
   return true;
 }
 

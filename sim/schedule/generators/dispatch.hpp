@@ -99,6 +99,8 @@ public:
   void place_forward(std::size_t chunk);
   void place_input_grad(std::size_t chunk);
   void place_weight_grad(std::size_t chunk);
+  /// Places the next pass of a chunk where its input is there and it fits; else false.
+  bool place_if_ready(Pass pass, std::size_t chunk);
   /// Runs an order; false where it does not fit in memory. Its microbatches must rise in each pass of each chunk.
   bool follow(const Schedule& order);
   /// All W that still wait on `stage`.
@@ -124,7 +126,6 @@ private:
     std::size_t input_grads = 0;
     std::size_t weight_grads = 0;
   };
-  bool place_if_ready(const Task& task);
   std::int64_t place(Plan::Step step, std::int64_t input, std::int64_t duration);
 
   const DispatchInput& input_;

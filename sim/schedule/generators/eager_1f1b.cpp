@@ -11,14 +11,10 @@
 namespace ppsim::generator::eager_1f1b {
 namespace {
 
-Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
+void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::size_t stage) {
   const auto& [stages, microbatches, vpp, shared] = request.shape;
-  ScheduleBuilder builder{"eager-1f1b", request.shape, 2 * microbatches};
-  for (std::size_t stage = 0; stage < stages; ++stage) {
-    const std::size_t warmup = std::min(microbatches, 2 * (stages - 1 - stage));
-    add_one_f_one_b_stage(builder, stage, microbatches, warmup, std::identity{});
-  }
-  return builder.build();
+  const std::size_t warmup = std::min(microbatches, 2 * (stages - 1 - stage));
+  add_one_f_one_b_stage(builder, stage, microbatches, warmup, std::identity{});
 }
 
 /// While 2c <= F+B only the first way up and the last way down show their transfers, as in GPipe. Beyond that the
@@ -50,7 +46,7 @@ const Generator definition{
     .promise = "with equal stages never slower than 1f1b; at most min(m, 2(p-1-s)+1) live activations on stage s",
     .constraints = "one chunk per stage; any m >= 1",
     .source = "Zhuang et al., arXiv 2211.05322; PyTorch ScheduleInterleaved1F1B at v = 1",
-    .make = make,
+    .add_stage = add_stage,
     .closed_form = closed_form};
 
 } // namespace ppsim::generator::eager_1f1b

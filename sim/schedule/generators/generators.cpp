@@ -9,7 +9,6 @@
 #include <cctype>
 
 #include "generator_list.hpp"
-#include "other_names.hpp"
 
 namespace ppsim {
 namespace {
@@ -123,6 +122,41 @@ std::string bare_word(std::string_view text) {
   return word;
 }
 
+/// What other programs and papers call a schedule: for "did you mean". `name` is ours; where a word has several rows,
+/// each may be what is meant.
+struct OtherName {
+  std::string_view word; ///< in small letters, without dashes, underscores and spaces
+  std::string_view name;
+};
+
+constexpr std::array other_names{
+    OtherName{"naive", "sequential"},
+    OtherName{"gpipefilldrain", "gpipe"}, // Megatron-LM's and DeepSpeed's documents
+    OtherName{"filldrain", "gpipe"},
+    OtherName{"afab", "gpipe"},   // all forwards, all backwards
+    OtherName{"fthenb", "gpipe"}, // PaddlePaddle
+    OtherName{"dapple", "1f1b"},
+    OtherName{"pipedreamflush", "1f1b"},
+    OtherName{"interleaved1f1b", "interleaved"}, // PyTorch: ScheduleInterleaved1F1B
+    OtherName{"1f1binterleaved", "interleaved"},
+    OtherName{"virtualpipeline", "interleaved"},
+    OtherName{"vpp", "interleaved"}, // PaddlePaddle, Megatron-LM's flag
+    OtherName{"breadthfirst", "looped-bfs"},
+    OtherName{"zb", "zb-auto"},
+    OtherName{"zerobubble", "zb-auto"},
+    OtherName{"zb1p", "zb-auto"}, // Qi et al., arXiv 2401.10241: searched, with the memory of 1F1B; ZB-H1 is by hand
+    OtherName{"zb1p", "zb-h1"},
+    OtherName{"zb2p", "zb-auto"},
+    OtherName{"zb2p", "zb-h2"},
+    OtherName{"interleavedzerobubble", "zb-interleaved"}, // PyTorch
+    OtherName{"zbvzerobubble", "zb-v"},                   // PyTorch
+    OtherName{"zbvpp", "zb-v"},                           // PaddlePaddle
+    OtherName{"vzb", "v-auto"},                           // Qi et al., arXiv 2405.15362
+    OtherName{"vschedule", "v-auto"},
+    OtherName{"wave", "hanayo"},
+    OtherName{"bidirectional", "chimera"},
+};
+
 /// "'zb-auto' or 'zb-h1'": what others call `name`, or what is ours but for spelling. Empty where nothing is.
 std::string names_meant(std::string_view name) {
   const std::string word = bare_word(name);
@@ -174,10 +208,20 @@ void check_request(const Generator& generator, const ScheduleRequest& request) {
 
 Schedule make_schedule(const Generator& generator, const ScheduleRequest& request, const Scenario& scenario) {
   check_request(generator, request);
-  return generator.make(request, scenario).with_origin(std::make_shared<const Origin>(Origin{&generator, request}));
+  const auto made = [&] {
+    if (generator.make != nullptr) return generator.make(request, scenario);
+    ScheduleBuilder builder{std::string{generator.name}, request.shape};
+    for (std::size_t stage = 0; stage < request.shape.stages; ++stage) {
+      generator.add_stage(builder, request, stage);
+      builder.end_stage();
+    }
+    return builder.build();
+  };
+  return made().with_origin(std::make_shared<const Origin>(Origin{&generator, request}));
 }
 
 Schedule make_schedule(const Generator& generator, const ScheduleRequest& request) {
+  check_request(generator, request); // before a scenario is made of it
   return make_schedule(generator, request,
                        uniform_scenario(request.shape, std::chrono::milliseconds{1}, std::chrono::milliseconds{2}));
 }

@@ -5,19 +5,14 @@
 namespace ppsim::generator::gpipe {
 namespace {
 
-Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
+void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::size_t stage) {
   const auto& [stages, microbatches, vpp, shared] = request.shape;
   const bool descending = request.descending_backward.value_or(false);
-  ScheduleBuilder builder{"gpipe", request.shape, 2 * microbatches};
-  for (std::size_t stage = 0; stage < stages; ++stage) {
-    for (std::size_t microbatch = 0; microbatch < microbatches; ++microbatch)
-      builder.add(Pass::forward, stage, microbatch);
-    builder.end_warmup();
-    for (std::size_t i = 0; i < microbatches; ++i)
-      builder.add(Pass::backward, stage, descending ? microbatches - 1 - i : i);
-    builder.end_stage();
-  }
-  return builder.build();
+  for (std::size_t microbatch = 0; microbatch < microbatches; ++microbatch)
+    builder.add(Pass::forward, stage, microbatch);
+  builder.end_warmup();
+  for (std::size_t i = 0; i < microbatches; ++i)
+    builder.add(Pass::backward, stage, descending ? microbatches - 1 - i : i);
 }
 
 /// Fill and drain cost p-1 slots of F and of B; with all forwards before all backwards every transfer but the first of
@@ -40,7 +35,7 @@ const Generator definition{.name = "gpipe",
                            .constraints = "one chunk per stage",
                            .source = "Huang et al., arXiv 1811.06965",
                            .options = "gpipe-backward",
-                           .make = make,
+                           .add_stage = add_stage,
                            .closed_form = closed_form};
 
 } // namespace ppsim::generator::gpipe

@@ -51,23 +51,18 @@ private:
 };
 
 /// Every stage runs F then B in every step of the steady state, so that it has no bubble whatever F and B cost.
-Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
+void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::size_t stage) {
   const Shape& shape = request.shape;
   const std::size_t tasks_per_stage = 2 * shape.vpp * shape.microbatches;
-  ScheduleBuilder builder{"hanayo", shape, tasks_per_stage};
-  for (std::size_t stage = 0; stage < shape.stages; ++stage) {
-    const std::size_t down = stage;
-    const std::size_t up = 2 * shape.stages - 1 - stage;
-    std::array lanes{Lane{shape, Pass::forward, down}, Lane{shape, Pass::forward, up},
-                     Lane{shape, Pass::backward, down}, Lane{shape, Pass::backward, up}};
-    for (std::size_t left = tasks_per_stage; left > 0; --left) {
-      Lane* const next = std::ranges::min_element(lanes, {}, &Lane::step); // in one step the forward comes first
-      builder.add(next->task());
-      next->advance();
-    }
-    builder.end_stage();
+  const std::size_t down = stage;
+  const std::size_t up = 2 * shape.stages - 1 - stage;
+  std::array lanes{Lane{shape, Pass::forward, down}, Lane{shape, Pass::forward, up}, Lane{shape, Pass::backward, down},
+                   Lane{shape, Pass::backward, up}};
+  for (std::size_t left = tasks_per_stage; left > 0; --left) {
+    Lane* const next = std::ranges::min_element(lanes, {}, &Lane::step); // in one step the forward comes first
+    builder.add(next->task());
+    next->advance();
   }
-  return builder.build();
 }
 
 /// Filling and draining cost 2(p-1) chunk passes of the longer kind. A microbatch that the last unit lacks is missed in
@@ -102,7 +97,7 @@ const Generator definition{
     .source = "Liu et al., arXiv 2308.15762",
     .vpp = {.standard = 2, .multiple = 2},
     .place = wave_placement,
-    .make = make,
+    .add_stage = add_stage,
     .closed_form = closed_form};
 
 } // namespace ppsim::generator::hanayo

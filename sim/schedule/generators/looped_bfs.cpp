@@ -8,20 +8,15 @@
 namespace ppsim::generator::looped_bfs {
 namespace {
 
-Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
+void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::size_t stage) {
   const auto& [stages, microbatches, vpp, shared] = request.shape;
-  ScheduleBuilder builder{"looped-bfs", request.shape, 2 * vpp * microbatches};
-  for (std::size_t stage = 0; stage < stages; ++stage) {
-    for (std::size_t local = 0; local < vpp; ++local)
-      for (std::size_t microbatch = 0; microbatch < microbatches; ++microbatch)
-        builder.add(Pass::forward, local * stages + stage, microbatch);
-    builder.end_warmup();
-    for (std::size_t local = vpp; local-- > 0;)
-      for (std::size_t microbatch = microbatches; microbatch-- > 0;)
-        builder.add(Pass::backward, local * stages + stage, microbatch);
-    builder.end_stage();
-  }
-  return builder.build();
+  for (std::size_t local = 0; local < vpp; ++local)
+    for (std::size_t microbatch = 0; microbatch < microbatches; ++microbatch)
+      builder.add(Pass::forward, local * stages + stage, microbatch);
+  builder.end_warmup();
+  for (std::size_t local = vpp; local-- > 0;)
+    for (std::size_t microbatch = microbatches; microbatch-- > 0;)
+      builder.add(Pass::backward, local * stages + stage, microbatch);
 }
 
 /// Fill and drain cost p-1 chunk passes of F and of B, and their transfers. Between two chunks a stage waits where its
@@ -51,7 +46,7 @@ const Generator definition{.name = "looped-bfs",
                            .constraints = "none",
                            .source = "Lamy-Poirier, arXiv 2211.05953; PyTorch ScheduleLoopedBFS",
                            .vpp = {.standard = 1, .multiple = 1},
-                           .make = make,
+                           .add_stage = add_stage,
                            .closed_form = closed_form};
 
 } // namespace ppsim::generator::looped_bfs

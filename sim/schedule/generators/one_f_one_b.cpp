@@ -11,14 +11,10 @@
 namespace ppsim::generator::one_f_one_b {
 namespace {
 
-Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
+void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::size_t stage) {
   const auto& [stages, microbatches, vpp, shared] = request.shape;
-  ScheduleBuilder builder{"1f1b", request.shape, 2 * microbatches};
-  for (std::size_t stage = 0; stage < stages; ++stage) {
-    const std::size_t warmup = std::min(microbatches, stages - 1 - stage);
-    add_one_f_one_b_stage(builder, stage, microbatches, warmup, std::identity{});
-  }
-  return builder.build();
+  const std::size_t warmup = std::min(microbatches, stages - 1 - stage);
+  add_one_f_one_b_stage(builder, stage, microbatches, warmup, std::identity{});
 }
 
 /// Stage 0 waits p-1 slots of F+B between its warm-up and its last backward. With latency c the chain crosses 2(p-1)
@@ -44,7 +40,7 @@ const Generator definition{.name = "1f1b",
                            .promise = "bubble (p-1)(F+B) without comm; at most min(m, p-s) live activations on stage s",
                            .constraints = "one chunk per stage; any m >= 1",
                            .source = "Narayanan et al., arXiv 2006.09503; Megatron-LM",
-                           .make = make,
+                           .add_stage = add_stage,
                            .closed_form = closed_form};
 
 } // namespace ppsim::generator::one_f_one_b

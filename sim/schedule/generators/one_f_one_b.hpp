@@ -17,7 +17,6 @@ void add_one_f_one_b_stage(ScheduleBuilder& builder, std::size_t chunk, std::siz
     builder.add(Pass::backward, chunk, microbatch_at(i - warmup));
   }
   for (std::size_t i = count - warmup; i < count; ++i) builder.add(Pass::backward, chunk, microbatch_at(i));
-  builder.end_stage();
 }
 
 } // namespace ppsim::generator

@@ -38,7 +38,7 @@ std::vector<Position> positions_of(const ScheduleRequest& request) {
 
 Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
   const std::size_t microbatches = request.shape.microbatches;
-  ScheduleBuilder builder{"pipedream", request.shape, 2 * microbatches};
+  ScheduleBuilder builder{"pipedream", request.shape};
   builder.set_asynchronous();
   const std::vector<Position> positions = positions_of(request);
   for (std::size_t chunk = 0; chunk < positions.size(); ++chunk) {
@@ -47,6 +47,7 @@ Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
       const std::size_t share = (microbatches - replica + replicas - 1) / replicas;
       const std::size_t warmup = std::min(share, in_flight - 1);
       add_one_f_one_b_stage(builder, chunk, share, warmup, [&](std::size_t turn) { return replica + turn * replicas; });
+      builder.end_stage();
     }
   }
   return builder.build();

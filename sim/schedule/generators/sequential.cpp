@@ -5,18 +5,13 @@
 namespace ppsim::generator::sequential {
 namespace {
 
-Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
+void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::size_t stage) {
   const auto& [stages, microbatches, vpp, shared] = request.shape;
-  ScheduleBuilder builder{"sequential", request.shape, 2 * vpp * microbatches};
-  for (std::size_t stage = 0; stage < stages; ++stage) {
-    builder.end_warmup(); // there is none
-    for (std::size_t microbatch = 0; microbatch < microbatches; ++microbatch) {
-      for (std::size_t local = 0; local < vpp; ++local) builder.add(Pass::forward, local * stages + stage, microbatch);
-      for (std::size_t local = vpp; local-- > 0;) builder.add(Pass::backward, local * stages + stage, microbatch);
-    }
-    builder.end_stage();
+  builder.end_warmup(); // there is none
+  for (std::size_t microbatch = 0; microbatch < microbatches; ++microbatch) {
+    for (std::size_t local = 0; local < vpp; ++local) builder.add(Pass::forward, local * stages + stage, microbatch);
+    for (std::size_t local = vpp; local-- > 0;) builder.add(Pass::backward, local * stages + stage, microbatch);
   }
-  return builder.build();
 }
 
 /// Each microbatch takes p(F+B) and crosses the pv-1 boundaries twice.
@@ -38,7 +33,7 @@ const Generator definition{.name = "sequential",
                            .constraints = "none",
                            .source = "baseline",
                            .vpp = {.standard = 1, .multiple = 1, .matters = false},
-                           .make = make,
+                           .add_stage = add_stage,
                            .closed_form = closed_form};
 
 } // namespace ppsim::generator::sequential

@@ -41,12 +41,7 @@ private:
   }
 
   bool place_forward(std::size_t stage, Direction direction) {
-    const std::size_t placed = chunk(stage, direction);
-    if (forwards(stage, direction) == microbatches_ || board_.forward_input(placed) == Dispatch::never ||
-        !board_.fits(placed))
-      return false;
-    board_.place_forward(placed);
-    return true;
+    return forwards(stage, direction) < microbatches_ && board_.place_if_ready(Pass::forward, chunk(stage, direction));
   }
 
   /// Microbatch 0 goes down and up again. While its way up reaches a stage, the stages above run further forwards, as

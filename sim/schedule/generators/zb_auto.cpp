@@ -9,7 +9,6 @@
 
 #include "dispatch.hpp"
 #include "generator_list.hpp"
-#include "handcrafted_zero_bubble.hpp"
 
 namespace ppsim::generator::zb_auto {
 namespace {
@@ -147,8 +146,8 @@ Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
   Dispatch board{input};
   BestPlan best;
   const PlanScore bound = lower_bound(input);
-  for (const HandcraftedRule& rule : {zb_h1_rule(request.shape), zb_h2_rule(request.shape)})
-    if (board.follow(handcrafted_zero_bubble("zb-auto", request.shape, rule))) best.offer(board);
+  for (const Generator* handcrafted : {&zb_h1::definition, &zb_h2::definition})
+    if (board.follow(make_schedule(*handcrafted, {.shape = request.shape}, scenario))) best.offer(board);
   for (const Variant& variant : variants) {
     Rounds{board, variant}.run();
     best.offer(board);

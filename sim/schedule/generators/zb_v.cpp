@@ -38,12 +38,12 @@ private:
   std::size_t weight_grads_ = 0;
 };
 
-void add_stage(ScheduleBuilder& builder, const Shape& shape, std::size_t stage) {
-  const std::size_t stages = shape.stages;
+void add_stage(ScheduleBuilder& builder, const ScheduleRequest& request, std::size_t stage) {
+  const auto& [stages, microbatches, vpp, shared] = request.shape;
   const std::size_t above = stages - stage; // stages from here to the turn of the V
-  const std::size_t ordered = std::max(2 * stages - 1, shape.microbatches);
-  ChunkPasses down{builder, stage, shape.microbatches};
-  ChunkPasses up{builder, 2 * stages - 1 - stage, shape.microbatches};
+  const std::size_t ordered = std::max(2 * stages - 1, microbatches);
+  ChunkPasses down{builder, stage, microbatches};
+  ChunkPasses up{builder, 2 * stages - 1 - stage, microbatches};
   for (std::size_t i = 0; i < 2 * above - 1; ++i) down.forward();
   for (std::size_t i = 0; i < stage; ++i) {
     up.forward();
@@ -70,14 +70,6 @@ void add_stage(ScheduleBuilder& builder, const Shape& shape, std::size_t stage) 
   }
   up.all_weight_grads();
   down.all_weight_grads();
-  builder.end_stage();
-}
-
-Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
-  const auto& [stages, microbatches, vpp, shared] = request.shape;
-  ScheduleBuilder builder{"zb-v", request.shape, 3 * vpp * microbatches};
-  for (std::size_t stage = 0; stage < stages; ++stage) add_stage(builder, request.shape, stage);
-  return builder.build();
 }
 
 /// With F = I = W each stage, once begun, always has a pass to run. Fewer microbatches leave gaps in the warm-up.
@@ -99,7 +91,7 @@ const Generator definition{.name = "zb-v",
                            .source = "Qi et al., arXiv 2401.10241, section 6; PyTorch ScheduleZBVZeroBubble",
                            .vpp = {.standard = 2},
                            .place = wave_placement,
-                           .make = make,
+                           .add_stage = add_stage,
                            .closed_form = closed_form};
 
 } // namespace ppsim::generator::zb_v

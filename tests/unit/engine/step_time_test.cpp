@@ -34,7 +34,7 @@ Scenario per_stage(const Schedule& schedule, Duration optimizer = 0ns) {
 /// 1F1B whose weights change without a flush: the order of PipeDream on stages without replicas.
 Schedule without_flush(const ScheduleRequest& request, const Scenario& /*scenario*/) {
   const auto [stages, microbatches, vpp, shared] = request.shape;
-  ScheduleBuilder builder{"without-flush", request.shape, 0};
+  ScheduleBuilder builder{"without-flush", request.shape};
   builder.set_asynchronous();
   for (std::size_t stage = 0; stage < stages; ++stage) {
     const std::size_t ahead = std::min(microbatches, stages - stage);

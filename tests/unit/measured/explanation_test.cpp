@@ -93,7 +93,7 @@ TEST_CASE("A slow worker of one replica is named first, with what it costs and w
   check_all_time_is_told(found);
 }
 
-TEST_CASE("Two slow workers are healed together, as healing one alone gives nothing") {
+TEST_CASE("Two slow workers are taken out together, as one alone gives nothing") {
   const std::vector<MeasuredRun> replicas{replica_with(slow_stage_0), replica_with(slow_stage_0), replica_with({}),
                                           replica_with({}), replica_with({})};
   const Explanation found = explain(replicas);
@@ -119,14 +119,14 @@ TEST_CASE("The median of all other values is that of a list without the one") {
 
 TEST_CASE("Of many slow workers all are named, and what the slowest give alone is simulated") {
   std::vector<MeasuredRun> replicas;
-  for (std::size_t replica = 0; replica < 2 * most_healed_alone + 4; ++replica)
-    replicas.push_back(replica_with(replica <= most_healed_alone ? slow_stage_0 : Fault{}, 1));
+  for (std::size_t replica = 0; replica < 2 * most_simulated_alone + 4; ++replica)
+    replicas.push_back(replica_with(replica <= most_simulated_alone ? slow_stage_0 : Fault{}, 1));
   const Explanation found = explain(replicas);
   REQUIRE(found.findings.size() == 1);
   const std::vector<Suspect>& suspects = found.findings[0].suspects;
-  REQUIRE(suspects.size() == most_healed_alone + 1);
-  CHECK(suspects[most_healed_alone - 1].after == balanced_step);
-  CHECK(suspects[most_healed_alone].ratio() == Approx(2.5));
+  REQUIRE(suspects.size() == most_simulated_alone + 1);
+  CHECK(suspects[most_simulated_alone - 1].after == balanced_step);
+  CHECK(suspects[most_simulated_alone].ratio() == Approx(2.5));
   const std::vector<Suspect> alone = slow_workers(replicas); // of the same rule
   REQUIRE(alone.size() == suspects.size());
   for (std::size_t i = 0; i < alone.size(); ++i) {
@@ -135,7 +135,7 @@ TEST_CASE("Of many slow workers all are named, and what the slowest give alone i
     CHECK(alone[i].own == suspects[i].own);
     CHECK(alone[i].others == suspects[i].others);
   }
-  CHECK(suspects[most_healed_alone].before == 0ms);
+  CHECK(suspects[most_simulated_alone].before == 0ms);
 }
 
 TEST_CASE("A heavy last stage is named, with what spreading its work evenly gives") {
@@ -260,7 +260,7 @@ TEST_CASE("An explanation takes the same time for transfers as the costs of the 
   const auto finding = [&](Reason reason) { return *std::ranges::find(found.findings, reason, &Finding::reason); };
   CHECK(finding(Reason::slow_link).own == costs.transfers[1].mean);
   CHECK(finding(Reason::slow_link).others == costs.transfers[0].mean);
-  CHECK(finding(Reason::transfers).own == costs.transfers[2].mean); // the slow link healed
+  CHECK(finding(Reason::transfers).own == costs.transfers[2].mean); // the slow link like the others
   CHECK(costs.transfers[1].mean == 20ms);
   CHECK(costs.transfers[0].mean == 2ms);
 }

@@ -132,7 +132,7 @@ TEST_CASE("Without a flush a stage keeps its parameters once per microbatch unde
   scenario.memory.optimizer = {Bytes{30}, Bytes{30}};
   scenario.memory.limit = Bytes{2430};
   const auto run_order = [&](bool asynchronous) {
-    ScheduleBuilder builder{"mine", shape, 6};
+    ScheduleBuilder builder{"mine", shape};
     if (asynchronous) builder.set_asynchronous();
     for (const char* stage : {"0F0 0F1 0B0 0F2 0B1 0B2", "1F0 1B0 1F1 1B1 1F2 1B2"}) {
       for (const Task& task : row(stage)) builder.add(task);
@@ -157,7 +157,7 @@ TEST_CASE("Without a flush a stage keeps its parameters once per microbatch unde
 
 TEST_CASE("Weight versions are counted per chunk: what one chunk holds needs no second version of another") {
   const Shape shape{.stages = 1, .microbatches = 1, .vpp = 2};
-  ScheduleBuilder builder{"mine", shape, 4};
+  ScheduleBuilder builder{"mine", shape};
   builder.set_asynchronous();
   for (const Task& task : row("0F0 1F0 1B0 0B0")) builder.add(task);
   builder.end_stage();

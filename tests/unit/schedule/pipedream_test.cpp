@@ -113,7 +113,7 @@ TEST_CASE("Where replicas do not divide what is under way further down, more tha
     add(rows[2], 1, 2, odd);
     add(rows[3], 2, 1, all);
     const Shape shape = request({1, 2, 1}, m).shape;
-    ScheduleBuilder builder{"mine", shape, 2 * m};
+    ScheduleBuilder builder{"mine", shape};
     for (const std::string& text : rows) {
       for (const Task& task : row(text)) builder.add(task);
       builder.end_stage();

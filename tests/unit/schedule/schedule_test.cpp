@@ -19,7 +19,7 @@ std::vector<std::string> faults(const Schedule& schedule) {
 }
 
 Schedule with_shape(const Rows& rows, const Shape& shape) {
-  ScheduleBuilder builder{"mine", shape, 0};
+  ScheduleBuilder builder{"mine", shape};
   for (const std::string& text : rows) {
     for (const Task& task : row(text)) builder.add(task);
     builder.end_stage();
@@ -202,7 +202,7 @@ TEST_CASE("Half a pair is refused") {
 }
 
 TEST_CASE("Every fault of a schedule is reported, the first twenty in full") {
-  ScheduleBuilder builder{"mine", {.stages = 1, .microbatches = 50, .vpp = 1}, 0};
+  ScheduleBuilder builder{"mine", {.stages = 1, .microbatches = 50, .vpp = 1}};
   for (std::size_t microbatch = 0; microbatch < 50; ++microbatch) builder.add(Pass::forward, 0, microbatch);
   builder.end_stage();
   const auto lines = faults(builder.build());

@@ -64,7 +64,7 @@ Drawing draw(std::string_view name, const Shape& shape, Duration comm = 0ns) {
 /// One stage: a forward, three overlapped pairs, then a split backward.
 Schedule pairs() {
   const Shape shape{1, 4, 1};
-  ScheduleBuilder builder{"pairs", shape, 9};
+  ScheduleBuilder builder{"pairs", shape};
   builder.add(Pass::forward, 0, 0);
   for (std::size_t k = 0; k < 3; ++k) {
     Task first = make_task(Pass::forward, 0, k + 1);

@@ -91,7 +91,7 @@ struct Suspect {
   Duration others{0}; ///< of the same stage in the other replicas, their median; of a heavy stage, the mean of the
                       ///< other stages
   std::vector<PassBeside> passes;
-  Duration before{0}; ///< simulated tasks of this replica; zero of slow workers behind the first most_healed_alone
+  Duration before{0}; ///< simulated tasks of this replica; zero of slow workers behind the first most_simulated_alone
   Duration after{0};  ///< the same with this stage like the others
   [[nodiscard]] double ratio() const;
 };
@@ -148,7 +148,7 @@ inline constexpr double least_share = 0.01;
 inline constexpr std::int64_t slow_worker_percent = 115;
 inline constexpr std::int64_t slow_link_percent = 150;
 /// Of so many slow workers it is simulated what each would give alone: it takes a simulation each.
-inline constexpr std::size_t most_healed_alone = 16;
+inline constexpr std::size_t most_simulated_alone = 16;
 
 /// Explains a run of one or more data-parallel replicas, whose steps are taken to begin together. Each reason is taken
 /// out of the step by a simulation: first every task with its own duration, at once when it can begin; then with the

@@ -5,10 +5,8 @@
 #include "ppsim/base/units.hpp"
 #include "ppsim/scenario/communicators.hpp"
 
-#include <array>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 

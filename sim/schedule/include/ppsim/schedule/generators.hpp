@@ -60,7 +60,9 @@ struct Generator {
   /// The stage of each chunk (with replicas or two directions that of its microbatch 0); known before the costs, which
   /// may follow from it (layers per stage).
   std::vector<StageId> (*place)(const ScheduleRequest&) = loop_placement;
-  /// The order. Most do not look at the scenario; those that search do.
+  /// Adds the order of one stage; for orders in which each stage follows from the request by itself.
+  void (*add_stage)(ScheduleBuilder&, const ScheduleRequest&, std::size_t stage) = nullptr;
+  /// Makes all other orders. Those that search look at the scenario.
   Schedule (*make)(const ScheduleRequest&, const Scenario&) = nullptr;
   /// What its order is known to be bad at with these inputs, for people; empty: nothing. Throws Error as `make` does.
   std::string (*caution)(const ScheduleRequest&, const Scenario&) = nullptr;

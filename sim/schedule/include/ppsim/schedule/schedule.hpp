@@ -147,7 +147,7 @@ private:
 /// Builds a Schedule stage by stage.
 class ScheduleBuilder {
 public:
-  ScheduleBuilder(std::string name, const Shape& shape, std::size_t tasks_per_stage);
+  ScheduleBuilder(std::string name, const Shape& shape) : name_{std::move(name)}, shape_{shape} {}
   void add(Pass pass, std::size_t chunk, std::size_t microbatch) {
     tasks_.push_back(make_task(pass, chunk, microbatch));
   }
@@ -162,7 +162,10 @@ public:
   /// What the current stage has so far is its warm-up. Called for every stage or for none.
   void end_warmup() { warmup_.push_back(static_cast<std::uint32_t>(tasks_.size()) - offsets_.back()); }
   /// Ends the current stage; the next add() belongs to the next one.
-  void end_stage() { offsets_.push_back(static_cast<std::uint32_t>(tasks_.size())); }
+  void end_stage() {
+    if (offsets_.size() == 1) tasks_.reserve(tasks_.size() * shape_.stages); // others have about as many
+    offsets_.push_back(static_cast<std::uint32_t>(tasks_.size()));
+  }
   /// See Schedule::asynchronous.
   void set_asynchronous() { asynchronous_ = true; }
   [[nodiscard]] Schedule build();

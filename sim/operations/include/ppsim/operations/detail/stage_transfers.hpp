@@ -50,10 +50,12 @@ struct PlacedOp {
   std::uint64_t key = 0;
 };
 
-/// Part of the key of receives that stand behind the sends of the same place.
-inline constexpr std::uint64_t receives_behind = std::uint64_t{1} << 63U;
-
 /// The order in which the operations of each stage stand by `before`, then by key.
 [[nodiscard]] CommOrder sorted_order(std::vector<std::vector<PlacedOp>> stages);
+
+/// Each send right behind its task or pair; each receive at the place that `receives` has for its transfer, behind the
+/// sends there.
+[[nodiscard]] CommOrder order_with(const StageTransfers& transfers, std::span<const std::uint32_t> receives,
+                                   std::size_t stages);
 
 } // namespace ppsim::lowering
