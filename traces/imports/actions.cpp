@@ -183,21 +183,18 @@ std::optional<Stretch> time_on_device(const Extents& task, std::uint64_t main) {
   return task.empty() ? std::nullopt : std::optional{hull(task)};
 }
 
-void ReceivedInputs::add_receive(std::int64_t step, const Task& task, std::int64_t end) {
+void ReceivedInputs::add_receive(std::int64_t step, const Task& task, std::optional<std::int64_t> end) {
   ends_[{step, key_of({Kind::receive, task})}] = end;
-}
-
-void ReceivedInputs::add_endless(std::int64_t step, const Task& task) {
-  endless_.insert({step, key_of({Kind::receive, task})});
 }
 
 std::optional<std::int64_t> ReceivedInputs::of(std::int64_t step, const Task& task) const {
   const auto found = ends_.find({step, key_of(receive_for(task))});
-  return found == ends_.end() ? std::nullopt : std::optional{found->second};
+  return found == ends_.end() ? std::nullopt : found->second;
 }
 
 bool ReceivedInputs::is_endless(std::int64_t step, const Task& task) const {
-  return endless_.contains({step, key_of(receive_for(task))});
+  const auto found = ends_.find({step, key_of(receive_for(task))});
+  return found != ends_.end() && !found->second;
 }
 
 std::size_t place_without_kernels(std::span<TaskTime> tasks) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,17 +47,15 @@ private:
 /// When the inputs that a rank received were there.
 class ReceivedInputs {
 public:
-  /// `task` as of PpAction: the receiving side's, `forward` or `backward`.
-  void add_receive(std::int64_t step, const Task& task, std::int64_t end);
-  /// It was received, and nothing says until when.
-  void add_endless(std::int64_t step, const Task& task);
+  /// `task` as of PpAction: the receiving side's, `forward` or `backward`. No `end`: nothing says until when it was
+  /// received.
+  void add_receive(std::int64_t step, const Task& task, std::optional<std::int64_t> end);
   [[nodiscard]] std::optional<std::int64_t> of(std::int64_t step, const Task& task) const;
   [[nodiscard]] bool is_endless(std::int64_t step, const Task& task) const;
 
 private:
   using Key = std::pair<std::int64_t, std::uint64_t>; ///< step and key_of()
-  std::map<Key, std::int64_t> ends_;
-  std::set<Key> endless_;
+  std::map<Key, std::optional<std::int64_t>> ends_;
 };
 
 /// When a task ran, as far as it is known.

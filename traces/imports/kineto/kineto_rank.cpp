@@ -17,9 +17,8 @@ using ActionKind = PpAction::Kind;
 struct Action {
   PpAction what{};
   Stretch on_processor{};
-  Extents extents;
-  Extents send_recvs; ///< of NCCL's kernels alone, where they were found
-  std::int64_t bytes = 0;
+  Extents extents{};
+  Extents send_recvs{}; ///< of NCCL's kernels alone, where they were found
   std::int64_t step = 0;
   bool has_gpu_annotation = false;
 };
@@ -29,15 +28,7 @@ public:
   explicit RankBuilder(const KinetoTrace& trace) : trace_{trace} {}
 
   KinetoRank build() {
-    rank_.rank = trace_.rank;
-    rank_.world_size = trace_.world_size;
-    rank_.name = trace_.name;
-    rank_.groups = trace_.groups;
-    rank_.device = trace_.device;
-    rank_.peak_bytes = trace_.peak_bytes;
-    rank_.single_schedule = trace_.single_schedule;
-    rank_.whole_microseconds = trace_.whole_microseconds;
-    rank_.dropped = trace_.dropped;
+    static_cast<KinetoFacts&>(rank_) = trace_;
     order_annotations();
     join_gpu_annotations();
     join_kernels();
@@ -58,10 +49,7 @@ private:
       const KinetoAnnotation& annotation = trace_.annotations[i];
       if (annotation.external_id != 0) by_external_id_.emplace(annotation.external_id, actions_.size());
       by_key_[key_of(annotation.action)].push_back(actions_.size());
-      Action action;
-      action.what = annotation.action;
-      action.on_processor = annotation.time;
-      actions_.push_back(std::move(action));
+      actions_.push_back({.what = annotation.action, .on_processor = annotation.time});
     }
   }
 
@@ -122,14 +110,13 @@ private:
       for (const KinetoKernel& kernel : trace_.kernels)
         if (Action* const action = launcher_of(kernel); action != nullptr && !action->has_gpu_annotation)
           extend(action->extents, kernel.stream, kernel.time);
-    for (const KinetoSendRecv& transfer : trace_.send_recvs) {
-      Action* const action = launcher_of(transfer.kernel);
+    for (const KinetoKernel& kernel : trace_.send_recvs) {
+      Action* const action = launcher_of(kernel);
       if (action == nullptr || !moves_data(*action)) {
         ++rank_.dropped["NCCL sends and receives outside of PP:SEND and PP:RECV"];
         continue;
       }
-      action->bytes += transfer.bytes;
-      extend(action->send_recvs, transfer.kernel.stream, transfer.kernel.time);
+      extend(action->send_recvs, kernel.stream, kernel.time);
     }
   }
 
@@ -266,17 +253,17 @@ private:
     const Extents& extents = action.send_recvs.empty() ? action.extents : action.send_recvs;
     const bool is_wait = !has_kernels() && action.what.kind == ActionKind::receive;
     if (is_wait) ++rank_.waits;
-    if (extents.empty() && is_wait) {
-      ++rank_.endless;
-      inputs_.add_endless(action.step, action.what.task);
-    }
     if (extents.empty()) {
+      if (is_wait) {
+        ++rank_.endless;
+        inputs_.add_receive(action.step, action.what.task, std::nullopt);
+      }
       ++rank_.dropped["sends and receives without a kernel"];
       return;
     }
     const Stretch time = hull(extents);
-    rank_.transfers.push_back({0, 0, action.step, action.what.task, action.what.kind == ActionKind::send, time.start,
-                               time.end, action.bytes});
+    rank_.transfers.push_back(
+        {0, 0, action.step, action.what.task, action.what.kind == ActionKind::send, time.start, time.end});
   }
 
   void take_update(const Action& action) {

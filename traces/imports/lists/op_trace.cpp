@@ -6,8 +6,6 @@
 // Times are seconds. mc is the chunk among those of its stage, gmc that of the model; sends and receives have neither,
 // and follow the passes of their stage in order.
 
-#include "op_trace.hpp"
-
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/words.hpp"
 
@@ -20,11 +18,13 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <tuple>
 
 #include "imports/gunzip.hpp"
 #include "imports/import_list.hpp"
+#include "imports/recorded.hpp"
 #include "schedules/formats.hpp"
 
 namespace ppsim::traces {
@@ -433,8 +433,7 @@ private:
                                    .task = list[count_++],
                                    .is_send = row.kind == Kind::forward_send || row.kind == Kind::backward_send,
                                    .start = row.start,
-                                   .end = row.end,
-                                   .bytes = 0});
+                                   .end = row.end});
   }
 
   /// A stage exchanges with one that has no passes: of the last one with those behind it, of the first with those
@@ -486,15 +485,9 @@ std::int64_t microbatches_of(std::span<const Row> rows) {
   return last + 1;
 }
 
-Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
-  std::string where;
-  for (const ImportFile& file : files) where += (where.empty() ? "" : ", ") + file.name;
-  return assemble(read_operations(files, options), options, where);
-}
-
 } // namespace
 
-Recorded read_operations(std::span<const ImportFile> files, const ImportOptions& options) {
+Recorded read_op_trace(std::span<const ImportFile> files, const ImportOptions& options) {
   double all = 0; // bytes
   for (const ImportFile& file : files) all += static_cast<double>(file.bytes.size());
   Found found;
@@ -506,9 +499,9 @@ Recorded read_operations(std::span<const ImportFile> files, const ImportOptions&
     const std::function<void(double)> progress = [&](double share) {
       if (options.progress && all > 0) options.progress((before + share * size) / all);
     };
-    const std::string unpacked = is_gzip(file.bytes) ? gunzip(file.bytes, file.name) : std::string{};
+    const PlainFile plain{file, most_unpacked};
     const std::size_t rows_before = found.rows.size();
-    Reader{is_gzip(file.bytes) ? std::string_view{unpacked} : file.bytes, file.name, found, progress}.read();
+    Reader{plain.bytes(), file.name, found, progress}.read();
     if (const std::int64_t here = microbatches_of(std::span{found.rows}.subspan(rows_before)); here > 0) {
       if (first == nullptr) first = &file, microbatches = here;
       if (here != microbatches)
@@ -531,6 +524,9 @@ const ImportFormat op_trace::definition{
             "duration, ...; all ranks in one file or several",
     .sign = "optype",
     .takes_vpp = false,
-    .read = read};
+    .read = [](std::span<const ImportFile> files, const ImportOptions& options) {
+      const std::string where = joined(std::views::transform(files, &ImportFile::name), ", ");
+      return assemble(read_op_trace(files, options), options, where);
+    }};
 
 } // namespace ppsim::traces
