@@ -25,6 +25,8 @@ struct Stretch {
 /// What ran for one action, by stream: from the first kernel to the last.
 using Extents = std::map<std::uint64_t, Stretch>;
 
+/// To where `time` begins or ends, too.
+void extend(std::optional<Stretch>& stretch, Stretch time);
 void extend(Extents& extents, std::uint64_t stream, Stretch time);
 /// From the first start to the last end. There is at least one.
 [[nodiscard]] Stretch hull(const Extents& extents);

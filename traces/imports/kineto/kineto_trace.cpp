@@ -14,7 +14,6 @@
 #include <limits>
 
 #include "imports/gunzip.hpp"
-#include "imports/numbers.hpp"
 #include "json_windows.hpp"
 #include "schedules/formats.hpp"
 
@@ -36,7 +35,7 @@ std::string_view bare(std::string_view token) {
 }
 
 std::uint64_t number_or_zero(std::string_view token) {
-  return whole_number<std::uint64_t>(token).value_or(0);
+  return number_of<std::uint64_t>(token).value_or(0);
 }
 
 /// "stream 7" and "7" are 7.
@@ -188,7 +187,7 @@ private:
   }
 
   void take_memory() {
-    const std::optional<std::int64_t> bytes = whole_number<std::int64_t>(event_.allocated);
+    const std::optional<std::int64_t> bytes = number_of<std::int64_t>(event_.allocated);
     const bool on_host = event_.device == "0";
     if (!bytes || on_host) return count();
     trace_.peak_bytes = std::max(trace_.peak_bytes, *bytes);
@@ -241,7 +240,7 @@ private:
   void take_annotation(Stretch time) {
     constexpr std::string_view step = "ProfilerStep#";
     if (event_.name.starts_with(step)) {
-      const std::optional<std::int64_t> number = whole_number<std::int64_t>(event_.name.substr(step.size()));
+      const std::optional<std::int64_t> number = number_of<std::int64_t>(event_.name.substr(step.size()));
       constexpr std::int64_t most_steps = std::int64_t{1} << 40U;
       if (!number || *number < 0 || *number > most_steps) return drop("ProfilerStep annotations without a number");
       return trace_.steps.push_back({*number, time});
@@ -322,7 +321,7 @@ private:
     if (key == "distributedInfo") read_distributed(value, at);
     if (key == "deviceProperties") read_devices(value);
     if (key == "baseTimeNanoseconds") {
-      base_ = whole_number<std::int64_t>(bare(value)).value_or(-1);
+      base_ = number_of<std::int64_t>(bare(value)).value_or(-1);
       if (base_ < 0 || base_ > latest)
         refuse(at, fmt::format("'baseTimeNanoseconds' is {}, no time", in_quotes(value)));
     }
@@ -393,7 +392,7 @@ private:
     if (begin == std::string_view::npos) return std::nullopt;
     std::size_t end = begin;
     while (end < name.size() && is_digit(name[end])) ++end;
-    return whole_number<std::int64_t>(name.substr(begin, end - begin));
+    return number_of<std::int64_t>(name.substr(begin, end - begin));
   }
 
   TextSource& text_;
@@ -406,7 +405,7 @@ private:
 
 /// As some programs write numbers again, with an exponent: a double has to do.
 std::optional<std::int64_t> rounded_microseconds(std::string_view text) {
-  const std::optional<double> value = whole_number<double>(text);
+  const std::optional<double> value = number_of<double>(text);
   constexpr double ns_per_us = 1000;
   const bool in_range = value && *value >= 0 && *value <= static_cast<double>(latest) / ns_per_us;
   return in_range ? std::optional{std::llround(*value * ns_per_us)} : std::nullopt;
