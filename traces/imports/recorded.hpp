@@ -1,6 +1,9 @@
 #pragma once
 // Recorded: what the readers of measured formats find, before it is put together. They fill it; assemble() does all
 // that is common: shape, order, steps, clocks, transfers, and what has to be dropped.
+//
+//   files --read_kineto()--> Recorded --assemble()--> Imported, a MeasuredRun per replica
+//   MeasuredRun --cost_model()--> CostModel --cost_lines()--> ScenarioDocument
 
 #include "ppsim/traces/import.hpp"
 

@@ -20,6 +20,7 @@ struct Action {
   Extents extents{};
   Extents send_recvs{}; ///< of NCCL's kernels alone, where they were found
   std::int64_t step = 0;
+  bool is_cut = false; ///< of a step that began before the recording
   bool has_gpu_annotation = false;
 };
 
@@ -159,7 +160,6 @@ private:
 
   void set_steps() {
     set_profiler_steps();
-    std::vector<bool> is_cut(actions_.size());
     std::vector<PpAction> group;
     for (std::size_t begin = 0; begin < actions_.size(); begin += group.size()) {
       group.clear();
@@ -167,26 +167,17 @@ private:
       for (std::size_t i = begin; i < actions_.size() && actions_[i].step == number; ++i)
         group.push_back(actions_[i].what);
       const ActionSteps found = steps_of(group);
-      std::fill_n(is_cut.begin() + static_cast<std::ptrdiff_t>(begin), found.cut, true);
       if (found.cut > 0) rank_.dropped[std::string{begun_before}] += found.cut;
-      for (std::size_t i = 0; i < group.size(); ++i)
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        actions_[begin + i].is_cut = i < found.cut;
         actions_[begin + i].step = number * repeats_per_step + std::min(found.steps[i], repeats_per_step - 1);
+      }
       rank_.repeats = rank_.repeats || found.steps.back() > 0;
     }
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < actions_.size(); ++i)
-      if (!is_cut[i]) {
-        if (kept != i) actions_[kept] = std::move(actions_[i]);
-        ++kept;
-      }
-    actions_.resize(kept);
+    std::erase_if(actions_, [](const Action& action) { return action.is_cut; });
   }
 
   void take_actions() {
-    MainStream main;
-    for (const Action& action : actions_)
-      if (action.what.kind == ActionKind::task) main.add_task(action.extents);
-    const std::uint64_t stream = main.stream();
     std::set<std::uint32_t> chunks;
     for (const Action& action : actions_) {
       switch (action.what.kind) {
@@ -202,11 +193,15 @@ private:
       }
     }
     rank_.chunks.assign(chunks.begin(), chunks.end());
-    take_tasks(stream);
+    take_tasks();
   }
 
   /// Behind the transfers, whose receives say when an input was there.
-  void take_tasks(std::uint64_t stream) {
+  void take_tasks() {
+    MainStream main;
+    for (const Action& action : actions_)
+      if (action.what.kind == ActionKind::task) main.add_task(action.extents);
+    const std::uint64_t stream = main.stream();
     for (const TransferEvent& transfer : rank_.transfers)
       if (!transfer.is_send) inputs_.add_receive(transfer.step, transfer.task, transfer.end);
     std::vector<TaskTime> times;
