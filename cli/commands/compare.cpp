@@ -6,7 +6,7 @@
 #include "ppsim/scenario/layout.hpp"
 #include "ppsim/study/evaluate.hpp"
 #include "ppsim/study/vary.hpp"
-#include "ppsim/traces/comparison_json.hpp"
+#include "ppsim/traces/json.hpp"
 #include "ppsim/viz/comparison.hpp"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 #include "ppsim/measured/explanation.hpp"
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
-#include "ppsim/traces/explanation_json.hpp"
+#include "ppsim/traces/json.hpp"
 #include "ppsim/viz/explanation.hpp"
 #include "ppsim/viz/svg.hpp"
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <filesystem>
 #include <system_error>
 
@@ -75,13 +76,10 @@ traces::Imported read(const Inputs& inputs, const traces::ImportFormat& format) 
     throw Error{
         ExitCode::bad_input,
         Problem{"import", "names no file", fmt::format("behind {} comes what to read: {}", format.name, format.files)}};
-  std::vector<FileBytes> contents;
+  std::deque<FileBytes> contents; // which stay where they are
   std::vector<traces::ImportFile> files;
-  contents.reserve(inputs.files.size());
-  files.reserve(inputs.files.size());
-  for (const std::string& path : inputs.files) contents.emplace_back(path, "import");
-  for (std::size_t i = 0; i < contents.size(); ++i)
-    files.push_back({display_name(inputs.files[i]), contents[i].bytes()});
+  for (const std::string& path : inputs.files)
+    files.push_back({display_name(path), contents.emplace_back(path, "import").bytes()});
   refuse_empty(files);
   ShareShown progress{"read"};
   try {

@@ -4,7 +4,7 @@
 
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
-#include "ppsim/traces/replay_json.hpp"
+#include "ppsim/traces/json.hpp"
 #include "ppsim/traces/run_file.hpp"
 #include "ppsim/viz/svg.hpp"
 #include "ppsim/viz/text.hpp"

@@ -6,7 +6,7 @@
 #include "ppsim/study/evaluate.hpp"
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
-#include "ppsim/traces/report_json.hpp"
+#include "ppsim/traces/json.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 #include "ppsim/traces/workload_files.hpp"
 #include "ppsim/viz/svg.hpp"

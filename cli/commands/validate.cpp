@@ -1,8 +1,7 @@
 // ppsim validate: predictions held against runs that they did not know.
 
 #include "ppsim/base/error.hpp"
-#include "ppsim/traces/accuracy_json.hpp"
-#include "ppsim/traces/validation_json.hpp"
+#include "ppsim/traces/json.hpp"
 #include "ppsim/viz/accuracy.hpp"
 #include "ppsim/viz/validation.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "ppsim/base/parallel.hpp"
 #include "ppsim/study/vary.hpp"
-#include "ppsim/traces/variation_json.hpp"
+#include "ppsim/traces/json.hpp"
 #include "ppsim/viz/variation.hpp"
 
 #include <fmt/format.h>

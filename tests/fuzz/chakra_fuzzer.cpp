@@ -1,6 +1,7 @@
-// Feeds the readers of workload files: Chakra, of one rank, and GOAL. All else than a workload is a ppsim::Error.
+// Feeds the readers of workload files that tests check the writers with: Chakra, of one rank, and GOAL. All else than a
+// workload is a ppsim::Error.
 
-#include "ppsim/traces/workload_files.hpp"
+#include "support/workload_reading.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +18,7 @@ using namespace ppsim;
 template <class Read>
 void feed(const Read& read) {
   try {
-    const traces::Workload workload = read();
+    const test::Workload workload = read();
     fuzz::require(workload.partner.size() == workload.nodes.size());
     for (std::size_t i = 0; i < workload.nodes.size(); ++i) {
       fuzz::require(workload.nodes[i].rank < workload.ranks && workload.partner[workload.partner[i]] == i);
@@ -32,7 +33,7 @@ void feed(const Read& read) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text{reinterpret_cast<const char*>(data), size}; // NOLINT(*-reinterpret-cast)
-  feed([&] { return traces::read_chakra(std::vector<traces::NamedBytes>{{"fuzz.0.et", text}}); });
-  feed([&] { return traces::read_goal(text, "fuzz.goal"); });
+  feed([&] { return test::read_chakra(std::vector<traces::NamedBytes>{{"fuzz.0.et", text}}); });
+  feed([&] { return test::read_goal(text, "fuzz.goal"); });
   return 0;
 }

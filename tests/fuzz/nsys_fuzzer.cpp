@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "round_trip.hpp"
-#include "traces/imports/nsys/nsys.hpp"
+#include "traces/imports/recorded.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ppsim;

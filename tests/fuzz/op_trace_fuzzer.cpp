@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "round_trip.hpp"
-#include "traces/imports/lists/op_trace.hpp"
+#include "traces/imports/recorded.hpp"
 
 namespace {
 
@@ -30,7 +30,7 @@ void use(const MeasuredRun& run) {
 void import(const traces::ImportFile& file, bool one_clock) {
   traces::Imported imported;
   try {
-    traces::Recorded recorded = traces::read_operations({&file, 1}, {});
+    traces::Recorded recorded = traces::read_op_trace({&file, 1}, {});
     recorded.one_clock = one_clock;
     imported = traces::assemble(std::move(recorded), {}, file.name);
   } catch (const Error& error) {

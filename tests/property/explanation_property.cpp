@@ -2,7 +2,7 @@
 // device is told, and every view can show them.
 
 #include "ppsim/measured/explanation.hpp"
-#include "ppsim/traces/explanation_json.hpp"
+#include "ppsim/traces/json.hpp"
 #include "ppsim/viz/explanation.hpp"
 #include "property/drawn_inputs.hpp"
 #include "support/measured.hpp"

@@ -4,6 +4,7 @@
 #include "ppsim/graph/timeline.hpp"
 #include "ppsim/traces/workload_files.hpp"
 #include "support/workload_path.hpp"
+#include "support/workload_reading.hpp"
 
 #include <catch2/catch.hpp>
 #include <rapidcheck/catch.h>
@@ -25,8 +26,8 @@ TEST_CASE("Chakra and GOAL say how long any order takes with free transfers", "[
     scenario.update = {};
     const TaskGraph graph = lower(schedule, std::move(scenario));
     const Duration makespan = tasks_end(graph, simulate(graph)) - SimTime{};
-    RC_ASSERT(test::longest_path(traces::read_chakra(traces::write_chakra(graph, "w"))) == makespan);
-    RC_ASSERT(test::longest_path(traces::read_goal(traces::write_goal(graph), "w.goal")) == makespan);
+    RC_ASSERT(test::longest_path(read_chakra(traces::write_chakra(graph, "w"))) == makespan);
+    RC_ASSERT(test::longest_path(read_goal(traces::write_goal(graph), "w.goal")) == makespan);
   });
 }
 

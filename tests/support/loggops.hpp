@@ -1,7 +1,7 @@
 #pragma once
 // LogGOPSim's clock, as far as pipelines need it.
 
-#include "ppsim/traces/workload_files.hpp"
+#include "support/workload_reading.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -18,7 +18,7 @@ namespace ppsim::test {
 /// was on the same cpu. A message moves the cpu of the receiver that has the number of the sender's.
 class LogGops {
 public:
-  LogGops(const traces::Workload& workload, Duration latency)
+  LogGops(const Workload& workload, Duration latency)
       : workload_{workload}, latency_{latency}, waits_(workload.nodes.size()), open_(workload.nodes.size()),
         posted_(workload.nodes.size()), arrived_(workload.nodes.size()) {
     for (std::size_t i = 0; i < workload.nodes.size(); ++i) {
@@ -52,7 +52,7 @@ private:
 
   Duration& busy(std::uint32_t rank, std::uint32_t cpu) { return busy_[{rank, cpu}]; }
   void begin(std::size_t i) {
-    const traces::WorkloadNode& node = workload_.nodes[i];
+    const WorkloadNode& node = workload_.nodes[i];
     events_.push({busy(node.rank, node.cpu), made_++, i, false});
   }
   void finish(std::size_t i) {
@@ -62,9 +62,9 @@ private:
   }
 
   void take(Event event) {
-    const traces::WorkloadNode& node = workload_.nodes[event.node];
+    const WorkloadNode& node = workload_.nodes[event.node];
     const std::size_t partner = workload_.partner[event.node];
-    if (node.kind == traces::WorkloadKind::receive) {
+    if (node.kind == WorkloadKind::receive) {
       posted_[event.node] = true;
       if (arrived_[event.node]) finish(event.node);
       return;
@@ -80,11 +80,11 @@ private:
       if (posted_[partner]) finish(partner);
       return;
     }
-    if (node.kind == traces::WorkloadKind::send) events_.push({event.time + latency_, made_++, event.node, true});
+    if (node.kind == WorkloadKind::send) events_.push({event.time + latency_, made_++, event.node, true});
     finish(event.node);
   }
 
-  const traces::Workload& workload_;
+  const Workload& workload_;
   Duration latency_;
   std::vector<std::vector<std::size_t>> waits_;                      ///< by node: those that require it
   std::vector<std::size_t> open_;                                    ///< by node: how many it still requires

@@ -44,10 +44,10 @@ inline void record(const TaskGraph& graph, const Timeline& timeline, const StepP
                                    ? SimTime{}
                                    : std::min(timeline.tasks[index(*receiver) - 1].end, timeline.transfers[id].start);
     recorded.transfers.push_back({place.replica, stage, place.step, acting(id), true,
-                                  shown(stage, timeline.transfers[id].start), shown(stage, timeline.transfers[id].end),
-                                  0});
+                                  shown(stage, timeline.transfers[id].start),
+                                  shown(stage, timeline.transfers[id].end)});
     recorded.transfers.push_back({place.replica, other, place.step, acting(index(*receiver)), false,
-                                  shown(other, waits_from), shown(other, timeline.transfers[id].end), 0});
+                                  shown(other, waits_from), shown(other, timeline.transfers[id].end)});
   }
 }
 

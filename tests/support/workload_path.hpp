@@ -1,7 +1,7 @@
 #pragma once
 // How long a workload file takes, found in the simplest way.
 
-#include "ppsim/traces/workload_files.hpp"
+#include "support/workload_reading.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -11,7 +11,7 @@
 namespace ppsim::test {
 
 /// The longest path of what was read, transfers taking no time: what any simulator gives for it on a free network.
-inline Duration longest_path(const traces::Workload& workload) {
+inline Duration longest_path(const Workload& workload) {
   const std::size_t count = workload.nodes.size();
   std::vector<std::vector<std::size_t>> waits(count);
   std::vector<std::size_t> open(count);
@@ -21,7 +21,7 @@ inline Duration longest_path(const traces::Workload& workload) {
   };
   for (std::size_t i = 0; i < count; ++i) {
     for (const std::size_t before : workload.nodes[i].after) depend(i, before);
-    if (workload.nodes[i].kind == traces::WorkloadKind::receive) depend(i, workload.partner[i]);
+    if (workload.nodes[i].kind == WorkloadKind::receive) depend(i, workload.partner[i]);
   }
   std::vector<std::size_t> ready;
   for (std::size_t i = 0; i < count; ++i)

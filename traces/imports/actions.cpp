@@ -136,16 +136,21 @@ std::int64_t place_between(const TaskTime& task, const TaskTime* before, const T
 
 } // namespace
 
+void extend(std::optional<Stretch>& stretch, Stretch time) {
+  stretch = stretch ? Stretch{std::min(stretch->start, time.start), std::max(stretch->end, time.end)} : time;
+}
+
 void extend(Extents& extents, std::uint64_t stream, Stretch time) {
-  const auto [found, is_new] = extents.emplace(stream, time);
-  if (!is_new) found->second = {std::min(found->second.start, time.start), std::max(found->second.end, time.end)};
+  std::optional<Stretch> whole = time;
+  if (const auto found = extents.find(stream); found != extents.end()) extend(whole, found->second);
+  extents[stream] = *whole;
 }
 
 Stretch hull(const Extents& extents) {
   PPSIM_ASSERT(!extents.empty());
-  Stretch all = extents.begin()->second;
-  for (const auto& [stream, time] : extents) all = {std::min(all.start, time.start), std::max(all.end, time.end)};
-  return all;
+  std::optional<Stretch> all;
+  for (const auto& [stream, time] : extents) extend(all, time);
+  return *all;
 }
 
 void MainStream::add_task(const Extents& extents) {
@@ -183,21 +188,18 @@ std::optional<Stretch> time_on_device(const Extents& task, std::uint64_t main) {
   return task.empty() ? std::nullopt : std::optional{hull(task)};
 }
 
-void ReceivedInputs::add_receive(std::int64_t step, const Task& task, std::int64_t end) {
+void ReceivedInputs::add_receive(std::int64_t step, const Task& task, std::optional<std::int64_t> end) {
   ends_[{step, key_of({Kind::receive, task})}] = end;
-}
-
-void ReceivedInputs::add_endless(std::int64_t step, const Task& task) {
-  endless_.insert({step, key_of({Kind::receive, task})});
 }
 
 std::optional<std::int64_t> ReceivedInputs::of(std::int64_t step, const Task& task) const {
   const auto found = ends_.find({step, key_of(receive_for(task))});
-  return found == ends_.end() ? std::nullopt : std::optional{found->second};
+  return found == ends_.end() ? std::nullopt : found->second;
 }
 
 bool ReceivedInputs::is_endless(std::int64_t step, const Task& task) const {
-  return endless_.contains({step, key_of(receive_for(task))});
+  const auto found = ends_.find({step, key_of(receive_for(task))});
+  return found != ends_.end() && !found->second;
 }
 
 std::size_t place_without_kernels(std::span<TaskTime> tasks) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +25,8 @@ struct Stretch {
 /// What ran for one action, by stream: from the first kernel to the last.
 using Extents = std::map<std::uint64_t, Stretch>;
 
+/// To where `time` begins or ends, too.
+void extend(std::optional<Stretch>& stretch, Stretch time);
 void extend(Extents& extents, std::uint64_t stream, Stretch time);
 /// From the first start to the last end. There is at least one.
 [[nodiscard]] Stretch hull(const Extents& extents);
@@ -48,17 +49,15 @@ private:
 /// When the inputs that a rank received were there.
 class ReceivedInputs {
 public:
-  /// `task` as of PpAction: the receiving side's, `forward` or `backward`.
-  void add_receive(std::int64_t step, const Task& task, std::int64_t end);
-  /// It was received, and nothing says until when.
-  void add_endless(std::int64_t step, const Task& task);
+  /// `task` as of PpAction: the receiving side's, `forward` or `backward`. No `end`: nothing says until when it was
+  /// received.
+  void add_receive(std::int64_t step, const Task& task, std::optional<std::int64_t> end);
   [[nodiscard]] std::optional<std::int64_t> of(std::int64_t step, const Task& task) const;
   [[nodiscard]] bool is_endless(std::int64_t step, const Task& task) const;
 
 private:
   using Key = std::pair<std::int64_t, std::uint64_t>; ///< step and key_of()
-  std::map<Key, std::int64_t> ends_;
-  std::set<Key> endless_;
+  std::map<Key, std::optional<std::int64_t>> ends_;
 };
 
 /// When a task ran, as far as it is known.

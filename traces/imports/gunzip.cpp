@@ -41,9 +41,12 @@ std::size_t size_hint(std::string_view bytes) {
 constexpr std::size_t most_at_once = std::size_t{1} << 30; // zlib counts in 32 bits
 constexpr int gzip_window = 15 + 16;
 
-void feed(z_stream& stream, std::string_view bytes) {
+/// Gives it the next part of `bytes`, and takes that off.
+void feed(z_stream& stream, std::string_view& bytes) {
+  const std::size_t part = std::min(bytes.size(), most_at_once);
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data())); // zlib's interface; it only reads
-  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.avail_in = static_cast<uInt>(part);
+  bytes.remove_prefix(part);
 }
 
 [[noreturn]] void refuse_broken(std::string_view where, const z_stream& stream) {
@@ -72,61 +75,33 @@ bool is_gzip(std::string_view bytes) {
   return bytes.starts_with("\x1F\x8B");
 }
 
-struct Gunzip::State {
-  std::string_view rest; ///< that zlib has not been given
-  std::size_t size = 0;  ///< of all
-  std::string where;
-  std::size_t limit = 0;
-  std::size_t unpacked = 0;
-  bool ended = false;
-  int status = Z_OK;
-  z_stream stream{};
-  std::unique_ptr<z_stream, EndInflate> end_it{};
-  std::vector<char> window = std::vector<char>(std::size_t{1} << 18U);
-};
-
-void Gunzip::Delete::operator()(State* state) const {
-  delete state;
-}
-
 Gunzip::Gunzip(std::string_view bytes, std::string where, std::size_t limit)
-    : state_{new State{.rest = bytes, .size = bytes.size(), .where = std::move(where), .limit = limit}} {
-  if (inflateInit2(&state_->stream, gzip_window) != Z_OK) throw std::bad_alloc{};
-  state_->end_it.reset(&state_->stream);
-}
-
-bool Gunzip::ended() const {
-  return state_->ended;
+    : rest_{bytes}, size_{bytes.size()}, where_{std::move(where)}, limit_{limit} {
+  if (inflateInit2(&stream_, gzip_window) != Z_OK) throw std::bad_alloc{};
 }
 
 double Gunzip::share() const {
-  const std::size_t left = state_->rest.size() + state_->stream.avail_in;
-  return 1 - static_cast<double>(left) / static_cast<double>(state_->size);
+  const std::size_t left = rest_.size() + stream_.avail_in;
+  return 1 - static_cast<double>(left) / static_cast<double>(size_);
 }
 
 bool Gunzip::append_to(std::string& text) {
-  State& now = *state_;
-  z_stream& stream = now.stream;
-  while (!now.ended) {
-    if (stream.avail_in == 0) {
-      const std::size_t part = std::min(now.rest.size(), most_at_once);
-      feed(stream, now.rest.substr(0, part));
-      now.rest.remove_prefix(part);
+  while (!ended_) {
+    if (stream_.avail_in == 0) feed(stream_, rest_);
+    if (status_ == Z_STREAM_END) {
+      ended_ = stream_.avail_in == 0 || !begins_member(stream_, where_);
+      if (ended_) break;
     }
-    if (now.status == Z_STREAM_END) {
-      now.ended = stream.avail_in == 0 || !begins_member(stream, now.where);
-      if (now.ended) break;
-    }
-    stream.next_out = reinterpret_cast<Bytef*>(now.window.data());
-    stream.avail_out = static_cast<uInt>(now.window.size());
-    now.status = inflate(&stream, Z_NO_FLUSH);
-    const std::size_t found = now.window.size() - stream.avail_out;
-    if (found > now.limit - now.unpacked)
-      refuse(now.where, fmt::format("it unpacks to more than {} bytes", now.limit),
+    stream_.next_out = reinterpret_cast<Bytef*>(window_.data());
+    stream_.avail_out = static_cast<uInt>(window_.size());
+    status_ = inflate(&stream_, Z_NO_FLUSH);
+    const std::size_t found = window_.size() - stream_.avail_out;
+    if (found > limit_ - unpacked_)
+      refuse(where_, fmt::format("it unpacks to more than {} bytes", limit_),
              "unpack it, and give fewer steps or ranks");
-    text.append(now.window.data(), found);
-    now.unpacked += found;
-    check_status(now.status, stream, now.rest.empty(), now.where);
+    text.append(window_.data(), found);
+    unpacked_ += found;
+    check_status(status_, stream_, rest_.empty(), where_);
     if (found > 0) return true;
   }
   return false;
@@ -142,11 +117,7 @@ std::string gzip(std::string_view bytes) {
   std::vector<char> window(std::size_t{1} << 18U);
   int status = Z_OK;
   while (status != Z_STREAM_END) {
-    if (stream.avail_in == 0) {
-      const std::size_t part = std::min(bytes.size(), most_at_once);
-      feed(stream, bytes.substr(0, part));
-      bytes.remove_prefix(part);
-    }
+    if (stream.avail_in == 0) feed(stream, bytes);
     stream.next_out = reinterpret_cast<Bytef*>(window.data());
     stream.avail_out = static_cast<uInt>(window.size());
     status = deflate(&stream, bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
@@ -169,7 +140,7 @@ std::string gunzip_beginning(std::string_view bytes, std::size_t most) {
   if (inflateInit2(&stream, gzip_window) != Z_OK) throw std::bad_alloc{};
   const std::unique_ptr<z_stream, EndInflate> end_it{&stream};
   std::string text(std::min(most, most_at_once), '\0');
-  feed(stream, bytes.substr(0, most_at_once));
+  feed(stream, bytes);
   stream.next_out = reinterpret_cast<Bytef*>(text.data());
   stream.avail_out = static_cast<uInt>(text.size());
   static_cast<void>(inflate(&stream, Z_SYNC_FLUSH)); // whatever comes of it

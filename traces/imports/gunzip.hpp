@@ -5,9 +5,11 @@
 #include "ppsim/traces/import.hpp"
 
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include <zlib.h>
 
 namespace ppsim::traces {
 
@@ -16,19 +18,26 @@ class Gunzip {
 public:
   /// Keeps what `bytes` points to. `where` is for errors.
   Gunzip(std::string_view bytes, std::string where, std::size_t limit = most_unpacked);
+  ~Gunzip() { inflateEnd(&stream_); }
+  Gunzip(const Gunzip&) = delete; // zlib keeps the place of its stream
+  Gunzip& operator=(const Gunzip&) = delete;
   /// Appends the next piece to `text`; false at the end. Throws Error (bad_input) for what is broken, cut off, or
   /// unpacks to more than `limit`.
   bool append_to(std::string& text);
-  [[nodiscard]] bool ended() const;
+  [[nodiscard]] bool ended() const { return ended_; }
   /// The share of the packed bytes that has been read.
   [[nodiscard]] double share() const;
 
 private:
-  struct State;
-  struct Delete {
-    void operator()(State* state) const;
-  };
-  std::unique_ptr<State, Delete> state_;
+  std::string_view rest_; ///< that zlib has not been given
+  std::size_t size_;      ///< of all
+  std::string where_;
+  std::size_t limit_;
+  std::size_t unpacked_ = 0;
+  bool ended_ = false;
+  int status_ = Z_OK;
+  z_stream stream_{};
+  std::vector<char> window_ = std::vector<char>(std::size_t{1} << 18U);
 };
 
 /// The first bytes that `bytes` unpack to, at most `most` and as far as they are whole.

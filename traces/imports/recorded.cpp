@@ -48,18 +48,16 @@ Schedule schedule_of(const StepEvents& step, const ImportOptions& options, std::
                 Problem{std::string{where},
                         fmt::format("stage {} has tasks, but --stages says {}", step.tasks.back().stage, stages),
                         "leave --stages out, or give what the run had"}};
-  for (std::size_t stage = 0, i = 0; stage < stages; ++stage) {
-    if (i == step.tasks.size() || step.tasks[i].stage != stage)
-      throw Error{ExitCode::bad_input, Problem{std::string{where}, fmt::format("stage {} has no task", stage),
-                                               "give the files of all stages, and as --stages what the run had"}};
-    while (i < step.tasks.size() && step.tasks[i].stage == stage) ++i;
-  }
   FoundTasks found;
   for (const TaskEvent& event : step.tasks) {
     found.offsets.resize(event.stage + std::size_t{1}, static_cast<std::uint32_t>(found.tasks.size()));
     found.add(event.task);
   }
   found.offsets.resize(stages + 1, static_cast<std::uint32_t>(found.tasks.size()));
+  if (const auto empty = std::ranges::adjacent_find(found.offsets); empty != found.offsets.end())
+    throw Error{ExitCode::bad_input,
+                Problem{std::string{where}, fmt::format("stage {} has no task", empty - found.offsets.begin()),
+                        "give the files of all stages, and as --stages what the run had"}};
   const Shape shape = shape_of(found, where);
   const Schedule plain = to_schedule(std::move(found), shape, true);
   const Generator* generator = generator_of(plain);
@@ -70,67 +68,55 @@ Schedule schedule_of(const StepEvents& step, const ImportOptions& options, std::
   return plain.forward_only() ? named.forwards() : named;
 }
 
-/// What is known of a step beside its timeline.
-struct StepFacts {
+/// A step of a replica, on one clock.
+struct ReplicaStep {
   std::int64_t number = 0;
+  Timeline timeline{};
+  std::vector<bool> unrecorded{};            ///< as of MeasuredRun
   std::optional<std::int64_t> clock_error{}; ///< bound between any two stages; none: nothing bounds it
   bool aligned = false;                      ///< clocks of stages were brought together
   bool matched = false;                      ///< by transfers that both sides show, too
 };
 
-/// The run of a replica, and the facts of each of its steps. Nothing is summed up over them yet.
-struct ReplicaRun {
-  std::uint32_t replica = 0;
-  MeasuredRun run;
-  std::vector<StepFacts> facts; ///< by rising number
-  std::size_t transfers = 0;    ///< per step
+/// A replica, before it is known which of its steps are kept.
+struct Replica {
+  std::uint32_t number = 0;
+  Schedule schedule;
+  std::size_t transfers = 0;        ///< per step
+  std::vector<ReplicaStep> steps{}; ///< by rising number
 };
 
-/// Makes the timelines of the steps of one replica that have its order.
-class RunBuilder {
+/// Makes the steps of one replica that have its order.
+class StepBuilder {
 public:
-  RunBuilder(const Recorded& recorded, TaskGraph graph, DropCounts& dropped)
-      : recorded_{recorded}, graph_{std::move(graph)}, dropped_{dropped} {
+  StepBuilder(Recorded& recorded, TaskGraph graph) : recorded_{recorded}, graph_{std::move(graph)} {
     for (std::size_t id = 0; id < graph_.size(); ++id)
       if (const std::optional<TaskId> receiver = graph_.receiver(make_id<TaskId>(id)))
         outputs_.push_back({id, index(*receiver), stage(id), stage(index(*receiver)), nullptr, nullptr});
-    made_.run.schedule = schedule();
-    made_.run.facts = recorded.facts;
-    if (made_.run.facts.backend.empty()) made_.run.facts.backend = "import";
   }
 
-  /// Counts it as dropped where it can not be.
-  void add(const StepEvents& step) {
-    find_transfers(step);
-    offset_.assign(schedule().shape().stages, 0);
-    const StepFacts facts = settle_clocks(step);
-    Timeline timeline;
-    timeline.tasks.resize(graph_.size());
+  [[nodiscard]] std::size_t transfers() const { return outputs_.size(); }
+
+  /// Nothing, counted as dropped, where it can not be.
+  std::optional<ReplicaStep> build(const StepEvents& events) {
+    find_transfers(events);
+    ReplicaStep step{.number = events.step};
+    settle_clocks(events, step);
+    Timeline& timeline = step.timeline;
     timeline.transfers.resize(graph_.size());
-    for (std::size_t id = 0; id < graph_.size(); ++id)
-      timeline.tasks[id] = {at(step.tasks[id].stage, step.tasks[id].start),
-                            at(step.tasks[id].stage, step.tasks[id].end)};
+    for (const TaskEvent& event : events.tasks)
+      timeline.tasks.push_back({at(event.stage, event.start), at(event.stage, event.end)});
     if (std::ranges::any_of(timeline.tasks, [](const Span& span) { return span.end > SimTime{max_duration}; })) {
-      ++dropped_["steps longer than a day"];
-      return;
+      ++recorded_.dropped["steps longer than a day"];
+      return std::nullopt;
     }
-    std::vector<bool> unrecorded(graph_.size(), false);
+    step.unrecorded.resize(graph_.size());
     for (const OutputEvents& output : outputs_) {
       timeline.transfers[output.sender] = transfer_of(output, timeline);
-      unrecorded[output.sender] = output.sent == nullptr && output.received == nullptr;
+      step.unrecorded[output.sender] = output.sent == nullptr && output.received == nullptr;
     }
-    add_updates(step, timeline);
-    made_.replica = step.replica;
-    made_.run.steps.push_back(std::move(timeline));
-    made_.run.unrecorded.push_back(std::move(unrecorded));
-    made_.facts.push_back(facts);
-  }
-
-  /// Nothing where no step was added.
-  std::optional<ReplicaRun> take() {
-    if (made_.facts.empty()) return std::nullopt;
-    made_.transfers = outputs_.size();
-    return std::move(made_);
+    add_updates(events, timeline);
+    return step;
   }
 
 private:
@@ -157,14 +143,12 @@ private:
     const Task& task = schedule().tasks()[acting];
     const Pass direction = task.pass == Pass::forward ? Pass::forward : Pass::backward;
     const auto key = std::tuple{stage(acting), task.chunk_index, index(task.microbatch), direction, is_send};
-    const auto found = std::ranges::lower_bound(step.transfers, key, {}, [](const TransferEvent& event) {
+    const auto key_of = [](const TransferEvent& event) {
       return std::tuple{event.stage, event.task.chunk_index, index(event.task.microbatch), event.task.pass,
                         event.is_send};
-    });
-    const bool is_it = found != step.transfers.end() && found->stage == stage(acting) &&
-                       found->task.chunk_index == task.chunk_index && found->task.microbatch == task.microbatch &&
-                       found->task.pass == direction && found->is_send == is_send;
-    if (!is_it) return nullptr;
+    };
+    const auto found = std::ranges::lower_bound(step.transfers, key, {}, key_of);
+    if (found == step.transfers.end() || key_of(*found) != key) return nullptr;
     ++matched_;
     return &*found;
   }
@@ -176,7 +160,7 @@ private:
       output.received = find(step, output.receiver, false);
     }
     if (matched_ < step.transfers.size())
-      dropped_
+      recorded_.dropped
           ["transfers that join no two tasks of different stages, or are there twice (are all ranks in the files?)"] +=
           step.transfers.size() - matched_;
   }
@@ -188,32 +172,30 @@ private:
       StampedTransfer& transfer = result.emplace_back();
       transfer.from = output.from;
       transfer.to = output.to;
-      transfer.made = step.tasks[output.sender].end + offset_[output.from];
-      transfer.used = step.tasks[output.receiver].start + offset_[output.to];
-      if (output.sent != nullptr) transfer.sent = output.sent->end + offset_[output.from];
-      if (output.received != nullptr) transfer.received = output.received->end + offset_[output.to];
+      transfer.made = step.tasks[output.sender].end;
+      transfer.used = step.tasks[output.receiver].start;
+      if (output.sent != nullptr) transfer.sent = output.sent->end;
+      if (output.received != nullptr) transfer.received = output.received->end;
     }
     return result;
   }
 
   /// Stages whose clocks are said to be one are believed unless something is used before it was made.
-  StepFacts settle_clocks(const StepEvents& step) {
-    const std::vector<StampedTransfer> found = stamped_transfers(step);
-    StepFacts facts{.number = step.step, .clock_error = worst_violation(found)};
-    if (!recorded_.one_clock || *facts.clock_error > std::max(recorded_.time_error, time_stamp_resolution.count())) {
-      const StageClocks clocks = align_clocks(offset_.size(), found);
-      offset_ = clocks.offset;
-      facts.clock_error = clocks.error;
-      if (facts.clock_error)
-        *facts.clock_error = std::max(*facts.clock_error, worst_violation(stamped_transfers(step)));
-      facts.aligned = offset_.size() > 1;
-      facts.matched =
-          std::ranges::any_of(found, [](const StampedTransfer& each) { return each.sent && each.received; });
+  void settle_clocks(const StepEvents& events, ReplicaStep& step) {
+    const std::vector<StampedTransfer> found = stamped_transfers(events);
+    offset_.assign(schedule().shape().stages, 0);
+    step.clock_error = worst_violation(found, offset_);
+    if (!recorded_.one_clock || *step.clock_error > std::max(recorded_.time_error, time_stamp_resolution.count())) {
+      StageClocks clocks = align_clocks(offset_.size(), found);
+      offset_ = std::move(clocks.offset);
+      step.clock_error = clocks.error;
+      if (step.clock_error) step.clock_error = std::max(*step.clock_error, worst_violation(found, offset_));
+      step.aligned = offset_.size() > 1;
+      step.matched = std::ranges::any_of(found, [](const StampedTransfer& each) { return each.sent && each.received; });
     }
     std::int64_t zero = std::numeric_limits<std::int64_t>::max();
-    for (const TaskEvent& event : step.tasks) zero = std::min(zero, event.start + offset_[event.stage]);
+    for (const TaskEvent& event : events.tasks) zero = std::min(zero, event.start + offset_[event.stage]);
     for (std::int64_t& offset : offset_) offset -= zero;
-    return facts;
   }
 
   /// It ends when the receiver says so, but not before its content was made nor after it was used. Of the time before,
@@ -234,9 +216,6 @@ private:
     const std::int64_t day = max_duration.count();
     return std::clamp(at(stage, std::clamp(time, -2 * day, 2 * day)), SimTime{}, SimTime{max_duration});
   }
-  [[nodiscard]] Span limited(const UpdateEvent& event) const {
-    return {limited(event.stage, event.start), limited(event.stage, event.end)};
-  }
 
   void add_updates(const StepEvents& step, Timeline& timeline) {
     const std::size_t stages = offset_.size();
@@ -244,10 +223,10 @@ private:
     std::set<std::tuple<StageId, ChunkId, bool>> seen;
     for (const UpdateEvent& event : step.updates) {
       if (event.stage >= stages || event.chunk >= schedule().shape().chunks()) {
-        ++dropped_["updates of stages or chunks without tasks"];
+        ++recorded_.dropped["updates of stages or chunks without tasks"];
         continue;
       }
-      const Span span = limited(event);
+      const Span span{limited(event.stage, event.start), limited(event.stage, event.end)};
       if (event.kind == UpdateEvent::Kind::optimizer) {
         std::optional<Span>& whole = optimizer[event.stage];
         whole = whole ? Span{std::min(whole->start, span.start), std::max(whole->end, span.end)} : span;
@@ -261,7 +240,7 @@ private:
       if (seen.insert({reduction.stage, reduction.chunk, reduction.tied}).second)
         timeline.reductions.push_back(reduction);
       else
-        ++dropped_["reductions of a chunk after its first in a step"];
+        ++recorded_.dropped["reductions of a chunk after its first in a step"];
     }
     std::ranges::stable_sort(timeline.reductions, {}, [](const Reduction& each) {
       return std::tuple{each.tied, each.stage, each.span.start};
@@ -274,7 +253,7 @@ private:
     const auto there =
         static_cast<std::size_t>(std::ranges::count_if(found, [](const auto& span) { return span.has_value(); }));
     if (there < found.size()) {
-      if (there > 0) dropped_["optimizer steps of some stages only"] += there;
+      if (there > 0) recorded_.dropped["optimizer steps of some stages only"] += there;
       return;
     }
     for (std::size_t stage = 0; stage < found.size(); ++stage) {
@@ -286,81 +265,65 @@ private:
     }
   }
 
-  const Recorded& recorded_;
+  Recorded& recorded_;
   TaskGraph graph_;
-  DropCounts& dropped_;
-  ReplicaRun made_;
   std::vector<OutputEvents> outputs_;
   std::vector<std::int64_t> offset_; ///< by stage, of the step at hand
   std::size_t matched_ = 0;
 };
 
-/// What all steps of a run say together.
-MeasuredRun finished(ReplicaRun replica, const Recorded& recorded, std::string_view where) {
-  MeasuredRun& run = replica.run;
-  run.stages.resize(run.schedule.shape().stages);
-  for (std::size_t stage = 0; stage < run.stages.size(); ++stage) {
-    MeasuredStage& measured = run.stages[stage];
-    if (const auto peak = recorded.peak_bytes.find({replica.replica, static_cast<std::uint32_t>(stage)});
+/// The run that the steps of a replica are.
+MeasuredRun run_of(Replica replica, const Recorded& recorded, std::string_view where) {
+  MeasuredRun run{.schedule = std::move(replica.schedule), .facts = recorded.facts};
+  if (run.facts.backend.empty()) run.facts.backend = "import";
+  std::int64_t error = 0;
+  bool aligned = false;
+  for (ReplicaStep& step : replica.steps) {
+    error = std::min(std::max(error, step.clock_error.value_or(0)), max_duration.count());
+    aligned = aligned || step.aligned;
+    run.unaligned = run.unaligned || !step.clock_error;
+    run.steps.push_back(std::move(step.timeline));
+    run.unrecorded.push_back(std::move(step.unrecorded));
+  }
+  if (!run.unaligned && (aligned || error > time_stamp_resolution.count())) run.clock_error = Duration{error};
+  if (unrecorded_transfers(run) == 0) run.unrecorded.clear();
+  for (const StageId stage : run.schedule.stage_ids()) {
+    MeasuredStage& measured = run.stages.emplace_back();
+    if (const auto peak = recorded.peak_bytes.find({replica.number, static_cast<std::uint32_t>(stage)});
         peak != recorded.peak_bytes.end())
       measured.peak_bytes = Bytes{peak->second};
     constexpr Duration enough = 1000 * max_duration; // sums of more are no sums of a run
     for (const Timeline& step : run.steps)
-      for (const TaskId id : run.schedule.task_ids(make_id<StageId>(stage)))
+      for (const TaskId id : run.schedule.task_ids(stage))
         measured.busy = std::min(measured.busy + step.tasks[index(id)].length(), enough);
   }
-  std::int64_t error = 0;
-  bool aligned = false;
-  for (const StepFacts& facts : replica.facts) {
-    error = std::min(std::max(error, facts.clock_error.value_or(0)), max_duration.count());
-    aligned = aligned || facts.aligned;
-    run.unaligned = run.unaligned || !facts.clock_error;
-  }
-  if (!run.unaligned && (aligned || error > time_stamp_resolution.count())) run.clock_error = Duration{error};
-  if (unrecorded_transfers(run) == 0) run.unrecorded.clear();
   check_run(run, where);
-  return std::move(replica.run);
-}
-
-void keep_steps(ReplicaRun& replica, const std::vector<std::int64_t>& numbers) {
-  std::vector<StepFacts> facts;
-  std::vector<Timeline> steps;
-  std::vector<std::vector<bool>> unrecorded;
-  for (std::size_t i = 0; i < replica.facts.size(); ++i) {
-    if (!std::ranges::binary_search(numbers, replica.facts[i].number)) continue;
-    facts.push_back(replica.facts[i]);
-    steps.push_back(std::move(replica.run.steps[i]));
-    unrecorded.push_back(std::move(replica.run.unrecorded[i]));
-  }
-  replica.facts = std::move(facts);
-  replica.run.steps = std::move(steps);
-  replica.run.unrecorded = std::move(unrecorded);
+  return run;
 }
 
 /// Replicas are compared step by step: only steps that all have are kept. A replica without any of them goes itself;
 /// those with the most steps say which they are.
-void keep_common_steps(std::vector<ReplicaRun>& replicas, DropCounts& dropped) {
-  std::vector<ReplicaRun*> by_steps;
+void keep_common_steps(std::vector<Replica>& replicas, DropCounts& dropped) {
+  std::vector<Replica*> by_steps;
   by_steps.reserve(replicas.size());
-  for (ReplicaRun& replica : replicas) by_steps.push_back(&replica);
-  std::ranges::stable_sort(by_steps, std::greater{}, [](const ReplicaRun* replica) { return replica->facts.size(); });
+  for (Replica& replica : replicas) by_steps.push_back(&replica);
+  std::ranges::stable_sort(by_steps, std::greater{}, [](const Replica* replica) { return replica->steps.size(); });
   std::vector<std::int64_t> common;
-  for (const StepFacts& facts : by_steps.front()->facts) common.push_back(facts.number);
-  for (ReplicaRun* replica : by_steps) {
+  for (const ReplicaStep& step : by_steps.front()->steps) common.push_back(step.number);
+  for (Replica* replica : by_steps) {
     std::vector<std::int64_t> both;
-    for (const StepFacts& facts : replica->facts)
-      if (std::ranges::binary_search(common, facts.number)) both.push_back(facts.number);
+    for (const ReplicaStep& step : replica->steps)
+      if (std::ranges::binary_search(common, step.number)) both.push_back(step.number);
     if (both.empty())
-      replica->facts.clear();
+      replica->steps.clear();
     else
       common = std::move(both);
   }
   dropped["replicas without a step that the others have"] +=
-      std::erase_if(replicas, [](const ReplicaRun& replica) { return replica.facts.empty(); });
-  for (ReplicaRun& replica : replicas) {
-    dropped["steps that another replica lacks"] += replica.facts.size() - common.size();
-    keep_steps(replica, common);
-  }
+      std::erase_if(replicas, [](const Replica& replica) { return replica.steps.empty(); });
+  for (Replica& replica : replicas)
+    dropped["steps that another replica lacks"] += std::erase_if(
+        replica.steps, [&](const ReplicaStep& step) { return !std::ranges::binary_search(common, step.number); });
 }
 
 class Assembly {
@@ -369,7 +332,7 @@ public:
       : recorded_{recorded}, options_{options}, where_{where}, dropped_{recorded.dropped} {}
 
   Imported run() {
-    const std::vector<StepEvents> steps = split_steps(recorded_, dropped_);
+    const std::vector<StepEvents> steps = split_steps(recorded_);
     const std::size_t parted = part_pairs(recorded_.tasks);
     for (auto begin = steps.begin(); begin != steps.end();) {
       const auto end =
@@ -380,36 +343,19 @@ public:
     if (replicas_.empty()) refuse();
     check_shapes();
     keep_common_steps(replicas_, dropped_);
-    for (ReplicaRun& replica : replicas_) add_run(std::move(replica));
+    add_notes(parted);
+    Imported imported;
+    for (Replica& replica : replicas_) {
+      imported.replicas.push_back(replica.number);
+      imported.runs.push_back(run_of(std::move(replica), recorded_, where_));
+    }
     for (const auto& [what, count] : dropped_)
-      if (count > 0) imported_.dropped.push_back({what, count});
-    imported_.notes = std::move(recorded_.notes);
-    if (unrecorded_ > 0)
-      imported_.notes.push_back(
-          fmt::format("{} of {} were not recorded", unrecorded_, counted(transfers_, "transfer")));
-    if (parted > 0)
-      imported_.notes.push_back(fmt::format("of {} only the whole was recorded: each half has the share that its pass "
-                                            "takes of both where they run alone",
-                                            counted(parted, "overlapped pair")));
-    note_alignment(matched_, "transfers");
-    note_alignment(aligned_ - matched_, "the order of tasks");
-    if (unbounded_ > 0)
-      imported_.notes.push_back(fmt::format(
-          "in {} some stages only send to others, or only receive: nothing bounds what their clocks differ by",
-          counted(unbounded_, "step")));
-    return std::move(imported_);
+      if (count > 0) imported.dropped.push_back({what, count});
+    imported.notes = std::move(recorded_.notes);
+    return imported;
   }
 
 private:
-  void note_alignment(std::size_t steps, std::string_view by) {
-    if (steps == 0) return;
-    imported_.notes.push_back(
-        recorded_.one_clock
-            ? fmt::format("the clocks of stages do not agree in {}: there they were aligned by {}",
-                          counted(steps, "step"), by)
-            : fmt::format("the clocks of stages were aligned by {}, step by step ({})", by, counted(steps, "step")));
-  }
-
   void drop(const StepEvents& step, const StepFault& fault) {
     ++dropped_[fault.reason];
     if (first_fault_.empty())
@@ -439,17 +385,15 @@ private:
     by_steps.reserve(orders.size());
     for (const auto& [key, same] : orders) by_steps.push_back(&same);
     std::ranges::stable_sort(by_steps, std::greater{}, [](const SameOrder* same) { return same->size(); });
-    std::optional<RunBuilder> builder;
+    std::optional<Replica> replica;
     for (const SameOrder* same : by_steps) {
-      if (builder) {
+      if (replica)
         dropped_["steps with another order than most"] += same->size();
-      } else if (std::optional<TaskGraph> graph = graph_of(*same)) {
-        builder.emplace(recorded_, std::move(*graph), dropped_);
-        for (const StepEvents* step : *same) builder->add(*step);
-      }
+      else if (std::optional<TaskGraph> graph = graph_of(*same))
+        replica = replica_of(*same, std::move(*graph));
     }
-    if (std::optional<ReplicaRun> made = builder ? builder->take() : std::nullopt)
-      replicas_.push_back(std::move(*made));
+    if (replica && !replica->steps.empty())
+      replicas_.push_back(std::move(*replica));
     else
       ++dropped_["replicas without a whole step"];
   }
@@ -468,15 +412,24 @@ private:
     }
   }
 
+  Replica replica_of(const SameOrder& steps, TaskGraph graph) {
+    Replica replica{.number = steps.front()->replica, .schedule = graph.schedule()};
+    StepBuilder builder{recorded_, std::move(graph)};
+    replica.transfers = builder.transfers();
+    for (const StepEvents* events : steps)
+      if (std::optional<ReplicaStep> step = builder.build(*events)) replica.steps.push_back(std::move(*step));
+    return replica;
+  }
+
   /// Replicas of one run do the same. Those of another run have other shapes, and those without the files of a stage.
   void check_shapes() const {
-    const auto words = [](const ReplicaRun& replica) {
-      const Shape& shape = replica.run.schedule.shape();
-      return fmt::format("replica {} has {}, {} and {} per stage", replica.replica, counted(shape.stages, "stage"),
+    const auto words = [](const Replica& replica) {
+      const Shape& shape = replica.schedule.shape();
+      return fmt::format("replica {} has {}, {} and {} per stage", replica.number, counted(shape.stages, "stage"),
                          counted(shape.microbatches, "microbatch", "es"), counted(shape.vpp, "chunk"));
     };
-    const auto other = std::ranges::find_if(replicas_, [this](const ReplicaRun& replica) {
-      return !(replica.run.schedule.shape() == replicas_.front().run.schedule.shape());
+    const auto other = std::ranges::find_if(replicas_, [this](const Replica& replica) {
+      return !(replica.schedule.shape() == replicas_.front().schedule.shape());
     });
     if (other == replicas_.end()) return;
     throw Error{ExitCode::bad_input,
@@ -484,16 +437,43 @@ private:
                         "give the files of all stages of each replica, and of one run only"}};
   }
 
-  void add_run(ReplicaRun replica) {
-    for (const StepFacts& facts : replica.facts) {
-      aligned_ += facts.aligned ? 1 : 0;
-      matched_ += facts.aligned && facts.matched ? 1 : 0;
-      unbounded_ += facts.clock_error ? 0 : 1;
-    }
-    transfers_ += replica.transfers * replica.facts.size();
-    unrecorded_ += unrecorded_transfers(replica.run);
-    imported_.replicas.push_back(replica.replica);
-    imported_.runs.push_back(finished(std::move(replica), recorded_, where_));
+  /// `parted`: of how many pairs the halves had to be told apart.
+  void add_notes(std::size_t parted) {
+    std::size_t transfers = 0;
+    std::size_t unrecorded = 0; // of those, the ones that no side shows
+    std::size_t aligned = 0;    // steps
+    std::size_t matched = 0;    // of those, the ones that had transfers to align by
+    std::size_t unbounded = 0;  // of those, the ones whose clocks may be off by any time
+    for (const Replica& replica : replicas_)
+      for (const ReplicaStep& step : replica.steps) {
+        transfers += replica.transfers;
+        unrecorded += static_cast<std::size_t>(std::ranges::count(step.unrecorded, true));
+        aligned += step.aligned ? 1 : 0;
+        matched += step.aligned && step.matched ? 1 : 0;
+        unbounded += step.clock_error ? 0 : 1;
+      }
+    std::vector<std::string>& notes = recorded_.notes;
+    if (unrecorded > 0)
+      notes.push_back(fmt::format("{} of {} were not recorded", unrecorded, counted(transfers, "transfer")));
+    if (parted > 0)
+      notes.push_back(fmt::format("of {} only the whole was recorded: each half has the share that its pass "
+                                  "takes of both where they run alone",
+                                  counted(parted, "overlapped pair")));
+    note_alignment(matched, "transfers");
+    note_alignment(aligned - matched, "the order of tasks");
+    if (unbounded > 0)
+      notes.push_back(fmt::format(
+          "in {} some stages only send to others, or only receive: nothing bounds what their clocks differ by",
+          counted(unbounded, "step")));
+  }
+
+  void note_alignment(std::size_t steps, std::string_view by) {
+    if (steps == 0) return;
+    recorded_.notes.push_back(
+        recorded_.one_clock
+            ? fmt::format("the clocks of stages do not agree in {}: there they were aligned by {}",
+                          counted(steps, "step"), by)
+            : fmt::format("the clocks of stages were aligned by {}, step by step ({})", by, counted(steps, "step")));
   }
 
   [[noreturn]] void refuse() const {
@@ -516,16 +496,10 @@ private:
   Recorded& recorded_;
   const ImportOptions& options_;
   std::string_view where_;
-  DropCounts& dropped_;
-  Imported imported_;
-  std::vector<ReplicaRun> replicas_;
+  DropCounts& dropped_; ///< of `recorded_`
+  std::vector<Replica> replicas_;
   std::string first_fault_;
   std::vector<Problem> first_error_; ///< of whole steps that make no run
-  std::size_t aligned_ = 0;          ///< steps
-  std::size_t matched_ = 0;          ///< of those, the ones that had transfers to align by
-  std::size_t unbounded_ = 0;        ///< of those, the ones whose clocks may be off by any time
-  std::size_t transfers_ = 0;
-  std::size_t unrecorded_ = 0; ///< of those, the ones that no side shows
 };
 
 } // namespace

@@ -1,11 +1,15 @@
 #pragma once
 // Recorded: what the readers of measured formats find, before it is put together. They fill it; assemble() does all
 // that is common: shape, order, steps, clocks, transfers, and what has to be dropped.
+//
+//   files --read_kineto()--> Recorded --assemble()--> Imported, a MeasuredRun per replica
+//   MeasuredRun --cost_model()--> CostModel --cost_lines()--> ScenarioDocument
 
 #include "ppsim/traces/import.hpp"
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,7 +37,6 @@ struct TransferEvent {
   bool is_send = false;
   std::int64_t start = 0;
   std::int64_t end = 0;
-  std::int64_t bytes = 0; ///< 0: not known
 };
 
 /// What a stage does after its tasks.
@@ -48,12 +51,15 @@ struct UpdateEvent {
   std::int64_t end = 0;
 };
 
+/// Why something is left out, and how often.
+using DropCounts = std::map<std::string, std::size_t>;
+
 /// Everything that files said.
 struct Recorded {
   std::vector<TaskEvent> tasks;
   std::vector<TransferEvent> transfers;
   std::vector<UpdateEvent> updates;
-  std::map<std::string, std::size_t> dropped; ///< reason: how many
+  DropCounts dropped;
   std::vector<std::string> notes;
   RunFacts facts;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> peak_bytes; ///< by replica and stage, where known
@@ -61,6 +67,11 @@ struct Recorded {
   std::int64_t time_error = 0; ///< nanoseconds by which times may be off (float32 seconds): tasks of a stage that
                                ///< overlap by no more are moved apart
 };
+
+/// The readers that fill it. They throw Error (bad_input) with file, place and remedy.
+[[nodiscard]] Recorded read_kineto(std::span<const ImportFile> files, const ImportOptions& options);
+[[nodiscard]] Recorded read_nsys(std::span<const ImportFile> files, const ImportOptions& options);
+[[nodiscard]] Recorded read_op_trace(std::span<const ImportFile> files, const ImportOptions& options);
 
 /// Puts it together: one run per replica, of the steps that are complete and have the same order. `where` names the
 /// files in errors. Throws Error (bad_input) where nothing whole is left, with what was missing.

@@ -19,20 +19,15 @@ namespace {
 /// Differences of two times stay in range.
 constexpr std::int64_t latest = std::int64_t{1} << 61;
 
-bool has_possible_times(std::int64_t start, std::int64_t end) {
-  return start >= -latest && end <= latest && start <= end;
+bool has_possible_ids(const UpdateEvent& event) {
+  return event.chunk <= max_chunk;
 }
-bool has_possible_ids(const Task& task) {
-  return task.chunk_index <= max_chunk && index(task.microbatch) <= max_microbatch;
+bool has_possible_ids(const auto& event) {
+  return event.task.chunk_index <= max_chunk && index(event.task.microbatch) <= max_microbatch;
 }
-bool is_possible(const TaskEvent& event) {
-  return event.stage < Limits::stages && has_possible_times(event.start, event.end) && has_possible_ids(event.task);
-}
-bool is_possible(const TransferEvent& event) {
-  return event.stage < Limits::stages && has_possible_times(event.start, event.end) && has_possible_ids(event.task);
-}
-bool is_possible(const UpdateEvent& event) {
-  return event.stage < Limits::stages && has_possible_times(event.start, event.end) && event.chunk <= max_chunk;
+bool is_possible(const auto& event) {
+  return event.stage < Limits::stages && event.start >= -latest && event.end <= latest && event.start <= event.end &&
+         has_possible_ids(event);
 }
 
 auto place_in_run(const auto& event) {
@@ -53,16 +48,9 @@ auto rank(const TaskEvent& event) {
                     event.task.pass};
 }
 auto rank(const TransferEvent& event) {
-  return std::tuple{event.replica,
-                    event.step,
-                    event.stage,
-                    event.task.chunk_index,
-                    index(event.task.microbatch),
-                    event.task.pass,
-                    event.is_send,
-                    event.start,
-                    event.end,
-                    event.bytes};
+  return std::tuple{
+      event.replica, event.step,  event.stage, event.task.chunk_index, index(event.task.microbatch), event.task.pass,
+      event.is_send, event.start, event.end};
 }
 auto rank(const UpdateEvent& event) {
   return std::tuple{event.replica, event.step, event.stage, event.kind, event.chunk, event.start, event.end};
@@ -122,33 +110,26 @@ private:
   std::vector<std::uint8_t> seen_;
 };
 
-/// The first start of a task by stage, or of all stages.
-class Zeros {
-public:
-  Zeros(const StepEvents& step, bool one_clock) : by_stage_(step.tasks.back().stage + std::size_t{1}, none) {
-    for (const TaskEvent& event : step.tasks) {
-      by_stage_[event.stage] = std::min(by_stage_[event.stage], event.start);
-      first_ = std::min(first_, event.start);
-    }
-    if (one_clock) by_stage_.clear();
-  }
-  /// Counts times from there on. What is further off than anything in a step is left that far.
-  template <class Event>
-  void apply(std::span<Event> events) const {
-    constexpr std::int64_t far = 2 * max_duration.count();
-    for (Event& event : events) {
-      const std::int64_t own = event.stage < by_stage_.size() ? by_stage_[event.stage] : none;
-      const std::int64_t zero = own == none ? first_ : own;
+/// Counts the times of a step from its first task on, or where stages have clocks of their own from the first task of
+/// the stage. What is further off than anything in a step is left that far.
+void count_from_start(const StepEvents& step, bool one_clock) {
+  constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t far = 2 * max_duration.count();
+  std::vector<std::int64_t> by_stage(step.tasks.back().stage + std::size_t{1}, none);
+  for (const TaskEvent& event : step.tasks) by_stage[event.stage] = std::min(by_stage[event.stage], event.start);
+  const std::int64_t first = std::ranges::min(by_stage);
+  const auto apply = [&](auto& events) {
+    for (auto& event : events) {
+      const bool has_own = !one_clock && event.stage < by_stage.size() && by_stage[event.stage] != none;
+      const std::int64_t zero = has_own ? by_stage[event.stage] : first;
       event.start = std::clamp(event.start - zero, -far, far);
       event.end = std::clamp(event.end - zero, -far, far);
     }
-  }
-
-private:
-  static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
-  std::vector<std::int64_t> by_stage_;
-  std::int64_t first_ = none;
-};
+  };
+  apply(step.tasks);
+  apply(step.transfers);
+  apply(step.updates);
+}
 
 /// The share of the first of two tasks in what both take.
 double share(const TimesAlone& alone, const Task& first, const Task& second) {
@@ -166,7 +147,8 @@ std::string name_of(const TaskEvent& event) {
 
 } // namespace
 
-std::vector<StepEvents> split_steps(Recorded& recorded, DropCounts& dropped) {
+std::vector<StepEvents> split_steps(Recorded& recorded) {
+  DropCounts& dropped = recorded.dropped;
   keep_possible(recorded.tasks, dropped);
   keep_possible(recorded.transfers, dropped);
   keep_possible(recorded.updates, dropped);
@@ -232,10 +214,7 @@ std::optional<StepFault> find_incomplete(const StepEvents& step) {
 }
 
 std::optional<StepFault> bring_into_order(const StepEvents& step, bool one_clock, std::int64_t time_error) {
-  const Zeros zeros{step, one_clock};
-  zeros.apply(step.tasks);
-  zeros.apply(step.transfers);
-  zeros.apply(step.updates);
+  count_from_start(step, one_clock);
   std::int64_t done = 0;
   for (std::size_t i = 0; i < step.tasks.size(); ++i) {
     TaskEvent& event = step.tasks[i];

@@ -1,7 +1,6 @@
 #pragma once
 // The events of a Recorded step by step, and which steps are whole.
 
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,9 +9,6 @@
 #include "recorded.hpp"
 
 namespace ppsim::traces {
-
-/// Why something is left out, and how often.
-using DropCounts = std::map<std::string, std::size_t>;
 
 /// The events of one step of one replica. Tasks stand stage by stage, each stage's as they ran.
 struct StepEvents {
@@ -33,8 +29,8 @@ struct StepFault {
 inline constexpr const char* task_is_twice = "steps with a task that is there twice";
 
 /// Sorts events and cuts them into steps, by rising replica and step. Those with impossible times or ids are taken out
-/// and counted. The spans point into `recorded`.
-[[nodiscard]] std::vector<StepEvents> split_steps(Recorded& recorded, DropCounts& dropped);
+/// and counted as dropped. The spans point into `recorded`.
+[[nodiscard]] std::vector<StepEvents> split_steps(Recorded& recorded);
 
 /// Of tasks in the order of split_steps(): where both halves of an overlapped pair have the time of the pair, the first
 /// gets the share that its pass takes of both where they run alone (a B as much as I and W; an F, an I and a W as much

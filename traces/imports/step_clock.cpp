@@ -108,9 +108,10 @@ std::optional<std::int64_t> largest_sum(const Reached& tree) {
 
 } // namespace
 
-std::int64_t worst_violation(std::span<const StampedTransfer> transfers) {
+std::int64_t worst_violation(std::span<const StampedTransfer> transfers, std::span<const std::int64_t> offset) {
   std::int64_t worst = 0;
-  for (const StampedTransfer& transfer : transfers) worst = std::max(worst, transfer.made - transfer.used);
+  for (const StampedTransfer& transfer : transfers)
+    worst = std::max(worst, transfer.made + offset[transfer.from] - transfer.used - offset[transfer.to]);
   return worst;
 }
 

@@ -27,8 +27,10 @@ struct StageClocks {
   std::optional<std::int64_t> error{};
 };
 
-/// By how much anything of `transfers` was used before it was made, at worst; 0 where the clocks show what comes first.
-[[nodiscard]] std::int64_t worst_violation(std::span<const StampedTransfer> transfers);
+/// By how much anything of `transfers` was used before it was made, at worst, with `offset` added to the times of each
+/// stage; 0 where the clocks show what comes first.
+[[nodiscard]] std::int64_t worst_violation(std::span<const StampedTransfer> transfers,
+                                           std::span<const std::int64_t> offset);
 
 /// Aligns clocks. Send and receive of one output end together, but for what one side notices later; that is taken out
 /// by looking at both directions between two stages, as NTP does (RFC 5905, section 8). Where nothing is known of sends

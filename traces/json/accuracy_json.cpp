@@ -1,4 +1,5 @@
-#include "ppsim/traces/accuracy_json.hpp"
+#include "ppsim/measured/accuracy.hpp"
+#include "ppsim/traces/json.hpp"
 
 #include "json_parts.hpp"
 #include <nlohmann/json.hpp>
@@ -51,26 +52,25 @@ Json run_json(const HeldRun& run) {
 } // namespace
 
 std::string accuracy_json(const Accuracy& accuracy) {
-  Json json{{"schema", 1},
-            {"holds", accuracy.holds()},
-            {"tolerance", accuracy.runs.front().validation.tolerance},
-            {"all", summary_json(accuracy, accuracy.all)},
-            {"groups", Json::array()},
-            {"inversions", Json::array()},
-            {"runs", Json::array()}};
-  for (const ErrorSummary& group : accuracy.groups) {
+  const auto group_json = [&accuracy](const ErrorSummary& group) {
     Json summary{{"group", group.group}};
     summary.update(summary_json(accuracy, group));
-    json["groups"].push_back(std::move(summary));
-  }
-  for (const Inversion& inversion : accuracy.inversions)
-    json["inversions"].push_back({{"group", accuracy.runs[inversion.first].group},
-                                  {"first", accuracy.runs[inversion.first].name},
-                                  {"second", accuracy.runs[inversion.second].name},
-                                  {"predicted_gap", inversion.predicted_gap},
-                                  {"measured_gap", inversion.measured_gap}});
-  for (const HeldRun& run : accuracy.runs) json["runs"].push_back(run_json(run));
-  return document(json);
+    return summary;
+  };
+  const auto inversion_json = [&accuracy](const Inversion& inversion) {
+    return Json{{"group", accuracy.runs[inversion.first].group},
+                {"first", accuracy.runs[inversion.first].name},
+                {"second", accuracy.runs[inversion.second].name},
+                {"predicted_gap", inversion.predicted_gap},
+                {"measured_gap", inversion.measured_gap}};
+  };
+  return document({{"schema", 1},
+                   {"holds", accuracy.holds()},
+                   {"tolerance", accuracy.runs.front().validation.tolerance},
+                   {"all", summary_json(accuracy, accuracy.all)},
+                   {"groups", list_of(accuracy.groups, group_json)},
+                   {"inversions", list_of(accuracy.inversions, inversion_json)},
+                   {"runs", list_of(accuracy.runs, run_json)}});
 }
 
 } // namespace ppsim::traces

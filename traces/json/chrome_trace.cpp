@@ -1,8 +1,7 @@
 // Chrome trace events. A process per stage, with these threads and counters:
 //
-//   compute            a slice per task, one for an overlapped pair, with one inside it for what it recomputes; arrows
-//   go
-//                      from sender to receiver
+//   compute            a slice per task, one for an overlapped pair, with one inside it for what it recomputes;
+//                      arrows go from sender to receiver
 //
 //   activations in,    a slice per transfer, at the stage that receives; more such threads where transfers of one kind
 //   gradients in       overlap, since the slices of one thread may not

@@ -1,8 +1,8 @@
-#include "ppsim/traces/comparison_json.hpp"
-
 #include "ppsim/base/words.hpp"
 #include "ppsim/scenario/layout.hpp"
+#include "ppsim/study/comparison.hpp"
 #include "ppsim/study/run_report.hpp"
+#include "ppsim/traces/json.hpp"
 
 #include "json_parts.hpp"
 #include <nlohmann/json.hpp>
@@ -80,12 +80,11 @@ std::string comparison_json(const Comparison& comparison, const std::string& rec
   if (!comparison.title.empty()) json["title"] = comparison.title;
   if (!comparison.source.empty()) json["source"] = comparison.source;
   json["memory_limit_bytes"] = comparison.memory_limit ? Json(comparison.memory_limit->count()) : Json(nullptr);
-  json["contenders"] = Json::array();
-  for (const Contender& contender : comparison.contenders)
-    json["contenders"].push_back(contender_json(contender, comparison));
-  json["not_applicable"] = Json::array();
-  for (const NotApplicable& entry : comparison.not_applicable)
-    json["not_applicable"].push_back({{"name", entry.name}, {"reason", in_flags(entry.reason)}});
+  json["contenders"] =
+      list_of(comparison.contenders, [&](const Contender& contender) { return contender_json(contender, comparison); });
+  json["not_applicable"] = list_of(comparison.not_applicable, [](const NotApplicable& entry) {
+    return Json{{"name", entry.name}, {"reason", in_flags(entry.reason)}};
+  });
   json["recommendation"] = recommendation_json(comparison, recommendation);
   return document(json);
 }

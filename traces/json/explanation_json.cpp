@@ -1,4 +1,5 @@
-#include "ppsim/traces/explanation_json.hpp"
+#include "ppsim/measured/explanation.hpp"
+#include "ppsim/traces/json.hpp"
 
 #include "json_parts.hpp"
 #include <nlohmann/json.hpp>
@@ -23,15 +24,16 @@ Json time_json(const std::array<Duration, label_count>& time) {
 }
 
 Json suspect_json(const Suspect& suspect) {
+  const auto pass_json = [](const PassBeside& pass) {
+    return Json{{"pass", std::string{letter(pass.pass)}},
+                {"mean_ns", pass.own.count()},
+                {"others_mean_ns", pass.others.count()}};
+  };
   Json json{{"replica", suspect.replica},
             {"stage", index(suspect.stage)},
             {"busy_ns", suspect.own.count()},
             {"others_busy_ns", suspect.others.count()},
-            {"passes", Json::array()}};
-  for (const PassBeside& pass : suspect.passes)
-    json["passes"].push_back({{"pass", std::string{letter(pass.pass)}},
-                              {"mean_ns", pass.own.count()},
-                              {"others_mean_ns", pass.others.count()}});
+            {"passes", list_of(suspect.passes, pass_json)}};
   if (suspect.before > Duration{0})
     json["tasks"] = {{"before_ns", suspect.before.count()}, {"after_ns", suspect.after.count()}};
   return json;
@@ -40,8 +42,7 @@ Json suspect_json(const Suspect& suspect) {
 Json finding_json(const Finding& finding) {
   Json json{{"reason", to_string(finding.reason)}, {"before_ns", finding.before.count()},
             {"after_ns", finding.after.count()},   {"gain_ns", finding.gain().count()},
-            {"share", number(finding.share)},      {"suspects", Json::array()}};
-  for (const Suspect& suspect : finding.suspects) json["suspects"].push_back(suspect_json(suspect));
+            {"share", number(finding.share)},      {"suspects", list_of(finding.suspects, suspect_json)}};
   if (finding.reason == Reason::heavy_stage) json["may_be_slow"] = finding.may_be_slow;
   if (finding.reason == Reason::transfers) json["transfer_ns"] = finding.own.count();
   if (finding.reason == Reason::slow_link)
@@ -52,17 +53,17 @@ Json finding_json(const Finding& finding) {
 }
 
 Json stage_json(const StageExplanation& stage, std::size_t number_of_stage) {
-  Json json{{"stage", number_of_stage},
-            {"busy_ns", stage.busy.count()},
-            {"time_ns", time_json(stage.time)},
-            {"waits_for_replicas_ns", stage.waits_for_replicas.count()},
-            {"passes", Json::array()}};
-  for (const PassStatistics& pass : stage.passes)
-    json["passes"].push_back({{"pass", std::string{letter(pass.pass)}},
-                              {"tasks", pass.tasks},
-                              {"mean_ns", pass.mean.count()},
-                              {"spread_ns", pass.spread.count()}});
-  return json;
+  const auto pass_json = [](const PassStatistics& pass) {
+    return Json{{"pass", std::string{letter(pass.pass)}},
+                {"tasks", pass.tasks},
+                {"mean_ns", pass.mean.count()},
+                {"spread_ns", pass.spread.count()}};
+  };
+  return {{"stage", number_of_stage},
+          {"busy_ns", stage.busy.count()},
+          {"time_ns", time_json(stage.time)},
+          {"waits_for_replicas_ns", stage.waits_for_replicas.count()},
+          {"passes", list_of(stage.passes, pass_json)}};
 }
 
 Json replica_json(const ReplicaExplanation& replica) {
@@ -84,6 +85,9 @@ Json replica_json(const ReplicaExplanation& replica) {
 
 std::string explanation_json(std::span<const MeasuredRun> replicas, const Explanation& explanation) {
   const Shape& shape = explanation.shape;
+  const auto part_json = [](const StepPart& part) {
+    return Json{{"reason", to_string(part.reason)}, {"time_ns", part.time.count()}};
+  };
   Json json{{"schema", 1},
             {"schedule", replicas.front().schedule.name()},
             {"stages", shape.stages},
@@ -101,15 +105,11 @@ std::string explanation_json(std::span<const MeasuredRun> replicas, const Explan
             {"simulated_step_ns", explanation.simulated.count()},
             {"model_error", number(explanation.model_error)},
             {"own_error", number(explanation.own_error)},
-            {"findings", Json::array()},
-            {"parts", Json::array()},
+            {"findings", list_of(explanation.findings, finding_json)},
+            {"parts", list_of(explanation.parts, part_json)},
             {"time_ns", time_json(explanation.time)},
             {"waits_for_replicas_ns", explanation.waits_for_replicas.count()},
-            {"per_replica", Json::array()}};
-  for (const Finding& finding : explanation.findings) json["findings"].push_back(finding_json(finding));
-  for (const StepPart& part : explanation.parts)
-    json["parts"].push_back({{"reason", to_string(part.reason)}, {"time_ns", part.time.count()}});
-  for (const ReplicaExplanation& replica : explanation.replicas) json["per_replica"].push_back(replica_json(replica));
+            {"per_replica", list_of(explanation.replicas, replica_json)}};
   for (const HeldOut& held : explanation.held_out)
     json["held_out"].push_back({{"calibrated_steps", held.calibrated},
                                 {"transfer_model", to_string(held.transfer)},

@@ -1,12 +1,15 @@
 #pragma once
 // What JSON documents have in common.
 
+#include "ppsim/base/error.hpp"
 #include "ppsim/measured/measured.hpp"
 #include "ppsim/study/run_report.hpp"
 
 #include <cmath>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -22,6 +25,18 @@ inline void add_metrics(Json& json, const RunReport& report) {
   if (report.step_time_kind == StepTime::Kind::steady_state) json["step_time_from"] = "steady_state";
 }
 
+/// What `make` gives for each of `items`.
+template <class Items, class Make>
+Json list_of(const Items& items, Make make) {
+  Json list = Json::array();
+  for (const auto& item : items) list.push_back(make(item));
+  return list;
+}
+
+inline Json in_nanoseconds(const std::vector<Duration>& times) {
+  return list_of(times, [](Duration time) { return time.count(); });
+}
+
 /// JSON has no word for what is not a number, which a loss may well be.
 inline Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
@@ -30,14 +45,12 @@ inline Json number(double value) {
 /// All that a proof is; null for none.
 inline Json proof_json(const std::optional<Proof>& proof) {
   if (!proof) return nullptr;
-  Json json{{"same_order", proof->same_order},
-            {"bit_equal", proof->bit_equal},
-            {"gradient_error", number(proof->gradient_error)},
-            {"loss_error", number(proof->loss_error)},
-            {"tolerance", number(proof->tolerance)},
-            {"losses", Json::array()}};
-  for (const double loss : proof->losses) json["losses"].push_back(number(loss));
-  return json;
+  return Json{{"same_order", proof->same_order},
+              {"bit_equal", proof->bit_equal},
+              {"gradient_error", number(proof->gradient_error)},
+              {"loss_error", number(proof->loss_error)},
+              {"tolerance", number(proof->tolerance)},
+              {"losses", list_of(proof->losses, number)}};
 }
 
 /// With whether it holds.
@@ -52,6 +65,14 @@ inline Json judged_proof_json(const std::optional<Proof>& proof) {
 /// than refused.
 inline std::string document(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// A document that is to go on behind its last value.
+inline std::string without_end(std::string document) {
+  constexpr std::string_view end = "\n}\n";
+  PPSIM_ASSERT(document.ends_with(end));
+  document.resize(document.size() - end.size());
+  return document;
 }
 
 } // namespace ppsim::traces

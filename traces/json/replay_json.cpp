@@ -1,10 +1,7 @@
-#include "ppsim/traces/replay_json.hpp"
-
-#include "ppsim/base/error.hpp"
+#include "ppsim/measured/validation.hpp"
 #include "ppsim/study/run_report.hpp"
-#include "ppsim/traces/report_json.hpp"
+#include "ppsim/traces/json.hpp"
 
-#include <string_view>
 #include <utility>
 
 #include "json_parts.hpp"
@@ -25,12 +22,6 @@ Json memory_json(const MeasuredRun& run, const Validation& validation) {
   return list;
 }
 
-Json steps_json(const Validation& validation) {
-  Json list = Json::array();
-  for (const Duration step : validation.steps) list.push_back(step.count());
-  return list;
-}
-
 } // namespace
 
 std::string replay_json(const TaskGraph& graph, const Timeline& timeline, const RunReport& report,
@@ -41,19 +32,15 @@ std::string replay_json(const TaskGraph& graph, const Timeline& timeline, const 
                     {"machine", run.facts.machine},
                     {"timed", run.facts.timed},
                     {"warmup", facts.warmup},
-                    {"steps_ns", steps_json(validation)},
+                    {"steps_ns", in_nanoseconds(validation.steps)},
                     {"step_ns", validation.step.measured.count()},
                     {"contended", validation.contended},
                     {"predicted_step_ns", facts.predicts ? Json(validation.step.predicted.count()) : Json(nullptr)},
                     {"proof", judged_proof_json(run.proof)},
                     {"memory_as_predicted", validation.knows_memory ? Json(validation.same_peaks()) : Json(nullptr)},
                     {"memory", memory_json(run, validation)}};
-  // The report may be long, so that it is continued rather than read again.
-  constexpr std::string_view end = "\n}\n";
-  std::string text = report_json(graph, timeline, report, tasks);
-  PPSIM_ASSERT(text.ends_with(end));
-  text.resize(text.size() - end.size());
-  return text + "," + document({{"replay", replay}}).substr(1); // without its brace
+  // The report may be long, so that it is continued, by a document without its brace, rather than read again.
+  return without_end(report_json(graph, timeline, report, tasks)) + "," + document({{"replay", replay}}).substr(1);
 }
 
 } // namespace ppsim::traces

@@ -1,10 +1,10 @@
-#include "ppsim/traces/report_json.hpp"
-
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/words.hpp"
 #include "ppsim/engine/simulate.hpp"
+#include "ppsim/graph/timeline.hpp"
 #include "ppsim/scenario/layout.hpp"
 #include "ppsim/study/run_report.hpp"
+#include "ppsim/traces/json.hpp"
 
 #include <fmt/format.h>
 
@@ -104,26 +104,26 @@ Json figure_json(const SensitivityFigure& figure) {
 }
 
 Json sensitivity_json(const Sensitivity& sensitivity) {
-  Json json{{"figures", Json::array()}, {"refused", Json::array()}};
-  for (const SensitivityFigure& figure : sensitivity.figures) json["figures"].push_back(figure_json(figure));
-  for (const RefusedChange& refused : sensitivity.refused)
-    json["refused"].push_back({{"change", to_string(refused.change)}, {"reason", in_flags(refused.reason)}});
-  return json;
+  const auto refused_json = [](const RefusedChange& refused) {
+    return Json{{"change", to_string(refused.change)}, {"reason", in_flags(refused.reason)}};
+  };
+  return {{"figures", list_of(sensitivity.figures, figure_json)},
+          {"refused", list_of(sensitivity.refused, refused_json)}};
 }
 
 Json stalls_json(const TaskGraph& graph, const StallReport& stalls) {
-  Json json{{"operations", stalls.operations},
-            {"count", stalls.count},
-            {"sum_ns", stalls.sum.count()},
-            {"makespan_without_ns", optional_ns(stalls.without)},
-            {"longest", Json::array()}};
-  for (const StallReport::One& stall : stalls.longest)
-    json["longest"].push_back({{"stage", index(stall.stage)},
-                               {"task", to_string(graph.schedule().task(stall.task))},
-                               {"start_ns", stall.wait.start.time_since_epoch().count()},
-                               {"end_ns", stall.wait.end.time_since_epoch().count()},
-                               {"words", stall.words}});
-  return json;
+  const auto stall_json = [&graph](const StallReport::One& stall) {
+    return Json{{"stage", index(stall.stage)},
+                {"task", to_string(graph.schedule().task(stall.task))},
+                {"start_ns", stall.wait.start.time_since_epoch().count()},
+                {"end_ns", stall.wait.end.time_since_epoch().count()},
+                {"words", stall.words}};
+  };
+  return {{"operations", stalls.operations},
+          {"count", stalls.count},
+          {"sum_ns", stalls.sum.count()},
+          {"makespan_without_ns", optional_ns(stalls.without)},
+          {"longest", list_of(stalls.longest, stall_json)}};
 }
 
 Json report_head(const TaskGraph& graph, const Timeline& timeline, const RunReport& report) {
@@ -145,12 +145,12 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const RunRepo
   json["what_if"] = {{"no_communication_ns", optional_ns(report.what_if.no_communication)},
                      {"equal_stages_ns", optional_ns(report.what_if.equal_stages)},
                      {"no_recompute_ns", optional_ns(report.what_if.no_recompute)}};
-  json["alternatives"] = Json::array();
-  for (const Alternative& alternative : report.alternatives)
-    json["alternatives"].push_back({{"change", in_flags(alternative.change)},
-                                    {"step_time_ns", alternative.step_time.count()},
-                                    {"bubble_ratio", alternative.bubble_ratio},
-                                    {"fits", alternative.fits}});
+  json["alternatives"] = list_of(report.alternatives, [](const Alternative& alternative) {
+    return Json{{"change", in_flags(alternative.change)},
+                {"step_time_ns", alternative.step_time.count()},
+                {"bubble_ratio", alternative.bubble_ratio},
+                {"fits", alternative.fits}};
+  });
   json["transfers"] = report.transfers;
   json["transfer_bytes"] = report.transfer_volume.count();
   json["memory"] = memory_json(graph, report);
@@ -212,10 +212,7 @@ void append_tasks(std::string& out, const TaskGraph& graph, const Timeline& time
 } // namespace
 
 std::string report_json(const TaskGraph& graph, const Timeline& timeline, const RunReport& report, bool tasks) {
-  // Text that is no UTF-8 (a title, say) is shown with replacement characters rather than refused.
-  std::string text = report_head(graph, timeline, report).dump(2, ' ', false, Json::error_handler_t::replace);
-  PPSIM_ASSERT(text.ends_with("\n}"));
-  text.resize(text.size() - 2);
+  std::string text = without_end(document(report_head(graph, timeline, report)));
   text += ",\n  \"critical_path\": [";
   append_path(text, graph, timeline, report);
   if (tasks) {

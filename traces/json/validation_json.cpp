@@ -1,4 +1,5 @@
-#include "ppsim/traces/validation_json.hpp"
+#include "ppsim/measured/validation.hpp"
+#include "ppsim/traces/json.hpp"
 
 #include "json_parts.hpp"
 #include <nlohmann/json.hpp>
@@ -93,7 +94,7 @@ std::string validation_json(const TaskGraph& graph, const MeasuredRun& run, cons
             {"tolerance", validation.tolerance},
             {"step", compared_json(validation.step)},
             {"median_step", validation.step_used},
-            {"steps_ns", Json::array()},
+            {"steps_ns", in_nanoseconds(validation.steps)},
             {"bubble_ratio", {{"predicted", validation.bubble_predicted}, {"measured", validation.bubble_measured}}},
             {"start_error_p95", validation.start_error_p95}};
   json["unpredicted_exchange_ns"] =
@@ -101,18 +102,14 @@ std::string validation_json(const TaskGraph& graph, const MeasuredRun& run, cons
   json["unpredicted_optimizer_ns"] =
       validation.unpredicted_optimizer ? Json(validation.unpredicted_optimizer->count()) : Json(nullptr);
   json["own_costs"] = validation.own_costs;
-  for (const Duration step : validation.steps) json["steps_ns"].push_back(step.count());
-  const std::optional<double> share = core_share(run);
-  json["core_share"] = optional_number(share);
+  json["core_share"] = optional_number(core_share(run));
   json["clock_error_ns"] = run.clock_error ? Json(run.clock_error->count()) : Json(nullptr);
   json["per_stage"] = Json::array();
   for (std::size_t stage = 0; stage < validation.stages.size(); ++stage)
     json["per_stage"].push_back(stage_json(validation, stage));
-  json["per_pass"] = Json::array();
-  for (const PassError& error : validation.passes) json["per_pass"].push_back(pass_json(error));
-  json["deviations"] = Json::array();
-  for (const Deviation& deviation : validation.deviations)
-    json["deviations"].push_back(deviation_json(graph, deviation));
+  json["per_pass"] = list_of(validation.passes, pass_json);
+  json["deviations"] =
+      list_of(validation.deviations, [&](const Deviation& deviation) { return deviation_json(graph, deviation); });
   for (const auto& [key, step] : {std::pair{"own_times", validation.own_times}, std::pair{"alone", validation.alone}})
     if (step) json[key] = {{"predicted_ns", step->predicted.count()}, {"error", number(step->error())}};
   return document(json);

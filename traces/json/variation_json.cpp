@@ -1,4 +1,5 @@
-#include "ppsim/traces/variation_json.hpp"
+#include "ppsim/study/variation.hpp"
+#include "ppsim/traces/json.hpp"
 
 #include "json_parts.hpp"
 #include <nlohmann/json.hpp>
@@ -23,14 +24,14 @@ std::string_view unit_name(Axis::Unit unit) {
 }
 
 Json line_json(const VariationLine& line) {
-  Json samples = Json::array();
-  for (const std::optional<Sample>& sample : line.samples)
-    samples.push_back(sample ? Json{{"step_time_ns", sample->step_time.count()},
-                                    {"microbatches", sample->microbatches},
-                                    {"peak_bytes", sample->peak_bytes.count()},
-                                    {"fits", sample->fits}}
-                             : Json(nullptr));
-  return {{"name", line.name}, {"asynchronous", line.asynchronous}, {"samples", std::move(samples)}};
+  const auto sample_json = [](const std::optional<Sample>& sample) {
+    return sample ? Json{{"step_time_ns", sample->step_time.count()},
+                         {"microbatches", sample->microbatches},
+                         {"peak_bytes", sample->peak_bytes.count()},
+                         {"fits", sample->fits}}
+                  : Json(nullptr);
+  };
+  return {{"name", line.name}, {"asynchronous", line.asynchronous}, {"samples", list_of(line.samples, sample_json)}};
 }
 
 Json stretch_json(const Variation& variation, const BestStretch& stretch) {
@@ -61,16 +62,14 @@ std::string variation_json(const Variation& variation) {
   if (variation.microbatches > 0) json["microbatches"] = variation.microbatches;
   json["per_microbatch"] = variation.per_microbatch;
   json["points"] = variation.points;
-  json["lines"] = Json::array();
-  for (const VariationLine& line : variation.lines) json["lines"].push_back(line_json(line));
-  json["best"] = Json::array();
-  for (const BestStretch& stretch : variation.best) json["best"].push_back(stretch_json(variation, stretch));
-  json["crossings"] = Json::array();
-  for (const Crossing& crossing : variation.crossings)
-    json["crossings"].push_back({{"no_slower_until", crossing.until},
-                                 {"slower_from", crossing.from},
-                                 {"name", variation.lines[crossing.first].name},
-                                 {"than", variation.lines[crossing.second].name}});
+  json["lines"] = list_of(variation.lines, line_json);
+  json["best"] = list_of(variation.best, [&](const BestStretch& stretch) { return stretch_json(variation, stretch); });
+  json["crossings"] = list_of(variation.crossings, [&](const Crossing& crossing) {
+    return Json{{"no_slower_until", crossing.until},
+                {"slower_from", crossing.from},
+                {"name", variation.lines[crossing.first].name},
+                {"than", variation.lines[crossing.second].name}};
+  });
   return document(json);
 }
 

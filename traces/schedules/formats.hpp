@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -106,6 +109,15 @@ inline void split(std::string_view text, std::vector<std::string_view>& words) {
   return value;
 }
 
+/// The number that `text` is as a whole; nothing where it is none, or out of range.
+template <class Number>
+[[nodiscard]] std::optional<Number> number_of(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
 /// Where the text of a file begins: a byte order mark is no part of it, and no column counts it.
 [[nodiscard]] constexpr std::string_view without_byte_order_mark(std::string_view text) {
   constexpr std::string_view mark = "\xEF\xBB\xBF";
@@ -117,5 +129,17 @@ inline void split(std::string_view text, std::vector<std::string_view>& words) {
 
 /// Takes the first line off `text`, without its LF or CRLF.
 [[nodiscard]] std::string_view take_line(std::string_view& text);
+
+/// How many cells a line has, between commas; even an empty one has one.
+[[nodiscard]] inline std::size_t cells_in(std::string_view line) {
+  return 1 + static_cast<std::size_t>(std::ranges::count(line, ','));
+}
+/// Takes the first cell off `line`, without spaces around it.
+[[nodiscard]] inline std::string_view take_cell(std::string_view& line) {
+  const std::size_t end = std::min(line.find(','), line.size());
+  const std::string_view cell = line.substr(0, end);
+  line.remove_prefix(std::min(end + 1, line.size()));
+  return trimmed(cell);
+}
 
 } // namespace ppsim::traces

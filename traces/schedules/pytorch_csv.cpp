@@ -391,13 +391,11 @@ ChunkActions CsvReader::take_chunk_cells(const Schedule& schedule) {
   return actions;
 }
 
-} // namespace
-
 /// A file of another kind altogether deserves one error, not one per cell.
 void refuse_other_kinds(std::string_view text, std::string_view name) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3); // byte order mark
+  text = without_byte_order_mark(text);
   const std::size_t first = text.find_first_not_of(" \t\r\n,");
-  if (first == std::string_view::npos || (text[first] >= '0' && text[first] <= '9') || text[first] == '(') return;
+  if (first == std::string_view::npos || is_digit(text[first]) || text[first] == '(') return;
   const std::string_view line = text.substr(first, text.find_first_of("\r\n", first) - first);
   throw Error{
       ExitCode::bad_input,
@@ -407,6 +405,8 @@ void refuse_other_kinds(std::string_view text, std::string_view name) {
           "a PyTorch CSV has a row per stage with cells such as 0F0,1B3; an InfiniTrain list is named *.tasks.csv; a "
           "scenario (TOML) is read with --scenario"}};
 }
+
+} // namespace
 
 ScheduleFile read_pytorch_csv(std::string_view text, std::string_view name, bool forward_only) {
   refuse_other_kinds(text, name);

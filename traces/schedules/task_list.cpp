@@ -44,24 +44,6 @@ struct Record {
   [[nodiscard]] std::uint32_t operator[](Field field) const { return values[static_cast<std::size_t>(field)]; }
 };
 
-/// The cells of a line, one after another; even an empty line has one.
-class Cells {
-public:
-  explicit Cells(std::string_view line) : rest_{line} {}
-  [[nodiscard]] bool more() const { return more_; }
-  std::string_view next() {
-    const std::size_t end = rest_.find(',');
-    const std::string_view cell = trimmed(rest_.substr(0, end));
-    more_ = end != std::string_view::npos;
-    if (more_) rest_.remove_prefix(end + 1);
-    return cell;
-  }
-
-private:
-  std::string_view rest_;
-  bool more_ = true;
-};
-
 class TaskListReader {
 public:
   TaskListReader(std::string_view text, std::string_view name, bool forward_only)
@@ -99,10 +81,10 @@ std::string TaskListReader::place(const Record& record, Field field) const {
   std::string_view rest = text_;
   for (std::size_t line = 1; line < record.line; ++line) (void)take_line(rest);
   const std::string_view whole = take_line(rest);
-  Cells cells{whole};
+  std::string_view cells = whole;
   std::string_view cell;
   for (const Field known : fields_) {
-    cell = cells.next();
+    cell = take_cell(cells);
     if (known == field) break;
   }
   return fmt::format("{}:{}:{}", name_, record.line, cell.data() - whole.data() + 1);
@@ -138,8 +120,9 @@ void TaskListReader::read_header() {
   std::vector<std::string_view> names;
   names.reserve(columns.size());
   for (const Column& known : columns) names.push_back(known.name);
-  for (Cells cells{line_}; cells.more();) {
-    const std::string_view cell = cells.next();
+  std::string_view cells = line_;
+  for (std::size_t count = cells_in(line_); count > 0; --count) {
+    const std::string_view cell = take_cell(cells);
     const auto found = std::ranges::find(names, cell);
     if (problems_.count() >= Problems::limit) return;
     if (found == names.end()) {
@@ -161,14 +144,12 @@ void TaskListReader::read_header() {
 
 void TaskListReader::read_line() {
   Record record{.values = {}, .line = static_cast<std::uint32_t>(line_number_)};
-  Cells cells{line_};
-  std::size_t count = 0;
+  const std::size_t count = cells_in(line_);
   const bool blank = trimmed(line_).empty();
   bool good = true;
-  for (; cells.more(); ++count) {
-    const std::string_view cell = cells.next();
-    if (count < fields_.size() && !blank) good = read_value(cell, fields_[count], record) && good;
-  }
+  std::string_view cells = line_;
+  for (std::size_t i = 0; i < std::min(count, fields_.size()) && !blank; ++i)
+    good = read_value(take_cell(cells), fields_[i], record) && good;
   if (blank || count != fields_.size()) {
     add_within_limit(problems_, [&] {
       return Problem{place(line_number_, line_),

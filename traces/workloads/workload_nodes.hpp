@@ -1,16 +1,29 @@
 #pragma once
-// The nodes of a workload file, as a task graph gives them and as a reader finds them.
+// The nodes of a workload file, as a task graph gives them.
 
-#include "ppsim/traces/workload_files.hpp"
+#include "ppsim/graph/task_graph.hpp"
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 namespace ppsim::traces {
 
-/// The nodes of every stage, each before those that wait for it. Partners are not filled in: tags say them.
-[[nodiscard]] Workload workload_of(const TaskGraph& graph);
+/// What a node of a workload does.
+enum class WorkloadKind : std::uint8_t { compute, send, receive };
 
-/// Fills in the partners of what was read. Throws Error (bad_input, `where`) where a send or receive has none.
-void match_transfers(Workload& workload, std::string_view where);
+/// One node, with the nodes that have to end before it starts.
+struct WorkloadNode {
+  WorkloadKind kind = WorkloadKind::compute;
+  std::string name{};
+  Duration duration{0};             ///< of compute
+  std::size_t peer = 0;             ///< of a send or receive: the other rank
+  std::size_t tag = 0;              ///< likewise: of both sides the sender's TaskId
+  Bytes bytes{};                    ///< likewise
+  std::vector<std::size_t> after{}; ///< positions among the nodes of its rank
+};
+
+/// By rank, which is a stage, its nodes: each before those that wait for it.
+[[nodiscard]] std::vector<std::vector<WorkloadNode>> workload_of(const TaskGraph& graph);
 
 } // namespace ppsim::traces

@@ -1,7 +1,7 @@
 // What many validations say together, by hand: medians, the worst, and which runs measured in another order.
 
 #include "ppsim/measured/accuracy.hpp"
-#include "ppsim/traces/accuracy_json.hpp"
+#include "ppsim/traces/json.hpp"
 #include "ppsim/viz/accuracy.hpp"
 #include "support/svg.hpp"
 

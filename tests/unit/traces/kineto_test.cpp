@@ -241,7 +241,7 @@ TEST_CASE("Collectives that go on beside the next task do not make a task longer
   CHECK(recorded.tasks.at(0).end == 20000);
 }
 
-TEST_CASE("Sends and receives have their kernels of both generations of NCCL, with bytes") {
+TEST_CASE("Sends and receives have their kernels of both generations of NCCL") {
   const char* const kernels[] = {"ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
                                  "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)"};
   for (const char* name : kernels) {
@@ -258,12 +258,10 @@ TEST_CASE("Sends and receives have their kernels of both generations of NCCL, wi
     const TransferEvent& receive = recorded.transfers[0];
     CHECK_FALSE(receive.is_send);
     CHECK(receive.task == make_task(Pass::forward, 1, 0));
-    CHECK(receive.bytes == 8192);
     const TransferEvent& send = recorded.transfers[1];
     CHECK(send.is_send);
     CHECK(send.start == 160000);
     CHECK(send.end == 180500);
-    CHECK(send.bytes == 16384);
   }
 }
 
@@ -279,7 +277,6 @@ TEST_CASE("A copy under a send's annotation is no part of the transfer") {
   REQUIRE(recorded.transfers.size() == 1);
   CHECK(recorded.transfers[0].start == 170000);
   CHECK(recorded.transfers[0].end == 200000);
-  CHECK(recorded.transfers[0].bytes == 0);
 }
 
 TEST_CASE("An all-to-all that runs as SendRecv is no send") {
@@ -547,7 +544,6 @@ TEST_CASE("The sample's two ranks are two stages of 1F1B with all their transfer
       CHECK(event.end - event.start == forward + each * static_cast<std::int64_t>(index(event.task.microbatch)));
   }
   for (const TransferEvent& event : recorded.transfers) {
-    CHECK(event.bytes == 8388608 * 2);
     if (event.is_send)
       CHECK(event.end - event.start == 150000);
     else

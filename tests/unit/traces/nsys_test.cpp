@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/imports/nsys/nsys.hpp"
+#include "traces/imports/recorded.hpp"
 #include <sqlite3.h>
 
 namespace ppsim::test::nsys_test {

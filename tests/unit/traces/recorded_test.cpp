@@ -292,7 +292,7 @@ TEST_CASE("Events with impossible times or numbers are dropped, and far ones do 
   example.recorded.tasks.push_back({0, 0, 0, make_task(Pass::forward, 0, 0), 5, 4});
   example.recorded.tasks.push_back({0, 0, 0, make_task(Pass::forward, 0, 0), -huge, huge});
   example.recorded.tasks.push_back({0, 1U << 31U, 0, make_task(Pass::forward, 0, 0), 0, 1});
-  example.recorded.transfers.push_back({0, 0, 0, make_task(Pass::forward, 0, 1), true, -huge / 4, huge / 4, 0});
+  example.recorded.transfers.push_back({0, 0, 0, make_task(Pass::forward, 0, 1), true, -huge / 4, huge / 4});
   example.recorded.updates.push_back({0, 0, 0, traces::UpdateEvent::Kind::reduction, 0, -huge / 4, huge / 4});
   const Imported imported = example.assembled();
   CHECK(dropped(imported, "events with impossible times or numbers") == 3);

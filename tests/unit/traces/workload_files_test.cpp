@@ -5,6 +5,7 @@
 #include "ppsim/traces/workload_files.hpp"
 #include "support/loggops.hpp"
 #include "support/workload_path.hpp"
+#include "support/workload_reading.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -16,9 +17,6 @@ namespace ppsim::test::workload_files_test {
 
 using namespace std::chrono_literals;
 using traces::NamedBytes;
-using traces::Workload;
-using traces::WorkloadKind;
-using traces::WorkloadNode;
 
 namespace {
 
@@ -38,7 +36,7 @@ Duration makespan(const TaskGraph& graph) {
 
 std::string problem_of(std::string_view goal) {
   try {
-    (void)traces::read_goal(goal, "w.goal");
+    (void)read_goal(goal, "w.goal");
   } catch (const Error& error) {
     return error.problems().front().where + ": " + error.problems().front().what;
   }
@@ -47,7 +45,7 @@ std::string problem_of(std::string_view goal) {
 
 std::string problem_of(const std::vector<NamedBytes>& files) {
   try {
-    (void)traces::read_chakra(files);
+    (void)read_chakra(files);
   } catch (const Error& error) {
     return error.problems().front().where + ": " + error.problems().front().what;
   }
@@ -69,8 +67,8 @@ TEST_CASE("Chakra and GOAL read back take as long as the simulation with free tr
   const auto check = [](std::string_view name, const Shape& shape, PairRule pair = {}) {
     CAPTURE(name, to_string(pair));
     const TaskGraph graph = graph_of(name, shape, pair);
-    const Workload chakra = traces::read_chakra(traces::write_chakra(graph, "w"));
-    const Workload goal = traces::read_goal(traces::write_goal(graph), "w.goal");
+    const Workload chakra = read_chakra(traces::write_chakra(graph, "w"));
+    const Workload goal = read_goal(traces::write_goal(graph), "w.goal");
     CHECK(test::longest_path(chakra) == makespan(graph));
     CHECK(same(chakra, goal));
     CHECK(chakra.nodes.size() >= graph.transfer_count() * 2);
@@ -100,7 +98,7 @@ TEST_CASE("LogGOPSim takes as long for GOAL as the simulation with its latency",
     Scenario scenario = uniform_scenario(schedule.shape(), 1234567ns, 2345679ns, 10us);
     std::ranges::fill(scenario.network.boundary_bytes, Bytes{4096});
     const TaskGraph graph = lower(schedule, std::move(scenario));
-    CHECK(test::LogGops{traces::read_goal(traces::write_goal(graph), "w.goal"), 10us}.run() == makespan(graph));
+    CHECK(test::LogGops{read_goal(traces::write_goal(graph), "w.goal"), 10us}.run() == makespan(graph));
   }
 }
 
@@ -121,7 +119,7 @@ TEST_CASE("A Chakra file is in the wire format of protobuf", "[workload]") {
                           "duration_ns\x48\xDC\x0B",
                           54};
   CHECK(files[0].bytes.substr(0, begin.size()) == begin);
-  const Workload workload = traces::read_chakra(files);
+  const Workload workload = read_chakra(files);
   REQUIRE(workload.nodes.size() == 8);
   const WorkloadNode& send = workload.nodes[1];
   CHECK(send.name == "0SEND_F0");
@@ -139,11 +137,11 @@ TEST_CASE("Microseconds of Chakra add up to the time of a stage", "[workload]") 
   const Scenario scenario = uniform_scenario({.stages = 1, .microbatches = 50}, 1400ns, 1400ns);
   const TaskGraph graph = lower(make_schedule(find_generator("1f1b"), {.shape = scenario.shape}), scenario);
   std::vector<NamedBytes> files = traces::write_chakra(graph, "w");
-  CHECK(test::longest_path(traces::read_chakra(files)) == 140us);
+  CHECK(test::longest_path(read_chakra(files)) == 140us);
   for (std::size_t at = files[0].bytes.find("duration_ns"); at != std::string::npos;
        at = files[0].bytes.find("duration_ns"))
     files[0].bytes[at] = 'x'; // as readers do that do not know it
-  CHECK(test::longest_path(traces::read_chakra(files)) == 140us);
+  CHECK(test::longest_path(read_chakra(files)) == 140us);
 }
 
 TEST_CASE("GOAL is in the words of LogGOPSim", "[workload]") {
@@ -174,7 +172,7 @@ TEST_CASE("GOAL is in the words of LogGOPSim", "[workload]") {
 TEST_CASE("A transfer without a size has a byte, as the others can not send nothing", "[workload]") {
   const Scenario scenario = uniform_scenario({.stages = 2, .microbatches = 1}, 1us, 2us, 3us);
   const TaskGraph graph = lower(make_schedule(find_generator("1f1b"), {.shape = scenario.shape}), scenario);
-  for (const WorkloadNode& node : traces::read_goal(traces::write_goal(graph), "w.goal").nodes)
+  for (const WorkloadNode& node : read_goal(traces::write_goal(graph), "w.goal").nodes)
     CHECK((node.kind == WorkloadKind::compute || node.bytes == Bytes{1}));
 }
 

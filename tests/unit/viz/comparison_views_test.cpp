@@ -4,7 +4,7 @@
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/comparison.hpp"
 #include "ppsim/study/run_report.hpp"
-#include "ppsim/traces/comparison_json.hpp"
+#include "ppsim/traces/json.hpp"
 #include "ppsim/viz/comparison.hpp"
 #include "ppsim/viz/svg.hpp"
 #include "support/runs.hpp"

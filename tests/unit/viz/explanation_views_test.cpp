@@ -1,6 +1,6 @@
 // An explanation in words: the answer, the findings with their figures, and what makes it worth little.
 
-#include "ppsim/traces/explanation_json.hpp"
+#include "ppsim/traces/json.hpp"
 #include "ppsim/viz/explanation.hpp"
 #include "support/faulty_runs.hpp"
 

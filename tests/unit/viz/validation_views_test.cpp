@@ -1,9 +1,7 @@
 // A validation in words and in a picture; and that the views of a measured run say that it is measured.
 
 #include "ppsim/study/run_report.hpp"
-#include "ppsim/traces/replay_json.hpp"
-#include "ppsim/traces/report_json.hpp"
-#include "ppsim/traces/validation_json.hpp"
+#include "ppsim/traces/json.hpp"
 #include "ppsim/viz/replay.hpp"
 #include "ppsim/viz/svg.hpp"
 #include "ppsim/viz/text.hpp"

@@ -1,7 +1,7 @@
 // A varied quantity in all its views: plot, words and tables, Markdown, JSON.
 
 #include "ppsim/study/variation.hpp"
-#include "ppsim/traces/variation_json.hpp"
+#include "ppsim/traces/json.hpp"
 #include "ppsim/viz/variation.hpp"
 #include "support/printers.hpp"
 #include "support/svg.hpp"

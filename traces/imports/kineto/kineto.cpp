@@ -1,4 +1,4 @@
-// Profiles of the PyTorch profiler: which rank is which stage of which replica.
+// Profiles of the PyTorch profiler, as an import format: which rank is which stage of which replica.
 
 #include "kineto.hpp"
 
@@ -11,6 +11,8 @@
 #include <cctype>
 #include <ranges>
 #include <set>
+
+#include "imports/import_list.hpp"
 
 namespace ppsim::traces {
 namespace {
@@ -321,5 +323,14 @@ Recorded read_kineto(std::span<const ImportFile> files, const ImportOptions& opt
              recorded.facts.transport == "gloo" ? "the processor, from the end of their receive on" : "the processor");
   return recorded;
 }
+
+const ImportFormat kineto::definition{.name = "kineto",
+                                      .files = "*.json, *.json.gz",
+                                      .what = "profiles of torch.profiler, one file per rank",
+                                      .sign = R"("schemaVersion")",
+                                      .read = [](std::span<const ImportFile> files, const ImportOptions& options) {
+                                        return assemble(read_kineto(files, options), options,
+                                                        files.size() == 1 ? files.front().name : "the profiles");
+                                      }};
 
 } // namespace ppsim::traces

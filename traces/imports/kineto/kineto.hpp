@@ -1,7 +1,6 @@
 #pragma once
 // Profiles of the PyTorch profiler, one file per rank, as tasks and transfers.
 
-#include <span>
 #include <vector>
 
 #include "imports/recorded.hpp"
@@ -10,26 +9,17 @@
 namespace ppsim::traces {
 
 /// What one rank did; replica and stage are not set yet.
-struct KinetoRank {
-  std::int64_t rank = 0;
-  std::int64_t world_size = 0; ///< 0: not known
-  std::string name;            ///< of the file
-  std::vector<KinetoGroup> groups;
-  std::string device;
+struct KinetoRank : KinetoFacts {
   std::vector<TaskEvent> tasks;
   std::vector<TransferEvent> transfers;
   std::vector<UpdateEvent> updates;
   std::vector<std::uint32_t> chunks; ///< that it runs, by rising id
-  std::int64_t peak_bytes = 0;
-  bool has_steps = false;          ///< it has ProfilerStep annotations
-  bool repeats = false;            ///< an action occurs twice in one of them
-  std::size_t on_processor = 0;    ///< tasks of a rank without kernels, which have the times of the processor
-  std::size_t without_kernels = 0; ///< tasks that launched none, and take no time
-  std::size_t waits = 0;           ///< receives of a rank without kernels: the processor waits for them
-  std::size_t endless = 0;         ///< of those, the ones that nothing says the end of
-  bool single_schedule = false;
-  bool whole_microseconds = true;
-  std::map<std::string, std::size_t> dropped;
+  bool has_steps = false;            ///< it has ProfilerStep annotations
+  bool repeats = false;              ///< an action occurs twice in one of them
+  std::size_t on_processor = 0;      ///< tasks of a rank without kernels, which have the times of the processor
+  std::size_t without_kernels = 0;   ///< tasks that launched none, and take no time
+  std::size_t waits = 0;             ///< receives of a rank without kernels: the processor waits for them
+  std::size_t endless = 0;           ///< of those, the ones that nothing says the end of
 };
 
 /// Steps of a KinetoRank: the profiler's number times this, and how often actions had begun to repeat in it before.
@@ -37,8 +27,5 @@ inline constexpr std::int64_t repeats_per_step = std::int64_t{1} << 20U;
 
 /// Finds where on the device each action of a rank ran.
 [[nodiscard]] KinetoRank kineto_rank(const KinetoTrace& trace);
-
-/// Reads all files. Throws Error (bad_input) with file, byte and remedy.
-[[nodiscard]] Recorded read_kineto(std::span<const ImportFile> files, const ImportOptions& options);
 
 } // namespace ppsim::traces

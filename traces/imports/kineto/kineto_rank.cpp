@@ -17,10 +17,10 @@ using ActionKind = PpAction::Kind;
 struct Action {
   PpAction what{};
   Stretch on_processor{};
-  Extents extents;
-  Extents send_recvs; ///< of NCCL's kernels alone, where they were found
-  std::int64_t bytes = 0;
+  Extents extents{};
+  Extents send_recvs{}; ///< of NCCL's kernels alone, where they were found
   std::int64_t step = 0;
+  bool is_cut = false; ///< of a step that began before the recording
   bool has_gpu_annotation = false;
 };
 
@@ -29,15 +29,7 @@ public:
   explicit RankBuilder(const KinetoTrace& trace) : trace_{trace} {}
 
   KinetoRank build() {
-    rank_.rank = trace_.rank;
-    rank_.world_size = trace_.world_size;
-    rank_.name = trace_.name;
-    rank_.groups = trace_.groups;
-    rank_.device = trace_.device;
-    rank_.peak_bytes = trace_.peak_bytes;
-    rank_.single_schedule = trace_.single_schedule;
-    rank_.whole_microseconds = trace_.whole_microseconds;
-    rank_.dropped = trace_.dropped;
+    static_cast<KinetoFacts&>(rank_) = trace_;
     order_annotations();
     join_gpu_annotations();
     join_kernels();
@@ -58,10 +50,7 @@ private:
       const KinetoAnnotation& annotation = trace_.annotations[i];
       if (annotation.external_id != 0) by_external_id_.emplace(annotation.external_id, actions_.size());
       by_key_[key_of(annotation.action)].push_back(actions_.size());
-      Action action;
-      action.what = annotation.action;
-      action.on_processor = annotation.time;
-      actions_.push_back(std::move(action));
+      actions_.push_back({.what = annotation.action, .on_processor = annotation.time});
     }
   }
 
@@ -122,14 +111,13 @@ private:
       for (const KinetoKernel& kernel : trace_.kernels)
         if (Action* const action = launcher_of(kernel); action != nullptr && !action->has_gpu_annotation)
           extend(action->extents, kernel.stream, kernel.time);
-    for (const KinetoSendRecv& transfer : trace_.send_recvs) {
-      Action* const action = launcher_of(transfer.kernel);
+    for (const KinetoKernel& kernel : trace_.send_recvs) {
+      Action* const action = launcher_of(kernel);
       if (action == nullptr || !moves_data(*action)) {
         ++rank_.dropped["NCCL sends and receives outside of PP:SEND and PP:RECV"];
         continue;
       }
-      action->bytes += transfer.bytes;
-      extend(action->send_recvs, transfer.kernel.stream, transfer.kernel.time);
+      extend(action->send_recvs, kernel.stream, kernel.time);
     }
   }
 
@@ -172,7 +160,6 @@ private:
 
   void set_steps() {
     set_profiler_steps();
-    std::vector<bool> is_cut(actions_.size());
     std::vector<PpAction> group;
     for (std::size_t begin = 0; begin < actions_.size(); begin += group.size()) {
       group.clear();
@@ -180,26 +167,17 @@ private:
       for (std::size_t i = begin; i < actions_.size() && actions_[i].step == number; ++i)
         group.push_back(actions_[i].what);
       const ActionSteps found = steps_of(group);
-      std::fill_n(is_cut.begin() + static_cast<std::ptrdiff_t>(begin), found.cut, true);
       if (found.cut > 0) rank_.dropped[std::string{begun_before}] += found.cut;
-      for (std::size_t i = 0; i < group.size(); ++i)
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        actions_[begin + i].is_cut = i < found.cut;
         actions_[begin + i].step = number * repeats_per_step + std::min(found.steps[i], repeats_per_step - 1);
+      }
       rank_.repeats = rank_.repeats || found.steps.back() > 0;
     }
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < actions_.size(); ++i)
-      if (!is_cut[i]) {
-        if (kept != i) actions_[kept] = std::move(actions_[i]);
-        ++kept;
-      }
-    actions_.resize(kept);
+    std::erase_if(actions_, [](const Action& action) { return action.is_cut; });
   }
 
   void take_actions() {
-    MainStream main;
-    for (const Action& action : actions_)
-      if (action.what.kind == ActionKind::task) main.add_task(action.extents);
-    const std::uint64_t stream = main.stream();
     std::set<std::uint32_t> chunks;
     for (const Action& action : actions_) {
       switch (action.what.kind) {
@@ -215,11 +193,15 @@ private:
       }
     }
     rank_.chunks.assign(chunks.begin(), chunks.end());
-    take_tasks(stream);
+    take_tasks();
   }
 
   /// Behind the transfers, whose receives say when an input was there.
-  void take_tasks(std::uint64_t stream) {
+  void take_tasks() {
+    MainStream main;
+    for (const Action& action : actions_)
+      if (action.what.kind == ActionKind::task) main.add_task(action.extents);
+    const std::uint64_t stream = main.stream();
     for (const TransferEvent& transfer : rank_.transfers)
       if (!transfer.is_send) inputs_.add_receive(transfer.step, transfer.task, transfer.end);
     std::vector<TaskTime> times;
@@ -266,17 +248,17 @@ private:
     const Extents& extents = action.send_recvs.empty() ? action.extents : action.send_recvs;
     const bool is_wait = !has_kernels() && action.what.kind == ActionKind::receive;
     if (is_wait) ++rank_.waits;
-    if (extents.empty() && is_wait) {
-      ++rank_.endless;
-      inputs_.add_endless(action.step, action.what.task);
-    }
     if (extents.empty()) {
+      if (is_wait) {
+        ++rank_.endless;
+        inputs_.add_receive(action.step, action.what.task, std::nullopt);
+      }
       ++rank_.dropped["sends and receives without a kernel"];
       return;
     }
     const Stretch time = hull(extents);
-    rank_.transfers.push_back({0, 0, action.step, action.what.task, action.what.kind == ActionKind::send, time.start,
-                               time.end, action.bytes});
+    rank_.transfers.push_back(
+        {0, 0, action.step, action.what.task, action.what.kind == ActionKind::send, time.start, time.end});
   }
 
   void take_update(const Action& action) {

@@ -14,7 +14,6 @@
 #include <limits>
 
 #include "imports/gunzip.hpp"
-#include "imports/numbers.hpp"
 #include "json_windows.hpp"
 #include "schedules/formats.hpp"
 
@@ -36,7 +35,7 @@ std::string_view bare(std::string_view token) {
 }
 
 std::uint64_t number_or_zero(std::string_view token) {
-  return whole_number<std::uint64_t>(token).value_or(0);
+  return number_of<std::uint64_t>(token).value_or(0);
 }
 
 /// "stream 7" and "7" are 7.
@@ -72,54 +71,29 @@ Category category_of(std::string_view name) {
 /// One event, as text that lies in the window.
 struct Event {
   std::string_view phase, category, name, start, duration, thread;
-  std::string_view external_id, correlation, stream, collective, elements_in, elements_out, dtype, allocated, device;
+  std::string_view external_id, correlation, stream, collective, allocated, device;
 };
 
-/// The member of `event` that the key of a field belongs to; null for all others. A key's text goes on behind its end
-/// and has its closing quote.
-std::string_view* member_of(Event& event, const char* key) {
-  const auto is = [&](std::string_view name) { return std::string_view{key, name.size()} == name; };
-  switch (key[0]) {
-  case 'p':
-    return is("ph\"") ? &event.phase : nullptr;
-  case 'c':
-    return is("cat\"") ? &event.category : nullptr;
-  case 'n':
-    return is("name\"") ? &event.name : nullptr;
-  case 't':
-    return is("ts\"") ? &event.start : is("tid\"") ? &event.thread : nullptr;
-  case 'd':
-    return is("dur\"") ? &event.duration : nullptr;
-  default:
-    return nullptr;
-  }
-}
+/// A key of an event, and where its value goes.
+struct Field {
+  std::string_view key; ///< with its closing quote
+  std::string_view Event::*value;
+};
+constexpr std::array fields{Field{"ph\"", &Event::phase},   Field{"cat\"", &Event::category},
+                            Field{"name\"", &Event::name},  Field{"ts\"", &Event::start},
+                            Field{"tid\"", &Event::thread}, Field{"dur\"", &Event::duration}};
+constexpr std::array arguments{
+    Field{"External id\"", &Event::external_id},    Field{"external id\"", &Event::external_id},
+    Field{"correlation\"", &Event::correlation},    Field{"stream\"", &Event::stream},
+    Field{"Collective name\"", &Event::collective}, Field{"Total Allocated\"", &Event::allocated},
+    Field{"Device Type\"", &Event::device}};
 
-std::string_view* argument_of(Event& event, const char* key) {
-  const auto is = [&](std::string_view name) { return std::string_view{key, name.size()} == name; };
-  switch (key[0]) {
-  case 'E':
-  case 'e':
-    return is("External id\"") || is("external id\"") ? &event.external_id : nullptr;
-  case 'c':
-    return is("correlation\"") ? &event.correlation : nullptr;
-  case 's':
-    return is("stream\"") ? &event.stream : nullptr;
-  case 'C':
-    return is("Collective name\"") ? &event.collective : nullptr;
-  case 'I':
-    return is("In msg nelems\"") ? &event.elements_in : nullptr;
-  case 'O':
-    return is("Out msg nelems\"") ? &event.elements_out : nullptr;
-  case 'd':
-    return is("dtype\"") ? &event.dtype : nullptr;
-  case 'T':
-    return is("Total Allocated\"") ? &event.allocated : nullptr;
-  case 'D':
-    return is("Device Type\"") ? &event.device : nullptr;
-  default:
-    return nullptr;
-  }
+/// The field with a key, whose text goes on behind its end and has its closing quote; null for all others.
+template <std::size_t count>
+const Field* find_field(const std::array<Field, count>& known, const char* key) {
+  for (const Field& field : known)
+    if (key[0] == field.key[0] && std::string_view{key, field.key.size()} == field.key) return &field;
+  return nullptr;
 }
 
 constexpr std::string_view gloo_receive = "gloo:recv";
@@ -150,11 +124,11 @@ public:
         if (const auto error = look_at_arguments(field.value()); error != simdjson::SUCCESS) return error;
         continue;
       }
-      std::string_view* const member = member_of(event_, key.raw());
-      if (member == nullptr) continue;
+      const Field* const known = find_field(fields, key.raw());
+      if (known == nullptr) continue;
       ondemand::value value;
       if (const auto error = field.value().get(value); error != simdjson::SUCCESS) return error;
-      *member = bare(value.raw_json_token());
+      event_.*known->value = bare(value.raw_json_token());
     }
     return simdjson::SUCCESS;
   }
@@ -182,16 +156,16 @@ private:
   simdjson::error_code look_at_arguments(simdjson::simdjson_result<ondemand::value> found) {
     ondemand::value value;
     if (const auto error = found.get(value); error != simdjson::SUCCESS) return error;
-    ondemand::object arguments;
-    if (value.get_object().get(arguments) != simdjson::SUCCESS) return simdjson::SUCCESS; // no object: none that count
-    for (auto field : arguments) {
+    ondemand::object object;
+    if (value.get_object().get(object) != simdjson::SUCCESS) return simdjson::SUCCESS; // no object: none that count
+    for (auto field : object) {
       ondemand::raw_json_string key;
       if (const auto error = field.key().get(key); error != simdjson::SUCCESS) return error;
-      std::string_view* const member = argument_of(event_, key.raw());
-      if (member == nullptr) continue;
+      const Field* const known = find_field(arguments, key.raw());
+      if (known == nullptr) continue;
       ondemand::value argument;
       if (const auto error = field.value().get(argument); error != simdjson::SUCCESS) return error;
-      *member = bare(argument.raw_json_token());
+      event_.*known->value = bare(argument.raw_json_token());
     }
     return simdjson::SUCCESS;
   }
@@ -213,7 +187,7 @@ private:
   }
 
   void take_memory() {
-    const std::optional<std::int64_t> bytes = whole_number<std::int64_t>(event_.allocated);
+    const std::optional<std::int64_t> bytes = number_of<std::int64_t>(event_.allocated);
     const bool on_host = event_.device == "0";
     if (!bytes || on_host) return count();
     trace_.peak_bytes = std::max(trace_.peak_bytes, *bytes);
@@ -245,9 +219,7 @@ private:
     const bool is_transfer = collective.empty() || collective.find("send") != std::string_view::npos ||
                              collective.find("recv") != std::string_view::npos || collective == "coalesced";
     if (!is_transfer) return drop("NCCL kernels named SendRecv of collectives (all-to-all)");
-    const auto elements = static_cast<std::int64_t>(std::min(
-        std::max(number_or_zero(event_.elements_in), number_or_zero(event_.elements_out)), std::uint64_t{1} << 50U));
-    trace_.send_recvs.push_back({kernel, elements * bytes_of_dtype(event_.dtype)});
+    trace_.send_recvs.push_back(kernel);
   }
 
   /// The action that the event's name stands for; none where it is another annotation.
@@ -268,7 +240,7 @@ private:
   void take_annotation(Stretch time) {
     constexpr std::string_view step = "ProfilerStep#";
     if (event_.name.starts_with(step)) {
-      const std::optional<std::int64_t> number = whole_number<std::int64_t>(event_.name.substr(step.size()));
+      const std::optional<std::int64_t> number = number_of<std::int64_t>(event_.name.substr(step.size()));
       constexpr std::int64_t most_steps = std::int64_t{1} << 40U;
       if (!number || *number < 0 || *number > most_steps) return drop("ProfilerStep annotations without a number");
       return trace_.steps.push_back({*number, time});
@@ -349,7 +321,7 @@ private:
     if (key == "distributedInfo") read_distributed(value, at);
     if (key == "deviceProperties") read_devices(value);
     if (key == "baseTimeNanoseconds") {
-      base_ = whole_number<std::int64_t>(bare(value)).value_or(-1);
+      base_ = number_of<std::int64_t>(bare(value)).value_or(-1);
       if (base_ < 0 || base_ > latest)
         refuse(at, fmt::format("'baseTimeNanoseconds' is {}, no time", in_quotes(value)));
     }
@@ -405,7 +377,7 @@ private:
     for (KinetoGpuAnnotation& annotation : trace_.gpu_annotations) move(annotation.time);
     for (KinetoLaunch& launch : trace_.launches) launch.time += base_;
     for (KinetoKernel& kernel : trace_.kernels) move(kernel.time);
-    for (KinetoSendRecv& transfer : trace_.send_recvs) move(transfer.kernel.time);
+    for (KinetoKernel& kernel : trace_.send_recvs) move(kernel.time);
     for (KinetoStep& step : trace_.steps) move(step.time);
     for (Stretch& receive : trace_.gloo_receives) move(receive);
   }
@@ -420,7 +392,7 @@ private:
     if (begin == std::string_view::npos) return std::nullopt;
     std::size_t end = begin;
     while (end < name.size() && is_digit(name[end])) ++end;
-    return whole_number<std::int64_t>(name.substr(begin, end - begin));
+    return number_of<std::int64_t>(name.substr(begin, end - begin));
   }
 
   TextSource& text_;
@@ -433,7 +405,7 @@ private:
 
 /// As some programs write numbers again, with an exponent: a double has to do.
 std::optional<std::int64_t> rounded_microseconds(std::string_view text) {
-  const std::optional<double> value = whole_number<double>(text);
+  const std::optional<double> value = number_of<double>(text);
   constexpr double ns_per_us = 1000;
   const bool in_range = value && *value >= 0 && *value <= static_cast<double>(latest) / ns_per_us;
   return in_range ? std::optional{std::llround(*value * ns_per_us)} : std::nullopt;
@@ -466,33 +438,6 @@ std::optional<std::int64_t> microseconds(std::string_view text) {
     if (at == point + 1) return std::nullopt;
   }
   return at == text.size() ? std::optional{nanoseconds} : rounded_microseconds(text);
-}
-
-std::int64_t bytes_of_dtype(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, std::int64_t>, 19> sizes{{
-      {"Float", 4},
-      {"BFloat16", 2},
-      {"Half", 2},
-      {"Double", 8},
-      {"Int", 4},
-      {"Long", 8},
-      {"Short", 2},
-      {"Char", 1},
-      {"Byte", 1},
-      {"Bool", 1},
-      {"ComplexHalf", 4},
-      {"ComplexFloat", 8},
-      {"ComplexDouble", 16},
-      {"Float8_e5m2", 1},
-      {"Float8_e4m3fn", 1},
-      {"Float8_e5m2fnuz", 1},
-      {"Float8_e4m3fnuz", 1},
-      {"UInt16", 2},
-      {"UInt32", 4},
-  }};
-  for (const auto& [text, bytes] : sizes)
-    if (text == name) return bytes;
-  return 0;
 }
 
 KinetoTrace read_kineto_trace(const ImportFile& file, const std::function<void(double)>& progress) {

@@ -73,6 +73,12 @@ std::optional<double> number_at(std::string_view text, std::string_view& rest) {
   return value;
 }
 
+/// Behind what a launcher puts before a name.
+std::string_view last_word(std::string_view text) {
+  text = trimmed(text);
+  return text.substr(text.rfind(' ') + 1); // npos + 1 is 0
+}
+
 class Reader {
 public:
   Reader(std::string_view text, std::string_view name, Found& found) : rest_{text}, name_{name}, found_{found} {}
@@ -168,8 +174,7 @@ private:
       name_end = plain;
       value_at = plain + 2;
     }
-    std::string_view name = trimmed(line.substr(0, name_end));
-    if (const std::size_t space = name.rfind(' '); space != std::string_view::npos) name.remove_prefix(space + 1);
+    const std::string_view name = last_word(line.substr(0, name_end));
     if (!is_timer_name(name)) return false;
     std::string_view value = trimmed(line.substr(value_at));
     const bool pair = value.starts_with('(');
@@ -194,8 +199,7 @@ private:
     if (colon == std::string_view::npos) return false;
     const std::size_t rank_at = text.rfind("rank ", colon);
     if (colon + 1 == text.size()) {
-      std::string_view name = text.substr(0, colon);
-      if (const std::size_t space = name.rfind(' '); space != std::string_view::npos) name.remove_prefix(space + 1);
+      const std::string_view name = last_word(text.substr(0, colon));
       if (!is_timer_name(name)) return false;
       current_ = timer(name);
       return true;
@@ -221,8 +225,7 @@ private:
   void read_setting(std::string_view line) {
     const std::size_t dots = line.find(" ...");
     if (dots == std::string_view::npos) return;
-    std::string_view name = trimmed(line.substr(0, dots));
-    if (const std::size_t space = name.rfind(' '); space != std::string_view::npos) name.remove_prefix(space + 1);
+    const std::string_view name = last_word(line.substr(0, dots));
     std::string_view value = line.substr(dots + 1);
     value.remove_prefix(std::min(value.find_first_not_of('.'), value.size()));
     value = trimmed(value);

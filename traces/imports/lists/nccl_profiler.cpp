@@ -21,7 +21,7 @@
 #include "imports/import_list.hpp"
 #include "imports/kineto/json_windows.hpp"
 #include "imports/kineto/kineto_trace.hpp"
-#include "imports/numbers.hpp"
+#include "schedules/formats.hpp"
 
 namespace ppsim::traces {
 namespace {
@@ -76,17 +76,6 @@ std::int64_t bytes_of_nccl_type(std::string_view name) {
   return 0;
 }
 
-/// From the earliest start to the latest end.
-struct Hull {
-  std::int64_t start = 0, end = 0;
-  bool known = false;
-  void add(std::int64_t from, std::int64_t to) {
-    start = known ? std::min(start, from) : from;
-    end = known ? std::max(end, to) : to;
-    known = true;
-  }
-};
-
 /// A time without stretches that overlap.
 void merge(std::vector<Stretch>& stretches) {
   std::ranges::sort(stretches, {}, &Stretch::start);
@@ -119,9 +108,9 @@ std::int64_t only_waited(std::vector<Stretch> waits, std::vector<Stretch> flows)
 struct Open {
   bool is_send = false;
   NcclLink link;
-  Hull kernels; ///< of the clock of the GPU
-  Hull proxies;
-  std::vector<Stretch> waits, flows;                                  ///< of a send through a network
+  std::optional<Stretch> kernels;    ///< from the first to the last, of the clock of the GPU
+  std::optional<Stretch> proxies;    ///< likewise
+  std::vector<Stretch> waits, flows; ///< of a send through a network
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> begun; ///< stretches of the above, by name and id
 };
 
@@ -185,9 +174,9 @@ private:
 
   void begin(std::string_view event, std::string_view name, std::size_t at) {
     lose_open();
-    const auto rank = whole_number<std::int64_t>(field(event, "Rank"));
-    const auto peer = whole_number<std::int64_t>(field(event, "Peer"));
-    const auto count = whole_number<std::int64_t>(field(event, "Count"));
+    const auto rank = number_of<std::int64_t>(field(event, "Rank"));
+    const auto peer = number_of<std::int64_t>(field(event, "Peer"));
+    const auto count = number_of<std::int64_t>(field(event, "Count"));
     constexpr std::int64_t most = std::int64_t{1} << 50U;
     if (!rank || !peer || !count || *rank < 0 || *peer < 0 || *count < 0 || *count > most)
       refuse(name_, text_, at, "a send or receive without Rank, Peer and Count, or one that can not be");
@@ -196,24 +185,24 @@ private:
       ++dump_.dropped["sends and receives of nothing, or of a type that is not known"];
       return;
     }
-    const std::uint64_t communicator = whole_number<std::uint64_t>(field(event, "CommHash")).value_or(0);
+    const std::uint64_t communicator = number_of<std::uint64_t>(field(event, "CommHash")).value_or(0);
     open_ = std::make_unique<Open>();
     open_->is_send = name == "Send" || name == "ncclSend";
     open_->link = {communicator, open_->is_send ? *rank : *peer, open_->is_send ? *peer : *rank, *count * size};
   }
 
   void take_kernel(std::string_view event) {
-    const auto start = whole_number<std::uint64_t>(field(event, "StartGpuClk"));
-    const auto stop = whole_number<std::uint64_t>(field(event, "StopGpuClk"));
+    const auto start = number_of<std::uint64_t>(field(event, "StartGpuClk"));
+    const auto stop = number_of<std::uint64_t>(field(event, "StopGpuClk"));
     constexpr std::uint64_t last_tick = std::uint64_t{1} << 62U;
     if (start && stop && *start > 0 && *start < *stop && *stop < last_tick)
-      open_->kernels.add(static_cast<std::int64_t>(*start), static_cast<std::int64_t>(*stop));
+      extend(open_->kernels, {static_cast<std::int64_t>(*start), static_cast<std::int64_t>(*stop)});
   }
 
   /// Whether an event closes one that was begun: then its time. What was not recorded is zero.
   std::optional<Stretch> stretch(std::string_view event, std::string_view name, std::string_view phase) {
     const std::optional<std::int64_t> time = microseconds(field(event, "ts"));
-    const std::pair<std::string, std::int64_t> key{name, whole_number<std::int64_t>(field(event, "id")).value_or(0)};
+    const std::pair<std::string, std::int64_t> key{name, number_of<std::int64_t>(field(event, "id")).value_or(0)};
     if (!time || *time == 0) return std::nullopt;
     if (phase == "b") {
       open_->begun[key] = *time;
@@ -229,7 +218,7 @@ private:
   void take_proxy(std::string_view event, std::string_view name, std::string_view phase) {
     const bool moves = name == "ProgressSend" || name == "ProgressRecv" || name == "Send" || name == "Recv";
     if (!moves) return; // ScheduleSend: it has not begun
-    if (const std::optional<Stretch> found = stretch(event, name, phase)) open_->proxies.add(found->start, found->end);
+    if (const std::optional<Stretch> found = stretch(event, name, phase)) extend(open_->proxies, *found);
   }
 
   void take_step(std::string_view event, std::string_view name, std::string_view phase) {
@@ -243,11 +232,10 @@ private:
   void finish() {
     const std::unique_ptr<Open> open = std::move(open_);
     std::int64_t duration = 0;
-    if (open->proxies.known) {
-      duration = open->proxies.end - open->proxies.start - only_waited(open->waits, open->flows);
-    } else if (open->kernels.known) {
-      duration = open->kernels.end - open->kernels.start;
-    }
+    if (open->proxies)
+      duration = open->proxies->end - open->proxies->start - only_waited(open->waits, open->flows);
+    else if (open->kernels)
+      duration = open->kernels->end - open->kernels->start;
     if (duration <= 0 || duration > max_duration.count()) {
       ++dump_.dropped["sends and receives whose time on the device or the network was not recorded"];
       duration = 0;

@@ -6,8 +6,6 @@
 // Times are seconds. mc is the chunk among those of its stage, gmc that of the model; sends and receives have neither,
 // and follow the passes of their stage in order.
 
-#include "op_trace.hpp"
-
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/words.hpp"
 
@@ -15,16 +13,17 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <tuple>
 
 #include "imports/gunzip.hpp"
 #include "imports/import_list.hpp"
+#include "imports/recorded.hpp"
 #include "schedules/formats.hpp"
 
 namespace ppsim::traces {
@@ -151,21 +150,17 @@ private:
   }
 
   void read_header() {
-    std::string_view line = take_line(rest_);
+    const std::string_view head = take_line(rest_);
     line_ = 1;
-    const std::string head{line};
-    for (columns_ = 0; columns_ < most_columns; ++columns_) {
-      const std::size_t comma = line.find(',');
-      const auto* const known = std::ranges::find(column_names, trimmed(line.substr(0, comma)));
-      if (known != column_names.end()) {
-        std::size_t& at = at_[static_cast<std::size_t>(known - column_names.begin())];
-        if (at != none) problems_.add(fmt::format("{}:1", name_), fmt::format("the column {} is there twice", *known));
-        at = columns_;
-      }
-      if (comma == std::string_view::npos) break;
-      line.remove_prefix(comma + 1);
+    columns_ = cells_in(head);
+    std::string_view cells = head;
+    for (std::size_t column = 0; column < std::min(columns_, most_columns); ++column) {
+      const auto* const known = std::ranges::find(column_names, take_cell(cells));
+      if (known == column_names.end()) continue;
+      std::size_t& at = at_[static_cast<std::size_t>(known - column_names.begin())];
+      if (at != none) problems_.add(fmt::format("{}:1", name_), fmt::format("the column {} is there twice", *known));
+      at = column;
     }
-    ++columns_;
     if (columns_ > most_columns)
       problems_.add(fmt::format("{}:1", name_), fmt::format("it has more than {} columns", most_columns),
                     std::string{columns_hint});
@@ -186,27 +181,19 @@ private:
   }
 
   bool split(std::string_view line) {
-    std::size_t count = 0;
-    std::string_view rest = line;
-    for (;;) {
-      const std::size_t comma = rest.find(',');
-      if (count < most_columns) fields_[count] = trimmed(rest.substr(0, comma));
-      ++count;
-      if (comma == std::string_view::npos) break;
-      rest.remove_prefix(comma + 1);
+    if (const std::size_t count = cells_in(line); count != columns_) {
+      fault("the row", line, fmt::format("{} values for {} columns; is the file cut off?", count, columns_));
+      return false;
     }
-    if (count == columns_) return true;
-    fault("the row", line, fmt::format("{} values for {} columns; is the file cut off?", count, columns_));
-    return false;
+    for (std::size_t column = 0; column < columns_; ++column) fields_[column] = take_cell(line);
+    return true;
   }
 
   /// A whole number up to `most`; -1 says that there is none, which some columns may.
   std::int64_t whole(Column column, std::int64_t least, std::int64_t most) {
+    if (at_[static_cast<std::size_t>(column)] == none) return -1;
     const std::string_view text = field(column);
-    std::int64_t value = -1;
-    if (at_[static_cast<std::size_t>(column)] == none) return value;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc{} && end == text.data() + text.size() && value >= least && value <= most) return value;
+    if (const auto value = number_of<std::int64_t>(text); value && *value >= least && *value <= most) return *value;
     fault(column_names[static_cast<std::size_t>(column)], text,
           fmt::format("write a whole number from {} to {}", least, most));
     return least;
@@ -229,18 +216,16 @@ private:
   /// Seconds; `usual` is the most that is likely.
   double seconds(Column column, double least, double most, double usual) {
     const std::string_view text = field(column);
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool is_number = error == std::errc{} && end == text.data() + text.size();
-    if (is_number && value >= least && value <= most) return value;
+    const std::optional<double> value = number_of<double>(text);
+    if (value && *value >= least && *value <= most) return *value;
     const std::string_view name = column_names[static_cast<std::size_t>(column)];
     const std::string hint = fmt::format("write seconds, from {:.0f} to {:.0f}", least, most);
-    const bool too_large = is_number && value > most;
+    const bool too_large = value && *value > most;
     if (!too_large) {
       fault(name, text, hint);
     } else if (OutOfRange& found = too_large_[name]; ++found.count == 1) {
       found.first = {fmt::format("{}:{}", name_, line_), fmt::format("{} is {}", name, in_quotes(text)),
-                     hint + unit_question(value, usual)};
+                     hint + unit_question(*value, usual)};
     }
     return 0;
   }
@@ -298,18 +283,12 @@ private:
   std::string_view name_;
   Found& found_;
   const std::function<void(double)>& progress_;
-  std::array<std::size_t, column_names.size()> at_ = filled();
+  std::vector<std::size_t> at_ = std::vector<std::size_t>(column_names.size(), none); ///< by Column
   std::array<std::string_view, most_columns> fields_;
   std::size_t columns_ = 0;
   std::size_t line_ = 0;
   std::map<std::string_view, OutOfRange> too_large_; ///< by column
   Problems problems_;
-
-  static constexpr std::array<std::size_t, column_names.size()> filled() {
-    std::array<std::size_t, column_names.size()> at{};
-    at.fill(none);
-    return at;
-  }
 };
 
 /// Makes a Recorded of rows.
@@ -433,8 +412,7 @@ private:
                                    .task = list[count_++],
                                    .is_send = row.kind == Kind::forward_send || row.kind == Kind::backward_send,
                                    .start = row.start,
-                                   .end = row.end,
-                                   .bytes = 0});
+                                   .end = row.end});
   }
 
   /// A stage exchanges with one that has no passes: of the last one with those behind it, of the first with those
@@ -486,15 +464,9 @@ std::int64_t microbatches_of(std::span<const Row> rows) {
   return last + 1;
 }
 
-Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
-  std::string where;
-  for (const ImportFile& file : files) where += (where.empty() ? "" : ", ") + file.name;
-  return assemble(read_operations(files, options), options, where);
-}
-
 } // namespace
 
-Recorded read_operations(std::span<const ImportFile> files, const ImportOptions& options) {
+Recorded read_op_trace(std::span<const ImportFile> files, const ImportOptions& options) {
   double all = 0; // bytes
   for (const ImportFile& file : files) all += static_cast<double>(file.bytes.size());
   Found found;
@@ -506,9 +478,9 @@ Recorded read_operations(std::span<const ImportFile> files, const ImportOptions&
     const std::function<void(double)> progress = [&](double share) {
       if (options.progress && all > 0) options.progress((before + share * size) / all);
     };
-    const std::string unpacked = is_gzip(file.bytes) ? gunzip(file.bytes, file.name) : std::string{};
+    const PlainFile plain{file, most_unpacked};
     const std::size_t rows_before = found.rows.size();
-    Reader{is_gzip(file.bytes) ? std::string_view{unpacked} : file.bytes, file.name, found, progress}.read();
+    Reader{plain.bytes(), file.name, found, progress}.read();
     if (const std::int64_t here = microbatches_of(std::span{found.rows}.subspan(rows_before)); here > 0) {
       if (first == nullptr) first = &file, microbatches = here;
       if (here != microbatches)
@@ -531,6 +503,9 @@ const ImportFormat op_trace::definition{
             "duration, ...; all ranks in one file or several",
     .sign = "optype",
     .takes_vpp = false,
-    .read = read};
+    .read = [](std::span<const ImportFile> files, const ImportOptions& options) {
+      const std::string where = joined(std::views::transform(files, &ImportFile::name), ", ");
+      return assemble(read_op_trace(files, options), options, where);
+    }};
 
 } // namespace ppsim::traces

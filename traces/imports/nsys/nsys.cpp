@@ -1,6 +1,5 @@
-// Which thread of which file is which stage of which replica, and when its tasks ran.
-
-#include "nsys.hpp"
+// Nsight Systems, exported to SQLite, as an import format: tasks and transfers by NVTX ranges and the kernels that were
+// launched in them. Which thread of which file is which stage of which replica, and when its tasks ran.
 
 #include "ppsim/base/error.hpp"
 
@@ -11,6 +10,8 @@
 #include <set>
 #include <span>
 
+#include "imports/import_list.hpp"
+#include "imports/recorded.hpp"
 #include "nsys_file.hpp"
 
 namespace ppsim::traces {
@@ -29,6 +30,11 @@ struct Done {
   std::int64_t step = 0;
   std::int64_t shift = 0; ///< to be added to times
 };
+
+/// What errors name.
+std::string name_of(const auto& files) {
+  return files.size() == 1 ? files.front().name : fmt::format("{} files", files.size());
+}
 
 /// What one thread did.
 struct Rank {
@@ -90,8 +96,7 @@ public:
 
 private:
   [[noreturn]] void refuse(std::string what, std::string hint) const {
-    const std::string where = files_.size() == 1 ? files_.front().name : fmt::format("{} files", files_.size());
-    throw Error{ExitCode::bad_input, {where, std::move(what), std::move(hint)}};
+    throw Error{ExitCode::bad_input, {name_of(files_), std::move(what), std::move(hint)}};
   }
 
   /// Times of a file count from the start of its session.
@@ -259,7 +264,7 @@ private:
     case Kind::send:
     case Kind::receive:
       recorded_.transfers.push_back(
-          {rank.replica, rank.stage, done.step, done.task, done.range->action.kind == Kind::send, start, end, 0});
+          {rank.replica, rank.stage, done.step, done.task, done.range->action.kind == Kind::send, start, end});
       return;
     case Kind::reduction:
       recorded_.updates.push_back(
@@ -305,5 +310,14 @@ Recorded read_nsys(std::span<const ImportFile> files, const ImportOptions& optio
   if (read.empty()) throw Error{ExitCode::bad_input, {"nsys", "no files are given", std::string{how_to_profile}}};
   return Collector{std::move(read), options}.collect();
 }
+
+const ImportFormat nsys::definition{
+    .name = "nsys",
+    .files = "*.sqlite",
+    .what = "Nsight Systems, exported with --type sqlite; one file per rank, or one for several",
+    .sign = "SQLite format 3",
+    .read = [](std::span<const ImportFile> files, const ImportOptions& options) {
+      return assemble(read_nsys(files, options), options, name_of(files));
+    }};
 
 } // namespace ppsim::traces

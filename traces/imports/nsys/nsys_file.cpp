@@ -229,10 +229,9 @@ private:
                        return drop("kernels and copies without times or a correlation");
                      const bool sends = send_recv_.contains(row.integer(5).value_or(-1)) ||
                                         send_recv_.contains(row.integer(6).value_or(-1));
-                     const auto found = std::ranges::lower_bound(
-                         launches_, std::pair{process_of(row.integer(4).value_or(0)), *correlation}, {}, key);
-                     if (found == launches_.end() || found->correlation != *correlation ||
-                         found->process != process_of(row.integer(4).value_or(0))) {
+                     const std::pair launch{process_of(row.integer(4).value_or(0)), *correlation};
+                     const auto found = std::ranges::lower_bound(launches_, launch, {}, key);
+                     if (found == launches_.end() || key(*found) != launch) {
                        if (sends) drop(stray_transfer);
                        return;
                      }
