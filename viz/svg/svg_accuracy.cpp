@@ -11,6 +11,7 @@
 // A row per group; markers of a row stand in lanes, a lane per schedule, so that equal errors do not hide each other.
 // The band is what is tolerated. All places are integers, as in the charts.
 
+#include "ppsim/base/words.hpp"
 #include "ppsim/viz/accuracy.hpp"
 
 #include <algorithm>
@@ -22,8 +23,7 @@
 #include "svg_draw.hpp"
 #include "svg_text.hpp"
 #include "ticks.hpp"
-#include "words/comparison_words.hpp"
-#include "words/validation_words.hpp"
+#include "words/figures.hpp"
 
 namespace ppsim::viz {
 namespace {

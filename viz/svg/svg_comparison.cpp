@@ -17,7 +17,7 @@
 
 #include "svg_draw.hpp"
 #include "svg_text.hpp"
-#include "words/comparison_words.hpp"
+#include "words/figures.hpp"
 
 namespace ppsim::viz {
 

@@ -10,12 +10,12 @@
 //
 // Both rows are drawn by the same code as a chart of their own; where they stand is decided here.
 
+#include "ppsim/base/words.hpp"
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/viz/validation.hpp"
 
 #include "svg_draw.hpp"
 #include "svg_text.hpp"
-#include "words/comparison_words.hpp"
 #include "words/validation_words.hpp"
 
 namespace ppsim::viz {

@@ -14,6 +14,7 @@
 // that ends before the plot does, ends with a bar. Of many lines those are drawn that come nearest to the best. All
 // places are integers, as in the charts.
 
+#include "ppsim/base/words.hpp"
 #include "ppsim/viz/variation.hpp"
 
 #include <functional>
@@ -24,7 +25,6 @@
 #include "svg_text.hpp"
 #include "ticks.hpp"
 #include "variation_curves.hpp"
-#include "words/comparison_words.hpp"
 #include "words/variation_words.hpp"
 
 namespace ppsim::viz {

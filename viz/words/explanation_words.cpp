@@ -6,8 +6,7 @@
 
 #include <algorithm>
 
-#include "comparison_words.hpp"
-#include "validation_words.hpp"
+#include "figures.hpp"
 
 namespace ppsim::viz {
 namespace {
@@ -27,6 +26,12 @@ std::string beside_words(const std::vector<PassBeside>& passes, std::string_view
                         : fmt::format("{} {}, {} {} ({})", letter(pass.pass), format_duration(pass.own),
                                       format_duration(pass.others), elsewhere, times(pass.ratio())));
   return joined(words, "; ");
+}
+
+/// "stage 0 of replica 1"; without the replica where there is one.
+std::string place_words(const Explanation& explanation, std::size_t replica, StageId stage) {
+  if (explanation.replicas.size() == 1) return fmt::format("stage {}", index(stage));
+  return fmt::format("stage {} of replica {}", index(stage), replica);
 }
 
 std::string step_words(const Finding& finding, std::string_view condition) {
@@ -58,9 +63,7 @@ std::string waiting_words(const Explanation& explanation, std::size_t slow) {
   if (names.empty()) return {};
   const Duration mean = sum / static_cast<std::int64_t>(names.size());
   if (names.size() == 1) return fmt::format("replica {} waits {} a step", names[0], format_duration(mean));
-  const std::string last = names.back();
-  names.pop_back();
-  return fmt::format("replicas {} and {} wait {} a step on average", joined(names, ", "), last, format_duration(mean));
+  return fmt::format("replicas {} wait {} a step on average", enumerated(names), format_duration(mean));
 }
 
 Lines slow_worker_evidence(const Explanation& explanation, const Finding& finding) {
@@ -180,11 +183,6 @@ std::string_view part_name(Reason reason) {
     break;
   }
   return "drift";
-}
-
-std::string place_words(const Explanation& explanation, std::size_t replica, StageId stage) {
-  if (explanation.replicas.size() == 1) return fmt::format("stage {}", index(stage));
-  return fmt::format("stage {} of replica {}", index(stage), replica);
 }
 
 std::string finding_words(const Explanation& explanation, const Finding& finding) {
