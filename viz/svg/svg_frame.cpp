@@ -17,15 +17,20 @@ constexpr Px least_label_distance = px(14);
 constexpr Px bottom_margin = px(8);
 constexpr std::string_view separator = " | ";
 
-/// Puts the parts into as few lines as they fit in, without breaking one.
-std::vector<std::string> flow(const std::vector<std::string>& parts, Px font_size, Px width) {
+/// Puts the parts into as few lines as they fit in, without breaking one. A line that others follow ends with
+/// `at_break`.
+std::vector<std::string> flow(const std::vector<std::string>& parts, Px font_size, Px width,
+                              std::string_view at_break = {}) {
   std::vector<std::string> lines;
   for (const std::string& part : parts) {
+    const Px room = &part == &parts.back() ? width : width - text_width(at_break, font_size);
     std::string longer = lines.empty() ? part : lines.back() + std::string{separator} + part;
-    if (!lines.empty() && text_width(longer, font_size) <= width)
+    if (!lines.empty() && text_width(longer, font_size) <= room) {
       lines.back() = std::move(longer);
-    else
-      lines.push_back(fit_text(part, font_size, width));
+      continue;
+    }
+    if (!lines.empty()) lines.back() += at_break;
+    lines.push_back(fit_text(part, font_size, room));
   }
   return lines;
 }
@@ -86,7 +91,7 @@ Part draw_head(const Headline& head, Px picture_width) {
 
 Part draw_notes(const std::vector<std::string>& notes, Px left, Px right, Px top) {
   Part part{"<g class=\"notes\">\n", top};
-  add_lines(part, flow(notes, label_size, right - left), label_size, R"( fill="#595959")", left);
+  add_lines(part, flow(notes, label_size, right - left, " |"), label_size, R"( fill="#595959")", left);
   part.elements += "</g>\n";
   return part;
 }
