@@ -12,32 +12,26 @@ namespace {
 constexpr Px least_separated_cell = px(4); // narrower cells would drown in the white lines between them
 constexpr Px least_cell_width{60};         // a task without length still shows
 
-/// The second sentence of a tooltip: why the task did not start earlier.
+/// What is said before and behind the name of the task that released another one; by Cause.
+struct ReleaseWords {
+  std::string_view before, behind;
+};
+constexpr std::array<ReleaseWords, 9> release_words{{{"by ", ""},
+                                                     {"by ", ", the task before it on its stage"},
+                                                     {"by ", ", the other half of its pair"},
+                                                     {"by the activation from ", ""},
+                                                     {"by the gradient from ", ""},
+                                                     {"by ", ", its forward"},
+                                                     {"by ", ", its input gradient"},
+                                                     {"when its stage had sent the activation of ", ""},
+                                                     {"when its stage had sent the gradient of ", ""}}};
+
+/// The last sentence of a tooltip: why the task did not start earlier.
 std::string release_sentence(const Chart& chart, TaskId id) {
   const TaskId releaser = chart.timeline.released_by[index(id)];
   if (releaser == no_task) return "could start at time zero";
-  const std::string name = ppsim::to_string(chart.graph.schedule().task(releaser));
-  switch (chart.timeline.cause[index(id)]) {
-  case Cause::order:
-    return fmt::format("released by {}, the task before it on its stage", name);
-  case Cause::pair:
-    return fmt::format("released by {}, the other half of its pair", name);
-  case Cause::activation:
-    return fmt::format("released by the activation from {}", name);
-  case Cause::gradient:
-    return fmt::format("released by the gradient from {}", name);
-  case Cause::own_forward:
-    return fmt::format("released by {}, its forward", name);
-  case Cause::own_input_grad:
-    return fmt::format("released by {}, its input gradient", name);
-  case Cause::send_activation:
-    return fmt::format("released when its stage had sent the activation of {}", name);
-  case Cause::send_gradient:
-    return fmt::format("released when its stage had sent the gradient of {}", name);
-  case Cause::none:
-    break;
-  }
-  return fmt::format("released by {}", name);
+  const auto& [before, behind] = release_words[static_cast<std::size_t>(chart.timeline.cause[index(id)])];
+  return fmt::format("released {}{}{}", before, ppsim::to_string(chart.graph.schedule().task(releaser)), behind);
 }
 
 std::string span_words(const Span& span, std::string_view remark = {}) {

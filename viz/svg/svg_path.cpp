@@ -41,18 +41,16 @@ public:
     add_cell(chart_->bar_box(row, span), row, span.start);
   }
   void add_cell(const Box& cell, std::size_t row, SimTime start) {
-    const bool moved = have_cell_ && !after_transfer_ && row != row_;
-    if (moved) add_link(link_between(*chart_, {start, start}, row_, row));
+    if (outline_ && !after_transfer_ && row != row_) add_link(link_between(*chart_, {start, start}, row_, row));
     // Cells that follow each other without a pause share one outline.
-    const bool joins = have_cell_ && row == row_ && cell.y == outline_.y && cell.height == outline_.height &&
-                       cell.x == outline_.right();
+    const bool joins = outline_ && row == row_ && cell.y == outline_->y && cell.height == outline_->height &&
+                       cell.x == outline_->right();
     if (joins) {
-      outline_.width += cell.width;
+      outline_->width += cell.width;
     } else {
       end_outline();
       outline_ = cell;
     }
-    have_cell_ = true;
     after_transfer_ = false;
     row_ = row;
   }
@@ -78,13 +76,12 @@ public:
 private:
   void add_link(const Link& link) { add(links_, "M{} {}L{} {}", link.from.x, link.from.y, link.to.x, link.to.y); }
   void end_outline() {
-    if (have_cell_) add_box_path(outlines_, outline_);
+    if (outline_) add_box_path(outlines_, *outline_);
   }
   const Chart* chart_;
   std::string links_, outlines_;
-  Box outline_;
+  std::optional<Box> outline_; ///< of the cells that are being joined
   std::size_t row_ = 0;
-  bool have_cell_ = false;
   bool after_transfer_ = false;
 };
 

@@ -44,23 +44,19 @@ public:
   void draw(std::size_t row, Paths& paths) const;
 
 private:
-  [[nodiscard]] std::int64_t start_of(std::size_t column) const;
-  void add_task(TaskId id, std::size_t column, std::int64_t time);
+  [[nodiscard]] std::int64_t start_of(std::size_t column) const {
+    const std::int64_t shown = shown_time(*chart_);
+    const auto at = static_cast<std::int64_t>(column);
+    const auto all = static_cast<std::int64_t>(columns_.size());
+    return shown / all * at + shown % all * at / all;
+  }
+  void add_task(TaskId id, std::size_t column, std::int64_t time) {
+    const Task& task = chart_->graph.schedule().task(id);
+    columns_[column][static_cast<std::size_t>(task.pass)][chart_->shade_of(task)] += time;
+  }
   const Chart* chart_;
   std::vector<Column> columns_;
 };
-
-std::int64_t ShareRow::start_of(std::size_t column) const {
-  const std::int64_t shown = shown_time(*chart_);
-  const auto at = static_cast<std::int64_t>(column);
-  const auto all = static_cast<std::int64_t>(columns_.size());
-  return shown / all * at + shown % all * at / all;
-}
-
-void ShareRow::add_task(TaskId id, std::size_t column, std::int64_t time) {
-  const Task& task = chart_->graph.schedule().task(id);
-  columns_[column][static_cast<std::size_t>(task.pass)][chart_->shade_of(task)] += time;
-}
 
 void ShareRow::add(const LabelledSpan& span) {
   std::int64_t at = span.span.start.time_since_epoch().count();

@@ -55,7 +55,7 @@ public:
     Drawn drawn;
     drawn.two_rows = true;
     const std::string body = draw_body(drawn);
-    const Part notes = draw_deviation_notes(whole_box().bottom() + axis_height);
+    const Part notes = draw_deviation_notes(upper_.plot.bottom() + axis_height);
     const Part legend = draw_legend(lower_, drawn, notes.bottom);
     return document(graph_.headline() + ", predicted and measured", lower_.width, legend.bottom,
                     hatch_definitions(drawn.labels) + head.elements + body + notes.elements + legend.elements);
@@ -102,8 +102,6 @@ private:
     }
   }
 
-  /// The rows of both charts.
-  [[nodiscard]] Box whole_box() const { return upper_.plot; }
   [[nodiscard]] bool has_row_words() const { return upper_.bar >= row_word_size + px(1); }
 
   [[nodiscard]] Headline headline() const {

@@ -10,10 +10,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <ranges>
 
+#include "report_parts.hpp"
 #include "text_blocks.hpp"
-#include "text_gantt.hpp"
 
 // How the report reads, for `ppsim --stages 4 --mb 8`:
 //
@@ -31,7 +32,7 @@
 //     ...
 //     total  F 32 ms + B 64 ms + warmup 6 ms + downstream 18 ms + drain 12 ms = 132 ms = 4 x 33 ms
 //
-//   (the chart of text_gantt.hpp)
+//   (the chart of text_gantt.cpp)
 //
 //   next: fill, drain and waits for other stages cost 27.3 % of device time; --mb 16 (13.6 % less time per microbatch)
 
@@ -116,9 +117,8 @@ public:
   std::string render() {
     title();
     answer();
-    stage_table();
-    total();
-    sensitivity();
+    out_ += stage_table(report_, options_.width);
+    if (report_.sensitivity) out_ += sensitivity_table(*report_.sensitivity, options_.width);
     const std::string gantt = text_gantt(graph_, timeline_, SimTime{} + report_.makespan, options_);
     if (!gantt.empty()) out_ += '\n' + gantt;
     next();
@@ -344,141 +344,6 @@ private:
     say("",
         fmt::format("{} in {}: stage {} {}{}", in_colour("does not fit", "1;31", options_.colour), format_bytes(limit),
                     index(overflow.stage), where, over > 1 ? fmt::format("; {} stages exceed it in all", over) : ""));
-  }
-
-  /// Widths of the table's columns; what is left goes to the causes.
-  struct Columns {
-    std::size_t bar;
-    std::size_t causes;
-    bool bytes;
-  };
-
-  void stage_table() {
-    const bool bytes =
-        std::ranges::any_of(report_.stages, [](const StageReport& stage) { return stage.peak_bytes() > Bytes{}; });
-    const std::size_t bar = options_.width >= 100 ? 16 : 5;
-    const std::size_t others = 40 + bar + (bytes ? 11 : 0); // stage, share, live, phases and the gaps
-    const Columns columns{bar, std::min<std::size_t>(62, std::max<std::size_t>(options_.width, others + 24) - others),
-                          bytes};
-    out_ += fmt::format("  {:>5}  {:<{}}  {:<{}} {:>5}  {}{}\n", "stage", "busy", bar + 7, "idle by cause",
-                        columns.causes, "live", bytes ? fmt::format("{:<11}", "memory") : "", "phases");
-    const std::vector<std::optional<std::size_t>> rows = shown_rows(report_.stages.size());
-    for (const std::optional<std::size_t> stage : rows)
-      if (stage)
-        stage_row(*stage, columns);
-      else
-        out_ += fmt::format("  {:>5}  ({} stages between; --json lists all)\n", "...",
-                            report_.stages.size() - (rows.size() - 1));
-    put_wrapped("         phases: warm-up forwards + forward-backward pairs + cool-down backwards", 11);
-  }
-
-  void stage_row(std::size_t number, const Columns& columns) {
-    const StageReport& stage = report_.stages[number];
-    const double busy = fraction(stage.busy, report_.makespan);
-    const auto filled = static_cast<std::size_t>(std::lround(busy * static_cast<double>(columns.bar)));
-    std::string bar;
-    for (std::size_t i = 0; i < columns.bar; ++i) bar += i < filled ? "█" : "░";
-    const std::size_t indent = columns.bar + 18;
-    const std::vector<std::string> causes = idle_causes(stage, columns.causes, options_.width - indent);
-    out_ += fmt::format("  {:>5}  {} {:>6}  {:<{}} {:>5}  ", number, bar, fmt::format("{:.1f}%", 100 * busy),
-                        causes.front(), columns.causes, stage.peak_live_activations);
-    if (columns.bytes) out_ += fmt::format("{:<11}", format_bytes(stage.peak_bytes()));
-    out_ += fmt::format("{}+{}+{}\n", stage.warmup_forwards, stage.steady_pairs, stage.cooldown_backwards);
-    for (const std::string& line : causes | std::views::drop(1)) out_ += fmt::format("{:{}}{}\n", "", indent, line);
-  }
-
-  /// The causes of a stage's idle time, largest first: a line of `width`, which may be empty, then others of
-  /// `further_width`, below the columns behind it. A cause that is longer has its own line.
-  static std::vector<std::string> idle_causes(const StageReport& stage, std::size_t width, std::size_t further_width) {
-    std::vector<std::size_t> causes;
-    for (std::size_t label = first_idle_label; label < label_count; ++label)
-      if (stage.time[label] > Duration{0}) causes.push_back(label);
-    std::ranges::stable_sort(causes, [&](std::size_t a, std::size_t b) { return stage.time[a] > stage.time[b]; });
-    std::vector<std::string> lines{""};
-    for (const std::size_t label : causes) {
-      const std::string part = fmt::format("{} {}{}", to_string(label_at(label)), format_duration(stage.time[label]),
-                                           label == causes.back() ? "" : ",");
-      if (std::string& line = lines.back(); line.empty())
-        line = part;
-      else if (line.size() + 1 + part.size() <= (lines.size() == 1 ? width : further_width))
-        line += " " + part;
-      else
-        lines.push_back(part);
-    }
-    return lines;
-  }
-
-  /// What was tried, the largest gains first; most stages and links of a large run together.
-  void sensitivity() {
-    if (!report_.sensitivity) return;
-    constexpr std::size_t shown = 6;
-    out_ += fmt::format("\n  {:<38}{:>11}   {}\n", "what would help", "step time", "time saved per microbatch");
-    const auto row = [&](const SensitivityFigure& figure) {
-      out_ += fmt::format("    {:<36}{:>11}   {}\n", changed_words(figure), format_duration(figure.step_time),
-                          signed_percent(figure.gain));
-    };
-    std::vector<const SensitivityFigure*> others;
-    std::size_t rows = 0;
-    for (const SensitivityFigure& figure : report_.sensitivity->figures) {
-      const bool one_of_many = figure.change == Change::stage || figure.change == Change::link;
-      if (rows++ < shown || !one_of_many)
-        row(figure);
-      else
-        others.push_back(&figure);
-    }
-    if (others.size() == 1) row(*others.front());
-    if (others.size() > 1) {
-      const std::string most = signed_percent(others.front()->gain);
-      const std::string least = signed_percent(others.back()->gain);
-      out_ += fmt::format("    {:<36}{:>11}   {}\n", fmt::format("{} more stages and links", others.size()), "",
-                          most == least ? most : fmt::format("{} to {}", least, most));
-    }
-    for (const RefusedChange& refused : report_.sensitivity->refused) {
-      const std::string_view what = refused.change == Change::chunks ? "more chunks per stage" : "more microbatches";
-      put_wrapped(fmt::format("    {}: {}", what, refused.reason), 6);
-    }
-  }
-
-  static std::string changed_words(const SensitivityFigure& figure) {
-    switch (figure.change) {
-    case Change::stage:
-      return fmt::format("stage {} 1 % faster", index(figure.stage));
-    case Change::link:
-      return fmt::format("link {}-{} twice as fast", index(figure.stage), index(figure.other));
-    case Change::microbatches:
-    case Change::chunks:
-      break;
-    }
-    return figure.flags;
-  }
-
-  /// "1.25 %", with a sign where something is lost, and never "-0.00 %".
-  static std::string signed_percent(double gain) { return fmt::format("{:.2f} %", std::round(1e4 * gain) / 100 + 0.0); }
-
-  /// The accounts add up: every label, the sum, and what it has to be.
-  void total() {
-    const auto time = report_.time_by_label();
-    std::vector<std::string> parts;
-    Duration sum{0};
-    for (std::size_t label = 0; label < label_count; ++label) {
-      sum += time[label];
-      if (time[label] > Duration{0})
-        parts.push_back(fmt::format("{}{} {}", parts.empty() ? "" : "+ ", to_string(label_at(label)),
-                                    format_duration(time[label])));
-    }
-    parts.push_back(
-        fmt::format("= {} = {} x {}", format_duration(sum), report_.stages.size(), format_duration(report_.makespan)));
-    out_ += fmt::format("  {:>5} ", "total");
-    std::size_t column = 8;
-    for (const std::string& part : parts) {
-      if (column + 1 + part.size() > options_.width) {
-        out_ += fmt::format("\n        ");
-        column = 8;
-      }
-      out_ += fmt::format(" {}", part);
-      column += 1 + part.size();
-    }
-    out_ += '\n';
   }
 
   /// What to look at next: what costs most, and what was tried against it.

@@ -1,10 +1,10 @@
-#include "text_gantt.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <numeric>
+
+#include "report_parts.hpp"
 
 namespace ppsim::viz {
 namespace {
