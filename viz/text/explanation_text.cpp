@@ -193,7 +193,7 @@ private:
   static TableColumn column(std::string_view header, int rank, const std::vector<Row>& rows, Cell cell) {
     return long_column(header, rank, rows.size(), "...", [&](std::size_t row) { return cell(rows[row]); });
   }
-  /// Their numbers.
+  /// The numbers of the stages or replicas.
   static TableColumn numbers(std::string_view header, std::size_t count) {
     return long_column(header, 0, count, "...", [](std::size_t row) { return std::to_string(row); });
   }
