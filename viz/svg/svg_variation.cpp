@@ -17,6 +17,8 @@
 #include "ppsim/base/words.hpp"
 #include "ppsim/viz/variation.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -285,7 +287,7 @@ std::vector<LineEnd> line_ends(const VariationPlot& plot) {
 std::string draw_labels(const VariationPlot& plot) {
   const std::vector<LineEnd> ends = line_ends(plot);
   std::vector<Px> wanted;
-  for (const LineEnd& end : ends) wanted.push_back(end.place.y);
+  std::ranges::transform(ends, std::back_inserter(wanted), [](const LineEnd& end) { return end.place.y; });
   const std::vector<Px> places = spread_labels(wanted, VariationPlot::label_pitch, plot.box.y, plot.box.bottom());
   std::string leaders;
   std::string bars;

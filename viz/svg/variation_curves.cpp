@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <ranges>
@@ -97,7 +98,8 @@ std::vector<Curve> nearest_curves(const Variation& variation, const std::vector<
   for (std::size_t point = 0; point < variation.points.size(); ++point)
     best.push_back(best_time(variation, curves, point));
   std::vector<double> distances;
-  for (const Curve& curve : curves) distances.push_back(distance_from_best(curve, best));
+  std::ranges::transform(curves, std::back_inserter(distances),
+                         [&best](const Curve& curve) { return distance_from_best(curve, best); });
   std::vector<std::size_t> order(curves.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t curve) { return distances[curve]; });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include "svg_draw.hpp"
 #include "svg_text.hpp"
@@ -101,7 +102,7 @@ void VariationPlot::place_changes() {
   const Px last = labels_left - width / 2;
   if (changes.empty() || pitch * static_cast<std::int64_t>(changes.size() - 1) > last - first) return;
   std::vector<Px> wanted;
-  for (const ChangeMark& change : changes) wanted.push_back(change.x);
+  std::ranges::transform(changes, std::back_inserter(wanted), &ChangeMark::x);
   const std::vector<Px> places = spread_labels(wanted, pitch, first, last);
   for (std::size_t i = 0; i < changes.size(); ++i) changes[i].label_x = places[i];
   if (places != wanted) change_leaders = change_leaders_height;

@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "text_blocks.hpp"
 #include "words/figures.hpp"
@@ -134,7 +135,8 @@ std::vector<std::string> refusals_of(const Comparison& comparison) {
       same->first += ", " + entry.name;
   }
   std::vector<std::string> lines;
-  for (const auto& [names, reason] : refusals) lines.push_back(names + ": " + reason);
+  std::ranges::transform(refusals, std::back_inserter(lines),
+                         [](const auto& refusal) { return fmt::format("{}: {}", refusal.first, refusal.second); });
   return lines;
 }
 

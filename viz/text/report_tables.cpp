@@ -43,6 +43,7 @@ std::vector<std::string> idle_causes(const StageReport& stage) {
     if (stage.time[label] > Duration{0}) labels.push_back(label);
   std::ranges::stable_sort(labels, std::ranges::greater{}, [&](std::size_t label) { return stage.time[label]; });
   std::vector<std::string> causes;
+  causes.reserve(labels.size());
   for (const std::size_t label : labels)
     causes.push_back(fmt::format("{} {}{}", to_string(label_at(label)), format_duration(stage.time[label]),
                                  label == labels.back() ? "" : ","));

@@ -106,7 +106,7 @@ private:
 
   /// Adds three columns: predicted, measured, and how far apart.
   void add_compared(std::vector<TableColumn>& columns, std::string_view name, ComparedTime StageError::*figure) const {
-    const auto add = [&](std::string_view header, auto words) {
+    const auto add = [&](std::string_view header, std::string (*words)(const ComparedTime&)) {
       columns.push_back(stage_column(header, [&](const StageError& stage) { return words(stage.*figure); }));
     };
     add(name, [](const ComparedTime& time) { return format_duration(time.predicted); });
