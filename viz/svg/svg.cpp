@@ -18,9 +18,11 @@
 
 #include "ppsim/viz/svg.hpp"
 
+#include "ppsim/base/words.hpp"
 #include "ppsim/study/run_report.hpp"
 
 #include "svg_draw.hpp"
+#include "svg_text.hpp"
 
 namespace ppsim::viz {
 
@@ -32,42 +34,56 @@ std::string document_title(const Chart& chart) {
                      shape.microbatches, chart.report.measured.empty() ? "" : ", measured");
 }
 
-/// Back to front: the grid shows through waits but not through cells, and transfers pass below cells.
-std::string draw_rows(const Chart& chart, Drawn& drawn) {
+/// What one has to know to read the chart, and the answer it gives.
+std::vector<std::string> essentials(const Chart& chart) {
+  const Scenario& scenario = chart.graph.scenario();
+  const Shape& shape = chart.graph.schedule().shape();
+  std::vector<std::string> parts;
+  if (!scenario.title.empty()) parts.push_back(clean_text(chart.graph.schedule().name()));
+  parts.push_back("p = " + counted(shape.stages, "stage"));
+  if (shape.shared > 0) parts.push_back("sharing " + counted(shape.positions(), "position"));
+  parts.push_back("m = " + counted(shape.microbatches, "microbatch", "es"));
+  // where each direction has its own copy of the model, a stage runs more chunks than v
+  const std::size_t held = HeldChunks{chart.graph.schedule()}.most();
+  parts.push_back((held == shape.vpp ? "v = " : "") + counted(held, "chunk") + " per stage");
+  if (shape.stages > 1 && chart.report.measured.empty())
+    parts.push_back(fmt::format("transfer model: {}{}", ppsim::to_string(scenario.network.model),
+                                scenario.network.is_free() ? ", no cost" : ""));
+  const bool alone = chart.graph.schedule().asynchronous() && !chart.report.measured.empty();
+  parts.push_back(fmt::format("{}: {}{}", alone ? "one step alone" : "step time",
+                              format_duration(chart.report.step_time),
+                              chart.report.step_time_kind == StepTime::Kind::steady_state ? " in steady state" : ""));
+  parts.push_back(fmt::format("bubble ratio (idle / total): {:.4f}", chart.report.bubble_ratio));
+  return parts;
+}
+
+Headline headline_of(const Chart& chart) {
+  const Scenario& scenario = chart.graph.scenario();
+  const std::string& measured = chart.report.measured;
+  return {(scenario.title.empty() ? chart.graph.headline() : scenario.title) + (measured.empty() ? "" : ", measured"),
+          essentials(chart), scenario.source, measured};
+}
+
+std::string draw_axes(const Chart& chart) {
   std::string out;
-  if (chart.detail == Detail::shares) {
-    out += draw_axes(chart);
-    out += draw_shares(chart, drawn);
-    return out += draw_critical_path(chart, drawn);
-  }
-  out += draw_idle(chart, drawn);
-  out += draw_axes(chart);
-  if (chart.transfers) out += draw_transfers(chart, drawn);
-  out += draw_cells(chart, drawn);
-  out += draw_critical_path(chart, drawn);
-  return out += draw_numbers(chart, drawn);
+  if (chart.report.makespan.count() == 0)
+    out = draw_text({chart.plot.middle_x(), base_line(chart.plot.middle_y(), essentials_size)},
+                    "every task takes no time",
+                    fmt::format(R"(font-size="{}" fill="#595959" text-anchor="middle")", essentials_size));
+  return out + draw_grid(chart) + draw_time_axis(chart) + draw_stage_labels(chart);
 }
 
 } // namespace
 
 std::string svg_gantt(const TaskGraph& graph, const Timeline& timeline, const RunReport& report) {
-  Chart chart{graph, timeline, report};
-  Px head_height;
-  const std::string head = draw_head(chart, head_height);
-  chart.place_plot(head_height);
-
+  Chart chart{graph, timeline, report, own_frame(graph, timeline, report)};
+  const Part head = draw_head(headline_of(chart), chart.width);
+  chart.plot.y = head.bottom;
   Drawn drawn;
-  const std::string body = draw_rows(chart, drawn);
-  const Px legend_top = chart.plot.bottom() + axis_height;
-  Px legend_height;
-  const std::string legend = draw_legend(chart, drawn, legend_top, legend_height);
-
-  std::string out = svg_opening(chart.width, legend_top + legend_height + bottom_margin, document_title(chart));
-  out += hatch_definitions(drawn.labels);
-  out += head;
-  out += body;
-  out += legend;
-  return out += "</svg>\n";
+  const std::string rows = draw_rows(chart, draw_axes(chart), drawn);
+  const Part legend = draw_legend(chart, drawn, chart.plot.bottom() + axis_height);
+  return document(document_title(chart), chart.width, legend.bottom,
+                  hatch_definitions(drawn.labels) + head.elements + rows + legend.elements);
 }
 
 } // namespace ppsim::viz

@@ -11,6 +11,7 @@
 // A row per group; markers of a row stand in lanes, a lane per schedule, so that equal errors do not hide each other.
 // The band is what is tolerated. All places are integers, as in the charts.
 
+#include "ppsim/base/words.hpp"
 #include "ppsim/viz/accuracy.hpp"
 
 #include <algorithm>
@@ -18,12 +19,10 @@
 #include <string_view>
 #include <vector>
 
-#include "curve_style.hpp"
 #include "svg_draw.hpp"
 #include "svg_text.hpp"
 #include "ticks.hpp"
-#include "words/comparison_words.hpp"
-#include "words/validation_words.hpp"
+#include "words/figures.hpp"
 
 namespace ppsim::viz {
 namespace {
@@ -97,10 +96,9 @@ std::string draw_ground(const AccuracyPlot& plot) {
   std::string lines;
   for (std::size_t row = 0; row <= plot.accuracy.groups.size(); ++row)
     add(lines, "M{} {}H{}", margin, plot.row_top(row), figure_width - margin);
-  add(out, "<path class=\"rows\" stroke=\"#d9d9d9\" stroke-width=\"0.8\" d=\"{}\"/>\n", lines);
-  add(out, "<path class=\"zero\" stroke=\"#595959\" stroke-width=\"1\" d=\"M{} {}V{}\"/>\n", plot.x_at(0),
-      plot.box.y - px(4), plot.box.bottom() + px(6));
-  return out;
+  out += draw_path(R"(class="rows" stroke="#d9d9d9" stroke-width="0.8")", lines);
+  return out + draw_path(R"(class="zero" stroke="#595959" stroke-width="1")",
+                         fmt::format("M{} {}V{}", plot.x_at(0), plot.box.y - px(4), plot.box.bottom() + px(6)));
 }
 
 std::string draw_axis(const AccuracyPlot& plot) {
@@ -111,14 +109,14 @@ std::string draw_axis(const AccuracyPlot& plot) {
     const Px x = plot.x_at(tick * plot.ticks.step);
     add(lines, "M{} {}v5", x, plot.box.bottom());
     const double percent = static_cast<double>(tick * plot.ticks.step) * 100 / static_cast<double>(millionth);
-    add(labels, "<text x=\"{}\" y=\"{}\">{}</text>\n", x, plot.box.bottom() + px(18),
-        tick == 0 ? "0" : fmt::format("{:+g} %", percent));
+    labels += draw_text({x, plot.box.bottom() + px(18)}, tick == 0 ? "0" : fmt::format("{:+g} %", percent));
   }
-  return fmt::format(
-      "<path class=\"ticks\" stroke=\"#595959\" stroke-width=\"0.8\" d=\"{}\"/>\n<g class=\"tick-labels\" "
-      "font-size=\"{}\" fill=\"#333333\" text-anchor=\"middle\">\n{}<text x=\"{}\" y=\"{}\">error of the step "
-      "time: (predicted - measured) / measured</text>\n</g>\n",
-      lines, label_size, labels, plot.box.middle_x(), plot.box.bottom() + px(38));
+  labels += draw_text({plot.box.middle_x(), plot.box.bottom() + px(38)},
+                      "error of the step time: (predicted - measured) / measured");
+  return draw_path(R"(class="ticks" stroke="#595959" stroke-width="0.8")", lines) +
+         draw_group(
+             fmt::format(R"(class="tick-labels" font-size="{}" fill="#333333" text-anchor="middle")", label_size),
+             labels);
 }
 
 /// Names at the left, figures at the right.
@@ -126,24 +124,20 @@ std::string draw_names(const AccuracyPlot& plot) {
   const Px first = plot.box.right() + number_width - px(6);
   const Px second = first + number_width;
   const Px head = plot.box.y - px(7);
-  std::string out = fmt::format("<g class=\"names\" font-size=\"{}\" fill=\"#1a1a1a\">\n", label_size);
-  const auto number = [&out](Px x, Px y, std::string_view text) {
-    add(out, "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", x, y, text);
-  };
-  number(first, head, "median");
-  number(second, head, "worst");
-  add(out, "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#595959\">predicted too short</text>\n",
-      plot.x_at(0) - px(8), head);
-  add(out, "<text x=\"{}\" y=\"{}\" fill=\"#595959\">too long</text>\n", plot.x_at(0) + px(8), head);
+  constexpr std::string_view ends = R"(text-anchor="end")";
+  std::string out =
+      draw_text({first, head}, "median", ends) + draw_text({second, head}, "worst", ends) +
+      draw_text({plot.x_at(0) - px(8), head}, "predicted too short", R"(text-anchor="end" fill="#595959")") +
+      draw_text({plot.x_at(0) + px(8), head}, "too long", R"(fill="#595959")");
   for (std::size_t row = 0; row < plot.accuracy.groups.size(); ++row) {
     const ErrorSummary& group = plot.accuracy.groups[row];
-    const Px y = plot.row_top(row) + plot.row_height / 2 + label_size * 36 / 100;
-    add(out, "<text x=\"{}\" y=\"{}\">{}</text>\n", margin, y,
-        escaped(fit_text(clean_text(group_name(group)), label_size, plot.box.x - margin - px(6))));
-    number(first, y, group.runs == 0 ? "-" : percent(group.median_error));
-    number(second, y, group.runs == 0 ? "-" : signed_percent(plot.accuracy.runs[group.worst].validation.step.error()));
+    const Px y = base_line(plot.row_top(row) + plot.row_height / 2, label_size);
+    const double worst = plot.accuracy.runs[group.worst].validation.step.error();
+    out += draw_text({margin, y}, fit_text(clean_text(group_name(group)), label_size, plot.box.x - margin - px(6)));
+    out += draw_text({first, y}, group.runs == 0 ? "-" : percent(group.median_error), ends);
+    out += draw_text({second, y}, group.runs == 0 ? "-" : signed_percent(worst), ends);
   }
-  return out + "</g>\n";
+  return draw_group(fmt::format(R"(class="names" font-size="{}" fill="#1a1a1a")", label_size), out);
 }
 
 /// Hollow for what does not count.
@@ -156,7 +150,7 @@ void add_run(std::string& out, const CurveStyle& style, Px x, Px y, std::string_
 }
 
 std::string draw_runs(const AccuracyPlot& plot) {
-  std::string out = "<g class=\"runs\">\n";
+  std::string out;
   const auto lanes = static_cast<std::int64_t>(plot.schedules.size());
   for (const HeldRun& run : plot.accuracy.runs) {
     const auto& groups = plot.accuracy.groups;
@@ -170,14 +164,14 @@ std::string draw_runs(const AccuracyPlot& plot) {
                                    format_duration(step.measured), signed_percent(step.error()))),
             !run.validation.counts());
   }
-  return out + "</g>\n";
+  return draw_group(R"(class="runs")", out);
 }
 
-/// The schedules with their markers, in as many lines as they need; `bottom` moves below them.
-std::string draw_keys(const AccuracyPlot& plot, Px& bottom) {
-  std::string out = fmt::format("<g class=\"keys\" font-size=\"{}\" fill=\"#1a1a1a\">\n", label_size);
+/// The schedules with their markers, in as many lines as they need.
+Part draw_keys(const AccuracyPlot& plot, Px top) {
+  std::string out;
   Px x = plot.box.x;
-  Px y = bottom + key_pitch / 2;
+  Px y = top + key_pitch / 2;
   for (std::size_t number = 0; number < plot.schedules.size(); ++number) {
     const std::string name = fit_text(clean_text(plot.schedules[number]), label_size, most_name_width);
     const Px width = px(14) + text_width(name, label_size) + px(16);
@@ -186,11 +180,10 @@ std::string draw_keys(const AccuracyPlot& plot, Px& bottom) {
       y += key_pitch;
     }
     add_run(out, style_of(number), x + px(4), y, "");
-    add(out, "<text x=\"{}\" y=\"{}\">{}</text>\n", x + px(14), y + label_size * 36 / 100, escaped(name));
+    out += draw_text({x + px(14), base_line(y, label_size)}, name);
     x += width;
   }
-  bottom = y + key_pitch / 2;
-  return out + "</g>\n";
+  return {draw_group(fmt::format(R"(class="keys" font-size="{}" fill="#1a1a1a")", label_size), out), y + key_pitch / 2};
 }
 
 } // namespace
@@ -207,13 +200,12 @@ std::string svg_accuracy(const Accuracy& accuracy) {
       fmt::format("green: up to {} is tolerated", given_percent(accuracy.runs.front().validation.tolerance)));
   if (accuracy.all.not_counted > 0)
     facts.push_back(fmt::format("hollow: {}, no validation", counted(accuracy.all.not_counted, "run")));
-  Px height;
-  const std::string head = draw_head({title, std::move(facts), ""}, figure_width, height);
-  const AccuracyPlot plot{accuracy, height};
-  std::string body = draw_ground(plot) + draw_axis(plot) + draw_names(plot) + draw_runs(plot);
-  Px bottom = plot.box.bottom() + px(50);
-  body += draw_keys(plot, bottom);
-  return svg_opening(figure_width, bottom + bottom_margin, title) + head + body + "</svg>\n";
+  const Part head = draw_head({title, std::move(facts), ""}, figure_width);
+  const AccuracyPlot plot{accuracy, head.bottom};
+  const Part keys = draw_keys(plot, plot.box.bottom() + px(50));
+  return document(title, figure_width, keys.bottom,
+                  head.elements + draw_ground(plot) + draw_axis(plot) + draw_names(plot) + draw_runs(plot) +
+                      keys.elements);
 }
 
 } // namespace ppsim::viz

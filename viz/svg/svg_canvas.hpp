@@ -1,5 +1,6 @@
 #pragma once
-// What a picture is written with: lengths, rectangles, and the text of the document as it grows.
+// What a picture is written with: lengths, places, rectangles, and the elements of SVG. Attributes are given as they
+// are written.
 
 #include "ppsim/base/units.hpp"
 
@@ -9,6 +10,7 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace ppsim::viz {
 
@@ -27,6 +29,11 @@ struct Px {
 [[nodiscard]] constexpr Px px(std::int64_t pixels) {
   return {pixels * 100};
 }
+
+/// A place in the picture.
+struct Point {
+  Px x, y;
+};
 
 /// A rectangle.
 struct Box {
@@ -54,10 +61,27 @@ void add(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
   out += fmt::format(format, std::forward<Args>(args)...);
 }
 
+/// A path with this data.
+[[nodiscard]] std::string draw_path(std::string_view attributes, std::string_view data);
+/// A rectangle.
+[[nodiscard]] std::string draw_rect(const Box& box, std::string_view attributes);
+/// A piece of text, escaped, at the left end of its base line unless the attributes say otherwise.
+[[nodiscard]] std::string draw_text(Point at, std::string_view text, std::string_view attributes = {});
+/// Elements that have these attributes in common.
+[[nodiscard]] std::string draw_group(std::string_view attributes, std::string_view elements);
+/// "<rect .../>" with the text as tooltip, if there is one.
+void add_box(std::string& out, const Box& box, std::string_view tooltip = {});
+/// The same as part of a path's data.
+void add_box_path(std::string& out, const Box& box);
+/// Where the base line of text stands whose middle is there.
+[[nodiscard]] constexpr Px base_line(Px middle, Px font_size) {
+  return middle + font_size * 36 / 100;
+}
+
 } // namespace ppsim::viz
 
 template <>
 struct fmt::formatter<ppsim::viz::Px> {
   constexpr auto parse(format_parse_context& context) { return context.begin(); }
-  static format_context::iterator format(ppsim::viz::Px length, format_context& context); // in svg_text.cpp
+  static format_context::iterator format(ppsim::viz::Px length, format_context& context); // in svg_canvas.cpp
 };

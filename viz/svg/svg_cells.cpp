@@ -1,4 +1,4 @@
-// A cell per task, the idle time between them, and the numbers in the cells.
+// What runs on the stages, back to front: the idle time, a cell per task, and the numbers in the cells.
 
 #include <numeric>
 
@@ -12,55 +12,41 @@ namespace {
 constexpr Px least_separated_cell = px(4); // narrower cells would drown in the white lines between them
 constexpr Px least_cell_width{60};         // a task without length still shows
 
-std::string_view pass_name(Pass pass) {
-  constexpr std::array<std::string_view, pass_count> names{"forward", "backward", "input gradient", "weight gradient"};
-  return names[static_cast<std::size_t>(pass)];
-}
+/// What is said before and behind the name of the task that released another one; by Cause.
+struct ReleaseWords {
+  std::string_view before, behind;
+};
+constexpr std::array<ReleaseWords, 9> release_words{{{"by ", ""},
+                                                     {"by ", ", the task before it on its stage"},
+                                                     {"by ", ", the other half of its pair"},
+                                                     {"by the activation from ", ""},
+                                                     {"by the gradient from ", ""},
+                                                     {"by ", ", its forward"},
+                                                     {"by ", ", its input gradient"},
+                                                     {"when its stage had sent the activation of ", ""},
+                                                     {"when its stage had sent the gradient of ", ""}}};
 
-/// The second sentence of a tooltip: why the task did not start earlier.
+/// The last sentence of a tooltip: why the task did not start earlier.
 std::string release_sentence(const Chart& chart, TaskId id) {
   const TaskId releaser = chart.timeline.released_by[index(id)];
   if (releaser == no_task) return "could start at time zero";
-  const std::string name = ppsim::to_string(chart.graph.schedule().task(releaser));
-  switch (chart.timeline.cause[index(id)]) {
-  case Cause::order:
-    return fmt::format("released by {}, the task before it on its stage", name);
-  case Cause::pair:
-    return fmt::format("released by {}, the other half of its pair", name);
-  case Cause::activation:
-    return fmt::format("released by the activation from {}", name);
-  case Cause::gradient:
-    return fmt::format("released by the gradient from {}", name);
-  case Cause::own_forward:
-    return fmt::format("released by {}, its forward", name);
-  case Cause::own_input_grad:
-    return fmt::format("released by {}, its input gradient", name);
-  case Cause::send_activation:
-    return fmt::format("released when its stage had sent the activation of {}", name);
-  case Cause::send_gradient:
-    return fmt::format("released when its stage had sent the gradient of {}", name);
-  case Cause::none:
-    break;
-  }
-  return fmt::format("released by {}", name);
+  const auto& [before, behind] = release_words[static_cast<std::size_t>(chart.timeline.cause[index(id)])];
+  return fmt::format("released {}{}{}", before, ppsim::to_string(chart.graph.schedule().task(releaser)), behind);
+}
+
+std::string span_words(const Span& span, std::string_view remark = {}) {
+  return fmt::format("{} to {} ({}{})", format_duration(span.start.time_since_epoch()),
+                     format_duration(span.end.time_since_epoch()), format_duration(span.length()), remark);
 }
 
 std::string task_tooltip(const Chart& chart, TaskId id, StageId stage) {
   const Task& task = chart.graph.schedule().task(id);
-  const Span& span = chart.timeline.tasks[index(id)];
   const Duration again = recompute_span(chart.graph, chart.timeline, id).length();
   const std::string recomputes =
       again > Duration{0} ? fmt::format(", of which {} recompute its activation", format_duration(again)) : "";
-  return fmt::format("{} on stage {}: {} of microbatch {}, chunk {}\n{} to {} ({}{})\n{}", ppsim::to_string(task),
-                     index(stage), pass_name(task.pass), index(task.microbatch), index(task.chunk()),
-                     format_duration(span.start.time_since_epoch()), format_duration(span.end.time_since_epoch()),
-                     format_duration(span.length()), recomputes, release_sentence(chart, id));
-}
-
-std::string idle_tooltip(StageId stage, const LabelledSpan& idle) {
-  return fmt::format("stage {} idle: {}\n{} to {} ({})", index(stage), ppsim::to_string(idle.label),
-                     format_duration(idle.span.start.time_since_epoch()),
-                     format_duration(idle.span.end.time_since_epoch()), format_duration(idle.span.length()));
+  return fmt::format("{} on stage {}: {} of microbatch {}, chunk {}\n{}\n{}", ppsim::to_string(task), index(stage),
+                     pass_name(task.pass), index(task.microbatch), index(task.chunk()),
+                     span_words(chart.timeline.tasks[index(id)], recomputes), release_sentence(chart, id));
 }
 
 /// One piece of SVG per kind of cell, so that what they have in common is written once.
@@ -121,16 +107,19 @@ CellPieces cell_pieces(const Chart& chart, Drawn& drawn) {
   return pieces;
 }
 
+/// Cells that look alike: elements where each has a tooltip, else one path.
+std::string draw_alike(std::string_view look, const std::string& cells, bool as_path) {
+  return as_path ? draw_path(look, cells) : draw_group(look, cells);
+}
+
 std::string draw_kinds(const Chart& chart, const std::vector<std::string>& kinds, std::string_view attributes) {
   std::string out;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     if (kinds[kind].empty()) continue;
     const auto pass = static_cast<Pass>(kind / chart.palette.shades());
     const Colour fill = chart.palette.fill(pass, kind % chart.palette.shades());
-    if (chart.compact)
-      add(out, "<path class=\"cells\" fill=\"{}\"{} d=\"{}\"/>\n", to_string(fill), attributes, kinds[kind]);
-    else
-      add(out, "<g class=\"cells\" fill=\"{}\"{}>\n{}</g>\n", to_string(fill), attributes, kinds[kind]);
+    out += draw_alike(fmt::format(R"(class="cells" fill="{}"{})", to_string(fill), attributes), kinds[kind],
+                      chart.compact);
   }
   return out;
 }
@@ -180,27 +169,7 @@ std::array<std::size_t, pass_count> choose_sizes(const std::array<SizeCount, pas
   return sizes;
 }
 
-} // namespace
-
-void add_box(std::string& out, const Box& box, std::string_view tooltip) {
-  add(out, R"(<rect x="{}" y="{}" width="{}" height="{}")", box.x, box.y, box.width, box.height);
-  if (tooltip.empty())
-    out += "/>\n";
-  else
-    add(out, "><title>{}</title></rect>\n", escaped(tooltip));
-}
-
-void add_box_path(std::string& out, const Box& box) {
-  add(out, "M{} {}h{}v{}H{}z", box.x, box.y, box.width, box.height, box.x);
-}
-
-Box split_mark(Pass pass, const Box& cell) {
-  const Px height = std::clamp(cell.height / 8, Px{80}, px(3));
-  const Px inset = cell.width >= least_separated_cell ? px(1) : Px{};
-  const Px y = pass == Pass::input_grad ? cell.y + inset : cell.bottom() - inset - height;
-  return {cell.x + inset, y, cell.width - inset * 2, height};
-}
-
+/// Idle spans, hatched by cause.
 std::string draw_idle(const Chart& chart, Drawn& drawn) {
   std::array<std::string, label_count> pieces;
   for (const StageId stage : chart.graph.schedule().stage_ids()) {
@@ -209,7 +178,9 @@ std::string draw_idle(const Chart& chart, Drawn& drawn) {
       if (!is_idle(span.label) || box.width == Px{}) continue;
       std::string& piece = pieces[static_cast<std::size_t>(span.label)];
       if (chart.tooltips)
-        add_box(piece, box, idle_tooltip(stage, span));
+        add_box(
+            piece, box,
+            fmt::format("stage {} idle: {}\n{}", index(stage), ppsim::to_string(span.label), span_words(span.span)));
       else
         add_box_path(piece, box);
       drawn.labels.set(static_cast<std::size_t>(span.label));
@@ -218,20 +189,10 @@ std::string draw_idle(const Chart& chart, Drawn& drawn) {
   std::string out;
   for (std::size_t label = first_idle_label; label < label_count; ++label) {
     if (pieces[label].empty()) continue;
-    const std::string fill = hatch_fill(label_at(label));
-    if (chart.tooltips)
-      add(out, "<g class=\"idle\" fill=\"{}\">\n{}</g>\n", fill, pieces[label]);
-    else
-      add(out, "<path class=\"idle\" fill=\"{}\" d=\"{}\"/>\n", fill, pieces[label]);
+    const std::string look = fmt::format(R"(class="idle" fill="{}")", hatch_fill(label_at(label)));
+    out += draw_alike(look, pieces[label], !chart.tooltips);
   }
   return out;
-}
-
-namespace {
-
-std::string span_words(const Span& span) {
-  return fmt::format("{} to {} ({})", format_duration(span.start.time_since_epoch()),
-                     format_duration(span.end.time_since_epoch()), format_duration(span.length()));
 }
 
 /// A cell per optimizer step.
@@ -245,7 +206,7 @@ std::string draw_optimizer(const Chart& chart, Drawn& drawn) {
   }
   if (cells.empty()) return {};
   drawn.labels.set(static_cast<std::size_t>(Label::optimizer));
-  return fmt::format("<g class=\"optimizer\" fill=\"{}\">\n{}</g>\n", to_string(optimizer_fill), cells);
+  return draw_group(fmt::format(R"(class="optimizer" fill="{}")", to_string(optimizer_fill)), cells);
 }
 
 /// A thin bar below its row for each reduction, where rows leave room for it.
@@ -264,30 +225,24 @@ std::string draw_reductions(const Chart& chart, Drawn& drawn) {
                            : std::string{});
   }
   drawn.reductions = true;
-  return fmt::format("<g class=\"reductions\" fill=\"{}\">\n{}</g>\n", to_string(reduction_fill), bars);
+  return draw_group(fmt::format(R"(class="reductions" fill="{}")", to_string(reduction_fill)), bars);
 }
 
-} // namespace
-
+/// A cell per task.
 std::string draw_cells(const Chart& chart, Drawn& drawn) {
   std::string out;
   const CellPieces pieces = cell_pieces(chart, drawn);
   out += draw_kinds(chart, pieces.wide, R"( stroke="#ffffff" stroke-width="0.8")");
   out += draw_kinds(chart, pieces.narrow, ""); // above: a task without length stands on the line between two others
   if (!pieces.recomputation.empty())
-    add(out,
-        R"(<path class="recompute" fill="{}" pointer-events="none" d="{}"/>)"
-        "\n",
-        hatch_fill(Label::recompute), pieces.recomputation);
-  if (!pieces.marks.empty())
-    add(out,
-        R"(<path class="marks" fill="#1a1a1a" pointer-events="none" d="{}"/>)"
-        "\n",
-        pieces.marks);
+    out += draw_path(fmt::format(R"(class="recompute" fill="{}" pointer-events="none")", hatch_fill(Label::recompute)),
+                     pieces.recomputation);
+  if (!pieces.marks.empty()) out += draw_path(R"(class="marks" fill="#1a1a1a" pointer-events="none")", pieces.marks);
   out += draw_optimizer(chart, drawn);
   return out += draw_reductions(chart, drawn);
 }
 
+/// Microbatch numbers, above everything else.
 std::string draw_numbers(const Chart& chart, Drawn& drawn) {
   if (!chart.numbers) return {};
   const Schedule& schedule = chart.graph.schedule();
@@ -305,8 +260,9 @@ std::string draw_numbers(const Chart& chart, Drawn& drawn) {
     const Box cell = number_box(chart, id, stage);
     if (sizes[pass] == 0 || sizes_that_fit(widest, cell) < sizes[pass]) return;
     const bool white = wants_white_text(chart.palette.fill(task.pass, chart.shade_of(task)));
-    add(pieces[pass][white ? 1 : 0], "<text x=\"{}\" y=\"{}\">{}</text>\n", cell.middle_x(),
-        cell.middle_y() + number_sizes[sizes[pass] - 1] * 36 / 100, index(task.microbatch));
+    pieces[pass][white ? 1 : 0] +=
+        draw_text({cell.middle_x(), base_line(cell.middle_y(), number_sizes[sizes[pass] - 1])},
+                  std::to_string(index(task.microbatch)));
   });
 
   std::string out;
@@ -314,11 +270,33 @@ std::string draw_numbers(const Chart& chart, Drawn& drawn) {
     for (std::size_t white = 0; white < 2; ++white) {
       if (pieces[pass][white].empty()) continue;
       drawn.numbers = true;
-      add(out, R"(<g class="numbers" font-size="{}" text-anchor="middle" fill="{}" pointer-events="none">)",
-          number_sizes[sizes[pass] - 1], white == 1 ? "#ffffff" : "#1a1a1a");
-      add(out, "\n{}</g>\n", pieces[pass][white]);
+      out += draw_group(
+          fmt::format(R"(class="numbers" font-size="{}" text-anchor="middle" fill="{}" pointer-events="none")",
+                      number_sizes[sizes[pass] - 1], white == 1 ? "#ffffff" : "#1a1a1a"),
+          pieces[pass][white]);
     }
   return out;
+}
+
+} // namespace
+
+std::string_view pass_name(Pass pass) {
+  constexpr std::array<std::string_view, pass_count> names{"forward", "backward", "input gradient", "weight gradient"};
+  return names[static_cast<std::size_t>(pass)];
+}
+
+Box split_mark(Pass pass, const Box& cell) {
+  const Px height = std::clamp(cell.height / 8, Px{80}, px(3));
+  const Px inset = cell.width >= least_separated_cell ? px(1) : Px{};
+  const Px y = pass == Pass::input_grad ? cell.y + inset : cell.bottom() - inset - height;
+  return {cell.x + inset, y, cell.width - inset * 2, height};
+}
+
+std::string draw_rows(const Chart& chart, const std::string& behind, Drawn& drawn) {
+  if (chart.detail == Detail::shares) return behind + draw_shares(chart, drawn) + draw_critical_path(chart, drawn);
+  std::string out = draw_idle(chart, drawn) + behind;
+  if (chart.transfers) out += draw_transfers(chart, drawn);
+  return out + draw_cells(chart, drawn) + draw_critical_path(chart, drawn) + draw_numbers(chart, drawn);
 }
 
 } // namespace ppsim::viz

@@ -17,7 +17,7 @@
 
 #include "svg_draw.hpp"
 #include "svg_text.hpp"
-#include "words/comparison_words.hpp"
+#include "words/figures.hpp"
 
 namespace ppsim::viz {
 
@@ -44,7 +44,7 @@ constexpr Px panel_gap = px(14);
 constexpr std::int64_t longest_shown = 2;
 
 const Panel& reference_panel(std::span<const Panel> panels) {
-  const auto found = std::find_if(panels.begin(), panels.end(), [](const Panel& panel) { return panel.recommended; });
+  const auto found = std::ranges::find(panels, true, &Panel::recommended);
   return found == panels.end() ? panels.front() : *found;
 }
 
@@ -64,8 +64,8 @@ std::size_t shown_tasks(const Panel& panel, Duration axis) {
   return static_cast<std::size_t>(scale_rounded(size, axis.count(), panel.report.makespan.count()));
 }
 
-PanelFrame frame_for(std::span<const Panel> panels) {
-  PanelFrame frame;
+ChartFrame frame_for(std::span<const Panel> panels) {
+  ChartFrame frame;
   frame.axis = common_axis(panels);
   std::size_t stages = 1;
   std::size_t tasks = 0;
@@ -87,12 +87,13 @@ PanelFrame frame_for(std::span<const Panel> panels) {
         std::max<std::int64_t>(frame.plot_width.hundredths / good_column.hundredths * count, 1);
     const std::int64_t most_rows =
         std::min(room / least_pitch, std::max<std::int64_t>(most_columns_of_all / columns, 1));
-    frame.stages_per_row = static_cast<std::size_t>((rows + most_rows - 1) / most_rows);
+    frame.share_rows(stages, static_cast<std::size_t>(most_rows));
   }
-  const auto shown_rows = static_cast<std::int64_t>((stages + frame.stages_per_row - 1) / frame.stages_per_row);
+  const auto shown_rows = static_cast<std::int64_t>(frame.rows_of(stages));
   frame.pitch = px(std::clamp(room / shown_rows, least_pitch, most_pitch));
   frame.most_columns = static_cast<std::size_t>(most_columns_of_all / count);
   frame.tooltips = frame.detail == Detail::cells && tasks <= most_tasks_with_tooltip;
+  frame.compact = !frame.tooltips;
   frame.numbers = frame.detail == Detail::cells && tasks <= most_tasks_with_number;
   return frame;
 }
@@ -118,25 +119,21 @@ std::vector<std::string> facts(const Panel& panel, const Panel& reference, Durat
 /// The name, whether it is recommended, and the facts, in a line above `chart`.
 std::string draw_panel_head(const Chart& chart, const Panel& panel, const Panel& reference) {
   const Px base = chart.plot.y - px(9);
-  const Px right = chart.plot.right();
   const std::string name = fit_text(clean_text(panel.name), name_size, chart.plot.width / 3);
-  std::string out = "<g class=\"panel\">\n";
-  add(out, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" font-weight=\"bold\">{}</text>\n", chart.plot.x, base, name_size,
-      escaped(name));
+  std::string out =
+      draw_text({chart.plot.x, base}, name, fmt::format(R"(font-size="{}" font-weight="bold")", name_size));
   Px x = chart.plot.x + text_width(name, name_size) * 5 / 4 + px(8); // bold letters are wider
   if (panel.recommended) {
     constexpr std::string_view word = "recommended";
     const Px width = text_width(word, facts_size) + px(12);
-    add(out, "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\" fill=\"#1a1a1a\"/>\n", x, base - px(12),
-        width, px(16));
-    add(out, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"#ffffff\">{}</text>\n", x + px(6), base, facts_size,
-        word);
+    out += draw_rect({x, base - px(12), width, px(16)}, R"(rx="3" fill="#1a1a1a")");
+    out += draw_text({x + px(6), base}, word, fmt::format(R"(font-size="{}" fill="#ffffff")", facts_size));
     x += width + px(10);
   }
   const std::string line = joined(facts(panel, reference, chart.axis), " | ");
-  add(out, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"#333333\">{}</text>\n</g>\n", x, base, facts_size,
-      escaped(fit_text(line, facts_size, right - x)));
-  return out;
+  out += draw_text({x, base}, fit_text(line, facts_size, chart.plot.right() - x),
+                   fmt::format(R"(font-size="{}" fill="#333333")", facts_size));
+  return draw_group(R"(class="panel")", out);
 }
 
 /// A torn edge where the axis cuts a run off.
@@ -148,37 +145,20 @@ std::string draw_cut(const Chart& chart) {
   bool inwards = true;
   for (Px y = chart.plot.y + px(4); y < chart.plot.bottom() + px(6); y += px(5), inwards = !inwards)
     add(zigzag, "L{} {}", inwards ? right - px(4) : right + px(1), std::min(y, chart.plot.bottom() + px(1)));
-  std::string out;
-  add(out, "<path class=\"cut\" fill=\"#ffffff\" d=\"{}H{}V{}z\"/>\n", zigzag, right + px(3), chart.plot.y - px(1));
-  add(out, "<path class=\"cut\" fill=\"none\" stroke=\"#4d4d4d\" stroke-width=\"0.8\" d=\"{}\"/>\n", zigzag);
-  return out;
-}
-
-std::string draw_panel(const Chart& chart, Drawn& drawn) {
-  std::string out = draw_grid(chart);
-  if (chart.detail == Detail::shares) {
-    out += draw_shares(chart, drawn);
-  } else {
-    out = draw_idle(chart, drawn) + out;
-    out += draw_cells(chart, drawn);
-    out += draw_numbers(chart, drawn);
-  }
-  out += draw_cut(chart);
-  return out += draw_stage_labels(chart);
+  return draw_path(R"(class="cut" fill="#ffffff")",
+                   fmt::format("{}H{}V{}z", zigzag, right + px(3), chart.plot.y - px(1))) +
+         draw_path(R"(class="cut" fill="none" stroke="#4d4d4d" stroke-width="0.8")", zigzag);
 }
 
 /// A line through all charts where the reference run ends.
 std::string draw_reference_line(const Chart& chart, const Panel& reference, Px top, Px bottom) {
   if (reference.report.makespan == Duration{0}) return {};
   const Px x = chart.x_at(SimTime{reference.report.makespan});
-  std::string out;
-  add(out,
-      "<path class=\"reference\" fill=\"none\" stroke=\"#ffffff\" stroke-width=\"3\" stroke-opacity=\"0.7\" "
-      "pointer-events=\"none\" d=\"M{0} {1}V{2}\"/>\n"
-      "<path class=\"reference\" fill=\"none\" stroke=\"#b2182b\" stroke-width=\"1.2\" stroke-dasharray=\"5 3\" "
-      "pointer-events=\"none\" d=\"M{0} {1}V{2}\"/>\n",
-      x, top, bottom);
-  return out;
+  const std::string line = fmt::format("M{} {}V{}", x, top, bottom);
+  constexpr std::string_view look =
+      R"(class="reference" fill="none" stroke="{}" stroke-width="{}" {} pointer-events="none")";
+  return draw_path(fmt::format(look, "#ffffff", "3", R"(stroke-opacity="0.7")"), line) +
+         draw_path(fmt::format(look, "#b2182b", "1.2", R"(stroke-dasharray="5 3")"), line);
 }
 
 Headline headline_of(const Comparison& comparison, std::span<const Panel> panels) {
@@ -198,40 +178,33 @@ Headline headline_of(const Comparison& comparison, std::span<const Panel> panels
 } // namespace
 
 std::string svg_comparison(const Comparison& comparison, std::span<const Panel> panels) {
-  if (panels.empty()) return svg_opening(px(200), px(40), "nothing to compare") + "</svg>\n";
-  const PanelFrame frame = frame_for(panels);
+  if (panels.empty()) return document("nothing to compare", px(200), px(32), "");
+  const ChartFrame frame = frame_for(panels);
   const Panel& reference = reference_panel(panels);
   std::vector<Chart> charts;
   charts.reserve(panels.size());
   for (const Panel& panel : panels) charts.emplace_back(panel.graph, panel.timeline, panel.report, frame);
 
-  Px height;
-  const std::string head = draw_head(headline_of(comparison, panels), charts.front().width, height);
-  const Px top = height;
+  const Part head = draw_head(headline_of(comparison, panels), charts.front().width);
+  Px bottom = head.bottom;
   std::string body;
   Drawn drawn;
   for (std::size_t i = 0; i < charts.size(); ++i) {
-    charts[i].place_plot(height + panel_head_height);
-    body += draw_panel_head(charts[i], panels[i], reference);
-    body += draw_panel(charts[i], drawn);
-    height = charts[i].plot.bottom() + panel_gap;
+    Chart& chart = charts[i];
+    chart.plot.y = bottom + panel_head_height;
+    body += draw_panel_head(chart, panels[i], reference);
+    body += draw_rows(chart, draw_grid(chart), drawn) + draw_cut(chart) + draw_stage_labels(chart);
+    bottom = chart.plot.bottom() + panel_gap;
   }
   const Chart& last = charts.back();
-  const Chart& most_chunks = *std::max_element(charts.begin(), charts.end(), [](const Chart& a, const Chart& b) {
-    return a.palette.local_chunks() < b.palette.local_chunks();
-  });
-  drawn.palettes_differ = std::any_of(charts.begin(), charts.end(), [&most_chunks](const Chart& chart) {
-    return chart.palette.local_chunks() != most_chunks.palette.local_chunks();
-  });
+  const auto chunks = [](const Chart& chart) { return chart.palette.local_chunks(); };
+  const Chart& most = *std::ranges::max_element(charts, {}, chunks);
+  drawn.palettes_differ = chunks(most) != chunks(*std::ranges::min_element(charts, {}, chunks));
   body += draw_time_axis(last);
-  if (panels.size() > 1) body += draw_reference_line(last, reference, top + px(2), last.plot.bottom() + px(8));
-  const Px legend_top = last.plot.bottom() + axis_height;
-  Px legend_height;
-  const std::string legend = draw_legend(most_chunks, drawn, legend_top, legend_height);
-
-  return svg_opening(last.width, legend_top + legend_height + bottom_margin,
-                     fmt::format("{} compared", counted(panels.size(), "schedule"))) +
-         hatch_definitions(drawn.labels) + head + body + legend + "</svg>\n";
+  if (panels.size() > 1) body += draw_reference_line(last, reference, head.bottom + px(2), last.plot.bottom() + px(8));
+  const Part legend = draw_legend(most, drawn, last.plot.bottom() + axis_height);
+  return document(counted(panels.size(), "schedule") + " compared", last.width, legend.bottom,
+                  hatch_definitions(drawn.labels) + head.elements + body + legend.elements);
 }
 
 } // namespace ppsim::viz

@@ -13,7 +13,7 @@ constexpr std::size_t most_cells = 12'288;
 constexpr std::size_t most_cell_rows = 256;
 constexpr std::size_t most_share_rows = 128;
 constexpr std::size_t most_tooltips = 4'096;
-constexpr std::size_t most_transfers = 256;
+constexpr std::ptrdiff_t most_transfers = 256;
 constexpr Px least_outlined_cell = px(6);
 constexpr Px least_cell_with_transfer = px(12);
 
@@ -48,10 +48,9 @@ std::int64_t mean_task(const RunReport& report, std::size_t task_count) {
   return std::max<std::int64_t>(whole + rest / tasks, 1);
 }
 
-bool draws_transfers(const Chart& chart) {
-  std::size_t count = 0;
-  for (const Span& transfer : chart.timeline.transfers)
-    if (transfer.length().count() > 0) ++count;
+bool are_few(const std::vector<Span>& transfers) {
+  const auto count = std::ranges::count_if(
+      transfers, [](Duration length) { return length > Duration{0}; }, &Span::length);
   return count > 0 && count <= most_transfers;
 }
 
@@ -59,11 +58,6 @@ bool draws_transfers(const Chart& chart) {
 std::int64_t pitch_pixels(std::size_t rows, bool transfers) {
   const std::int64_t roomy = transfers ? 44 : 36;
   return std::clamp<std::int64_t>(800 / static_cast<std::int64_t>(rows), 3, roomy);
-}
-
-/// Room for the labels of the stages.
-Px left_of_plot(std::size_t stages) {
-  return px(46) + text_width(fmt::format("{}", stages), px(11));
 }
 
 /// White space between rows; transfers cross it, so it has to show them.
@@ -83,41 +77,32 @@ Px mean_cell_width(const RunReport& report, std::size_t tasks, Duration axis, Px
   return axis.count() == 0 ? plot_width : share_of(mean_task(report, tasks), axis.count(), plot_width);
 }
 
-Chart::Chart(const TaskGraph& the_graph, const Timeline& the_timeline, const RunReport& the_report,
-             const PanelFrame& frame)
-    : graph{the_graph}, timeline{the_timeline}, report{the_report}, local_chunk{local_indices(graph.schedule())},
-      palette{most_local_chunks(local_chunk)}, axis{frame.axis}, detail{frame.detail}, tooltips{frame.tooltips},
-      numbers{frame.numbers}, compact{!frame.tooltips}, stages_per_row{frame.stages_per_row},
-      most_columns{frame.most_columns} {
-  plot.width = frame.plot_width;
-  mean_cell = mean_cell_width(report, graph.size(), axis, plot.width);
-  rows = (stages() + stages_per_row - 1) / stages_per_row;
-  pitch = frame.pitch;
-  bar = pitch - px(gap_pixels(pitch.hundredths / 100, false));
-  plot.height = pitch * static_cast<std::int64_t>(rows) - (pitch - bar);
-  plot.x = left_of_plot(stages());
-  width = plot.x + plot.width + right_of_plot;
+ChartFrame own_frame(const TaskGraph& graph, const Timeline& timeline, const RunReport& report) {
+  ChartFrame frame;
+  frame.axis = report.makespan;
+  frame.plot_width = wanted_plot_width(report, graph.size(), frame.axis);
+  const std::size_t stages = graph.schedule().shape().stages;
+  const Px mean_cell = mean_cell_width(report, graph.size(), frame.axis, frame.plot_width);
+  const bool fits = graph.size() <= most_cells && stages <= most_cell_rows && mean_cell >= least_mean_cell;
+  frame.detail = fits ? Detail::cells : Detail::shares;
+  if (!fits) frame.share_rows(stages, most_share_rows);
+  frame.tooltips = fits && graph.size() <= most_tooltips;
+  frame.numbers = true;
+  frame.transfers = fits && mean_cell >= least_cell_with_transfer && are_few(timeline.transfers);
+  frame.path = fits && mean_cell >= least_outlined_cell ? PathStyle::outline : PathStyle::line;
+  frame.pitch = px(pitch_pixels(frame.rows_of(stages), frame.transfers));
+  return frame;
 }
 
-Chart::Chart(const TaskGraph& the_graph, const Timeline& the_timeline, const RunReport& the_report)
-    : graph{the_graph}, timeline{the_timeline}, report{the_report}, local_chunk{local_indices(graph.schedule())},
-      palette{most_local_chunks(local_chunk)}, axis{report.makespan} {
-  plot.width = wanted_plot_width(report, graph.size(), axis);
-  mean_cell = mean_cell_width(report, graph.size(), axis, plot.width);
-
-  const bool fits = graph.size() <= most_cells && stages() <= most_cell_rows && mean_cell >= least_mean_cell;
-  detail = fits ? Detail::cells : Detail::shares;
-  if (detail == Detail::shares) stages_per_row = (stages() + most_share_rows - 1) / most_share_rows;
-  rows = (stages() + stages_per_row - 1) / stages_per_row;
-  tooltips = fits && graph.size() <= most_tooltips;
-  transfers = fits && mean_cell >= least_cell_with_transfer && draws_transfers(*this);
-  path_style = fits && mean_cell >= least_outlined_cell ? PathStyle::outline : PathStyle::line;
-
-  const std::int64_t pitch_in_pixels = pitch_pixels(rows, transfers);
-  pitch = px(pitch_in_pixels);
-  bar = pitch - px(gap_pixels(pitch_in_pixels, transfers));
+Chart::Chart(const TaskGraph& the_graph, const Timeline& the_timeline, const RunReport& the_report,
+             const ChartFrame& frame)
+    : ChartFrame{frame}, graph{the_graph}, timeline{the_timeline}, report{the_report},
+      local_chunk{local_indices(graph.schedule())}, palette{most_local_chunks(local_chunk)}, rows{rows_of(stages())},
+      mean_cell{mean_cell_width(report, graph.size(), axis, plot_width)},
+      bar{pitch - px(gap_pixels(pitch.hundredths / 100, transfers))} {
+  plot.x = px(46) + text_width(fmt::format("{}", stages()), px(11)); // the labels of the stages
+  plot.width = plot_width;
   plot.height = pitch * static_cast<std::int64_t>(rows) - (pitch - bar);
-  plot.x = left_of_plot(stages());
   width = plot.x + plot.width + right_of_plot;
 }
 

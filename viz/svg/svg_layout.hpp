@@ -4,6 +4,7 @@
 #include "ppsim/graph/timeline.hpp"
 #include "ppsim/study/run_report.hpp"
 
+#include <optional>
 #include <vector>
 
 #include "svg_canvas.hpp"
@@ -17,27 +18,30 @@ enum class Detail : std::uint8_t { cells, shares };
 /// How the critical path is drawn: outlines around its cells, or one line where cells are too small for that.
 enum class PathStyle : std::uint8_t { outline, line };
 
-/// What charts that stand above each other have in common, so that they can be compared by eye.
-struct PanelFrame {
-  Duration axis{0}; ///< what the width of each plot stands for; what ends later is cut off
+/// What a chart shows, and on which scale. Charts that stand above each other have it in common, so that they can be
+/// compared by eye.
+struct ChartFrame {
+  Duration axis{0}; ///< what the width of the plot stands for; what ends later is cut off
   Px plot_width;
   Px pitch; ///< from one row to the next
   Detail detail = Detail::cells;
-  std::size_t stages_per_row = 1;
-  std::size_t most_columns = 1;
-  bool tooltips = false;
-  bool numbers = false;
+  std::size_t stages_per_row = 1;     ///< more than one only with Detail::shares
+  std::size_t most_columns = 20'000;  ///< of all rows together with Detail::shares; bounds the size of the document
+  bool tooltips = false;              ///< few enough cells for a tooltip each
+  bool numbers = false;               ///< of microbatches, in cells that hold them
+  bool transfers = false;             ///< few and long enough to be told apart
+  bool compact = false;               ///< cells that share a fill are one path
+  std::optional<PathStyle> path = {}; ///< none: the critical path is not drawn
+  /// Puts stages into as many rows as that gives of at most `most`.
+  void share_rows(std::size_t stages, std::size_t most) { stages_per_row = (stages + most - 1) / most; }
+  [[nodiscard]] std::size_t rows_of(std::size_t stages) const { return (stages + stages_per_row - 1) / stages_per_row; }
 };
-
-/// Columns of all rows together that a picture shows with Detail::shares; bounds the size of the document.
-inline constexpr std::size_t most_share_columns = 20'000;
+/// That of a chart that is a picture of its own.
+[[nodiscard]] ChartFrame own_frame(const TaskGraph& graph, const Timeline& timeline, const RunReport& report);
 
 /// The inputs of a chart and all that follows from them alone.
-struct Chart {
-  /// A chart that is a picture of its own.
-  Chart(const TaskGraph& graph, const Timeline& timeline, const RunReport& report);
-  /// One of several in a picture.
-  Chart(const TaskGraph& graph, const Timeline& timeline, const RunReport& report, const PanelFrame& frame);
+struct Chart : ChartFrame {
+  Chart(const TaskGraph& graph, const Timeline& timeline, const RunReport& report, const ChartFrame& frame);
 
   const TaskGraph& graph;
   const Timeline& timeline;
@@ -45,24 +49,12 @@ struct Chart {
   std::vector<std::uint16_t> local_chunk; ///< by global id: its index on its stage
   Palette palette;
 
-  Duration axis; ///< what the width of the plot stands for
-  Detail detail = Detail::cells;
-  PathStyle path_style = PathStyle::outline;
-  bool tooltips = false;  ///< few enough cells for a tooltip each
-  bool transfers = false; ///< few and long enough to be told apart
-  bool numbers = true;    ///< of microbatches, in cells that hold them
-  bool compact = false;   ///< cells that share a fill are one path
   std::size_t rows = 1;
-  std::size_t stages_per_row = 1; ///< more than one only with Detail::shares
-  std::size_t most_columns = most_share_columns;
   Px width;     ///< of the whole picture
-  Box plot;     ///< time from left to right, rows from top to bottom; placed by place_plot()
-  Px pitch;     ///< from one row to the next
+  Box plot;     ///< time from left to right, rows from top to bottom; who draws it says how far down
   Px mean_cell; ///< width of a task of mean length
   Px bar;       ///< height of a row's cells
 
-  /// Moves the plot below a head of this height.
-  void place_plot(Px head_height) { plot.y = head_height; }
   [[nodiscard]] std::size_t stages() const { return graph.schedule().shape().stages; }
   [[nodiscard]] SimTime end() const { return SimTime{report.makespan}; }
   /// Where the chart ends: with its run, or where the axis cuts that off.

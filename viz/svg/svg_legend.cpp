@@ -7,7 +7,6 @@ namespace ppsim::viz {
 
 namespace {
 
-constexpr Px legend_font = px(11);
 constexpr Px line_height = px(22);
 constexpr Px swatch_width = px(22);
 constexpr Px swatch_height = px(14);
@@ -25,12 +24,11 @@ public:
   /// The swatch of an entry with this text. Its text is written beside it.
   [[nodiscard]] Box entry(std::string_view text, Px width = swatch_width) {
     const Px room = right_ - left_ - width - text_gap;
-    const std::string shown = fit_text(text, legend_font, room);
-    const Px needed = width + (width > Px{} ? text_gap : Px{}) + text_width(shown, legend_font);
+    const std::string shown = fit_text(text, label_size, room);
+    const Px needed = width + (width > Px{} ? text_gap : Px{}) + text_width(shown, label_size);
     if (x_ > left_ && x_ + needed > right_) new_line();
     const Box swatch{x_, y_, width, swatch_height};
-    add(texts_, "<text x=\"{}\" y=\"{}\">{}</text>\n", x_ + needed - text_width(shown, legend_font),
-        swatch.middle_y() + legend_font * 36 / 100, escaped(shown));
+    texts_ += draw_text({x_ + needed - text_width(shown, label_size), base_line(swatch.middle_y(), label_size)}, shown);
     x_ += needed + entry_gap;
     return swatch;
   }
@@ -50,16 +48,9 @@ private:
 
 /// A swatch as a cell of the chart is drawn.
 void add_cell(std::string& out, const Chart& chart, const Box& box, Pass pass, Colour fill) {
-  add(out,
-      R"(<rect x="{}" y="{}" width="{}" height="{}" fill="{}"/>)"
-      "\n",
-      box.x, box.y, box.width, box.height, to_string(fill));
+  out += draw_rect(box, fmt::format("fill=\"{}\"", to_string(fill)));
   if (chart.detail == Detail::shares || (pass != Pass::input_grad && pass != Pass::weight_grad)) return;
-  const Box mark = split_mark(pass, box);
-  add(out,
-      R"(<rect x="{}" y="{}" width="{}" height="{}" fill="#1a1a1a"/>)"
-      "\n",
-      mark.x, mark.y, mark.width, mark.height);
+  out += draw_rect(split_mark(pass, box), R"(fill="#1a1a1a")");
 }
 
 /// One swatch per shade, with the chunks' local indices where each has its own shade.
@@ -70,29 +61,23 @@ void add_shades(std::string& out, const Chart& chart, Pass pass, Box box, bool p
     const Colour fill = chart.palette.fill(pass, shade);
     add_cell(out, chart, box, pass, fill);
     if (shades == 1 || palettes_differ || chart.palette.local_chunks() > shades) continue;
-    add(out,
-        R"(<text x="{}" y="{}" font-size="{}" text-anchor="middle" fill="{}">{}</text>)"
-        "\n",
-        box.middle_x(), box.middle_y() + px(9) * 36 / 100, px(9), wants_white_text(fill) ? "#ffffff" : "#1a1a1a",
-        shade);
+    out += draw_text({box.middle_x(), base_line(box.middle_y(), px(9))}, std::to_string(shade),
+                     fmt::format(R"(font-size="{}" text-anchor="middle" fill="{}")", px(9),
+                                 wants_white_text(fill) ? "#ffffff" : "#1a1a1a"));
   }
 }
 
 void add_hatch(std::string& out, const Box& box, Label label) {
-  add(out,
-      R"(<rect x="{}" y="{}" width="{}" height="{}" fill="{}" stroke="#b3b3b3" stroke-width="0.5"/>)"
-      "\n",
-      box.x, box.y, box.width, box.height, hatch_fill(label));
+  out += draw_rect(box, fmt::format(R"(fill="{}" stroke="#b3b3b3" stroke-width="0.5")", hatch_fill(label)));
 }
 
 void add_passes(std::string& out, LegendFlow& flow, const Chart& chart, const Drawn& drawn) {
-  constexpr std::array<std::string_view, pass_count> names{"F: forward", "B: backward", "I: input gradient",
-                                                           "W: weight gradient"};
   const auto shades = static_cast<std::int64_t>(chart.palette.shades());
   const Px width = shades == 1 ? swatch_width : px(15) * shades;
-  for (std::size_t pass = 0; pass < pass_count; ++pass)
-    if (drawn.labels.test(pass))
-      add_shades(out, chart, static_cast<Pass>(pass), flow.entry(names[pass], width), drawn.palettes_differ);
+  for (const Pass pass : {Pass::forward, Pass::backward, Pass::input_grad, Pass::weight_grad})
+    if (drawn.labels.test(static_cast<std::size_t>(pass)))
+      add_shades(out, chart, pass, flow.entry(fmt::format("{}: {}", letter(pass), pass_name(pass)), width),
+                 drawn.palettes_differ);
   if (drew(drawn, Label::overlap)) {
     const Box box = flow.entry("overlapped pair: F above, its partner below");
     const Px half = box.height / 2;
@@ -149,18 +134,12 @@ void add_lines(std::string& out, LegendFlow& flow, const Chart& chart, const Dra
         flow.entry(chart.timeline.optimizer.empty()
                        ? "critical path: the chain of tasks and transfers that sets the makespan"
                        : "critical path: the chain of tasks, transfers and reductions that sets the makespan");
-    const bool outline = chart.path_style == PathStyle::outline;
-    const Px inset = px(1);
-    if (outline)
-      add(out,
-          R"(<rect x="{}" y="{}" width="{}" height="{}" fill="none" stroke="#000000" stroke-width="1.8"/>)"
-          "\n",
-          box.x + inset, box.y + inset, box.width - inset * 2, box.height - inset * 2);
+    if (chart.path == PathStyle::outline)
+      out += draw_rect({box.x + px(1), box.y + px(1), box.width - px(2), box.height - px(2)},
+                       R"(fill="none" stroke="#000000" stroke-width="1.8")");
     else
-      add(out,
-          R"(<path stroke="#000000" stroke-width="1.2" d="M{} {}H{}"/>)"
-          "\n",
-          box.x, box.middle_y(), box.right());
+      out += draw_path(R"(stroke="#000000" stroke-width="1.2")",
+                       fmt::format("M{} {}H{}", box.x, box.middle_y(), box.right()));
   }
   if (drawn.two_rows) {
     flow.text_only("of each stage, above: predicted, below: measured");
@@ -171,32 +150,28 @@ void add_lines(std::string& out, LegendFlow& flow, const Chart& chart, const Dra
     add_end(EndLine::predicted, "predicted end");
     add_end(EndLine::measured, "measured end");
   }
-  if (drawn.slow_tasks) out += deviation_mark(DeviationMark::slow, flow.entry("took longer or shorter than predicted"));
-  if (drawn.late_tasks) out += deviation_mark(DeviationMark::late, flow.entry("waited longer than predicted"));
+  if (drawn.slow_tasks) out += deviation_mark(Lateness::slow, flow.entry("took longer or shorter than predicted"));
+  if (drawn.late_tasks) out += deviation_mark(Lateness::waited, flow.entry("waited longer than predicted"));
   if (drawn.transfers) {
     const Box box = flow.entry("transfer between stages");
-    add(out,
-        R"(<path fill="none" stroke="#6b6b6b" stroke-width="0.7" d="M{} {}L{} {}"/>)"
-        "\n",
-        box.x + px(4), box.y, box.right() - px(4), box.bottom());
-    add(out,
-        R"(<path fill="#6b6b6b" d="M{} {}l-1.80 -4.00h3.60z"/>)"
-        "\n",
-        box.right() - px(4), box.bottom());
+    const Px end = box.right() - px(4);
+    out += draw_path(R"(fill="none" stroke="#6b6b6b" stroke-width="0.7")",
+                     fmt::format("M{} {}L{} {}", box.x + px(4), box.y, end, box.bottom()));
+    out += draw_path(R"(fill="#6b6b6b")", fmt::format("M{} {}l-1.80 -4.00h3.60z", end, box.bottom()));
   }
 }
 
 } // namespace
 
-std::string draw_legend(const Chart& chart, const Drawn& drawn, Px top, Px& height) {
-  LegendFlow flow{chart.plot.x, chart.width - px(16), top};
+Part draw_legend(const Chart& chart, const Drawn& drawn, Px top) {
+  LegendFlow flow{chart.plot.x, chart.width - margin, top};
   std::string swatches;
   add_passes(swatches, flow, chart, drawn);
   add_idle(swatches, flow, drawn);
   add_lines(swatches, flow, chart, drawn);
-  height = flow.bottom() - top;
-  return fmt::format("<g class=\"legend\" font-size=\"{}\" fill=\"#1a1a1a\">\n{}{}</g>\n", legend_font, swatches,
-                     flow.texts());
+  return {
+      draw_group(fmt::format(R"(class="legend" font-size="{}" fill="#1a1a1a")", label_size), swatches + flow.texts()),
+      flow.bottom()};
 }
 
 } // namespace ppsim::viz

@@ -1,7 +1,7 @@
 #pragma once
-// Colours and hatches. Hue tells the pass, lightness the chunk, so that the chart also reads without colour vision and
-// in grey: forwards are always darker than full backwards, and the two halves of a split backward carry a bar (I above,
-// W below).
+// Colours, hatches and markers. Hue tells the pass, lightness the chunk, so that the chart also reads without colour
+// vision and in grey: forwards are always darker than full backwards, and the two halves of a split backward carry a
+// bar (I above, W below).
 
 #include "ppsim/report/report.hpp"
 
@@ -9,6 +9,7 @@
 #include <bitset>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace ppsim::viz {
 
@@ -54,5 +55,14 @@ private:
 [[nodiscard]] std::string hatch_fill(Label label);
 /// The `<defs>` with the patterns of the labels in `used`.
 [[nodiscard]] std::string hatch_definitions(const LabelSet& used);
+
+/// What tells a curve from the others, in colour and without.
+struct CurveStyle {
+  Colour colour;
+  std::string_view dashes; ///< value of stroke-dasharray; empty: solid
+  std::string_view marker; ///< path data, relative to the marker's place
+};
+/// Looks that differ from those of other numbers in as much as they can; they recur after 280.
+[[nodiscard]] CurveStyle style_of(std::size_t number);
 
 } // namespace ppsim::viz

@@ -6,15 +6,16 @@ namespace ppsim::viz {
 
 namespace {
 
-/// A place in the picture.
-struct Point {
-  Px x, y;
-};
-
 /// Where a transfer or a hand-over leaves one row and where it reaches another.
 struct Link {
   Point from, to;
 };
+
+/// Where a line from one row to another leaves the first: its lower edge when the other is below.
+Px edge_towards(const Chart& chart, std::size_t row, std::size_t other) {
+  const Box bar = chart.bar_box(row, {});
+  return other > row ? bar.bottom() : bar.y;
+}
 
 Link link_between(const Chart& chart, const Span& span, std::size_t from, std::size_t to) {
   return {{chart.x_at(span.start), edge_towards(chart, from, to)},
@@ -40,18 +41,16 @@ public:
     add_cell(chart_->bar_box(row, span), row, span.start);
   }
   void add_cell(const Box& cell, std::size_t row, SimTime start) {
-    const bool moved = have_cell_ && !after_transfer_ && row != row_;
-    if (moved) add_link(link_between(*chart_, {start, start}, row_, row));
+    if (outline_ && !after_transfer_ && row != row_) add_link(link_between(*chart_, {start, start}, row_, row));
     // Cells that follow each other without a pause share one outline.
-    const bool joins = have_cell_ && row == row_ && cell.y == outline_.y && cell.height == outline_.height &&
-                       cell.x == outline_.right();
+    const bool joins = outline_ && row == row_ && cell.y == outline_->y && cell.height == outline_->height &&
+                       cell.x == outline_->right();
     if (joins) {
-      outline_.width += cell.width;
+      outline_->width += cell.width;
     } else {
       end_outline();
       outline_ = cell;
     }
-    have_cell_ = true;
     after_transfer_ = false;
     row_ = row;
   }
@@ -66,34 +65,23 @@ public:
   }
   [[nodiscard]] std::string draw() {
     end_outline();
-    std::string out = "<g class=\"critical-path\" fill=\"none\" pointer-events=\"none\">\n";
-    if (!links_.empty()) {
-      add(out,
-          R"(<path stroke="#ffffff" stroke-width="4" d="{}"/>)"
-          "\n",
-          links_);
-      add(out,
-          R"(<path stroke="#000000" stroke-width="1.8" d="{}"/>)"
-          "\n",
-          links_);
-    }
-    add(out,
-        R"(<path stroke="#000000" stroke-width="1.8" d="{}"/>)"
-        "\n",
-        outlines_);
-    return out += "</g>\n";
+    std::string out;
+    if (!links_.empty())
+      out = draw_path(R"(stroke="#ffffff" stroke-width="4")", links_) +
+            draw_path(R"(stroke="#000000" stroke-width="1.8")", links_);
+    return draw_group(R"(class="critical-path" fill="none" pointer-events="none")",
+                      out + draw_path(R"(stroke="#000000" stroke-width="1.8")", outlines_));
   }
 
 private:
   void add_link(const Link& link) { add(links_, "M{} {}L{} {}", link.from.x, link.from.y, link.to.x, link.to.y); }
   void end_outline() {
-    if (have_cell_) add_box_path(outlines_, outline_);
+    if (outline_) add_box_path(outlines_, *outline_);
   }
   const Chart* chart_;
   std::string links_, outlines_;
-  Box outline_;
+  std::optional<Box> outline_; ///< of the cells that are being joined
   std::size_t row_ = 0;
-  bool have_cell_ = false;
   bool after_transfer_ = false;
 };
 
@@ -103,7 +91,6 @@ public:
   void add_point(const Point& point) {
     if (!data_.empty() && point.x - last_.x < Px{50}) {
       waiting_ = point;
-      has_waiting_ = true;
       return;
     }
     finish();
@@ -111,8 +98,8 @@ public:
   }
   /// Lets the line end, or turn, where it really does.
   void finish() {
-    if (has_waiting_) emit(waiting_);
-    has_waiting_ = false;
+    if (waiting_) emit(*waiting_);
+    waiting_.reset();
   }
   [[nodiscard]] const std::string& data() const { return data_; }
   /// How often it turned from downwards to upwards or back.
@@ -129,10 +116,10 @@ private:
     last_ = point;
   }
   std::string data_;
-  Point last_, waiting_;
+  Point last_;
+  std::optional<Point> waiting_;
   std::int64_t turns_ = 0;
   bool down_ = true;
-  bool has_waiting_ = false;
 };
 
 /// Where a step of the critical path begins and ends.
@@ -153,32 +140,16 @@ std::string draw_path_line(const Chart& chart) {
     line.add_point(link.to);
   }
   line.finish();
-  std::string out = "<g class=\"critical-path\" fill=\"none\" stroke-linejoin=\"round\" pointer-events=\"none\">\n";
-  if (px(line.turns() * 6) > chart.plot.width) {
-    // It goes up and down so often that a full line would be a black area: let the rows show through.
-    add(out,
-        R"(<path stroke="#000000" stroke-width="0.8" stroke-opacity="0.6" d="{}"/>)"
-        "\n",
-        line.data());
-    return out += "</g>\n";
-  }
-  add(out,
-      R"(<path stroke="#ffffff" stroke-width="2.8" d="{}"/>)"
-      "\n",
-      line.data());
-  add(out,
-      R"(<path stroke="#000000" stroke-width="1.2" d="{}"/>)"
-      "\n",
-      line.data());
-  return out += "</g>\n";
+  std::string out;
+  if (px(line.turns() * 6) > chart.plot.width) // so often up and down that a full line would be a black area
+    out = draw_path(R"(stroke="#000000" stroke-width="0.8" stroke-opacity="0.6")", line.data());
+  else
+    out = draw_path(R"(stroke="#ffffff" stroke-width="2.8")", line.data()) +
+          draw_path(R"(stroke="#000000" stroke-width="1.2")", line.data());
+  return draw_group(R"(class="critical-path" fill="none" stroke-linejoin="round" pointer-events="none")", out);
 }
 
 } // namespace
-
-Px edge_towards(const Chart& chart, std::size_t row, std::size_t other) {
-  const Box bar = chart.bar_box(row, {});
-  return other > row ? bar.bottom() : bar.y;
-}
 
 std::string draw_transfers(const Chart& chart, Drawn& drawn) {
   const Schedule& schedule = chart.graph.schedule();
@@ -198,22 +169,15 @@ std::string draw_transfers(const Chart& chart, Drawn& drawn) {
   }
   if (lines.empty()) return {};
   drawn.transfers = true;
-  std::string out = "<g class=\"transfers\" pointer-events=\"none\">\n";
-  add(out,
-      R"(<path fill="none" stroke="#6b6b6b" stroke-width="0.7" d="{}"/>)"
-      "\n",
-      lines);
-  add(out,
-      R"(<path fill="#6b6b6b" d="{}"/>)"
-      "\n",
-      heads);
-  return out += "</g>\n";
+  return draw_group(R"(class="transfers" pointer-events="none")",
+                    draw_path(R"(fill="none" stroke="#6b6b6b" stroke-width="0.7")", lines) +
+                        draw_path(R"(fill="#6b6b6b")", heads));
 }
 
 std::string draw_critical_path(const Chart& chart, Drawn& drawn) {
-  if (chart.report.critical_path.empty()) return {};
+  if (!chart.path || chart.report.critical_path.empty()) return {};
   drawn.critical_path = true;
-  if (chart.path_style == PathStyle::line) return draw_path_line(chart);
+  if (chart.path == PathStyle::line) return draw_path_line(chart);
   OutlinedPath path{chart};
   for (const PathStep& step : chart.report.critical_path) {
     if (step.is_transfer())

@@ -19,9 +19,7 @@ using Paths = std::array<std::array<std::string, most_kinds>, slot_count>;
 
 /// Time of one column: by slot (a pass, recomputation, the optimizer, or idle), then by kind (shade of the chunk, or
 /// idle label).
-struct Column {
-  std::array<std::array<std::int64_t, most_kinds>, slot_count> time{};
-};
+using Column = std::array<std::array<std::int64_t, most_kinds>, slot_count>;
 
 /// A stretch of equal columns of one slot that is being collected.
 struct Run {
@@ -46,23 +44,19 @@ public:
   void draw(std::size_t row, Paths& paths) const;
 
 private:
-  [[nodiscard]] std::int64_t start_of(std::size_t column) const;
-  void add_task(TaskId id, std::size_t column, std::int64_t time);
+  [[nodiscard]] std::int64_t start_of(std::size_t column) const {
+    const std::int64_t shown = shown_time(*chart_);
+    const auto at = static_cast<std::int64_t>(column);
+    const auto all = static_cast<std::int64_t>(columns_.size());
+    return shown / all * at + shown % all * at / all;
+  }
+  void add_task(TaskId id, std::size_t column, std::int64_t time) {
+    const Task& task = chart_->graph.schedule().task(id);
+    columns_[column][static_cast<std::size_t>(task.pass)][chart_->shade_of(task)] += time;
+  }
   const Chart* chart_;
   std::vector<Column> columns_;
 };
-
-std::int64_t ShareRow::start_of(std::size_t column) const {
-  const std::int64_t shown = shown_time(*chart_);
-  const auto at = static_cast<std::int64_t>(column);
-  const auto all = static_cast<std::int64_t>(columns_.size());
-  return shown / all * at + shown % all * at / all;
-}
-
-void ShareRow::add_task(TaskId id, std::size_t column, std::int64_t time) {
-  const Task& task = chart_->graph.schedule().task(id);
-  columns_[column].time[static_cast<std::size_t>(task.pass)][chart_->shade_of(task)] += time;
-}
 
 void ShareRow::add(const LabelledSpan& span) {
   std::int64_t at = span.span.start.time_since_epoch().count();
@@ -78,11 +72,11 @@ void ShareRow::add(const LabelledSpan& span) {
     const std::int64_t time = std::min(end, start_of(column + 1)) - at;
     at += time;
     if (is_idle(span.label)) {
-      columns_[column].time[idle_slot][static_cast<std::size_t>(span.label) - first_idle_label] += time;
+      columns_[column][idle_slot][static_cast<std::size_t>(span.label) - first_idle_label] += time;
     } else if (span.label == Label::recompute) {
-      columns_[column].time[recompute_slot][0] += time;
+      columns_[column][recompute_slot][0] += time;
     } else if (span.label == Label::optimizer) {
-      columns_[column].time[optimizer_slot][0] += time;
+      columns_[column][optimizer_slot][0] += time;
     } else if (span.label == Label::overlap) {
       add_task(span.task, column, time / 2);
       add_task(make_id<TaskId>(index(span.task) + 1), column, time - time / 2);
@@ -106,11 +100,11 @@ void ShareRow::draw(std::size_t row, Paths& paths) const {
     const Px left = chart_->plot.x + width * static_cast<std::int64_t>(column) / all;
     const Px right = chart_->plot.x + width * static_cast<std::int64_t>(column + 1) / all;
     std::int64_t total = 0;
-    for (const auto& slot : columns_[column].time)
+    for (const auto& slot : columns_[column])
       for (const std::int64_t time : slot) total += time;
     std::int64_t above = 0;
     for (std::size_t slot = 0; slot < slot_count; ++slot) {
-      const auto& kinds = columns_[column].time[slot];
+      const auto& kinds = columns_[column][slot];
       const auto kind = static_cast<std::size_t>(std::max_element(kinds.begin(), kinds.end()) - kinds.begin());
       const Px from = share_of(above, total, chart_->bar);
       for (const std::int64_t time : kinds) above += time;
@@ -156,8 +150,9 @@ std::string draw_paths(const Chart& chart, const Paths& paths, Drawn& drawn) {
     for (std::size_t kind = 0; kind < most_kinds; ++kind) {
       if (paths[slot][kind].empty()) continue;
       drawn.labels.set(static_cast<std::size_t>(label_of(slot, kind)));
-      add(out, "<path class=\"{}\" fill=\"{}\" d=\"{}\"/>\n", slot == idle_slot ? "idle" : "cells",
-          fill_of(chart, slot, kind), paths[slot][kind]);
+      out += draw_path(
+          fmt::format(R"(class="{}" fill="{}")", slot == idle_slot ? "idle" : "cells", fill_of(chart, slot, kind)),
+          paths[slot][kind]);
     }
   return out;
 }

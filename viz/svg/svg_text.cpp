@@ -120,9 +120,3 @@ std::vector<std::string> wrap_text(std::string_view text, Px font_size, Px width
 }
 
 } // namespace ppsim::viz
-
-fmt::format_context::iterator fmt::formatter<ppsim::viz::Px>::format(ppsim::viz::Px length, format_context& context) {
-  const std::int64_t size = length.hundredths < 0 ? -length.hundredths : length.hundredths;
-  const std::string text = fmt::format("{}{}.{:02}", length.hundredths < 0 ? "-" : "", size / 100, size % 100);
-  return std::copy(text.begin(), text.end(), context.out());
-}

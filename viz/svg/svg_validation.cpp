@@ -10,12 +10,12 @@
 //
 // Both rows are drawn by the same code as a chart of their own; where they stand is decided here.
 
+#include "ppsim/base/words.hpp"
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/viz/validation.hpp"
 
 #include "svg_draw.hpp"
 #include "svg_text.hpp"
-#include "words/comparison_words.hpp"
 #include "words/validation_words.hpp"
 
 namespace ppsim::viz {
@@ -48,19 +48,16 @@ public:
 
   std::string render() {
     place_rows();
-    Px height;
-    const std::string head = draw_head(headline(), lower_.width, height);
-    place(height);
+    const Part head = draw_head(headline(), lower_.width);
+    upper_.plot.y = head.bottom + px(6);
+    lower_.plot.y = upper_.plot.y + upper_.bar + between_rows;
     Drawn drawn;
     drawn.two_rows = true;
     const std::string body = draw_body(drawn);
-    Px bottom = whole_box().bottom() + axis_height;
-    const std::string notes = draw_deviation_notes(bottom);
-    Px legend_height;
-    const std::string legend = draw_legend(lower_, drawn, bottom, legend_height);
-    return svg_opening(lower_.width, bottom + legend_height + bottom_margin,
-                       fmt::format("{}, predicted and measured", graph_.headline())) +
-           hatch_definitions(drawn.labels) + head + body + notes + legend + "</svg>\n";
+    const Part notes = draw_deviation_notes(upper_.plot.bottom() + axis_height);
+    const Part legend = draw_legend(lower_, drawn, notes.bottom);
+    return document(graph_.headline() + ", predicted and measured", lower_.width, legend.bottom,
+                    hatch_definitions(drawn.labels) + head.elements + body + notes.elements + legend.elements);
   }
 
 private:
@@ -69,8 +66,8 @@ private:
     return timeline;
   }
 
-  [[nodiscard]] PanelFrame frame() const {
-    PanelFrame frame;
+  [[nodiscard]] ChartFrame frame() const {
+    ChartFrame frame;
     const std::size_t tasks = graph_.size();
     const std::size_t stages = graph_.schedule().shape().stages;
     frame.axis = std::max(predicted_report_.makespan, measured_report_.makespan);
@@ -79,13 +76,14 @@ private:
     const bool wide = mean_cell_width(measured_report_, tasks, frame.axis, frame.plot_width) >= least_mean_cell;
     if (!wide || 2 * tasks > most_cells_of_both || static_cast<std::int64_t>(stages) > most_rows_as_cells) {
       frame.detail = Detail::shares;
-      frame.stages_per_row = (stages + most_rows_as_shares - 1) / most_rows_as_shares;
+      frame.share_rows(stages, most_rows_as_shares);
     }
-    const auto rows = static_cast<std::int64_t>((stages + frame.stages_per_row - 1) / frame.stages_per_row);
+    const auto rows = static_cast<std::int64_t>(frame.rows_of(stages));
     frame.pitch = px(std::clamp(height_of_all_stages / rows, least_row_pitch, most_row_pitch));
     frame.most_columns = most_columns_of_a_chart;
     frame.numbers = frame.detail == Detail::cells;
     frame.tooltips = frame.detail == Detail::cells && 2 * tasks <= most_tooltips_of_both;
+    frame.compact = !frame.tooltips;
     return frame;
   }
 
@@ -103,13 +101,6 @@ private:
     }
   }
 
-  void place(Px height) {
-    upper_.place_plot(height + px(6));
-    lower_.place_plot(upper_.plot.y + upper_.bar + between_rows);
-  }
-
-  /// The rows of both charts.
-  [[nodiscard]] Box whole_box() const { return upper_.plot; }
   [[nodiscard]] bool has_row_words() const { return upper_.bar >= row_word_size + px(1); }
 
   [[nodiscard]] Headline headline() const {
@@ -134,8 +125,8 @@ private:
   [[nodiscard]] std::string draw_body(Drawn& drawn) const {
     const Chart both = stage_chart();
     std::string out;
-    add(out, "<g class=\"predicted\" opacity=\"0.6\">\n{}</g>\n", draw_row(upper_, drawn));
-    add(out, "<g class=\"measured\">\n{}</g>\n", draw_row(lower_, drawn));
+    out += draw_group(R"(class="predicted" opacity="0.6")", draw_rows(upper_, "", drawn));
+    out += draw_group(R"(class="measured")", draw_rows(lower_, "", drawn));
     Chart labels = both;
     if (has_row_words()) {
       labels.plot.x = labels.plot.x - room_for_row_words;
@@ -158,20 +149,13 @@ private:
     return both;
   }
 
-  static std::string draw_row(const Chart& chart, Drawn& drawn) {
-    if (chart.detail == Detail::shares) return draw_shares(chart, drawn);
-    return draw_idle(chart, drawn) + draw_cells(chart, drawn) + draw_numbers(chart, drawn);
-  }
-
   [[nodiscard]] std::string draw_row_words() const {
-    std::string out;
-    add(out, R"(<g class="row-words" font-size="{}" fill="#595959" text-anchor="end">)", row_word_size);
-    out += '\n';
+    std::string words;
     for (std::size_t row = 0; row < upper_.rows; ++row)
       for (const auto& [chart, word] : {std::pair{&upper_, "predicted"}, std::pair{&lower_, "measured"}})
-        add(out, "<text x=\"{}\" y=\"{}\">{}</text>\n", chart->plot.x - px(6),
-            chart->bar_box(row, {}).middle_y() + row_word_size * 36 / 100, word);
-    return out += "</g>\n";
+        words += draw_text({chart->plot.x - px(6), base_line(chart->bar_box(row, {}).middle_y(), row_word_size)}, word);
+    return draw_group(
+        fmt::format(R"(class="row-words" font-size="{}" fill="#595959" text-anchor="end")", row_word_size), words);
   }
 
   /// The wait before a task on its stage.
@@ -196,33 +180,28 @@ private:
       (slow ? drawn.slow_tasks : drawn.late_tasks) = true;
       const Box box = slow ? lower_.cell_box(deviation.task, stage)
                            : lower_.bar_box(lower_.row_of(stage), wait_before(deviation.task));
-      marks += deviation_mark(slow ? DeviationMark::slow : DeviationMark::late, box, tooltip(deviation));
+      marks += deviation_mark(deviation.because, box, tooltip(deviation));
       if (i < most_notes && lower_.bar >= px(12)) add_number(numbers, i + 1, {box.middle_x(), box.bottom() + px(3)});
     }
-    return "<g class=\"deviations\">\n" + marks + numbers + "</g>\n";
+    return draw_group(R"(class="deviations")", marks + numbers);
   }
 
-  struct Point {
-    Px x, y;
-  };
   static void add_number(std::string& out, std::size_t number, Point at) {
     add(out, R"(<circle cx="{}" cy="{}" r="5.5" fill="{}" stroke="#ffffff" stroke-width="0.8" pointer-events="none"/>)",
         at.x, at.y, ppsim::viz::to_string(mark_stroke));
-    add(out,
-        "<text x=\"{}\" y=\"{}\" font-size=\"8\" font-weight=\"bold\" text-anchor=\"middle\" fill=\"#ffffff\" "
-        "pointer-events=\"none\">{}</text>\n",
-        at.x, at.y + px(8) * 36 / 100, number);
+    out += draw_text({at.x, base_line(at.y, px(8))}, std::to_string(number),
+                     R"(font-size="8" font-weight="bold" text-anchor="middle" fill="#ffffff" pointer-events="none")");
   }
 
-  /// The largest deviations in words, below `bottom`, which moves down.
-  [[nodiscard]] std::string draw_deviation_notes(Px& bottom) const {
-    std::string out;
-    bottom = bottom - px(8);
-    for (std::size_t i = 0; i < std::min(validation_.deviations.size(), most_notes); ++i)
-      out += draw_notes({fmt::format("{}: {}", i + 1, tooltip(validation_.deviations[i]))}, lower_.plot.x,
-                        lower_.width - margin, bottom);
-    bottom += px(14);
-    return out;
+  /// The largest deviations in words.
+  [[nodiscard]] Part draw_deviation_notes(Px top) const {
+    Part all{{}, top - px(8)};
+    for (std::size_t i = 0; i < std::min(validation_.deviations.size(), most_notes); ++i) {
+      const std::string note = fmt::format("{}: {}", i + 1, tooltip(validation_.deviations[i]));
+      const Part one = draw_notes({note}, lower_.plot.x, lower_.width - margin, all.bottom);
+      all = {all.elements + one.elements, one.bottom};
+    }
+    return {all.elements, all.bottom + px(14)};
   }
 
   const TaskGraph& graph_;
@@ -232,7 +211,7 @@ private:
   Timeline measured_;
   RunReport predicted_report_;
   RunReport measured_report_;
-  PanelFrame frame_;
+  ChartFrame frame_;
   Chart upper_; ///< the prediction
   Chart lower_; ///< the run
 };
@@ -241,19 +220,19 @@ private:
 
 std::string end_line(EndLine kind, Px x, Px top, Px bottom) {
   const bool predicted = kind == EndLine::predicted;
-  return fmt::format("<path class=\"end\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.4\"{} pointer-events=\"none\" "
-                     "d=\"M{} {}V{}\"/>\n",
-                     predicted ? "#4d4d4d" : ppsim::viz::to_string(mark_stroke),
-                     predicted ? " stroke-dasharray=\"4 3\"" : "", x, top, bottom);
+  const std::string look = fmt::format(
+      R"(class="end" fill="none" stroke="{}" stroke-width="1.4"{} pointer-events="none")",
+      predicted ? "#4d4d4d" : ppsim::viz::to_string(mark_stroke), predicted ? R"( stroke-dasharray="4 3")" : "");
+  return draw_path(look, fmt::format("M{} {}V{}", x, top, bottom));
 }
 
-std::string deviation_mark(DeviationMark kind, const Box& box, std::string_view tooltip) {
+std::string deviation_mark(Lateness because, const Box& box, std::string_view tooltip) {
   const std::string title = tooltip.empty() ? "" : fmt::format("<title>{}</title>", escaped(tooltip));
   return fmt::format(
       "<rect class=\"deviation\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"{}\" "
       "stroke-width=\"1.8\"{}>{}</rect>\n",
       box.x, box.y, box.width, box.height, ppsim::viz::to_string(mark_stroke),
-      kind == DeviationMark::late ? " stroke-dasharray=\"3 2\"" : "", title);
+      because == Lateness::waited ? " stroke-dasharray=\"3 2\"" : "", title);
 }
 
 std::string svg_validation(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run,

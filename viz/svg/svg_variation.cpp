@@ -14,221 +14,29 @@
 // that ends before the plot does, ends with a bar. Of many lines those are drawn that come nearest to the best. All
 // places are integers, as in the charts.
 
+#include "ppsim/base/words.hpp"
 #include "ppsim/viz/variation.hpp"
 
-#include <functional>
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <vector>
 
 #include "svg_draw.hpp"
 #include "svg_text.hpp"
-#include "ticks.hpp"
-#include "variation_curves.hpp"
-#include "words/comparison_words.hpp"
+#include "variation_plot.hpp"
 #include "words/variation_words.hpp"
 
 namespace ppsim::viz {
 
 namespace {
 
-constexpr Px least_plot_height = px(400);
-constexpr Px label_pitch = px(16);
-constexpr Px key_width = px(26);
-constexpr Px most_label_width = px(250);
 constexpr Px strip_height = px(18);
 constexpr Px strip_gap = px(6);
 constexpr Px change_labels_height = px(18);
-constexpr Px change_leaders_height = px(14);
-constexpr Px least_x_tick_distance = px(75);
-constexpr Px least_y_tick_distance = px(40);
 constexpr std::int64_t markers_per_line = 7;
-constexpr std::size_t most_curves = 12; ///< that can be told apart
 constexpr Px end_bar_height = px(11);
-
-/// A place in the picture.
-struct PlotPoint {
-  Px x, y;
-};
-
-/// A value of an axis and its label.
-struct AxisMark {
-  std::int64_t value;
-  std::string label;
-};
-
-/// Where the best changes, and where the label that says so stands above it, or beside that.
-struct ChangeMark {
-  Px x, label_x;
-  std::string label;
-};
-
-/// The inputs of a plot and where things stand in it.
-struct VariationPlot {
-  explicit VariationPlot(const Variation& the_variation);
-
-  const Variation& variation;
-  std::vector<Curve> all_curves;
-  std::vector<Curve> curves; ///< that are drawn
-  ShownRange range;
-  std::vector<AxisMark> y_marks;
-  std::string y_title;
-  std::vector<AxisMark> x_marks;
-  std::string x_title;
-  std::vector<ChangeMark> changes;
-  Px change_leaders; ///< height of the leaders from their labels; 0: all stand above their lines
-  Box box;
-  Px labels_left; ///< of the keys at the right
-
-  void choose_y_marks();
-  void choose_x_marks();
-  void place_changes();
-  [[nodiscard]] bool has_room(const std::vector<AxisMark>& marks) const;
-  [[nodiscard]] Px x_at(std::int64_t value) const {
-    const Axis& axis = variation.axis;
-    if (axis.to <= axis.from) return box.middle_x();
-    if (!axis.logarithmic()) return box.x + share_of(value - axis.from, axis.to - axis.from, box.width);
-    const std::int64_t first = scaled_log2(axis.from);
-    return box.x + share_of(scaled_log2(value) - first, scaled_log2(axis.to) - first, box.width);
-  }
-  /// May lie above the plot.
-  [[nodiscard]] Px y_at(std::int64_t time) const {
-    if (range.logarithmic) {
-      const std::int64_t first = scaled_log2(range.from);
-      return box.bottom() - share_of(scaled_log2(time) - first, scaled_log2(range.to) - first, box.height);
-    }
-    // Five plots above the edge is as good as any distance, and keeps the product in range.
-    const std::int64_t height = std::min(time - range.from, (range.to - range.from) * 5);
-    return box.bottom() - share_of(height, range.to - range.from, box.height);
-  }
-  [[nodiscard]] bool is_inside(const PlotPoint& point) const { return point.y >= box.y && point.y <= box.bottom(); }
-  [[nodiscard]] std::optional<PlotPoint> point_of(const Curve& curve, std::size_t at) const {
-    if (!curve.times[at]) return std::nullopt;
-    return PlotPoint{x_at(variation.points[at]), y_at(*curve.times[at])};
-  }
-  [[nodiscard]] const Curve* curve_of(std::size_t line) const {
-    for (const Curve& curve : curves)
-      if (std::find(curve.lines.begin(), curve.lines.end(), line) != curve.lines.end()) return &curve;
-    return nullptr;
-  }
-};
-
-/// "transfer time (--comm)"
-std::string axis_name(const Axis& axis) {
-  return fmt::format("{} (--{})", quantity_name(axis.option), axis.option);
-}
-
-std::string in_unit(std::string_view name, const Ticks& ticks) {
-  return ticks.unit_name.empty() ? std::string{name} : fmt::format("{} ({})", name, ticks.unit_name);
-}
-
-/// Width of the widest text of some things.
-template <class Things, class Text>
-Px widest(const Things& things, Text text) {
-  Px width;
-  for (const auto& thing : things) width = std::max(width, text_width(std::invoke(text, thing), label_size));
-  return width;
-}
-
-/// Marks at the multiples of a step.
-std::vector<AxisMark> marks_at(std::int64_t from, std::int64_t to, const Ticks& ticks) {
-  std::vector<AxisMark> marks;
-  for (std::int64_t tick = (from + ticks.step - 1) / ticks.step; tick <= to / ticks.step; ++tick)
-    marks.push_back({tick * ticks.step, tick_label(tick * ticks.step, ticks)});
-  return marks;
-}
-
-/// Marks at every `stride`-th of the round values of a logarithmic axis.
-template <class Label>
-std::vector<AxisMark> logarithmic_marks(const Axis& axis, std::size_t stride, Label label) {
-  std::vector<AxisMark> marks;
-  for (const std::int64_t value : logarithmic_ticks(axis, stride)) marks.push_back({value, label(value)});
-  return marks;
-}
-
-VariationPlot::VariationPlot(const Variation& the_variation)
-    : variation{the_variation}, all_curves{curves_of(the_variation)},
-      curves{nearest_curves(the_variation, all_curves, most_curves)}, range{shown_range(the_variation, curves)} {
-  const auto labels = static_cast<std::int64_t>(curves.size());
-  box.height = std::max(least_plot_height, label_pitch * labels);
-  choose_y_marks();
-  box.x = margin + px(24) + widest(y_marks, &AxisMark::label) + px(10);
-  // Bold names are wider.
-  const Px label_width = std::min(widest(curves, &Curve::label) * 9 / 8, most_label_width) + px(4);
-  labels_left = figure_width - margin - label_width - key_width - px(6);
-  box.width = labels_left - px(44) - box.x;
-  choose_x_marks();
-  place_changes();
-}
-
-void VariationPlot::choose_y_marks() {
-  const auto most = static_cast<std::size_t>(box.height.hundredths / least_y_tick_distance.hundredths);
-  const std::string_view what = variation.per_microbatch ? "step time per microbatch" : "step time";
-  Ticks ticks = choose_ticks(Axis::Unit::time, range.from, range.to, most);
-  if (range.logarithmic) {
-    const Axis axis{.option = "", .unit = Axis::Unit::time, .from = range.from, .to = range.to};
-    const auto label = [&](std::int64_t time) {
-      return fmt::format("{:g}", static_cast<double>(time) / static_cast<double>(ticks.unit));
-    };
-    y_title = in_unit(what, ticks) + ", logarithmic";
-    y_marks = logarithmic_marks(axis, 1, label);
-    for (std::size_t stride = 3; y_marks.size() > most; stride += 3) y_marks = logarithmic_marks(axis, stride, label);
-    return;
-  }
-  if (range.from > 0) range.from = range.from / ticks.step * ticks.step;
-  ticks = choose_ticks(Axis::Unit::time, range.from, range.to, most);
-  y_title = in_unit(what, ticks) + (range.from > 0 ? ", axis does not begin at zero" : "");
-  y_marks = marks_at(range.from, range.to, ticks);
-}
-
-/// As near to their lines as the others allow; where there is not room for all, above their lines, and draw_changes()
-/// leaves some out.
-void VariationPlot::place_changes() {
-  for (std::size_t i = 1; i < variation.best.size(); ++i) {
-    const Px x = x_at(variation.best[i].from);
-    changes.push_back({x, x, variation.axis.format(variation.best[i].from)});
-  }
-  const Px width = widest(changes, &ChangeMark::label);
-  const Px pitch = width + px(8);
-  const Px first = box.x - px(30) + width / 2;
-  const Px last = labels_left - width / 2;
-  if (changes.empty() || pitch * static_cast<std::int64_t>(changes.size() - 1) > last - first) return;
-  std::vector<Px> wanted;
-  wanted.reserve(changes.size());
-  for (const ChangeMark& change : changes) wanted.push_back(change.x);
-  const std::vector<Px> places = spread_labels(wanted, pitch, first, last);
-  for (std::size_t i = 0; i < changes.size(); ++i) changes[i].label_x = places[i];
-  if (places != wanted) change_leaders = change_leaders_height;
-}
-
-bool VariationPlot::has_room(const std::vector<AxisMark>& marks) const {
-  for (std::size_t i = 1; i < marks.size(); ++i) {
-    const Px needed = (text_width(marks[i - 1].label, label_size) + text_width(marks[i].label, label_size)) / 2;
-    if (x_at(marks[i].value) - x_at(marks[i - 1].value) < needed + px(14)) return false;
-  }
-  return true;
-}
-
-// NOLINTNEXTLINE(readability-function-cognitive-complexity): a case per unit
-void VariationPlot::choose_x_marks() {
-  const Axis& axis = variation.axis;
-  x_title = axis_name(axis) + (axis.logarithmic() ? ", logarithmic" : "");
-  if (axis.logarithmic()) { // values with their units, since those change along the axis
-    const auto label = [&axis](std::int64_t value) { return axis.format(value); };
-    const std::size_t step = axis.unit == Axis::Unit::bytes ? 1 : 3;
-    for (std::size_t stride = 1; stride <= 60; stride = stride < step ? step : stride + step) {
-      x_marks = logarithmic_marks(axis, stride, label);
-      if (has_room(x_marks)) return;
-    }
-    return;
-  }
-  for (auto most = static_cast<std::size_t>(box.width.hundredths / least_x_tick_distance.hundredths); most >= 2;
-       --most) {
-    const Ticks ticks = choose_ticks(axis.unit, axis.from, axis.to, most);
-    x_title = axis_name(axis) + (ticks.unit_name.empty() ? "" : fmt::format(", in {}", ticks.unit_name));
-    x_marks = marks_at(axis.from, axis.to, ticks);
-    if (has_room(x_marks)) return;
-  }
-}
+constexpr std::string_view grid_look = R"(class="grid" stroke="#e3e3e3" stroke-width="0.8")";
 
 std::string stroke_of(const Curve& curve) {
   std::string attributes = fmt::format("stroke=\"{}\"", to_string(curve.style.colour));
@@ -236,21 +44,21 @@ std::string stroke_of(const Curve& curve) {
   return attributes;
 }
 
-void add_marker(std::string& out, const Curve& curve, const PlotPoint& at, bool filled) {
+std::string draw_marker(const Curve& curve, const Point& at, bool filled) {
   const std::string colour = to_string(curve.style.colour);
-  add(out, "<path fill=\"{}\" stroke=\"{}\" stroke-width=\"1.1\" d=\"M{} {}{}\"/>\n", filled ? colour : "#ffffff",
-      colour, at.x, at.y, curve.style.marker);
+  return draw_path(fmt::format(R"(fill="{}" stroke="{}" stroke-width="1.1")", filled ? colour : "#ffffff", colour),
+                   fmt::format("M{} {}{}", at.x, at.y, curve.style.marker));
 }
 
 /// Adds a line through the points that follow each other; far more points than pixels are thinned.
 class Polyline {
 public:
-  void move_to(const PlotPoint& point) {
+  void move_to(const Point& point) {
     end();
     add(data_, "M{} {}", point.x, point.y);
     last_ = point;
   }
-  void line_to(const PlotPoint& point) {
+  void line_to(const Point& point) {
     waiting_ = point;
     if (point.x - last_.x >= Px{50}) end();
   }
@@ -263,8 +71,8 @@ public:
 
 private:
   std::string data_;
-  PlotPoint last_;
-  std::optional<PlotPoint> waiting_;
+  Point last_;
+  std::optional<Point> waiting_;
 };
 
 /// The line of one schedule: where it fits, and, faint, where it does not. Gaps where it does not apply.
@@ -285,11 +93,13 @@ std::string draw_line(const VariationPlot& plot, const Curve& curve) {
   faint.end();
   std::string out;
   if (!faint.data().empty())
-    add(out, "<path class=\"faint\" fill=\"none\" {} stroke-width=\"1.2\" stroke-opacity=\"0.45\" d=\"{}\"/>\n",
-        stroke_of(curve), faint.data());
+    out += draw_path(
+        fmt::format(R"(class="faint" fill="none" {} stroke-width="1.2" stroke-opacity="0.45")", stroke_of(curve)),
+        faint.data());
   if (!fitting.data().empty())
-    add(out, "<path class=\"line\" fill=\"none\" {} stroke-width=\"1.8\" stroke-linejoin=\"round\" d=\"{}\"/>\n",
-        stroke_of(curve), fitting.data());
+    out += draw_path(
+        fmt::format(R"(class="line" fill="none" {} stroke-width="1.8" stroke-linejoin="round")", stroke_of(curve)),
+        fitting.data());
   return out;
 }
 
@@ -304,13 +114,13 @@ std::string draw_markers(const VariationPlot& plot, const Curve& curve) {
     const bool alone = (i == 0 || !curve.times[i - 1]) && (i + 1 == points || !curve.times[i + 1]);
     const std::size_t shift = stride * curve.number / std::max<std::size_t>(plot.curves.size(), 1);
     if (!alone && (i + stride - shift) % stride != stride / 2) continue;
-    add_marker(out, curve, *point, curve.fits[i]);
+    out += draw_marker(curve, *point, curve.fits[i]);
   }
   return out;
 }
 
 /// Where the line of a curve stands at a value between two points.
-std::optional<PlotPoint> point_between(const VariationPlot& plot, const Curve& curve, std::int64_t value) {
+std::optional<Point> point_between(const VariationPlot& plot, const Curve& curve, std::int64_t value) {
   const auto& points = plot.variation.points;
   const auto after = std::lower_bound(points.begin(), points.end(), value);
   if (after == points.end()) return std::nullopt;
@@ -320,15 +130,15 @@ std::optional<PlotPoint> point_between(const VariationPlot& plot, const Curve& c
   const auto to = plot.point_of(curve, i);
   if (!from || !to) return std::nullopt;
   const Px x = plot.x_at(value);
-  return PlotPoint{x, from->y + (to->y - from->y) * (x - from->x).hundredths /
-                                    std::max<std::int64_t>((to->x - from->x).hundredths, 1)};
+  return Point{x, from->y + (to->y - from->y) * (x - from->x).hundredths /
+                                std::max<std::int64_t>((to->x - from->x).hundredths, 1)};
 }
 
 /// The line of a curve over a stretch, ends included; without what does not apply.
 std::string stretch_path(const VariationPlot& plot, const Curve& curve, const BestStretch& stretch) {
   Polyline line;
   bool open = false;
-  const auto add_point = [&](const std::optional<PlotPoint>& point) {
+  const auto add_point = [&](const std::optional<Point>& point) {
     if (point && open) line.line_to(*point);
     if (point && !open) line.move_to(*point);
     open = point.has_value();
@@ -348,10 +158,10 @@ std::string draw_envelope(const VariationPlot& plot) {
   for (const BestStretch& stretch : plot.variation.best) {
     const Curve* curve = stretch.line ? plot.curve_of(*stretch.line) : nullptr;
     if (curve == nullptr) continue;
-    add(out,
-        "<path class=\"best\" fill=\"none\" stroke=\"{}\" stroke-width=\"9\" stroke-opacity=\"0.28\" "
-        "stroke-linejoin=\"round\" d=\"{}\"/>\n",
-        to_string(curve->style.colour), stretch_path(plot, *curve, stretch));
+    const std::string look = fmt::format(
+        R"(class="best" fill="none" stroke="{}" stroke-width="9" stroke-opacity="0.28" stroke-linejoin="round")",
+        to_string(curve->style.colour));
+    out += draw_path(look, stretch_path(plot, *curve, stretch));
   }
   return out;
 }
@@ -370,19 +180,19 @@ std::string draw_changes(const VariationPlot& plot) {
     const Px half = text_width(label, label_size) / 2;
     if (label_x - half < free_from || label_x + half > plot.labels_left) continue;
     free_from = label_x + half + px(8);
-    add(texts, "<text x=\"{}\" y=\"{}\">{}</text>\n", label_x, top - plot.change_leaders - px(4), escaped(label));
+    texts += draw_text({label_x, top - plot.change_leaders - px(4)}, label);
   }
   if (lines.empty()) return {};
-  return fmt::format("<path class=\"changes\" fill=\"none\" stroke=\"#4d4d4d\" stroke-width=\"0.9\" "
-                     "stroke-dasharray=\"2 2\" d=\"{}\"/>\n<g class=\"changes\" font-size=\"{}\" fill=\"#1a1a1a\" "
-                     "text-anchor=\"middle\">\n{}</g>\n",
-                     lines, label_size, texts);
+  return draw_path(R"(class="changes" fill="none" stroke="#4d4d4d" stroke-width="0.9" stroke-dasharray="2 2")", lines) +
+         draw_group(fmt::format(R"(class="changes" font-size="{}" fill="#1a1a1a" text-anchor="middle")", label_size),
+                    texts);
 }
 
 /// Which schedule is the best, stretch by stretch.
 std::string draw_strip(const VariationPlot& plot) {
   if (plot.curves.empty()) return {};
   const Px top = plot.box.bottom() + strip_gap;
+  const Px text_line = base_line(top + strip_height / 2, label_size);
   std::string boxes;
   std::string texts;
   const auto& best = plot.variation.best;
@@ -397,14 +207,12 @@ std::string draw_strip(const VariationPlot& plot) {
         escaped(plot.variation.axis.format(best[i].to)));
     if (text_width(name, label_size) + px(6) > right - left) continue;
     const bool white = curve != nullptr && wants_white_text(curve->style.colour);
-    add(texts, "<text x=\"{}\" y=\"{}\" fill=\"{}\">{}</text>\n", left + (right - left) / 2,
-        top + strip_height / 2 + label_size * 36 / 100, white ? "#ffffff" : "#1a1a1a", escaped(name));
+    texts += draw_text({left + (right - left) / 2, text_line}, name, white ? R"(fill="#ffffff")" : R"(fill="#1a1a1a")");
   }
-  return fmt::format("<g class=\"strip\" stroke=\"#ffffff\" stroke-width=\"1\">\n{}</g>\n<g class=\"strip\" "
-                     "font-size=\"{}\" text-anchor=\"middle\">\n{}</g>\n<text x=\"{}\" y=\"{}\" font-size=\"{}\" "
-                     "fill=\"#333333\" text-anchor=\"end\">best</text>\n",
-                     boxes, label_size, texts, plot.box.x - px(8), top + strip_height / 2 + label_size * 36 / 100,
-                     label_size);
+  return draw_group(R"(class="strip" stroke="#ffffff" stroke-width="1")", boxes) +
+         draw_group(fmt::format(R"(class="strip" font-size="{}" text-anchor="middle")", label_size), texts) +
+         draw_text({plot.box.x - px(8), text_line}, "best",
+                   fmt::format(R"(font-size="{}" fill="#333333" text-anchor="end")", label_size));
 }
 
 std::string draw_x_axis(const VariationPlot& plot) {
@@ -416,14 +224,12 @@ std::string draw_x_axis(const VariationPlot& plot) {
     const Px x = plot.x_at(value);
     add(grid, "M{} {}V{}", x, plot.box.y, plot.box.bottom());
     add(marks, "M{} {}v4", x, base + px(2));
-    add(labels, "<text x=\"{}\" y=\"{}\">{}</text>\n", x, base + px(18), escaped(label));
+    labels += draw_text({x, base + px(18)}, label);
   }
-  return fmt::format("<path class=\"grid\" stroke=\"#e3e3e3\" stroke-width=\"0.8\" d=\"{}\"/>\n<path "
-                     "stroke=\"#4d4d4d\" stroke-width=\"0.8\" d=\"{}\"/>\n<g class=\"ticks\" font-size=\"{}\" "
-                     "fill=\"#333333\" text-anchor=\"middle\">\n{}<text x=\"{}\" y=\"{}\" font-size=\"12\">{}</text>\n"
-                     "</g>\n",
-                     grid, marks, label_size, labels, plot.box.middle_x(), base + px(37),
-                     escaped(clean_text(plot.x_title)));
+  labels += draw_text({plot.box.middle_x(), base + px(37)}, clean_text(plot.x_title), R"(font-size="12")");
+  return draw_path(grid_look, grid) + draw_path(R"(stroke="#4d4d4d" stroke-width="0.8")", marks) +
+         draw_group(fmt::format(R"(class="ticks" font-size="{}" fill="#333333" text-anchor="middle")", label_size),
+                    labels);
 }
 
 /// The axis of time; where it is linear and does not begin at zero it is broken, and its title says so.
@@ -433,21 +239,20 @@ std::string draw_y_axis(const VariationPlot& plot) {
   for (const auto& [time, label] : plot.y_marks) {
     const Px y = plot.y_at(time);
     add(grid, "M{} {}H{}", plot.box.x, y, plot.box.right());
-    add(labels, "<text x=\"{}\" y=\"{}\">{}</text>\n", plot.box.x - px(8), y + label_size * 36 / 100, label);
+    labels += draw_text({plot.box.x - px(8), base_line(y, label_size)}, label);
   }
-  std::string out = fmt::format("<path class=\"grid\" stroke=\"#e3e3e3\" stroke-width=\"0.8\" d=\"{}\"/>\n<g "
-                                "class=\"ticks\" font-size=\"{}\" fill=\"#333333\" text-anchor=\"end\">\n{}</g>\n",
-                                grid, label_size, labels);
+  std::string out = draw_path(grid_look, grid);
+  out +=
+      draw_group(fmt::format(R"(class="ticks" font-size="{}" fill="#333333" text-anchor="end")", label_size), labels);
   const Px left = plot.box.x;
   const Px bottom = plot.box.bottom();
   if (plot.range.from > 0 && !plot.range.logarithmic)
-    add(out,
-        "<path class=\"axis-break\" fill=\"none\" stroke=\"#4d4d4d\" stroke-width=\"0.9\" d=\"M{0} {1}V{2}l-4.00 "
-        "-2.50l8.00 -5.00l-8.00 -5.00l4.00 -2.50V{3}M{0} {1}H{4}\"/>\n",
-        left, bottom, bottom - px(4), plot.box.y, plot.box.right());
+    out += draw_path(R"(class="axis-break" fill="none" stroke="#4d4d4d" stroke-width="0.9")",
+                     fmt::format("M{0} {1}V{2}l-4.00 -2.50l8.00 -5.00l-8.00 -5.00l4.00 -2.50V{3}M{0} {1}H{4}", left,
+                                 bottom, bottom - px(4), plot.box.y, plot.box.right()));
   else
-    add(out, "<path fill=\"none\" stroke=\"#4d4d4d\" stroke-width=\"0.9\" d=\"M{} {}V{}H{}\"/>\n", left, plot.box.y,
-        bottom, plot.box.right());
+    out += draw_path(R"(fill="none" stroke="#4d4d4d" stroke-width="0.9")",
+                     fmt::format("M{} {}V{}H{}", left, plot.box.y, bottom, plot.box.right()));
   const Px x = margin + px(8);
   add(out,
       "<text class=\"y-title\" x=\"{0}\" y=\"{1}\" font-size=\"12\" fill=\"#333333\" text-anchor=\"middle\" "
@@ -460,7 +265,7 @@ std::string draw_y_axis(const VariationPlot& plot) {
 struct LineEnd {
   const Curve* curve;
   std::int64_t time;
-  PlotPoint place;
+  Point place;
   bool is_early; ///< the schedule does not apply at the end of the range
 };
 
@@ -482,10 +287,8 @@ std::vector<LineEnd> line_ends(const VariationPlot& plot) {
 std::string draw_labels(const VariationPlot& plot) {
   const std::vector<LineEnd> ends = line_ends(plot);
   std::vector<Px> wanted;
-  wanted.reserve(ends.size());
-  for (const LineEnd& end : ends) wanted.push_back(end.place.y);
-  const std::vector<Px> places =
-      spread_labels(wanted, label_pitch, plot.box.y, std::max(plot.box.bottom(), plot.box.y));
+  std::ranges::transform(ends, std::back_inserter(wanted), [](const LineEnd& end) { return end.place.y; });
+  const std::vector<Px> places = spread_labels(wanted, VariationPlot::label_pitch, plot.box.y, plot.box.bottom());
   std::string leaders;
   std::string bars;
   std::string keys;
@@ -494,23 +297,24 @@ std::string draw_labels(const VariationPlot& plot) {
     const Curve& curve = *ends[i].curve;
     const Px y = places[i];
     // Across the plot a leader would look like a line.
-    add(leaders, "<path stroke=\"{}\" d=\"M{} {}h4L{} {}\"/>\n", to_string(curve.style.colour),
-        plot.box.right() + px(4), ends[i].place.y, plot.labels_left - px(4), y);
+    const std::string stroke = fmt::format(R"(stroke="{}")", to_string(curve.style.colour));
+    leaders += draw_path(
+        stroke, fmt::format("M{} {}h4L{} {}", plot.box.right() + px(4), ends[i].place.y, plot.labels_left - px(4), y));
     if (ends[i].is_early && ends[i].place.y > plot.box.y)
-      add(bars, "<path stroke=\"{}\" d=\"M{} {}v{}\"/>\n", to_string(curve.style.colour), ends[i].place.x,
-          ends[i].place.y - end_bar_height / 2, end_bar_height);
-    add(keys, "<path fill=\"none\" {} stroke-width=\"1.8\" d=\"M{} {}h{}\"/>\n", stroke_of(curve), plot.labels_left, y,
-        key_width);
-    add_marker(keys, curve, {plot.labels_left + key_width / 2, y}, !curve.never_fits);
-    const Px room = figure_width - margin - plot.labels_left - key_width - px(6);
-    add(texts, "<text x=\"{}\" y=\"{}\"{}>{}</text>\n", plot.labels_left + key_width + px(6), y + label_size * 36 / 100,
-        curve.is_best_somewhere ? " font-weight=\"bold\"" : "",
-        escaped(fit_text(curve.label, label_size, curve.is_best_somewhere ? room * 8 / 9 : room)));
+      bars += draw_path(
+          stroke, fmt::format("M{} {}v{}", ends[i].place.x, ends[i].place.y - end_bar_height / 2, end_bar_height));
+    keys += draw_path(fmt::format(R"(fill="none" {} stroke-width="1.8")", stroke_of(curve)),
+                      fmt::format("M{} {}h{}", plot.labels_left, y, VariationPlot::key_width));
+    keys += draw_marker(curve, {plot.labels_left + VariationPlot::key_width / 2, y}, !curve.never_fits);
+    const Px left = plot.labels_left + VariationPlot::key_width + px(6);
+    const Px room = figure_width - margin - left;
+    texts += draw_text({left, base_line(y, label_size)},
+                       fit_text(curve.label, label_size, curve.is_best_somewhere ? room * 8 / 9 : room),
+                       curve.is_best_somewhere ? R"(font-weight="bold")" : "");
   }
-  return fmt::format("<g class=\"leaders\" fill=\"none\" stroke-width=\"0.8\" stroke-dasharray=\"1 2\">\n{}</g>\n<g "
-                     "class=\"ends\" stroke-width=\"2.2\">\n{}</g>\n<g class=\"keys\">\n{}</g>\n<g "
-                     "class=\"labels\" font-size=\"{}\" fill=\"#1a1a1a\">\n{}</g>\n",
-                     leaders, bars, keys, label_size, texts);
+  return draw_group(R"(class="leaders" fill="none" stroke-width="0.8" stroke-dasharray="1 2")", leaders) +
+         draw_group(R"(class="ends" stroke-width="2.2")", bars) + draw_group(R"(class="keys")", keys) +
+         draw_group(fmt::format(R"(class="labels" font-size="{}" fill="#1a1a1a")", label_size), texts);
 }
 
 /// Those that are not drawn, one note each, so that they flow over as many lines as they need.
@@ -518,9 +322,7 @@ void add_left_out(const VariationPlot& plot, std::vector<std::string>& notes) {
   if (plot.curves.size() == plot.all_curves.size()) return;
   const std::size_t first = notes.size();
   for (const Curve& curve : plot.all_curves)
-    if (std::none_of(plot.curves.begin(), plot.curves.end(),
-                     [&](const Curve& drawn) { return drawn.lines == curve.lines; }))
-      notes.push_back(curve.label);
+    if (std::ranges::find(plot.curves, curve.lines, &Curve::lines) == plot.curves.end()) notes.push_back(curve.label);
   const std::size_t count = notes.size() - first;
   notes[first] = fmt::format("{} more {} not drawn: {}", count, count == 1 ? "is" : "are", notes[first]);
 }
@@ -528,9 +330,7 @@ void add_left_out(const VariationPlot& plot, std::vector<std::string>& notes) {
 /// How to read what was drawn, and nothing else.
 std::vector<std::string> notes_of(const VariationPlot& plot) {
   std::vector<std::string> notes;
-  const auto any = [&plot](bool Curve::*what) {
-    return std::any_of(plot.curves.begin(), plot.curves.end(), [what](const Curve& curve) { return curve.*what; });
-  };
+  const auto any = [&plot](bool Curve::*what) { return std::ranges::any_of(plot.curves, what); };
   if (any(&Curve::is_best_somewhere)) notes.emplace_back("band and strip: the best");
   if (plot.variation.best.size() > 1) notes.emplace_back("dotted lines: from there on another is the best");
   if (any(&Curve::fits_not_always)) notes.emplace_back("faint, hollow: does not fit the memory limit");
@@ -563,28 +363,28 @@ std::string title_of(const Variation& variation) {
 
 std::string svg_variation(const Variation& variation) {
   VariationPlot plot{variation};
-  Px height;
   const std::string title = title_of(variation);
-  const std::string head = draw_head({title, essentials_of(variation), variation.source}, figure_width, height);
-  plot.box.y = height + (plot.changes.empty() ? Px{} : change_labels_height + plot.change_leaders);
+  const Part head = draw_head({title, essentials_of(variation), variation.source}, figure_width);
+  const Px above = plot.changes.empty() ? Px{} : change_labels_height + plot.change_leaders;
+  plot.box.y = head.bottom + above;
 
-  std::string body;
-  body += draw_x_axis(plot) + draw_y_axis(plot);
+  std::string body = draw_x_axis(plot) + draw_y_axis(plot);
   if (plot.curves.empty())
-    add(body,
-        "<text x=\"{}\" y=\"{}\" font-size=\"12\" fill=\"#595959\" text-anchor=\"middle\">no schedule applies</text>\n",
-        plot.box.middle_x(), plot.box.middle_y());
+    body += draw_text({plot.box.middle_x(), plot.box.middle_y()}, "no schedule applies",
+                      R"(font-size="12" fill="#595959" text-anchor="middle")");
   add(body, "<clipPath id=\"plot\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>\n",
       plot.box.x - px(6), plot.box.y, plot.box.width + px(12), plot.box.height + px(6));
-  body += "<g class=\"lines\" clip-path=\"url(#plot)\">\n" + draw_envelope(plot);
-  for (const Curve& curve : plot.curves) body += draw_line(plot, curve);
-  body += "</g>\n" + draw_changes(plot) + "<g class=\"markers\">\n";
-  for (const Curve& curve : plot.curves) body += draw_markers(plot, curve);
-  body += "</g>\n" + draw_labels(plot) + draw_strip(plot);
-
-  Px bottom = plot.box.bottom() + strip_gap + strip_height + px(44);
-  const std::string notes = draw_notes(notes_of(plot), plot.box.x, figure_width - margin, bottom);
-  return svg_opening(figure_width, bottom + bottom_margin, title) + head + body + notes + "</svg>\n";
+  std::string lines = draw_envelope(plot);
+  std::string markers;
+  for (const Curve& curve : plot.curves) {
+    lines += draw_line(plot, curve);
+    markers += draw_markers(plot, curve);
+  }
+  body += draw_group(R"svg(class="lines" clip-path="url(#plot)")svg", lines) + draw_changes(plot);
+  body += draw_group(R"(class="markers")", markers) + draw_labels(plot) + draw_strip(plot);
+  const Part notes = draw_notes(notes_of(plot), plot.box.x, figure_width - margin,
+                                plot.box.bottom() + strip_gap + strip_height + px(44));
+  return document(title, figure_width, notes.bottom, head.elements + body + notes.elements);
 }
 
 } // namespace ppsim::viz

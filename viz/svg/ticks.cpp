@@ -28,21 +28,9 @@ constexpr std::array<AxisUnit, 5> rate_units{
 constexpr std::array<AxisUnit, 1> count_units{{{"", 1}}};
 constexpr std::array<AxisUnit, 1> factor_units{{{"", 1'000'000}}};
 
-std::span<const AxisUnit> units_of(Axis::Unit unit) {
-  switch (unit) {
-  case Axis::Unit::time:
-    return time_units;
-  case Axis::Unit::bytes:
-    return byte_units;
-  case Axis::Unit::rate:
-    return rate_units;
-  case Axis::Unit::factor:
-    return factor_units;
-  case Axis::Unit::count:
-    break;
-  }
-  return count_units;
-}
+/// By Axis::Unit.
+constexpr std::array<std::span<const AxisUnit>, 5> units_of{time_units, byte_units, rate_units, count_units,
+                                                            factor_units};
 
 /// The smallest of 1, 2, 5 times a power of ten that is at least `least`.
 std::int64_t round_step(std::int64_t least) {
@@ -67,7 +55,7 @@ Ticks choose_ticks(Axis::Unit unit, std::int64_t from, std::int64_t to, std::siz
   const auto intervals = static_cast<std::int64_t>(std::max<std::size_t>(most, 2));
   const std::int64_t least = length / intervals + (length % intervals == 0 ? 0 : 1);
 
-  const std::span<const AxisUnit> units = units_of(unit);
+  const std::span<const AxisUnit> units = units_of[static_cast<std::size_t>(unit)];
   const AxisUnit& written =
       *std::find_if(units.begin(), units.end() - 1, [to](const AxisUnit& candidate) { return to >= candidate.size; });
   Ticks ticks{1, written.size, written.name, 0};
@@ -75,10 +63,6 @@ Ticks choose_ticks(Axis::Unit unit, std::int64_t from, std::int64_t to, std::siz
       unit == Axis::Unit::bytes ? round_byte_step(std::max<std::int64_t>(least, 1), written.size) : round_step(least);
   for (std::int64_t rest = ticks.step % written.size; rest != 0; rest = rest * 10 % written.size) ++ticks.decimals;
   return ticks;
-}
-
-Ticks choose_ticks(Duration span, std::size_t most) {
-  return choose_ticks(Axis::Unit::time, 0, span.count(), most);
 }
 
 std::int64_t scaled_log2(std::int64_t value) {
@@ -115,10 +99,6 @@ std::string tick_label(std::int64_t value, const Ticks& ticks) {
   for (int digit = 0; digit < ticks.decimals; ++digit, rest = rest * 10 % ticks.unit)
     label += static_cast<char>('0' + rest * 10 / ticks.unit);
   return label;
-}
-
-std::string tick_label(Duration at, const Ticks& ticks) {
-  return tick_label(at.count(), ticks);
 }
 
 } // namespace ppsim::viz

@@ -20,8 +20,6 @@ struct Ticks {
 
 /// The finest round ticks that part the range into at most `most` intervals. The unit is the largest that `to` reaches.
 [[nodiscard]] Ticks choose_ticks(Axis::Unit unit, std::int64_t from, std::int64_t to, std::size_t most);
-/// The same for a span of time from zero.
-[[nodiscard]] Ticks choose_ticks(Duration span, std::size_t most);
 
 /// log2 of `value` >= 1 in units of 2^-16, in integers alone so that it is the same on every machine.
 [[nodiscard]] std::int64_t scaled_log2(std::int64_t value);
@@ -30,6 +28,5 @@ struct Ticks {
 
 /// `value` in the unit of `ticks`, without the unit: "12.5".
 [[nodiscard]] std::string tick_label(std::int64_t value, const Ticks& ticks);
-[[nodiscard]] std::string tick_label(Duration at, const Ticks& ticks);
 
 } // namespace ppsim::viz

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <ranges>
@@ -28,8 +29,7 @@ Curve curve_of_line(const Variation& variation, std::size_t position) {
     fits_somewhere = fits_somewhere || (sample && sample->fits);
   }
   curve.never_fits = !fits_somewhere;
-  curve.is_best_somewhere = std::any_of(variation.best.begin(), variation.best.end(),
-                                        [position](const BestStretch& stretch) { return stretch.line == position; });
+  curve.is_best_somewhere = std::ranges::find(variation.best, position, &BestStretch::line) != variation.best.end();
   return curve;
 }
 
@@ -75,16 +75,13 @@ std::vector<Curve> curves_of(const Variation& variation) {
   std::vector<Curve> curves;
   for (std::size_t line = 0; line < variation.lines.size(); ++line) {
     Curve curve = curve_of_line(variation, line);
-    if (std::none_of(curve.times.begin(), curve.times.end(), [](const auto& time) { return time.has_value(); }))
-      continue;
+    if (std::ranges::none_of(curve.times, [](const auto& time) { return time.has_value(); })) continue;
     const bool asynchronous = variation.lines[line].asynchronous;
     const auto same = std::find_if(curves.begin(), curves.end(), [&](const Curve& other) {
       return other.times == curve.times && other.fits == curve.fits &&
              variation.lines[other.lines.front()].asynchronous == asynchronous;
     });
     if (same == curves.end()) {
-      curve.number = curves.size();
-      curve.style = style_of(curve.number);
       curve.label = label_of(variation, line);
       curves.push_back(std::move(curve));
       continue;
@@ -98,16 +95,14 @@ std::vector<Curve> curves_of(const Variation& variation) {
 
 std::vector<Curve> nearest_curves(const Variation& variation, const std::vector<Curve>& curves, std::size_t most) {
   std::vector<std::optional<std::int64_t>> best;
-  best.reserve(variation.points.size());
   for (std::size_t point = 0; point < variation.points.size(); ++point)
     best.push_back(best_time(variation, curves, point));
   std::vector<double> distances;
-  distances.reserve(curves.size());
-  for (const Curve& curve : curves) distances.push_back(distance_from_best(curve, best));
+  std::ranges::transform(curves, std::back_inserter(distances),
+                         [&best](const Curve& curve) { return distance_from_best(curve, best); });
   std::vector<std::size_t> order(curves.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return distances[a] < distances[b]; });
+  std::ranges::stable_sort(order, {}, [&](std::size_t curve) { return distances[curve]; });
   order.resize(std::min(order.size(), most));
   std::sort(order.begin(), order.end());
   std::vector<Curve> nearest;
@@ -150,8 +145,7 @@ ShownRange shown_range(const Variation& variation, const std::vector<Curve>& cur
 std::vector<Px> spread_labels(const std::vector<Px>& wanted, Px pitch, Px top, Px bottom) {
   std::vector<std::size_t> order(wanted.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&wanted](std::size_t a, std::size_t b) { return wanted[a] < wanted[b]; });
+  std::ranges::stable_sort(order, {}, [&wanted](std::size_t label) { return wanted[label]; });
   /// Labels that touch each other, moved as one: the sum of where each wants the first of them to stand.
   struct Block {
     std::int64_t count, sum;

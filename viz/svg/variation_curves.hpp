@@ -9,15 +9,15 @@
 #include <string_view>
 #include <vector>
 
-#include "curve_style.hpp"
 #include "svg_canvas.hpp"
+#include "svg_palette.hpp"
 
 namespace ppsim::viz {
 
 /// One or more lines that have the same value at every point.
 struct Curve {
   std::vector<std::size_t> lines; ///< positions in Variation::lines
-  std::size_t number = 0;         ///< position among the curves
+  std::size_t number = 0;         ///< position among those that are drawn; nearest_curves() sets it, and the looks
   std::string label;              ///< their names
   CurveStyle style;
   std::vector<std::optional<std::int64_t>> times; ///< by point, in nanoseconds; nothing where it does not apply
@@ -32,7 +32,7 @@ struct Curve {
 [[nodiscard]] std::vector<Curve> curves_of(const Variation& variation);
 
 /// The `most` curves that are the best somewhere or come nearest to it, in their order; one is near where its time is
-/// few times that of the best at the same point. Their looks are dealt anew, so that they differ as much as they can.
+/// few times that of the best at the same point. Their looks differ as much as they can.
 [[nodiscard]] std::vector<Curve> nearest_curves(const Variation& variation, const std::vector<Curve>& curves,
                                                 std::size_t most);
 

@@ -29,10 +29,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "tables.hpp"
-#include "words/comparison_words.hpp"
-#include "words/measured_words.hpp"
-#include "words/validation_words.hpp"
+#include "text_blocks.hpp"
+#include "words/figures.hpp"
 
 namespace ppsim::viz {
 namespace {
@@ -184,9 +182,8 @@ std::vector<TableColumn> group_columns(const Accuracy& accuracy) {
 std::vector<TableColumn> run_columns(const Accuracy& accuracy, const std::vector<std::size_t>& shown) {
   std::vector<TableColumn> columns;
   const auto add = [&](std::string_view header, int rank, bool left, auto cell) {
-    TableColumn column{std::string{header}, {}, rank, left};
-    for (const std::size_t at : shown) column.cells.push_back(cell(accuracy.runs[at]));
-    columns.push_back(std::move(column));
+    columns.push_back(column_of(header, rank, shown, [&](std::size_t at) { return cell(accuracy.runs[at]); }));
+    columns.back().left = left;
   };
   add("run", 0, true,
       [](const HeldRun& run) { return run.group.empty() ? run.name : fmt::format("{}/{}", run.group, run.name); });
@@ -217,24 +214,14 @@ std::vector<std::size_t> worst_first(const Accuracy& accuracy) {
   return order;
 }
 
-std::string indented(const std::vector<std::string>& lines) {
-  std::string out;
-  for (const std::string& line : lines) out += "  " + line + "\n";
-  return out;
-}
-
 } // namespace
 
 std::string accuracy_text(const Accuracy& accuracy, const TextOptions& options) {
   const std::size_t width = std::max(options.width, least_text_width);
-  std::string out = wrapped_lines(headline(accuracy), width, 2);
-  if (options.colour) {
-    out.pop_back();
-    out = fmt::format("\033[1;{}m{}\033[0m\n", accuracy.holds() ? 32 : 31, out);
-  }
-  out += '\n';
+  std::string out =
+      headline_lines(headline(accuracy), width, accuracy.holds() ? "1;32" : "1;31", options.colour) + '\n';
   for (const auto& [what, words] : answers(accuracy)) out += answer_lines(what, words, width);
-  if (accuracy.groups.size() > 1) out += '\n' + indented(table_lines(group_columns(accuracy), column_gap));
+  if (accuracy.groups.size() > 1) out += '\n' + indented_table(group_columns(accuracy));
   std::vector<std::size_t> shown = worst_first(accuracy);
   const bool all = shown.size() <= most_runs;
   if (all)
@@ -242,7 +229,7 @@ std::string accuracy_text(const Accuracy& accuracy, const TextOptions& options) 
   else
     shown.resize(worst_rows);
   out += fmt::format("\n{}", all ? "" : fmt::format("the {} worst; --markdown and --json have all\n", worst_rows));
-  out += indented(table_lines(columns_that_fit(run_columns(accuracy, shown), width - 2, column_gap), column_gap));
+  out += indented_table(columns_that_fit(run_columns(accuracy, shown), width - 2));
   return out + "  " + wrapped_lines(explained, width - 2, 2);
 }
 

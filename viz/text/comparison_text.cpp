@@ -19,124 +19,100 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
-#include "tables.hpp"
-#include "words/comparison_words.hpp"
+#include "text_blocks.hpp"
+#include "words/figures.hpp"
 
 namespace ppsim::viz {
 
 namespace {
 
-/// Makes the cells of one column, contender by contender.
-template <class Cell>
-TableColumn column(const Comparison& comparison, std::string_view header, int rank, Cell cell) {
-  TableColumn made{std::string{header}, {}, rank, false};
-  for (const Contender& contender : comparison.contenders) made.cells.push_back(cell(contender));
-  return made;
+bool is_best(const Comparison& comparison, const Contender& contender) {
+  return comparison.recommendation && &contender == &comparison.contenders[comparison.recommendation->best];
 }
 
-bool is_best(const Comparison& comparison, std::size_t position) {
-  return comparison.recommendation && comparison.recommendation->best == position;
-}
-
-/// What the order asks of the runtime, in the fewest words; the notes say what they mean.
+/// What the order asks of the runtime, in the fewest words; meaning_of_asks() says what they mean.
 std::string asked(const Demands& demands) {
-  const std::string words = joined(demand_words(demands), ", ");
-  return words.empty() ? "-" : words;
-}
-
-void add_memory(std::vector<TableColumn>& columns, const Comparison& comparison) {
-  if (!comparison.knows_memory) {
-    columns.push_back(column(comparison, "live", 2, [](const Contender& contender) {
-      return fmt::format("{:.4g}", contender.peak_stage_activations());
-    }));
-    return;
-  }
-  columns.push_back(
-      column(comparison, "memory", 0, [](const Contender& contender) { return format_bytes(contender.peak_bytes()); }));
-  if (const std::optional<Bytes> limit = comparison.memory_limit)
-    columns.push_back(column(comparison, "free", 0, [limit](const Contender& contender) {
-      return contender.fits() ? format_bytes(*limit - std::min(*limit, contender.peak_bytes())) : std::string{"no"};
-    }));
-}
-
-/// All columns but the first, which only a terminal marks. What tells most has the lowest rank.
-std::vector<TableColumn> columns_of(const Comparison& comparison) {
-  const Contender* reference = reference_of(comparison);
-  std::vector<TableColumn> columns;
-  columns.push_back(column(comparison, "step time", 0,
-                           [](const Contender& contender) { return format_duration(contender.report.step_time); }));
-  columns.push_back(column(comparison, "slower", 1, [reference](const Contender& contender) {
-    return &contender == reference ? std::string{}
-                                   : difference(contender.report.step_time, reference->report.step_time);
-  }));
-  if (std::ranges::any_of(comparison.contenders, [](const Contender& contender) {
-        return contender.report.makespan != contender.report.step_time;
-      }))
-    columns.push_back(column(comparison, "makespan", 7, [](const Contender& contender) {
-      const RunReport& report = contender.report;
-      return report.makespan == report.step_time ? std::string{} : format_duration(report.makespan);
-    }));
-  if (std::ranges::any_of(comparison.contenders, [](const Contender& contender) {
-        return contender.report.stalls && contender.report.stalls->count > 0;
-      }))
-    columns.push_back(column(comparison, "stalls", 2, [](const Contender& contender) {
-      const auto& stalls = contender.report.stalls;
-      return stalls && stalls->count > 0 ? format_duration(stalls->sum) : std::string{"-"};
-    }));
-  columns.push_back(column(comparison, "bubble", 3,
-                           [](const Contender& contender) { return percent(contender.report.bubble_ratio); }));
-  columns.push_back(column(comparison, "over", 5,
-                           [](const Contender& contender) { return percent(contender.report.bubble_overhead); }));
-  columns.push_back(column(comparison, "span", 6,
-                           [](const Contender& contender) { return percent(contender.report.stage_span_bubble); }));
-  add_memory(columns, comparison);
-  columns.push_back(column(comparison, "transfers", 10,
-                           [](const Contender& contender) { return fmt::format("{}", contender.report.transfers); }));
-  if (std::ranges::any_of(comparison.contenders,
-                          [](const Contender& contender) { return contender.report.transfer_volume > Bytes{}; }))
-    columns.push_back(column(comparison, "sent", 8, [](const Contender& contender) {
-      return format_bytes(contender.report.transfer_volume);
-    }));
-  columns.push_back(column(comparison, "copies", 9, [](const Contender& contender) {
-    return fmt::format("{}", contender.demands.parameter_copies);
-  }));
-  columns.push_back(column(comparison, "asks", 4, [](const Contender& contender) { return asked(contender.demands); }));
-  columns.back().left = true;
-  return columns;
-}
-
-std::string meaning_of(std::string_view header) {
-  if (header == "makespan") return "of one step by itself, where the step time is the interval between steps";
-  if (header == "stalls")
-    return "waits for sends and receives behind others or posted late, over all stages; 'ppsim place' moves them";
-  if (header == "bubble") return "idle share of device time (bubble ratio)";
-  if (header == "over") return "what one step takes over the ideal (bubble overhead)";
-  if (header == "span") return "idle share of the longest span of a stage (stage span bubble)";
-  if (header == "live") return "activations of a whole stage, of the stage that holds most";
-  if (header == "memory") return "of the stage that needs most";
-  if (header == "free") return "what that leaves of the limit";
-  if (header == "sent") return "by all transfers of a step";
-  if (header == "copies") return "of the parameters: stages that hold them, times versions";
-  return {};
+  std::vector<std::string> words;
+  if (demands.folds)
+    words.push_back(demands.chunks_per_stage == 2 ? "V" : fmt::format("waves of {}", demands.chunks_per_stage));
+  else if (demands.chunks_per_stage > 1)
+    words.push_back(counted(demands.chunks_per_stage, "chunk"));
+  if (demands.splits_backward) words.emplace_back("split");
+  if (demands.overlaps_pairs) words.emplace_back("pairs");
+  if (demands.asynchronous) words.emplace_back("async");
+  return words.empty() ? "-" : joined(words, ", ");
 }
 
 /// What the words under "asks" mean, as far as they occur.
 std::string meaning_of_asks(const Comparison& comparison) {
   const auto any = [&comparison](auto has) {
-    return std::ranges::any_of(comparison.contenders,
-                               [has](const Contender& contender) { return has(contender.demands); });
+    return std::ranges::any_of(comparison.contenders, has, &Contender::demands);
   };
   std::vector<std::string> parts;
   if (any([](const Demands& demands) { return demands.chunks_per_stage > 1; })) parts.emplace_back("chunks per stage");
-  if (any([](const Demands& demands) { return demands.folds; })) parts.emplace_back("placed in a V or in waves");
-  if (any([](const Demands& demands) { return demands.splits_backward; }))
-    parts.emplace_back("a backward split into input and weight gradient");
-  if (any([](const Demands& demands) { return demands.overlaps_pairs; }))
-    parts.emplace_back("pairs of a forward and a backward at the same time");
-  if (any([](const Demands& demands) { return demands.asynchronous; }))
-    parts.emplace_back("async: no flush, so gradients of older weights");
+  if (any(&Demands::folds)) parts.emplace_back("placed in a V or in waves");
+  if (any(&Demands::splits_backward)) parts.emplace_back("a backward split into input and weight gradient");
+  if (any(&Demands::overlaps_pairs)) parts.emplace_back("pairs of a forward and a backward at the same time");
+  if (any(&Demands::asynchronous)) parts.emplace_back("async: no flush, so gradients of older weights");
   return joined(parts, ", ");
+}
+
+/// `add` takes a column's header, its rank, what it means, and what its cells say.
+template <class Add>
+void add_memory(const Comparison& comparison, Add add) {
+  if (!comparison.knows_memory)
+    return add("live", 2, "activations of a whole stage, of the stage that holds most",
+               [](const Contender& each) { return fmt::format("{:.4g}", each.peak_stage_activations()); });
+  add("memory", 0, "of the stage that needs most",
+      [](const Contender& each) { return format_bytes(each.peak_bytes()); });
+  if (const std::optional<Bytes> limit = comparison.memory_limit)
+    add("free", 0, "what that leaves of the limit", [limit](const Contender& each) {
+      return each.fits() ? format_bytes(*limit - std::min(*limit, each.peak_bytes())) : "no";
+    });
+}
+
+/// All columns of the table, that of the names first. What tells most has the lowest rank.
+std::vector<TableColumn> columns_of(const Comparison& comparison, TableColumn names) {
+  const std::vector<Contender>& contenders = comparison.contenders;
+  const Contender& reference = contenders[comparison.recommendation ? comparison.recommendation->best : 0];
+  std::vector<TableColumn> columns{std::move(names)};
+  const auto add = [&](std::string_view header, int rank, std::string meaning, auto cell) {
+    columns.push_back(column_of(header, rank, contenders, cell));
+    columns.back().meaning = std::move(meaning);
+  };
+  const auto any = [&](auto is) { return std::ranges::any_of(contenders, is, &Contender::report); };
+  const auto stalls = [](const RunReport& report) { return report.stalls && report.stalls->count > 0; };
+  add("step time", 0, "", [](const Contender& each) { return format_duration(each.report.step_time); });
+  add("slower", 1, "", [&](const Contender& each) {
+    return &each == &reference ? "" : difference(each.report.step_time, reference.report.step_time);
+  });
+  if (any([](const RunReport& report) { return report.makespan != report.step_time; }))
+    add("makespan", 7, "of one step by itself, where the step time is the interval between steps",
+        [](const Contender& each) {
+          return each.report.makespan == each.report.step_time ? "" : format_duration(each.report.makespan);
+        });
+  if (any(stalls))
+    add("stalls", 2,
+        "waits for sends and receives behind others or posted late, over all stages; 'ppsim place' moves them",
+        [&](const Contender& each) { return stalls(each.report) ? format_duration(each.report.stalls->sum) : "-"; });
+  add("bubble", 3, "idle share of device time (bubble ratio)",
+      [](const Contender& each) { return percent(each.report.bubble_ratio); });
+  add("over", 5, "what one step takes over the ideal (bubble overhead)",
+      [](const Contender& each) { return percent(each.report.bubble_overhead); });
+  add("span", 6, "idle share of the longest span of a stage (stage span bubble)",
+      [](const Contender& each) { return percent(each.report.stage_span_bubble); });
+  add_memory(comparison, add);
+  add("transfers", 10, "", [](const Contender& each) { return std::to_string(each.report.transfers); });
+  if (any([](const RunReport& report) { return report.transfer_volume > Bytes{}; }))
+    add("sent", 8, "by all transfers of a step",
+        [](const Contender& each) { return format_bytes(each.report.transfer_volume); });
+  add("copies", 9, "of the parameters: stages that hold them, times versions",
+      [](const Contender& each) { return std::to_string(each.demands.parameter_copies); });
+  add("asks", 4, meaning_of_asks(comparison), [](const Contender& each) { return asked(each.demands); });
+  columns.back().left = true;
+  return columns;
 }
 
 /// Who waits for whom differs from schedule to schedule, and is of no use to one who chooses among them.
@@ -147,51 +123,53 @@ std::string reason_of(const NotApplicable& entry, TransferModel model) {
                      to_string(model));
 }
 
-/// The schedules that do not apply, those with the same reason together.
-struct Refusal {
-  std::string names;
-  std::string reason;
-};
-std::vector<Refusal> refusals_of(const Comparison& comparison) {
-  std::vector<Refusal> refusals;
+/// The schedules that do not apply and why, those with the same reason together.
+std::vector<std::string> refusals_of(const Comparison& comparison) {
+  std::vector<std::pair<std::string, std::string>> refusals; // names and reason
   for (const NotApplicable& entry : comparison.not_applicable) {
     const std::string reason = reason_of(entry, comparison.transfer_model);
-    const auto same = std::ranges::find(refusals, reason, &Refusal::reason);
+    const auto same = std::ranges::find(refusals, reason, &std::pair<std::string, std::string>::second);
     if (same == refusals.end())
-      refusals.push_back({entry.name, reason});
+      refusals.emplace_back(entry.name, reason);
     else
-      same->names += ", " + entry.name;
+      same->first += ", " + entry.name;
   }
-  return refusals;
+  std::vector<std::string> lines;
+  std::ranges::transform(refusals, std::back_inserter(lines),
+                         [](const auto& refusal) { return fmt::format("{}: {}", refusal.first, refusal.second); });
+  return lines;
 }
 
 std::string headline(const Comparison& comparison) {
-  return fmt::format("{}: {}", counted(comparison.contenders.size(), "schedule"), joined(conditions(comparison), ", "));
+  std::vector<std::string> conditions{counted(comparison.stages, "stage"),
+                                      counted(comparison.microbatches, "microbatch", "es"),
+                                      fmt::format("transfers: {}", to_string(comparison.transfer_model))};
+  if (comparison.memory_limit) conditions.push_back("limit " + format_bytes(*comparison.memory_limit));
+  return fmt::format("{}: {}", counted(comparison.contenders.size(), "schedule"), joined(conditions, ", "));
 }
 
 /// The table: a row per contender, the recommended one marked.
 std::string table(const Comparison& comparison, const std::vector<TableColumn>& columns, bool colour) {
   std::string out;
-  const std::vector<std::string> lines = table_lines(columns, column_gap);
+  const std::vector<std::string> lines = table_lines(columns);
   out += lines.front() + '\n';
   for (std::size_t i = 0; i < comparison.contenders.size(); ++i) {
-    const bool bold = is_best(comparison, i);
-    out += in_colour(lines[i + 1], bold ? "1" : "31", colour && (bold || !comparison.contenders[i].fits())) + '\n';
+    const Contender& contender = comparison.contenders[i];
+    const bool bold = is_best(comparison, contender);
+    out += in_colour(lines[i + 1], bold ? "1" : "31", colour && (bold || !contender.fits())) + '\n';
   }
   return out;
 }
 
 /// What the columns mean, a line each; what is not shown in a last one.
-std::vector<std::string> notes(const Comparison& comparison, const std::vector<TableColumn>& all,
-                               const std::vector<TableColumn>& shown) {
+std::vector<std::string> notes(const std::vector<TableColumn>& all, const std::vector<TableColumn>& shown) {
   std::vector<std::string> lines;
   std::vector<std::string> missing;
   for (const TableColumn& column : all) {
-    const bool is_shown =
-        std::ranges::any_of(shown, [&](const TableColumn& other) { return other.header == column.header; });
-    if (!is_shown) missing.push_back(column.header);
-    const std::string meaning = column.header == "asks" ? meaning_of_asks(comparison) : meaning_of(column.header);
-    if (is_shown && !meaning.empty()) lines.push_back(column.header + ": " + meaning);
+    if (std::ranges::find(shown, column.header, &TableColumn::header) == shown.end())
+      missing.push_back(column.header);
+    else if (!column.meaning.empty())
+      lines.push_back(column.header + ": " + column.meaning);
   }
   if (!missing.empty()) lines.push_back("in a wider terminal, --markdown and --json also: " + joined(missing, ", "));
   return lines;
@@ -206,50 +184,36 @@ std::string comparison_text(const Comparison& comparison, const std::string& rec
   if (!comparison.title.empty()) out += comparison.title + '\n';
   if (!comparison.source.empty()) out += "costs: " + comparison.source + '\n';
 
+  const auto name = [&](const Contender& each) { return (is_best(comparison, each) ? "> " : "  ") + each.name; };
+  std::vector<TableColumn> all;
+  std::vector<TableColumn> shown;
   if (!comparison.contenders.empty()) {
-    std::vector<TableColumn> all = columns_of(comparison);
-    TableColumn names{"  schedule", {}, 0, true};
-    for (std::size_t i = 0; i < comparison.contenders.size(); ++i)
-      names.cells.push_back((is_best(comparison, i) ? "> " : "  ") + comparison.contenders[i].name);
-    all.insert(all.begin(), std::move(names));
-    const std::vector<TableColumn> shown = columns_that_fit(all, width, column_gap);
+    all = columns_of(comparison, left(column_of("  schedule", 0, comparison.contenders, name)));
+    shown = columns_that_fit(all, width);
     out += '\n' + table(comparison, shown, options.colour);
-    out += '\n' + wrapped_lines(recommendation, width, 0);
-    out += '\n';
-    for (const std::string& line : notes(comparison, all, shown)) out += "  " + wrapped_lines(line, width - 2, 4);
-  } else {
-    out += '\n' + wrapped_lines(recommendation, width, 0);
   }
+  out += '\n' + wrapped_lines(recommendation, width, 0);
+  if (!comparison.contenders.empty()) out += '\n' + list_lines(notes(all, shown), width);
   if (comparison.not_applicable.empty()) return out;
-  out += "\nnot applicable:\n";
-  for (const Refusal& refusal : refusals_of(comparison))
-    out += "  " + wrapped_lines(refusal.names + ": " + refusal.reason, width - 2, 4);
-  return out;
+  return out + "\nnot applicable:\n" + list_lines(refusals_of(comparison), width);
 }
 
 std::string comparison_markdown(const Comparison& comparison, const std::string& recommendation) {
   std::string out = "### " + markdown_text(comparison.title.empty() ? headline(comparison) : comparison.title) + "\n\n";
   if (!comparison.title.empty()) out += markdown_text(headline(comparison)) + "\n\n";
   if (!comparison.source.empty()) out += "costs: " + markdown_text(comparison.source) + "\n\n";
+  const auto name = [&](const Contender& each) {
+    return each.name + (is_best(comparison, each) ? " (recommended)" : "");
+  };
+  std::vector<TableColumn> columns;
   if (!comparison.contenders.empty()) {
-    std::vector<TableColumn> columns = columns_of(comparison);
-    TableColumn names{"schedule", {}, 0, true};
-    for (std::size_t i = 0; i < comparison.contenders.size(); ++i)
-      names.cells.push_back(comparison.contenders[i].name + (is_best(comparison, i) ? " (recommended)" : ""));
-    columns.insert(columns.begin(), std::move(names));
+    columns = columns_of(comparison, left(column_of("schedule", 0, comparison.contenders, name)));
     out += markdown_table(columns) + '\n';
   }
   out += markdown_text(recommendation) + '\n';
-  if (!comparison.contenders.empty()) {
-    out += '\n';
-    for (const std::string& line : notes(comparison, columns_of(comparison), columns_of(comparison)))
-      out += "- " + markdown_text(line) + '\n';
-  }
+  if (!columns.empty()) out += '\n' + markdown_list(notes(columns, columns));
   if (comparison.not_applicable.empty()) return out;
-  out += "\nNot applicable:\n\n";
-  for (const Refusal& refusal : refusals_of(comparison))
-    out += "- " + markdown_text(refusal.names + ": " + refusal.reason) + '\n';
-  return out;
+  return out + "\nNot applicable:\n\n" + markdown_list(refusals_of(comparison));
 }
 
 } // namespace ppsim::viz

@@ -6,16 +6,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tables.hpp"
-#include "words/comparison_words.hpp"
+#include "text_blocks.hpp"
 #include "words/explanation_words.hpp"
-#include "words/measured_words.hpp"
-#include "words/validation_words.hpp"
+#include "words/figures.hpp"
 
 namespace ppsim::viz {
 namespace {
-
-constexpr std::size_t most_rows = 16;
 
 /// "12.3 %", "0.45 %", "-1.23 %"
 std::string share_words(double share) {
@@ -55,13 +51,11 @@ private:
   void say(std::string_view what, std::string_view text) { out_ += answer_lines(what, text, width_); }
 
   void table(const std::vector<TableColumn>& columns) {
-    for (const std::string& line : table_lines(columns_that_fit(columns, width_ - 2, column_gap), column_gap))
-      out_ += "  " + line + "\n";
+    out_ += '\n' + indented_table(columns_that_fit(columns, width_ - 2));
   }
 
   void head() {
-    const std::string first = wrapped_lines(answer(), width_, 2);
-    out_ += colour_ ? fmt::format("\033[1m{}\033[0m\n", first.substr(0, first.size() - 1)) : first;
+    out_ += headline_lines(answer(), width_, "1", colour_);
     const Shape& shape = explanation_.shape;
     const std::string chunks = shape.vpp > 1 ? fmt::format(", {} chunks per stage", shape.vpp) : "";
     const std::string copies = replicas_.size() > 1 ? fmt::format(", {} replicas", replicas_.size()) : "";
@@ -158,14 +152,14 @@ private:
     const bool has_drift = drift != explanation_.findings.end();
     if (explanation_.findings.size() > (has_drift ? 1U : 0U))
       out_ += wrapped_lines("what makes steps longer (each as if what stands above it in the next table were gone)",
-                            width_, column_gap);
+                            width_, 2);
     std::size_t number = 0;
     for (const Finding& one : explanation_.findings)
       if (!is_drift(one)) finding(fmt::format("  {}. {:>6}  ", ++number, percent(one.share)), one);
     if (!has_drift) return;
     if (number > 0) out_ += '\n';
     out_ += wrapped_lines("what made them longer in the course of the run (no row of the next table: it is in several)",
-                          width_, column_gap);
+                          width_, 2);
     finding(fmt::format("     {:>6}  ", percent(drift->share)), *drift);
   }
 
@@ -173,7 +167,7 @@ private:
     out_ += wrapped_lines(begin + finding_words(explanation_, one), width_, begin.size());
     const std::string indent(begin.size(), ' ');
     for (const std::string& line : evidence_words(explanation_, one))
-      out_ += wrapped_lines(indent + line, width_, begin.size() + column_gap);
+      out_ += wrapped_lines(indent + line, width_, begin.size() + 2);
   }
 
   void parts() {
@@ -189,31 +183,19 @@ private:
           std::abs(fraction(part.time, explanation_.step.mean)) >= least_shown)
         row(part_name(part.reason), part.time);
     row("a step, mean", explanation_.step.mean);
-    out_ += '\n';
     table(columns);
     if (std::ranges::any_of(columns[1].cells, [](std::string_view time) { return time.starts_with('-'); }))
-      out_ += wrapped_lines("  below zero: it makes steps shorter", width_, column_gap);
+      out_ += wrapped_lines("  below zero: it makes steps shorter", width_, 2);
   }
 
-  /// All stages, or of many the first and the last, with a gap between.
-  template <class Row, class Gap>
-  static void for_each_row(std::size_t count, Row row, Gap gap_row) {
-    for (std::size_t at = 0; at < count; ++at) {
-      if (count > most_rows && at == most_rows / 2) {
-        gap_row();
-        at = count - most_rows / 2;
-      }
-      row(at);
-    }
+  /// A column of one figure per stage or replica.
+  template <class Row, class Cell>
+  static TableColumn column(std::string_view header, int rank, const std::vector<Row>& rows, Cell cell) {
+    return long_column(header, rank, rows.size(), "...", [&](std::size_t row) { return cell(rows[row]); });
   }
-
-  /// A column of one figure per row.
-  template <class Cell>
-  static TableColumn column(std::string header, std::size_t count, Cell cell, int rank = 0) {
-    TableColumn result{std::move(header), {}, rank};
-    for_each_row(
-        count, [&](std::size_t at) { result.cells.push_back(cell(at)); }, [&] { result.cells.emplace_back("..."); });
-    return result;
+  /// The numbers of the stages or replicas.
+  static TableColumn numbers(std::string_view header, std::size_t count) {
+    return long_column(header, 0, count, "...", [](std::size_t row) { return std::to_string(row); });
   }
 
   [[nodiscard]] std::size_t slowest_replica() const {
@@ -224,28 +206,20 @@ private:
   void stages() {
     const std::size_t replica = slowest_replica();
     const std::vector<StageExplanation>& rows = explanation_.replicas[replica].stages;
-    std::vector<TableColumn> columns{
-        column("stage", rows.size(), [](std::size_t stage) { return fmt::format("{}", stage); })};
+    std::vector<TableColumn> columns{numbers("stage", rows.size())};
     for (const Pass pass : {Pass::forward, Pass::backward, Pass::input_grad, Pass::weight_grad})
       add_pass(columns, rows, pass);
-    const auto add_share = [&](std::string name, auto time, int rank) {
-      const bool any = std::ranges::any_of(rows, [&](const StageExplanation& stage) {
-        return fraction(time(stage), explanation_.step.mean) >= least_shown;
-      });
-      if (any)
-        columns.push_back(column(
-            std::move(name), rows.size(),
-            [&](std::size_t stage) { return cell_words(fraction(time(rows[stage]), explanation_.step.mean)); }, rank));
+    const auto add_share = [&](std::string_view name, int rank, auto time) {
+      const auto share = [&](const StageExplanation& stage) { return fraction(time(stage), explanation_.step.mean); };
+      if (std::ranges::any_of(
+              rows, [&](double each) { return each >= least_shown; }, share))
+        columns.push_back(
+            column(name, rank, rows, [&](const StageExplanation& stage) { return cell_words(share(stage)); }));
     };
-    add_share(
-        "busy", [](const StageExplanation& stage) { return stage.busy; }, 0);
+    add_share("busy", 0, [](const StageExplanation& stage) { return stage.busy; });
     for (std::size_t label = first_idle_label; label < label_count; ++label)
-      add_share(
-          std::string{to_string(label_at(label))}, [label](const StageExplanation& stage) { return stage.time[label]; },
-          2);
-    add_share(
-        "replicas", [](const StageExplanation& stage) { return stage.waits_for_replicas; }, 1);
-    out_ += '\n';
+      add_share(to_string(label_at(label)), 2, [label](const StageExplanation& stage) { return stage.time[label]; });
+    add_share("replicas", 1, [](const StageExplanation& stage) { return stage.waits_for_replicas; });
     table(columns);
     out_ += wrapped_lines(
         fmt::format("  {}: means over all steps, shares of a step",
@@ -254,45 +228,37 @@ private:
   }
 
   static void add_pass(std::vector<TableColumn>& columns, const std::vector<StageExplanation>& rows, Pass pass) {
-    const auto find = [pass](const StageExplanation& stage) {
-      return std::ranges::find(stage.passes, pass, &PassStatistics::pass);
+    const auto times = [pass](const StageExplanation& stage) {
+      const auto found = std::ranges::find(stage.passes, pass, &PassStatistics::pass);
+      return found == stage.passes.end() ? std::nullopt : std::optional{*found};
     };
-    if (std::ranges::none_of(rows, [&](const StageExplanation& stage) { return find(stage) != stage.passes.end(); }))
+    if (std::ranges::none_of(
+            rows, [](const auto& found) { return found.has_value(); }, times))
       return;
-    columns.push_back(column(std::string(1, letter(pass)), rows.size(), [&](std::size_t stage) {
-      const auto times = find(rows[stage]);
-      return times == rows[stage].passes.end() ? std::string{"-"} : format_duration(times->mean);
+    columns.push_back(column(std::string(1, letter(pass)), 0, rows, [&](const StageExplanation& stage) {
+      const auto found = times(stage);
+      return found ? format_duration(found->mean) : "-";
     }));
-    columns.push_back(column(
-        "+-", rows.size(),
-        [&](std::size_t stage) {
-          const auto times = find(rows[stage]);
-          return times == rows[stage].passes.end() || times->mean == Duration{0}
-                     ? std::string{"-"}
-                     : percent(fraction(times->spread, times->mean));
-        },
-        3));
+    columns.push_back(column("+-", 3, rows, [&](const StageExplanation& stage) {
+      const auto found = times(stage);
+      return found && found->mean != Duration{0} ? percent(fraction(found->spread, found->mean)) : "-";
+    }));
   }
 
   void replicas() {
     if (replicas_.size() == 1) return;
     const std::vector<ReplicaExplanation>& rows = explanation_.replicas;
-    const auto add = [&](std::string name, auto cell, int rank = 0) {
-      return column(
-          std::move(name), rows.size(), [&](std::size_t replica) { return cell(rows[replica]); }, rank);
+    std::vector<TableColumn> columns{numbers("replica", rows.size())};
+    const auto add = [&](std::string_view name, int rank, auto cell) {
+      columns.push_back(column(name, rank, rows, cell));
     };
-    const std::vector<TableColumn> columns{
-        column("replica", rows.size(), [](std::size_t replica) { return fmt::format("{}", replica); }),
-        add("tasks", [](const ReplicaExplanation& each) { return format_duration(each.tasks); }),
-        add(
-            "simulated", [](const ReplicaExplanation& each) { return format_duration(each.simulated); }, 1),
-        add("step", [](const ReplicaExplanation& each) { return format_duration(each.step.median); }),
-        add(
-            "bubble", [](const ReplicaExplanation& each) { return percent(each.median_bubble); }, 2),
-        add("waits",
-            [](const ReplicaExplanation& each) { return format_duration(each.stages.front().waits_for_replicas); }),
-        add("last in", [](const ReplicaExplanation& each) { return counted(each.slowest_in, "step"); })};
-    out_ += '\n';
+    add("tasks", 0, [](const ReplicaExplanation& each) { return format_duration(each.tasks); });
+    add("simulated", 1, [](const ReplicaExplanation& each) { return format_duration(each.simulated); });
+    add("step", 0, [](const ReplicaExplanation& each) { return format_duration(each.step.median); });
+    add("bubble", 2, [](const ReplicaExplanation& each) { return percent(each.median_bubble); });
+    add("waits", 0,
+        [](const ReplicaExplanation& each) { return format_duration(each.stages.front().waits_for_replicas); });
+    add("last in", 0, [](const ReplicaExplanation& each) { return counted(each.slowest_in, "step"); });
     table(columns);
     out_ += wrapped_lines("  tasks: mean from the first to the last; step and bubble: of its median step; waits: for "
                           "the tasks of other replicas",

@@ -16,7 +16,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "words/measured_words.hpp"
+#include "text_blocks.hpp"
+#include "words/validation_words.hpp"
 
 namespace ppsim::viz {
 namespace {
@@ -43,7 +44,7 @@ std::string predicted(const Validation& validation, const ReplayFacts& facts) {
 
 std::string replay_text(const MeasuredRun& run, const Validation& validation, const ReplayFacts& facts,
                         const TextOptions& options) {
-  std::string out = options.colour ? "\033[1mreplay\033[0m\n" : "replay\n";
+  std::string out = in_colour("replay", "1", options.colour) + '\n';
   out += answer_lines("steps", steps(validation, facts, run.schedule.asynchronous()), options.width);
   out += answer_lines("predicted", predicted(validation, facts), options.width);
   if (facts.predicts) out += unpredicted_line(validation, options.width);

@@ -10,11 +10,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <ranges>
 
-#include "tables.hpp"
-#include "text_gantt.hpp"
-#include "words/measured_words.hpp"
+#include "report_parts.hpp"
+#include "text_blocks.hpp"
 
 // How the report reads, for `ppsim --stages 4 --mb 8`:
 //
@@ -32,17 +32,12 @@
 //     ...
 //     total  F 32 ms + B 64 ms + warmup 6 ms + downstream 18 ms + drain 12 ms = 132 ms = 4 x 33 ms
 //
-//   (the chart of text_gantt.hpp)
+//   (the chart of text_gantt.cpp)
 //
 //   next: fill, drain and waits for other stages cost 27.3 % of device time; --mb 16 (13.6 % less time per microbatch)
 
 namespace ppsim::viz {
 namespace {
-
-template <class... Args>
-void put(std::string& out, fmt::format_string<Args...> format, Args&&... args) {
-  out += fmt::format(format, std::forward<Args>(args)...);
-}
 
 std::string percent_to_tenths(double ratio) {
   return fmt::format("{:.{}f} %", 100 * ratio, ratio >= 0.0995 || ratio == 0 ? 1 : 2);
@@ -122,11 +117,10 @@ public:
   std::string render() {
     title();
     answer();
-    stage_table();
-    total();
-    sensitivity();
+    out_ += stage_table(report_, options_.width);
+    if (report_.sensitivity) out_ += sensitivity_table(*report_.sensitivity, options_.width);
     const std::string gantt = text_gantt(graph_, timeline_, SimTime{} + report_.makespan, options_);
-    if (!gantt.empty()) put(out_, "\n{}", gantt);
+    if (!gantt.empty()) out_ += '\n' + gantt;
     next();
     return std::move(out_);
   }
@@ -134,26 +128,25 @@ public:
 private:
   void title() {
     const Shape& shape = scenario_.shape;
-    put(out_, "{}{}: {}, {} microbatch{}", bold(), graph_.headline(), counted(shape.stages, "stage"),
-        shape.microbatches, shape.microbatches == 1 ? "" : "es");
-    if (shape.shared > 0) put(out_, ", {}", counted(shape.positions(), "position"));
+    std::string line = fmt::format("{}: {}, {}", graph_.headline(), counted(shape.stages, "stage"),
+                                   counted(shape.microbatches, "microbatch", "es"));
+    if (shape.shared > 0) line += ", " + counted(shape.positions(), "position");
     const std::size_t held = HeldChunks{graph_.schedule()}.most(); // with a chunk per direction more than v
-    if (held > 1) put(out_, ", {} chunks per stage", held);
-    if (graph_.schedule().forward_only()) put(out_, ", forwards only");
+    if (held > 1) line += fmt::format(", {} chunks per stage", held);
+    if (graph_.schedule().forward_only()) line += ", forwards only";
     if (!report_.measured.empty()) {
-      put(out_, ", measured");
+      line += ", measured";
     } else {
-      put(out_, ", transfers: {}", to_string(scenario_.network.model));
-      if (scenario_.network.slices > 1) put(out_, " in {} slices", scenario_.network.slices);
+      line += fmt::format(", transfers: {}", to_string(scenario_.network.model));
+      if (scenario_.network.slices > 1) line += fmt::format(" in {} slices", scenario_.network.slices);
     }
-    put(out_, "{}\n", plain());
-    if (!scenario_.title.empty()) put(out_, "{}\n", scenario_.title);
-    if (!report_.measured.empty()) {
+    out_ += bold(line) + '\n';
+    if (!scenario_.title.empty()) out_ += scenario_.title + '\n';
+    if (!report_.measured.empty())
       put_wrapped("measured: " + report_.measured, 10);
-    } else if (!scenario_.source.empty()) {
-      put(out_, "costs: {}\n", scenario_.source);
-    }
-    put(out_, "\n");
+    else if (!scenario_.source.empty())
+      out_ += "costs: " + scenario_.source + '\n';
+    out_ += '\n';
   }
 
   /// One line of the answer, broken at spaces where the width ends.
@@ -164,11 +157,10 @@ private:
   void answer() {
     const bool alone = graph_.schedule().asynchronous() && !report_.measured.empty(); // no flush, and no steady state
     say(alone ? "one step" : "step time",
-        fmt::format("{}{}{}{}, of which the busiest stage computes {}", bold(), format_duration(report_.step_time),
-                    plain(), alone ? " alone" : "", format_duration(report_.ideal)));
+        fmt::format("{}{}, of which the busiest stage computes {}", bold(format_duration(report_.step_time)),
+                    alone ? " alone" : "", format_duration(report_.ideal)));
     steady_state();
-    say("bubble",
-        fmt::format("{}{}{} of device time (bubble ratio)", bold(), percent_to_tenths(report_.bubble_ratio), plain()));
+    say("bubble", bold(percent_to_tenths(report_.bubble_ratio)) + " of device time (bubble ratio)");
     say("", fmt::format("{} over ideal (bubble overhead), {} of a stage's span (stage span bubble)",
                         percent_to_tenths(report_.bubble_overhead), percent_to_tenths(report_.stage_span_bubble)));
     theory();
@@ -178,12 +170,12 @@ private:
     stalls();
     what_if();
     memory();
-    put(out_, "\n");
+    out_ += '\n';
   }
 
   void steady_state() {
     if (report_.step_time_kind != StepTime::Kind::steady_state) return;
-    const double over = report_.ideal == Duration{0} ? 0 : share(report_.step_time - report_.ideal, report_.ideal);
+    const double over = fraction(report_.step_time - report_.ideal, report_.ideal);
     say("", fmt::format("steady state, from step to step: {} over ideal; one step alone takes {}",
                         percent_to_tenths(over), format_duration(report_.makespan)));
   }
@@ -222,14 +214,13 @@ private:
       time[static_cast<std::size_t>(path_label(step))] += length - again;
     }
     if (!report_.measured.empty()) time[static_cast<std::size_t>(Label::host)] = open;
-    std::string parts;
+    std::vector<std::string> parts;
     const auto add = [&](std::string_view name, Duration length) {
-      if (length > Duration{0})
-        parts += fmt::format("{}{} {}", parts.empty() ? "" : " + ", name, format_duration(length));
+      if (length > Duration{0}) parts.push_back(fmt::format("{} {}", name, format_duration(length)));
     };
     for (std::size_t label = 0; label < label_count; ++label) add(to_string(label_at(label)), time[label]);
     add("reduction", reductions);
-    if (!parts.empty()) say("path", fmt::format("{} on the critical path", parts));
+    if (!parts.empty()) say("path", joined(parts, " + ") + " on the critical path");
   }
 
   /// The label whose time a step of the critical path is; a reduction has none, since it runs beside the tasks.
@@ -271,7 +262,7 @@ private:
     else if (found.start_fits)
       say("balance",
           fmt::format("layers per stage {}: {} less time than {} ({})", layers,
-                      percent_to_tenths(1 - share(found.step_time, found.start_step_time)), start, start_time));
+                      percent_to_tenths(1 - fraction(found.step_time, found.start_step_time)), start, start_time));
     else
       say("balance", fmt::format("layers per stage {}: {} ({}) does not fit", layers, start, start_time));
     if (!found.settled) say("", fmt::format("the search ended after {} splits; others may be better", found.tried));
@@ -301,8 +292,7 @@ private:
   void what_if() {
     const auto line = [&](std::string_view words, const std::optional<Duration>& time) {
       if (!time || report_.step_time == Duration{0}) return;
-      const double change =
-          static_cast<double>((*time - report_.step_time).count()) / static_cast<double>(report_.step_time.count());
+      const double change = fraction(*time - report_.step_time, report_.step_time);
       say("what if",
           fmt::format("{}: {} ({}{:.1f} %)", words, format_duration(*time), change > 0 ? "+" : "", 100 * change + 0.0));
     };
@@ -327,31 +317,23 @@ private:
   }
 
   void memory() {
-    std::size_t most_live = 0;
-    std::size_t versions = 1;
-    Bytes most;
-    for (const StageReport& stage : report_.stages) {
-      most_live = std::max(most_live, stage.peak_live_activations);
-      most = std::max(most, stage.peak_bytes());
-      versions = std::max(versions, stage.weight_versions);
-    }
-    std::string text = fmt::format(
-        "at most {} live activation{}, on {}", most_live, most_live == 1 ? "" : "s",
-        stage_list(stages_where([&](const StageReport& stage) { return stage.peak_live_activations == most_live; })));
-    if (most > Bytes{})
-      text +=
-          fmt::format("; at most {}, on {}", format_bytes(most),
-                      stage_list(stages_where([&](const StageReport& stage) { return stage.peak_bytes() == most; })));
-    if (versions > 1)
-      text +=
-          fmt::format("; up to {} versions of the weights, on {}", versions,
-                      stage_list(stages_where([&](const auto& stage) { return stage.weight_versions == versions; })));
+    const auto most_of = [&](auto figure) {
+      const auto most = std::invoke(figure, std::ranges::max(report_.stages, {}, figure));
+      return std::pair{
+          most, stage_list(stages_where([&](const StageReport& stage) { return std::invoke(figure, stage) == most; }))};
+    };
+    const auto [live, live_on] = most_of(&StageReport::peak_live_activations);
+    std::string text = fmt::format("at most {}, on {}", counted(live, "live activation"), live_on);
+    if (const auto [most, on] = most_of(&StageReport::peak_bytes); most > Bytes{})
+      text += fmt::format("; at most {}, on {}", format_bytes(most), on);
+    if (const auto [versions, on] = most_of(&StageReport::weight_versions); versions > 1)
+      text += fmt::format("; up to {} versions of the weights, on {}", versions, on);
     say("memory", text);
     if (scenario_.memory.limit) capacity(*scenario_.memory.limit);
   }
 
   void capacity(Bytes limit) {
-    if (!report_.overflow) return say("", fmt::format("{}fits{} in {}", good(), plain(), format_bytes(limit)));
+    if (!report_.overflow) return say("", in_colour("fits", "32", options_.colour) + " in " + format_bytes(limit));
     const Overflow& overflow = *report_.overflow;
     const std::string where =
         overflow.task == no_task
@@ -360,149 +342,13 @@ private:
                           format_duration(overflow.at - SimTime{}), to_string(graph_.schedule().task(overflow.task)));
     const std::size_t over = stages_where([&](const StageReport& stage) { return stage.peak_bytes() > limit; }).size();
     say("",
-        fmt::format("{}does not fit{} in {}: stage {} {}{}", bad(), plain(), format_bytes(limit), index(overflow.stage),
-                    where, over > 1 ? fmt::format("; {} stages exceed it in all", over) : ""));
-  }
-
-  /// Widths of the table's columns; what is left goes to the causes.
-  struct Columns {
-    std::size_t bar;
-    std::size_t causes;
-    bool bytes;
-  };
-
-  void stage_table() {
-    const bool bytes =
-        std::ranges::any_of(report_.stages, [](const StageReport& stage) { return stage.peak_bytes() > Bytes{}; });
-    const std::size_t bar = options_.width >= 100 ? 16 : 5;
-    const std::size_t others = 40 + bar + (bytes ? 11 : 0); // stage, share, live, phases and the gaps
-    const Columns columns{bar, std::min<std::size_t>(62, std::max<std::size_t>(options_.width, others + 24) - others),
-                          bytes};
-    put(out_, "  {:>5}  {:<{}}  {:<{}} {:>5}  {}{}\n", "stage", "busy", bar + 7, "idle by cause", columns.causes,
-        "live", bytes ? fmt::format("{:<11}", "memory") : "", "phases");
-    const std::size_t stages = report_.stages.size();
-    for (std::size_t stage = 0; stage < stages; ++stage) {
-      if (stages > most_rows && stage == most_rows / 2) {
-        put(out_, "  {:>5}  ({} stages between; --json lists all)\n", "...", stages - most_rows);
-        stage = stages - most_rows / 2;
-      }
-      stage_row(stage, columns);
-    }
-    put_wrapped("         phases: warm-up forwards + forward-backward pairs + cool-down backwards", 11);
-  }
-
-  void stage_row(std::size_t number, const Columns& columns) {
-    const StageReport& stage = report_.stages[number];
-    const double busy = report_.makespan == Duration{0} ? 0 : share(stage.busy, report_.makespan);
-    const auto filled = static_cast<std::size_t>(std::lround(busy * static_cast<double>(columns.bar)));
-    std::string bar;
-    for (std::size_t i = 0; i < columns.bar; ++i) bar += i < filled ? "█" : "░";
-    const std::size_t indent = columns.bar + 18;
-    const std::vector<std::string> causes = idle_causes(stage, columns.causes, options_.width - indent);
-    put(out_, "  {:>5}  {} {:>6}  {:<{}} {:>5}  ", number, bar, fmt::format("{:.1f}%", 100 * busy), causes.front(),
-        columns.causes, stage.peak_live_activations);
-    if (columns.bytes) put(out_, "{:<11}", format_bytes(stage.peak_bytes()));
-    put(out_, "{}+{}+{}\n", stage.warmup_forwards, stage.steady_pairs, stage.cooldown_backwards);
-    for (const std::string& line : causes | std::views::drop(1)) put(out_, "{:{}}{}\n", "", indent, line);
-  }
-
-  /// The causes of a stage's idle time, largest first: a line of `width`, which may be empty, then others of
-  /// `further_width`, below the columns behind it. A cause that is longer has its own line.
-  static std::vector<std::string> idle_causes(const StageReport& stage, std::size_t width, std::size_t further_width) {
-    std::vector<std::size_t> causes;
-    for (std::size_t label = first_idle_label; label < label_count; ++label)
-      if (stage.time[label] > Duration{0}) causes.push_back(label);
-    std::ranges::stable_sort(causes, [&](std::size_t a, std::size_t b) { return stage.time[a] > stage.time[b]; });
-    std::vector<std::string> lines{""};
-    for (const std::size_t label : causes) {
-      const std::string part = fmt::format("{} {}{}", to_string(label_at(label)), format_duration(stage.time[label]),
-                                           label == causes.back() ? "" : ",");
-      if (std::string& line = lines.back(); line.empty())
-        line = part;
-      else if (line.size() + 1 + part.size() <= (lines.size() == 1 ? width : further_width))
-        line += " " + part;
-      else
-        lines.push_back(part);
-    }
-    return lines;
-  }
-
-  /// The accounts add up: every label, the sum, and what it has to be.
-  /// What was tried, the largest gains first; most stages and links of a large run together.
-  void sensitivity() {
-    if (!report_.sensitivity) return;
-    constexpr std::size_t shown = 6;
-    put(out_, "\n  {:<38}{:>11}   {}\n", "what would help", "step time", "time saved per microbatch");
-    const auto row = [&](const SensitivityFigure& figure) {
-      put(out_, "    {:<36}{:>11}   {}\n", changed_words(figure), format_duration(figure.step_time),
-          signed_percent(figure.gain));
-    };
-    std::vector<const SensitivityFigure*> others;
-    std::size_t rows = 0;
-    for (const SensitivityFigure& figure : report_.sensitivity->figures) {
-      const bool one_of_many = figure.change == Change::stage || figure.change == Change::link;
-      if (rows++ < shown || !one_of_many)
-        row(figure);
-      else
-        others.push_back(&figure);
-    }
-    if (others.size() == 1) row(*others.front());
-    if (others.size() > 1) {
-      const std::string most = signed_percent(others.front()->gain);
-      const std::string least = signed_percent(others.back()->gain);
-      put(out_, "    {:<36}{:>11}   {}\n", fmt::format("{} more stages and links", others.size()), "",
-          most == least ? most : fmt::format("{} to {}", least, most));
-    }
-    for (const RefusedChange& refused : report_.sensitivity->refused) {
-      const std::string_view what = refused.change == Change::chunks ? "more chunks per stage" : "more microbatches";
-      put_wrapped(fmt::format("    {}: {}", what, in_flags(refused.reason)), 6);
-    }
-  }
-
-  static std::string changed_words(const SensitivityFigure& figure) {
-    switch (figure.change) {
-    case Change::stage:
-      return fmt::format("stage {} 1 % faster", index(figure.stage));
-    case Change::link:
-      return fmt::format("link {}-{} twice as fast", index(figure.stage), index(figure.other));
-    case Change::microbatches:
-    case Change::chunks:
-      break;
-    }
-    return in_flags(figure.fields);
-  }
-
-  /// "1.25 %", with a sign where something is lost, and never "-0.00 %".
-  static std::string signed_percent(double gain) { return fmt::format("{:.2f} %", std::round(1e4 * gain) / 100 + 0.0); }
-
-  void total() {
-    const auto time = report_.time_by_label();
-    std::vector<std::string> parts;
-    Duration sum{0};
-    for (std::size_t label = 0; label < label_count; ++label) {
-      sum += time[label];
-      if (time[label] > Duration{0})
-        parts.push_back(fmt::format("{}{} {}", parts.empty() ? "" : "+ ", to_string(label_at(label)),
-                                    format_duration(time[label])));
-    }
-    parts.push_back(
-        fmt::format("= {} = {} x {}", format_duration(sum), report_.stages.size(), format_duration(report_.makespan)));
-    put(out_, "  {:>5} ", "total");
-    std::size_t column = 8;
-    for (const std::string& part : parts) {
-      if (column + 1 + part.size() > options_.width) {
-        put(out_, "\n        ");
-        column = 8;
-      }
-      put(out_, " {}", part);
-      column += 1 + part.size();
-    }
-    put(out_, "\n");
+        fmt::format("{} in {}: stage {} {}{}", in_colour("does not fit", "1;31", options_.colour), format_bytes(limit),
+                    index(overflow.stage), where, over > 1 ? fmt::format("; {} stages exceed it in all", over) : ""));
   }
 
   /// What to look at next: what costs most, and what was tried against it.
   void next() {
-    put(out_, "\n");
+    out_ += '\n';
     const Advice advice = advice_for(graph_, report_);
     if (advice.excess)
       advise(fmt::format("stage {} peaks {} over the limit: fewer live activations (another schedule), smaller "
@@ -513,10 +359,6 @@ private:
 
   void advise(std::string_view text) { put_wrapped(fmt::format("next: {}", text), 6); }
 
-  static double share(Duration part, Duration whole) {
-    return static_cast<double>(part.count()) / static_cast<double>(whole.count());
-  }
-
   template <class Predicate>
   [[nodiscard]] std::vector<std::size_t> stages_where(Predicate predicate) const {
     std::vector<std::size_t> found;
@@ -525,12 +367,7 @@ private:
     return found;
   }
 
-  [[nodiscard]] std::string_view bold() const { return options_.colour ? "\033[1m" : ""; }
-  [[nodiscard]] std::string_view good() const { return options_.colour ? "\033[32m" : ""; }
-  [[nodiscard]] std::string_view bad() const { return options_.colour ? "\033[1;31m" : ""; }
-  [[nodiscard]] std::string_view plain() const { return options_.colour ? "\033[0m" : ""; }
-
-  static constexpr std::size_t most_rows = 16;
+  [[nodiscard]] std::string bold(std::string_view text) const { return in_colour(text, "1", options_.colour); }
 
   const TaskGraph& graph_;
   const Timeline& timeline_;

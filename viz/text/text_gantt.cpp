@@ -1,9 +1,10 @@
-#include "text_gantt.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+
+#include "report_parts.hpp"
 
 namespace ppsim::viz {
 namespace {
@@ -11,21 +12,9 @@ namespace {
 constexpr std::size_t most_stages = 16;
 constexpr std::size_t margin = 9; // "  " + stage number + " |"
 
-/// Background colours that differ in lightness, not only in hue.
-std::string_view colour_of(Pass pass) {
-  switch (pass) {
-  case Pass::forward:
-    return "\033[48;5;117m\033[30m";
-  case Pass::backward:
-    return "\033[48;5;208m\033[30m";
-  case Pass::input_grad:
-    return "\033[48;5;222m\033[30m";
-  case Pass::weight_grad:
-    return "\033[48;5;65m\033[97m";
-  }
-  return "";
-}
-
+/// Background colours that differ in lightness, not only in hue; by Pass.
+constexpr std::array<std::string_view, 4> pass_colours{"\033[48;5;117m\033[30m", "\033[48;5;208m\033[30m",
+                                                       "\033[48;5;222m\033[30m", "\033[48;5;65m\033[97m"};
 constexpr std::string_view optimizer_colour = "\033[48;5;240m\033[97m";
 
 /// Time to columns, and one stage's row.
@@ -33,12 +22,10 @@ class Row {
 public:
   Row(SimTime end, std::size_t columns) : end_{end.time_since_epoch().count()}, text_(columns, '.'), owner_(columns) {}
 
-  void add(const Task& task, const Span& span) { add(task, letter(task.pass), span); }
   /// The part of a task's span that is marked by `mark`.
   void add(const Task& task, char mark, const Span& span) {
-    add(fmt::format("{}{}", mark, index(task.microbatch)), colour_of(task.pass), span);
+    add(fmt::format("{}{}", mark, index(task.microbatch)), pass_colours[static_cast<std::size_t>(task.pass)], span);
   }
-
   void add(std::string cell, std::string_view colour, const Span& span) {
     const std::size_t begin = column(span.start);
     const std::size_t end = column(span.end);
@@ -129,7 +116,7 @@ std::string text_gantt(const TaskGraph& graph, const Timeline& timeline, SimTime
       const Span again = recompute_span(graph, timeline, make_id<TaskId>(first + i));
       recomputes = recomputes || again.length() > Duration{0};
       row.add(tasks[i], 'R', again);
-      row.add(tasks[i], {std::max(part.start, again.end), part.end});
+      row.add(tasks[i], letter(tasks[i].pass), {std::max(part.start, again.end), part.end});
     }
     if (!timeline.optimizer.empty()) row.add("O", optimizer_colour, timeline.optimizer[stage].span);
     out += fmt::format("  {:>5} |{}\n", stage, row.render(options.colour));

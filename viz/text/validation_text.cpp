@@ -35,9 +35,8 @@
 
 #include <algorithm>
 
-#include "tables.hpp"
-#include "words/comparison_words.hpp"
-#include "words/measured_words.hpp"
+#include "text_blocks.hpp"
+#include "words/figures.hpp"
 #include "words/validation_words.hpp"
 
 namespace ppsim::viz {
@@ -58,11 +57,9 @@ public:
     say("starts", fmt::format("95 % of the tasks began within {} of the step of their prediction",
                               percent(validation_.start_error_p95)));
     out_ += unpredicted_line(validation_, width_);
-    out_ += trust_lines(run_, validation_, width_) + '\n';
-    table(stage_columns());
+    out_ += trust_lines(run_, validation_, width_) + '\n' + indented_table(stage_columns());
     put("  ", "was: measured; error: (predicted - measured) / measured");
-    out_ += '\n';
-    table(pass_columns());
+    out_ += '\n' + indented_table(pass_columns());
     deviations();
     otherwise();
     return out_;
@@ -78,9 +75,7 @@ private:
   void say(std::string_view what, std::string_view text) { out_ += answer_lines(what, text, width_); }
 
   void head() {
-    const std::string_view colour = validation_.holds ? "\033[1;32m" : "\033[1;31m";
-    const std::string first = wrapped_lines(verdict(run_, validation_), width_, 2);
-    out_ += colour_ ? fmt::format("{}{}\033[0m\n", colour, first.substr(0, first.size() - 1)) : first;
+    out_ += headline_lines(verdict(run_, validation_), width_, validation_.holds ? "1;32" : "1;31", colour_);
     const Shape& shape = graph_.schedule().shape();
     const std::size_t held = HeldChunks{graph_.schedule()}.most();
     out_ += fmt::format("{}: {}, {}{}\n", graph_.headline(), counted(shape.stages, "stage"),
@@ -105,44 +100,24 @@ private:
                              format_duration(least), format_duration(most), validation_.step_used));
   }
 
-  void table(const std::vector<TableColumn>& columns) {
-    for (const std::string& line : table_lines(columns, column_gap)) out_ += "  " + line + "\n";
-  }
-
   [[nodiscard]] bool fits(const std::vector<TableColumn>& columns) const {
-    return columns_that_fit(columns, width_ - 2, column_gap).size() == columns.size();
+    return columns_that_fit(columns, width_ - 2).size() == columns.size();
   }
 
   /// Adds three columns: predicted, measured, and how far apart.
-  template <class Figure>
-  void add_compared(std::vector<TableColumn>& columns, std::string_view name, Figure figure) const {
-    TableColumn predicted{std::string{name}, {}, 1};
-    TableColumn measured{"was", {}, 1};
-    TableColumn error{"error", {}, 1};
-    for_each_row(
-        [&](std::size_t stage) {
-          const ComparedTime& compared = figure(validation_.stages[stage]);
-          predicted.cells.push_back(format_duration(compared.predicted));
-          measured.cells.push_back(format_duration(compared.measured));
-          error.cells.push_back(signed_percent(compared.error()));
-        },
-        [&] {
-          for (TableColumn* column : {&predicted, &measured, &error}) column->cells.emplace_back();
-        });
-    for (TableColumn* column : {&predicted, &measured, &error}) columns.push_back(std::move(*column));
+  void add_compared(std::vector<TableColumn>& columns, std::string_view name, ComparedTime StageError::*figure) const {
+    const auto add = [&](std::string_view header, std::string (*words)(const ComparedTime&)) {
+      columns.push_back(stage_column(header, [&](const StageError& stage) { return words(stage.*figure); }));
+    };
+    add(name, [](const ComparedTime& time) { return format_duration(time.predicted); });
+    add("was", [](const ComparedTime& time) { return format_duration(time.measured); });
+    add("error", [](const ComparedTime& time) { return signed_percent(time.error()); });
   }
 
-  /// All stages, or of many the first and the last, with a gap between.
-  template <class Row, class Gap>
-  void for_each_row(Row row, Gap gap_row) const {
-    const std::size_t stages = validation_.stages.size();
-    for (std::size_t stage = 0; stage < stages; ++stage) {
-      if (stages > most_rows && stage == most_rows / 2) {
-        gap_row();
-        stage = stages - most_rows / 2;
-      }
-      row(stage);
-    }
+  template <class Cell>
+  [[nodiscard]] TableColumn stage_column(std::string_view header, Cell cell) const {
+    const std::vector<StageError>& stages = validation_.stages;
+    return long_column(header, 1, stages.size(), "", [&](std::size_t stage) { return cell(stages[stage]); });
   }
 
   /// All figures of the stages, or of a narrow terminal the most important of them.
@@ -154,32 +129,19 @@ private:
   }
 
   [[nodiscard]] std::vector<TableColumn> stage_columns(bool with_idle, bool with_memory) const {
-    std::vector<TableColumn> columns{{"stage", {}}};
-    for_each_row([&](std::size_t stage) { columns[0].cells.push_back(fmt::format("{}", stage)); },
-                 [&] { columns[0].cells.emplace_back("..."); });
-    add_compared(columns, "busy", [](const StageError& stage) { return stage.busy; });
-    if (with_idle) add_compared(columns, "idle", [](const StageError& stage) { return stage.idle; });
-    add_compared(columns, "end", [](const StageError& stage) { return stage.end; });
-    if (with_memory) add_memory(columns);
+    std::vector<TableColumn> columns{long_column("stage", 0, validation_.stages.size(), "...",
+                                                 [](std::size_t stage) { return std::to_string(stage); })};
+    add_compared(columns, "busy", &StageError::busy);
+    if (with_idle) add_compared(columns, "idle", &StageError::idle);
+    add_compared(columns, "end", &StageError::end);
+    if (!with_memory) return columns;
+    columns.push_back(stage_column("peak", [](const StageError& stage) {
+      return stage.same_peak() ? format_bytes(stage.predicted_peak) : format_closely(stage.predicted_peak);
+    }));
+    columns.push_back(stage_column("was", [](const StageError& stage) {
+      return stage.same_peak() ? "equal" : format_closely(stage.measured_peak);
+    }));
     return columns;
-  }
-
-  void add_memory(std::vector<TableColumn>& columns) const {
-    TableColumn predicted{"peak", {}, 1};
-    TableColumn measured{"was", {}, 1};
-    for_each_row(
-        [&](std::size_t stage) {
-          const StageError& error = validation_.stages[stage];
-          predicted.cells.push_back(error.same_peak() ? format_bytes(error.predicted_peak)
-                                                      : format_closely(error.predicted_peak));
-          measured.cells.push_back(error.same_peak() ? "equal" : format_closely(error.measured_peak));
-        },
-        [&] {
-          predicted.cells.emplace_back();
-          measured.cells.emplace_back();
-        });
-    columns.push_back(std::move(predicted));
-    columns.push_back(std::move(measured));
   }
 
   [[nodiscard]] std::vector<TableColumn> pass_columns() const {
@@ -203,8 +165,7 @@ private:
     for (const Deviation& deviation : validation_.deviations)
       width = std::max(width, task_and_stage(graph_, deviation.task).size());
     for (const Deviation& deviation : validation_.deviations)
-      put(fmt::format("  {:<{}}", task_and_stage(graph_, deviation.task), width + column_gap),
-          deviation_words(graph_, deviation));
+      put(fmt::format("  {:<{}}  ", task_and_stage(graph_, deviation.task), width), deviation_words(graph_, deviation));
   }
 
   /// What other costs would have given.
@@ -220,8 +181,6 @@ private:
                ": that much of the error is not in how long tasks took");
     if (validation_.alone) say_with("times measured one stage at a time", *validation_.alone, "");
   }
-
-  static constexpr std::size_t most_rows = 16;
 
   const TaskGraph& graph_;
   const MeasuredRun& run_;

@@ -20,8 +20,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tables.hpp"
-#include "words/comparison_words.hpp"
+#include "text_blocks.hpp"
 #include "words/variation_words.hpp"
 
 namespace ppsim::viz {
@@ -82,17 +81,14 @@ std::string cell_of(const Variation& variation, const std::optional<Sample>& sam
 
 /// Step times at some of the points, a row per schedule.
 std::vector<TableColumn> time_columns(const Variation& variation) {
-  TableColumn names{variation.per_microbatch ? "per microbatch, at" : "step time, at", {}, 0, true};
-  for (const VariationLine& line : variation.lines)
-    names.cells.push_back(line.name + (line.asynchronous ? " (asynchronous)" : ""));
-  std::vector<TableColumn> columns{names};
+  std::vector<TableColumn> columns{left(
+      column_of(variation.per_microbatch ? "per microbatch, at" : "step time, at", 0, variation.lines,
+                [](const VariationLine& line) { return line.name + (line.asynchronous ? " (asynchronous)" : ""); }))};
   if (variation.points.empty()) return columns;
   for (const std::size_t point : points_of_table(variation)) {
-    TableColumn column{variation.axis.format(variation.points[point]), {}, 0, false};
     const bool at_end = point == 0 || point + 1 == variation.points.size();
-    column.rank = at_end ? 0 : 1;
-    for (const VariationLine& line : variation.lines) column.cells.push_back(cell_of(variation, line.samples[point]));
-    columns.push_back(std::move(column));
+    columns.push_back(column_of(variation.axis.format(variation.points[point]), at_end ? 0 : 1, variation.lines,
+                                [&](const VariationLine& line) { return cell_of(variation, line.samples[point]); }));
   }
   return columns;
 }
@@ -138,14 +134,6 @@ std::vector<std::string> crossing_lines(const Variation& variation) {
   return lines;
 }
 
-/// The lines of a table, indented, its head in bold.
-std::string terminal_table(const std::vector<TableColumn>& columns, std::size_t width, bool colour) {
-  std::string out = "\n";
-  const std::vector<std::string> lines = table_lines(columns_that_fit(columns, width - 2, column_gap), column_gap);
-  for (std::size_t i = 0; i < lines.size(); ++i) out += "  " + in_colour(lines[i], "1", colour && i == 0) + '\n';
-  return out;
-}
-
 } // namespace
 
 std::string variation_text(const Variation& variation, const TextOptions& options) {
@@ -155,15 +143,12 @@ std::string variation_text(const Variation& variation, const TextOptions& option
   if (!variation.source.empty()) out += "costs: " + variation.source + '\n';
   if (variation.lines.empty()) return out + "\nno schedule applies\n";
 
-  out += terminal_table(best_columns(variation), width, options.colour);
-  if (const std::string unseen = unseen_words(variation); !unseen.empty())
-    out += "  " + wrapped_lines(unseen, width - 2, 4);
-  out += terminal_table(time_columns(variation), width, options.colour);
+  out += '\n' + indented_table(columns_that_fit(best_columns(variation), width - 2), options.colour);
+  if (const std::string unseen = unseen_words(variation); !unseen.empty()) out += list_lines({unseen}, width);
+  out += '\n' + indented_table(columns_that_fit(time_columns(variation), width - 2), options.colour);
   for (const std::string& note : notes_of(variation)) out += "  " + note + '\n';
   if (variation.crossings.empty()) return out;
-  out += "\nwhere two change places:\n";
-  for (const std::string& line : crossing_lines(variation)) out += "  " + wrapped_lines(line, width - 2, 4);
-  return out;
+  return out + "\nwhere two change places:\n" + list_lines(crossing_lines(variation), width);
 }
 
 std::string variation_markdown(const Variation& variation) {
@@ -177,9 +162,7 @@ std::string variation_markdown(const Variation& variation) {
   if (const std::vector<std::string> notes = notes_of(variation); !notes.empty())
     out += '\n' + markdown_text(joined(notes, "; ")) + '\n';
   if (variation.crossings.empty()) return out;
-  out += "\nWhere two change places:\n\n";
-  for (const std::string& line : crossing_lines(variation)) out += "- " + markdown_text(line) + '\n';
-  return out;
+  return out + "\nWhere two change places:\n\n" + markdown_list(crossing_lines(variation));
 }
 
 } // namespace ppsim::viz

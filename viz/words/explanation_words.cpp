@@ -5,14 +5,40 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
-#include "comparison_words.hpp"
-#include "validation_words.hpp"
+#include "figures.hpp"
 
 namespace ppsim::viz {
 namespace {
 
 using Lines = std::vector<std::string>;
+
+/// How a reason is named as a part of a step; what was found, unless that names places or figures; and how a step goes
+/// without it, unless it is never a finding.
+struct ReasonWords {
+  std::string_view part, found, without;
+};
+
+/// By Reason.
+constexpr std::array<ReasonWords, 12> reason_words{{
+    {"reductions and optimizer, after the tasks", "", ""},
+    {"tasks that began late", "tasks begin late, with their stage free and their input there", "begun at once"},
+    {"transfers longer than usual", "some transfers take longer than they usually do", "with the usual time"},
+    {"jitter of tasks", "tasks of one stage and pass differ", "with their mean"},
+    {"slow workers", "", "like them"},
+    {"the heaviest stage", "", "spread evenly over all"},
+    {"other differences of stages", "the stages differ otherwise, too", "all alike"},
+    {"slow links", "", "like those"},
+    {"transfers", "", "without them"},
+    {"the order's own bubble", "", ""},
+    {"work of a stage", "", ""},
+    {"drift", "tasks got slower after the first quarter of the steps", "as fast as then"},
+}};
+
+const ReasonWords& words_of(Reason reason) {
+  return reason_words[static_cast<std::size_t>(reason)];
+}
 
 std::string times(double ratio) {
   return fmt::format("{:.{}f} times", ratio, ratio < 9.995 ? 2 : 1);
@@ -29,9 +55,10 @@ std::string beside_words(const std::vector<PassBeside>& passes, std::string_view
   return joined(words, "; ");
 }
 
-std::string step_words(const Finding& finding, std::string_view condition) {
-  return fmt::format("{}, a step takes {} instead of {}", condition, format_duration(finding.after),
-                     format_duration(finding.before));
+/// "stage 0 of replica 1"; without the replica where there is one.
+std::string place_words(const Explanation& explanation, std::size_t replica, StageId stage) {
+  if (explanation.replicas.size() == 1) return fmt::format("stage {}", index(stage));
+  return fmt::format("stage {} of replica {}", index(stage), replica);
 }
 
 const StageExplanation& stage_at(const Explanation& explanation, const Suspect& suspect) {
@@ -58,9 +85,7 @@ std::string waiting_words(const Explanation& explanation, std::size_t slow) {
   if (names.empty()) return {};
   const Duration mean = sum / static_cast<std::int64_t>(names.size());
   if (names.size() == 1) return fmt::format("replica {} waits {} a step", names[0], format_duration(mean));
-  const std::string last = names.back();
-  names.pop_back();
-  return fmt::format("replicas {} and {} wait {} a step on average", joined(names, ", "), last, format_duration(mean));
+  return fmt::format("replicas {} wait {} a step on average", enumerated(names), format_duration(mean));
 }
 
 Lines slow_worker_evidence(const Explanation& explanation, const Finding& finding) {
@@ -145,80 +170,40 @@ std::string slow_link_words(const Explanation& explanation, const Finding& findi
   const std::string more = finding.links > 1 && !finding.everywhere
                                ? fmt::format(" (and {} more)", counted(finding.links - 1, "slow link"))
                                : std::string{};
-  return fmt::format("transfers between stages {} and {}{} take {}{}, elsewhere {}; {}", index(finding.stage),
-                     index(finding.other), whose, format_duration(finding.own), more, format_duration(finding.others),
-                     step_words(finding, "like those"));
+  return fmt::format("transfers between stages {} and {}{} take {}{}, elsewhere {}", index(finding.stage),
+                     index(finding.other), whose, format_duration(finding.own), more, format_duration(finding.others));
+}
+
+std::string found_words(const Explanation& explanation, const Finding& finding) {
+  switch (finding.reason) {
+  case Reason::slow_worker: {
+    const Suspect& worst = finding.suspects.front();
+    return fmt::format("{} takes {} as long as in the other replicas",
+                       place_words(explanation, worst.replica, worst.stage), times(worst.ratio()));
+  }
+  case Reason::heavy_stage:
+    return fmt::format("{} has {} the work of the others", heavy_name(explanation, finding.suspects.front().stage),
+                       times(finding.suspects.front().ratio()));
+  case Reason::slow_link:
+    return slow_link_words(explanation, finding);
+  case Reason::transfers:
+    return fmt::format("transfers take {} on average", format_duration(finding.own));
+  default:
+    return std::string{words_of(finding.reason).found};
+  }
 }
 
 } // namespace
 
 std::string_view part_name(Reason reason) {
-  switch (reason) {
-  case Reason::after_tasks:
-    return "reductions and optimizer, after the tasks";
-  case Reason::late_starts:
-    return "tasks that began late";
-  case Reason::transfer_waits:
-    return "transfers longer than usual";
-  case Reason::jitter:
-    return "jitter of tasks";
-  case Reason::slow_worker:
-    return "slow workers";
-  case Reason::heavy_stage:
-    return "the heaviest stage";
-  case Reason::imbalance:
-    return "other differences of stages";
-  case Reason::slow_link:
-    return "slow links";
-  case Reason::transfers:
-    return "transfers";
-  case Reason::schedule:
-    return "the order's own bubble";
-  case Reason::work:
-    return "work of a stage";
-  case Reason::drift:
-    break;
-  }
-  return "drift";
-}
-
-std::string place_words(const Explanation& explanation, std::size_t replica, StageId stage) {
-  if (explanation.replicas.size() == 1) return fmt::format("stage {}", index(stage));
-  return fmt::format("stage {} of replica {}", index(stage), replica);
+  return words_of(reason).part;
 }
 
 std::string finding_words(const Explanation& explanation, const Finding& finding) {
-  switch (finding.reason) {
-  case Reason::slow_worker: {
-    const Suspect& worst = finding.suspects.front();
-    return fmt::format("{} takes {} as long as in the other replicas; {}",
-                       place_words(explanation, worst.replica, worst.stage), times(worst.ratio()),
-                       step_words(finding, "like them"));
-  }
-  case Reason::heavy_stage:
-    return fmt::format("{} has {} the work of the others; {}", heavy_name(explanation, finding.suspects.front().stage),
-                       times(finding.suspects.front().ratio()), step_words(finding, "spread evenly over all"));
-  case Reason::imbalance:
-    return "the stages differ otherwise, too; " + step_words(finding, "all alike");
-  case Reason::slow_link:
-    return slow_link_words(explanation, finding);
-  case Reason::transfers:
-    return fmt::format("transfers take {} on average; {}", format_duration(finding.own),
-                       step_words(finding, "without them"));
-  case Reason::transfer_waits:
-    return "some transfers take longer than they usually do; " + step_words(finding, "with the usual time");
-  case Reason::late_starts:
-    return "tasks begin late, with their stage free and their input there; " + step_words(finding, "begun at once");
-  case Reason::jitter:
-    return "tasks of one stage and pass differ; " + step_words(finding, "with their mean");
-  case Reason::drift:
-    return "tasks got slower after the first quarter of the steps; " + step_words(finding, "as fast as then");
-  case Reason::after_tasks:
-  case Reason::schedule:
-  case Reason::work:
-    break;
-  }
-  return std::string{part_name(finding.reason)};
+  const ReasonWords& words = words_of(finding.reason);
+  if (words.without.empty()) return std::string{words.part};
+  return fmt::format("{}; {}, a step takes {} instead of {}", found_words(explanation, finding), words.without,
+                     format_duration(finding.after), format_duration(finding.before));
 }
 
 Lines evidence_words(const Explanation& explanation, const Finding& finding) {

@@ -11,8 +11,6 @@ namespace ppsim::viz {
 
 /// "the order's own bubble": a part of a step.
 [[nodiscard]] std::string_view part_name(Reason reason);
-/// "stage 0 of replica 1"; without the replica where there is one.
-[[nodiscard]] std::string place_words(const Explanation& explanation, std::size_t replica, StageId stage);
 /// What was found, and what a step would take without it, in one sentence.
 [[nodiscard]] std::string finding_words(const Explanation& explanation, const Finding& finding);
 /// The figures that support it, a sentence each.

@@ -10,17 +10,11 @@
 
 #include <cmath>
 
+#include "figures.hpp"
+
 namespace ppsim::viz {
 
 namespace {
-
-/// "a", "a and b", "a, b and c".
-std::string enumerated(const std::vector<std::string>& parts) {
-  std::string text;
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
-  return text;
-}
 
 /// A share of more than 0.
 std::string rough_percent(double share) {

@@ -4,47 +4,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <vector>
 
-#include "comparison_words.hpp"
-#include "measured_words.hpp"
+#include "figures.hpp"
+#include "text/text_blocks.hpp"
 
 namespace ppsim::viz {
 namespace {
 
-/// What a task that others waited for was late in.
-std::string_view delay_words(Delay delay) {
-  switch (delay) {
-  case Delay::none:
-    break;
-  case Delay::length:
-    return "took longer";
-  case Delay::transfer:
-    return "sent its output for longer";
-  case Delay::start:
-    return "could have run and began late";
-  }
-  return "";
-}
+/// What a task that others waited for was late in; by Delay.
+constexpr std::array<std::string_view, 4> delay_words{"", "took longer", "sent its output for longer",
+                                                      "could have run and began late"};
 
-} // namespace
-
-std::string given_percent(double share) {
-  std::string digits = fmt::format("{:.6f}", 100 * share);
-  digits.erase(digits.find_last_not_of('0') + 1);
-  if (digits.back() == '.') digits.pop_back();
-  return digits + " %";
-}
-
-std::string signed_percent(double ratio) {
-  if (!std::isfinite(ratio)) return "-";
-  const double size = std::abs(ratio);
-  const int decimals = size >= 0.9995 ? 0 : size >= 0.0995 ? 1 : 2;
-  const std::string digits = fmt::format("{:.{}f} %", 100 * size, decimals);
-  const bool nothing = digits.find_first_of("123456789") == std::string::npos;
-  return (nothing ? "" : ratio > 0 ? "+" : "-") + digits;
-}
-
+/// "1.2 % too short", "exactly": how something is predicted.
 std::string error_words(const ComparedTime& compared) {
   if (compared.predicted == compared.measured) return "exactly";
   const double error = compared.error();
@@ -52,6 +27,80 @@ std::string error_words(const ComparedTime& compared) {
   return fmt::format("{} too {}", signed_percent(std::abs(error)).substr(std::abs(error) < 5e-5 ? 0 : 1),
                      error < 0 ? "short" : "long");
 }
+
+/// "stage 1 held 151 B, and 150 B were predicted", of the first `most` stages where peaks differ, and how many others
+/// do; to the byte, as that is how they are compared. Some stage's must.
+std::string differing_peaks(const Validation& validation, std::size_t most) {
+  std::vector<std::string> named;
+  std::size_t others = 0;
+  for (std::size_t stage = 0; stage < validation.stages.size(); ++stage) {
+    const StageError& error = validation.stages[stage];
+    if (error.same_peak()) continue;
+    if (named.size() == most)
+      ++others;
+    else
+      named.push_back(fmt::format("stage {} held {} B, and {} B were predicted", stage, error.measured_peak.count(),
+                                  error.predicted_peak.count()));
+  }
+  return joined(named, "; ") +
+         (others > 0 ? fmt::format(" (and {} other{})", others, others == 1 ? " differs" : "s differ") : "");
+}
+
+std::string results_words(const MeasuredRun& run) {
+  if (!run.proof) return "not compared with those of a run that does one task at a time";
+  const Proof& proof = *run.proof;
+  const bool has_gradients = !run.schedule.forward_only();
+  std::string text{has_gradients ? "gradients" : "losses"};
+  if (proof.bit_equal) {
+    text += " bit-equal with a run that does one task at a time";
+  } else {
+    text += fmt::format(" {} those of a run that does one task at a time{}: ", proof.holds() ? "equal" : "DIFFER from",
+                        proof.same_order ? "" : ", which sums them in another order");
+    if (has_gradients) text += fmt::format("{:.2g} off, losses ", proof.gradient_error);
+    text +=
+        fmt::format("{:.2g} off, where {:.2g} is allowed", proof.loss_error, proof.same_order ? 0.0 : proof.tolerance);
+  }
+  if (const auto step = proof.diverged())
+    text += fmt::format("; training DIVERGED: no finite loss from step {} of {} on", *step + 1, proof.losses.size());
+  else if (proof.losses.size() > 1)
+    text += fmt::format("; loss {:.4g} in the first step, {:.4g} in the last of {}", proof.losses.front(),
+                        proof.losses.back(), proof.losses.size());
+  return text;
+}
+
+/// Why peaks are not compared.
+std::string_view unknown_memory(const MeasuredRun& run) {
+  if (run.facts.timed) return "not compared: tasks were timed, and hold nothing of what the scenario says";
+  const bool measured = std::ranges::any_of(
+      run.stages, [](Bytes peak) { return peak > Bytes{}; }, &MeasuredStage::peak_bytes);
+  return measured ? "not compared: the scenario does not say how large activations and parameters are"
+                  : "not compared: the run did not measure it";
+}
+
+std::string memory_words(const MeasuredRun& run, const Validation& validation) {
+  constexpr std::size_t most_named = 4;
+  if (!validation.knows_memory) return std::string{unknown_memory(run)};
+  if (!validation.same_peaks()) return "NOT as predicted: " + differing_peaks(validation, most_named);
+  const auto largest = std::ranges::max_element(validation.stages, {}, &StageError::measured_peak);
+  std::string text = fmt::format("as predicted on every stage, at most {} (stage {})",
+                                 format_bytes(largest->measured_peak), largest - validation.stages.begin());
+  const Bytes buffers = std::ranges::max(run.stages, {}, &MeasuredStage::buffer_bytes).buffer_bytes;
+  if (buffers > Bytes{}) text += fmt::format("; transfers and scratch space take {} besides", format_bytes(buffers));
+  return text;
+}
+
+std::string cores_words(const MeasuredRun& run, double share) {
+  if (run.facts.timed) return "tasks sleep, so that stages can share them";
+  // The two clocks are read one after the other, so that the share can come out above the whole.
+  const double percent = 100 * std::min(share, 1.0);
+  if (is_contended(run))
+    return fmt::format("CONTENDED: in tasks, a stage had only {:.0f} % of a core, and {:.0f} % is needed: other "
+                       "programs used it, or there are more stages than cores, and the times say little",
+                       percent, 100 * least_core_share);
+  return fmt::format("in tasks, every stage had at least {:.0f} % of a core", percent);
+}
+
+} // namespace
 
 std::string verdict(const MeasuredRun& run, const Validation& validation) {
   std::vector<std::string> reasons;
@@ -88,7 +137,7 @@ std::string deviation_words(const TaskGraph& graph, const Deviation& deviation) 
   if (deviation.waited_for == no_task) return fmt::format("could have run, and began {} late", wait);
   std::string words = fmt::format("waited {} longer for {}", wait, task_and_stage(graph, deviation.waited_for));
   if (deviation.delay == Delay::none) return words;
-  const std::string_view how = delay_words(deviation.delay);
+  const std::string_view how = delay_words[static_cast<std::size_t>(deviation.delay)];
   const Duration early = deviation.wait - deviation.start; // when it began to wait
   if (2 * early > deviation.wait)
     return fmt::format("{}, having begun to wait {} early", words, format_duration(early));
@@ -100,6 +149,28 @@ std::string deviation_words(const TaskGraph& graph, const Deviation& deviation) 
   else
     words += fmt::format(", late because {} {}", task_and_stage(graph, deviation.behind), how);
   return words;
+}
+
+std::string trust_lines(const MeasuredRun& run, const Validation& validation, std::size_t width) {
+  std::string out = answer_lines("results", results_words(run), width);
+  out += answer_lines("memory", memory_words(run, validation), width);
+  if (const auto share = core_share(run)) out += answer_lines("cores", cores_words(run, *share), width);
+  if (!run.clock_error) return out;
+  const std::string_view aligned = run.unaligned ? "; yet a transfer ended before it began: NOT aligned" : "";
+  return out +
+         answer_lines("clocks", fmt::format("aligned within {}{}", format_duration(*run.clock_error), aligned), width);
+}
+
+std::string unpredicted_line(const Validation& validation, std::size_t width) {
+  std::vector<std::string> besides;
+  const auto add = [&](std::string_view what, const std::optional<Duration>& time) {
+    if (time) besides.push_back(fmt::format("{} ({} of the step)", what, format_duration(*time)));
+  };
+  add("reductions of gradients", validation.unpredicted_exchange);
+  add("the optimizer", validation.unpredicted_optimizer);
+  if (besides.empty()) return "";
+  return answer_lines("besides", "measured, not predicted, and left out of the comparison: " + enumerated(besides),
+                      width);
 }
 
 } // namespace ppsim::viz

@@ -1,5 +1,5 @@
 #pragma once
-// What the views of a validation say in the same words.
+// What the views of a validation, and the text of a replay, say in the same words.
 
 #include "ppsim/measured/validation.hpp"
 
@@ -7,12 +7,6 @@
 
 namespace ppsim::viz {
 
-/// "1.2 % too short", "exactly": how something is predicted.
-[[nodiscard]] std::string error_words(const ComparedTime& compared);
-/// "-1.23 %"; "-" where it has no bound.
-[[nodiscard]] std::string signed_percent(double ratio);
-/// "5 %", "1000 %", "0.125 %": a share as somebody gave it.
-[[nodiscard]] std::string given_percent(double share);
 /// One sentence: whether the prediction holds and, if not, everything that speaks against it.
 /// Where no flush separates steps, "step time" is how often one ends (SPEC section 4): what is compared is one step
 /// alone.
@@ -21,5 +15,16 @@ namespace ppsim::viz {
 [[nodiscard]] std::string deviation_words(const TaskGraph& graph, const Deviation& deviation);
 /// "1F0 on stage 1".
 [[nodiscard]] std::string task_and_stage(const TaskGraph& graph, TaskId id);
+
+/// How far a run can be trusted, a line each: whether its results are right, its memory is as predicted, its stages had
+/// their cores and its clocks agree; the last two where they are known. How it reads:
+///   results     gradients bit-equal with a run that does one task at a time; loss 2.5 in the first
+///               step, 1.5 in the last of 2
+///   memory      as predicted on every stage, at most 2.25 GiB (stage 0)
+///   cores       in tasks, every stage had at least 99 % of a core
+///   clocks      aligned within 1.2 us
+[[nodiscard]] std::string trust_lines(const MeasuredRun& run, const Validation& validation, std::size_t width);
+/// What of the step was measured and is no part of the prediction, a line; empty: all is.
+[[nodiscard]] std::string unpredicted_line(const Validation& validation, std::size_t width);
 
 } // namespace ppsim::viz

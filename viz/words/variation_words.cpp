@@ -1,11 +1,11 @@
 #include "variation_words.hpp"
 
+#include "ppsim/base/words.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-
-#include "comparison_words.hpp"
 
 namespace ppsim::viz {
 
@@ -31,8 +31,7 @@ constexpr std::array quantities{
 } // namespace
 
 std::string quantity_name(std::string_view option) {
-  const auto* const known = std::find_if(quantities.begin(), quantities.end(),
-                                         [option](const Quantity& quantity) { return quantity.option == option; });
+  const auto* const known = std::ranges::find(quantities, option, &Quantity::option);
   std::string name{known == quantities.end() ? option : known->name};
   std::replace(name.begin(), name.end(), '-', ' ');
   return name;

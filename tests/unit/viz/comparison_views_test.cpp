@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "viz/text/tables.hpp"
+#include "viz/text/text_blocks.hpp"
 
 namespace ppsim::test::comparison_views_test {
 

@@ -26,10 +26,16 @@
 namespace ppsim::test::svg_test {
 
 using namespace std::chrono_literals;
-using viz::choose_ticks;
-using viz::tick_label;
 
 namespace {
+
+/// Of an axis of times from zero.
+viz::Ticks choose_ticks(Duration span, std::size_t most) {
+  return viz::choose_ticks(Axis::Unit::time, 0, span.count(), most);
+}
+std::string tick_label(Duration at, const viz::Ticks& ticks) {
+  return viz::tick_label(at.count(), ticks);
+}
 
 /// A chart and what it was made from.
 struct Drawing {

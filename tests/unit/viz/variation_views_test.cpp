@@ -145,7 +145,8 @@ TEST_CASE("curves look different without colour too") {
   for (int i = 0; i < 40; ++i) variation.lines.push_back(line("s" + std::to_string(i), {10 + i, 11, 12, 13, 14}));
   variation.best = {{0, 40'000, 0}};
   std::set<std::pair<std::string_view, std::string_view>> looks;
-  for (const viz::Curve& curve : viz::curves_of(variation)) looks.emplace(curve.style.dashes, curve.style.marker);
+  for (const viz::Curve& curve : viz::nearest_curves(variation, viz::curves_of(variation), 40))
+    looks.emplace(curve.style.dashes, curve.style.marker);
   CHECK(looks.size() == 35); // five dashes times seven markers, then colours
   CHECK(misplaced_texts(parsed(viz::svg_variation(variation))).empty());
 }
@@ -313,6 +314,20 @@ TEST_CASE("of many lines those are drawn that are the best somewhere or nearest 
   CHECK(svg.find("s12") != std::string::npos);
   CHECK(misplaced_texts(parsed(svg)).empty());
   CHECK(viz::svg_variation(two()).find("not drawn") == std::string::npos);
+}
+
+TEST_CASE("remarks below a plot are told apart where a line is broken, too") {
+  Variation variation = two();
+  for (int i = 0; i < 30; ++i)
+    variation.lines.push_back(line("schedule-" + std::to_string(i), std::vector<int>(5, 20 + i)));
+  const std::vector<Element> elements = parsed(viz::svg_variation(variation));
+  std::string all;
+  std::size_t lines = 0;
+  for (const Element& text : elements_named(elements, "text", "notes")) all += (lines++ == 0 ? "" : " ") + text.text;
+  CHECK(lines > 1);
+  for (int i = 11; i < 30; ++i) CHECK(all.find(" | schedule-" + std::to_string(i)) != std::string::npos);
+  CHECK(all.ends_with("| schedule-29"));
+  CHECK(misplaced_texts(elements).empty());
 }
 
 TEST_CASE("a best that there is no room to draw is still named in the strip") {

@@ -1,4 +1,4 @@
-#include "tables.hpp"
+#include "text_blocks.hpp"
 
 #include "ppsim/base/words.hpp"
 
@@ -8,6 +8,9 @@
 
 namespace ppsim::viz {
 namespace {
+
+constexpr std::size_t column_gap = 2;
+constexpr std::size_t most_rows = 16;
 
 std::size_t width_of(const TableColumn& column) {
   std::size_t width = terminal_columns(column.header);
@@ -22,34 +25,73 @@ std::string padded(std::string_view text, std::size_t width, bool left) {
 
 } // namespace
 
-std::vector<TableColumn> columns_that_fit(const std::vector<TableColumn>& columns, std::size_t width, std::size_t gap) {
+std::string in_colour(std::string_view text, std::string_view code, bool colour) {
+  return colour ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string{text};
+}
+
+std::string headline_lines(std::string_view text, std::size_t width, std::string_view code, bool colour) {
+  std::string lines = wrapped_lines(text, width, 2);
+  lines.pop_back();
+  return in_colour(lines, code, colour) + '\n';
+}
+
+std::string answer_lines(std::string_view what, std::string_view text, std::size_t width) {
+  const std::string begin = fmt::format("  {:<12}", what);
+  return wrapped_lines(begin + std::string{text}, width, begin.size());
+}
+
+std::string list_lines(const std::vector<std::string>& items, std::size_t width) {
+  std::string out;
+  for (const std::string& item : items) out += "  " + wrapped_lines(item, width - 2, 4);
+  return out;
+}
+
+std::vector<std::optional<std::size_t>> shown_rows(std::size_t count) {
+  std::vector<std::optional<std::size_t>> rows;
+  for (std::size_t row = 0; row < count; ++row) {
+    if (count > most_rows && row == most_rows / 2) {
+      rows.emplace_back();
+      row = count - most_rows / 2;
+    }
+    rows.emplace_back(row);
+  }
+  return rows;
+}
+
+std::vector<TableColumn> columns_that_fit(const std::vector<TableColumn>& columns, std::size_t width) {
   std::vector<TableColumn> shown = columns;
-  const auto needed = [&shown, gap] {
+  const auto needed = [&shown] {
     std::size_t sum = 0;
-    for (const TableColumn& column : shown) sum += width_of(column) + gap;
-    return sum - std::min(sum, gap);
+    for (const TableColumn& column : shown) sum += width_of(column) + column_gap;
+    return sum - std::min(sum, column_gap);
   };
   while (needed() > width) {
-    const auto least = std::max_element(shown.begin(), shown.end(),
-                                        [](const TableColumn& a, const TableColumn& b) { return a.rank < b.rank; });
+    const auto least = std::ranges::max_element(shown, {}, &TableColumn::rank);
     if (least == shown.end() || least->rank == 0) break;
     shown.erase(least);
   }
   return shown;
 }
 
-std::vector<std::string> table_lines(const std::vector<TableColumn>& columns, std::size_t gap) {
+std::vector<std::string> table_lines(const std::vector<TableColumn>& columns) {
   const std::size_t rows = columns.empty() ? 0 : columns.front().cells.size();
   std::vector<std::string> lines(rows + 1);
   for (const TableColumn& column : columns) {
     const std::size_t width = width_of(column);
     for (std::size_t line = 0; line <= rows; ++line) {
-      if (&column != &columns.front()) lines[line] += std::string(gap, ' ');
+      if (&column != &columns.front()) lines[line] += std::string(column_gap, ' ');
       lines[line] += padded(line == 0 ? column.header : column.cells[line - 1], width, column.left);
     }
   }
   for (std::string& line : lines) line.erase(line.find_last_not_of(' ') + 1);
   return lines;
+}
+
+std::string indented_table(const std::vector<TableColumn>& columns, bool bold_head) {
+  std::string out;
+  for (const std::string& line : table_lines(columns))
+    out += "  " + in_colour(line, "1", bold_head && out.empty()) + '\n';
+  return out;
 }
 
 std::string markdown_text(std::string_view text) {
@@ -70,6 +112,12 @@ std::string markdown_text(std::string_view text) {
   return result;
 }
 
+std::string markdown_list(const std::vector<std::string>& items) {
+  std::string out;
+  for (const std::string& item : items) out += "- " + markdown_text(item) + '\n';
+  return out;
+}
+
 std::string markdown_table(const std::vector<TableColumn>& columns) {
   std::string out = "|";
   for (const TableColumn& column : columns) out += fmt::format(" {} |", markdown_text(column.header));
@@ -83,10 +131,6 @@ std::string markdown_table(const std::vector<TableColumn>& columns) {
     out += '\n';
   }
   return out;
-}
-
-std::string in_colour(std::string_view text, std::string_view code, bool colour) {
-  return colour ? fmt::format("\033[{}m{}\033[0m", code, text) : std::string{text};
 }
 
 } // namespace ppsim::viz

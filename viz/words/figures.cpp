@@ -1,0 +1,52 @@
+#include "figures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ppsim::viz {
+
+std::string percent(double ratio) {
+  return fmt::format("{:.{}f} %", 100 * ratio, ratio >= 0.9995 ? 0 : ratio >= 0.0995 || ratio == 0 ? 1 : 2);
+}
+
+std::string signed_percent(double ratio) {
+  if (!std::isfinite(ratio)) return "-";
+  const double size = std::abs(ratio);
+  const int decimals = size >= 0.9995 ? 0 : size >= 0.0995 ? 1 : 2;
+  const std::string digits = fmt::format("{:.{}f} %", 100 * size, decimals);
+  const bool nothing = digits.find_first_of("123456789") == std::string::npos;
+  return (nothing ? "" : ratio > 0 ? "+" : "-") + digits;
+}
+
+std::string given_percent(double share) {
+  std::string digits = fmt::format("{:.6f}", 100 * share);
+  digits.erase(digits.find_last_not_of('0') + 1);
+  if (digits.back() == '.') digits.pop_back();
+  return digits + " %";
+}
+
+std::string difference(Duration time, Duration reference) {
+  if (time == reference || reference == Duration{0}) return "0 %";
+  const double ratio = fraction(time - reference, reference);
+  const double size = std::abs(ratio);
+  // More digits where fewer would hide that there is a difference, none where they would say nothing.
+  const int decimals = size >= 0.9995 ? 0 : size >= 0.0995 ? 1 : size >= 0.0001 ? 2 : 4;
+  return fmt::format("{}{:.{}f} %", ratio > 0 ? "+" : "-", 100 * size, decimals);
+}
+
+Bytes peak_bytes(const RunReport& report) {
+  Bytes most;
+  for (const StageReport& stage : report.stages) most = std::max(most, stage.peak_bytes());
+  return most;
+}
+
+std::string enumerated(const std::vector<std::string>& parts) {
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  return text;
+}
+
+} // namespace ppsim::viz

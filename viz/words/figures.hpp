@@ -1,0 +1,24 @@
+#pragma once
+// Figures as texts and pictures write them, and lists of words.
+
+#include "ppsim/study/run_report.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ppsim::viz {
+
+/// "27.3 %", with more digits where it is small.
+[[nodiscard]] std::string percent(double ratio);
+/// "-1.23 %"; "-" where it has no bound.
+[[nodiscard]] std::string signed_percent(double ratio);
+/// "5 %", "1000 %", "0.125 %": a share as somebody gave it.
+[[nodiscard]] std::string given_percent(double share);
+/// How much longer `time` is: "+12.3 %", "-4.00 %", "0 %".
+[[nodiscard]] std::string difference(Duration time, Duration reference);
+/// Of the stage that needs most.
+[[nodiscard]] Bytes peak_bytes(const RunReport& report);
+/// "a", "a and b", "a, b and c".
+[[nodiscard]] std::string enumerated(const std::vector<std::string>& parts);
+
+} // namespace ppsim::viz
