@@ -1,13 +1,34 @@
 #include "ppsim/runtime/seeded.hpp"
 
+#include <cuda_runtime.h>
+
 #include <algorithm>
 
+#include "check.hpp"
 #include "kernels.hpp"
-#include "launch.hpp"
+#ifndef __CUDACC__
+#  include "emulated_launch.hpp" // of tests, on machines without a GPU: by a loop over the threads of a kernel
+#endif
 
 namespace ppsim::runtime::gpu {
 
 namespace {
+
+#ifdef __CUDACC__
+/// A power of two, as sums over a block halve it.
+constexpr std::size_t block_threads = 256;
+
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), std::size_t blocks, std::size_t threads, cudaStream_t stream,
+            Arguments... arguments) {
+  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0, stream>>>(arguments...);
+  const cudaError_t status = cudaGetLastError();
+  if (status == cudaSuccess) return;
+  const char* name = nullptr;
+  static_cast<void>(cudaFuncGetName(&name, reinterpret_cast<const void*>(kernel)));
+  check(status, __FILE__, __LINE__, name == nullptr ? "a kernel" : name);
+}
+#endif
 
 constexpr std::size_t block = block_threads;
 

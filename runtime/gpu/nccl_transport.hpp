@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "clock.hpp"
-#include "communicators.hpp"
 #include "nccl_communicator.hpp"
+#include "nccl_plan.hpp"
 #include "queue.hpp"
-#include "receive_gates.hpp"
 
 namespace ppsim::runtime::gpu {
 

@@ -7,7 +7,7 @@
 #include "check.hpp"
 #include "cuda_device.hpp"
 #include "link.hpp"
-#include "nccl_self.hpp"
+#include "nccl.hpp"
 #include "partitions.hpp"
 
 namespace ppsim::runtime::gpu {
