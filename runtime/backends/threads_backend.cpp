@@ -1,5 +1,6 @@
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/percentile.hpp"
+#include "ppsim/base/words.hpp"
 #include "ppsim/runtime/host_device.hpp"
 #include "ppsim/runtime/session.hpp"
 
@@ -72,7 +73,7 @@ void on_stage_threads(std::size_t stages, FirstFailure& failure, const Work& wor
   };
   std::vector<std::jthread> threads;
   for (std::size_t stage = 0; stage < stages; ++stage) try {
-      threads.push_back(start_thread<std::jthread>(fmt::format("rank {}", stage), [&, stage] { on_thread(stage); }));
+      threads.push_back(start_thread(fmt::format("rank {}", stage), [&, stage] { on_thread(stage); }));
     } catch (const Error&) { // the others would wait for it
       failure.keep();
       break;
@@ -104,7 +105,7 @@ public:
   [[nodiscard]] std::string_view name() const override { return "threads"; }
   [[nodiscard]] std::vector<std::string_view> transports() const override { return {"direct", "paced"}; }
   Usability usability() override {
-    return {true, fmt::format("{} core{}, {}", usable_cores(), usable_cores() == 1 ? "" : "s", matrix_library()), {}};
+    return {true, fmt::format("{}, {}", counted(usable_cores(), "core"), matrix_library()), {}};
   }
   ChunkSizes sizes(const Workload& workload) override { return host_sizes(workload); }
 

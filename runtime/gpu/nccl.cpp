@@ -5,7 +5,7 @@
 
 #include "check.hpp"
 #include "cuda_device.hpp"
-#include "nccl_transport.hpp"
+#include "nccl_communicator.hpp"
 
 namespace ppsim::runtime::gpu {
 
@@ -40,8 +40,8 @@ public:
             clock_,
             [this, stopped = options.stopped] { return transport_ ? transport_->stopped() : stopped && stopped(); }} {
     device_.warm_up(program.stages[index(options.stage)]); // before anything waits for a peer
-    transport_ = std::make_unique<NcclTransport>(
-        program, options, static_cast<std::size_t>(device_.sizes().boundary.count()), device_.queue(), clock_);
+    transport_ = make_nccl_transport(program, options, static_cast<std::size_t>(device_.sizes().boundary.count()),
+                                     device_.queue(), clock_);
   }
   // Members go in the reverse order of their declaration: kernels that wait for a peer are ended with the transport,
   // before the device waits for its stream.
@@ -58,7 +58,7 @@ private:
   Clock clock_;
   MatmulHandle handle_;
   CudaDevice device_;
-  std::unique_ptr<NcclTransport> transport_;
+  std::unique_ptr<Transport> transport_;
 };
 
 } // namespace

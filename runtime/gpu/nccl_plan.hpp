@@ -84,16 +84,14 @@ struct LaneOperation {
   // Last task up to each position that calls the transport when it ends.
   std::vector<std::ptrdiff_t> last_seen(tasks.tasks.size());
   std::ptrdiff_t seen = LaneOperation::begin;
-  const auto is_remote = [&](const std::optional<TransferRef>& ref) {
-    return ref && !program.channels[index(ref->channel)].is_local();
-  };
   for (std::size_t i = 0; i < tasks.tasks.size(); ++i) {
-    if (is_remote(tasks.tasks[i].input) || is_remote(tasks.tasks[i].output)) seen = static_cast<std::ptrdiff_t>(i);
+    if (program.leaves_stage(tasks.tasks[i].input) || program.leaves_stage(tasks.tasks[i].output))
+      seen = static_cast<std::ptrdiff_t>(i);
     last_seen[i] = seen;
   }
   std::vector<LaneOperation> operations;
   for (const TransferRef ref : lane.transfers)
-    operations.push_back({.transfer = ref, .sends = program.channels[index(ref.channel)].from == stage});
+    operations.push_back({.transfer = ref, .sends = program.channel(ref).from == stage});
   std::ptrdiff_t bound = LaneOperation::never;
   for (auto operation = operations.rbegin(); operation != operations.rend(); ++operation) {
     const Transfer& transfer = program.transfer(operation->transfer);

@@ -39,7 +39,7 @@ void say(const std::string& what) {
 Guard::Guard() {
   const sigset_t signals = just_sigterm();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  watcher_ = start_thread<std::thread>("the process's guard", [this] { watch(); });
+  watcher_ = start_thread("the process's guard", [this] { watch(); });
 }
 
 Guard::~Guard() {

@@ -73,7 +73,7 @@ private:
     const SimTime made = timeline_.tasks[index(transfer.producer)].end;
     const SimTime ended = at(receiver, arrival.ended);
     const auto from = std::find_if(results_.begin(), results_.end(), [&](const StageResult& result) {
-      return result.stage == program_.channels[index(arrival.transfer.channel)].from;
+      return result.stage == program_.channel(arrival.transfer).from;
     });
     const std::int64_t bound = receiver.clock.error + (from == results_.end() ? 0 : from->clock.error);
     if (ended + Duration{bound} < made) unaligned_ = true;
@@ -146,8 +146,7 @@ void check_fault(const Program& program, const Fault& fault, Problems& problems)
     problems.add("--inject", fmt::format("the schedule has no task {}", name), "name one of its tasks, as in 0F1");
   else if (fault.kind == FaultKind::no_memory && !found->allocates)
     problems.add("--inject", fmt::format("{} allocates no stash", name), "name a forward, as in 0F1");
-  else if ((fault.kind == FaultKind::lose || fault.kind == FaultKind::resize) &&
-           (!found->output || program.channels[index(found->output->channel)].is_local()))
+  else if ((fault.kind == FaultKind::lose || fault.kind == FaultKind::resize) && !program.leaves_stage(found->output))
     problems.add("--inject", fmt::format("{} sends nothing to another stage", name), "name a task that does");
 }
 
