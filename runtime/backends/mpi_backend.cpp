@@ -1,15 +1,12 @@
 // Backend mpi: a process per stage on processors, under mpirun or srun. Its times mean little where stages share cores
 // or where messages need a processor to move; what it shows is that order, memory, results and failures are right.
 
-#include "ppsim/base/error.hpp"
 #include "ppsim/base/percentile.hpp"
 #include "ppsim/runtime/host_device.hpp"
 #include "ppsim/runtime/launch.hpp"
 #include "ppsim/runtime/session.hpp"
 
 #include <fmt/format.h>
-
-#include <algorithm>
 
 #include "backend_list.hpp"
 #include "host/cores.hpp"
@@ -79,11 +76,7 @@ public:
 
   [[nodiscard]] std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override {
     check_options(*this, program, options);
-    if (program.p2p != P2p::edge)
-      throw Error(ExitCode::bad_input,
-                  {"--p2p",
-                   fmt::format("{} is how NCCL's communicators are shared; MPI needs none", to_string(program.p2p)),
-                   "leave it out, or take --backend nccl"});
+    problems_without_nccl(program, options, "; MPI needs none").throw_if_any();
     return run_processes(program, options,
                          {.backend = name(),
                           .make_parts = [](const RankContext& context) { return std::make_unique<HostRank>(context); },

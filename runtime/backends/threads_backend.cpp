@@ -110,7 +110,8 @@ public:
   ChunkSizes sizes(const Workload& workload) override { return host_sizes(workload); }
 
   std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override {
-    check(program, options);
+    check_options(*this, program, options);
+    problems_without_nccl(program, options, "; threads have none").throw_if_any();
     const std::vector<StageResult> results = train_all(program, options);
     MeasuredRun run = assemble(program, options, results);
     run.facts.backend = name();
@@ -127,19 +128,6 @@ public:
   std::vector<TransferSample> time_transfers(std::size_t stages, const RunOptions& options) override;
 
 private:
-  void check(const Program& program, const RunOptions& options) const {
-    check_options(*this, program, options);
-    Problems problems;
-    if (program.p2p != P2p::edge)
-      problems.add("--p2p",
-                   fmt::format("{} is how NCCL's communicators are shared; threads have none", to_string(program.p2p)),
-                   "leave it out, or take --backend nccl");
-    if (options.transport == "paced" && program.transfer_model == TransferModel::blocking)
-      problems.add("--transport", "emulated links do not hold up their sender, as the transfer model 'blocking' does",
-                   "take --transfer latency or link, or --transport direct");
-    problems.throw_if_any();
-  }
-
   static std::vector<StageResult> train_all(const Program& program, const RunOptions& options) {
     const std::size_t stages = program.stages.size();
     std::vector<StageResult> results(stages);

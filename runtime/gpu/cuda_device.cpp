@@ -2,9 +2,7 @@
 
 #include "ppsim/runtime/seeded.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <new>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -377,24 +375,14 @@ void CudaDevice::optimizer_step(const ChunkState& state, std::size_t number, std
   auto* const parameters = static_cast<Bf16*>(state.parameters);
   auto* const master = static_cast<float*>(state.optimizer);
   const auto* const gradients = static_cast<const float*>(state.gradients);
-  const double share = 1.0 / static_cast<double>(microbatches);
   const std::size_t size = sizes_.parameters;
   if (workload_.optimizer == OptimizerKind::sgd) {
+    const double share = 1.0 / static_cast<double>(microbatches);
     sgd_step(parameters, master, gradients, size, static_cast<float>(workload_.learning_rate * share), queue_.get());
     return;
   }
-  // Kingma and Ba 2015, algorithm 1, with their constants.
-  constexpr double beta1 = 0.9;
-  constexpr double beta2 = 0.999;
-  const auto steps = static_cast<double>(number);
   adam_step(parameters, master, master + size, master + 2 * size, gradients, size,
-            {.gradient_factor = static_cast<float>(share),
-             .first_share = static_cast<float>(1 - beta1),
-             .second_share = static_cast<float>(1 - beta2),
-             .step = static_cast<float>(workload_.learning_rate / (1 - std::pow(beta1, steps))),
-             .second_correction = static_cast<float>(1 / (1 - std::pow(beta2, steps))),
-             .epsilon = 1e-8F},
-            queue_.get());
+            adam_factors(workload_.learning_rate, number, microbatches), queue_.get());
 }
 
 void CudaDevice::add_gradients(void* gradients, const void* others, bool /*others_first*/) {

@@ -212,12 +212,12 @@ __global__ void sgd_kernel(Bf16* parameters, float* master, const float* gradien
 
 /// Kingma and Ba 2015, algorithm 1.
 __global__ void adam_kernel(Bf16* parameters, float* master, float* first, float* second, const float* gradients,
-                            std::size_t size, AdamStep step) {
+                            std::size_t size, AdamFactors factors) {
   for_each_element(size, [=](std::size_t i) {
-    const float gradient = gradients[i] * step.gradient_factor;
-    first[i] += step.first_share * (gradient - first[i]);
-    second[i] += step.second_share * (gradient * gradient - second[i]);
-    master[i] -= step.step * first[i] / (sqrtf(second[i] * step.second_correction) + step.epsilon);
+    const float gradient = gradients[i] * factors.gradient_factor;
+    first[i] += factors.first_share * (gradient - first[i]);
+    second[i] += factors.second_share * (gradient * gradient - second[i]);
+    master[i] -= factors.step * first[i] / (sqrtf(second[i] * factors.second_correction) + factors.epsilon);
     parameters[i] = rounded(master[i]);
   });
 }
@@ -307,8 +307,8 @@ void sgd_step(Bf16* parameters, float* master, const float* gradients, std::size
 }
 
 void adam_step(Bf16* parameters, float* master, float* first, float* second, const float* gradients, std::size_t size,
-               AdamStep step, cudaStream_t stream) {
-  launch(adam_kernel, blocks_for(size), block, stream, parameters, master, first, second, gradients, size, step);
+               AdamFactors factors, cudaStream_t stream) {
+  launch(adam_kernel, blocks_for(size), block, stream, parameters, master, first, second, gradients, size, factors);
 }
 
 void store_globaltimer(std::uint64_t* to, cudaStream_t stream) {

@@ -2,7 +2,6 @@
 
 #include "ppsim/runtime/gpu.hpp"
 
-#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 

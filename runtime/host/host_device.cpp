@@ -6,11 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <new>
-#include <span>
 #include <unordered_map>
 
 #include "aligned_buffer.hpp"
@@ -259,26 +257,16 @@ void HostDevice::input_grad(const void* parameters, const void* dy, void* dx, co
 }
 
 void HostDevice::optimizer_step(const ChunkState& state, std::size_t number, std::size_t microbatches) {
-  const double share = 1.0 / static_cast<double>(microbatches);
   const float* gradients = numbers(state.gradients);
+  float* parameters = numbers(state.parameters);
   if (workload_.optimizer == OptimizerKind::sgd) {
-    loops_.sgd(gradients, static_cast<float>(workload_.learning_rate * share), count(), numbers(state.parameters));
+    const double share = 1.0 / static_cast<double>(microbatches);
+    loops_.sgd(gradients, static_cast<float>(workload_.learning_rate * share), count(), parameters);
     return;
   }
-  // Kingma and Ba 2015, algorithm 1, with their constants.
-  constexpr double beta1 = 0.9;
-  constexpr double beta2 = 0.999;
-  const auto steps = static_cast<double>(number);
-  const AdamFactors factors{
-      .gradient_factor = static_cast<float>(share),
-      .first_share = static_cast<float>(1 - beta1),
-      .second_share = static_cast<float>(1 - beta2),
-      .step = static_cast<float>(workload_.learning_rate / (1 - std::pow(beta1, steps))),
-      .second_correction = static_cast<float>(1 / (1 - std::pow(beta2, steps))),
-      .epsilon = 1e-8F,
-  };
   float* first = numbers(state.optimizer);
-  loops_.adam(gradients, factors, count(), numbers(state.parameters), first, first + count());
+  loops_.adam(gradients, adam_factors(workload_.learning_rate, number, microbatches), count(), parameters, first,
+              first + count());
 }
 
 } // namespace

@@ -2,7 +2,6 @@
 
 #include "ppsim/base/error.hpp"
 
-#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

@@ -11,7 +11,6 @@
 #include <map>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <thread>
 #include <utility>
 

@@ -278,6 +278,18 @@ void check_options(const Backend& backend, const Program& program, const RunOpti
   problems.throw_if_any();
 }
 
+Problems problems_without_nccl(const Program& program, const RunOptions& options, std::string_view communicators) {
+  Problems problems;
+  if (program.p2p != P2p::edge)
+    problems.add("--p2p",
+                 fmt::format("{} is how NCCL's communicators are shared{}", to_string(program.p2p), communicators),
+                 "leave it out, or take --backend nccl");
+  if (options.transport == "paced" && program.transfer_model == TransferModel::blocking)
+    problems.add("--transport", "emulated links do not hold up their sender, as the transfer model 'blocking' does",
+                 "take --transfer latency or link, or --transport direct");
+  return problems;
+}
+
 Duration progress_limit(const Program& program, const RunOptions& options) {
   if (options.timeout > Duration{0}) return options.timeout;
   return 10 * program.predicted_step + std::chrono::seconds{10};

@@ -9,8 +9,6 @@
 #include "ppsim/runtime/program.hpp"
 #include "ppsim/runtime/workload.hpp"
 
-#include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
