@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
 
 #include "backend_list.hpp"
 

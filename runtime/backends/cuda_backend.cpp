@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <optional>
@@ -98,15 +97,7 @@ private:
 void CudaBackend::check(const Program& program, const RunOptions& options) const {
   check_options(*this, program, options);
   check_gpu_workload(options.workload);
-  Problems problems;
-  if (program.p2p != P2p::edge)
-    problems.add(
-        "--p2p",
-        fmt::format("{} is how NCCL's communicators are shared among GPUs; here is one", to_string(program.p2p)),
-        "leave it out, or take --backend nccl");
-  if (options.transport == "paced" && program.transfer_model == TransferModel::blocking)
-    problems.add("--transport", "emulated links do not hold up their sender, as the transfer model 'blocking' does",
-                 "take --transfer latency or link, or --transport direct");
+  Problems problems = problems_without_nccl(program, options, " among GPUs; here is one");
   if (options.transport == "paced" && program.has_uplinks())
     problems.add("--transport", "on one GPU each pair of stages has an emulated link of its own, and no node's uplink",
                  "leave out --stages-per-node, take --backend threads, or --transport direct");

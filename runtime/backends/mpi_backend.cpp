@@ -1,15 +1,12 @@
 // Backend mpi: a process per stage on processors, under mpirun or srun. Its times mean little where stages share cores
 // or where messages need a processor to move; what it shows is that order, memory, results and failures are right.
 
-#include "ppsim/base/error.hpp"
 #include "ppsim/base/percentile.hpp"
 #include "ppsim/runtime/host_device.hpp"
 #include "ppsim/runtime/launch.hpp"
 #include "ppsim/runtime/session.hpp"
 
 #include <fmt/format.h>
-
-#include <algorithm>
 
 #include "backend_list.hpp"
 #include "host/cores.hpp"
@@ -25,20 +22,20 @@ class HostRank final : public RankParts {
 public:
   explicit HostRank(const RankContext& context)
       : device_{make_host_device(context.options.workload)},
-        transport_{context.program, context.stage, context.group.messages(), device_->sizes().boundary,
-                   context.give_up},
+        transport_{make_message_transport(context.program, context.stage, context.group.messages(),
+                                          device_->sizes().boundary, context.give_up)},
         library_{context.group.mpi_name()} {
     // One of the cores that the launcher leaves it: all of them after mpirun --bind-to none, else often just one.
     pin_to_core(context.group.messages().local_rank());
     sleep_precisely();
   }
   [[nodiscard]] Device& device() override { return *device_; }
-  [[nodiscard]] Transport& transport() override { return transport_; }
+  [[nodiscard]] Transport& transport() override { return *transport_; }
   [[nodiscard]] std::string describe() const override { return fmt::format("messages by {}", library_); }
 
 private:
   std::unique_ptr<Device> device_;
-  MessageTransport transport_;
+  std::unique_ptr<Transport> transport_;
   std::string library_;
 };
 
@@ -48,13 +45,11 @@ Duration time_round_trip(MessagePassing& messages, std::size_t peer, Bytes bytes
   const auto content = std::make_shared<Message>(static_cast<std::size_t>(bytes.count()), std::byte{1});
   std::vector<Duration> times;
   const auto send = [&] {
-    Pending sent = Pending::send(messages, content->data(), content->size(), peer, number(Tag::transfer_time), content);
-    wait_until([&] { return sent.test(); }, give_up);
+    Pending::send(messages, content->data(), content->size(), peer, number(Tag::transfer_time), content).wait(give_up);
   };
   const auto receive = [&] {
-    Pending coming =
-        Pending::receive(messages, content->data(), content->size(), peer, number(Tag::transfer_time), content);
-    wait_until([&] { return coming.test(); }, give_up);
+    Pending::receive(messages, content->data(), content->size(), peer, number(Tag::transfer_time), content)
+        .wait(give_up);
   };
   for (int round = 0; round < rounds; ++round) {
     const std::int64_t start = monotonic_now();
@@ -81,11 +76,7 @@ public:
 
   [[nodiscard]] std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override {
     check_options(*this, program, options);
-    if (program.p2p != P2p::edge)
-      throw Error(ExitCode::bad_input,
-                  {"--p2p",
-                   fmt::format("{} is how NCCL's communicators are shared; MPI needs none", to_string(program.p2p)),
-                   "leave it out, or take --backend nccl"});
+    problems_without_nccl(program, options, "; MPI needs none").throw_if_any();
     return run_processes(program, options,
                          {.backend = name(),
                           .make_parts = [](const RankContext& context) { return std::make_unique<HostRank>(context); },

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -62,40 +61,30 @@ std::vector<NcclId> make_ids(const GpuPlugin& plugin, std::size_t count, Process
   return ids;
 }
 
-class NcclRankParts final : public RankParts {
-public:
-  NcclRankParts(const GpuPlugin& plugin, const RankContext& context) {
-    check_usable("nccl", plugin.state());
-    check_usable("nccl", plugin.nccl_state());
-    const GiveUp give_up = context.give_up;
-    MessagePassing& messages = context.group.messages();
-    rank_ = plugin.make_rank(context.program,
-                             {.workload = context.options.workload,
-                              .stage = context.stage,
-                              .local_rank = messages.local_rank(),
-                              .ranks_per_gpu = ranks_per_gpu(),
-                              .timed = context.options.compute == Compute::timed,
-                              .ids = make_ids(plugin, plugin.communicators(context.program), context.group, give_up),
-                              // Asked in destructors too.
-                              .stopped =
-                                  [give_up] {
-                                    try {
-                                      give_up();
-                                      return false;
-                                    } catch (const std::exception&) {
-                                      return true;
-                                    }
-                                  },
-                              .barrier = [&messages, give_up] { runtime::barrier(messages, give_up); }});
-  }
-  [[nodiscard]] Device& device() override { return rank_->device(); }
-  [[nodiscard]] Transport& transport() override { return rank_->transport(); }
-  [[nodiscard]] std::string describe() const override { return rank_->describe(); }
-  [[nodiscard]] std::int64_t clock_error() const override { return rank_->clock_error(); }
-
-private:
-  std::unique_ptr<GpuRank> rank_;
-};
+std::unique_ptr<RankParts> make_rank(const GpuPlugin& plugin, const RankContext& context) {
+  check_usable("nccl", plugin.state());
+  check_usable("nccl", plugin.nccl_state());
+  const GiveUp give_up = context.give_up;
+  MessagePassing& messages = context.group.messages();
+  return plugin.make_rank(context.program,
+                          {.workload = context.options.workload,
+                           .stage = context.stage,
+                           .local_rank = messages.local_rank(),
+                           .ranks_per_gpu = ranks_per_gpu(),
+                           .timed = context.options.compute == Compute::timed,
+                           .ids = make_ids(plugin, plugin.communicators(context.program), context.group, give_up),
+                           // Asked in destructors too.
+                           .stopped =
+                               [give_up] {
+                                 try {
+                                   give_up();
+                                   return false;
+                                 } catch (const std::exception&) {
+                                   return true;
+                                 }
+                               },
+                           .barrier = [&messages, give_up] { runtime::barrier(messages, give_up); }});
+}
 
 class NcclBackend final : public Backend {
 public:
@@ -124,7 +113,7 @@ public:
     return run_processes(
         program, options,
         {.backend = name(),
-         .make_parts = [this](const RankContext& context) { return std::make_unique<NcclRankParts>(plugin_, context); },
+         .make_parts = [this](const RankContext& context) { return make_rank(plugin_, context); },
          .make_reference_device = [this](const Workload& workload) { return plugin_.make_device(workload); },
          .tolerance = gpu_tolerance});
   }

@@ -4,8 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -16,11 +17,8 @@ namespace {
 
 /// The folder of the running program; empty where the system does not say.
 std::string program_folder() {
-  std::array<char, 4096> path{};
-  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
-  if (length <= 0 || static_cast<std::size_t>(length) == path.size()) return {};
-  const std::string_view whole{path.data(), static_cast<std::size_t>(length)};
-  return std::string{whole.substr(0, whole.rfind('/'))};
+  std::error_code unknown;
+  return std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path().string();
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/percentile.hpp"
+#include "ppsim/base/words.hpp"
 #include "ppsim/runtime/host_device.hpp"
 #include "ppsim/runtime/session.hpp"
 
@@ -72,7 +73,7 @@ void on_stage_threads(std::size_t stages, FirstFailure& failure, const Work& wor
   };
   std::vector<std::jthread> threads;
   for (std::size_t stage = 0; stage < stages; ++stage) try {
-      threads.push_back(start_thread<std::jthread>(fmt::format("rank {}", stage), [&, stage] { on_thread(stage); }));
+      threads.push_back(start_thread(fmt::format("rank {}", stage), [&, stage] { on_thread(stage); }));
     } catch (const Error&) { // the others would wait for it
       failure.keep();
       break;
@@ -104,12 +105,13 @@ public:
   [[nodiscard]] std::string_view name() const override { return "threads"; }
   [[nodiscard]] std::vector<std::string_view> transports() const override { return {"direct", "paced"}; }
   Usability usability() override {
-    return {true, fmt::format("{} core{}, {}", usable_cores(), usable_cores() == 1 ? "" : "s", matrix_library()), {}};
+    return {true, fmt::format("{}, {}", counted(usable_cores(), "core"), matrix_library()), {}};
   }
   ChunkSizes sizes(const Workload& workload) override { return host_sizes(workload); }
 
   std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override {
-    check(program, options);
+    check_options(*this, program, options);
+    problems_without_nccl(program, options, "; threads have none").throw_if_any();
     const std::vector<StageResult> results = train_all(program, options);
     MeasuredRun run = assemble(program, options, results);
     run.facts.backend = name();
@@ -126,19 +128,6 @@ public:
   std::vector<TransferSample> time_transfers(std::size_t stages, const RunOptions& options) override;
 
 private:
-  void check(const Program& program, const RunOptions& options) const {
-    check_options(*this, program, options);
-    Problems problems;
-    if (program.p2p != P2p::edge)
-      problems.add("--p2p",
-                   fmt::format("{} is how NCCL's communicators are shared; threads have none", to_string(program.p2p)),
-                   "leave it out, or take --backend nccl");
-    if (options.transport == "paced" && program.transfer_model == TransferModel::blocking)
-      problems.add("--transport", "emulated links do not hold up their sender, as the transfer model 'blocking' does",
-                   "take --transfer latency or link, or --transport direct");
-    problems.throw_if_any();
-  }
-
   static std::vector<StageResult> train_all(const Program& program, const RunOptions& options) {
     const std::size_t stages = program.stages.size();
     std::vector<StageResult> results(stages);

@@ -7,6 +7,7 @@
 #include "ppsim/schedule/generators.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace ppsim::runtime {
@@ -14,20 +15,8 @@ namespace {
 
 /// Durations of one chunk's tasks.
 struct ChunkSamples {
-  std::vector<Duration> forward, input_grad, weight_grad, backward;
-  std::vector<Duration>& of(Pass pass) {
-    switch (pass) {
-    case Pass::forward:
-      return forward;
-    case Pass::input_grad:
-      return input_grad;
-    case Pass::weight_grad:
-      return weight_grad;
-    case Pass::backward:
-      break;
-    }
-    return backward;
-  }
+  std::array<std::vector<Duration>, 4> by_pass;
+  std::vector<Duration>& of(Pass pass) { return by_pass[static_cast<std::size_t>(pass)]; }
 };
 
 /// From the start of the last stage to start to the end of the first one to end.
@@ -94,8 +83,8 @@ std::vector<ChunkTimes> alone_times(const MeasuredRun& run, const std::vector<Ch
   for (std::size_t chunk = 0; chunk < samples.size(); ++chunk) {
     const std::int64_t input = busy[chunk].input_grad.median.count();
     const std::int64_t whole = input + busy[chunk].weight_grad.median.count();
-    const Spread backward = spread_of(std::move(samples[chunk].backward));
-    times.push_back({spread_of(std::move(samples[chunk].forward)), scaled(backward, input, whole),
+    const Spread backward = spread_of(std::move(samples[chunk].of(Pass::backward)));
+    times.push_back({spread_of(std::move(samples[chunk].of(Pass::forward))), scaled(backward, input, whole),
                      scaled(backward, whole - input, whole)});
   }
   return times;

@@ -29,14 +29,15 @@ std::string spread(const Spread& spread) {
   return toml_list(std::array{spread.median, spread.p5, spread.p95}, toml_time);
 }
 
+constexpr std::array<std::pair<std::string_view, Spread ChunkTimes::*>, 3> passes{
+    {{"forward", &ChunkTimes::forward},
+     {"input-grad", &ChunkTimes::input_grad},
+     {"weight-grad", &ChunkTimes::weight_grad}}};
+
 void add_times(ScenarioDocument& out, std::string_view prefix, const std::vector<ChunkTimes>& chunks) {
-  const auto add_pass = [&](std::string_view name, Spread ChunkTimes::*pass) {
+  for (const auto& [name, pass] : passes)
     out.add(fmt::format("{}.{}", prefix, name),
-            toml_list(chunks, [&](const ChunkTimes& times) { return spread(times.*pass); }));
-  };
-  add_pass("forward", &ChunkTimes::forward);
-  add_pass("input-grad", &ChunkTimes::input_grad);
-  add_pass("weight-grad", &ChunkTimes::weight_grad);
+            toml_list(chunks, [member = pass](const ChunkTimes& times) { return spread(times.*member); }));
 }
 
 /// Zero for an edge that was not measured.
@@ -47,13 +48,11 @@ Duration edge_time(std::span<const TransferFit> edges, StageId from, StageId to,
 }
 
 void put_costs(ScenarioDocument& out, const Calibration& calibration) {
-  const auto medians = [&](Spread ChunkTimes::*member) {
-    return toml_list(calibration.busy, [&](const ChunkTimes& times) { return toml_time((times.*member).median); });
-  };
   out.add_comment("Times by chunk, all stages at work");
-  out.add("forward", medians(&ChunkTimes::forward));
-  out.add("input-grad", medians(&ChunkTimes::input_grad));
-  out.add("weight-grad", medians(&ChunkTimes::weight_grad));
+  for (const auto& [name, pass] : passes)
+    out.add(std::string{name}, toml_list(calibration.busy, [member = pass](const ChunkTimes& times) {
+              return toml_time((times.*member).median);
+            }));
   out.add("overhead", toml_time(calibration.overhead.median));
   const auto slowest = std::ranges::max_element(calibration.optimizer,
                                                 [](const Spread& a, const Spread& b) { return a.median < b.median; });

@@ -2,9 +2,7 @@
 
 #include "ppsim/runtime/seeded.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <new>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -34,26 +32,6 @@ Pool make_pool() {
   PPSIM_GPU_CHECK(cudaMemPoolSetAttribute(created, cudaMemPoolAttrReleaseThreshold, &keep));
   return pool;
 }
-
-/// Memory of a device that is released with its owner.
-class Loan {
-public:
-  explicit Loan(Device& device) : device_{device} {}
-  Loan(const Loan&) = delete;
-  Loan& operator=(const Loan&) = delete;
-  ~Loan() {
-    for (const auto& [memory, bytes] : taken_) device_.release(memory, bytes);
-  }
-  [[nodiscard]] void* take(Bytes bytes) {
-    taken_.reserve(taken_.size() + 1); // so that what is allocated can be noted
-    taken_.emplace_back(device_.allocate(bytes), bytes);
-    return taken_.back().first;
-  }
-
-private:
-  Device& device_;
-  std::vector<std::pair<void*, Bytes>> taken_;
-};
 
 /// Losses: their sum, and loss_kernel's workspace.
 constexpr std::size_t loss_bytes = (1 + loss_blocks) * sizeof(double);
@@ -87,12 +65,12 @@ void CudaDevice::warm_up(const StageProgram& stage) {
   // Begin and end of each task, of an optimizer step (after each task at most), and of the exchange of each chunk.
   stamps_.reserve(2 * (2 * stage.tasks.size() + stage.chunks.size() + 1));
   if (stage.tasks.empty()) return; // it only moves things
-  Loan loan{*this};
-  const ChunkState state{loan.take(sizes_.parameter_bytes), loan.take(sizes_.gradient_bytes),
-                         loan.take(sizes_.optimizer_bytes)};
-  const Stash stash{loan.take(sizes_.stash_for_input), loan.take(sizes_.stash_for_weight)};
-  void* const x = loan.take(sizes_.boundary);
-  void* const y = loan.take(sizes_.boundary);
+  std::vector<DeviceMemory> taken;
+  const auto take = [&](Bytes bytes) { return taken.emplace_back(allocate_on(*this, bytes)).get(); };
+  const ChunkState state{take(sizes_.parameter_bytes), take(sizes_.gradient_bytes), take(sizes_.optimizer_bytes)};
+  const Stash stash{take(sizes_.stash_for_input), take(sizes_.stash_for_weight)};
+  void* const x = take(sizes_.boundary);
+  void* const y = take(sizes_.boundary);
 
   begin_step();
   const Stamp begun = stamp();
@@ -130,11 +108,10 @@ void CudaDevice::release(void* memory, Bytes /*bytes*/) noexcept {
 
 void CudaDevice::reserve_stashes(std::size_t count) {
   // The pool keeps what it was given (make_pool()).
-  Loan loan{*this};
-  for (std::size_t i = 0; i < count; ++i) {
-    static_cast<void>(loan.take(sizes_.stash_for_input));
-    static_cast<void>(loan.take(sizes_.stash_for_weight));
-  }
+  std::vector<DeviceMemory> taken;
+  for (std::size_t i = 0; i < count; ++i)
+    for (const Bytes bytes : {sizes_.stash_for_input, sizes_.stash_for_weight})
+      taken.push_back(allocate_on(*this, bytes));
 }
 
 void CudaDevice::fill(void* memory, int byte, Bytes bytes) {
@@ -398,24 +375,14 @@ void CudaDevice::optimizer_step(const ChunkState& state, std::size_t number, std
   auto* const parameters = static_cast<Bf16*>(state.parameters);
   auto* const master = static_cast<float*>(state.optimizer);
   const auto* const gradients = static_cast<const float*>(state.gradients);
-  const double share = 1.0 / static_cast<double>(microbatches);
   const std::size_t size = sizes_.parameters;
   if (workload_.optimizer == OptimizerKind::sgd) {
+    const double share = 1.0 / static_cast<double>(microbatches);
     sgd_step(parameters, master, gradients, size, static_cast<float>(workload_.learning_rate * share), queue_.get());
     return;
   }
-  // Kingma and Ba 2015, algorithm 1, with their constants.
-  constexpr double beta1 = 0.9;
-  constexpr double beta2 = 0.999;
-  const auto steps = static_cast<double>(number);
   adam_step(parameters, master, master + size, master + 2 * size, gradients, size,
-            {.gradient_factor = static_cast<float>(share),
-             .first_share = static_cast<float>(1 - beta1),
-             .second_share = static_cast<float>(1 - beta2),
-             .step = static_cast<float>(workload_.learning_rate / (1 - std::pow(beta1, steps))),
-             .second_correction = static_cast<float>(1 / (1 - std::pow(beta2, steps))),
-             .epsilon = 1e-8F},
-            queue_.get());
+            adam_factors(workload_.learning_rate, number, microbatches), queue_.get());
 }
 
 void CudaDevice::add_gradients(void* gradients, const void* others, bool /*others_first*/) {

@@ -4,8 +4,6 @@
 
 #include <stdexcept>
 
-#include "check.hpp"
-
 namespace ppsim::runtime::gpu {
 
 namespace {

@@ -1,13 +1,34 @@
 #include "ppsim/runtime/seeded.hpp"
 
+#include <cuda_runtime.h>
+
 #include <algorithm>
 
+#include "check.hpp"
 #include "kernels.hpp"
-#include "launch.hpp"
+#ifndef __CUDACC__
+#  include "emulated_launch.hpp" // of tests, on machines without a GPU: by a loop over the threads of a kernel
+#endif
 
 namespace ppsim::runtime::gpu {
 
 namespace {
+
+#ifdef __CUDACC__
+/// A power of two, as sums over a block halve it.
+constexpr std::size_t block_threads = 256;
+
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), std::size_t blocks, std::size_t threads, cudaStream_t stream,
+            Arguments... arguments) {
+  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0, stream>>>(arguments...);
+  const cudaError_t status = cudaGetLastError();
+  if (status == cudaSuccess) return;
+  const char* name = nullptr;
+  static_cast<void>(cudaFuncGetName(&name, reinterpret_cast<const void*>(kernel)));
+  check(status, __FILE__, __LINE__, name == nullptr ? "a kernel" : name);
+}
+#endif
 
 constexpr std::size_t block = block_threads;
 
@@ -191,12 +212,12 @@ __global__ void sgd_kernel(Bf16* parameters, float* master, const float* gradien
 
 /// Kingma and Ba 2015, algorithm 1.
 __global__ void adam_kernel(Bf16* parameters, float* master, float* first, float* second, const float* gradients,
-                            std::size_t size, AdamStep step) {
+                            std::size_t size, AdamFactors factors) {
   for_each_element(size, [=](std::size_t i) {
-    const float gradient = gradients[i] * step.gradient_factor;
-    first[i] += step.first_share * (gradient - first[i]);
-    second[i] += step.second_share * (gradient * gradient - second[i]);
-    master[i] -= step.step * first[i] / (sqrtf(second[i] * step.second_correction) + step.epsilon);
+    const float gradient = gradients[i] * factors.gradient_factor;
+    first[i] += factors.first_share * (gradient - first[i]);
+    second[i] += factors.second_share * (gradient * gradient - second[i]);
+    master[i] -= factors.step * first[i] / (sqrtf(second[i] * factors.second_correction) + factors.epsilon);
     parameters[i] = rounded(master[i]);
   });
 }
@@ -286,8 +307,8 @@ void sgd_step(Bf16* parameters, float* master, const float* gradients, std::size
 }
 
 void adam_step(Bf16* parameters, float* master, float* first, float* second, const float* gradients, std::size_t size,
-               AdamStep step, cudaStream_t stream) {
-  launch(adam_kernel, blocks_for(size), block, stream, parameters, master, first, second, gradients, size, step);
+               AdamFactors factors, cudaStream_t stream) {
+  launch(adam_kernel, blocks_for(size), block, stream, parameters, master, first, second, gradients, size, factors);
 }
 
 void store_globaltimer(std::uint64_t* to, cudaStream_t stream) {

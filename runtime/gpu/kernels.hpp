@@ -2,6 +2,8 @@
 // The kernels of this plugin. All enqueue on `stream` and return; matrices lie row by row. None uses atomics, so that
 // equal inputs give equal bits.
 
+#include "ppsim/runtime/adam.hpp"
+
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
 
@@ -55,15 +57,8 @@ void add(float* sum, const float* others, std::size_t size, cudaStream_t stream)
 /// `step`: learning rate, divided by the microbatches.
 void sgd_step(Bf16* parameters, float* master, const float* gradients, std::size_t size, float step,
               cudaStream_t stream);
-struct AdamStep {
-  float gradient_factor = 1;               ///< makes the mean of a sum over microbatches
-  float first_share = 0, second_share = 0; ///< of the new gradient in each moment
-  float step = 0;                          ///< learning rate, with the correction of the first moment
-  float second_correction = 1;             ///< multiplies the second moment
-  float epsilon = 0;
-};
 void adam_step(Bf16* parameters, float* master, float* first, float* second, const float* gradients, std::size_t size,
-               AdamStep step, cudaStream_t stream);
+               AdamFactors factors, cudaStream_t stream);
 
 // Time and transfers
 void store_globaltimer(std::uint64_t* to, cudaStream_t stream);

@@ -3,7 +3,6 @@
 
 #include "ppsim/runtime/workload.hpp"
 
-#include <algorithm>
 #include <cstddef>
 
 namespace ppsim::runtime::gpu {

@@ -4,17 +4,16 @@
 #include <stdexcept>
 #include <string>
 
-#include "check.hpp"
 #include "kernels.hpp"
 
 namespace ppsim::runtime::gpu {
 
-Link::Link(const Channel& channel, const LinkOptions& options, Queue queue, const Queue& from, const Queue& to,
-           Clock& clock)
-    : channel_{channel}, options_{options}, queue_{std::move(queue)}, from_{from}, to_{to}, given_{clock, from_},
-      began_{clock, queue_}, ended_{clock, queue_} {
-  for (Stamps* const stamps : {&given_, &began_, &ended_}) stamps->reserve(channel.transfers.size());
-  for (std::size_t i = 0; i < channel.slots; ++i) {
+Link::Link(const Program& program, ChannelId id, const LinkOptions& options, Queue queue, const Queue& from,
+           const Queue& to, Clock& clock)
+    : id_{id}, channel_{program.channels[index(id)]}, options_{options}, queue_{std::move(queue)}, from_{from}, to_{to},
+      given_{clock, from_}, began_{clock, queue_}, ended_{clock, queue_} {
+  for (Stamps* const stamps : {&given_, &began_, &ended_}) stamps->reserve(channel_.transfers.size());
+  for (std::size_t i = 0; i < channel_.slots; ++i) {
     outgoing_.push_back({allocate_memory(options_.bytes), from_.make_event(false), queue_.make_event(false)});
     incoming_.push_back({allocate_memory(options_.bytes), queue_.make_event(false), to_.make_event(false)});
   }
@@ -87,13 +86,13 @@ bool Link::has_arrived(std::uint32_t position) const {
   return found != order_.end() && ended_.has_passed(static_cast<Stamp>(found - order_.begin()));
 }
 
-std::vector<Transport::Arrival> Link::arrivals(ChannelId id) const {
+std::vector<Transport::Arrival> Link::arrivals() const {
   const std::vector<std::int64_t> given = given_.host_times();
   const std::vector<std::int64_t> began = began_.host_times();
   const std::vector<std::int64_t> ended = ended_.host_times();
   std::vector<Transport::Arrival> arrivals(order_.size());
   for (std::size_t i = 0; i < order_.size(); ++i)
-    arrivals[i] = {{id, order_[i]}, given.empty() ? began[i] : given[i], ended[i]};
+    arrivals[i] = {{id_, order_[i]}, given.empty() ? began[i] : given[i], ended[i]};
   return arrivals;
 }
 

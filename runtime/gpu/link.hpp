@@ -6,7 +6,6 @@
 
 #include <deque>
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "clock.hpp"
@@ -29,8 +28,8 @@ struct LinkOptions {
 /// order in which one thread can issue the program: a slot is free, as far as what was issued goes, before it is taken.
 class Link {
 public:
-  Link(const Channel& channel, const LinkOptions& options, Queue queue, const Queue& from, const Queue& to,
-       Clock& clock);
+  Link(const Program& program, ChannelId id, const LinkOptions& options, Queue queue, const Queue& from,
+       const Queue& to, Clock& clock);
 
   void begin_step();
   [[nodiscard]] void* output(std::uint32_t position);
@@ -41,7 +40,7 @@ public:
   [[nodiscard]] bool has_arrived(std::uint32_t position) const;
   [[nodiscard]] const Queue& queue() const { return queue_; }
   /// By position; of those that were sent.
-  [[nodiscard]] std::vector<Transport::Arrival> arrivals(ChannelId id) const;
+  [[nodiscard]] std::vector<Transport::Arrival> arrivals() const;
   [[nodiscard]] std::size_t send_bytes() const { return outgoing_.size() * options_.bytes; }
   [[nodiscard]] std::size_t receive_bytes() const { return incoming_.size() * options_.bytes; }
 
@@ -63,6 +62,7 @@ private:
   };
   [[nodiscard]] std::string name(std::uint32_t position) const;
 
+  ChannelId id_;
   const Channel& channel_;
   LinkOptions options_;
   Queue queue_;

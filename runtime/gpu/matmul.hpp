@@ -9,7 +9,7 @@
 #include <map>
 #include <memory>
 
-#include "handles.hpp"
+#include "queue.hpp"
 
 namespace ppsim::runtime::gpu {
 

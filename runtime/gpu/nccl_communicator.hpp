@@ -4,7 +4,6 @@
 #include <nccl.h>
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <vector>
 

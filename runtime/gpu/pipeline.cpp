@@ -1,13 +1,12 @@
 #include "pipeline.hpp"
 
 #include <algorithm>
-#include <map>
 #include <stdexcept>
 
 #include "check.hpp"
 #include "cuda_device.hpp"
 #include "link.hpp"
-#include "nccl_self.hpp"
+#include "nccl.hpp"
 #include "partitions.hpp"
 
 namespace ppsim::runtime::gpu {
@@ -79,14 +78,17 @@ private:
 /// One stage's ends of the links.
 class LinkTransport final : public Transport {
 public:
-  LinkTransport(const Program& program, StageId stage, std::vector<std::unique_ptr<Link>>& links, Meeting& meeting,
-                std::function<bool()> stopped)
-      : program_{program}, stage_{stage}, links_{links}, meeting_{meeting}, stopped_{std::move(stopped)} {}
+  LinkTransport(const Program& program, StageId stage, const std::vector<std::unique_ptr<Link>>& links,
+                Meeting& meeting, std::function<bool()> stopped)
+      : stage_{stage}, links_{links}, meeting_{meeting}, stopped_{std::move(stopped)} {
+    for (const ChannelId id : program.stages[index(stage)].in)
+      if (Link* const link = links[index(id)].get()) incoming_.push_back(link);
+    for (const ChannelId id : program.stages[index(stage)].out)
+      if (Link* const link = links[index(id)].get()) outgoing_.push_back(link);
+  }
 
   void begin_step() override {
-    for_each_end([](Link& link, bool outgoing) {
-      if (!outgoing) link.begin_step();
-    });
+    for (Link* const link : incoming_) link->begin_step();
   }
   [[nodiscard]] void* output(TransferRef transfer) override { return link(transfer).output(transfer.position); }
   void isend(TransferRef transfer, Bytes bytes) override {
@@ -103,17 +105,14 @@ public:
   }
   [[nodiscard]] bool stopped() override { return stopped_ && stopped_(); }
   void finish_step() override {
-    for_each_end([&](Link& link, bool outgoing) {
-      if (outgoing) wait_for(link.queue(), stopped_, "the transfers of a stage");
-    });
+    for (const Link* const link : outgoing_) wait_for(link->queue(), stopped_, "the transfers of a stage");
   }
   [[nodiscard]] std::vector<Arrival> arrivals() override {
     std::vector<Arrival> all;
-    for (const ChannelId id : program_.stages[index(stage_)].in)
-      if (links_[index(id)]) {
-        const std::vector<Arrival> some = links_[index(id)]->arrivals(id);
-        all.insert(all.end(), some.begin(), some.end());
-      }
+    for (const Link* const link : incoming_) {
+      const std::vector<Arrival> some = link->arrivals();
+      all.insert(all.end(), some.begin(), some.end());
+    }
     return all;
   }
   void barrier() override { meeting_.barrier(index(stage_)); }
@@ -122,25 +121,17 @@ public:
   }
   [[nodiscard]] Bytes buffer_bytes() const override {
     std::size_t bytes = 0;
-    for_each_end(
-        [&](const Link& link, bool outgoing) { bytes += outgoing ? link.send_bytes() : link.receive_bytes(); });
+    for (const Link* const link : incoming_) bytes += link->receive_bytes();
+    for (const Link* const link : outgoing_) bytes += link->send_bytes();
     return Bytes{static_cast<std::int64_t>(bytes)};
   }
 
 private:
   [[nodiscard]] Link& link(TransferRef transfer) { return *links_[index(transfer.channel)]; }
-  template <class Function>
-  void for_each_end(Function function) const {
-    const StageProgram& stage = program_.stages[index(stage_)];
-    for (const ChannelId id : stage.in)
-      if (links_[index(id)]) function(*links_[index(id)], false);
-    for (const ChannelId id : stage.out)
-      if (links_[index(id)]) function(*links_[index(id)], true);
-  }
 
-  const Program& program_;
   StageId stage_;
-  std::vector<std::unique_ptr<Link>>& links_;
+  const std::vector<std::unique_ptr<Link>>& links_; ///< by channel; null: a local one
+  std::vector<Link*> incoming_, outgoing_;
   Meeting& meeting_;
   std::function<bool()> stopped_;
 };
@@ -170,7 +161,8 @@ public:
       lanes.push_back(&devices_.back()->queue());
     }
     meeting_ = std::make_unique<Meeting>(lanes);
-    for (const Channel& channel : program.channels) links_.push_back(make_link(program, channel));
+    for (std::size_t id = 0; id < program.channels.size(); ++id)
+      links_.push_back(make_link(program, make_id<ChannelId>(id)));
     for (std::size_t stage = 0; stage < program.stages.size(); ++stage)
       transports_.push_back(
           std::make_unique<LinkTransport>(program, make_id<StageId>(stage), links_, *meeting_, options.stopped));
@@ -198,7 +190,8 @@ private:
     return read_by_kernels || !partitions_.primary_events() ? Clock::Kind::kernels : Clock::Kind::events;
   }
 
-  std::unique_ptr<Link> make_link(const Program& program, const Channel& channel) {
+  std::unique_ptr<Link> make_link(const Program& program, ChannelId id) {
+    const Channel& channel = program.channels[index(id)];
     if (channel.is_local()) return nullptr; // stays with its stage
     LinkOptions link{.move = &move_by_copy,
                      .paced = options_.transport == "paced",
@@ -206,7 +199,7 @@ private:
                      .bytes = static_cast<std::size_t>(devices_.front()->sizes().boundary.count())};
     if (link.paced) link.move = &move_by_kernel;
     if (options_.transport == "nccl-self") link.move = make_nccl_self_mover();
-    return std::make_unique<Link>(channel, link, partitions_.transfer_queue(index(channel.from)),
+    return std::make_unique<Link>(program, id, link, partitions_.transfer_queue(index(channel.from)),
                                   devices_[index(channel.from)]->queue(), devices_[index(channel.to)]->queue(), clock_);
   }
 

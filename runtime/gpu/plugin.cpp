@@ -2,7 +2,6 @@
 
 #include "ppsim/runtime/gpu.hpp"
 
-#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -10,7 +9,8 @@
 #include "cuda_device.hpp"
 #include "driver.hpp"
 #include "layout.hpp"
-#include "nccl_rank.hpp"
+#include "nccl.hpp"
+#include "nccl_plan.hpp"
 #include "pipeline.hpp"
 
 namespace ppsim::runtime::gpu {
@@ -75,6 +75,10 @@ GpuState state() {
 
 ChunkSizes sizes(const Workload& workload) {
   return Layout{workload}.sizes(workload.optimizer);
+}
+
+std::size_t communicators(const Program& program) {
+  return plan_communicators(program).size();
 }
 
 /// More streams than this share a queue of the device, where one holds up the other ("HW connections ... could cause a

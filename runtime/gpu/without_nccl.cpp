@@ -1,12 +1,8 @@
 // In the place of NCCL's parts where the plugin was built without it.
 
-#include "ppsim/runtime/gpu.hpp"
-
 #include <stdexcept>
 
-#include "communicators.hpp"
-#include "nccl_rank.hpp"
-#include "nccl_self.hpp"
+#include "nccl.hpp"
 
 namespace ppsim::runtime::gpu {
 
@@ -25,15 +21,11 @@ GpuState nccl_state() {
       .usable = false, .why = why, .remedy = "install libnccl-dev, or set NCCL_ROOT, and build again", .devices = 0};
 }
 
-std::size_t communicators(const Program& program) {
-  return plan_communicators(program).size();
-}
-
 NcclId make_nccl_id() {
   throw std::runtime_error{why};
 }
 
-std::unique_ptr<GpuRank> make_nccl_rank(const Program& /*program*/, const GpuRankOptions& /*options*/) {
+std::unique_ptr<RankParts> make_nccl_rank(const Program& /*program*/, const GpuRankOptions& /*options*/) {
   throw std::runtime_error{why};
 }
 

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdlib>
 #include <memory>
 #include <string_view>

@@ -2,6 +2,8 @@
 // Single-precision matrix products: by OpenBLAS where it is installed, else by loops of our own. OpenBLAS is loaded
 // when it is first needed: linked, it would start its threads whenever ppsim starts.
 
+#include "ppsim/runtime/interface.hpp"
+
 #include <cstddef>
 #include <string>
 
@@ -25,12 +27,8 @@ struct Product {
 };
 
 /// What computes products. Several threads can use it at once; equal operands give equal bits.
-class MatrixLibrary {
+class MatrixLibrary : public Interface {
 public:
-  MatrixLibrary() = default;
-  MatrixLibrary(const MatrixLibrary&) = delete;
-  MatrixLibrary& operator=(const MatrixLibrary&) = delete;
-  virtual ~MatrixLibrary() = default;
   [[nodiscard]] virtual const std::string& description() const = 0; ///< "OpenBLAS 0.3.21"
   virtual void multiply(const Product& product) const = 0;
 };

@@ -1,6 +1,7 @@
 #include "cores.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/words.hpp"
 #include "ppsim/runtime/backend.hpp"
 #include "ppsim/runtime/monotonic.hpp"
 
@@ -11,7 +12,8 @@
 #include <ctime>
 #include <fstream>
 #include <numeric>
-#include <thread>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include <sched.h>
@@ -82,17 +84,21 @@ void sleep_exactly_until(std::int64_t moment) {
   }
 }
 
-void refuse_thread(std::string_view whose, const std::system_error& error) {
-  throw NoThread{{std::string{whose}, fmt::format("the system starts no thread for it: {}", error.code().message()),
-                  "every stage has a thread, and the run one more: raise the limit of processes (ulimit -u, or of the "
-                  "container), or take fewer stages"}};
+std::jthread start_thread(std::string_view whose, std::function<void()> work) {
+  try {
+    return std::jthread{std::move(work)};
+  } catch (const std::system_error& error) {
+    throw NoThread{
+        {std::string{whose}, fmt::format("the system starts no thread for it: {}", error.code().message()),
+         "every stage has a thread, and the run one more: raise the limit of processes (ulimit -u, or of the "
+         "container), or take fewer stages"}};
+  }
 }
 
 std::string describe_machine() {
   utsname system{};
   uname(&system);
-  return fmt::format("{}, {} core{}, {} {}", processor(), usable_cores(), usable_cores() == 1 ? "" : "s",
-                     system.sysname, system.release);
+  return fmt::format("{}, {}, {} {}", processor(), counted(usable_cores(), "core"), system.sysname, system.release);
 }
 
 } // namespace ppsim::runtime

@@ -6,10 +6,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
-#include <system_error>
-#include <utility>
+#include <thread>
 
 namespace ppsim::runtime {
 
@@ -25,17 +25,8 @@ inline constexpr Duration wake_time = std::chrono::microseconds{150};
 /// and then looks at the clock: what ends at a given time would end late by as long as waking up takes. Is awake for at
 /// most a sixteenth of the time, so that stages that share a core keep little of it from each other.
 void sleep_exactly_until(std::int64_t moment);
-/// Throws NoThread, as the system has started none for `whose` work.
-[[noreturn]] void refuse_thread(std::string_view whose, const std::system_error& error);
-/// A thread (std::thread or std::jthread) that does `work`. Throws NoThread where the system starts none.
-template <class Thread, class Work>
-[[nodiscard]] Thread start_thread(std::string_view whose, Work&& work) {
-  try {
-    return Thread{std::forward<Work>(work)};
-  } catch (const std::system_error& error) {
-    refuse_thread(whose, error);
-  }
-}
+/// A thread that does `work`. Throws NoThread where the system starts none.
+[[nodiscard]] std::jthread start_thread(std::string_view whose, std::function<void()> work);
 /// "AMD EPYC 9654, 2 cores, Linux 6.1.0".
 [[nodiscard]] std::string describe_machine();
 

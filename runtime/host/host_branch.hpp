@@ -17,8 +17,9 @@
 // The first room comes first, so that whoever has the gradient of y (I of the branch after, or the loss) can write it
 // there without knowing the branch.
 
+#include "ppsim/runtime/host_device.hpp"
+#include "ppsim/runtime/interface.hpp"
 #include "ppsim/runtime/seeded.hpp"
-#include "ppsim/runtime/workload.hpp"
 
 #include <memory>
 #include <vector>
@@ -45,12 +46,8 @@ struct BranchStash {
 };
 
 /// One kind of branch. It has no memory of its own.
-class Branch {
+class Branch : public Interface {
 public:
-  Branch() = default;
-  Branch(const Branch&) = delete;
-  Branch& operator=(const Branch&) = delete;
-  virtual ~Branch() = default;
   [[nodiscard]] virtual BranchSizes sizes() const = 0;
   [[nodiscard]] virtual std::vector<BranchMatrix> matrices() const = 0; ///< in the order of the parameters
   /// `y` holds x and becomes x + branch(x).
@@ -63,5 +60,7 @@ public:
 
 [[nodiscard]] std::unique_ptr<Branch> make_mlp(const Workload& workload, const MatrixLibrary& library);
 [[nodiscard]] std::unique_ptr<Branch> make_attention(const Workload& workload, const MatrixLibrary& library);
+/// The device with that library, for tests of each.
+[[nodiscard]] std::unique_ptr<Device> make_host_device(const Workload& workload, const MatrixLibrary& library);
 
 } // namespace ppsim::runtime

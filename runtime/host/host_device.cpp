@@ -6,18 +6,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <new>
-#include <span>
 #include <unordered_map>
 
 #include "aligned_buffer.hpp"
 #include "cores.hpp"
 #include "host_branch.hpp"
 #include "host_loops.hpp"
-#include "host_parts.hpp"
 
 namespace ppsim::runtime {
 
@@ -70,41 +67,30 @@ void check(const Workload& workload) {
   problems.throw_if_any();
 }
 
-struct GiveBack {
-  void operator()(void* block) const noexcept { ::operator delete(block, cache_line); }
-};
-
 // Blocks that begin on a cache line. What is given back waits, by size, for the next that wants as much: a step's
 // blocks are those of the step before, and no timed step asks the system for memory.
 class BlockCache {
 public:
-  BlockCache() = default;
-  BlockCache(const BlockCache&) = delete;
-  BlockCache& operator=(const BlockCache&) = delete;
-  ~BlockCache() {
-    for (const auto& [size, blocks] : free_)
-      for (void* block : blocks) GiveBack{}(block);
-  }
   void* take(Bytes bytes) {
     PPSIM_ASSERT(bytes.count() >= 0);
     if (bytes.count() == 0) return nullptr;
     auto& blocks = free_[bytes.count()];
-    if (blocks.empty()) return ::operator new(static_cast<std::size_t>(bytes.count()), cache_line);
-    void* block = blocks.back();
+    if (blocks.empty()) return make_aligned_buffer(bytes).release();
+    void* block = blocks.back().release();
     blocks.pop_back();
     return block;
   }
   void keep(void* block, Bytes bytes) noexcept {
     if (block == nullptr) return;
+    AlignedBuffer owned{static_cast<std::byte*>(block)};
     try {
-      free_[bytes.count()].push_back(block);
-    } catch (const std::bad_alloc&) {
-      GiveBack{}(block);
+      free_[bytes.count()].push_back(std::move(owned));
+    } catch (const std::bad_alloc&) { // then it goes back to the system
     }
   }
 
 private:
-  std::unordered_map<std::int64_t, std::vector<void*>> free_;
+  std::unordered_map<std::int64_t, std::vector<AlignedBuffer>> free_;
 };
 
 // One branch of a chunk, and where its part of parameters and stash begins, in numbers.
@@ -159,7 +145,7 @@ class HostDevice final : public Device {
 public:
   HostDevice(const Workload& workload, const MatrixLibrary& library)
       : workload_{workload}, layout_{workload, library}, shifts_(workload.width),
-        scratch_{memory_.take(layout_.sizes.scratch)} {
+        scratch_{make_aligned_buffer(layout_.sizes.scratch)} {
     const std::uint32_t key = target_key(workload.seed);
     for (std::size_t column = 0; column < shifts_.size(); ++column) shifts_[column] = target_shift(key, column);
     stamps_.reserve(4096);
@@ -239,7 +225,7 @@ private:
   ChunkLayout layout_;
   BlockCache memory_;
   std::vector<float> shifts_;
-  std::unique_ptr<void, GiveBack> scratch_;
+  AlignedBuffer scratch_;
   std::vector<std::int64_t> stamps_;
   double losses_ = 0;
   const HostLoops& loops_ = host_loops();
@@ -271,26 +257,16 @@ void HostDevice::input_grad(const void* parameters, const void* dy, void* dx, co
 }
 
 void HostDevice::optimizer_step(const ChunkState& state, std::size_t number, std::size_t microbatches) {
-  const double share = 1.0 / static_cast<double>(microbatches);
   const float* gradients = numbers(state.gradients);
+  float* parameters = numbers(state.parameters);
   if (workload_.optimizer == OptimizerKind::sgd) {
-    loops_.sgd(gradients, static_cast<float>(workload_.learning_rate * share), count(), numbers(state.parameters));
+    const double share = 1.0 / static_cast<double>(microbatches);
+    loops_.sgd(gradients, static_cast<float>(workload_.learning_rate * share), count(), parameters);
     return;
   }
-  // Kingma and Ba 2015, algorithm 1, with their constants.
-  constexpr double beta1 = 0.9;
-  constexpr double beta2 = 0.999;
-  const auto steps = static_cast<double>(number);
-  const AdamFactors factors{
-      .gradient_factor = static_cast<float>(share),
-      .first_share = static_cast<float>(1 - beta1),
-      .second_share = static_cast<float>(1 - beta2),
-      .step = static_cast<float>(workload_.learning_rate / (1 - std::pow(beta1, steps))),
-      .second_correction = static_cast<float>(1 / (1 - std::pow(beta2, steps))),
-      .epsilon = 1e-8F,
-  };
   float* first = numbers(state.optimizer);
-  loops_.adam(gradients, factors, count(), numbers(state.parameters), first, first + count());
+  loops_.adam(gradients, adam_factors(workload_.learning_rate, number, microbatches), count(), parameters, first,
+              first + count());
 }
 
 } // namespace

@@ -3,20 +3,14 @@
 // whatever the machine is) and for AVX2, and chosen when the program runs. No sum depends on where its numbers lie, so
 // that equal numbers give equal bits in any buffer.
 
+#include "ppsim/runtime/adam.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
 #include "blas.hpp"
 
 namespace ppsim::runtime {
-
-struct AdamFactors {
-  float gradient_factor;           ///< makes the mean of a sum over microbatches
-  float first_share, second_share; ///< of the new gradient in each moment
-  float step;                      ///< learning rate, with the bias corrections
-  float second_correction;         ///< multiplies the second moment
-  float epsilon;
-};
 
 /// Matrices are row-major without gaps. Outputs overlap no input unless it is said.
 struct HostLoops {

@@ -23,193 +23,168 @@ int tag_of(TransferRef transfer) {
   return number(Tag::transfer) + static_cast<int>(transfer.position % 32'000);
 }
 
-} // namespace
-
-/// The beginning of a channel.
-struct MessageTransport::Sending {
+/// Where a channel begins, or where it ends.
+struct ChannelEnd {
   struct Slot {
     AlignedBuffer buffer;
-    bool taken = false;          ///< from output() on, until the message is on its way and complete
-    std::uint32_t position = 0;  ///< of its transfer
-    std::optional<Pending> sent; ///< from isend() on
+    bool taken = false; ///< beginning: from output() until the message is complete; end: from irecv() until release()
+    std::uint32_t position = 0;     ///< of its transfer
+    std::optional<Pending> message; ///< from isend() or irecv() until it is complete
+    std::size_t bytes = 0;          ///< of a message that was received
   };
-  ChannelId id{};
-  StageId to{};
-  std::vector<Slot> slots;
 
-  [[nodiscard]] Slot* free_slot() {
-    for (Slot& slot : slots) {
-      if (slot.sent && slot.sent->test()) {
-        slot.sent.reset();
-        slot.taken = false;
-      }
-      if (!slot.taken) return &slot;
-    }
-    return nullptr;
+  ChannelEnd(ChannelId channel, StageId other, std::size_t count, Bytes content)
+      : id{channel}, peer{index(other)}, slots(count) {
+    for (Slot& slot : slots) slot.buffer = make_aligned_buffer(content);
   }
-};
 
-/// The end of a channel. Its transfers come in order, but may be used in another.
-struct MessageTransport::Receiving {
-  struct Slot {
-    AlignedBuffer buffer;
-    bool taken = false; ///< from irecv() until release()
-    std::uint32_t position = 0;
-    std::optional<Pending> coming; ///< until it is complete
-    std::size_t bytes = 0;         ///< of the message
-  };
-  ChannelId id{};
-  StageId from{};
-  std::vector<Slot> slots;
-
+  /// Transfers may be used in another order than they came.
   [[nodiscard]] Slot& slot_of(std::uint32_t position) {
-    const auto found =
-        std::find_if(slots.begin(), slots.end(), [&](const Slot& it) { return it.taken && it.position == position; });
+    const auto found = std::ranges::find_if(slots, [&](const Slot& it) { return it.taken && it.position == position; });
     PPSIM_ASSERT(found != slots.end());
     return *found;
   }
+  [[nodiscard]] Slot* free_slot() {
+    const auto found = std::ranges::find(slots, false, &Slot::taken);
+    return found == slots.end() ? nullptr : &*found;
+  }
+
+  ChannelId id;
+  std::size_t peer; ///< its rank
+  std::vector<Slot> slots;
 };
 
-MessageTransport::MessageTransport(const Program& program, StageId stage, MessagePassing& messages, Bytes content,
-                                   GiveUp give_up)
-    : program_{program}, messages_{messages}, content_{content}, give_up_{std::move(give_up)} {
-  for (std::size_t number = 0; number < program.channels.size(); ++number) {
-    const Channel& channel = program.channels[number];
-    if (channel.is_local()) continue;
-    if (channel.from == stage) {
-      Sending& sending = sending_.emplace_back();
-      sending.id = make_id<ChannelId>(number);
-      sending.to = channel.to;
-      sending.slots.resize(channel.slots);
-      for (Sending::Slot& slot : sending.slots) slot.buffer = make_aligned_buffer(content);
-    }
-    if (channel.to == stage) {
-      Receiving& receiving = receiving_.emplace_back();
-      receiving.id = make_id<ChannelId>(number);
-      receiving.from = channel.from;
-      receiving.slots.resize(channel.slots);
-      for (Receiving::Slot& slot : receiving.slots) slot.buffer = make_aligned_buffer(content);
+class MessageTransport final : public Transport {
+public:
+  MessageTransport(const Program& program, StageId stage, MessagePassing& messages, Bytes content, GiveUp give_up)
+      : messages_{messages}, content_{content}, give_up_{std::move(give_up)} {
+    for (std::size_t number = 0; number < program.channels.size(); ++number) {
+      const Channel& channel = program.channels[number];
+      const auto id = make_id<ChannelId>(number);
+      if (channel.is_local()) continue;
+      if (channel.from == stage) outgoing_.emplace_back(id, channel.to, channel.slots, content);
+      if (channel.to == stage) incoming_.emplace_back(id, channel.from, channel.slots, content);
     }
   }
-}
 
-MessageTransport::~MessageTransport() = default;
+  void begin_step() override { arrivals_.clear(); }
 
-MessageTransport::Sending& MessageTransport::sending(ChannelId channel) {
-  const auto found =
-      std::find_if(sending_.begin(), sending_.end(), [&](const Sending& it) { return it.id == channel; });
-  PPSIM_ASSERT(found != sending_.end());
-  return *found;
-}
-
-MessageTransport::Receiving& MessageTransport::receiving(ChannelId channel) {
-  const auto found =
-      std::find_if(receiving_.begin(), receiving_.end(), [&](const Receiving& it) { return it.id == channel; });
-  PPSIM_ASSERT(found != receiving_.end());
-  return *found;
-}
-
-void MessageTransport::begin_step() {
-  arrivals_.clear();
-}
-
-/// Sees which receives are complete.
-void MessageTransport::look() {
-  for (Receiving& channel : receiving_)
-    for (Receiving::Slot& slot : channel.slots) {
-      if (!slot.coming || !slot.coming->test()) continue;
-      slot.bytes = slot.coming->bytes();
-      slot.coming.reset();
-      arrivals_.push_back({{channel.id, slot.position}, 0, monotonic_now()});
-    }
-}
-
-void* MessageTransport::output(TransferRef transfer) {
-  Sending& channel = sending(transfer.channel);
-  Sending::Slot* slot = nullptr;
-  wait_until(
-      [&] {
-        look();
-        return (slot = channel.free_slot()) != nullptr;
-      },
-      give_up_);
-  slot->taken = true;
-  slot->position = transfer.position;
-  return slot->buffer.get();
-}
-
-void MessageTransport::isend(TransferRef transfer, Bytes bytes) {
-  Sending& channel = sending(transfer.channel);
-  const auto slot = std::find_if(channel.slots.begin(), channel.slots.end(), [&](const Sending::Slot& it) {
-    return it.taken && !it.sent && it.position == transfer.position;
-  });
-  PPSIM_ASSERT(slot != channel.slots.end());
-  slot->sent = Pending::send(messages_, slot->buffer.get(), size_of(bytes), index(channel.to), tag_of(transfer));
-  look();
-}
-
-void MessageTransport::irecv(TransferRef transfer) {
-  Receiving& channel = receiving(transfer.channel);
-  const auto slot =
-      std::find_if(channel.slots.begin(), channel.slots.end(), [](const Receiving::Slot& it) { return !it.taken; });
-  PPSIM_ASSERT(slot != channel.slots.end());
-  slot->taken = true;
-  slot->position = transfer.position;
-  slot->coming =
-      Pending::receive(messages_, slot->buffer.get(), size_of(content_), index(channel.from), tag_of(transfer));
-}
-
-const void* MessageTransport::input(TransferRef transfer, Bytes expected) {
-  const Receiving::Slot& slot = receiving(transfer.channel).slot_of(transfer.position);
-  wait_until(
-      [&] {
-        look();
-        return !slot.coming;
-      },
-      give_up_);
-  if (slot.bytes != size_of(expected)) {
-    const bool is_known = slot.bytes != std::numeric_limits<std::size_t>::max();
-    throw Error(ExitCode::failed,
-                {"",
-                 fmt::format("received {} bytes where {} are expected",
-                             is_known ? fmt::format("{}", slot.bytes) : std::string{"more"}, expected.count()),
-                 "both ends must run the same program with the same workload"});
+  [[nodiscard]] void* output(TransferRef transfer) override {
+    ChannelEnd& channel = end_of(outgoing_, transfer);
+    ChannelEnd::Slot* slot = nullptr;
+    wait_until(
+        [&] {
+          look();
+          for (ChannelEnd::Slot& sent : channel.slots)
+            if (sent.message && sent.message->test()) clear(sent);
+          return (slot = channel.free_slot()) != nullptr;
+        },
+        give_up_);
+    slot->taken = true;
+    slot->position = transfer.position;
+    return slot->buffer.get();
   }
-  return slot.buffer.get();
-}
 
-void MessageTransport::release(TransferRef transfer) {
-  receiving(transfer.channel).slot_of(transfer.position).taken = false;
-}
+  void isend(TransferRef transfer, Bytes bytes) override {
+    ChannelEnd& channel = end_of(outgoing_, transfer);
+    ChannelEnd::Slot& slot = channel.slot_of(transfer.position);
+    slot.message = Pending::send(messages_, slot.buffer.get(), size_of(bytes), channel.peer, tag_of(transfer));
+    look();
+  }
 
-void MessageTransport::finish_step() {
-  for (Sending& channel : sending_)
-    for (Sending::Slot& slot : channel.slots) {
-      if (slot.sent) wait_until([&] { return slot.sent->test(); }, give_up_);
-      slot.sent.reset();
-      slot.taken = false;
+  void irecv(TransferRef transfer) override {
+    ChannelEnd& channel = end_of(incoming_, transfer);
+    ChannelEnd::Slot* const slot = channel.free_slot();
+    PPSIM_ASSERT(slot != nullptr);
+    slot->taken = true;
+    slot->position = transfer.position;
+    slot->message = Pending::receive(messages_, slot->buffer.get(), size_of(content_), channel.peer, tag_of(transfer));
+  }
+
+  [[nodiscard]] const void* input(TransferRef transfer, Bytes expected) override {
+    const ChannelEnd::Slot& slot = end_of(incoming_, transfer).slot_of(transfer.position);
+    wait_until(
+        [&] {
+          look();
+          return !slot.message;
+        },
+        give_up_);
+    if (slot.bytes != size_of(expected)) {
+      const bool is_known = slot.bytes != std::numeric_limits<std::size_t>::max();
+      throw Error(ExitCode::failed,
+                  {"",
+                   fmt::format("received {} bytes where {} are expected",
+                               is_known ? fmt::format("{}", slot.bytes) : std::string{"more"}, expected.count()),
+                   "both ends must run the same program with the same workload"});
     }
-}
+    return slot.buffer.get();
+  }
 
-void MessageTransport::barrier() {
-  runtime::barrier(messages_, give_up_);
-}
+  void release(TransferRef transfer) override { end_of(incoming_, transfer).slot_of(transfer.position).taken = false; }
 
-void MessageTransport::exchange(StageId peer, const void* mine, void* theirs, Bytes bytes) {
-  Pending coming = Pending::receive(messages_, theirs, size_of(bytes), index(peer), number(Tag::exchange));
-  Pending sent = Pending::send(messages_, mine, size_of(bytes), index(peer), number(Tag::exchange));
-  wait_until([&] { return coming.test(); }, give_up_);
-  wait_until([&] { return sent.test(); }, give_up_);
-  if (coming.bytes() != size_of(bytes))
-    throw Error(ExitCode::failed,
-                {"", fmt::format("received {} bytes where {} are expected", coming.bytes(), bytes.count()), ""});
-}
+  void finish_step() override {
+    for (ChannelEnd& channel : outgoing_)
+      for (ChannelEnd::Slot& slot : channel.slots) {
+        if (slot.message) slot.message->wait(give_up_);
+        clear(slot);
+      }
+  }
 
-Bytes MessageTransport::buffer_bytes() const {
-  std::size_t slots = 0;
-  for (const Sending& channel : sending_) slots += channel.slots.size();
-  for (const Receiving& channel : receiving_) slots += channel.slots.size();
-  return Bytes{static_cast<std::int64_t>(slots) * content_.count()};
+  [[nodiscard]] std::vector<Arrival> arrivals() override { return arrivals_; }
+
+  void barrier() override { runtime::barrier(messages_, give_up_); }
+
+  void exchange(StageId peer, const void* mine, void* theirs, Bytes bytes) override {
+    Pending coming = Pending::receive(messages_, theirs, size_of(bytes), index(peer), number(Tag::exchange));
+    Pending sent = Pending::send(messages_, mine, size_of(bytes), index(peer), number(Tag::exchange));
+    coming.wait(give_up_);
+    sent.wait(give_up_);
+    if (coming.bytes() != size_of(bytes))
+      throw Error(ExitCode::failed,
+                  {"", fmt::format("received {} bytes where {} are expected", coming.bytes(), bytes.count()), ""});
+  }
+
+  [[nodiscard]] Bytes buffer_bytes() const override {
+    std::size_t slots = 0;
+    for (const auto* const ends : {&outgoing_, &incoming_})
+      for (const ChannelEnd& channel : *ends) slots += channel.slots.size();
+    return Bytes{static_cast<std::int64_t>(slots) * content_.count()};
+  }
+
+private:
+  [[nodiscard]] static ChannelEnd& end_of(std::vector<ChannelEnd>& ends, TransferRef transfer) {
+    const auto found = std::ranges::find(ends, transfer.channel, &ChannelEnd::id);
+    PPSIM_ASSERT(found != ends.end());
+    return *found;
+  }
+  static void clear(ChannelEnd::Slot& slot) {
+    slot.message.reset();
+    slot.taken = false;
+  }
+
+  /// Sees which receives are complete.
+  void look() {
+    for (ChannelEnd& channel : incoming_)
+      for (ChannelEnd::Slot& slot : channel.slots) {
+        if (!slot.message || !slot.message->test()) continue;
+        slot.bytes = slot.message->bytes();
+        slot.message.reset();
+        arrivals_.push_back({{channel.id, slot.position}, 0, monotonic_now()});
+      }
+  }
+
+  MessagePassing& messages_;
+  Bytes content_;
+  GiveUp give_up_;
+  std::vector<ChannelEnd> outgoing_, incoming_; ///< channels that begin, and that end, here
+  std::vector<Arrival> arrivals_;
+};
+
+} // namespace
+
+std::unique_ptr<Transport> make_message_transport(const Program& program, StageId stage, MessagePassing& messages,
+                                                  Bytes content, GiveUp give_up) {
+  return std::make_unique<MessageTransport>(program, stage, messages, content, std::move(give_up));
 }
 
 } // namespace ppsim::runtime

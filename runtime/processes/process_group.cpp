@@ -87,19 +87,13 @@ ProcessGroup::~ProcessGroup() {
 void ProcessGroup::learn_peers() {
   const GiveUp never = [] {}; // the guard's limit ends it
   ByteWriter mine;
-  mine.put(messages_->host());
-  mine.put(processes_counted_with());
-  mine.put(std::int64_t{getpid()});
+  mine.put(messages_->host(), processes_counted_with(), std::int64_t{getpid()});
   Message all;
   for (const Message& one : gather(*messages_, mine.bytes(), never)) all.insert(all.end(), one.begin(), one.end());
   const Message bytes = broadcast(*messages_, std::move(all), never);
   ByteReader reader{bytes};
   peers_.resize(size());
-  for (Peer& peer : peers_) {
-    reader.get(peer.host);
-    reader.get(peer.processes);
-    reader.get(peer.pid);
-  }
+  for (Peer& peer : peers_) reader.get(peer.host, peer.processes, peer.pid);
 }
 
 bool ProcessGroup::can_see(const Peer& peer) const {

@@ -4,7 +4,6 @@
 
 #include "ppsim/runtime/message_passing.hpp"
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>

@@ -1,6 +1,7 @@
 #include "process_run.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/words.hpp"
 #include "ppsim/runtime/launch.hpp"
 #include "ppsim/runtime/session.hpp"
 
@@ -19,10 +20,6 @@ namespace ppsim::runtime {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::string plural(std::size_t count, std::string_view one, std::string_view more) {
-  return fmt::format("{} {}", count, count == 1 ? one : more);
-}
 
 /// What is being thrown, for rank 0. `is_cause`: this process failed by itself.
 FailureReport report_thrown(std::size_t rank, bool is_cause) {
@@ -145,25 +142,17 @@ Message fingerprint(const Program& program, const RunOptions& options) {
   for (const StageProgram& stage : program.stages) {
     for (const ProgramTask& task : stage.tasks)
       writer.put(fmt::format("{} {}", to_string(task.task), task.length.count()));
-    for (const Batch& batch : stage.batches) {
-      writer.put(batch.before);
-      writer.put(batch.sends);
-      writer.put(batch.receives);
-    }
+    for (const Batch& batch : stage.batches) writer.put(batch.before, batch.sends, batch.receives);
     writer.put(stage.optimizer.count());
   }
-  for (const Channel& channel : program.channels) {
-    writer.put(fmt::format("{} {} {}", index(channel.from), index(channel.to), channel.slots));
-    writer.put(channel.transfers);
-  }
-  for (const Lane& lane : program.lanes) {
-    writer.put(fmt::format("{} {}", index(lane.first), index(lane.second)));
-    writer.put(lane.transfers);
-  }
+  for (const Channel& channel : program.channels)
+    writer.put(fmt::format("{} {} {}", index(channel.from), index(channel.to), channel.slots), channel.transfers);
+  for (const Lane& lane : program.lanes)
+    writer.put(fmt::format("{} {}", index(lane.first), index(lane.second)), lane.transfers);
   writer.put(fmt::format("{} {} {}", to_string(program.p2p), program.synchronous_optimizer,
-                         static_cast<int>(program.transfer_model)));
-  writer.put(in_words(options.workload));
-  writer.put(fmt::format("{} {} {} {} {} {} {}", options.workload.seed, to_string(options.workload.optimizer),
+                         static_cast<int>(program.transfer_model)),
+             in_words(options.workload),
+             fmt::format("{} {} {} {} {} {} {}", options.workload.seed, to_string(options.workload.optimizer),
                          options.workload.learning_rate, static_cast<int>(options.compute), options.transport,
                          options.warmup, options.steps));
   return writer.bytes();
@@ -173,17 +162,16 @@ void check_launch(std::string_view backend, std::size_t stages) {
   const std::optional<Launch> launched = launch();
   const std::string command = fmt::format("mpirun -n {} ppsim ... --backend {}", stages, backend);
   if (!launched)
-    throw Error(ExitCode::bad_input,
-                {fmt::format("backend {}", backend),
-                 fmt::format("{} need {}, and mpirun (or srun) started none", plural(stages, "stage", "stages"),
-                             plural(stages, "process", "processes")),
-                 command});
+    throw Error(ExitCode::bad_input, {fmt::format("backend {}", backend),
+                                      fmt::format("{} need {}, and mpirun (or srun) started none",
+                                                  counted(stages, "stage"), counted(stages, "process", "es")),
+                                      command});
   const std::optional<std::size_t> size =
       ProcessGroup::started() != nullptr ? ProcessGroup::started()->size() : launched->size;
   if (size && *size != stages)
     throw Error(ExitCode::bad_input, {fmt::format("backend {}", backend),
-                                      fmt::format("{} need as many processes; {} started",
-                                                  plural(stages, "stage", "stages"), plural(*size, "was", "were")),
+                                      fmt::format("{} need as many processes; {} {} started", counted(stages, "stage"),
+                                                  *size, *size == 1 ? "was" : "were"),
                                       command});
 }
 

@@ -3,7 +3,7 @@
 // process has.
 
 #include "ppsim/runtime/backend.hpp"
-#include "ppsim/runtime/monitor.hpp"
+#include "ppsim/runtime/transport.hpp"
 
 #include <functional>
 #include <memory>
@@ -15,21 +15,7 @@
 
 namespace ppsim::runtime {
 
-/// One process's part of a run.
-class RankParts {
-public:
-  RankParts() = default;
-  RankParts(const RankParts&) = delete;
-  RankParts& operator=(const RankParts&) = delete;
-  virtual ~RankParts() = default;
-  [[nodiscard]] virtual Device& device() = 0;
-  [[nodiscard]] virtual Transport& transport() = 0;
-  [[nodiscard]] virtual std::string describe() const = 0; ///< the transport, for RunFacts
-  /// How far its device's stamps may be from the host's clock, in nanoseconds.
-  [[nodiscard]] virtual std::int64_t clock_error() const { return 0; }
-};
-
-/// What parts are made of.
+/// What RankParts are made of.
 struct RankContext {
   const Program& program;
   const RunOptions& options;

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <limits>
 #include <mutex>
@@ -53,15 +52,14 @@ void check_size(std::size_t received, std::size_t expected, std::size_t from) {
 template <class T>
 void send_value(MessagePassing& messages, const T& value, std::size_t to, Tag tag, const GiveUp& give_up) {
   const auto content = std::make_shared<const T>(value);
-  Pending pending = Pending::send(messages, content.get(), sizeof value, to, number(tag), content);
-  wait_until([&] { return pending.test(); }, give_up);
+  Pending::send(messages, content.get(), sizeof value, to, number(tag), content).wait(give_up);
 }
 
 template <class T>
 T receive_value(MessagePassing& messages, std::size_t from, Tag tag, const GiveUp& give_up, Wait wait) {
   const auto content = std::make_shared<T>();
   Pending pending = Pending::receive(messages, content.get(), sizeof(T), from, number(tag), content);
-  wait_until([&] { return pending.test(); }, give_up, wait);
+  pending.wait(give_up, wait);
   check_size(pending.bytes(), sizeof(T), from);
   return *content;
 }
@@ -74,8 +72,7 @@ void send_long(MessagePassing& messages, const std::shared_ptr<const Message>& m
   send_value(messages, std::uint64_t{message->size()}, to, tag, give_up);
   for (std::size_t at = 0; at < message->size(); at += longest_piece) {
     const std::size_t piece = std::min(longest_piece, message->size() - at);
-    Pending pending = Pending::send(messages, message->data() + at, piece, to, number(tag), message);
-    wait_until([&] { return pending.test(); }, give_up);
+    Pending::send(messages, message->data() + at, piece, to, number(tag), message).wait(give_up);
   }
 }
 
@@ -85,7 +82,7 @@ Message receive_long(MessagePassing& messages, std::size_t from, Tag tag, const 
   for (std::size_t at = 0; at < message->size(); at += longest_piece) {
     const std::size_t piece = std::min(longest_piece, message->size() - at);
     Pending pending = Pending::receive(messages, message->data() + at, piece, from, number(tag), message);
-    wait_until([&] { return pending.test(); }, give_up);
+    pending.wait(give_up);
     check_size(pending.bytes(), piece, from);
   }
   return std::move(*message);
@@ -136,9 +133,9 @@ ClockReading ask_clock(MessagePassing& messages, std::size_t rank, const std::fu
     Pending answer = Pending::receive(messages, theirs.get(), sizeof *theirs, rank, number(Tag::clock), theirs);
     const std::int64_t asked = now();
     Pending ask = Pending::send(messages, question.get(), sizeof *question, rank, number(Tag::clock), question);
-    wait_until([&] { return answer.test(); }, give_up);
+    answer.wait(give_up);
     const std::int64_t answered = now();
-    wait_until([&] { return ask.test(); }, give_up);
+    ask.wait(give_up);
     check_size(answer.bytes(), sizeof *theirs, rank);
     const std::int64_t trip = answered - asked;
     if (trip >= shortest) continue;

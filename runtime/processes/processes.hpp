@@ -70,6 +70,9 @@ public:
     if (request_ && messages_->test(*request_, &bytes_)) request_.reset();
     return !request_;
   }
+  void wait(const GiveUp& give_up, Wait how = Wait::eager) {
+    wait_until([this] { return test(); }, give_up, how);
+  }
   /// Of a receive that is complete: the size of the message, which may be larger than its capacity.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 

@@ -61,9 +61,7 @@ private:
   [[nodiscard]] std::string name(Node task) const {
     return to_string(program_.schedule.task(ProgramGraph::task(task)));
   }
-  [[nodiscard]] const Channel& channel(Node transfer) const {
-    return program_.channels[index(graph_.transfer(transfer).channel)];
-  }
+  [[nodiscard]] const Channel& channel(Node transfer) const { return program_.channel(graph_.transfer(transfer)); }
   [[nodiscard]] std::string content(Node transfer) const {
     const Task& producer = program_.schedule.task(program_.transfer(graph_.transfer(transfer)).producer);
     return fmt::format("the {} of {}", producer.pass == Pass::forward ? "activation" : "gradient", to_string(producer));
@@ -106,7 +104,7 @@ void set_slots(Program& program, std::size_t slots) {
 std::optional<std::size_t> fewest_slots(Program program) {
   const auto suffices = [&](std::size_t slots) {
     set_slots(program, slots);
-    return ProgramGraph{program}.runs_to_its_end();
+    return ProgramGraph{program}.waits().runs_to_its_end();
   };
   std::size_t enough = 1;
   for (const Channel& channel : program.channels) enough = std::max(enough, channel.transfers.size());
@@ -140,37 +138,26 @@ std::string remedy(const Program& program) {
   if (const auto slots = fewest_slots(program)) return fmt::format("--slots {} suffices", *slots);
   if (program.p2p == P2p::edge) return "its tasks have to stand in another order";
   const Program edges = with_edges(program);
-  if (ProgramGraph{edges}.runs_to_its_end())
+  if (ProgramGraph{edges}.waits().runs_to_its_end())
     return "use --p2p edge: a communicator for each direction between two stages";
   if (const auto slots = fewest_slots(edges)) return fmt::format("use --p2p edge with --slots {}", *slots);
   return "its tasks have to stand in another order";
 }
 
-Communicators communicators_of(const Program& program) {
-  switch (program.p2p) {
-  case P2p::edge:
-    return Communicators::edge;
-  case P2p::pair:
-    return Communicators::pair;
-  case P2p::batched:
-    break;
-  }
-  return Communicators::group;
-}
-
-void refuse_hang(const Program& program) {
-  const auto hang = find_hang(program.schedule, operations_of(program), communicators_of(program));
-  if (hang) throw Error{ExitCode::no, Problem{program.place, in_a_line(*hang), remedy(program)}};
+Communicators communicators_of(P2p p2p) {
+  if (p2p == P2p::edge) return Communicators::edge;
+  return p2p == P2p::pair ? Communicators::pair : Communicators::group;
 }
 
 } // namespace
 
 void refuse_deadlock(const Program& program) {
-  refuse_hang(program);
+  if (const auto hang = find_hang(program.schedule, operations_of(program), communicators_of(program.p2p)))
+    throw Error{ExitCode::no, Problem{program.place, in_a_line(*hang), remedy(program)}};
   const ProgramGraph graph{program};
-  if (graph.runs_to_its_end()) return;
+  if (graph.waits().runs_to_its_end()) return;
   constexpr std::size_t most_said = 16;
-  const std::vector<Waiting> cycle = merge_order(graph, shortest_cycle(graph.graph(), [](std::uint8_t why) {
+  const std::vector<Waiting> cycle = merge_order(graph, shortest_cycle(graph.waits(), [](std::uint8_t why) {
                                                    return static_cast<WaitReason>(why) == WaitReason::order;
                                                  }));
   const Words words{program, graph};

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -151,13 +152,10 @@ private:
     std::size_t held = 0;
     std::size_t most = 0;
     for (const ProgramTask& task : program_.stages[index(channel.to)].tasks) {
-      if (task.output && is_on(channel, *task.output)) most = std::max(most, ++held);
-      if (task.input && is_on(channel, *task.input)) --held;
+      if (task.output && &program_.channel(*task.output) == &channel) most = std::max(most, ++held);
+      if (task.input && &program_.channel(*task.input) == &channel) --held;
     }
     return most;
-  }
-  [[nodiscard]] bool is_on(const Channel& channel, TransferRef ref) const {
-    return &program_.channels[index(ref.channel)] == &channel;
   }
 
   [[nodiscard]] std::size_t slots_of(const Channel& channel) const {
@@ -183,14 +181,11 @@ private:
 /// start with it.
 Batch batch_before(const Program& program, const StageProgram& stage, std::size_t since, std::size_t before) {
   Batch batch{.before = static_cast<std::uint32_t>(before), .sends = {}, .receives = {}};
-  const auto is_sent = [&](const std::optional<TransferRef>& ref) {
-    return ref && !program.channels[index(ref->channel)].is_local();
-  };
   for (std::size_t i = since; i < before; ++i)
-    if (is_sent(stage.tasks[i].output)) batch.sends.push_back(*stage.tasks[i].output);
+    if (program.leaves_stage(stage.tasks[i].output)) batch.sends.push_back(*stage.tasks[i].output);
   const std::size_t end = before < stage.tasks.size() ? before + slot_size(stage, before) : before;
   for (std::size_t i = before; i < end; ++i)
-    if (is_sent(stage.tasks[i].input)) batch.receives.push_back(*stage.tasks[i].input);
+    if (program.leaves_stage(stage.tasks[i].input)) batch.receives.push_back(*stage.tasks[i].input);
   // Between the same two stages a group matches sends and receives in the order in which they were posted.
   const auto by_channel = [](TransferRef a, TransferRef b) {
     return std::pair{a.channel, a.position} < std::pair{b.channel, b.position};
@@ -217,7 +212,7 @@ void add_batches(Program& program) {
 void add_lanes(Program& program, const std::vector<TransferRef>& transfers) {
   std::map<std::pair<StageId, StageId>, Lane> lanes;
   for (const TransferRef ref : transfers) {
-    const Channel& channel = program.channels[index(ref.channel)];
+    const Channel& channel = program.channel(ref);
     if (channel.is_local()) continue;
     std::pair ends{channel.from, channel.to};
     if (program.p2p == P2p::pair && ends.first > ends.second) std::swap(ends.first, ends.second);
@@ -237,8 +232,8 @@ void set_orders(Program& program, const Timeline& prediction) {
     // In the prediction a transfer in slices begins with the first one; here it leaves whole.
     return std::max(prediction.tasks[producer].end, prediction.transfers[producer].start).time_since_epoch().count();
   };
-  const std::vector<ProgramGraph::Node> order = graph.order(begins);
-  if (order.size() < graph.size()) return refuse_deadlock(program);
+  const std::vector<ProgramGraph::Node> order = graph.waits().order(begins);
+  if (order.size() < graph.waits().size()) return refuse_deadlock(program);
   std::vector<TransferRef> transfers;
   for (const ProgramGraph::Node node : order)
     if (graph.is_task(node))
@@ -251,15 +246,8 @@ void set_orders(Program& program, const Timeline& prediction) {
 } // namespace
 
 std::string_view to_string(P2p p2p) {
-  switch (p2p) {
-  case P2p::edge:
-    return "edge";
-  case P2p::pair:
-    return "pair";
-  case P2p::batched:
-    return "batched";
-  }
-  return "?";
+  constexpr std::array<std::string_view, 3> names{"edge", "pair", "batched"};
+  return names.at(static_cast<std::size_t>(p2p));
 }
 
 bool Program::has_uplinks() const {

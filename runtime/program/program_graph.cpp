@@ -106,7 +106,7 @@ void add_lanes(const Program& program, StageOperations& operations) {
       return stage == lane.first ? reached_first : reached_second;
     };
     for (const TransferRef ref : lane.transfers) {
-      const Channel& channel = program.channels[index(ref.channel)];
+      const Channel& channel = program.channel(ref);
       const TaskId sender = program.transfer(ref).producer;
       std::uint32_t& sends = reached(channel.from);
       const std::size_t made = index(sender) - index(program.schedule.first_task(channel.from)) + 1;

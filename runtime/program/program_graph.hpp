@@ -7,8 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <span>
 #include <vector>
 
 namespace ppsim::runtime {
@@ -34,21 +32,11 @@ public:
   /// `program` must have consistent references (positions, channels).
   explicit ProgramGraph(const Program& program);
 
-  [[nodiscard]] std::size_t size() const { return graph_.size(); }
-  [[nodiscard]] const WaitGraph& graph() const { return graph_; }
+  [[nodiscard]] const WaitGraph& waits() const { return graph_; }
   [[nodiscard]] bool is_task(Node node) const { return node < tasks_; }
   [[nodiscard]] static TaskId task(Node node) { return make_id<TaskId>(node); }
   [[nodiscard]] TransferRef transfer(Node node) const;
   [[nodiscard]] Node node_of(TransferRef ref) const { return first_transfer_[index(ref.channel)] + ref.position; }
-  /// What waits for `node`.
-  [[nodiscard]] std::span<const Arc> waiting_for(Node node) const { return graph_.waiting_for(node); }
-  /// An order in which each operation comes behind all that it waits for; among those that could come next the one
-  /// with the lowest `rank`, then the lowest number. Operations on cycles, and behind them, are missing.
-  [[nodiscard]] std::vector<Node> order(const std::function<std::int64_t(Node)>& rank) const {
-    return graph_.order(rank);
-  }
-  /// Whether all operations can run.
-  [[nodiscard]] bool runs_to_its_end() const { return graph_.runs_to_its_end(); }
 
 private:
   using Listed = WaitGraph::Listed;

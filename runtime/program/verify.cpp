@@ -260,7 +260,7 @@ private:
       if (!seen.emplace(lane.first, lane.second).second || (program_.p2p == P2p::pair && lane.first > lane.second))
         fault(fmt::format("stages {} and {} have a lane too many", index(lane.first), index(lane.second)));
       for (const TransferRef ref : lane.transfers) {
-        const Channel& channel = program_.channels[index(ref.channel)];
+        const Channel& channel = program_.channel(ref);
         const bool fits = (channel.from == lane.first && channel.to == lane.second) ||
                           (program_.p2p == P2p::pair && channel.from == lane.second && channel.to == lane.first);
         if (!fits)
@@ -324,8 +324,8 @@ void check_issue_order(const Program& program, Problems& problems) {
                                to_string(program.schedule.task(before))));
   };
   const ProgramGraph graph{program};
-  for (ProgramGraph::Node node = 0; node < graph.size(); ++node)
-    for (const ProgramGraph::Arc& arc : graph.waiting_for(node))
+  for (ProgramGraph::Node node = 0; node < graph.waits().size(); ++node)
+    for (const ProgramGraph::Arc& arc : graph.waits().waiting_for(node))
       if (graph.is_task(node) && graph.is_task(arc.to))
         check(ProgramGraph::task(node), ProgramGraph::task(arc.to));
       else if (static_cast<WaitReason>(arc.why) == WaitReason::input)

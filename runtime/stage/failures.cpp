@@ -15,13 +15,8 @@ constexpr std::size_t most_said = 16;
 
 Message to_message(const FailureReport& report) {
   ByteWriter writer;
-  writer.put(report.is_cause);
-  writer.put(static_cast<std::uint64_t>(report.problems.size()));
-  for (const Problem& problem : report.problems) {
-    writer.put(problem.where);
-    writer.put(problem.what);
-    writer.put(problem.hint);
-  }
+  writer.put(report.is_cause, static_cast<std::uint64_t>(report.problems.size()));
+  for (const Problem& problem : report.problems) writer.put(problem.where, problem.what, problem.hint);
   return writer.bytes();
 }
 
@@ -30,11 +25,7 @@ FailureReport report_from(const Message& message) {
   FailureReport report;
   reader.get(report.is_cause);
   report.problems.resize(reader.get_count(1));
-  for (Problem& problem : report.problems) {
-    reader.get(problem.where);
-    reader.get(problem.what);
-    reader.get(problem.hint);
-  }
+  for (Problem& problem : report.problems) reader.get(problem.where, problem.what, problem.hint);
   return report;
 }
 
@@ -51,18 +42,12 @@ Message to_message(FailureReport report, std::size_t most_bytes) {
   }
 }
 
-GiveUp after(std::chrono::milliseconds limit) {
-  const auto end = std::chrono::steady_clock::now() + limit;
-  return [end] {
-    if (std::chrono::steady_clock::now() > end) throw std::runtime_error("time is over");
-  };
-}
-
 /// Like wait_until(), for as long as `limit`.
 void wait_for(const std::function<bool()>& done, std::chrono::milliseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
   try {
-    wait_until(done, after(limit), Wait::patient);
-  } catch (const std::runtime_error&) { // time is over, or MPI fails too: go on with what is known
+    wait_until([&] { return done() || std::chrono::steady_clock::now() > end; }, [] {}, Wait::patient);
+  } catch (const std::runtime_error&) { // MPI fails too: go on with what is known
   }
 }
 

@@ -3,7 +3,6 @@
 
 #include "ppsim/base/error.hpp"
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>

@@ -2,7 +2,6 @@
 
 #include "ppsim/base/error.hpp"
 
-#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -39,7 +38,7 @@ void say(const std::string& what) {
 Guard::Guard() {
   const sigset_t signals = just_sigterm();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  watcher_ = start_thread<std::thread>("the process's guard", [this] { watch(); });
+  watcher_ = start_thread("the process's guard", [this] { watch(); });
 }
 
 Guard::~Guard() {

@@ -50,7 +50,7 @@ private:
   std::string what_;
   std::atomic<bool> quiet_ = false, done_ = false;
   std::atomic<std::chrono::steady_clock::time_point> woke_{std::chrono::steady_clock::time_point::min()};
-  std::thread watcher_;
+  std::jthread watcher_;
 };
 
 } // namespace ppsim::runtime

@@ -11,7 +11,6 @@
 #include <map>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -125,9 +124,8 @@ public:
   void* output(TransferRef transfer) override {
     Passage& passage = this->passage(transfer);
     if (passage.taken >= passage.slots)
-      wait(passage.released, passage.taken - passage.slots + 1, [&] {
-        return fmt::format("a free slot at rank {}", index(shared_.program.channels[index(transfer.channel)].to));
-      });
+      wait(passage.released, passage.taken - passage.slots + 1,
+           [&] { return fmt::format("a free slot at rank {}", index(shared_.program.channel(transfer).to)); });
     passage.writing = passage.empty[passage.taken++ % passage.slots];
     return passage.writing;
   }

@@ -76,8 +76,8 @@ public:
     case Doing::waiting_for_slot:
       if (task == nullptr || !task->output) return fmt::format("stage {} waits for a free slot", number);
       return fmt::format("stage {} waits for a free slot to stage {}{}, for {}", number,
-                         index(channel(*task->output).to), has_freed(*task->output) ? ", which has freed one" : "",
-                         content(*task->output));
+                         index(program_.channel(*task->output).to),
+                         has_freed(*task->output) ? ", which has freed one" : "", content(*task->output));
     case Doing::finishing:
       return fmt::format("stage {} finishes its step", number);
     case Doing::meeting:
@@ -96,11 +96,11 @@ public:
     if (doing == Doing::meeting) return not_meeting();
     if (task == nullptr) return std::nullopt;
     if (doing == Doing::waiting_for_input && task->input) {
-      const StageId sender = channel(*task->input).from;
+      const StageId sender = program_.channel(*task->input).from;
       if (is_here(sender) && !has_run(sender, program_.transfer(*task->input).producer)) return sender;
     }
     if (doing == Doing::waiting_for_slot && task->output) {
-      const StageId receiver = channel(*task->output).to;
+      const StageId receiver = program_.channel(*task->output).to;
       if (is_here(receiver) && !has_freed(*task->output)) return receiver;
     }
     return std::nullopt;
@@ -108,7 +108,6 @@ public:
 
 private:
   [[nodiscard]] bool is_here(StageId stage) const { return seen_[index(stage)].has_value(); }
-  [[nodiscard]] const Channel& channel(TransferRef ref) const { return program_.channels[index(ref.channel)]; }
   [[nodiscard]] const ProgramTask* task_of(StageId stage) const {
     const auto& tasks = program_.stages[index(stage)].tasks;
     const auto& seen = seen_[index(stage)];
@@ -119,7 +118,7 @@ private:
     return fmt::format("the {} of {}", producer.pass == Pass::forward ? "activation" : "gradient", to_string(producer));
   }
   [[nodiscard]] std::string from(TransferRef ref) const {
-    const StageId sender = channel(ref).from;
+    const StageId sender = program_.channel(ref).from;
     return fmt::format(" from stage {}{}", index(sender),
                        has_run(sender, program_.transfer(ref).producer) ? ", which has run it" : "");
   }
@@ -134,7 +133,7 @@ private:
 
   /// Whether the receiver is past the task whose end frees the slot for this transfer.
   [[nodiscard]] bool has_freed(TransferRef ref) const {
-    const Channel& mine = channel(ref);
+    const Channel& mine = program_.channel(ref);
     if (ref.position < mine.slots) return is_here(mine.to); // it was free from the start
     std::size_t before = ref.position - mine.slots;
     for (const ProgramTask& task : program_.stages[index(mine.to)].tasks)
@@ -161,7 +160,7 @@ Monitor::Monitor(const Program& program, std::vector<StageId> stages, Duration l
                  std::function<void(const std::string& what)> on_stuck, Duration preparation_limit)
     : program_{program}, stages_{std::move(stages)}, limit_{limit}, grace_{grace},
       preparation_limit_{std::max(limit, preparation_limit)}, on_stuck_{std::move(on_stuck)},
-      states_(program.stages.size()), watcher_{start_thread<std::thread>("the run's monitor", [this] { watch(); })} {}
+      states_(program.stages.size()), watcher_{start_thread("the run's monitor", [this] { watch(); })} {}
 
 Monitor::~Monitor() {
   {
@@ -169,7 +168,6 @@ Monitor::~Monitor() {
     done_ = true;
   }
   ended_.notify_all();
-  watcher_.join();
 }
 
 void Monitor::note(StageId stage, Doing doing, std::size_t task) {

@@ -110,7 +110,7 @@ std::optional<StageId> PipelineStage::previous_rank() const {
   const StageProgram& stage = program_.stages[index(stage_)];
   for (const ProgramTask& task : stage.tasks)
     if (task.task.pass == Pass::forward && task.task.chunk_index == stage.chunks.front() && task.input)
-      return program_.channels[index(task.input->channel)].from;
+      return program_.channel(*task.input).from;
   return std::nullopt;
 }
 
@@ -118,7 +118,7 @@ std::optional<StageId> PipelineStage::next_rank() const {
   const StageProgram& stage = program_.stages[index(stage_)];
   for (const ProgramTask& task : stage.tasks)
     if (task.task.pass == Pass::forward && task.task.chunk_index == stage.chunks.back() && task.output)
-      return program_.channels[index(task.output->channel)].to;
+      return program_.channel(*task.output).to;
   return std::nullopt;
 }
 
@@ -238,7 +238,7 @@ void* PipelineStage::place_output(const ProgramTask& task) {
     local->spare.pop_back();
     local->content[task.output->position] = output;
   } else {
-    state_->place = {"output to", program_.channels[index(task.output->channel)].to};
+    state_->place = {"output to", program_.channel(*task.output).to};
     monitor_.note(stage_, Doing::waiting_for_slot, state_->next);
     output = transport_.output(*task.output);
   }
@@ -327,7 +327,7 @@ void PipelineStage::send_output(const ProgramTask& task) {
   if (!task.output || state_->local(*task.output) != nullptr) return;
   if (has_fault(FaultKind::lose, task)) return;
   const Bytes bytes = device_.sizes().boundary;
-  state_->place = {"output to", program_.channels[index(task.output->channel)].to};
+  state_->place = {"output to", program_.channel(*task.output).to};
   transport_.isend(*task.output, has_fault(FaultKind::resize, task) ? Bytes{bytes.count() / 2} : bytes);
 }
 

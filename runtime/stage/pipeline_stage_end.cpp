@@ -57,19 +57,16 @@ bool PipelineStage::follow() {
 /// What the device does with its next task. Only what is new is noted, or nothing would ever stand still.
 void PipelineStage::note_standing(const ProgramTask& task) {
   State& state = *state_;
-  const auto is_remote = [&](const std::optional<TransferRef>& transfer) {
-    return transfer && state.local(*transfer) == nullptr;
-  };
   Doing doing = Doing::computing;
   state.place = {};
   if (device_.has_passed(state.tasks[state.ended].start)) {
     // It runs.
-  } else if (is_remote(task.input) && !transport_.has_arrived(*task.input)) {
+  } else if (program_.leaves_stage(task.input) && !transport_.has_arrived(*task.input)) {
     doing = Doing::waiting_for_input;
     state.place = at_input(program_, *task.input);
-  } else if (is_remote(task.output)) {
+  } else if (program_.leaves_stage(task.output)) {
     doing = Doing::waiting_for_slot;
-    state.place = {"output to", program_.channels[index(task.output->channel)].to};
+    state.place = {"output to", program_.channel(*task.output).to};
   }
   if (std::exchange(state.standing, doing) != doing) monitor_.note(stage_, doing, state.ended);
 }

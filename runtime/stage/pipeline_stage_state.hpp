@@ -52,7 +52,7 @@ struct Place {
 
 /// "input 0F1 from rank 0".
 [[nodiscard]] inline Place at_input(const Program& program, TransferRef transfer) {
-  return {"input", program.channels[index(transfer.channel)].from, program.transfer(transfer).producer};
+  return {"input", program.channel(transfer).from, program.transfer(transfer).producer};
 }
 
 struct PipelineStage::State {

@@ -7,51 +7,29 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <utility>
 
 namespace ppsim::runtime {
 
 namespace {
 
-// Memory of a device, filled with NaN: a task that reads what none has written spoils the result.
-class Buffer {
-public:
-  Buffer() = default;
-  Buffer(Device& device, Bytes bytes) : device_{&device}, memory_{device.allocate(bytes)}, bytes_{bytes} {
-    device.fill(memory_, 0xff, bytes);
-  }
-  Buffer(Buffer&& other) noexcept
-      : device_{other.device_}, memory_{std::exchange(other.memory_, nullptr)}, bytes_{other.bytes_} {}
-  Buffer& operator=(Buffer&& other) noexcept {
-    std::swap(device_, other.device_);
-    std::swap(memory_, other.memory_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  ~Buffer() {
-    if (memory_ != nullptr) device_->release(memory_, bytes_);
-  }
-  [[nodiscard]] void* get() const { return memory_; }
-
-private:
-  Device* device_ = nullptr;
-  void* memory_ = nullptr;
-  Bytes bytes_;
-};
+// Filled with NaN: a task that reads what none has written spoils the result.
+DeviceMemory make_buffer(Device& device, Bytes bytes) {
+  DeviceMemory memory = allocate_on(device, bytes);
+  device.fill(memory.get(), 0xff, bytes);
+  return memory;
+}
 
 struct Weights {
-  Buffer parameters, gradients, optimizer;
+  DeviceMemory parameters, gradients, optimizer;
   std::size_t updates = 0;
   [[nodiscard]] ChunkState state() const { return {parameters.get(), gradients.get(), optimizer.get()}; }
 };
 
 // What one microbatch leaves at one chunk.
 struct MicrobatchState {
-  Buffer y, dx;
-  Buffer for_input, for_weight;
-  Buffer parameters; // asynchronous: a copy of those that its forward used
+  DeviceMemory y, dx;
+  DeviceMemory for_input, for_weight;
+  DeviceMemory parameters; // asynchronous: a copy of those that its forward used
   bool went_forward = false, went_back = false;
   [[nodiscard]] Stash stash() const { return {for_input.get(), for_weight.get()}; }
 };
@@ -63,9 +41,9 @@ public:
         microbatches_{schedule.shape().microbatches}, weights_(chunks_) {
     for (std::size_t chunk = 0; chunk < chunks_; ++chunk) {
       Weights& weights = weights_[chunk];
-      weights.parameters = {device, sizes_.parameter_bytes};
-      weights.gradients = {device, sizes_.gradient_bytes};
-      weights.optimizer = {device, sizes_.optimizer_bytes};
+      weights.parameters = make_buffer(device, sizes_.parameter_bytes);
+      weights.gradients = make_buffer(device, sizes_.gradient_bytes);
+      weights.optimizer = make_buffer(device, sizes_.optimizer_bytes);
       device.initialise(weights.state(), make_id<ChunkId>(chunk));
     }
   }
@@ -140,34 +118,34 @@ private:
 
   void forward(std::size_t chunk, std::size_t microbatch) {
     MicrobatchState& state = at(chunk, microbatch);
-    Buffer input;
+    DeviceMemory input;
     if (chunk == 0) {
-      input = {device_, sizes_.boundary};
+      input = make_buffer(device_, sizes_.boundary);
       device_.make_input(make_id<MicrobatchId>(microbatch), input.get());
     }
-    state.parameters = {device_, sizes_.parameter_bytes};
+    state.parameters = make_buffer(device_, sizes_.parameter_bytes);
     device_.copy(state.parameters.get(), weights_[chunk].parameters.get(), sizes_.parameter_bytes);
-    state.for_input = {device_, sizes_.stash_for_input};
-    state.for_weight = {device_, sizes_.stash_for_weight};
-    state.y = {device_, sizes_.boundary};
-    const Buffer& x = chunk == 0 ? input : at(chunk - 1, microbatch).y;
+    state.for_input = make_buffer(device_, sizes_.stash_for_input);
+    state.for_weight = make_buffer(device_, sizes_.stash_for_weight);
+    state.y = make_buffer(device_, sizes_.boundary);
+    const DeviceMemory& x = chunk == 0 ? input : at(chunk - 1, microbatch).y;
     device_.forward(state.parameters.get(), x.get(), state.y.get(), state.stash());
     if (chunk + 1 == chunks_) device_.loss(make_id<MicrobatchId>(microbatch), state.y.get(), state.stash());
     state.went_forward = true;
   }
   void input_grad(std::size_t chunk, std::size_t microbatch) {
     MicrobatchState& state = at(chunk, microbatch);
-    state.dx = {device_, sizes_.boundary};
+    state.dx = make_buffer(device_, sizes_.boundary);
     const void* dy = chunk + 1 == chunks_ ? nullptr : at(chunk + 1, microbatch).dx.get();
     device_.input_grad(state.parameters.get(), dy, state.dx.get(), state.stash());
-    state.for_input = {};
-    state.parameters = {};
+    state.for_input.reset();
+    state.parameters.reset();
     state.went_back = true;
   }
   void weight_grad(std::size_t chunk, std::size_t microbatch) {
     MicrobatchState& state = at(chunk, microbatch);
     device_.weight_grad(state.stash(), weights_[chunk].gradients.get());
-    state.for_weight = {};
+    state.for_weight.reset();
   }
   void update(Weights& weights, std::size_t microbatches) {
     device_.optimizer_step(weights.state(), ++weights.updates, microbatches);

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
+
 namespace ppsim::runtime {
 
 namespace {
@@ -13,30 +15,10 @@ namespace {
                                  "all processes must be the same program"});
 }
 
-/// Each part of a record but `cpu`, in the order in which they are sent.
-template <class Record, class Visit>
-void for_each_part(Record& record, Visit visit) {
-  visit(record.tasks);
-  visit(record.arrivals);
-  visit(record.optimizer);
-  visit(record.reductions);
-  visit(record.static_bytes);
-  visit(record.peak_bytes);
-  visit(record.buffer_bytes);
-  visit(record.busy);
-  visit(record.losses);
-}
-
-void put(ByteWriter& writer, const StageRecord& record) {
-  for_each_part(record, [&](const auto& part) { writer.put(part); });
-  writer.put(record.cpu.value_or(Duration{-1}));
-}
-
-void get(ByteReader& reader, StageRecord& record) {
-  for_each_part(record, [&](auto& part) { reader.get(part); });
-  Duration cpu{};
-  reader.get(cpu);
-  if (cpu >= Duration{0}) record.cpu = cpu;
+/// The parts of a record, in the order in which they are sent.
+auto parts_of(auto& record) {
+  return std::tie(record.tasks, record.arrivals, record.optimizer, record.reductions, record.static_bytes,
+                  record.peak_bytes, record.buffer_bytes, record.busy, record.cpu, record.losses);
 }
 
 } // namespace
@@ -49,7 +31,7 @@ std::size_t ByteReader::get_count(std::size_t size) {
   return count;
 }
 
-void ByteReader::get_bytes(void* data, std::size_t count, std::size_t size) {
+void ByteReader::take_bytes(void* data, std::size_t count, std::size_t size) {
   if (count == 0) return;
   if (count > (bytes_.size() - at_) / size) refuse(bytes_.size(), fmt::format("{} or more", at_ + count * size));
   std::memcpy(data, bytes_.data() + at_, count * size);
@@ -62,32 +44,22 @@ void ByteReader::end() const {
 
 std::vector<std::byte> to_bytes(const StageResult& result) {
   ByteWriter writer;
-  writer.put(result.stage);
-  writer.put(result.clock);
-  writer.put(result.losses);
-  writer.put(static_cast<std::uint64_t>(result.steps.size()));
-  for (const StageRecord& record : result.steps) put(writer, record);
+  writer.put(result.stage, result.clock, result.losses, static_cast<std::uint64_t>(result.steps.size()));
+  for (const StageRecord& record : result.steps)
+    std::apply([&](const auto&... part) { writer.put(part...); }, parts_of(record));
   writer.put(static_cast<std::uint64_t>(result.gradients.size()));
-  for (const auto& [chunk, gradients] : result.gradients) {
-    writer.put(chunk);
-    writer.put(gradients);
-  }
+  for (const auto& [chunk, gradients] : result.gradients) writer.put(chunk, gradients);
   return writer.bytes();
 }
 
 StageResult result_from_bytes(const std::vector<std::byte>& bytes) {
   ByteReader reader{bytes};
   StageResult result;
-  reader.get(result.stage);
-  reader.get(result.clock);
-  reader.get(result.losses);
+  reader.get(result.stage, result.clock, result.losses);
   result.steps.resize(reader.get_count(sizeof(StageRecord::Interval)));
-  for (StageRecord& record : result.steps) get(reader, record);
+  for (StageRecord& record : result.steps) std::apply([&](auto&... part) { reader.get(part...); }, parts_of(record));
   result.gradients.resize(reader.get_count(sizeof(ChunkId)));
-  for (auto& [chunk, gradients] : result.gradients) {
-    reader.get(chunk);
-    reader.get(gradients);
-  }
+  for (auto& [chunk, gradients] : result.gradients) reader.get(chunk, gradients);
   reader.end();
   return result;
 }

@@ -12,28 +12,32 @@
 
 namespace ppsim::runtime {
 
-/// Appends values.
+/// Appends values, one after another: what can be copied as it lies, vectors of such, and texts.
 class ByteWriter {
 public:
-  template <class T>
-    requires std::is_trivially_copyable_v<T>
-  void put(const T& value) {
-    put_bytes(&value, sizeof value);
-  }
-  template <class T>
-    requires std::is_trivially_copyable_v<T>
-  void put(const std::vector<T>& values) {
-    put(static_cast<std::uint64_t>(values.size()));
-    put_bytes(values.data(), values.size() * sizeof(T));
-  }
-  void put(const std::string& text) {
-    put(static_cast<std::uint64_t>(text.size()));
-    put_bytes(text.data(), text.size());
+  template <class... Values>
+  void put(const Values&... values) {
+    (add(values), ...);
   }
   [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
 
 private:
-  void put_bytes(const void* data, std::size_t size) {
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void add(const T& value) {
+    add_bytes(&value, sizeof value);
+  }
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void add(const std::vector<T>& values) {
+    add(static_cast<std::uint64_t>(values.size()));
+    add_bytes(values.data(), values.size() * sizeof(T));
+  }
+  void add(const std::string& text) {
+    add(static_cast<std::uint64_t>(text.size()));
+    add_bytes(text.data(), text.size());
+  }
+  void add_bytes(const void* data, std::size_t size) {
     const auto* const begin = static_cast<const std::byte*>(data);
     bytes_.insert(bytes_.end(), begin, begin + size);
   }
@@ -44,20 +48,9 @@ private:
 class ByteReader {
 public:
   explicit ByteReader(const std::vector<std::byte>& bytes) : bytes_{bytes} {}
-  template <class T>
-    requires std::is_trivially_copyable_v<T>
-  void get(T& value) {
-    get_bytes(&value, 1, sizeof value);
-  }
-  template <class T>
-    requires std::is_trivially_copyable_v<T>
-  void get(std::vector<T>& values) {
-    values.resize(get_count(sizeof(T)));
-    get_bytes(values.data(), values.size(), sizeof(T));
-  }
-  void get(std::string& text) {
-    text.resize(get_count(1));
-    get_bytes(text.data(), text.size(), 1);
+  template <class... Values>
+  void get(Values&... values) {
+    (take(values), ...);
   }
   /// A count of things of at least `size` bytes each, as many as there can still be.
   [[nodiscard]] std::size_t get_count(std::size_t size);
@@ -65,7 +58,22 @@ public:
   void end() const;
 
 private:
-  void get_bytes(void* data, std::size_t count, std::size_t size);
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void take(T& value) {
+    take_bytes(&value, 1, sizeof value);
+  }
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void take(std::vector<T>& values) {
+    values.resize(get_count(sizeof(T)));
+    take_bytes(values.data(), values.size(), sizeof(T));
+  }
+  void take(std::string& text) {
+    text.resize(get_count(1));
+    take_bytes(text.data(), text.size(), 1);
+  }
+  void take_bytes(void* data, std::size_t count, std::size_t size);
   const std::vector<std::byte>& bytes_;
   std::size_t at_ = 0;
 };

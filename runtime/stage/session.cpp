@@ -73,7 +73,7 @@ private:
     const SimTime made = timeline_.tasks[index(transfer.producer)].end;
     const SimTime ended = at(receiver, arrival.ended);
     const auto from = std::find_if(results_.begin(), results_.end(), [&](const StageResult& result) {
-      return result.stage == program_.channels[index(arrival.transfer.channel)].from;
+      return result.stage == program_.channel(arrival.transfer).from;
     });
     const std::int64_t bound = receiver.clock.error + (from == results_.end() ? 0 : from->clock.error);
     if (ended + Duration{bound} < made) unaligned_ = true;
@@ -146,8 +146,7 @@ void check_fault(const Program& program, const Fault& fault, Problems& problems)
     problems.add("--inject", fmt::format("the schedule has no task {}", name), "name one of its tasks, as in 0F1");
   else if (fault.kind == FaultKind::no_memory && !found->allocates)
     problems.add("--inject", fmt::format("{} allocates no stash", name), "name a forward, as in 0F1");
-  else if ((fault.kind == FaultKind::lose || fault.kind == FaultKind::resize) &&
-           (!found->output || program.channels[index(found->output->channel)].is_local()))
+  else if ((fault.kind == FaultKind::lose || fault.kind == FaultKind::resize) && !program.leaves_stage(found->output))
     problems.add("--inject", fmt::format("{} sends nothing to another stage", name), "name a task that does");
 }
 
@@ -277,6 +276,18 @@ void check_options(const Backend& backend, const Program& program, const RunOpti
       problems.add("--inject", "it comes in the second step, and there is but one", "run more steps");
   }
   problems.throw_if_any();
+}
+
+Problems problems_without_nccl(const Program& program, const RunOptions& options, std::string_view communicators) {
+  Problems problems;
+  if (program.p2p != P2p::edge)
+    problems.add("--p2p",
+                 fmt::format("{} is how NCCL's communicators are shared{}", to_string(program.p2p), communicators),
+                 "leave it out, or take --backend nccl");
+  if (options.transport == "paced" && program.transfer_model == TransferModel::blocking)
+    problems.add("--transport", "emulated links do not hold up their sender, as the transfer model 'blocking' does",
+                 "take --transfer latency or link, or --transport direct");
+  return problems;
 }
 
 Duration progress_limit(const Program& program, const RunOptions& options) {

@@ -384,12 +384,12 @@ RankResults train_ranks(const Program& program, const RunOptions& options) {
       Monitor monitor{program, {stage}, options.timeout, std::chrono::seconds{20}, end_process};
       const auto stopped = [&] { return monitor.stopped(); };
       try {
-        const std::unique_ptr<GpuRank> rank = plugin.make_rank(program, {.workload = options.workload,
-                                                                         .stage = stage,
-                                                                         .local_rank = i,
-                                                                         .ids = ids,
-                                                                         .stopped = stopped,
-                                                                         .barrier = [&] { meeting.meet(stopped); }});
+        const std::unique_ptr<RankParts> rank = plugin.make_rank(program, {.workload = options.workload,
+                                                                           .stage = stage,
+                                                                           .local_rank = i,
+                                                                           .ids = ids,
+                                                                           .stopped = stopped,
+                                                                           .barrier = [&] { meeting.meet(stopped); }});
         PipelineStage pipeline{program, stage, rank->device(), rank->transport(), monitor, {.fault = options.fault}};
         results.stages[i] = train(pipeline, program, options);
       } catch (const Error& error) {

@@ -12,7 +12,7 @@
 #include <functional>
 #include <numeric>
 
-#include "runtime/host/host_parts.hpp"
+#include "runtime/host/host_branch.hpp"
 #include "runtime/host_chunk.hpp"
 
 namespace ppsim::test::host_device_test {

@@ -55,22 +55,23 @@ int take(Transport& transport, std::uint32_t position) {
 TEST_CASE("Transfers of a channel arrive in order, step after step, through fewer slots than there are", "[message]") {
   const Program program = one_channel(5, 2);
   run_ranks(2, [&](MessagePassing& messages) {
-    MessageTransport transport{program, make_id<StageId>(messages.rank()), messages, content, patience()};
+    const auto transport =
+        make_message_transport(program, make_id<StageId>(messages.rank()), messages, content, patience());
     for (int step = 0; step < 2; ++step) {
-      transport.begin_step();
+      transport->begin_step();
       if (messages.rank() == 0)
-        for (std::uint32_t position = 0; position < 5; ++position) send(transport, position);
+        for (std::uint32_t position = 0; position < 5; ++position) send(*transport, position);
       else {
-        for (std::uint32_t position = 0; position < 2; ++position) transport.irecv(ref(position));
+        for (std::uint32_t position = 0; position < 2; ++position) transport->irecv(ref(position));
         for (std::uint32_t position = 0; position < 5; ++position) {
-          if (take(transport, position) != static_cast<int>(position)) throw std::runtime_error("wrong content");
-          transport.release(ref(position));
-          if (position + 2 < 5) transport.irecv(ref(position + 2));
+          if (take(*transport, position) != static_cast<int>(position)) throw std::runtime_error("wrong content");
+          transport->release(ref(position));
+          if (position + 2 < 5) transport->irecv(ref(position + 2));
         }
       }
-      transport.finish_step();
-      transport.barrier();
-      const std::vector<Transport::Arrival> arrivals = transport.arrivals();
+      transport->finish_step();
+      transport->barrier();
+      const std::vector<Transport::Arrival> arrivals = transport->arrivals();
       if (arrivals.size() != (messages.rank() == 0 ? 0U : 5U)) throw std::runtime_error("arrivals");
       for (const Transport::Arrival& arrival : arrivals)
         if (arrival.ended <= 0 || arrival.ended > monotonic_now()) throw std::runtime_error("arrival time");
@@ -81,21 +82,22 @@ TEST_CASE("Transfers of a channel arrive in order, step after step, through fewe
 TEST_CASE("A receiver may use transfers in another order than they come", "[message]") {
   const Program program = one_channel(4, 2);
   run_ranks(2, [&](MessagePassing& messages) {
-    MessageTransport transport{program, make_id<StageId>(messages.rank()), messages, content, patience()};
-    transport.begin_step();
+    const auto transport =
+        make_message_transport(program, make_id<StageId>(messages.rank()), messages, content, patience());
+    transport->begin_step();
     if (messages.rank() == 0)
-      for (std::uint32_t position = 0; position < 4; ++position) send(transport, position);
+      for (std::uint32_t position = 0; position < 4; ++position) send(*transport, position);
     else {
-      transport.irecv(ref(0));
-      transport.irecv(ref(1));
+      transport->irecv(ref(0));
+      transport->irecv(ref(1));
       for (const std::uint32_t position : {1U, 2U, 3U}) { // 0 stays until the end
-        if (take(transport, position) != static_cast<int>(position)) throw std::runtime_error("wrong content");
-        transport.release(ref(position));
-        if (position < 3) transport.irecv(ref(position + 1));
+        if (take(*transport, position) != static_cast<int>(position)) throw std::runtime_error("wrong content");
+        transport->release(ref(position));
+        if (position < 3) transport->irecv(ref(position + 1));
       }
-      if (take(transport, 0) != 0) throw std::runtime_error("overwritten");
+      if (take(*transport, 0) != 0) throw std::runtime_error("overwritten");
     }
-    transport.finish_step();
+    transport->finish_step();
   });
 }
 
@@ -104,13 +106,14 @@ TEST_CASE("A transfer of another size than expected is an error that names both"
   const auto with_size = [&](Bytes bytes) {
     run_ranks(2, [&](MessagePassing& messages) {
       const Bytes mine = messages.rank() == 0 ? Bytes{2000} : content;
-      MessageTransport transport{program, make_id<StageId>(messages.rank()), messages, mine, patience()};
+      const auto transport =
+          make_message_transport(program, make_id<StageId>(messages.rank()), messages, mine, patience());
       if (messages.rank() == 0) {
-        send(transport, 0, bytes);
-        transport.finish_step();
+        send(*transport, 0, bytes);
+        transport->finish_step();
       } else {
-        transport.irecv(ref(0));
-        static_cast<void>(transport.input(ref(0), content));
+        transport->irecv(ref(0));
+        static_cast<void>(transport->input(ref(0), content));
       }
     });
   };
@@ -120,17 +123,16 @@ TEST_CASE("A transfer of another size than expected is an error that names both"
 
 TEST_CASE("A sender waits while all slots are on their way, and can give up", "[message]") {
   const Program program = one_channel(3, 2);
-  CHECK_THROWS_WITH(
-      run_ranks(
-          2,
-          [&](MessagePassing& messages) {
-            if (messages.rank() == 1) return; // posts no receive
-            MessageTransport transport{program, StageId{0}, messages, content, patience(std::chrono::milliseconds{50})};
-            send(transport, 0);
-            send(transport, 1);
-            send(transport, 2);
-          }),
-      "gave up");
+  CHECK_THROWS_WITH(run_ranks(2,
+                              [&](MessagePassing& messages) {
+                                if (messages.rank() == 1) return; // posts no receive
+                                const auto transport = make_message_transport(program, StageId{0}, messages, content,
+                                                                              patience(std::chrono::milliseconds{50}));
+                                send(*transport, 0);
+                                send(*transport, 1);
+                                send(*transport, 2);
+                              }),
+                    "gave up");
 }
 
 TEST_CASE("A transfer that never comes is given up, and the next is not taken for it", "[message]") {
@@ -138,16 +140,17 @@ TEST_CASE("A transfer that never comes is given up, and the next is not taken fo
   std::atomic<bool> has_next = false;
   CHECK_THROWS_WITH(run_ranks(2,
                               [&](MessagePassing& messages) {
-                                MessageTransport transport{program, make_id<StageId>(messages.rank()), messages,
-                                                           content, patience(std::chrono::seconds{1})};
+                                const auto transport =
+                                    make_message_transport(program, make_id<StageId>(messages.rank()), messages,
+                                                           content, patience(std::chrono::seconds{1}));
                                 if (messages.rank() == 0) {
-                                  send(transport, 1);
-                                  transport.finish_step();
+                                  send(*transport, 1);
+                                  transport->finish_step();
                                 } else {
-                                  transport.irecv(ref(0));
-                                  transport.irecv(ref(1));
-                                  has_next = take(transport, 1) == 1;
-                                  static_cast<void>(transport.input(ref(0), content));
+                                  transport->irecv(ref(0));
+                                  transport->irecv(ref(1));
+                                  has_next = take(*transport, 1) == 1;
+                                  static_cast<void>(transport->input(ref(0), content));
                                 }
                               }),
                     "gave up");
@@ -158,10 +161,10 @@ TEST_CASE("Two stages exchange what each has", "[message]") {
   const Program program = one_channel(1, 1);
   run_ranks(2, [&](MessagePassing& messages) {
     const StageId stage = make_id<StageId>(messages.rank());
-    MessageTransport transport{program, stage, messages, content, patience()};
+    const auto transport = make_message_transport(program, stage, messages, content, patience());
     const double mine = 1.5 + static_cast<double>(messages.rank());
     double theirs = 0;
-    transport.exchange(StageId{messages.rank() == 0 ? 1U : 0U}, &mine, &theirs, Bytes{sizeof mine});
+    transport->exchange(StageId{messages.rank() == 0 ? 1U : 0U}, &mine, &theirs, Bytes{sizeof mine});
     if (theirs != 4.0 - mine) throw std::runtime_error("wrong content");
   });
 }
@@ -169,8 +172,9 @@ TEST_CASE("Two stages exchange what each has", "[message]") {
 TEST_CASE("Buffers of a transport are its slots at its own ends", "[message]") {
   const Program program = one_channel(5, 3);
   run_ranks(2, [&](MessagePassing& messages) {
-    const MessageTransport transport{program, make_id<StageId>(messages.rank()), messages, content, patience()};
-    if (transport.buffer_bytes() != Bytes{3000}) throw std::runtime_error("buffer bytes");
+    const auto transport =
+        make_message_transport(program, make_id<StageId>(messages.rank()), messages, content, patience());
+    if (transport->buffer_bytes() != Bytes{3000}) throw std::runtime_error("buffer bytes");
   });
 }
 

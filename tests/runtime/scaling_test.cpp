@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/host/host_parts.hpp"
+#include "runtime/host/host_branch.hpp"
 #include "runtime/host_chunk.hpp"
 
 namespace ppsim::test::scaling_test {

@@ -4,12 +4,11 @@
 #include "ppsim/base/error.hpp"
 #include "ppsim/measured/measured.hpp"
 #include "ppsim/runtime/fault.hpp"
+#include "ppsim/runtime/interface.hpp"
 #include "ppsim/runtime/pipeline_stage.hpp"
 #include "ppsim/runtime/program.hpp"
 #include "ppsim/runtime/workload.hpp"
 
-#include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,12 +49,8 @@ struct TransferSample {
 };
 
 /// What a program can run on.
-class Backend {
+class Backend : public Interface {
 public:
-  Backend() = default;
-  Backend(const Backend&) = delete;
-  Backend& operator=(const Backend&) = delete;
-  virtual ~Backend() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// Its ways to move data, the default first: "direct" (hand-over, copy, send and receive), "paced" (emulated links).
   [[nodiscard]] virtual std::vector<std::string_view> transports() const = 0;

@@ -2,11 +2,12 @@
 // Device: where a stage's memory lies and its tasks compute. Processor and GPU each have one; the stage above them, the
 // reference run and the proof know only this.
 
+#include "ppsim/runtime/interface.hpp"
 #include "ppsim/runtime/workload.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace ppsim::runtime {
@@ -30,13 +31,8 @@ using Stamp = std::size_t;
 /// One stage's memory and compute. Pointers are the device's own memory. All calls come from one thread; on a GPU they
 /// enqueue on the stage's compute stream and return, and what they do happens in that order. Functions throw Error
 /// (failed) where the device fails, and std::bad_alloc where memory runs out.
-class Device {
+class Device : public Interface {
 public:
-  Device() = default;
-  Device(const Device&) = delete;
-  Device& operator=(const Device&) = delete;
-  virtual ~Device() = default;
-
   [[nodiscard]] virtual const ChunkSizes& sizes() const = 0;
 
   // Memory
@@ -86,5 +82,17 @@ public:
   /// Processor time that the calling thread has used; nothing on a GPU.
   [[nodiscard]] virtual std::optional<Duration> cpu_time() = 0;
 };
+
+/// Memory of a device that is released with its owner.
+struct ReleaseMemory {
+  Device* device = nullptr;
+  Bytes bytes{};
+  void operator()(void* memory) const noexcept { device->release(memory, bytes); }
+};
+using DeviceMemory = std::unique_ptr<void, ReleaseMemory>;
+/// As Device::allocate().
+[[nodiscard]] inline DeviceMemory allocate_on(Device& device, Bytes bytes) {
+  return {device.allocate(bytes), {&device, bytes}};
+}
 
 } // namespace ppsim::runtime

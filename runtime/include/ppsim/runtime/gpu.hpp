@@ -33,12 +33,8 @@ struct GpuOptions {
 };
 
 /// The stages of a program on one GPU, each with a partition of its multiprocessors (green context).
-class GpuPipeline {
+class GpuPipeline : public Interface {
 public:
-  GpuPipeline() = default;
-  GpuPipeline(const GpuPipeline&) = delete;
-  GpuPipeline& operator=(const GpuPipeline&) = delete;
-  virtual ~GpuPipeline() = default;
   [[nodiscard]] virtual Device& device(StageId stage) = 0;
   [[nodiscard]] virtual Transport& transport(StageId stage) = 0;
   /// "4 partitions of 32 multiprocessors", "transfers by copies"
@@ -47,20 +43,7 @@ public:
 
 using NcclId = std::array<char, 128>;
 
-/// One stage's part of a run with a GPU per process.
-class GpuRank {
-public:
-  GpuRank() = default;
-  GpuRank(const GpuRank&) = delete;
-  GpuRank& operator=(const GpuRank&) = delete;
-  virtual ~GpuRank() = default;
-  [[nodiscard]] virtual Device& device() = 0;
-  [[nodiscard]] virtual Transport& transport() = 0;
-  [[nodiscard]] virtual std::string describe() const = 0;
-  /// How far its stamps may be from the host's clock, in nanoseconds.
-  [[nodiscard]] virtual std::int64_t clock_error() const = 0;
-};
-
+/// For one stage's part of a run with a GPU per process.
 struct GpuRankOptions {
   Workload workload;
   StageId stage{};
@@ -84,7 +67,7 @@ struct GpuPlugin {
   /// How many NCCL communicators a program needs, in all: by channel, by pair, or one.
   std::size_t (*communicators)(const Program& program);
   NcclId (*make_id)();
-  std::unique_ptr<GpuRank> (*make_rank)(const Program& program, const GpuRankOptions& options);
+  std::unique_ptr<RankParts> (*make_rank)(const Program& program, const GpuRankOptions& options);
 };
 
 } // namespace ppsim::runtime

@@ -2,6 +2,8 @@
 // MessagePassing: processes of one run, as MPI gives them. Implemented by the plugin ppsim_mpi, which links nothing of
 // ppsim: this header and the standard library are all that both share.
 
+#include "ppsim/runtime/interface.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,13 +12,8 @@
 namespace ppsim::runtime {
 
 /// The processes of a run, and messages between them. Not for several threads, but for abort().
-class MessagePassing {
+class MessagePassing : public Interface {
 public:
-  MessagePassing() = default;
-  MessagePassing(const MessagePassing&) = delete;
-  MessagePassing& operator=(const MessagePassing&) = delete;
-  virtual ~MessagePassing() = default;
-
   [[nodiscard]] virtual std::size_t rank() const = 0;
   [[nodiscard]] virtual std::size_t size() const = 0;
   [[nodiscard]] virtual std::size_t local_rank() const = 0; ///< among those of the same host

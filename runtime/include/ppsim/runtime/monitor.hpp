@@ -81,7 +81,7 @@ private:
   std::condition_variable ended_;
   std::string failure_;
   bool done_ = false;
-  std::thread watcher_;
+  std::jthread watcher_; ///< last, so that it has ended before the rest goes
 };
 
 } // namespace ppsim::runtime

@@ -105,8 +105,11 @@ struct Program {
   Duration predicted_step{0};
   bool synchronous_optimizer = true;
   TransferModel transfer_model = TransferModel::latency; ///< for transports that emulate links
-  [[nodiscard]] const Transfer& transfer(TransferRef ref) const {
-    return channels[index(ref.channel)].transfers[ref.position];
+  [[nodiscard]] const Channel& channel(TransferRef ref) const { return channels[index(ref.channel)]; }
+  [[nodiscard]] const Transfer& transfer(TransferRef ref) const { return channel(ref).transfers[ref.position]; }
+  /// Whether there is one, to another stage.
+  [[nodiscard]] bool leaves_stage(const std::optional<TransferRef>& ref) const {
+    return ref && !channel(*ref).is_local();
   }
   /// Whether transfers of several channels take one link (Channel::uplink).
   [[nodiscard]] bool has_uplinks() const;

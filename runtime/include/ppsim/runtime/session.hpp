@@ -56,6 +56,11 @@ inline constexpr std::size_t most_proved_steps = 20;
 /// (bad_input).
 void check_options(const Backend& backend, const Program& program, const RunOptions& options);
 
+/// What backends without NCCL have to refuse: another way to share communicators than P2p::edge, of which
+/// `communicators` says what is with them here; and links that are emulated as what they can not be.
+[[nodiscard]] Problems problems_without_nccl(const Program& program, const RunOptions& options,
+                                             std::string_view communicators);
+
 /// Says why on stderr and ends the process at once, with status ExitCode::failed: for a task that never returns. What a
 /// Monitor is given as `on_stuck` where there is but one process.
 [[noreturn]] void end_process(const std::string& what) noexcept;

@@ -1,10 +1,12 @@
 #pragma once
-// Transport: one stage's ends of its channels, and how it meets the other stages.
+// Transport: one stage's ends of its channels, and how it meets the other stages. With a device: RankParts.
 
 #include "ppsim/graph/timeline.hpp"
+#include "ppsim/runtime/interface.hpp"
 #include "ppsim/runtime/program.hpp"
 
-#include <optional>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 namespace ppsim::runtime {
@@ -14,13 +16,8 @@ class Device;
 /// One stage's ends of its channels. It is never asked for local ones (Channel::is_local): PipelineStage keeps what
 /// stays on its stage. Calls come from the stage's thread, in the order of its program; on a GPU they enqueue. Where
 /// they wait, they throw Error (failed) when the run is stopped (Monitor), naming what they waited for.
-class Transport {
+class Transport : public Interface {
 public:
-  Transport() = default;
-  Transport(const Transport&) = delete;
-  Transport& operator=(const Transport&) = delete;
-  virtual ~Transport() = default;
-
   /// All stages: forget the transfers of the step before.
   virtual void begin_step() = 0;
   /// Where the producer writes the transfer's content; waits until there is room.
@@ -58,6 +55,16 @@ public:
   virtual void exchange(StageId peer, const void* mine, void* theirs, Bytes bytes) = 0;
   /// Memory that this stage's ends take.
   [[nodiscard]] virtual Bytes buffer_bytes() const = 0;
+};
+
+/// What a process has of a run in which each stage has one: its device, and its ends of the channels.
+class RankParts : public Interface {
+public:
+  [[nodiscard]] virtual Device& device() = 0;
+  [[nodiscard]] virtual Transport& transport() = 0;
+  [[nodiscard]] virtual std::string describe() const = 0; ///< the transport, for RunFacts
+  /// How far its device's stamps may be from the host's clock, in nanoseconds.
+  [[nodiscard]] virtual std::int64_t clock_error() const { return 0; }
 };
 
 } // namespace ppsim::runtime

@@ -1,11 +1,11 @@
-#include "nccl_rank.hpp"
+#include "nccl.hpp"
 
 #include <cstring>
 #include <stdexcept>
 
 #include "check.hpp"
 #include "cuda_device.hpp"
-#include "nccl_transport.hpp"
+#include "nccl_communicator.hpp"
 
 namespace ppsim::runtime::gpu {
 
@@ -27,7 +27,7 @@ int take_device(const GpuRankOptions& options) {
   return device;
 }
 
-class NcclRank final : public GpuRank {
+class NcclRank final : public RankParts {
 public:
   NcclRank(const Program& program, const GpuRankOptions& options)
       : device_number_{take_device(options)},
@@ -40,8 +40,8 @@ public:
             clock_,
             [this, stopped = options.stopped] { return transport_ ? transport_->stopped() : stopped && stopped(); }} {
     device_.warm_up(program.stages[index(options.stage)]); // before anything waits for a peer
-    transport_ = std::make_unique<NcclTransport>(
-        program, options, static_cast<std::size_t>(device_.sizes().boundary.count()), device_.queue(), clock_);
+    transport_ = make_nccl_transport(program, options, static_cast<std::size_t>(device_.sizes().boundary.count()),
+                                     device_.queue(), clock_);
   }
   // Members go in the reverse order of their declaration: kernels that wait for a peer are ended with the transport,
   // before the device waits for its stream.
@@ -58,7 +58,7 @@ private:
   Clock clock_;
   MatmulHandle handle_;
   CudaDevice device_;
-  std::unique_ptr<NcclTransport> transport_;
+  std::unique_ptr<Transport> transport_;
 };
 
 } // namespace
@@ -74,10 +74,6 @@ GpuState nccl_state() {
           .devices = 0};
 }
 
-std::size_t communicators(const Program& program) {
-  return plan_communicators(program).size();
-}
-
 NcclId make_nccl_id() {
   ncclUniqueId made{};
   PPSIM_NCCL_CHECK(ncclGetUniqueId(&made), nullptr);
@@ -87,8 +83,22 @@ NcclId make_nccl_id() {
   return id;
 }
 
-std::unique_ptr<GpuRank> make_nccl_rank(const Program& program, const GpuRankOptions& options) {
+std::unique_ptr<RankParts> make_nccl_rank(const Program& program, const GpuRankOptions& options) {
   return std::make_unique<NcclRank>(program, options);
+}
+
+Mover make_nccl_self_mover() {
+  ncclUniqueId id{};
+  PPSIM_NCCL_CHECK(ncclGetUniqueId(&id), nullptr);
+  const auto communicator = std::make_shared<Communicator>(id, 1, 0);
+  return [communicator](void* to, const void* from, std::size_t bytes, const Queue& queue) {
+    ncclComm_t const self = communicator->get();
+    // A send to oneself needs its receive in the same group.
+    as_group(self, [&] {
+      PPSIM_NCCL_CHECK(ncclSend(from, bytes, ncclInt8, 0, self, queue.get()), self);
+      PPSIM_NCCL_CHECK(ncclRecv(to, bytes, ncclInt8, 0, self, queue.get()), self);
+    });
+  };
 }
 
 } // namespace ppsim::runtime::gpu
