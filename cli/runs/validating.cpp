@@ -75,7 +75,7 @@ std::optional<Duration> predict_alone(const Inputs& inputs, const MeasuredRun& r
 
 PredictionFacts known_of(const Inputs& inputs, const MeasuredRun& run) {
   if (!has_costs_of_file(inputs)) return {};
-  return {.alone = predict_alone(inputs, run), .own_costs = inputs.scenario_file->measured_run() == run_id(run)};
+  return {.alone = predict_alone(inputs, run), .costs_of = inputs.scenario_file->measured_run()};
 }
 
 Validated validate(const Inputs& inputs, MeasuredRun run, std::vector<std::string>& notes) {

@@ -350,7 +350,7 @@ Validation validate_run(const TaskGraph& graph, const Timeline& prediction, cons
   result.tolerance = tolerance;
   result.contended = is_contended(run);
   result.unaligned = run.unaligned;
-  result.own_costs = known.own_costs;
+  result.own_costs = known.costs_of == run_id(run);
   if (run.proof) result.proved = run.proof->holds();
   result.holds = result.in_tolerance() && result.same_peaks() && result.proved.value_or(true) && result.counts();
   return result;

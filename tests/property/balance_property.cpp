@@ -110,7 +110,7 @@ TEST_CASE("Of a few layers the search finds the split that is best of all") {
     const Layout start =
         plain_layout(split_layers(model.schedule.shape(), placement_of(model.schedule), layers, {}, {}));
     const Balance found = balance(
-        start, [&](const Layout& layout) { return model.value(layout); }, 4096);
+        {start}, [&](const Layout& layout) { return model.value(layout); }, 4096);
     const SplitValue value = model.value(found.layout);
     RC_ASSERT(value.step_time == found.step_time);
     RC_ASSERT((value.excess == Bytes{}) == found.fits);
@@ -128,7 +128,7 @@ TEST_CASE("Of more layers the search finds the best split too, where any fits") 
     const Layout start =
         plain_layout(split_layers(model.schedule.shape(), placement_of(model.schedule), layers, {}, {}));
     const Balance found = balance(
-        start, [&](const Layout& layout) { return model.value(layout); }, 4096);
+        {start}, [&](const Layout& layout) { return model.value(layout); }, 4096);
     const auto [excess, step_time] = best_of_all(model, layers);
     RC_ASSERT(found.fits == (excess == Bytes{}));
     if (found.fits) RC_ASSERT(found.step_time == step_time);

@@ -365,7 +365,7 @@ TEST_CASE("Stalls by name are the time of their label") {
     if (!run) return;
     const RunReport report = run_report(drawn.graph, *run);
     Duration named{0};
-    for (const Stall& stall : find_stalls(drawn.graph, drawn.order, *run)) {
+    for (const Stall& stall : find_stalls(drawn.graph, drawn.order, drawn.communicators, *run)) {
       named += stall.length();
       RC_ASSERT(!describe(drawn.graph, drawn.order, stall).empty());
     }

@@ -152,7 +152,7 @@ TEST_CASE("What an option replaces are options") {
 
 TEST_CASE("Stages and microbatches alone run 1F1B with F = 1 ms and B = 2 ms and no transfer time") {
   const BuiltRun run = run_of({});
-  CHECK(run.generator->name == "1f1b");
+  CHECK(run.schedule.origin()->generator->name == "1f1b");
   CHECK(run.scenario.shape == Shape{.stages = 2, .microbatches = 4, .vpp = 1});
   CHECK(run.scenario.costs.forward == Times{1ms, 1ms});
   CHECK(run.scenario.costs.input_grad == Times{1ms, 1ms});
@@ -163,7 +163,7 @@ TEST_CASE("Stages and microbatches alone run 1F1B with F = 1 ms and B = 2 ms and
 
 TEST_CASE("Several chunks per stage run interleaved, each for its part of the stage's time") {
   const BuiltRun run = run_of({"--vpp", "2"});
-  CHECK(run.generator->name == "interleaved");
+  CHECK(run.schedule.origin()->generator->name == "interleaved");
   CHECK(run.scenario.costs.forward == Times(4, 500us));
   CHECK(run.scenario.network.latency == Times(3, 0ns));
 }
@@ -407,7 +407,7 @@ TEST_CASE("With twice the layers a position takes twice the time, whatever its r
 TEST_CASE("A schedule file sets the shape") {
   const TemporaryFile file{"order.csv", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n"};
   const BuiltRun run = run_of({"--schedule-file", file.path()});
-  CHECK(run.generator == nullptr);
+  CHECK(run.schedule.origin() == nullptr);
   CHECK(run.scenario.shape == Shape{.stages = 2, .microbatches = 2, .vpp = 1});
   CHECK_NOTHROW(run_of({"--schedule-file", file.path(), "--stages", "2", "--mb", "2"}));
   CHECK(fault({"--schedule-file", file.path(), "--mb", "3"}) ==
@@ -538,14 +538,14 @@ TEST_CASE("A schedule file on the command line makes void the scenario's shape a
 
   const std::string text = "schedule-file = \"" + file.path() + "\"\n";
   const BuiltRun generated = with_scenario(text, {"--schedule", "gpipe", "--stages", "3", "--mb", "5"});
-  CHECK(generated.generator->name == "gpipe");
+  CHECK(generated.schedule.origin()->generator->name == "gpipe");
   CHECK(generated.scenario.shape == Shape{.stages = 3, .microbatches = 5, .vpp = 1});
 }
 
 TEST_CASE("Another schedule makes void the scenario's options of the first") {
   const BuiltRun run = with_scenario("stages = 2\nmb = 4\nschedule = \"gpipe\"\ngpipe-backward = \"descending\"\n",
                                      {"--schedule", "1f1b"});
-  CHECK(run.generator->name == "1f1b");
+  CHECK(run.schedule.origin()->generator->name == "1f1b");
 }
 
 TEST_CASE("A schedule file named in a scenario is looked for beside it") {

@@ -31,7 +31,7 @@ SplitValue busiest_chunk(const Layout& layout, std::size_t loss_layers) {
 
 Balance balanced(const std::string& start, std::size_t loss_layers) {
   return balance(
-      parse_layout(start), [&](const Layout& layout) { return busiest_chunk(layout, loss_layers); }, many);
+      {parse_layout(start)}, [&](const Layout& layout) { return busiest_chunk(layout, loss_layers); }, many);
 }
 
 std::string found(const std::string& start, std::size_t loss_layers) {
@@ -67,7 +67,7 @@ TEST_CASE("A chunk gives up its last layer only if it has something else to do")
     value.step_time = std::max(value.load[1], value.step_time);
     return value;
   };
-  const Balance result = balance(parse_layout("Et|tt|t|tL"), second_is_slow, many);
+  const Balance result = balance({parse_layout("Et|tt|t|tL")}, second_is_slow, many);
   CHECK(result.layout[1].layers == 1);
 }
 
@@ -86,7 +86,7 @@ TEST_CASE(
       return split;
     };
   };
-  const Balance fits = balance(parse_layout("Et*4|t*4L"), value(3), many);
+  const Balance fits = balance({parse_layout("Et*4|t*4L")}, value(3), many);
   CHECK(to_string(fits.layout) == "Ettt|t*5L");
   CHECK_FALSE(fits.start_fits);
   CHECK(fits.fits);
@@ -96,8 +96,8 @@ TEST_CASE(
     result.excess += Bytes{1};
     return result;
   };
-  CHECK(to_string(balance(parse_layout("Et*4|t*4L"), never, many).layout) == "Ettt|t*5L");
-  CHECK_FALSE(balance(parse_layout("Et*4|t*4L"), never, many).fits);
+  CHECK(to_string(balance({parse_layout("Et*4|t*4L")}, never, many).layout) == "Ettt|t*5L");
+  CHECK_FALSE(balance({parse_layout("Et*4|t*4L")}, never, many).fits);
 }
 
 TEST_CASE("A split that is not allowed is not taken") {
@@ -105,12 +105,12 @@ TEST_CASE("A split that is not allowed is not taken") {
     if (layout.back().layers == 4) return std::nullopt;
     return busiest_chunk(layout, 2);
   };
-  CHECK(balance(parse_layout("Et*6|t*6|t*5|t*5L"), value, many).layout.back().layers == 5);
+  CHECK(balance({parse_layout("Et*6|t*6|t*5|t*5L")}, value, many).layout.back().layers == 5);
 }
 
 TEST_CASE("The search ends after as many splits as it may try, and says so") {
   const Balance result = balance(
-      parse_layout("Et*6|t*6|t*5|t*5L"), [](const Layout& layout) { return busiest_chunk(layout, 2); }, 2);
+      {parse_layout("Et*6|t*6|t*5|t*5L")}, [](const Layout& layout) { return busiest_chunk(layout, 2); }, 2);
   CHECK(result.tried == 2);
   CHECK_FALSE(result.settled);
   CHECK(result.step_time == 60ns); // the first try goes from the busiest to the least busy

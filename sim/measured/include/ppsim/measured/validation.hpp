@@ -5,6 +5,7 @@
 #include "ppsim/report/report.hpp"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace ppsim {
@@ -121,7 +122,7 @@ struct ReplayFacts {
 /// What is known of a prediction besides.
 struct PredictionFacts {
   std::optional<Duration> alone = {}; ///< the step that is predicted from times measured one stage at a time
-  bool own_costs = false;             ///< the costs are from this very run
+  std::string costs_of = {};          ///< the run_id() of the run that the costs are from; empty: nobody says
 };
 
 /// Compares the prediction for `graph` with the median step of `run`, which must have the same order. `alone`: the step
