@@ -21,7 +21,7 @@ bool simulates() {
                                                         {.shape = shape, .group_size = {}, .descending_backward = {}});
   const ppsim::TaskGraph graph = ppsim::lower(schedule, ppsim::uniform_scenario(shape, 1ms, 2ms));
   const ppsim::Timeline timeline = ppsim::simulate(graph);
-  const ppsim::RunReport report = ppsim::run_report(ppsim::analyse(graph, timeline));
+  const ppsim::RunReport report = ppsim::run_report(graph, timeline);
 
   std::cout << ppsim::viz::text_report(graph, timeline, report, {});
   // Read back what was written: the CSV holds the same order.

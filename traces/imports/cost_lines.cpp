@@ -44,8 +44,6 @@ public:
       : model_{model}, scenario_{scenario_of(model, form == CostForm::by_microbatch)}, form_{form} {}
 
   ScenarioDocument make() {
-    document_.add("measured.run", toml_string(model_.run),
-                  "The run that they are of, for 'ppsim validate'");
     add_shape();
     add_passes();
     add_transfers();
@@ -57,6 +55,7 @@ public:
     if (!model_.peak.empty())
       document_.add_comment("Peak memory by stage: " +
                             listed(model_.peak, [](Bytes bytes) { return format_closely(bytes); }));
+    document_.add("measured.run", toml_string(model_.run), "The run that they are of, for 'ppsim validate'");
     return std::move(document_);
   }
 
