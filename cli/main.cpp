@@ -42,8 +42,8 @@ ExitCode run(const std::vector<std::string>& arguments) {
 void print(const ppsim::Error& error) {
   using namespace ppsim::cli;
   for (const ppsim::Problem& problem : error.problems()) {
-    say(ppsim::in_flags(fmt::format("ppsim: error: {}: {}\n", problem.where, problem.what)));
-    if (!problem.hint.empty()) say(ppsim::in_flags(fmt::format("ppsim: hint: {}\n", problem.hint)));
+    say(ppsim::cli::in_flags(fmt::format("ppsim: error: {}: {}\n", problem.where, problem.what)));
+    if (!problem.hint.empty()) say(ppsim::cli::in_flags(fmt::format("ppsim: hint: {}\n", problem.hint)));
   }
 }
 

@@ -23,7 +23,9 @@ constexpr std::string_view scaled_table = "scaled";
 constexpr std::string_view measured_table = "measured"; ///< likewise, of an import
 
 bool holds_facts(std::string_view key, const toml::node& node) {
-  return (key == calibration_table || key == scaled_table || key == measured_table) && node.is_table();
+  if (key == measured_table && node.is_table())
+    return node.as_table()->size() == 1 && (*node.as_table())["run"].is_string();
+  return (key == calibration_table || key == scaled_table) && node.is_table();
 }
 
 /// A value as it would stand behind the flag; nothing for what no flag takes (tables, dates).

@@ -373,6 +373,12 @@ const Option* find_option(std::string_view name) {
   return nullptr;
 }
 
+std::string in_flags(std::string_view text) {
+  return name_fields(text, [](std::string_view name) {
+    return find_option(name) == nullptr ? fmt::format("`{}`", name) : fmt::format("--{}", name);
+  });
+}
+
 void assign(const std::vector<Assignment>& assignments, Inputs& inputs, Problems& problems) {
   for (const Assignment& assignment : assignments) {
     inputs.where[std::string{assignment.option->name}] = assignment.where;

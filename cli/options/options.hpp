@@ -72,6 +72,9 @@ struct Option {
 /// The option of that name or alias (without dashes), or null.
 [[nodiscard]] const Option* find_option(std::string_view name);
 
+/// A message with the fields that it names as flags: "give --vpp". What a user put in backticks stays.
+[[nodiscard]] std::string in_flags(std::string_view text);
+
 /// Carries out the assignments; adds what is wrong to `problems`.
 void assign(const std::vector<Assignment>& assignments, Inputs& inputs, Problems& problems);
 

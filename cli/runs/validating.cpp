@@ -75,7 +75,10 @@ std::optional<Duration> predict_alone(const Inputs& inputs, const MeasuredRun& r
 
 PredictionFacts known_of(const Inputs& inputs, const MeasuredRun& run) {
   if (!has_costs_of_file(inputs)) return {};
-  return {.alone = predict_alone(inputs, run), .costs_of = inputs.scenario_file->measured_run()};
+  const bool changes_costs = std::ranges::any_of(
+      run_fields(), [&](const RunField& field) { return field.is_cost && inputs.is_asked(field.name); });
+  return {.alone = predict_alone(inputs, run),
+          .costs_of = changes_costs ? std::string{} : inputs.scenario_file->measured_run()};
 }
 
 Validated validate(const Inputs& inputs, MeasuredRun run, std::vector<std::string>& notes) {

@@ -10,15 +10,17 @@ namespace ppsim::runtime {
 
 namespace {
 
+constexpr Duration unknown{-1}; ///< processor time that nobody recorded, as it is sent
+
 [[noreturn]] void refuse(std::size_t has, const std::string& needs) {
   throw Error(ExitCode::failed, {"results of a rank", fmt::format("{} bytes where {} are expected", has, needs),
                                  "all processes must be the same program"});
 }
 
-/// The parts of a record, in the order in which they are sent.
+/// The parts of a record but `cpu`, in the order in which they are sent.
 auto parts_of(auto& record) {
   return std::tie(record.tasks, record.arrivals, record.optimizer, record.reductions, record.static_bytes,
-                  record.peak_bytes, record.buffer_bytes, record.busy, record.cpu, record.losses);
+                  record.peak_bytes, record.buffer_bytes, record.busy, record.losses);
 }
 
 } // namespace
@@ -45,8 +47,10 @@ void ByteReader::end() const {
 std::vector<std::byte> to_bytes(const StageResult& result) {
   ByteWriter writer;
   writer.put(result.stage, result.clock, result.losses, static_cast<std::uint64_t>(result.steps.size()));
-  for (const StageRecord& record : result.steps)
+  for (const StageRecord& record : result.steps) {
     std::apply([&](const auto&... part) { writer.put(part...); }, parts_of(record));
+    writer.put(record.cpu.value_or(unknown));
+  }
   writer.put(static_cast<std::uint64_t>(result.gradients.size()));
   for (const auto& [chunk, gradients] : result.gradients) writer.put(chunk, gradients);
   return writer.bytes();
@@ -57,7 +61,12 @@ StageResult result_from_bytes(const std::vector<std::byte>& bytes) {
   StageResult result;
   reader.get(result.stage, result.clock, result.losses);
   result.steps.resize(reader.get_count(sizeof(StageRecord::Interval)));
-  for (StageRecord& record : result.steps) std::apply([&](auto&... part) { reader.get(part...); }, parts_of(record));
+  for (StageRecord& record : result.steps) {
+    std::apply([&](auto&... part) { reader.get(part...); }, parts_of(record));
+    Duration cpu{};
+    reader.get(cpu);
+    if (cpu != unknown) record.cpu = cpu;
+  }
   result.gradients.resize(reader.get_count(sizeof(ChunkId)));
   for (auto& [chunk, gradients] : result.gradients) reader.get(chunk, gradients);
   reader.end();

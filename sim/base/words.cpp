@@ -37,7 +37,7 @@ std::string name_fields(std::string_view text, std::string (*name_of)(std::strin
   }
 }
 
-std::string in_flags(std::string_view text) {
+std::string as_flags(std::string_view text) {
   return name_fields(text, [](std::string_view name) { return fmt::format("--{}", name); });
 }
 

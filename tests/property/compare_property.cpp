@@ -57,7 +57,7 @@ std::optional<ComparedRuns> try_compare(const Words& flags, std::size_t threads)
 
 /// The flags of one contender: its own, and the others without those that are not for its schedule.
 Words flags_alone(Words flags, const Contender& contender) {
-  std::istringstream own{in_flags(contender.fields)};
+  std::istringstream own{as_flags(contender.fields)};
   for (std::string word; own >> word;) flags.push_back(word);
   const auto drop = [&](std::string_view flag) {
     const auto found = std::ranges::find(flags, flag);

@@ -39,7 +39,7 @@ Json per_stage_json(const RunReport& report) {
 Json contender_json(const Contender& contender, const Comparison& comparison) {
   const RunReport& report = contender.report;
   Json json{{"name", contender.name},
-            {"flags", in_flags(contender.fields)},
+            {"flags", as_flags(contender.fields)},
             {"stages", contender.shape.stages},
             {"microbatches", contender.shape.microbatches},
             {"vpp", contender.shape.vpp}};
@@ -83,7 +83,7 @@ std::string comparison_json(const Comparison& comparison, const std::string& rec
   json["contenders"] =
       list_of(comparison.contenders, [&](const Contender& contender) { return contender_json(contender, comparison); });
   json["not_applicable"] = list_of(comparison.not_applicable, [](const NotApplicable& entry) {
-    return Json{{"name", entry.name}, {"reason", in_flags(entry.reason)}};
+    return Json{{"name", entry.name}, {"reason", as_flags(entry.reason)}};
   });
   json["recommendation"] = recommendation_json(comparison, recommendation);
   return document(json);

@@ -95,7 +95,7 @@ Json figure_json(const SensitivityFigure& figure) {
   case Change::microbatches:
   case Change::chunks:
     json[std::string{to_string(figure.change)}] = figure.count;
-    json["flags"] = in_flags(figure.fields);
+    json["flags"] = as_flags(figure.fields);
     break;
   }
   json["step_time_ns"] = figure.step_time.count();
@@ -105,7 +105,7 @@ Json figure_json(const SensitivityFigure& figure) {
 
 Json sensitivity_json(const Sensitivity& sensitivity) {
   const auto refused_json = [](const RefusedChange& refused) {
-    return Json{{"change", to_string(refused.change)}, {"reason", in_flags(refused.reason)}};
+    return Json{{"change", to_string(refused.change)}, {"reason", as_flags(refused.reason)}};
   };
   return {{"figures", list_of(sensitivity.figures, figure_json)},
           {"refused", list_of(sensitivity.refused, refused_json)}};
@@ -146,7 +146,7 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const RunRepo
                      {"equal_stages_ns", optional_ns(report.what_if.equal_stages)},
                      {"no_recompute_ns", optional_ns(report.what_if.no_recompute)}};
   json["alternatives"] = list_of(report.alternatives, [](const Alternative& alternative) {
-    return Json{{"change", in_flags(alternative.change)},
+    return Json{{"change", as_flags(alternative.change)},
                 {"step_time_ns", alternative.step_time.count()},
                 {"bubble_ratio", alternative.bubble_ratio},
                 {"fits", alternative.fits}};

@@ -117,7 +117,7 @@ std::vector<TableColumn> columns_of(const Comparison& comparison, TableColumn na
 
 /// Who waits for whom differs from schedule to schedule, and is of no use to one who chooses among them.
 std::string reason_of(const NotApplicable& entry, TransferModel model) {
-  if (!entry.is_held_by_transfers) return in_flags(entry.reason);
+  if (!entry.is_held_by_transfers) return as_flags(entry.reason);
   return fmt::format("deadlock under '{}', and would not with --transfer latency ('ppsim --schedule NAME' with these "
                      "inputs says who waits for whom)",
                      to_string(model));

@@ -93,7 +93,7 @@ std::string changed_words(const SensitivityFigure& figure) {
   case Change::chunks:
     break;
   }
-  return in_flags(figure.fields);
+  return as_flags(figure.fields);
 }
 
 /// "1.25 %", with a sign where something is lost, and never "-0.00 %".
@@ -147,7 +147,7 @@ std::string sensitivity_table(const Sensitivity& sensitivity, std::size_t width)
   }
   for (const RefusedChange& refused : sensitivity.refused) {
     const std::string_view what = refused.change == Change::chunks ? "more chunks per stage" : "more microbatches";
-    out += wrapped_lines(fmt::format("    {}: {}", what, in_flags(refused.reason)), width, 6);
+    out += wrapped_lines(fmt::format("    {}: {}", what, as_flags(refused.reason)), width, 6);
   }
   return out;
 }

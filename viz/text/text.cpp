@@ -71,7 +71,7 @@ std::string with_repeats(const std::vector<std::size_t>& counts) {
 std::string remedy_words(const std::vector<Remedy>& remedies) {
   std::string words;
   for (const Remedy& remedy : remedies)
-    words += fmt::format("{} {} ({} less time per microbatch)", words.empty() ? ";" : ",", in_flags(remedy.fields),
+    words += fmt::format("{} {} ({} less time per microbatch)", words.empty() ? ";" : ",", as_flags(remedy.fields),
                          percent_to_tenths(remedy.gain));
   return words;
 }

@@ -75,7 +75,6 @@ std::optional<double> number_at(std::string_view text, std::string_view& rest) {
 
 /// Behind what a launcher puts before a name.
 std::string_view last_word(std::string_view text) {
-  text = trimmed(text);
   return text.substr(text.rfind(' ') + 1); // npos + 1 is 0
 }
 
@@ -174,7 +173,7 @@ private:
       name_end = plain;
       value_at = plain + 2;
     }
-    const std::string_view name = last_word(line.substr(0, name_end));
+    const std::string_view name = last_word(trimmed(line.substr(0, name_end)));
     if (!is_timer_name(name)) return false;
     std::string_view value = trimmed(line.substr(value_at));
     const bool pair = value.starts_with('(');
@@ -225,7 +224,7 @@ private:
   void read_setting(std::string_view line) {
     const std::size_t dots = line.find(" ...");
     if (dots == std::string_view::npos) return;
-    const std::string_view name = last_word(line.substr(0, dots));
+    const std::string_view name = last_word(trimmed(line.substr(0, dots)));
     std::string_view value = line.substr(dots + 1);
     value.remove_prefix(std::min(value.find_first_not_of('.'), value.size()));
     value = trimmed(value);

@@ -32,8 +32,8 @@ template <class Items>
 /// Messages name what was asked for in backticks, by its name in scenario files and flags: "give `vpp`". Who shows
 /// them says what their readers call it; here, the result of `name_of`.
 [[nodiscard]] std::string name_fields(std::string_view text, std::string (*name_of)(std::string_view field));
-/// The same for those who read of the command line: "give --vpp".
-[[nodiscard]] std::string in_flags(std::string_view text);
+/// The same for those who read of the command line: "give --vpp". Whatever stands in backticks counts as a field.
+[[nodiscard]] std::string as_flags(std::string_view text);
 /// The field that `text` is, if it is nothing else: "vpp" of "`vpp`".
 [[nodiscard]] std::optional<std::string_view> as_field(std::string_view text);
 
