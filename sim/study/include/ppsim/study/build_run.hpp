@@ -10,7 +10,7 @@
 namespace ppsim {
 
 struct BuiltRun {
-  Scenario scenario; ///< which validate() has passed
+  Scenario scenario;              ///< which validate() has passed
   Schedule schedule;              ///< of an order that is given, without an origin
   std::string schedule_place;     ///< what errors about the order name
   std::vector<std::string> notes; ///< for people
