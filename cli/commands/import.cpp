@@ -78,6 +78,7 @@ traces::Imported read(const Inputs& inputs, const traces::ImportFormat& format) 
         Problem{"import", "names no file", fmt::format("behind {} comes what to read: {}", format.name, format.files)}};
   std::deque<FileBytes> contents; // which stay where they are
   std::vector<traces::ImportFile> files;
+  files.reserve(inputs.files.size());
   for (const std::string& path : inputs.files)
     files.push_back({display_name(path), contents.emplace_back(path, "import").bytes()});
   refuse_empty(files);

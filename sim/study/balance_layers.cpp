@@ -85,8 +85,8 @@ public:
   [[nodiscard]] Schedule schedule(const Scenario& scenario) const {
     if (!searches()) return run_.schedule;
     const auto& [generator, request] = *run_.schedule.origin();
-    Schedule order = make_schedule(*generator, request, scenario);
-    return spec_.forward_only ? order.forwards() : order;
+    if (spec_.forward_only) return make_schedule(*generator, request, scenario).forwards();
+    return make_schedule(*generator, request, scenario);
   }
 
   SplitValue value(const Layout& layout) {

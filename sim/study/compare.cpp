@@ -157,6 +157,7 @@ std::vector<std::string> collect_notes(const std::vector<Candidate>& candidates,
     for (const std::string& note : *said[position]) add(shared, note, position);
   }
   std::vector<std::string> notes;
+  notes.reserve(shared.size());
   for (const auto& [note, by] : shared)
     notes.push_back(by.size() == runs ? note : fmt::format("{} ({})", note, names_of(candidates, by)));
   return notes;

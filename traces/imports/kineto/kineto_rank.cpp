@@ -29,7 +29,7 @@ public:
   explicit RankBuilder(const KinetoTrace& trace) : trace_{trace} {}
 
   KinetoRank build() {
-    static_cast<KinetoFacts&>(rank_) = trace_;
+    static_cast<KinetoFacts&>(rank_) = static_cast<const KinetoFacts&>(trace_);
     order_annotations();
     join_gpu_annotations();
     join_kernels();
