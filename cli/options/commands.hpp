@@ -23,7 +23,7 @@ struct Command {
   std::string_view name;
   std::string_view summary;
   std::string_view usage;
-  std::string_view argument = {}; ///< placeholder of its argument, or empty
+  std::string_view argument = {}; ///< what help calls its argument, or empty
   std::string_view argument_help = {};
   bool makes_run = false;                        ///< of the inputs: a schedule file that they name is read
   bool takes_several = false;                    ///< more files behind its argument: Inputs::files

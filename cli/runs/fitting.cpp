@@ -19,24 +19,24 @@ struct Flag {
   std::string_view value;
 };
 
-using Change = std::vector<Flag>;
+using Flags = std::vector<Flag>;
 
 /// What one kind of parallelism or recomputation can do for memory: changes by rising effort, of which the first that
 /// helps is told.
-using Remedy = std::vector<Change>;
+using Approach = std::vector<Flags>;
 
-const std::array<Remedy, 4>& remedies() {
-  static const std::array<Remedy, 4> all{
-      Remedy{{{"tensor-parallel", "2"}}, {{"tensor-parallel", "4"}}, {{"tensor-parallel", "8"}}},
-      Remedy{{{"recompute", "selective"}},
-             {{"recompute", "full"}},
-             {{"recompute", "full"}, {"tensor-parallel", "2"}},
-             {{"recompute", "full"}, {"tensor-parallel", "4"}},
-             {{"recompute", "full"}, {"tensor-parallel", "8"}}},
-      Remedy{{{"data-parallel", "2"}}, {{"data-parallel", "4"}}, {{"data-parallel", "8"}}, {{"data-parallel", "16"}}},
-      Remedy{{{"expert-parallel", "8"}, {"data-parallel", "8"}},
-             {{"expert-parallel", "64"}, {"data-parallel", "64"}},
-             {{"expert-parallel", "64"}, {"data-parallel", "64"}, {"recompute", "full"}}}};
+const std::array<Approach, 4>& approaches() {
+  static const std::array<Approach, 4> all{
+      Approach{{{"tensor-parallel", "2"}}, {{"tensor-parallel", "4"}}, {{"tensor-parallel", "8"}}},
+      Approach{{{"recompute", "selective"}},
+               {{"recompute", "full"}},
+               {{"recompute", "full"}, {"tensor-parallel", "2"}},
+               {{"recompute", "full"}, {"tensor-parallel", "4"}},
+               {{"recompute", "full"}, {"tensor-parallel", "8"}}},
+      Approach{{{"data-parallel", "2"}}, {{"data-parallel", "4"}}, {{"data-parallel", "8"}}, {{"data-parallel", "16"}}},
+      Approach{{{"expert-parallel", "8"}, {"data-parallel", "8"}},
+               {{"expert-parallel", "64"}, {"data-parallel", "64"}},
+               {{"expert-parallel", "64"}, {"data-parallel", "64"}, {"recompute", "full"}}}};
   return all;
 }
 
@@ -61,7 +61,7 @@ bool is_large(const Inputs& inputs) {
 }
 
 /// What the change leads to, if something fits then.
-std::optional<std::string> try_change(const Inputs& inputs, const Change& change, std::size_t threads) {
+std::optional<std::string> try_change(const Inputs& inputs, const Flags& change, std::size_t threads) {
   Inputs changed = inputs;
   changed.balance = false; // each trial would search besides
   if (is_large(inputs)) changed.schedules = {"1f1b", "interleaved", "zb-v", "v-half", "v-min"};
@@ -85,7 +85,7 @@ std::optional<std::string> try_change(const Inputs& inputs, const Change& change
                                    batch > 1 ? fmt::format(", a batch {} times as large", batch) : std::string{})
                      : std::string{};
     return fmt::format(" With {}{} {} fits: {}, {}.", flags, on, best.name, format_duration(best.report.step_time),
-                       format_bytes(best.peak_bytes()));
+                       format_bytes(best.report.peak_bytes()));
   } catch (const Error&) { // the model can not be split like that, or sizes for recomputation are not known
     return std::nullopt;
   }
@@ -95,8 +95,8 @@ std::optional<std::string> try_change(const Inputs& inputs, const Change& change
 
 std::string what_would_fit(const Inputs& inputs, std::size_t threads) {
   std::string text;
-  for (const Remedy& remedy : remedies())
-    for (const Change& change : remedy)
+  for (const Approach& approach : approaches())
+    for (const Flags& change : approach)
       if (const auto found = try_change(inputs, change, threads)) {
         text += *found;
         break;

@@ -89,6 +89,12 @@ std::array<Duration, label_count> Report::time_by_label() const {
   return total;
 }
 
+Bytes Report::peak_bytes() const {
+  Bytes most;
+  for (const StageReport& stage : stages) most = std::max(most, stage.peak_bytes());
+  return most;
+}
+
 Report analyse(const TaskGraph& graph, const Timeline& timeline) {
   PPSIM_ASSERT(timeline.tasks.size() == graph.size());
   Report report;

@@ -37,17 +37,17 @@ void note_chunk_costs(const RunSpec& spec, const Schedule& schedule, std::vector
   std::size_t count = 0;
   for (std::size_t stage = 0; stage < shape.stages; ++stage) count += held.of(make_id<StageId>(stage)).size();
   if (shape.shared > 0 || count <= shape.chunks()) return;
-  const auto note_unused = [&](std::string_view option, const std::optional<std::vector<Duration>>& given) {
+  const auto note_values = [&](std::string_view option, const std::optional<std::vector<Duration>>& given) {
     if (given && std::ranges::adjacent_find(*given, std::ranges::not_equal_to{}) != given->end())
       notes.push_back(
           fmt::format("{}: values are per chunk, and here each chunk runs on two stages, once per direction: "
                       "none of them is that of one device",
                       spec.place_of(option)));
   };
-  note_unused("forward", spec.forward);
-  note_unused("backward", spec.backward);
-  note_unused("input-grad", spec.input_grad);
-  note_unused("weight-grad", spec.weight_grad);
+  note_values("forward", spec.forward);
+  note_values("backward", spec.backward);
+  note_values("input-grad", spec.input_grad);
+  note_values("weight-grad", spec.weight_grad);
 }
 
 void note_memory(const RunSpec& spec, const Schedule& schedule, std::vector<std::string>& notes) {

@@ -64,12 +64,6 @@ Demands demands_of(const Schedule& schedule, const RunReport& report) {
   return demands;
 }
 
-Bytes Contender::peak_bytes() const {
-  Bytes most;
-  for (const StageReport& stage : report.stages) most = std::max(most, stage.peak_bytes());
-  return most;
-}
-
 double Contender::peak_stage_activations() const {
   std::size_t most = 0;
   for (const StageReport& stage : report.stages) most = std::max(most, stage.peak_live_activations);
@@ -78,7 +72,7 @@ double Contender::peak_stage_activations() const {
 
 void rank(Comparison& comparison) {
   const auto key = [&](const Contender& contender) {
-    return std::tuple{contender.report.step_time, contender.peak_bytes(),
+    return std::tuple{contender.report.step_time, contender.report.peak_bytes(),
                       comparison.knows_memory ? 0.0 : contender.peak_stage_activations(), weight(contender.demands)};
   };
   std::ranges::stable_sort(comparison.contenders,

@@ -77,7 +77,7 @@ private:
       if (own != others) (own > others ? contrast.costs : contrast.savings).push_back(quantity);
     };
     if (comparison_.knows_memory)
-      add(Quantity::memory, one.peak_bytes(), other.peak_bytes());
+      add(Quantity::memory, one.report.peak_bytes(), other.report.peak_bytes());
     else
       add(Quantity::activations, one.peak_stage_activations(), other.peak_stage_activations());
     if (one.report.transfer_volume != other.report.transfer_volume)
@@ -106,7 +106,7 @@ private:
     std::optional<std::size_t> least;
     for (std::size_t position = 0; position < comparison_.contenders.size(); ++position)
       if (!at(position).fits() && !at(position).demands.asynchronous &&
-          (!least || at(position).peak_bytes() < at(*least).peak_bytes()))
+          (!least || at(position).report.peak_bytes() < at(*least).report.peak_bytes()))
         least = position;
     return least ? least : position_of_first([](const Contender& each) { return !each.fits(); });
   }

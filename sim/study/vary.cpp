@@ -46,13 +46,11 @@ private:
 };
 
 Sample sample_of(const Evaluation& run) {
-  Sample sample{.step_time = run.report.step_time,
-                .microbatches = run.graph.scenario().shape.microbatches,
-                .fits = !run.report.overflow,
-                .asynchronous = run.graph.schedule().asynchronous()};
-  for (const StageReport& stage : run.report.stages)
-    sample.peak_bytes = std::max(sample.peak_bytes, stage.peak_bytes());
-  return sample;
+  return {.step_time = run.report.step_time,
+          .microbatches = run.graph.scenario().shape.microbatches,
+          .peak_bytes = run.report.peak_bytes(),
+          .fits = !run.report.overflow,
+          .asynchronous = run.graph.schedule().asynchronous()};
 }
 
 using Said = std::optional<std::vector<std::string>>;

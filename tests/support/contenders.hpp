@@ -26,11 +26,11 @@ inline Contender contender(std::string name, Duration time, std::int64_t size = 
 /// Ranked, on devices of so many GiB (0: no limit is known).
 inline Comparison ranked(std::vector<Contender> contenders, std::int64_t limit = 0) {
   Comparison comparison;
-  for (const Contender& each : contenders) comparison.knows_memory |= each.peak_bytes() > Bytes{0};
+  for (const Contender& each : contenders) comparison.knows_memory |= each.report.peak_bytes() > Bytes{0};
   if (limit > 0) {
     comparison.memory_limit = Bytes{limit * gib};
     for (Contender& each : contenders)
-      if (each.peak_bytes() > *comparison.memory_limit) each.report.overflow = Overflow{};
+      if (each.report.peak_bytes() > *comparison.memory_limit) each.report.overflow = Overflow{};
   }
   comparison.contenders = std::move(contenders);
   rank(comparison);

@@ -44,7 +44,7 @@ Json contender_json(const Contender& contender, const Comparison& comparison) {
             {"microbatches", contender.shape.microbatches},
             {"vpp", contender.shape.vpp}};
   add_metrics(json, report);
-  json["peak_bytes"] = comparison.knows_memory ? Json(contender.peak_bytes().count()) : Json(nullptr);
+  json["peak_bytes"] = comparison.knows_memory ? Json(contender.report.peak_bytes().count()) : Json(nullptr);
   json["peak_stage_activations"] = contender.peak_stage_activations();
   json["fits"] = comparison.memory_limit ? Json(contender.fits()) : Json(nullptr);
   json["overflow"] = overflow_json(report);

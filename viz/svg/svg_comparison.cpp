@@ -110,7 +110,7 @@ std::vector<std::string> facts(const Panel& panel, const Panel& reference, Durat
     parts.push_back(
         fmt::format("in steady state; one step by itself, drawn here: {}", format_duration(report.makespan)));
   parts.push_back("bubble ratio " + percent(report.bubble_ratio));
-  if (const Bytes peak = peak_bytes(report); peak > Bytes{})
+  if (const Bytes peak = report.peak_bytes(); peak > Bytes{})
     parts.push_back(fmt::format("peak {}{}", format_bytes(peak), report.overflow ? ", does not fit" : ""));
   if (report.makespan > axis) parts.emplace_back("cut off at the end of the axis");
   return parts;

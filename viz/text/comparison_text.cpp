@@ -66,10 +66,10 @@ void add_memory(const Comparison& comparison, Add add) {
     return add("live", 2, "activations of a whole stage, of the stage that holds most",
                [](const Contender& each) { return fmt::format("{:.4g}", each.peak_stage_activations()); });
   add("memory", 0, "of the stage that needs most",
-      [](const Contender& each) { return format_bytes(each.peak_bytes()); });
+      [](const Contender& each) { return format_bytes(each.report.peak_bytes()); });
   if (const std::optional<Bytes> limit = comparison.memory_limit)
     add("free", 0, "what that leaves of the limit", [limit](const Contender& each) {
-      return each.fits() ? format_bytes(*limit - std::min(*limit, each.peak_bytes())) : "no";
+      return each.fits() ? format_bytes(*limit - std::min(*limit, each.report.peak_bytes())) : "no";
     });
 }
 

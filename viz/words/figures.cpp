@@ -36,12 +36,6 @@ std::string difference(Duration time, Duration reference) {
   return fmt::format("{}{:.{}f} %", ratio > 0 ? "+" : "-", 100 * size, decimals);
 }
 
-Bytes peak_bytes(const RunReport& report) {
-  Bytes most;
-  for (const StageReport& stage : report.stages) most = std::max(most, stage.peak_bytes());
-  return most;
-}
-
 std::string enumerated(const std::vector<std::string>& parts) {
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i)

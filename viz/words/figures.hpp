@@ -16,8 +16,6 @@ namespace ppsim::viz {
 [[nodiscard]] std::string given_percent(double share);
 /// How much longer `time` is: "+12.3 %", "-4.00 %", "0 %".
 [[nodiscard]] std::string difference(Duration time, Duration reference);
-/// Of the stage that needs most.
-[[nodiscard]] Bytes peak_bytes(const RunReport& report);
 /// "a", "a and b", "a, b and c".
 [[nodiscard]] std::string enumerated(const std::vector<std::string>& parts);
 

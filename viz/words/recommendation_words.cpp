@@ -52,7 +52,7 @@ std::string duties_words(const std::vector<Duty>& duties, const Demands& demands
 std::string amount(Quantity quantity, const Contender& contender) {
   switch (quantity) {
   case Quantity::memory:
-    return format_bytes(contender.peak_bytes());
+    return format_bytes(contender.report.peak_bytes());
   case Quantity::activations: {
     const double count = contender.peak_stage_activations();
     return count == std::floor(count) ? fmt::format("{:.0f}", count) : fmt::format("{:.2f}", count);
@@ -141,7 +141,7 @@ private:
   /// Why there is no runner-up.
   [[nodiscard]] std::string alone(const Contender& best) const {
     const std::string memory =
-        comparison_.knows_memory ? fmt::format(" with {}", format_bytes(best.peak_bytes())) : std::string{};
+        comparison_.knows_memory ? fmt::format(" with {}", format_bytes(best.report.peak_bytes())) : std::string{};
     switch (reasons_.alone.value_or(Alone::no_others)) {
     case Alone::others_do_not_fit:
       return fmt::format("{}, and no other fits in {}", memory, format_bytes(limit()));
@@ -174,8 +174,8 @@ private:
   /// What would be faster, if there were more memory.
   [[nodiscard]] std::string too_large(const Contender& faster) const {
     return fmt::format(" {} would take {}, but needs {}, {} more than the limit of {}.", faster.name,
-                       format_duration(faster.report.step_time), format_bytes(faster.peak_bytes()),
-                       format_bytes(faster.peak_bytes() - limit()), format_bytes(limit()));
+                       format_duration(faster.report.step_time), format_bytes(faster.report.peak_bytes()),
+                       format_bytes(faster.report.peak_bytes() - limit()), format_bytes(limit()));
   }
 
   /// What would be faster, if that were the same training.
@@ -193,8 +193,8 @@ private:
     return fmt::format(
         "nothing fits in {}: {} needs least, {}, which is {} too much; smaller microbatches or recomputation "
         "need less.",
-        format_bytes(limit()), least.name, format_bytes(least.peak_bytes()),
-        format_bytes(least.peak_bytes() - limit()));
+        format_bytes(limit()), least.name, format_bytes(least.report.peak_bytes()),
+        format_bytes(least.report.peak_bytes() - limit()));
   }
 
   [[nodiscard]] std::string held_by_transfers() const {

@@ -57,7 +57,8 @@ struct OpRun {
 /// pair.
 struct Timeline {
   std::vector<Span> tasks;
-  std::vector<Span> transfers; ///< {0, 0} where a task sends nothing; in slices, from the first to the last
+  std::vector<Span> transfers; ///< {0, 0} where a task sends nothing; in slices, from the first to the last; under
+                               ///< `streams` from when data flows
   std::vector<TaskId>
       released_by; ///< the last input to arrive (the sender, for a transfer), or the task before; no_task for none
   std::vector<Cause> cause; ///< why released_by released it

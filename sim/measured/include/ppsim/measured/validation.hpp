@@ -125,9 +125,8 @@ struct PredictionFacts {
   std::string costs_of = {};          ///< the run_id() of the run that the costs are from; empty: nobody says
 };
 
-/// Compares the prediction for `graph` with the median step of `run`, which must have the same order. `alone`: the step
-/// that was predicted from times measured one stage at a time. Throws Error (bad_input) where the orders differ, or
-/// where the run is broken (check_run).
+/// Compares the prediction for `graph` with the median step of `run`, which must have the same order. Throws Error
+/// (bad_input) where it has not, or where the run is broken (check_run).
 [[nodiscard]] Validation validate_run(const TaskGraph& graph, const Timeline& prediction, const MeasuredRun& run,
                                       double tolerance, const PredictionFacts& known = {}, std::size_t most = 10);
 

@@ -85,6 +85,7 @@ struct Report {
   Bytes transfer_volume{};
   std::optional<Overflow> overflow; ///< with a memory limit: the earliest moment at which it is exceeded
   [[nodiscard]] std::array<Duration, label_count> time_by_label() const; ///< over all stages; adds up to p x makespan
+  [[nodiscard]] Bytes peak_bytes() const; ///< of the stage that needs most; zero where no size is known
 };
 
 [[nodiscard]] Report analyse(const TaskGraph& graph, const Timeline& timeline);

@@ -31,8 +31,6 @@ struct Contender {
   Demands demands;
   Layout layout; ///< empty when layers were not given
   RunReport report;
-  /// Of the stage that needs most: static memory and activations. Zero where no size is known.
-  [[nodiscard]] Bytes peak_bytes() const;
   /// Of the stage that has most, in activations of a whole stage: chunk activations / chunks per stage.
   [[nodiscard]] double peak_stage_activations() const;
   [[nodiscard]] bool fits() const { return !report.overflow; }
@@ -62,7 +60,7 @@ struct Comparison {
   TransferModel transfer_model = TransferModel::latency;
   std::optional<Bytes> memory_limit;
   bool halves_assumed = false;       ///< costs of whole backwards were given, and each taken to be half I, half W
-  bool knows_memory = false;         ///< sizes were given, so that peak_bytes() says something
+  bool knows_memory = false;         ///< sizes were given, so that Report::peak_bytes() says something
   std::vector<Contender> contenders; ///< by step time; equals by peak memory, then by demands, then as in generators()
   std::vector<NotApplicable> not_applicable;
   std::optional<Recommendation> recommendation; ///< none where nothing fits

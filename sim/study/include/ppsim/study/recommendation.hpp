@@ -15,7 +15,7 @@ enum class Duty : std::uint8_t { split_backward, overlap_pairs, fold, run_chunks
 
 /// Of what contenders need more or less, beside time.
 enum class Quantity : std::uint8_t {
-  memory,      ///< peak_bytes()
+  memory,      ///< Report::peak_bytes()
   activations, ///< peak_stage_activations(), where no size is known
   volume,      ///< of all transfers
   transfers    ///< their number, where their volume is the same
