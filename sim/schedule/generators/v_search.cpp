@@ -1,7 +1,4 @@
-// The schedules of Pipeline Parallelism with Controllable Memory (Qi et al., arXiv 2405.15362): V-Half and V-Min
-// (section 3.2) with half and a third of the activations of 1F1B, in the limit of many stages, and v-auto, a V of two
-// chunks per stage under any memory limit (section 4 and appendix A): with 2p chunk activations it has the zero bubble
-// of ZB-V, with fewer it waits. Which order keeps to a limit depends on costs and transfers, so it is searched for.
+#include "v_search.hpp"
 
 #include "ppsim/base/error.hpp"
 
@@ -9,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "generator_list.hpp"
 #include "key_dispatch.hpp"
 #include "order_search.hpp"
 #include "slot_grid.hpp"
@@ -199,81 +195,15 @@ private:
   std::vector<Plan> starts_; // best first
 };
 
-/// The best plan found: by rounds (v_rounds.hpp), by patterns slot for slot (slot_grid.hpp), and by patterns that real
-/// costs bend (key_dispatch.hpp), the best of which are improved in small steps. `placements` bounds how many tasks may
-/// be placed in all; where that is too few for the rounds and a handful of other plans, it is raised.
+} // namespace
+
 Plan search_v(const DispatchInput& input, std::size_t placements) {
   return Search{input, placements}.run();
 }
 
-/// Of a schedule that holds at most so many activations on each stage.
 Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario, std::size_t activations) {
   const DispatchInput input = dispatch_input(scenario, wave_placement(shape), activations);
   return to_schedule(name, shape, search_v(input, 250'000));
 }
-
-bool holds_zero_bubble(const DispatchInput& input) {
-  const auto most = static_cast<std::int64_t>(input.shape.stages);
-  for (std::size_t stage = 0; stage < input.limit.size(); ++stage) {
-    std::int64_t microbatch = 0;
-    for (const std::uint32_t chunk : input.chunks[stage]) microbatch += input.taken[chunk];
-    if (most * microbatch > input.limit[stage]) return false;
-  }
-  return true;
-}
-
-} // namespace
-
-const Generator v_half::definition{
-    .name = "v-half",
-    .placement = "v",
-    .summary = "a V of two chunks per stage with half the activations of 1f1b",
-    .promise = "at most 2 floor(p/2) + 2 chunk activations on every stage; span no longer than the published order's",
-    .constraints = "two chunks per stage; any m >= 1",
-    .source = "Qi et al., arXiv 2405.15362",
-    .vpp = {.standard = 2, .multiple = 0},
-    .searches = true,
-    .place = wave_placement,
-    .make = [](const ScheduleRequest& request, const Scenario& scenario) {
-      // What the published order holds, for any p: the two slots per stage on the way down make a microbatch live 3p
-      // slots of its six on average.
-      return search_within("v-half", request.shape, scenario, 2 * (request.shape.stages / 2) + 2);
-    }};
-
-const Generator v_min::definition{
-    .name = "v-min",
-    .placement = "v",
-    .summary = "a V of two chunks per stage with a third of the activations of 1f1b",
-    .promise =
-        "at most 2 floor((p+1)/3) + 2 chunk activations on every stage; span no longer than the published order's",
-    .constraints = "two chunks per stage; any m >= 1",
-    .source = "Qi et al., arXiv 2405.15362",
-    .vpp = {.standard = 2, .multiple = 0},
-    .searches = true,
-    .place = wave_placement,
-    .make = [](const ScheduleRequest& request, const Scenario& scenario) {
-      // What the published order holds, for any p: with one slot per stage on every leg a microbatch lives 2p slots of
-      // its six on average.
-      return search_within("v-min", request.shape, scenario, 2 * ((request.shape.stages + 1) / 3) + 2);
-    }};
-
-const Generator v_auto::definition{
-    .name = "v-auto",
-    .placement = "v",
-    .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
-    .promise = "never more memory than the limit; span no longer than the published ZB-V heuristic's under it",
-    .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
-    .source = "Qi et al., arXiv 2405.15362",
-    .options = "activation-limit",
-    .vpp = {.standard = 2, .multiple = 0},
-    .searches = true,
-    .refuse = refuse_small_limit,
-    .place = wave_placement,
-    .make = [](const ScheduleRequest& request, const Scenario& scenario) {
-      const Shape& shape = request.shape;
-      const DispatchInput input = limited_input(request, scenario, wave_placement(shape), 2 * shape.stages);
-      // with room for 2p activations the rounds of ZB-V are hard to beat, with less room patterns are
-      return to_schedule("v-auto", shape, search_v(input, holds_zero_bubble(input) ? 0 : 3'000'000));
-    }};
 
 } // namespace ppsim::generator

@@ -1,0 +1,41 @@
+// A V of two chunks per stage under any memory limit (Qi et al., Pipeline Parallelism with Controllable Memory, arXiv
+// 2405.15362, section 4 and appendix A): with 2p chunk activations it has the zero bubble of ZB-V, with fewer it waits.
+
+#include "generator_list.hpp"
+#include "v_search.hpp"
+
+namespace ppsim::generator::v_auto {
+namespace {
+
+bool holds_zero_bubble(const DispatchInput& input) {
+  const auto most = static_cast<std::int64_t>(input.shape.stages);
+  for (std::size_t stage = 0; stage < input.limit.size(); ++stage) {
+    std::int64_t microbatch = 0;
+    for (const std::uint32_t chunk : input.chunks[stage]) microbatch += input.taken[chunk];
+    if (most * microbatch > input.limit[stage]) return false;
+  }
+  return true;
+}
+
+} // namespace
+
+const Generator definition{
+    .name = "v-auto",
+    .placement = "v",
+    .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
+    .promise = "never more memory than the limit; span no longer than the published ZB-V heuristic's under it",
+    .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
+    .source = "Qi et al., arXiv 2405.15362",
+    .options = "activation-limit",
+    .vpp = {.standard = 2, .multiple = 0},
+    .searches = true,
+    .refuse = refuse_small_limit,
+    .place = wave_placement,
+    .make = [](const ScheduleRequest& request, const Scenario& scenario) {
+      const Shape& shape = request.shape;
+      const DispatchInput input = limited_input(request, scenario, wave_placement(shape), 2 * shape.stages);
+      // with room for 2p activations the rounds of ZB-V are hard to beat, with less room patterns are
+      return to_schedule("v-auto", shape, search_v(input, holds_zero_bubble(input) ? 0 : 3'000'000));
+    }};
+
+} // namespace ppsim::generator::v_auto
