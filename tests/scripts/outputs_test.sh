@@ -2,8 +2,9 @@
 # outputs_test.sh SOURCE_DIR PPSIM: what becomes of files, stdout and stderr where something is in the way of them.
 set -euo pipefail
 . "$1/tests/scripts/checks.sh"
-ppsim=$2
 chmod 755 "$work"
+ppsim=$work/bin/ppsim # where another user can run it, wherever it was built
+cp "$2" "$ppsim"
 mkdir "$work/here"
 cd "$work/here"
 small=(--stages 2 --mb 2 --forward 1ms) # without --backward: there is a note
