@@ -12,25 +12,40 @@ namespace {
 constexpr Px least_separated_cell = px(4); // narrower cells would drown in the white lines between them
 constexpr Px least_cell_width{60};         // a task without length still shows
 
-/// What is said before and behind the name of the task that released another one; by Cause.
+/// What is said before and behind the name of the task that released another one.
 struct ReleaseWords {
   std::string_view before, behind;
 };
-constexpr std::array<ReleaseWords, 9> release_words{{{"by ", ""},
-                                                     {"by ", ", the task before it on its stage"},
-                                                     {"by ", ", the other half of its pair"},
-                                                     {"by the activation from ", ""},
-                                                     {"by the gradient from ", ""},
-                                                     {"by ", ", its forward"},
-                                                     {"by ", ", its input gradient"},
-                                                     {"when its stage had sent the activation of ", ""},
-                                                     {"when its stage had sent the gradient of ", ""}}};
+
+ReleaseWords release_words(Cause cause) {
+  switch (cause) {
+  case Cause::none:
+    break;
+  case Cause::order:
+    return {"by ", ", the task before it on its stage"};
+  case Cause::pair:
+    return {"by ", ", the other half of its pair"};
+  case Cause::activation:
+    return {"by the activation from ", ""};
+  case Cause::gradient:
+    return {"by the gradient from ", ""};
+  case Cause::own_forward:
+    return {"by ", ", its forward"};
+  case Cause::own_input_grad:
+    return {"by ", ", its input gradient"};
+  case Cause::send_activation:
+    return {"when its stage had sent the activation of ", ""};
+  case Cause::send_gradient:
+    return {"when its stage had sent the gradient of ", ""};
+  }
+  return {"by ", ""};
+}
 
 /// The last sentence of a tooltip: why the task did not start earlier.
 std::string release_sentence(const Chart& chart, TaskId id) {
   const TaskId releaser = chart.timeline.released_by[index(id)];
   if (releaser == no_task) return "could start at time zero";
-  const auto& [before, behind] = release_words[static_cast<std::size_t>(chart.timeline.cause[index(id)])];
+  const auto& [before, behind] = release_words(chart.timeline.cause[index(id)]);
   return fmt::format("released {}{}{}", before, ppsim::to_string(chart.graph.schedule().task(releaser)), behind);
 }
 

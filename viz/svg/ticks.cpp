@@ -28,9 +28,21 @@ constexpr std::array<AxisUnit, 5> rate_units{
 constexpr std::array<AxisUnit, 1> count_units{{{"", 1}}};
 constexpr std::array<AxisUnit, 1> factor_units{{{"", 1'000'000}}};
 
-/// By Axis::Unit.
-constexpr std::array<std::span<const AxisUnit>, 5> units_of{time_units, byte_units, rate_units, count_units,
-                                                            factor_units};
+std::span<const AxisUnit> units_of(Axis::Unit unit) {
+  switch (unit) {
+  case Axis::Unit::time:
+    return time_units;
+  case Axis::Unit::bytes:
+    return byte_units;
+  case Axis::Unit::rate:
+    return rate_units;
+  case Axis::Unit::factor:
+    return factor_units;
+  case Axis::Unit::count:
+    break;
+  }
+  return count_units;
+}
 
 /// The smallest of 1, 2, 5 times a power of ten that is at least `least`.
 std::int64_t round_step(std::int64_t least) {
@@ -55,7 +67,7 @@ Ticks choose_ticks(Axis::Unit unit, std::int64_t from, std::int64_t to, std::siz
   const auto intervals = static_cast<std::int64_t>(std::max<std::size_t>(most, 2));
   const std::int64_t least = length / intervals + (length % intervals == 0 ? 0 : 1);
 
-  const std::span<const AxisUnit> units = units_of[static_cast<std::size_t>(unit)];
+  const std::span<const AxisUnit> units = units_of(unit);
   const AxisUnit& written =
       *std::find_if(units.begin(), units.end() - 1, [to](const AxisUnit& candidate) { return to >= candidate.size; });
   Ticks ticks{1, written.size, written.name, 0};

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "figures.hpp"
 
@@ -20,24 +19,34 @@ struct ReasonWords {
   std::string_view part, found, without;
 };
 
-/// By Reason.
-constexpr std::array<ReasonWords, 12> reason_words{{
-    {"reductions and optimizer, after the tasks", "", ""},
-    {"tasks that began late", "tasks begin late, with their stage free and their input there", "begun at once"},
-    {"transfers longer than usual", "some transfers take longer than they usually do", "with the usual time"},
-    {"jitter of tasks", "tasks of one stage and pass differ", "with their mean"},
-    {"slow workers", "", "like them"},
-    {"the heaviest stage", "", "spread evenly over all"},
-    {"other differences of stages", "the stages differ otherwise, too", "all alike"},
-    {"slow links", "", "like those"},
-    {"transfers", "", "without them"},
-    {"the order's own bubble", "", ""},
-    {"work of a stage", "", ""},
-    {"drift", "tasks got slower after the first quarter of the steps", "as fast as then"},
-}};
-
-const ReasonWords& words_of(Reason reason) {
-  return reason_words[static_cast<std::size_t>(reason)];
+ReasonWords words_of(Reason reason) {
+  switch (reason) {
+  case Reason::after_tasks:
+    return {"reductions and optimizer, after the tasks", "", ""};
+  case Reason::late_starts:
+    return {"tasks that began late", "tasks begin late, with their stage free and their input there", "begun at once"};
+  case Reason::transfer_waits:
+    return {"transfers longer than usual", "some transfers take longer than they usually do", "with the usual time"};
+  case Reason::jitter:
+    return {"jitter of tasks", "tasks of one stage and pass differ", "with their mean"};
+  case Reason::slow_worker:
+    return {"slow workers", "", "like them"};
+  case Reason::heavy_stage:
+    return {"the heaviest stage", "", "spread evenly over all"};
+  case Reason::imbalance:
+    return {"other differences of stages", "the stages differ otherwise, too", "all alike"};
+  case Reason::slow_link:
+    return {"slow links", "", "like those"};
+  case Reason::transfers:
+    return {"transfers", "", "without them"};
+  case Reason::schedule:
+    return {"the order's own bubble", "", ""};
+  case Reason::work:
+    return {"work of a stage", "", ""};
+  case Reason::drift:
+    return {"drift", "tasks got slower after the first quarter of the steps", "as fast as then"};
+  }
+  return {};
 }
 
 std::string times(double ratio) {
@@ -200,7 +209,7 @@ std::string_view part_name(Reason reason) {
 }
 
 std::string finding_words(const Explanation& explanation, const Finding& finding) {
-  const ReasonWords& words = words_of(finding.reason);
+  const ReasonWords words = words_of(finding.reason);
   if (words.without.empty()) return std::string{words.part};
   return fmt::format("{}; {}, a step takes {} instead of {}", found_words(explanation, finding), words.without,
                      format_duration(finding.after), format_duration(finding.before));

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
 
@@ -15,9 +14,20 @@
 namespace ppsim::viz {
 namespace {
 
-/// What a task that others waited for was late in; by Delay.
-constexpr std::array<std::string_view, 4> delay_words{"", "took longer", "sent its output for longer",
-                                                      "could have run and began late"};
+/// What a task that others waited for was late in.
+std::string_view delay_words(Delay delay) {
+  switch (delay) {
+  case Delay::none:
+    break;
+  case Delay::length:
+    return "took longer";
+  case Delay::transfer:
+    return "sent its output for longer";
+  case Delay::start:
+    return "could have run and began late";
+  }
+  return "";
+}
 
 /// "1.2 % too short", "exactly": how something is predicted.
 std::string error_words(const ComparedTime& compared) {
@@ -137,7 +147,7 @@ std::string deviation_words(const TaskGraph& graph, const Deviation& deviation) 
   if (deviation.waited_for == no_task) return fmt::format("could have run, and began {} late", wait);
   std::string words = fmt::format("waited {} longer for {}", wait, task_and_stage(graph, deviation.waited_for));
   if (deviation.delay == Delay::none) return words;
-  const std::string_view how = delay_words[static_cast<std::size_t>(deviation.delay)];
+  const std::string_view how = delay_words(deviation.delay);
   const Duration early = deviation.wait - deviation.start; // when it began to wait
   if (2 * early > deviation.wait)
     return fmt::format("{}, having begun to wait {} early", words, format_duration(early));
