@@ -3,6 +3,7 @@
 #include "ppsim/base/error.hpp"
 #include "ppsim/traces/json.hpp"
 #include "ppsim/viz/accuracy.hpp"
+#include "ppsim/viz/published.hpp"
 #include "ppsim/viz/validation.hpp"
 
 #include <fmt/format.h>
@@ -84,7 +85,47 @@ ExitCode run_many(const Inputs& inputs, const std::vector<RunSource>& sources) {
   return accuracy.holds() ? ExitCode::done : ExitCode::no;
 }
 
+constexpr std::array outputs_of_published{
+    Output<PublishedErrors>{
+        "json", &Inputs::json,
+        [](const PublishedErrors& errors, const Inputs&) { return traces::published_json(errors); }},
+    Output<PublishedErrors>{"svg", &Inputs::svg,
+                            [](const PublishedErrors& errors, const Inputs&) { return viz::svg_published(errors); }},
+    Output<PublishedErrors>{"markdown", &Inputs::markdown,
+                            [](const PublishedErrors& errors, const Inputs& inputs) {
+                              return viz::published_markdown(errors, inputs.rows);
+                            }},
+};
+
+/// What belongs to a table of runs, and what else there may be beside one: its rows say what was run.
+void check_published(const Inputs& inputs) {
+  constexpr std::array<std::string_view, 3> of_table{"published", "rows", "threads"};
+  constexpr std::array<std::string_view, 4> of_any{"tolerance", "json", "svg", "markdown"};
+  Problems problems;
+  for (const Assignment& flag : inputs.flags) {
+    const bool is_of_table = std::ranges::find(of_table, flag.option->name) != of_table.end();
+    const bool is_of_any = std::ranges::find(of_any, flag.option->name) != of_any.end();
+    if (inputs.published && !is_of_table && !is_of_any)
+      problems.add(flag.where, "the rows of `published` say what was run", "leave it out, or change the rows");
+    if (!inputs.published && is_of_table)
+      problems.add(flag.where, "there is no table of runs", "add `published` FILE, or leave it out");
+  }
+  if (inputs.published && inputs.file)
+    problems.add(in_quotes(*inputs.file), "`published` names the runs", "validate runs of your own by themselves");
+  problems.throw_if_any();
+}
+
+ExitCode run_published(const Inputs& inputs) {
+  const bool stdout_taken = uses_stdout(outputs_of_published, inputs);
+  const PublishedErrors errors = validate_published(inputs);
+  write_outputs(outputs_of_published, errors, inputs);
+  if (!stdout_taken) write_file("-", viz::published_text(errors, inputs.rows, terminal_options()), "validation");
+  return errors.holds() ? ExitCode::done : ExitCode::no;
+}
+
 ExitCode run(const Inputs& inputs) {
+  check_published(inputs);
+  if (inputs.published) return run_published(inputs);
   if (!inputs.file) return run_one(inputs);
   if (inputs.timeline)
     throw Error{ExitCode::bad_input, Problem{inputs.place_of("timeline"), "runs are named behind the command as well",
@@ -94,7 +135,8 @@ ExitCode run(const Inputs& inputs) {
 }
 
 constexpr std::array sections{Section::costs, Section::communication, Section::memory, Section::scenario};
-constexpr std::array<std::string_view, 5> extra{"timeline", "tolerance", "json", "svg", "markdown"};
+constexpr std::array<std::string_view, 8> extra{"timeline", "published", "rows", "tolerance",
+                                                "threads",  "json",      "svg",  "markdown"};
 constexpr std::array<std::string_view, 1> except{"memory-limit"}; // it ran
 constexpr std::array examples{
     Example{"ppsim validate --scenario costs.toml --timeline run.json",
@@ -105,6 +147,8 @@ constexpr std::array examples{
             "several schedules with the same costs: errors, and whether they measured in the predicted order"},
     Example{"ppsim validate p4/ p8/ --svg errors.svg",
             "folders that hold runs and, for each number of stages and of chunks, the costs that predict them"},
+    Example{"ppsim validate --published traces/published/runs.csv",
+            "step times that others have published, set by set: how far costs from a model's shape are off"},
 };
 
 } // namespace
@@ -113,9 +157,9 @@ const Command definition{
     .name = "validate",
     .summary = "how far a prediction was off, held against a run (exit status 3 beyond the tolerance, or when the run "
                "is no proof)",
-    .usage =
-        "ppsim validate [--scenario COSTS.toml] (--timeline RUN.json | RUN.json... | FOLDER...) [--tolerance SHARE] "
-        "[--svg FILE] [--json[=FILE]]",
+    .usage = "ppsim validate ([--scenario COSTS.toml] (--timeline RUN.json | RUN.json... | FOLDER...) | --published "
+             "RUNS.csv) "
+             "[--tolerance SHARE] [--svg FILE] [--json[=FILE]]",
     .argument = "RUN",
     .argument_help =
         "run files, or folders of run files (*.json, *.json.gz) and the scenarios that predict them (*.toml)",

@@ -15,11 +15,6 @@
 namespace ppsim::cli {
 namespace {
 
-/// A shipped one has neither folder nor ending.
-bool names_file(std::string_view text) {
-  return text.find('/') != std::string_view::npos || text.ends_with(".toml") || text == "-";
-}
-
 void append(const Error& error, Problems& problems) {
   for (const Problem& problem : error.problems()) problems.add(problem.where, problem.what, problem.hint);
 }
@@ -50,6 +45,10 @@ void name_device_link(const Inputs& inputs, std::string_view option, std::option
 }
 
 } // namespace
+
+bool names_file(std::string_view text) {
+  return text.find('/') != std::string_view::npos || text.ends_with(".toml") || text == "-";
+}
 
 void load_model(Inputs& inputs, Problems& problems) {
   if (inputs.model) inputs.model_shape = load<Model>(inputs, "model", *inputs.model, find_model, read_model, problems);

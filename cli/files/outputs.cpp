@@ -23,6 +23,7 @@ std::vector<Destination> sources(const Inputs& inputs) {
   std::vector<Destination> read{{"--scenario", inputs.scenario},
                                 {"--schedule-file", inputs.schedule_file},
                                 {"--timeline", inputs.timeline},
+                                {"--published", inputs.published},
                                 {"the file argument", inputs.file}};
   for (const std::string& path : inputs.files) read.push_back({"a file argument", path});
   return read;

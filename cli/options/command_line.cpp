@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "axis.hpp"
@@ -208,6 +209,18 @@ std::string as_shell_word(const std::string& word) {
   return quoted + "'";
 }
 
+/// The line that a shell would run.
+std::string command_of(std::string_view name, const std::vector<std::string>& arguments) {
+  std::string line = fmt::format("ppsim {}", name);
+  for (const std::string& argument : arguments) line += " " + as_shell_word(argument);
+  return line;
+}
+
+/// Whether it says what is run, by itself or in a model's or a device's file.
+bool is_of_run(const Option& option) {
+  return is_scenario_key(option) && option.name != "schedule-file";
+}
+
 /// Fills `inputs` with what its flags say, and with the files that they name. Throws Error with everything wrong.
 void take_flags(Inputs& inputs, Problems& problems) {
   std::vector<Assignment> keys;
@@ -234,12 +247,29 @@ void take_flags(Inputs& inputs, Problems& problems) {
 
 Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments) {
   Inputs inputs;
-  inputs.command = fmt::format("ppsim {}", command.name);
-  for (const std::string& argument : arguments) inputs.command += " " + as_shell_word(argument);
+  inputs.command = command_of(command.name, arguments);
   Problems problems;
   inputs.flags = Parser{command}.parse(arguments, inputs, problems);
   take_flags(inputs, problems);
   if (inputs.schedule_file && command.makes_run) load_order(inputs);
+  return inputs;
+}
+
+Inputs parse_run_arguments(const std::vector<std::string>& arguments, const std::string& folder) {
+  Inputs inputs;
+  inputs.command = command_of("simulate", arguments);
+  Problems problems;
+  inputs.flags = Parser{find_command("simulate")}.parse(arguments, inputs, problems);
+  for (Assignment& flag : inputs.flags) {
+    const bool is_sheet = flag.option->name == "model" || flag.option->name == "device";
+    if (!is_of_run(*flag.option) || (is_sheet && flag.value == "-"))
+      problems.add(flag.where, "can not stand in a table of runs",
+                   is_sheet ? "name a file beside the table" : "leave it out: a row says what was run, and no more");
+    else if (is_sheet && names_file(flag.value))
+      flag.value = (std::filesystem::path{folder} / flag.value).string();
+  }
+  problems.throw_if_any();
+  take_flags(inputs, problems);
   return inputs;
 }
 

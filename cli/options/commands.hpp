@@ -50,6 +50,10 @@ struct Command {
 /// Parses the arguments behind the command's name, and the scenario file they name. Throws Error with everything wrong.
 [[nodiscard]] Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments);
 
+/// Arguments of `simulate` that a file holds, of a run that a table lists: models and devices in files are found from
+/// `folder`, and what reads or writes other files, or asks for output, is refused.
+[[nodiscard]] Inputs parse_run_arguments(const std::vector<std::string>& arguments, const std::string& folder);
+
 /// The same flags with the scenario file `path` besides.
 [[nodiscard]] Inputs with_scenario(const Inputs& inputs, const std::string& path);
 

@@ -305,6 +305,10 @@ constexpr std::array table{
            "-o FILE"},
     Option{"timeline", "", S::replay, A::required, "FILE", set_text<&I::timeline>,
            "a run: that 'ppsim replay -o FILE' wrote (validate); where to write it (import)"},
+    Option{"published", "", S::replay, A::required, "FILE", set_text<&I::published>,
+           "a table of runs that others have published: their step times, and the options that simulate them "
+           "(docs/formats.md)"},
+    Option{"rows", "", S::replay, A::none, "", set_flag<&I::rows>, "with --published: list every run"},
     Option{"replica", "", S::replay, A::required, "N", count<&I::replica, ModelLimits::ranks, 0>,
            "of several data-parallel replicas, the one to take; default 0, for the pictures of explain the slowest"},
     Option{"calibrate", "", S::replay, A::required, "SHARE", set_calibrate,
@@ -314,7 +318,8 @@ constexpr std::array table{
     Option{"mean-stage", "", S::replay, A::none, "", set_flag<&I::mean_stage>,
            "costs of the mean stage, and of the ends as --embedding and --head: for any number of chunks"},
     Option{"tolerance", "", S::replay, A::required, "SHARE", set_tolerance,
-           "how far the predicted step time may be off: 5% (default), 0.05; beyond it the exit status is 3"},
+           "how far the predicted step time may be off: 5% (default; with --published none), 0.05; beyond it the exit "
+           "status is 3"},
 
     Option{"vary", "", S::comparison, A::required, "NAME=FROM..TO", set_vary,
            "where the best changes while any option that takes a number runs over a range: comm=0..2ms, mb=8..256"},
@@ -324,7 +329,7 @@ constexpr std::array table{
            "with --vary: how far apart tried values are at least, from the first on: 1us; 8 for each eighth; default "
            "about a ten-thousandth of the range, 1 of what is counted"},
     Option{"threads", "", S::comparison, A::required, "N", count<&I::threads, most_threads>,
-           "simulate so many schedules at once; default as many as the machine has processors"},
+           "simulate so many schedules, or published runs, at once; default as many as the machine has processors"},
     Option{"markdown", "", S::comparison, A::optional, "FILE", set_text<&I::markdown>,
            "the comparison as a GitHub table; without FILE or with '-' to stdout, instead of the table"},
 

@@ -21,6 +21,7 @@ struct ReplaySpec {
   std::optional<Duration> timeout;
   std::optional<runtime::Fault> fault;
   std::optional<std::string> output, timeline;
+  std::optional<std::string> published; ///< a table of runs
   std::optional<std::size_t> replica;
   bool by_microbatch = false, mean_stage = false;
   std::optional<double> calibrate;
@@ -32,6 +33,7 @@ struct OutputSpec {
   std::optional<std::string> json, markdown, svg, trace, csv, csv_comms, chakra, goal;
   bool tasks = false;
   bool sensitivity = false;
+  bool rows = false; ///< of a table of runs: all of them are listed
   std::vector<std::string> fail_if;
 };
 

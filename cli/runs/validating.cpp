@@ -1,8 +1,11 @@
 #include "validating.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/parallel.hpp"
 #include "ppsim/base/words.hpp"
 #include "ppsim/engine/simulate.hpp"
+#include "ppsim/study/predict_published.hpp"
+#include "ppsim/traces/published.hpp"
 
 #include <fmt/format.h>
 
@@ -19,6 +22,7 @@
 #include "files/scenario_file.hpp"
 #include "options/commands.hpp"
 #include "replaying.hpp"
+#include "terminal/progress.hpp"
 
 namespace ppsim::cli {
 namespace {
@@ -292,6 +296,18 @@ Accuracy validate_files(const Inputs& inputs, const std::vector<RunSource>& sour
                     .validation = std::move(result.validation)});
   }
   return accuracy_of(std::move(held));
+}
+
+PublishedErrors validate_published(const Inputs& inputs) {
+  const std::string& path = inputs.published.value();
+  const std::string folder = fs::path{path}.parent_path().string();
+  Progress progress{"runs"};
+  return published_errors(
+      predict_published(
+          traces::read_published(read_file(path, inputs.place_of("published")), display_name(path)),
+          [&folder](const PublishedRun& run) -> RunSpec { return parse_run_arguments(run.arguments, folder); },
+          inputs.threads.value_or(machine_threads()), watched_by(progress)),
+      inputs.tolerance);
 }
 
 } // namespace ppsim::cli

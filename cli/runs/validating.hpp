@@ -2,6 +2,7 @@
 // Validating: a run, the prediction that did not know it, and how far they are apart. One, or many of them.
 
 #include "ppsim/measured/accuracy.hpp"
+#include "ppsim/measured/published.hpp"
 #include "ppsim/measured/validation.hpp"
 
 #include <optional>
@@ -49,5 +50,9 @@ void check_costs(const Inputs& inputs, Problems& problems);
 /// validate_file(), and where no such file is there or several are.
 [[nodiscard]] Accuracy validate_files(const Inputs& inputs, const std::vector<RunSource>& sources,
                                       std::set<std::string>& notes);
+
+/// The runs of the table --published, each held against what its own arguments predict. Throws Error (bad_input) where
+/// the table can not be read; a run that can not be simulated is refused in the result.
+[[nodiscard]] PublishedErrors validate_published(const Inputs& inputs);
 
 } // namespace ppsim::cli

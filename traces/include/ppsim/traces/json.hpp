@@ -10,6 +10,7 @@ struct Accuracy;
 struct Comparison;
 struct Explanation;
 struct MeasuredRun;
+struct PublishedErrors;
 struct ReplayFacts;
 struct RunReport;
 struct Timeline;
@@ -45,6 +46,9 @@ namespace ppsim::traces {
 /// How good many predictions are: the errors in all, by group and run by run, and the pairs of schedules that did not
 /// measure in the order that was predicted.
 [[nodiscard]] std::string accuracy_json(const Accuracy& accuracy);
+
+/// How good predictions of published runs are: the errors by set and by device, then run by run.
+[[nodiscard]] std::string published_json(const PublishedErrors& errors);
 
 /// Where the time of a measured run went: the findings, the largest first, each with the step before and after and the
 /// figures that support it; what a step consists of; replicas and their stages.

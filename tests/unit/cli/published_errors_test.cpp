@@ -1,0 +1,93 @@
+// The runs of traces/published/: how far off predictions of them may be, set by set.
+
+#include "ppsim/base/error.hpp"
+#include "support/golden.hpp"
+#include "support/runs.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "cli/options/commands.hpp"
+#include "cli/runs/validating.hpp"
+
+namespace ppsim::test::published_errors_test {
+
+using namespace ppsim::cli;
+
+namespace {
+
+/// What holds today, rounded up: in per cent, of step times and, where it is known, of memory.
+struct Bounds {
+  std::string_view set;
+  std::size_t runs;
+  std::size_t refused;
+  double median, worst;
+  double memory_median = 0, memory_worst = 0;
+};
+constexpr std::array bounds_of_sets{Bounds{"K", 7, 0, 4, 10},
+                                    Bounds{"N1", 6, 0, 6, 10},
+                                    Bounds{"N2", 7, 0, 8, 10},
+                                    Bounds{"Z-1f1b", 12, 0, 5, 9, 5, 9},
+                                    Bounds{"Z-1f1bi", 12, 0, 11, 15, 3, 6},
+                                    Bounds{"Z-zb1", 12, 0, 7, 9, 5, 7},
+                                    Bounds{"Z-zb2", 12, 0, 3, 7, 3, 5},
+                                    Bounds{"H", 5, 0, 14, 15},
+                                    Bounds{"B", 4, 1, 20, 85},
+                                    Bounds{"S", 2, 0, 35, 36},
+                                    Bounds{"V", 40, 0, 10, 35},
+                                    Bounds{"VS", 358, 0, 33, 90}};
+
+PublishedErrors validated(const std::string& path, const std::string& threads) {
+  return validate_published(parse_arguments(find_command("validate"), {"--published", path, "--threads", threads}));
+}
+
+Rows row_faults(const Rows& arguments, const std::string& folder = ".") {
+  return refusal_of([&] { (void)parse_run_arguments(arguments, folder); }).lines;
+}
+
+} // namespace
+
+TEST_CASE("Step times and memory that are published are predicted within the bounds of their set") {
+  const PublishedErrors errors = validated(source_path("traces/published/runs.csv").string(), "2");
+  CHECK(errors.sets.size() == bounds_of_sets.size());
+  for (const Bounds& bounds : bounds_of_sets) {
+    const auto set = std::ranges::find(errors.sets, bounds.set, &PublishedGroup::name);
+    REQUIRE(set != errors.sets.end());
+    INFO(bounds.set);
+    CHECK(set->step.runs + set->refused == bounds.runs);
+    CHECK(set->refused <= bounds.refused);
+    CHECK(100 * set->step.median <= bounds.median);
+    CHECK(100 * std::abs(errors.runs[set->step.worst].error()) <= bounds.worst);
+    CHECK((set->peak.runs > 0) == (bounds.memory_worst > 0));
+    if (set->peak.runs == 0) continue;
+    CHECK(100 * set->peak.median <= bounds.memory_median);
+    CHECK(100 * std::abs(errors.runs[set->peak.worst].peak_error().value()) <= bounds.memory_worst);
+    CHECK(set->fit.runs >= set->check.runs); // in turn, the first one to fit
+  }
+}
+
+TEST_CASE("Arguments of a table's row say what was run, and name no file but a model's and a device's") {
+  const std::string folder = source_path("docs").string();
+  const Inputs inputs = parse_run_arguments({"--stages", "2", "--mb", "4", "--model", "examples/model.toml", "--device",
+                                             "examples/device.toml", "--title", "a row"},
+                                            folder);
+  CHECK(inputs.model_shape.has_value());
+  CHECK(inputs.device_sheet.has_value());
+  CHECK(inputs.model == folder + "/examples/model.toml");
+  CHECK(parse_run_arguments({"--model", source_path("docs/examples/model.toml").string()}, "elsewhere").model_shape);
+  for (const Rows& arguments :
+       {Rows{"--json"}, Rows{"--svg", "x.svg"}, Rows{"--scenario", "x.toml"}, Rows{"--scenario", "-"},
+        Rows{"--schedule-file", "x.csv"}, Rows{"--csv=x.csv"}, Rows{"--chakra", "x"}, Rows{"--tasks"}})
+    CHECK(row_faults(arguments).front().find("can not stand in a table of runs") != std::string::npos);
+  CHECK(row_faults({"--model", "-"}).front().find("can not stand in a table of runs") != std::string::npos);
+  CHECK(row_faults({"-o", "x"}).size() == 1);
+  CHECK(row_faults({"--help"}).size() == 1);
+  CHECK(row_faults({"--stages", "two", "--svg", "x.svg"}).size() == 1); // nothing is read or set before
+}
+
+} // namespace ppsim::test::published_errors_test
