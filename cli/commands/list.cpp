@@ -152,6 +152,15 @@ std::string rates_in_words(const DeviceSheet& device) {
   return words;
 }
 
+std::string reached_in_words(const Reached& reached) {
+  const auto percent = [](Share share) { return 100 * static_cast<double>(share) / static_cast<double>(whole_share); };
+  return fmt::format("products {:.3g} % (fp8 {:.3g} %), fused attention {:.3g} %, memory {:.3g} %; {} a launch ({} in "
+                     "backwards), {} a pass",
+                     percent(reached.products), percent(reached.fp8_products), percent(reached.attention),
+                     percent(reached.memory), format_duration(reached.launch), format_duration(reached.grad_launch),
+                     format_duration(reached.pass));
+}
+
 std::vector<Row> device_rows() {
   std::vector<Row> rows;
   for (const DeviceSheet& device : devices())
@@ -160,6 +169,7 @@ std::vector<Row> device_rows() {
                      {"memory", fmt::format("{:g} GB at {:g} GB/s", static_cast<double>(device.memory.count()) / 1e9,
                                             static_cast<double>(device.memory_bandwidth.bytes_per_second()) / 1e9)},
                      {"link", device.link},
+                     {"reached", reached_in_words(device.reached)},
                      {"source", device.source}}});
   return rows;
 }
@@ -170,6 +180,7 @@ std::vector<Row> link_rows() {
     rows.push_back({link.name,
                     {{"bandwidth",
                       fmt::format("{:g} GB/s each way", static_cast<double>(link.bandwidth.bytes_per_second()) / 1e9)},
+                     {"reached", fmt::format("{:g} %", 100 * static_cast<double>(link.reached) / whole_share)},
                      {"latency", format_duration(link.latency)},
                      {"source", link.source}}});
   return rows;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -82,6 +83,27 @@ Result set_unit(DeviceSheet& device, const toml::node& node) {
   return std::nullopt;
 }
 
+/// A share of a datasheet's figure.
+template <auto member>
+Result set_share(DeviceSheet& device, const toml::node& node) {
+  const double share = node.value<double>().value_or(0);
+  if (!(share >= 0.001 && share <= 1))
+    return Wrong{"is no share", "give a share of the datasheet's figure from 0.001 to 1, without quotes: 0.8"};
+  device.reached.*member = std::llround(share * static_cast<double>(whole_share));
+  return std::nullopt;
+}
+
+template <auto member>
+Result set_time(DeviceSheet& device, const toml::node& node) {
+  const char* const example = R"(a time such as "20us")";
+  std::string text;
+  if (auto wrong = read_text(node, text)) return Wrong{std::move(wrong->what), example};
+  const auto time = parse_duration(text);
+  if (!time) return Wrong{fmt::format("{} can not be read", in_quotes(text)), example};
+  device.reached.*member = *time;
+  return std::nullopt;
+}
+
 Result set_link(DeviceSheet& device, const toml::node& node) {
   if (auto wrong = read_text(node, device.link)) return wrong;
   return caught([&] { static_cast<void>(find_link(device.link)); });
@@ -130,6 +152,13 @@ constexpr std::array device_keys{
     Key<D>{"memory", true, set_unit<&D::memory, parse_bytes>},
     Key<D>{"memory-bandwidth", true, set_unit<&D::memory_bandwidth, parse_bandwidth>},
     Key<D>{"link", true, set_link},
+    Key<D>{"reached-products", false, set_share<&Reached::products>},
+    Key<D>{"reached-fp8-products", false, set_share<&Reached::fp8_products>},
+    Key<D>{"reached-attention", false, set_share<&Reached::attention>},
+    Key<D>{"reached-memory", false, set_share<&Reached::memory>},
+    Key<D>{"launch", false, set_time<&Reached::launch>},
+    Key<D>{"backward-launch", false, set_time<&Reached::grad_launch>},
+    Key<D>{"pass", false, set_time<&Reached::pass>},
 };
 
 template <class Thing, std::size_t size>

@@ -74,6 +74,7 @@ private:
       if (trained_[chunk] && update_.reduce[chunk] > Duration{0}) queue.push_back(chunk);
     std::ranges::stable_sort(queue, {}, [&](std::uint16_t chunk) { return gradients[chunk].at; });
     ReleasedAt free;
+    if (!update_.overlap_reduce) free = own_tasks(graph_, timeline_, stage);
     for (const std::uint16_t chunk : queue) {
       const ReleasedAt begin = later(gradients[chunk], free);
       free = add(stage, chunk, false, begin, update_.reduce[chunk]);

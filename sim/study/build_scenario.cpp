@@ -250,11 +250,11 @@ void use_links(const RunSpec& spec, const Spread& spread, Network& network) {
   if (!link && spread.has_model() && !spec.comm && !spec.latency && !spec.bandwidth) link = standard_link();
   if (link) {
     std::ranges::fill(network.latency, link->latency);
-    network.bandwidth = link->bandwidth;
+    network.bandwidth = link->reached_bandwidth();
   }
   if (!spec.inter_node_link) return;
   network.inter_node_latency = spec.inter_node_link->latency;
-  network.inter_node_bandwidth = spec.inter_node_link->bandwidth;
+  network.inter_node_bandwidth = spec.inter_node_link->reached_bandwidth();
 }
 
 /// Adds that an option is given together with `with`, which says the same.
@@ -430,12 +430,19 @@ void fill_memory(const RunSpec& spec, Spread& spread, Memory& memory, Problems& 
   if (!memory.limit && spec.device_sheet) memory.limit = spec.device_sheet->memory;
 }
 
+void add_each(std::vector<Duration>& times, const std::vector<Duration>& more) {
+  std::ranges::transform(times, more, times.begin(), std::plus{});
+}
+
 /// `tied`: the gradient of a matrix that the first and the last stage share, by the model's shape.
 void fill_update(const RunSpec& spec, Spread& spread, Bytes tied, Update& update) {
+  update.overlap_reduce = spec.overlap_grad_reduce.value_or(!spread.has_model() || spec.training.distributed_optimizer);
   if (spec.reduce || spread.has_model())
     update.reduce = spread.per_chunk("reduce", spec.reduce, Duration{0}, &BlockCosts::reduce);
   if (spec.optimizer || spread.has_model())
     update.optimizer = spread.per_chunk("optimizer", spec.optimizer, Duration{0}, &BlockCosts::optimizer);
+  if (!spec.optimizer && spread.has_model() && !spec.training.overlap_param_gather.value_or(true))
+    add_each(update.optimizer, spread.from_model(&BlockCosts::gather));
   update.tied_embedding_reduce = spec.tied_embedding_reduce.value_or(
       tied > Bytes{} ? all_reduce_time(spec.link.value_or(standard_link()), 2, tied) : Duration{0});
   update.step = spec.optimizer_step.value_or(OptimizerStep::synchronous);

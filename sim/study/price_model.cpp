@@ -71,8 +71,8 @@ std::string cost_source(const RunSpec& spec) {
   std::string text = spec.source ? *spec.source + "; " : "";
   text += fmt::format("computed from the shape of {} and the datasheet of {}", spec.model_shape->name,
                       spec.device_sheet->name);
-  if (!spec.vary || spec.vary->option != "efficiency")
-    text += fmt::format(" at efficiency {:g}", static_cast<double>(spec.training.efficiency_ppm) / 1e6);
+  if (spec.training.efficiency_ppm && (!spec.vary || spec.vary->option != "efficiency"))
+    text += fmt::format(" at efficiency {:g}", static_cast<double>(*spec.training.efficiency_ppm) / 1e6);
   text += ", not measured";
   if (!spec.link && !spec.comm && !spec.latency && !spec.bandwidth)
     text += fmt::format("; {} between stages", standard_link().name);

@@ -18,15 +18,24 @@ constexpr Int128 fp32_bytes = 4;
 Work& Work::operator+=(const Work& other) {
   flops += other.flops;
   flops_16_bit += other.flops_16_bit;
+  flops_attention += other.flops_attention;
+  operands += other.operands;
   moved += other.moved;
+  launches += other.launches;
   collective += other.collective;
+  behind_weight_grad += other.behind_weight_grad;
   return *this;
 }
 
 void Block::add_linear(const Linear& linear) {
   const Int128 flops = 2 * linear.tokens * linear.in * linear.out;
-  for (Work* work : {&forward, &input_grad, &weight_grad})
+  const Int128 weights_read = std::max<Int128>(linear.experts, 1) * linear.in * linear.out;
+  const Int128 operands = (linear.tokens * (linear.in + linear.out) + weights_read) * element;
+  for (Work* work : {&forward, &input_grad, &weight_grad}) {
     (linear.in_16_bit ? work->flops_16_bit : work->flops) += flops;
+    work->operands += operands;
+  }
+  launch(1, 1, linear.bias ? 2 : 1);
   const Int128 input = linear.input_tokens * linear.in * element;
   if (!linear.input_is_kept) {
     kept += input;
@@ -43,6 +52,7 @@ void Block::add_linear(const Linear& linear) {
 void Block::add_norm(Int128 tokens, Int128 width, Norm norm) {
   keep(tokens * width * element);
   move(2 * tokens * width * element, 3 * tokens * width * element); // x, y; x, dy, dx
+  launch(1, 2);
   weights.dense += norm == Norm::layernorm ? 2 * width : width;
 }
 
@@ -51,12 +61,19 @@ void Block::move(Int128 forward_bytes, Int128 input_grad_bytes) {
   input_grad.moved += input_grad_bytes;
 }
 
-Sizes::Sizes(const Model& shape, const Training& training, LinkSheet tensor, LinkSheet expert)
+void Block::launch(std::int64_t in_forward, std::int64_t in_input_grad, std::int64_t in_weight_grad) {
+  forward.launches += in_forward;
+  input_grad.launches += in_input_grad;
+  weight_grad.launches += in_weight_grad;
+}
+
+Sizes::Sizes(const Model& shape, const Training& training, LinkSheet tensor, std::optional<LinkSheet> expert)
     : model{shape}, sequence{training.sequence_length > 0 ? training.sequence_length : shape.sequence_length},
       tokens{training.microbatch_size * sequence / training.context_parallel},
       outside_tokens{training.sequence_parallel ? tokens / training.tensor_parallel : tokens},
       element{training.data_type == DataType::tf32 || training.data_type == DataType::fp32 ? 4 : 2},
       tensor_ranks{training.tensor_parallel}, expert_ranks{training.expert_parallel},
+      expert_tensor_ranks{training.expert_tensor_ranks()}, node_ranks{training.gpus_per_node},
       gradient_bytes{training.gradient_bytes},
       sequence_parallel{training.sequence_parallel && training.tensor_parallel > 1},
       flash{training.attention.value_or(shape.attention) == Attention::flash}, tensor_link{std::move(tensor)},
@@ -69,6 +86,28 @@ Duration checked_exchange(const Sizes& sizes, const LinkSheet& link, std::int64_
   return in_range(exchange_time(link, ranks, Bytes{in_range(elements * sizes.element)}));
 }
 
+/// All-to-all of so many elements between the ranks that hold other experts. Where no link is said they are neighbours:
+/// as many of them as fit share a node, and what goes to other nodes goes over the network, while the node's link
+/// carries the rest.
+Duration expert_exchange(const Sizes& sizes, Int128 elements) {
+  const std::int64_t ranks = sizes.expert_ranks;
+  if (sizes.expert_link) return checked_exchange(sizes, *sizes.expert_link, ranks, elements);
+  const std::int64_t near = std::clamp<std::int64_t>(sizes.node_ranks / sizes.expert_tensor_ranks, 1, ranks);
+  const Duration inside = checked_exchange(sizes, sizes.tensor_link, near, elements * near / ranks);
+  if (near == ranks) return inside;
+  // exchange_time() leaves out what stays on the rank; of the nodes, that which stays on the node.
+  const Int128 nodes = (ranks + near - 1) / near;
+  return std::max(inside, checked_exchange(sizes, find_link("ib-ndr"), static_cast<std::int64_t>(nodes), elements));
+}
+
+/// Expert tensor parallelism: gathered before and scattered after experts that are split over ranks.
+void add_expert_tensor_collectives(Block& block, const Sizes& sizes, Int128 elements) {
+  const auto exchange = checked_exchange(sizes, sizes.tensor_link, sizes.expert_tensor_ranks, elements);
+  block.forward.collective += 2 * exchange;
+  block.input_grad.collective += 2 * exchange;
+  block.input_grad.behind_weight_grad += exchange;
+}
+
 Duration tensor_exchange(const Sizes& sizes, Int128 elements) {
   return checked_exchange(sizes, sizes.tensor_link, sizes.tensor_ranks, elements);
 }
@@ -77,13 +116,14 @@ Duration tensor_exchange(const Sizes& sizes, Int128 elements) {
 /// before and scattered after it, else reduced after it, and the other way round for the gradients (Korthikanti et al.,
 /// figures 4 and 5).
 void add_tensor_collectives(Block& block, const Sizes& sizes, Int128 in, Int128 out) {
-  if (sizes.sequence_parallel) {
-    block.forward.collective += tensor_exchange(sizes, in) + tensor_exchange(sizes, out);
-    block.input_grad.collective += tensor_exchange(sizes, in) + tensor_exchange(sizes, out);
-  } else {
-    block.forward.collective += 2 * tensor_exchange(sizes, out);
-    block.input_grad.collective += 2 * tensor_exchange(sizes, in);
-  }
+  if (sizes.tensor_ranks == 1) return;
+  const Duration gathered = tensor_exchange(sizes, in);
+  const Duration scattered = tensor_exchange(sizes, out);
+  block.forward.collective += sizes.sequence_parallel ? gathered + scattered : 2 * scattered;
+  const Duration behind = sizes.sequence_parallel ? gathered : 2 * gathered;
+  block.input_grad.collective += sizes.sequence_parallel ? gathered + scattered : behind;
+  block.input_grad.behind_weight_grad += behind;
+  block.launch(sizes.sequence_parallel ? 2 : 1, sizes.sequence_parallel ? 2 : 1);
 }
 
 /// Heads of one rank, and what queries, keys and values have each.
@@ -103,11 +143,12 @@ void add_core_attention(Block& block, const Sizes& sizes, const Heads& heads) {
   const Int128 keys = sizes.tokens * heads.kv_count * heads.query_dim * sizes.element;
   const Int128 values = sizes.tokens * heads.kv_count * heads.value_dim * sizes.element;
   const Int128 outputs = sizes.tokens * heads.count * heads.value_dim * sizes.element;
-  Work core{.flops_16_bit = query_key + score_value};
-  block.input_grad.flops_16_bit += 2 * (query_key + score_value);
+  Work core;
   block.keep(queries + keys + values);
   if (sizes.flash) {
-    block.input_grad.flops_16_bit += query_key;
+    core = {.flops_attention = query_key + score_value, .launches = 1};
+    block.input_grad.flops_attention += 2 * (query_key + score_value) + query_key;
+    block.input_grad.launches += 2;
     block.keep(heads.count * sizes.tokens * fp32_bytes);
     core.moved = queries + keys + values + outputs;
     block.input_grad.moved += 2 * (queries + keys + values + outputs);
@@ -115,6 +156,9 @@ void add_core_attention(Block& block, const Sizes& sizes, const Heads& heads) {
     // Scores are written, read and written by the softmax, read and written (with a mask) by the dropout, and read.
     const Int128 element = sizes.element;
     const Int128 dropout = sizes.model.dropout ? 1 : 0;
+    core = {.flops_16_bit = query_key + score_value, .launches = 5 + static_cast<std::int64_t>(dropout)};
+    block.input_grad.flops_16_bit += 2 * (query_key + score_value);
+    block.input_grad.launches += 7 + static_cast<std::int64_t>(dropout);
     core.moved = scores * (4 * element + dropout * (2 * element + mask_bytes));
     block.input_grad.moved += scores * (6 * element + dropout * (2 * element + mask_bytes));
     block.kept_scores = scores * (element + dropout * (element + mask_bytes));
@@ -132,6 +176,7 @@ void add_residual(Block& block, const Sizes& sizes) {
   // Forward: x and residual read, sum written. Backward: two gradients summed, and one masked where there is a mask.
   const Int128 masked = sizes.model.dropout ? 2 * elements * sizes.element + mask : 0;
   block.move(3 * elements * sizes.element + mask, 3 * elements * sizes.element + masked);
+  block.launch(1, 1);
 }
 
 void add_attention(Block& block, const Sizes& sizes) {
@@ -219,6 +264,7 @@ void add_ffn_matrices(Block& block, const Sizes& sizes, const Ffn& ffn) {
                     .experts = ffn.experts});
   block.keep(inputs * inner); // of the activation function
   block.move((inputs + 1) * inner, (2 * inputs + 1) * inner);
+  block.launch(1, 1);
   block.add_linear({.tokens = ffn.tokens,
                     .in = ffn.width,
                     .out = model.hidden,
@@ -241,7 +287,7 @@ void add_dense_ffn(Block& block, const Sizes& sizes) {
 /// gathered there over the tensor-parallel ranks, and back.
 void add_moe_ffn(Block& block, const Sizes& sizes) {
   const Model& model = sizes.model;
-  const Int128 routed = sizes.tokens * model.experts_per_token;
+  const Int128 routed = sizes.tokens * model.experts_per_token * sizes.expert_tensor_ranks / sizes.tensor_ranks;
   const Int128 sent = sizes.outside_tokens * model.experts_per_token * model.hidden;
   block.add_norm(sizes.outside_tokens, model.hidden, model.norm);
   block.add_linear({.tokens = sizes.outside_tokens,
@@ -255,12 +301,13 @@ void add_moe_ffn(Block& block, const Sizes& sizes) {
   add_ffn_matrices(block, sizes,
                    {.tokens = routed,
                     .outside_tokens = routed,
-                    .width = sizes.split(model.expert_ffn_hidden),
+                    .width = model.expert_ffn_hidden / sizes.expert_tensor_ranks,
                     .experts = model.experts / sizes.expert_ranks});
-  const Duration all_to_all = checked_exchange(sizes, sizes.expert_link, sizes.expert_ranks, sent);
+  const Duration all_to_all = expert_exchange(sizes, sent);
   block.forward.collective += 2 * all_to_all;
   block.input_grad.collective += 2 * all_to_all;
-  add_tensor_collectives(block, sizes, routed * model.hidden, routed * model.hidden);
+  add_expert_tensor_collectives(block, sizes, routed * model.hidden);
+  block.launch(16, 16); // scores, choice, counts, two permutations with their masks, two all-to-alls
   if (model.shared_experts > 0) {
     add_ffn_matrices(block, sizes,
                      {.tokens = sizes.tokens,

@@ -8,10 +8,14 @@ namespace ppsim::model {
 
 /// What a pass does. Flops of both kinds are of matrix products.
 struct Work {
-  Int128 flops = 0;        ///< at the rate of the data type
-  Int128 flops_16_bit = 0; ///< attention and output layer: with fp8 these stay in bf16
-  Int128 moved = 0;        ///< bytes that all other operations read and write
+  Int128 flops = 0;           ///< at the rate of the data type
+  Int128 flops_16_bit = 0;    ///< router, output layer, scores: with fp8 these stay in bf16
+  Int128 flops_attention = 0; ///< fused attention, all scores; in bf16 too
+  Int128 operands = 0;        ///< bytes that matrix products read and write
+  Int128 moved = 0;           ///< bytes that all other operations read and write
+  std::int64_t launches = 0;  ///< operations that the host starts
   Duration collective{0};
+  Duration behind_weight_grad{0}; ///< the part of `collective` that runs beside the weight gradient's products
   Work& operator+=(const Work& other);
 };
 
@@ -54,11 +58,13 @@ struct Block {
   void keep(Int128 bytes) { kept += bytes; }
   /// An operation that reads and writes so many bytes for each pass.
   void move(Int128 forward_bytes, Int128 input_grad_bytes);
+  /// Operations that the host starts.
+  void launch(std::int64_t in_forward, std::int64_t in_input_grad, std::int64_t in_weight_grad = 0);
 };
 
 /// Token counts and shares that all blocks use; made of a model and a training that fit together.
 struct Sizes {
-  Sizes(const Model& shape, const Training& training, LinkSheet tensor, LinkSheet expert);
+  Sizes(const Model& shape, const Training& training, LinkSheet tensor, std::optional<LinkSheet> expert);
   const Model& model;
   Int128 sequence;       ///< tokens of a sample
   Int128 tokens;         ///< of a microbatch, on this rank's share of the sequence
@@ -66,11 +72,13 @@ struct Sizes {
   Int128 element;
   std::int64_t tensor_ranks;
   std::int64_t expert_ranks;
+  std::int64_t expert_tensor_ranks; ///< over which each expert is split
+  std::int64_t node_ranks;          ///< that share a node
   Int128 gradient_bytes; ///< per parameter
   bool sequence_parallel;
   bool flash;
   LinkSheet tensor_link;
-  LinkSheet expert_link;
+  std::optional<LinkSheet> expert_link; ///< none: the tensor-parallel link in a node, ib-ndr between nodes
   /// This rank's share of a width that tensor parallelism splits.
   [[nodiscard]] Int128 split(std::int64_t width) const { return width / tensor_ranks; }
   [[nodiscard]] Int128 vocab_share() const { return (model.vocab + tensor_ranks - 1) / tensor_ranks; }

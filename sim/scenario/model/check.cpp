@@ -75,8 +75,8 @@ void check_ranges(const Training& training, Problems& problems) {
     if (value < least || value > most)
       problems.add(std::string{key}, fmt::format("must be from {} to {}, got {}", least, most, value),
                    "give a number in this range");
-  if (training.efficiency_ppm < 1000 || training.efficiency_ppm > 1'000'000)
-    problems.add("`efficiency`", fmt::format("is {:g}", static_cast<double>(training.efficiency_ppm) / 1e6),
+  if (const Share share = training.efficiency_ppm.value_or(whole_share); share < 1000 || share > whole_share)
+    problems.add("`efficiency`", fmt::format("is {:g}", static_cast<double>(share) / 1e6),
                  "a share of the datasheet's rates from 0.001 to 1: 0.7");
 }
 
@@ -115,17 +115,19 @@ void check_sequence(const Model& model, const Training& training, std::int64_t s
 void check_expert_parallel(const Model& model, const Training& training, Problems& problems) {
   const std::int64_t ranks = training.expert_parallel;
   if (ranks == 1) return;
-  const std::int64_t replicas = training.data_parallel * training.context_parallel;
+  const std::int64_t split = training.expert_tensor_ranks();
+  const std::int64_t all = training.data_parallel * training.context_parallel * training.tensor_parallel;
   if (model.experts == 0)
     problems.add("`expert-parallel`", fmt::format("{} has no experts", model.name), "leave it out");
   else if (model.experts % ranks != 0)
     problems.add("`expert-parallel`", fmt::format("{} ranks do not divide {} experts", ranks, model.experts),
                  nearest_that_work(ranks, model.experts, [&](std::int64_t some) { return model.experts % some == 0; }));
-  else if (replicas % ranks != 0)
-    problems.add(
-        "`expert-parallel`",
-        fmt::format("{} ranks do not divide the {} of `data-parallel` times `context-parallel`", ranks, replicas),
-        fmt::format("experts are spread over data-parallel ranks: give `data-parallel` {}", ranks));
+  else if (all % (ranks * split) != 0)
+    problems.add("`expert-parallel`",
+                 fmt::format("{} ranks{} do not divide the {} of `data-parallel` times `context-parallel` times "
+                             "`tensor-parallel`",
+                             ranks, split > 1 ? fmt::format(", with each expert split over {},", split) : "", all),
+                 fmt::format("experts are spread over the ranks of a stage: give `data-parallel` {}", ranks));
 }
 
 } // namespace

@@ -17,6 +17,7 @@ void hold_tied_matrix_once(const ModelCosts& costs, BlockCosts& chunk) {
   chunk.optimizer_bytes -= share(output.optimizer_bytes);
   chunk.reduce -= share(output.reduce);
   chunk.optimizer -= share(output.optimizer);
+  chunk.gather -= share(output.gather);
 }
 
 } // namespace
@@ -32,6 +33,8 @@ std::vector<BlockCosts> chunk_costs(const Model& model, const ModelCosts& costs,
       chunks[chunk] += kind_of_layer(model, layer) == LayerKind::moe ? costs.moe_layer : costs.dense_layer;
     for (std::size_t i = 0; i < blocks.mtp_layers; ++i) chunks[chunk] += costs.mtp_layer;
     if (blocks.loss) chunks[chunk] += costs.output;
+    chunks[chunk].forward += costs.pass;
+    chunks[chunk].input_grad += costs.pass;
     if (blocks.loss && costs.tied_parameters > 0 && ends_share_stage) hold_tied_matrix_once(costs, chunks[chunk]);
   }
   return chunks;

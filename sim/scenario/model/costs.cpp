@@ -23,21 +23,37 @@ public:
   Pricing(const DeviceSheet& device, const Training& training, const LinkSheet& data_link)
       : device_{device}, training_{training}, data_link_{data_link} {}
 
-  /// Matrix products at their rate and, after them, all other operations at the rate of the memory; of both the share
-  /// that is reached.
-  [[nodiscard]] Duration time(const Work& work) const {
+  /// Matrix products at their rate, reading and writing operands, and, after them, all other operations at the rate of
+  /// the memory; but no faster than the host launches them (`launch`: one of them). Of a causal mask's scores fused
+  /// attention computes half. A share of the datasheet for all, where one is given, is just that: all scores, no
+  /// operands, no launches.
+  [[nodiscard]] Duration time(const Work& work, Duration launch) const {
     const DataType type = training_.data_type;
-    const DataType type_16_bit = type == DataType::fp8 ? DataType::bf16 : type;
-    return work.collective + at_rate(work.flops, device_.flops_per_second(type)) +
-           at_rate(work.flops_16_bit, device_.flops_per_second(type_16_bit)) +
-           at_rate(work.moved, device_.memory_bandwidth.bytes_per_second());
+    const std::int64_t rate = device_.flops_per_second(type);
+    const std::int64_t rate_16_bit = device_.flops_per_second(type == DataType::fp8 ? DataType::bf16 : type);
+    const std::int64_t memory = device_.memory_bandwidth.bytes_per_second();
+    if (training_.efficiency_ppm) {
+      const Share all = *training_.efficiency_ppm;
+      return work.collective + at_rate(work.flops, rate, all) +
+             at_rate(work.flops_16_bit + work.flops_attention, rate_16_bit, all) + at_rate(work.moved, memory, all);
+    }
+    const Reached& reached = device_.reached;
+    const Duration computing =
+        at_rate(work.flops, rate, type == DataType::fp8 ? reached.fp8_products : reached.products) +
+        at_rate(work.flops_16_bit, rate_16_bit, reached.products) +
+        at_rate(work.flops_attention / 2, rate_16_bit, reached.attention) +
+        at_rate(work.operands + work.moved, memory, reached.memory);
+    return work.collective + std::max(computing, work.launches * launch);
   }
+  [[nodiscard]] Duration forward(const Work& work) const { return time(work, device_.reached.launch); }
+  [[nodiscard]] Duration backward(const Work& work) const { return time(work, device_.reached.grad_launch); }
 
   /// Parameters with their gradients and optimizer state, and what follows a step's tasks.
   void add_weights(const Weights& weights, BlockCosts& costs) const {
     const std::int64_t ranks = training_.data_parallel * training_.context_parallel;
     add_group(weights.dense, ranks, costs);
-    add_group(weights.expert, ranks / training_.expert_parallel, costs);
+    add_group(weights.expert,
+              ranks * training_.tensor_parallel / (training_.expert_parallel * training_.expert_tensor_ranks()), costs);
   }
 
   [[nodiscard]] std::int64_t parameter_bytes() const { return is_wide() ? 4 : 2; }
@@ -48,8 +64,8 @@ private:
   }
 
   /// `amount` at the reached share of `per_second`, rounded to the nearest nanosecond.
-  [[nodiscard]] Duration at_rate(Int128 amount, std::int64_t per_second) const {
-    const Int128 rate = Int128{per_second} * training_.efficiency_ppm;
+  [[nodiscard]] static Duration at_rate(Int128 amount, std::int64_t per_second, Share share) {
+    const Int128 rate = Int128{per_second} * share;
     const Int128 time = (2 * Int128{in_range(amount)} * nanoseconds_per_second * million + rate) / (2 * rate);
     return in_range(Duration{static_cast<std::int64_t>(std::min(time, Int128{max_duration.count()} + 1))});
   }
@@ -67,10 +83,13 @@ private:
     costs.optimizer_bytes += Bytes{in_range(owned * optimizer_bytes)};
     const Duration exchange = in_range(exchange_time(data_link_, ranks, gradients));
     costs.reduce += training_.distributed_optimizer ? exchange : 2 * exchange;
-    // Gradients are read, the state is read and written, the parameters are written.
-    costs.optimizer += at_rate(owned * (training_.gradient_bytes + 2 * optimizer_bytes + parameter_bytes()),
-                               device_.memory_bandwidth.bytes_per_second());
-    costs.optimizer += in_range(exchange_time(data_link_, owners, weights));
+    // Gradients are zeroed, read for their norm, read and written to clip them, and read; the state is read and written,
+    // the parameters are written.
+    costs.optimizer += at_rate(parameters * training_.gradient_bytes +
+                                   owned * (4 * training_.gradient_bytes + 2 * optimizer_bytes + parameter_bytes()),
+                               device_.memory_bandwidth.bytes_per_second(),
+                               training_.efficiency_ppm.value_or(device_.reached.memory));
+    costs.gather += in_range(exchange_time(data_link_, owners, weights));
   }
 
   const DeviceSheet& device_;
@@ -78,19 +97,24 @@ private:
   const LinkSheet& data_link_;
 };
 
+std::int64_t flops_of(const Work& work) {
+  return in_range(work.flops + work.flops_16_bit + work.flops_attention);
+}
+
 BlockCosts priced(const Block& block, const Pricing& pricing) {
   BlockCosts costs;
-  costs.forward = pricing.time(block.forward);
-  costs.input_grad = pricing.time(block.input_grad);
-  costs.weight_grad = pricing.time(block.weight_grad);
+  costs.forward = pricing.forward(block.forward);
+  costs.weight_grad = pricing.backward(block.weight_grad);
+  const Duration hidden = std::min(block.input_grad.behind_weight_grad, costs.weight_grad);
+  costs.input_grad = pricing.backward(block.input_grad) - hidden;
   costs.forward_collective = block.forward.collective;
-  costs.input_grad_collective = block.input_grad.collective;
-  costs.flops = {.forward = in_range(block.forward.flops + block.forward.flops_16_bit),
-                 .input_grad = in_range(block.input_grad.flops + block.input_grad.flops_16_bit),
-                 .weight_grad = in_range(block.weight_grad.flops + block.weight_grad.flops_16_bit)};
+  costs.input_grad_collective = block.input_grad.collective - hidden;
+  costs.flops = {.forward = flops_of(block.forward),
+                 .input_grad = flops_of(block.input_grad),
+                 .weight_grad = flops_of(block.weight_grad)};
   costs.activation = Bytes{in_range(block.kept)};
   costs.activation_for_weight = Bytes{in_range(std::min(block.for_weight, block.kept))};
-  costs.selective = {.time = pricing.time(block.scores), .checkpoint = Bytes{in_range(block.kept - block.kept_scores)}};
+  costs.selective = {.time = pricing.forward(block.scores), .checkpoint = Bytes{in_range(block.kept - block.kept_scores)}};
   costs.full = {.time = Duration{0}, .checkpoint = costs.activation};
   pricing.add_weights(block.weights, costs);
   return costs;
@@ -149,7 +173,13 @@ BlockCosts& BlockCosts::operator+=(const BlockCosts& other) {
   optimizer_bytes += other.optimizer_bytes;
   reduce += other.reduce;
   optimizer += other.optimizer;
+  gather += other.gather;
   return *this;
+}
+
+std::int64_t Training::expert_tensor_ranks() const {
+  if (expert_tensor_parallel) return *expert_tensor_parallel;
+  return data_parallel * context_parallel % expert_parallel == 0 ? tensor_parallel : 1;
 }
 
 LayerKind kind_of_layer(const Model& model, std::int64_t layer) {
@@ -157,7 +187,7 @@ LayerKind kind_of_layer(const Model& model, std::int64_t layer) {
 }
 
 ParameterCount count_parameters(const Model& model) {
-  const Sizes sizes{model, Training{}, LinkSheet{}, LinkSheet{}};
+  const Sizes sizes{model, Training{}, LinkSheet{}, std::nullopt};
   const Block dense = model::layer_block(sizes, LayerKind::dense);
   const Block moe = model::layer_block(sizes, LayerKind::moe);
   const Block output = model::output_block(sizes);
@@ -175,11 +205,12 @@ ParameterCount count_parameters(const Model& model) {
 ModelCosts model_costs(const Model& model, const DeviceSheet& device, const Training& training) {
   model::check(model, device, training);
   const Sizes sizes{model, training, link_or(training.tensor_link, device.link),
-                    link_or(training.expert_link, "ib-ndr")};
+                    training.expert_link};
   const LinkSheet data_link = link_or(training.data_link, "ib-ndr");
   const Pricing pricing{device, training, data_link};
 
   ModelCosts costs;
+  if (!training.efficiency_ppm) costs.pass = device.reached.pass;
   costs.boundary = Bytes{in_range(sizes.outside_tokens * model.hidden * sizes.element)};
   costs.embedding = priced(model::embedding_block(sizes), pricing);
   const Block output = model::output_block(sizes);

@@ -37,6 +37,10 @@ const Entry& find(std::span<const Entry> entries, std::string_view what, std::st
 
 } // namespace
 
+Bandwidth LinkSheet::reached_bandwidth() const {
+  return Bandwidth{scale_rounded(bandwidth.bytes_per_second(), reached, whole_share)};
+}
+
 std::int64_t DeviceSheet::flops_per_second(DataType type) const {
   switch (type) {
   case DataType::fp8:
@@ -53,6 +57,13 @@ std::int64_t DeviceSheet::flops_per_second(DataType type) const {
 }
 
 std::span<const DeviceSheet> devices() {
+  static constexpr Reached reached_by_hopper{.products = 665'000,
+                                             .fp8_products = 660'000,
+                                             .attention = 500'000,
+                                             .memory = 767'000,
+                                             .launch = 10us,
+                                             .grad_launch = 5us,
+                                             .pass = 20us};
   static const std::vector<DeviceSheet> all{
       {.name = "a100",
        .flops_16_bit = 312 * tera,
@@ -61,7 +72,8 @@ std::span<const DeviceSheet> devices() {
        .memory = Bytes{80 * giga},
        .memory_bandwidth = gigabytes_per_second(2039),
        .link = "nvlink3",
-       .source = "NVIDIA A100 80GB SXM datasheet, dense rates"},
+       .source = "NVIDIA A100 80GB SXM datasheet, dense rates",
+       .reached = {.products = 776'000, .memory = 767'000, .launch = 73us, .grad_launch = 22us, .pass = 465us}},
       {.name = "h100",
        .flops_16_bit = 989 * tera,
        .flops_fp8 = 1979 * tera,
@@ -70,7 +82,8 @@ std::span<const DeviceSheet> devices() {
        .memory = Bytes{80 * giga},
        .memory_bandwidth = gigabytes_per_second(3350),
        .link = "nvlink4",
-       .source = "NVIDIA H100 SXM datasheet, dense rates"},
+       .source = "NVIDIA H100 SXM datasheet, dense rates",
+       .reached = reached_by_hopper},
       {.name = "h200",
        .flops_16_bit = 989 * tera,
        .flops_fp8 = 1979 * tera,
@@ -79,7 +92,8 @@ std::span<const DeviceSheet> devices() {
        .memory = Bytes{141 * giga},
        .memory_bandwidth = gigabytes_per_second(4800),
        .link = "nvlink4",
-       .source = "NVIDIA H200 SXM datasheet, dense rates"},
+       .source = "NVIDIA H200 SXM datasheet, dense rates",
+       .reached = reached_by_hopper},
       {.name = "b200",
        .flops_16_bit = 2250 * tera,
        .flops_fp8 = 4500 * tera,
@@ -88,23 +102,37 @@ std::span<const DeviceSheet> devices() {
        .memory = Bytes{180 * giga},
        .memory_bandwidth = gigabytes_per_second(8000),
        .link = "nvlink5",
-       .source = "NVIDIA HGX B200 datasheet, an eighth of its eight, dense rates"}};
+       .source = "NVIDIA HGX B200 datasheet, an eighth of its eight, dense rates",
+       .reached = {.products = 500'000,
+                   .fp8_products = 680'000,
+                   .attention = 500'000,
+                   .memory = 767'000,
+                   .launch = 10us,
+                   .grad_launch = 5us,
+                   .pass = 20us}}};
   return all;
 }
 
 std::span<const LinkSheet> links() {
-  static const std::string assumed = "; latency assumed";
+  static const std::string assumed = "; latency and share reached assumed";
   static const std::vector<LinkSheet> all{
-      {"nvlink3", 5us, gigabytes_per_second(300), "NVLink 3, 600 GB/s in both directions" + assumed},
-      {"nvlink4", 5us, gigabytes_per_second(450), "NVLink 4, 900 GB/s in both directions" + assumed},
-      {"nvlink5", 5us, gigabytes_per_second(900), "NVLink 5, 1800 GB/s in both directions" + assumed},
-      {"pcie4", 10us, gigabytes_per_second(32), "PCIe 4.0 x16" + assumed},
-      {"pcie5", 10us, gigabytes_per_second(64), "PCIe 5.0 x16" + assumed},
-      {"ib-hdr", 30us, gigabytes_per_second(25), "InfiniBand HDR, 200 Gbit/s" + assumed},
-      {"ib-ndr", 30us, gigabytes_per_second(50), "InfiniBand NDR, 400 Gbit/s" + assumed},
-      {"ib-xdr", 30us, gigabytes_per_second(100), "InfiniBand XDR, 800 Gbit/s" + assumed},
-      {"eth-100g", 50us, Bandwidth{12'500'000'000}, "Ethernet, 100 Gbit/s" + assumed},
-      {"eth-400g", 50us, gigabytes_per_second(50), "Ethernet, 400 Gbit/s" + assumed}};
+      {"nvlink3", 15us, gigabytes_per_second(300),
+       "NVLink 3, 600 GB/s in both directions; latency and share reached by vTrain's tables of all-reduces on 2, 4 and "
+       "8 A100",
+       760'000},
+      {"nvlink4", 10us, gigabytes_per_second(450),
+       "NVLink 4, 900 GB/s in both directions; latency assumed; share reached: NCCL's rings, NVIDIA/nccl-tests#212",
+       820'000},
+      {"nvlink5", 10us, gigabytes_per_second(900), "NVLink 5, 1800 GB/s in both directions" + assumed, 800'000},
+      {"pcie4", 10us, gigabytes_per_second(32), "PCIe 4.0 x16" + assumed, 800'000},
+      {"pcie5", 10us, gigabytes_per_second(64), "PCIe 5.0 x16" + assumed, 800'000},
+      {"ib-hdr", 30us, gigabytes_per_second(25),
+       "InfiniBand HDR, 200 Gbit/s; latency assumed; share reached by the gradients of arXiv 2205.05198, section 6.3",
+       450'000},
+      {"ib-ndr", 30us, gigabytes_per_second(50), "InfiniBand NDR, 400 Gbit/s" + assumed, 800'000},
+      {"ib-xdr", 30us, gigabytes_per_second(100), "InfiniBand XDR, 800 Gbit/s" + assumed, 800'000},
+      {"eth-100g", 50us, Bandwidth{12'500'000'000}, "Ethernet, 100 Gbit/s" + assumed, 700'000},
+      {"eth-400g", 50us, gigabytes_per_second(50), "Ethernet, 400 Gbit/s" + assumed, 700'000}};
   return all;
 }
 
@@ -120,7 +148,7 @@ Duration exchange_time(const LinkSheet& link, std::int64_t ranks, Bytes bytes) {
   if (ranks <= 1 || bytes.count() == 0) return Duration{0};
   const auto doublings = std::bit_width(static_cast<std::uint64_t>(ranks - 1));
   const auto moved = Bytes{static_cast<std::int64_t>(Int128{bytes.count()} * (ranks - 1) / ranks)};
-  return doublings * link.latency + link.bandwidth.time_for(moved);
+  return doublings * link.latency + link.reached_bandwidth().time_for(moved);
 }
 
 Duration all_reduce_time(const LinkSheet& link, std::int64_t ranks, Bytes bytes) {

@@ -51,17 +51,17 @@ TEST_CASE("A model's costs follow its layers, with the embedding on the first ch
   const ModelCosts costs = gpt_costs(); // 48 layers
   const Scenario scenario = run_gpt({}).scenario;
   CHECK(scenario.layout == plain_layout({12, 12, 12, 12}));
-  CHECK(scenario.costs.forward == std::vector<Duration>{costs.embedding.forward + 12 * costs.dense_layer.forward,
-                                                        12 * costs.dense_layer.forward, 12 * costs.dense_layer.forward,
-                                                        12 * costs.dense_layer.forward + costs.output.forward});
-  CHECK(scenario.costs.input_grad[1] == 12 * costs.dense_layer.input_grad);
+  const Duration inner = 12 * costs.dense_layer.forward + costs.pass;
+  CHECK(scenario.costs.forward ==
+        std::vector<Duration>{costs.embedding.forward + inner, inner, inner, inner + costs.output.forward});
+  CHECK(scenario.costs.input_grad[1] == 12 * costs.dense_layer.input_grad + costs.pass);
   CHECK(scenario.costs.weight_grad[2] == 12 * costs.dense_layer.weight_grad);
   CHECK(scenario.memory.activation[1].count() == 12 * costs.dense_layer.activation.count());
   CHECK(scenario.memory.activation_for_weight[1].count() == 12 * costs.dense_layer.activation_for_weight.count());
   CHECK(scenario.memory.parameters[1].count() == 12 * costs.dense_layer.parameter_bytes.count());
   CHECK(scenario.memory.limit == find_device("a100").memory);
   CHECK(scenario.network.boundary_bytes == std::vector<Bytes>(3, costs.boundary));
-  CHECK(scenario.network.bandwidth == find_link("ib-ndr").bandwidth);
+  CHECK(scenario.network.bandwidth == find_link("ib-ndr").reached_bandwidth());
   CHECK(scenario.update.optimizer[1] == 12 * costs.dense_layer.optimizer);
 }
 
@@ -72,8 +72,10 @@ TEST_CASE(
   const ModelCosts costs = model_costs(find_model("deepseek-v3"), find_device("h200"), Training{});
   CHECK(scenario.layout[0] == ChunkBlocks{.layers = 4, .embedding = true});
   CHECK(scenario.layout[3] == ChunkBlocks{.layers = 19, .mtp_layers = 1, .loss = true});
-  CHECK(scenario.costs.forward[0] == costs.embedding.forward + 3 * costs.dense_layer.forward + costs.moe_layer.forward);
-  CHECK(scenario.costs.forward[3] == 19 * costs.moe_layer.forward + costs.mtp_layer.forward + costs.output.forward);
+  CHECK(scenario.costs.forward[0] ==
+        costs.embedding.forward + 3 * costs.dense_layer.forward + costs.moe_layer.forward + costs.pass);
+  CHECK(scenario.costs.forward[3] ==
+        19 * costs.moe_layer.forward + costs.mtp_layer.forward + costs.output.forward + costs.pass);
 }
 
 TEST_CASE("What is given wins over what is computed, and the source says which is which") {
@@ -81,12 +83,12 @@ TEST_CASE("What is given wins over what is computed, and the source says which i
   const ModelCosts costs = gpt_costs();
   CHECK(scenario.costs.forward == std::vector<Duration>(4, 5ms));
   CHECK(scenario.costs.forward_collective.empty());
-  CHECK(scenario.costs.input_grad[1] == 12 * costs.dense_layer.input_grad);
+  CHECK(scenario.costs.input_grad[1] == 12 * costs.dense_layer.input_grad + costs.pass);
   CHECK(scenario.network.latency == std::vector<Duration>(3, 1us));
   CHECK_FALSE(scenario.network.bandwidth);
   CHECK(scenario.memory.limit == Bytes{std::int64_t{10} << 30});
-  CHECK(scenario.source == "computed from the shape of gpt2-xl and the datasheet of a100 at efficiency 0.7, not "
-                           "measured; given: forward, comm");
+  CHECK(scenario.source == "computed from the shape of gpt2-xl and the datasheet of a100, not measured; "
+                           "given: forward, comm");
   const Scenario half = run_gpt({"--input-grad", "7ms", "--source", "my profile"}).scenario;
   CHECK(half.costs.input_grad == std::vector<Duration>(4, 7ms));
   CHECK(half.costs.weight_grad[1] == 12 * costs.dense_layer.weight_grad);
@@ -187,10 +189,11 @@ TEST_CASE("A named link gives latency and bandwidth") {
       run_of({"--link", "nvlink4", "--boundary-bytes", "1MiB", "--stages-per-node", "2", "--inter-node-link", "ib-hdr"})
           .scenario.network;
   CHECK(network.latency == std::vector<Duration>(3, find_link("nvlink4").latency));
-  CHECK(network.bandwidth == find_link("nvlink4").bandwidth);
+  CHECK(network.bandwidth == find_link("nvlink4").reached_bandwidth());
   CHECK(network.inter_node_latency == find_link("ib-hdr").latency);
-  CHECK(network.inter_node_bandwidth == find_link("ib-hdr").bandwidth);
-  CHECK(run_gpt({"--link", "nvlink"}).scenario.network.bandwidth == find_link(find_device("a100").link).bandwidth);
+  CHECK(network.inter_node_bandwidth == find_link("ib-hdr").reached_bandwidth());
+  CHECK(run_gpt({"--link", "nvlink"}).scenario.network.bandwidth ==
+        find_link(find_device("a100").link).reached_bandwidth());
   CHECK(faults({"--link", "nvlink", "--boundary-bytes", "1MiB"}) ==
         Rows{"`link`: which generation of NVLink is it? -- give nvlink3, nvlink4 or nvlink5 ('ppsim list links'), or "
              "--device"});

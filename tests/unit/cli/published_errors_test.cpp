@@ -29,18 +29,18 @@ struct Bounds {
   double median, worst;
   double memory_median = 0, memory_worst = 0;
 };
-constexpr std::array bounds_of_sets{Bounds{"K", 7, 0, 4, 10},
-                                    Bounds{"N1", 6, 0, 6, 10},
-                                    Bounds{"N2", 7, 0, 8, 10},
-                                    Bounds{"Z-1f1b", 12, 0, 5, 9, 5, 9},
-                                    Bounds{"Z-1f1bi", 12, 0, 11, 15, 3, 6},
-                                    Bounds{"Z-zb1", 12, 0, 7, 9, 5, 7},
-                                    Bounds{"Z-zb2", 12, 0, 3, 7, 3, 5},
-                                    Bounds{"H", 5, 0, 14, 15},
-                                    Bounds{"B", 4, 1, 20, 85},
-                                    Bounds{"S", 2, 0, 35, 36},
-                                    Bounds{"V", 40, 0, 10, 35},
-                                    Bounds{"VS", 358, 0, 33, 90}};
+constexpr std::array bounds_of_sets{Bounds{"K", 7, 0, 4, 13},
+                                    Bounds{"N1", 6, 0, 4, 10},
+                                    Bounds{"N2", 7, 0, 4, 10},
+                                    Bounds{"Z-1f1b", 12, 0, 4, 10, 5, 8},
+                                    Bounds{"Z-1f1bi", 12, 0, 5, 10, 4, 8},
+                                    Bounds{"Z-zb1", 12, 0, 4, 10, 4, 8},
+                                    Bounds{"Z-zb2", 12, 0, 4, 10, 4, 8},
+                                    Bounds{"H", 5, 0, 4, 10},
+                                    Bounds{"B", 4, 0, 10, 48},
+                                    Bounds{"S", 2, 0, 8, 8},
+                                    Bounds{"V", 40, 0, 6, 38},
+                                    Bounds{"VS", 358, 0, 12, 27}};
 
 PublishedErrors validated(const std::string& path, const std::string& threads) {
   return validate_published(parse_arguments(find_command("validate"), {"--published", path, "--threads", threads}));

@@ -65,6 +65,14 @@ std::vector<std::string> update_path(const Outcome& outcome) {
 
 } // namespace
 
+TEST_CASE("Reductions that do not overlap begin when their stage has run all its tasks") {
+  const Schedule schedule = order({"0F0 1F0 1B0 0B0"}); // chunk 1 has its gradients at 40, chunk 0 at 60
+  Scenario scenario = with_update(schedule, 15ns, 0ns);
+  CHECK(run(schedule, scenario).report.makespan == 75ns);
+  scenario.update.overlap_reduce = false;
+  CHECK(run(schedule, scenario).report.makespan == 90ns);
+}
+
 TEST_CASE("Without update costs nothing follows the tasks") {
   const Schedule schedule = order(one_microbatch);
   const Outcome outcome = run(schedule, with_update(schedule, 0ns, 0ns));

@@ -238,7 +238,7 @@ TEST_CASE("Efficiency lengthens all but communication, and fp8 shortens the matr
   CHECK(flops == model_costs(model, round_device(), {.tensor_parallel = 2}).dense_layer.flops);
 }
 
-TEST_CASE("Tensor parallelism costs two all-reduces in each direction, with and without sequence parallelism") {
+TEST_CASE("Tensor parallelism costs two all-reduces in each direction, of which the backward hides what W covers") {
   Training training = round_training();
   training.tensor_parallel = 4;
   const Model& model = find_model("gpt2-xl");
@@ -250,9 +250,60 @@ TEST_CASE("Tensor parallelism costs two all-reduces in each direction, with and 
     training.sequence_parallel = sequence_parallel;
     const ModelCosts costs = model_costs(other, round_device(), training);
     CHECK(costs.dense_layer.forward_collective == Duration{4 * bytes * 3 / 4});
-    CHECK(costs.dense_layer.input_grad_collective == Duration{4 * bytes * 3 / 4});
+    // The input gradient's own collective runs beside W: one of the two halves, or the whole all-reduce.
+    CHECK(costs.dense_layer.input_grad_collective == Duration{sequence_parallel ? 2 * bytes * 3 / 4 : 0});
     CHECK(costs.boundary == Bytes{sequence_parallel ? bytes / 4 : bytes});
   }
+}
+
+TEST_CASE("What an operation is limited by says how long it takes") {
+  // A round device: 1 TFLOPS, 1 TB/s; all of both is reached, but half by fused attention.
+  DeviceSheet device = round_device();
+  device.reached = {.products = whole_share,
+                    .attention = 500'000,
+                    .memory = whole_share,
+                    .launch = 0ns,
+                    .grad_launch = 0ns,
+                    .pass = 7us};
+  Training training = round_training();
+  const Model& model = find_model("llama-3-8b");
+  const BlockCosts plain = model_costs(model, device, training).dense_layer;
+  training.efficiency_ppm.reset();
+  const ModelCosts costs = model_costs(model, device, training);
+  CHECK(costs.pass == 7us);
+  // Half of the scores at half of the rate take as long as all of them. Operands of the weight gradients: 8192 tokens
+  // times in + out, and the weight, of 2 bytes, for q k v, output, gate with up, down.
+  CHECK(std::abs((costs.dense_layer.weight_grad - plain.weight_grad).count() -
+                 2 *
+                     (8192 * (4096 + 6144 + 4096 + 4096 + 4096 + 28672 + 14336 + 4096) +
+                      4096 * (6144 + 4096 + 28672 + 14336)) /
+                     1000) <= 4);
+  CHECK(std::abs(
+            (costs.dense_layer.forward - plain.forward - costs.dense_layer.weight_grad + plain.weight_grad).count()) <=
+        8);
+  // A host that needs a second for each launch decides all: norm, q k v, attention, output, sum; norm, gate with up,
+  // activation, down, sum.
+  device.reached.launch = 1s;
+  CHECK(model_costs(model, device, training).dense_layer.forward == 10s);
+}
+
+TEST_CASE("Experts may be spread over tensor-parallel ranks, and their exchange stays within a node where they fit") {
+  Model model = small_moe();
+  Training training{.tensor_parallel = 2, .expert_parallel = 4, .data_parallel = 2};
+  CHECK(training.expert_tensor_ranks() == 1); // 4 do not divide 2: over both kinds of ranks
+  const BlockCosts spread = model_costs(model, round_device(), training).moe_layer;
+  training.expert_parallel = 2;
+  CHECK(training.expert_tensor_ranks() == 2); // as many as tensor parallelism has
+  const BlockCosts split = model_costs(model, round_device(), training).moe_layer;
+  CHECK(spread.parameters == split.parameters);                // one whole expert, or two halves
+  CHECK(spread.forward_collective < split.forward_collective); // nothing to gather and scatter
+  training = {.expert_parallel = 4, .data_parallel = 4};
+  const Duration near = model_costs(model, round_device(), training).moe_layer.forward_collective;
+  training.gpus_per_node = 2;
+  const Duration far = model_costs(model, round_device(), training).moe_layer.forward_collective;
+  // 16 tokens of 2 choices of 8 elements of 2 bytes: 3/4 over nvlink4, or half of them over ib-ndr; twice.
+  CHECK(near == 2 * exchange_time(find_link("nvlink4"), 4, Bytes{512}));
+  CHECK(far == 2 * exchange_time(find_link("ib-ndr"), 2, Bytes{512}));
 }
 
 TEST_CASE("An exchange moves all but a rank's own share, with a latency for each doubling") {
@@ -360,14 +411,17 @@ TEST_CASE("Gradients are reduced over data- and context-parallel ranks, and para
   const auto layer = [&] { return model_costs(model, round_device(), training).dense_layer; };
   const std::int64_t n = layer().parameters;
   CHECK(layer().reduce == 0ns);
-  CHECK(layer().optimizer == Duration{(n * (4 + 24 + 2) + 500) / 1000});
+  // Zeroed 4, norm 4, clipped 8, read 4; state 24, parameters 2.
+  CHECK(layer().optimizer == Duration{(n * (4 + 16 + 24 + 2) + 500) / 1000});
+  CHECK(layer().gather == 0ns);
   training.data_parallel = 2;
   training.context_parallel = 2;
   CHECK(layer().reduce == Duration{n * 4 * 3 / 4});
-  CHECK(layer().optimizer == Duration{(n / 4 * (4 + 24 + 2) + 500) / 1000 + n * 2 * 3 / 4});
+  CHECK(layer().optimizer == Duration{(n * 4 + n / 4 * (16 + 24 + 2) + 500) / 1000});
+  CHECK(layer().gather == Duration{n * 2 * 3 / 4});
   training.distributed_optimizer = false;
   CHECK(layer().reduce == Duration{2 * n * 4 * 3 / 4});
-  CHECK(layer().optimizer == Duration{(n * (4 + 24 + 2) + 500) / 1000});
+  CHECK(layer().optimizer == Duration{(n * (4 + 16 + 24 + 2) + 500) / 1000});
 }
 
 TEST_CASE("Context parallelism divides what a layer computes, keeps and sends") {
@@ -401,7 +455,7 @@ TEST_CASE("Multi-token prediction is a layer, a linear layer before it, and the 
   CHECK(costs.mtp_layer.full.time == costs.moe_layer.forward);
 }
 
-TEST_CASE("At the default efficiency the Zero Bubble paper's profiled stages come out within 5 % as a whole") {
+TEST_CASE("At its defaults the Zero Bubble paper's profiled stages come out within 5 % as a whole") {
   // Table 9 (arXiv): stages of 3 layers at b = 6, and of 4 layers at b = 3, on A100; single passes within a sixth.
   const auto ratios = [](std::string_view name, std::int64_t layers, std::int64_t samples,
                          const std::vector<double>& profiled) {
@@ -426,16 +480,15 @@ TEST_CASE("At the default efficiency the Zero Bubble paper's profiled stages com
   }
 }
 
-TEST_CASE(
-    "A layer of Llama 3 405B on H100 reaches 59 % model FLOPs utilisation at the default efficiency, 52 % at 0.6") {
+TEST_CASE("A layer of Llama 3 405B on H100 reaches 60 % model FLOPs utilisation at efficiency 0.7, 52 % at 0.6") {
   const auto utilisation = [](std::int64_t efficiency_ppm) {
     const Training training{.tensor_parallel = 8, .efficiency_ppm = efficiency_ppm};
     const BlockCosts layer = model_costs(find_model("llama-3-405b"), find_device("h100"), training).dense_layer;
     const Duration time = layer.forward + layer.input_grad + layer.weight_grad;
     return static_cast<double>(3 * layer.flops.forward) / (static_cast<double>(time.count()) * 989e3);
   };
-  CHECK(utilisation(700'000) == Approx(0.594).margin(0.0005));
-  CHECK(utilisation(600'000) == Approx(0.518).margin(0.0005));
+  CHECK(utilisation(700'000) == Approx(0.599).margin(0.0005));
+  CHECK(utilisation(600'000) == Approx(0.5217).margin(0.0005));
 }
 
 TEST_CASE("What does not fit together is refused with the nearest that does") {
@@ -457,8 +510,8 @@ TEST_CASE("What does not fit together is refused with the nearest that does") {
   CHECK(refused(find_model("deepseek-v3"), {.expert_parallel = 48}) ==
         Lines{"`expert-parallel`: 48 ranks do not divide 256 experts -- give 32 or 64"});
   CHECK(refused(find_model("deepseek-v3"), {.expert_parallel = 64, .data_parallel = 96}) ==
-        Lines{"`expert-parallel`: 64 ranks do not divide the 96 of `data-parallel` times `context-parallel` -- experts "
-              "are spread over data-parallel ranks: give `data-parallel` 64"});
+        Lines{"`expert-parallel`: 64 ranks do not divide the 96 of `data-parallel` times `context-parallel` times "
+              "`tensor-parallel` -- experts are spread over the ranks of a stage: give `data-parallel` 64"});
   CHECK(refused(find_model("deepseek-v3"), {.tensor_parallel = 2, .sequence_parallel = false}) ==
         Lines{"`sequence-parallel`: experts with tensor parallelism need sequence parallelism -- leave it on, or give "
               "`tensor-parallel` 1"});

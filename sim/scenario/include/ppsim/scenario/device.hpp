@@ -14,13 +14,33 @@ namespace ppsim {
 /// 4; with fp8 too they are kept in 2, and attention and output layer compute in bf16.
 enum class DataType : std::uint8_t { bf16, fp16, fp8, tf32, fp32 };
 
+/// A share of a datasheet's figure, in millionths.
+using Share = std::int64_t;
+inline constexpr Share whole_share = 1'000'000;
+
 /// A way between devices. Bandwidth counts one direction.
 struct LinkSheet {
   std::string name = {};
   Duration latency{0}; ///< of one message, software included; no datasheet has it
   Bandwidth bandwidth{1};
   std::string source = {};
+  Share reached = whole_share; ///< of the bandwidth, by messages so large that the latency does not matter
+  /// What large messages reach.
+  [[nodiscard]] Bandwidth reached_bandwidth() const;
   bool operator==(const LinkSheet&) const = default;
+};
+
+/// What training reaches of a device's datasheet, by what an operation is limited by, and what it takes besides.
+/// docs/costs.md has the formula and the source of each.
+struct Reached {
+  Share products = 800'000;      ///< of the rate, by matrix products whose operands cost nothing to read
+  Share fp8_products = 700'000;  ///< likewise of the rate of fp8
+  Share attention = 550'000;     ///< of the rate, by fused attention, of the half of the scores that a causal mask leaves
+  Share memory = 800'000;        ///< of the memory's bandwidth
+  Duration launch{20'000};       ///< that the host takes to start an operation of a forward
+  Duration grad_launch{10'000};  ///< likewise of a backward
+  Duration pass{300'000};        ///< beside its operations, for each forward and backward of a chunk
+  bool operator==(const Reached&) const = default;
 };
 
 /// One GPU. Rates are of dense matrix products, in floating-point operations per second; 0: it does not have the type.
@@ -34,6 +54,7 @@ struct DeviceSheet {
   Bandwidth memory_bandwidth{1};
   std::string link = {}; ///< the name of the link between devices of one node
   std::string source = {};
+  Reached reached = {};
   [[nodiscard]] std::int64_t flops_per_second(DataType type) const;
   bool operator==(const DeviceSheet&) const = default;
 };

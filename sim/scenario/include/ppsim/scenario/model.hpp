@@ -65,18 +65,26 @@ struct Training {
   std::int64_t microbatch_size = 1; ///< samples
   std::int64_t tensor_parallel = 1;
   std::int64_t context_parallel = 1;
-  std::int64_t expert_parallel = 1; ///< divides data_parallel * context_parallel
+  std::int64_t expert_parallel = 1;
+  /// Over how many ranks each expert is split. None: as many as tensor parallelism has (Megatron-LM's default) where
+  /// expert_parallel divides what is left, data_parallel * context_parallel, and 1 where not.
+  std::optional<std::int64_t> expert_tensor_parallel = {};
   std::int64_t data_parallel = 1;
   bool sequence_parallel = true;           ///< with tensor parallelism: norms and dropouts are split along the sequence
   std::optional<Attention> attention = {}; ///< none: the model's
   DataType data_type = DataType::bf16;
-  std::int64_t efficiency_ppm = 700'000;            ///< millionths of the datasheet's rates that are reached
+  std::int64_t gpus_per_node = 8;
+  /// The share of the datasheet's rates that all operations reach; none: what the device's table says of each.
+  std::optional<Share> efficiency_ppm = {};
   std::int64_t gradient_bytes = 4;                  ///< per parameter
   std::optional<std::int64_t> optimizer_bytes = {}; ///< per parameter; none: Adam's, 12, with fp32 and tf32 8
   bool distributed_optimizer = true;                ///< its state is divided over data-parallel ranks (ZeRO 1)
-  std::optional<LinkSheet> tensor_link = {};        ///< none: the device's
-  std::optional<LinkSheet> expert_link = {};        ///< none: ib-ndr
-  std::optional<LinkSheet> data_link = {};          ///< none: ib-ndr
+  /// Parameters are gathered behind the forwards of the next step; none: where the optimizer is distributed.
+  std::optional<bool> overlap_param_gather = {};
+  std::optional<LinkSheet> tensor_link = {}; ///< none: the device's
+  std::optional<LinkSheet> expert_link = {}; ///< none: the device's inside a node, ib-ndr between nodes
+  std::optional<LinkSheet> data_link = {};   ///< none: ib-ndr
+  [[nodiscard]] std::int64_t expert_tensor_ranks() const;
 };
 
 /// Largest sizes, so that no product overflows.
@@ -120,7 +128,8 @@ struct BlockCosts {
   Bytes gradient_bytes;
   Bytes optimizer_bytes;
   Duration reduce{0};    ///< of gradients, over the data-parallel ranks
-  Duration optimizer{0}; ///< with a distributed optimizer, the gathering of parameters included
+  Duration optimizer{0}; ///< the step: gradients zeroed, their norm, clipping, Adam
+  Duration gather{0};    ///< of parameters, with a distributed optimizer
   BlockCosts& operator+=(const BlockCosts& other);
   bool operator==(const BlockCosts&) const = default;
 };
@@ -131,6 +140,7 @@ struct ModelCosts {
   BlockCosts dense_layer;
   BlockCosts moe_layer;
   BlockCosts mtp_layer; ///< its own linear layer, its layer, and its use of the output layer
+  Duration pass{0};     ///< that each forward and backward of a chunk takes beside its blocks
   BlockCosts output;    ///< last norm, output layer and loss; with a tied embedding its matrix is counted here too
   Bytes boundary;       ///< that a rank sends to the next stage: the activations of one microbatch
   Bytes tied_embedding; ///< gradient of the matrix that the first and the last stage share; 0: none is

@@ -163,6 +163,8 @@ struct Update {
   std::vector<Duration> optimizer = {}; ///< per chunk; empty: none. Compute time of its stage
   Duration tied_embedding_reduce{0};    ///< between the stages of the first and the last chunk
   OptimizerStep step = OptimizerStep::synchronous;
+  bool overlap_reduce = true; ///< a chunk's reduction starts when its gradients are there; else when its stage has run
+                              ///< all its tasks (Megatron-LM without overlap_grad_reduce)
   /// True if nothing that follows the tasks takes any time.
   [[nodiscard]] bool is_free() const;
 };
