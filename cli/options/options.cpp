@@ -98,7 +98,8 @@ constexpr std::array table{
     Option{"device", "", S::model, A::required, "NAME|FILE", set_text<&I::device>,
            "the device's datasheet: a shipped one ('ppsim list devices') or a TOML file; also sets --memory-limit"},
     Option{"efficiency", "", S::model, A::required, "SHARE", set_efficiency,
-           "share of the datasheet's rates that all operations reach; default what each kind of them does (docs/costs.md)"},
+           "share of the datasheet's rates that all operations reach; default what each kind of them does "
+           "(docs/costs.md)"},
     Option{"microbatch-size", "micro-batch-size", S::model, A::required, "N",
            count<&Training::microbatch_size, ModelLimits::ranks>, "samples in a microbatch; default 1"},
     Option{"sequence-length", "seq-length", S::model, A::required, "N",
@@ -112,8 +113,7 @@ constexpr std::array table{
            count<&Training::context_parallel, ModelLimits::ranks>,
            "devices over which the sequence is split; default 1"},
     Option{"expert-parallel", "expert-model-parallel-size", S::model, A::required, "N",
-           count<&Training::expert_parallel, ModelLimits::ranks>,
-           "devices over which experts are spread; default 1"},
+           count<&Training::expert_parallel, ModelLimits::ranks>, "devices over which experts are spread; default 1"},
     Option{"expert-tensor-parallel", "expert-tensor-parallel-size", S::model, A::required, "N",
            count<&Training::expert_tensor_parallel, ModelLimits::ranks>,
            "devices over which each expert is split; default --tensor-parallel, or 1 where --expert-parallel leaves no "

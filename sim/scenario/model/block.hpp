@@ -74,7 +74,7 @@ struct Sizes {
   std::int64_t expert_ranks;
   std::int64_t expert_tensor_ranks; ///< over which each expert is split
   std::int64_t node_ranks;          ///< that share a node
-  Int128 gradient_bytes; ///< per parameter
+  Int128 gradient_bytes;            ///< per parameter
   bool sequence_parallel;
   bool flash;
   LinkSheet tensor_link;

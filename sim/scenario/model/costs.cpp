@@ -83,12 +83,12 @@ private:
     costs.optimizer_bytes += Bytes{in_range(owned * optimizer_bytes)};
     const Duration exchange = in_range(exchange_time(data_link_, ranks, gradients));
     costs.reduce += training_.distributed_optimizer ? exchange : 2 * exchange;
-    // Gradients are zeroed, read for their norm, read and written to clip them, and read; the state is read and written,
-    // the parameters are written.
-    costs.optimizer += at_rate(parameters * training_.gradient_bytes +
-                                   owned * (4 * training_.gradient_bytes + 2 * optimizer_bytes + parameter_bytes()),
-                               device_.memory_bandwidth.bytes_per_second(),
-                               training_.efficiency_ppm.value_or(device_.reached.memory));
+    // Gradients are zeroed, read for their norm, read and written to clip them, and read; the state is read and
+    // written, the parameters are written.
+    costs.optimizer +=
+        at_rate(parameters * training_.gradient_bytes +
+                    owned * (4 * training_.gradient_bytes + 2 * optimizer_bytes + parameter_bytes()),
+                device_.memory_bandwidth.bytes_per_second(), training_.efficiency_ppm.value_or(device_.reached.memory));
     costs.gather += in_range(exchange_time(data_link_, owners, weights));
   }
 
@@ -114,7 +114,8 @@ BlockCosts priced(const Block& block, const Pricing& pricing) {
                  .weight_grad = flops_of(block.weight_grad)};
   costs.activation = Bytes{in_range(block.kept)};
   costs.activation_for_weight = Bytes{in_range(std::min(block.for_weight, block.kept))};
-  costs.selective = {.time = pricing.forward(block.scores), .checkpoint = Bytes{in_range(block.kept - block.kept_scores)}};
+  costs.selective = {.time = pricing.forward(block.scores),
+                     .checkpoint = Bytes{in_range(block.kept - block.kept_scores)}};
   costs.full = {.time = Duration{0}, .checkpoint = costs.activation};
   pricing.add_weights(block.weights, costs);
   return costs;
@@ -204,8 +205,7 @@ ParameterCount count_parameters(const Model& model) {
 
 ModelCosts model_costs(const Model& model, const DeviceSheet& device, const Training& training) {
   model::check(model, device, training);
-  const Sizes sizes{model, training, link_or(training.tensor_link, device.link),
-                    training.expert_link};
+  const Sizes sizes{model, training, link_or(training.tensor_link, device.link), training.expert_link};
   const LinkSheet data_link = link_or(training.data_link, "ib-ndr");
   const Pricing pricing{device, training, data_link};
 
