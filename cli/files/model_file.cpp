@@ -87,7 +87,7 @@ Result set_unit(DeviceSheet& device, const toml::node& node) {
 template <auto member>
 Result set_share(DeviceSheet& device, const toml::node& node) {
   const double share = node.value<double>().value_or(0);
-  if (!(share >= 0.001 && share <= 1))
+  if (!std::isfinite(share) || share < 0.001 || share > 1)
     return Wrong{"is no share", "give a share of the datasheet's figure from 0.001 to 1, without quotes: 0.8"};
   device.reached.*member = std::llround(share * static_cast<double>(whole_share));
   return std::nullopt;

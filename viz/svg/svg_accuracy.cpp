@@ -40,6 +40,7 @@ std::int64_t in_millionths(double error) {
 
 std::vector<std::string> group_names(const Accuracy& accuracy) {
   std::vector<std::string> names;
+  names.reserve(accuracy.groups.size());
   for (const ErrorSummary& group : accuracy.groups) names.push_back(group.group.empty() ? "runs" : group.group);
   return names;
 }

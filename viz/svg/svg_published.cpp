@@ -45,12 +45,14 @@ std::int64_t thousandths_of(const HeldPublished& held) {
 
 std::vector<std::string> set_names(const PublishedErrors& errors) {
   std::vector<std::string> names;
+  names.reserve(errors.sets.size());
   for (const PublishedGroup& set : errors.sets) names.push_back(set.name);
   return names;
 }
 
 std::vector<std::string> device_names(const PublishedErrors& errors) {
   std::vector<std::string> names;
+  names.reserve(errors.devices.size());
   for (const PublishedGroup& device : errors.devices) names.push_back(device.name.empty() ? "no device" : device.name);
   return names;
 }
@@ -102,6 +104,7 @@ std::string draw_ratio_axis(const PublishedPlot& plot) {
 
 std::string draw_set_names(const PublishedPlot& plot) {
   std::vector<RowFigures> figures;
+  figures.reserve(plot.errors.sets.size());
   for (const PublishedGroup& set : plot.errors.sets)
     figures.push_back(set.step.runs == 0 ? RowFigures{"-", "-"}
                                          : RowFigures{percent(set.step.median),
