@@ -70,6 +70,7 @@ constexpr std::array figures{
     Figure{"optimizer_bytes", "optimizer state", as_size, [](Costs block) { return block.optimizer_bytes.count(); }},
     Figure{"reduce_ns", "gradient reduction", as_time, [](Costs block) { return block.reduce.count(); }},
     Figure{"optimizer_ns", "optimizer step", as_time, [](Costs block) { return block.optimizer.count(); }},
+    Figure{"gather_ns", "parameters gathered", as_time, [](Costs block) { return block.gather.count(); }},
 };
 
 /// One kind of block, and how many of it the model has.
@@ -122,7 +123,11 @@ std::string costs_text(const Inputs& inputs, const Model& model, const ModelCost
     for (const Row& row : rows) text += fmt::format(" {:>16}", figure.in_words(figure.number(*row.costs)));
     text += '\n';
   }
-  return text + fmt::format("\n  between stages: {}\n", format_bytes(costs.boundary));
+  text += fmt::format("\n  between stages: {}\n", format_bytes(costs.boundary));
+  if (costs.pass > Duration{0})
+    text += fmt::format("  beside its blocks, each forward and backward of a chunk takes {}\n",
+                        format_duration(costs.pass));
+  return text;
 }
 
 std::string costs_json(const Inputs& inputs, const Model& model, const ModelCosts& costs) {
@@ -135,7 +140,8 @@ std::string costs_json(const Inputs& inputs, const Model& model, const ModelCost
             {"active_parameters", parameters.active},
             {"mtp_parameters", parameters.mtp},
             {"boundary_bytes", costs.boundary.count()},
-            {"tied_embedding_bytes", costs.tied_embedding.count()}};
+            {"tied_embedding_bytes", costs.tied_embedding.count()},
+            {"pass_ns", costs.pass.count()}};
   for (const Row& row : rows_of(model, costs)) {
     Json entry{{"block", row.key}, {"count", row.count}};
     for (const Figure& figure : figures) entry[std::string{figure.key}] = figure.number(*row.costs);

@@ -127,8 +127,8 @@ constexpr std::array table{
            "whether optimizer state is divided over data-parallel ranks (ZeRO 1): on (default) or off"},
     Option{"overlap-param-gather", "", S::model, A::required, "SWITCH",
            choice<&Training::overlap_param_gather, switches>,
-           "whether a distributed optimizer's parameters are gathered behind the next step's forwards: on or off "
-           "(default, as in Megatron-LM)"},
+           "whether a distributed optimizer's parameters are gathered behind the next step's forwards: on (default) "
+           "or off"},
     Option{"data-type", "", S::model, A::required, "TYPE", choice<&Training::data_type, data_types>,
            "of matrix products; default bf16"},
     Option{"attention", "", S::model, A::required, "KIND", choice<&Training::attention, attentions>,
@@ -190,7 +190,7 @@ constexpr std::array table{
            "optimizer step of a stage, or one value per chunk"},
     Option{"overlap-grad-reduce", "", S::costs, A::required, "SWITCH", choice<&I::overlap_grad_reduce, switches>,
            "whether a chunk's gradients are reduced beside its stage's other tasks: on, or off: when all of them are "
-           "done; default on, with --model off, as in Megatron-LM"},
+           "done; default on, with --model and without --distributed-optimizer off"},
     Option{"optimizer-step", "", S::costs, A::required, "WHEN", choice<&I::optimizer_step, optimizer_steps>,
            "synchronous (default): all stages together; per-stage: each when its own gradients are there"},
 

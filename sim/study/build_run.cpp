@@ -142,7 +142,8 @@ Error placed(const RunSpec& spec, const Error& error) {
 void fit_update(const RunSpec& spec, const Schedule& schedule, Scenario& scenario, std::vector<std::string>& notes) {
   if (!schedule.asynchronous()) return;
   Problems problems;
-  for (const std::string_view option : {"reduce", "tied-embedding-reduce", "optimizer", "optimizer-step"})
+  for (const std::string_view option :
+       {"reduce", "overlap-grad-reduce", "tied-embedding-reduce", "optimizer", "optimizer-step"})
     if (spec.is_asked(option))
       problems.add(spec.place_of(option), fmt::format("'{}' has no flush that it could follow", schedule.name()),
                    "put an update after every microbatch into `weight-grad`");

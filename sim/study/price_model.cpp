@@ -27,10 +27,6 @@ bool has_task_costs(const RunSpec& spec) {
 
 } // namespace
 
-const LinkSheet& standard_link() {
-  return find_link("ib-ndr");
-}
-
 Model model_of(const RunSpec& spec) {
   PPSIM_ASSERT(spec.model_shape.has_value());
   Model model = *spec.model_shape;

@@ -73,7 +73,7 @@ Sizes::Sizes(const Model& shape, const Training& training, LinkSheet tensor, std
       outside_tokens{training.sequence_parallel ? tokens / training.tensor_parallel : tokens},
       element{training.data_type == DataType::tf32 || training.data_type == DataType::fp32 ? 4 : 2},
       tensor_ranks{training.tensor_parallel}, expert_ranks{training.expert_parallel},
-      expert_tensor_ranks{training.expert_tensor_ranks()}, node_ranks{training.gpus_per_node},
+      expert_tensor_ranks{training.expert_tensor_ranks()}, node_ranks{training.gpus_per_node.value_or(8)},
       gradient_bytes{training.gradient_bytes},
       sequence_parallel{training.sequence_parallel && training.tensor_parallel > 1},
       flash{training.attention.value_or(shape.attention) == Attention::flash}, tensor_link{std::move(tensor)},
@@ -96,8 +96,8 @@ Duration expert_exchange(const Sizes& sizes, Int128 elements) {
   const Duration inside = checked_exchange(sizes, sizes.tensor_link, near, elements * near / ranks);
   if (near == ranks) return inside;
   // exchange_time() leaves out what stays on the rank; of the nodes, that which stays on the node.
-  const Int128 nodes = (ranks + near - 1) / near;
-  return std::max(inside, checked_exchange(sizes, find_link("ib-ndr"), static_cast<std::int64_t>(nodes), elements));
+  const std::int64_t nodes = (ranks + near - 1) / near;
+  return std::max(inside, checked_exchange(sizes, standard_link(), nodes, elements));
 }
 
 /// Expert tensor parallelism: gathered before and scattered after experts that are split over ranks.

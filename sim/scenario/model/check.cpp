@@ -68,6 +68,8 @@ void check_ranges(const Training& training, Problems& problems) {
       Size{"`tensor-parallel`", training.tensor_parallel, 1, ModelLimits::ranks},
       Size{"`context-parallel`", training.context_parallel, 1, ModelLimits::ranks},
       Size{"`expert-parallel`", training.expert_parallel, 1, ModelLimits::ranks},
+      Size{"`expert-tensor-parallel`", training.expert_tensor_parallel.value_or(1), 1, ModelLimits::ranks},
+      Size{"`gpus-per-node`", training.gpus_per_node.value_or(1), 1, ModelLimits::ranks},
       Size{"`data-parallel`", training.data_parallel, 1, ModelLimits::ranks},
       Size{"`gradient-bytes-per-parameter`", training.gradient_bytes, 1, ModelLimits::gradient_bytes},
       Size{"`optimizer-bytes-per-parameter`", training.optimizer_bytes.value_or(0), 0, ModelLimits::optimizer_bytes}};
@@ -114,8 +116,21 @@ void check_sequence(const Model& model, const Training& training, std::int64_t s
 
 void check_expert_parallel(const Model& model, const Training& training, Problems& problems) {
   const std::int64_t ranks = training.expert_parallel;
-  if (ranks == 1) return;
   const std::int64_t split = training.expert_tensor_ranks();
+  const auto refuse_without_experts = [&](const char* field, const std::optional<std::int64_t>& given) {
+    if (given && model.experts == 0) problems.add(field, fmt::format("{} has no experts", model.name), "leave it out");
+  };
+  refuse_without_experts("`expert-tensor-parallel`", training.expert_tensor_parallel);
+  refuse_without_experts("`gpus-per-node`", training.gpus_per_node);
+  if (model.experts > 0 && training.expert_tensor_parallel &&
+      (model.expert_ffn_hidden % split != 0 || training.tensor_parallel % split != 0))
+    problems.add("`expert-tensor-parallel`",
+                 fmt::format("{} ranks do not divide the {} of `tensor-parallel` and an expert's FFN of {}", split,
+                             training.tensor_parallel, model.expert_ffn_hidden),
+                 nearest_that_work(split, training.tensor_parallel, [&](std::int64_t some) {
+                   return model.expert_ffn_hidden % some == 0 && training.tensor_parallel % some == 0;
+                 }));
+  if (ranks == 1) return;
   const std::int64_t all = training.data_parallel * training.context_parallel * training.tensor_parallel;
   if (model.experts == 0)
     problems.add("`expert-parallel`", fmt::format("{} has no experts", model.name), "leave it out");
@@ -168,6 +183,9 @@ void check(const Model& model, const DeviceSheet& device, const Training& traini
   check_tensor_parallel(model, training, problems);
   check_sequence(model, training, sequence, problems);
   check_expert_parallel(model, training, problems);
+  if (training.overlap_param_gather.value_or(false) && !training.distributed_optimizer)
+    problems.add("`overlap-param-gather`", "parameters are gathered only where the optimizer is distributed",
+                 "leave it out, or `distributed-optimizer` on");
   if (device.flops_per_second(training.data_type) <= 0)
     problems.add("`data-type`", fmt::format("{} has no rate for {}", device.name, to_string(training.data_type)),
                  "give bf16");

@@ -126,10 +126,6 @@ RecomputeCosts full_recompute(const BlockCosts& layer, const BlockCosts& block, 
   return {.time = layer.forward, .checkpoint = block.activation - layer.activation + boundary};
 }
 
-LinkSheet link_or(const std::optional<LinkSheet>& link, std::string_view otherwise) {
-  return link ? *link : find_link(otherwise);
-}
-
 } // namespace
 
 namespace model {
@@ -205,8 +201,9 @@ ParameterCount count_parameters(const Model& model) {
 
 ModelCosts model_costs(const Model& model, const DeviceSheet& device, const Training& training) {
   model::check(model, device, training);
-  const Sizes sizes{model, training, link_or(training.tensor_link, device.link), training.expert_link};
-  const LinkSheet data_link = link_or(training.data_link, "ib-ndr");
+  const Sizes sizes{model, training, training.tensor_link ? *training.tensor_link : find_link(device.link),
+                    training.expert_link};
+  const LinkSheet& data_link = training.data_link ? *training.data_link : standard_link();
   const Pricing pricing{device, training, data_link};
 
   ModelCosts costs;

@@ -144,6 +144,10 @@ const LinkSheet& find_link(std::string_view name, std::string_view where) {
   return find(links(), "link", name, where);
 }
 
+const LinkSheet& standard_link() {
+  return find_link("ib-ndr");
+}
+
 Duration exchange_time(const LinkSheet& link, std::int64_t ranks, Bytes bytes) {
   if (ranks <= 1 || bytes.count() == 0) return Duration{0};
   const auto doublings = std::bit_width(static_cast<std::uint64_t>(ranks - 1));

@@ -66,6 +66,9 @@ struct DeviceSheet {
 [[nodiscard]] const DeviceSheet& find_device(std::string_view name, std::string_view where = "`device`");
 [[nodiscard]] const LinkSheet& find_link(std::string_view name, std::string_view where = "`link`");
 
+/// The link between nodes, and between stages, where a model is given and no link: ib-ndr.
+[[nodiscard]] const LinkSheet& standard_link();
+
 /// Time in which each of `ranks` gathers `bytes`, its own share of which it has (all-gather), adds up its share of
 /// `bytes` (reduce-scatter), or exchanges `bytes` in equal parts with all (all-to-all): ceil(log2 ranks) messages'
 /// latency, and (ranks-1)/ranks of the bytes. The lower bound that recursive doubling and halving reach (Thakur,

@@ -73,13 +73,13 @@ struct Training {
   bool sequence_parallel = true;           ///< with tensor parallelism: norms and dropouts are split along the sequence
   std::optional<Attention> attention = {}; ///< none: the model's
   DataType data_type = DataType::bf16;
-  std::int64_t gpus_per_node = 8;
+  std::optional<std::int64_t> gpus_per_node = {}; ///< that the device's link joins, for experts; none: 8
   /// The share of the datasheet's rates that all operations reach; none: what the device's table says of each.
   std::optional<Share> efficiency_ppm = {};
   std::int64_t gradient_bytes = 4;                  ///< per parameter
   std::optional<std::int64_t> optimizer_bytes = {}; ///< per parameter; none: Adam's, 12, with fp32 and tf32 8
   bool distributed_optimizer = true;                ///< its state is divided over data-parallel ranks (ZeRO 1)
-  /// Parameters are gathered behind the forwards of the next step; none: where the optimizer is distributed.
+  /// Whether a distributed optimizer's parameters are gathered behind the forwards of the next step; none: yes.
   std::optional<bool> overlap_param_gather = {};
   std::optional<LinkSheet> tensor_link = {}; ///< none: the device's
   std::optional<LinkSheet> expert_link = {}; ///< none: the device's inside a node, ib-ndr between nodes
@@ -140,8 +140,8 @@ struct ModelCosts {
   BlockCosts dense_layer;
   BlockCosts moe_layer;
   BlockCosts mtp_layer; ///< its own linear layer, its layer, and its use of the output layer
-  Duration pass{0};     ///< that each forward and backward of a chunk takes beside its blocks
   BlockCosts output;    ///< last norm, output layer and loss; with a tied embedding its matrix is counted here too
+  Duration pass{0};     ///< that each forward and backward of a chunk takes beside its blocks
   Bytes boundary;       ///< that a rank sends to the next stage: the activations of one microbatch
   Bytes tied_embedding; ///< gradient of the matrix that the first and the last stage share; 0: none is
   std::int64_t tied_parameters = 0; ///< that one stage with both ends holds but once

@@ -11,9 +11,6 @@ namespace ppsim {
 [[nodiscard]] Scenario make_scenario(const RunSpec& spec, const Shape& shape, const std::vector<StageId>& placement,
                                      bool ends_share_stage);
 
-/// The link between stages where a model is given and no link.
-[[nodiscard]] const LinkSheet& standard_link();
-
 /// The model with the number of layers that the spec asks for. There has to be one.
 [[nodiscard]] Model model_of(const RunSpec& spec);
 

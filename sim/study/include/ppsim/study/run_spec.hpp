@@ -63,7 +63,7 @@ struct UpdateSpec {
   std::optional<std::vector<Duration>> reduce, optimizer;
   std::optional<Duration> tied_embedding_reduce;
   std::optional<OptimizerStep> optimizer_step;
-  std::optional<bool> overlap_grad_reduce; ///< none: without a model's shape yes, with it no, as in Megatron-LM
+  std::optional<bool> overlap_grad_reduce; ///< none: yes, but of a model without a distributed optimizer
 };
 
 /// Costs by a model's shape and a datasheet, where none are given.
