@@ -132,6 +132,7 @@ constexpr std::array table{
     field<&PipelineSpec::forward_only>("forward-only"),
     field<&ModelSpec::model_shape>("model"),
     field<&ModelSpec::device_sheet>("device"),
+    field<&ModelSpec::flops>("flops"),
     factor<&Training::efficiency_ppm>("efficiency", Kind::of_model),
     field<&Training::microbatch_size>("microbatch-size", Kind::of_model),
     field<&Training::sequence_length>("sequence-length", Kind::of_model),
