@@ -35,6 +35,11 @@ struct Numbers<std::int64_t> {
   static constexpr Unit unit = Unit::count;
 };
 
+template <>
+struct Numbers<FlopCount> {
+  static constexpr Unit unit = Unit::count;
+};
+
 template <class Value>
 concept Number = requires { Numbers<Value>::unit; };
 
