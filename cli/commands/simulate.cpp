@@ -121,6 +121,28 @@ void note_written_operations(const Inputs& inputs, const TaskGraph& graph) {
          inputs.place_of("csv-comms"), waits, order.size());
 }
 
+/// What would make a metric known.
+std::string_view needed_for(const Metric& metric, const std::optional<StepWork>& work) {
+  if (metric.tag == "hfu") return "give --model and --device";
+  if (!work) return "give --model and --device, or --flops with --device for mfu or with --sequence-length for tokens";
+  if (metric.unit() == "tokens/s" && !work->tokens) return "give --sequence-length";
+  if (metric.unit() == "ratio" && !work->flops_per_second) return "give --device ('ppsim list devices')";
+  return "a step that takes no time has no rates";
+}
+
+/// Before anything is written.
+void check_conditions(const Inputs& inputs, const RunReport& report) {
+  for (const std::string& text : inputs.fail_if) {
+    const std::optional<Condition> condition = parse_condition(text);
+    PPSIM_ASSERT(condition.has_value());
+    const Metric& metric = *condition->metric;
+    if (!metric.value(report))
+      throw Error{ExitCode::bad_input,
+                  Problem{inputs.place_of("fail-if"), fmt::format("{} is not known of this run", metric.tag),
+                          std::string{needed_for(metric, report.work)}}};
+  }
+}
+
 ExitCode judge(const Inputs& inputs, const RunReport& report) {
   ExitCode code = report.overflow ? ExitCode::no : ExitCode::done;
   for (const std::string& text : inputs.fail_if) {
@@ -128,7 +150,7 @@ ExitCode judge(const Inputs& inputs, const RunReport& report) {
     PPSIM_ASSERT(condition.has_value());
     if (!condition->holds(report)) continue;
     say(fmt::format("ppsim: --fail-if: {} holds: {} is {}\n", in_quotes(text), condition->metric->tag,
-                    condition->value(report)));
+                    *condition->metric->value(report)));
     code = ExitCode::no;
   }
   return code;
@@ -140,6 +162,7 @@ ExitCode run(const Inputs& inputs) {
     throw Error{ExitCode::bad_input, Problem{inputs.place_of("chakra"), "several files can not go to stdout",
                                              "give a prefix: --chakra run"}};
   const Evaluation result = evaluate_fully(inputs, inputs.sensitivity);
+  check_conditions(inputs, result.report);
   note_all(result.notes);
   write_outputs(outputs, result, inputs);
   write_chakra(inputs, result.graph);

@@ -8,11 +8,13 @@
 namespace ppsim::cli {
 namespace {
 
-/// A plain number; a percentage for a ratio; a duration for a metric in nanoseconds.
+/// A plain number; a percentage for a ratio; a duration for a metric in nanoseconds; a rate for one in TFLOP/s.
 std::optional<double> parse_threshold(std::string_view text, const Metric& metric) {
   if (metric.time != nullptr)
     if (const auto duration = parse_duration(text)) return static_cast<double>(duration->count());
-  const bool percent = metric.ratio != nullptr && text.ends_with('%');
+  if (metric.unit() == "TFLOP/s")
+    if (const auto rate = parse_flops(text)) return static_cast<double>(*rate) / 1e12;
+  const bool percent = metric.unit() == "ratio" && text.ends_with('%');
   if (percent) text = trimmed(text.substr(0, text.size() - 1));
   const auto number = parse_number(text);
   return number && percent ? *number / 100 : number;

@@ -13,11 +13,10 @@ struct Condition {
   const Metric* metric = nullptr;
   bool above = true;
   double threshold = 0;
-  [[nodiscard]] double value(const RunReport& report) const {
-    return metric->time != nullptr ? static_cast<double>(metric->time(report).count()) : metric->ratio(report);
-  }
+  /// Not of a metric that is not known.
   [[nodiscard]] bool holds(const RunReport& report) const {
-    return above ? value(report) > threshold : value(report) < threshold;
+    const std::optional<double> value = metric->value(report);
+    return value && (above ? *value > threshold : *value < threshold);
   }
 };
 

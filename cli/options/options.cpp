@@ -97,6 +97,9 @@ constexpr std::array table{
         "costs from a model's shape: a shipped one ('ppsim list models') or a TOML file; what is given besides wins"},
     Option{"device", "", S::model, A::required, "NAME|FILE", set_text<&I::device>,
            "the device's datasheet: a shipped one ('ppsim list devices') or a TOML file; also sets --memory-limit"},
+    Option{"flops", "", S::model, A::required, "N", set_unit<&I::flops>,
+           "without --model: floating-point operations of a microbatch in the whole model, forward and backward (with "
+           "--forward-only the forward): 1.2PFLOP, 1.2e15; for MFU (with --device) and the like"},
     Option{"efficiency", "", S::model, A::required, "SHARE", set_efficiency,
            "share of the datasheet's rates that all operations reach; default what each kind of them does "
            "(docs/costs.md)"},

@@ -102,6 +102,14 @@ Result parse_unit(std::string_view text, Bandwidth& value) {
                "a number above 0 and a unit per second: 50GB/s, 400Gbit/s"};
 }
 
+Result parse_unit(std::string_view text, FlopCount& value) {
+  const auto parsed = parse_flop_count(text);
+  if (parsed) value = *parsed;
+  if (parsed) return std::nullopt;
+  return Wrong{fmt::format("{} is no number of operations", in_quotes(text)),
+               "a number above 0, by itself or with GFLOP, TFLOP, PFLOP or EFLOP, up to 9e18: 1.2PFLOP, 1.2e15"};
+}
+
 Wrong unknown_word(std::string_view text, const std::vector<std::string_view>& words) {
   return {fmt::format("unknown value {}", in_quotes(text)),
           did_you_mean(text, words, fmt::format("one of {}", joined(words, ", ")))};
@@ -272,7 +280,9 @@ Result add_fail_if(Inputs& inputs, std::string_view text) {
     if (metric.tag == tag)
       return Wrong{what, fmt::format("a metric, > or <, and a {0}: '{1} > {2}', '{1} < {2}'",
                                      metric.time != nullptr ? "time" : "number", tag,
-                                     metric.time != nullptr ? "30ms" : "0.1")};
+                                     metric.time != nullptr     ? "30ms"
+                                     : metric.unit() == "ratio" ? "0.1"
+                                                                : "100")};
   }
   return Wrong{
       what,

@@ -100,6 +100,8 @@ Result set_text(Inputs& inputs, std::string_view text) {
 
 [[nodiscard]] Result parse_unit(std::string_view text, Bandwidth& value);
 
+[[nodiscard]] Result parse_unit(std::string_view text, FlopCount& value);
+
 template <auto member>
 Result set_unit(Inputs& inputs, std::string_view text) {
   typename std::remove_reference_t<decltype(inputs.*member)>::value_type value{1};

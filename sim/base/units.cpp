@@ -37,12 +37,17 @@ constexpr std::array bit_units{Unit{"kbit", kilo}, Unit{"Mbit", kilo* kilo}, Uni
 constexpr std::array flop_units{Unit{"GFLOPS", kilo* kilo* kilo}, Unit{"TFLOPS", kilo* kilo* kilo* kilo},
                                 Unit{"PFLOPS", kilo* kilo* kilo* kilo* kilo}};
 
+constexpr std::array operation_units{Unit{"", 1}, Unit{"GFLOP", kilo* kilo* kilo},
+                                     Unit{"TFLOP", kilo* kilo* kilo* kilo}, Unit{"PFLOP", kilo* kilo* kilo* kilo* kilo},
+                                     Unit{"EFLOP", kilo* kilo* kilo* kilo* kilo* kilo}};
+
 constexpr std::array shown_duration_units{Unit{"s", kilo* kilo* kilo}, Unit{"ms", kilo* kilo}, Unit{"us", kilo},
                                           Unit{"ns", 1}}; // largest first
 constexpr std::array shown_byte_units{Unit{"TiB", kibi* kibi* kibi* kibi}, Unit{"GiB", kibi* kibi* kibi},
                                       Unit{"MiB", kibi* kibi}, Unit{"KiB", kibi}, Unit{"B", 1}};
 
-constexpr Int128 largest_amount = 900'000'000'000'000'000; // far below 2^63, so that sums of a few can not overflow
+constexpr Int128 largest_amount = 900'000'000'000'000'000;    // far below 2^63, so that sums of a few can not overflow
+constexpr Int128 most_operations = 9'000'000'000'000'000'000; // which nobody adds up
 
 /// mantissa * 10^exponent, and what follows it.
 struct NumberAndRest {
@@ -92,21 +97,22 @@ std::optional<NumberAndRest> split_number(std::string_view text) {
 }
 
 /// mantissa * 10^exponent * scale, rounded to the nearest (half up).
-std::optional<std::int64_t> scaled(const NumberAndRest& number, std::int64_t scale) {
+std::optional<std::int64_t> scaled(const NumberAndRest& number, std::int64_t scale, Int128 most) {
   Int128 amount = Int128{number.mantissa} * scale;
-  for (int power = number.exponent; power > 0 && amount != 0 && amount <= largest_amount; --power) amount *= 10;
+  for (int power = number.exponent; power > 0 && amount != 0 && amount <= most; --power) amount *= 10;
   Int128 divisor = 1;
   for (int power = number.exponent; power < 0 && divisor <= amount * 10; ++power) divisor *= 10;
   amount = (2 * amount + divisor) / (2 * divisor);
-  if (amount > largest_amount) return std::nullopt;
+  if (amount > most) return std::nullopt;
   return static_cast<std::int64_t>(amount);
 }
 
-std::optional<std::int64_t> parse_amount(std::string_view text, std::span<const Unit> units) {
+std::optional<std::int64_t> parse_amount(std::string_view text, std::span<const Unit> units,
+                                         Int128 most = largest_amount) {
   const auto split = split_number(text);
   if (!split) return std::nullopt;
   for (const Unit& unit : units)
-    if (split->rest == unit.name) return scaled(*split, unit.scale);
+    if (split->rest == unit.name) return scaled(*split, unit.scale, most);
   return std::nullopt;
 }
 
@@ -188,6 +194,12 @@ std::optional<std::int64_t> parse_flops(std::string_view text) {
   const auto amount = parse_amount(text, flop_units);
   if (!amount || *amount <= 0) return std::nullopt;
   return amount;
+}
+
+std::optional<FlopCount> parse_flop_count(std::string_view text) {
+  const auto amount = parse_amount(text, operation_units, most_operations);
+  if (!amount || *amount <= 0) return std::nullopt;
+  return FlopCount{*amount};
 }
 
 std::string format_duration(Duration duration) {

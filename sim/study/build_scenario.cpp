@@ -393,12 +393,15 @@ void fill_recompute(const RunSpec& spec, Spread& spread, Scenario& scenario, Pro
     recompute.checkpoint = chunk_inputs(scenario.network, scenario.layout);
 }
 
-/// A limit without sizes says nothing.
+bool knows_sizes(const RunSpec& spec) {
+  return spec.activation_bytes || spec.parameter_bytes || spec.gradient_bytes || spec.optimizer_bytes ||
+         spec.model_shape;
+}
+
+/// A limit without sizes says nothing; a device may be there for its rates.
 void check_limit(const RunSpec& spec, Problems& problems) {
-  const bool sizes =
-      spec.activation_bytes || spec.parameter_bytes || spec.gradient_bytes || spec.optimizer_bytes || spec.model_shape;
   for (const char* option : {"memory-limit", "device"})
-    if (spec.has(option) && !sizes)
+    if (spec.has(option) && !knows_sizes(spec) && !(spec.flops && option == std::string_view{"device"}))
       problems.add(spec.place_of(option),
                    fmt::format("nothing is known that could exceed {}",
                                option == std::string_view{"device"} ? "its memory" : "it"),
@@ -427,7 +430,7 @@ void fill_memory(const RunSpec& spec, Spread& spread, Memory& memory, Problems& 
   memory.gradients = spread.per_chunk("gradient-bytes", spec.gradient_bytes, Bytes{}, &BlockCosts::gradient_bytes);
   memory.optimizer = spread.per_chunk("optimizer-bytes", spec.optimizer_bytes, Bytes{}, &BlockCosts::optimizer_bytes);
   memory.limit = spec.memory_limit;
-  if (!memory.limit && spec.device_sheet) memory.limit = spec.device_sheet->memory;
+  if (!memory.limit && spec.device_sheet && knows_sizes(spec)) memory.limit = spec.device_sheet->memory;
 }
 
 void add_each(std::vector<Duration>& times, const std::vector<Duration>& more) {
@@ -519,6 +522,10 @@ Scenario make_scenario(const RunSpec& spec, const Shape& shape, const std::vecto
   fill_recompute(spec, spread, scenario, problems);
   check_extra_work(spec, problems);
   fill_update(spec, spread, computes ? model->tied_embedding : Bytes{}, scenario.update);
+  scenario.work = given_work(spec, problems);
+  if (computes)
+    scenario.work = microbatch_work(model_of(spec), *spec.device_sheet, spec.training, scenario.layout, computed,
+                                    scenario.recompute.kind);
   scenario.pair = spec.pair.value_or(PairRule{});
   scenario.title = spec.title.value_or("");
   scenario.source = cost_source(spec);

@@ -25,6 +25,13 @@ bool has_task_costs(const RunSpec& spec) {
   return varies || spec.forward || spec.backward || spec.input_grad || spec.weight_grad;
 }
 
+/// Whether the field says on how many devices, on what and in which type operations run that were given.
+bool is_of_operations(std::string_view field) {
+  constexpr std::array<std::string_view, 6> fields{"tensor-parallel", "context-parallel", "data-parallel",
+                                                   "data-type",       "microbatch-size",  "sequence-length"};
+  return std::ranges::find(fields, field) != fields.end();
+}
+
 } // namespace
 
 Model model_of(const RunSpec& spec) {
@@ -37,7 +44,7 @@ Model model_of(const RunSpec& spec) {
 std::optional<ModelCosts> price_model(const RunSpec& spec, Problems& problems) {
   if (!spec.model_shape) {
     for (const RunField& field : run_fields())
-      if (field.is_of_model && spec.has(field.name))
+      if (field.is_of_model && spec.has(field.name) && !(spec.flops && is_of_operations(field.name)))
         problems.add(spec.place_of(field.name), "there is no model whose costs it could change",
                      "give `model` ('ppsim list models')");
     return std::nullopt;
@@ -55,6 +62,26 @@ std::optional<ModelCosts> price_model(const RunSpec& spec, Problems& problems) {
     for (const Problem& problem : error.problems()) problems.add(problem.where, problem.what, problem.hint);
     return std::nullopt;
   }
+}
+
+std::optional<MicrobatchWork> given_work(const RunSpec& spec, Problems& problems) {
+  if (!spec.flops) return std::nullopt;
+  if (spec.model_shape) {
+    problems.add(spec.place_of("flops"), "given together with `model`, whose shape says it", "leave one of them out");
+    return std::nullopt;
+  }
+  if (spec.has("microbatch-size") && !spec.has("sequence-length"))
+    problems.add(spec.place_of("microbatch-size"), "how long is a sample?", "give `sequence-length`");
+  if (spec.has("data-type") && !spec.device_sheet)
+    problems.add(spec.place_of("data-type"), "there is no device whose rate it could choose", "give `device`");
+  else if (spec.device_sheet && spec.device_sheet->flops_per_second(spec.training.data_type) <= 0)
+    problems.add(spec.place_of("data-type"),
+                 fmt::format("{} has no rate for {}", spec.device_sheet->name, to_string(spec.training.data_type)),
+                 "give bf16");
+  MicrobatchWork work = work_of_devices(spec.training, spec.device_sheet);
+  work.model.forward = static_cast<double>(spec.flops->count); // all of it: nobody asks for its parts
+  work.tokens = spec.training.microbatch_size * spec.training.sequence_length;
+  return work;
 }
 
 std::string cost_source(const RunSpec& spec) {

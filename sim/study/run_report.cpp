@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 namespace ppsim {
@@ -15,10 +17,78 @@ StepTime find_step_time(const TaskGraph& graph, Duration makespan) {
   return {steady_interval(graph), StepTime::Kind::steady_state};
 }
 
+namespace {
+
+/// What backwards run again, of which only some may.
+double recomputed_flop(const TaskGraph& graph, const std::vector<double>& by_chunk) {
+  std::vector<std::int64_t> times(by_chunk.size()); // counted first: sums of doubles depend on their order
+  const auto tasks = graph.schedule().tasks();
+  for (std::size_t id = 0; id < tasks.size() && !by_chunk.empty(); ++id)
+    if (gives_gradient(tasks[id].pass) && graph.is_recomputed(make_id<TaskId>(id))) ++times[tasks[id].chunk_index];
+  double sum = 0;
+  for (std::size_t chunk = 0; chunk < by_chunk.size(); ++chunk)
+    sum += static_cast<double>(times[chunk]) * by_chunk[chunk];
+  return sum;
+}
+
+/// `amount` a second, where a step has it.
+std::optional<double> per_second(const RunReport& report, const std::optional<double>& amount) {
+  if (!amount || report.step_time == Duration{0}) return std::nullopt;
+  return *amount / std::chrono::duration<double>{report.step_time}.count();
+}
+
+/// The rate of what `member` of the work says, on one device.
+template <auto member>
+std::optional<double> per_device(const RunReport& report) {
+  const auto rate = report.work ? per_second(report, (*report.work).*member) : std::nullopt;
+  return rate ? std::optional{*rate / report.work->devices} : std::nullopt;
+}
+
+/// The same on all devices of all replicas.
+template <auto member>
+std::optional<double> in_all(const RunReport& report) {
+  const auto rate = report.work ? per_second(report, (*report.work).*member) : std::nullopt;
+  return rate ? std::optional{*rate * report.work->replicas} : std::nullopt;
+}
+
+/// The share of the device's rate that this is.
+template <auto member>
+std::optional<double> utilisation(const RunReport& report) {
+  const auto rate = per_device<member>(report);
+  return rate && report.work->flops_per_second ? std::optional{*rate / *report.work->flops_per_second} : std::nullopt;
+}
+
+constexpr double tera = 1e12;
+std::optional<double> in_tera(std::optional<double> rate) {
+  return rate ? std::optional{*rate / tera} : std::nullopt;
+}
+
+} // namespace
+
 RunReport run_report(const TaskGraph& graph, const Timeline& timeline, std::string measured) {
   Report report = analyse(graph, timeline);
   const StepTime step{report.makespan};
-  return {std::move(report), step, {}, {}, {}, {}, {}, {}, std::move(measured)};
+  const bool computes_the_model = measured.empty();
+  return {std::move(report),  step, {}, {}, {}, {}, {}, {}, computes_the_model ? find_step_work(graph) : std::nullopt,
+          std::move(measured)};
+}
+
+std::optional<StepWork> find_step_work(const TaskGraph& graph) {
+  const std::optional<MicrobatchWork>& work = graph.scenario().work;
+  if (!work) return std::nullopt;
+  const auto microbatches = static_cast<double>(graph.scenario().shape.microbatches);
+  const bool forward_only = graph.schedule().forward_only();
+  const auto in_step = [&](const PassOperations& each) {
+    return microbatches * (forward_only ? each.forward : each.forward + each.backward);
+  };
+  StepWork step;
+  step.model_flop = in_step(work->model);
+  if (work->hardware) step.hardware_flop = in_step(*work->hardware) + recomputed_flop(graph, work->recompute);
+  if (work->tokens > 0) step.tokens = microbatches * static_cast<double>(work->tokens);
+  step.devices = static_cast<double>(graph.scenario().shape.stages) * static_cast<double>(work->devices_per_stage);
+  step.replicas = static_cast<double>(work->replicas);
+  if (work->flops_per_second) step.flops_per_second = static_cast<double>(*work->flops_per_second);
+  return step;
 }
 
 std::span<const Metric> metrics() {
@@ -41,6 +111,22 @@ std::span<const Metric> metrics() {
              "(s - w) / s, s = longest first start to last end of any stage, w its work",
              "the Zero Bubble papers' bubble rate", nullptr,
              [](const RunReport& report) { return report.stage_span_bubble; }},
+      Metric{"mfu", "MFU", "model FLOPs of a step / (step time x devices x dense peak rate)",
+             "model FLOPs utilisation (PaLM): what recomputation adds does not count, attention counts in full",
+             nullptr, nullptr, utilisation<&StepWork::model_flop>, "ratio"},
+      Metric{"hfu", "HFU", "all FLOPs of a step / (step time x devices x dense peak rate)",
+             "hardware FLOPs utilisation (Korthikanti et al.): the same with recomputation", nullptr, nullptr,
+             utilisation<&StepWork::hardware_flop>, "ratio"},
+      Metric{"tflops_per_device", "model TFLOP/s per device", "model FLOPs of a step / (step time x devices) / 1e12",
+             "what each device does for the model", nullptr, nullptr,
+             [](const RunReport& report) { return in_tera(per_device<&StepWork::model_flop>(report)); }, "TFLOP/s"},
+      Metric{"tflops", "model TFLOP/s", "model FLOPs of a step x data-parallel replicas / step time / 1e12",
+             "what all devices do for the model", nullptr, nullptr,
+             [](const RunReport& report) { return in_tera(in_all<&StepWork::model_flop>(report)); }, "TFLOP/s"},
+      Metric{"tokens_per_second_per_device", "tokens/s per device", "tokens of a step / (step time x devices)",
+             "how fast each device trains", nullptr, nullptr, per_device<&StepWork::tokens>, "tokens/s"},
+      Metric{"tokens_per_second", "tokens/s", "tokens of a step x data-parallel replicas / step time",
+             "how fast all devices train", nullptr, nullptr, in_all<&StepWork::tokens>, "tokens/s"},
   };
   return table;
 }

@@ -35,6 +35,11 @@ struct Numbers<std::int64_t> {
   static constexpr Unit unit = Unit::count;
 };
 
+template <>
+struct Numbers<FlopCount> {
+  static constexpr Unit unit = Unit::count;
+};
+
 template <class Value>
 concept Number = requires { Numbers<Value>::unit; };
 
@@ -132,6 +137,7 @@ constexpr std::array table{
     field<&PipelineSpec::forward_only>("forward-only"),
     field<&ModelSpec::model_shape>("model"),
     field<&ModelSpec::device_sheet>("device"),
+    field<&ModelSpec::flops>("flops"),
     factor<&Training::efficiency_ppm>("efficiency", Kind::of_model),
     field<&Training::microbatch_size>("microbatch-size", Kind::of_model),
     field<&Training::sequence_length>("sequence-length", Kind::of_model),

@@ -17,11 +17,13 @@ namespace ppsim::traces {
 
 using Json = nlohmann::ordered_json;
 
-/// All metrics under their tags.
+/// All metrics that are known, under their tags.
 inline void add_metrics(Json& json, const RunReport& report) {
   for (const Metric& metric : metrics())
-    json[std::string{metric.tag}] =
-        metric.time != nullptr ? Json(metric.time(report).count()) : Json(metric.ratio(report));
+    if (metric.time != nullptr)
+      json[std::string{metric.tag}] = metric.time(report).count();
+    else if (const auto value = metric.value(report))
+      json[std::string{metric.tag}] = *value;
   if (report.step_time_kind == StepTime::Kind::steady_state) json["step_time_from"] = "steady_state";
 }
 

@@ -104,6 +104,12 @@ std::vector<TableColumn> columns_of(const Comparison& comparison, TableColumn na
   add("span", 6, "idle share of the longest span of a stage (stage span bubble)",
       [](const Contender& each) { return percent(each.report.stage_span_bubble); });
   add_memory(comparison, add);
+  const Metric& mfu = find_metric("mfu");
+  if (any([&](const RunReport& report) { return mfu.value(report).has_value(); }))
+    add("MFU", 8, "model FLOPs utilisation", [&](const Contender& each) {
+      const std::optional<double> value = mfu.value(each.report);
+      return value ? percent(*value) : "-";
+    });
   add("transfers", 10, "", [](const Contender& each) { return std::to_string(each.report.transfers); });
   if (any([](const RunReport& report) { return report.transfer_volume > Bytes{}; }))
     add("sent", 8, "by all transfers of a step",

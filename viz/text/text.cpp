@@ -43,6 +43,11 @@ std::string percent_to_tenths(double ratio) {
   return fmt::format("{:.{}f} %", 100 * ratio, ratio >= 0.0995 || ratio == 0 ? 1 : 2);
 }
 
+/// Three digits at least: "1.25", "12.5", "125", "12500".
+std::string short_rate(double value) {
+  return fmt::format("{:.{}f}", value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
+}
+
 /// "0", "0-3", "0, 2 and 5 more": stages in few words.
 std::string stage_list(const std::vector<std::size_t>& stages) {
   if (stages.size() == 1) return fmt::format("stage {}", stages[0]);
@@ -160,6 +165,7 @@ private:
         fmt::format("{}{}, of which the busiest stage computes {}", bold(format_duration(report_.step_time)),
                     alone ? " alone" : "", format_duration(report_.ideal)));
     steady_state();
+    compute();
     say("bubble", bold(percent_to_tenths(report_.bubble_ratio)) + " of device time (bubble ratio)");
     say("", fmt::format("{} over ideal (bubble overhead), {} of a stage's span (stage span bubble)",
                         percent_to_tenths(report_.bubble_overhead), percent_to_tenths(report_.stage_span_bubble)));
@@ -178,6 +184,26 @@ private:
     const double over = fraction(report_.step_time - report_.ideal, report_.ideal);
     say("", fmt::format("steady state, from step to step: {} over ideal; one step alone takes {}",
                         percent_to_tenths(over), format_duration(report_.makespan)));
+  }
+
+  /// How much of what the devices could do is done for the model.
+  void compute() {
+    const auto figure = [&](std::string_view tag) { return find_metric(tag).value(report_); };
+    const auto flops = figure("tflops_per_device");
+    if (!flops) return;
+    const auto rates = [](double tflops, const std::optional<double>& tokens) {
+      const std::string words = fmt::format("{} TFLOP/s", short_rate(tflops));
+      return tokens ? fmt::format("{} and {} tokens/s", words, short_rate(*tokens)) : words;
+    };
+    std::string text;
+    if (const auto mfu = figure("mfu")) text += fmt::format("MFU {}", bold(percent_to_tenths(*mfu)));
+    if (const auto hfu = figure("hfu")) text += fmt::format(", HFU {}", percent_to_tenths(*hfu));
+    if (!text.empty()) text += "; ";
+    text += rates(*flops, figure("tokens_per_second_per_device")) + " per device";
+    say("compute", text);
+    const double devices = report_.work->devices * report_.work->replicas;
+    if (devices > 1)
+      say("", fmt::format("{} on {:.0f} devices", rates(*figure("tflops"), figure("tokens_per_second")), devices));
   }
 
   void theory() {

@@ -115,7 +115,8 @@ BlockCosts priced(const Block& block, const Pricing& pricing) {
   costs.activation = Bytes{in_range(block.kept)};
   costs.activation_for_weight = Bytes{in_range(std::min(block.for_weight, block.kept))};
   costs.selective = {.time = pricing.forward(block.scores),
-                     .checkpoint = Bytes{in_range(block.kept - block.kept_scores)}};
+                     .checkpoint = Bytes{in_range(block.kept - block.kept_scores)},
+                     .flops = flops_of(block.scores)};
   costs.full = {.time = Duration{0}, .checkpoint = costs.activation};
   pricing.add_weights(block.weights, costs);
   return costs;
@@ -123,7 +124,9 @@ BlockCosts priced(const Block& block, const Pricing& pricing) {
 
 /// A layer that keeps nothing but its input and runs its whole forward again.
 RecomputeCosts full_recompute(const BlockCosts& layer, const BlockCosts& block, Bytes boundary) {
-  return {.time = layer.forward, .checkpoint = block.activation - layer.activation + boundary};
+  return {.time = layer.forward,
+          .checkpoint = block.activation - layer.activation + boundary,
+          .flops = layer.flops.forward};
 }
 
 } // namespace
@@ -162,8 +165,10 @@ BlockCosts& BlockCosts::operator+=(const BlockCosts& other) {
   activation_for_weight += other.activation_for_weight;
   selective.time += other.selective.time;
   selective.checkpoint += other.selective.checkpoint;
+  selective.flops += other.selective.flops;
   full.time += other.full.time;
   full.checkpoint += other.full.checkpoint;
+  full.flops += other.full.flops;
   parameters += other.parameters;
   parameter_bytes += other.parameter_bytes;
   gradient_bytes += other.gradient_bytes;

@@ -120,6 +120,13 @@ TEST_CASE("People see sizes in binary units") {
   CHECK(format_bytes(Bytes{3'708'813'312}) == "3.454 GiB");
 }
 
+TEST_CASE("Operations are a positive decimal by itself or with GFLOP, TFLOP, PFLOP or EFLOP, up to 9e18") {
+  CHECK(parse_flop_count("1.25PFLOP") == FlopCount{1'250'000'000'000'000});
+  CHECK(parse_flop_count("9 EFLOP") == FlopCount{9'000'000'000'000'000'000});
+  CHECK(parse_flop_count("1.2e15") == FlopCount{1'200'000'000'000'000});
+  for (const char* text : {"", "0", "-1", "1TFLOPS", "1 FLOPs", "9.1e18", "TFLOP"}) CHECK_FALSE(parse_flop_count(text));
+}
+
 TEST_CASE("A rate of operations is a positive decimal and GFLOPS, TFLOPS or PFLOPS") {
   CHECK(parse_flops("989.5 TFLOPS") == 989'500'000'000'000);
   CHECK(parse_flops("2.25PFLOPS") == 2'250'000'000'000'000);

@@ -288,14 +288,17 @@ TEST_CASE("Every metric has a tag, a formula and one kind of value") {
   std::vector<std::string> tags;
   for (const Metric& metric : metrics()) {
     tags.emplace_back(metric.tag);
-    CHECK((metric.time == nullptr) != (metric.ratio == nullptr));
+    CHECK((metric.time != nullptr) + (metric.ratio != nullptr) + (metric.rate != nullptr) == 1);
     CHECK(!metric.name.empty());
     CHECK(!metric.formula.empty());
     CHECK(!metric.description.empty());
-    CHECK(metric.unit() == (metric.time != nullptr ? "ns" : "ratio"));
+    CHECK(!metric.unit().empty());
+    CHECK(metric.value(report).has_value() == (metric.rate == nullptr)); // no rate where no work is known
   }
-  CHECK(tags ==
-        Rows{"makespan_ns", "step_time_ns", "ideal_ns", "bubble_ratio", "bubble_overhead", "stage_span_bubble"});
+  CHECK(tags == Rows{"makespan_ns", "step_time_ns", "ideal_ns", "bubble_ratio", "bubble_overhead", "stage_span_bubble",
+                     "mfu", "hfu", "tflops_per_device", "tflops", "tokens_per_second_per_device", "tokens_per_second"});
+  CHECK(metrics()[0].unit() == "ns");
+  CHECK(metrics()[3].unit() == "ratio");
   CHECK(metrics()[0].time(report) == 96ns);
   CHECK(metrics()[3].ratio(report) == Approx(72.0 / 192.0));
 }

@@ -68,6 +68,12 @@ private:
   std::int64_t bytes_per_second_;
 };
 
+/// A number of floating-point operations, a multiplication and an addition being two.
+struct FlopCount {
+  std::int64_t count = 0;
+  auto operator<=>(const FlopCount&) const = default;
+};
+
 // Ids of different kinds do not compare or convert.
 enum class StageId : std::uint32_t {};      ///< 0..p-1
 enum class ChunkId : std::uint32_t {};      ///< 0..p*v-1, in model order
@@ -134,6 +140,8 @@ private:
 [[nodiscard]] std::optional<Bandwidth> parse_bandwidth(std::string_view text);
 /// `text` as floating-point operations per second: a positive decimal and GFLOPS, TFLOPS or PFLOPS.
 [[nodiscard]] std::optional<std::int64_t> parse_flops(std::string_view text);
+/// `text` as floating-point operations: a positive decimal, by itself or with GFLOP, TFLOP, PFLOP or EFLOP; up to 9e18.
+[[nodiscard]] std::optional<FlopCount> parse_flop_count(std::string_view text);
 
 /// The longest duration that an input may hold: a day. Sums over a whole run then stay far from overflow.
 inline constexpr Duration max_duration = std::chrono::hours{24};

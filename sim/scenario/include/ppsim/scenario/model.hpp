@@ -100,6 +100,7 @@ struct ModelLimits {
 struct RecomputeCosts {
   Duration time{0};
   Bytes checkpoint = {};
+  std::int64_t flops = 0; ///< of the matrix products that run again
   bool operator==(const RecomputeCosts&) const = default;
 };
 
@@ -175,6 +176,14 @@ void check_model(const Model& model, std::string_view where, Problems& problems)
 /// both share but once.
 [[nodiscard]] std::vector<BlockCosts> chunk_costs(const Model& model, const ModelCosts& costs, const Layout& layout,
                                                   bool ends_share_stage);
+
+/// What a microbatch asks of a pipeline whose chunks cost `chunks`. Operations are counted from the shape of the whole
+/// model, those of the hardware from what its ranks do.
+[[nodiscard]] MicrobatchWork microbatch_work(const Model& model, const DeviceSheet& device, const Training& training,
+                                             const Layout& layout, const std::vector<BlockCosts>& chunks,
+                                             RecomputeKind recompute);
+/// The devices of a training, and how fast they are; what they do is not said.
+[[nodiscard]] MicrobatchWork work_of_devices(const Training& training, const std::optional<DeviceSheet>& device);
 
 [[nodiscard]] std::string_view to_string(Attention attention);
 [[nodiscard]] std::string_view to_string(Norm norm);

@@ -194,6 +194,24 @@ struct ChunkBlocks {
 /// What each chunk holds, in model order. One of them has the embedding, and one the loss.
 using Layout = std::vector<ChunkBlocks>;
 
+/// Floating-point operations of matrix products; they do not fit 64 bits where much is added up.
+struct PassOperations {
+  double forward = 0;
+  double backward = 0;
+};
+
+/// What one microbatch asks of a pipeline, all its devices together, and which devices they are: rates such as the
+/// model FLOPs utilisation follow from it. It changes no time.
+struct MicrobatchWork {
+  PassOperations model;                        ///< nothing counted twice that runs twice
+  std::optional<PassOperations> hardware = {}; ///< all that runs, but for `recompute`; none: not known
+  std::vector<double> recompute = {};          ///< by chunk: what a recomputed backward runs again; empty: nothing
+  std::int64_t tokens = 0;                     ///< 0: not known
+  std::int64_t devices_per_stage = 1;
+  std::int64_t replicas = 1;                    ///< pipelines that train alike, each on a batch of its own
+  std::optional<std::int64_t> flops_per_second; ///< of a device, dense, of the data type; none: not known
+};
+
 /// What is trained on what.
 struct Scenario {
   Shape shape;
@@ -203,7 +221,8 @@ struct Scenario {
   Recompute recompute;
   Update update;
   PairRule pair;
-  Layout layout;      ///< empty when layers were not given
+  Layout layout; ///< empty when layers were not given
+  std::optional<MicrobatchWork> work = {};
   std::string title;  ///< the user's name for it
   std::string source; ///< where the costs come from
 };

@@ -18,6 +18,9 @@ namespace ppsim {
 /// there, and what does not fit together, to `problems`.
 [[nodiscard]] std::optional<ModelCosts> price_model(const RunSpec& spec, Problems& problems);
 
+/// What a microbatch asks for, as given in place of a model; nothing where it was not. Adds what does not fit together.
+[[nodiscard]] std::optional<MicrobatchWork> given_work(const RunSpec& spec, Problems& problems);
+
 /// Where the costs come from, in words: the user's own, then what is computed from what, and what was given.
 [[nodiscard]] std::string cost_source(const RunSpec& spec);
 

@@ -52,6 +52,18 @@ struct StepTime {
 /// How many tasks that may simulate.
 inline constexpr std::size_t most_tasks_for_step_time = std::size_t{1} << 23;
 
+/// What a step asks of the devices of one pipeline, all together.
+struct StepWork {
+  double model_flop = 0;                       ///< of matrix products, nothing counted twice that runs twice
+  std::optional<double> hardware_flop = {};    ///< all that runs; none: not known
+  std::optional<double> tokens = {};           ///< none: not known
+  double devices = 1;                          ///< of one pipeline
+  double replicas = 1;                         ///< pipelines
+  std::optional<double> flops_per_second = {}; ///< of a device, at most; none: not known
+};
+/// None where the scenario does not say.
+[[nodiscard]] std::optional<StepWork> find_step_work(const TaskGraph& graph);
+
 /// What is known of one run: its own Report, and what takes more than this one run to know.
 struct RunReport : Report, StepTime {
   std::optional<ClosedForm> closed_form{}; ///< where theory says something
@@ -60,6 +72,7 @@ struct RunReport : Report, StepTime {
   std::optional<Balance> balance{};         ///< where the layout was searched
   std::optional<Sensitivity> sensitivity{}; ///< where it was asked for
   std::optional<StallReport> stalls{};      ///< under `streams`
+  std::optional<StepWork> work{};           ///< where it is known; a replay computes something else than a model
   std::string measured{}; ///< of a run that really took place: where and how, in words (describe()). Empty: simulated
 };
 /// Of one run alone, with its makespan as step time. `measured`: see there.
@@ -71,9 +84,19 @@ struct Metric {
   std::string_view name;
   std::string_view formula;
   std::string_view description;
-  Duration (*time)(const RunReport&); ///< of a metric in nanoseconds; else null
-  double (*ratio)(const RunReport&);  ///< of a ratio; else null
-  [[nodiscard]] std::string_view unit() const { return time != nullptr ? "ns" : "ratio"; }
+  Duration (*time)(const RunReport&);                        ///< of a metric in nanoseconds; else null
+  double (*ratio)(const RunReport&);                         ///< of a ratio that every run has; else null
+  std::optional<double> (*rate)(const RunReport&) = nullptr; ///< of one that only some runs have; else null
+  std::string_view rate_unit = {};                           ///< of that
+  [[nodiscard]] std::string_view unit() const {
+    if (rate != nullptr) return rate_unit;
+    return time != nullptr ? "ns" : "ratio";
+  }
+  /// As a number of its unit; none where the run does not tell.
+  [[nodiscard]] std::optional<double> value(const RunReport& report) const {
+    if (rate != nullptr) return rate(report);
+    return time != nullptr ? static_cast<double>(time(report).count()) : ratio(report);
+  }
 };
 [[nodiscard]] std::span<const Metric> metrics();
 /// The metric of that tag, which must exist.

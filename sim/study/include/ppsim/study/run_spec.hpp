@@ -72,6 +72,7 @@ struct ModelSpec {
   std::optional<Model> model_shape;
   std::optional<DeviceSheet> device_sheet;
   std::optional<LinkSheet> link, inter_node_link;
+  std::optional<FlopCount> flops; ///< of a microbatch, where there is no model to count them from
 };
 
 /// What stages send each other, and how.
