@@ -163,6 +163,7 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array sections{Section::model};
 constexpr std::array<std::string_view, 2> extra{"layers", "json"};
+constexpr std::array<std::string_view, 1> except{"flops"}; // the model's shape says it
 constexpr std::array examples{
     Example{"ppsim costs --model llama-3-70b --device h100 --tensor-parallel 8",
             "what a layer takes and keeps, before a schedule is chosen"},
@@ -175,6 +176,7 @@ const Command definition{.name = "costs",
                          .usage = "ppsim costs --model NAME|FILE --device NAME|FILE [options]",
                          .sections = sections,
                          .extra = extra,
+                         .except = except,
                          .examples = examples,
                          .run = run};
 

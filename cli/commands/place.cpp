@@ -164,7 +164,7 @@ ExitCode run(const Inputs& inputs) {
 constexpr std::array sections{Section::pipeline, Section::model, Section::costs, Section::communication,
                               Section::scenario};
 constexpr std::array<std::string_view, 2> extra{"csv-comms", "json"};
-constexpr std::array<std::string_view, 3> except{"transfer", "balance", "send-slices"};
+constexpr std::array<std::string_view, 4> except{"flops", "transfer", "balance", "send-slices"};
 constexpr std::array examples{
     Example{"ppsim place --schedule-file order.csv --forward 10ms --backward 20ms --comm 2ms --csv-comms placed.csv",
             "a PyTorch order with its sends and receives: what stalls, and the same order without that"},

@@ -107,7 +107,7 @@ ExitCode run(const Inputs& inputs) {
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,    Section::communication,
                               Section::memory,   Section::scenario, Section::workload, Section::replay};
 constexpr std::array<std::string_view, 4> extra{"json", "svg", "trace", "tasks"};
-constexpr std::array<std::string_view, 6> except{"timeline",  "tolerance",     "replica",
+constexpr std::array<std::string_view, 7> except{"flops",     "timeline",      "tolerance", "replica",
                                                  "calibrate", "by-microbatch", "mean-stage"};
 constexpr std::array examples{
     Example{"ppsim replay --stages 2 --mb 8 --schedule 1f1b",
