@@ -518,12 +518,14 @@ TEST_CASE("What does not fit together is refused with the nearest that does") {
   CHECK(refused(find_model("llama-3-8b"), {.expert_tensor_parallel = 1, .gpus_per_node = 4}) ==
         Lines{"`expert-tensor-parallel`: llama-3-8b has no experts -- leave it out",
               "`gpus-per-node`: llama-3-8b has no experts -- leave it out"});
-  CHECK(refused(find_model("deepseek-v3"), {.tensor_parallel = 4, .expert_tensor_parallel = 3}) ==
-        Lines{"`expert-tensor-parallel`: 3 ranks do not divide the 4 of `tensor-parallel` and an expert's FFN of 2048 -- "
-              "give 2 or 4"});
-  CHECK(refused(find_model("llama-3-8b"), {.distributed_optimizer = false, .overlap_param_gather = true}) ==
-        Lines{"`overlap-param-gather`: parameters are gathered only where the optimizer is distributed -- leave it out, "
-              "or `distributed-optimizer` on"});
+  CHECK(
+      refused(find_model("deepseek-v3"), {.tensor_parallel = 4, .expert_tensor_parallel = 3}) ==
+      Lines{"`expert-tensor-parallel`: 3 ranks do not divide the 4 of `tensor-parallel` and an expert's FFN of 2048 -- "
+            "give 2 or 4"});
+  CHECK(
+      refused(find_model("llama-3-8b"), {.distributed_optimizer = false, .overlap_param_gather = true}) ==
+      Lines{"`overlap-param-gather`: parameters are gathered only where the optimizer is distributed -- leave it out, "
+            "or `distributed-optimizer` on"});
   CHECK(refused(find_model("llama-3-8b"), {.microbatch_size = 0, .efficiency_ppm = 1'500'000}) ==
         Lines{"`microbatch-size`: must be from 1 to 1048576, got 0 -- give a number in this range",
               "`efficiency`: is 1.5 -- a share of the datasheet's rates from 0.001 to 1: 0.7"});
