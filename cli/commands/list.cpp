@@ -166,8 +166,9 @@ std::vector<Row> device_rows() {
   for (const DeviceSheet& device : devices())
     rows.push_back({device.name,
                     {{"rates", rates_in_words(device)},
-                     {"memory", fmt::format("{:g} GB at {:g} GB/s", static_cast<double>(device.memory.count()) / 1e9,
-                                            static_cast<double>(device.memory_bandwidth.bytes_per_second()) / 1e9)},
+                     {"memory", fmt::format("{} at {:g} GB/s; {} of it are reserved", format_bytes(device.memory),
+                                            static_cast<double>(device.memory_bandwidth.bytes_per_second()) / 1e9,
+                                            format_bytes(device.reserved))},
                      {"link", device.link},
                      {"reached", reached_in_words(device.reached)},
                      {"source", device.source}}});

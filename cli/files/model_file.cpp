@@ -150,6 +150,7 @@ constexpr std::array device_keys{
     Key<D>{"tf32", false, set_unit<&D::flops_tf32, parse_flops>},
     Key<D>{"fp32", false, set_unit<&D::flops_fp32, parse_flops>},
     Key<D>{"memory", true, set_unit<&D::memory, parse_bytes>},
+    Key<D>{"reserved-memory", false, set_unit<&D::reserved, parse_bytes>},
     Key<D>{"memory-bandwidth", true, set_unit<&D::memory_bandwidth, parse_bandwidth>},
     Key<D>{"link", true, set_link},
     Key<D>{"reached-products", false, set_share<&Reached::products>},

@@ -23,6 +23,8 @@ constexpr std::size_t most_threads = 4096, most_points = 10'000;
 /// Times of more steps than this would fill the memory, and sums over them have to stay in range.
 constexpr std::size_t most_steps = 1'000'000;
 
+constexpr std::array recompute_methods{Choice{"uniform", RecomputeUnits::Method::uniform},
+                                       Choice{"block", RecomputeUnits::Method::block}};
 constexpr std::array switches{Choice{"on", true}, Choice{"off", false}};
 constexpr std::array backward_orders{Choice{"ascending", false}, Choice{"descending", true}};
 constexpr std::array data_types{Choice{"bf16", DataType::bf16}, Choice{"fp16", DataType::fp16},
@@ -182,6 +184,14 @@ constexpr std::array table{
            "recompute-time,checkpoint-bytes,microbatches-without-recompute"},
     Option{"recompute-time", "", S::costs, A::required, "TIME[,...]", set_list<&I::recompute_time>,
            "by how much that makes the backward longer; with --recompute full by default the forward"},
+    Option{"recompute-method", "", S::costs, A::required, "METHOD", choice<&I::recompute_method, recompute_methods>,
+           "which layers --recompute full takes: uniform (default): all, in units of --recompute-num-layers, each of "
+           "which "
+           "keeps its input; block: the first so many of each chunk"},
+    Option{"recompute-num-layers", "", S::costs, A::required, "N", count<&I::recompute_num_layers, ModelLimits::layers>,
+           "layers of a unit, or of a chunk; default 1"},
+    Option{"recompute-modules", "", S::model, A::required, "NAME[,...]", set_recompute_modules,
+           "what --recompute selective drops: core_attn (default), layernorm, mla_up_proj, mlp_act, moe_act"},
     Option{"microbatches-without-recompute", "", S::costs, A::required, "N",
            count<&I::microbatches_without_recompute, Limits::tasks, 0>,
            "of every W+1 forwards of a stage with W warm-up forwards, the first N are not recomputed; default 0"},

@@ -201,6 +201,26 @@ std::vector<std::string_view> split_list(std::string_view text) {
   return items;
 }
 
+Result set_recompute_modules(Inputs& inputs, std::string_view text) {
+  std::vector<RecomputeModule> all;
+  std::vector<std::string_view> names;
+  for (std::size_t at = 0; at < recompute_module_count; ++at) {
+    all.push_back(static_cast<RecomputeModule>(at));
+    names.push_back(to_string(all.back()));
+  }
+  std::vector<RecomputeModule> modules;
+  for (const std::string_view name : split_list(text)) {
+    const auto at = std::ranges::find(names, name);
+    if (at == names.end()) return unknown_name("module", name, names);
+    const RecomputeModule module = all[static_cast<std::size_t>(at - names.begin())];
+    if (std::ranges::find(modules, module) != modules.end())
+      return Wrong{fmt::format("{} is named twice", name), "name each but once"};
+    modules.push_back(module);
+  }
+  inputs.training.recompute_modules = std::move(modules);
+  return std::nullopt;
+}
+
 Result set_schedule(Inputs& inputs, std::string_view text) {
   return caught([&] { inputs.schedule = find_generator(text).name; });
 }

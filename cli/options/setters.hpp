@@ -186,6 +186,9 @@ inline constexpr std::array pair_rules{
 [[nodiscard]] std::vector<std::string_view> backend_names();
 [[nodiscard]] Result set_backend(Inputs& inputs, std::string_view text);
 
+/// Modules by name, each but once.
+[[nodiscard]] Result set_recompute_modules(Inputs& inputs, std::string_view text);
+
 [[nodiscard]] Result set_lowering(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_overlap_p2p(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_comm_slowdown(Inputs& inputs, std::string_view text);

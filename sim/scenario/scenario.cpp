@@ -235,6 +235,8 @@ void validate(const Scenario& scenario) {
   if (scenario.recompute.is_on()) {
     check_list("`recompute-time`", scenario.recompute.time, chunks, problems);
     check_list("`checkpoint-bytes`", scenario.recompute.checkpoint, chunks, problems);
+    if (!scenario.recompute.restored.empty())
+      check_list("`recompute-num-layers`", scenario.recompute.restored, chunks, problems);
   }
   check_parts(scenario, problems);
   problems.throw_if_any();

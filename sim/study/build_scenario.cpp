@@ -1,5 +1,6 @@
 #include "ppsim/study/build_scenario.hpp"
 
+#include "ppsim/base/detail/wide.hpp"
 #include "ppsim/base/error.hpp"
 #include "ppsim/scenario/layout.hpp"
 
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
 
 namespace ppsim {
 namespace {
@@ -343,6 +345,15 @@ void add_extra_work(const RunSpec& spec, const Shape& shape, const Layout& layou
   }
 }
 
+std::int64_t layers_in(const ChunkBlocks& blocks) {
+  return static_cast<std::int64_t>(blocks.layers + blocks.mtp_layers);
+}
+
+RecomputeUnits units_in(const RunSpec& spec) {
+  return {.method = spec.recompute_method.value_or(RecomputeUnits::Method::uniform),
+          .layers = static_cast<std::int64_t>(spec.recompute_num_layers.value_or(1))};
+}
+
 /// The input of each chunk, as far as the size of transfers tells. That of chunk 0 is what the embedding makes of the
 /// tokens, as large as its output. A chunk without layers has nothing to recompute, and keeps nothing for it.
 std::vector<Bytes> chunk_inputs(const Network& network, const Layout& layout) {
@@ -353,12 +364,64 @@ std::vector<Bytes> chunk_inputs(const Network& network, const Layout& layout) {
   return sizes;
 }
 
+/// How many layers of a chunk full recomputation takes, in units of how many.
+struct ChunkUnits {
+  std::int64_t layers, recomputed, unit;
+  [[nodiscard]] std::int64_t count() const { return unit == 0 ? 0 : (recomputed + unit - 1) / unit; }
+};
+ChunkUnits units_of(const ChunkBlocks& blocks, const RecomputeUnits& units) {
+  const std::int64_t layers = layers_in(blocks);
+  const std::int64_t some = std::min(units.layers, layers);
+  if (units.method == RecomputeUnits::Method::uniform) return {layers, layers, some};
+  return {layers, some, std::min<std::int64_t>(some, 1)};
+}
+
+Duration share_recomputed(Duration forward, const ChunkBlocks& blocks, const RecomputeUnits& units) {
+  const ChunkUnits chunk = units_of(blocks, units);
+  return chunk.recomputed == chunk.layers ? forward
+                                          : Duration{scale_rounded(forward.count(), chunk.recomputed, chunk.layers)};
+}
+
+/// What forwards keep where all is recomputed: the input of each unit, and what layers hold that are not recomputed;
+/// without layers the input of the chunk.
+std::vector<Bytes> unit_inputs(const Scenario& scenario, const RecomputeUnits& units) {
+  std::vector<Bytes> sizes = chunk_inputs(scenario.network, scenario.layout);
+  for (std::size_t i = 0; i < scenario.layout.size(); ++i) {
+    const ChunkUnits chunk = units_of(scenario.layout[i], units);
+    if (chunk.layers == 0) continue;
+    const std::int64_t kept =
+        scale_rounded(scenario.memory.activation[i].count(), chunk.layers - chunk.recomputed, chunk.layers);
+    const Int128 all = Int128{chunk.count()} * sizes[i].count() + kept;
+    sizes[i] = Bytes{static_cast<std::int64_t>(std::min(all, Int128{std::numeric_limits<std::int64_t>::max()}))};
+  }
+  return sizes;
+}
+
+/// What a unit holds beside what forwards keep, all layers of a chunk being alike; nothing without layers.
+std::vector<Bytes> unit_sizes(const Scenario& scenario, const RecomputeUnits& units) {
+  std::vector<Bytes> sizes;
+  for (std::size_t i = 0; i < scenario.layout.size(); ++i) {
+    const ChunkUnits chunk = units_of(scenario.layout[i], units);
+    const Bytes dropped = std::max(scenario.memory.activation[i] - scenario.recompute.checkpoint[i], Bytes{});
+    sizes.push_back(chunk.recomputed == 0 ? Bytes{}
+                                          : Bytes{scale_rounded(dropped.count(), chunk.unit, chunk.recomputed)});
+  }
+  return sizes;
+}
+
 void check_recompute(const RunSpec& spec, bool has_model, Problems& problems) {
   const bool selective = spec.recompute == RecomputeKind::selective;
   if (spec.recompute.value_or(RecomputeKind::none) == RecomputeKind::none)
     for (const char* option : {"recompute-time", "checkpoint-bytes", "microbatches-without-recompute"})
       if (spec.has(option))
         problems.add(spec.place_of(option), "nothing is recomputed", "give `recompute` full or selective");
+  if (spec.recompute != RecomputeKind::full)
+    for (const char* option : {"recompute-method", "recompute-num-layers"})
+      if (spec.has(option)) problems.add(spec.place_of(option), "not all is recomputed", "give `recompute` full");
+  if (!selective && spec.has("recompute-modules"))
+    problems.add(spec.place_of("recompute-modules"), "no modules are recomputed", "give `recompute` selective");
+  if (spec.recompute_method == RecomputeUnits::Method::block && !spec.recompute_num_layers)
+    problems.add(spec.place_of("recompute-method"), "how many layers of a chunk?", "give `recompute-num-layers`");
   if (selective && !spec.recompute_time && !has_model)
     problems.add(spec.place_of("recompute"), "how long does it take to recompute the selected part?",
                  "give `recompute-time`");
@@ -377,6 +440,9 @@ void fill_recompute(const RunSpec& spec, Spread& spread, Scenario& scenario, Pro
   Recompute& recompute = scenario.recompute;
   recompute.kind = spec.recompute.value_or(RecomputeKind::none);
   if (!recompute.is_on()) return;
+  if ((spec.recompute_method || spec.recompute_num_layers) && scenario.layout.empty())
+    problems.add(spec.place_of(spec.recompute_num_layers ? "recompute-num-layers" : "recompute-method"),
+                 "layers are not known", "give `layers` or `layout`");
   const std::vector<RecomputeCosts> computed =
       spread.from_model(recompute.kind == RecomputeKind::selective ? &BlockCosts::selective : &BlockCosts::full);
   recompute.microbatches_without = spec.microbatches_without_recompute.value_or(0);
@@ -385,12 +451,22 @@ void fill_recompute(const RunSpec& spec, Spread& spread, Scenario& scenario, Pro
     recompute.time = spread.per_chunk("recompute-time", spec.recompute_time, Duration{});
   else if (!spec.forward)
     for (std::size_t chunk = 0; chunk < computed.size(); ++chunk) recompute.time[chunk] = computed[chunk].time;
-  if (spread.has_model() && !spec.checkpoint_bytes && !spec.activation_bytes)
-    for (const RecomputeCosts& chunk : computed) recompute.checkpoint.push_back(chunk.checkpoint);
-  else if (spec.checkpoint_bytes || !spec.activation_bytes)
+  const RecomputeUnits units = units_in(spec);
+  if (!spec.recompute_time && spec.forward)
+    for (std::size_t chunk = 0; chunk < scenario.layout.size(); ++chunk)
+      recompute.time[chunk] = share_recomputed(recompute.time[chunk], scenario.layout[chunk], units);
+  if (spread.has_model() && !spec.checkpoint_bytes && !spec.activation_bytes) {
+    for (const RecomputeCosts& chunk : computed) {
+      recompute.checkpoint.push_back(chunk.checkpoint);
+      recompute.restored.push_back(chunk.restored);
+    }
+    return;
+  }
+  if (spec.checkpoint_bytes || !spec.activation_bytes)
     recompute.checkpoint = spread.per_chunk("checkpoint-bytes", spec.checkpoint_bytes, Bytes{});
   else
-    recompute.checkpoint = chunk_inputs(scenario.network, scenario.layout);
+    recompute.checkpoint = unit_inputs(scenario, units);
+  recompute.restored = unit_sizes(scenario, units);
 }
 
 bool knows_sizes(const RunSpec& spec) {
@@ -430,7 +506,7 @@ void fill_memory(const RunSpec& spec, Spread& spread, Memory& memory, Problems& 
   memory.gradients = spread.per_chunk("gradient-bytes", spec.gradient_bytes, Bytes{}, &BlockCosts::gradient_bytes);
   memory.optimizer = spread.per_chunk("optimizer-bytes", spec.optimizer_bytes, Bytes{}, &BlockCosts::optimizer_bytes);
   memory.limit = spec.memory_limit;
-  if (!memory.limit && spec.device_sheet && knows_sizes(spec)) memory.limit = spec.device_sheet->memory;
+  if (!memory.limit && spec.device_sheet && knows_sizes(spec)) memory.limit = spec.device_sheet->usable_memory();
 }
 
 void add_each(std::vector<Duration>& times, const std::vector<Duration>& more) {
@@ -505,7 +581,8 @@ Scenario make_scenario(const RunSpec& spec, const Shape& shape, const std::vecto
   scenario.layout = make_layout(spec, shape, placement, problems);
   const bool computes = model && !scenario.layout.empty();
   const std::vector<BlockCosts> computed =
-      computes ? chunk_costs(model_of(spec), *model, scenario.layout, ends_share_stage) : std::vector<BlockCosts>{};
+      computes ? chunk_costs(model_of(spec), *model, scenario.layout, ends_share_stage, units_in(spec))
+               : std::vector<BlockCosts>{};
   Spread spread{spec, scenario.shape, scenario.layout, computed, problems};
   if (spec.forward || !spread.has_model()) {
     GivenTimes forward = spread.of_pass("forward", spec.forward, default_forward);

@@ -16,6 +16,7 @@ void predict(HeldPublished& held, const SpecOfPublished& spec_of) {
     const Evaluation run = evaluate(spec);
     held.step = run.report.step_time;
     held.peak = run.report.peak_bytes();
+    held.fits = !run.report.overflow;
   } catch (const Error& error) {
     if (error.code() != ExitCode::bad_input && error.code() != ExitCode::no) throw;
     held.refused = error.problems().front();

@@ -58,6 +58,7 @@ Json held_json(const HeldPublished& held) {
   json["error"] = is_known ? number(held.error()) : Json(nullptr);
   json["predicted_peak_bytes"] = is_known && held.peak > Bytes{0} ? Json(held.peak.count()) : Json(nullptr);
   json["measured_peak_bytes"] = run.peak ? Json(run.peak->count()) : Json(nullptr);
+  json["fits"] = is_known ? Json(held.fits) : Json(nullptr);
   json["peak_error"] = peak_error ? number(*peak_error) : Json(nullptr);
   json["refused"] =
       held.refused ? Json(as_flags(fmt::format("{}: {}", held.refused->where, held.refused->what))) : Json(nullptr);

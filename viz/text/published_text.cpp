@@ -162,6 +162,16 @@ std::vector<std::string> refusals(const PublishedErrors& errors) {
   return lines;
 }
 
+/// Those that ran, and can not have.
+std::vector<std::string> misfits(const PublishedErrors& errors) {
+  std::vector<std::string> lines;
+  for (const HeldPublished& held : errors.runs)
+    if (!held.refused && !held.fits)
+      lines.push_back(
+          fmt::format("{}, {} ({}): {}", held.run.set, held.run.name, held.run.where, format_bytes(held.peak)));
+  return lines;
+}
+
 std::string explanation(const PublishedErrors& errors) {
   std::string words = "error: (predicted - measured) / measured, of the step time; median: of the sizes of the errors; "
                       "bias: of the errors with their signs";
@@ -190,6 +200,8 @@ std::string published_text(const PublishedErrors& errors, bool rows, const TextO
   out += "  " + wrapped_lines(explanation(errors), width - 2, 2);
   if (const std::vector<std::string> lines = refusals(errors); !lines.empty())
     out += "\nrefused:\n" + list_lines(lines, width);
+  if (const std::vector<std::string> lines = misfits(errors); !lines.empty())
+    out += "\nran, and does not fit by the prediction:\n" + list_lines(lines, width);
   if (rows) out += '\n' + indented_table(columns_that_fit(run_columns_of(errors, all_runs(errors), true), width - 2));
   return out;
 }
@@ -200,6 +212,8 @@ std::string published_markdown(const PublishedErrors& errors, bool rows) {
   out += '\n' + markdown_text(explanation(errors)) + '\n';
   if (const std::vector<std::string> lines = refusals(errors); !lines.empty())
     out += "\nRefused:\n\n" + markdown_list(lines);
+  if (const std::vector<std::string> lines = misfits(errors); !lines.empty())
+    out += "\nRan, and does not fit by the prediction:\n\n" + markdown_list(lines);
   if (rows) out += '\n' + markdown_table(run_columns_of(errors, all_runs(errors), true));
   return out;
 }

@@ -36,11 +36,13 @@ void Block::add_linear(const Linear& linear) {
     work->operands += operands;
   }
   launch(1, 1, linear.bias ? 2 : 1);
-  const Int128 input = linear.input_tokens * linear.in * element;
+  const Int128 input = linear.input_tokens * linear.in * (linear.in_16_bit ? element : product_element);
   if (!linear.input_is_kept) {
     kept += input;
     for_weight += input;
+    if (linear.input_from) dropped_by(*linear.input_from).kept += input;
   }
+  if (linear.output_of) dropped_by(*linear.output_of).again += {.flops = flops, .operands = operands, .launches = 1};
   for_weight += linear.output_tokens * linear.out * element;
   const Int128 parameters = linear.in * linear.out + (linear.bias ? linear.out : 0);
   if (linear.experts == 0)
@@ -53,6 +55,7 @@ void Block::add_norm(Int128 tokens, Int128 width, Norm norm) {
   keep(tokens * width * element);
   move(2 * tokens * width * element, 3 * tokens * width * element); // x, y; x, dy, dx
   launch(1, 2);
+  dropped_by(RecomputeModule::layernorm).again += {.moved = 2 * tokens * width * element, .launches = 1};
   weights.dense += norm == Norm::layernorm ? 2 * width : width;
 }
 
@@ -72,9 +75,9 @@ Sizes::Sizes(const Model& shape, const Training& training, LinkSheet tensor, std
       tokens{training.microbatch_size * sequence / training.context_parallel},
       outside_tokens{training.sequence_parallel ? tokens / training.tensor_parallel : tokens},
       element{training.data_type == DataType::tf32 || training.data_type == DataType::fp32 ? 4 : 2},
-      tensor_ranks{training.tensor_parallel}, expert_ranks{training.expert_parallel},
-      expert_tensor_ranks{training.expert_tensor_ranks()}, node_ranks{training.gpus_per_node.value_or(8)},
-      gradient_bytes{training.gradient_bytes},
+      product_element{training.data_type == DataType::fp8 ? 1 : element}, tensor_ranks{training.tensor_parallel},
+      expert_ranks{training.expert_parallel}, expert_tensor_ranks{training.expert_tensor_ranks()},
+      node_ranks{training.gpus_per_node.value_or(8)}, gradient_bytes{training.gradient_bytes},
       sequence_parallel{training.sequence_parallel && training.tensor_parallel > 1},
       flash{training.attention.value_or(shape.attention) == Attention::flash}, tensor_link{std::move(tensor)},
       expert_link{std::move(expert)} {}
@@ -161,9 +164,9 @@ void add_core_attention(Block& block, const Sizes& sizes, const Heads& heads) {
     block.input_grad.launches += 7 + static_cast<std::int64_t>(dropout);
     core.moved = scores * (4 * element + dropout * (2 * element + mask_bytes));
     block.input_grad.moved += scores * (6 * element + dropout * (2 * element + mask_bytes));
-    block.kept_scores = scores * (element + dropout * (element + mask_bytes));
-    block.keep(block.kept_scores);
-    block.scores = core;
+    const Int128 kept = scores * (element + dropout * (element + mask_bytes));
+    block.keep(kept);
+    block.dropped_by(RecomputeModule::core_attn) = {.kept = kept, .again = core};
   }
   block.forward += core;
 }
@@ -191,7 +194,8 @@ void add_attention(Block& block, const Sizes& sizes) {
                     .out = (heads.count + 2 * heads.kv_count) * model.head_dim,
                     .input_tokens = sizes.outside_tokens,
                     .output_tokens = sizes.tokens,
-                    .bias = model.bias});
+                    .bias = model.bias,
+                    .input_from = RecomputeModule::layernorm});
   add_core_attention(block, sizes, heads);
   block.add_linear({.tokens = sizes.tokens,
                     .in = heads.count * model.head_dim,
@@ -213,12 +217,21 @@ void add_latent_attention(Block& block, const Sizes& sizes) {
   const Int128 outside = sizes.outside_tokens;
   const Int128 down = model.q_lora_rank + model.kv_lora_rank + model.qk_rope_head_dim;
   block.add_norm(outside, model.hidden, model.norm);
-  block.add_linear(
-      {.tokens = outside, .in = model.hidden, .out = down, .input_tokens = outside, .output_tokens = outside});
+  block.add_linear({.tokens = outside,
+                    .in = model.hidden,
+                    .out = down,
+                    .input_tokens = outside,
+                    .output_tokens = outside,
+                    .input_from = RecomputeModule::layernorm});
   const auto add_up = [&](std::int64_t rank, Int128 width) {
     block.add_norm(outside, rank, model.norm);
-    block.add_linear(
-        {.tokens = sizes.tokens, .in = rank, .out = width, .input_tokens = outside, .output_tokens = sizes.tokens});
+    block.add_linear({.tokens = sizes.tokens,
+                      .in = rank,
+                      .out = width,
+                      .input_tokens = outside,
+                      .output_tokens = sizes.tokens,
+                      .input_from = RecomputeModule::layernorm,
+                      .output_of = RecomputeModule::mla_up_proj});
   };
   if (model.q_lora_rank > 0)
     add_up(model.q_lora_rank, heads.count * heads.query_dim);
@@ -228,8 +241,11 @@ void add_latent_attention(Block& block, const Sizes& sizes) {
                       .out = heads.count * heads.query_dim,
                       .input_tokens = outside,
                       .output_tokens = sizes.tokens,
-                      .input_is_kept = true});
+                      .input_is_kept = true,
+                      .output_of = RecomputeModule::mla_up_proj});
   add_up(model.kv_lora_rank, heads.count * (model.qk_nope_head_dim + model.v_head_dim));
+  block.dropped_by(RecomputeModule::mla_up_proj).kept =
+      sizes.tokens * heads.count * (2 * heads.query_dim + heads.value_dim) * sizes.element;
   add_core_attention(block, sizes, heads);
   block.add_linear({.tokens = sizes.tokens,
                     .in = heads.count * heads.value_dim,
@@ -261,8 +277,11 @@ void add_ffn_matrices(Block& block, const Sizes& sizes, const Ffn& ffn) {
                     .output_tokens = ffn.tokens,
                     .bias = model.bias,
                     .input_is_kept = ffn.input_is_kept,
+                    .input_from = ffn.experts == 0 ? std::optional{RecomputeModule::layernorm} : std::nullopt,
                     .experts = ffn.experts});
   block.keep(inputs * inner); // of the activation function
+  const RecomputeModule activation = ffn.experts == 0 ? RecomputeModule::mlp_act : RecomputeModule::moe_act;
+  block.dropped_by(activation).again += {.moved = (inputs + 1) * inner, .launches = 1};
   block.move((inputs + 1) * inner, (2 * inputs + 1) * inner);
   block.launch(1, 1);
   block.add_linear({.tokens = ffn.tokens,
@@ -271,6 +290,7 @@ void add_ffn_matrices(Block& block, const Sizes& sizes, const Ffn& ffn) {
                     .input_tokens = ffn.tokens,
                     .output_tokens = ffn.outside_tokens,
                     .bias = model.bias,
+                    .input_from = activation,
                     .experts = ffn.experts});
 }
 
@@ -295,6 +315,7 @@ void add_moe_ffn(Block& block, const Sizes& sizes) {
                     .out = model.experts,
                     .input_tokens = sizes.outside_tokens,
                     .output_tokens = sizes.outside_tokens,
+                    .input_from = RecomputeModule::layernorm,
                     .in_16_bit = true});
   block.keep(sizes.outside_tokens * model.experts * fp32_bytes);  // the router's probabilities
   block.move(4 * sent * sizes.element, 4 * sent * sizes.element); // sorted by expert, and back
@@ -323,7 +344,7 @@ void add_moe_ffn(Block& block, const Sizes& sizes) {
 
 Block embedding_block(const Sizes& sizes) {
   const Model& model = sizes.model;
-  Block block{.element = sizes.element};
+  Block block{.element = sizes.element, .product_element = sizes.product_element};
   block.weights.dense = sizes.vocab_share() * model.hidden + Int128{model.learned_positions} * model.hidden;
   const Int128 elements = sizes.tokens * model.hidden;
   const Int128 ids = sizes.tokens * 8;
@@ -339,7 +360,7 @@ Block embedding_block(const Sizes& sizes) {
 }
 
 Block layer_block(const Sizes& sizes, LayerKind kind) {
-  Block block{.element = sizes.element};
+  Block block{.element = sizes.element, .product_element = sizes.product_element};
   if (sizes.model.has_latent_attention())
     add_latent_attention(block, sizes);
   else
@@ -353,7 +374,7 @@ Block layer_block(const Sizes& sizes, LayerKind kind) {
 
 Block output_block(const Sizes& sizes) {
   const Model& model = sizes.model;
-  Block block{.element = sizes.element};
+  Block block{.element = sizes.element, .product_element = sizes.product_element};
   block.add_norm(sizes.outside_tokens, model.hidden, model.norm);
   block.add_linear({.tokens = sizes.tokens,
                     .in = model.hidden,
@@ -375,7 +396,7 @@ Block output_block(const Sizes& sizes) {
 /// matrix is not held twice; its norm is.
 Block mtp_block(const Sizes& sizes, const Block& layer, const Block& output) {
   const Model& model = sizes.model;
-  Block block{.element = sizes.element};
+  Block block{.element = sizes.element, .product_element = sizes.product_element};
   block.add_norm(sizes.outside_tokens, model.hidden, model.norm);
   block.add_norm(sizes.outside_tokens, model.hidden, model.norm);
   block.add_linear({.tokens = sizes.tokens,
@@ -391,8 +412,7 @@ Block mtp_block(const Sizes& sizes, const Block& layer, const Block& output) {
     block.kept += part->kept;
     block.for_weight += part->for_weight;
   }
-  block.scores = layer.scores;
-  block.kept_scores = layer.kept_scores;
+  block.dropped = layer.dropped; // the block's own norms stay
   block.weights.dense += layer.weights.dense + output.weights.dense - sizes.vocab_share() * model.hidden;
   block.weights.expert = layer.weights.expert;
   return block;

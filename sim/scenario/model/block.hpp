@@ -4,6 +4,8 @@
 #include "ppsim/base/detail/wide.hpp"
 #include "ppsim/scenario/model.hpp"
 
+#include <array>
+
 namespace ppsim::model {
 
 /// What a pass does. Flops of both kinds are of matrix products.
@@ -17,6 +19,12 @@ struct Work {
   Duration collective{0};
   Duration behind_weight_grad{0}; ///< the part of `collective` that runs beside the weight gradient's products
   Work& operator+=(const Work& other);
+};
+
+/// What selective recomputation drops, and what brings it back.
+struct Dropped {
+  Int128 kept = 0; ///< the part of the block's activations
+  Work again = {};
 };
 
 /// Parameters, and over how many ranks the same ones lie.
@@ -34,23 +42,26 @@ struct Linear {
   Int128 input_tokens = 0;
   Int128 output_tokens = 0;
   bool bias = false;
-  bool input_is_kept = false; ///< by another operation that has the same input
-  bool in_16_bit = false;     ///< also with fp8
-  Int128 experts = 0;         ///< as many weights, each for its share of the tokens; 0: one that is no expert's
+  bool input_is_kept = false;                     ///< by another operation that has the same input
+  std::optional<RecomputeModule> input_from = {}; ///< that brings the input back
+  std::optional<RecomputeModule> output_of = {};  ///< that this product is a part of
+  bool in_16_bit = false;                         ///< also with fp8
+  Int128 experts = 0; ///< as many weights, each for its share of the tokens; 0: one that is no expert's
 };
 
 /// The sum. All bytes and parameters are of one rank.
 struct Block {
-  Int128 element = 2; ///< bytes of an activation's element
+  Int128 element = 2;         ///< bytes of an activation's element
+  Int128 product_element = 2; ///< of a linear layer's input as it is kept: with fp8 in 1
   Work forward = {};
   Work input_grad = {};
   Work weight_grad = {};
-  Work scores = {};       ///< the part of `forward` that selective recomputation runs again
-  Int128 kept = 0;        ///< activations
-  Int128 kept_scores = 0; ///< the part of `kept` that selective recomputation drops
+  Int128 kept = 0;                                          ///< activations
+  std::array<Dropped, recompute_module_count> dropped = {}; ///< by RecomputeModule
   Int128 for_weight = 0;
   Weights weights = {};
 
+  [[nodiscard]] Dropped& dropped_by(RecomputeModule module) { return dropped[static_cast<std::size_t>(module)]; }
   void add_linear(const Linear& linear);
   /// A norm of `tokens` rows: keeps its input.
   void add_norm(Int128 tokens, Int128 width, Norm norm);
@@ -70,6 +81,7 @@ struct Sizes {
   Int128 tokens;         ///< of a microbatch, on this rank's share of the sequence
   Int128 outside_tokens; ///< of norms and dropouts: a share of `tokens` with sequence parallelism
   Int128 element;
+  Int128 product_element; ///< of what a linear layer keeps
   std::int64_t tensor_ranks;
   std::int64_t expert_ranks;
   std::int64_t expert_tensor_ranks; ///< over which each expert is split

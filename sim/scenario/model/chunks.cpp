@@ -20,18 +20,50 @@ void hold_tied_matrix_once(const ModelCosts& costs, BlockCosts& chunk) {
   chunk.gather -= share(output.gather);
 }
 
+/// Adds layers to a chunk, one after another; full recomputation takes them in units.
+class LayerSum {
+public:
+  LayerSum(BlockCosts& chunk, Bytes input, const RecomputeUnits& units) : chunk_{chunk}, input_{input}, units_{units} {}
+
+  void add(BlockCosts layer) {
+    const std::int64_t position = count_++;
+    if (units_.method == RecomputeUnits::Method::uniform) {
+      // Only the first of a unit keeps its input, and all of a unit are there at a time.
+      const Bytes whole = layer.full.restored + input_;
+      if (position % units_.layers == 0)
+        unit_ = layer.full.restored;
+      else {
+        layer.full.checkpoint -= input_;
+        unit_ += whole;
+      }
+      layer.full.restored = unit_;
+    } else if (position >= units_.layers) {
+      layer.full = {.checkpoint = layer.activation};
+    }
+    chunk_ += layer;
+  }
+
+private:
+  BlockCosts& chunk_;
+  Bytes input_;
+  RecomputeUnits units_;
+  std::int64_t count_ = 0;
+  Bytes unit_; ///< what the layers of this unit so far hold beside its input
+};
+
 } // namespace
 
 std::vector<BlockCosts> chunk_costs(const Model& model, const ModelCosts& costs, const Layout& layout,
-                                    bool ends_share_stage) {
+                                    bool ends_share_stage, const RecomputeUnits& units) {
   std::vector<BlockCosts> chunks(layout.size());
   std::int64_t layer = 0;
   for (std::size_t chunk = 0; chunk < layout.size(); ++chunk) {
     const ChunkBlocks& blocks = layout[chunk];
     if (blocks.embedding) chunks[chunk] += costs.embedding;
+    LayerSum sum{chunks[chunk], costs.boundary, units};
     for (std::size_t i = 0; i < blocks.layers; ++i, ++layer)
-      chunks[chunk] += kind_of_layer(model, layer) == LayerKind::moe ? costs.moe_layer : costs.dense_layer;
-    for (std::size_t i = 0; i < blocks.mtp_layers; ++i) chunks[chunk] += costs.mtp_layer;
+      sum.add(kind_of_layer(model, layer) == LayerKind::moe ? costs.moe_layer : costs.dense_layer);
+    for (std::size_t i = 0; i < blocks.mtp_layers; ++i) sum.add(costs.mtp_layer);
     if (blocks.loss) chunks[chunk] += costs.output;
     chunks[chunk].forward += costs.pass;
     chunks[chunk].input_grad += costs.pass;

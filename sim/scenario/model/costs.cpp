@@ -17,6 +17,10 @@ using model::Work;
 constexpr Int128 nanoseconds_per_second = 1'000'000'000;
 constexpr Int128 million = 1'000'000;
 
+std::int64_t flops_of(const Work& work) {
+  return in_range(work.flops + work.flops_16_bit + work.flops_attention);
+}
+
 /// Turns work into time and weights into bytes.
 class Pricing {
 public:
@@ -47,6 +51,21 @@ public:
   }
   [[nodiscard]] Duration forward(const Work& work) const { return time(work, device_.reached.launch); }
   [[nodiscard]] Duration backward(const Work& work) const { return time(work, device_.reached.grad_launch); }
+
+  /// Modules whose outputs are dropped and computed again.
+  [[nodiscard]] RecomputeCosts selective(const Block& block) const {
+    static const std::vector<RecomputeModule> scores{RecomputeModule::core_attn};
+    model::Dropped all;
+    for (const RecomputeModule module : training_.recompute_modules ? *training_.recompute_modules : scores) {
+      const model::Dropped& one = block.dropped[static_cast<std::size_t>(module)];
+      all.kept += one.kept;
+      all.again += one.again;
+    }
+    return {.time = forward(all.again),
+            .checkpoint = Bytes{in_range(block.kept - all.kept)},
+            .flops = flops_of(all.again),
+            .restored = Bytes{in_range(all.kept)}};
+  }
 
   /// Parameters with their gradients and optimizer state, and what follows a step's tasks.
   void add_weights(const Weights& weights, BlockCosts& costs) const {
@@ -97,10 +116,6 @@ private:
   const LinkSheet& data_link_;
 };
 
-std::int64_t flops_of(const Work& work) {
-  return in_range(work.flops + work.flops_16_bit + work.flops_attention);
-}
-
 BlockCosts priced(const Block& block, const Pricing& pricing) {
   BlockCosts costs;
   costs.forward = pricing.forward(block.forward);
@@ -114,9 +129,7 @@ BlockCosts priced(const Block& block, const Pricing& pricing) {
                  .weight_grad = flops_of(block.weight_grad)};
   costs.activation = Bytes{in_range(block.kept)};
   costs.activation_for_weight = Bytes{in_range(std::min(block.for_weight, block.kept))};
-  costs.selective = {.time = pricing.forward(block.scores),
-                     .checkpoint = Bytes{in_range(block.kept - block.kept_scores)},
-                     .flops = flops_of(block.scores)};
+  costs.selective = pricing.selective(block);
   costs.full = {.time = Duration{0}, .checkpoint = costs.activation};
   pricing.add_weights(block.weights, costs);
   return costs;
@@ -126,7 +139,8 @@ BlockCosts priced(const Block& block, const Pricing& pricing) {
 RecomputeCosts full_recompute(const BlockCosts& layer, const BlockCosts& block, Bytes boundary) {
   return {.time = layer.forward,
           .checkpoint = block.activation - layer.activation + boundary,
-          .flops = layer.flops.forward};
+          .flops = layer.flops.forward,
+          .restored = layer.activation - boundary};
 }
 
 } // namespace
@@ -152,6 +166,14 @@ Duration in_range(Duration time) {
 
 } // namespace model
 
+RecomputeCosts& RecomputeCosts::operator+=(const RecomputeCosts& other) {
+  time += other.time;
+  checkpoint += other.checkpoint;
+  flops += other.flops;
+  restored = std::max(restored, other.restored);
+  return *this;
+}
+
 BlockCosts& BlockCosts::operator+=(const BlockCosts& other) {
   forward += other.forward;
   input_grad += other.input_grad;
@@ -163,12 +185,8 @@ BlockCosts& BlockCosts::operator+=(const BlockCosts& other) {
   flops.weight_grad += other.flops.weight_grad;
   activation += other.activation;
   activation_for_weight += other.activation_for_weight;
-  selective.time += other.selective.time;
-  selective.checkpoint += other.selective.checkpoint;
-  selective.flops += other.selective.flops;
-  full.time += other.full.time;
-  full.checkpoint += other.full.checkpoint;
-  full.flops += other.full.flops;
+  selective += other.selective;
+  full += other.full;
   parameters += other.parameters;
   parameter_bytes += other.parameter_bytes;
   gradient_bytes += other.gradient_bytes;

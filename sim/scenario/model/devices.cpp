@@ -22,6 +22,18 @@ constexpr Bandwidth gigabytes_per_second(std::int64_t count) {
   return Bandwidth{count * giga};
 }
 
+constexpr Bytes mebibytes(std::int64_t count) {
+  return Bytes{count << 20};
+}
+
+/// The CUDA context with its libraries, buffers of NCCL's communicators, and what is lost between blocks of the caching
+/// allocator, 2 %.
+constexpr Bytes reserved_of(Bytes memory) {
+  constexpr Bytes context = mebibytes(512);
+  constexpr Bytes communication = mebibytes(1024);
+  return context + communication + Bytes{memory.count() / 50};
+}
+
 template <class Entry>
 const Entry& find(std::span<const Entry> entries, std::string_view what, std::string_view name,
                   std::string_view where) {
@@ -69,7 +81,8 @@ std::span<const DeviceSheet> devices() {
        .flops_16_bit = 312 * tera,
        .flops_tf32 = 156 * tera,
        .flops_fp32 = 19'500 * giga,
-       .memory = Bytes{80 * giga},
+       .memory = mebibytes(81920),
+       .reserved = reserved_of(mebibytes(81920)),
        .memory_bandwidth = gigabytes_per_second(2039),
        .link = "nvlink3",
        .source = "NVIDIA A100 80GB SXM datasheet, dense rates",
@@ -79,7 +92,8 @@ std::span<const DeviceSheet> devices() {
        .flops_fp8 = 1979 * tera,
        .flops_tf32 = 494 * tera,
        .flops_fp32 = 67 * tera,
-       .memory = Bytes{80 * giga},
+       .memory = mebibytes(81559),
+       .reserved = reserved_of(mebibytes(81559)),
        .memory_bandwidth = gigabytes_per_second(3350),
        .link = "nvlink4",
        .source = "NVIDIA H100 SXM datasheet, dense rates",
@@ -89,7 +103,8 @@ std::span<const DeviceSheet> devices() {
        .flops_fp8 = 1979 * tera,
        .flops_tf32 = 494 * tera,
        .flops_fp32 = 67 * tera,
-       .memory = Bytes{141 * giga},
+       .memory = mebibytes(143771),
+       .reserved = reserved_of(mebibytes(143771)),
        .memory_bandwidth = gigabytes_per_second(4800),
        .link = "nvlink4",
        .source = "NVIDIA H200 SXM datasheet, dense rates",
@@ -99,7 +114,8 @@ std::span<const DeviceSheet> devices() {
        .flops_fp8 = 4500 * tera,
        .flops_tf32 = 1100 * tera,
        .flops_fp32 = 80 * tera,
-       .memory = Bytes{180 * giga},
+       .memory = mebibytes(183359),
+       .reserved = reserved_of(mebibytes(183359)),
        .memory_bandwidth = gigabytes_per_second(8000),
        .link = "nvlink5",
        .source = "NVIDIA HGX B200 datasheet, an eighth of its eight, dense rates",

@@ -139,6 +139,22 @@ std::string_view to_string(Norm norm) {
   return norm == Norm::layernorm ? "layernorm" : "rmsnorm";
 }
 
+std::string_view to_string(RecomputeModule module) {
+  switch (module) {
+  case RecomputeModule::core_attn:
+    return "core_attn";
+  case RecomputeModule::layernorm:
+    return "layernorm";
+  case RecomputeModule::mla_up_proj:
+    return "mla_up_proj";
+  case RecomputeModule::mlp_act:
+    return "mlp_act";
+  case RecomputeModule::moe_act:
+    break;
+  }
+  return "moe_act";
+}
+
 std::string_view to_string(LayerKind kind) {
   return kind == LayerKind::moe ? "moe" : "dense";
 }

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cli/options/commands.hpp"
@@ -43,6 +44,31 @@ TEST_CASE("Full recomputation takes as long as the forward, and keeps the input 
   CHECK(run.scenario.recompute.checkpoint == Sizes{Bytes{10}, Bytes{10}, Bytes{20}, Bytes{30}});
   CHECK(run.scenario.recompute.microbatches_without == 0);
   CHECK(run.notes.empty());
+}
+
+TEST_CASE("Where layers are known they are recomputed one by one, in units, or only the first of a chunk") {
+  // 4 layers on each stage, of 100 bytes each; a chunk's input has 10.
+  const auto of = [](Rows more) {
+    more.insert(more.begin(), {"--recompute", "full", "--layers", "8", "--forward", "8ms", "--backward", "16ms",
+                               "--activation-bytes", "400B", "--boundary-bytes", "10B"});
+    const Recompute recompute = run_of(more).scenario.recompute;
+    return std::tuple{recompute.time[1], recompute.checkpoint[1], recompute.restored[1]};
+  };
+  CHECK(of({}) == std::tuple{8ms, Bytes{40}, Bytes{90}});
+  CHECK(of({"--recompute-num-layers", "2"}) == std::tuple{8ms, Bytes{20}, Bytes{190}});
+  CHECK(of({"--recompute-num-layers", "9"}) == std::tuple{8ms, Bytes{10}, Bytes{390}});
+  CHECK(of({"--recompute-method", "block", "--recompute-num-layers", "1"}) == std::tuple{2ms, Bytes{310}, Bytes{90}});
+  CHECK(of({"--checkpoint-bytes", "0B"}) == std::tuple{8ms, Bytes{0}, Bytes{100}});
+  CHECK(run_of({"--recompute", "full", "--activation-bytes", "400B", "--boundary-bytes", "10B"})
+            .scenario.recompute.restored.empty());
+  CHECK(faults({"--recompute", "full", "--recompute-num-layers", "2"}) ==
+        Rows{"`recompute-num-layers`: layers are not known -- give `layers` or `layout`"});
+  CHECK(faults({"--recompute", "full", "--layers", "8", "--recompute-method", "block"}) ==
+        Rows{"`recompute-method`: how many layers of a chunk? -- give `recompute-num-layers`"});
+  CHECK(faults({"--recompute", "selective", "--recompute-time", "1ms", "--recompute-num-layers", "2"}) ==
+        Rows{"`recompute-num-layers`: not all is recomputed -- give `recompute` full"});
+  CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--recompute-modules", "layernorm"}) ==
+        Rows{"`recompute-modules`: no modules are recomputed -- give `recompute` selective"});
 }
 
 TEST_CASE("Time and checkpoint may be given, for a stage or per chunk") {

@@ -59,7 +59,7 @@ TEST_CASE("A model's costs follow its layers, with the embedding on the first ch
   CHECK(scenario.memory.activation[1].count() == 12 * costs.dense_layer.activation.count());
   CHECK(scenario.memory.activation_for_weight[1].count() == 12 * costs.dense_layer.activation_for_weight.count());
   CHECK(scenario.memory.parameters[1].count() == 12 * costs.dense_layer.parameter_bytes.count());
-  CHECK(scenario.memory.limit == find_device("a100").memory);
+  CHECK(scenario.memory.limit == find_device("a100").usable_memory());
   CHECK(scenario.network.boundary_bytes == std::vector<Bytes>(3, costs.boundary));
   CHECK(scenario.network.bandwidth == find_link("ib-ndr").reached_bandwidth());
   CHECK(scenario.update.optimizer[1] == 12 * costs.dense_layer.optimizer);

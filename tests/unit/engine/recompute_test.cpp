@@ -154,6 +154,17 @@ TEST_CASE("A closed form takes recomputation for a part of the backward where al
   CHECK(!closed_form(gpipe, {.shape = two_by_two}, scenario));
 }
 
+TEST_CASE("What is brought back layer by layer is there at most so much at a time, but for the W of a split backward") {
+  // Of 100 a forward keeps 10; B brings back 30 at a time.
+  const Schedule whole = order({"0F0 0B0"});
+  const Schedule halves = order({"0F0 0I0 0W0"});
+  for (const auto& [schedule, peak] : {std::pair{&whole, 40}, {&halves, 100}}) {
+    Scenario scenario = full_recompute(schedule->shape());
+    scenario.recompute.restored.assign(1, Bytes{30});
+    CHECK(run(*schedule, scenario).report.peak_bytes() == Bytes{peak});
+  }
+}
+
 TEST_CASE("A scenario with a checkpoint larger than the activation, or lists of the wrong length, is refused") {
   Scenario scenario = full_recompute();
   scenario.recompute.checkpoint[1] = Bytes{101};

@@ -163,6 +163,59 @@ TEST_CASE("Full recomputation keeps a layer's input and repeats its forward") {
   CHECK(costs.dense_layer.full.checkpoint == costs.boundary);
   CHECK(costs.dense_layer.full.time == costs.dense_layer.forward);
   CHECK(costs.output.full == RecomputeCosts{0ns, costs.output.activation});
+  CHECK(costs.dense_layer.full.restored == costs.dense_layer.activation - costs.boundary);
+  // Korthikanti et al., figure 7: 8.7 and 9.4 % of what tensor parallelism alone keeps; 2/23 and 2/21 by their table 2.
+  const auto kept = [](std::string_view name) {
+    const BlockCosts layer = layer_of(name, {.tensor_parallel = 8, .sequence_parallel = false});
+    return 100 * static_cast<double>(layer.full.checkpoint.count()) / static_cast<double>(layer.activation.count());
+  };
+  CHECK(kept("gpt-175b") == Approx(8.7).margin(0.05));
+  CHECK(kept("gpt-530b") == Approx(9.4).margin(0.15));
+  CHECK(kept("gpt-1t") == Approx(9.4).margin(0.15));
+}
+
+TEST_CASE("Units of layers keep one input each, and are there as a whole; a block is only the first layers") {
+  const Model& model = find_model("gpt-22b");
+  const ModelCosts costs = model_costs(model, find_device("a100"), {.tensor_parallel = 8});
+  const Layout layout{{.layers = 5}};
+  const auto chunk = [&](const RecomputeUnits& units) {
+    return chunk_costs(model, costs, layout, false, units)[0].full;
+  };
+  const BlockCosts& layer = costs.dense_layer;
+  const auto times = [](std::int64_t n, Bytes bytes) { return Bytes{n * bytes.count()}; };
+  CHECK(chunk({}) == RecomputeCosts{5 * layer.forward, times(5, costs.boundary), 5 * layer.full.flops,
+                                    layer.activation - costs.boundary});
+  CHECK(chunk({.layers = 3}) == RecomputeCosts{5 * layer.forward, times(2, costs.boundary), 5 * layer.full.flops,
+                                               times(3, layer.activation) - costs.boundary});
+  CHECK(chunk({.method = RecomputeUnits::Method::block, .layers = 2}) ==
+        RecomputeCosts{2 * layer.forward, times(2, costs.boundary) + times(3, layer.activation), 2 * layer.full.flops,
+                       layer.activation - costs.boundary});
+}
+
+TEST_CASE("Modules that are recomputed drop what they made, and run again") {
+  const Model& model = find_model("deepseek-v3");
+  Training training = round_training();
+  const auto layer = [&](std::vector<RecomputeModule> modules) {
+    training.recompute_modules = std::move(modules);
+    return model_costs(model, round_device(), training).moe_layer;
+  };
+  const std::int64_t n = 4096;
+  const auto dropped = [&](RecomputeModule module) {
+    const BlockCosts costs = layer({module});
+    CHECK(costs.selective.restored == costs.activation - costs.selective.checkpoint);
+    return costs.selective.restored.count() / (2 * n); // elements of a token
+  };
+  // Norms: before latent attention, of the narrow queries and of keys with values, before router and experts.
+  CHECK(dropped(RecomputeModule::layernorm) == 7168 + 1536 + 512 + 7168);
+  CHECK(dropped(RecomputeModule::mla_up_proj) == 128 * (192 + 192 + 128));
+  CHECK(dropped(RecomputeModule::mlp_act) == 2048); // the shared expert's
+  CHECK(dropped(RecomputeModule::moe_act) == 8 * 2048);
+  CHECK(dropped(RecomputeModule::core_attn) == 0); // flash keeps no scores
+  CHECK(layer({RecomputeModule::mla_up_proj}).selective.flops == 2 * n * 128 * (1536 * 192 + 512 * 256));
+  CHECK(layer({RecomputeModule::layernorm, RecomputeModule::moe_act}).selective.restored.count() ==
+        2 * n * (7168 + 1536 + 512 + 7168 + 8 * 2048));
+  training.data_type = DataType::fp8; // what linear layers keep has a byte; the router stays in bf16
+  CHECK(layer({RecomputeModule::moe_act}).selective.restored == Bytes{n * 8 * 2048});
 }
 
 TEST_CASE("The output layer keeps 4sbh(1 + v/h)") {

@@ -36,6 +36,7 @@ struct HeldPublished {
   std::string device{};             ///< that it is predicted for, by name; empty: none was named
   Duration step{0};                 ///< predicted
   Bytes peak{};                     ///< likewise; zero where no sizes are known
+  bool fits = true;                 ///< whether the memory is predicted to suffice, as it did
   std::optional<Problem> refused{}; ///< why there is no prediction
   /// (predicted - measured) / measured.
   [[nodiscard]] double error() const;

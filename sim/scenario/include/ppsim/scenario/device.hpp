@@ -3,6 +3,7 @@
 
 #include "ppsim/base/units.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -50,12 +51,14 @@ struct DeviceSheet {
   std::int64_t flops_fp8 = 0;
   std::int64_t flops_tf32 = 0;
   std::int64_t flops_fp32 = 0;
-  Bytes memory = {};
+  Bytes memory = {};   ///< as its driver reports it
+  Bytes reserved = {}; ///< of that, what training can not use: see docs/costs.md
   Bandwidth memory_bandwidth{1};
   std::string link = {}; ///< the name of the link between devices of one node
   std::string source = {};
   Reached reached = {};
   [[nodiscard]] std::int64_t flops_per_second(DataType type) const;
+  [[nodiscard]] Bytes usable_memory() const { return memory - std::min(reserved, memory); }
   bool operator==(const DeviceSheet&) const = default;
 };
 

@@ -59,6 +59,20 @@ struct Model {
   bool operator==(const Model&) const = default;
 };
 
+/// What selective recomputation may drop, one by one, by Megatron-LM's names where it has one: scores; outputs of
+/// norms; queries, keys and values of latent attention; what the activation function of an FFN, or of experts, makes.
+enum class RecomputeModule : std::uint8_t { core_attn, layernorm, mla_up_proj, mlp_act, moe_act };
+inline constexpr std::size_t recompute_module_count = 5;
+
+/// How layers are recomputed in full (Megatron-LM's recompute_method and recompute_num_layers). uniform: in units of so
+/// many, each of which keeps its input; block: the first so many of each chunk, one by one, and no others.
+struct RecomputeUnits {
+  enum class Method : std::uint8_t { uniform, block };
+  Method method = Method::uniform;
+  std::int64_t layers = 1;
+  bool operator==(const RecomputeUnits&) const = default;
+};
+
 /// How a model is trained: what one microbatch is and over how many devices a layer is spread.
 struct Training {
   std::int64_t sequence_length = 0; ///< 0: the model's
@@ -73,6 +87,7 @@ struct Training {
   bool sequence_parallel = true;           ///< with tensor parallelism: norms and dropouts are split along the sequence
   std::optional<Attention> attention = {}; ///< none: the model's
   DataType data_type = DataType::bf16;
+  std::optional<std::vector<RecomputeModule>> recompute_modules = {}; ///< of selective recomputation; none: scores
   std::optional<std::int64_t> gpus_per_node = {}; ///< that the device's link joins, for experts; none: 8
   /// The share of the datasheet's rates that all operations reach; none: what the device's table says of each.
   std::optional<Share> efficiency_ppm = {};
@@ -101,6 +116,8 @@ struct RecomputeCosts {
   Duration time{0};
   Bytes checkpoint = {};
   std::int64_t flops = 0; ///< of the matrix products that run again
+  Bytes restored = {};    ///< of what is not kept, what is there at a time; of several layers the largest
+  RecomputeCosts& operator+=(const RecomputeCosts& other);
   bool operator==(const RecomputeCosts&) const = default;
 };
 
@@ -122,7 +139,7 @@ struct BlockCosts {
   Flops flops;
   Bytes activation;
   Bytes activation_for_weight; ///< what W needs: inputs of linear layers and gradients of their outputs
-  RecomputeCosts selective;    ///< of attention scores (Korthikanti et al., arXiv 2205.05198, section 5)
+  RecomputeCosts selective;    ///< of modules (attention scores: Korthikanti et al., arXiv 2205.05198, section 5)
   RecomputeCosts full;         ///< all but the input of each layer
   std::int64_t parameters = 0; ///< that the rank holds
   Bytes parameter_bytes;
@@ -175,7 +192,7 @@ void check_model(const Model& model, std::string_view where, Problems& problems)
 /// Costs of each chunk of a layout. Where the stages that hold the loss hold the embedding too, they have a matrix that
 /// both share but once.
 [[nodiscard]] std::vector<BlockCosts> chunk_costs(const Model& model, const ModelCosts& costs, const Layout& layout,
-                                                  bool ends_share_stage);
+                                                  bool ends_share_stage, const RecomputeUnits& units = {});
 
 /// What a microbatch asks of a pipeline whose chunks cost `chunks`. Operations are counted from the shape of the whole
 /// model, those of the hardware from what its ranks do.
@@ -188,5 +205,6 @@ void check_model(const Model& model, std::string_view where, Problems& problems)
 [[nodiscard]] std::string_view to_string(Attention attention);
 [[nodiscard]] std::string_view to_string(Norm norm);
 [[nodiscard]] std::string_view to_string(LayerKind kind);
+[[nodiscard]] std::string_view to_string(RecomputeModule module);
 
 } // namespace ppsim

@@ -143,8 +143,10 @@ enum class RecomputeKind : std::uint8_t { none, selective, full };
 /// bringing the rest back. Both vectors are per chunk, and not looked at where the kind is `none`.
 struct Recompute {
   RecomputeKind kind = RecomputeKind::none;
-  std::vector<Duration> time;           ///< by how much it makes the backward longer
-  std::vector<Bytes> checkpoint;        ///< the part of the activation that the forward keeps
+  std::vector<Duration> time;       ///< by how much it makes the backward longer
+  std::vector<Bytes> checkpoint;    ///< the part of the activation that the forward keeps
+  std::vector<Bytes> restored = {}; ///< of the rest, what B holds at a time, as it brings it back layer by layer, or
+                                    ///< in units of some; empty: all of it. I always holds all: W needs it
   std::size_t microbatches_without = 0; ///< of every w+1 consecutive forwards of a stage with w warm-up forwards, so
                                         ///< many from the first on are not recomputed (Megatron-LM's
                                         ///< num_microbatches_with_partial_activation_checkpoints)

@@ -56,6 +56,8 @@ struct CostSpec {
   std::optional<RecomputeKind> recompute;
   std::optional<std::vector<Duration>> recompute_time;
   std::optional<std::size_t> microbatches_without_recompute;
+  std::optional<RecomputeUnits::Method> recompute_method;
+  std::optional<std::size_t> recompute_num_layers;
 };
 
 /// What follows the tasks of a step.

@@ -19,7 +19,7 @@ namespace ppsim {
 struct ActivationBytes {
   Bytes kept;       ///< from the start of F
   Bytes output;     ///< the part of it that is given up once sent
-  Bytes restored;   ///< from the start of B or I: what is recomputed
+  Bytes restored;   ///< from the start of B or I: what is recomputed, of B as much as is there at a time
   Bytes for_weight; ///< what is left at the end of I
   [[nodiscard]] Bytes in_backward() const { return kept - output + restored; }
 };
@@ -34,6 +34,8 @@ struct ActivationBytes {
   if (recomputed) {
     bytes.kept = scenario.recompute.checkpoint[chunk];
     bytes.restored = scenario.memory.activation[chunk] - bytes.kept;
+    if (!scenario.recompute.restored.empty() && task.pass == Pass::backward)
+      bytes.restored = std::min(bytes.restored, scenario.recompute.restored[chunk]);
   }
   // Full recomputation keeps the chunk's input, of which the output is no part.
   const bool keeps_output = !recomputed || scenario.recompute.kind == RecomputeKind::selective;
