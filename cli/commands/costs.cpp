@@ -163,7 +163,7 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array sections{Section::model};
 constexpr std::array<std::string_view, 2> extra{"layers", "json"};
-constexpr std::array<std::string_view, 1> except{"flops"}; // the model's shape says it
+constexpr std::array<std::string_view, 2> except{"flops", "measured-step"}; // there is no step
 constexpr std::array examples{
     Example{"ppsim costs --model llama-3-70b --device h100 --tensor-parallel 8",
             "what a layer takes and keeps, before a schedule is chosen"},

@@ -1,4 +1,5 @@
 #include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/measured_step.hpp"
 
 #include <fmt/format.h>
 
@@ -243,6 +244,12 @@ void take_flags(Inputs& inputs, Problems& problems) {
   if (inputs.scenario_file && inputs.scenario_file->is_calibrated()) inputs.calibrated = inputs.scenario_file->name();
 }
 
+/// What a measured step says of all others.
+void use_measured_step(Inputs& inputs) {
+  if (inputs.measured_step && inputs.model_shape && inputs.device_sheet)
+    inputs.training.compute_ppm = fit_measured_step(inputs);
+}
+
 } // namespace
 
 Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments) {
@@ -252,6 +259,7 @@ Inputs parse_arguments(const Command& command, const std::vector<std::string>& a
   inputs.flags = Parser{command}.parse(arguments, inputs, problems);
   take_flags(inputs, problems);
   if (inputs.schedule_file && command.makes_run) load_order(inputs);
+  use_measured_step(inputs);
   return inputs;
 }
 
@@ -270,6 +278,7 @@ Inputs parse_run_arguments(const std::vector<std::string>& arguments, const std:
   }
   problems.throw_if_any();
   take_flags(inputs, problems);
+  use_measured_step(inputs);
   return inputs;
 }
 
@@ -282,6 +291,7 @@ Inputs with_scenario(const Inputs& inputs, const std::string& path) {
   others.flags.push_back({find_option("scenario"), path, "`scenario`"});
   Problems problems;
   take_flags(others, problems);
+  use_measured_step(others);
   return others;
 }
 

@@ -105,6 +105,11 @@ constexpr std::array table{
     Option{"efficiency", "", S::model, A::required, "SHARE", set_efficiency,
            "share of the datasheet's rates that all operations reach; default what each kind of them does "
            "(docs/costs.md)"},
+    Option{"measured-step", "", S::model, A::required, "TIME[,mb=N,vpp=N,schedule=NAME]", set_measured_step,
+           "a step that was measured, of this run or of one with other microbatches, chunks or schedule: what is "
+           "computed takes "
+           "as much more or less as explains it",
+           "efficiency"},
     Option{"microbatch-size", "micro-batch-size", S::model, A::required, "N",
            count<&Training::microbatch_size, ModelLimits::ranks>, "samples in a microbatch; default 1"},
     Option{"sequence-length", "seq-length", S::model, A::required, "N",

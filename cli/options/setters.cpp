@@ -201,6 +201,31 @@ std::vector<std::string_view> split_list(std::string_view text) {
   return items;
 }
 
+Result set_measured_step(Inputs& inputs, std::string_view text) {
+  MeasuredStep step;
+  const std::vector<std::string_view> parts = split_list(text);
+  if (auto wrong = parse_unit(parts.front(), step.time)) return wrong;
+  if (step.time == Duration{0}) return Wrong{"a step takes longer than no time", "give what was measured: 12.1s"};
+  for (std::size_t at = 1; at < parts.size(); ++at) {
+    const std::size_t sign = std::min(parts[at].find('='), parts[at].size());
+    const std::string_view name = parts[at].substr(0, sign);
+    const std::string_view value = parts[at].substr(std::min(sign + 1, parts[at].size()));
+    Result wrong;
+    if (name == "mb")
+      wrong = parse_count(value, {.least = 1, .most = Limits::tasks}, step.microbatches.emplace());
+    else if (name == "vpp")
+      wrong = parse_count(value, {.least = 1, .most = Limits::tasks}, step.vpp.emplace());
+    else if (name == "schedule")
+      wrong = caught([&] { step.schedule = find_generator(value).name; });
+    else
+      wrong = Wrong{"nothing is known by that name",
+                    did_you_mean(name, {"mb", "vpp", "schedule"}, "one of mb, vpp, schedule")};
+    if (wrong) return Wrong{fmt::format("{}: {}", in_quotes(parts[at]), wrong->what), std::move(wrong->hint)};
+  }
+  inputs.measured_step = std::move(step);
+  return std::nullopt;
+}
+
 Result set_recompute_modules(Inputs& inputs, std::string_view text) {
   std::vector<RecomputeModule> all;
   std::vector<std::string_view> names;

@@ -186,6 +186,8 @@ inline constexpr std::array pair_rules{
 [[nodiscard]] std::vector<std::string_view> backend_names();
 [[nodiscard]] Result set_backend(Inputs& inputs, std::string_view text);
 
+/// A time, and what else is said of the run that took it.
+[[nodiscard]] Result set_measured_step(Inputs& inputs, std::string_view text);
 /// Modules by name, each but once.
 [[nodiscard]] Result set_recompute_modules(Inputs& inputs, std::string_view text);
 

@@ -50,6 +50,19 @@ void note_chunk_costs(const RunSpec& spec, const Schedule& schedule, std::vector
   note_values("weight-grad", spec.weight_grad);
 }
 
+/// Published runs of large models lie within these: docs/validation.md.
+void note_measured_step(const RunSpec& spec, std::vector<std::string>& notes) {
+  constexpr std::int64_t least = 750'000;
+  constexpr std::int64_t most = 1'300'000;
+  const std::int64_t factor = spec.training.compute_ppm;
+  if (!spec.measured_step || (factor >= least && factor <= most)) return;
+  notes.push_back(
+      fmt::format("{}: it is explained only if computing takes {:.3g} of the time that the table of {} gives "
+                  "it; published runs lie between 0.75 and 1.3: is all that it ran with said?",
+                  spec.place_of("measured-step"), static_cast<double>(factor) / static_cast<double>(whole_share),
+                  spec.device_sheet->name));
+}
+
 void note_memory(const RunSpec& spec, const Schedule& schedule, std::vector<std::string>& notes) {
   const auto is_weight_grad = [](const Task& task) { return task.pass == Pass::weight_grad; };
   const bool splits = std::ranges::any_of(schedule.tasks(), is_weight_grad);
@@ -190,6 +203,7 @@ std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run) {
     notes.push_back(fmt::format("{}: {}, where {} has {}", spec.place_of("layers"), *spec.layers,
                                 spec.model_shape->name, spec.model_shape->layers));
   note_recompute(spec, scenario, notes);
+  note_measured_step(spec, notes);
   note_memory(spec, schedule, notes);
   note_collectives(spec, scenario, schedule, notes);
   if (spec.forward_only)

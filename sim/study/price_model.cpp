@@ -97,6 +97,10 @@ std::string cost_source(const RunSpec& spec) {
   if (spec.training.efficiency_ppm && (!spec.vary || spec.vary->option != "efficiency"))
     text += fmt::format(" at efficiency {:g}", static_cast<double>(*spec.training.efficiency_ppm) / 1e6);
   text += ", not measured";
+  if (spec.measured_step)
+    text += fmt::format(", but for a step of {}: computing takes {:.4g} of its time",
+                        format_duration(spec.measured_step->time),
+                        static_cast<double>(spec.training.compute_ppm) / static_cast<double>(whole_share));
   if (!spec.link && !spec.comm && !spec.latency && !spec.bandwidth)
     text += fmt::format("; {} between stages", standard_link().name);
   if (const std::string given = given_costs(spec, false); !given.empty()) text += fmt::format("; given: {}", given);

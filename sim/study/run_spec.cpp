@@ -138,6 +138,7 @@ constexpr std::array table{
     field<&ModelSpec::model_shape>("model"),
     field<&ModelSpec::device_sheet>("device"),
     field<&ModelSpec::flops>("flops"),
+    field<&ModelSpec::measured_step>("measured-step", Kind::of_model),
     factor<&Training::efficiency_ppm>("efficiency", Kind::of_model),
     field<&Training::microbatch_size>("microbatch-size", Kind::of_model),
     field<&Training::sequence_length>("sequence-length", Kind::of_model),

@@ -31,23 +31,29 @@ public:
   /// the memory; but no faster than the host launches them (`launch`: one of them). Of a causal mask's scores fused
   /// attention computes half. A share of the datasheet for all, where one is given, is just that: all scores, no
   /// operands, no launches.
-  [[nodiscard]] Duration time(const Work& work, Duration launch) const {
+  [[nodiscard]] Duration computing(const Work& work, Duration launch) const {
     const DataType type = training_.data_type;
     const std::int64_t rate = device_.flops_per_second(type);
     const std::int64_t rate_16_bit = device_.flops_per_second(type == DataType::fp8 ? DataType::bf16 : type);
     const std::int64_t memory = device_.memory_bandwidth.bytes_per_second();
     if (training_.efficiency_ppm) {
       const Share all = *training_.efficiency_ppm;
-      return work.collective + at_rate(work.flops, rate, all) +
-             at_rate(work.flops_16_bit + work.flops_attention, rate_16_bit, all) + at_rate(work.moved, memory, all);
+      return at_rate(work.flops, rate, all) + at_rate(work.flops_16_bit + work.flops_attention, rate_16_bit, all) +
+             at_rate(work.moved, memory, all);
     }
     const Reached& reached = device_.reached;
-    const Duration computing =
-        at_rate(work.flops, rate, type == DataType::fp8 ? reached.fp8_products : reached.products) +
-        at_rate(work.flops_16_bit, rate_16_bit, reached.products) +
-        at_rate(work.flops_attention / 2, rate_16_bit, reached.attention) +
-        at_rate(work.operands + work.moved, memory, reached.memory);
-    return work.collective + std::max(computing, work.launches * launch);
+    const Duration busy = at_rate(work.flops, rate, type == DataType::fp8 ? reached.fp8_products : reached.products) +
+                          at_rate(work.flops_16_bit, rate_16_bit, reached.products) +
+                          at_rate(work.flops_attention / 2, rate_16_bit, reached.attention) +
+                          at_rate(work.operands + work.moved, memory, reached.memory);
+    return std::max(busy, work.launches * launch);
+  }
+  /// As a measured step says.
+  [[nodiscard]] Duration corrected(Duration time) const {
+    return in_range(Duration{scale_rounded(in_range(time).count(), training_.compute_ppm, whole_share)});
+  }
+  [[nodiscard]] Duration time(const Work& work, Duration launch) const {
+    return work.collective + corrected(computing(work, launch));
   }
   [[nodiscard]] Duration forward(const Work& work) const { return time(work, device_.reached.launch); }
   [[nodiscard]] Duration backward(const Work& work) const { return time(work, device_.reached.grad_launch); }
@@ -104,10 +110,10 @@ private:
     costs.reduce += training_.distributed_optimizer ? exchange : 2 * exchange;
     // Gradients are zeroed, read for their norm, read and written to clip them, and read; the state is read and
     // written, the parameters are written.
-    costs.optimizer +=
-        at_rate(parameters * training_.gradient_bytes +
-                    owned * (4 * training_.gradient_bytes + 2 * optimizer_bytes + parameter_bytes()),
-                device_.memory_bandwidth.bytes_per_second(), training_.efficiency_ppm.value_or(device_.reached.memory));
+    costs.optimizer += corrected(at_rate(
+        parameters * training_.gradient_bytes +
+            owned * (4 * training_.gradient_bytes + 2 * optimizer_bytes + parameter_bytes()),
+        device_.memory_bandwidth.bytes_per_second(), training_.efficiency_ppm.value_or(device_.reached.memory)));
     costs.gather += in_range(exchange_time(data_link_, owners, weights));
   }
 
@@ -230,7 +236,7 @@ ModelCosts model_costs(const Model& model, const DeviceSheet& device, const Trai
   const Pricing pricing{device, training, data_link};
 
   ModelCosts costs;
-  if (!training.efficiency_ppm) costs.pass = device.reached.pass;
+  if (!training.efficiency_ppm) costs.pass = pricing.corrected(device.reached.pass);
   costs.boundary = Bytes{in_range(sizes.outside_tokens * model.hidden * sizes.element)};
   costs.embedding = priced(model::embedding_block(sizes), pricing);
   const Block output = model::output_block(sizes);

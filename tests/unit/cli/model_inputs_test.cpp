@@ -2,6 +2,7 @@
 
 #include "ppsim/study/build_run.hpp"
 #include "ppsim/study/build_scenario.hpp"
+#include "ppsim/study/evaluate.hpp"
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
@@ -182,6 +183,53 @@ TEST_CASE("Options of a model that miss it, or its device, are refused by name")
         Rows{"`link`: has nothing to divide -- give `boundary-bytes`, the size of one transfer"});
   CHECK(faults({"--link", "nvlink4", "--comm", "1us", "--boundary-bytes", "1MiB"}) ==
         Rows{"`comm`: given together with `link` -- leave one of them out"});
+}
+
+TEST_CASE("One measured step explains the others: the Zero Bubble paper's table 4 from its first row") {
+  const Rows model{"--model",
+                   "zero-bubble-1.5b",
+                   "--device",
+                   "a100",
+                   "--microbatch-size",
+                   "6",
+                   "--first-stage-layers",
+                   "2",
+                   "--last-stage-layers",
+                   "2",
+                   "--distributed-optimizer",
+                   "off"};
+  const auto step_of = [&](Rows more) {
+    more.insert(more.begin(), model.begin(), model.end());
+    more.insert(more.begin(), {"--stages", "8", "--measured-step", "1525.42ms,mb=24,schedule=1f1b"});
+    const Evaluation run = evaluate(parse_arguments(find_command("simulate"), more));
+    return std::chrono::duration<double>{run.report.step_time}.count();
+  };
+  CHECK(step_of({"--mb", "24"}) == Approx(1.52542).margin(1e-5)); // the row itself
+  CHECK(step_of({"--mb", "64"}) == Approx(3.52941).epsilon(0.03));
+  for (const auto& [limit, measured] : {std::pair{"8", 3.38028}, {"16", 3.22148}})
+    CHECK(step_of({"--schedule", "zb-auto", "--optimizer-step", "per-stage", "--mb", "64", "--activation-limit",
+                   limit}) == Approx(measured).epsilon(0.03));
+}
+
+TEST_CASE("A measured step that nothing explains is refused, and one that is hard to believe is doubted") {
+  CHECK(
+      faults({"--model", "gpt2-xl", "--device", "a100", "--measured-step", "1ns"}) ==
+      Rows{
+          "`measured-step`: no step takes 1 ns: where all computing is ten times as fast, it takes 42.23 ms -- it is a "
+          "whole step's time, of the run that is described; are the links right?"});
+  CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--measured-step", "1s,m=4"}) ==
+        Rows{"`measured-step`: 'm=4': nothing is known by that name -- did you mean 'mb'?"});
+  CHECK(faults({"--measured-step", "1s"}) ==
+        Rows{"`measured-step`: there is no model whose costs it could change -- give "
+             "`model` ('ppsim list models')"});
+  const auto notes_at = [](std::string step) {
+    return evaluate(parse_arguments(find_command("simulate"), {"--stages", "4", "--mb", "8", "--model", "gpt2-xl",
+                                                               "--device", "a100", "--measured-step", std::move(step)}))
+        .notes;
+  };
+  CHECK(notes_at("350ms").empty());
+  CHECK(
+      notes_at("1s").front().starts_with("`measured-step`: it is explained only if computing takes 2.96 of the time"));
 }
 
 TEST_CASE("A named link gives latency and bandwidth") {

@@ -1,6 +1,7 @@
 // The runs of traces/published/: how far off predictions of them may be, set by set.
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/study/evaluate.hpp"
 #include "support/golden.hpp"
 #include "support/runs.hpp"
 

@@ -91,6 +91,8 @@ struct Training {
   std::optional<std::int64_t> gpus_per_node = {}; ///< that the device's link joins, for experts; none: 8
   /// The share of the datasheet's rates that all operations reach; none: what the device's table says of each.
   std::optional<Share> efficiency_ppm = {};
+  /// What is computed takes so many millionths of its time: what one measured step says (fit_measured_step()).
+  std::int64_t compute_ppm = whole_share;
   std::int64_t gradient_bytes = 4;                  ///< per parameter
   std::optional<std::int64_t> optimizer_bytes = {}; ///< per parameter; none: Adam's, 12, with fp32 and tf32 8
   bool distributed_optimizer = true;                ///< its state is divided over data-parallel ranks (ZeRO 1)

@@ -68,12 +68,20 @@ struct UpdateSpec {
   std::optional<bool> overlap_grad_reduce; ///< none: yes, but of a model without a distributed optimizer
 };
 
+/// How long a step of such a run was measured to take; what is not said of it is as in the run that is asked for.
+struct MeasuredStep {
+  Duration time{0};
+  std::optional<std::size_t> microbatches, vpp;
+  std::optional<std::string> schedule;
+};
+
 /// Costs by a model's shape and a datasheet, where none are given.
 struct ModelSpec {
   Training training;
   std::optional<Model> model_shape;
   std::optional<DeviceSheet> device_sheet;
   std::optional<LinkSheet> link, inter_node_link;
+  std::optional<MeasuredStep> measured_step;
   std::optional<FlopCount> flops; ///< of a microbatch, where there is no model to count them from
 };
 

@@ -1,0 +1,56 @@
+#include "ppsim/study/measured_step.hpp"
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/study/evaluate.hpp"
+
+#include <fmt/format.h>
+
+namespace ppsim {
+namespace {
+
+/// The run that was measured.
+RunSpec measured_run(const RunSpec& spec) {
+  const MeasuredStep& measured = *spec.measured_step;
+  RunSpec run = spec;
+  run.measured_step.reset();
+  run.vary.reset();
+  run.memory_limit.reset(); // it ran
+  if (measured.microbatches) run.microbatches = measured.microbatches;
+  if (measured.vpp) run.vpp = {*measured.vpp};
+  if (measured.schedule) run.schedule = measured.schedule;
+  if (measured.schedule || measured.vpp) run.order.reset();
+  return run;
+}
+
+} // namespace
+
+std::int64_t fit_measured_step(const RunSpec& spec) {
+  constexpr std::int64_t least = whole_share / 10;
+  constexpr std::int64_t most = whole_share * 10;
+  PPSIM_ASSERT(spec.measured_step.has_value());
+  const Duration wanted = spec.measured_step->time;
+  RunSpec run = measured_run(spec);
+  const auto step_at = [&run](std::int64_t factor) {
+    run.training.compute_ppm = factor;
+    return evaluate(run).report.step_time;
+  };
+  const auto refuse = [&](std::string_view how, std::int64_t factor, std::string_view hint) {
+    throw Error{ExitCode::bad_input,
+                Problem{spec.place_of("measured-step"),
+                        fmt::format("no step takes {}: where all computing is {}, it takes {}", format_duration(wanted),
+                                    how, format_duration(step_at(factor))),
+                        std::string{hint}}};
+  };
+  if (step_at(least) > wanted)
+    refuse("ten times as fast", least, "it is a whole step's time, of the run that is described; are the links right?");
+  if (step_at(most) < wanted) refuse("ten times as slow", most, "it is one step's time, of the run that is described");
+  std::int64_t fast = least; // takes at most as long as was measured
+  std::int64_t slow = most;  // takes at least as long
+  while (slow - fast > 1) {
+    const std::int64_t middle = fast + (slow - fast) / 2;
+    (step_at(middle) <= wanted ? fast : slow) = middle;
+  }
+  return wanted - step_at(fast) <= step_at(slow) - wanted ? fast : slow;
+}
+
+} // namespace ppsim
