@@ -440,7 +440,8 @@ void fill_recompute(const RunSpec& spec, Spread& spread, Scenario& scenario, Pro
   Recompute& recompute = scenario.recompute;
   recompute.kind = spec.recompute.value_or(RecomputeKind::none);
   if (!recompute.is_on()) return;
-  if ((spec.recompute_method || spec.recompute_num_layers) && scenario.layout.empty())
+  if (recompute.kind == RecomputeKind::full && (spec.recompute_method || spec.recompute_num_layers) &&
+      scenario.layout.empty())
     problems.add(spec.place_of(spec.recompute_num_layers ? "recompute-num-layers" : "recompute-method"),
                  "layers are not known", "give `layers` or `layout`");
   const std::vector<RecomputeCosts> computed =

@@ -17,7 +17,14 @@ RunSpec measured_run(const RunSpec& spec) {
   run.memory_limit.reset(); // it ran
   if (measured.microbatches) run.microbatches = measured.microbatches;
   if (measured.vpp) run.vpp = {*measured.vpp};
-  if (measured.schedule) run.schedule = measured.schedule;
+  if (measured.schedule) {
+    run.schedule = measured.schedule;
+    run.activation_limit.reset(); // what is said of the other's order
+    run.group_size.reset();
+    run.descending_backward.reset();
+    run.replicas.reset();
+    run.optimizer_step.reset();
+  }
   if (measured.schedule || measured.vpp) run.order.reset();
   return run;
 }

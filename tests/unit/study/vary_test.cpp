@@ -211,7 +211,8 @@ TEST_CASE("Every option that a number can be said for can vary, and no other") {
     for (const std::string range : {"1ns..2ns", "1B..2B", "1B/s..2B/s", "1..2", "0.5..1"})
       varies |= !parse_axis(std::string{option.name} + "=" + range, axis);
     INFO(option.name);
-    CHECK(varies == is_number);
+    // A measured step is fitted once, before anything varies.
+    CHECK(varies == (is_number && option.name != "measured-step"));
   }
 }
 
