@@ -524,7 +524,8 @@ void fill_update(const RunSpec& spec, Spread& spread, Bytes tied, Update& update
   if (!spec.optimizer && spread.has_model() && !spec.training.overlap_param_gather.value_or(true))
     add_each(update.optimizer, spread.from_model(&BlockCosts::gather));
   update.tied_embedding_reduce = spec.tied_embedding_reduce.value_or(
-      tied > Bytes{} ? all_reduce_time(spec.link.value_or(standard_link()), 2, tied) : Duration{0});
+      tied > Bytes{} ? collective_time(spec.link.value_or(standard_link()), Collective::all_reduce, 2, tied)
+                     : Duration{0});
   update.step = spec.optimizer_step.value_or(OptimizerStep::synchronous);
 }
 

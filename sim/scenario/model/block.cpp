@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "collectives.hpp"
+
 // Bytes moved are counted per element and pass, with all that is element-wise and neighbours fused, as training
 // frameworks do: a norm, an activation function, a mask with softmax, a dropout with the residual sum. See
 // docs/costs.md.
@@ -83,51 +85,6 @@ Sizes::Sizes(const Model& shape, const Training& training, LinkSheet tensor, std
       expert_link{std::move(expert)} {}
 
 namespace {
-
-/// Exchange of so many elements over the ranks of a link.
-Duration checked_exchange(const Sizes& sizes, const LinkSheet& link, std::int64_t ranks, Int128 elements) {
-  return in_range(exchange_time(link, ranks, Bytes{in_range(elements * sizes.element)}));
-}
-
-/// All-to-all of so many elements between the ranks that hold other experts. Where no link is said they are neighbours:
-/// as many of them as fit share a node, and what goes to other nodes goes over the network, while the node's link
-/// carries the rest.
-Duration expert_exchange(const Sizes& sizes, Int128 elements) {
-  const std::int64_t ranks = sizes.expert_ranks;
-  if (sizes.expert_link) return checked_exchange(sizes, *sizes.expert_link, ranks, elements);
-  const std::int64_t near = std::clamp<std::int64_t>(sizes.node_ranks / sizes.expert_tensor_ranks, 1, ranks);
-  const Duration inside = checked_exchange(sizes, sizes.tensor_link, near, elements * near / ranks);
-  if (near == ranks) return inside;
-  // exchange_time() leaves out what stays on the rank; of the nodes, that which stays on the node.
-  const std::int64_t nodes = (ranks + near - 1) / near;
-  return std::max(inside, checked_exchange(sizes, standard_link(), nodes, elements));
-}
-
-/// Expert tensor parallelism: gathered before and scattered after experts that are split over ranks.
-void add_expert_tensor_collectives(Block& block, const Sizes& sizes, Int128 elements) {
-  const auto exchange = checked_exchange(sizes, sizes.tensor_link, sizes.expert_tensor_ranks, elements);
-  block.forward.collective += 2 * exchange;
-  block.input_grad.collective += 2 * exchange;
-  block.input_grad.behind_weight_grad += exchange;
-}
-
-Duration tensor_exchange(const Sizes& sizes, Int128 elements) {
-  return checked_exchange(sizes, sizes.tensor_link, sizes.tensor_ranks, elements);
-}
-
-/// Tensor parallelism around a part with `in` elements before and `out` after it: with sequence parallelism gathered
-/// before and scattered after it, else reduced after it, and the other way round for the gradients (Korthikanti et al.,
-/// figures 4 and 5).
-void add_tensor_collectives(Block& block, const Sizes& sizes, Int128 in, Int128 out) {
-  if (sizes.tensor_ranks == 1) return;
-  const Duration gathered = tensor_exchange(sizes, in);
-  const Duration scattered = tensor_exchange(sizes, out);
-  block.forward.collective += sizes.sequence_parallel ? gathered + scattered : 2 * scattered;
-  const Duration behind = sizes.sequence_parallel ? gathered : 2 * gathered;
-  block.input_grad.collective += sizes.sequence_parallel ? gathered + scattered : behind;
-  block.input_grad.behind_weight_grad += behind;
-  block.launch(sizes.sequence_parallel ? 2 : 1, sizes.sequence_parallel ? 2 : 1);
-}
 
 /// Heads of one rank, and what queries, keys and values have each.
 struct Heads {
@@ -353,9 +310,10 @@ Block embedding_block(const Sizes& sizes) {
   block.for_weight = ids + mask;
   block.forward.moved = 2 * elements * sizes.element + mask;
   block.weight_grad.moved = elements * (sizes.element + 2 * sizes.gradient_bytes) + mask; // rows are added to
-  const Duration exchange = tensor_exchange(sizes, elements);
-  block.forward.collective = sizes.sequence_parallel ? exchange : 2 * exchange;
-  block.weight_grad.collective = sizes.sequence_parallel ? exchange : Duration{0};
+  const Collective summed = sizes.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce;
+  block.forward.collective = tensor_collective(sizes, summed, elements);
+  if (sizes.sequence_parallel)
+    block.weight_grad.collective = tensor_collective(sizes, Collective::all_gather, elements);
   return block;
 }
 
@@ -386,9 +344,10 @@ Block output_block(const Sizes& sizes) {
   const Int128 logits = sizes.tokens * sizes.vocab_share();
   block.keep(logits * fp32_bytes);
   block.move(logits * (sizes.element + 3 * fp32_bytes), logits * (sizes.element + fp32_bytes));
-  const Duration exchange = tensor_exchange(sizes, sizes.tokens * model.hidden);
-  block.forward.collective += sizes.sequence_parallel ? exchange : Duration{0};
-  block.input_grad.collective += sizes.sequence_parallel ? exchange : 2 * exchange;
+  const Int128 elements = sizes.tokens * model.hidden;
+  if (sizes.sequence_parallel) block.forward.collective += tensor_collective(sizes, Collective::all_gather, elements);
+  const Collective summed = sizes.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce;
+  block.input_grad.collective += tensor_collective(sizes, summed, elements);
   return block;
 }
 

@@ -106,15 +106,15 @@ private:
     costs.parameter_bytes += weights;
     costs.gradient_bytes += gradients;
     costs.optimizer_bytes += Bytes{in_range(owned * optimizer_bytes)};
-    const Duration exchange = in_range(exchange_time(data_link_, ranks, gradients));
-    costs.reduce += training_.distributed_optimizer ? exchange : 2 * exchange;
+    const Collective reduced = training_.distributed_optimizer ? Collective::reduce_scatter : Collective::all_reduce;
+    costs.reduce += in_range(collective_time(data_link_, reduced, ranks, gradients));
     // Gradients are zeroed, read for their norm, read and written to clip them, and read; the state is read and
     // written, the parameters are written.
     costs.optimizer += corrected(at_rate(
         parameters * training_.gradient_bytes +
             owned * (4 * training_.gradient_bytes + 2 * optimizer_bytes + parameter_bytes()),
         device_.memory_bandwidth.bytes_per_second(), training_.efficiency_ppm.value_or(device_.reached.memory)));
-    costs.gather += in_range(exchange_time(data_link_, owners, weights));
+    costs.gather += in_range(collective_time(data_link_, Collective::all_gather, owners, weights));
   }
 
   const DeviceSheet& device_;

@@ -1,12 +1,10 @@
 // Shipped devices and links, from their datasheets.
 
-#include "ppsim/base/detail/wide.hpp"
 #include "ppsim/base/error.hpp"
 #include "ppsim/scenario/device.hpp"
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <chrono>
 #include <vector>
 
@@ -162,17 +160,6 @@ const LinkSheet& find_link(std::string_view name, std::string_view where) {
 
 const LinkSheet& standard_link() {
   return find_link("ib-ndr");
-}
-
-Duration exchange_time(const LinkSheet& link, std::int64_t ranks, Bytes bytes) {
-  if (ranks <= 1 || bytes.count() == 0) return Duration{0};
-  const auto doublings = std::bit_width(static_cast<std::uint64_t>(ranks - 1));
-  const auto moved = Bytes{static_cast<std::int64_t>(Int128{bytes.count()} * (ranks - 1) / ranks)};
-  return doublings * link.latency + link.reached_bandwidth().time_for(moved);
-}
-
-Duration all_reduce_time(const LinkSheet& link, std::int64_t ranks, Bytes bytes) {
-  return 2 * exchange_time(link, ranks, bytes);
 }
 
 std::string_view to_string(DataType type) {

@@ -103,7 +103,8 @@ TEST_CASE("A tied embedding is reduced between its two stages, and held once whe
   };
   const Scenario apart = run_gpt({}).scenario;
   const Scenario together = run_gpt({"--schedule", "zb-v"}).scenario;
-  CHECK(apart.update.tied_embedding_reduce == all_reduce_time(find_link("ib-ndr"), 2, costs.tied_embedding));
+  CHECK(apart.update.tied_embedding_reduce ==
+        collective_time(find_link("ib-ndr"), Collective::all_reduce, 2, costs.tied_embedding));
   CHECK(total(together.memory.parameters) == 2 * count_parameters(find_model("gpt2-xl")).total);
   CHECK(total(apart.memory.parameters) - total(together.memory.parameters) == 2 * costs.tied_parameters);
   CHECK(total(apart.memory.gradients) - total(together.memory.gradients) == costs.tied_embedding.count());

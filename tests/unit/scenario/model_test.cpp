@@ -365,7 +365,7 @@ TEST_CASE("An exchange moves all but a rank's own share, with a latency for each
   CHECK(exchange_time(link, 2, Bytes{1000}) == 10us + 500ns);
   CHECK(exchange_time(link, 8, Bytes{1000}) == 30us + 875ns);
   CHECK(exchange_time(link, 9, Bytes{900}) == 40us + 800ns);
-  CHECK(all_reduce_time(link, 8, Bytes{1000}) == 60us + 1750ns);
+  CHECK(collective_time(link, Collective::all_reduce, 8, Bytes{1000}) == 60us + 1750ns);
 }
 
 TEST_CASE("Experts are routed evenly, sent to their ranks and back, and held by their ranks only") {

@@ -19,6 +19,9 @@ enum class DataType : std::uint8_t { bf16, fp16, fp8, tf32, fp32 };
 using Share = std::int64_t;
 inline constexpr Share whole_share = 1'000'000;
 
+/// What ranks do together.
+enum class Collective : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all };
+
 /// A way between devices. Bandwidth counts one direction.
 struct LinkSheet {
   std::string name = {};
@@ -77,9 +80,11 @@ struct DeviceSheet {
 /// latency, and (ranks-1)/ranks of the bytes. The lower bound that recursive doubling and halving reach (Thakur,
 /// Rabenseifner and Gropp, 2005); a ring moves as many bytes.
 [[nodiscard]] Duration exchange_time(const LinkSheet& link, std::int64_t ranks, Bytes bytes);
-/// All-reduce: a reduce-scatter and an all-gather.
-[[nodiscard]] Duration all_reduce_time(const LinkSheet& link, std::int64_t ranks, Bytes bytes);
+/// What a collective over `ranks` takes: an exchange, and an all-reduce two, a reduce-scatter and an all-gather.
+/// `bytes` are those of all ranks together where they are gathered or scattered, else those of each.
+[[nodiscard]] Duration collective_time(const LinkSheet& link, Collective collective, std::int64_t ranks, Bytes bytes);
 
 [[nodiscard]] std::string_view to_string(DataType type);
+[[nodiscard]] std::string_view to_string(Collective collective);
 
 } // namespace ppsim
