@@ -10,6 +10,7 @@
 
 #include "files/files.hpp"
 #include "options/commands.hpp"
+#include "terminal/console.hpp"
 #include <nlohmann/json.hpp>
 
 namespace ppsim::cli::costs_command {
@@ -156,6 +157,7 @@ ExitCode run(const Inputs& inputs) {
   const std::optional<ModelCosts> costs = price_model(inputs, problems);
   problems.throw_if_any();
   const Model model = model_of(inputs);
+  note_all(link_notes(inputs));
   if (inputs.json) write_file(*inputs.json, costs_json(inputs, model, *costs), "--json");
   if (inputs.json != "-") write_file("-", costs_text(inputs, model, *costs), "costs");
   return ExitCode::done;

@@ -1,10 +1,13 @@
 #include "load_model.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/traces/measured_collective.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -44,7 +47,53 @@ void name_device_link(const Inputs& inputs, std::string_view option, std::option
                  "give nvlink3, nvlink4 or nvlink5 ('ppsim list links'), or --device");
 }
 
+/// Reads the files that stand for a link; where none is named beside them, what they lack is computed for `standard`.
+void load_link_files(const Inputs& inputs, std::string_view option, const std::vector<std::string>& files,
+                     const LinkSheet* standard, std::optional<LinkSheet>& link, Problems& problems) {
+  if (files.empty()) return;
+  const bool is_named = link.has_value();
+  if (!is_named && standard != nullptr) link = *standard;
+  std::vector<MeasuredCollective> measured;
+  const std::string where = inputs.place_of(option);
+  for (const std::string& file : files) try {
+      measured.push_back(traces::read_measured_collective({display_name(file), read_file(file, where)}));
+    } catch (const Error& error) {
+      append(error, problems);
+    }
+  if (!link || measured.size() < files.size()) return;
+  link->measured = std::move(measured);
+  const auto exchanges = [](const MeasuredCollective& one) { return one.collective == Collective::all_to_all; };
+  if (option == "expert-link" && !is_named && std::ranges::none_of(link->measured, exchanges))
+    problems.add(where, "experts exchange by all-to-all, and none of the files has one",
+                 "give a file of alltoall_perf, or name a link beside them");
+}
+
+void load_links(Inputs& inputs, Problems& problems) {
+  Training& training = inputs.training;
+  name_device_link(inputs, "link", inputs.link, problems);
+  name_device_link(inputs, "inter-node-link", inputs.inter_node_link, problems);
+  name_device_link(inputs, "tensor-link", training.tensor_link, problems);
+  name_device_link(inputs, "expert-link", training.expert_link, problems);
+  name_device_link(inputs, "data-link", training.data_link, problems);
+  const LinkSheet* const inside = inputs.device_sheet ? &find_link(inputs.device_sheet->link) : nullptr;
+  load_link_files(inputs, "tensor-link", inputs.tensor_link_files, inside, training.tensor_link, problems);
+  load_link_files(inputs, "expert-link", inputs.expert_link_files, &standard_link(), training.expert_link, problems);
+  load_link_files(inputs, "data-link", inputs.data_link_files, &standard_link(), training.data_link, problems);
+}
+
 } // namespace
+
+std::string from_folder(const Option& option, std::string value, const std::string& folder) {
+  const auto found = [&](std::string_view path) {
+    return path == "-" ? std::string{path} : (std::filesystem::path{folder} / path).string();
+  };
+  if (option.name == "model" || option.name == "device") return names_file(value) ? found(value) : value;
+  if (option.name != "tensor-link" && option.name != "expert-link" && option.name != "data-link") return value;
+  std::string all;
+  for (const std::string_view item : split_list(value))
+    all += fmt::format("{}{}", all.empty() ? "" : ",", names_link_file(item) ? found(item) : std::string{item});
+  return all;
+}
 
 bool names_file(std::string_view text) {
   return text.find('/') != std::string_view::npos || text.ends_with(".toml") || text == "-";
@@ -54,11 +103,7 @@ void load_model(Inputs& inputs, Problems& problems) {
   if (inputs.model) inputs.model_shape = load<Model>(inputs, "model", *inputs.model, find_model, read_model, problems);
   if (inputs.device)
     inputs.device_sheet = load<DeviceSheet>(inputs, "device", *inputs.device, find_device, read_device, problems);
-  name_device_link(inputs, "link", inputs.link, problems);
-  name_device_link(inputs, "inter-node-link", inputs.inter_node_link, problems);
-  name_device_link(inputs, "tensor-link", inputs.training.tensor_link, problems);
-  name_device_link(inputs, "expert-link", inputs.training.expert_link, problems);
-  name_device_link(inputs, "data-link", inputs.training.data_link, problems);
+  load_links(inputs, problems);
 }
 
 void load_order(Inputs& inputs) {

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "load_model.hpp"
 #include "options/setters.hpp"
 #include "toml_file.hpp"
 
@@ -73,17 +74,11 @@ const Option* option_of(const std::string& key, const std::string& where, Proble
   return nullptr;
 }
 
-/// Models and devices are shipped ones where there is no file ending.
-bool names_file(const Option& option, std::string_view value) {
-  return option.name == "schedule-file" ||
-         ((option.name == "model" || option.name == "device") && value.ends_with(".toml"));
-}
-
-/// A path inside the file starts from the file's folder.
-std::string resolve_path(std::string value, std::string_view scenario_name) {
-  const std::filesystem::path path{value};
-  if (path.is_absolute() || value == "-") return value;
-  return (std::filesystem::path{scenario_name}.parent_path() / path).string();
+/// Paths inside the file start from the file's folder.
+std::string resolve_paths(const Option& option, std::string value, std::string_view scenario_name) {
+  const std::filesystem::path folder = std::filesystem::path{scenario_name}.parent_path();
+  if (option.name == "schedule-file") return value == "-" ? value : (folder / value).string();
+  return from_folder(option, std::move(value), folder.string());
 }
 
 /// A value of TOML as the value of an option; nothing where it is missing or none.
@@ -174,8 +169,7 @@ std::vector<Assignment> keys_of(const toml::table& table, std::string_view name,
       problems.add(where, "has no value that a flag could have", "a string, a number, or a list of them");
       continue;
     }
-    if (names_file(*option, *value)) value = resolve_path(std::move(*value), name);
-    assignments.push_back({option, std::move(*value), where});
+    assignments.push_back({option, resolve_paths(*option, std::move(*value), name), where});
   }
   return assignments;
 }

@@ -273,8 +273,8 @@ Inputs parse_run_arguments(const std::vector<std::string>& arguments, const std:
     if (!is_of_run(*flag.option) || (is_sheet && flag.value == "-"))
       problems.add(flag.where, "can not stand in a table of runs",
                    is_sheet ? "name a file beside the table" : "leave it out: a row says what was run, and no more");
-    else if (is_sheet && names_file(flag.value))
-      flag.value = (std::filesystem::path{folder} / flag.value).string();
+    else
+      flag.value = from_folder(*flag.option, std::move(flag.value), folder);
   }
   problems.throw_if_any();
   take_flags(inputs, problems);

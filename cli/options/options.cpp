@@ -148,12 +148,16 @@ constexpr std::array table{
     Option{"optimizer-bytes-per-parameter", "", S::model, A::required, "N",
            count<&Training::optimizer_bytes, ModelLimits::optimizer_bytes, 0>,
            "default 12 (Adam: two moments and a master copy), with fp32 and tf32 8"},
-    Option{"tensor-link", "", S::model, A::required, "NAME", set_link<&Training::tensor_link>,
-           "link of tensor parallelism ('ppsim list links'); default the device's"},
-    Option{"expert-link", "", S::model, A::required, "NAME", set_link<&Training::expert_link>,
-           "link of expert parallelism; default the device's within a node, ib-ndr between nodes"},
-    Option{"data-link", "", S::model, A::required, "NAME", set_link<&Training::data_link>,
-           "link of data parallelism; default ib-ndr"},
+    Option{"tensor-link", "", S::model, A::required, "NAME|FILE[,...]",
+           set_measured_link<&Training::tensor_link, &I::tensor_link_files>,
+           "link of tensor parallelism ('ppsim list links'), or what nccl-tests measured over it: files of "
+           "all_gather_perf, reduce_scatter_perf, all_reduce_perf; default the device's"},
+    Option{"expert-link", "", S::model, A::required, "NAME|FILE[,...]",
+           set_measured_link<&Training::expert_link, &I::expert_link_files>,
+           "likewise of expert parallelism (alltoall_perf); default the device's within a node, ib-ndr between nodes"},
+    Option{"data-link", "", S::model, A::required, "NAME|FILE[,...]",
+           set_measured_link<&Training::data_link, &I::data_link_files>,
+           "likewise of data parallelism (reduce_scatter_perf, all_gather_perf, all_reduce_perf); default ib-ndr"},
 
     Option{"forward", "", S::costs, A::required, "TIME[,...]", set_list<&I::forward>,
            "forward of a whole stage and microbatch, or one value per chunk (P*V values), or per chunk and microbatch "

@@ -176,6 +176,27 @@ Result parse_link(std::string_view text, std::optional<LinkSheet>& value) {
   return caught([&] { value = find_link(text); });
 }
 
+bool names_link_file(std::string_view text) {
+  return text.find_first_of("/.") != std::string_view::npos;
+}
+
+Result parse_measured_link(std::string_view text, std::optional<LinkSheet>& link, std::vector<std::string>& files) {
+  link.reset();
+  files.clear();
+  for (const std::string_view item : split_list(text)) {
+    if (names_link_file(item)) {
+      if (auto wrong = check_text(item)) return wrong;
+      files.emplace_back(item);
+      continue;
+    }
+    if (link)
+      return Wrong{fmt::format("names two links, {} and {}", link->name, item),
+                   "give one link, and files of nccl-tests over it"};
+    if (auto wrong = parse_link(item, link)) return wrong;
+  }
+  return std::nullopt;
+}
+
 Result set_efficiency(Inputs& inputs, std::string_view text) {
   const double share = parse_number(text).value_or(0);
   if (share < 0.001 || share > 1)

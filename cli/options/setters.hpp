@@ -77,6 +77,17 @@ Result set_link(Inputs& inputs, std::string_view text) {
   return parse_link(text, place_in(inputs, member));
 }
 
+/// Whether what stands for a link is a file of nccl-tests: no link has a '/' or '.' in its name.
+[[nodiscard]] bool names_link_file(std::string_view text);
+/// A link, files of collectives that were measured over it, or both, with commas between them. load_model() reads the
+/// files, and puts in the usual link where none is named.
+[[nodiscard]] Result parse_measured_link(std::string_view text, std::optional<LinkSheet>& link,
+                                         std::vector<std::string>& files);
+template <auto member, auto files>
+Result set_measured_link(Inputs& inputs, std::string_view text) {
+  return parse_measured_link(text, place_in(inputs, member), inputs.*files);
+}
+
 /// Refuses an empty text, and control characters.
 [[nodiscard]] Result check_text(std::string_view text);
 template <auto member>

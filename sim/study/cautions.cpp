@@ -4,10 +4,12 @@
 #include "ppsim/scenario/layout.hpp"
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/build_run.hpp"
+#include "ppsim/study/build_scenario.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace ppsim {
@@ -206,6 +208,7 @@ std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run) {
   note_measured_step(spec, notes);
   note_memory(spec, schedule, notes);
   note_collectives(spec, scenario, schedule, notes);
+  std::ranges::move(link_notes(spec), std::back_inserter(notes));
   if (spec.forward_only)
     for (const std::string_view option :
          {"backward", "input-grad", "weight-grad", "gpipe-backward", "recompute", "recompute-time", "checkpoint-bytes",

@@ -101,10 +101,22 @@ std::string cost_source(const RunSpec& spec) {
     text += fmt::format(", but for a step of {}: computing takes {:.4g} of its time",
                         format_duration(spec.measured_step->time),
                         static_cast<double>(spec.training.compute_ppm) / static_cast<double>(whole_share));
+  std::string measured;
+  for (const auto& [field, link] : links_of(spec.training))
+    if (*link && (*link)->has_files()) measured += fmt::format("{}{}", measured.empty() ? "" : ", ", field);
+  if (!measured.empty()) text += fmt::format("; collectives of {} measured", measured);
   if (!spec.link && !spec.comm && !spec.latency && !spec.bandwidth)
     text += fmt::format("; {} between stages", standard_link().name);
   if (const std::string given = given_costs(spec, false); !given.empty()) text += fmt::format("; given: {}", given);
   return text;
+}
+
+std::vector<std::string> link_notes(const RunSpec& spec) {
+  std::vector<std::string> notes;
+  if (!spec.model_shape || !spec.device_sheet) return notes;
+  for (const CollectiveNote& note : collective_notes(model_of(spec), spec.training))
+    notes.push_back(fmt::format("{}: {}", spec.place_of(note.field), note.what));
+  return notes;
 }
 
 } // namespace ppsim

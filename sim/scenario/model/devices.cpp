@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <vector>
 
 namespace ppsim {
@@ -30,6 +32,14 @@ constexpr Bytes reserved_of(Bytes memory) {
   constexpr Bytes context = mebibytes(512);
   constexpr Bytes communication = mebibytes(1024);
   return context + communication + Bytes{memory.count() / 50};
+}
+
+/// All-reduces of 1, 2, 4 MiB and so on to 1 GiB, in microseconds.
+MeasuredCollective all_reduces(std::int64_t ranks, const std::array<double, 11>& microseconds) {
+  MeasuredCollective measured{.collective = Collective::all_reduce, .ranks = ranks, .times = {}};
+  for (std::size_t i = 0; i < microseconds.size(); ++i)
+    measured.times.push_back({mebibytes(std::int64_t{1} << i), Duration{std::llround(microseconds[i] * 1000)}});
+  return measured;
 }
 
 template <class Entry>
@@ -130,14 +140,22 @@ std::span<const DeviceSheet> devices() {
 std::span<const LinkSheet> links() {
   static const std::string assumed = "; latency and share reached assumed";
   static const std::vector<LinkSheet> all{
-      {"nvlink3", 15us, gigabytes_per_second(300),
+      {"nvlink3",
+       15us,
+       gigabytes_per_second(300),
        "NVLink 3, 600 GB/s in both directions; latency and share reached by vTrain's tables of all-reduces on 2, 4 and "
-       "8 A100",
-       760'000},
-      {"nvlink4", 10us, gigabytes_per_second(450),
-       "NVLink 4, 900 GB/s in both directions; latency assumed; share reached: NCCL's rings, NVIDIA/nccl-tests#212",
+       "8 A100, which are what those and their halves take",
+       760'000,
+       {all_reduces(2, {44.7, 52.3, 60.7, 87.1, 130.7, 229.5, 404.4, 764.6, 1455.1, 2835.9, 5448.1}),
+        all_reduces(4, {52.1, 55.8, 76.6, 115.2, 178.7, 282.9, 542.2, 999.6, 1928.3, 3720.2, 7267.4}),
+        all_reduces(8, {92.5, 93.1, 94.9, 132.1, 231.7, 356.9, 579.8, 1164.0, 2160.2, 4189.6, 8194.7})}},
+      {"nvlink4", 7us, gigabytes_per_second(450),
+       "NVLink 4, 900 GB/s in both directions; latency: all-reduces of up to 1 MiB on 8 H200 (S. Bekman); share "
+       "reached: NCCL's rings, NVIDIA/nccl-tests#212",
        820'000},
-      {"nvlink5", 10us, gigabytes_per_second(900), "NVLink 5, 1800 GB/s in both directions" + assumed, 800'000},
+      {"nvlink5", 8us, gigabytes_per_second(900),
+       "NVLink 5, 1800 GB/s in both directions; latency and share reached by NCCL's rings on 8 B200 (S. Bekman)",
+       750'000},
       {"pcie4", 10us, gigabytes_per_second(32), "PCIe 4.0 x16" + assumed, 800'000},
       {"pcie5", 10us, gigabytes_per_second(64), "PCIe 5.0 x16" + assumed, 800'000},
       {"ib-hdr", 30us, gigabytes_per_second(25),

@@ -99,10 +99,10 @@ TEST_CASE("Tables of other versions of nccl-tests say where their times are", "[
       "# Collective test starting: sendrecv_perf\n"
       "#       size         count      type   redop    root     time   algbw   busbw  #wrong    i_min    i_max    "
       "i_p99    i_cv%     time   algbw   busbw  #wrong    i_min    i_max    i_p99    i_cv%            timestamp\n"
-      "        1000           250     float    none      -1    99.00    0.09    0.09       0    11.00   300.00   "
-      "300.00    50.00    99.00    0.09    0.09     N/A    11.00   300.00   300.00    50.00  2026-01-02 10:11:12\n"
-      "        2000           500     float    none      -1    99.00    0.09    0.09       0    12.00   300.00   "
-      "300.00    50.00    99.00    0.09    0.09     N/A    12.00   300.00   300.00    50.00  2026-01-02 10:11:12\n");
+      "        1000           250     float    none      -1    99.00    0.01    0.01       0    11.00   300.00   "
+      "300.00    50.00    99.00    0.01    0.01     N/A    11.00   300.00   300.00    50.00  2026-01-02 10:11:12\n"
+      "        2000           500     float    none      -1    99.00    0.02    0.02       0    12.00   300.00   "
+      "300.00    50.00    99.00    0.02    0.02     N/A    12.00   300.00   300.00    50.00  2026-01-02 10:11:12\n");
   CHECK(latency(per_iteration) == std::chrono::microseconds{10});
   REQUIRE(per_iteration.notes.size() == 1);
   CHECK(per_iteration.notes[0] == "times are the shortest of the iterations of -I");
@@ -137,8 +137,8 @@ TEST_CASE("Files of nccl-tests in JSON give the same as the table", "[import][nc
       R"({"version":2,"args":["./build/sendrecv_perf","-J"],"config":{"devices":[{"rank":0,"hostname":"a"},{"rank":1,"hostname":"a"}]},"results":[)";
   const auto result = [](int size, double time, std::string_view more) {
     return fmt::format(R"({{"size":{0},"count":1,"type":"float","redop":"none","root":"    -1",
-      "out_of_place":{{"time":{1},"alg_bw":1,"bus_bw":1,"nwrong":0.0}},"in_place":{{"time":{1},"alg_bw":1,"bus_bw":1,"nwrong":null}}{2}}})",
-                       size, time, more);
+      "out_of_place":{{"time":{1},"alg_bw":{3},"bus_bw":1,"nwrong":0.0}},"in_place":{{"time":{1},"alg_bw":{3},"bus_bw":1,"nwrong":null}}{2}}})",
+                       size, time, more, size / time / 1000);
   };
   const Imported plain = import(head + result(1000, 11, "") + "," + result(2000, 12, "") + "]}");
   CHECK(latency(plain) == std::chrono::microseconds{10});

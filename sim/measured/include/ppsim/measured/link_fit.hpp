@@ -2,17 +2,12 @@
 // LinkFit: latency and bandwidth of a link from the times of transfers of several sizes.
 
 #include "ppsim/base/units.hpp"
+#include "ppsim/scenario/device.hpp"
 
 #include <optional>
 #include <span>
 
 namespace ppsim {
-
-/// What a transfer of some size took.
-struct LinkSample {
-  Bytes bytes{};
-  Duration time{0};
-};
 
 /// time = latency + bytes / bandwidth.
 struct LinkFit {

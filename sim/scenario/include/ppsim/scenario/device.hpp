@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ppsim {
 
@@ -22,6 +23,22 @@ inline constexpr Share whole_share = 1'000'000;
 /// What ranks do together.
 enum class Collective : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all };
 
+/// What a transfer or a collective of some size took.
+struct LinkSample {
+  Bytes bytes{};
+  Duration time{0};
+  bool operator==(const LinkSample&) const = default;
+};
+
+/// What a collective took over a link where it was measured, by size.
+struct MeasuredCollective {
+  Collective collective = Collective::all_reduce;
+  std::int64_t ranks = 0;        ///< from 2; 0: not said, then as many as it is asked for
+  std::vector<LinkSample> times; ///< by rising size, of at least one
+  std::string source = {};       ///< a user's file; of a shipped link empty
+  bool operator==(const MeasuredCollective&) const = default;
+};
+
 /// A way between devices. Bandwidth counts one direction.
 struct LinkSheet {
   std::string name = {};
@@ -29,8 +46,11 @@ struct LinkSheet {
   Bandwidth bandwidth{1};
   std::string source = {};
   Share reached = whole_share; ///< of the bandwidth, by messages so large that the latency does not matter
+  std::vector<MeasuredCollective> measured = {}; ///< what is said of a collective by these is not computed
   /// What large messages reach.
   [[nodiscard]] Bandwidth reached_bandwidth() const;
+  /// Whether `measured` is from files of a user.
+  [[nodiscard]] bool has_files() const;
   bool operator==(const LinkSheet&) const = default;
 };
 
@@ -80,9 +100,18 @@ struct DeviceSheet {
 /// latency, and (ranks-1)/ranks of the bytes. The lower bound that recursive doubling and halving reach (Thakur,
 /// Rabenseifner and Gropp, 2005); a ring moves as many bytes.
 [[nodiscard]] Duration exchange_time(const LinkSheet& link, std::int64_t ranks, Bytes bytes);
-/// What a collective over `ranks` takes: an exchange, and an all-reduce two, a reduce-scatter and an all-gather.
-/// `bytes` are those of all ranks together where they are gathered or scattered, else those of each.
+/// What a collective over `ranks` takes. `bytes` are those of all ranks together where they are gathered or scattered,
+/// else those of each: the sizes of nccl-tests.
+///
+/// Read from what was measured with the nearest number of ranks: between two sizes on the line through both, below the
+/// smallest its time, above the largest at its bandwidth; with other ranks at the same bus bandwidth, which is to say
+/// in proportion to (ranks-1)/ranks (nccl-tests, doc/PERFORMANCE.md). A reduce-scatter is an all-gather backwards, and
+/// both together are an all-reduce, whichever of them was measured. Else computed: an exchange, of an all-reduce two.
 [[nodiscard]] Duration collective_time(const LinkSheet& link, Collective collective, std::int64_t ranks, Bytes bytes);
+
+/// The files in `link` that a collective is read from; empty where it is computed.
+[[nodiscard]] std::vector<const MeasuredCollective*> measured_for(const LinkSheet& link, Collective collective,
+                                                                  std::int64_t ranks);
 
 [[nodiscard]] std::string_view to_string(DataType type);
 [[nodiscard]] std::string_view to_string(Collective collective);

@@ -6,6 +6,7 @@
 #include "ppsim/scenario/device.hpp"
 #include "ppsim/scenario/scenario.hpp"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -190,6 +191,22 @@ void check_model(const Model& model, std::string_view where, Problems& problems)
 /// Costs of each kind of block. Throws Error, with flags (`tensor-parallel`) as places, where model, device and
 /// training do not fit together or a size is out of range.
 [[nodiscard]] ModelCosts model_costs(const Model& model, const DeviceSheet& device, const Training& training);
+
+/// Something that a user should know of measured collectives of a link: which are computed after all, read from others
+/// or from another number of ranks, or not used.
+struct CollectiveNote {
+  std::string_view field; ///< "tensor-link"
+  std::string what;
+};
+/// Of the links that have files. Model and training fit together.
+[[nodiscard]] std::vector<CollectiveNote> collective_notes(const Model& model, const Training& training);
+
+/// A link of a training, by the name that it has in scenario files.
+struct NamedLink {
+  std::string_view field;
+  const std::optional<LinkSheet>* link;
+};
+[[nodiscard]] std::array<NamedLink, 3> links_of(const Training& training);
 
 /// Costs of each chunk of a layout. Where the stages that hold the loss hold the embedding too, they have a matrix that
 /// both share but once.

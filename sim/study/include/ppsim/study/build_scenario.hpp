@@ -24,4 +24,7 @@ namespace ppsim {
 /// Where the costs come from, in words: the user's own, then what is computed from what, and what was given.
 [[nodiscard]] std::string cost_source(const RunSpec& spec);
 
+/// What of the links' measured collectives is not as it was measured.
+[[nodiscard]] std::vector<std::string> link_notes(const RunSpec& spec);
+
 } // namespace ppsim
