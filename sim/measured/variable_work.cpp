@@ -59,27 +59,28 @@ Moments moments_of(std::span<const double> values) {
   return found;
 }
 
-/// See WorkDistribution::levels. With L the level's variance, V_r = L m_r^2 + own of replica r, and the sum over the
-/// replicas has L (sum m_r)^2 + sum of owns: so L = (V_sum - sum V_r) / ((sum m_r)^2 - sum m_r^2).
-std::vector<double> levels_of(std::span<const MeasuredRun> replicas, std::size_t first, std::size_t last) {
-  std::vector<double> sums(last - first, 0.0);
+/// Sets WorkDistribution::levels and `together`. With L the level's variance, V_r = L m_r^2 + own of replica r, and the
+/// sum over the replicas has L (sum m_r)^2 + sum of owns: so L = (V_sum - sum V_r) / ((sum m_r)^2 - sum m_r^2).
+void find_common(WorkDistribution& work) {
+  std::vector<double> sums(work.steps(), 0.0);
   double own = 0;
   double squares = 0;
-  for (const MeasuredRun& run : replicas) {
-    std::vector<double> work;
-    for (std::size_t step = first; step < last; ++step) work.push_back(work_of_step(run.steps[step]));
-    for (std::size_t step = 0; step < work.size(); ++step) sums[step] += work[step];
-    const Moments found = moments_of(work);
+  for (const MeasuredRun& run : work.replicas) {
+    std::vector<double> times;
+    for (std::size_t step = work.first; step < work.last; ++step) times.push_back(work_of_step(run.steps[step]));
+    for (std::size_t step = 0; step < times.size(); ++step) sums[step] += times[step];
+    const Moments found = moments_of(times);
     own += found.variance;
     squares += found.mean * found.mean;
   }
   const Moments all = moments_of(sums);
-  std::vector<double> levels(sums.size(), 1.0);
-  if (replicas.size() < 2 || all.variance <= own) return levels;
+  work.levels.assign(sums.size(), 1.0);
+  if (work.replicas.size() < 2) return;
+  work.together = all.variance < own / 4;
+  if (all.variance <= own) return;
   const double common = (all.variance - own) / (all.mean * all.mean - squares);
   const double shrunk = std::min(std::sqrt(common * all.mean * all.mean / all.variance), 1.0);
-  for (std::size_t step = 0; step < sums.size(); ++step) levels[step] += shrunk * (sums[step] / all.mean - 1);
-  return levels;
+  for (std::size_t step = 0; step < sums.size(); ++step) work.levels[step] += shrunk * (sums[step] / all.mean - 1);
 }
 
 /// Of a step of the job.
@@ -96,9 +97,12 @@ JobStep job_step(std::span<const MeasuredRun> replicas, std::size_t step) {
   return found;
 }
 
+/// Of fewer steps none is said to lie apart: of three or four one often does by chance.
+constexpr std::size_t least_to_tell_apart = 8;
+
 /// How many values at the start lie apart from all behind them, by more than those differ.
 std::size_t apart_at_start(std::span<const Duration> values) {
-  if (values.size() < least_steps_to_tell_apart) return 0;
+  if (values.size() < least_to_tell_apart) return 0;
   for (std::size_t count = values.size() / 2; count > 0; --count) {
     const auto [least, most] = std::ranges::minmax(values.first(count));
     const auto [low, high] = std::ranges::minmax(values.subspan(count));
@@ -129,13 +133,6 @@ Duration simulated_tasks(const Schedule& schedule, Scenario scenario) {
   return time_of_tasks(simulate(lower(schedule, std::move(scenario), "run")));
 }
 
-StepFigures figures_of(const std::vector<Duration>& steps) {
-  return {.mean = mean_duration(steps),
-          .p50 = percentile(steps, 50),
-          .p95 = percentile(steps, 95),
-          .p99 = percentile(steps, 99)};
-}
-
 /// Sets what is said of constant cost. Returns the mean of the replicas' tasks.
 Duration add_constant(const WorkDistribution& work, VariableWork& result) {
   std::vector<Duration> tasks;
@@ -149,8 +146,7 @@ Duration add_constant(const WorkDistribution& work, VariableWork& result) {
 
 double mean_error_of(Duration predicted, const std::vector<Duration>& measured) {
   double sum = 0;
-  for (const Duration step : measured)
-    sum += std::abs(in_ns(predicted) / in_ns(std::max(step, Duration{1})) - 1);
+  for (const Duration step : measured) sum += std::abs(in_ns(predicted) / in_ns(std::max(step, Duration{1})) - 1);
   return sum / static_cast<double>(measured.size());
 }
 
@@ -159,14 +155,14 @@ double mean_error_of(Duration predicted, const std::vector<Duration>& measured) 
 std::optional<WorkDistribution> work_distribution(std::span<const MeasuredRun> replicas, std::size_t first,
                                                   std::size_t last, std::size_t threads) {
   PPSIM_ASSERT(!replicas.empty() && first + 2 <= last && last <= replicas.front().steps.size());
-  WorkDistribution work{.replicas = replicas, .first = first, .last = last, .means = {}, .levels = {}, .outside = {},
-                        .tasks = {}};
+  WorkDistribution work{
+      .replicas = replicas, .first = first, .last = last, .means = {}, .levels = {}, .outside = {}, .tasks = {}};
   for (const MeasuredRun& run : replicas) {
     const CostModel model = cost_model(run, first, last);
     if (model.pair.kind == PairRule::Kind::max) return std::nullopt;
     work.means.push_back(scenario_of(model));
   }
-  work.levels = levels_of(replicas, first, last);
+  find_common(work);
   work.tasks.assign(replicas.size(), std::vector<Duration>(work.steps()));
   for_each_index(replicas.size() * work.steps(), threads, [&](std::size_t at) {
     const std::size_t replica = at / work.steps();
@@ -191,7 +187,7 @@ std::vector<DrawnStep> draw_steps(const WorkDistribution& work, const std::vecto
     const std::size_t of_all = draws.next(work.steps());
     RunningMean mean;
     for (const std::vector<Duration>& replica : tasks) {
-      const std::size_t own = draws.next(work.steps());
+      const std::size_t own = work.together ? of_all : draws.next(work.steps());
       const Duration time{std::llround(in_ns(replica[own]) * (work.levels[of_all] / work.levels[own]))};
       mean.add(time);
       drawn[sample].tasks = std::max(drawn[sample].tasks, time);
@@ -205,27 +201,29 @@ std::vector<DrawnStep> draw_steps(const WorkDistribution& work, const std::vecto
 std::optional<VariableWork> predict_variable_work(std::span<const MeasuredRun> replicas, double share,
                                                   std::size_t threads, std::size_t samples, std::uint64_t seed) {
   const std::size_t steps = replicas.front().steps.size();
-  if (steps < least_variable_steps || samples == 0) return std::nullopt;
+  if (steps < 2 * least_steps_of_a_half || samples == 0) return std::nullopt;
   const double part = share > 0 ? std::min(share, 1.0) : 0.0; // not a number: none
-  const std::size_t learned =
-      std::clamp<std::size_t>(static_cast<std::size_t>(part * static_cast<double>(steps)), 2, steps - 2);
+  const std::size_t learned = std::clamp<std::size_t>(static_cast<std::size_t>(part * static_cast<double>(steps)),
+                                                      least_steps_of_a_half, steps - least_steps_of_a_half);
   VariableWork result{.samples = samples, .seed = seed};
   result.first = first_to_learn(replicas, learned);
   result.learned = learned - result.first;
   result.steps = steps - learned;
   const std::optional<WorkDistribution> work = work_distribution(replicas, result.first, learned, threads);
   if (!work) return std::nullopt;
+  result.together = work->together;
   const std::vector<DrawnStep> drawn = draw_steps(*work, work->tasks, samples, seed);
   std::vector<Duration> predicted;
   for (const DrawnStep& step : drawn) predicted.push_back(step.step);
   std::vector<Duration> measured;
   for (std::size_t step = learned; step < steps; ++step) measured.push_back(job_step(replicas, step).end);
-  result.predicted = figures_of(predicted);
-  result.measured = figures_of(measured);
+  result.mean = {mean_duration(predicted), mean_duration(measured)};
+  for (const auto& [figure, percent] : {std::pair{&result.p50, 50}, {&result.p95, 95}, {&result.p99, 99}})
+    *figure = {percentile(predicted, percent), percentile(measured, percent)};
   const Duration mean_tasks = mean_duration(drawn, &DrawnStep::mean_tasks);
   result.in_replicas = mean_tasks - add_constant(*work, result);
   result.waits = mean_duration(drawn, &DrawnStep::tasks) - mean_tasks;
-  result.mean_error = mean_error_of(result.predicted.mean, measured);
+  result.mean_error = mean_error_of(result.mean.predicted, measured);
   result.constant_mean_error = mean_error_of(result.constant, measured);
   return result;
 }
