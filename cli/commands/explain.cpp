@@ -1,5 +1,6 @@
 // ppsim explain: where the time of a measured run goes, and what each reason costs.
 
+#include "ppsim/base/parallel.hpp"
 #include "ppsim/measured/explanation.hpp"
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/traces/chrome_trace.hpp"
@@ -30,8 +31,10 @@ struct Explained {
   std::size_t drawn = 0;          ///< the replica of the pictures
 };
 
-/// Of the steps, the share whose means are to predict the others.
+/// Of the steps, the share whose means are to predict the others; and that whose steps are drawn from, which takes
+/// more.
 constexpr double default_share = 0.25;
+constexpr double default_share_of_draws = 0.5;
 
 /// A measured step with its reasons, ready to be shown.
 struct ShownStep {
@@ -86,6 +89,8 @@ Explained explain_inputs(const Inputs& inputs) {
     explained.names.push_back(display_name(path));
   }
   explained.explanation = explain(explained.runs, inputs.calibrate.value_or(default_share));
+  explained.explanation.variable =
+      predict_variable_work(explained.runs, inputs.calibrate.value_or(default_share_of_draws), machine_threads());
   if (explained.explanation.steps < 2 && inputs.calibrate)
     throw Error{ExitCode::bad_input,
                 Problem{inputs.place_of("calibrate"), "the run has one step: there is no other one",

@@ -1,6 +1,7 @@
 // ppsim validate: predictions held against runs that they did not know.
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/parallel.hpp"
 #include "ppsim/traces/json.hpp"
 #include "ppsim/viz/accuracy.hpp"
 #include "ppsim/viz/published.hpp"
@@ -34,6 +35,9 @@ Validated validate_one(const Inputs& inputs) {
   Validated result = inputs.timeline ? validate_file(inputs, *inputs.timeline, inputs.place_of("timeline"), notes)
                                      : validate_file(inputs, *inputs.file, "validate", notes);
   note_all(notes);
+  constexpr double share = 0.5;
+  if (result.validation.counts())
+    result.validation.variable = predict_variable_work({&result.run, 1}, share, machine_threads());
   return result;
 }
 

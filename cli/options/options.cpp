@@ -346,8 +346,10 @@ constexpr std::array table{
     Option{"rows", "", S::replay, A::none, "", set_flag<&I::rows>, "with --published: list every run"},
     Option{"replica", "", S::replay, A::required, "N", count<&I::replica, ModelLimits::ranks, 0>,
            "of several data-parallel replicas, the one to take; default 0, for the pictures of explain the slowest"},
-    Option{"calibrate", "", S::replay, A::required, "SHARE", set_calibrate,
-           "of the steps of a run, the first ones, whose costs are to predict the others: 25% (default), 0.25"},
+    Option{
+        "calibrate", "", S::replay, A::required, "SHARE", set_calibrate,
+        "of the steps of a run, the first ones, which are to predict the others: 25%, 0.25; default 25% where it is by "
+        "means, 50% where it is by draws"},
     Option{"by-microbatch", "", S::replay, A::none, "", set_flag<&I::by_microbatch>,
            "costs per chunk and microbatch, for microbatches that differ in length"},
     Option{"mean-stage", "", S::replay, A::none, "", set_flag<&I::mean_stage>,

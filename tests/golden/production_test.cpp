@@ -3,11 +3,13 @@
 
 #include "ppsim/measured/cost_model.hpp"
 #include "ppsim/measured/explanation.hpp"
+#include "ppsim/measured/variable_work.hpp"
 #include "ppsim/traces/import.hpp"
 #include "support/golden.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -89,6 +91,19 @@ TEST_CASE("A production run with a slow worker is predicted from its first quart
   CHECK(held.own_error <= 0.002);
   CHECK(hold_out(imported.runs[0], 0.25).after_tasks < 0.1);
   CHECK(hold_out(imported.runs[1], 0.25).after_tasks > 0.9); // it waits for the slow one
+}
+
+TEST_CASE("Means and percentiles of production steps are predicted from the first half of them") {
+  const auto check = [](std::string_view name, std::size_t apart, double mean, double percentiles) {
+    const traces::Imported imported = read(name);
+    const VariableWork found = predict_variable_work(imported.runs, 0.5, 2).value();
+    CHECK(found.first == apart);
+    CHECK(std::abs(found.mean.error()) <= mean);
+    CHECK(found.mean_error <= 0.005);
+    for (const ComparedTime& figure : {found.p50, found.p95, found.p99}) CHECK(std::abs(figure.error()) <= percentiles);
+  };
+  check("trace-ST.csv.gz", 5, 0.003, 0.003); // the first five are 4 % faster, two of them with long gaps behind them
+  check("trace-AR.csv.gz", 4, 0.003, 0.0055);
 }
 
 TEST_CASE("The last stage of a production run is explained by its work, and by no slow device") {

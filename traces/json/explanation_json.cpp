@@ -118,6 +118,7 @@ std::string explanation_json(std::span<const MeasuredRun> replicas, const Explan
                                 {"own_error", number(held.own_error)},
                                 {"after_tasks", number(held.after_tasks)},
                                 {"errors", held.errors}});
+  if (explanation.variable) json["variable_work"] = variable_work_json(*explanation.variable);
   return document(json);
 }
 

@@ -3,6 +3,7 @@
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/measured/measured.hpp"
+#include "ppsim/measured/variable_work.hpp"
 #include "ppsim/study/run_report.hpp"
 
 #include <cmath>
@@ -42,6 +43,32 @@ inline Json in_nanoseconds(const std::vector<Duration>& times) {
 /// JSON has no word for what is not a number, which a loss may well be.
 inline Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+inline Json compared_json(const ComparedTime& compared) {
+  return {{"predicted_ns", compared.predicted.count()},
+          {"measured_ns", compared.measured.count()},
+          {"error", number(compared.error())}};
+}
+
+inline Json variable_work_json(const VariableWork& work) {
+  return {{"first_step", work.first},
+          {"learned_steps", work.learned},
+          {"predicted_steps", work.steps},
+          {"samples", work.samples},
+          {"seed", work.seed},
+          {"together", work.together},
+          {"mean", compared_json(work.mean)},
+          {"p50", compared_json(work.p50)},
+          {"p95", compared_json(work.p95)},
+          {"p99", compared_json(work.p99)},
+          {"mean_error", number(work.mean_error)},
+          {"constant_ns", work.constant.count()},
+          {"constant_mean_error", number(work.constant_mean_error)},
+          {"added_ns", work.added().count()},
+          {"in_replicas_ns", work.in_replicas.count()},
+          {"waits_ns", work.waits.count()},
+          {"constant_waits_ns", work.constant_waits.count()}};
 }
 
 /// All that a proof is; null for none.

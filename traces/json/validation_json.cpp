@@ -8,12 +8,6 @@ namespace ppsim::traces {
 namespace {
 
 /// An error without bound, of a figure that was measured as zero, becomes null.
-Json compared_json(const ComparedTime& compared) {
-  return {{"predicted_ns", compared.predicted.count()},
-          {"measured_ns", compared.measured.count()},
-          {"error", compared.error()}};
-}
-
 Json stage_json(const Validation& validation, std::size_t stage) {
   const StageError& error = validation.stages[stage];
   Json json{{"stage", stage},
@@ -112,6 +106,7 @@ std::string validation_json(const TaskGraph& graph, const MeasuredRun& run, cons
       list_of(validation.deviations, [&](const Deviation& deviation) { return deviation_json(graph, deviation); });
   for (const auto& [key, step] : {std::pair{"own_times", validation.own_times}, std::pair{"alone", validation.alone}})
     if (step) json[key] = {{"predicted_ns", step->predicted.count()}, {"error", number(step->error())}};
+  if (validation.variable) json["variable_work"] = variable_work_json(*validation.variable);
   return document(json);
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "text_blocks.hpp"
+#include "variable_work_text.hpp"
 #include "words/explanation_words.hpp"
 #include "words/figures.hpp"
 
@@ -42,6 +43,7 @@ public:
     held_out();
     findings();
     parts();
+    if (explanation_.variable) out_ += '\n' + variable_work_block(*explanation_.variable, replicas_.size(), width_);
     stages();
     replicas();
     return out_;

@@ -36,6 +36,7 @@
 #include <algorithm>
 
 #include "text_blocks.hpp"
+#include "variable_work_text.hpp"
 #include "words/figures.hpp"
 #include "words/validation_words.hpp"
 
@@ -60,6 +61,7 @@ public:
     out_ += trust_lines(run_, validation_, width_) + '\n' + indented_table(stage_columns());
     put("  ", "was: measured; error: (predicted - measured) / measured");
     out_ += '\n' + indented_table(pass_columns());
+    if (validation_.variable) out_ += '\n' + variable_work_block(*validation_.variable, 1, width_);
     deviations();
     otherwise();
     return out_;

@@ -3,6 +3,7 @@
 
 #include "ppsim/measured/cost_model.hpp"
 #include "ppsim/measured/measured.hpp"
+#include "ppsim/measured/variable_work.hpp"
 #include "ppsim/report/report.hpp"
 
 #include <array>
@@ -140,6 +141,9 @@ struct Explanation {
   double schedule_bubble = 0;
   /// By replica: how well its first steps predict the others; where that was asked for and there are several steps.
   std::vector<HeldOut> held_out{};
+  /// What the first steps say of the others where tasks do not always take the same: predict_variable_work(), where
+  /// somebody asked for it.
+  std::optional<VariableWork> variable{};
 };
 
 /// What a step has to gain for a finding: 1 %.

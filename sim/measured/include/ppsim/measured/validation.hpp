@@ -1,7 +1,9 @@
 #pragma once
 // Validation: a prediction held against a run that it did not know.
 
+#include "ppsim/measured/compared_time.hpp"
 #include "ppsim/measured/measured.hpp"
+#include "ppsim/measured/variable_work.hpp"
 #include "ppsim/report/report.hpp"
 
 #include <optional>
@@ -9,14 +11,6 @@
 #include <vector>
 
 namespace ppsim {
-
-/// One figure, predicted and measured.
-struct ComparedTime {
-  Duration predicted{0};
-  Duration measured{0};
-  /// (predicted - measured) / measured; zero where both are zero, infinite where only the measured one is.
-  [[nodiscard]] double error() const;
-};
 
 /// Of the tasks of one pass: their durations. The halves of a pair that share their time have none of their own and are
 /// left out.
@@ -103,6 +97,8 @@ struct Validation {
   /// The costs were measured in this very run: then the errors say how well the model of the pipeline fits, and nothing
   /// about other runs.
   bool own_costs = false;
+  /// What the first steps of the run say of the others, whatever was predicted here; where somebody asked for it.
+  std::optional<VariableWork> variable{};
   /// True if peaks are equal on every stage, or nothing is known of them.
   [[nodiscard]] bool same_peaks() const;
   /// Whether the run can be held against anything: neither contended nor unaligned.

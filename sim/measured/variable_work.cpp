@@ -1,0 +1,231 @@
+#include "ppsim/measured/variable_work.hpp"
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/base/parallel.hpp"
+#include "ppsim/base/percentile.hpp"
+#include "ppsim/engine/simulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "run_means.hpp"
+
+namespace ppsim {
+namespace {
+
+/// A random number from 0 to `below` - 1, the same everywhere, for each place in each sample: the counter is hashed
+/// (splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014), so that no draw depends on
+/// the one before it.
+class Draws {
+public:
+  Draws(std::uint64_t seed, std::uint64_t sample) : state_{mixed(mixed(seed) + sample)} {}
+
+  [[nodiscard]] std::size_t next(std::size_t below) {
+    state_ += step;
+    const std::uint64_t high_half = mixed(state_) >> 32U; // below < 2^32: the bias is as small as that
+    return static_cast<std::size_t>((high_half * below) >> 32U);
+  }
+
+private:
+  static constexpr std::uint64_t step = 0x9e3779b97f4a7c15U;
+  static constexpr std::uint64_t mixed(std::uint64_t value) {
+    value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
+    value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
+    return value ^ (value >> 31U);
+  }
+  std::uint64_t state_;
+};
+
+double in_ns(Duration time) {
+  return static_cast<double>(time.count());
+}
+
+/// What all tasks of a step took.
+double work_of_step(const Timeline& step) {
+  return std::accumulate(step.tasks.begin(), step.tasks.end(), 0.0,
+                         [](double sum, const Span& task) { return sum + in_ns(task.length()); });
+}
+
+struct Moments {
+  double mean = 0;
+  double variance = 0; ///< of the sample: by n - 1
+};
+Moments moments_of(std::span<const double> values) {
+  Moments found;
+  for (const double value : values) found.mean += value / static_cast<double>(values.size());
+  for (const double value : values)
+    found.variance += (value - found.mean) * (value - found.mean) / static_cast<double>(values.size() - 1);
+  return found;
+}
+
+/// Sets WorkDistribution::levels and `together`. With L the level's variance, V_r = L m_r^2 + own of replica r, and the
+/// sum over the replicas has L (sum m_r)^2 + sum of owns: so L = (V_sum - sum V_r) / ((sum m_r)^2 - sum m_r^2).
+void find_common(WorkDistribution& work) {
+  std::vector<double> sums(work.steps(), 0.0);
+  double own = 0;
+  double squares = 0;
+  for (const MeasuredRun& run : work.replicas) {
+    std::vector<double> times;
+    for (std::size_t step = work.first; step < work.last; ++step) times.push_back(work_of_step(run.steps[step]));
+    for (std::size_t step = 0; step < times.size(); ++step) sums[step] += times[step];
+    const Moments found = moments_of(times);
+    own += found.variance;
+    squares += found.mean * found.mean;
+  }
+  const Moments all = moments_of(sums);
+  work.levels.assign(sums.size(), 1.0);
+  if (work.replicas.size() < 2) return;
+  work.together = all.variance < own / 4;
+  if (all.variance <= own) return;
+  const double common = (all.variance - own) / (all.mean * all.mean - squares);
+  const double shrunk = std::min(std::sqrt(common * all.mean * all.mean / all.variance), 1.0);
+  for (std::size_t step = 0; step < sums.size(); ++step) work.levels[step] += shrunk * (sums[step] / all.mean - 1);
+}
+
+/// Of a step of the job.
+struct JobStep {
+  Duration tasks{0}; ///< to the last one of all replicas
+  Duration end{0};
+};
+JobStep job_step(std::span<const MeasuredRun> replicas, std::size_t step) {
+  JobStep found;
+  for (const MeasuredRun& run : replicas) {
+    found.tasks = std::max(found.tasks, time_of_tasks(run.steps[step]));
+    found.end = std::max(found.end, end_of(run.steps[step]) - SimTime{});
+  }
+  return found;
+}
+
+/// Of fewer steps none is said to lie apart: of three or four one often does by chance.
+constexpr std::size_t least_to_tell_apart = 8;
+
+/// How many values at the start lie apart from all behind them, by more than those differ.
+std::size_t apart_at_start(std::span<const Duration> values) {
+  if (values.size() < least_to_tell_apart) return 0;
+  for (std::size_t count = values.size() / 2; count > 0; --count) {
+    const auto [least, most] = std::ranges::minmax(values.first(count));
+    const auto [low, high] = std::ranges::minmax(values.subspan(count));
+    const Duration range = high - low;
+    if (least > high + range || most < low - range) return count;
+  }
+  return 0;
+}
+
+std::size_t first_to_learn(std::span<const MeasuredRun> replicas, std::size_t last) {
+  std::vector<Duration> tasks;
+  std::vector<Duration> after;
+  for (std::size_t step = 0; step < last; ++step) {
+    const JobStep found = job_step(replicas, step);
+    tasks.push_back(found.tasks);
+    after.push_back(found.end - found.tasks);
+  }
+  return std::max(apart_at_start(tasks), apart_at_start(after));
+}
+
+Duration slowest(const std::vector<std::vector<Duration>>& tasks, std::size_t step) {
+  Duration most{0};
+  for (const std::vector<Duration>& replica : tasks) most = std::max(most, replica[step]);
+  return most;
+}
+
+Duration simulated_tasks(const Schedule& schedule, Scenario scenario) {
+  return time_of_tasks(simulate(lower(schedule, std::move(scenario), "run")));
+}
+
+/// Sets what is said of constant cost. Returns the mean of the replicas' tasks.
+Duration add_constant(const WorkDistribution& work, VariableWork& result) {
+  std::vector<Duration> tasks;
+  for (std::size_t replica = 0; replica < work.replicas.size(); ++replica)
+    tasks.push_back(simulated_tasks(work.replicas[replica].schedule, work.means[replica]));
+  const Duration mean = mean_duration(tasks);
+  result.constant = std::ranges::max(tasks) + mean_duration(work.outside);
+  result.constant_waits = std::ranges::max(tasks) - mean;
+  return mean;
+}
+
+double mean_error_of(Duration predicted, const std::vector<Duration>& measured) {
+  double sum = 0;
+  for (const Duration step : measured) sum += std::abs(in_ns(predicted) / in_ns(std::max(step, Duration{1})) - 1);
+  return sum / static_cast<double>(measured.size());
+}
+
+} // namespace
+
+std::optional<WorkDistribution> work_distribution(std::span<const MeasuredRun> replicas, std::size_t first,
+                                                  std::size_t last, std::size_t threads) {
+  PPSIM_ASSERT(!replicas.empty() && first + 2 <= last && last <= replicas.front().steps.size());
+  WorkDistribution work{
+      .replicas = replicas, .first = first, .last = last, .means = {}, .levels = {}, .outside = {}, .tasks = {}};
+  for (const MeasuredRun& run : replicas) {
+    const CostModel model = cost_model(run, first, last);
+    if (model.pair.kind == PairRule::Kind::max) return std::nullopt;
+    work.means.push_back(scenario_of(model));
+  }
+  find_common(work);
+  work.tasks.assign(replicas.size(), std::vector<Duration>(work.steps()));
+  for_each_index(replicas.size() * work.steps(), threads, [&](std::size_t at) {
+    const std::size_t replica = at / work.steps();
+    const std::size_t step = at % work.steps();
+    work.tasks[replica][step] = simulated_tasks(replicas[replica].schedule, step_work(work, replica, step));
+  });
+  for (std::size_t step = 0; step < work.steps(); ++step)
+    work.outside.push_back(job_step(replicas, first + step).end - slowest(work.tasks, step));
+  return work;
+}
+
+Scenario step_work(const WorkDistribution& work, std::size_t replica, std::size_t step) {
+  const MeasuredRun& run = work.replicas[replica];
+  return with_own_times(work.means[replica], run.schedule, run.steps[work.first + step]);
+}
+
+std::vector<DrawnStep> draw_steps(const WorkDistribution& work, const std::vector<std::vector<Duration>>& tasks,
+                                  std::size_t samples, std::uint64_t seed) {
+  std::vector<DrawnStep> drawn(samples);
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    Draws draws{seed, sample};
+    const std::size_t of_all = draws.next(work.steps());
+    RunningMean mean;
+    for (const std::vector<Duration>& replica : tasks) {
+      const std::size_t own = work.together ? of_all : draws.next(work.steps());
+      const Duration time{std::llround(in_ns(replica[own]) * (work.levels[of_all] / work.levels[own]))};
+      mean.add(time);
+      drawn[sample].tasks = std::max(drawn[sample].tasks, time);
+    }
+    drawn[sample].mean_tasks = mean.mean();
+    drawn[sample].step = drawn[sample].tasks + work.outside[of_all];
+  }
+  return drawn;
+}
+
+std::optional<VariableWork> predict_variable_work(std::span<const MeasuredRun> replicas, double share,
+                                                  std::size_t threads, std::size_t samples, std::uint64_t seed) {
+  const std::size_t steps = replicas.front().steps.size();
+  if (steps < 2 * least_steps_of_a_half || samples == 0) return std::nullopt;
+  const double part = share > 0 ? std::min(share, 1.0) : 0.0; // not a number: none
+  const std::size_t learned = std::clamp<std::size_t>(static_cast<std::size_t>(part * static_cast<double>(steps)),
+                                                      least_steps_of_a_half, steps - least_steps_of_a_half);
+  VariableWork result{.samples = samples, .seed = seed};
+  result.first = first_to_learn(replicas, learned);
+  result.learned = learned - result.first;
+  result.steps = steps - learned;
+  const std::optional<WorkDistribution> work = work_distribution(replicas, result.first, learned, threads);
+  if (!work) return std::nullopt;
+  result.together = work->together;
+  const std::vector<DrawnStep> drawn = draw_steps(*work, work->tasks, samples, seed);
+  std::vector<Duration> predicted;
+  for (const DrawnStep& step : drawn) predicted.push_back(step.step);
+  std::vector<Duration> measured;
+  for (std::size_t step = learned; step < steps; ++step) measured.push_back(job_step(replicas, step).end);
+  result.mean = {mean_duration(predicted), mean_duration(measured)};
+  for (const auto& [figure, percent] : {std::pair{&result.p50, 50}, {&result.p95, 95}, {&result.p99, 99}})
+    *figure = {percentile(predicted, percent), percentile(measured, percent)};
+  const Duration mean_tasks = mean_duration(drawn, &DrawnStep::mean_tasks);
+  result.in_replicas = mean_tasks - add_constant(*work, result);
+  result.waits = mean_duration(drawn, &DrawnStep::tasks) - mean_tasks;
+  result.mean_error = mean_error_of(result.mean.predicted, measured);
+  result.constant_mean_error = mean_error_of(result.constant, measured);
+  return result;
+}
+
+} // namespace ppsim
