@@ -82,7 +82,7 @@ void say_what_workloads_lack(const Inputs& inputs, const TaskGraph& graph) {
   const Scenario& scenario = graph.scenario();
   if (inputs.chakra)
     note("--chakra: ASTRA-sim needs roofline-enabled 0, counts whole microseconds, and takes "
-         "what it calls GB/s for GiB/s; compare with --transfer link");
+         "what it calls GB/s for GiB/s; compare with --transfer link --stages-per-node 1");
   const auto& sizes = scenario.network.boundary_bytes;
   if (graph.transfer_count() > 0 && std::ranges::find(sizes, Bytes{0}) != sizes.end())
     note("transfers without --boundary-bytes are written as 1 byte: what they take here is "
