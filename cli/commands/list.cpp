@@ -126,6 +126,8 @@ std::string shape_in_words(const Model& model) {
   if (model.experts > 0)
     words += fmt::format("; {} experts of {} in all but {} layers, {} per token and {} shared", model.experts,
                          model.expert_ffn_hidden, model.dense_layers, model.experts_per_token, model.shared_experts);
+  if (model.expert_groups > 0)
+    words += fmt::format(", from {} of {} groups", model.expert_groups_per_token, model.expert_groups);
   if (model.mtp_layers > 0) words += fmt::format("; {} for multi-token prediction", model.mtp_layers);
   return words + fmt::format("; vocabulary {}, sequence {}", model.vocab, model.sequence_length);
 }
@@ -154,11 +156,12 @@ std::string rates_in_words(const DeviceSheet& device) {
 
 std::string reached_in_words(const Reached& reached) {
   const auto percent = [](Share share) { return 100 * static_cast<double>(share) / static_cast<double>(whole_share); };
-  return fmt::format("products {:.3g} % (fp8 {:.3g} %), fused attention {:.3g} %, memory {:.3g} %; {} a launch ({} in "
+  return fmt::format("products {:.3g} % (fp8 {:.3g} %), attention fused {:.3g} %, unfused {:.3g} %, memory {:.3g} %; "
+                     "{} a launch ({} in "
                      "backwards), {} a pass",
                      percent(reached.products), percent(reached.fp8_products), percent(reached.attention),
-                     percent(reached.memory), format_duration(reached.launch), format_duration(reached.grad_launch),
-                     format_duration(reached.pass));
+                     percent(reached.scores), percent(reached.memory), format_duration(reached.launch),
+                     format_duration(reached.grad_launch), format_duration(reached.pass));
 }
 
 std::vector<Row> device_rows() {

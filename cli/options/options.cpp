@@ -30,6 +30,9 @@ constexpr std::array backward_orders{Choice{"ascending", false}, Choice{"descend
 constexpr std::array data_types{Choice{"bf16", DataType::bf16}, Choice{"fp16", DataType::fp16},
                                 Choice{"fp8", DataType::fp8}, Choice{"tf32", DataType::tf32},
                                 Choice{"fp32", DataType::fp32}};
+constexpr std::array token_dispatchers{Choice{"flex", TokenDispatcher::flex},
+                                       Choice{"alltoall", TokenDispatcher::alltoall}};
+constexpr std::array dispatch_data_types{Choice{"bf16", DataType::bf16}, Choice{"fp8", DataType::fp8}};
 constexpr std::array attentions{Choice{"flash", Attention::flash}, Choice{"unfused", Attention::unfused}};
 constexpr std::array recomputations{Choice{"none", RecomputeKind::none}, Choice{"selective", RecomputeKind::selective},
                                     Choice{"full", RecomputeKind::full}};
@@ -128,6 +131,12 @@ constexpr std::array table{
            count<&Training::expert_tensor_parallel, ModelLimits::ranks>,
            "devices over which each expert is split; default --tensor-parallel, or 1 where --expert-parallel leaves no "
            "room for that"},
+    Option{"moe-token-dispatcher", "moe-token-dispatcher-type", S::model, A::required, "KIND",
+           choice<&Training::token_dispatcher, token_dispatchers>,
+           "how tokens get to experts: flex (default) sends each to a node once, alltoall to each of its experts"},
+    Option{"moe-dispatch-data-type", "", S::model, A::required, "TYPE",
+           choice<&Training::dispatch_data_type, dispatch_data_types>,
+           "in which tokens are sent to experts, bf16 (default) or fp8; their results come back in bf16"},
     Option{"gpus-per-node", "", S::model, A::required, "N", count<&Training::gpus_per_node, ModelLimits::ranks>,
            "devices that the device's own link joins, for experts; default 8"},
     Option{"data-parallel", "", S::model, A::required, "N", count<&Training::data_parallel, ModelLimits::ranks>,
@@ -139,6 +148,10 @@ constexpr std::array table{
            choice<&Training::overlap_param_gather, switches>,
            "whether a distributed optimizer's parameters are gathered behind the next step's forwards: on (default) "
            "or off"},
+    Option{
+        "async-tensor-model-parallel-allreduce", "", S::model, A::required, "SWITCH",
+        choice<&Training::async_tensor_collective, switches>,
+        "whether the input gradient's tensor-parallel collective runs beside the weight gradient: on (default) or off"},
     Option{"data-type", "", S::model, A::required, "TYPE", choice<&Training::data_type, data_types>,
            "of matrix products; default bf16"},
     Option{"attention", "", S::model, A::required, "KIND", choice<&Training::attention, attentions>,

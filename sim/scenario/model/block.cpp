@@ -21,6 +21,7 @@ Work& Work::operator+=(const Work& other) {
   flops += other.flops;
   flops_16_bit += other.flops_16_bit;
   flops_attention += other.flops_attention;
+  flops_scores += other.flops_scores;
   operands += other.operands;
   moved += other.moved;
   launches += other.launches;
@@ -31,20 +32,33 @@ Work& Work::operator+=(const Work& other) {
 
 void Block::add_linear(const Linear& linear) {
   const Int128 flops = 2 * linear.tokens * linear.in * linear.out;
-  const Int128 weights_read = std::max<Int128>(linear.experts, 1) * linear.in * linear.out;
-  const Int128 operands = (linear.tokens * (linear.in + linear.out) + weights_read) * element;
-  for (Work* work : {&forward, &input_grad, &weight_grad}) {
-    (linear.in_16_bit ? work->flops_16_bit : work->flops) += flops;
-    work->operands += operands;
+  const std::int64_t products = std::max<std::int64_t>(linear.experts, 1); // the host starts one for each expert
+  const Int128 matrix = products * linear.in * linear.out;
+  const Int128 operand = linear.in_16_bit ? element : product_element;
+  const auto product = [&](Int128 read, Int128 written) {
+    Work work{.operands = read * operand + written * element, .launches = products};
+    (linear.in_16_bit ? work.flops_16_bit : work.flops) = flops;
+    return work;
+  };
+  const Int128 inputs = linear.tokens * linear.in;
+  const Int128 outputs = linear.tokens * linear.out;
+  Work forward_product = product(inputs + matrix, outputs);
+  Work input_product = product(outputs + matrix, inputs);
+  if (operand < element) { // inputs, and gradients of outputs, are read and written in two orders
+    forward_product += {.moved = inputs * (element + 2 * operand), .launches = products};
+    input_product += {.moved = outputs * (element + 2 * operand), .launches = products};
   }
-  launch(1, 1, linear.bias ? 2 : 1);
+  forward += forward_product;
+  input_grad += input_product;
+  weight_grad += product(inputs + outputs, matrix);
+  if (linear.bias) launch(0, 0, 1);
   const Int128 input = linear.input_tokens * linear.in * (linear.in_16_bit ? element : product_element);
   if (!linear.input_is_kept) {
     kept += input;
     for_weight += input;
     if (linear.input_from) dropped_by(*linear.input_from).kept += input;
   }
-  if (linear.output_of) dropped_by(*linear.output_of).again += {.flops = flops, .operands = operands, .launches = 1};
+  if (linear.output_of) dropped_by(*linear.output_of).again += forward_product;
   for_weight += linear.output_tokens * linear.out * element;
   const Int128 parameters = linear.in * linear.out + (linear.bias ? linear.out : 0);
   if (linear.experts == 0)
@@ -81,6 +95,9 @@ Sizes::Sizes(const Model& shape, const Training& training, LinkSheet tensor, std
       expert_ranks{training.expert_parallel}, expert_tensor_ranks{training.expert_tensor_ranks()},
       node_ranks{training.gpus_per_node.value_or(8)}, gradient_bytes{training.gradient_bytes},
       sequence_parallel{training.sequence_parallel && training.tensor_parallel > 1},
+      async_collective{training.async_tensor_collective.value_or(true)},
+      once_to_a_node{training.token_dispatcher.value_or(TokenDispatcher::flex) == TokenDispatcher::flex},
+      dispatch_element{training.dispatch_data_type == DataType::fp8 ? 1 : element},
       flash{training.attention.value_or(shape.attention) == Attention::flash}, tensor_link{std::move(tensor)},
       expert_link{std::move(expert)} {}
 
@@ -116,8 +133,8 @@ void add_core_attention(Block& block, const Sizes& sizes, const Heads& heads) {
     // Scores are written, read and written by the softmax, read and written (with a mask) by the dropout, and read.
     const Int128 element = sizes.element;
     const Int128 dropout = sizes.model.dropout ? 1 : 0;
-    core = {.flops_16_bit = query_key + score_value, .launches = 5 + static_cast<std::int64_t>(dropout)};
-    block.input_grad.flops_16_bit += 2 * (query_key + score_value);
+    core = {.flops_scores = query_key + score_value, .launches = 5 + static_cast<std::int64_t>(dropout)};
+    block.input_grad.flops_scores += 2 * (query_key + score_value);
     block.input_grad.launches += 7 + static_cast<std::int64_t>(dropout);
     core.moved = scores * (4 * element + dropout * (2 * element + mask_bytes));
     block.input_grad.moved += scores * (6 * element + dropout * (2 * element + mask_bytes));
@@ -220,7 +237,7 @@ struct Ffn {
   Int128 outside_tokens; ///< for which input and gradient of the output are kept
   Int128 width;
   bool input_is_kept = false;
-  Int128 experts = 0;
+  std::int64_t experts = 0;
 };
 
 void add_ffn_matrices(Block& block, const Sizes& sizes, const Ffn& ffn) {
@@ -281,9 +298,10 @@ void add_moe_ffn(Block& block, const Sizes& sizes) {
                     .outside_tokens = routed,
                     .width = model.expert_ffn_hidden / sizes.expert_tensor_ranks,
                     .experts = model.experts / sizes.expert_ranks});
-  const Duration all_to_all = expert_exchange(sizes, sent);
-  block.forward.collective += 2 * all_to_all;
-  block.input_grad.collective += 2 * all_to_all;
+  const Duration both_ways =
+      expert_exchange(sizes, sent * sizes.dispatch_element) + expert_exchange(sizes, sent * sizes.element);
+  block.forward.collective += both_ways;
+  block.input_grad.collective += both_ways;
   add_expert_tensor_collectives(block, sizes, routed * model.hidden);
   block.launch(16, 16); // scores, choice, counts, two permutations with their masks, two all-to-alls
   if (model.shared_experts > 0) {

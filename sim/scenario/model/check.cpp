@@ -20,26 +20,29 @@ struct Size {
 std::vector<Size> sizes_of(const Model& model) {
   const std::int64_t moe = model.experts > 0 ? 1 : 0;
   const std::int64_t latent = model.has_latent_attention() ? 1 : 0;
-  return {{"layers", model.layers, 1, ModelLimits::layers},
-          {"hidden", model.hidden, 1, ModelLimits::width},
-          {"ffn-hidden", model.ffn_hidden, 1, ModelLimits::width},
-          {"heads", model.heads, 1, ModelLimits::width},
-          {"kv-heads", model.kv_heads, 1, ModelLimits::width},
-          {"head-dim", model.head_dim, 1, ModelLimits::width},
-          {"vocab", model.vocab, 1, ModelLimits::tokens},
-          {"sequence-length", model.sequence_length, 1, ModelLimits::tokens},
-          {"learned-positions", model.learned_positions, 0, ModelLimits::tokens},
-          {"experts", model.experts, 0, ModelLimits::width},
-          {"experts-per-token", model.experts_per_token, moe, ModelLimits::width},
-          {"shared-experts", model.shared_experts, 0, ModelLimits::width},
-          {"expert-ffn-hidden", model.expert_ffn_hidden, moe, ModelLimits::width},
-          {"dense-layers", model.dense_layers, 0, ModelLimits::layers},
-          {"q-lora-rank", model.q_lora_rank, 0, ModelLimits::width},
-          {"kv-lora-rank", model.kv_lora_rank, 0, ModelLimits::width},
-          {"qk-nope-head-dim", model.qk_nope_head_dim, 0, ModelLimits::width},
-          {"qk-rope-head-dim", model.qk_rope_head_dim, latent, ModelLimits::width},
-          {"v-head-dim", model.v_head_dim, latent, ModelLimits::width},
-          {"mtp-layers", model.mtp_layers, 0, ModelLimits::layers}};
+  return {
+      {"layers", model.layers, 1, ModelLimits::layers},
+      {"hidden", model.hidden, 1, ModelLimits::width},
+      {"ffn-hidden", model.ffn_hidden, 1, ModelLimits::width},
+      {"heads", model.heads, 1, ModelLimits::width},
+      {"kv-heads", model.kv_heads, 1, ModelLimits::width},
+      {"head-dim", model.head_dim, 1, ModelLimits::width},
+      {"vocab", model.vocab, 1, ModelLimits::tokens},
+      {"sequence-length", model.sequence_length, 1, ModelLimits::tokens},
+      {"learned-positions", model.learned_positions, 0, ModelLimits::tokens},
+      {"experts", model.experts, 0, ModelLimits::width},
+      {"experts-per-token", model.experts_per_token, moe, ModelLimits::width},
+      {"expert-groups", model.expert_groups, 0, ModelLimits::width},
+      {"expert-groups-per-token", model.expert_groups_per_token, model.expert_groups > 0 ? 1 : 0, model.expert_groups},
+      {"shared-experts", model.shared_experts, 0, ModelLimits::width},
+      {"expert-ffn-hidden", model.expert_ffn_hidden, moe, ModelLimits::width},
+      {"dense-layers", model.dense_layers, 0, ModelLimits::layers},
+      {"q-lora-rank", model.q_lora_rank, 0, ModelLimits::width},
+      {"kv-lora-rank", model.kv_lora_rank, 0, ModelLimits::width},
+      {"qk-nope-head-dim", model.qk_nope_head_dim, 0, ModelLimits::width},
+      {"qk-rope-head-dim", model.qk_rope_head_dim, latent, ModelLimits::width},
+      {"v-head-dim", model.v_head_dim, latent, ModelLimits::width},
+      {"mtp-layers", model.mtp_layers, 0, ModelLimits::layers}};
 }
 
 /// The values nearest to `wanted`, below and above, that `works`; searched from 1 to `most`.
@@ -117,11 +120,16 @@ void check_sequence(const Model& model, const Training& training, std::int64_t s
 void check_expert_parallel(const Model& model, const Training& training, Problems& problems) {
   const std::int64_t ranks = training.expert_parallel;
   const std::int64_t split = training.expert_tensor_ranks();
-  const auto refuse_without_experts = [&](const char* field, const std::optional<std::int64_t>& given) {
+  const auto refuse_without_experts = [&](const char* field, bool given) {
     if (given && model.experts == 0) problems.add(field, fmt::format("{} has no experts", model.name), "leave it out");
   };
-  refuse_without_experts("`expert-tensor-parallel`", training.expert_tensor_parallel);
-  refuse_without_experts("`gpus-per-node`", training.gpus_per_node);
+  refuse_without_experts("`expert-tensor-parallel`", training.expert_tensor_parallel.has_value());
+  refuse_without_experts("`gpus-per-node`", training.gpus_per_node.has_value());
+  refuse_without_experts("`moe-token-dispatcher`", training.token_dispatcher.has_value());
+  refuse_without_experts("`moe-dispatch-data-type`", training.dispatch_data_type.has_value());
+  if (model.experts > 0 && training.token_dispatcher && training.expert_link)
+    problems.add("`moe-token-dispatcher`", "nodes do not matter where `expert-link` is one link for all",
+                 "leave one of them out");
   if (model.experts > 0 && training.expert_tensor_parallel &&
       (model.expert_ffn_hidden % split != 0 || training.tensor_parallel % split != 0))
     problems.add("`expert-tensor-parallel`",
@@ -162,7 +170,11 @@ void check_model(const Model& model, std::string_view where, Problems& problems)
   if (model.experts_per_token > model.experts)
     add(fmt::format("a token has {} experts of {}", model.experts_per_token, model.experts),
         model.experts == 0 ? "give experts too" : "give experts-per-token of at most experts");
-  if (model.experts == 0 && (model.shared_experts > 0 || model.expert_ffn_hidden > 0 || model.dense_layers > 0))
+  if (model.expert_groups > 0 && model.experts % model.expert_groups != 0)
+    add(fmt::format("{} experts are not divided evenly into {} groups", model.experts, model.expert_groups),
+        "expert-groups has to divide experts");
+  if (model.experts == 0 &&
+      (model.expert_groups > 0 || model.shared_experts > 0 || model.expert_ffn_hidden > 0 || model.dense_layers > 0))
     add("has sizes of experts but no experts", "give experts too, or leave them out");
   if (model.dense_layers > model.layers)
     add(fmt::format("{} of {} layers are dense", model.dense_layers, model.layers),
@@ -186,6 +198,8 @@ void check(const Model& model, const DeviceSheet& device, const Training& traini
   if (training.overlap_param_gather.value_or(false) && !training.distributed_optimizer)
     problems.add("`overlap-param-gather`", "parameters are gathered only where the optimizer is distributed",
                  "leave it out, or `distributed-optimizer` on");
+  if (training.async_tensor_collective && training.tensor_parallel == 1)
+    problems.add("`async-tensor-model-parallel-allreduce`", "`tensor-parallel` 1 has no collectives", "leave it out");
   if (device.flops_per_second(training.data_type) <= 0)
     problems.add("`data-type`", fmt::format("{} has no rate for {}", device.name, to_string(training.data_type)),
                  "give bf16");

@@ -119,43 +119,60 @@ std::int64_t ranks_in_node(std::int64_t node_ranks, std::int64_t split, std::int
 namespace model {
 namespace {
 
-/// Of so many elements over the ranks of a link.
-Duration checked_time(const Sizes& sizes, const LinkSheet& link, Collective collective, std::int64_t ranks,
-                      Int128 elements) {
-  return in_range(collective_time(link, collective, ranks, Bytes{in_range(elements * sizes.element)}));
+Duration checked_time(const LinkSheet& link, Collective collective, std::int64_t ranks, Int128 bytes) {
+  return in_range(collective_time(link, collective, ranks, Bytes{in_range(bytes)}));
+}
+
+/// To how many of `nodes` nodes a token goes, in millionths, if its experts are drawn alike from those on the nodes
+/// that the model's routing allows: nodes, each times the chance that not all of its experts are elsewhere.
+Int128 nodes_of_token(const Model& model, std::int64_t nodes) {
+  const std::int64_t groups = std::max<std::int64_t>(model.expert_groups, 1);
+  const std::int64_t allowed = model.expert_groups == 0 ? nodes
+                               : nodes <= groups        ? std::min(nodes, model.expert_groups_per_token)
+                                                        : (nodes * model.expert_groups_per_token + groups - 1) / groups;
+  const Int128 on_node = model.experts / nodes;
+  Int128 elsewhere = whole_share;
+  for (std::int64_t expert = 0; expert < model.experts_per_token; ++expert) {
+    const Int128 left = on_node * allowed - expert;
+    if (left <= on_node) return allowed * whole_share;
+    elsewhere = elsewhere * (left - on_node) / left;
+  }
+  return allowed * (whole_share - elsewhere);
 }
 
 } // namespace
 
 Duration tensor_collective(const Sizes& sizes, Collective collective, Int128 elements) {
-  return checked_time(sizes, sizes.tensor_link, collective, sizes.tensor_ranks, elements);
+  return checked_time(sizes.tensor_link, collective, sizes.tensor_ranks, elements * sizes.element);
 }
 
 /// Where no link is said the ranks are neighbours: as many of them as fit share a node, and what goes to other nodes
-/// goes over the network, while the node's link carries the rest.
-Duration expert_exchange(const Sizes& sizes, Int128 elements) {
+/// goes over the network, while the node's link carries the rest; if tokens go to a node once, it carries them all.
+Duration expert_exchange(const Sizes& sizes, Int128 bytes) {
   const std::int64_t ranks = sizes.expert_ranks;
   const auto exchange = [&](const LinkSheet& link, std::int64_t between, Int128 exchanged) {
-    return checked_time(sizes, link, Collective::all_to_all, between, exchanged);
+    return checked_time(link, Collective::all_to_all, between, exchanged);
   };
-  if (sizes.expert_link) return exchange(*sizes.expert_link, ranks, elements);
+  if (sizes.expert_link) return exchange(*sizes.expert_link, ranks, bytes);
   const std::int64_t near = ranks_in_node(sizes.node_ranks, sizes.expert_tensor_ranks, ranks);
-  const Duration inside = exchange(sizes.tensor_link, near, elements * near / ranks);
-  if (near == ranks) return inside;
+  if (near == ranks) return exchange(sizes.tensor_link, near, bytes);
   // collective_time() leaves out what stays on the rank; of the nodes, that which stays on the node.
   const std::int64_t nodes = (ranks + near - 1) / near;
-  return std::max(inside, exchange(standard_link(), nodes, elements));
+  if (!sizes.once_to_a_node)
+    return std::max(exchange(sizes.tensor_link, near, bytes * near / ranks), exchange(standard_link(), nodes, bytes));
+  const Int128 once = bytes * nodes_of_token(sizes.model, nodes) / (whole_share * sizes.model.experts_per_token);
+  return std::max(exchange(sizes.tensor_link, near, bytes), exchange(standard_link(), nodes, std::min(once, bytes)));
 }
 
 void add_expert_tensor_collectives(Block& block, const Sizes& sizes, Int128 elements) {
   const auto time = [&](Collective collective) {
-    return checked_time(sizes, sizes.tensor_link, collective, sizes.expert_tensor_ranks, elements);
+    return checked_time(sizes.tensor_link, collective, sizes.expert_tensor_ranks, elements * sizes.element);
   };
   const Duration scattered = time(Collective::reduce_scatter);
   const Duration both = time(Collective::all_gather) + scattered;
   block.forward.collective += both;
   block.input_grad.collective += both;
-  block.input_grad.behind_weight_grad += scattered;
+  if (sizes.async_collective) block.input_grad.behind_weight_grad += scattered;
 }
 
 void add_tensor_collectives(Block& block, const Sizes& sizes, Int128 in, Int128 out) {
@@ -168,12 +185,12 @@ void add_tensor_collectives(Block& block, const Sizes& sizes, Int128 in, Int128 
     // The gradient of the output is gathered, that of the input scattered: beside the weight gradient.
     const Duration scattered = time(Collective::reduce_scatter, in);
     block.input_grad.collective += time(Collective::all_gather, out) + scattered;
-    block.input_grad.behind_weight_grad += scattered;
+    if (sizes.async_collective) block.input_grad.behind_weight_grad += scattered;
   } else {
     block.forward.collective += time(Collective::all_reduce, out);
     const Duration reduced = time(Collective::all_reduce, in);
     block.input_grad.collective += reduced;
-    block.input_grad.behind_weight_grad += reduced;
+    if (sizes.async_collective) block.input_grad.behind_weight_grad += reduced;
   }
   block.launch(sizes.sequence_parallel ? 2 : 1, sizes.sequence_parallel ? 2 : 1);
 }

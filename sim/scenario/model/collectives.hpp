@@ -9,8 +9,8 @@ namespace ppsim::model {
 /// of these.
 [[nodiscard]] Duration tensor_collective(const Sizes& sizes, Collective collective, Int128 elements);
 
-/// All-to-all of so many elements between the ranks that hold other experts.
-[[nodiscard]] Duration expert_exchange(const Sizes& sizes, Int128 elements);
+/// All-to-all of so many bytes of one rank's tokens, a copy for each expert, between the ranks that hold other experts.
+[[nodiscard]] Duration expert_exchange(const Sizes& sizes, Int128 bytes);
 
 /// Expert tensor parallelism: gathered before and scattered after experts that are split over ranks.
 void add_expert_tensor_collectives(Block& block, const Sizes& sizes, Int128 elements);

@@ -18,7 +18,7 @@ constexpr Int128 nanoseconds_per_second = 1'000'000'000;
 constexpr Int128 million = 1'000'000;
 
 std::int64_t flops_of(const Work& work) {
-  return in_range(work.flops + work.flops_16_bit + work.flops_attention);
+  return in_range(work.flops + work.flops_16_bit + work.flops_attention + work.flops_scores);
 }
 
 /// Turns work into time and weights into bytes.
@@ -38,12 +38,14 @@ public:
     const std::int64_t memory = device_.memory_bandwidth.bytes_per_second();
     if (training_.efficiency_ppm) {
       const Share all = *training_.efficiency_ppm;
-      return at_rate(work.flops, rate, all) + at_rate(work.flops_16_bit + work.flops_attention, rate_16_bit, all) +
+      return at_rate(work.flops, rate, all) +
+             at_rate(work.flops_16_bit + work.flops_attention + work.flops_scores, rate_16_bit, all) +
              at_rate(work.moved, memory, all);
     }
     const Reached& reached = device_.reached;
     const Duration busy = at_rate(work.flops, rate, type == DataType::fp8 ? reached.fp8_products : reached.products) +
                           at_rate(work.flops_16_bit, rate_16_bit, reached.products) +
+                          at_rate(work.flops_scores, rate_16_bit, reached.scores) +
                           at_rate(work.flops_attention / 2, rate_16_bit, reached.attention) +
                           at_rate(work.operands + work.moved, memory, reached.memory);
     return std::max(busy, work.launches * launch);

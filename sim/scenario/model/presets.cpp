@@ -84,6 +84,8 @@ Model deepseek_v3() {
           .gated = true,
           .experts = 256,
           .experts_per_token = 8,
+          .expert_groups = 8,
+          .expert_groups_per_token = 4,
           .shared_experts = 1,
           .expert_ffn_hidden = 2048,
           .dense_layers = 3,

@@ -9,7 +9,7 @@ using model::Block;
 using model::Sizes;
 
 double operations_of(const model::Work& work) {
-  return static_cast<double>(work.flops + work.flops_16_bit);
+  return static_cast<double>(work.flops + work.flops_16_bit + work.flops_scores);
 }
 
 PassOperations operations_of(const Block& block) {

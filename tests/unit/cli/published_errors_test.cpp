@@ -30,7 +30,7 @@ struct Bounds {
   double median, worst;
   double memory_median = 0, memory_worst = 0;
 };
-constexpr std::array bounds_of_sets{Bounds{"K", 7, 0, 4, 13},
+constexpr std::array bounds_of_sets{Bounds{"K", 7, 0, 4, 10},
                                     Bounds{"N1", 6, 0, 4, 10},
                                     Bounds{"N2", 7, 0, 4, 10},
                                     Bounds{"Z-1f1b", 12, 0, 4, 10, 5, 8},
@@ -38,10 +38,10 @@ constexpr std::array bounds_of_sets{Bounds{"K", 7, 0, 4, 13},
                                     Bounds{"Z-zb1", 12, 0, 4, 10, 4, 8},
                                     Bounds{"Z-zb2", 12, 0, 4, 10, 4, 8},
                                     Bounds{"H", 5, 0, 4, 10},
-                                    Bounds{"B", 4, 0, 10, 48},
-                                    Bounds{"S", 2, 0, 8, 8},
-                                    Bounds{"V", 40, 0, 6, 38},
-                                    Bounds{"VS", 358, 0, 12, 27}};
+                                    Bounds{"B", 4, 0, 8, 8},
+                                    Bounds{"S", 2, 0, 4, 4},
+                                    Bounds{"V", 40, 0, 6, 45},
+                                    Bounds{"VS", 358, 0, 8, 37}};
 
 PublishedErrors validated(const std::string& path, const std::string& threads) {
   return validate_published(parse_arguments(find_command("validate"), {"--published", path, "--threads", threads}));

@@ -57,13 +57,14 @@ struct LinkSheet {
 /// What training reaches of a device's datasheet, by what an operation is limited by, and what it takes besides.
 /// docs/costs.md has the formula and the source of each.
 struct Reached {
-  Share products = 800'000;     ///< of the rate, by matrix products whose operands cost nothing to read
-  Share fp8_products = 700'000; ///< likewise of the rate of fp8
-  Share attention = 550'000; ///< of the rate, by fused attention, of the half of the scores that a causal mask leaves
-  Share memory = 800'000;    ///< of the memory's bandwidth
-  Duration launch{20'000};   ///< that the host takes to start an operation of a forward
-  Duration grad_launch{10'000}; ///< likewise of a backward
-  Duration pass{300'000};       ///< beside its operations, for each forward and backward of a chunk
+  Share products = 700'000;     ///< of the rate, by matrix products whose operands cost nothing to read
+  Share fp8_products = 650'000; ///< likewise of the rate of fp8
+  Share attention = 500'000; ///< of the rate, by fused attention, of the half of the scores that a causal mask leaves
+  Share scores = 226'000;    ///< of the rate, by the products of attention that is not fused, of all scores
+  Share memory = 858'000;    ///< of the memory's bandwidth
+  Duration launch{80'000};   ///< that the host takes to start an operation of a forward
+  Duration grad_launch{14'000}; ///< likewise of a backward
+  Duration pass{20'000};        ///< beside its operations, for each forward and backward of a chunk
   bool operator==(const Reached&) const = default;
 };
 

@@ -44,6 +44,8 @@ struct Model {
   // Mixture of experts
   std::int64_t experts = 0; ///< that tokens are routed to; 0: all layers are dense
   std::int64_t experts_per_token = 0;
+  std::int64_t expert_groups = 0;           ///< into which experts are divided, neighbours together; 0: not
+  std::int64_t expert_groups_per_token = 0; ///< of which all experts of a token are
   std::int64_t shared_experts = 0;
   std::int64_t expert_ffn_hidden = 0;
   std::int64_t dense_layers = 0; ///< with experts: the first layers, which have none
@@ -74,6 +76,10 @@ struct RecomputeUnits {
   bool operator==(const RecomputeUnits&) const = default;
 };
 
+/// How tokens get to experts on other nodes (Megatron-LM's --moe-token-dispatcher-type): to each expert's rank, or to
+/// each node once, where the node's link spreads them (flex, with DeepEP or HybridEP).
+enum class TokenDispatcher : std::uint8_t { alltoall, flex };
+
 /// How a model is trained: what one microbatch is and over how many devices a layer is spread.
 struct Training {
   std::int64_t sequence_length = 0; ///< 0: the model's
@@ -99,9 +105,14 @@ struct Training {
   bool distributed_optimizer = true;                ///< its state is divided over data-parallel ranks (ZeRO 1)
   /// Whether a distributed optimizer's parameters are gathered behind the forwards of the next step; none: yes.
   std::optional<bool> overlap_param_gather = {};
-  std::optional<LinkSheet> tensor_link = {}; ///< none: the device's
-  std::optional<LinkSheet> expert_link = {}; ///< none: the device's inside a node, ib-ndr between nodes
-  std::optional<LinkSheet> data_link = {};   ///< none: ib-ndr
+  /// Whether the input gradient's tensor-parallel collective runs beside the weight gradient (Megatron-LM's
+  /// --no-async-tensor-model-parallel-allreduce); none: yes.
+  std::optional<bool> async_tensor_collective = {};
+  std::optional<TokenDispatcher> token_dispatcher = {}; ///< none: flex
+  std::optional<DataType> dispatch_data_type = {};      ///< in which tokens go to experts, bf16 or fp8; none: bf16
+  std::optional<LinkSheet> tensor_link = {};            ///< none: the device's
+  std::optional<LinkSheet> expert_link = {};            ///< none: the device's inside a node, ib-ndr between nodes
+  std::optional<LinkSheet> data_link = {};              ///< none: ib-ndr
   [[nodiscard]] std::int64_t expert_tensor_ranks() const;
 };
 
