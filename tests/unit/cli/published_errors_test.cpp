@@ -33,7 +33,7 @@ struct Bounds {
 constexpr std::array bounds_of_sets{Bounds{"K", 7, 0, 4, 10},
                                     Bounds{"N1", 6, 0, 4, 10},
                                     Bounds{"N2", 7, 0, 4, 10},
-                                    Bounds{"Z-1f1b", 12, 0, 4, 10, 5, 8},
+                                    Bounds{"Z-1f1b", 12, 0, 4, 10, 4, 8},
                                     Bounds{"Z-1f1bi", 12, 0, 5, 10, 4, 8},
                                     Bounds{"Z-zb1", 12, 0, 4, 10, 4, 8},
                                     Bounds{"Z-zb2", 12, 0, 4, 10, 4, 8},
