@@ -61,9 +61,10 @@ void load_link_files(const Inputs& inputs, std::string_view option, const std::v
       append(error, problems);
     }
   if (!link || measured.size() < files.size()) return;
-  link->measured = std::move(measured);
   const auto exchanges = [](const MeasuredCollective& one) { return one.collective == Collective::all_to_all; };
-  if (option == "expert-link" && !is_named && std::ranges::none_of(link->measured, exchanges))
+  const bool has_exchange = std::ranges::any_of(measured, exchanges);
+  std::ranges::move(measured, std::back_inserter(link->measured)); // beside what the link is shipped with
+  if (option == "expert-link" && !is_named && !has_exchange)
     problems.add(where, "experts exchange by all-to-all, and none of the files has one",
                  "give a file of alltoall_perf, or name a link beside them");
 }

@@ -185,10 +185,13 @@ std::vector<DrawnStep> draw_steps(const WorkDistribution& work, const std::vecto
   for (std::size_t sample = 0; sample < samples; ++sample) {
     Draws draws{seed, sample};
     const std::size_t of_all = draws.next(work.steps());
+    const bool whole = work.together || tasks.size() == 1; // nothing is independent of the step
     RunningMean mean;
     for (const std::vector<Duration>& replica : tasks) {
-      const std::size_t own = work.together ? of_all : draws.next(work.steps());
-      const Duration time{std::llround(in_ns(replica[own]) * (work.levels[of_all] / work.levels[own]))};
+      const std::size_t own = whole ? of_all : draws.next(work.steps());
+      // A step without work has no level that it could be brought to.
+      const double ratio = work.levels[own] > 0 ? work.levels[of_all] / work.levels[own] : 1.0;
+      const Duration time{std::llround(in_ns(replica[own]) * ratio)};
       mean.add(time);
       drawn[sample].tasks = std::max(drawn[sample].tasks, time);
     }
@@ -218,7 +221,7 @@ std::optional<VariableWork> predict_variable_work(std::span<const MeasuredRun> r
   std::vector<Duration> measured;
   for (std::size_t step = learned; step < steps; ++step) measured.push_back(job_step(replicas, step).end);
   result.mean = {mean_duration(predicted), mean_duration(measured)};
-  for (const auto& [figure, percent] : {std::pair{&result.p50, 50}, {&result.p95, 95}, {&result.p99, 99}})
+  for (const auto& [figure, percent] : {std::pair{&result.p50, std::size_t{50}}, {&result.p95, 95}, {&result.p99, 99}})
     *figure = {percentile(predicted, percent), percentile(measured, percent)};
   const Duration mean_tasks = mean_duration(drawn, &DrawnStep::mean_tasks);
   result.in_replicas = mean_tasks - add_constant(*work, result);

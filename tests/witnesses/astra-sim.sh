@@ -4,16 +4,16 @@
 # file is read with Chakra's own reader besides, and what that finds held against the order as a CSV.
 # Exit status: 0 all agree, 1 some do not, 2 something is missing.
 # ASTRA_REPO, ASTRA_CHAKRA_REPO, ASTRA_NETWORK_REPO, ASTRA_MEMORY_REPO, CHAKRA_REPO: clones of your own, fetched from instead of GitHub;
-# ASTRA_CHAKRA_COMMIT, ASTRA_NETWORK_COMMIT: others than those that ASTRA-sim names; ASTRA_CXXFLAGS: what these then need.
+# ASTRA_CHAKRA_COMMIT, ASTRA_NETWORK_COMMIT: others than those that docs/witnesses.md names.
 . "$(dirname "$(readlink -f "$0")")/common.sh"
 needs git git g++ g++ cmake cmake ninja ninja-build protoc protobuf-compiler python3 python3
 python3 -c 'import google.protobuf' 2>/dev/null || fail 'no protobuf for Python' 'apt install python3-protobuf'
 github=https://github.com
 checkout astra-sim "${ASTRA_REPO:-$github/astra-sim/astra-sim}" 518bd513ae110428cd62eb60efc0f3993fd53c70
 extern=astra-sim/extern
-checkout $extern/graph_frontend/chakra "${ASTRA_CHAKRA_REPO:-$github/astra-sim/chakra}" "${ASTRA_CHAKRA_COMMIT:-0e3cd40c569f0a4cacb6d961bb56be53407abd2f}"
+checkout $extern/graph_frontend/chakra "${ASTRA_CHAKRA_REPO:-$github/astra-sim/chakra}" "${ASTRA_CHAKRA_COMMIT:-f37c2bb50afa8b0e99b32ba9921662ab77502e85}"
 checkout $extern/network_backend/analytical "${ASTRA_NETWORK_REPO:-$github/astra-sim/astra-network-analytical}" \
-  "${ASTRA_NETWORK_COMMIT:-e8c5119f8d5a690b955e25c37a74359f23ac64cc}"
+  "${ASTRA_NETWORK_COMMIT:-599a0473a9a74f5383f73b3cea5a12b9bc5ebaef}"
 checkout $extern/remote_memory_backend/analytical "${ASTRA_MEMORY_REPO:-$github/astra-sim/astra-memory-analytical}" 641cce854d256bfd288b1de9607b6757313363f9
 checkout chakra "${CHAKRA_REPO:-$github/mlcommons/chakra}" 21585d8f2d65603d791d2121e3d4632351120262
 
@@ -25,7 +25,9 @@ if [ ! -x $program ]; then
   echo 'find_package(spdlog REQUIRED)' >$extern/helper/spdlog/CMakeLists.txt
   : >$extern/network_backend/analytical/extern/yaml-cpp/CMakeLists.txt
   protoc --proto_path=$extern/graph_frontend/chakra/schema/protobuf --cpp_out=$extern/graph_frontend/chakra/schema/protobuf et_def.proto
-  { cmake -G Ninja -S astra-sim/build/astra_analytical -B build-astra -DBUILDTARGET=congestion_aware -DCMAKE_CXX_FLAGS="${ASTRA_CXXFLAGS-}" \
+  # Where Chakra's reader has no versions yet, ASTRA-sim finds it all the same
+  echo 'namespace Chakra { namespace FeederV3 {} using namespace FeederV3; }' >reader.hpp
+  { cmake -G Ninja -S astra-sim/build/astra_analytical -B build-astra -DBUILDTARGET=congestion_aware -DCMAKE_CXX_FLAGS="-include $PWD/reader.hpp" \
       -DCMAKE_FIND_PACKAGE_TARGETS_GLOBAL=ON -DFETCHCONTENT_TRY_FIND_PACKAGE_MODE=ALWAYS -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 &&
       cmake --build build-astra; } >astra-sim.log 2>&1 ||
     fail 'ASTRA-sim does not build' "see $work/astra-sim.log; apt install libfmt-dev libspdlog-dev libyaml-cpp-dev libprotobuf-dev"

@@ -317,7 +317,8 @@ def train(folder, index):
 
 
 def hang(folder, index):
-    totals = {"verdicts": 0, "hangs": 0, "astray": 0, "runs": 0, "differ": 0}
+    known_to_differ = {("hanayo-p2-m4-vpp-2-pytorch.swapped2.csv", "direction")}  # docs/witnesses.md
+    totals = {"verdicts": 0, "hangs": 0, "astray": 0, "runs": 0, "known to differ": 0, "differ": 0}
     tries = []
     for order in index["hang"]:
         rows = cells(folder / order["name"])
@@ -330,7 +331,9 @@ def hang(folder, index):
         for (name, _, _, p2p, says), there in zip(tries, became):
             totals["verdicts"] += 1
             totals[says] += 1
-            if there != says:
+            known = (name, p2p) in known_to_differ
+            totals["known to differ"] += known
+            if (there != says) != known:
                 totals["differ"] += 1
                 print(f"differs: {name}, p2p {p2p}: {says} here, {there} there", flush=True)
     return report("hang", totals) and all(totals[says] for says in ("hangs", "runs"))

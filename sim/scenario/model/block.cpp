@@ -97,7 +97,9 @@ Sizes::Sizes(const Model& shape, const Training& training, LinkSheet tensor, std
       sequence_parallel{training.sequence_parallel && training.tensor_parallel > 1},
       async_collective{training.async_tensor_collective.value_or(true)},
       once_to_a_node{training.token_dispatcher.value_or(TokenDispatcher::flex) == TokenDispatcher::flex},
-      dispatch_element{training.dispatch_data_type == DataType::fp8 ? 1 : element},
+      dispatch_element{!training.dispatch_data_type                   ? element
+                       : training.dispatch_data_type == DataType::fp8 ? 1
+                                                                      : 2},
       flash{training.attention.value_or(shape.attention) == Attention::flash}, tensor_link{std::move(tensor)},
       expert_link{std::move(expert)} {}
 

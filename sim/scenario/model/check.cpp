@@ -20,29 +20,29 @@ struct Size {
 std::vector<Size> sizes_of(const Model& model) {
   const std::int64_t moe = model.experts > 0 ? 1 : 0;
   const std::int64_t latent = model.has_latent_attention() ? 1 : 0;
-  return {
-      {"layers", model.layers, 1, ModelLimits::layers},
-      {"hidden", model.hidden, 1, ModelLimits::width},
-      {"ffn-hidden", model.ffn_hidden, 1, ModelLimits::width},
-      {"heads", model.heads, 1, ModelLimits::width},
-      {"kv-heads", model.kv_heads, 1, ModelLimits::width},
-      {"head-dim", model.head_dim, 1, ModelLimits::width},
-      {"vocab", model.vocab, 1, ModelLimits::tokens},
-      {"sequence-length", model.sequence_length, 1, ModelLimits::tokens},
-      {"learned-positions", model.learned_positions, 0, ModelLimits::tokens},
-      {"experts", model.experts, 0, ModelLimits::width},
-      {"experts-per-token", model.experts_per_token, moe, ModelLimits::width},
-      {"expert-groups", model.expert_groups, 0, ModelLimits::width},
-      {"expert-groups-per-token", model.expert_groups_per_token, model.expert_groups > 0 ? 1 : 0, model.expert_groups},
-      {"shared-experts", model.shared_experts, 0, ModelLimits::width},
-      {"expert-ffn-hidden", model.expert_ffn_hidden, moe, ModelLimits::width},
-      {"dense-layers", model.dense_layers, 0, ModelLimits::layers},
-      {"q-lora-rank", model.q_lora_rank, 0, ModelLimits::width},
-      {"kv-lora-rank", model.kv_lora_rank, 0, ModelLimits::width},
-      {"qk-nope-head-dim", model.qk_nope_head_dim, 0, ModelLimits::width},
-      {"qk-rope-head-dim", model.qk_rope_head_dim, latent, ModelLimits::width},
-      {"v-head-dim", model.v_head_dim, latent, ModelLimits::width},
-      {"mtp-layers", model.mtp_layers, 0, ModelLimits::layers}};
+  return {{"layers", model.layers, 1, ModelLimits::layers},
+          {"hidden", model.hidden, 1, ModelLimits::width},
+          {"ffn-hidden", model.ffn_hidden, 1, ModelLimits::width},
+          {"heads", model.heads, 1, ModelLimits::width},
+          {"kv-heads", model.kv_heads, 1, ModelLimits::width},
+          {"head-dim", model.head_dim, 1, ModelLimits::width},
+          {"vocab", model.vocab, 1, ModelLimits::tokens},
+          {"sequence-length", model.sequence_length, 1, ModelLimits::tokens},
+          {"learned-positions", model.learned_positions, 0, ModelLimits::tokens},
+          {"experts", model.experts, 0, ModelLimits::width},
+          {"experts-per-token", model.experts_per_token, moe, ModelLimits::width},
+          {"expert-groups", model.expert_groups, 0, ModelLimits::width},
+          {"expert-groups-per-token", model.expert_groups_per_token, model.expert_groups > 0 ? 1 : 0,
+           model.expert_groups > 0 ? model.expert_groups : ModelLimits::width},
+          {"shared-experts", model.shared_experts, 0, ModelLimits::width},
+          {"expert-ffn-hidden", model.expert_ffn_hidden, moe, ModelLimits::width},
+          {"dense-layers", model.dense_layers, 0, ModelLimits::layers},
+          {"q-lora-rank", model.q_lora_rank, 0, ModelLimits::width},
+          {"kv-lora-rank", model.kv_lora_rank, 0, ModelLimits::width},
+          {"qk-nope-head-dim", model.qk_nope_head_dim, 0, ModelLimits::width},
+          {"qk-rope-head-dim", model.qk_rope_head_dim, latent, ModelLimits::width},
+          {"v-head-dim", model.v_head_dim, latent, ModelLimits::width},
+          {"mtp-layers", model.mtp_layers, 0, ModelLimits::layers}};
 }
 
 /// The values nearest to `wanted`, below and above, that `works`; searched from 1 to `most`.
@@ -127,6 +127,12 @@ void check_expert_parallel(const Model& model, const Training& training, Problem
   refuse_without_experts("`gpus-per-node`", training.gpus_per_node.has_value());
   refuse_without_experts("`moe-token-dispatcher`", training.token_dispatcher.has_value());
   refuse_without_experts("`moe-dispatch-data-type`", training.dispatch_data_type.has_value());
+  const auto refuse_without_exchange = [&](const char* field, bool given) {
+    if (given && model.experts > 0 && ranks == 1)
+      problems.add(field, "tokens are sent nowhere: `expert-parallel` is 1", "leave it out");
+  };
+  refuse_without_exchange("`moe-token-dispatcher`", training.token_dispatcher.has_value());
+  refuse_without_exchange("`moe-dispatch-data-type`", training.dispatch_data_type.has_value());
   if (model.experts > 0 && training.token_dispatcher && training.expert_link)
     problems.add("`moe-token-dispatcher`", "nodes do not matter where `expert-link` is one link for all",
                  "leave one of them out");
@@ -173,6 +179,13 @@ void check_model(const Model& model, std::string_view where, Problems& problems)
   if (model.expert_groups > 0 && model.experts % model.expert_groups != 0)
     add(fmt::format("{} experts are not divided evenly into {} groups", model.experts, model.expert_groups),
         "expert-groups has to divide experts");
+  else if (model.expert_groups > 0 &&
+           model.experts / model.expert_groups * model.expert_groups_per_token < model.experts_per_token)
+    add(fmt::format("{} groups of {} experts do not hold the {} of a token", model.expert_groups_per_token,
+                    model.experts / model.expert_groups, model.experts_per_token),
+        "give more expert-groups-per-token");
+  if (model.expert_groups == 0 && model.expert_groups_per_token > 0)
+    add("has expert-groups-per-token but no expert-groups", "give expert-groups too, or leave it out");
   if (model.experts == 0 &&
       (model.expert_groups > 0 || model.shared_experts > 0 || model.expert_ffn_hidden > 0 || model.dense_layers > 0))
     add("has sizes of experts but no experts", "give experts too, or leave them out");

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 namespace ppsim {
@@ -21,16 +22,17 @@ namespace {
 
 /// How far apart two numbers of ranks are; one that is not said is the one that is asked for.
 double distance(const MeasuredCollective& measured, std::int64_t ranks) {
-  if (measured.ranks == 0) return 1;
+  if (measured.ranks == 0) return std::nextafter(1.0, 2.0); // behind one that is said to be so many
   const auto [less, more] = std::minmax(measured.ranks, ranks);
   return static_cast<double>(more) / static_cast<double>(less);
 }
 
-/// Null where none of `link` is of `collective`.
-const MeasuredCollective* nearest(const LinkSheet& link, Collective collective, std::int64_t ranks) {
+/// Null where none of `link` is of `collective`: of its files, or of the tables that it is shipped with.
+const MeasuredCollective* nearest(const LinkSheet& link, bool files, Collective collective, std::int64_t ranks) {
   const MeasuredCollective* found = nullptr;
   for (const MeasuredCollective& measured : link.measured)
-    if (measured.collective == collective && (found == nullptr || distance(measured, ranks) < distance(*found, ranks)))
+    if (measured.source.empty() != files && measured.collective == collective &&
+        (found == nullptr || distance(measured, ranks) < distance(*found, ranks)))
       found = &measured;
   return found;
 }
@@ -48,7 +50,8 @@ Int128 time_between(const std::vector<LinkSample>& times, Bytes bytes) {
 }
 
 Duration measured_time(const MeasuredCollective& measured, std::int64_t ranks, Bytes bytes) {
-  Int128 time = time_between(measured.times, bytes);
+  // Other numbers of ranks take half of it at least: beyond that it is too long in any case.
+  Int128 time = std::min(time_between(measured.times, bytes), 2 * (Int128{max_duration.count()} + 1));
   const Int128 from = measured.ranks == 0 ? ranks : measured.ranks;
   if (from != ranks) time = time * (ranks - 1) * from / (Int128{ranks} * (from - 1));
   return Duration{static_cast<std::int64_t>(std::min(time, Int128{max_duration.count()} + 1))};
@@ -56,20 +59,31 @@ Duration measured_time(const MeasuredCollective& measured, std::int64_t ranks, B
 
 } // namespace
 
-std::vector<const MeasuredCollective*> measured_for(const LinkSheet& link, Collective collective, std::int64_t ranks) {
-  const MeasuredCollective* const own = nearest(link, collective, ranks);
+namespace {
+
+std::vector<const MeasuredCollective*> measured_for(const LinkSheet& link, bool files, Collective collective,
+                                                    std::int64_t ranks) {
+  const auto table = [&](Collective of) { return nearest(link, files, of, ranks); };
+  const MeasuredCollective* const own = table(collective);
   if (own != nullptr) return {own};
   if (collective == Collective::all_to_all) return {};
-  const MeasuredCollective* const gather = nearest(link, Collective::all_gather, ranks);
-  const MeasuredCollective* const scatter = nearest(link, Collective::reduce_scatter, ranks);
+  const MeasuredCollective* const gather = table(Collective::all_gather);
+  const MeasuredCollective* const scatter = table(Collective::reduce_scatter);
   if (collective == Collective::all_reduce) {
     if (gather != nullptr && scatter != nullptr) return {scatter, gather};
     const MeasuredCollective* const either = gather != nullptr ? gather : scatter;
     return either != nullptr ? std::vector{either, either} : std::vector<const MeasuredCollective*>{};
   }
-  for (const MeasuredCollective* other : {gather, scatter, nearest(link, Collective::all_reduce, ranks)})
+  for (const MeasuredCollective* other : {gather, scatter, table(Collective::all_reduce)})
     if (other != nullptr) return {other};
   return {};
+}
+
+} // namespace
+
+std::vector<const MeasuredCollective*> measured_for(const LinkSheet& link, Collective collective, std::int64_t ranks) {
+  std::vector<const MeasuredCollective*> tables = measured_for(link, true, collective, ranks);
+  return tables.empty() ? measured_for(link, false, collective, ranks) : tables;
 }
 
 Duration collective_time(const LinkSheet& link, Collective collective, std::int64_t ranks, Bytes bytes) {
@@ -253,7 +267,7 @@ void add_notes(const CollectiveUse& use, std::vector<CollectiveNote>& notes) {
     if (std::ranges::none_of(notes, is_same)) notes.push_back({use.field, std::move(what)});
   };
   const std::vector<const MeasuredCollective*> tables = measured_for(*use.link, use.collective, use.ranks);
-  if (tables.empty())
+  if (tables.empty() || tables.front()->source.empty())
     return note(fmt::format("{} is in none of its files: computed, of {}", to_string(use.collective), use.link->name));
   if (tables.front()->collective != use.collective)
     note(fmt::format("{} is in none of its files: taken for {}", to_string(use.collective),
@@ -270,6 +284,7 @@ void add_unused(std::string_view field, const std::optional<LinkSheet>& link, co
                 std::vector<CollectiveNote>& notes) {
   if (!link) return;
   for (const MeasuredCollective& measured : link->measured) {
+    if (measured.source.empty()) continue; // shipped
     const auto reads = [&](const CollectiveUse& use) {
       const auto tables = measured_for(*use.link, use.collective, use.ranks);
       return std::ranges::find(tables, &measured) != tables.end();

@@ -144,6 +144,24 @@ TEST_CASE("Stages that wait for each other make steps of varying work longer tha
   CHECK(found.waits == 0ms);
 }
 
+TEST_CASE("A step in which nothing was done is drawn as any other") {
+  const std::vector<int> steps{10, 20, 0, 10, 20, 0, 10, 20, 10, 20, 0, 10, 20, 0, 10, 20};
+  const VariableWork found = predicted({of_steps(steps), of_steps(steps)}); // alike: all of it is the step's level
+  CHECK(found.p99.predicted <= 40ms);
+  CHECK(found.waits >= 0ms);
+  CHECK(found.waits <= 20ms);
+}
+
+TEST_CASE("Of one replica a step ends as long after its tasks as it did") {
+  // Tasks of 10 ms with 30 ms behind them and of 30 ms with 10 ms: each step takes 40 ms.
+  std::vector<Timeline> timelines;
+  const MeasuredRun brief = of_steps({10, 10, 10, 10, 10, 10, 10, 10}, 30ms);
+  const MeasuredRun lengthy = of_steps({30, 30, 30, 30, 30, 30, 30, 30}, 10ms);
+  for (std::size_t step = 0; step < 8; ++step) timelines.push_back((step % 2 == 0 ? brief : lengthy).steps[step]);
+  const VariableWork found = predicted({run_of(brief.schedule, std::move(timelines))});
+  CHECK(found.p99.predicted == 40ms);
+}
+
 TEST_CASE("Steps at the start that lie apart are not learned from") {
   const std::vector<int> warm{90, 80, 10, 11, 12, 10, 11, 12, 10, 11, 12, 10, 11, 12, 10, 11};
   const VariableWork found = predicted({of_steps(warm)});

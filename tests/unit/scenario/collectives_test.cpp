@@ -56,7 +56,9 @@ TEST_CASE("On other ranks a measured collective keeps its bus bandwidth, of the 
   CHECK(gathered(link, 2, 1000) == 2us);
   CHECK(gathered(link, 16, 1000) == 12'500ns); // 15/16 to 3/4
   CHECK(gathered(link, 3, 1000) == 8'888ns);   // 2/3 to 3/4, of 4: nearer than 2
-  // Not said: taken for those that are asked for.
+  // Not said: taken for those that are asked for, behind a table that says so.
+  CHECK(gathered(link_of({measured(Collective::all_gather, 0, 2us), measured(Collective::all_gather, 16)}), 16, 1000) ==
+        10us);
   CHECK(gathered(link_of({measured(Collective::all_gather, 0)}), 16, 1000) == 10us);
 }
 
@@ -77,6 +79,17 @@ TEST_CASE("Gathering is scattering backwards, and both are an all-reduce, whiche
   // No other says what an exchange takes: computed.
   CHECK(time(both, Collective::all_to_all) == 750ns);
   CHECK(time(link_of({measured(Collective::all_to_all, 4)}), Collective::all_gather) == 750ns);
+}
+
+TEST_CASE("Files go before the tables that a link is shipped with, which answer for what no file is of") {
+  MeasuredCollective shipped = measured(Collective::all_reduce, 4, 30us);
+  shipped.source.clear();
+  const auto reduced = [](const LinkSheet& link) {
+    return collective_time(link, Collective::all_reduce, 4, Bytes{1000});
+  };
+  CHECK(reduced(link_of({measured(Collective::all_to_all, 4), shipped})) == 30us);
+  CHECK(reduced(link_of({shipped, measured(Collective::all_gather, 4)})) == 20us); // two of 10 us
+  CHECK(reduced(link_of({shipped, measured(Collective::all_reduce, 8)})) < 30us);
 }
 
 TEST_CASE("A layer's collectives are those that were measured over its links") {

@@ -592,6 +592,16 @@ TEST_CASE("What does not fit together is refused with the nearest that does") {
   CHECK(refused(find_model("llama-3-8b"), {.expert_tensor_parallel = 1, .gpus_per_node = 4}) ==
         Lines{"`expert-tensor-parallel`: llama-3-8b has no experts -- leave it out",
               "`gpus-per-node`: llama-3-8b has no experts -- leave it out"});
+  CHECK(refused(find_model("deepseek-v3"), {.dispatch_data_type = DataType::fp8}) ==
+        Lines{"`moe-dispatch-data-type`: tokens are sent nowhere: `expert-parallel` is 1 -- leave it out"});
+  Model groups = find_model("deepseek-v3");
+  groups.expert_groups = 256; // of one expert, and a token has eight experts of one group
+  groups.expert_groups_per_token = 1;
+  CHECK(refused(groups, {}) == Lines{"`model`: 1 groups of 1 experts do not hold the 8 of a token -- give more "
+                                     "expert-groups-per-token"});
+  groups.expert_groups = 0;
+  CHECK(refused(groups, {}) == Lines{"`model`: has expert-groups-per-token but no expert-groups -- give expert-groups "
+                                     "too, or leave it out"});
   CHECK(refused(find_model("llama-3-8b"), {.async_tensor_collective = true,
                                            .token_dispatcher = TokenDispatcher::flex,
                                            .dispatch_data_type = DataType::fp8}) ==
@@ -599,8 +609,10 @@ TEST_CASE("What does not fit together is refused with the nearest that does") {
               "`moe-dispatch-data-type`: llama-3-8b has no experts -- leave it out",
               "`async-tensor-model-parallel-allreduce`: `tensor-parallel` 1 has no collectives -- leave it out"});
   CHECK(
-      refused(find_model("deepseek-v3"),
-              {.token_dispatcher = TokenDispatcher::alltoall, .expert_link = find_link("ib-ndr")}) ==
+      refused(find_model("deepseek-v3"), {.expert_parallel = 2,
+                                          .data_parallel = 2,
+                                          .token_dispatcher = TokenDispatcher::alltoall,
+                                          .expert_link = find_link("ib-ndr")}) ==
       Lines{"`moe-token-dispatcher`: nodes do not matter where `expert-link` is one link for all -- leave one of them "
             "out"});
   CHECK(

@@ -72,6 +72,16 @@ TEST_CASE("A table that does not say which test it is of is that of its name") {
   CHECK(problem_of(text, "all_reduce/8.txt") == "does not say which collective it is of"); // a folder is no name
 }
 
+TEST_CASE("Results of two tests are not one table, and names are read with dashes") {
+  CHECK(problem_of(text_of("all_gather_perf") + text_of("reduce_scatter_perf"))
+            .starts_with("holds results of two tests"));
+  CHECK(read(text_of("all_gather_perf") + text_of("all_gather_perf")).collective == Collective::all_gather);
+  const std::string table = ranks(4) + std::string{heading} + std::string{rows};
+  CHECK(read(table, "node/all-gather.txt").collective == Collective::all_gather);
+  CHECK(read(table, "node/alltoall.txt").collective == Collective::all_to_all);
+  CHECK(problem_of(table, "all_reduce_vs_reduce_scatter.txt") != "no error");
+}
+
 TEST_CASE("Of several communicators at once the ranks of one count") {
   CHECK(read("# Collective test starting: all_gather_perf\n" + ranks(8, 2) + std::string{heading} + std::string{rows})
             .ranks == 4);

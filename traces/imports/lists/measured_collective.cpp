@@ -14,15 +14,22 @@
 namespace ppsim::traces {
 namespace {
 
-std::optional<Collective> collective_of(std::string_view program) {
+std::optional<Collective> collective_of(std::string_view name_of_program) {
+  std::string program{name_of_program};
+  std::ranges::replace(program, '-', '_');
   constexpr std::array<std::pair<std::string_view, Collective>, 4> programs{
       {{"all_reduce", Collective::all_reduce},
        {"all_gather", Collective::all_gather},
        {"reduce_scatter", Collective::reduce_scatter},
-       {"alltoall_perf", Collective::all_to_all}}}; // not alltoallv: shares that differ
+       {"alltoall", Collective::all_to_all}}};
+  if (program.find("alltoallv") != std::string::npos) return std::nullopt; // shares that differ
+  std::optional<Collective> found;
   for (const auto& [name, collective] : programs)
-    if (program.find(name) != std::string_view::npos) return collective;
-  return std::nullopt;
+    if (program.find(name) != std::string::npos) {
+      if (found) return std::nullopt; // two in one name
+      found = collective;
+    }
+  return found;
 }
 
 constexpr nccl_tests::Wanted wanted{

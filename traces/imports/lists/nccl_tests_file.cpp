@@ -103,7 +103,11 @@ private:
 
   void comment() {
     if (word(1) == "size" && word(2) == "count") return heading();
-    if (word(1) == "Collective" && word(2) == "test" && word(3) == "starting:") measured_.program = file_of(word(4));
+    if (word(1) == "Collective" && word(2) == "test" && word(3) == "starting:") {
+      const std::string_view program = file_of(word(4));
+      if (!measured_.program.empty() && measured_.program != program) measured_.second_program = program;
+      measured_.program = program;
+    }
     if (word(1) != "Rank") return; // "#  Rank  0 Group  0 Pid 4711 on node1 device  0 [0000:07:00] NVIDIA ..."
     groups_.insert(word(3) == "Group" ? number(word(4)).value_or(0) : 0);
     ++ranks_;
@@ -257,6 +261,9 @@ Measured read_file(const ImportFile& file, const Wanted& wanted) {
   if (is_json && text.size() > most_unpacked_log) // it is read as a whole, into several times its size
     refuse(fmt::format("has {} bytes of JSON, more than {}", text.size(), most_unpacked_log), wanted.how_to);
   Measured measured = is_json ? JsonReader{file.name, wanted.how_to}.read(text) : TableReader{}.read(text);
+  if (!measured.second_program.empty())
+    refuse("holds results of two tests, " + measured.second_program + " among them",
+           "give each test a file of its own");
   if (!measured.program.empty() && !wanted.takes(measured.program))
     refuse(fmt::format("these are results of {}", in_quotes(measured.program)), wanted.how_to);
   if (measured.ranks == 1) refuse("there is one rank only, which sends to itself", "run it with two or more");

@@ -57,8 +57,9 @@ struct DrawnStep {
 };
 
 /// Draws `samples` steps of a job. Of each, the level and what is outside of the tasks are those of one measured step,
-/// and each replica's tasks those of another step of its own (of that one, where they are drawn `together`): simulated
-/// `tasks` (by replica and step) take as much longer as the levels of the two differ. Only `seed` says what is drawn.
+/// and each replica's tasks those of another step of its own (of that one, where they are drawn `together`, and of one
+/// replica): simulated `tasks` (by replica and step) take as much longer as the levels of the two differ. Only `seed`
+/// says what is drawn.
 [[nodiscard]] std::vector<DrawnStep> draw_steps(const WorkDistribution& work,
                                                 const std::vector<std::vector<Duration>>& tasks, std::size_t samples,
                                                 std::uint64_t seed);
