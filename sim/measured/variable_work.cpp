@@ -217,6 +217,7 @@ std::optional<VariableWork> predict_variable_work(std::span<const MeasuredRun> r
   result.together = work->together;
   const std::vector<DrawnStep> drawn = draw_steps(*work, work->tasks, samples, seed);
   std::vector<Duration> predicted;
+  predicted.reserve(drawn.size());
   for (const DrawnStep& step : drawn) predicted.push_back(step.step);
   std::vector<Duration> measured;
   for (std::size_t step = learned; step < steps; ++step) measured.push_back(job_step(replicas, step).end);
