@@ -84,6 +84,18 @@ std::optional<MicrobatchWork> given_work(const RunSpec& spec, Problems& problems
   return work;
 }
 
+namespace {
+
+/// "tensor-link, data-link": those whose collectives were measured.
+std::string measured_links(const Training& training) {
+  std::string measured;
+  for (const auto& [field, link] : links_of(training))
+    if (*link && (*link)->has_files()) measured += fmt::format("{}{}", measured.empty() ? "" : ", ", field);
+  return measured;
+}
+
+} // namespace
+
 std::string cost_source(const RunSpec& spec) {
   if (!spec.model_shape || !spec.device_sheet) {
     // A file's word for its costs does not hold for those that were given in their place.
@@ -101,10 +113,8 @@ std::string cost_source(const RunSpec& spec) {
     text += fmt::format(", but for a step of {}: computing takes {:.4g} of its time",
                         format_duration(spec.measured_step->time),
                         static_cast<double>(spec.training.compute_ppm) / static_cast<double>(whole_share));
-  std::string measured;
-  for (const auto& [field, link] : links_of(spec.training))
-    if (*link && (*link)->has_files()) measured += fmt::format("{}{}", measured.empty() ? "" : ", ", field);
-  if (!measured.empty()) text += fmt::format("; collectives of {} measured", measured);
+  if (const std::string measured = measured_links(spec.training); !measured.empty())
+    text += fmt::format("; collectives of {} measured", measured);
   if (!spec.link && !spec.comm && !spec.latency && !spec.bandwidth)
     text += fmt::format("; {} between stages", standard_link().name);
   if (const std::string given = given_costs(spec, false); !given.empty()) text += fmt::format("; given: {}", given);

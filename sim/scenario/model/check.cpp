@@ -1,5 +1,7 @@
 #include "check.hpp"
 
+#include "ppsim/base/detail/wide.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -161,6 +163,25 @@ void check_expert_parallel(const Model& model, const Training& training, Problem
 
 } // namespace
 
+void check_expert_groups(const Model& model, std::string_view where, Problems& problems) {
+  const auto add = [&](std::string what, std::string hint) {
+    problems.add(std::string{where}, std::move(what), std::move(hint));
+  };
+  if (model.expert_groups <= 0) {
+    if (model.expert_groups_per_token > 0)
+      add("has expert-groups-per-token but no expert-groups", "give expert-groups too, or leave it out");
+    return;
+  }
+  const std::int64_t experts = model.experts / model.expert_groups;
+  if (model.experts % model.expert_groups != 0)
+    add(fmt::format("{} experts are not divided evenly into {} groups", model.experts, model.expert_groups),
+        "expert-groups has to divide experts");
+  else if (Int128{experts} * model.expert_groups_per_token < model.experts_per_token)
+    add(fmt::format("{} groups of {} experts do not hold the {} of a token", model.expert_groups_per_token, experts,
+                    model.experts_per_token),
+        "give more expert-groups-per-token");
+}
+
 void check_model(const Model& model, std::string_view where, Problems& problems) {
   const auto add = [&](std::string what, std::string hint) {
     problems.add(std::string{where}, std::move(what), std::move(hint));
@@ -176,16 +197,7 @@ void check_model(const Model& model, std::string_view where, Problems& problems)
   if (model.experts_per_token > model.experts)
     add(fmt::format("a token has {} experts of {}", model.experts_per_token, model.experts),
         model.experts == 0 ? "give experts too" : "give experts-per-token of at most experts");
-  if (model.expert_groups > 0 && model.experts % model.expert_groups != 0)
-    add(fmt::format("{} experts are not divided evenly into {} groups", model.experts, model.expert_groups),
-        "expert-groups has to divide experts");
-  else if (model.expert_groups > 0 &&
-           model.experts / model.expert_groups * model.expert_groups_per_token < model.experts_per_token)
-    add(fmt::format("{} groups of {} experts do not hold the {} of a token", model.expert_groups_per_token,
-                    model.experts / model.expert_groups, model.experts_per_token),
-        "give more expert-groups-per-token");
-  if (model.expert_groups == 0 && model.expert_groups_per_token > 0)
-    add("has expert-groups-per-token but no expert-groups", "give expert-groups too, or leave it out");
+  check_expert_groups(model, where, problems);
   if (model.experts == 0 &&
       (model.expert_groups > 0 || model.shared_experts > 0 || model.expert_ffn_hidden > 0 || model.dense_layers > 0))
     add("has sizes of experts but no experts", "give experts too, or leave them out");

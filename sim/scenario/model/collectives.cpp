@@ -82,7 +82,7 @@ std::vector<const MeasuredCollective*> measured_for(const LinkSheet& link, bool 
 } // namespace
 
 std::vector<const MeasuredCollective*> measured_for(const LinkSheet& link, Collective collective, std::int64_t ranks) {
-  std::vector<const MeasuredCollective*> tables = measured_for(link, true, collective, ranks);
+  const std::vector<const MeasuredCollective*> tables = measured_for(link, true, collective, ranks);
   return tables.empty() ? measured_for(link, false, collective, ranks) : tables;
 }
 
@@ -148,7 +148,7 @@ Int128 nodes_of_token(const Model& model, std::int64_t nodes) {
   Int128 elsewhere = whole_share;
   for (std::int64_t expert = 0; expert < model.experts_per_token; ++expert) {
     const Int128 left = on_node * allowed - expert;
-    if (left <= on_node) return allowed * whole_share;
+    if (left <= on_node) return Int128{allowed} * whole_share;
     elsewhere = elsewhere * (left - on_node) / left;
   }
   return allowed * (whole_share - elsewhere);
@@ -174,7 +174,8 @@ Duration expert_exchange(const Sizes& sizes, Int128 bytes) {
   const std::int64_t nodes = (ranks + near - 1) / near;
   if (!sizes.once_to_a_node)
     return std::max(exchange(sizes.tensor_link, near, bytes * near / ranks), exchange(standard_link(), nodes, bytes));
-  const Int128 once = bytes * nodes_of_token(sizes.model, nodes) / (whole_share * sizes.model.experts_per_token);
+  const Int128 once =
+      bytes * nodes_of_token(sizes.model, nodes) / (Int128{whole_share} * sizes.model.experts_per_token);
   return std::max(exchange(sizes.tensor_link, near, bytes), exchange(standard_link(), nodes, std::min(once, bytes)));
 }
 
