@@ -89,7 +89,8 @@ std::string from_folder(const Option& option, std::string value, const std::stri
     return path == "-" ? std::string{path} : (std::filesystem::path{folder} / path).string();
   };
   if (option.name == "model" || option.name == "device") return names_file(value) ? found(value) : value;
-  if (option.name != "tensor-link" && option.name != "expert-link" && option.name != "data-link") return value;
+  const auto is_its_link = [&](const NamedLink& link) { return link.field == option.name; };
+  if (std::ranges::none_of(links_of(Training{}), is_its_link)) return value;
   std::string all;
   for (const std::string_view item : split_list(value))
     all += fmt::format("{}{}", all.empty() ? "" : ",", names_link_file(item) ? found(item) : std::string{item});

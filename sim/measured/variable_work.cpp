@@ -100,13 +100,13 @@ JobStep job_step(std::span<const MeasuredRun> replicas, std::size_t step) {
 /// Of fewer steps none is said to lie apart: of three or four one often does by chance.
 constexpr std::size_t least_to_tell_apart = 8;
 
-/// How many values at the start lie apart from all behind them, by more than those differ.
+/// How many values at the start lie apart from all behind them, by more than those differ and by more than a hundredth.
 std::size_t apart_at_start(std::span<const Duration> values) {
   if (values.size() < least_to_tell_apart) return 0;
   for (std::size_t count = values.size() / 2; count > 0; --count) {
     const auto [least, most] = std::ranges::minmax(values.first(count));
     const auto [low, high] = std::ranges::minmax(values.subspan(count));
-    const Duration range = high - low;
+    const Duration range = std::max(high - low, high / 100);
     if (least > high + range || most < low - range) return count;
   }
   return 0;

@@ -1,6 +1,7 @@
 #include "ppsim/study/measured_step.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/evaluate.hpp"
 
 #include <fmt/format.h>
@@ -19,6 +20,7 @@ RunSpec measured_run(const RunSpec& spec) {
   if (measured.vpp) run.vpp = {*measured.vpp};
   if (measured.schedule) {
     run.schedule = measured.schedule;
+    if (!measured.vpp && find_generator(*measured.schedule).vpp.multiple == 0) run.vpp.reset(); // its own
     run.activation_limit.reset(); // what is said of the other's order
     run.group_size.reset();
     run.descending_backward.reset();

@@ -4,6 +4,7 @@
 # first run (as root; 2 GB each). At the end profiles are in $work/orders/profiles, and kineto_means.py holds what 'ppsim import'
 # makes of them against the means of their tasks.
 # Exit status: 0 all is as ppsim says, 1 something is not, 2 something is missing.
+# DEBIAN_MIRROR: another than debootstrap's own.
 # PYTORCH: a python3 with PyTorch 2.14 of your own, and no chroot, and no 2.6.
 . "$(dirname "$(readlink -f "$0")")/common.sh"
 needs python3 python3
@@ -23,7 +24,7 @@ in_chroot() { # SUITE PARTS: pytorch.py with Debian SUITE's PyTorch
   local root=$work/$1 folder
   if [ ! -e "$root/made" ]; then
     rm -rf "$root"
-    debootstrap --variant=minbase "$1" "$root" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" /usr/share/debootstrap/scripts/sid >"$1.log" 2>&1 &&
+    debootstrap --variant=minbase "$1" "$root" "${DEBIAN_MIRROR-}" /usr/share/debootstrap/scripts/sid >"$1.log" 2>&1 &&
       chroot "$root" apt-get install -y --no-install-recommends python3-torch >>"$1.log" 2>&1 || fail "no Debian $1" "see $work/$1.log"
     touch "$root/made"
   fi

@@ -93,7 +93,7 @@ Sizes::Sizes(const Model& shape, const Training& training, LinkSheet tensor, std
       element{training.data_type == DataType::tf32 || training.data_type == DataType::fp32 ? 4 : 2},
       product_element{training.data_type == DataType::fp8 ? 1 : element}, tensor_ranks{training.tensor_parallel},
       expert_ranks{training.expert_parallel}, expert_tensor_ranks{training.expert_tensor_ranks()},
-      node_ranks{training.gpus_per_node.value_or(8)}, gradient_bytes{training.gradient_bytes},
+      near_expert_ranks{training.near_expert_ranks()}, gradient_bytes{training.gradient_bytes},
       sequence_parallel{training.sequence_parallel && training.tensor_parallel > 1},
       async_collective{training.async_tensor_collective.value_or(true)},
       once_to_a_node{training.token_dispatcher.value_or(TokenDispatcher::flex) == TokenDispatcher::flex},

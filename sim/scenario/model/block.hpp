@@ -86,7 +86,7 @@ struct Sizes {
   std::int64_t tensor_ranks;
   std::int64_t expert_ranks;
   std::int64_t expert_tensor_ranks; ///< over which each expert is split
-  std::int64_t node_ranks;          ///< that share a node
+  std::int64_t near_expert_ranks;   ///< of `expert_ranks`, those that share a node
   Int128 gradient_bytes;            ///< per parameter
   bool sequence_parallel;
   bool async_collective;   ///< of the input gradient, beside the weight gradient

@@ -148,20 +148,25 @@ void check_expert_parallel(const Model& model, const Training& training, Problem
                  }));
   if (ranks == 1) return;
   const std::int64_t all = training.data_parallel * training.context_parallel * training.tensor_parallel;
+  Training other = training;
+  const auto has_room = [&](std::int64_t data_parallel) {
+    other.data_parallel = data_parallel;
+    return data_parallel * other.context_parallel * other.tensor_parallel % (ranks * other.expert_tensor_ranks()) == 0;
+  };
   if (model.experts == 0)
     problems.add("`expert-parallel`", fmt::format("{} has no experts", model.name), "leave it out");
   else if (model.experts % ranks != 0)
     problems.add("`expert-parallel`", fmt::format("{} ranks do not divide {} experts", ranks, model.experts),
                  nearest_that_work(ranks, model.experts, [&](std::int64_t some) { return model.experts % some == 0; }));
-  else if (all % (ranks * split) != 0)
+  else if (!has_room(training.data_parallel))
     problems.add("`expert-parallel`",
                  fmt::format("{} ranks{} do not divide the {} of `data-parallel` times `context-parallel` times "
                              "`tensor-parallel`",
                              ranks, split > 1 ? fmt::format(", with each expert split over {},", split) : "", all),
-                 fmt::format("experts are spread over the ranks of a stage: give `data-parallel` {}", ranks));
+                 "experts are spread over the ranks of a stage: " +
+                     nearest_that_work(training.data_parallel, training.data_parallel + ranks, has_room) +
+                     " as `data-parallel`");
 }
-
-} // namespace
 
 void check_expert_groups(const Model& model, std::string_view where, Problems& problems) {
   const auto add = [&](std::string what, std::string hint) {
@@ -181,6 +186,8 @@ void check_expert_groups(const Model& model, std::string_view where, Problems& p
                     model.experts_per_token),
         "give more expert-groups-per-token");
 }
+
+} // namespace
 
 void check_model(const Model& model, std::string_view where, Problems& problems) {
   const auto add = [&](std::string what, std::string hint) {

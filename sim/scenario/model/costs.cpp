@@ -205,6 +205,10 @@ BlockCosts& BlockCosts::operator+=(const BlockCosts& other) {
   return *this;
 }
 
+std::int64_t Training::near_expert_ranks() const {
+  return std::clamp<std::int64_t>(gpus_per_node.value_or(8) / expert_tensor_ranks(), 1, expert_parallel);
+}
+
 std::int64_t Training::expert_tensor_ranks() const {
   if (expert_tensor_parallel) return *expert_tensor_parallel;
   return data_parallel * context_parallel % expert_parallel == 0 ? tensor_parallel : 1;

@@ -76,52 +76,50 @@ std::int64_t DeviceSheet::flops_per_second(DataType type) const {
   return flops_16_bit;
 }
 
+namespace {
+
+/// What is not said here of any device is taken to be alike on all: launches are the host's.
+DeviceSheet hopper(std::string name, Bytes memory, Bandwidth bandwidth, std::string source) {
+  return {.name = std::move(name),
+          .flops_16_bit = 989 * tera,
+          .flops_fp8 = 1979 * tera,
+          .flops_tf32 = 494 * tera,
+          .flops_fp32 = 67 * tera,
+          .memory = memory,
+          .reserved = reserved_of(memory),
+          .memory_bandwidth = bandwidth,
+          .link = "nvlink4",
+          .source = std::move(source),
+          .reached = {.products = 645'000, .fp8_products = 690'000}};
+}
+
+} // namespace
+
 std::span<const DeviceSheet> devices() {
-  // What is not said here is taken to be alike on all: launches are the host's.
-  static constexpr Reached reached_by_hopper{.products = 645'000, .fp8_products = 690'000};
-  static const std::vector<DeviceSheet> all{{.name = "a100",
-                                             .flops_16_bit = 312 * tera,
-                                             .flops_tf32 = 156 * tera,
-                                             .flops_fp32 = 19'500 * giga,
-                                             .memory = mebibytes(81920),
-                                             .reserved = reserved_of(mebibytes(81920)),
-                                             .memory_bandwidth = gigabytes_per_second(2039),
-                                             .link = "nvlink3",
-                                             .source = "NVIDIA A100 80GB SXM datasheet, dense rates",
-                                             .reached = {.products = 837'000, .attention = 550'000, .pass = 670us}},
-                                            {.name = "h100",
-                                             .flops_16_bit = 989 * tera,
-                                             .flops_fp8 = 1979 * tera,
-                                             .flops_tf32 = 494 * tera,
-                                             .flops_fp32 = 67 * tera,
-                                             .memory = mebibytes(81559),
-                                             .reserved = reserved_of(mebibytes(81559)),
-                                             .memory_bandwidth = gigabytes_per_second(3350),
-                                             .link = "nvlink4",
-                                             .source = "NVIDIA H100 SXM datasheet, dense rates",
-                                             .reached = reached_by_hopper},
-                                            {.name = "h200",
-                                             .flops_16_bit = 989 * tera,
-                                             .flops_fp8 = 1979 * tera,
-                                             .flops_tf32 = 494 * tera,
-                                             .flops_fp32 = 67 * tera,
-                                             .memory = mebibytes(143771),
-                                             .reserved = reserved_of(mebibytes(143771)),
-                                             .memory_bandwidth = gigabytes_per_second(4800),
-                                             .link = "nvlink4",
-                                             .source = "NVIDIA H200 SXM datasheet, dense rates",
-                                             .reached = reached_by_hopper},
-                                            {.name = "b200",
-                                             .flops_16_bit = 2250 * tera,
-                                             .flops_fp8 = 4500 * tera,
-                                             .flops_tf32 = 1100 * tera,
-                                             .flops_fp32 = 80 * tera,
-                                             .memory = mebibytes(183359),
-                                             .reserved = reserved_of(mebibytes(183359)),
-                                             .memory_bandwidth = gigabytes_per_second(8000),
-                                             .link = "nvlink5",
-                                             .source = "NVIDIA HGX B200 datasheet, an eighth of its eight, dense rates",
-                                             .reached = {.products = 470'000, .fp8_products = 570'000}}};
+  static const std::vector<DeviceSheet> all{
+      {.name = "a100",
+       .flops_16_bit = 312 * tera,
+       .flops_tf32 = 156 * tera,
+       .flops_fp32 = 19'500 * giga,
+       .memory = mebibytes(81920),
+       .reserved = reserved_of(mebibytes(81920)),
+       .memory_bandwidth = gigabytes_per_second(2039),
+       .link = "nvlink3",
+       .source = "NVIDIA A100 80GB SXM datasheet, dense rates",
+       .reached = {.products = 837'000, .attention = 550'000, .pass = 670us}},
+      hopper("h100", mebibytes(81559), gigabytes_per_second(3350), "NVIDIA H100 SXM datasheet, dense rates"),
+      hopper("h200", mebibytes(143771), gigabytes_per_second(4800), "NVIDIA H200 SXM datasheet, dense rates"),
+      {.name = "b200",
+       .flops_16_bit = 2250 * tera,
+       .flops_fp8 = 4500 * tera,
+       .flops_tf32 = 1100 * tera,
+       .flops_fp32 = 80 * tera,
+       .memory = mebibytes(183359),
+       .reserved = reserved_of(mebibytes(183359)),
+       .memory_bandwidth = gigabytes_per_second(8000),
+       .link = "nvlink5",
+       .source = "NVIDIA HGX B200 datasheet, an eighth of its eight, dense rates",
+       .reached = {.products = 470'000, .fp8_products = 570'000}}};
   return all;
 }
 

@@ -212,6 +212,17 @@ TEST_CASE("One measured step explains the others: the Zero Bubble paper's table 
                    limit}) == Approx(measured).epsilon(0.04));
 }
 
+TEST_CASE("Another schedule that was measured had its own chunks, where none are said") {
+  const auto step_with = [](const std::string& step) {
+    return evaluate(
+               parse_arguments(find_command("simulate"), {"--stages", "4", "--mb", "8", "--model", "gpt2-xl",
+                                                          "--device", "a100", "--vpp", "2", "--measured-step", step}))
+        .report.step_time;
+  };
+  CHECK(step_with("400ms,schedule=1f1b") == step_with("400ms,schedule=1f1b,vpp=1"));
+  CHECK(step_with("400ms,schedule=interleaved") == step_with("400ms,schedule=interleaved,vpp=2"));
+}
+
 TEST_CASE("A measured step that nothing explains is refused, and one that is hard to believe is doubted") {
   CHECK(
       faults({"--model", "gpt2-xl", "--device", "a100", "--measured-step", "1ns"}) ==

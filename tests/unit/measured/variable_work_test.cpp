@@ -171,6 +171,10 @@ TEST_CASE("Steps at the start that lie apart are not learned from") {
   // 15 is beyond the others by 3, and they differ by 5: it belongs to them.
   const std::vector<int> wide{15, 7, 10, 11, 12, 10, 11, 12, 10, 11, 12, 10, 11, 12, 10, 11};
   CHECK(predicted({of_steps(wide)}).first == 0);
+  // Less than a hundredth is no warmup, however alike the others are.
+  std::vector<int> even(16, 1000);
+  even.front() = 1005;
+  CHECK(predicted({of_steps(even)}).first == 0);
   // Nor is anything told apart of few steps.
   CHECK(predicted({of_steps({90, 10, 10, 10, 10, 10, 10, 10})}).first == 0);
 }

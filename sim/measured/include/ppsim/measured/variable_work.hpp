@@ -91,8 +91,8 @@ inline constexpr std::size_t least_steps_of_a_half = 4;
 
 /// Learns from the first `share` of the steps and predicts the others; from and of at least least_steps_of_a_half.
 /// Steps at the start that lie apart are not learned from: where the slowest replica's tasks, or what came after them,
-/// all took longer (or all shorter) in them than in any step behind them, by more than those differ among each other;
-/// of eight steps or more, half of them at most. None where there are too few steps, no samples, or no
+/// all took longer (or all shorter) in them than in any step behind them, by more than those differ among each other,
+/// and a hundredth; of eight steps or more, half of them at most. None where there are too few steps, no samples, or no
 /// work_distribution(). `replicas` as of that.
 [[nodiscard]] std::optional<VariableWork> predict_variable_work(std::span<const MeasuredRun> replicas, double share,
                                                                 std::size_t threads,

@@ -114,6 +114,8 @@ struct Training {
   std::optional<LinkSheet> expert_link = {};            ///< none: the device's inside a node, ib-ndr between nodes
   std::optional<LinkSheet> data_link = {};              ///< none: ib-ndr
   [[nodiscard]] std::int64_t expert_tensor_ranks() const;
+  /// Of the ranks that hold other experts, those that share a node, being neighbours.
+  [[nodiscard]] std::int64_t near_expert_ranks() const;
 };
 
 /// Largest sizes, so that no product overflows.
