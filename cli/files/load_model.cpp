@@ -76,9 +76,11 @@ void load_links(Inputs& inputs, Problems& problems) {
   name_device_link(inputs, "tensor-link", training.tensor_link, problems);
   name_device_link(inputs, "expert-link", training.expert_link, problems);
   name_device_link(inputs, "data-link", training.data_link, problems);
+  name_device_link(inputs, "context-link", training.context_link, problems);
   const LinkSheet* const inside = inputs.device_sheet ? &find_link(inputs.device_sheet->link) : nullptr;
   load_link_files(inputs, "tensor-link", inputs.tensor_link_files, inside, training.tensor_link, problems);
   load_link_files(inputs, "expert-link", inputs.expert_link_files, &standard_link(), training.expert_link, problems);
+  load_link_files(inputs, "context-link", inputs.context_link_files, inside, training.context_link, problems);
   load_link_files(inputs, "data-link", inputs.data_link_files, &standard_link(), training.data_link, problems);
 }
 

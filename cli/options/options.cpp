@@ -33,6 +33,11 @@ constexpr std::array data_types{Choice{"bf16", DataType::bf16}, Choice{"fp16", D
 constexpr std::array token_dispatchers{Choice{"flex", TokenDispatcher::flex},
                                        Choice{"alltoall", TokenDispatcher::alltoall}};
 constexpr std::array dispatch_data_types{Choice{"bf16", DataType::bf16}, Choice{"fp8", DataType::fp8}};
+constexpr std::array context_exchanges{Choice{"p2p", ContextExchange::p2p},
+                                       Choice{"all_gather", ContextExchange::all_gather},
+                                       Choice{"a2a", ContextExchange::a2a}};
+constexpr std::array zero_stages{Choice{"1", std::int64_t{1}}, Choice{"2", std::int64_t{2}},
+                                 Choice{"3", std::int64_t{3}}};
 constexpr std::array attentions{Choice{"flash", Attention::flash}, Choice{"unfused", Attention::unfused}};
 constexpr std::array recomputations{Choice{"none", RecomputeKind::none}, Choice{"selective", RecomputeKind::selective},
                                     Choice{"full", RecomputeKind::full}};
@@ -68,6 +73,9 @@ constexpr std::array table{
     Option{"schedule-file", "", S::pipeline, A::required, "FILE", set_text<&I::schedule_file>,
            "the order from a PyTorch pipelining CSV, or an InfiniTrain task list (*.tasks.csv); it sets P, M and V",
            "schedule,stages,mb,vpp,SCHEDULE-OPTIONS"},
+    Option{"overlap-moe-expert-parallel-comm", "", S::pipeline, A::none, "", set_flag<&I::overlap_expert_exchange>,
+           "interleaved: in the steady state each forward runs together with a backward, behind whose computing its "
+           "all-to-alls of experts hide (--pair hide), after one forward more"},
     Option{"group-size", "microbatch-group-size", S::pipeline, A::required, "G", count<&I::group_size, Limits::tasks>,
            "interleaved: microbatches per group of one chunk; default P"},
     Option{"gpipe-backward", "", S::pipeline, A::required, "ORDER", choice<&I::descending_backward, backward_orders>,
@@ -125,6 +133,10 @@ constexpr std::array table{
     Option{"context-parallel", "context-parallel-size", S::model, A::required, "N",
            count<&Training::context_parallel, ModelLimits::ranks>,
            "devices over which the sequence is split; default 1"},
+    Option{"cp-comm-type", "", S::model, A::required, "KIND", choice<&Training::context_exchange, context_exchanges>,
+           "how the ranks of --context-parallel come by keys and values: p2p (default) around a ring beside the "
+           "attention, "
+           "all_gather before it, a2a for heads"},
     Option{"expert-parallel", "expert-model-parallel-size", S::model, A::required, "N",
            count<&Training::expert_parallel, ModelLimits::ranks>, "devices over which experts are spread; default 1"},
     Option{"expert-tensor-parallel", "expert-tensor-parallel-size", S::model, A::required, "N",
@@ -138,12 +150,16 @@ constexpr std::array table{
            choice<&Training::dispatch_data_type, dispatch_data_types>,
            "in which tokens are sent to experts, bf16 (default) or fp8; their results come back in bf16"},
     Option{"gpus-per-node", "", S::model, A::required, "N", count<&Training::gpus_per_node, ModelLimits::ranks>,
-           "devices that the device's own link joins, for experts; default 8"},
+           "devices that the device's own link joins, for experts and context parallelism; default 8"},
     Option{"data-parallel", "", S::model, A::required, "N", count<&Training::data_parallel, ModelLimits::ranks>,
            "copies of the pipeline that share a batch; gradients are reduced over them; default 1"},
     Option{"distributed-optimizer", "", S::model, A::required, "SWITCH",
            choice<&Training::distributed_optimizer, switches>,
            "whether optimizer state is divided over data-parallel ranks (ZeRO 1): on (default) or off"},
+    Option{"zero-stage", "", S::model, A::required, "N", choice<&Training::zero_stage, zero_stages>,
+           "what is divided over data-parallel ranks: 1 (default) the optimizer's state, 2 gradients too, 3 parameters "
+           "too "
+           "(FSDP)"},
     Option{"overlap-param-gather", "", S::model, A::required, "SWITCH",
            choice<&Training::overlap_param_gather, switches>,
            "whether a distributed optimizer's parameters are gathered behind the next step's forwards: on (default) "
@@ -168,6 +184,11 @@ constexpr std::array table{
     Option{"expert-link", "", S::model, A::required, "NAME|FILE[,...]",
            set_measured_link<&Training::expert_link, &I::expert_link_files>,
            "likewise of expert parallelism (alltoall_perf); default the device's within a node, ib-ndr between nodes"},
+    Option{
+        "context-link", "", S::model, A::required, "NAME|FILE[,...]",
+        set_measured_link<&Training::context_link, &I::context_link_files>,
+        "likewise of context parallelism (all_gather_perf, reduce_scatter_perf, alltoall_perf); default the device's "
+        "where its ranks fit a node, else ib-ndr"},
     Option{"data-link", "", S::model, A::required, "NAME|FILE[,...]",
            set_measured_link<&Training::data_link, &I::data_link_files>,
            "likewise of data parallelism (reduce_scatter_perf, all_gather_perf, all_reduce_perf); default ib-ndr"},

@@ -49,8 +49,8 @@ struct Assignment {
 
 /// Each value is well-formed by itself; whether they fit together is for build_run() to say.
 struct Inputs : RunSpec, ReplaySpec, OutputSpec {
-  std::optional<std::string> scenario, schedule_file, model, device;              ///< names, or files
-  std::vector<std::string> tensor_link_files, expert_link_files, data_link_files; ///< of nccl-tests
+  std::optional<std::string> scenario, schedule_file, model, device; ///< names, or files
+  std::vector<std::string> tensor_link_files, expert_link_files, data_link_files, context_link_files; ///< of nccl-tests
   std::optional<std::size_t> threads, points;
   std::optional<std::string> precision; ///< in the unit of the axis
   std::optional<std::string> file;      ///< a command's first argument

@@ -109,6 +109,7 @@ void generate_schedule(const RunSpec& spec, BuiltRun& run) {
                           .group_size = spec.group_size,
                           .descending_backward = spec.descending_backward,
                           .activation_limit = spec.activation_limit,
+                          .overlap_expert_exchange = spec.overlap_expert_exchange,
                           .replicas = spec.replicas.value_or(std::vector<std::size_t>{})};
   if (spec.replicas && spec.replicas->size() < request.shape.stages)
     request.shape.shared = request.shape.stages - spec.replicas->size();

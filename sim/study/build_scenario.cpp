@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
+#include <map>
 
 #include "spread.hpp"
 
@@ -369,12 +370,27 @@ void fill_memory(const RunSpec& spec, Spread& spread, Memory& memory, Problems& 
   if (!memory.limit && spec.device_sheet && knows_sizes(spec)) memory.limit = spec.device_sheet->usable_memory();
 }
 
+/// Divided parameters are there whole while a pass needs them, two layers' at a time: the one that computes and the
+/// next.
+void hold_unsharded(const std::vector<BlockCosts>& computed, const std::vector<StageId>& placement, Memory& memory) {
+  std::map<StageId, std::size_t> first_chunk;
+  std::map<StageId, Bytes> most;
+  for (std::size_t chunk = 0; chunk < computed.size(); ++chunk) {
+    first_chunk.try_emplace(placement[chunk], chunk);
+    most[placement[chunk]] = std::max(most[placement[chunk]], computed[chunk].unsharded);
+  }
+  for (const auto& [stage, bytes] : most) memory.parameters[first_chunk[stage]] += bytes + bytes;
+}
+
 void add_each(std::vector<Duration>& times, const std::vector<Duration>& more) {
   std::ranges::transform(times, more, times.begin(), std::plus{});
 }
 
 /// `tied`: the gradient of a matrix that the first and the last stage share, by the model's shape.
-void fill_update(const RunSpec& spec, Spread& spread, Bytes tied, Update& update) {
+void fill_update(const RunSpec& spec, Spread& spread, Bytes tied, Update& update, Problems& problems) {
+  if (spec.overlap_grad_reduce && !spec.reduce && spread.has_model() && spec.training.shards_gradients())
+    problems.add(spec.place_of("overlap-grad-reduce"), "gradients that are divided are reduced in each backward",
+                 "leave it out, or `zero-stage` 1");
   update.overlap_reduce = spec.overlap_grad_reduce.value_or(!spread.has_model() || spec.training.distributed_optimizer);
   if (spec.reduce || spread.has_model())
     update.reduce = spread.per_chunk("reduce", spec.reduce, Duration{0}, &BlockCosts::reduce);
@@ -457,14 +473,16 @@ Scenario make_scenario(const RunSpec& spec, const Shape& shape, const std::vecto
   fill_collectives(spec, spread, scenario.costs);
   fill_network(spec, spread, computes ? std::optional{model->boundary} : std::nullopt, scenario.network, problems);
   fill_memory(spec, spread, scenario.memory, problems);
+  if (!spec.parameter_bytes) hold_unsharded(computed, placement, scenario.memory);
   fill_recompute(spec, spread, scenario, problems);
   check_extra_work(spec, problems);
-  fill_update(spec, spread, computes ? model->tied_embedding : Bytes{}, scenario.update);
+  fill_update(spec, spread, computes ? model->tied_embedding : Bytes{}, scenario.update, problems);
   scenario.work = given_work(spec, problems);
   if (computes)
     scenario.work = microbatch_work(model_of(spec), *spec.device_sheet, spec.training, scenario.layout, computed,
                                     scenario.recompute.kind);
-  scenario.pair = spec.pair.value_or(PairRule{});
+  const PairRule paired = spec.overlap_expert_exchange ? PairRule{PairRule::Kind::hide} : PairRule{};
+  scenario.pair = spec.pair.value_or(paired);
   scenario.title = spec.title.value_or("");
   scenario.source = cost_source(spec);
   problems.throw_if_any();

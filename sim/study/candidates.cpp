@@ -19,6 +19,7 @@ struct OptionReset {
   void (*reset)(RunSpec&);
 };
 constexpr std::array resets{
+    OptionReset{"overlap-moe-expert-parallel-comm", [](RunSpec& spec) { spec.overlap_expert_exchange = false; }},
     OptionReset{"group-size", [](RunSpec& spec) { spec.group_size.reset(); }},
     OptionReset{"gpipe-backward", [](RunSpec& spec) { spec.descending_backward.reset(); }},
     OptionReset{"activation-limit", [](RunSpec& spec) { spec.activation_limit.reset(); }},

@@ -23,6 +23,7 @@ RunSpec measured_run(const RunSpec& spec) {
     if (!measured.vpp && find_generator(*measured.schedule).vpp.multiple == 0) run.vpp.reset(); // its own
     run.activation_limit.reset(); // what is said of the other's order
     run.group_size.reset();
+    run.overlap_expert_exchange = false;
     run.descending_backward.reset();
     run.replicas.reset();
     run.optimizer_step.reset();

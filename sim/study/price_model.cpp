@@ -94,6 +94,17 @@ std::string measured_links(const Training& training) {
   return measured;
 }
 
+/// "; experts over 32 ranks, each split over 2, tokens by flex": what is often left to its default, and decides much.
+std::string expert_words(const Training& training) {
+  if (training.expert_parallel == 1) return "";
+  const std::int64_t split = training.expert_tensor_ranks();
+  return fmt::format("; experts over {} ranks{}{}", training.expert_parallel,
+                     split > 1 ? fmt::format(", each split over {}", split) : "",
+                     training.expert_link                                     ? ""
+                     : training.token_dispatcher == TokenDispatcher::alltoall ? ", tokens by alltoall"
+                                                                              : ", tokens by flex");
+}
+
 } // namespace
 
 std::string cost_source(const RunSpec& spec) {
@@ -115,6 +126,7 @@ std::string cost_source(const RunSpec& spec) {
                         static_cast<double>(spec.training.compute_ppm) / static_cast<double>(whole_share));
   if (const std::string measured = measured_links(spec.training); !measured.empty())
     text += fmt::format("; collectives of {} measured", measured);
+  text += expert_words(spec.training);
   if (!spec.link && !spec.comm && !spec.latency && !spec.bandwidth)
     text += fmt::format("; {} between stages", standard_link().name);
   if (const std::string given = given_costs(spec, false); !given.empty()) text += fmt::format("; given: {}", given);

@@ -26,6 +26,7 @@ Work& Work::operator+=(const Work& other) {
   moved += other.moved;
   launches += other.launches;
   collective += other.collective;
+  beside_attention += other.beside_attention;
   behind_weight_grad += other.behind_weight_grad;
   return *this;
 }
@@ -86,7 +87,7 @@ void Block::launch(std::int64_t in_forward, std::int64_t in_input_grad, std::int
   weight_grad.launches += in_weight_grad;
 }
 
-Sizes::Sizes(const Model& shape, const Training& training, LinkSheet tensor, std::optional<LinkSheet> expert)
+Sizes::Sizes(const Model& shape, const Training& training, const LinkSheet& in_node)
     : model{shape}, sequence{training.sequence_length > 0 ? training.sequence_length : shape.sequence_length},
       tokens{training.microbatch_size * sequence / training.context_parallel},
       outside_tokens{training.sequence_parallel ? tokens / training.tensor_parallel : tokens},
@@ -100,8 +101,12 @@ Sizes::Sizes(const Model& shape, const Training& training, LinkSheet tensor, std
       dispatch_element{!training.dispatch_data_type                   ? element
                        : training.dispatch_data_type == DataType::fp8 ? 1
                                                                       : 2},
-      flash{training.attention.value_or(shape.attention) == Attention::flash}, tensor_link{std::move(tensor)},
-      expert_link{std::move(expert)} {}
+      flash{training.attention.value_or(shape.attention) == Attention::flash}, context_ranks{training.context_parallel},
+      context_exchange{training.context_exchange.value_or(ContextExchange::p2p)},
+      tensor_link{training.tensor_link.value_or(in_node)},
+      context_link{training.context_link.value_or(
+          training.tensor_parallel * training.context_parallel <= training.node_ranks() ? in_node : standard_link())},
+      expert_link{training.expert_link} {}
 
 namespace {
 
@@ -145,6 +150,7 @@ void add_core_attention(Block& block, const Sizes& sizes, const Heads& heads) {
     block.dropped_by(RecomputeModule::core_attn) = {.kept = kept, .again = core};
   }
   block.forward += core;
+  add_context_exchange(block, sizes, queries + outputs, keys + values);
 }
 
 /// The residual sum, with dropout where the model has it: keeps the mask.

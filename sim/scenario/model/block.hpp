@@ -18,6 +18,7 @@ struct Work {
   Int128 moved = 0;           ///< bytes that all other operations read and write
   std::int64_t launches = 0;  ///< operations that the host starts
   Duration collective{0};
+  Duration beside_attention{0};   ///< of the ring of keys and values: runs beside the scores
   Duration behind_weight_grad{0}; ///< the part of `collective` that runs beside the weight gradient's products
   Work& operator+=(const Work& other);
 };
@@ -76,7 +77,8 @@ struct Block {
 
 /// Token counts and shares that all blocks use; made of a model and a training that fit together.
 struct Sizes {
-  Sizes(const Model& shape, const Training& training, LinkSheet tensor, std::optional<LinkSheet> expert);
+  /// `tensor`: the link of devices in a node, where the training names none.
+  Sizes(const Model& shape, const Training& training, const LinkSheet& in_node);
   const Model& model;
   Int128 sequence;       ///< tokens of a sample
   Int128 tokens;         ///< of a microbatch, on this rank's share of the sequence
@@ -93,7 +95,10 @@ struct Sizes {
   bool once_to_a_node;     ///< a token goes to a node once, whatever the number of its experts there
   Int128 dispatch_element; ///< of a token on its way to experts
   bool flash;
+  std::int64_t context_ranks;
+  ContextExchange context_exchange;
   LinkSheet tensor_link;
+  LinkSheet context_link;
   std::optional<LinkSheet> expert_link; ///< none: the tensor-parallel link in a node, ib-ndr between nodes
   /// This rank's share of a width that tensor parallelism splits.
   [[nodiscard]] Int128 split(std::int64_t width) const { return width / tensor_ranks; }

@@ -74,6 +74,7 @@ void check_ranges(const Training& training, Problems& problems) {
       Size{"`context-parallel`", training.context_parallel, 1, ModelLimits::ranks},
       Size{"`expert-parallel`", training.expert_parallel, 1, ModelLimits::ranks},
       Size{"`expert-tensor-parallel`", training.expert_tensor_parallel.value_or(1), 1, ModelLimits::ranks},
+      Size{"`zero-stage`", training.zero_stage.value_or(1), 1, 3},
       Size{"`gpus-per-node`", training.gpus_per_node.value_or(1), 1, ModelLimits::ranks},
       Size{"`data-parallel`", training.data_parallel, 1, ModelLimits::ranks},
       Size{"`gradient-bytes-per-parameter`", training.gradient_bytes, 1, ModelLimits::gradient_bytes},
@@ -97,6 +98,21 @@ void check_tensor_parallel(const Model& model, const Training& training, Problem
   if (model.experts > 0 && ranks > 1 && !training.sequence_parallel)
     problems.add("`sequence-parallel`", "experts with tensor parallelism need sequence parallelism",
                  "leave it on, or give `tensor-parallel` 1");
+}
+
+void check_context_exchange(const Model& model, const Training& training, Problems& problems) {
+  if (!training.context_exchange) return;
+  const std::int64_t ranks = training.context_parallel;
+  if (ranks == 1) problems.add("`cp-comm-type`", "`context-parallel` 1 has nothing to exchange", "leave it out");
+  if (*training.context_exchange != ContextExchange::a2a) return;
+  const std::int64_t heads = model.heads / training.tensor_parallel;
+  const std::int64_t kv_heads =
+      model.has_latent_attention() ? heads : std::max<std::int64_t>(model.kv_heads / training.tensor_parallel, 1);
+  if (heads % ranks != 0 || kv_heads % ranks != 0)
+    problems.add(
+        "`cp-comm-type`",
+        fmt::format("{} ranks do not divide the {} heads and {} key-value heads of a rank", ranks, heads, kv_heads),
+        "give p2p or all_gather, or another `context-parallel`");
 }
 
 void check_sequence(const Model& model, const Training& training, std::int64_t sequence, Problems& problems) {
@@ -126,7 +142,7 @@ void check_expert_parallel(const Model& model, const Training& training, Problem
     if (given && model.experts == 0) problems.add(field, fmt::format("{} has no experts", model.name), "leave it out");
   };
   refuse_without_experts("`expert-tensor-parallel`", training.expert_tensor_parallel.has_value());
-  refuse_without_experts("`gpus-per-node`", training.gpus_per_node.has_value());
+  refuse_without_experts("`gpus-per-node`", training.gpus_per_node.has_value() && training.context_parallel == 1);
   refuse_without_experts("`moe-token-dispatcher`", training.token_dispatcher.has_value());
   refuse_without_experts("`moe-dispatch-data-type`", training.dispatch_data_type.has_value());
   const auto refuse_without_exchange = [&](const char* field, bool given) {
@@ -230,6 +246,13 @@ void check(const Model& model, const DeviceSheet& device, const Training& traini
   if (training.overlap_param_gather.value_or(false) && !training.distributed_optimizer)
     problems.add("`overlap-param-gather`", "parameters are gathered only where the optimizer is distributed",
                  "leave it out, or `distributed-optimizer` on");
+  check_context_exchange(model, training, problems);
+  if (training.zero_stage.value_or(1) > 1 && !training.distributed_optimizer)
+    problems.add("`zero-stage`", "gradients are divided only where the optimizer's state is",
+                 "leave it out, or `distributed-optimizer` on");
+  if (training.overlap_param_gather && training.shards_parameters())
+    problems.add("`overlap-param-gather`", "parameters that are divided are gathered for each pass",
+                 "leave it out, or `zero-stage` 2");
   if (training.async_tensor_collective && training.tensor_parallel == 1)
     problems.add("`async-tensor-model-parallel-allreduce`", "`tensor-parallel` 1 has no collectives", "leave it out");
   if (device.flops_per_second(training.data_type) <= 0)

@@ -65,8 +65,11 @@ std::vector<BlockCosts> chunk_costs(const Model& model, const ModelCosts& costs,
       sum.add(kind_of_layer(model, layer) == LayerKind::moe ? costs.moe_layer : costs.dense_layer);
     for (std::size_t i = 0; i < blocks.mtp_layers; ++i) sum.add(costs.mtp_layer);
     if (blocks.loss) chunks[chunk] += costs.output;
-    chunks[chunk].forward += costs.pass;
-    chunks[chunk].input_grad += costs.pass;
+    // Nothing computes while the first layer of a pass is gathered.
+    chunks[chunk].forward_collective += chunks[chunk].unshard;
+    chunks[chunk].input_grad_collective += chunks[chunk].unshard;
+    chunks[chunk].forward += costs.pass + chunks[chunk].unshard;
+    chunks[chunk].input_grad += costs.pass + chunks[chunk].unshard;
     if (blocks.loss && costs.tied_parameters > 0 && ends_share_stage) hold_tied_matrix_once(costs, chunks[chunk]);
   }
   return chunks;

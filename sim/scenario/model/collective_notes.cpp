@@ -13,9 +13,9 @@ bool LinkSheet::has_files() const {
   return std::ranges::any_of(measured, [](const MeasuredCollective& one) { return !one.source.empty(); });
 }
 
-std::array<NamedLink, 3> links_of(const Training& training) {
+std::array<NamedLink, 4> links_of(const Training& training) {
   return {NamedLink{"tensor-link", &training.tensor_link}, NamedLink{"expert-link", &training.expert_link},
-          NamedLink{"data-link", &training.data_link}};
+          NamedLink{"data-link", &training.data_link}, NamedLink{"context-link", &training.context_link}};
 }
 
 namespace {
@@ -46,6 +46,11 @@ std::vector<CollectiveUse> uses_of(const Model& model, const Training& training)
   const std::int64_t replicas = training.data_parallel * training.context_parallel;
   add_sums("tensor-link", training.tensor_link, !training.sequence_parallel, training.tensor_parallel);
   add_sums("data-link", training.data_link, !training.distributed_optimizer, replicas);
+  const ContextExchange exchange = training.context_exchange.value_or(ContextExchange::p2p);
+  if (exchange == ContextExchange::all_gather)
+    add_sums("context-link", training.context_link, false, training.context_parallel);
+  else if (exchange == ContextExchange::a2a)
+    add("context-link", training.context_link, Collective::all_to_all, training.context_parallel);
   if (model.experts == 0) return uses;
   add_sums("tensor-link", training.tensor_link, false, split);
   add_sums("data-link", training.data_link, !training.distributed_optimizer,

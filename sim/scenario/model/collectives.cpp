@@ -170,6 +170,32 @@ void add_expert_tensor_collectives(Block& block, const Sizes& sizes, Int128 elem
   if (sizes.async_collective) block.input_grad.behind_weight_grad += scattered;
 }
 
+void add_context_exchange(Block& block, const Sizes& sizes, Int128 queries_and_results, Int128 keys_and_values) {
+  const std::int64_t ranks = sizes.context_ranks;
+  if (ranks == 1) return;
+  const LinkSheet& link = sizes.context_link;
+  const auto time = [&](Collective collective, Int128 bytes) { return checked_time(link, collective, ranks, bytes); };
+  const auto around = [&](Int128 bytes) {
+    return in_range((ranks - 1) * (link.latency + link.reached_bandwidth().time_for(Bytes{in_range(bytes)})));
+  };
+  switch (sizes.context_exchange) {
+  case ContextExchange::p2p:
+    block.forward.beside_attention += around(keys_and_values);
+    block.input_grad.beside_attention += around(2 * keys_and_values);
+    break;
+  case ContextExchange::all_gather:
+    block.forward.collective += time(Collective::all_gather, ranks * keys_and_values);
+    block.input_grad.collective += time(Collective::all_gather, ranks * keys_and_values) +
+                                   time(Collective::reduce_scatter, ranks * keys_and_values);
+    break;
+  case ContextExchange::a2a:
+    const Duration there_and_back = time(Collective::all_to_all, queries_and_results + keys_and_values);
+    block.forward.collective += there_and_back;
+    block.input_grad.collective += there_and_back;
+    break;
+  }
+}
+
 void add_tensor_collectives(Block& block, const Sizes& sizes, Int128 in, Int128 out) {
   if (sizes.tensor_ranks == 1) return;
   const auto time = [&](Collective collective, Int128 elements) {

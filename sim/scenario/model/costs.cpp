@@ -44,18 +44,29 @@ public:
     }
     const Reached& reached = device_.reached;
     const Duration busy = at_rate(work.flops, rate, type == DataType::fp8 ? reached.fp8_products : reached.products) +
-                          at_rate(work.flops_16_bit, rate_16_bit, reached.products) +
-                          at_rate(work.flops_scores, rate_16_bit, reached.scores) +
-                          at_rate(work.flops_attention / 2, rate_16_bit, reached.attention) +
+                          at_rate(work.flops_16_bit, rate_16_bit, reached.products) + scores(work) +
                           at_rate(work.operands + work.moved, memory, reached.memory);
     return std::max(busy, work.launches * launch);
+  }
+  /// The products of attention, fused or not.
+  [[nodiscard]] Duration scores(const Work& work) const {
+    const DataType type = training_.data_type;
+    const std::int64_t rate = device_.flops_per_second(type == DataType::fp8 ? DataType::bf16 : type);
+    if (training_.efficiency_ppm)
+      return at_rate(work.flops_scores + work.flops_attention, rate, *training_.efficiency_ppm);
+    return at_rate(work.flops_scores, rate, device_.reached.scores) +
+           at_rate(work.flops_attention / 2, rate, device_.reached.attention);
   }
   /// As a measured step says.
   [[nodiscard]] Duration corrected(Duration time) const {
     return in_range(Duration{scale_rounded(in_range(time).count(), training_.compute_ppm, whole_share)});
   }
+  /// Communication that nothing hides: of the ring, what its attention does not cover.
+  [[nodiscard]] Duration collective(const Work& work) const {
+    return work.collective + std::max(work.beside_attention - corrected(scores(work)), Duration{0});
+  }
   [[nodiscard]] Duration time(const Work& work, Duration launch) const {
-    return work.collective + corrected(computing(work, launch));
+    return collective(work) + corrected(computing(work, launch));
   }
   [[nodiscard]] Duration forward(const Work& work) const { return time(work, device_.reached.launch); }
   [[nodiscard]] Duration backward(const Work& work) const { return time(work, device_.reached.grad_launch); }
@@ -83,6 +94,25 @@ public:
               ranks * training_.tensor_parallel / (training_.expert_parallel * training_.expert_tensor_ranks()), costs);
   }
 
+  /// Gradients that are divided are reduced in each backward, behind the weight gradients of the layer; parameters that
+  /// are divided are gathered for each pass while the layer before it computes. What a layer is shorter is waited for.
+  void shard(BlockCosts& costs) const {
+    const auto wait_for = [](Duration& pass, Duration transfer) {
+      const Duration exposed = std::max(transfer - pass, Duration{0});
+      pass += exposed;
+      return exposed;
+    };
+    if (training_.shards_gradients()) {
+      wait_for(costs.weight_grad, costs.reduce);
+      costs.reduce = Duration{0};
+    }
+    if (!training_.shards_parameters()) return;
+    costs.unshard = costs.gather;
+    costs.gather = Duration{0};
+    costs.forward_collective += wait_for(costs.forward, costs.unshard);
+    costs.input_grad_collective += wait_for(costs.input_grad, costs.unshard);
+  }
+
   [[nodiscard]] std::int64_t parameter_bytes() const { return is_wide() ? 4 : 2; }
 
 private:
@@ -104,16 +134,19 @@ private:
     const Int128 owned = (parameters + owners - 1) / owners;
     const Bytes gradients{in_range(parameters * training_.gradient_bytes)};
     const Bytes weights{in_range(parameters * parameter_bytes())};
+    const Int128 held_gradients = training_.shards_gradients() ? owned : parameters;
     costs.parameters += in_range(parameters);
-    costs.parameter_bytes += weights;
-    costs.gradient_bytes += gradients;
+    costs.parameter_bytes += training_.shards_parameters() ? Bytes{in_range(owned * parameter_bytes())} : weights;
+    costs.gradient_bytes += Bytes{in_range(held_gradients * training_.gradient_bytes)};
+    if (ranks > 1 && training_.shards_parameters()) costs.unsharded += weights;
+    if (ranks > 1 && training_.shards_gradients()) costs.unsharded += gradients;
     costs.optimizer_bytes += Bytes{in_range(owned * optimizer_bytes)};
     const Collective reduced = training_.distributed_optimizer ? Collective::reduce_scatter : Collective::all_reduce;
     costs.reduce += in_range(collective_time(data_link_, reduced, ranks, gradients));
     // Gradients are zeroed, read for their norm, read and written to clip them, and read; the state is read and
     // written, the parameters are written.
     costs.optimizer += corrected(at_rate(
-        parameters * training_.gradient_bytes +
+        held_gradients * training_.gradient_bytes +
             owned * (4 * training_.gradient_bytes + 2 * optimizer_bytes + parameter_bytes()),
         device_.memory_bandwidth.bytes_per_second(), training_.efficiency_ppm.value_or(device_.reached.memory)));
     costs.gather += in_range(collective_time(data_link_, Collective::all_gather, owners, weights));
@@ -130,8 +163,8 @@ BlockCosts priced(const Block& block, const Pricing& pricing) {
   costs.weight_grad = pricing.backward(block.weight_grad);
   const Duration hidden = std::min(block.input_grad.behind_weight_grad, costs.weight_grad);
   costs.input_grad = pricing.backward(block.input_grad) - hidden;
-  costs.forward_collective = block.forward.collective;
-  costs.input_grad_collective = block.input_grad.collective - hidden;
+  costs.forward_collective = pricing.collective(block.forward);
+  costs.input_grad_collective = pricing.collective(block.input_grad) - hidden;
   costs.flops = {.forward = flops_of(block.forward),
                  .input_grad = flops_of(block.input_grad),
                  .weight_grad = flops_of(block.weight_grad)};
@@ -140,6 +173,7 @@ BlockCosts priced(const Block& block, const Pricing& pricing) {
   costs.selective = pricing.selective(block);
   costs.full = {.time = Duration{0}, .checkpoint = costs.activation};
   pricing.add_weights(block.weights, costs);
+  pricing.shard(costs);
   return costs;
 }
 
@@ -201,12 +235,14 @@ BlockCosts& BlockCosts::operator+=(const BlockCosts& other) {
   optimizer_bytes += other.optimizer_bytes;
   reduce += other.reduce;
   optimizer += other.optimizer;
+  unshard = std::max(unshard, other.unshard);
+  unsharded = std::max(unsharded, other.unsharded);
   gather += other.gather;
   return *this;
 }
 
 std::int64_t Training::near_expert_ranks() const {
-  return std::clamp<std::int64_t>(gpus_per_node.value_or(8) / expert_tensor_ranks(), 1, expert_parallel);
+  return std::clamp<std::int64_t>(node_ranks() / expert_tensor_ranks(), 1, expert_parallel);
 }
 
 std::int64_t Training::expert_tensor_ranks() const {
@@ -219,7 +255,7 @@ LayerKind kind_of_layer(const Model& model, std::int64_t layer) {
 }
 
 ParameterCount count_parameters(const Model& model) {
-  const Sizes sizes{model, Training{}, LinkSheet{}, std::nullopt};
+  const Sizes sizes{model, Training{}, LinkSheet{}};
   const Block dense = model::layer_block(sizes, LayerKind::dense);
   const Block moe = model::layer_block(sizes, LayerKind::moe);
   const Block output = model::output_block(sizes);
@@ -236,8 +272,7 @@ ParameterCount count_parameters(const Model& model) {
 
 ModelCosts model_costs(const Model& model, const DeviceSheet& device, const Training& training) {
   model::check(model, device, training);
-  const Sizes sizes{model, training, training.tensor_link ? *training.tensor_link : find_link(device.link),
-                    training.expert_link};
+  const Sizes sizes{model, training, find_link(device.link)};
   const LinkSheet& data_link = training.data_link ? *training.data_link : standard_link();
   const Pricing pricing{device, training, data_link};
 

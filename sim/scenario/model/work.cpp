@@ -28,7 +28,7 @@ PassOperations model_operations(const Model& model, const Training& training, co
   const Training undivided{.sequence_length = training.sequence_length,
                            .microbatch_size = training.microbatch_size,
                            .attention = Attention::unfused};
-  const Sizes sizes{model, undivided, LinkSheet{}, LinkSheet{}};
+  const Sizes sizes{model, undivided, LinkSheet{}};
   double dense = 0;
   double moe = 0;
   double mtp = 0;

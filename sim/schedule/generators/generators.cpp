@@ -59,6 +59,9 @@ void check_shape(const Generator& generator, const ScheduleRequest& request, Pro
 constexpr std::array options{
     ScheduleOption{"group-size", [](const ScheduleRequest& request) { return request.group_size.has_value(); },
                    "has no microbatch groups"},
+    ScheduleOption{"overlap-moe-expert-parallel-comm",
+                   [](const ScheduleRequest& request) { return request.overlap_expert_exchange; },
+                   "runs no forward together with a backward at this option"},
     ScheduleOption{"gpipe-backward",
                    [](const ScheduleRequest& request) { return request.descending_backward.has_value(); },
                    "fixes the order of its backwards"},

@@ -21,21 +21,28 @@ Schedule make(const ScheduleRequest& request, const Scenario& /*scenario*/) {
   const std::size_t total = order.size();
   ScheduleBuilder builder{"interleaved", request.shape};
   for (std::size_t stage = 0; stage < stages; ++stage) {
-    const auto forward = [&](std::size_t i) {
-      builder.add(Pass::forward, order[i].local * stages + stage, order[i].microbatch);
+    const auto forward_of = [&](std::size_t i) {
+      return make_task(Pass::forward, order[i].local * stages + stage, order[i].microbatch);
     };
-    const auto backward = [&](std::size_t i) {
-      builder.add(Pass::backward, (vpp - 1 - order[i].local) * stages + stage, order[i].microbatch);
+    const auto backward_of = [&](std::size_t i) {
+      return make_task(Pass::backward, (vpp - 1 - order[i].local) * stages + stage, order[i].microbatch);
     };
     const std::size_t distance = stages - 1 - stage;
-    const std::size_t warmup = std::min(total, vpp == 1 ? distance : 2 * distance + (vpp - 1) * group_size(request));
-    for (std::size_t i = 0; i < warmup; ++i) forward(i);
+    // One forward more where pairs follow, or the last stage's backward would be that of the forward beside it.
+    const std::size_t ahead = request.overlap_expert_exchange ? 1 : 0;
+    const std::size_t warmup =
+        std::min(total, ahead + (vpp == 1 ? distance : 2 * distance + (vpp - 1) * group_size(request)));
+    for (std::size_t i = 0; i < warmup; ++i) builder.add(forward_of(i));
     builder.end_warmup();
     for (std::size_t i = warmup; i < total; ++i) {
-      forward(i);
-      backward(i - warmup);
+      if (request.overlap_expert_exchange) {
+        builder.add_pair(forward_of(i), backward_of(i - warmup));
+        continue;
+      }
+      builder.add(forward_of(i));
+      builder.add(backward_of(i - warmup));
     }
-    for (std::size_t i = total - warmup; i < total; ++i) backward(i);
+    for (std::size_t i = total - warmup; i < total; ++i) builder.add(backward_of(i));
     builder.end_stage();
   }
   return builder.build();
@@ -72,7 +79,7 @@ void refuse(const ScheduleRequest& request, Problems& problems) {
 /// Section 2.2 of the paper: the bubble of 1F1B divided by v.
 std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const UniformCosts& costs) {
   const auto& [stages, microbatches, vpp, shared] = request.shape;
-  if (costs.comm != Duration{0} || microbatches < stages) return std::nullopt;
+  if (costs.comm != Duration{0} || microbatches < stages || request.overlap_expert_exchange) return std::nullopt;
   return ClosedForm{(static_cast<double>(stages) - 1) / static_cast<double>(vpp * microbatches), "(p-1)/(v*m)"};
 }
 
@@ -86,7 +93,7 @@ const Generator definition{
         "bubble (p-1)(F+B)/v without comm for m >= p; stage 0 holds at most 2(p-1) + (v-1)g + 1 chunk activations",
     .constraints = "p <= g <= m and m mod g = 0 or >= p (default g = p); m < p with g = m",
     .source = "Narayanan et al., arXiv 2104.04473; Megatron-LM",
-    .options = "group-size",
+    .options = "group-size,overlap-moe-expert-parallel-comm",
     .vpp = {.standard = 1, .multiple = 1},
     .refuse = refuse,
     .make = make,

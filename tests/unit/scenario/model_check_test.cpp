@@ -45,6 +45,20 @@ TEST_CASE("What does not fit together is refused with the nearest that does") {
               "`gpus-per-node`: llama-3-8b has no experts -- leave it out"});
   CHECK(refused(find_model("deepseek-v3"), {.dispatch_data_type = DataType::fp8}) ==
         Lines{"`moe-dispatch-data-type`: tokens are sent nowhere: `expert-parallel` is 1 -- leave it out"});
+  CHECK(refused(find_model("llama-3-8b"), {.distributed_optimizer = false, .zero_stage = 2}) ==
+        Lines{"`zero-stage`: gradients are divided only where the optimizer's state is -- leave it out, or "
+              "`distributed-optimizer` on"});
+  CHECK(refused(find_model("llama-3-8b"), {.overlap_param_gather = false, .zero_stage = 3}) ==
+        Lines{"`overlap-param-gather`: parameters that are divided are gathered for each pass -- leave it out, or "
+              "`zero-stage` 2"});
+  CHECK(refused(find_model("llama-3-8b"), {.zero_stage = 4}) ==
+        Lines{"`zero-stage`: must be from 1 to 3, got 4 -- give a number in this range"});
+  CHECK(refused(find_model("llama-3-8b"), {.context_exchange = ContextExchange::a2a}) ==
+        Lines{"`cp-comm-type`: `context-parallel` 1 has nothing to exchange -- leave it out"});
+  CHECK(refused(find_model("llama-3-8b"),
+                {.tensor_parallel = 8, .context_parallel = 2, .context_exchange = ContextExchange::a2a}) ==
+        Lines{"`cp-comm-type`: 2 ranks do not divide the 4 heads and 1 key-value heads of a rank -- give p2p or "
+              "all_gather, or another `context-parallel`"});
   Model groups = find_model("deepseek-v3");
   groups.expert_groups = 256; // of one expert, and a token has eight experts of one group
   groups.expert_groups_per_token = 1;

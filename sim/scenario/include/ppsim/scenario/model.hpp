@@ -80,6 +80,11 @@ struct RecomputeUnits {
 /// each node once, where the node's link spreads them (flex, with DeepEP or HybridEP).
 enum class TokenDispatcher : std::uint8_t { alltoall, flex };
 
+/// How the ranks of a split sequence come by keys and values (Megatron-LM's --cp-comm-type): passed around a ring
+/// beside the attention to those that have come, gathered before it, or exchanged for heads, so that each rank has the
+/// whole sequence of some.
+enum class ContextExchange : std::uint8_t { p2p, all_gather, a2a };
+
 /// How a model is trained: what one microbatch is and over how many devices a layer is spread.
 struct Training {
   std::int64_t sequence_length = 0; ///< 0: the model's
@@ -95,7 +100,7 @@ struct Training {
   std::optional<Attention> attention = {}; ///< none: the model's
   DataType data_type = DataType::bf16;
   std::optional<std::vector<RecomputeModule>> recompute_modules = {}; ///< of selective recomputation; none: scores
-  std::optional<std::int64_t> gpus_per_node = {}; ///< that the device's link joins, for experts; none: 8
+  std::optional<std::int64_t> gpus_per_node = {};                     ///< that the device's link joins; none: 8
   /// The share of the datasheet's rates that all operations reach; none: what the device's table says of each.
   std::optional<Share> efficiency_ppm = {};
   /// What is computed takes so many millionths of its time: what one measured step says (fit_measured_step()).
@@ -110,12 +115,22 @@ struct Training {
   std::optional<bool> async_tensor_collective = {};
   std::optional<TokenDispatcher> token_dispatcher = {}; ///< none: flex
   std::optional<DataType> dispatch_data_type = {};      ///< in which tokens go to experts, bf16 or fp8; none: bf16
-  std::optional<LinkSheet> tensor_link = {};            ///< none: the device's
-  std::optional<LinkSheet> expert_link = {};            ///< none: the device's inside a node, ib-ndr between nodes
-  std::optional<LinkSheet> data_link = {};              ///< none: ib-ndr
+  /// What is divided over data-parallel ranks (DeepSpeed's ZeRO): 1 the optimizer's state, 2 gradients too, which are
+  /// then reduced in every backward, 3 parameters too, which are gathered for every pass. None: 1, or without a
+  /// distributed optimizer nothing.
+  std::optional<std::int64_t> zero_stage = {};
+  std::optional<ContextExchange> context_exchange = {}; ///< none: p2p
+  std::optional<LinkSheet> context_link = {}; ///< none: the device's where tensor- and context-parallel ranks fit a
+                                              ///< node, else ib-ndr
+  std::optional<LinkSheet> tensor_link = {};  ///< none: the device's
+  std::optional<LinkSheet> expert_link = {};  ///< none: the device's inside a node, ib-ndr between nodes
+  std::optional<LinkSheet> data_link = {};    ///< none: ib-ndr
   [[nodiscard]] std::int64_t expert_tensor_ranks() const;
   /// Of the ranks that hold other experts, those that share a node, being neighbours.
   [[nodiscard]] std::int64_t near_expert_ranks() const;
+  [[nodiscard]] std::int64_t node_ranks() const { return gpus_per_node.value_or(8); }
+  [[nodiscard]] bool shards_gradients() const { return zero_stage.value_or(1) >= 2; }
+  [[nodiscard]] bool shards_parameters() const { return zero_stage.value_or(1) >= 3; }
 };
 
 /// Largest sizes, so that no product overflows.
@@ -163,6 +178,8 @@ struct BlockCosts {
   Bytes optimizer_bytes;
   Duration reduce{0};    ///< of gradients, over the data-parallel ranks
   Duration optimizer{0}; ///< the step: gradients zeroed, their norm, clipping, Adam
+  Duration unshard{0};   ///< gathering a layer's parameters for a pass, where they are divided
+  Bytes unsharded = {};  ///< what of a layer's parameters and gradients is divided, whole
   Duration gather{0};    ///< of parameters, with a distributed optimizer
   BlockCosts& operator+=(const BlockCosts& other);
   bool operator==(const BlockCosts&) const = default;
@@ -219,7 +236,7 @@ struct NamedLink {
   std::string_view field;
   const std::optional<LinkSheet>* link;
 };
-[[nodiscard]] std::array<NamedLink, 3> links_of(const Training& training);
+[[nodiscard]] std::array<NamedLink, 4> links_of(const Training& training);
 
 /// Costs of each chunk of a layout. Where the stages that hold the loss hold the embedding too, they have a matrix that
 /// both share but once.

@@ -55,6 +55,8 @@ struct ScheduleRequest {
   std::optional<bool> descending_backward = std::nullopt;     ///< gpipe: last microbatch first, as the paper draws it
   std::optional<std::size_t> activation_limit = std::nullopt; ///< searching schedules: chunk activations (chunk,
                                                               ///< microbatch) that a stage may hold
+  bool overlap_expert_exchange =
+      false; ///< interleaved: forwards and backwards of the steady state are overlapped pairs
   std::vector<std::size_t> replicas = {}; ///< pipedream: stages that share each position of the pipeline; empty for one
                                           ///< each. Shape::shared is then the number of stages less that of positions
   bool operator==(const ScheduleRequest&) const = default;

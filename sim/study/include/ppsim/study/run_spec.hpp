@@ -41,6 +41,7 @@ struct PipelineSpec {
   std::optional<bool> descending_backward;
   std::optional<std::vector<std::size_t>> replicas;
   bool forward_only = false;
+  bool overlap_expert_exchange = false; ///< ScheduleRequest::overlap_expert_exchange
   std::optional<std::size_t> layers, first_stage_layers, last_stage_layers;
   std::optional<Layout> layout;
   bool balance = false; ///< search the split of the layers
