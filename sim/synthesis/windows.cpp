@@ -1,0 +1,437 @@
+#include "windows.hpp"
+
+#include <algorithm>
+
+namespace ppsim::synthesis {
+namespace {
+
+std::int64_t divide_up(std::int64_t value, std::int64_t by) {
+  return (value + by - 1) / by;
+}
+
+/// Makes each count at least that of `other`.
+void join(std::span<std::uint16_t> counts, std::span<const std::uint16_t> other) {
+  for (std::size_t i = 0; i < counts.size(); ++i) counts[i] = std::max(counts[i], other[i]);
+}
+
+} // namespace
+
+Windows::Windows(const Views& views)
+    : views_{views}, stamp_(views.on.size(), 1), seen_pairs_(2 * views.on.size()), position_(views.width * views.m),
+      counts_(views.width), other_(views.width) {
+  const std::size_t count = views.local.size();
+  for (auto& visited : visited_) visited.resize(count);
+  for (auto& shared : shared_) shared.resize(views.on.size());
+  for (const std::size_t d : {0U, 1U}) {
+    head_[d].resize(count * views.m);
+    before_[d].resize(count * views.m * views.width);
+    for (std::size_t s = 0; s < count; ++s) {
+      for (std::size_t j = 0; j < views.m; ++j) {
+        head_[d][s * views.m + j] = views.view[d].release[s] + static_cast<std::int64_t>(j) * views.duration(s);
+        row(d, s * views.m + j)[views.local[s]] = static_cast<std::uint16_t>(j);
+      }
+      follow_paths(d, s);
+    }
+  }
+}
+
+/// Task j of `from` runs before task j of whatever its outputs lead to.
+void Windows::follow_paths(std::size_t d, std::size_t from) {
+  std::vector<bool> reached(views_.local.size());
+  std::vector<std::size_t> open{from};
+  while (!open.empty()) {
+    const std::size_t s = open.back();
+    open.pop_back();
+    for (const View::Input& output : views_.view[d].outputs[s]) {
+      if (reached[output.sequence]) continue;
+      reached[output.sequence] = true;
+      open.push_back(output.sequence);
+      if (views_.stage(output.sequence) != views_.stage(from)) continue;
+      for (std::size_t j = 0; j < views_.m; ++j)
+        row(d, output.sequence * views_.m + j)[views_.local[from]] = static_cast<std::uint16_t>(j + 1);
+    }
+  }
+}
+
+std::int64_t Windows::latest(std::size_t d, std::size_t task) const {
+  return most_ - views_.duration(task / views_.m) - head_[1 - d][views_.turned(task)];
+}
+
+std::int64_t Windows::bound() const {
+  std::int64_t most = 0;
+  for (std::size_t task = 0; task < head_[0].size(); ++task)
+    most = std::max(most, head_[0][task] + views_.duration(task / views_.m) + head_[1][views_.turned(task)]);
+  return most;
+}
+
+void Windows::note_change(std::size_t stage) {
+  changed_ = true;
+  stamp_[stage] = ++clock_;
+}
+
+/// Sorts the tasks of the stage by their heads as they are. Heads rise within a sequence, so that lists are merged.
+void Windows::snapshot(std::size_t d, std::size_t stage) {
+  const std::vector<std::uint32_t>& here = views_.on[stage];
+  sorted_.clear();
+  for (std::uint16_t local = 0; local < here.size(); ++local)
+    for (std::uint16_t j = 0; j < views_.m; ++j)
+      sorted_.push_back({head_[d][here[local] * views_.m + j], views_.duration(here[local]), local, j});
+  const auto earlier = [](const Entry& a, const Entry& b) { return a.head < b.head; };
+  for (std::size_t merged = views_.m; merged < sorted_.size(); merged += views_.m)
+    std::inplace_merge(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(merged),
+                       sorted_.begin() + static_cast<std::ptrdiff_t>(merged + views_.m), earlier);
+  for (std::uint32_t at = 0; at < sorted_.size(); ++at)
+    position_[sorted_[at].local * views_.m + sorted_[at].index] = at;
+}
+
+/// Puts the tasks up to `to` into the tree that are not there yet: those up to counts_ are.
+void Windows::insert_up_to(std::span<const std::uint16_t> to) {
+  for (std::size_t local = 0; local < to.size(); ++local)
+    for (; counts_[local] < to[local]; ++counts_[local]) {
+      const std::uint32_t at = position_[local * views_.m + counts_[local]];
+      tree_.insert(at, sorted_[at].head, sorted_[at].duration);
+    }
+}
+
+void Windows::begin_set() {
+  tree_.reset(sorted_.size());
+  std::ranges::fill(counts_, std::uint16_t{0});
+}
+
+/// When the first `counts` tasks of each sequence can all have ended at the earliest, by the snapshot.
+std::int64_t Windows::end_of(std::span<const std::uint16_t> counts) const {
+  std::int64_t end = EarliestEnd::none;
+  for (const Entry& entry : sorted_)
+    if (entry.index < counts[entry.local]) end = std::max(end, entry.head) + entry.duration;
+  return end;
+}
+
+/// Before a task that takes memory, so many must have run that give some that it fits. False: it never does.
+bool Windows::fit_memory(std::size_t d, std::size_t task, std::span<std::uint16_t> counts) const {
+  const View& view = views_.view[d];
+  const std::size_t own = task / views_.m;
+  const std::size_t stage = views_.stage(own);
+  if (view.take[own] == 0 || views_.instance.capacity[stage] == unlimited) return true;
+  std::int64_t need = view.take[own] - view.room[stage];
+  std::int64_t available = 0;
+  for (const std::uint32_t s : views_.on[stage]) {
+    const std::int64_t net = view.take[s] - view.give[s];
+    if (net >= 0 || s == own)
+      need += net * counts[views_.local[s]];
+    else
+      available -= net * at_most(d, task, views_.local[s]);
+  }
+  if (available < need) return false;
+  for (const std::uint32_t s : views_.on[stage]) {
+    const std::int64_t gives = view.give[s] - view.take[s];
+    if (gives <= 0 || s == own) continue;
+    const std::int64_t others = available - gives * at_most(d, task, views_.local[s]);
+    if (need <= others) continue;
+    std::uint16_t& known = counts[views_.local[s]];
+    known = std::max(known, static_cast<std::uint16_t>(divide_up(need - others, gives)));
+  }
+  return true;
+}
+
+/// What runs before what runs before it; and nothing runs both before and behind it.
+bool Windows::close_row(std::size_t d, std::size_t task, std::span<std::uint16_t> counts) const {
+  const std::vector<std::uint32_t>& here = views_.on[views_.stage(task / views_.m)];
+  const std::size_t own = views_.local[task / views_.m];
+  for (std::size_t local = 0; local < here.size(); ++local)
+    if (local != own && counts[local] > 0)
+      join(counts.first(here.size()), row(d, here[local] * views_.m + counts[local] - 1U).first(here.size()));
+  if (counts[own] > task % views_.m) return false; // it would run before itself
+  for (std::size_t local = 0; local < here.size(); ++local)
+    if (local != own && counts[local] > at_most(d, task, local)) return false;
+  return true;
+}
+
+bool Windows::visit(std::size_t d, std::uint32_t s) {
+  const std::size_t stage = views_.stage(s);
+  const View& view = views_.view[d];
+  std::uint64_t newest = stamp_[stage];
+  for (const View::Input& input : view.inputs[s]) newest = std::max(newest, stamp_[views_.stage(input.sequence)]);
+  if (newest < visited_[d][s]) return true;
+  visited_[d][s] = ++clock_;
+  steps_ += views_.m;
+  snapshot(d, stage);
+  begin_set();
+  const std::size_t width = views_.on[stage].size();
+  for (std::size_t j = 0; j < views_.m; ++j) {
+    const std::size_t task = s * views_.m + j;
+    const std::span<std::uint16_t> known = row(d, task).first(width);
+    const std::span<std::uint16_t> counts{other_.data(), width};
+    std::ranges::copy(known, counts.begin());
+    std::int64_t start = head_[d][task];
+    if (j > 0) {
+      start = std::max(start, head_[d][task - 1] + views_.duration(s));
+      join(counts, row(d, task - 1).first(width));
+      counts[views_.local[s]] = static_cast<std::uint16_t>(j);
+    }
+    for (const View::Input& input : view.inputs[s])
+      start = std::max(start, head_[d][input.sequence * views_.m + j] + views_.duration(input.sequence) + input.lag);
+    if (!fit_memory(d, task, counts) || !close_row(d, task, counts)) return false;
+    insert_up_to(counts);
+    start = std::max(start, tree_.end());
+    if (start > latest(d, task)) return false;
+    if (start == head_[d][task] && std::ranges::equal(known, counts)) continue;
+    head_[d][task] = start;
+    std::ranges::copy(counts, known.begin());
+    note_change(stage);
+  }
+  return true;
+}
+
+/// What is known of the order in view `from` becomes known in the other.
+void Windows::share(std::size_t from) {
+  for (std::size_t stage = 0; stage < views_.on.size(); ++stage) {
+    if (shared_[from][stage] >= stamp_[stage]) continue;
+    bool changed = false;
+    for (const std::uint32_t x : views_.on[stage])
+      for (const std::uint32_t y : views_.on[stage])
+        if (x != y) changed = share_pair(from, x, y) || changed;
+    if (changed) note_change(stage);
+    shared_[from][stage] = stamp_[stage];
+  }
+}
+
+/// Task i of y runs before all tasks of x from the first on whose count of y exceeds i.
+bool Windows::share_pair(std::size_t from, std::size_t x, std::size_t y) {
+  bool changed = false;
+  std::size_t done = 0;
+  for (std::size_t j = 0; j < views_.m; ++j) {
+    const std::size_t known = row(from, x * views_.m + j)[views_.local[y]];
+    for (; done < known; ++done) {
+      std::uint16_t& there = row(1 - from, views_.turned(y * views_.m + done))[views_.local[x]];
+      const auto behind = static_cast<std::uint16_t>(views_.m - j);
+      if (there >= behind) continue;
+      there = behind;
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+/// A task that takes memory, and two sequences that give it: each way in which they can share what is needed.
+bool Windows::split_releases(std::size_t d, std::size_t task) {
+  const View& view = views_.view[d];
+  const std::size_t own = task / views_.m;
+  const std::size_t stage = views_.stage(own);
+  const std::span<std::uint16_t> counts = row(d, task).first(views_.on[stage].size());
+  std::int64_t need = view.take[own] - view.room[stage];
+  std::vector<std::uint32_t> open; // give memory, and it is not known how often before the task
+  for (const std::uint32_t s : views_.on[stage]) {
+    const std::int64_t net = view.take[s] - view.give[s];
+    const std::uint16_t known = counts[views_.local[s]];
+    const std::uint16_t most = s == own ? known : at_most(d, task, views_.local[s]);
+    if (net < 0 && known < most) open.push_back(s);
+    need += net * (net < 0 ? most : known);
+  }
+  if (open.size() < 2) return true;
+  const auto slack = [&](std::uint32_t s) {
+    return (view.give[s] - view.take[s]) * (at_most(d, task, views_.local[s]) - counts[views_.local[s]]);
+  };
+  std::ranges::stable_sort(open, std::greater{}, slack);
+  const std::array<std::uint32_t, 2> two{open[0], open[1]};
+  std::array<std::size_t, 2> at{};
+  std::array<std::int64_t, 2> gives{};
+  for (const std::size_t i : {0U, 1U}) {
+    at[i] = views_.local[two[i]];
+    gives[i] = view.give[two[i]] - view.take[two[i]];
+    need += gives[i] * at_most(d, task, at[i]); // the others at their most
+  }
+  std::vector<std::uint16_t> all(counts.size(), std::numeric_limits<std::uint16_t>::max());
+  std::vector<std::uint16_t> set(counts.size());
+  std::int64_t start = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t latest_start = latest(d, task);
+  std::int64_t last = -1; // of the second one's counts: the same again needs no more of the first
+  for (std::uint16_t first = counts[at[0]]; first <= at_most(d, task, at[0]); ++first) {
+    const std::int64_t rest = std::max<std::int64_t>(0, divide_up(need - first * gives[0], gives[1]));
+    const std::int64_t second = std::max<std::int64_t>(rest, counts[at[1]]);
+    if (second > at_most(d, task, at[1])) continue;
+    if (second == last) break; // no fewer of the second one are possible
+    last = second;
+    std::ranges::copy(counts, set.begin());
+    const std::array<std::uint16_t, 2> number{first, static_cast<std::uint16_t>(second)};
+    for (const std::size_t i : {0U, 1U})
+      if (number[i] > 0) {
+        join(set, row(d, two[i] * views_.m + number[i] - 1U).first(set.size()));
+        set[at[i]] = std::max(set[at[i]], number[i]);
+      }
+    const std::int64_t end = end_of(set);
+    if (end > latest_start) continue;
+    start = std::min(start, end);
+    for (std::size_t i = 0; i < set.size(); ++i) all[i] = std::min(all[i], set[i]);
+  }
+  steps_ += 1;
+  if (start == std::numeric_limits<std::int64_t>::max()) return false;
+  all[views_.local[own]] = counts[views_.local[own]];
+  bool changed = start > head_[d][task];
+  for (std::size_t i = 0; i < all.size(); ++i) changed = changed || all[i] > counts[i];
+  if (!changed) return true;
+  head_[d][task] = std::max(head_[d][task], start);
+  join(counts, all);
+  note_change(stage);
+  return true;
+}
+
+/// x is a task of one sequence, y the first of another that is not known to run before it: if it can not run behind it
+/// either, it runs before it.
+bool Windows::try_pair(std::size_t d, std::uint32_t x, std::uint32_t y) {
+  const std::size_t stage = views_.stage(x);
+  const std::size_t width = views_.on[stage].size();
+  const std::size_t own = views_.local[x];
+  const std::size_t other = views_.local[y];
+  begin_set();
+  steps_ += views_.m;
+  for (std::size_t j = 0; j < views_.m; ++j) {
+    const std::size_t task = x * views_.m + j;
+    const std::span<std::uint16_t> counts = row(d, task).first(width);
+    if (j > 0) {
+      join(counts, row(d, task - 1).first(width));
+      counts[own] = static_cast<std::uint16_t>(j);
+    }
+    while (counts[other] < at_most(d, task, other)) {
+      const std::size_t behind = y * views_.m + counts[other];
+      insert_up_to(counts);
+      const std::span<const std::uint16_t> its = row(d, behind).first(width);
+      if (its[own] > j) break; // it runs behind x
+      insert_up_to(its);
+      if (counts_[own] <= j) {
+        const std::uint32_t at = position_[own * views_.m + j];
+        tree_.insert(at, sorted_[at].head, sorted_[at].duration);
+        counts_[own] = static_cast<std::uint16_t>(j + 1);
+      }
+      if (tree_.end() <= latest(d, behind)) break;
+      join(counts, its);
+      ++counts[other];
+      if (counts[own] > j) return false;
+      note_change(stage);
+    }
+  }
+  return true;
+}
+
+bool Windows::try_orders(std::size_t d) {
+  for (std::size_t stage = 0; stage < views_.on.size(); ++stage) {
+    if (seen_pairs_[2 * stage + d] >= stamp_[stage]) continue;
+    const std::uint64_t before = stamp_[stage];
+    snapshot(d, stage);
+    for (const std::uint32_t s : views_.on[stage])
+      if (views_.view[d].take[s] > 0 && views_.instance.capacity[stage] != unlimited)
+        for (std::size_t j = 0; j < views_.m; ++j)
+          if (!split_releases(d, s * views_.m + j)) return false;
+    for (const std::uint32_t x : views_.on[stage])
+      for (const std::uint32_t y : views_.on[stage])
+        if (x != y && !try_pair(d, x, y)) return false;
+    seen_pairs_[2 * stage + d] = before;
+  }
+  return true;
+}
+
+bool Windows::spread() {
+  do {
+    changed_ = false;
+    for (const std::size_t d : {0U, 1U}) {
+      for (const std::uint32_t s : views_.view[d].path)
+        if (!visit(d, s)) return false;
+      share(d);
+    }
+  } while (changed_);
+  return true;
+}
+
+bool Windows::tighten(std::int64_t most, bool pairs) {
+  most_ = most;
+  for (auto& visited : visited_) std::ranges::fill(visited, 0);
+  std::ranges::fill(seen_pairs_, 0);
+  while (true) {
+    if (!spread()) return false;
+    if (!pairs) return true;
+    changed_ = false;
+    for (const std::size_t d : {0U, 1U}) {
+      if (!try_orders(d)) return false;
+      share(d);
+    }
+    if (!changed_) break;
+  }
+  for (std::size_t stage = 0; stage < views_.on.size(); ++stage)
+    if (!leaves_time(stage)) return false;
+  return true;
+}
+
+/// By rising time: how long the stage has idled until then, at least.
+std::vector<Windows::Idle> Windows::idle(std::size_t d, std::size_t stage) const {
+  const View& view = views_.view[d];
+  struct Kind { // of a sequence
+    std::int64_t duration = 0, net = 0;
+    std::int64_t count = 0; // tasks that may have begun
+  };
+  std::vector<Kind> kinds;
+  std::vector<std::array<std::int64_t, 3>> events; // time; sequence; 0 it may begin, 1 it may have ended
+  for (const std::uint32_t s : views_.on[stage]) {
+    for (std::size_t j = 0; j < views_.m; ++j) {
+      const std::int64_t head = head_[d][s * views_.m + j];
+      events.push_back({head, static_cast<std::int64_t>(kinds.size()), 0});
+      events.push_back({head + views_.duration(s), static_cast<std::int64_t>(kinds.size()), 1});
+    }
+    kinds.push_back({views_.duration(s), view.take[s] - view.give[s], 0});
+  }
+  std::ranges::sort(events);
+  std::vector<std::size_t> takers; // by duration for what they take, the most first
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    if (kinds[i].net > 0) takers.push_back(i);
+  std::ranges::stable_sort(takers, [&](std::size_t a, std::size_t b) {
+    return static_cast<__int128>(kinds[a].duration) * kinds[b].net > static_cast<__int128>(kinds[b].duration) * kinds[a].net;
+  });
+  const bool limited = views_.instance.capacity[stage] != unlimited;
+  std::int64_t room = view.room[stage];
+  std::int64_t others = 0; // work of those that take nothing
+  std::vector<Idle> result;
+  for (const auto& [time, kind, ended] : events) {
+    std::int64_t work = others;
+    std::int64_t left = room;
+    for (const std::size_t i : takers) {
+      std::int64_t number = kinds[i].count;
+      if (limited) {
+        const std::int64_t fit = left / kinds[i].net;
+        if (fit < number) { // a part of one more: as if tasks could be cut
+          work += fit * kinds[i].duration +
+                  static_cast<std::int64_t>(static_cast<__int128>(left % kinds[i].net) * kinds[i].duration / kinds[i].net);
+          left = 0;
+          number = 0;
+        }
+        left -= number * kinds[i].net;
+      }
+      work += number * kinds[i].duration;
+    }
+    const std::int64_t idled = time - work;
+    if (idled > (result.empty() ? 0 : result.back().idled)) result.push_back({time, idled});
+    Kind& changes = kinds[static_cast<std::size_t>(kind)];
+    if (ended != 0)
+      room -= std::min<std::int64_t>(0, changes.net);
+    else if (++changes.count; changes.net <= 0)
+      others += changes.duration;
+  }
+  return result;
+}
+
+/// Whether what must idle before a time and behind it leaves the stage time for its work, at any time.
+bool Windows::leaves_time(std::size_t stage) {
+  const std::vector<Idle> before = idle(0, stage);
+  const std::vector<Idle> behind = idle(1, stage);
+  const std::int64_t spare = most_ - views_.work[stage];
+  if (spare < 0) return false;
+  for (const Idle& each : before)
+    if (each.idled > spare) return false;
+  std::size_t at = before.size();
+  for (const Idle& each : behind) {
+    if (each.idled > spare) return false;
+    while (at > 0 && before[at - 1].time > most_ - each.time) --at;
+    if (at > 0 && before[at - 1].idled + each.idled > spare) return false;
+  }
+  steps_ += views_.m;
+  return true;
+}
+
+} // namespace ppsim::synthesis

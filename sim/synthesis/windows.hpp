@@ -1,0 +1,88 @@
+#pragma once
+// Windows: what must hold of every order that ends by a given time. The rules and their proofs: docs/synthesis.md.
+
+#include "earliest_end.hpp"
+#include "views.hpp"
+
+namespace ppsim::synthesis {
+
+/// For every task, forwards and backwards in time: the earliest start, and how many tasks of each sequence of its stage run
+/// before it, at least. Each holds of every order whose makespan is at most the `most` of the calls of tighten() so far.
+class Windows {
+public:
+  explicit Windows(const Views& views);
+
+  /// Applies the rules until nothing changes any more, for orders with a makespan of at most `most`. False: there are none.
+  /// Once it has said so, the windows mean nothing. `pairs`: with the rules that try tasks in both orders.
+  bool tighten(std::int64_t most, bool pairs = true);
+
+  /// No order ends before that, by the windows as they are.
+  [[nodiscard]] std::int64_t bound() const;
+  /// Earliest start of a task of view `d`; what is left behind it backwards counts from the end of the step.
+  [[nodiscard]] std::int64_t head(std::size_t d, std::size_t task) const { return head_[d][task]; }
+  /// How many tasks of the stage's sequence `local` run before it in view `d`, at least.
+  [[nodiscard]] std::uint32_t before(std::size_t d, std::size_t task, std::size_t local) const {
+    return before_[d][task * views_.width + local];
+  }
+  /// Steps of rules so far: the measure of effort.
+  [[nodiscard]] std::uint64_t steps() const { return steps_; }
+
+private:
+  struct Idle {
+    std::int64_t time = 0;
+    std::int64_t idled = 0;
+  };
+  struct Entry { // a task of the stage in hand
+    std::int64_t head = 0;
+    std::int64_t duration = 0;
+    std::uint16_t local = 0;
+    std::uint16_t index = 0;
+  };
+
+  void follow_paths(std::size_t d, std::size_t from);
+  bool spread();
+  bool visit(std::size_t d, std::uint32_t sequence);
+  bool fit_memory(std::size_t d, std::size_t task, std::span<std::uint16_t> counts) const;
+  bool close_row(std::size_t d, std::size_t task, std::span<std::uint16_t> counts) const;
+  void share(std::size_t from);
+  bool share_pair(std::size_t from, std::size_t x, std::size_t y);
+  bool try_orders(std::size_t d);
+  bool split_releases(std::size_t d, std::size_t task);
+  bool try_pair(std::size_t d, std::uint32_t x, std::uint32_t y);
+  bool leaves_time(std::size_t stage);
+  [[nodiscard]] std::vector<Idle> idle(std::size_t d, std::size_t stage) const;
+  void snapshot(std::size_t d, std::size_t stage);
+  void begin_set();
+  void insert_up_to(std::span<const std::uint16_t> to);
+  [[nodiscard]] std::int64_t end_of(std::span<const std::uint16_t> counts) const;
+  void note_change(std::size_t stage);
+  [[nodiscard]] std::int64_t latest(std::size_t d, std::size_t task) const;
+  [[nodiscard]] std::span<std::uint16_t> row(std::size_t d, std::size_t task) {
+    return {before_[d].data() + task * views_.width, views_.width};
+  }
+  [[nodiscard]] std::span<const std::uint16_t> row(std::size_t d, std::size_t task) const {
+    return {before_[d].data() + task * views_.width, views_.width};
+  }
+  /// How many of sequence `local` can run before the task at most.
+  [[nodiscard]] std::uint16_t at_most(std::size_t d, std::size_t task, std::size_t local) const {
+    return static_cast<std::uint16_t>(views_.m - row(1 - d, views_.turned(task))[local]);
+  }
+
+  const Views& views_;
+  std::array<std::vector<std::int64_t>, 2> head_;
+  std::array<std::vector<std::uint16_t>, 2> before_;
+  std::int64_t most_ = unlimited;
+  std::uint64_t steps_ = 0;
+  bool changed_ = false;
+  std::uint64_t clock_ = 1;
+  std::vector<std::uint64_t> stamp_;                  // by stage: of its last change
+  std::array<std::vector<std::uint64_t>, 2> visited_; // by sequence: when its rules were applied last
+  std::array<std::vector<std::uint64_t>, 2> shared_;  // by stage
+  std::vector<std::uint64_t> seen_pairs_;             // by stage and view
+  std::vector<Entry> sorted_;                         // by rising head
+  std::vector<std::uint32_t> position_;               // there, by local * m + j
+  EarliestEnd tree_;
+  std::vector<std::uint16_t> counts_, other_; // counts_: what is in the tree
+};
+
+} // namespace ppsim::synthesis
