@@ -56,6 +56,9 @@ constexpr std::array<Choice<std::string_view>, 3> transports{
 constexpr std::array blocks{Choice{"mlp", runtime::Block::mlp}, Choice{"transformer", runtime::Block::transformer}};
 constexpr std::array trainers{Choice{"sgd", runtime::OptimizerKind::sgd}, Choice{"adam", runtime::OptimizerKind::adam}};
 
+/// More rounds than any search is given, and more seeds than anybody tries.
+constexpr std::size_t most_effort = 1'000'000'000;
+
 constexpr std::array table{
     Option{"stages", "pp", S::pipeline, A::required, "P", count<&I::stages, Limits::stages>,
            "pipeline stages: devices, ranks", "schedule-file"},
@@ -404,6 +407,20 @@ constexpr std::array table{
     Option{"markdown", "", S::comparison, A::optional, "FILE", set_text<&I::markdown>,
            "the comparison as a GitHub table; without FILE or with '-' to stdout, instead of the table"},
 
+    Option{"placement", "", S::synthesis, A::required, "NAME[,...]", set_placements,
+           "where chunks are: linear (default, one per stage), v (two, in a V), loop:N (N, in a loop); or several, or "
+           "all: linear, v, loop:2 and loop:4"},
+    Option{"no-split", "", S::synthesis, A::none, "", set_flag<&I::no_split>,
+           "backwards in one piece, not as input and weight gradients"},
+    Option{"effort", "", S::synthesis, A::required, "N", count<&I::effort, most_effort, 0>,
+           "rounds of search behind the first orders; default 3. The result depends on it and on --seed alone"},
+    Option{"time", "", S::synthesis, A::required, "TIME", set_unit<&I::search_time>,
+           "search for so long instead, for each placement: 10s. The result may differ from run to run"},
+    Option{"gap", "", S::synthesis, A::required, "SHARE", set_gap,
+           "end where the order takes at most so much more than what is proven to be needed: 1%; default 0"},
+    Option{"seed", "", S::synthesis, A::required, "N", count<&I::seed, most_effort, 0>,
+           "of the search's choices by chance; default 1"},
+
     Option{"json", "", S::output, A::optional, "FILE", set_text<&I::json>,
            "the report or comparison as JSON (schema 1); without FILE or with '-' to stdout, instead of the report"},
     Option{"svg", "", S::output, A::required, "FILE", set_text<&I::svg>,
@@ -428,15 +445,15 @@ constexpr std::array table{
 } // namespace
 
 std::string_view to_string(Section section) {
-  constexpr std::array<std::string_view, section_count> names{"Pipeline",   "Model",    "Costs",    "Communication",
-                                                              "Memory",     "Scenario", "Workload", "Replay",
-                                                              "Comparison", "Output"};
+  constexpr std::array<std::string_view, section_count> names{"Pipeline",   "Model",     "Costs",    "Communication",
+                                                              "Memory",     "Scenario",  "Workload", "Replay",
+                                                              "Comparison", "Synthesis", "Output"};
   return names[static_cast<std::size_t>(section)];
 }
 
 bool is_scenario_key(const Option& option) {
   return option.section != Section::output && option.section != Section::comparison &&
-         option.section != Section::replay && option.name != "scenario";
+         option.section != Section::replay && option.section != Section::synthesis && option.name != "scenario";
 }
 
 std::span<const Option> options() {

@@ -23,9 +23,10 @@ enum class Section : std::uint8_t {
   workload, ///< what a replay computes, and on what; simulations do not look at it
   replay,   ///< how often, and what is done with it
   comparison,
+  synthesis, ///< what a search for an order may do
   output
 };
-inline constexpr std::size_t section_count = 10;
+inline constexpr std::size_t section_count = 11;
 [[nodiscard]] std::string_view to_string(Section section);
 
 /// In Option::replaces: the options of single schedules (schedule_options()).

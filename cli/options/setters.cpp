@@ -335,6 +335,26 @@ Result set_tolerance(Inputs& inputs, std::string_view text) {
   return std::nullopt;
 }
 
+Result set_gap(Inputs& inputs, std::string_view text) {
+  const double share = parse_share(text).value_or(-1);
+  if (share < 0 || share > 1)
+    return Wrong{fmt::format("{} is no share", in_quotes(text)), "a share or a percentage, up to 100%: 0.01, 1%"};
+  inputs.gap = share;
+  return std::nullopt;
+}
+
+Result set_placements(Inputs& inputs, std::string_view text) {
+  inputs.placements.clear();
+  for (const std::string_view name : text == "all" ? split_list("linear,v,loop:2,loop:4") : split_list(text)) {
+    std::optional<ChunkPlacement> placement = find_chunk_placement(name);
+    if (!placement)
+      return Wrong{fmt::format("{} is no placement", in_quotes(name)),
+                   "linear, v, loop:N with N chunks per stage from 2 on, several with commas, or all"};
+    inputs.placements.push_back(*std::move(placement));
+  }
+  return std::nullopt;
+}
+
 Result add_fail_if(Inputs& inputs, std::string_view text) {
   inputs.fail_if.emplace_back(text);
   if (parse_condition(text)) return std::nullopt;

@@ -4,6 +4,7 @@
 #include "ppsim/base/error.hpp"
 #include "ppsim/runtime/backend.hpp"
 #include "ppsim/study/run_spec.hpp"
+#include "ppsim/study/synthesize.hpp"
 
 #include <memory>
 #include <optional>
@@ -28,6 +29,15 @@ struct ReplaySpec {
   std::optional<double> tolerance;
 };
 
+/// Of a search for an order.
+struct SearchSpec {
+  std::vector<ChunkPlacement> placements;
+  bool no_split = false;
+  std::optional<std::size_t> effort, seed;
+  std::optional<Duration> search_time;
+  std::optional<double> gap;
+};
+
 /// What is written where, and asked of the result.
 struct OutputSpec {
   std::optional<std::string> json, markdown, svg, trace, csv, csv_comms, chakra, goal;
@@ -48,7 +58,7 @@ struct Assignment {
 };
 
 /// Each value is well-formed by itself; whether they fit together is for build_run() to say.
-struct Inputs : RunSpec, ReplaySpec, OutputSpec {
+struct Inputs : RunSpec, ReplaySpec, SearchSpec, OutputSpec {
   std::optional<std::string> scenario, schedule_file, model, device; ///< names, or files
   std::vector<std::string> tensor_link_files, expert_link_files, data_link_files, context_link_files; ///< of nccl-tests
   std::optional<std::size_t> threads, points;

@@ -33,6 +33,22 @@ ComparedRuns compare_watched(const RunSpec& spec, std::size_t threads) {
   return compare(spec, threads, watched_by(progress));
 }
 
+LineShown::LineShown() : terminal_{::isatty(STDERR_FILENO) != 0} {}
+
+LineShown::~LineShown() {
+  if (shown_) say("\r\033[K");
+}
+
+void LineShown::show(const std::string& line) {
+  if (!terminal_) return;
+  constexpr std::chrono::milliseconds pause{100};
+  const auto now = std::chrono::steady_clock::now();
+  if (now - start_ < patience || now - last_ < pause) return;
+  last_ = now;
+  say(fmt::format("\r\033[Kppsim: {}", line));
+  shown_ = true;
+}
+
 ShareShown::ShareShown(std::string what) : what_{std::move(what)}, terminal_{::isatty(STDERR_FILENO) != 0} {}
 
 ShareShown::~ShareShown() {

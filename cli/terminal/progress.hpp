@@ -41,6 +41,25 @@ private:
 /// compare() with its progress, which is gone when it returns.
 [[nodiscard]] ComparedRuns compare_watched(const RunSpec& spec, std::size_t threads);
 
+/// Shows a line that says how far a long job is, where stderr is a terminal and more than a second has passed; ten
+/// times a second at most. It is gone when the object is.
+class LineShown {
+public:
+  LineShown();
+  ~LineShown();
+  LineShown(const LineShown&) = delete;
+  LineShown& operator=(const LineShown&) = delete;
+  LineShown(LineShown&&) = delete;
+  LineShown& operator=(LineShown&&) = delete;
+  void show(const std::string& line);
+
+private:
+  bool terminal_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_{};
+  bool shown_ = false;
+};
+
 /// Shows which share of one long job is done, likewise.
 class ShareShown {
 public:

@@ -10,8 +10,8 @@ class Board {
 public:
   Board(const Views& views, const Guide& guide)
       : views_{views}, view_{views.view[guide.direction]}, guide_{guide}, next_(views.local.size()),
-        arrived_(views.instance.tasks()), ready_(views.instance.tasks()), free_(views.on.size()), held_(views.on.size()),
-        order_(views.on.size()), choice_(views.on.size()) {
+        arrived_(views.instance.tasks()), ready_(views.instance.tasks()), free_(views.on.size()),
+        held_(views.on.size()), order_(views.on.size()), choice_(views.on.size()) {
     for (std::size_t s = 0; s < next_.size(); ++s) ready_[s * views.m] = view_.release[s];
     find_chains();
   }
@@ -21,7 +21,8 @@ public:
     for (std::size_t placed = 0; placed < views_.instance.tasks(); ++placed) {
       std::size_t first = none;
       for (std::size_t stage = 0; stage < choice_.size(); ++stage)
-        if (choice_[stage].sequence != none && (first == none || choice_[stage].end < choice_[first].end)) first = stage;
+        if (choice_[stage].sequence != none && (first == none || choice_[stage].end < choice_[first].end))
+          first = stage;
       if (first == none) return false;
       place(first);
     }
@@ -68,8 +69,9 @@ private:
       }
   }
   [[nodiscard]] bool takes_on_from_input(std::size_t s) const {
-    return std::ranges::any_of(view_.inputs[s],
-                               [&](const View::Input& in) { return views_.stage(in.sequence) == views_.stage(s) && view_.give[in.sequence] < view_.take[in.sequence]; });
+    return std::ranges::any_of(view_.inputs[s], [&](const View::Input& in) {
+      return views_.stage(in.sequence) == views_.stage(s) && view_.give[in.sequence] < view_.take[in.sequence];
+    });
   }
   [[nodiscard]] std::size_t next_on_stage(std::size_t s) const {
     for (const View::Input& out : view_.outputs[s])
@@ -94,7 +96,9 @@ private:
     const std::int64_t after = held_[stage] + view_.take[s];
     if (after > view_.room[stage]) return false;
     if (view_.take[s] - view_.give[s] <= 0 || chains_[stage].size() < 2) return true;
-    const auto begun = [&](const Chain& chain) { return static_cast<std::int64_t>(next_[chain.first] + (chain.first == s ? 1 : 0)); };
+    const auto begun = [&](const Chain& chain) {
+      return static_cast<std::int64_t>(next_[chain.first] + (chain.first == s ? 1 : 0));
+    };
     std::int64_t whole = static_cast<std::int64_t>(views_.m); // microbatches that all chains have begun
     for (const Chain& chain : chains_[stage]) whole = std::min(whole, begun(chain));
     if (whole == static_cast<std::int64_t>(views_.m)) return true;
@@ -187,9 +191,8 @@ Plan improve_in_turns(const Views& views, Plan plan) {
     const std::size_t direction = turn % 2 == 0 ? 1 : 0;
     Guide guide{.direction = direction, .urgency = std::vector<std::int64_t>(starts.size()), .wait = 0.5};
     for (std::size_t task = 0; task < starts.size(); ++task)
-      guide.urgency[task] = direction == 0
-                                ? starts[task]
-                                : end - starts[views.turned(task)] - views.duration(task / views.m);
+      guide.urgency[task] =
+          direction == 0 ? starts[task] : end - starts[views.turned(task)] - views.duration(task / views.m);
     std::optional<Plan> next = make_order(views, guide);
     if (!next) break;
     starts = next->start;

@@ -8,7 +8,8 @@ namespace {
 
 /// The arcs that leave each sequence, one list behind the other.
 struct Leaving {
-  explicit Leaving(const Instance& instance) : begin(instance.sequences.size() + 1), waiting(instance.sequences.size()) {
+  explicit Leaving(const Instance& instance)
+      : begin(instance.sequences.size() + 1), waiting(instance.sequences.size()) {
     for (const Arc& arc : instance.arcs) {
       ++begin[arc.from + 1];
       ++waiting[arc.to];

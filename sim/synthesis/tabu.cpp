@@ -10,8 +10,8 @@ constexpr std::size_t tabu_slots = std::size_t{1} << 16U;
 } // namespace
 
 Tabu::Tabu(const Views& views, const Plan& start, std::uint64_t seed)
-    : views_{views}, dice_{seed}, leads_to_(views.local.size(), std::vector<bool>(views.width)), first_(views.on.size()),
-      tabu_(tabu_slots), best_{start.makespan}, best_order_{start.order} {
+    : views_{views}, dice_{seed}, leads_to_(views.local.size(), std::vector<bool>(views.width)),
+      first_(views.on.size()), tabu_(tabu_slots), best_{start.makespan}, best_order_{start.order} {
   const std::size_t count = views.instance.tasks();
   for (std::uint32_t task = 0; task < count; ++task) {
     sequence_.push_back(static_cast<std::uint32_t>(task / views.m));
@@ -62,7 +62,8 @@ void Tabu::sort_tasks() {
   std::vector<std::uint32_t> waiting(count);
   sorted_.clear();
   for (Id task = 0; task < count; ++task) {
-    waiting[task] = static_cast<std::uint32_t>(views_.view[0].inputs[sequence_[task]].size()) + (previous_[task] == none ? 0U : 1U);
+    waiting[task] =
+        static_cast<std::uint32_t>(views_.view[0].inputs[sequence_[task]].size()) + (previous_[task] == none ? 0U : 1U);
     if (waiting[task] == 0) sorted_.push_back(task);
   }
   for (std::size_t done = 0; done < sorted_.size(); ++done) {
@@ -250,7 +251,8 @@ void Tabu::consider(Move move) {
   moves_.push_back(move);
 }
 
-/// Of path_[begin, end), a block: each two neighbours turned; each task to either end, or as far as its sequence allows.
+/// Of path_[begin, end), a block: each two neighbours turned; each task to either end, or as far as its sequence
+/// allows.
 void Tabu::collect_moves_of(std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i + 1 < end; ++i) {
     if (may_turn(path_[i], path_[i + 1])) consider({path_[i], path_[i + 1], true});
@@ -308,8 +310,8 @@ bool Tabu::apply(const Move& move) {
   return true;
 }
 
-/// Brings sorted_ in line with segment_ before the links change: in the stretch between, what the moved task has to come
-/// behind goes before it, or the other way round.
+/// Brings sorted_ in line with segment_ before the links change: in the stretch between, what the moved task has to
+/// come behind goes before it, or the other way round.
 bool Tabu::sort_again(const Move& move) {
   const std::uint32_t from = position_[begin_];
   const std::uint32_t to = position_[end_];

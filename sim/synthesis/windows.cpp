@@ -1,5 +1,7 @@
 #include "windows.hpp"
 
+#include "ppsim/base/detail/wide.hpp"
+
 #include <algorithm>
 
 namespace ppsim::synthesis {
@@ -382,7 +384,8 @@ std::vector<Windows::Idle> Windows::idle(std::size_t d, std::size_t stage) const
   for (std::size_t i = 0; i < kinds.size(); ++i)
     if (kinds[i].net > 0) takers.push_back(i);
   std::ranges::stable_sort(takers, [&](std::size_t a, std::size_t b) {
-    return static_cast<__int128>(kinds[a].duration) * kinds[b].net > static_cast<__int128>(kinds[b].duration) * kinds[a].net;
+    return static_cast<Int128>(kinds[a].duration) * kinds[b].net >
+           static_cast<Int128>(kinds[b].duration) * kinds[a].net;
   });
   const bool limited = views_.instance.capacity[stage] != unlimited;
   std::int64_t room = view.room[stage];
@@ -396,8 +399,8 @@ std::vector<Windows::Idle> Windows::idle(std::size_t d, std::size_t stage) const
       if (limited) {
         const std::int64_t fit = left / kinds[i].net;
         if (fit < number) { // a part of one more: as if tasks could be cut
-          work += fit * kinds[i].duration +
-                  static_cast<std::int64_t>(static_cast<__int128>(left % kinds[i].net) * kinds[i].duration / kinds[i].net);
+          work += fit * kinds[i].duration + static_cast<std::int64_t>(static_cast<Int128>(left % kinds[i].net) *
+                                                                      kinds[i].duration / kinds[i].net);
           left = 0;
           number = 0;
         }

@@ -2,6 +2,7 @@
 // Results as JSON, one document each, schema 1: keys are added, never changed. Times are whole nanoseconds, sizes
 // bytes, shares and errors ratios.
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -13,6 +14,7 @@ struct MeasuredRun;
 struct PublishedErrors;
 struct ReplayFacts;
 struct RunReport;
+struct Synthesis;
 struct Timeline;
 struct Validation;
 struct Variation;
@@ -34,6 +36,11 @@ namespace ppsim::traces {
 /// Every contender with all metrics by their tags, memory by stage, transfers and demands; what does not apply and why;
 /// the recommendation by name, with `recommendation` (in words) as its text.
 [[nodiscard]] std::string comparison_json(const Comparison& comparison, const std::string& recommendation);
+
+/// The best order of each placement: its makespan and the bound (both of `latency`), how they were come by, the best
+/// schedule by name beside it; and report_json() of the shortest one, whose run `graph` and the others are.
+[[nodiscard]] std::string synthesis_json(const Synthesis& synthesis, std::uint64_t seed, const TaskGraph& graph,
+                                         const Timeline& timeline, const RunReport& report);
 
 /// The varied option with its unit, every sample of every schedule, the stretches of the best and all crossings; values
 /// of the axis are whole numbers of its unit.

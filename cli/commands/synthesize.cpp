@@ -1,0 +1,152 @@
+// ppsim synthesize: the best order for these costs within this memory, and a bound that says how good it is.
+
+#include "ppsim/study/synthesize.hpp"
+
+#include "ppsim/study/evaluate.hpp"
+#include "ppsim/traces/json.hpp"
+#include "ppsim/traces/schedule_file.hpp"
+#include "ppsim/viz/svg.hpp"
+#include "ppsim/viz/synthesis.hpp"
+#include "ppsim/viz/text.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+
+#include "files/files.hpp"
+#include "files/outputs.hpp"
+#include "options/commands.hpp"
+#include "terminal/console.hpp"
+#include "terminal/interruption.hpp"
+#include "terminal/progress.hpp"
+#include "terminal/terminal.hpp"
+
+namespace ppsim::cli::synthesize_command {
+namespace {
+
+/// Rounds where nothing is said: about a second for 16 stages and 64 microbatches in a V, much less for most.
+constexpr std::uint64_t usual_effort = 3;
+
+struct Synthesized {
+  Synthesis synthesis;
+  Evaluation run; ///< of the shortest order
+};
+
+/// Ends each placement's search when its time is over, and all at the first Ctrl-C.
+class Clock {
+public:
+  explicit Clock(std::optional<Duration> limit) : limit_{limit} {}
+
+  bool goes_on(const ChunkPlacement& placement, const synthesis::Progress& progress) {
+    if (placement.name != placement_) {
+      placement_ = placement.name;
+      start_ = std::chrono::steady_clock::now();
+    }
+    if (progress.makespan) {
+      const auto over = static_cast<double>(*progress.makespan - progress.bound);
+      shown_.show(fmt::format("{}: round {}, {}, at most {:.2g} % above the shortest there is", placement.name,
+                              progress.effort, format_duration(Duration{*progress.makespan}),
+                              100 * over / static_cast<double>(std::max<std::int64_t>(progress.bound, 1))));
+    }
+    return !interruption_.has_come() && !(limit_ && std::chrono::steady_clock::now() - start_ >= *limit_);
+  }
+
+private:
+  std::optional<Duration> limit_;
+  std::string placement_;
+  std::chrono::steady_clock::time_point start_;
+  Interruption interruption_;
+  LineShown shown_;
+};
+
+SynthesisRequest request_of(const Inputs& inputs) {
+  if (inputs.effort && inputs.search_time)
+    throw Error{ExitCode::bad_input, Problem{"--effort", "given together with --time",
+                                             "give one: --effort for the same result each time, --time for what a wait "
+                                             "of that length finds"}};
+  SynthesisRequest request{.placements = inputs.placements,
+                           .splits_backward = !inputs.no_split,
+                           .effort = inputs.effort.value_or(usual_effort),
+                           .seed = inputs.seed.value_or(1),
+                           .gap_ppm = static_cast<std::int64_t>(1e6 * inputs.gap.value_or(0.0))};
+  if (inputs.search_time) request.effort = std::numeric_limits<std::uint64_t>::max();
+  if (request.placements.empty()) request.placements.push_back(find_chunk_placement("linear").value());
+  return request;
+}
+
+Synthesized search(const Inputs& inputs) {
+  SynthesisRequest request = request_of(inputs);
+  Clock clock{inputs.search_time};
+  request.go_on = [&clock](const ChunkPlacement& placement, const synthesis::Progress& progress) {
+    return clock.goes_on(placement, progress);
+  };
+  Synthesis synthesis = synthesize(inputs, request);
+  if (synthesis.orders.empty())
+    throw Error{ExitCode::no,
+                Problem{"synthesize", "no order was found that fits", "search longer (--effort), or give more memory"}};
+  Evaluation run = evaluate(synthesis.orders.front().spec);
+  return {std::move(synthesis), std::move(run)};
+}
+
+constexpr std::array outputs{
+    Output<Synthesized>{"json", &Inputs::json,
+                        [](const Synthesized& found, const Inputs& inputs) {
+                          return traces::synthesis_json(found.synthesis, inputs.seed.value_or(1), found.run.graph,
+                                                        found.run.timeline, found.run.report);
+                        }},
+    Output<Synthesized>{"svg", &Inputs::svg,
+                        [](const Synthesized& found, const Inputs&) {
+                          return viz::svg_gantt(found.run.graph, found.run.timeline, found.run.report);
+                        }},
+    Output<Synthesized>{"csv", &Inputs::csv,
+                        [](const Synthesized& found, const Inputs& inputs) {
+                          return inputs.csv->ends_with(".tasks.csv")
+                                     ? traces::write_task_list(found.run.graph)
+                                     : traces::write_schedule_csv(found.run.graph.schedule());
+                        }},
+};
+
+ExitCode run(const Inputs& inputs) {
+  const bool stdout_taken = uses_stdout(outputs, inputs);
+  require_writable(outputs, inputs);
+  const Synthesized found = search(inputs);
+  note_all(found.synthesis.notes);
+  note_all(found.run.notes);
+  write_outputs(outputs, found, inputs);
+  if (!stdout_taken) {
+    const std::string text =
+        viz::synthesis_text(found.synthesis, found.run.report) + "\n" +
+        viz::text_report(found.run.graph, found.run.timeline, found.run.report, terminal_options());
+    write_file("-", text, "synthesize");
+  }
+  return found.run.report.overflow ? ExitCode::no : ExitCode::done;
+}
+
+constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,    Section::communication,
+                              Section::memory,   Section::scenario, Section::synthesis};
+constexpr std::array<std::string_view, 3> extra{"json", "svg", "csv"};
+constexpr std::array<std::string_view, 8> except{"schedule",   "schedule-file",  "balance",  "forward-only",
+                                                 "group-size", "gpipe-backward", "replicas", "send-slices"};
+constexpr std::array examples{
+    Example{"ppsim synthesize --stages 8 --mb 32 --forward 12ms --backward 25ms --comm 6ms --activation-limit 8 --csv "
+            "order.csv",
+            "an order for slow links that holds at most 8 activations on a stage, and how far from the best it can be"},
+    Example{"ppsim synthesize --scenario traces/samples/zero-bubble-1.5b-m24.toml --placement all --time 10s",
+            "a profiled model: which placement of its chunks is best, ten seconds for each"},
+};
+
+} // namespace
+
+const Command definition{.name = "synthesize",
+                         .summary = "the best order for these costs within this memory, and a proof of how good it is",
+                         .usage = "ppsim synthesize --stages P --mb M [--placement NAME,...] [--memory-limit SIZE | "
+                                  "--activation-limit N] [--effort N | --time TIME] [options]",
+                         .makes_run = true,
+                         .sections = sections,
+                         .extra = extra,
+                         .except = except,
+                         .examples = examples,
+                         .run = run};
+
+} // namespace ppsim::cli::synthesize_command

@@ -1,0 +1,23 @@
+#pragma once
+// Ctrl-C as a wish to end with what there is.
+
+#include <csignal>
+
+namespace ppsim::cli {
+
+/// While it lives, the first SIGINT is only noted; the second ends the program, as it does without.
+class Interruption {
+public:
+  Interruption();
+  ~Interruption();
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+  Interruption(Interruption&&) = delete;
+  Interruption& operator=(Interruption&&) = delete;
+  [[nodiscard]] bool has_come() const;
+
+private:
+  struct sigaction before_ {};
+};
+
+} // namespace ppsim::cli

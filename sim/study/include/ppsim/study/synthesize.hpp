@@ -1,0 +1,62 @@
+#pragma once
+// Synthesis: the best order that a search finds for a run's costs within its memory, and a bound that no order beats
+// (docs/synthesis.md).
+
+#include "ppsim/study/run_spec.hpp"
+#include "ppsim/synthesis/search.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ppsim {
+
+/// Where chunks are: "linear", one per stage; "v", two in a V; "loop:N", N in a loop.
+struct ChunkPlacement {
+  std::string name;
+  std::size_t vpp = 1;
+  std::vector<StageId> (*place)(const Shape&) = nullptr;
+};
+/// Nothing where there is none of that name.
+[[nodiscard]] std::optional<ChunkPlacement> find_chunk_placement(std::string_view name);
+
+/// What is asked of a synthesis, beside the run.
+struct SynthesisRequest {
+  std::vector<ChunkPlacement> placements;
+  bool splits_backward = true; ///< I and W are tasks of their own
+  std::uint64_t effort = 0;    ///< as SearchOptions; for each placement
+  std::uint64_t seed = 1;
+  std::int64_t gap_ppm = 0;
+  std::function<bool(const ChunkPlacement&, const synthesis::Progress&)> go_on = {};
+};
+
+/// A schedule by name, with the same placement and within the same memory.
+struct NamedOrder {
+  std::string name;
+  Duration makespan{0}; ///< as `makespan` below
+};
+
+/// What came of one placement.
+struct SynthesizedOrder {
+  ChunkPlacement placement;
+  RunSpec spec;         ///< the run with this order: evaluate() simulates it
+  Duration makespan{0}; ///< under `latency`, with what follows the tasks at least
+  Duration bound{0};    ///< no order of this placement within this memory has a makespan below
+  std::optional<NamedOrder> best_named;
+  synthesis::Instance instance; ///< what the bound is proven of
+  synthesis::Found found;
+  std::vector<std::string> sequence_names; ///< "F0", by chunk: for people
+  [[nodiscard]] double gap() const { return fraction(makespan - bound, bound); }
+};
+
+struct Synthesis {
+  std::vector<SynthesizedOrder> orders; ///< the shortest first; as they were asked for among equals
+  std::vector<std::string> notes;       ///< for people
+};
+
+/// Searches each placement. Throws Error: bad_input where the run is none that orders can be sought for (costs by
+/// microbatch, an order that is given, ...), `no` where the memory can not hold one microbatch, with what would fit.
+[[nodiscard]] Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request);
+
+} // namespace ppsim

@@ -1,0 +1,206 @@
+#include "synthesis_instance.hpp"
+
+#include "ppsim/report/detail/memory.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace ppsim {
+namespace {
+
+constexpr std::array split_passes{Pass::forward, Pass::input_grad, Pass::weight_grad};
+constexpr std::array whole_passes{Pass::forward, Pass::backward};
+
+/// Whether the backwards of a schedule are in two parts.
+bool splits_backward(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pass == Pass::input_grad; });
+}
+
+/// By chunk and pass: the task on microbatch 0.
+std::vector<TaskId> first_tasks(const Schedule& schedule, std::span<const Pass> passes) {
+  std::vector<TaskId> first(passes.size() * schedule.shape().chunks(), no_task);
+  for (const StageId stage : schedule.stage_ids())
+    for (const TaskId id : schedule.task_ids(stage)) {
+      const Task& task = schedule.task(id);
+      const auto pass = static_cast<std::size_t>(std::ranges::find(passes, task.pass) - passes.begin());
+      if (index(task.microbatch) == 0) first[passes.size() * task.chunk_index + pass] = id;
+    }
+  return first;
+}
+
+/// What a chunk's tasks take and give. An output that is given up once sent counts as kept.
+void add_memory(const TaskGraph& plain, std::span<const TaskId> first, std::span<synthesis::Sequence> sequences) {
+  const Schedule& schedule = plain.schedule();
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const Task& task = schedule.task(first[i]);
+    const ActivationBytes bytes = activation_bytes(plain, first[i], task);
+    const std::int64_t in_backward = (bytes.kept + bytes.restored).count();
+    const std::int64_t for_weight = std::min(bytes.for_weight.count(), in_backward);
+    synthesis::Sequence& sequence = sequences[i];
+    switch (task.pass) {
+    case Pass::forward:
+      sequence.take = bytes.kept.count();
+      break;
+    case Pass::backward:
+      sequence.take = bytes.restored.count();
+      sequence.give = in_backward;
+      break;
+    case Pass::input_grad:
+      sequence.take = bytes.restored.count();
+      sequence.give = in_backward - for_weight;
+      break;
+    case Pass::weight_grad:
+      sequence.give = for_weight;
+      break;
+    }
+  }
+}
+
+/// Memory in activations of a chunk and a microbatch, whatever their size.
+void count_activations(const TaskGraph& plain, std::span<const TaskId> first,
+                       std::span<synthesis::Sequence> sequences) {
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const Pass pass = plain.schedule().task(first[i]).pass;
+    sequences[i].take = pass == Pass::forward ? 1 : 0;
+    sequences[i].give = frees_activation(pass) ? 1 : 0;
+  }
+}
+
+/// What follows the last task of a chunk at least: its reductions, and the optimizer.
+std::vector<std::int64_t> tails(const TaskGraph& plain) {
+  const Scenario& scenario = plain.scenario();
+  const Update& update = scenario.update;
+  const HeldChunks held{plain.schedule()};
+  const std::size_t chunks = scenario.shape.chunks();
+  std::vector<Duration> step(scenario.shape.stages); // the optimizer's, by stage
+  if (!update.optimizer.empty())
+    for (const StageId stage : plain.schedule().stage_ids()) {
+      for (const std::uint16_t chunk : held.of(stage)) step[index(stage)] += update.optimizer[chunk];
+      step[index(stage)] = scenario.costs.on_stage(stage, step[index(stage)]);
+    }
+  const Duration longest = std::ranges::max(step);
+  std::vector<std::int64_t> result(chunks);
+  for (const StageId stage : plain.schedule().stage_ids())
+    for (const std::uint16_t chunk : held.of(stage)) {
+      Duration tail = update.step == OptimizerStep::synchronous ? longest : step[index(stage)];
+      if (!update.reduce.empty()) tail += update.reduce[chunk];
+      if ((chunk == 0 || chunk + 1U == chunks) && !ends_share_stage(plain.schedule()))
+        tail += update.tied_embedding_reduce;
+      result[chunk] = tail.count();
+    }
+  return result;
+}
+
+} // namespace
+
+std::span<const Pass> sequence_passes(bool splits) {
+  return splits ? std::span<const Pass>{split_passes} : std::span<const Pass>{whole_passes};
+}
+
+Schedule plain_order(const Shape& shape, const std::vector<StageId>& placement, bool splits) {
+  ScheduleBuilder builder{"plain", shape};
+  const auto add_all = [&](Pass pass, std::size_t chunk) {
+    for (std::size_t j = 0; j < shape.microbatches; ++j) builder.add(pass, chunk, j);
+  };
+  for (const StageId stage : shape.stage_ids()) {
+    for (std::size_t chunk = 0; chunk < placement.size(); ++chunk)
+      if (placement[chunk] == stage) add_all(Pass::forward, chunk);
+    for (std::size_t chunk = placement.size(); chunk-- > 0;)
+      if (placement[chunk] == stage)
+        for (const Pass pass : sequence_passes(splits).subspan(1)) add_all(pass, chunk);
+    builder.end_stage();
+  }
+  return builder.build();
+}
+
+synthesis::Instance make_instance(const TaskGraph& plain, std::optional<std::size_t> activation_limit) {
+  const Schedule& schedule = plain.schedule();
+  const std::span<const Pass> passes = sequence_passes(splits_backward(schedule));
+  const std::vector<TaskId> first = first_tasks(schedule, passes);
+  const std::vector<std::int64_t> tail = tails(plain);
+  const std::size_t chunks = schedule.shape().chunks();
+  synthesis::Instance instance;
+  instance.microbatches = static_cast<std::uint32_t>(schedule.shape().microbatches);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const bool trains = frees_activation(schedule.task(first[i]).pass);
+    instance.sequences.push_back({.stage = static_cast<std::uint32_t>(index(schedule.stage_of(first[i]))),
+                                  .duration = plain.duration(first[i]).count(),
+                                  .tail = trains ? tail[i / passes.size()] : 0});
+  }
+  const auto join = [&](std::size_t from, std::size_t to) {
+    const bool moves = instance.sequences[from].stage != instance.sequences[to].stage;
+    const std::int64_t lag = moves ? plain.transfer_time(first[from]).count() : 0;
+    instance.arcs.push_back({static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to), lag});
+  };
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    const std::size_t own = passes.size() * chunk;
+    for (std::size_t i = 1; i < passes.size(); ++i) join(own + i - 1, own + i);
+    if (chunk + 1 == chunks) continue;
+    join(own, own + passes.size());
+    join(own + passes.size() + 1, own + 1);
+  }
+  if (activation_limit) {
+    count_activations(plain, first, instance.sequences);
+    instance.capacity.assign(schedule.shape().stages, static_cast<std::int64_t>(*activation_limit));
+    return instance;
+  }
+  add_memory(plain, first, instance.sequences);
+  for (const StageId stage : schedule.stage_ids()) {
+    const std::optional<Bytes>& limit = plain.scenario().memory.limit;
+    instance.capacity.push_back(limit ? (*limit - static_bytes(plain, stage, 1)).count() : synthesis::unlimited);
+  }
+  return instance;
+}
+
+std::int64_t least_capacity(const synthesis::Instance& instance, std::size_t stage) {
+  std::int64_t held = 0;  // all forwards of a microbatch come before its first backward
+  std::int64_t again = 0; // what one backward takes besides
+  for (const synthesis::Sequence& sequence : instance.sequences) {
+    if (sequence.stage != stage) continue;
+    if (sequence.give == 0)
+      held += sequence.take;
+    else
+      again = std::max(again, sequence.take);
+  }
+  return held + again;
+}
+
+std::optional<synthesis::Order> as_order(const Schedule& schedule, const TaskGraph& plain) {
+  const Schedule& model = plain.schedule();
+  if (schedule.shape() != model.shape() || placement_of(schedule) != placement_of(model)) return std::nullopt;
+  const std::span<const Pass> passes = sequence_passes(splits_backward(model));
+  synthesis::Order order(schedule.shape().stages);
+  for (const StageId stage : schedule.stage_ids())
+    for (const Task& task : schedule.stage(stage)) {
+      const auto add = [&](std::size_t pass) {
+        order[index(stage)].push_back(static_cast<std::uint16_t>(passes.size() * task.chunk_index + pass));
+      };
+      const auto found = std::ranges::find(passes, task.pass);
+      if (found != passes.end()) {
+        add(static_cast<std::size_t>(found - passes.begin()));
+      } else if (task.pass == Pass::backward) { // one behind the other
+        add(1);
+        add(2);
+      } else {
+        return std::nullopt;
+      }
+    }
+  for (const StageId stage : schedule.stage_ids())
+    if (order[index(stage)].size() != model.stage(stage).size()) return std::nullopt;
+  return order;
+}
+
+Schedule to_schedule(const synthesis::Order& order, const TaskGraph& plain) {
+  const Schedule& model = plain.schedule();
+  const std::span<const Pass> passes = sequence_passes(splits_backward(model));
+  ScheduleBuilder builder{"synthesized", model.shape()};
+  std::vector<std::size_t> next(passes.size() * model.shape().chunks());
+  for (const std::vector<std::uint16_t>& stage : order) {
+    for (const std::uint16_t sequence : stage)
+      builder.add(passes[sequence % passes.size()], sequence / passes.size(), next[sequence]++);
+    builder.end_stage();
+  }
+  return builder.build();
+}
+
+} // namespace ppsim

@@ -1,0 +1,194 @@
+#include "ppsim/study/synthesize.hpp"
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/report/detail/memory.hpp"
+#include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/build_run.hpp"
+#include "ppsim/study/evaluate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "synthesis_instance.hpp"
+
+namespace ppsim {
+namespace {
+
+/// What no order can be sought for, or no bound proven.
+void check_synthesis(const RunSpec& spec, const SynthesisRequest& request) {
+  Problems problems;
+  if (!spec.stages)
+    problems.add("`stages`", "missing", "how many pipeline stages (devices) are there? for example `stages` 4");
+  if (!spec.microbatches) problems.add("`mb`", "missing", "how many microbatches make a step? for example `mb` 8");
+  if (spec.order != nullptr)
+    problems.add(spec.order->name, "an order is given, and one is sought", "leave `schedule-file` out");
+  const auto refuse = [&](std::string_view field, std::string_view why, std::string_view hint) {
+    if (spec.is_asked(field)) problems.add(spec.place_of(field), std::string{why}, std::string{hint});
+  };
+  refuse("schedule", "names an order, and one is sought", "leave it out; `placement` says where chunks are");
+  refuse("replicas", "stages that take microbatches in turn are not searched", "leave it out");
+  refuse("balance", "layers are not moved between chunks here", "leave it out; 'ppsim compare' takes it");
+  refuse("forward-only", "forwards alone have one order", "leave it out");
+  refuse("overlap-moe-expert-parallel-comm", "overlapped pairs are not searched", "leave it out");
+  refuse("group-size", "belongs to a schedule by name", "leave it out");
+  refuse("gpipe-backward", "belongs to a schedule by name", "leave it out");
+  if (spec.send_slices.value_or(1) > 1)
+    problems.add(spec.place_of("send-slices"), "what leaves before its task has ended is not searched", "leave it out");
+  for (const ChunkPlacement& placement : request.placements)
+    if (spec.vpp && *spec.vpp != std::vector{placement.vpp})
+      problems.add(spec.place_of("vpp"),
+                   fmt::format("placement {} has {} chunk{} per stage", placement.name, placement.vpp,
+                               placement.vpp == 1 ? "" : "s"),
+                   "leave `vpp` out: it follows from the placement");
+  problems.throw_if_any();
+}
+
+/// The run with an order that is given.
+RunSpec with_order(const RunSpec& spec, Schedule schedule, std::string name) {
+  RunSpec ordered = spec;
+  ordered.order = std::make_shared<GivenOrder>(GivenOrder{std::move(schedule), std::move(name), "", {}});
+  ordered.schedule.reset();
+  ordered.vpp.reset();
+  ordered.activation_limit.reset();
+  ordered.group_size.reset();
+  ordered.descending_backward.reset();
+  ordered.replicas.reset();
+  ordered.overlap_expert_exchange = false;
+  for (const std::string_view field : {"schedule", "vpp", "activation-limit", "group-size", "gpipe-backward",
+                                       "replicas", "overlap-moe-expert-parallel-comm"})
+    ordered.where.erase(std::string{field});
+  return ordered;
+}
+
+void check_costs(const RunSpec& spec, const Scenario& scenario) {
+  if (scenario.costs.differ_by_microbatch())
+    throw Error{ExitCode::bad_input,
+                Problem{spec.place_of("forward"),
+                        "costs of single microbatches: the order of microbatches would have to be sought too",
+                        "give the mean of each chunk, and simulate the order with the single costs"}};
+  if (scenario.recompute.is_on() && scenario.recompute.microbatches_without > 0)
+    throw Error{ExitCode::bad_input,
+                Problem{spec.place_of("microbatches-without-recompute"),
+                        "which microbatches those are depends on the order that is sought", "leave it out"}};
+}
+
+/// Throws Error where a stage can not hold one microbatch.
+void check_room(const RunSpec& spec, const ChunkPlacement& placement, const TaskGraph& plain,
+                const synthesis::Instance& instance) {
+  for (const StageId stage : plain.schedule().stage_ids()) {
+    const std::int64_t least = least_capacity(instance, index(stage));
+    const std::int64_t over = least - instance.capacity[index(stage)];
+    if (over <= 0) continue;
+    if (spec.activation_limit)
+      throw Error{ExitCode::no,
+                  Problem{spec.place_of("activation-limit"),
+                          fmt::format("{} activations on stage {}, where one microbatch alone has {} in placement {}",
+                                      *spec.activation_limit, index(stage), least, placement.name),
+                          fmt::format("give at least {}", least)}};
+    const Bytes needed = static_bytes(plain, stage, 1) + Bytes{least};
+    throw Error{ExitCode::no, Problem{spec.place_of("memory-limit"),
+                                      fmt::format("{}, but stage {} needs {} for one microbatch alone in placement {}",
+                                                  format_bytes(*plain.scenario().memory.limit), index(stage),
+                                                  format_closely(needed), placement.name),
+                                      "recompute activations, or spread the model over more devices"}};
+  }
+}
+
+/// The orders of schedules by name that are of this placement, for a search to start from; and the best that fits.
+struct NamedOrders {
+  std::vector<synthesis::Order> orders;
+  std::optional<NamedOrder> best;
+};
+
+NamedOrders named_orders(const RunSpec& spec, const TaskGraph& plain, const synthesis::Instance& instance) {
+  NamedOrders named;
+  for (const Generator* const generator : generators()) {
+    ScheduleRequest request{.shape = plain.schedule().shape()};
+    if (generator->takes("activation-limit")) request.activation_limit = spec.activation_limit;
+    try {
+      check_request(*generator, request);
+      if (generator->place(request) != placement_of(plain.schedule())) continue;
+      const Schedule schedule = make_schedule(*generator, request, plain.scenario()).taken_apart();
+      std::optional<synthesis::Order> order = as_order(schedule, plain);
+      if (!order || schedule.asynchronous() || !fits(instance, *order)) continue;
+      const std::optional<synthesis::Plan> plan = run(instance, *order);
+      if (!plan) continue;
+      const Duration makespan{plan->makespan};
+      if (!named.best || makespan < named.best->makespan) named.best = {std::string{generator->name}, makespan};
+      named.orders.push_back(std::move(*order));
+    } catch (const Error&) { // it refuses the request, or has no room
+    }
+  }
+  return named;
+}
+
+std::vector<std::string> sequence_names(const TaskGraph& plain, bool splits_backward) {
+  std::vector<std::string> names;
+  for (std::size_t chunk = 0; chunk < plain.schedule().shape().chunks(); ++chunk)
+    for (const Pass pass : sequence_passes(splits_backward)) names.push_back(fmt::format("{}{}", letter(pass), chunk));
+  return names;
+}
+
+SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& request, const ChunkPlacement& placement,
+                               std::vector<std::string>& notes) {
+  const Shape shape{.stages = *spec.stages, .microbatches = *spec.microbatches, .vpp = placement.vpp};
+  const std::vector<StageId> chunk_stage = placement.place(shape);
+  BuiltRun built = build_run(with_order(spec, plain_order(shape, chunk_stage, request.splits_backward), "synthesis"));
+  check_costs(spec, built.scenario);
+  if (built.scenario.memory.release_outputs)
+    notes.push_back("outputs that are released count as kept: the bound is of orders that fit so");
+  built.scenario.network.model = TransferModel::latency;
+  const TaskGraph plain = lower(std::move(built.schedule), std::move(built.scenario), "synthesis");
+  SynthesizedOrder result{.placement = placement,
+                          .spec = {},
+                          .best_named = std::nullopt,
+                          .instance = make_instance(plain, spec.activation_limit),
+                          .found = {},
+                          .sequence_names = sequence_names(plain, request.splits_backward)};
+  check_room(spec, placement, plain, result.instance);
+  PPSIM_ASSERT(!fault_of(result.instance));
+  NamedOrders named = named_orders(spec, plain, result.instance);
+  result.best_named = std::move(named.best);
+  synthesis::SearchOptions options{.effort = request.effort,
+                                   .seed = request.seed,
+                                   .gap_ppm = request.gap_ppm,
+                                   .starts = std::move(named.orders),
+                                   .go_on = {}};
+  if (request.go_on)
+    options.go_on = [&](const synthesis::Progress& progress) { return request.go_on(placement, progress); };
+  result.found = search(result.instance, options);
+  if (!result.found.plan) return result;
+  result.makespan = Duration{result.found.plan->makespan};
+  result.bound = Duration{result.found.bound};
+  result.spec = with_order(spec, to_schedule(result.found.plan->order, plain), "synthesized order");
+  return result;
+}
+
+} // namespace
+
+std::optional<ChunkPlacement> find_chunk_placement(std::string_view name) {
+  if (name == "linear") return ChunkPlacement{"linear", 1, loop_placement};
+  if (name == "v") return ChunkPlacement{"v", 2, wave_placement};
+  constexpr std::string_view loop = "loop:";
+  if (!name.starts_with(loop)) return std::nullopt;
+  std::size_t vpp = 0;
+  const char* const end = name.data() + name.size();
+  const auto [rest, error] = std::from_chars(name.data() + loop.size(), end, vpp);
+  if (error != std::errc{} || rest != end || vpp < 2 || vpp > Limits::chunks) return std::nullopt;
+  return ChunkPlacement{std::string{name}, vpp, loop_placement};
+}
+
+Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
+  check_synthesis(spec, request);
+  Synthesis synthesis;
+  for (const ChunkPlacement& placement : request.placements) {
+    SynthesizedOrder order = synthesize_on(spec, request, placement, synthesis.notes);
+    if (order.found.plan) synthesis.orders.push_back(std::move(order));
+  }
+  std::ranges::stable_sort(synthesis.orders, {}, &SynthesizedOrder::makespan);
+  return synthesis;
+}
+
+} // namespace ppsim

@@ -1,0 +1,45 @@
+#pragma once
+// Search: a good order for an instance, and a lower bound that says how good. docs/synthesis.md
+
+#include "ppsim/synthesis/instance.hpp"
+
+#include <functional>
+
+namespace ppsim::synthesis {
+
+/// Supposing that task x_index of sequence x runs before task y_index of y leads to a contradiction: it is the other
+/// way round.
+struct Case {
+  std::uint32_t x = 0, x_index = 0, y = 0, y_index = 0;
+};
+
+/// What is known after some steps.
+struct Progress {
+  std::uint64_t effort = 0;             ///< rounds that are done
+  std::optional<std::int64_t> makespan; ///< of the best order so far
+  std::int64_t bound = 0;               ///< no order ends before
+};
+
+struct SearchOptions {
+  std::uint64_t effort =
+      0; ///< rounds of search behind the first orders; the result depends on nothing but these and `seed`
+  std::uint64_t seed = 1;
+  std::int64_t gap_ppm = 0;  ///< ends where the best order is at most so many millionths longer than the bound
+  std::vector<Order> starts; ///< orders from elsewhere; those that do not fit, or do not run, are left out
+  std::function<bool(const Progress&)>
+      go_on; ///< asked often, with what is known; false: ends, and what is known is the result
+};
+
+/// What a search found.
+struct Found {
+  std::optional<Plan> plan; ///< the best order; nothing where none was found
+  std::int64_t bound = 0;   ///< no order has a makespan below: proven by the windows for bound - 1, under `cases`
+  std::vector<Case> cases;
+  std::uint64_t effort = 0; ///< rounds behind the first orders that were done
+  bool impossible = false;  ///< proven: no order fits
+};
+
+/// `instance` has passed fault_of().
+[[nodiscard]] Found search(const Instance& instance, const SearchOptions& options);
+
+} // namespace ppsim::synthesis

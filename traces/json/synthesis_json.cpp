@@ -1,0 +1,32 @@
+#include "ppsim/study/synthesize.hpp"
+#include "ppsim/traces/json.hpp"
+
+#include "json_parts.hpp"
+#include <nlohmann/json.hpp>
+
+namespace ppsim::traces {
+namespace {
+
+Json order_json(const SynthesizedOrder& order) {
+  Json json{
+      {"placement", order.placement.name},     {"vpp", order.placement.vpp}, {"makespan_ns", order.makespan.count()},
+      {"lower_bound_ns", order.bound.count()}, {"gap", order.gap()},         {"proven_by", "windows"},
+      {"effort", order.found.effort}};
+  json["best_named"] =
+      order.best_named ? Json{{"schedule", order.best_named->name}, {"makespan_ns", order.best_named->makespan.count()}}
+                       : Json{};
+  return json;
+}
+
+} // namespace
+
+std::string synthesis_json(const Synthesis& synthesis, std::uint64_t seed, const TaskGraph& graph,
+                           const Timeline& timeline, const RunReport& report) {
+  Json json{{"schema", 1}, {"seed", seed}};
+  json.update(order_json(synthesis.orders.front()));
+  json["placements"] = list_of(synthesis.orders, order_json);
+  json["report"] = Json::parse(report_json(graph, timeline, report, false));
+  return json.dump(2) + "\n";
+}
+
+} // namespace ppsim::traces

@@ -1,0 +1,39 @@
+#include "ppsim/study/run_report.hpp"
+#include "ppsim/study/synthesize.hpp"
+#include "ppsim/viz/synthesis.hpp"
+
+#include <fmt/format.h>
+
+namespace ppsim::viz {
+namespace {
+
+/// "no order is shorter", "at most 0.4 % above the shortest there is".
+std::string proof_words(const SynthesizedOrder& order) {
+  if (order.makespan == order.bound) return "proven: none is shorter";
+  return fmt::format("proven: at most {:.2g} % above the shortest there is ({} at least)", 100 * order.gap(),
+                     format_duration(order.bound));
+}
+
+std::string named_words(const SynthesizedOrder& order) {
+  if (!order.best_named) return "no schedule by name has this placement and fits";
+  const Duration over = order.best_named->makespan - order.makespan;
+  if (over == Duration{0}) return fmt::format("{} takes as long", order.best_named->name);
+  return fmt::format("{} takes {} ({:.1f} % more)", order.best_named->name, format_duration(order.best_named->makespan),
+                     100 * fraction(over, order.makespan));
+}
+
+} // namespace
+
+std::string synthesis_text(const Synthesis& synthesis, const RunReport& simulated) {
+  std::string text;
+  for (const SynthesizedOrder& order : synthesis.orders)
+    text += fmt::format("  {:<10}  {}; {}\n  {:<10}  {}\n", order.placement.name, format_duration(order.makespan),
+                        proof_words(order), "", named_words(order));
+  const Duration makespan = synthesis.orders.front().makespan;
+  if (simulated.makespan != makespan)
+    text += fmt::format("  {:<10}  {} with its transfers and updates as they are simulated below\n", "",
+                        format_duration(simulated.makespan));
+  return text;
+}
+
+} // namespace ppsim::viz
