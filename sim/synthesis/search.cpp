@@ -136,7 +136,7 @@ private:
       improve(start, found_.effort == 0 ? round_work / 4 : round_work);
       if (done()) return;
     }
-    if (found_.plan->makespan - 1 < open_) refute(found_.plan->makespan - 1);
+    if (found_.plan && found_.plan->makespan - 1 < open_) refute(found_.plan->makespan - 1);
   }
 
   void improve(const Plan& start, std::uint64_t work) {
