@@ -33,6 +33,7 @@ public:
     for (const Order& order : options_.starts)
       if (fits(views_.instance, order)) offer(synthesis::run(views_.instance, order));
     first_orders();
+    if (!found_.plan) any_order();
     raise_bound();
     if (!done()) orders_near_bound();
     while (!done() && found_.effort < options_.effort) {
@@ -105,6 +106,18 @@ private:
       if (found_.plan && most >= found_.plan->makespan) return;
       make_orders(most);
       if (done()) return;
+    }
+  }
+
+  /// By the windows of ever larger makespans, up to one after which every order has ended.
+  void any_order() {
+    std::int64_t longest = 1;
+    for (const Sequence& sequence : views_.instance.sequences)
+      longest += static_cast<std::int64_t>(views_.m) * sequence.duration + sequence.tail;
+    for (const Arc& arc : views_.instance.arcs) longest += static_cast<std::int64_t>(views_.m) * arc.lag;
+    for (std::int64_t most = found_.bound; !found_.plan && most < longest;) {
+      most = std::min(longest, most + most / 4 + 1);
+      make_orders(most);
     }
   }
 
