@@ -33,12 +33,14 @@ public:
       return std::move(found_);
     }
     found_.bound = root_.bound();
+    if (options_.orders > 0) orders_left_ = options_.orders;
     for (const Order& order : options_.starts)
       if (fits(views_.instance, order)) offer(synthesis::run(views_.instance, order));
-    first_orders();
+    if (!done()) first_orders();
+    if (!found_.plan) any_order();
     raise_bound();
     if (!done()) orders_near_bound();
-    while (!done() && found_.effort < options_.effort) {
+    while (found_.plan && !done() && found_.effort < options_.effort) {
       round();
       ++found_.effort;
     }
@@ -47,7 +49,7 @@ public:
 
 private:
   [[nodiscard]] bool done() {
-    if (stopped_) return true;
+    if (stopped_ || orders_left_ == 0) return true;
     if (options_.go_on && found_.plan) stopped_ = !options_.go_on({found_.effort, makespan(), found_.bound});
     return stopped_ || is_good();
   }
@@ -91,6 +93,7 @@ private:
           std::optional<Plan> plan = make_order(views_, guide);
           if (plan) offer(improve_in_turns(views_, *plan));
           offer(std::move(plan));
+          if (found_.plan && orders_left_ > 0) --orders_left_;
           if (done()) return true;
         }
     }
@@ -117,6 +120,18 @@ private:
       if (found_.plan && most >= found_.plan->makespan) return;
       make_orders(most);
       if (done()) return;
+    }
+  }
+
+  /// By the windows of ever larger makespans, up to one after which every order has ended.
+  void any_order() {
+    std::int64_t longest = 1;
+    for (const Sequence& sequence : views_.instance.sequences)
+      longest += static_cast<std::int64_t>(views_.m) * sequence.duration + sequence.tail;
+    for (const Arc& arc : views_.instance.arcs) longest += static_cast<std::int64_t>(views_.m) * arc.lag;
+    for (std::int64_t most = found_.bound; !found_.plan && most < longest;) {
+      most = std::min(longest, most + most / 4 + 1);
+      make_orders(most);
     }
   }
 
@@ -281,6 +296,7 @@ private:
   double case_share_ = 1.0 / 16; ///< of the gap: how far above the bound cases are tried
   std::uint64_t spent_ = 0;      ///< steps on cases
   std::uint64_t quiet_ = 0;      ///< rounds since the last better order
+  std::uint64_t orders_left_ = std::numeric_limits<std::uint64_t>::max();
   bool stopped_ = false;
 };
 

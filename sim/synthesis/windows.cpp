@@ -246,12 +246,13 @@ bool Windows::split_releases(std::size_t d, std::size_t task) {
   std::vector<std::uint16_t> set(counts.size());
   std::int64_t start = std::numeric_limits<std::int64_t>::max();
   const std::int64_t latest_start = latest(d, task);
-  std::int64_t last = -1; // of the second one's counts: the same again needs no more of the first
+  std::int64_t last = -1; // of the second one's counts
   for (std::uint16_t first = counts[at[0]]; first <= at_most(d, task, at[0]); ++first) {
     const std::int64_t rest = std::max<std::int64_t>(0, divide_up(need - first * gives[0], gives[1]));
     const std::int64_t second = std::max<std::int64_t>(rest, counts[at[1]]);
     if (second > at_most(d, task, at[1])) continue;
-    if (second == last) break; // no fewer of the second one are possible
+    if (second == last && second == counts[at[1]]) break; // no fewer of the second one are possible
+    if (second == last) continue;                         // as many need no more of the first
     last = second;
     std::ranges::copy(counts, set.begin());
     const std::array<std::uint16_t, 2> number{first, static_cast<std::uint16_t>(second)};
