@@ -38,8 +38,8 @@ public:
       if (fits(views_.instance, order)) offer(synthesis::run(views_.instance, order));
     if (!done()) first_orders();
     if (!found_.plan) any_order();
-    raise_bound();
-    if (!done()) orders_near_bound();
+    if (options_.proves) raise_bound();
+    if (options_.proves && !done()) orders_near_bound();
     while (found_.plan && !done() && found_.effort < options_.effort) {
       round();
       ++found_.effort;

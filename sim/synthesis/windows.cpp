@@ -214,6 +214,13 @@ bool Windows::share_pair(std::size_t from, std::size_t x, std::size_t y) {
   return changed;
 }
 
+/// The task starts at `start` at the earliest, and those of its sequence behind it later: snapshot() counts on that.
+void Windows::raise_sequence(std::size_t d, std::size_t task, std::int64_t start) {
+  const std::size_t end = task - task % views_->m + views_->m;
+  for (std::size_t at = task; at < end && head_[d][at] < start; ++at, start += views_->duration(task / views_->m))
+    head_[d][at] = start;
+}
+
 /// A task that takes memory, and two sequences that give it: each way in which they can share what is needed.
 bool Windows::split_releases(std::size_t d, std::size_t task) {
   const View& view = views_->view[d];
@@ -272,8 +279,8 @@ bool Windows::split_releases(std::size_t d, std::size_t task) {
   bool changed = start > head_[d][task];
   for (std::size_t i = 0; i < all.size(); ++i) changed = changed || all[i] > counts[i];
   if (!changed) return true;
-  head_[d][task] = std::max(head_[d][task], start);
   join(counts, all);
+  raise_sequence(d, task, start);
   note_change(stage);
   return true;
 }

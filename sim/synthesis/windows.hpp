@@ -55,6 +55,7 @@ private:
   void share(std::size_t from);
   bool share_pair(std::size_t from, std::size_t x, std::size_t y);
   bool try_orders(std::size_t d);
+  void raise_sequence(std::size_t d, std::size_t task, std::int64_t start);
   bool split_releases(std::size_t d, std::size_t task);
   bool try_pair(std::size_t d, std::uint32_t x, std::uint32_t y);
   bool leaves_time(std::size_t stage);

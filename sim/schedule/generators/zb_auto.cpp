@@ -9,6 +9,7 @@
 
 #include "dispatch.hpp"
 #include "generator_list.hpp"
+#include "synthesized.hpp"
 
 namespace ppsim::generator::zb_auto {
 namespace {
@@ -153,7 +154,8 @@ Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
     best.offer(board);
     if (best.plan().score <= bound) break;
   }
-  return to_schedule("zb-auto", request.shape, best.plan());
+  constexpr std::array<const Generator*, 2> others{&one_f_one_b::definition, &gpipe::definition};
+  return to_schedule("zb-auto", request.shape, better_plan(input, request, scenario, best.plan(), others));
 }
 
 /// In each round every stage takes one microbatch on: a stage that has no room for as many as are under way between
