@@ -1,6 +1,7 @@
 #include "ppsim/synthesis/search.hpp"
 
 #include "ppsim/base/detail/wide.hpp"
+#include "ppsim/base/error.hpp"
 
 #include <algorithm>
 #include <map>
@@ -44,12 +45,23 @@ public:
       round();
       ++found_.effort;
     }
+    PPSIM_ASSERT(!found_.plan || found_.bound <= found_.plan->makespan);
+    return std::move(found_);
+  }
+
+  Found prove(std::uint64_t steps) {
+    root_.tighten(unlimited, false);
+    found_.bound = root_.bound();
+    offer(synthesis::run(views_.instance, options_.starts.front()));
+    steps_left_ = steps;
+    raise_bound();
+    PPSIM_ASSERT(found_.bound <= found_.plan->makespan);
     return std::move(found_);
   }
 
 private:
   [[nodiscard]] bool done() {
-    if (stopped_ || orders_left_ == 0) return true;
+    if (stopped_ || orders_left_ == 0 || steps_left_ == 0) return true;
     if (options_.go_on && found_.plan) stopped_ = !options_.go_on({found_.effort, makespan(), found_.bound});
     return stopped_ || is_good();
   }
@@ -138,7 +150,10 @@ private:
   /// Whether no order is as short as that; the bound follows.
   bool refute(std::int64_t most) {
     Windows windows = root_;
-    if (windows.tighten(most)) {
+    const bool possible = windows.tighten(most);
+    const std::uint64_t spent = windows.steps() - root_.steps();
+    steps_left_ -= std::min(steps_left_, spent);
+    if (possible) {
       open_ = std::min(open_, most);
       return false;
     }
@@ -296,11 +311,17 @@ private:
   double case_share_ = 1.0 / 16; ///< of the gap: how far above the bound cases are tried
   std::uint64_t spent_ = 0;      ///< steps on cases
   std::uint64_t quiet_ = 0;      ///< rounds since the last better order
+  std::uint64_t steps_left_ = std::numeric_limits<std::uint64_t>::max(); ///< of refutations
   std::uint64_t orders_left_ = std::numeric_limits<std::uint64_t>::max();
   bool stopped_ = false;
 };
 
 } // namespace
+
+Found prove(const Instance& instance, Order order, std::uint64_t steps) {
+  const SearchOptions options{.starts = {std::move(order)}, .go_on = {}};
+  return Search{instance, options}.prove(steps);
+}
 
 Found search(const Instance& instance, const SearchOptions& options) {
   return Search{instance, options}.run();

@@ -8,8 +8,8 @@ namespace ppsim::generator {
 namespace {
 
 constexpr std::int64_t near_enough_ppm = 10'000;
-constexpr std::uint64_t most_placements = 2'000'000;  // of tasks: about a quarter of a second
-constexpr std::uint64_t placements_per_task = 8; // by one order and what makes it better
+constexpr std::uint64_t most_placements = 2'000'000; // of tasks: about a quarter of a second
+constexpr std::uint64_t placements_per_task = 8;     // by one order and what makes it better
 
 constexpr std::array passes{Pass::forward, Pass::input_grad, Pass::weight_grad};
 
@@ -72,13 +72,21 @@ Schedule split(const Schedule& schedule) {
   return builder.build();
 }
 
+/// Rounds and patterns of a V are hard to beat while transfers are short.
+bool is_worth_a_search(const DispatchInput& input) {
+  if (input.shape.vpp == 1) return true;
+  const std::int64_t longest = input.transfer.empty() ? 0 : std::ranges::max(input.transfer);
+  return longest > std::ranges::min(input.forward) / 10;
+}
+
 } // namespace
 
 Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario, Plan plan,
                  std::span<const Generator* const> others) {
   const bool by_span = scenario.update.step == OptimizerStep::per_stage;
   const auto is_better = [by_span](const PlanScore& a, const PlanScore& b) {
-    return by_span ? a < b : std::pair{a.makespan, a.span} < std::pair{b.makespan, b.span};
+    if (a.span <= b.span) return a < b || a.makespan < b.makespan;
+    return !by_span && b.makespan - a.makespan >= b.makespan / 50;
   };
   Dispatch board{input};
   const auto offer = [&](Plan other) {
@@ -87,6 +95,7 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
   for (const Generator* const other : others)
     if (board.follow(split(make_schedule(*other, {.shape = request.shape}, scenario))))
       offer({board.steps(), board.score()});
+  if (!is_worth_a_search(input)) return plan;
   const synthesis::Instance instance = instance_of(input);
   if (fault_of(instance)) return plan; // too large
   const std::uint64_t orders = most_placements / placements_per_task / instance.tasks();

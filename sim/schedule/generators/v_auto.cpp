@@ -24,7 +24,8 @@ const Generator definition{
     .name = "v-auto",
     .placement = "v",
     .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
-    .promise = "never more memory than the limit; span no longer than the published ZB-V heuristic's under it",
+    .promise = "never more memory than the limit; span no longer than the published ZB-V heuristic's under "
+               "it, unless a step is 2 % shorter",
     .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
     .source = "Qi et al., arXiv 2405.15362",
     .options = "activation-limit",

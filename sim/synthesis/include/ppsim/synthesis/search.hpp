@@ -44,4 +44,8 @@ struct Found {
 /// `instance` has passed fault_of().
 [[nodiscard]] Found search(const Instance& instance, const SearchOptions& options);
 
+/// The best bound that so many steps of the windows' rules prove, and `order`, which runs and fits, as the plan. A step
+/// is the work on one task.
+[[nodiscard]] Found prove(const Instance& instance, Order order, std::uint64_t steps);
+
 } // namespace ppsim::synthesis
