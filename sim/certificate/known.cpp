@@ -50,12 +50,15 @@ Time Known::work() const {
   return work;
 }
 
+// With the tasks behind it in its sequence, at once: end_of() relies on that they start one after another.
 void Known::raise_earliest(std::size_t view, Place task, Time time) {
-  Time& known = views_[view].earliest[at(task)];
-  if (time <= known) return;
-  known = time;
-  note_change(view, task);
-  if (known > latest(view, task)) contradict(Contradiction::Kind::late, view, task);
+  const Time duration = seen(view, task.sequence).duration;
+  for (; task.index < microbatches_ && time > earliest(view, task); ++task.index, time += duration) {
+    views_[view].earliest[at(task)] = time;
+    note_change(view, task);
+    if (time > latest(view, task)) return contradict(Contradiction::Kind::late, view, task);
+    ++meter_->used;
+  }
 }
 
 void Known::raise_before(std::size_t view, Place task, std::size_t sequence, Count count) {

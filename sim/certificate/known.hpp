@@ -83,7 +83,7 @@ public:
   /// The same task as the other view names it.
   [[nodiscard]] Place other(Place task) const { return {task.sequence, microbatches_ - 1 - task.index}; }
 
-  // What rules find. A number that is no news changes nothing.
+  // What rules find. A number that is no news changes nothing. Times hold for the tasks behind it in its sequence, too (rule 1).
   void raise_earliest(std::size_t view, Place task, Time time);
   void raise_before(std::size_t view, Place task, std::size_t sequence, Count count);
   void raise_before(std::size_t view, Place task, std::span<const Count> counts);

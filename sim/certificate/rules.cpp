@@ -41,11 +41,10 @@ void for_each_task(const Known& stage, const Work& work) {
       }
 }
 
-/// Rules 1 and 2: what runs before what is known to run before `x` does so, too.
+/// Rules 1 and 2: what runs before what is known to run before `x` does so, too. (Rule 1 for times is Known::raise_earliest().)
 void take_over_what_is_before(Known& stage, std::size_t view, Place x) {
   if (x.index > 0) {
     const Place previous{x.sequence, x.index - 1};
-    stage.raise_earliest(view, x, stage.earliest(view, previous) + stage.seen(view, x.sequence).duration);
     for (std::size_t v = 0; v < stage.sequences(); ++v)
       if (v != x.sequence) stage.raise_before(view, x, v, stage.before(view, previous)[v]);
   }
