@@ -188,11 +188,10 @@ BoundVerdict prove(const Certificate& certificate, std::uint64_t steps) {
   for (const CertificateCase& step : certificate.cases) {
     if (proof.is_over()) break;
     if (!proof.show(step)) {
-      verdict.faults.push_back(
-          fmt::format("case {}: no contradiction follows from that task {} of {} runs before task {} of {}",
-                      verdict.cases_shown, step.x_microbatch,
-                      in_quotes(certificate.instance.sequences[step.x_sequence].name), step.y_microbatch,
-                      in_quotes(certificate.instance.sequences[step.y_sequence].name)));
+      verdict.faults.push_back(fmt::format(
+          "case {}: no contradiction follows from that task {} of {} runs before task {} of {}", verdict.cases_shown,
+          step.x_microbatch, in_quotes(certificate.instance.sequences[step.x_sequence].name), step.y_microbatch,
+          in_quotes(certificate.instance.sequences[step.y_sequence].name)));
       break;
     }
     ++verdict.cases_shown;
@@ -216,7 +215,8 @@ CertificateVerdict check_certificate(const Certificate& certificate, std::string
   CertificateVerdict verdict;
   if (certificate.order) verdict.order = certificate::replay(certificate);
   if (verdict.order && verdict.order->holds() && *certificate.makespan < certificate.lower_bound)
-    verdict.bound.faults.push_back(fmt::format("the order's makespan, {} ns, is below it", certificate.makespan->count()));
+    verdict.bound.faults.push_back(
+        fmt::format("the order's makespan, {} ns, is below it", certificate.makespan->count()));
   else
     verdict.bound = certificate::prove(certificate, steps);
   return verdict;

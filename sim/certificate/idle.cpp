@@ -1,11 +1,11 @@
 // Rule 7: how long a stage idles at least.
 
-#include "rules.hpp"
-
 #include "ppsim/base/detail/wide.hpp"
 
 #include <algorithm>
 #include <vector>
+
+#include "rules.hpp"
 
 namespace ppsim::certificate {
 namespace {
@@ -63,8 +63,8 @@ private:
   std::vector<std::size_t> takers_; ///< those of which memory may hold back some
 };
 
-/// U changes behind the times at which tasks start, or end, at the earliest, and nowhere else: between two of them the stage
-/// idles the more the later it is.
+/// U changes behind the times at which tasks start, or end, at the earliest, and nowhere else: between two of them the
+/// stage idles the more the later it is.
 std::vector<Time> times_of_change(const Known& stage, std::size_t view) {
   std::vector<Time> times{0, stage.end()};
   for (std::size_t v = 0; v < stage.sequences(); ++v)
@@ -91,8 +91,9 @@ std::vector<Time> idle_by(const Known& stage, std::size_t view, const std::vecto
   return idle;
 }
 
-/// The times of change of both views, as `view` sees them. Idle time, as a function of time, rises as fast as time does or stands
-/// still, and begins to stand still at these alone: the sum of one forwards and one backwards is largest at one of them.
+/// The times of change of both views, as `view` sees them. Idle time, as a function of time, rises as fast as time does
+/// or stands still, and begins to stand still at these alone: the sum of one forwards and one backwards is largest at
+/// one of them.
 std::vector<Time> times_of_both(const Known& stage, std::size_t view) {
   std::vector<Time> times = times_of_change(stage, view);
   for (const Time time : times_of_change(stage, 1 - view)) times.push_back(stage.end() - time);

@@ -13,7 +13,8 @@ Known::Known(const CertificateInstance& instance, std::size_t stage, std::vector
   const std::size_t count = members_.size();
   std::int64_t left = 0; // in memory at the end of the step
   for (const std::size_t member : members_)
-    left += (instance.sequences[member].take - instance.sequences[member].give) * static_cast<std::int64_t>(microbatches_);
+    left +=
+        (instance.sequences[member].take - instance.sequences[member].give) * static_cast<std::int64_t>(microbatches_);
   for (const std::size_t view : both_views) {
     View& seen = views_[view];
     seen.earliest.resize(count * microbatches_);
@@ -45,8 +46,7 @@ Known::Known(const CertificateInstance& instance, std::size_t stage, std::vector
 
 Time Known::work() const {
   Time work = 0;
-  for (const SeenSequence& sequence : views_[0].sequences)
-    work += sequence.duration * static_cast<Time>(microbatches_);
+  for (const SeenSequence& sequence : views_[0].sequences) work += sequence.duration * static_cast<Time>(microbatches_);
   return work;
 }
 
@@ -81,10 +81,10 @@ void Known::contradict(Contradiction::Kind kind, std::size_t view, Place task) {
   if (!contradiction_) contradiction_ = Contradiction{kind, stage_, view, task};
 }
 
-// Of the stretch without idle time that ends last, let z be a task that starts no later than all others of it: nothing of the
-// stretch starts before earliest(z), and all that may start no earlier than z is work of it. So the end is the largest sum of an
-// earliest start and the work of what starts no earlier. Tasks are taken from the latest on; what is left starts no later than
-// the last one taken, so that it is over once even all of the work would not do.
+// Of the stretch without idle time that ends last, let z be a task that starts no later than all others of it: nothing
+// of the stretch starts before earliest(z), and all that may start no earlier than z is work of it. So the end is the
+// largest sum of an earliest start and the work of what starts no earlier. Tasks are taken from the latest on; what is
+// left starts no later than the last one taken, so that it is over once even all of the work would not do.
 Time Known::end_of(std::size_t view, std::vector<Count> counts, Time floor) const {
   const View& seen = views_[view];
   Time all = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// What is known of every order of a stage that ends in time: by when tasks start at the earliest, and how many of each other
-// sequence run before them. docs/synthesis.md calls the numbers h and n.
+// What is known of every order of a stage that ends in time: by when tasks start at the earliest, and how many of each
+// other sequence run before them. docs/synthesis.md calls the numbers h and n.
 
 #include "ppsim/certificate/certificate.hpp"
 
@@ -20,7 +20,8 @@ using Count = std::int32_t; ///< of tasks of one sequence
 /// Time as it runs, and time backwards.
 inline constexpr std::array<std::size_t, 2> both_views{0, 1};
 
-/// A task of a stage in one view: `sequence` counts those of the stage, `index` the tasks of the sequence as the view sees them.
+/// A task of a stage in one view: `sequence` counts those of the stage, `index` the tasks of the sequence as the view
+/// sees them.
 struct Place {
   std::size_t sequence = 0;
   std::size_t index = 0;
@@ -52,8 +53,8 @@ struct SeenSequence {
 /// One stage, in both views.
 class Known {
 public:
-  /// What is known before any rule is applied. `members` are the sequences of the stage; where `follows[i][k]`, arcs lead from
-  /// the k-th of them to the i-th. `end` is the time by which the orders in question end.
+  /// What is known before any rule is applied. `members` are the sequences of the stage; where `follows[i][k]`, arcs
+  /// lead from the k-th of them to the i-th. `end` is the time by which the orders in question end.
   Known(const CertificateInstance& instance, std::size_t stage, std::vector<std::size_t> members,
         const std::vector<std::vector<bool>>& follows, Time end, Meter& meter);
 
@@ -83,7 +84,8 @@ public:
   /// The same task as the other view names it.
   [[nodiscard]] Place other(Place task) const { return {task.sequence, microbatches_ - 1 - task.index}; }
 
-  // What rules find. A number that is no news changes nothing. Times hold for the tasks behind it in its sequence, too (rule 1).
+  // What rules find. A number that is no news changes nothing. Times hold for the tasks behind it in its sequence, too
+  // (rule 1).
   void raise_earliest(std::size_t view, Place task, Time time);
   void raise_before(std::size_t view, Place task, std::size_t sequence, Count count);
   void raise_before(std::size_t view, Place task, std::span<const Count> counts);
@@ -99,8 +101,8 @@ public:
   // What has changed, so that rules look only at tasks that may follow from it.
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
   [[nodiscard]] bool has_news() const; ///< since the last next_sweep()
-  /// Of what the rules look at for a task, since the next_sweep() before the last one: what changed in this sweep may have done
-  /// so after the task's turn in the last one, or before its turn in this one.
+  /// Of what the rules look at for a task, since the next_sweep() before the last one: what changed in this sweep may
+  /// have done so after the task's turn in the last one, or before its turn in this one.
   [[nodiscard]] bool has_news(std::size_t view, Place task) const;
   void next_sweep();
 

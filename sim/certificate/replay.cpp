@@ -112,7 +112,8 @@ private:
     }
     for (std::size_t stage = 0; stage < rows_.size(); ++stage)
       if (next[stage] < rows_[stage].size()) {
-        fault("stage {} waits without end before its task {}, of {}", stage, next[stage], name(rows_[stage][next[stage]]));
+        fault("stage {} waits without end before its task {}, of {}", stage, next[stage],
+              name(rows_[stage][next[stage]]));
         return false;
       }
     return true;

@@ -41,7 +41,8 @@ void for_each_task(const Known& stage, const Work& work) {
       }
 }
 
-/// Rules 1 and 2: what runs before what is known to run before `x` does so, too. (Rule 1 for times is Known::raise_earliest().)
+/// Rules 1 and 2: what runs before what is known to run before `x` does so, too. (Rule 1 for times is
+/// Known::raise_earliest().)
 void take_over_what_is_before(Known& stage, std::size_t view, Place x) {
   if (x.index > 0) {
     const Place previous{x.sequence, x.index - 1};
@@ -60,7 +61,8 @@ void wait_for_work(Known& stage, std::size_t view, Place x) {
   stage.raise_earliest(view, x, stage.end_of(view, known_before(stage, view, x), stage.earliest(view, x)));
 }
 
-/// Rule 4. Of the tasks of `v` before `x` the last one is the first in the other view; rule 1 says the same of the others there.
+/// Rule 4. Of the tasks of `v` before `x` the last one is the first in the other view; rule 1 says the same of the
+/// others there.
 void tell_other_view(Known& stage, std::size_t view, Place x) {
   for (std::size_t v = 0; v < stage.sequences(); ++v) {
     const Count count = stage.before(view, x)[v];
@@ -70,8 +72,8 @@ void tell_other_view(Known& stage, std::size_t view, Place x) {
   }
 }
 
-/// What is to be given before `x` starts, beyond what there is room for; none where memory has no limit. Sequences that give
-/// more than they take are not counted, but for the one of `x`.
+/// What is to be given before `x` starts, beyond what there is room for; none where memory has no limit. Sequences that
+/// give more than they take are not counted, but for the one of `x`.
 std::optional<std::int64_t> to_be_given(const Known& stage, std::size_t view, Place x) {
   const std::optional<std::int64_t> room = stage.room(view);
   if (!room) return std::nullopt;
