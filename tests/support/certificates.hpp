@@ -15,7 +15,7 @@
 
 namespace ppsim::test {
 
-using Rows = std::vector<std::vector<std::size_t>>;
+using StageRows = std::vector<std::vector<std::size_t>>;
 
 /// Every order of one stage that fits into its memory and keeps to the arcs between its own sequences.
 class StageOrders {
@@ -26,7 +26,7 @@ public:
       if (sequence.stage == stage) length_ += instance.microbatches;
     extend(0);
   }
-  [[nodiscard]] const Rows& all() const { return found_; }
+  [[nodiscard]] const StageRows& all() const { return found_; }
 
 private:
   [[nodiscard]] bool is_ready(std::size_t sequence) const {
@@ -52,11 +52,11 @@ private:
   std::size_t stage_;
   std::size_t length_ = 0;
   std::vector<std::size_t> done_, row_;
-  Rows found_;
+  StageRows found_;
 };
 
 /// The makespan of an order; none where it does not run to its end.
-inline std::optional<std::int64_t> makespan_of(const CertificateInstance& instance, const Rows& rows) {
+inline std::optional<std::int64_t> makespan_of(const CertificateInstance& instance, const StageRows& rows) {
   std::vector<std::vector<std::int64_t>> ends(instance.sequences.size());
   std::vector<std::size_t> next(rows.size(), 0);
   std::vector<std::int64_t> free(rows.size(), 0);
@@ -90,12 +90,12 @@ inline std::optional<std::int64_t> makespan_of(const CertificateInstance& instan
 
 struct Shortest {
   std::optional<std::int64_t> makespan; ///< none where no order fits, or runs
-  Rows rows;
+  StageRows rows;
 };
 
 /// The shortest order, by trying every combination of orders of stages; nothing where there are more than `most`.
 inline std::optional<Shortest> try_all_orders(const CertificateInstance& instance, std::size_t most) {
-  std::vector<Rows> orders;
+  std::vector<StageRows> orders;
   std::size_t combinations = 1;
   for (std::size_t stage = 0; stage < instance.capacity.size(); ++stage) {
     orders.push_back(StageOrders{instance, stage}.all());
@@ -104,9 +104,9 @@ inline std::optional<Shortest> try_all_orders(const CertificateInstance& instanc
   }
   Shortest shortest;
   for (std::size_t combination = 0; combination < combinations; ++combination) {
-    Rows rows;
+    StageRows rows;
     std::size_t rest = combination;
-    for (const Rows& of_stage : orders) {
+    for (const StageRows& of_stage : orders) {
       rows.push_back(of_stage[rest % of_stage.size()]);
       rest /= of_stage.size();
     }
@@ -205,6 +205,33 @@ inline CertificateInstance any_instance(Draw& draw) {
     for (std::size_t from = 0; from < i; ++from)
       if (draw(0, 3) == 0) instance.arcs.push_back({.from = from, .to = i, .lag = Duration{draw(0, 3)}});
   }
+  return instance;
+}
+
+/// Passes of one stage that wait for what they have begun, and can not all begin at once: it idles.
+inline CertificateInstance waiting_instance(Draw& draw) {
+  CertificateInstance instance{
+      .microbatches = static_cast<std::size_t>(draw(1, 2)), .capacity = {}, .sequences = {}, .arcs = {}};
+  const auto pairs = static_cast<std::size_t>(instance.microbatches == 1 ? draw(2, 4) : 2);
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const std::int64_t take = draw(1, 5);
+    most = std::max(most, take);
+    instance.sequences.push_back({.name = "F" + std::to_string(i),
+                                  .stage = 0,
+                                  .duration = Duration{draw(1, 12)},
+                                  .take = take,
+                                  .give = 0,
+                                  .tail = Duration{0}});
+    instance.sequences.push_back({.name = "B" + std::to_string(i),
+                                  .stage = 0,
+                                  .duration = Duration{draw(0, 3)},
+                                  .take = 0,
+                                  .give = take,
+                                  .tail = Duration{draw(0, 2)}});
+    instance.arcs.push_back({.from = 2 * i, .to = 2 * i + 1, .lag = Duration{draw(0, 30)}});
+  }
+  instance.capacity.emplace_back(most + draw(0, 4));
   return instance;
 }
 

@@ -66,23 +66,28 @@ private:
                                  : value.dump(-1, ' ', false, ReadJson::error_handler_t::replace);
   }
 
-  /// The value of a key; null, with a fault, where it is missing.
+  /// What stands for a value that is missing, which has been told.
+  static const ReadJson& nothing() {
+    static const ReadJson none;
+    return none;
+  }
+
+  /// The value of a key; nothing(), with a fault, where it is missing.
   const ReadJson& at(const ReadJson& object, const char* key, std::string_view pointer) {
-    static const ReadJson nothing;
     if (object.is_object())
       if (const auto found = object.find(key); found != object.end()) return *found;
     if (object.is_object())
       fault(pointer, fmt::format("the key '{}' is missing", key), not_a_certificate);
-    else
+    else if (&object != &nothing())
       fault(pointer, fmt::format("it is {} and no object", object.type_name()), not_a_certificate);
-    return nothing;
+    return nothing();
   }
 
-  /// Null, with a fault, where it is no list.
+  /// An empty one, with a fault, where it is no list.
   const ReadJson& list(const ReadJson& value, std::string_view pointer) {
     static const ReadJson none = ReadJson::array();
     if (value.is_array()) return value;
-    fault(pointer, fmt::format("it is {} and no list", value.type_name()), "write a list");
+    if (&value != &nothing()) fault(pointer, fmt::format("it is {} and no list", value.type_name()), "write a list");
     return none;
   }
 
@@ -93,6 +98,7 @@ private:
         (!value.is_number_unsigned() ||
          value.get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
     if (fits) return value.get<std::int64_t>();
+    if (&value == &nothing()) return 0;
     fault(
         [&] {
           return std::pair{std::string{pointer()}, fmt::format("{} is no whole number", in_quotes(text_of(value)))};
@@ -122,7 +128,8 @@ private:
   std::string words(const ReadJson& value, std::string_view pointer) {
     const auto is_control = [](char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F; };
     if (!value.is_string()) {
-      fault(pointer, fmt::format("{} is no text", in_quotes(text_of(value))), "write a string");
+      if (&value != &nothing())
+        fault(pointer, fmt::format("{} is no text", in_quotes(text_of(value))), "write a string");
       return {};
     }
     const auto& text = value.get_ref<const std::string&>();
