@@ -1,5 +1,5 @@
-// Feeds the reader of certificates. What is read is written and read again as the same, and checked, small ones to the end; what is
-// proven of tiny ones no order may be below. All else is a ppsim::Error.
+// Feeds the reader of certificates. What is read is written and read again as the same, and checked, small ones to the
+// end; what is proven of tiny ones no order may be below. All else is a ppsim::Error.
 
 #include "ppsim/traces/certificate_file.hpp"
 #include "support/certificates.hpp"

@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::string_view not_a_run =
     "'ppsim replay -o FILE' and 'ppsim import FORMAT FILES --timeline FILE' write run files (docs/run-files.md)";
+constexpr std::string_view in_range = "give times as whole nanoseconds and sizes as bytes";
 
 std::string_view kind_of(const Json& value) {
   return value.type_name();
@@ -29,7 +30,7 @@ std::string_view kind_of(const Json& value) {
 class RunReader {
 public:
   RunReader(std::string_view text, std::string_view where)
-      : where_{where}, file_(parsed_json(text, where, not_a_run, "give times as whole nanoseconds and sizes as bytes")) {} // braces would make a list of it
+      : where_{where}, file_(parsed_json(text, where, not_a_run, in_range)) {} // braces would make a list of it
 
   MeasuredRun read() {
     check_head();
