@@ -10,38 +10,42 @@ namespace ppsim::certificate {
 Known::Known(const CertificateInstance& instance, std::size_t stage, std::vector<std::size_t> members,
              const std::vector<std::vector<bool>>& follows, Time end, Meter& meter)
     : stage_{stage}, microbatches_{instance.microbatches}, members_{std::move(members)}, end_{end}, meter_{&meter} {
-  const std::size_t count = members_.size();
   std::int64_t left = 0; // in memory at the end of the step
-  for (const std::size_t member : members_)
-    left +=
-        (instance.sequences[member].take - instance.sequences[member].give) * static_cast<std::int64_t>(microbatches_);
-  for (const std::size_t view : both_views) {
-    View& seen = views_[view];
-    seen.earliest.resize(count * microbatches_);
-    seen.before.resize(count * microbatches_ * count);
-    seen.changed_before.assign(count, 0); // all of it is news
-    seen.changed_now.assign(count, 0);
-    if (instance.capacity[stage]) seen.room = *instance.capacity[stage] - (view == 0 ? 0 : left);
-    for (std::size_t i = 0; i < count; ++i) {
-      const CertificateSequence& sequence = instance.sequences[members_[i]];
-      const Time duration = sequence.duration.count();
-      if (view == 0)
-        seen.sequences.push_back({duration, sequence.take, sequence.take - sequence.give});
-      else
-        seen.sequences.push_back({duration, sequence.give, sequence.give - sequence.take});
-      for (std::size_t j = 0; j < microbatches_; ++j) {
-        const std::size_t task = at({i, j});
-        seen.earliest[task] = static_cast<Time>(j) * duration + (view == 0 ? 0 : sequence.tail.count());
-        for (std::size_t k = 0; k < count; ++k) {
-          const bool is_behind = view == 0 ? follows[i][k] : follows[k][i];
-          seen.before[task * count + k] = static_cast<Count>(k == i ? j : is_behind ? j + 1 : 0);
-        }
-      }
-    }
+  for (const std::size_t member : members_) {
+    const CertificateSequence& sequence = instance.sequences[member];
+    left += (sequence.take - sequence.give) * static_cast<std::int64_t>(microbatches_);
+    views_[0].sequences.push_back({sequence.duration.count(), sequence.take, sequence.take - sequence.give});
+    views_[1].sequences.push_back({sequence.duration.count(), sequence.give, sequence.give - sequence.take});
   }
-  for (std::size_t i = 0; i < count; ++i)
+  for (const std::size_t view : both_views) {
+    if (instance.capacity[stage]) views_[view].room = *instance.capacity[stage] - (view == 0 ? 0 : left);
+    views_[view].changed_before.assign(sequences(), 0); // all of it is news
+    views_[view].changed_now.assign(sequences(), 0);
+    for (const std::size_t member : members_)
+      begin_times(view, view == 0 ? 0 : instance.sequences[member].tail.count());
+    begin_counts(view, follows);
+  }
+  for (std::size_t i = 0; i < sequences(); ++i)
     for (std::size_t j = 0; j < microbatches_; ++j)
       if (earliest(0, {i, j}) > latest(0, {i, j})) contradict(Contradiction::Kind::late, 0, {i, j});
+}
+
+/// Of the next sequence: its tasks one after another, from `first` on.
+void Known::begin_times(std::size_t view, Time first) {
+  std::vector<Time>& times = views_[view].earliest;
+  const Time duration = seen(view, times.size() / microbatches_).duration;
+  for (std::size_t j = 0; j < microbatches_; ++j) times.push_back(first + static_cast<Time>(j) * duration);
+}
+
+/// What runs before a task in its own sequence, and in those that arcs lead from.
+void Known::begin_counts(std::size_t view, const std::vector<std::vector<bool>>& follows) {
+  for (std::size_t i = 0; i < sequences(); ++i)
+    for (std::size_t j = 0; j < microbatches_; ++j)
+      for (std::size_t k = 0; k < sequences(); ++k) {
+        const bool is_behind = view == 0 ? follows[i][k] : follows[k][i];
+        const std::size_t others = is_behind ? j + 1 : 0;
+        views_[view].before.push_back(static_cast<Count>(k == i ? j : others));
+      }
 }
 
 Time Known::work() const {

@@ -116,6 +116,8 @@ private:
     std::vector<std::size_t> changed_before, changed_now;
   };
 
+  void begin_times(std::size_t view, Time first);
+  void begin_counts(std::size_t view, const std::vector<std::vector<bool>>& follows);
   [[nodiscard]] std::size_t at(Place task) const { return task.sequence * microbatches_ + task.index; }
   [[nodiscard]] std::size_t first_changed(std::size_t view, std::size_t sequence) const;
   void note_change(std::size_t view, Place task);
