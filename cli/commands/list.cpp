@@ -70,6 +70,7 @@ std::vector<Row> format_rows() {
       Format{"accuracy", "*.json, *.md, *.svg",
              "many predictions held against runs: data, table, plot (docs/run-files.md)", "",
              "validate of several runs with --json, --markdown, --svg"},
+      Format{"certificate", "*.json", "an order and a lower bound of all orders (docs/synthesis.md)", "certify"},
       Format{"published-runs", "*.csv", "step times that others have published, and the options that simulate them",
              "validate --published"},
       Format{"published-errors", "*.json, *.md, *.svg", "predictions held against these: data, tables, plot", "",

@@ -3,6 +3,7 @@
 #include "ppsim/study/synthesize.hpp"
 
 #include "ppsim/study/evaluate.hpp"
+#include "ppsim/traces/certificate_file.hpp"
 #include "ppsim/traces/json.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 #include "ppsim/viz/svg.hpp"
@@ -104,6 +105,13 @@ constexpr std::array outputs{
                           return inputs.csv->ends_with(".tasks.csv")
                                      ? traces::write_task_list(found.run.graph)
                                      : traces::write_schedule_csv(found.run.graph.schedule());
+                        }},
+    Output<Synthesized>{"certificate", &Inputs::certificate,
+                        [](const Synthesized& found, const Inputs& inputs) {
+                          Certificate certificate = certificate_of(found.synthesis.orders.front());
+                          certificate.title = found.run.graph.scenario().title;
+                          certificate.command = inputs.command;
+                          return traces::write_certificate(certificate);
                         }},
 };
 

@@ -421,6 +421,9 @@ constexpr std::array table{
     Option{"gap", "", S::synthesis, A::required, "SHARE", set_gap,
            "end where the order takes at most so much more than what is proven to be needed: 1%; default 0"},
 
+    Option{"certificate", "", S::synthesis, A::required, "FILE", set_text<&I::certificate>,
+           "the order, the bound and its proof, for 'ppsim certify' and other checkers (docs/synthesis.md)"},
+
     Option{"json", "", S::output, A::optional, "FILE", set_text<&I::json>,
            "the report or comparison as JSON (schema 1); without FILE or with '-' to stdout, instead of the report"},
     Option{"svg", "", S::output, A::required, "FILE", set_text<&I::svg>,

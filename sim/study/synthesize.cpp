@@ -180,6 +180,33 @@ std::optional<ChunkPlacement> find_chunk_placement(std::string_view name) {
   return ChunkPlacement{std::string{name}, vpp, loop_placement};
 }
 
+Certificate certificate_of(const SynthesizedOrder& order) {
+  const synthesis::Instance& instance = order.instance;
+  Certificate certificate;
+  certificate.instance.microbatches = instance.microbatches;
+  for (const std::int64_t capacity : instance.capacity)
+    certificate.instance.capacity.push_back(capacity == synthesis::unlimited ? std::nullopt : std::optional{capacity});
+  for (std::size_t i = 0; i < instance.sequences.size(); ++i) {
+    const synthesis::Sequence& sequence = instance.sequences[i];
+    certificate.instance.sequences.push_back({.name = order.sequence_names[i],
+                                              .stage = sequence.stage,
+                                              .duration = Duration{sequence.duration},
+                                              .take = sequence.take,
+                                              .give = sequence.give,
+                                              .tail = Duration{sequence.tail}});
+  }
+  for (const synthesis::Arc& arc : instance.arcs)
+    certificate.instance.arcs.push_back({arc.from, arc.to, Duration{arc.lag}});
+  certificate.order.emplace();
+  for (const std::vector<std::uint16_t>& stage : order.found.plan->order)
+    certificate.order->emplace_back(stage.begin(), stage.end());
+  certificate.makespan = order.makespan;
+  certificate.lower_bound = order.bound;
+  for (const synthesis::Case& each : order.found.cases)
+    certificate.cases.push_back({each.x, each.x_index, each.y, each.y_index});
+  return certificate;
+}
+
 Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
   check_synthesis(spec, request);
   Synthesis synthesis;

@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <utility>
 
+#include "json/parsed_json.hpp"
 #include "schedules/formats.hpp"
 #include <nlohmann/json.hpp>
 
@@ -19,74 +19,9 @@ using Json = nlohmann::ordered_json; // settings of a workload stay in their ord
 
 namespace {
 
-constexpr std::size_t deepest = 8;      ///< far more than a run file has
-constexpr std::size_t most_keys = 1000; ///< likewise; a key is looked for among all of its object
 constexpr std::string_view not_a_run =
     "'ppsim replay -o FILE' and 'ppsim import FORMAT FILES --timeline FILE' write run files (docs/run-files.md)";
-
-/// Keys that occur twice, and nesting and objects without end, which the parser itself lets pass.
-class StructureCheck {
-public:
-  explicit StructureCheck(std::string_view where) : where_{where} {}
-
-  bool operator()(Json::parse_event_t event, const Json& parsed) {
-    switch (event) {
-    case Json::parse_event_t::object_start:
-    case Json::parse_event_t::array_start:
-      if (open_.size() == deepest)
-        refuse(fmt::format("lists and objects are nested more than {} deep", deepest), not_a_run);
-      open_.emplace_back();
-      break;
-    case Json::parse_event_t::object_end:
-    case Json::parse_event_t::array_end:
-      open_.pop_back();
-      break;
-    case Json::parse_event_t::key:
-      if (!open_.back().insert(parsed.get<std::string>()).second)
-        refuse(fmt::format("the key {} occurs twice in one object", in_quotes(parsed.get<std::string>())),
-               "keep one of them");
-      if (open_.back().size() > most_keys) refuse(fmt::format("an object has more than {} keys", most_keys), not_a_run);
-      break;
-    case Json::parse_event_t::value:
-      break;
-    }
-    return true;
-  }
-
-private:
-  [[noreturn]] void refuse(std::string what, std::string_view hint) const {
-    throw Error{ExitCode::bad_input, {std::string{where_}, std::move(what), std::string{hint}}};
-  }
-
-  std::string_view where_;
-  std::vector<std::set<std::string>> open_;
-};
-
-/// "run.json:3:17" of a byte, counted from 1.
-std::string place_of(std::string_view text, std::size_t byte, std::string_view where) {
-  const std::string_view before = text.substr(0, std::min(byte == 0 ? 0 : byte - 1, text.size()));
-  const std::size_t line_begin = before.rfind('\n') + 1; // npos + 1 is 0
-  return fmt::format("{}:{}:{}", where, std::ranges::count(before, '\n') + 1, before.size() - line_begin + 1);
-}
-
-Json parse(std::string_view text, std::string_view where) {
-  try {
-    return Json::parse(text.begin(), text.end(),
-                       [check = StructureCheck{where}](int, Json::parse_event_t event, Json& parsed) mutable {
-                         return check(event, parsed);
-                       });
-  } catch (const Json::parse_error& error) {
-    const bool has_begun = text.find_first_not_of(" \t\r\n") != std::string_view::npos;
-    if (has_begun && error.byte > text.size())
-      throw Error{ExitCode::bad_input,
-                  {place_of(text, error.byte, where), "the JSON ends too early", "copy it again: a part is missing"}};
-    throw Error{ExitCode::bad_input, {place_of(text, error.byte, where), "this is no JSON", std::string{not_a_run}}};
-  } catch (const Json::out_of_range&) {
-    throw Error{ExitCode::bad_input,
-                {std::string{where}, "a number in it is beyond the range of numbers",
-                 "give times as whole nanoseconds and sizes as bytes"}};
-  }
-}
+constexpr std::string_view in_range = "give times as whole nanoseconds and sizes as bytes";
 
 std::string_view kind_of(const Json& value) {
   return value.type_name();
@@ -95,7 +30,7 @@ std::string_view kind_of(const Json& value) {
 class RunReader {
 public:
   RunReader(std::string_view text, std::string_view where)
-      : where_{where}, file_(parse(text, where)) {} // braces would make a list of it
+      : where_{where}, file_(parsed_json(text, where, not_a_run, in_range)) {} // braces would make a list of it
 
   MeasuredRun read() {
     check_head();

@@ -2,6 +2,7 @@
 // Synthesis: the best order that a search finds for a run's costs within its memory, and a bound that no order beats
 // (docs/synthesis.md).
 
+#include "ppsim/certificate/certificate.hpp"
 #include "ppsim/study/run_spec.hpp"
 #include "ppsim/synthesis/search.hpp"
 
@@ -49,6 +50,9 @@ struct SynthesizedOrder {
   std::vector<std::string> sequence_names; ///< "F0", by chunk: for people
   [[nodiscard]] double gap() const { return fraction(makespan - bound, bound); }
 };
+
+/// What was found, for others to check.
+[[nodiscard]] Certificate certificate_of(const SynthesizedOrder& order);
 
 struct Synthesis {
   std::vector<SynthesizedOrder> orders; ///< the shortest first; as they were asked for among equals

@@ -1,0 +1,98 @@
+// The rules, held against all orders of small instances: what is proven is true; and how much they prove.
+
+#include "ppsim/certificate/certificate.hpp"
+#include "support/certificates.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace ppsim::test::certificate_rules_test {
+
+namespace {
+
+using Chunks = PipelineShape::Chunks;
+
+/// Up to three stages and microbatches, of one chunk, V or loop, with weight gradients or without.
+CertificateInstance small_pipeline(Draw& draw) {
+  PipelineShape shape{.stages = static_cast<std::size_t>(draw(1, 3)),
+                      .microbatches = static_cast<std::size_t>(draw(1, 3)),
+                      .chunks = static_cast<Chunks>(draw(0, 2)),
+                      .split = draw(0, 1) == 1};
+  if (shape.chunks != Chunks::one) {
+    shape.stages = std::min<std::size_t>(shape.stages, shape.split ? 1 : 2);
+    shape.microbatches = std::min<std::size_t>(shape.microbatches, 2);
+  }
+  return pipeline(shape, draw);
+}
+
+/// How the rules do on instances all of whose orders can be tried.
+struct Tried {
+  int instances = 0;   ///< with an order
+  int best_proven = 0; ///< of them: no order is shorter than the best, by rules alone
+  int without_order = 0;
+  int none_proven = 0; ///< of those: by rules alone, too
+};
+
+template <class Make>
+Tried try_many(std::uint32_t seeds, std::size_t most_orders, const Make& make) {
+  Tried tried;
+  for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+    Draw draw{seed};
+    const CertificateInstance instance = make(draw);
+    const std::optional<Shortest> shortest = try_all_orders(instance, most_orders);
+    if (!shortest) continue;
+    INFO("seed " << seed);
+    if (!shortest->makespan) {
+      ++tried.without_order;
+      tried.none_proven += bound_of(instance, 1'000'000).proven ? 1 : 0;
+      continue;
+    }
+    ++tried.instances;
+    // The rules say nothing that is not so.
+    if (bound_of(instance, *shortest->makespan + 1).proven) FAIL_CHECK("proven, and there is an order that is shorter");
+    tried.best_proven += bound_of(instance, *shortest->makespan).proven ? 1 : 0;
+  }
+  return tried;
+}
+
+} // namespace
+
+TEST_CASE("No bound is proven that an order of a small pipeline is below") {
+  const Tried tried = try_many(2000, 5000, small_pipeline);
+  CHECK(tried.instances == 1819);
+  CHECK(tried.best_proven == 1818);
+  CHECK(tried.without_order == 0);
+}
+
+TEST_CASE("No bound is proven that an order of whatever takes and gives memory is below") {
+  const Tried tried = try_many(2000, 5000, any_instance);
+  CHECK(tried.instances == 1386);
+  CHECK(tried.best_proven == 1386);
+  CHECK(tried.without_order == 614);
+  CHECK(tried.none_proven == 614);
+}
+
+TEST_CASE("No bound is proven that an order of a stage that has to wait is below") {
+  const Tried tried = try_many(2000, 5000, waiting_instance);
+  CHECK(tried.instances == 2000);
+  CHECK(tried.best_proven == 1259);
+}
+
+TEST_CASE("The rules prove as much of larger pipelines as another checker of the same rules") {
+  // tests/support/check_certificate.py, which knows nothing of this one, proves the same bounds, and none larger by
+  // one.
+  std::int64_t sum = 0;
+  for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+    Draw draw{seed};
+    PipelineShape shape{.stages = static_cast<std::size_t>(draw(2, 4)),
+                        .microbatches = static_cast<std::size_t>(draw(3, 9)),
+                        .chunks = static_cast<Chunks>(draw(0, 2)),
+                        .split = draw(0, 2) > 0};
+    sum += largest_bound(pipeline(shape, draw), 1000);
+  }
+  CHECK(sum == 30887);
+}
+
+} // namespace ppsim::test::certificate_rules_test

@@ -1,0 +1,112 @@
+// Certificates as files: what is written is read back, and nothing in a file is trusted.
+
+#include "ppsim/traces/certificate_file.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+namespace ppsim::test::certificate_file_test {
+
+namespace {
+
+Certificate full_certificate() {
+  Certificate certificate;
+  certificate.title = "one \"stage\"";
+  certificate.command = "by hand";
+  certificate.instance = {
+      .microbatches = 2,
+      .capacity = {3, std::nullopt},
+      .sequences = {{"F0", 0, Duration{1}, 2, 1, Duration{0}}, {"B0", 0, Duration{2}, 1, 2, Duration{4}}},
+      .arcs = {{0, 1, Duration{7}}}};
+  certificate.order = {{0, 1, 0, 1}, {}};
+  certificate.makespan = Duration{24};
+  certificate.lower_bound = Duration{15};
+  certificate.cases = {{0, 1, 1, 0}};
+  return certificate;
+}
+
+std::string replaced_in_file(std::string_view part, std::string_view by) {
+  std::string text = traces::write_certificate(full_certificate());
+  const std::size_t at = text.find(part);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, part.size(), by);
+}
+
+/// "where: what", of the first fault that is found where `part` stands as `by`.
+std::string fault_with(std::string_view part, std::string_view by) {
+  try {
+    static_cast<void>(traces::read_certificate(replaced_in_file(part, by), "c.json"));
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::bad_input);
+    CHECK_FALSE(error.problems().front().hint.empty());
+    return error.problems().front().where + ": " + error.problems().front().what;
+  }
+  return "nothing";
+}
+
+} // namespace
+
+TEST_CASE("A certificate is read as it was written") {
+  const Certificate certificate = full_certificate();
+  const std::string text = traces::write_certificate(certificate);
+  CHECK(traces::read_certificate(text, "c.json") == certificate);
+  Certificate bare = certificate;
+  bare.title.clear();
+  bare.command.clear();
+  bare.order.reset();
+  bare.makespan.reset();
+  bare.cases.clear();
+  bare.instance.arcs.clear();
+  CHECK(traces::read_certificate(traces::write_certificate(bare), "c.json") == bare);
+}
+
+TEST_CASE("Keys that a reader of certificates does not know are skipped, and a proof may be missing") {
+  CHECK(fault_with("\"schema\"", "\"by\": [{\"a\": 1}], \"schema\"") == "nothing");
+  CHECK(fault_with("\"cases\": [\n      [0,1,1,0]\n    ]", "") == "nothing");
+}
+
+TEST_CASE("What a certificate has wrong is told by its place") {
+  CHECK(fault_with("{\n", "") == "c.json:1:11: this is no JSON");
+  CHECK(fault_with("\"kind\": \"ppsim-certificate\"", "\"kind\": \"run\"") ==
+        "c.json: /kind: it is '\"run\"' and not \"ppsim-certificate\"");
+  CHECK(fault_with("\"schema\": 1", "\"schema\": 2") == "c.json: /schema: it is '2', and this ppsim reads schema 1");
+  CHECK(fault_with("\"microbatches\": 2", "\"microbatches\": 2.5") ==
+        "c.json: /instance/microbatches: '2.5' is no whole number");
+  CHECK(fault_with("\"microbatches\": 2", "\"microbatches\": 40000") ==
+        "c.json: /instance/microbatches: 40000 of them");
+  CHECK(fault_with("\"microbatches\": 2", "\"batches\": 2") == "c.json: /instance: the key 'microbatches' is missing");
+  CHECK(fault_with("[3,null]", "{\"0\": 3}") == "c.json: /instance/capacity: it is object and no list");
+  CHECK(fault_with("\"stage\":0", "\"stage\":-1") == "c.json: /instance/sequences/0/stage: -1 is below 0");
+  CHECK(fault_with("\"stage\":0", "\"stage\":9") == "c.json: /instance/sequences/0/stage: there is no 9");
+  CHECK(fault_with("\"F0\"", "\"F\\u001b\"") == "c.json: /instance/sequences/0/name: 'F\\x1b' can not be shown");
+  CHECK(fault_with("[0,1,7]", "[0,1]") == "c.json: /instance/arcs/0: it is no list of 3 numbers");
+  CHECK(fault_with("[0,1,7]", "[0,1,9223372036854775808]") ==
+        "c.json: /instance/arcs/0/2: '9223372036854775808' is no whole number");
+  CHECK(fault_with("[0,1,7]", "[0,1,1e999]") == "c.json: a number in it is beyond the range of numbers");
+  CHECK(fault_with("[0,1,0,1]", "[0,1,0,2]") == "c.json: /order/0/3: there is no 2");
+  CHECK(fault_with("[0,1,0,1]", "7") == "c.json: /order/0: it is number and no list");
+  CHECK(fault_with("[0,1,1,0]", "[0,1,0,0]") == "c.json: /proof/cases/0: both tasks are of sequence 0");
+  CHECK(fault_with("\"makespan\": 24", "\"makespan\": null") == "c.json: /makespan: it is missing");
+}
+
+TEST_CASE("Everything that is wrong with a certificate is told at once") {
+  try {
+    static_cast<void>(traces::read_certificate(
+        R"({"schema": 1, "kind": "ppsim-certificate", "instance": {"capacity": 1}, "order": null, "makespan": null})",
+        "c"));
+    FAIL("it was read");
+  } catch (const Error& error) {
+    CHECK(error.problems().size() == 5); // microbatches, capacity, sequences, arcs, lower_bound
+  }
+}
+
+TEST_CASE("A verdict as JSON says what was found") {
+  const Certificate certificate = full_certificate();
+  const std::string text = traces::certificate_verdict_json(certificate, check_certificate(certificate));
+  CHECK(text.find("\"makespan_ns\": 24") != std::string::npos);
+  CHECK(text.find("\"lower_bound_ns\": 15") != std::string::npos);
+}
+
+} // namespace ppsim::test::certificate_file_test
