@@ -78,7 +78,7 @@ struct CertificateLimits {
   static constexpr std::size_t counts = std::size_t{1} << 25; ///< for each task, a count for each sequence of its stage
   static constexpr std::int64_t total = std::int64_t{1}
                                         << 60; ///< of all durations and lags, and of all that is taken or given
-  static constexpr std::uint64_t steps = std::uint64_t{1} << 38U; ///< that a check may take: some tens of minutes
+  static constexpr std::uint64_t steps = std::uint64_t{1} << 38U; ///< that a check may take: some minutes
 };
 
 /// Whether the order is one, and what it says of itself true.
