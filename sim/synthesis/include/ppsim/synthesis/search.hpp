@@ -24,10 +24,10 @@ struct SearchOptions {
   std::uint64_t effort =
       0; ///< rounds of search behind the first orders; the result depends on nothing but these and `seed`
   std::uint64_t seed = 1;
-  std::int64_t gap_ppm = 0;  ///< ends where the best order is at most so many millionths longer than the bound
-  std::vector<Order> starts; ///< orders from elsewhere; those that do not fit, or do not run, are left out
-  std::function<bool(const Progress&)>
-      go_on; ///< asked often, with what is known; false: ends, and what is known is the result
+  std::int64_t gap_ppm = 0;       ///< ends where the best order is at most so many millionths longer than the bound
+  std::vector<Order> starts = {}; ///< orders from elsewhere; those that do not fit, or do not run, are left out
+  std::function<bool(const Progress&)> go_on =
+      {}; ///< asked often, with what is known; false: ends, and what is known is the result
 };
 
 /// What a search found.
