@@ -99,7 +99,7 @@ TEST_CASE(
     if (!all.complete) continue;
     INFO("instance " << i << ": " << text_of(instance));
     const Views views{instance};
-    const Found found = search(instance, {.effort = 1, .seed = i});
+    const Found found = search(instance, {.effort = i % 20 == 0 ? 1U : 0U, .seed = i}); // a round takes a second or two
     ++tried;
     if (!all.least) {
       ++impossible;

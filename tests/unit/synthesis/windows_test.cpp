@@ -142,6 +142,15 @@ TEST_CASE("In a V what idles before and behind counts: half of 1F1B's memory") {
   check_bound(pipeline(wave(4), 12, {500, 500, 500, 0, 6}), 38500);
 }
 
+TEST_CASE("The rules together prove what they did, no less") {
+  check_bound(pipeline(loop(3, 2), 4, {7, 1, 4, 0, 2}), 168);
+  check_bound(pipeline(loop(4, 2), 6, {4, 6, 5, 1, 5}), 244);
+  const std::vector<std::pair<std::int64_t, std::int64_t>> by_capacity{
+      {4, 1027924}, {5, 939056}, {6, 875025}, {8, 800196}};
+  for (const auto& [capacity, bound] : by_capacity)
+    check_bound(pipeline(wave(4), 8, {18522, 18086, 9337, 1202, capacity}), bound);
+}
+
 TEST_CASE("Windows that were tightened go on from there, and only ever know more") {
   const Instance instance = pipeline(wave(3), 5, {3, 4, 2, 1, 4});
   const Views views{instance};
