@@ -68,7 +68,7 @@ SynthesisRequest request_of(const Inputs& inputs) {
   SynthesisRequest request{.placements = inputs.placements,
                            .splits_backward = !inputs.no_split,
                            .effort = inputs.effort.value_or(usual_effort),
-                           .seed = inputs.seed.value_or(1),
+                           .seed = inputs.workload.seed,
                            .gap_ppm = static_cast<std::int64_t>(1e6 * inputs.gap.value_or(0.0))};
   if (inputs.search_time) request.effort = std::numeric_limits<std::uint64_t>::max();
   if (request.placements.empty()) request.placements.push_back(find_chunk_placement("linear").value());
@@ -92,7 +92,7 @@ Synthesized search(const Inputs& inputs) {
 constexpr std::array outputs{
     Output<Synthesized>{"json", &Inputs::json,
                         [](const Synthesized& found, const Inputs& inputs) {
-                          return traces::synthesis_json(found.synthesis, inputs.seed.value_or(1), found.run.graph,
+                          return traces::synthesis_json(found.synthesis, inputs.workload.seed, found.run.graph,
                                                         found.run.timeline, found.run.report);
                         }},
     Output<Synthesized>{"svg", &Inputs::svg,
@@ -125,7 +125,7 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,    Section::communication,
                               Section::memory,   Section::scenario, Section::synthesis};
-constexpr std::array<std::string_view, 3> extra{"json", "svg", "csv"};
+constexpr std::array<std::string_view, 4> extra{"seed", "json", "svg", "csv"};
 constexpr std::array<std::string_view, 8> except{"schedule",   "schedule-file",  "balance",  "forward-only",
                                                  "group-size", "gpipe-backward", "replicas", "send-slices"};
 constexpr std::array examples{

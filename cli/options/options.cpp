@@ -105,6 +105,8 @@ constexpr std::array table{
            "layers,first-stage-layers,last-stage-layers,vpp"},
     Option{"balance", "", S::pipeline, A::none, "", set_flag<&I::balance>,
            "search the split of --layers, or of a --layout, with the shortest step that fits into --memory-limit"},
+    Option{"bound", "", S::pipeline, A::none, "", set_flag<&I::bound>,
+           "prove how far above the best order of this placement within this memory a schedule is at most"},
     Option{"forward-only", "", S::pipeline, A::none, "", set_flag<&I::forward_only>,
            "the forwards of the schedule alone, as in inference; a schedule file may then hold nothing else"},
 
@@ -357,7 +359,7 @@ constexpr std::array table{
            "layers that each chunk computes; default 1 (scale: as measured)"},
     Option{"seed", "", S::workload, A::required, "N",
            count<&runtime::Workload::seed, std::numeric_limits<std::uint32_t>::max(), 0>,
-           "of parameters, inputs and targets; default 1"},
+           "of parameters, inputs and targets; of the choices that synthesize makes by chance; default 1"},
     Option{"trainer", "", S::workload, A::required, "KIND", choice<&runtime::Workload::optimizer, trainers>,
            "the optimizer that a replay runs: sgd (default), or adam", "learning-rate"},
     Option{"learning-rate", "", S::workload, A::required, "X", set_learning_rate,
@@ -418,8 +420,6 @@ constexpr std::array table{
            "search for so long instead, for each placement: 10s. The result may differ from run to run"},
     Option{"gap", "", S::synthesis, A::required, "SHARE", set_gap,
            "end where the order takes at most so much more than what is proven to be needed: 1%; default 0"},
-    Option{"seed", "", S::synthesis, A::required, "N", count<&I::seed, most_effort, 0>,
-           "of the search's choices by chance; default 1"},
 
     Option{"json", "", S::output, A::optional, "FILE", set_text<&I::json>,
            "the report or comparison as JSON (schema 1); without FILE or with '-' to stdout, instead of the report"},

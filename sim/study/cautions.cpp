@@ -140,15 +140,6 @@ void note_sizes(const RunSpec& spec, const Network& network, std::vector<std::st
                                 spec.place_of("eager-below")));
 }
 
-/// What the order itself is bad at; that hangs on the limit it is made for.
-void note_order(const RunSpec& spec, const BuiltRun& run, std::vector<std::string>& notes) {
-  const Origin* const origin = run.schedule.origin();
-  if (origin == nullptr || origin->generator->caution == nullptr || spec.forward_only) return;
-  const std::string words = origin->generator->caution(origin->request, run.scenario);
-  const std::string_view limit = spec.activation_limit ? "activation-limit" : "memory-limit";
-  if (!words.empty()) notes.push_back(fmt::format("{}: {}", spec.place_of(limit), words));
-}
-
 /// Rules of a transfer model that is not used. `p2p` is one of replays too: those who only simulate ask for it.
 void note_streams(const RunSpec& spec, const Scenario& scenario, std::vector<std::string>& notes) {
   const Streams& streams = scenario.network.streams;
@@ -199,7 +190,6 @@ std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run) {
   note_streams(spec, scenario, notes);
   note_costs(spec, notes);
   note_chunk_costs(spec, schedule, notes);
-  note_order(spec, run, notes);
   note_layout(spec, notes);
   if (spec.model_shape && spec.layers && *spec.layers != static_cast<std::size_t>(spec.model_shape->layers))
     notes.push_back(fmt::format("{}: {}, where {} has {}", spec.place_of("layers"), *spec.layers,

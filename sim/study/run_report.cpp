@@ -111,6 +111,14 @@ std::span<const Metric> metrics() {
              "(s - w) / s, s = longest first start to last end of any stage, w its work",
              "the Zero Bubble papers' bubble rate", nullptr,
              [](const RunReport& report) { return report.stage_span_bubble; }},
+      Metric{"gap", "gap", "(makespan - b) / b, b = what any order of this placement within this memory takes at least",
+             "how far above the best there is, at most: with --bound", nullptr, nullptr,
+             [](const RunReport& report) {
+               return report.bound
+                          ? std::optional{fraction(report.makespan - report.bound->makespan, report.bound->makespan)}
+                          : std::nullopt;
+             },
+             "ratio"},
       Metric{"mfu", "MFU", "model FLOPs of a step / (step time x devices x dense peak rate)",
              "model FLOPs utilisation (PaLM): what recomputation adds does not count, attention counts in full",
              nullptr, nullptr, utilisation<&StepWork::model_flop>, "ratio"},

@@ -135,6 +135,7 @@ constexpr std::array table{
     field<&PipelineSpec::last_stage_layers>("last-stage-layers"),
     field<&PipelineSpec::layout>("layout"),
     field<&PipelineSpec::balance>("balance"),
+    field<&PipelineSpec::bound>("bound"),
     field<&PipelineSpec::forward_only>("forward-only"),
     field<&ModelSpec::model_shape>("model"),
     field<&ModelSpec::device_sheet>("device"),

@@ -167,11 +167,13 @@ std::int64_t least_capacity(const synthesis::Instance& instance, std::size_t sta
 
 std::optional<synthesis::Order> as_order(const Schedule& schedule, const TaskGraph& plain) {
   const Schedule& model = plain.schedule();
-  if (schedule.shape() != model.shape() || placement_of(schedule) != placement_of(model)) return std::nullopt;
+  const std::vector<StageId> placement = placement_of(model);
+  if (schedule.shape() != model.shape()) return std::nullopt;
   const std::span<const Pass> passes = sequence_passes(splits_backward(model));
   synthesis::Order order(schedule.shape().stages);
   for (const StageId stage : schedule.stage_ids())
     for (const Task& task : schedule.stage(stage)) {
+      if (placement[task.chunk_index] != stage) return std::nullopt;
       const auto add = [&](std::size_t pass) {
         order[index(stage)].push_back(static_cast<std::uint16_t>(passes.size() * task.chunk_index + pass));
       };

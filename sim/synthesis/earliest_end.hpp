@@ -8,8 +8,8 @@
 
 namespace ppsim::synthesis {
 
-/// A tree over the tasks of a stage by rising earliest start (Vilim's theta tree): `insert` and `end` take O(log n) and O(1).
-/// The end is that of the tasks run in this order, each as early as may be, which no order of them beats.
+/// A tree over the tasks of a stage by rising earliest start (Vilim's theta tree): `insert` and `end` take O(log n) and
+/// O(1). The end is that of the tasks run in this order, each as early as may be, which no order of them beats.
 class EarliestEnd {
 public:
   static constexpr std::int64_t none = std::int64_t{-1} << 62U;

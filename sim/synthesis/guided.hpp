@@ -7,18 +7,19 @@ namespace ppsim::synthesis {
 
 /// How an order is made, in one direction of time.
 struct Guide {
-  std::size_t direction = 0;              ///< 0 from the first task on, 1 from the last one backwards
-  std::vector<std::int64_t> urgency;      ///< by task of that view: the least goes first
-  double wait = 0;                        ///< 0: a stage never idles while it could run something; 1: it may idle for what is urgent up to
-                                          ///< the end of what it could run; and what lies between
-  const Windows* known = nullptr;         ///< if given, what must run before a task does
+  std::size_t direction = 0;         ///< 0 from the first task on, 1 from the last one backwards
+  std::vector<std::int64_t> urgency; ///< by task of that view: the least goes first
+  double wait = 0; ///< 0: a stage never idles while it could run something; 1: it may idle for what is urgent up to
+                   ///< the end of what it could run; and what lies between
+  const Windows* known = nullptr; ///< if given, what must run before a task does
 };
 
 /// An order that fits in memory; nothing where this way leads to none.
 [[nodiscard]] std::optional<Plan> make_order(const Views& views, const Guide& guide);
 
 /// The latest starts by windows for a makespan of `most`: urgencies.
-[[nodiscard]] std::vector<std::int64_t> latest_starts(const Views& views, const Windows& windows, std::size_t direction, std::int64_t most);
+[[nodiscard]] std::vector<std::int64_t> latest_starts(const Views& views, const Windows& windows, std::size_t direction,
+                                                      std::int64_t most);
 
 /// `plan` run backwards, forwards and so on, each time by the starts of the one before, as long as it gets better.
 [[nodiscard]] Plan improve_in_turns(const Views& views, Plan plan);

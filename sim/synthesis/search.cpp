@@ -1,6 +1,7 @@
 #include "ppsim/synthesis/search.hpp"
 
 #include "ppsim/base/detail/wide.hpp"
+#include "ppsim/base/error.hpp"
 
 #include <algorithm>
 #include <map>
@@ -14,15 +15,18 @@ namespace {
 /// Each makespan at which orders are made, as a share of the bound.
 constexpr std::array<double, 7> first_shares{1.0, 1.003, 1.01, 1.02, 1.04, 1.08, 1.15};
 constexpr std::array<double, 4> waits{0.0, 0.3, 0.7, 1.0};
+constexpr std::size_t most_guides = 6; // windows that are kept for samples
 constexpr std::size_t pool_size = 12;
 constexpr std::size_t pool_share = 3;             // of the pool, that a round looks at
+constexpr std::size_t samples = 16;               // orders by chance in a round
+constexpr std::uint64_t case_steps = 3'000'000;   // of the windows, on cases in a round
 constexpr std::uint64_t round_work = 20'000'000;  // tasks times moves of one tabu search
 constexpr std::int64_t bisection_share = 100'000; // the bound is looked for to this part of it
 
 class Search {
 public:
   Search(const Instance& instance, const SearchOptions& options)
-      : views_{instance}, options_{options}, root_{views_}, seeds_{options.seed} {}
+      : views_{instance}, options_{options}, root_{views_}, dice_{options.seed} {}
 
   Found run() {
     if (!root_.tighten(unlimited, false)) {
@@ -30,22 +34,34 @@ public:
       return std::move(found_);
     }
     found_.bound = root_.bound();
+    if (options_.orders > 0) orders_left_ = options_.orders;
     for (const Order& order : options_.starts)
       if (fits(views_.instance, order)) offer(synthesis::run(views_.instance, order));
-    first_orders();
+    if (!done()) first_orders();
     if (!found_.plan) any_order();
-    raise_bound();
-    if (!done()) orders_near_bound();
-    while (!done() && found_.effort < options_.effort) {
+    if (options_.proves) raise_bound();
+    if (options_.proves && !done()) orders_near_bound();
+    while (found_.plan && !done() && found_.effort < options_.effort) {
       round();
       ++found_.effort;
     }
+    PPSIM_ASSERT(!found_.plan || found_.bound <= found_.plan->makespan);
+    return std::move(found_);
+  }
+
+  Found prove(std::uint64_t steps) {
+    root_.tighten(unlimited, false);
+    found_.bound = root_.bound();
+    offer(synthesis::run(views_.instance, options_.starts.front()));
+    steps_left_ = steps;
+    raise_bound();
+    PPSIM_ASSERT(found_.bound <= found_.plan->makespan);
     return std::move(found_);
   }
 
 private:
   [[nodiscard]] bool done() {
-    if (stopped_) return true;
+    if (stopped_ || orders_left_ == 0 || steps_left_ == 0) return true;
     if (options_.go_on && found_.plan) stopped_ = !options_.go_on({found_.effort, makespan(), found_.bound});
     return stopped_ || is_good();
   }
@@ -66,11 +82,18 @@ private:
     if (pool_.size() > pool_size) pool_.erase(std::prev(pool_.end()));
   }
 
+  /// Proven without any case.
+  void raise(std::int64_t bound) {
+    if (bound <= found_.bound) return;
+    found_.bound = bound;
+    found_.cases.clear();
+  }
+
   /// Orders by the windows of a makespan of `most`. False: no order is that short.
   bool make_orders(std::int64_t most) {
     Windows windows = root_;
     if (!windows.tighten(most)) {
-      found_.bound = std::max(found_.bound, most + 1);
+      raise(most + 1);
       return false;
     }
     for (const std::size_t direction : {0U, 1U}) {
@@ -82,9 +105,12 @@ private:
           std::optional<Plan> plan = make_order(views_, guide);
           if (plan) offer(improve_in_turns(views_, *plan));
           offer(std::move(plan));
+          if (found_.plan && orders_left_ > 0) --orders_left_;
           if (done()) return true;
         }
     }
+    guides_.emplace_back(most, std::move(windows));
+    if (guides_.size() > most_guides) guides_.erase(guides_.begin());
     return true;
   }
 
@@ -124,11 +150,14 @@ private:
   /// Whether no order is as short as that; the bound follows.
   bool refute(std::int64_t most) {
     Windows windows = root_;
-    if (windows.tighten(most)) {
+    const bool possible = windows.tighten(most);
+    const std::uint64_t spent = windows.steps() - root_.steps();
+    steps_left_ -= std::min(steps_left_, spent);
+    if (possible) {
       open_ = std::min(open_, most);
       return false;
     }
-    found_.bound = std::max(found_.bound, most + 1);
+    raise(most + 1);
     return true;
   }
 
@@ -139,23 +168,119 @@ private:
       refute(found_.bound + (open_ - found_.bound) / 2);
   }
 
+  /// Orders by windows that were found before, with guides by chance.
+  void sample_orders() {
+    for (std::size_t i = 0; i < samples && !done(); ++i) {
+      const auto& [most, windows] = guides_[dice_.roll(guides_.size())];
+      Guide guide{.direction = dice_.roll(2), .urgency = {}, .wait = std::min(1.0, 1.2 * dice_.share())};
+      guide.urgency = latest_starts(views_, windows, guide.direction, most);
+      const double weight = 4 * dice_.share() - 2; // of how early a task could be
+      for (std::size_t task = 0; task < guide.urgency.size(); ++task)
+        guide.urgency[task] +=
+            static_cast<std::int64_t>(weight * static_cast<double>(windows.head(guide.direction, task)));
+      if (dice_.roll(2) == 0) guide.known = &windows;
+      std::optional<Plan> plan = make_order(views_, guide);
+      if (!plan || plan->makespan - found_.plan->makespan > found_.plan->makespan / 50) continue;
+      offer(improve_in_turns(views_, *std::move(plan)));
+    }
+  }
+
   void round() {
+    const std::int64_t before = found_.plan->makespan;
+    sample_orders();
     std::vector<Plan> starts;
     for (const auto& [length, plan] : pool_) {
       starts.push_back(plan);
-      if (found_.effort > 0 && starts.size() == pool_share) break;
+      if (found_.effort > 0 && starts.size() == (quiet_ < 2 ? pool_share : 1)) break;
     }
     for (const Plan& start : starts) {
-      improve(start, found_.effort == 0 ? round_work / 4 : round_work);
       if (done()) return;
+      improve(start, found_.effort == 0 ? round_work / 4 : round_work);
     }
-    if (found_.plan && found_.plan->makespan - 1 < open_) refute(found_.plan->makespan - 1);
+    if (!done() && found_.plan->makespan - 1 < open_) refute(found_.plan->makespan - 1);
+    if (!done()) try_cases();
+    quiet_ = found_.plan->makespan < before ? 0 : quiet_ + 1;
+  }
+
+  /// Rule 8, at a makespan between the bound and the best order: where cases refute it, the bound rises.
+  void try_cases() {
+    const std::uint64_t end = spent_ + (case_steps << std::min<std::uint64_t>(quiet_, 3)); // where orders get no better
+    while (spent_ < end && !done()) {
+      if (!cases_ || cases_->most < found_.bound || cases_->most >= found_.plan->makespan) begin_cases();
+      if (!cases_) return;
+      const bool possible = go_through_cases(end);
+      if (!possible) {
+        found_.bound = cases_->most + 1;
+        found_.cases = std::move(cases_->cases);
+        case_share_ = std::min(1.0, 2 * case_share_);
+        cases_.reset();
+      } else if (cases_->stage == views_.on.size() && !cases_->changed) { // nothing left to try here
+        case_share_ /= 2;
+        cases_.reset();
+        if (case_share_ < least_case_share) return;
+      }
+    }
+  }
+
+  void begin_cases() {
+    cases_.reset();
+    if (case_share_ < least_case_share) return;
+    const auto over = static_cast<double>(found_.plan->makespan - 1 - found_.bound);
+    CaseWork work{.most = found_.bound + static_cast<std::int64_t>(case_share_ * over), .windows = root_};
+    const bool possible = work.windows.tighten(work.most);
+    spent_ += work.windows.steps() - root_.steps();
+    if (possible)
+      cases_ = std::move(work);
+    else
+      raise(work.most + 1);
+  }
+
+  /// From where the last call ended. False: a contradiction without any case left.
+  bool go_through_cases(std::uint64_t end) {
+    CaseWork& work = *cases_;
+    while (work.stage < views_.on.size() || work.changed) {
+      if (work.stage == views_.on.size()) work.stage = 0, work.changed = false;
+      const std::vector<std::uint32_t>& here = views_.on[work.stage];
+      for (; work.pair < here.size() * here.size(); ++work.pair, work.index = 0) {
+        const std::uint32_t x = here[work.pair / here.size()];
+        const std::uint32_t y = here[work.pair % here.size()];
+        for (; x != y && work.index < views_.m; ++work.index) {
+          if (spent_ >= end || done()) return true;
+          if (!try_case(x, y)) return false;
+        }
+      }
+      work.pair = 0;
+      ++work.stage;
+    }
+    return true;
+  }
+
+  /// The task in hand of x and the first of y that is not known to run before it: does it lead to a contradiction if x
+  /// runs before y? False: it does, and the other way round, too.
+  bool try_case(std::uint32_t x, std::uint32_t y) {
+    CaseWork& work = *cases_;
+    const std::size_t first = x * views_.m + work.index;
+    const std::size_t other = work.windows.before(0, first, views_.local[y]);
+    if (other >= work.windows.before_at_most(0, first, views_.local[y])) return true;
+    const std::size_t second = y * views_.m + other;
+    Windows supposed = work.windows;
+    supposed.suppose(first, second);
+    const bool possible = supposed.tighten(work.most);
+    spent_ += supposed.steps() - work.windows.steps();
+    if (possible) return true;
+    work.cases.push_back({x, static_cast<std::uint32_t>(work.index), y, static_cast<std::uint32_t>(other)});
+    work.changed = true;
+    const std::uint64_t before = work.windows.steps();
+    work.windows.suppose(second, first);
+    const bool goes_on = work.windows.tighten(work.most);
+    spent_ += work.windows.steps() - before;
+    return goes_on;
   }
 
   void improve(const Plan& start, std::uint64_t work) {
     constexpr std::uint64_t at_a_time = 500;
     const std::uint64_t moves = std::max<std::uint64_t>(at_a_time, work / views_.instance.tasks());
-    Tabu tabu{views_, start, seeds_.roll()};
+    Tabu tabu{views_, start, dice_.roll()};
     for (std::uint64_t made = 0; made < moves && !stopped_ && tabu.best() > found_.bound; made += at_a_time) {
       tabu.run(at_a_time, found_.bound);
       if (found_.plan && options_.go_on)
@@ -164,17 +289,39 @@ private:
     if (tabu.best() < start.makespan) offer(tabu.best_plan());
   }
 
+  /// Cases at one makespan, and how far they have been tried.
+  struct CaseWork {
+    std::int64_t most = 0;
+    Windows windows;
+    std::vector<Case> cases = {};
+    std::size_t stage = 0, pair = 0, index = 0;
+    bool changed = false; ///< since the first stage was begun
+  };
+  static constexpr double least_case_share = 1.0 / 512;
+
   Views views_;
   const SearchOptions& options_;
   Windows root_;
-  Dice seeds_;
+  Dice dice_;
   Found found_;
   std::multimap<std::int64_t, Plan> pool_;
-  std::int64_t open_ = unlimited; ///< the least makespan that could not be refuted
+  std::int64_t open_ = unlimited;                        ///< the least makespan that could not be refuted
+  std::vector<std::pair<std::int64_t, Windows>> guides_; ///< makespans with their windows
+  std::optional<CaseWork> cases_;
+  double case_share_ = 1.0 / 16; ///< of the gap: how far above the bound cases are tried
+  std::uint64_t spent_ = 0;      ///< steps on cases
+  std::uint64_t quiet_ = 0;      ///< rounds since the last better order
+  std::uint64_t steps_left_ = std::numeric_limits<std::uint64_t>::max(); ///< of refutations
+  std::uint64_t orders_left_ = std::numeric_limits<std::uint64_t>::max();
   bool stopped_ = false;
 };
 
 } // namespace
+
+Found prove(const Instance& instance, Order order, std::uint64_t steps) {
+  const SearchOptions options{.starts = {std::move(order)}, .go_on = {}};
+  return Search{instance, options}.prove(steps);
+}
 
 Found search(const Instance& instance, const SearchOptions& options) {
   return Search{instance, options}.run();

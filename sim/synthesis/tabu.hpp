@@ -17,14 +17,16 @@ public:
   }
   /// Less than `sides`.
   std::size_t roll(std::size_t sides) { return static_cast<std::size_t>(roll() % sides); }
+  /// From 0 to 1.
+  double share() { return static_cast<double>(roll() >> 11U) / 9007199254740992.0; }
 
 private:
   std::uint64_t state_;
 };
 
-/// Looks for better orders near one that fits. Each move takes a task of a critical block (tasks of one stage without idle
-/// time between them, on a longest path) to another place in it; of those that lead back to where the search was none is taken
-/// for a while (Nowicki and Smutnicki 1996; the moves and their estimates: Balas and Vazacopoulos 1998).
+/// Looks for better orders near one that fits. Each move takes a task of a critical block (tasks of one stage without
+/// idle time between them, on a longest path) to another place in it; of those that lead back to where the search was
+/// none is taken for a while (Nowicki and Smutnicki 1996; the moves and their estimates: Balas and Vazacopoulos 1998).
 class Tabu {
 public:
   Tabu(const Views& views, const Plan& start, std::uint64_t seed);
@@ -75,24 +77,24 @@ private:
 
   const Views& views_;
   Dice dice_;
-  std::vector<std::int64_t> duration_;        // by task
-  std::vector<std::uint32_t> sequence_;       // by task
-  std::vector<std::vector<bool>> leads_to_;   // by sequence, position on its stage: whether a path leads there
-  std::vector<Id> previous_, next_;           // by task: on its stage
-  std::vector<Id> first_;                     // by stage
-  std::vector<std::int64_t> head_, tail_;     // start; from the end to the end of the step
-  std::vector<std::int64_t> held_;            // by task: memory of its stage before it starts
-  std::vector<Id> sorted_;                    // each behind what it waits for
-  std::vector<std::uint32_t> position_;       // there
+  std::vector<std::int64_t> duration_;      // by task
+  std::vector<std::uint32_t> sequence_;     // by task
+  std::vector<std::vector<bool>> leads_to_; // by sequence, position on its stage: whether a path leads there
+  std::vector<Id> previous_, next_;         // by task: on its stage
+  std::vector<Id> first_;                   // by stage
+  std::vector<std::int64_t> head_, tail_;   // start; from the end to the end of the step
+  std::vector<std::int64_t> held_;          // by task: memory of its stage before it starts
+  std::vector<Id> sorted_;                  // each behind what it waits for
+  std::vector<std::uint32_t> position_;     // there
   std::vector<std::uint8_t> dirty_;
-  std::vector<Id> path_;                      // critical, from the first to the last task
-  std::vector<Id> segment_;                   // tasks of one stage in the order that a move gives them
+  std::vector<Id> path_;    // critical, from the first to the last task
+  std::vector<Id> segment_; // tasks of one stage in the order that a move gives them
   std::vector<std::int64_t> segment_head_;
-  Id begin_ = none, end_ = none;              // of the segment, as it was
+  Id begin_ = none, end_ = none; // of the segment, as it was
   std::vector<Move> moves_;
-  std::vector<std::uint64_t> tabu_;           // by slot: up to which move
+  std::vector<std::uint64_t> tabu_; // by slot: up to which move
   std::vector<Id> marked_, unmarked_;
-  std::uint64_t done_ = 0;                    // moves
+  std::uint64_t done_ = 0; // moves
   std::int64_t makespan_ = 0;
   std::int64_t best_ = 0;
   Order best_order_;

@@ -1,6 +1,6 @@
 #pragma once
-// Views: an instance as seen forwards and backwards in time. Backwards it is a problem of the same kind: arcs are turned
-// round, a task takes what it gave, and task j is task m-1-j. Every rule is written once, and holds in both.
+// Views: an instance as seen forwards and backwards in time. Backwards it is a problem of the same kind: arcs are
+// turned round, a task takes what it gave, and task j is task m-1-j. Every rule is written once, and holds in both.
 
 #include "ppsim/synthesis/instance.hpp"
 
@@ -27,12 +27,12 @@ struct Views {
   explicit Views(const Instance& instance);
 
   const Instance& instance;
-  std::size_t m;                                   ///< microbatches
-  std::size_t width;                               ///< the most sequences of a stage
-  std::vector<std::vector<std::uint32_t>> on;      ///< by stage: its sequences
-  std::vector<std::uint32_t> local;                ///< by sequence: its position there
-  std::vector<std::int64_t> work;                  ///< by stage, ns
-  std::array<View, 2> view;                        ///< forwards, backwards
+  std::size_t m;                              ///< microbatches
+  std::size_t width;                          ///< the most sequences of a stage
+  std::vector<std::vector<std::uint32_t>> on; ///< by stage: its sequences
+  std::vector<std::uint32_t> local;           ///< by sequence: its position there
+  std::vector<std::int64_t> work;             ///< by stage, ns
+  std::array<View, 2> view;                   ///< forwards, backwards
   [[nodiscard]] std::int64_t duration(std::size_t sequence) const { return instance.sequences[sequence].duration; }
   [[nodiscard]] std::size_t stage(std::size_t sequence) const { return instance.sequences[sequence].stage; }
   /// The same task in the other view.

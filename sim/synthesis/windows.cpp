@@ -19,7 +19,7 @@ void join(std::span<std::uint16_t> counts, std::span<const std::uint16_t> other)
 } // namespace
 
 Windows::Windows(const Views& views)
-    : views_{views}, stamp_(views.on.size(), 1), seen_pairs_(2 * views.on.size()), position_(views.width * views.m),
+    : views_{&views}, stamp_(views.on.size(), 1), seen_pairs_(2 * views.on.size()), position_(views.width * views.m),
       counts_(views.width), other_(views.width) {
   const std::size_t count = views.local.size();
   for (auto& visited : visited_) visited.resize(count);
@@ -39,30 +39,30 @@ Windows::Windows(const Views& views)
 
 /// Task j of `from` runs before task j of whatever its outputs lead to.
 void Windows::follow_paths(std::size_t d, std::size_t from) {
-  std::vector<bool> reached(views_.local.size());
+  std::vector<bool> reached(views_->local.size());
   std::vector<std::size_t> open{from};
   while (!open.empty()) {
     const std::size_t s = open.back();
     open.pop_back();
-    for (const View::Input& output : views_.view[d].outputs[s]) {
+    for (const View::Input& output : views_->view[d].outputs[s]) {
       if (reached[output.sequence]) continue;
       reached[output.sequence] = true;
       open.push_back(output.sequence);
-      if (views_.stage(output.sequence) != views_.stage(from)) continue;
-      for (std::size_t j = 0; j < views_.m; ++j)
-        row(d, output.sequence * views_.m + j)[views_.local[from]] = static_cast<std::uint16_t>(j + 1);
+      if (views_->stage(output.sequence) != views_->stage(from)) continue;
+      for (std::size_t j = 0; j < views_->m; ++j)
+        row(d, output.sequence * views_->m + j)[views_->local[from]] = static_cast<std::uint16_t>(j + 1);
     }
   }
 }
 
 std::int64_t Windows::latest(std::size_t d, std::size_t task) const {
-  return most_ - views_.duration(task / views_.m) - head_[1 - d][views_.turned(task)];
+  return most_ - views_->duration(task / views_->m) - head_[1 - d][views_->turned(task)];
 }
 
 std::int64_t Windows::bound() const {
   std::int64_t most = 0;
   for (std::size_t task = 0; task < head_[0].size(); ++task)
-    most = std::max(most, head_[0][task] + views_.duration(task / views_.m) + head_[1][views_.turned(task)]);
+    most = std::max(most, head_[0][task] + views_->duration(task / views_->m) + head_[1][views_->turned(task)]);
   return most;
 }
 
@@ -73,24 +73,24 @@ void Windows::note_change(std::size_t stage) {
 
 /// Sorts the tasks of the stage by their heads as they are. Heads rise within a sequence, so that lists are merged.
 void Windows::snapshot(std::size_t d, std::size_t stage) {
-  const std::vector<std::uint32_t>& here = views_.on[stage];
+  const std::vector<std::uint32_t>& here = views_->on[stage];
   sorted_.clear();
   for (std::uint16_t local = 0; local < here.size(); ++local)
-    for (std::uint16_t j = 0; j < views_.m; ++j)
-      sorted_.push_back({head_[d][here[local] * views_.m + j], views_.duration(here[local]), local, j});
+    for (std::uint16_t j = 0; j < views_->m; ++j)
+      sorted_.push_back({head_[d][here[local] * views_->m + j], views_->duration(here[local]), local, j});
   const auto earlier = [](const Entry& a, const Entry& b) { return a.head < b.head; };
-  for (std::size_t merged = views_.m; merged < sorted_.size(); merged += views_.m)
+  for (std::size_t merged = views_->m; merged < sorted_.size(); merged += views_->m)
     std::inplace_merge(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(merged),
-                       sorted_.begin() + static_cast<std::ptrdiff_t>(merged + views_.m), earlier);
+                       sorted_.begin() + static_cast<std::ptrdiff_t>(merged + views_->m), earlier);
   for (std::uint32_t at = 0; at < sorted_.size(); ++at)
-    position_[sorted_[at].local * views_.m + sorted_[at].index] = at;
+    position_[sorted_[at].local * views_->m + sorted_[at].index] = at;
 }
 
 /// Puts the tasks up to `to` into the tree that are not there yet: those up to counts_ are.
 void Windows::insert_up_to(std::span<const std::uint16_t> to) {
   for (std::size_t local = 0; local < to.size(); ++local)
     for (; counts_[local] < to[local]; ++counts_[local]) {
-      const std::uint32_t at = position_[local * views_.m + counts_[local]];
+      const std::uint32_t at = position_[local * views_->m + counts_[local]];
       tree_.insert(at, sorted_[at].head, sorted_[at].duration);
     }
 }
@@ -110,26 +110,26 @@ std::int64_t Windows::end_of(std::span<const std::uint16_t> counts) const {
 
 /// Before a task that takes memory, so many must have run that give some that it fits. False: it never does.
 bool Windows::fit_memory(std::size_t d, std::size_t task, std::span<std::uint16_t> counts) const {
-  const View& view = views_.view[d];
-  const std::size_t own = task / views_.m;
-  const std::size_t stage = views_.stage(own);
-  if (view.take[own] == 0 || views_.instance.capacity[stage] == unlimited) return true;
+  const View& view = views_->view[d];
+  const std::size_t own = task / views_->m;
+  const std::size_t stage = views_->stage(own);
+  if (view.take[own] == 0 || views_->instance.capacity[stage] == unlimited) return true;
   std::int64_t need = view.take[own] - view.room[stage];
   std::int64_t available = 0;
-  for (const std::uint32_t s : views_.on[stage]) {
+  for (const std::uint32_t s : views_->on[stage]) {
     const std::int64_t net = view.take[s] - view.give[s];
     if (net >= 0 || s == own)
-      need += net * counts[views_.local[s]];
+      need += net * counts[views_->local[s]];
     else
-      available -= net * at_most(d, task, views_.local[s]);
+      available -= net * at_most(d, task, views_->local[s]);
   }
   if (available < need) return false;
-  for (const std::uint32_t s : views_.on[stage]) {
+  for (const std::uint32_t s : views_->on[stage]) {
     const std::int64_t gives = view.give[s] - view.take[s];
     if (gives <= 0 || s == own) continue;
-    const std::int64_t others = available - gives * at_most(d, task, views_.local[s]);
+    const std::int64_t others = available - gives * at_most(d, task, views_->local[s]);
     if (need <= others) continue;
-    std::uint16_t& known = counts[views_.local[s]];
+    std::uint16_t& known = counts[views_->local[s]];
     known = std::max(known, static_cast<std::uint16_t>(divide_up(need - others, gives)));
   }
   return true;
@@ -137,41 +137,41 @@ bool Windows::fit_memory(std::size_t d, std::size_t task, std::span<std::uint16_
 
 /// What runs before what runs before it; and nothing runs both before and behind it.
 bool Windows::close_row(std::size_t d, std::size_t task, std::span<std::uint16_t> counts) const {
-  const std::vector<std::uint32_t>& here = views_.on[views_.stage(task / views_.m)];
-  const std::size_t own = views_.local[task / views_.m];
+  const std::vector<std::uint32_t>& here = views_->on[views_->stage(task / views_->m)];
+  const std::size_t own = views_->local[task / views_->m];
   for (std::size_t local = 0; local < here.size(); ++local)
     if (local != own && counts[local] > 0)
-      join(counts.first(here.size()), row(d, here[local] * views_.m + counts[local] - 1U).first(here.size()));
-  if (counts[own] > task % views_.m) return false; // it would run before itself
+      join(counts.first(here.size()), row(d, here[local] * views_->m + counts[local] - 1U).first(here.size()));
+  if (counts[own] > task % views_->m) return false; // it would run before itself
   for (std::size_t local = 0; local < here.size(); ++local)
     if (local != own && counts[local] > at_most(d, task, local)) return false;
   return true;
 }
 
 bool Windows::visit(std::size_t d, std::uint32_t s) {
-  const std::size_t stage = views_.stage(s);
-  const View& view = views_.view[d];
+  const std::size_t stage = views_->stage(s);
+  const View& view = views_->view[d];
   std::uint64_t newest = stamp_[stage];
-  for (const View::Input& input : view.inputs[s]) newest = std::max(newest, stamp_[views_.stage(input.sequence)]);
+  for (const View::Input& input : view.inputs[s]) newest = std::max(newest, stamp_[views_->stage(input.sequence)]);
   if (newest < visited_[d][s]) return true;
   visited_[d][s] = ++clock_;
-  steps_ += views_.m;
+  steps_ += views_->m;
   snapshot(d, stage);
   begin_set();
-  const std::size_t width = views_.on[stage].size();
-  for (std::size_t j = 0; j < views_.m; ++j) {
-    const std::size_t task = s * views_.m + j;
+  const std::size_t width = views_->on[stage].size();
+  for (std::size_t j = 0; j < views_->m; ++j) {
+    const std::size_t task = s * views_->m + j;
     const std::span<std::uint16_t> known = row(d, task).first(width);
     const std::span<std::uint16_t> counts{other_.data(), width};
     std::ranges::copy(known, counts.begin());
     std::int64_t start = head_[d][task];
     if (j > 0) {
-      start = std::max(start, head_[d][task - 1] + views_.duration(s));
+      start = std::max(start, head_[d][task - 1] + views_->duration(s));
       join(counts, row(d, task - 1).first(width));
-      counts[views_.local[s]] = static_cast<std::uint16_t>(j);
+      counts[views_->local[s]] = static_cast<std::uint16_t>(j);
     }
     for (const View::Input& input : view.inputs[s])
-      start = std::max(start, head_[d][input.sequence * views_.m + j] + views_.duration(input.sequence) + input.lag);
+      start = std::max(start, head_[d][input.sequence * views_->m + j] + views_->duration(input.sequence) + input.lag);
     if (!fit_memory(d, task, counts) || !close_row(d, task, counts)) return false;
     insert_up_to(counts);
     start = std::max(start, tree_.end());
@@ -186,11 +186,11 @@ bool Windows::visit(std::size_t d, std::uint32_t s) {
 
 /// What is known of the order in view `from` becomes known in the other.
 void Windows::share(std::size_t from) {
-  for (std::size_t stage = 0; stage < views_.on.size(); ++stage) {
+  for (std::size_t stage = 0; stage < views_->on.size(); ++stage) {
     if (shared_[from][stage] >= stamp_[stage]) continue;
     bool changed = false;
-    for (const std::uint32_t x : views_.on[stage])
-      for (const std::uint32_t y : views_.on[stage])
+    for (const std::uint32_t x : views_->on[stage])
+      for (const std::uint32_t y : views_->on[stage])
         if (x != y) changed = share_pair(from, x, y) || changed;
     if (changed) note_change(stage);
     shared_[from][stage] = stamp_[stage];
@@ -201,11 +201,11 @@ void Windows::share(std::size_t from) {
 bool Windows::share_pair(std::size_t from, std::size_t x, std::size_t y) {
   bool changed = false;
   std::size_t done = 0;
-  for (std::size_t j = 0; j < views_.m; ++j) {
-    const std::size_t known = row(from, x * views_.m + j)[views_.local[y]];
+  for (std::size_t j = 0; j < views_->m; ++j) {
+    const std::size_t known = row(from, x * views_->m + j)[views_->local[y]];
     for (; done < known; ++done) {
-      std::uint16_t& there = row(1 - from, views_.turned(y * views_.m + done))[views_.local[x]];
-      const auto behind = static_cast<std::uint16_t>(views_.m - j);
+      std::uint16_t& there = row(1 - from, views_->turned(y * views_->m + done))[views_->local[x]];
+      const auto behind = static_cast<std::uint16_t>(views_->m - j);
       if (there >= behind) continue;
       there = behind;
       changed = true;
@@ -214,31 +214,38 @@ bool Windows::share_pair(std::size_t from, std::size_t x, std::size_t y) {
   return changed;
 }
 
+/// The task starts at `start` at the earliest, and those of its sequence behind it later: snapshot() counts on that.
+void Windows::raise_sequence(std::size_t d, std::size_t task, std::int64_t start) {
+  const std::size_t end = task - task % views_->m + views_->m;
+  for (std::size_t at = task; at < end && head_[d][at] < start; ++at, start += views_->duration(task / views_->m))
+    head_[d][at] = start;
+}
+
 /// A task that takes memory, and two sequences that give it: each way in which they can share what is needed.
 bool Windows::split_releases(std::size_t d, std::size_t task) {
-  const View& view = views_.view[d];
-  const std::size_t own = task / views_.m;
-  const std::size_t stage = views_.stage(own);
-  const std::span<std::uint16_t> counts = row(d, task).first(views_.on[stage].size());
+  const View& view = views_->view[d];
+  const std::size_t own = task / views_->m;
+  const std::size_t stage = views_->stage(own);
+  const std::span<std::uint16_t> counts = row(d, task).first(views_->on[stage].size());
   std::int64_t need = view.take[own] - view.room[stage];
   std::vector<std::uint32_t> open; // give memory, and it is not known how often before the task
-  for (const std::uint32_t s : views_.on[stage]) {
+  for (const std::uint32_t s : views_->on[stage]) {
     const std::int64_t net = view.take[s] - view.give[s];
-    const std::uint16_t known = counts[views_.local[s]];
-    const std::uint16_t most = s == own ? known : at_most(d, task, views_.local[s]);
+    const std::uint16_t known = counts[views_->local[s]];
+    const std::uint16_t most = s == own ? known : at_most(d, task, views_->local[s]);
     if (net < 0 && known < most) open.push_back(s);
     need += net * (net < 0 ? most : known);
   }
   if (open.size() < 2) return true;
   const auto slack = [&](std::uint32_t s) {
-    return (view.give[s] - view.take[s]) * (at_most(d, task, views_.local[s]) - counts[views_.local[s]]);
+    return (view.give[s] - view.take[s]) * (at_most(d, task, views_->local[s]) - counts[views_->local[s]]);
   };
   std::ranges::stable_sort(open, std::greater{}, slack);
   const std::array<std::uint32_t, 2> two{open[0], open[1]};
   std::array<std::size_t, 2> at{};
   std::array<std::int64_t, 2> gives{};
   for (const std::size_t i : {0U, 1U}) {
-    at[i] = views_.local[two[i]];
+    at[i] = views_->local[two[i]];
     gives[i] = view.give[two[i]] - view.take[two[i]];
     need += gives[i] * at_most(d, task, at[i]); // the others at their most
   }
@@ -258,7 +265,7 @@ bool Windows::split_releases(std::size_t d, std::size_t task) {
     const std::array<std::uint16_t, 2> number{first, static_cast<std::uint16_t>(second)};
     for (const std::size_t i : {0U, 1U})
       if (number[i] > 0) {
-        join(set, row(d, two[i] * views_.m + number[i] - 1U).first(set.size()));
+        join(set, row(d, two[i] * views_->m + number[i] - 1U).first(set.size()));
         set[at[i]] = std::max(set[at[i]], number[i]);
       }
     const std::int64_t end = end_of(set);
@@ -268,12 +275,12 @@ bool Windows::split_releases(std::size_t d, std::size_t task) {
   }
   steps_ += 1;
   if (start == std::numeric_limits<std::int64_t>::max()) return false;
-  all[views_.local[own]] = counts[views_.local[own]];
+  all[views_->local[own]] = counts[views_->local[own]];
   bool changed = start > head_[d][task];
   for (std::size_t i = 0; i < all.size(); ++i) changed = changed || all[i] > counts[i];
   if (!changed) return true;
-  head_[d][task] = std::max(head_[d][task], start);
   join(counts, all);
+  raise_sequence(d, task, start);
   note_change(stage);
   return true;
 }
@@ -281,27 +288,27 @@ bool Windows::split_releases(std::size_t d, std::size_t task) {
 /// x is a task of one sequence, y the first of another that is not known to run before it: if it can not run behind it
 /// either, it runs before it.
 bool Windows::try_pair(std::size_t d, std::uint32_t x, std::uint32_t y) {
-  const std::size_t stage = views_.stage(x);
-  const std::size_t width = views_.on[stage].size();
-  const std::size_t own = views_.local[x];
-  const std::size_t other = views_.local[y];
+  const std::size_t stage = views_->stage(x);
+  const std::size_t width = views_->on[stage].size();
+  const std::size_t own = views_->local[x];
+  const std::size_t other = views_->local[y];
   begin_set();
-  steps_ += views_.m;
-  for (std::size_t j = 0; j < views_.m; ++j) {
-    const std::size_t task = x * views_.m + j;
+  steps_ += views_->m;
+  for (std::size_t j = 0; j < views_->m; ++j) {
+    const std::size_t task = x * views_->m + j;
     const std::span<std::uint16_t> counts = row(d, task).first(width);
     if (j > 0) {
       join(counts, row(d, task - 1).first(width));
       counts[own] = static_cast<std::uint16_t>(j);
     }
     while (counts[other] < at_most(d, task, other)) {
-      const std::size_t behind = y * views_.m + counts[other];
+      const std::size_t behind = y * views_->m + counts[other];
       insert_up_to(counts);
       const std::span<const std::uint16_t> its = row(d, behind).first(width);
       if (its[own] > j) break; // it runs behind x
       insert_up_to(its);
       if (counts_[own] <= j) {
-        const std::uint32_t at = position_[own * views_.m + j];
+        const std::uint32_t at = position_[own * views_->m + j];
         tree_.insert(at, sorted_[at].head, sorted_[at].duration);
         counts_[own] = static_cast<std::uint16_t>(j + 1);
       }
@@ -316,27 +323,35 @@ bool Windows::try_pair(std::size_t d, std::uint32_t x, std::uint32_t y) {
 }
 
 bool Windows::try_orders(std::size_t d) {
-  for (std::size_t stage = 0; stage < views_.on.size(); ++stage) {
+  for (std::size_t stage = 0; stage < views_->on.size(); ++stage) {
     if (seen_pairs_[2 * stage + d] >= stamp_[stage]) continue;
     const std::uint64_t before = stamp_[stage];
     snapshot(d, stage);
-    for (const std::uint32_t s : views_.on[stage])
-      if (views_.view[d].take[s] > 0 && views_.instance.capacity[stage] != unlimited)
-        for (std::size_t j = 0; j < views_.m; ++j)
-          if (!split_releases(d, s * views_.m + j)) return false;
-    for (const std::uint32_t x : views_.on[stage])
-      for (const std::uint32_t y : views_.on[stage])
+    for (const std::uint32_t s : views_->on[stage])
+      if (views_->view[d].take[s] > 0 && views_->instance.capacity[stage] != unlimited)
+        for (std::size_t j = 0; j < views_->m; ++j)
+          if (!split_releases(d, s * views_->m + j)) return false;
+    for (const std::uint32_t x : views_->on[stage])
+      for (const std::uint32_t y : views_->on[stage])
         if (x != y && !try_pair(d, x, y)) return false;
     seen_pairs_[2 * stage + d] = before;
   }
   return true;
 }
 
+void Windows::suppose(std::size_t x, std::size_t y) {
+  std::uint16_t& known = row(0, y)[views_->local[x / views_->m]];
+  known = std::max(known, static_cast<std::uint16_t>(x % views_->m + 1));
+  std::uint16_t& behind = row(1, views_->turned(x))[views_->local[y / views_->m]];
+  behind = std::max(behind, static_cast<std::uint16_t>(views_->m - y % views_->m));
+  note_change(views_->stage(x / views_->m));
+}
+
 bool Windows::spread() {
   do {
     changed_ = false;
     for (const std::size_t d : {0U, 1U}) {
-      for (const std::uint32_t s : views_.view[d].path)
+      for (const std::uint32_t s : views_->view[d].path)
         if (!visit(d, s)) return false;
       share(d);
     }
@@ -345,9 +360,11 @@ bool Windows::spread() {
 }
 
 bool Windows::tighten(std::int64_t most, bool pairs) {
+  if (most != most_) { // else only what has changed since
+    for (auto& visited : visited_) std::ranges::fill(visited, 0);
+    std::ranges::fill(seen_pairs_, 0);
+  }
   most_ = most;
-  for (auto& visited : visited_) std::ranges::fill(visited, 0);
-  std::ranges::fill(seen_pairs_, 0);
   while (true) {
     if (!spread()) return false;
     if (!pairs) return true;
@@ -358,27 +375,27 @@ bool Windows::tighten(std::int64_t most, bool pairs) {
     }
     if (!changed_) break;
   }
-  for (std::size_t stage = 0; stage < views_.on.size(); ++stage)
+  for (std::size_t stage = 0; stage < views_->on.size(); ++stage)
     if (!leaves_time(stage)) return false;
   return true;
 }
 
 /// By rising time: how long the stage has idled until then, at least.
 std::vector<Windows::Idle> Windows::idle(std::size_t d, std::size_t stage) const {
-  const View& view = views_.view[d];
+  const View& view = views_->view[d];
   struct Kind { // of a sequence
     std::int64_t duration = 0, net = 0;
     std::int64_t count = 0; // tasks that may have begun
   };
   std::vector<Kind> kinds;
   std::vector<std::array<std::int64_t, 3>> events; // time; sequence; 0 it may begin, 1 it may have ended
-  for (const std::uint32_t s : views_.on[stage]) {
-    for (std::size_t j = 0; j < views_.m; ++j) {
-      const std::int64_t head = head_[d][s * views_.m + j];
+  for (const std::uint32_t s : views_->on[stage]) {
+    for (std::size_t j = 0; j < views_->m; ++j) {
+      const std::int64_t head = head_[d][s * views_->m + j];
       events.push_back({head, static_cast<std::int64_t>(kinds.size()), 0});
-      events.push_back({head + views_.duration(s), static_cast<std::int64_t>(kinds.size()), 1});
+      events.push_back({head + views_->duration(s), static_cast<std::int64_t>(kinds.size()), 1});
     }
-    kinds.push_back({views_.duration(s), view.take[s] - view.give[s], 0});
+    kinds.push_back({views_->duration(s), view.take[s] - view.give[s], 0});
   }
   std::ranges::sort(events);
   std::vector<std::size_t> takers; // by duration for what they take, the most first
@@ -388,7 +405,7 @@ std::vector<Windows::Idle> Windows::idle(std::size_t d, std::size_t stage) const
     return static_cast<Int128>(kinds[a].duration) * kinds[b].net >
            static_cast<Int128>(kinds[b].duration) * kinds[a].net;
   });
-  const bool limited = views_.instance.capacity[stage] != unlimited;
+  const bool limited = views_->instance.capacity[stage] != unlimited;
   std::int64_t room = view.room[stage];
   std::int64_t others = 0; // work of those that take nothing
   std::vector<Idle> result;
@@ -424,7 +441,7 @@ std::vector<Windows::Idle> Windows::idle(std::size_t d, std::size_t stage) const
 bool Windows::leaves_time(std::size_t stage) {
   const std::vector<Idle> before = idle(0, stage);
   const std::vector<Idle> behind = idle(1, stage);
-  const std::int64_t spare = most_ - views_.work[stage];
+  const std::int64_t spare = most_ - views_->work[stage];
   if (spare < 0) return false;
   for (const Idle& each : before)
     if (each.idled > spare) return false;
@@ -434,7 +451,7 @@ bool Windows::leaves_time(std::size_t stage) {
     while (at > 0 && before[at - 1].time > most_ - each.time) --at;
     if (at > 0 && before[at - 1].idled + each.idled > spare) return false;
   }
-  steps_ += views_.m;
+  steps_ += views_->m;
   return true;
 }
 

@@ -6,15 +6,19 @@
 
 namespace ppsim::synthesis {
 
-/// For every task, forwards and backwards in time: the earliest start, and how many tasks of each sequence of its stage run
-/// before it, at least. Each holds of every order whose makespan is at most the `most` of the calls of tighten() so far.
+/// For every task, forwards and backwards in time: the earliest start, and how many tasks of each sequence of its stage
+/// run before it, at least. Each holds of every order whose makespan is at most the `most` of the calls of tighten() so
+/// far.
 class Windows {
 public:
   explicit Windows(const Views& views);
 
-  /// Applies the rules until nothing changes any more, for orders with a makespan of at most `most`. False: there are none.
-  /// Once it has said so, the windows mean nothing. `pairs`: with the rules that try tasks in both orders.
+  /// Applies the rules until nothing changes any more, for orders with a makespan of at most `most`. False: there are
+  /// none. Once it has said so, the windows mean nothing. `pairs`: with the rules that try tasks in both orders.
   bool tighten(std::int64_t most, bool pairs = true);
+
+  /// From now on only orders in which task x runs before task y, of the same stage (forwards).
+  void suppose(std::size_t x, std::size_t y);
 
   /// No order ends before that, by the windows as they are.
   [[nodiscard]] std::int64_t bound() const;
@@ -22,7 +26,11 @@ public:
   [[nodiscard]] std::int64_t head(std::size_t d, std::size_t task) const { return head_[d][task]; }
   /// How many tasks of the stage's sequence `local` run before it in view `d`, at least.
   [[nodiscard]] std::uint32_t before(std::size_t d, std::size_t task, std::size_t local) const {
-    return before_[d][task * views_.width + local];
+    return before_[d][task * views_->width + local];
+  }
+  /// How many tasks of sequence `local` run before it in view `d`, at most.
+  [[nodiscard]] std::uint16_t before_at_most(std::size_t d, std::size_t task, std::size_t local) const {
+    return at_most(d, task, local);
   }
   /// Steps of rules so far: the measure of effort.
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
@@ -47,6 +55,7 @@ private:
   void share(std::size_t from);
   bool share_pair(std::size_t from, std::size_t x, std::size_t y);
   bool try_orders(std::size_t d);
+  void raise_sequence(std::size_t d, std::size_t task, std::int64_t start);
   bool split_releases(std::size_t d, std::size_t task);
   bool try_pair(std::size_t d, std::uint32_t x, std::uint32_t y);
   bool leaves_time(std::size_t stage);
@@ -58,17 +67,17 @@ private:
   void note_change(std::size_t stage);
   [[nodiscard]] std::int64_t latest(std::size_t d, std::size_t task) const;
   [[nodiscard]] std::span<std::uint16_t> row(std::size_t d, std::size_t task) {
-    return {before_[d].data() + task * views_.width, views_.width};
+    return {before_[d].data() + task * views_->width, views_->width};
   }
   [[nodiscard]] std::span<const std::uint16_t> row(std::size_t d, std::size_t task) const {
-    return {before_[d].data() + task * views_.width, views_.width};
+    return {before_[d].data() + task * views_->width, views_->width};
   }
   /// How many of sequence `local` can run before the task at most.
   [[nodiscard]] std::uint16_t at_most(std::size_t d, std::size_t task, std::size_t local) const {
-    return static_cast<std::uint16_t>(views_.m - row(1 - d, views_.turned(task))[local]);
+    return static_cast<std::uint16_t>(views_->m - row(1 - d, views_->turned(task))[local]);
   }
 
-  const Views& views_;
+  const Views* views_;
   std::array<std::vector<std::int64_t>, 2> head_;
   std::array<std::vector<std::uint16_t>, 2> before_;
   std::int64_t most_ = unlimited;

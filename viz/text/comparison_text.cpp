@@ -97,6 +97,11 @@ std::vector<TableColumn> columns_of(const Comparison& comparison, TableColumn na
     add("stalls", 2,
         "waits for sends and receives behind others or posted late, over all stages; 'ppsim place' moves them",
         [&](const Contender& each) { return stalls(each.report) ? format_duration(each.report.stalls->sum) : "-"; });
+  if (any([](const RunReport& report) { return report.bound.has_value(); }))
+    add("above", 2, "the best order of its placement within its memory, at most (proven)", [](const Contender& each) {
+      const std::optional<double> gap = find_metric("gap").value(each.report);
+      return gap ? percent(*gap) : "-";
+    });
   add("bubble", 3, "idle share of device time (bubble ratio)",
       [](const Contender& each) { return percent(each.report.bubble_ratio); });
   add("over", 5, "what one step takes over the ideal (bubble overhead)",

@@ -165,6 +165,7 @@ private:
         fmt::format("{}{}, of which the busiest stage computes {}", bold(format_duration(report_.step_time)),
                     alone ? " alone" : "", format_duration(report_.ideal)));
     steady_state();
+    bound();
     compute();
     say("bubble", bold(percent_to_tenths(report_.bubble_ratio)) + " of device time (bubble ratio)");
     say("", fmt::format("{} over ideal (bubble overhead), {} of a stage's span (stage span bubble)",
@@ -184,6 +185,18 @@ private:
     const double over = fraction(report_.step_time - report_.ideal, report_.ideal);
     say("", fmt::format("steady state, from step to step: {} over ideal; one step alone takes {}",
                         percent_to_tenths(over), format_duration(report_.makespan)));
+  }
+
+  void bound() {
+    if (!report_.bound) return;
+    const std::string_view where =
+        report_.bound->by_limit ? "of this placement within this memory" : "of this placement that holds no more";
+    const std::string least = format_duration(report_.bound->makespan);
+    if (report_.makespan == report_.bound->makespan)
+      say("bound", fmt::format("proven: no order {} is shorter", where));
+    else
+      say("bound", fmt::format("proven: at most {} above the best order {} ({} at least)",
+                               percent_to_tenths(*find_metric("gap").value(report_)), where, least));
   }
 
   /// How much of what the devices could do is done for the model.

@@ -2,6 +2,7 @@
 // 2405.15362, section 4 and appendix A): with 2p chunk activations it has the zero bubble of ZB-V, with fewer it waits.
 
 #include "generator_list.hpp"
+#include "synthesized.hpp"
 #include "v_search.hpp"
 
 namespace ppsim::generator::v_auto {
@@ -23,7 +24,8 @@ const Generator definition{
     .name = "v-auto",
     .placement = "v",
     .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
-    .promise = "never more memory than the limit; span no longer than the published ZB-V heuristic's under it",
+    .promise = "never more memory than the limit; span no longer than the published ZB-V heuristic's under "
+               "it, unless a step is 2 % shorter",
     .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
     .source = "Qi et al., arXiv 2405.15362",
     .options = "activation-limit",
@@ -35,7 +37,9 @@ const Generator definition{
       const Shape& shape = request.shape;
       const DispatchInput input = limited_input(request, scenario, wave_placement(shape), 2 * shape.stages);
       // with room for 2p activations the rounds of ZB-V are hard to beat, with less room patterns are
-      return to_schedule("v-auto", shape, search_v(input, holds_zero_bubble(input) ? 0 : 3'000'000));
+      Plan plan = search_v(input, holds_zero_bubble(input) ? 0 : 3'000'000);
+      constexpr std::array<const Generator*, 3> others{&zb_v::definition, &v_half::definition, &v_min::definition};
+      return to_schedule("v-auto", shape, better_plan(input, request, scenario, std::move(plan), others));
     }};
 
 } // namespace ppsim::generator::v_auto

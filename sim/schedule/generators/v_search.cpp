@@ -9,6 +9,7 @@
 #include "key_dispatch.hpp"
 #include "order_search.hpp"
 #include "slot_grid.hpp"
+#include "synthesized.hpp"
 #include "v_pattern.hpp"
 #include "v_rounds.hpp"
 
@@ -203,7 +204,7 @@ Plan search_v(const DispatchInput& input, std::size_t placements) {
 
 Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario, std::size_t activations) {
   const DispatchInput input = dispatch_input(scenario, wave_placement(shape), activations);
-  return to_schedule(name, shape, search_v(input, 250'000));
+  return to_schedule(name, shape, better_plan(input, {.shape = shape}, scenario, search_v(input, 250'000), {}));
 }
 
 } // namespace ppsim::generator

@@ -209,27 +209,6 @@ TEST_CASE("Where each chunk runs in both directions, costs that differ by chunk 
   CHECK(noted({"--schedule", "1f1b", "--forward", "1ms,2ms", "--backward", "2ms"}).empty());
 }
 
-TEST_CASE("Where zb-auto has too little room to keep the pipeline full, a note says so") {
-  const auto noted = [](Rows arguments) {
-    arguments.insert(arguments.begin(), {"--stages", "4", "--schedule", "zb-auto"});
-    const Rows notes = build_run(parse(arguments)).notes;
-    return notes.empty() ? "" : notes.front().substr(0, notes.front().find(" keep"));
-  };
-  CHECK(noted({"--mb", "8"}).empty());
-  CHECK(noted({"--mb", "8", "--activation-limit", "4"}).empty());
-  CHECK(noted({"--mb", "8", "--activation-limit", "3"}) ==
-        "`activation-limit`: room for 3 activations on stage 0, where 4");
-  CHECK(noted({"--mb", "2", "--activation-limit", "2"}).empty());
-  const Rows bytes{"--mb", "8", "--memory-limit", "6GiB", "--activation-bytes"};
-  const auto sized = [&](const std::string& sizes) {
-    Rows arguments = bytes;
-    arguments.push_back(sizes);
-    return noted(arguments);
-  };
-  CHECK(sized("1GiB,1GiB,3GiB,6GiB").empty()); // room for p-s on stage s
-  CHECK(sized("1GiB,1GiB,4GiB,6GiB") == "`memory-limit`: room for 1 activation on stage 2, where 2");
-}
-
 TEST_CASE("A list of the wrong length is refused with what is needed") {
   CHECK(fault({"--forward", "1ms,2ms,3ms"}) ==
         "`forward`: 3 values for 2 chunks -- give one value (for a stage), 2 "

@@ -162,13 +162,9 @@ TEST_CASE("zb-auto without a limit holds p activations") {
   CHECK(most_live(outcome.report) == 4);
 }
 
-// The day it does not, its caution has to go.
-TEST_CASE("With less room than the pipeline needs zb-auto takes more than twice v-auto's time in the same memory") {
+TEST_CASE("With less room than the pipeline needs zb-auto takes hardly more than what any order of its placement needs") {
   const Scenario scenario = uniform_scenario({.stages = 8, .microbatches = 32, .vpp = 1}, 1ms, 2ms);
-  const Scenario folded = uniform_scenario({.stages = 8, .microbatches = 32, .vpp = 2}, 1ms, 2ms);
-  CHECK(planned("zb-auto", scenario, 4).report.makespan > 2 * planned("v-auto", folded, 8).report.makespan);
-  const auto caution = find_generator("zb-auto").caution;
-  CHECK(!caution({.shape = scenario.shape, .activation_limit = 4}, scenario).empty());
+  CHECK(planned("zb-auto", scenario, 4).report.makespan <= 151ms); // 215 ms by rounds alone; at least 146.9 ms
 }
 
 TEST_CASE("zb-auto follows costs: a slow stage is not made to wait") {

@@ -64,8 +64,6 @@ struct Generator {
   void (*add_stage)(ScheduleBuilder&, const ScheduleRequest&, std::size_t stage) = nullptr;
   /// Makes all other orders. Those that search look at the scenario.
   Schedule (*make)(const ScheduleRequest&, const Scenario&) = nullptr;
-  /// What its order is known to be bad at with these inputs, for people; empty: nothing. Throws Error as `make` does.
-  std::string (*caution)(const ScheduleRequest&, const Scenario&) = nullptr;
   /// The closed form at these costs under `latency`; nothing where none is known.
   std::optional<ClosedForm> (*closed_form)(const ScheduleRequest&, const UniformCosts&) = nullptr;
   /// Whether it takes that one of schedule_options().

@@ -45,6 +45,7 @@ struct PipelineSpec {
   std::optional<std::size_t> layers, first_stage_layers, last_stage_layers;
   std::optional<Layout> layout;
   bool balance = false; ///< search the split of the layers
+  bool bound = false;   ///< prove how long a step takes at least
 };
 
 /// What tasks take. A list has one value for a stage, or one per chunk; of passes also one per microbatch and chunk.

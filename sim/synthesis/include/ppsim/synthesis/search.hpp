@@ -23,6 +23,8 @@ struct Progress {
 struct SearchOptions {
   std::uint64_t effort =
       0; ///< rounds of search behind the first orders; the result depends on nothing but these and `seed`
+  std::uint64_t orders = 0; ///< ends behind so many first orders, if one was found; 0: none but its own end
+  bool proves = true;       ///< looks for the best bound that it can prove; else the first one will do
   std::uint64_t seed = 1;
   std::int64_t gap_ppm = 0;       ///< ends where the best order is at most so many millionths longer than the bound
   std::vector<Order> starts = {}; ///< orders from elsewhere; those that do not fit, or do not run, are left out
@@ -41,5 +43,9 @@ struct Found {
 
 /// `instance` has passed fault_of().
 [[nodiscard]] Found search(const Instance& instance, const SearchOptions& options);
+
+/// The best bound that so many steps of the windows' rules prove, and `order`, which runs and fits, as the plan. A step
+/// is the work on one task.
+[[nodiscard]] Found prove(const Instance& instance, Order order, std::uint64_t steps);
 
 } // namespace ppsim::synthesis
