@@ -11,7 +11,7 @@ constexpr std::size_t tabu_slots = std::size_t{1} << 16U;
 
 Tabu::Tabu(const Views& views, const Plan& start, std::uint64_t seed)
     : views_{views}, dice_{seed}, leads_to_(views.local.size(), std::vector<bool>(views.width)),
-      first_(views.on.size()), tabu_(tabu_slots), best_{start.makespan}, best_order_{start.order} {
+      first_(views.on.size(), none), tabu_(tabu_slots), best_{start.makespan}, best_order_{start.order} {
   const std::size_t count = views.instance.tasks();
   for (std::uint32_t task = 0; task < count; ++task) {
     sequence_.push_back(static_cast<std::uint32_t>(task / views.m));

@@ -26,10 +26,10 @@ struct SearchOptions {
   std::uint64_t orders = 0; ///< ends behind so many first orders, if one was found; 0: none but its own end
   bool proves = true;       ///< looks for the best bound that it can prove; else the first one will do
   std::uint64_t seed = 1;
-  std::int64_t gap_ppm = 0;  ///< ends where the best order is at most so many millionths longer than the bound
-  std::vector<Order> starts; ///< orders from elsewhere; those that do not fit, or do not run, are left out
-  std::function<bool(const Progress&)>
-      go_on; ///< asked often, with what is known; false: ends, and what is known is the result
+  std::int64_t gap_ppm = 0;       ///< ends where the best order is at most so many millionths longer than the bound
+  std::vector<Order> starts = {}; ///< orders from elsewhere; those that do not fit, or do not run, are left out
+  std::function<bool(const Progress&)> go_on =
+      {}; ///< asked often, with what is known; false: ends, and what is known is the result
 };
 
 /// What a search found.

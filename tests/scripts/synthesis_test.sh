@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# synthesis_test.sh SOURCE_DIR PPSIM PYTHON: that synthesis finds and proves at least what tests/synthesis/held.txt says, on instances
+# of each class that take a moment; and that the tools which make and run instances notice what is wrong.
+set -euo pipefail
+. "$1/tests/scripts/checks.sh"
+source_dir=$1
+table=("$3" "$1/tools/synthesis-table" --ppsim "$2")
+instances=("$3" "$1/tools/synthesis-instances")
+
+run "${instances[@]}"
+cp "$work/out" "$work/all.json"
+run "${instances[@]}" --seed 1
+check 'instances are the same for the same seed' cmp "$work/out" "$work/all.json"
+run "${instances[@]}" --seed 2 uneven
+cp "$work/out" "$work/other.json"
+run "${instances[@]}" uneven
+check 'and others for another' [ "$(cmp -s "$work/out" "$work/other.json" || echo differ)" = differ ]
+while read -r each; do grep -qF "$each" "$work/all.json" || die "each instance of a class is among all: $each"; done <"$work/out"
+run "${instances[@]}" nonsense
+check 'a class that there is not' [ "$status" = 2 ]
+
+# Figures: those of one round, the first orders and windows for most.
+only=p4_m12_c,v_p4_m12_unit,v_p4_m12_real_mem0.75p,lin_p8_m24_c2F,lin_het0_p8,lin_head1.4_p8,v_p8_m24_unit_mem1p
+only=$only,loop2_p8_m32_mem1.5p,tight_p8_m24_c1F_mem0.25p,uneven0_p8,weights_p8
+run "${table[@]}" --effort 1 --only "$only" --hold "$source_dir/tests/synthesis/held.txt" "$source_dir/tests/synthesis/instances.json" \
+  "$work/all.json"
+check 'no order is longer, and no bound lower, than it was' [ "$status" = 0 ]
+check 'a table of them' grep -q '^| all |' "$work/out"
+
+# What it has to notice.
+one=(--effort 0 --only lin_p4_m12_c1F_mem2p)
+run "${table[@]}" "${one[@]}" --rows
+check 'one instance' grep -q '^| lin_p4_m12_c1F_mem2p | 706.937 ms | 706.937 ms | 0.00 % | 0.00 % |' "$work/out"
+made() { sed "s/\"$1\": 706.937/\"$1\": $2/" "$source_dir/tests/synthesis/instances.json" >"$work/made.json"; }
+made proven_lower_bound 707
+run "${table[@]}" "${one[@]}" "$work/made.json"
+check 'an order that is shorter than can be' said 'order shorter than the bound that is known'
+check 'ends with 1' [ "$status" = 1 ]
+made reached 706
+run "${table[@]}" "${one[@]}" "$work/made.json"
+check 'a bound that an order beats' said 'bound above the order that is known'
+for figures in '706936999 706937000' '706937000 706937001'; do
+  echo "lin_p4_m12_c1F_mem2p $figures" >"$work/held.txt"
+  PPSIM_UPDATE_GOLDEN='' run "${table[@]}" "${one[@]}" --hold "$work/held.txt"
+  check "what was better: $figures" [ "$status" = 1 ]
+done
+echo 'lin_p4_m12_c1F_mem2p 706937001 706936999' >"$work/held.txt"
+PPSIM_UPDATE_GOLDEN='' run "${table[@]}" "${one[@]}" --hold "$work/held.txt"
+check 'better than it was is well' [ "$status" = 0 ]
+run "${table[@]}" --only nonsense
+check 'no instance is an error' [ "$status" = 1 ]

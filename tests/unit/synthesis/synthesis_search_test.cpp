@@ -1,0 +1,230 @@
+// Orders made by windows, made better by a tabu search, and what a search as a whole promises.
+
+#include "ppsim/synthesis/search.hpp"
+#include "support/pipelines.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "sim/synthesis/guided.hpp"
+#include "sim/synthesis/tabu.hpp"
+
+namespace ppsim::test::synthesis_search_test {
+
+using namespace synthesis;
+
+namespace {
+
+/// Links of half a forward, a V in memory that makes it hard: the bound is not reached at once.
+Instance hard() {
+  return pipeline(wave(4), 8, {9, 9, 5, 4, 5});
+}
+
+/// Chunk after chunk, microbatch by microbatch: slow, and as little memory as can be.
+Order one_by_one(const Instance& instance) {
+  Order order(instance.stages());
+  for (std::uint32_t j = 0; j < instance.microbatches; ++j) {
+    for (const bool forward : {true, false})
+      for (std::size_t i = 0; i < instance.sequences.size(); i += 3) {
+        const std::size_t own = forward ? i : instance.sequences.size() - 3 - i;
+        std::vector<std::uint16_t>& stage = order[instance.sequences[own].stage];
+        const auto first = static_cast<std::uint16_t>(own);
+        if (forward)
+          stage.push_back(first);
+        else
+          stage.insert(stage.end(), {static_cast<std::uint16_t>(first + 1U), static_cast<std::uint16_t>(first + 2U)});
+      }
+  }
+  return order;
+}
+
+void check_plan(const Instance& instance, const Plan& plan) {
+  CHECK(is_complete(instance, plan.order));
+  CHECK(fits(instance, plan.order));
+  CHECK(run(instance, plan.order).value().makespan == plan.makespan);
+}
+
+bool are_same(const Found& a, const Found& b) {
+  return a.bound == b.bound && a.effort == b.effort && a.plan->order == b.plan->order && a.plan->start == b.plan->start;
+}
+
+} // namespace
+
+TEST_CASE("The most urgent task goes first, and a stage waits for it only where it may") {
+  // a comes at 3, b could run at 0; a is urgent. c stands for what a waits for
+  Instance instance{.microbatches = 1, .capacity = {unlimited, unlimited}, .sequences = {}, .arcs = {}};
+  instance.sequences = {{.stage = 1, .duration = 3}, {.duration = 2, .tail = 20}, {.duration = 5}};
+  instance.arcs = {{0, 1, 0}};
+  const Views views{instance};
+  Guide guide{.urgency = {0, 1, 2}, .wait = 0};
+  CHECK(make_order(views, guide).value().order == Order{{2, 1}, {0}});
+  CHECK(make_order(views, guide).value().makespan == 27);
+  guide.wait = 1;
+  CHECK(make_order(views, guide).value().order == Order{{1, 2}, {0}});
+  CHECK(make_order(views, guide).value().makespan == 25);
+  guide.wait = 0.5; // up to 2.5
+  CHECK(make_order(views, guide).value().order == Order{{2, 1}, {0}});
+}
+
+TEST_CASE("Backwards an order is made from its last task on, within the same memory") {
+  const Instance instance = hard();
+  const Views views{instance};
+  for (const std::size_t direction : {0U, 1U}) {
+    Windows windows{views};
+    REQUIRE(windows.tighten(1000));
+    Guide guide{.direction = direction, .urgency = latest_starts(views, windows, direction, 1000), .wait = 0.5};
+    const std::optional<Plan> plan = make_order(views, guide);
+    REQUIRE(plan);
+    check_plan(instance, *plan);
+    const Plan better = improve_in_turns(views, *plan);
+    check_plan(instance, better);
+    CHECK(better.makespan <= plan->makespan);
+  }
+}
+
+TEST_CASE("An order is made that runs what windows say must run before a task") {
+  const Instance instance = pipeline({0}, 2, {1, 1, 1, 0, 1}); // memory for one
+  const Views views{instance};
+  Windows windows{views};
+  REQUIRE(windows.tighten(unlimited));
+  const Guide guide{.urgency = std::vector<std::int64_t>(instance.tasks()), .known = &windows};
+  CHECK(make_order(views, guide).value().order == Order{{0, 1, 2, 0, 1, 2}});
+}
+
+TEST_CASE("However many moves a tabu search makes, its best order is whole, fits, and is as long as it says") {
+  for (const Instance& instance :
+       {hard(), pipeline(linear(4), 8, {9, 9, 5, 4, 3}), pipeline(loop(3, 2), 6, {2, 3, 0, 9, 6})}) {
+    const Views views{instance};
+    Order start;
+    if (instance.sequences[2].give > 0) start = one_by_one(instance);
+    const std::optional<Plan> first = start.empty()
+                                          ? make_order(views, {.urgency = std::vector<std::int64_t>(instance.tasks())})
+                                          : run(instance, start);
+    REQUIRE(first);
+    Tabu tabu{views, *first, 7};
+    CHECK(tabu.best() == first->makespan);
+    std::int64_t before = first->makespan;
+    for (int i = 0; i < 40; ++i) {
+      const bool better = tabu.run(i < 20 ? 1 : 100, 0);
+      CHECK(better == (tabu.best() < before));
+      before = tabu.best();
+      REQUIRE(tabu.best_plan().makespan == tabu.best());
+      check_plan(instance, tabu.best_plan());
+      if (i % 10 == 9) tabu.return_to_best();
+    }
+    CHECK(tabu.best() < first->makespan);
+  }
+}
+
+TEST_CASE("A stage without tasks stays without any") {
+  Instance instance = hard();
+  instance.capacity.push_back(unlimited);
+  const Views views{instance};
+  Order start = one_by_one(hard());
+  start.emplace_back();
+  Tabu tabu{views, run(instance, start).value(), 7};
+  tabu.run(100, 0);
+  check_plan(instance, tabu.best_plan());
+}
+
+TEST_CASE("A tabu search ends at what is asked of it") {
+  const Instance instance = hard();
+  const Views views{instance};
+  const Plan start = run(instance, one_by_one(instance)).value();
+  Tabu tabu{views, start, 7};
+  const std::int64_t target = start.makespan - start.makespan / 20;
+  CHECK(tabu.run(100'000, target));
+  CHECK(tabu.best() <= target);
+  const std::int64_t best = tabu.best();
+  CHECK_FALSE(tabu.run(1000, best));
+  CHECK(tabu.best() == best);
+}
+
+TEST_CASE("The same effort and seed give the same order") {
+  const Instance instance = hard();
+  for (const std::uint64_t effort : {0U, 1U}) {
+    const Found first = search(instance, {.effort = effort, .seed = 3});
+    CHECK(are_same(first, search(instance, {.effort = effort, .seed = 3})));
+    check_plan(instance, *first.plan);
+    CHECK(first.bound <= first.plan->makespan);
+  }
+}
+
+TEST_CASE("More effort never gives a longer order or a lower bound, and what is asked about it rises, too") {
+  const Instance instance = hard();
+  std::optional<Found> last;
+  for (std::uint64_t effort = 0; effort < 3; ++effort) {
+    std::vector<Progress> asked;
+    Found found = search(instance, {.effort = effort, .go_on = [&](const Progress& progress) {
+                                      asked.push_back(progress);
+                                      return true;
+                                    }});
+    if (last) {
+      CHECK(found.plan->makespan <= last->plan->makespan);
+      CHECK(found.bound >= last->bound);
+    }
+    REQUIRE(asked.size() > 1);
+    for (std::size_t i = 1; i < asked.size(); ++i) {
+      CHECK(asked[i].bound >= asked[i - 1].bound);
+      CHECK(asked[i].effort >= asked[i - 1].effort);
+      CHECK(asked[i].makespan.value() <= asked[i - 1].makespan.value());
+    }
+    CHECK(asked.back().bound <= found.bound);
+    last = std::move(found);
+  }
+}
+
+TEST_CASE("A search ends at the gap that is asked for, and at once where the bound is reached") {
+  const Instance instance = hard();
+  const Found found = search(instance, {.effort = 1000, .gap_ppm = 100'000});
+  CHECK(found.effort < 1000);
+  CHECK(10 * (found.plan->makespan - found.bound) <= found.bound);
+  const Found easy = search(pipeline(linear(4), 8, {9, 9, 5, 0, 8}), {.effort = 1000});
+  CHECK(easy.effort == 0);
+  CHECK(easy.plan->makespan == easy.bound);
+}
+
+TEST_CASE("A search that is told to end gives what it has") {
+  const Instance instance = hard();
+  std::size_t asked = 0;
+  const Found found = search(instance, {.effort = 1000, .go_on = [&](const Progress&) { return ++asked < 3; }});
+  CHECK(asked == 3);
+  check_plan(instance, found.plan.value());
+}
+
+TEST_CASE("Orders to start from are looked at where they fit and run") {
+  const Instance instance = hard();
+  const Order slow = one_by_one(instance);
+  const Found best = search(instance, {.effort = 1});
+  Order broken = slow;
+  std::ranges::reverse(broken[0]);
+  Instance roomy = instance;
+  roomy.capacity.assign(4, unlimited);
+  const Order unfit = search(roomy, {}).plan.value().order;
+  REQUIRE_FALSE(fits(instance, unfit));
+  for (const Order& start : {slow, broken, unfit, best.plan->order}) {
+    const Found found = search(instance, {.starts = {start}});
+    check_plan(instance, found.plan.value());
+    if (start == best.plan->order) CHECK(found.plan->makespan <= best.plan->makespan);
+  }
+  // told to end as soon as it has one: the one it was given
+  const Found given = search(instance, {.starts = {slow}, .go_on = [](const Progress&) { return false; }});
+  CHECK(given.plan->makespan <= run(instance, slow).value().makespan);
+}
+
+TEST_CASE("Where no order fits a search says so") {
+  Instance instance = hard();
+  instance.capacity[2] = 1; // two chunks: a microbatch holds two activations at the turn
+  const Found found = search(instance, {.effort = 5});
+  CHECK(found.impossible);
+  CHECK_FALSE(found.plan);
+}
+
+TEST_CASE("An order is found however far it is above the first bound") {
+  // a V that has to turn on its last stage before anything else: 39 % above what paths and work say
+  const Found found = search(pipeline(wave(3), 2, {9, 9, 0, 14, 3}), {});
+  REQUIRE(found.plan);
+  CHECK(found.plan->makespan == 330);
+  CHECK(found.bound == 330);
+}
+
+} // namespace ppsim::test::synthesis_search_test
