@@ -318,6 +318,12 @@ private:
 
 } // namespace
 
+std::int64_t first_bound(const Instance& instance) {
+  const Views views{instance};
+  Windows windows{views};
+  return windows.tighten(unlimited, false) ? windows.bound() : 0;
+}
+
 Found prove(const Instance& instance, Order order, std::uint64_t steps) {
   const SearchOptions options{.starts = {std::move(order)}, .go_on = {}};
   return Search{instance, options}.prove(steps);

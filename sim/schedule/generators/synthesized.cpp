@@ -7,6 +7,7 @@
 namespace ppsim::generator {
 namespace {
 
+constexpr std::int64_t good_enough_percent = 4; // above the first bound: what is published stays as it is published
 constexpr std::int64_t near_enough_ppm = 10'000;
 constexpr std::uint64_t most_placements = 2'000'000; // of tasks: about a quarter of a second
 constexpr std::uint64_t placements_per_task = 8;     // by one order and what makes it better
@@ -98,6 +99,7 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
   if (!is_worth_a_search(input)) return plan;
   const synthesis::Instance instance = instance_of(input);
   if (fault_of(instance)) return plan; // too large
+  if (plan.score.makespan <= first_bound(instance) * (100 + good_enough_percent) / 100) return plan;
   const std::uint64_t orders = most_placements / placements_per_task / instance.tasks();
   if (orders == 0) return plan;
   const synthesis::Found found = search(instance, {.effort = 0,

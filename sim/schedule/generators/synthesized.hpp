@@ -9,8 +9,9 @@
 namespace ppsim::generator {
 
 /// `plan`, or a better one of the same placement within the same limit: of those named in `others` (that refuse
-/// nothing), or of a search of sim/synthesis, which begins with these and ends where one is at most 1 % above its
-/// bound. What is better is the makespan, or with an optimizer step per stage the span.
+/// nothing); or, where all these are more than 4 % above a first bound, of a search of sim/synthesis. Better is a
+/// shorter makespan with no longer span; or at least 2 % less of the makespan, but not where each stage takes its
+/// optimizer step by itself.
 [[nodiscard]] Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario,
                                Plan plan, std::span<const Generator* const> others);
 

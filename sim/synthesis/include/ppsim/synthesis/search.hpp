@@ -44,6 +44,9 @@ struct Found {
 /// `instance` has passed fault_of().
 [[nodiscard]] Found search(const Instance& instance, const SearchOptions& options);
 
+/// A bound that is had at once; 0 where no order fits.
+[[nodiscard]] std::int64_t first_bound(const Instance& instance);
+
 /// The best bound that so many steps of the windows' rules prove, and `order`, which runs and fits, as the plan. A step
 /// is the work on one task.
 [[nodiscard]] Found prove(const Instance& instance, Order order, std::uint64_t steps);
