@@ -12,8 +12,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <limits>
+#include <utility>
 
 #include "files/files.hpp"
 #include "files/outputs.hpp"
@@ -76,13 +79,19 @@ SynthesisRequest request_of(const Inputs& inputs) {
   return request;
 }
 
-Synthesized search(const Inputs& inputs) {
+/// `find` of the request, while a clock runs.
+template <class Find>
+auto watched(const Inputs& inputs, Find find) {
   SynthesisRequest request = request_of(inputs);
   Clock clock{inputs.search_time};
   request.go_on = [&clock](const ChunkPlacement& placement, const synthesis::Progress& progress) {
     return clock.goes_on(placement, progress);
   };
-  Synthesis synthesis = synthesize(inputs, request);
+  return find(request);
+}
+
+Synthesized search(const Inputs& inputs) {
+  Synthesis synthesis = watched(inputs, [&](const SynthesisRequest& request) { return synthesize(inputs, request); });
   if (synthesis.orders.empty())
     throw Error{ExitCode::no,
                 Problem{"synthesize", "no order was found that fits", "search longer (--effort), or give more memory"}};
@@ -115,7 +124,33 @@ constexpr std::array outputs{
                         }},
 };
 
+using Front = std::vector<FrontPoint>;
+
+constexpr std::size_t usual_points = 8;
+constexpr std::array front_outputs{Output<Front>{"json", &Inputs::json, [](const Front& front, const Inputs& inputs) {
+                                                   return traces::front_json(front, *inputs.vary, inputs.workload.seed);
+                                                 }}};
+
+/// What memory more or less would give, or another value of anything that takes a number.
+ExitCode run_front(const Inputs& inputs) {
+  Problems problems;
+  for (const auto& [option, given] :
+       {std::pair{"svg", &inputs.svg}, std::pair{"csv", &inputs.csv}, std::pair{"certificate", &inputs.certificate}})
+    if (*given) problems.add(inputs.place_of(option), "one order, and --vary makes several", "leave it or --vary out");
+  problems.throw_if_any();
+  const bool stdout_taken = uses_stdout(front_outputs, inputs);
+  require_writable(front_outputs, inputs);
+  const Front front = watched(inputs, [&](SynthesisRequest& request) {
+    return synthesize_along(inputs, request, *inputs.vary, inputs.points.value_or(usual_points));
+  });
+  write_outputs(front_outputs, front, inputs);
+  if (!stdout_taken) write_file("-", viz::front_text(front, *inputs.vary), "synthesize");
+  const auto has_order = [](const FrontPoint& point) { return !point.synthesis.orders.empty(); };
+  return std::ranges::any_of(front, has_order) ? ExitCode::done : ExitCode::no;
+}
+
 ExitCode run(const Inputs& inputs) {
+  if (inputs.vary) return run_front(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   require_writable(outputs, inputs);
   const Synthesized found = search(inputs);
@@ -133,7 +168,7 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,    Section::communication,
                               Section::memory,   Section::scenario, Section::synthesis};
-constexpr std::array<std::string_view, 4> extra{"seed", "json", "svg", "csv"};
+constexpr std::array<std::string_view, 6> extra{"seed", "vary", "points", "json", "svg", "csv"};
 constexpr std::array<std::string_view, 8> except{"schedule",   "schedule-file",  "balance",  "forward-only",
                                                  "group-size", "gpipe-backward", "replicas", "send-slices"};
 constexpr std::array examples{
@@ -142,6 +177,9 @@ constexpr std::array examples{
             "an order for slow links that holds at most 8 activations on a stage, and how far from the best it can be"},
     Example{"ppsim synthesize --scenario traces/samples/zero-bubble-1.5b-m24.toml --placement all --time 10s",
             "a profiled model: which placement of its chunks is best, ten seconds for each"},
+    Example{"ppsim synthesize --scenario traces/samples/zero-bubble-1.5b-m24.toml --placement v --vary "
+            "memory-limit=20GiB..44GiB --points 5",
+            "what more memory would give, each point with its proof"},
 };
 
 } // namespace

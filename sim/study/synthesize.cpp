@@ -151,6 +151,8 @@ SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& requ
   PPSIM_ASSERT(!fault_of(result.instance));
   NamedOrders named = named_orders(spec, plain, result.instance);
   result.best_named = std::move(named.best);
+  for (const Schedule& start : request.starts)
+    if (std::optional<synthesis::Order> order = as_order(start, plain)) named.orders.push_back(*std::move(order));
   synthesis::SearchOptions options{.effort = request.effort,
                                    .seed = request.seed,
                                    .gap_ppm = request.gap_ppm,
@@ -216,6 +218,31 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
   }
   std::ranges::stable_sort(synthesis.orders, {}, &SynthesizedOrder::makespan);
   return synthesis;
+}
+
+std::vector<FrontPoint> synthesize_along(const RunSpec& spec, SynthesisRequest request, const Axis& axis,
+                                         std::size_t points) {
+  const RunField& field = *find_run_field(axis.option);
+  std::vector<FrontPoint> front;
+  const auto last = static_cast<std::int64_t>(std::max<std::size_t>(points, 2) - 1);
+  for (std::int64_t i = 0; i <= last; ++i) {
+    FrontPoint point{.value = axis.from + scale_rounded(axis.to - axis.from, i, last), .synthesis = {}, .refusal = {}};
+    if (!front.empty() && front.back().value == point.value) continue; // of counts there may be fewer
+    RunSpec changed = spec;
+    changed.vary.reset();
+    field.set(changed, point.value);
+    changed.where[axis.option] = fmt::format("`{}`", axis.option);
+    try {
+      point.synthesis = synthesize(changed, request);
+      request.starts.clear();
+      for (const SynthesizedOrder& order : point.synthesis.orders) request.starts.push_back(order.spec.order->schedule);
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::no) throw;
+      point.refusal = error.problems().front().what;
+    }
+    front.push_back(std::move(point));
+  }
+  return front;
 }
 
 } // namespace ppsim

@@ -29,4 +29,14 @@ std::string synthesis_json(const Synthesis& synthesis, std::uint64_t seed, const
   return json.dump(2) + "\n";
 }
 
+std::string front_json(std::span<const FrontPoint> front, const Axis& axis, std::uint64_t seed) {
+  const auto point_json = [](const FrontPoint& point) {
+    Json json{{"value", point.value}, {"placements", list_of(point.synthesis.orders, order_json)}};
+    if (!point.refusal.empty()) json["refusal"] = point.refusal;
+    return json;
+  };
+  const Json json{{"schema", 1}, {"vary", axis.option}, {"seed", seed}, {"front", list_of(front, point_json)}};
+  return json.dump(2) + "\n";
+}
+
 } // namespace ppsim::traces

@@ -36,4 +36,23 @@ std::string synthesis_text(const Synthesis& synthesis, const RunReport& simulate
   return text;
 }
 
+std::string front_text(std::span<const FrontPoint> front, const Axis& axis) {
+  std::string text = fmt::format("  {:<20}  {:>10}  {:>10}  {:>7}  {:<9}  {}\n", axis.option, "makespan", "at least",
+                                 "gap", "placement", "best by name");
+  for (const FrontPoint& point : front) {
+    text += fmt::format("  {:<20}  ", axis.format(point.value));
+    if (point.synthesis.orders.empty()) {
+      text += point.refusal + "\n";
+      continue;
+    }
+    const SynthesizedOrder& order = point.synthesis.orders.front();
+    const std::string named =
+        order.best_named ? fmt::format("{} {}", order.best_named->name, format_duration(order.best_named->makespan))
+                         : "-";
+    text += fmt::format("{:>10}  {:>10}  {:>5.2f} %  {:<9}  {}\n", format_duration(order.makespan),
+                        format_duration(order.bound), 100 * order.gap(), order.placement.name, named);
+  }
+  return text;
+}
+
 } // namespace ppsim::viz

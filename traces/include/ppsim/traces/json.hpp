@@ -8,8 +8,10 @@
 
 namespace ppsim {
 struct Accuracy;
+struct Axis;
 struct Comparison;
 struct Explanation;
+struct FrontPoint;
 struct MeasuredRun;
 struct PublishedErrors;
 struct ReplayFacts;
@@ -41,6 +43,9 @@ namespace ppsim::traces {
 /// schedule by name beside it; and report_json() of the shortest one, whose run `graph` and the others are.
 [[nodiscard]] std::string synthesis_json(const Synthesis& synthesis, std::uint64_t seed, const TaskGraph& graph,
                                          const Timeline& timeline, const RunReport& report);
+
+/// The value of `axis`, in its unit, and what synthesis_json() says of each placement there, or why there is no order.
+[[nodiscard]] std::string front_json(std::span<const FrontPoint> front, const Axis& axis, std::uint64_t seed);
 
 /// The varied option with its unit, every sample of every schedule, the stretches of the best and all crossings; values
 /// of the axis are whole numbers of its unit.

@@ -75,7 +75,7 @@ struct RunReport : Report, StepTime {
   std::optional<StallReport> stalls{};      ///< under `streams`
   std::optional<StepWork> work{};           ///< where it is known; a replay computes something else than a model
   std::string measured{}; ///< of a run that really took place: where and how, in words (describe()). Empty: simulated
-  std::optional<ProvenBound> bound{};       ///< where it was asked for, and is known
+  std::optional<ProvenBound> bound{}; ///< where it was asked for, and is known
 };
 /// Of one run alone, with its makespan as step time. `measured`: see there.
 [[nodiscard]] RunReport run_report(const TaskGraph& graph, const Timeline& timeline, std::string measured = {});

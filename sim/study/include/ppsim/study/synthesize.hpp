@@ -29,6 +29,8 @@ struct SynthesisRequest {
   std::uint64_t effort = 0;    ///< as SearchOptions; for each placement
   std::uint64_t seed = 1;
   std::int64_t gap_ppm = 0;
+  std::vector<Schedule> starts =
+      {}; ///< orders to begin with, where their placement and passes are those that are sought
   std::function<bool(const ChunkPlacement&, const synthesis::Progress&)> go_on = {};
 };
 
@@ -62,5 +64,18 @@ struct Synthesis {
 /// Searches each placement. Throws Error: bad_input where the run is none that orders can be sought for (costs by
 /// microbatch, an order that is given, ...), `no` where the memory can not hold one microbatch, with what would fit.
 [[nodiscard]] Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request);
+
+/// A synthesis at one value of what varies.
+struct FrontPoint {
+  std::int64_t value = 0;
+  Synthesis synthesis;
+  std::string refusal; ///< why there is no order, where there is none
+};
+
+/// The same at so many values of `axis`, evenly spaced, both ends among them. A search begins with the orders of the
+/// value before, so that where memory grows a step never gets longer. Throws Error as synthesize(), but where memory is
+/// short.
+[[nodiscard]] std::vector<FrontPoint> synthesize_along(const RunSpec& spec, SynthesisRequest request, const Axis& axis,
+                                                       std::size_t points);
 
 } // namespace ppsim
