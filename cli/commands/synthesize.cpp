@@ -9,6 +9,7 @@
 #include "ppsim/viz/svg.hpp"
 #include "ppsim/viz/synthesis.hpp"
 #include "ppsim/viz/text.hpp"
+#include "ppsim/viz/variation.hpp"
 
 #include <fmt/format.h>
 
@@ -126,16 +127,48 @@ constexpr std::array outputs{
 
 using Front = std::vector<FrontPoint>;
 
+/// The front as curves: the best order, what is proven, the best schedule by name.
+Variation curves(const Front& front, const Inputs& inputs) {
+  Variation variation{
+      .axis = *inputs.vary,
+      .title = inputs.title.value_or(""),
+      .source = "",
+      .stages = inputs.stages.value_or(0),
+      .microbatches = inputs.microbatches.value_or(0),
+      .points = {},
+      .lines = {{"synthesized", false, {}}, {"proven to be needed", false, {}}, {"best by name", false, {}}},
+      .best = {},
+      .crossings = {}};
+  for (const FrontPoint& point : front) {
+    variation.points.push_back(point.value);
+    std::array<std::optional<Sample>, 3> samples;
+    if (!point.synthesis.orders.empty()) {
+      const SynthesizedOrder& order = point.synthesis.orders.front();
+      samples[0] = Sample{.step_time = order.makespan};
+      samples[1] = Sample{.step_time = order.bound};
+      if (order.best_named) samples[2] = Sample{.step_time = order.best_named->makespan};
+    }
+    for (std::size_t i = 0; i < samples.size(); ++i) variation.lines[i].samples.push_back(samples[i]);
+    const std::optional<std::size_t> line = samples[0] ? std::optional<std::size_t>{0} : std::nullopt;
+    if (variation.best.empty() || variation.best.back().line != line)
+      variation.best.push_back({point.value, point.value, line});
+    variation.best.back().to = point.value;
+  }
+  return variation;
+}
+
 constexpr std::size_t usual_points = 8;
-constexpr std::array front_outputs{Output<Front>{"json", &Inputs::json, [](const Front& front, const Inputs& inputs) {
-                                                   return traces::front_json(front, *inputs.vary, inputs.workload.seed);
-                                                 }}};
+constexpr std::array front_outputs{
+    Output<Front>{"svg", &Inputs::svg,
+                  [](const Front& front, const Inputs& inputs) { return viz::svg_variation(curves(front, inputs)); }},
+    Output<Front>{"json", &Inputs::json, [](const Front& front, const Inputs& inputs) {
+                    return traces::front_json(front, *inputs.vary, inputs.workload.seed);
+                  }}};
 
 /// What memory more or less would give, or another value of anything that takes a number.
 ExitCode run_front(const Inputs& inputs) {
   Problems problems;
-  for (const auto& [option, given] :
-       {std::pair{"svg", &inputs.svg}, std::pair{"csv", &inputs.csv}, std::pair{"certificate", &inputs.certificate}})
+  for (const auto& [option, given] : {std::pair{"csv", &inputs.csv}, std::pair{"certificate", &inputs.certificate}})
     if (*given) problems.add(inputs.place_of(option), "one order, and --vary makes several", "leave it or --vary out");
   problems.throw_if_any();
   const bool stdout_taken = uses_stdout(front_outputs, inputs);

@@ -20,7 +20,7 @@ Certificate two_stages() {
   CertificateInstance& instance = certificate.instance;
   instance.microbatches = 2;
   instance.capacity = {2, std::nullopt};
-  for (const std::size_t stage : {0, 1}) {
+  for (const std::size_t stage : {0U, 1U}) {
     const std::string number = std::to_string(stage);
     instance.sequences.push_back({"F" + number, stage, Duration{1}, 1, 0, Duration{0}});
     instance.sequences.push_back({"B" + number, stage, Duration{2}, 0, 1, Duration{0}});
