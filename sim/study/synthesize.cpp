@@ -84,7 +84,7 @@ void check_room(const RunSpec& spec, const ChunkPlacement& placement, const Task
     if (spec.activation_limit)
       throw Error{ExitCode::no,
                   Problem{spec.place_of("activation-limit"),
-                          fmt::format("{} activations on stage {}, where one microbatch alone has {} in placement {}",
+                          fmt::format("room for {} on stage {}, where one microbatch alone has {} activations in placement {}",
                                       *spec.activation_limit, index(stage), least, placement.name),
                           fmt::format("give at least {}", least)}};
     const Bytes needed = static_bytes(plain, stage, 1) + Bytes{least};
