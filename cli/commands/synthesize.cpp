@@ -54,7 +54,7 @@ public:
                               progress.effort, format_duration(Duration{*progress.makespan}),
                               100 * over / static_cast<double>(std::max<std::int64_t>(progress.bound, 1))));
     }
-    return !interruption_.has_come() && !(limit_ && std::chrono::steady_clock::now() - start_ >= *limit_);
+    return !Interruption::has_come() && !(limit_ && std::chrono::steady_clock::now() - start_ >= *limit_);
   }
 
 private:

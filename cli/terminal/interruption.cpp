@@ -23,7 +23,7 @@ Interruption::~Interruption() {
   ::sigaction(SIGINT, &before_, nullptr);
 }
 
-bool Interruption::has_come() const {
+bool Interruption::has_come() {
   return interrupted != 0;
 }
 

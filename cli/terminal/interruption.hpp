@@ -14,7 +14,7 @@ public:
   Interruption& operator=(const Interruption&) = delete;
   Interruption(Interruption&&) = delete;
   Interruption& operator=(Interruption&&) = delete;
-  [[nodiscard]] bool has_come() const;
+  [[nodiscard]] static bool has_come();
 
 private:
   struct sigaction before_ {};

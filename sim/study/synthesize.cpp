@@ -138,7 +138,7 @@ SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& requ
   BuiltRun built = build_run(with_order(spec, plain_order(shape, chunk_stage, request.splits_backward), "synthesis"));
   check_costs(spec, built.scenario);
   if (built.scenario.memory.release_outputs)
-    notes.push_back("outputs that are released count as kept: the bound is of orders that fit so");
+    notes.emplace_back("outputs that are released count as kept: the bound is of orders that fit so");
   built.scenario.network.model = TransferModel::latency;
   const TaskGraph plain = lower(std::move(built.schedule), std::move(built.scenario), "synthesis");
   SynthesizedOrder result{.placement = placement,

@@ -84,9 +84,9 @@ private:
     if (next_[s] == views_.m || arrived_[task] < view_.inputs[s].size()) return false;
     if (!has_room(s)) return false;
     if (guide_.known == nullptr) return true;
-    for (const std::uint32_t other : views_.on[views_.stage(s)])
-      if (other != s && next_[other] < guide_.known->before(guide_.direction, task, views_.local[other])) return false;
-    return true;
+    return std::ranges::all_of(views_.on[views_.stage(s)], [&](std::uint32_t other) {
+      return other == s || next_[other] >= guide_.known->before(guide_.direction, task, views_.local[other]);
+    });
   }
 
   /// Whether it fits, and leaves room for one microbatch to go all its way on this stage.
@@ -99,7 +99,7 @@ private:
     const auto begun = [&](const Chain& chain) {
       return static_cast<std::int64_t>(next_[chain.first] + (chain.first == s ? 1 : 0));
     };
-    std::int64_t whole = static_cast<std::int64_t>(views_.m); // microbatches that all chains have begun
+    auto whole = static_cast<std::int64_t>(views_.m); // microbatches that all chains have begun
     for (const Chain& chain : chains_[stage]) whole = std::min(whole, begun(chain));
     if (whole == static_cast<std::int64_t>(views_.m)) return true;
     std::int64_t needed = 0;

@@ -89,6 +89,15 @@ private:
     found_.cases.clear();
   }
 
+  /// False where that was enough.
+  bool follow(const Guide& guide) {
+    std::optional<Plan> plan = make_order(views_, guide);
+    if (plan) offer(improve_in_turns(views_, *plan));
+    offer(std::move(plan));
+    if (found_.plan && orders_left_ > 0) --orders_left_;
+    return !done();
+  }
+
   /// Orders by the windows of a makespan of `most`. False: no order is that short.
   bool make_orders(std::int64_t most) {
     Windows windows = root_;
@@ -98,16 +107,14 @@ private:
     }
     for (const std::size_t direction : {0U, 1U}) {
       Guide guide{.direction = direction, .urgency = latest_starts(views_, windows, direction, most)};
-      for (const double wait : waits)
-        for (const Windows* known : {static_cast<const Windows*>(nullptr), static_cast<const Windows*>(&windows)}) {
-          guide.wait = wait;
+      for (const double wait : waits) {
+        guide.wait = wait;
+        for (const Windows* const known :
+             {static_cast<const Windows*>(nullptr), static_cast<const Windows*>(&windows)}) {
           guide.known = known;
-          std::optional<Plan> plan = make_order(views_, guide);
-          if (plan) offer(improve_in_turns(views_, *plan));
-          offer(std::move(plan));
-          if (found_.plan && orders_left_ > 0) --orders_left_;
-          if (done()) return true;
+          if (!follow(guide)) return true;
         }
+      }
     }
     guides_.emplace_back(most, std::move(windows));
     if (guides_.size() > most_guides) guides_.erase(guides_.begin());
@@ -170,6 +177,7 @@ private:
 
   /// Orders by windows that were found before, with guides by chance.
   void sample_orders() {
+    if (guides_.empty()) return;
     for (std::size_t i = 0; i < samples && !done(); ++i) {
       const auto& [most, windows] = guides_[dice_.roll(guides_.size())];
       Guide guide{.direction = dice_.roll(2), .urgency = {}, .wait = std::min(1.0, 1.2 * dice_.share())};

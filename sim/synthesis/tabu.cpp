@@ -310,50 +310,49 @@ bool Tabu::apply(const Move& move) {
   return true;
 }
 
-/// Brings sorted_ in line with segment_ before the links change: in the stretch between, what the moved task has to
-/// come behind goes before it, or the other way round.
+/// Whether a task of the stretch waits for a marked one; the moved task's place among its neighbours does not count.
+bool Tabu::is_led(Id task, Id moved) const {
+  const Id before = previous_[task];
+  if (before != none && before != moved && dirty_[before] != 0) return true;
+  return std::ranges::any_of(views_.view[0].inputs[sequence_[task]], [&](const View::Input& input) {
+    return dirty_[input.sequence * views_.m + task % views_.m] != 0;
+  });
+}
+
+/// Whether a marked one waits for it, likewise.
+bool Tabu::leads(Id task, Id moved) const {
+  const Id behind = next_[task];
+  if (behind != none && behind != moved && dirty_[behind] != 0) return true;
+  return std::ranges::any_of(views_.view[0].outputs[sequence_[task]], [&](const View::Input& output) {
+    return dirty_[output.sequence * views_.m + task % views_.m] != 0;
+  });
+}
+
+/// Brings sorted_ in line with segment_ before the links change: of the stretch between the ends of the block what the
+/// moved task leads to goes behind all else; or, of one that moves forward, what leads to it before all else. False
+/// where the other end is among that: tasks would wait for each other in a circle.
 bool Tabu::sort_again(const Move& move) {
   const std::uint32_t from = position_[begin_];
   const std::uint32_t to = position_[end_];
   marked_.clear();
   unmarked_.clear();
-  if (move.behind) { // all that the moved task leads to, but for its place in the block, goes behind the block
-    dirty_[move.moved] = 1;
-    for (std::uint32_t at = from; at <= to; ++at) {
-      const Id task = sorted_[at];
-      bool led = task == move.moved;
-      if (!led)
-        for (const View::Input& input : views_.view[0].inputs[sequence_[task]])
-          led = led || dirty_[input.sequence * views_.m + task % views_.m] != 0;
-      if (!led && previous_[task] != none && previous_[task] != move.moved) led = dirty_[previous_[task]] != 0;
-      dirty_[task] = led ? 1 : 0;
-      (led ? marked_ : unmarked_).push_back(task);
-    }
-    const bool circle = dirty_[end_] != 0;
-    for (const Id task : marked_) dirty_[task] = 0;
-    if (circle) return false;
-    std::uint32_t at = from;
-    for (const Id task : unmarked_) sorted_[at++] = task;
-    for (const Id task : marked_) sorted_[at++] = task;
-  } else { // all that leads to the moved task goes before the block
-    for (std::uint32_t at = to + 1; at-- > from;) {
-      const Id task = sorted_[at];
-      bool leads = task == move.moved;
-      if (!leads)
-        for (const View::Input& output : views_.view[0].outputs[sequence_[task]])
-          leads = leads || dirty_[output.sequence * views_.m + task % views_.m] != 0;
-      if (!leads && next_[task] != none && next_[task] != move.moved) leads = dirty_[next_[task]] != 0;
-      dirty_[task] = leads ? 1 : 0;
-      (leads ? marked_ : unmarked_).push_back(task);
-    }
-    const bool circle = dirty_[begin_] != 0;
-    for (const Id task : marked_) dirty_[task] = 0;
-    if (circle) return false;
-    std::uint32_t at = to;
-    for (const Id task : unmarked_) sorted_[at--] = task;
-    for (const Id task : marked_) sorted_[at--] = task;
+  for (std::uint32_t i = 0; i <= to - from; ++i) {
+    const Id task = sorted_[move.behind ? from + i : to - i];
+    const bool marked = task == move.moved || (move.behind ? is_led(task, move.moved) : leads(task, move.moved));
+    dirty_[task] = marked ? 1 : 0;
+    (marked ? marked_ : unmarked_).push_back(task);
   }
-  for (std::uint32_t at = from; at <= to; ++at) position_[sorted_[at]] = at;
+  const bool circle = dirty_[move.place] != 0;
+  for (const Id task : marked_) dirty_[task] = 0;
+  if (circle) return false;
+  std::uint32_t i = 0;
+  for (const std::vector<Id>* const part : {&unmarked_, &marked_})
+    for (const Id task : *part) {
+      const std::uint32_t at = move.behind ? from + i : to - i;
+      sorted_[at] = task;
+      position_[task] = at;
+      ++i;
+    }
   return true;
 }
 

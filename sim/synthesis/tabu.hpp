@@ -66,6 +66,8 @@ private:
   [[nodiscard]] bool is_tabu(const Move& move) const;
   void forbid(const Move& move, std::uint64_t until);
   bool apply(const Move& move);
+  [[nodiscard]] bool is_led(Id task, Id moved) const;
+  [[nodiscard]] bool leads(Id task, Id moved) const;
   bool sort_again(const Move& move);
   void update_heads(std::size_t from);
   void update_tails(std::size_t to);

@@ -19,6 +19,26 @@ std::vector<std::uint32_t> path_of(const View& view) {
   return path;
 }
 
+/// One direction of time; `left`: what a step leaves in memory, by stage.
+View view_of(const Instance& of, const std::vector<std::int64_t>& left, bool backwards) {
+  View view;
+  view.inputs.resize(of.sequences.size());
+  view.outputs.resize(of.sequences.size());
+  for (const Arc& arc : of.arcs) {
+    view.inputs[backwards ? arc.from : arc.to].push_back({backwards ? arc.to : arc.from, arc.lag});
+    view.outputs[backwards ? arc.to : arc.from].push_back({backwards ? arc.from : arc.to, arc.lag});
+  }
+  view.path = path_of(view);
+  for (const Sequence& sequence : of.sequences) {
+    view.take.push_back(backwards ? sequence.give : sequence.take);
+    view.give.push_back(backwards ? sequence.take : sequence.give);
+    view.release.push_back(backwards ? sequence.tail : 0);
+  }
+  for (std::size_t stage = 0; stage < of.stages(); ++stage)
+    view.room.push_back(of.capacity[stage] - (backwards ? left[stage] : 0));
+  return view;
+}
+
 } // namespace
 
 Views::Views(const Instance& of)
@@ -33,23 +53,7 @@ Views::Views(const Instance& of)
     work[sequence.stage] += sequence.duration * of.microbatches;
     left[sequence.stage] += (sequence.take - sequence.give) * of.microbatches;
   }
-  for (const bool backwards : {false, true}) {
-    View& to = view[backwards ? 1 : 0];
-    to.inputs.resize(count);
-    to.outputs.resize(count);
-    for (const Arc& arc : of.arcs) {
-      to.inputs[backwards ? arc.from : arc.to].push_back({backwards ? arc.to : arc.from, arc.lag});
-      to.outputs[backwards ? arc.to : arc.from].push_back({backwards ? arc.from : arc.to, arc.lag});
-    }
-    to.path = path_of(to);
-    for (const Sequence& sequence : of.sequences) {
-      to.take.push_back(backwards ? sequence.give : sequence.take);
-      to.give.push_back(backwards ? sequence.take : sequence.give);
-      to.release.push_back(backwards ? sequence.tail : 0);
-    }
-    for (std::size_t stage = 0; stage < of.stages(); ++stage)
-      to.room.push_back(of.capacity[stage] - (backwards ? left[stage] : 0));
-  }
+  for (const bool backwards : {false, true}) view[backwards ? 1 : 0] = view_of(of, left, backwards);
 }
 
 } // namespace ppsim::synthesis

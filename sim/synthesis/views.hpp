@@ -24,7 +24,7 @@ struct View {
 
 /// What is the same both ways, and both ways.
 struct Views {
-  explicit Views(const Instance& instance);
+  explicit Views(const Instance& of);
 
   const Instance& instance;
   std::size_t m;                              ///< microbatches

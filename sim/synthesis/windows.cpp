@@ -75,9 +75,10 @@ void Windows::note_change(std::size_t stage) {
 void Windows::snapshot(std::size_t d, std::size_t stage) {
   const std::vector<std::uint32_t>& here = views_->on[stage];
   sorted_.clear();
-  for (std::uint16_t local = 0; local < here.size(); ++local)
-    for (std::uint16_t j = 0; j < views_->m; ++j)
-      sorted_.push_back({head_[d][here[local] * views_->m + j], views_->duration(here[local]), local, j});
+  for (std::size_t local = 0; local < here.size(); ++local)
+    for (std::size_t j = 0; j < views_->m; ++j)
+      sorted_.push_back({head_[d][here[local] * views_->m + j], views_->duration(here[local]),
+                         static_cast<std::uint16_t>(local), static_cast<std::uint16_t>(j)});
   const auto earlier = [](const Entry& a, const Entry& b) { return a.head < b.head; };
   for (std::size_t merged = views_->m; merged < sorted_.size(); merged += views_->m)
     std::inplace_merge(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(merged),
@@ -221,68 +222,82 @@ void Windows::raise_sequence(std::size_t d, std::size_t task, std::int64_t start
     head_[d][at] = start;
 }
 
-/// A task that takes memory, and two sequences that give it: each way in which they can share what is needed.
-bool Windows::split_releases(std::size_t d, std::size_t task) {
+/// The two sequences of those whose number before the task is not known that can give the most, and what they must
+/// give; nothing where there are fewer.
+std::optional<Windows::Share> Windows::share_of(std::size_t d, std::size_t task) const {
   const View& view = views_->view[d];
   const std::size_t own = task / views_->m;
-  const std::size_t stage = views_->stage(own);
-  const std::span<std::uint16_t> counts = row(d, task).first(views_->on[stage].size());
-  std::int64_t need = view.take[own] - view.room[stage];
-  std::vector<std::uint32_t> open; // give memory, and it is not known how often before the task
-  for (const std::uint32_t s : views_->on[stage]) {
+  const std::span<const std::uint16_t> counts = row(d, task);
+  Share share{.need = view.take[own] - view.room[views_->stage(own)], .givers = {}};
+  std::vector<Giver> open;
+  for (const std::uint32_t s : views_->on[views_->stage(own)]) {
     const std::int64_t net = view.take[s] - view.give[s];
     const std::uint16_t known = counts[views_->local[s]];
     const std::uint16_t most = s == own ? known : at_most(d, task, views_->local[s]);
-    if (net < 0 && known < most) open.push_back(s);
-    need += net * (net < 0 ? most : known);
+    share.need += net * (net < 0 ? most : known);
+    if (net < 0 && known < most) open.push_back({s, views_->local[s], -net, known, most});
   }
-  if (open.size() < 2) return true;
-  const auto slack = [&](std::uint32_t s) {
-    return (view.give[s] - view.take[s]) * (at_most(d, task, views_->local[s]) - counts[views_->local[s]]);
-  };
-  std::ranges::stable_sort(open, std::greater{}, slack);
-  const std::array<std::uint32_t, 2> two{open[0], open[1]};
-  std::array<std::size_t, 2> at{};
-  std::array<std::int64_t, 2> gives{};
+  if (open.size() < 2) return std::nullopt;
+  std::ranges::stable_sort(open, std::greater{},
+                           [](const Giver& giver) { return giver.gives * (giver.most - giver.least); });
   for (const std::size_t i : {0U, 1U}) {
-    at[i] = views_->local[two[i]];
-    gives[i] = view.give[two[i]] - view.take[two[i]];
-    need += gives[i] * at_most(d, task, at[i]); // the others at their most
+    share.givers[i] = open[i];
+    share.need += open[i].gives * open[i].most; // the others at their most
   }
-  std::vector<std::uint16_t> all(counts.size(), std::numeric_limits<std::uint16_t>::max());
-  std::vector<std::uint16_t> set(counts.size());
-  std::int64_t start = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t latest_start = latest(d, task);
-  std::int64_t last = -1; // of the second one's counts
-  for (std::uint16_t first = counts[at[0]]; first <= at_most(d, task, at[0]); ++first) {
-    const std::int64_t rest = std::max<std::int64_t>(0, divide_up(need - first * gives[0], gives[1]));
-    const std::int64_t second = std::max<std::int64_t>(rest, counts[at[1]]);
-    if (second > at_most(d, task, at[1])) continue;
-    if (second == last && second == counts[at[1]]) break; // no fewer of the second one are possible
-    if (second == last) continue;                         // as many need no more of the first
-    last = second;
-    std::ranges::copy(counts, set.begin());
-    const std::array<std::uint16_t, 2> number{first, static_cast<std::uint16_t>(second)};
-    for (const std::size_t i : {0U, 1U})
-      if (number[i] > 0) {
-        join(set, row(d, two[i] * views_->m + number[i] - 1U).first(set.size()));
-        set[at[i]] = std::max(set[at[i]], number[i]);
-      }
+  return share;
+}
+
+/// What runs before the task if so many tasks of the two do.
+void Windows::set_with(std::size_t d, std::size_t task, const Share& share, const std::array<std::int64_t, 2>& numbers,
+                       std::span<std::uint16_t> set) const {
+  std::ranges::copy(row(d, task).first(set.size()), set.begin());
+  for (const std::size_t i : {0U, 1U}) {
+    if (numbers[i] == 0) continue;
+    const auto number = static_cast<std::uint16_t>(numbers[i]);
+    join(set, row(d, share.givers[i].sequence * views_->m + number - 1U).first(set.size()));
+    set[share.givers[i].local] = std::max(set[share.givers[i].local], number);
+  }
+}
+
+/// A task that takes memory, and two sequences that give it: each way in which they can share what is needed.
+bool Windows::split_releases(std::size_t d, std::size_t task) {
+  const std::optional<Share> share = share_of(d, task);
+  if (!share) return true;
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+  const auto& [first, second] = share->givers;
+  std::vector<std::uint16_t> set(views_->on[views_->stage(task / views_->m)].size());
+  std::vector<std::uint16_t> all(set.size(), std::numeric_limits<std::uint16_t>::max());
+  std::int64_t start = never;
+  std::int64_t last = never; // number of the second
+  for (std::int64_t number = first.least; number <= first.most && last > second.least; ++number) {
+    const std::int64_t rest = std::max<std::int64_t>(0, divide_up(share->need - number * first.gives, second.gives));
+    const std::int64_t other = std::max<std::int64_t>(rest, second.least);
+    if (other > second.most || other == last) continue; // as many need no more of the first
+    last = other;
+    set_with(d, task, *share, {number, other}, set);
     const std::int64_t end = end_of(set);
-    if (end > latest_start) continue;
+    if (end > latest(d, task)) continue;
     start = std::min(start, end);
-    for (std::size_t i = 0; i < set.size(); ++i) all[i] = std::min(all[i], set[i]);
+    std::ranges::transform(all, set, all.begin(), std::ranges::min);
   }
-  steps_ += 1;
-  if (start == std::numeric_limits<std::int64_t>::max()) return false;
-  all[views_->local[own]] = counts[views_->local[own]];
-  bool changed = start > head_[d][task];
-  for (std::size_t i = 0; i < all.size(); ++i) changed = changed || all[i] > counts[i];
-  if (!changed) return true;
-  join(counts, all);
-  raise_sequence(d, task, start);
-  note_change(stage);
+  ++steps_;
+  if (start == never) return false;
+  learn(d, task, start, all);
   return true;
+}
+
+/// The task starts at `start` or later, and at least so many of the others run before it.
+void Windows::learn(std::size_t d, std::size_t task, std::int64_t start, std::span<const std::uint16_t> others) {
+  const std::span<std::uint16_t> counts = row(d, task).first(others.size());
+  bool changed = start > head_[d][task];
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    if (i == views_->local[task / views_->m] || others[i] <= counts[i]) continue;
+    counts[i] = others[i];
+    changed = true;
+  }
+  if (!changed) return;
+  raise_sequence(d, task, start);
+  note_change(views_->stage(task / views_->m));
 }
 
 /// x is a task of one sequence, y the first of another that is not known to run before it: if it can not run behind it
@@ -322,15 +337,22 @@ bool Windows::try_pair(std::size_t d, std::uint32_t x, std::uint32_t y) {
   return true;
 }
 
+bool Windows::try_splits(std::size_t d, std::size_t stage) {
+  if (views_->instance.capacity[stage] == unlimited) return true;
+  for (const std::uint32_t s : views_->on[stage]) {
+    if (views_->view[d].take[s] == 0) continue;
+    for (std::size_t j = 0; j < views_->m; ++j)
+      if (!split_releases(d, s * views_->m + j)) return false;
+  }
+  return true;
+}
+
 bool Windows::try_orders(std::size_t d) {
   for (std::size_t stage = 0; stage < views_->on.size(); ++stage) {
     if (seen_pairs_[2 * stage + d] >= stamp_[stage]) continue;
     const std::uint64_t before = stamp_[stage];
     snapshot(d, stage);
-    for (const std::uint32_t s : views_->on[stage])
-      if (views_->view[d].take[s] > 0 && views_->instance.capacity[stage] != unlimited)
-        for (std::size_t j = 0; j < views_->m; ++j)
-          if (!split_releases(d, s * views_->m + j)) return false;
+    if (!try_splits(d, stage)) return false;
     for (const std::uint32_t x : views_->on[stage])
       for (const std::uint32_t y : views_->on[stage])
         if (x != y && !try_pair(d, x, y)) return false;
@@ -380,13 +402,24 @@ bool Windows::tighten(std::int64_t most, bool pairs) {
   return true;
 }
 
+/// How much work of those that take memory fits into `room`, where a task may be cut.
+std::int64_t Windows::most_work(std::span<const Kind> kinds, std::span<const std::size_t> takers, std::int64_t room) {
+  std::int64_t work = 0;
+  for (const std::size_t i : takers) {
+    const Kind& kind = kinds[i];
+    const std::int64_t fit = room / kind.net;
+    if (fit < kind.count)
+      return work + fit * kind.duration +
+             static_cast<std::int64_t>(static_cast<Int128>(room % kind.net) * kind.duration / kind.net);
+    work += kind.count * kind.duration;
+    room -= kind.count * kind.net;
+  }
+  return work;
+}
+
 /// By rising time: how long the stage has idled until then, at least.
 std::vector<Windows::Idle> Windows::idle(std::size_t d, std::size_t stage) const {
   const View& view = views_->view[d];
-  struct Kind { // of a sequence
-    std::int64_t duration = 0, net = 0;
-    std::int64_t count = 0; // tasks that may have begun
-  };
   std::vector<Kind> kinds;
   std::vector<std::array<std::int64_t, 3>> events; // time; sequence; 0 it may begin, 1 it may have ended
   for (const std::uint32_t s : views_->on[stage]) {
@@ -410,22 +443,7 @@ std::vector<Windows::Idle> Windows::idle(std::size_t d, std::size_t stage) const
   std::int64_t others = 0; // work of those that take nothing
   std::vector<Idle> result;
   for (const auto& [time, kind, ended] : events) {
-    std::int64_t work = others;
-    std::int64_t left = room;
-    for (const std::size_t i : takers) {
-      std::int64_t number = kinds[i].count;
-      if (limited) {
-        const std::int64_t fit = left / kinds[i].net;
-        if (fit < number) { // a part of one more: as if tasks could be cut
-          work += fit * kinds[i].duration + static_cast<std::int64_t>(static_cast<Int128>(left % kinds[i].net) *
-                                                                      kinds[i].duration / kinds[i].net);
-          left = 0;
-          number = 0;
-        }
-        left -= number * kinds[i].net;
-      }
-      work += number * kinds[i].duration;
-    }
+    const std::int64_t work = others + most_work(kinds, takers, limited ? std::max<std::int64_t>(room, 0) : unlimited);
     const std::int64_t idled = time - work;
     if (idled > (result.empty() ? 0 : result.back().idled)) result.push_back({time, idled});
     Kind& changes = kinds[static_cast<std::size_t>(kind)];

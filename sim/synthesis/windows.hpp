@@ -40,6 +40,21 @@ private:
     std::int64_t time = 0;
     std::int64_t idled = 0;
   };
+  struct Kind { // of a sequence, in the calculation of idle time
+    std::int64_t duration = 0;
+    std::int64_t net = 0;   ///< memory that a task takes and does not give
+    std::int64_t count = 0; ///< tasks that may have begun
+  };
+  struct Giver { // a sequence that gives memory, before a task that takes some
+    std::uint32_t sequence = 0;
+    std::size_t local = 0;
+    std::int64_t gives = 0;
+    std::int64_t least = 0, most = 0; ///< tasks before it
+  };
+  struct Share { // what two of them must give together
+    std::int64_t need = 0;
+    std::array<Giver, 2> givers;
+  };
   struct Entry { // a task of the stage in hand
     std::int64_t head = 0;
     std::int64_t duration = 0;
@@ -56,9 +71,16 @@ private:
   bool share_pair(std::size_t from, std::size_t x, std::size_t y);
   bool try_orders(std::size_t d);
   void raise_sequence(std::size_t d, std::size_t task, std::int64_t start);
+  bool try_splits(std::size_t d, std::size_t stage);
+  [[nodiscard]] std::optional<Share> share_of(std::size_t d, std::size_t task) const;
+  void set_with(std::size_t d, std::size_t task, const Share& share, const std::array<std::int64_t, 2>& numbers,
+                std::span<std::uint16_t> set) const;
   bool split_releases(std::size_t d, std::size_t task);
+  void learn(std::size_t d, std::size_t task, std::int64_t start, std::span<const std::uint16_t> others);
   bool try_pair(std::size_t d, std::uint32_t x, std::uint32_t y);
   bool leaves_time(std::size_t stage);
+  [[nodiscard]] static std::int64_t most_work(std::span<const Kind> kinds, std::span<const std::size_t> takers,
+                                              std::int64_t room);
   [[nodiscard]] std::vector<Idle> idle(std::size_t d, std::size_t stage) const;
   void snapshot(std::size_t d, std::size_t stage);
   void begin_set();

@@ -162,7 +162,8 @@ TEST_CASE("zb-auto without a limit holds p activations") {
   CHECK(most_live(outcome.report) == 4);
 }
 
-TEST_CASE("With less room than the pipeline needs zb-auto takes hardly more than what any order of its placement needs") {
+TEST_CASE(
+    "With less room than the pipeline needs zb-auto takes hardly more than what any order of its placement needs") {
   const Scenario scenario = uniform_scenario({.stages = 8, .microbatches = 32, .vpp = 1}, 1ms, 2ms);
   CHECK(planned("zb-auto", scenario, 4).report.makespan <= 151ms); // 215 ms by rounds alone; at least 146.9 ms
 }
