@@ -84,8 +84,8 @@ constexpr std::array table{
     Option{"gpipe-backward", "", S::pipeline, A::required, "ORDER", choice<&I::descending_backward, backward_orders>,
            "gpipe: ascending (default) or descending, as the paper draws it"},
     Option{"activation-limit", "", S::pipeline, A::required, "N", count<&I::activation_limit, Limits::tasks>,
-           "zb-auto, v-auto: activations (of a chunk and a microbatch) that a stage may hold; default P, for v-auto "
-           "2P; --memory-limit with --activation-bytes takes its place"},
+           "zb-auto, v-auto, synthesize: activations (of a chunk and a microbatch) that a stage may hold; default P, "
+           "for v-auto 2P; of the schedules --memory-limit with --activation-bytes takes its place"},
     Option{"replicas", "", S::pipeline, A::required, "N[,...]", counts<&I::replicas, Limits::stages>,
            "pipedream: stages that share each position of the pipeline and take its microbatches in turn; costs and "
            "memory are then per position; default 1 each"},
@@ -105,8 +105,10 @@ constexpr std::array table{
            "layers,first-stage-layers,last-stage-layers,vpp"},
     Option{"balance", "", S::pipeline, A::none, "", set_flag<&I::balance>,
            "search the split of --layers, or of a --layout, with the shortest step that fits into --memory-limit"},
-    Option{"bound", "", S::pipeline, A::none, "", set_flag<&I::bound>,
-           "prove how far above the best order of this placement within this memory a schedule is at most"},
+    Option{
+        "bound", "", S::pipeline, A::none, "", set_flag<&I::bound>,
+        "prove how far above the best order a schedule is at most: of those of its placement, with backwards whole or "
+        "split as it has them, within --memory-limit, else within what it holds itself"},
     Option{"forward-only", "", S::pipeline, A::none, "", set_flag<&I::forward_only>,
            "the forwards of the schedule alone, as in inference; a schedule file may then hold nothing else"},
 

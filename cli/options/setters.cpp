@@ -350,6 +350,8 @@ Result set_placements(Inputs& inputs, std::string_view text) {
     if (!placement)
       return Wrong{fmt::format("{} is no placement", in_quotes(name)),
                    "linear, v, loop:N with N chunks per stage from 2 on, several with commas, or all"};
+    if (std::ranges::find(inputs.placements, placement->name, &ChunkPlacement::name) != inputs.placements.end())
+      return Wrong{fmt::format("{} is there twice", in_quotes(name)), "name each placement once"};
     inputs.placements.push_back(*std::move(placement));
   }
   return std::nullopt;

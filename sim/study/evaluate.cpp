@@ -108,7 +108,8 @@ Evaluation evaluate(const RunSpec& spec) {
     report.closed_form = closed_form(*origin->generator, origin->request, graph.scenario());
   if (spec.bound) report.bound = find_bound(graph, report);
   if (spec.bound && !report.bound)
-    run.notes.push_back(fmt::format("{}: no bound is known for such a run", spec.place_of("bound")));
+    run.notes.push_back(
+        fmt::format("{}: no bound is known for such a run, or it does not fit", spec.place_of("bound")));
   if (order) report.stalls = stalls_of(graph, *order, timeline);
   return {std::move(graph), std::move(timeline), std::move(report), std::move(run.notes)};
 }

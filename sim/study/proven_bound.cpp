@@ -54,7 +54,9 @@ std::optional<ProvenBound> find_bound(const TaskGraph& graph, const Report& repo
   std::optional<synthesis::Order> own = as_order(graph.schedule(), *plain);
   if (fault_of(instance) || !own || !fits(instance, *own)) return std::nullopt;
   const synthesis::Found found = prove(instance, *std::move(own), most_steps);
-  return ProvenBound{Duration{found.bound}, by_limit};
+  const bool whole =
+      std::ranges::none_of(graph.schedule().tasks(), [](const Task& task) { return task.pass == Pass::input_grad; });
+  return ProvenBound{Duration{found.bound}, whole, by_limit};
 }
 
 } // namespace ppsim

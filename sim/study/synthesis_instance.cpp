@@ -152,17 +152,19 @@ synthesis::Instance make_instance(const TaskGraph& plain, std::optional<std::siz
   return instance;
 }
 
-std::int64_t least_capacity(const synthesis::Instance& instance, std::size_t stage) {
-  std::int64_t held = 0;  // all forwards of a microbatch come before its first backward
-  std::int64_t again = 0; // what one backward takes besides
-  for (const synthesis::Sequence& sequence : instance.sequences) {
-    if (sequence.stage != stage) continue;
-    if (sequence.give == 0)
-      held += sequence.take;
-    else
-      again = std::max(again, sequence.take);
-  }
-  return held + again;
+std::int64_t least_capacity(const synthesis::Instance& instance, std::size_t stage, std::size_t passes) {
+  std::int64_t held = 0; // all forwards of a microbatch come before its first backward
+  for (std::size_t at = 0; at < instance.sequences.size(); at += passes)
+    if (instance.sequences[at].stage == stage) held += instance.sequences[at].take;
+  std::int64_t most = held;
+  for (std::size_t chunk = instance.sequences.size() / passes; chunk-- > 0;)
+    for (std::size_t pass = 1; pass < passes; ++pass) {
+      const synthesis::Sequence& sequence = instance.sequences[passes * chunk + pass];
+      if (sequence.stage != stage) continue;
+      most = std::max(most, held + sequence.take);
+      held += sequence.take - sequence.give;
+    }
+  return most;
 }
 
 std::optional<synthesis::Order> as_order(const Schedule& schedule, const TaskGraph& plain) {

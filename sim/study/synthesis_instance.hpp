@@ -16,8 +16,9 @@ namespace ppsim {
 /// stage, else the scenario's limit, if it has one.
 [[nodiscard]] synthesis::Instance make_instance(const TaskGraph& plain, std::optional<std::size_t> activation_limit);
 
-/// The least memory with which that stage can run at all, in the instance's unit: that of one microbatch.
-[[nodiscard]] std::int64_t least_capacity(const synthesis::Instance& instance, std::size_t stage);
+/// The least memory with which that stage can run at all, in the instance's unit: that of one microbatch. `passes`:
+/// those of a chunk.
+[[nodiscard]] std::int64_t least_capacity(const synthesis::Instance& instance, std::size_t stage, std::size_t passes);
 
 /// `schedule` as an order of the instance, its microbatches renamed; nothing where it has other passes or another
 /// placement.

@@ -34,6 +34,9 @@ void check_synthesis(const RunSpec& spec, const SynthesisRequest& request) {
   refuse("overlap-moe-expert-parallel-comm", "overlapped pairs are not searched", "leave it out");
   refuse("group-size", "belongs to a schedule by name", "leave it out");
   refuse("gpipe-backward", "belongs to a schedule by name", "leave it out");
+  if (spec.release_outputs)
+    problems.add(spec.place_of("release-outputs"), "when outputs are gone depends on transfers, which is not searched",
+                 "leave it out: outputs then count as kept");
   if (spec.send_slices.value_or(1) > 1)
     problems.add(spec.place_of("send-slices"), "what leaves before its task has ended is not searched", "leave it out");
   for (const ChunkPlacement& placement : request.placements)
@@ -62,7 +65,12 @@ RunSpec with_order(const RunSpec& spec, Schedule schedule, std::string name) {
   return ordered;
 }
 
-void check_costs(const RunSpec& spec, const Scenario& scenario) {
+void check_scenario(const RunSpec& spec, const Scenario& scenario) {
+  const bool knows_sizes = std::ranges::any_of(scenario.memory.activation, [](Bytes each) { return each > Bytes{}; });
+  if (spec.activation_limit && scenario.memory.limit && knows_sizes)
+    throw Error{ExitCode::bad_input, Problem{spec.place_of("activation-limit"),
+                                             "given together with a memory limit and sizes, and one of them can hold",
+                                             "leave it out: activations then count in bytes"}};
   if (scenario.costs.differ_by_microbatch())
     throw Error{ExitCode::bad_input,
                 Problem{spec.place_of("forward"),
@@ -77,16 +85,18 @@ void check_costs(const RunSpec& spec, const Scenario& scenario) {
 /// Throws Error where a stage can not hold one microbatch.
 void check_room(const RunSpec& spec, const ChunkPlacement& placement, const TaskGraph& plain,
                 const synthesis::Instance& instance) {
+  const std::size_t passes = instance.sequences.size() / plain.schedule().shape().chunks();
   for (const StageId stage : plain.schedule().stage_ids()) {
-    const std::int64_t least = least_capacity(instance, index(stage));
+    const std::int64_t least = least_capacity(instance, index(stage), passes);
     const std::int64_t over = least - instance.capacity[index(stage)];
     if (over <= 0) continue;
     if (spec.activation_limit)
-      throw Error{ExitCode::no,
-                  Problem{spec.place_of("activation-limit"),
-                          fmt::format("room for {} on stage {}, where one microbatch alone has {} activations in placement {}",
-                                      *spec.activation_limit, index(stage), least, placement.name),
-                          fmt::format("give at least {}", least)}};
+      throw Error{
+          ExitCode::no,
+          Problem{spec.place_of("activation-limit"),
+                  fmt::format("room for {} on stage {}, where one microbatch alone has {} activations in placement {}",
+                              *spec.activation_limit, index(stage), least, placement.name),
+                  fmt::format("give at least {}", least)}};
     const Bytes needed = static_bytes(plain, stage, 1) + Bytes{least};
     throw Error{ExitCode::no, Problem{spec.place_of("memory-limit"),
                                       fmt::format("{}, but stage {} needs {} for one microbatch alone in placement {}",
@@ -131,14 +141,12 @@ std::vector<std::string> sequence_names(const TaskGraph& plain, bool splits_back
   return names;
 }
 
-SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& request, const ChunkPlacement& placement,
-                               std::vector<std::string>& notes) {
+SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& request, const ChunkPlacement& placement) {
+  if (request.begins) request.begins(placement);
   const Shape shape{.stages = *spec.stages, .microbatches = *spec.microbatches, .vpp = placement.vpp};
   const std::vector<StageId> chunk_stage = placement.place(shape);
   BuiltRun built = build_run(with_order(spec, plain_order(shape, chunk_stage, request.splits_backward), "synthesis"));
-  check_costs(spec, built.scenario);
-  if (built.scenario.memory.release_outputs)
-    notes.emplace_back("outputs that are released count as kept: the bound is of orders that fit so");
+  check_scenario(spec, built.scenario);
   built.scenario.network.model = TransferModel::latency;
   const TaskGraph plain = lower(std::move(built.schedule), std::move(built.scenario), "synthesis");
   SynthesizedOrder result{.placement = placement,
@@ -147,8 +155,10 @@ SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& requ
                           .instance = make_instance(plain, spec.activation_limit),
                           .found = {},
                           .sequence_names = sequence_names(plain, request.splits_backward)};
+  if (const auto fault = fault_of(result.instance))
+    throw Error{ExitCode::bad_input, Problem{spec.place_of("mb"), fmt::format("can not be searched: {}", *fault),
+                                             "give fewer microbatches, up to 32767, or smaller costs"}};
   check_room(spec, placement, plain, result.instance);
-  PPSIM_ASSERT(!fault_of(result.instance));
   NamedOrders named = named_orders(spec, plain, result.instance);
   result.best_named = std::move(named.best);
   for (const Schedule& start : request.starts)
@@ -166,6 +176,16 @@ SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& requ
   result.bound = Duration{result.found.bound};
   result.spec = with_order(spec, to_schedule(result.found.plan->order, plain), "synthesized order");
   return result;
+}
+
+/// Under the run's own transfer model; the longest there is where it deadlocks.
+Duration simulated_makespan(const RunSpec& spec) {
+  try {
+    return evaluate(spec).report.makespan;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::no) throw;
+    return Duration::max();
+  }
 }
 
 } // namespace
@@ -212,11 +232,29 @@ Certificate certificate_of(const SynthesizedOrder& order) {
 Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
   check_synthesis(spec, request);
   Synthesis synthesis;
+  if (request.splits_backward && !spec.input_grad && !spec.model_shape)
+    synthesis.notes.push_back(
+        fmt::format("{}: the halves of the backward are not given, and taken as equal; `input-grad` "
+                    "says what one takes, `no-split` leaves backwards whole",
+                    spec.place_of("backward")));
+  std::optional<Error> refusal;
   for (const ChunkPlacement& placement : request.placements) {
-    SynthesizedOrder order = synthesize_on(spec, request, placement, synthesis.notes);
-    if (order.found.plan) synthesis.orders.push_back(std::move(order));
+    try {
+      SynthesizedOrder order = synthesize_on(spec, request, placement);
+      if (order.found.plan) synthesis.orders.push_back(std::move(order));
+    } catch (const Error& error) { // another placement may have room
+      if (error.code() != ExitCode::no) throw;
+      synthesis.notes.push_back(fmt::format("{}: {}", error.problems().front().where, error.problems().front().what));
+      if (!refusal) refusal = error;
+    }
   }
-  std::ranges::stable_sort(synthesis.orders, {}, &SynthesizedOrder::makespan);
+  if (synthesis.orders.empty() && refusal) throw *refusal;
+  const bool as_sought = spec.transfer.value_or(TransferModel::latency) == TransferModel::latency;
+  if (!as_sought && synthesis.orders.size() > 1)
+    for (SynthesizedOrder& order : synthesis.orders) order.simulated = simulated_makespan(order.spec);
+  std::ranges::stable_sort(synthesis.orders, {}, [](const SynthesizedOrder& order) {
+    return std::pair{order.simulated.value_or(order.makespan), order.makespan};
+  });
   return synthesis;
 }
 

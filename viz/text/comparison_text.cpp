@@ -73,6 +73,20 @@ void add_memory(const Comparison& comparison, Add add) {
     });
 }
 
+/// How far from the best order each is, where that was asked for.
+template <class Add>
+void add_bound(const Comparison& comparison, Add& add) {
+  if (std::ranges::none_of(comparison.contenders, [](const Contender& each) { return each.report.bound.has_value(); }))
+    return;
+  add("above", 2,
+      "the best order of its placement, with backwards whole or split as it has them, within the memory limit, else "
+      "within what it holds itself; at most (proven)",
+      [](const Contender& each) {
+        const std::optional<double> gap = find_metric("gap").value(each.report);
+        return gap ? percent(*gap) : "-";
+      });
+}
+
 /// All columns of the table, that of the names first. What tells most has the lowest rank.
 std::vector<TableColumn> columns_of(const Comparison& comparison, TableColumn names) {
   const std::vector<Contender>& contenders = comparison.contenders;
@@ -97,11 +111,7 @@ std::vector<TableColumn> columns_of(const Comparison& comparison, TableColumn na
     add("stalls", 2,
         "waits for sends and receives behind others or posted late, over all stages; 'ppsim place' moves them",
         [&](const Contender& each) { return stalls(each.report) ? format_duration(each.report.stalls->sum) : "-"; });
-  if (any([](const RunReport& report) { return report.bound.has_value(); }))
-    add("above", 2, "the best order of its placement within its memory, at most (proven)", [](const Contender& each) {
-      const std::optional<double> gap = find_metric("gap").value(each.report);
-      return gap ? percent(*gap) : "-";
-    });
+  add_bound(comparison, add);
   add("bubble", 3, "idle share of device time (bubble ratio)",
       [](const Contender& each) { return percent(each.report.bubble_ratio); });
   add("over", 5, "what one step takes over the ideal (bubble overhead)",

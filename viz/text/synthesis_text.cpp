@@ -10,7 +10,7 @@ namespace {
 /// "no order is shorter", "at most 0.4 % above the shortest there is".
 std::string proof_words(const SynthesizedOrder& order) {
   if (order.makespan == order.bound) return "proven: none is shorter";
-  return fmt::format("proven: at most {:.2g} % above the shortest there is ({} at least)", 100 * order.gap(),
+  return fmt::format("proven: at most {:.2f} % above the shortest there is ({} at least)", 100 * order.gap(),
                      format_duration(order.bound));
 }
 
@@ -26,9 +26,15 @@ std::string named_words(const SynthesizedOrder& order) {
 
 std::string synthesis_text(const Synthesis& synthesis, const RunReport& simulated) {
   std::string text;
-  for (const SynthesizedOrder& order : synthesis.orders)
+  for (const SynthesizedOrder& order : synthesis.orders) {
     text += fmt::format("  {:<10}  {}; {}\n  {:<10}  {}\n", order.placement.name, format_duration(order.makespan),
                         proof_words(order), "", named_words(order));
+    if (order.simulated)
+      text += fmt::format("  {:<10}  {}\n", "",
+                          *order.simulated == Duration::max()
+                              ? "deadlocks with the transfers that are asked for"
+                              : format_duration(*order.simulated) + " with the transfers that are asked for");
+  }
   const Duration makespan = synthesis.orders.front().makespan;
   if (simulated.makespan != makespan)
     text += fmt::format("  {:<10}  {} with its transfers and updates as they are simulated below\n", "",

@@ -189,8 +189,8 @@ private:
 
   void bound() {
     if (!report_.bound) return;
-    const std::string_view where =
-        report_.bound->by_limit ? "of this placement within this memory" : "of this placement that holds no more";
+    const std::string where = fmt::format("of this placement{} {}", report_.bound->whole ? " with whole backwards" : "",
+                                          report_.bound->by_limit ? "within this memory" : "that holds no more");
     const std::string least = format_duration(report_.bound->makespan);
     if (report_.makespan == report_.bound->makespan)
       say("bound", fmt::format("proven: no order {} is shorter", where));

@@ -10,6 +10,7 @@ namespace ppsim {
 /// What is proven of the orders with which a run can be compared.
 struct ProvenBound {
   Duration makespan{0};  ///< no such order has a shorter one
+  bool whole = false;    ///< backwards are in one piece in all of them, as in this run; else in two parts
   bool by_limit = false; ///< they fit into the memory limit; else each stage holds no more activations than in this run
 };
 

@@ -31,6 +31,7 @@ struct SynthesisRequest {
   std::int64_t gap_ppm = 0;
   std::vector<Schedule> starts =
       {}; ///< orders to begin with, where their placement and passes are those that are sought
+  std::function<void(const ChunkPlacement&)> begins = {}; ///< called at the beginning of each search
   std::function<bool(const ChunkPlacement&, const synthesis::Progress&)> go_on = {};
 };
 
@@ -46,6 +47,8 @@ struct SynthesizedOrder {
   RunSpec spec;         ///< the run with this order: evaluate() simulates it
   Duration makespan{0}; ///< under `latency`, with what follows the tasks at least
   Duration bound{0};    ///< no order of this placement within this memory has a makespan below
+  std::optional<Duration> simulated =
+      {}; ///< makespan under the run's transfer model, where placements are ranked by it
   std::optional<NamedOrder> best_named;
   synthesis::Instance instance; ///< what the bound is proven of
   synthesis::Found found;
@@ -57,12 +60,14 @@ struct SynthesizedOrder {
 [[nodiscard]] Certificate certificate_of(const SynthesizedOrder& order);
 
 struct Synthesis {
-  std::vector<SynthesizedOrder> orders; ///< the shortest first; as they were asked for among equals
-  std::vector<std::string> notes;       ///< for people
+  std::vector<SynthesizedOrder>
+      orders; ///< the shortest first, by the run's transfer model; as they were asked for among equals
+  std::vector<std::string> notes; ///< for people
 };
 
-/// Searches each placement. Throws Error: bad_input where the run is none that orders can be sought for (costs by
-/// microbatch, an order that is given, ...), `no` where the memory can not hold one microbatch, with what would fit.
+/// Searches each placement; one without room is left out with a note, if another has some. Throws Error: bad_input
+/// where the run is none that orders can be sought for (costs by microbatch, an order that is given, ...), `no` where
+/// the memory can not hold one microbatch, with what would fit.
 [[nodiscard]] Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request);
 
 /// A synthesis at one value of what varies.
