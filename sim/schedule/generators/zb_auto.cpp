@@ -158,16 +158,17 @@ Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
 
 } // namespace
 
-const Generator definition{.name = "zb-auto",
-                           .placement = "loop",
-                           .summary = "zero bubble by search: follows costs, transfers and a memory limit",
-                           .promise = "never more memory than the limit; span no longer than the published heuristic's, unless a step "
-                                      "is 2 % shorter",
-                           .constraints = "one chunk per stage; any m >= 1; the limit holds at least one activation",
-                           .source = "Qi et al., arXiv 2401.10241, section 3.1",
-                           .options = "activation-limit",
-                           .searches = true,
-                           .refuse = refuse_small_limit,
-                           .make = make};
+const Generator definition{
+    .name = "zb-auto",
+    .placement = "loop",
+    .summary = "zero bubble by search: follows costs, transfers and a memory limit",
+    .promise = "never more memory than the limit; span no longer than the published heuristic's, unless a step "
+               "is 2 % shorter",
+    .constraints = "one chunk per stage; any m >= 1; the limit holds at least one activation",
+    .source = "Qi et al., arXiv 2401.10241, section 3.1",
+    .options = "activation-limit",
+    .searches = true,
+    .refuse = refuse_small_limit,
+    .make = make};
 
 } // namespace ppsim::generator::zb_auto

@@ -295,8 +295,9 @@ TEST_CASE("Every metric has a tag, a formula and one kind of value") {
     CHECK(!metric.unit().empty());
     CHECK(metric.value(report).has_value() == (metric.rate == nullptr)); // no rate where no work is known
   }
-  CHECK(tags == Rows{"makespan_ns", "step_time_ns", "ideal_ns", "bubble_ratio", "bubble_overhead", "stage_span_bubble", "gap",
-                     "mfu", "hfu", "tflops_per_device", "tflops", "tokens_per_second_per_device", "tokens_per_second"});
+  CHECK(tags == Rows{"makespan_ns", "step_time_ns", "ideal_ns", "bubble_ratio", "bubble_overhead", "stage_span_bubble",
+                     "gap", "mfu", "hfu", "tflops_per_device", "tflops", "tokens_per_second_per_device",
+                     "tokens_per_second"});
   CHECK(metrics()[0].unit() == "ns");
   CHECK(metrics()[3].unit() == "ratio");
   CHECK(metrics()[0].time(report) == 96ns);
