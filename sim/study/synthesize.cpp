@@ -248,7 +248,7 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
       if (!refusal) refusal = error;
     }
   }
-  if (synthesis.orders.empty() && refusal) throw *refusal;
+  if (synthesis.orders.empty() && refusal) throw Error{*refusal};
   const bool as_sought = spec.transfer.value_or(TransferModel::latency) == TransferModel::latency;
   if (!as_sought && synthesis.orders.size() > 1)
     for (SynthesizedOrder& order : synthesis.orders) order.simulated = simulated_makespan(order.spec);
