@@ -50,9 +50,7 @@ constexpr std::array outputs{
                        }},
     Output<Evaluation>{"csv", &Inputs::csv,
                        [](const Evaluation& result, const Inputs& inputs) {
-                         return inputs.csv->ends_with(".tasks.csv")
-                                    ? traces::write_task_list(result.graph)
-                                    : traces::write_schedule_csv(result.graph.schedule());
+                         return traces::write_schedule(result.graph, *inputs.csv);
                        }},
     Output<Evaluation>{"csv-comms", &Inputs::csv_comms,
                        [](const Evaluation& result, const Inputs&) {

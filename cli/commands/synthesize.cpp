@@ -30,7 +30,7 @@
 namespace ppsim::cli::synthesize_command {
 namespace {
 
-/// Rounds where nothing is said: about a second for 16 stages and 64 microbatches in a V, much less for most.
+/// Rounds where nothing is said (docs/synthesis.md says how long they take).
 constexpr std::uint64_t usual_effort = 3;
 
 struct Synthesized {
@@ -46,12 +46,10 @@ public:
   void start() { start_ = std::chrono::steady_clock::now(); }
 
   bool goes_on(const ChunkPlacement& placement, const synthesis::Progress& progress) {
-    if (progress.makespan) {
-      const auto over = static_cast<double>(*progress.makespan - progress.bound);
-      shown_.show(fmt::format("{}: round {}, {}, at most {:.2g} % above the shortest there is", placement.name,
-                              progress.effort, format_duration(Duration{*progress.makespan}),
-                              100 * over / static_cast<double>(std::max<std::int64_t>(progress.bound, 1))));
-    }
+    const Duration makespan{progress.makespan};
+    const Duration bound{progress.bound};
+    shown_.show(fmt::format("{}: round {}, {}, at most {:.2f} % above the shortest there is", placement.name,
+                            progress.effort, format_duration(makespan), 100 * fraction(makespan - bound, bound)));
     return !Interruption::has_come() && !(limit_ && std::chrono::steady_clock::now() - start_ >= *limit_);
   }
 
@@ -86,7 +84,10 @@ auto watched(const Inputs& inputs, Find find) {
   request.go_on = [&clock](const ChunkPlacement& placement, const synthesis::Progress& progress) {
     return clock.goes_on(placement, progress);
   };
-  return find(request);
+  auto found = find(request);
+  if (Interruption::has_come())
+    note("interrupted: the best so far, and the first orders of what was to be searched later");
+  return found;
 }
 
 Synthesized search(const Inputs& inputs) {
@@ -120,9 +121,7 @@ constexpr std::array outputs{
                         }},
     Output<Synthesized>{"csv", &Inputs::csv,
                         [](const Synthesized& found, const Inputs& inputs) {
-                          return inputs.csv->ends_with(".tasks.csv")
-                                     ? traces::write_task_list(found.run.graph)
-                                     : traces::write_schedule_csv(found.run.graph.schedule());
+                          return traces::write_schedule(found.run.graph, *inputs.csv);
                         }},
     Output<Synthesized>{"certificate", &Inputs::certificate,
                         [](const Synthesized& found, const Inputs& inputs) {
@@ -195,8 +194,6 @@ ExitCode run(const Inputs& inputs) {
   const bool stdout_taken = uses_stdout(outputs, inputs);
   require_writable(outputs, inputs);
   const Synthesized found = search(inputs);
-  if (Interruption::has_come())
-    note("interrupted: the best so far, of placements that were searched later the first orders");
   note_all(found.synthesis.notes);
   note_all(found.run.notes);
   write_outputs(outputs, found, inputs);

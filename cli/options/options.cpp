@@ -105,10 +105,6 @@ constexpr std::array table{
            "layers,first-stage-layers,last-stage-layers,vpp"},
     Option{"balance", "", S::pipeline, A::none, "", set_flag<&I::balance>,
            "search the split of --layers, or of a --layout, with the shortest step that fits into --memory-limit"},
-    Option{
-        "bound", "", S::pipeline, A::none, "", set_flag<&I::bound>,
-        "prove how far above the best order a schedule is at most: of those of its placement, with backwards whole or "
-        "split as it has them, within --memory-limit, else within what it holds itself"},
     Option{"forward-only", "", S::pipeline, A::none, "", set_flag<&I::forward_only>,
            "the forwards of the schedule alone, as in inference; a schedule file may then hold nothing else"},
 
@@ -443,6 +439,9 @@ constexpr std::array table{
            "list every task with its step and times, in the report or in the JSON"},
     Option{"sensitivity", "", S::output, A::none, "", set_flag<&I::sensitivity>,
            "what 1 % faster compute on each stage, links twice as fast, more microbatches and more chunks would give"},
+    Option{"bound", "", S::output, A::none, "", set_flag<&I::bound>,
+           "prove how far above the best order a schedule is at most: of those of its placement, with backwards whole "
+           "or split as it has them, within --memory-limit, else within what it holds itself"},
     Option{"fail-if", "", S::output, A::required, "CONDITION", add_fail_if,
            "exit with status 3 if it holds: 'bubble_ratio > 0.1'"},
 };

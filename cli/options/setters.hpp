@@ -213,8 +213,8 @@ inline constexpr std::array pair_rules{
 [[nodiscard]] Result set_timeout(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_fault(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_calibrate(Inputs& inputs, std::string_view text);
-Result set_gap(Inputs& inputs, std::string_view text);
-Result set_placements(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_gap(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_placements(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_tolerance(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_vary(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result add_fail_if(Inputs& inputs, std::string_view text);

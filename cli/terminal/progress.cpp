@@ -49,16 +49,8 @@ void LineShown::show(const std::string& line) {
   shown_ = true;
 }
 
-ShareShown::ShareShown(std::string what) : what_{std::move(what)}, terminal_{::isatty(STDERR_FILENO) != 0} {}
-
-ShareShown::~ShareShown() {
-  if (shown_) say("\r\033[K");
-}
-
 void ShareShown::show(double share) {
-  if (!terminal_ || std::chrono::steady_clock::now() - start_ < patience) return;
-  say(fmt::format("\r\033[Kppsim: {:.0f} % {}", 100 * share, what_));
-  shown_ = true;
+  line_.show(fmt::format("{:.0f} % {}", 100 * share, what_));
 }
 
 } // namespace ppsim::cli

@@ -64,20 +64,13 @@ private:
 class ShareShown {
 public:
   /// `what`: "read".
-  explicit ShareShown(std::string what);
-  ~ShareShown();
-  ShareShown(const ShareShown&) = delete;
-  ShareShown& operator=(const ShareShown&) = delete;
-  ShareShown(ShareShown&&) = delete;
-  ShareShown& operator=(ShareShown&&) = delete;
+  explicit ShareShown(std::string what) : what_{std::move(what)} {}
   /// `share`: from 0 to 1.
   void show(double share);
 
 private:
   std::string what_;
-  bool terminal_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  bool shown_ = false;
+  LineShown line_;
 };
 
 } // namespace ppsim::cli

@@ -3,6 +3,7 @@
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/parallel.hpp"
 #include "ppsim/base/percentile.hpp"
+#include "ppsim/base/random.hpp"
 #include "ppsim/engine/simulate.hpp"
 
 #include <algorithm>
@@ -14,28 +15,10 @@
 namespace ppsim {
 namespace {
 
-/// A random number from 0 to `below` - 1, the same everywhere, for each place in each sample: the counter is hashed
-/// (splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014), so that no draw depends on
-/// the one before it.
-class Draws {
-public:
-  Draws(std::uint64_t seed, std::uint64_t sample) : state_{mixed(mixed(seed) + sample)} {}
-
-  [[nodiscard]] std::size_t next(std::size_t below) {
-    state_ += step;
-    const std::uint64_t high_half = mixed(state_) >> 32U; // below < 2^32: the bias is as small as that
-    return static_cast<std::size_t>((high_half * below) >> 32U);
-  }
-
-private:
-  static constexpr std::uint64_t step = 0x9e3779b97f4a7c15U;
-  static constexpr std::uint64_t mixed(std::uint64_t value) {
-    value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
-    value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
-    return value ^ (value >> 31U);
-  }
-  std::uint64_t state_;
-};
+/// The numbers of one sample: no draw depends on one of another sample.
+SplitMix64 draws_of(std::uint64_t seed, std::uint64_t sample) {
+  return SplitMix64{SplitMix64::mixed(SplitMix64::mixed(seed) + sample)};
+}
 
 double in_ns(Duration time) {
   return static_cast<double>(time.count());
@@ -183,12 +166,12 @@ std::vector<DrawnStep> draw_steps(const WorkDistribution& work, const std::vecto
                                   std::size_t samples, std::uint64_t seed) {
   std::vector<DrawnStep> drawn(samples);
   for (std::size_t sample = 0; sample < samples; ++sample) {
-    Draws draws{seed, sample};
-    const std::size_t of_all = draws.next(work.steps());
+    SplitMix64 draws = draws_of(seed, sample);
+    const std::size_t of_all = draws.below(work.steps());
     const bool whole = work.together || tasks.size() == 1; // nothing is independent of the step
     RunningMean mean;
     for (const std::vector<Duration>& replica : tasks) {
-      const std::size_t own = whole ? of_all : draws.next(work.steps());
+      const std::size_t own = whole ? of_all : draws.below(work.steps());
       // A step without work has no level that it could be brought to.
       const double ratio = work.levels[own] > 0 ? work.levels[of_all] / work.levels[own] : 1.0;
       const Duration time{std::llround(in_ns(replica[own]) * ratio)};

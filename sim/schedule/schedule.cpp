@@ -157,6 +157,10 @@ std::vector<StageId> placement_of(const Schedule& schedule) {
   return stages;
 }
 
+bool splits_backward(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pass == Pass::weight_grad; });
+}
+
 std::vector<std::uint16_t> chunks_of(const Schedule& schedule, StageId stage) {
   std::vector<bool> seen(schedule.shape().chunks());
   std::vector<std::uint16_t> chunks;

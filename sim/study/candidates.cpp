@@ -46,16 +46,6 @@ RunSpec without_file(const RunSpec& spec, const Shape& shape) {
   return others;
 }
 
-/// The spec of a schedule file beside others: what chooses among those is not said to it.
-RunSpec of_file_only(const RunSpec& spec) {
-  RunSpec own = spec;
-  own.schedule.reset();
-  own.vpp.reset();
-  for (const std::string_view option : {"schedule", "vpp"}) own.where.erase(std::string{option});
-  drop_options_of_others(nullptr, own);
-  return own;
-}
-
 bool chooses_chunks(const Generator& generator) {
   return generator.vpp.multiple > 0 && generator.vpp.matters;
 }
@@ -126,6 +116,15 @@ void add_candidates(const Generator& generator, const RunSpec& spec, std::vector
 
 } // namespace
 
+RunSpec for_given_order(const RunSpec& spec) {
+  RunSpec own = spec;
+  own.schedule.reset();
+  own.vpp.reset();
+  for (const std::string_view option : {"schedule", "vpp"}) own.where.erase(std::string{option});
+  drop_options_of_others(nullptr, own);
+  return own;
+}
+
 std::vector<Candidate> candidates(const RunSpec& spec) {
   if (spec.schedules && spec.schedules->empty())
     throw Error{ExitCode::bad_input, Problem{spec.place_of("schedules"), "names none", "name some, or leave it out"}};
@@ -138,7 +137,7 @@ std::vector<Candidate> candidates(const RunSpec& spec) {
   std::vector<Candidate> list;
   RunSpec others = spec;
   if (spec.order != nullptr) {
-    const RunSpec own = of_file_only(spec);
+    const RunSpec own = for_given_order(spec);
     const BuiltRun run = build_run(own);
     others = without_file(spec, run.schedule.shape());
     list.push_back({run.schedule_place, spec.order->fields, own});

@@ -201,7 +201,7 @@ ComparedRuns compare(const RunSpec& spec, std::size_t threads, const Watch& watc
     compared.notes.emplace_back(
         "transfers take no time, so that more chunks per stage only gain; `comm`, or `latency` and `bandwidth`, says "
         "what they cost");
-  compared.comparison.halves_assumed = spec.backward && !spec.input_grad && !spec.weight_grad;
+  compared.comparison.halves_assumed = assumes_halves(spec);
   rank(compared.comparison);
   return compared;
 }

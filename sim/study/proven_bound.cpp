@@ -22,41 +22,29 @@ bool can_be_bounded(const TaskGraph& graph) {
   return std::ranges::all_of(schedule.tasks(), [](const Task& task) { return task.pairing == Pairing::alone; });
 }
 
-/// The graph of an order of the same placement and passes, under `latency`.
-std::optional<TaskGraph> plain_graph(const TaskGraph& graph) {
-  const Schedule& schedule = graph.schedule();
-  const std::vector<StageId> placement = placement_of(schedule);
-  const bool splits =
-      std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pass == Pass::input_grad; });
-  Schedule plain = plain_order(schedule.shape(), placement, splits);
-  if (plain.size() != schedule.size()) return std::nullopt;
-  for (const StageId stage : schedule.stage_ids()) // two directions, or replicas: a chunk is on several stages
-    if (plain.stage(stage).size() != schedule.stage(stage).size()) return std::nullopt;
-  Scenario scenario = graph.scenario();
-  scenario.network.model = TransferModel::latency;
-  return lower(std::move(plain), std::move(scenario), graph.place());
-}
-
 } // namespace
 
 std::optional<ProvenBound> find_bound(const TaskGraph& graph, const Report& report) {
   if (!can_be_bounded(graph)) return std::nullopt;
-  const std::optional<TaskGraph> plain = plain_graph(graph);
-  if (!plain) return std::nullopt;
+  const Schedule& schedule = graph.schedule();
+  const std::vector<StageId> placement = placement_of(schedule);
+  const bool splits = splits_backward(schedule);
+  std::optional<synthesis::Order> own = as_order(schedule, placement, sequence_passes(splits));
+  if (!own) return std::nullopt; // two directions, or replicas: a chunk is on several stages
+  Scenario scenario = graph.scenario();
+  scenario.network.model = TransferModel::latency;
+  const TaskGraph plain = lower(plain_order(schedule.shape(), placement, splits), std::move(scenario), graph.place());
   const bool by_limit = graph.scenario().memory.limit.has_value();
   const bool knows_sizes = report.peak_bytes() > Bytes{};
   synthesis::Instance instance =
-      make_instance(*plain, by_limit || knows_sizes ? std::nullopt : std::optional<std::size_t>{0});
+      make_instance(plain, by_limit || knows_sizes ? std::nullopt : std::optional<std::size_t>{0});
   if (!by_limit)
     for (std::size_t stage = 0; stage < report.stages.size(); ++stage)
       instance.capacity[stage] = knows_sizes ? report.stages[stage].peak_activation_bytes.count()
                                              : static_cast<std::int64_t>(report.stages[stage].peak_live_activations);
-  std::optional<synthesis::Order> own = as_order(graph.schedule(), *plain);
-  if (fault_of(instance) || !own || !fits(instance, *own)) return std::nullopt;
+  if (fault_of(instance) || !fits(instance, *own)) return std::nullopt;
   const synthesis::Found found = prove(instance, *std::move(own), most_steps);
-  const bool whole =
-      std::ranges::none_of(graph.schedule().tasks(), [](const Task& task) { return task.pass == Pass::input_grad; });
-  return ProvenBound{Duration{found.bound}, whole, by_limit};
+  return ProvenBound{Duration{found.bound}, !splits, by_limit};
 }
 
 } // namespace ppsim

@@ -135,7 +135,6 @@ constexpr std::array table{
     field<&PipelineSpec::last_stage_layers>("last-stage-layers"),
     field<&PipelineSpec::layout>("layout"),
     field<&PipelineSpec::balance>("balance"),
-    field<&PipelineSpec::bound>("bound"),
     field<&PipelineSpec::forward_only>("forward-only"),
     field<&ModelSpec::model_shape>("model"),
     field<&ModelSpec::device_sheet>("device"),
@@ -220,6 +219,13 @@ constexpr std::array table{
 
 std::span<const RunField> run_fields() {
   return table;
+}
+
+RunSpec with_value(const RunSpec& spec, const RunField& field, std::int64_t value) {
+  RunSpec changed = spec;
+  field.set(changed, value);
+  changed.where[std::string{field.name}] = fmt::format("`{}`", field.name);
+  return changed;
 }
 
 const RunField* find_run_field(std::string_view name) {

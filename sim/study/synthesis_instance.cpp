@@ -8,14 +8,6 @@
 namespace ppsim {
 namespace {
 
-constexpr std::array split_passes{Pass::forward, Pass::input_grad, Pass::weight_grad};
-constexpr std::array whole_passes{Pass::forward, Pass::backward};
-
-/// Whether the backwards of a schedule are in two parts.
-bool splits_backward(const Schedule& schedule) {
-  return std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pass == Pass::input_grad; });
-}
-
 /// By chunk and pass: the task on microbatch 0.
 std::vector<TaskId> first_tasks(const Schedule& schedule, std::span<const Pass> passes) {
   std::vector<TaskId> first(passes.size() * schedule.shape().chunks(), no_task);
@@ -93,10 +85,6 @@ std::vector<std::int64_t> tails(const TaskGraph& plain) {
 
 } // namespace
 
-std::span<const Pass> sequence_passes(bool splits) {
-  return splits ? std::span<const Pass>{split_passes} : std::span<const Pass>{whole_passes};
-}
-
 Schedule plain_order(const Shape& shape, const std::vector<StageId>& placement, bool splits) {
   ScheduleBuilder builder{"plain", shape};
   const auto add_all = [&](Pass pass, std::size_t chunk) {
@@ -127,18 +115,13 @@ synthesis::Instance make_instance(const TaskGraph& plain, std::optional<std::siz
                                   .duration = plain.duration(first[i]).count(),
                                   .tail = trains ? tail[i / passes.size()] : 0});
   }
-  const auto join = [&](std::size_t from, std::size_t to) {
-    const bool moves = instance.sequences[from].stage != instance.sequences[to].stage;
-    const std::int64_t lag = moves ? plain.transfer_time(first[from]).count() : 0;
-    instance.arcs.push_back({static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to), lag});
-  };
-  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+  std::vector<std::int64_t> lags; // of a boundary both ways, nothing within a stage
+  for (std::size_t chunk = 0; chunk + 1 < chunks; ++chunk) {
     const std::size_t own = passes.size() * chunk;
-    for (std::size_t i = 1; i < passes.size(); ++i) join(own + i - 1, own + i);
-    if (chunk + 1 == chunks) continue;
-    join(own, own + passes.size());
-    join(own + passes.size() + 1, own + 1);
+    const bool moves = instance.sequences[own].stage != instance.sequences[own + passes.size()].stage;
+    lags.push_back(moves ? plain.transfer_time(first[own]).count() : 0);
   }
+  instance.arcs = pipeline_arcs(passes.size(), lags);
   if (activation_limit) {
     count_activations(plain, first, instance.sequences);
     instance.capacity.assign(schedule.shape().stages, static_cast<std::int64_t>(*activation_limit));
@@ -165,46 +148,6 @@ std::int64_t least_capacity(const synthesis::Instance& instance, std::size_t sta
       held += sequence.take - sequence.give;
     }
   return most;
-}
-
-std::optional<synthesis::Order> as_order(const Schedule& schedule, const TaskGraph& plain) {
-  const Schedule& model = plain.schedule();
-  const std::vector<StageId> placement = placement_of(model);
-  if (schedule.shape() != model.shape()) return std::nullopt;
-  const std::span<const Pass> passes = sequence_passes(splits_backward(model));
-  synthesis::Order order(schedule.shape().stages);
-  for (const StageId stage : schedule.stage_ids())
-    for (const Task& task : schedule.stage(stage)) {
-      if (placement[task.chunk_index] != stage) return std::nullopt;
-      const auto add = [&](std::size_t pass) {
-        order[index(stage)].push_back(static_cast<std::uint16_t>(passes.size() * task.chunk_index + pass));
-      };
-      const auto found = std::ranges::find(passes, task.pass);
-      if (found != passes.end()) {
-        add(static_cast<std::size_t>(found - passes.begin()));
-      } else if (task.pass == Pass::backward) { // one behind the other
-        add(1);
-        add(2);
-      } else {
-        return std::nullopt;
-      }
-    }
-  for (const StageId stage : schedule.stage_ids())
-    if (order[index(stage)].size() != model.stage(stage).size()) return std::nullopt;
-  return order;
-}
-
-Schedule to_schedule(const synthesis::Order& order, const TaskGraph& plain) {
-  const Schedule& model = plain.schedule();
-  const std::span<const Pass> passes = sequence_passes(splits_backward(model));
-  ScheduleBuilder builder{"synthesized", model.shape()};
-  std::vector<std::size_t> next(passes.size() * model.shape().chunks());
-  for (const std::vector<std::uint16_t>& stage : order) {
-    for (const std::uint16_t sequence : stage)
-      builder.add(passes[sequence % passes.size()], sequence / passes.size(), next[sequence]++);
-    builder.end_stage();
-  }
-  return builder.build();
 }
 
 } // namespace ppsim

@@ -4,6 +4,7 @@
 #include "ppsim/report/detail/memory.hpp"
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/build_run.hpp"
+#include "ppsim/study/candidates.hpp"
 #include "ppsim/study/evaluate.hpp"
 
 #include <fmt/format.h>
@@ -24,16 +25,16 @@ void check_synthesis(const RunSpec& spec, const SynthesisRequest& request) {
   if (!spec.microbatches) problems.add("`mb`", "missing", "how many microbatches make a step? for example `mb` 8");
   if (spec.order != nullptr)
     problems.add(spec.order->name, "an order is given, and one is sought", "leave `schedule-file` out");
-  const auto refuse = [&](std::string_view field, std::string_view why, std::string_view hint) {
-    if (spec.is_asked(field)) problems.add(spec.place_of(field), std::string{why}, std::string{hint});
-  };
-  refuse("schedule", "names an order, and one is sought", "leave it out; `placement` says where chunks are");
-  refuse("replicas", "stages that take microbatches in turn are not searched", "leave it out");
-  refuse("balance", "layers are not moved between chunks here", "leave it out; 'ppsim compare' takes it");
-  refuse("forward-only", "forwards alone have one order", "leave it out");
-  refuse("overlap-moe-expert-parallel-comm", "overlapped pairs are not searched", "leave it out");
-  refuse("group-size", "belongs to a schedule by name", "leave it out");
-  refuse("gpipe-backward", "belongs to a schedule by name", "leave it out");
+  if (spec.schedule && spec.is_asked("schedule"))
+    problems.add(spec.place_of("schedule"), "names an order, and one is sought",
+                 "leave it out; `placement` says where chunks are");
+  for (const ScheduleOption& option : schedule_options())
+    if (option.name != "activation-limit" && spec.is_asked(option.name) && spec.has(option.name))
+      problems.add(spec.place_of(option.name), "belongs to schedules by name", "leave it out");
+  if (spec.balance)
+    problems.add(spec.place_of("balance"), "layers are not moved between chunks here",
+                 "leave it out; 'ppsim compare' takes it");
+  if (spec.forward_only) problems.add(spec.place_of("forward-only"), "forwards alone have one order", "leave it out");
   if (spec.release_outputs)
     problems.add(spec.place_of("release-outputs"), "when outputs are gone depends on transfers, which is not searched",
                  "leave it out: outputs then count as kept");
@@ -48,20 +49,9 @@ void check_synthesis(const RunSpec& spec, const SynthesisRequest& request) {
   problems.throw_if_any();
 }
 
-/// The run with an order that is given.
 RunSpec with_order(const RunSpec& spec, Schedule schedule, std::string name) {
-  RunSpec ordered = spec;
+  RunSpec ordered = for_given_order(spec);
   ordered.order = std::make_shared<GivenOrder>(GivenOrder{std::move(schedule), std::move(name), "", {}});
-  ordered.schedule.reset();
-  ordered.vpp.reset();
-  ordered.activation_limit.reset();
-  ordered.group_size.reset();
-  ordered.descending_backward.reset();
-  ordered.replicas.reset();
-  ordered.overlap_expert_exchange = false;
-  for (const std::string_view field : {"schedule", "vpp", "activation-limit", "group-size", "gpipe-backward",
-                                       "replicas", "overlap-moe-expert-parallel-comm"})
-    ordered.where.erase(std::string{field});
   return ordered;
 }
 
@@ -83,9 +73,8 @@ void check_scenario(const RunSpec& spec, const Scenario& scenario) {
 }
 
 /// Throws Error where a stage can not hold one microbatch.
-void check_room(const RunSpec& spec, const ChunkPlacement& placement, const TaskGraph& plain,
+void check_room(const RunSpec& spec, const ChunkPlacement& placement, const TaskGraph& plain, std::size_t passes,
                 const synthesis::Instance& instance) {
-  const std::size_t passes = instance.sequences.size() / plain.schedule().shape().chunks();
   for (const StageId stage : plain.schedule().stage_ids()) {
     const std::int64_t least = least_capacity(instance, index(stage), passes);
     const std::int64_t over = least - instance.capacity[index(stage)];
@@ -112,16 +101,18 @@ struct NamedOrders {
   std::optional<NamedOrder> best;
 };
 
-NamedOrders named_orders(const RunSpec& spec, const TaskGraph& plain, const synthesis::Instance& instance) {
+NamedOrders named_orders(const RunSpec& spec, const TaskGraph& plain, std::span<const Pass> passes,
+                         const synthesis::Instance& instance) {
+  const std::vector<StageId> placement = placement_of(plain.schedule());
   NamedOrders named;
   for (const Generator* const generator : generators()) {
     ScheduleRequest request{.shape = plain.schedule().shape()};
     if (generator->takes("activation-limit")) request.activation_limit = spec.activation_limit;
     try {
       check_request(*generator, request);
-      if (generator->place(request) != placement_of(plain.schedule())) continue;
+      if (generator->place(request) != placement) continue;
       const Schedule schedule = make_schedule(*generator, request, plain.scenario()).taken_apart();
-      std::optional<synthesis::Order> order = as_order(schedule, plain);
+      std::optional<synthesis::Order> order = as_order(schedule, placement, passes);
       if (!order || schedule.asynchronous() || !fits(instance, *order)) continue;
       const std::optional<synthesis::Plan> plan = run(instance, *order);
       if (!plan) continue;
@@ -134,10 +125,11 @@ NamedOrders named_orders(const RunSpec& spec, const TaskGraph& plain, const synt
   return named;
 }
 
-std::vector<std::string> sequence_names(const TaskGraph& plain, bool splits_backward) {
+/// "F0", "I0", "W0", ...
+std::vector<std::string> sequence_names(std::size_t chunks, std::span<const Pass> passes) {
   std::vector<std::string> names;
-  for (std::size_t chunk = 0; chunk < plain.schedule().shape().chunks(); ++chunk)
-    for (const Pass pass : sequence_passes(splits_backward)) names.push_back(fmt::format("{}{}", letter(pass), chunk));
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk)
+    for (const Pass pass : passes) names.push_back(fmt::format("{}{}", letter(pass), chunk));
   return names;
 }
 
@@ -145,6 +137,7 @@ SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& requ
   if (request.begins) request.begins(placement);
   const Shape shape{.stages = *spec.stages, .microbatches = *spec.microbatches, .vpp = placement.vpp};
   const std::vector<StageId> chunk_stage = placement.place(shape);
+  const std::span<const Pass> passes = sequence_passes(request.splits_backward);
   BuiltRun built = build_run(with_order(spec, plain_order(shape, chunk_stage, request.splits_backward), "synthesis"));
   check_scenario(spec, built.scenario);
   built.scenario.network.model = TransferModel::latency;
@@ -154,15 +147,18 @@ SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& requ
                           .best_named = std::nullopt,
                           .instance = make_instance(plain, spec.activation_limit),
                           .found = {},
-                          .sequence_names = sequence_names(plain, request.splits_backward)};
+                          .sequence_names = sequence_names(shape.chunks(), passes)};
   if (const auto fault = fault_of(result.instance))
     throw Error{ExitCode::bad_input, Problem{spec.place_of("mb"), fmt::format("can not be searched: {}", *fault),
                                              "give fewer microbatches, up to 32767, or smaller costs"}};
-  check_room(spec, placement, plain, result.instance);
-  NamedOrders named = named_orders(spec, plain, result.instance);
+  check_room(spec, placement, plain, passes.size(), result.instance);
+  NamedOrders named = named_orders(spec, plain, passes, result.instance);
   result.best_named = std::move(named.best);
-  for (const Schedule& start : request.starts)
-    if (std::optional<synthesis::Order> order = as_order(start, plain)) named.orders.push_back(*std::move(order));
+  for (const Schedule& start : request.starts) {
+    if (start.shape() != shape) continue;
+    if (std::optional<synthesis::Order> order = as_order(start, chunk_stage, passes))
+      named.orders.push_back(*std::move(order));
+  }
   synthesis::SearchOptions options{.effort = request.effort,
                                    .seed = request.seed,
                                    .gap_ppm = request.gap_ppm,
@@ -174,7 +170,8 @@ SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& requ
   if (!result.found.plan) return result;
   result.makespan = Duration{result.found.plan->makespan};
   result.bound = Duration{result.found.bound};
-  result.spec = with_order(spec, to_schedule(result.found.plan->order, plain), "synthesized order");
+  result.spec =
+      with_order(spec, as_schedule("synthesized", shape, result.found.plan->order, passes), "synthesized order");
   return result;
 }
 
@@ -232,7 +229,7 @@ Certificate certificate_of(const SynthesizedOrder& order) {
 Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
   check_synthesis(spec, request);
   Synthesis synthesis;
-  if (request.splits_backward && !spec.input_grad && !spec.model_shape)
+  if (request.splits_backward && assumes_halves(spec))
     synthesis.notes.push_back(
         fmt::format("{}: the halves of the backward are not given, and taken as equal; `input-grad` "
                     "says what one takes, `no-split` leaves backwards whole",
@@ -260,25 +257,20 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
 
 std::vector<FrontPoint> synthesize_along(const RunSpec& spec, SynthesisRequest request, const Axis& axis,
                                          std::size_t points) {
+  RunSpec fixed = spec;
+  fixed.vary.reset();
   const RunField& field = *find_run_field(axis.option);
   std::vector<FrontPoint> front;
-  const auto last = static_cast<std::int64_t>(std::max<std::size_t>(points, 2) - 1);
-  for (std::int64_t i = 0; i <= last; ++i) {
-    FrontPoint point{.value = axis.from + scale_rounded(axis.to - axis.from, i, last), .synthesis = {}, .refusal = {}};
-    if (!front.empty() && front.back().value == point.value) continue; // of counts there may be fewer
-    RunSpec changed = spec;
-    changed.vary.reset();
-    field.set(changed, point.value);
-    changed.where[axis.option] = fmt::format("`{}`", axis.option);
+  for (const std::int64_t value : spread_points(axis, points)) {
+    FrontPoint& point = front.emplace_back(FrontPoint{.value = value, .synthesis = {}, .refusal = {}});
     try {
-      point.synthesis = synthesize(changed, request);
+      point.synthesis = synthesize(with_value(fixed, field, value), request);
       request.starts.clear();
       for (const SynthesizedOrder& order : point.synthesis.orders) request.starts.push_back(order.spec.order->schedule);
     } catch (const Error& error) {
       if (error.code() != ExitCode::no) throw;
       point.refusal = error.problems().front().what;
     }
-    front.push_back(std::move(point));
   }
   return front;
 }

@@ -23,12 +23,7 @@ class CandidatesByValue {
 public:
   explicit CandidatesByValue(const RunSpec& spec) : spec_{spec}, field_{*find_run_field(spec.vary->option)} {}
 
-  [[nodiscard]] RunSpec spec_at(std::int64_t value) const {
-    RunSpec changed = spec_;
-    field_.set(changed, value);
-    changed.where[std::string{field_.name}] = fmt::format("`{}`", field_.name);
-    return changed;
-  }
+  [[nodiscard]] RunSpec spec_at(std::int64_t value) const { return with_value(spec_, field_, value); }
 
   /// May be called from any thread.
   std::shared_ptr<const std::vector<Candidate>> at(std::int64_t value) {

@@ -62,14 +62,14 @@ public:
 private:
   [[nodiscard]] bool done() {
     if (stopped_ || orders_left_ == 0 || steps_left_ == 0) return true;
-    if (options_.go_on && found_.plan) stopped_ = !options_.go_on({found_.effort, makespan(), found_.bound});
-    return stopped_ || is_good();
+    return found_.plan && (is_stopped(found_.plan->makespan) || is_good());
   }
-  [[nodiscard]] std::optional<std::int64_t> makespan() const {
-    return found_.plan ? std::optional{found_.plan->makespan} : std::nullopt;
+  /// Whether whoever waits has had enough of an order that takes `makespan`.
+  bool is_stopped(std::int64_t makespan) {
+    if (options_.go_on && !stopped_) stopped_ = !options_.go_on({found_.effort, makespan, found_.bound});
+    return stopped_;
   }
   [[nodiscard]] bool is_good() const {
-    if (!found_.plan) return false;
     const std::int64_t over = found_.plan->makespan - found_.bound;
     return over <= static_cast<std::int64_t>(static_cast<Int128>(found_.bound) * options_.gap_ppm / 1'000'000);
   }
@@ -98,13 +98,10 @@ private:
     return !done();
   }
 
-  /// Orders by the windows of a makespan of `most`. False: no order is that short.
-  bool make_orders(std::int64_t most) {
+  /// Orders by the windows of a makespan of `most`; where none is that short the bound rises.
+  void make_orders(std::int64_t most) {
     Windows windows = root_;
-    if (!windows.tighten(most)) {
-      raise(most + 1);
-      return false;
-    }
+    if (!windows.tighten(most)) return raise(most + 1);
     for (const std::size_t direction : {0U, 1U}) {
       Guide guide{.direction = direction, .urgency = latest_starts(views_, windows, direction, most)};
       for (const double wait : waits) {
@@ -112,13 +109,12 @@ private:
         for (const Windows* const known :
              {static_cast<const Windows*>(nullptr), static_cast<const Windows*>(&windows)}) {
           guide.known = known;
-          if (!follow(guide)) return true;
+          if (!follow(guide)) return;
         }
       }
     }
     guides_.emplace_back(most, std::move(windows));
     if (guides_.size() > most_guides) guides_.erase(guides_.begin());
-    return true;
   }
 
   void first_orders() {
@@ -179,14 +175,14 @@ private:
   void sample_orders() {
     if (guides_.empty()) return;
     for (std::size_t i = 0; i < samples && !done(); ++i) {
-      const auto& [most, windows] = guides_[dice_.roll(guides_.size())];
-      Guide guide{.direction = dice_.roll(2), .urgency = {}, .wait = std::min(1.0, 1.2 * dice_.share())};
+      const auto& [most, windows] = guides_[dice_.below(guides_.size())];
+      Guide guide{.direction = dice_.below(2), .urgency = {}, .wait = std::min(1.0, 1.2 * dice_.share())};
       guide.urgency = latest_starts(views_, windows, guide.direction, most);
       const double weight = 4 * dice_.share() - 2; // of how early a task could be
       for (std::size_t task = 0; task < guide.urgency.size(); ++task)
         guide.urgency[task] +=
             static_cast<std::int64_t>(weight * static_cast<double>(windows.head(guide.direction, task)));
-      if (dice_.roll(2) == 0) guide.known = &windows;
+      if (dice_.below(2) == 0) guide.known = &windows;
       std::optional<Plan> plan = make_order(views_, guide);
       if (!plan || plan->makespan - found_.plan->makespan > found_.plan->makespan / 50) continue;
       offer(improve_in_turns(views_, *std::move(plan)));
@@ -269,7 +265,7 @@ private:
     CaseWork& work = *cases_;
     const std::size_t first = x * views_.m + work.index;
     const std::size_t other = work.windows.before(0, first, views_.local[y]);
-    if (other >= work.windows.before_at_most(0, first, views_.local[y])) return true;
+    if (other >= work.windows.at_most(0, first, views_.local[y])) return true;
     const std::size_t second = y * views_.m + other;
     Windows supposed = work.windows;
     supposed.suppose(first, second);
@@ -288,11 +284,10 @@ private:
   void improve(const Plan& start, std::uint64_t work) {
     constexpr std::uint64_t at_a_time = 500;
     const std::uint64_t moves = std::max<std::uint64_t>(at_a_time, work / views_.instance.tasks());
-    Tabu tabu{views_, start, dice_.roll()};
-    for (std::uint64_t made = 0; made < moves && !stopped_ && tabu.best() > found_.bound; made += at_a_time) {
+    Tabu tabu{views_, start, dice_.next()};
+    for (std::uint64_t made = 0; made < moves && tabu.best() > found_.bound; made += at_a_time) {
       tabu.run(at_a_time, found_.bound);
-      if (found_.plan && options_.go_on)
-        stopped_ = !options_.go_on({found_.effort, std::min(makespan().value(), tabu.best()), found_.bound});
+      if (is_stopped(std::min(found_.plan->makespan, tabu.best()))) break;
     }
     if (tabu.best() < start.makespan) offer(tabu.best_plan());
   }
@@ -310,7 +305,7 @@ private:
   Views views_;
   const SearchOptions& options_;
   Windows root_;
-  Dice dice_;
+  SplitMix64 dice_;
   Found found_;
   std::multimap<std::int64_t, Plan> pool_;
   std::int64_t open_ = unlimited;                        ///< the least makespan that could not be refuted

@@ -10,26 +10,12 @@ constexpr std::size_t tabu_slots = std::size_t{1} << 16U;
 } // namespace
 
 Tabu::Tabu(const Views& views, const Plan& start, std::uint64_t seed)
-    : views_{views}, dice_{seed}, leads_to_(views.local.size(), std::vector<bool>(views.width)),
-      first_(views.on.size(), none), tabu_(tabu_slots), best_{start.makespan}, best_order_{start.order} {
+    : views_{views}, dice_{seed}, first_(views.on.size(), none), tabu_(tabu_slots), best_{start.makespan},
+      best_order_{start.order} {
   const std::size_t count = views.instance.tasks();
   for (std::uint32_t task = 0; task < count; ++task) {
     sequence_.push_back(static_cast<std::uint32_t>(task / views.m));
     duration_.push_back(views.duration(task / views.m));
-  }
-  for (std::size_t s = 0; s < views.local.size(); ++s) {
-    std::vector<std::size_t> open{s};
-    std::vector<bool> seen(views.local.size());
-    while (!open.empty()) {
-      const std::size_t at = open.back();
-      open.pop_back();
-      for (const View::Input& output : views.view[0].outputs[at]) {
-        if (seen[output.sequence]) continue;
-        seen[output.sequence] = true;
-        open.push_back(output.sequence);
-        if (views.stage(output.sequence) == views.stage(s)) leads_to_[s][views.local[output.sequence]] = true;
-      }
-    }
   }
   dirty_.resize(count);
   load(start.order);
@@ -125,7 +111,7 @@ void Tabu::find_path() {
   std::size_t found = 0;
   Id at = none;
   const auto offer = [&](Id task) {
-    if (dice_.roll(++found) == 0) at = task;
+    if (dice_.below(++found) == 0) at = task;
   };
   for (std::size_t s = 0; s < views_.local.size(); ++s) {
     const auto last = static_cast<Id>(s * views_.m + views_.m - 1);
@@ -150,7 +136,7 @@ void Tabu::find_path() {
 /// Whether nothing but their order on the stage says that `first` runs before `second`, as far as sequences tell.
 bool Tabu::may_turn(Id first, Id second) const {
   if (sequence_[first] == sequence_[second]) return false;
-  return !leads_to_[sequence_[first]][views_.local[sequence_[second]]] || first % views_.m > second % views_.m;
+  return !views_.leads_to[sequence_[first]][views_.local[sequence_[second]]] || first % views_.m > second % views_.m;
 }
 
 /// Whether certainly no path over other stages leads from what goes behind to what goes before.
@@ -402,18 +388,18 @@ bool Tabu::step() {
     for (std::size_t i = 0; i < moves_.size(); ++i) {
       if (moves_[i].tabu && !all_tabu) continue;
       if (all_tabu) { // any, by chance
-        if (dice_.roll(++found) == 0) pick = i;
+        if (dice_.below(++found) == 0) pick = i;
       } else if (pick == moves_.size() || moves_[i].estimate < moves_[pick].estimate) {
         pick = i;
         found = 1;
-      } else if (moves_[i].estimate == moves_[pick].estimate && dice_.roll(++found) == 0) {
+      } else if (moves_[i].estimate == moves_[pick].estimate && dice_.below(++found) == 0) {
         pick = i;
       }
     }
     const Move move = moves_[pick];
     if (apply(move)) {
       ++done_;
-      forbid(move, done_ + 10 + dice_.roll(13) + moves_.size() / 8);
+      forbid(move, done_ + 10 + dice_.below(13) + moves_.size() / 8);
       return true;
     }
     moves_.erase(moves_.begin() + static_cast<std::ptrdiff_t>(pick));
@@ -430,10 +416,6 @@ bool Tabu::run(std::uint64_t moves, std::int64_t target) {
     best_order_ = order_now();
   }
   return best_ < before;
-}
-
-void Tabu::return_to_best() {
-  load(best_order_);
 }
 
 Plan Tabu::best_plan() const {

@@ -1,28 +1,11 @@
 #pragma once
 // Tabu search: a good order made better by turning neighbours on its critical path.
 
+#include "ppsim/base/random.hpp"
+
 #include "views.hpp"
 
 namespace ppsim::synthesis {
-
-/// A sequence of numbers that looks random, and is the same everywhere (SplitMix64).
-class Dice {
-public:
-  explicit Dice(std::uint64_t seed) : state_{seed} {}
-  std::uint64_t roll() {
-    std::uint64_t z = state_ += 0x9E3779B97F4A7C15U;
-    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
-    return z ^ (z >> 31U);
-  }
-  /// Less than `sides`.
-  std::size_t roll(std::size_t sides) { return static_cast<std::size_t>(roll() % sides); }
-  /// From 0 to 1.
-  double share() { return static_cast<double>(roll() >> 11U) / 9007199254740992.0; }
-
-private:
-  std::uint64_t state_;
-};
 
 /// Looks for better orders near one that fits. Each move takes a task of a critical block (tasks of one stage without
 /// idle time between them, on a longest path) to another place in it; of those that lead back to where the search was
@@ -34,8 +17,6 @@ public:
   bool run(std::uint64_t moves, std::int64_t target);
   [[nodiscard]] std::int64_t best() const { return best_; }
   [[nodiscard]] Plan best_plan() const;
-  /// The order as it is goes on from the best.
-  void return_to_best();
 
 private:
   using Id = std::uint32_t;
@@ -78,16 +59,15 @@ private:
   [[nodiscard]] Order order_now() const;
 
   const Views& views_;
-  Dice dice_;
-  std::vector<std::int64_t> duration_;      // by task
-  std::vector<std::uint32_t> sequence_;     // by task
-  std::vector<std::vector<bool>> leads_to_; // by sequence, position on its stage: whether a path leads there
-  std::vector<Id> previous_, next_;         // by task: on its stage
-  std::vector<Id> first_;                   // by stage
-  std::vector<std::int64_t> head_, tail_;   // start; from the end to the end of the step
-  std::vector<std::int64_t> held_;          // by task: memory of its stage before it starts
-  std::vector<Id> sorted_;                  // each behind what it waits for
-  std::vector<std::uint32_t> position_;     // there
+  SplitMix64 dice_;
+  std::vector<std::int64_t> duration_;    // by task
+  std::vector<std::uint32_t> sequence_;   // by task
+  std::vector<Id> previous_, next_;       // by task: on its stage
+  std::vector<Id> first_;                 // by stage
+  std::vector<std::int64_t> head_, tail_; // start; from the end to the end of the step
+  std::vector<std::int64_t> held_;        // by task: memory of its stage before it starts
+  std::vector<Id> sorted_;                // each behind what it waits for
+  std::vector<std::uint32_t> position_;   // there
   std::vector<std::uint8_t> dirty_;
   std::vector<Id> path_;    // critical, from the first to the last task
   std::vector<Id> segment_; // tasks of one stage in the order that a move gives them

@@ -39,6 +39,24 @@ View view_of(const Instance& of, const std::vector<std::int64_t>& left, bool bac
   return view;
 }
 
+/// Where arcs lead from `from`, over other stages as well, by position on its own stage.
+std::vector<bool> led_to(const Views& views, std::size_t from) {
+  std::vector<bool> result(views.width);
+  std::vector<bool> reached(views.local.size());
+  std::vector<std::size_t> open{from};
+  while (!open.empty()) {
+    const std::size_t sequence = open.back();
+    open.pop_back();
+    for (const View::Input& output : views.view[0].outputs[sequence]) {
+      if (reached[output.sequence]) continue;
+      reached[output.sequence] = true;
+      open.push_back(output.sequence);
+      if (views.stage(output.sequence) == views.stage(from)) result[views.local[output.sequence]] = true;
+    }
+  }
+  return result;
+}
+
 } // namespace
 
 Views::Views(const Instance& of)
@@ -54,6 +72,7 @@ Views::Views(const Instance& of)
     left[sequence.stage] += (sequence.take - sequence.give) * of.microbatches;
   }
   for (const bool backwards : {false, true}) view[backwards ? 1 : 0] = view_of(of, left, backwards);
+  for (std::size_t from = 0; from < count; ++from) leads_to.push_back(led_to(*this, from));
 }
 
 } // namespace ppsim::synthesis

@@ -33,6 +33,7 @@ struct Views {
   std::vector<std::uint32_t> local;           ///< by sequence: its position there
   std::vector<std::int64_t> work;             ///< by stage, ns
   std::array<View, 2> view;                   ///< forwards, backwards
+  std::vector<std::vector<bool>> leads_to;    ///< by sequence, position on its stage: whether arcs lead there, forwards
   [[nodiscard]] std::int64_t duration(std::size_t sequence) const { return instance.sequences[sequence].duration; }
   [[nodiscard]] std::size_t stage(std::size_t sequence) const { return instance.sequences[sequence].stage; }
   /// The same task in the other view.

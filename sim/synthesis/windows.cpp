@@ -32,26 +32,19 @@ Windows::Windows(const Views& views)
         head_[d][s * views.m + j] = views.view[d].release[s] + static_cast<std::int64_t>(j) * views.duration(s);
         row(d, s * views.m + j)[views.local[s]] = static_cast<std::uint16_t>(j);
       }
-      follow_paths(d, s);
     }
   }
+  for (const std::vector<std::uint32_t>& here : views.on)
+    for (const std::uint32_t from : here)
+      for (const std::uint32_t to : here)
+        if (views.leads_to[from][views.local[to]]) order_all(from, to);
 }
 
-/// Task j of `from` runs before task j of whatever its outputs lead to.
-void Windows::follow_paths(std::size_t d, std::size_t from) {
-  std::vector<bool> reached(views_->local.size());
-  std::vector<std::size_t> open{from};
-  while (!open.empty()) {
-    const std::size_t s = open.back();
-    open.pop_back();
-    for (const View::Input& output : views_->view[d].outputs[s]) {
-      if (reached[output.sequence]) continue;
-      reached[output.sequence] = true;
-      open.push_back(output.sequence);
-      if (views_->stage(output.sequence) != views_->stage(from)) continue;
-      for (std::size_t j = 0; j < views_->m; ++j)
-        row(d, output.sequence * views_->m + j)[views_->local[from]] = static_cast<std::uint16_t>(j + 1);
-    }
+/// Task j of `first` runs before task j of `second`.
+void Windows::order_all(std::size_t first, std::size_t second) {
+  for (std::size_t j = 0; j < views_->m; ++j) {
+    row(0, second * views_->m + j)[views_->local[first]] = static_cast<std::uint16_t>(j + 1);
+    row(1, first * views_->m + j)[views_->local[second]] = static_cast<std::uint16_t>(j + 1);
   }
 }
 

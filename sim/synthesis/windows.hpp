@@ -29,8 +29,8 @@ public:
     return before_[d][task * views_->width + local];
   }
   /// How many tasks of sequence `local` run before it in view `d`, at most.
-  [[nodiscard]] std::uint16_t before_at_most(std::size_t d, std::size_t task, std::size_t local) const {
-    return at_most(d, task, local);
+  [[nodiscard]] std::uint16_t at_most(std::size_t d, std::size_t task, std::size_t local) const {
+    return static_cast<std::uint16_t>(views_->m - row(1 - d, views_->turned(task))[local]);
   }
   /// Steps of rules so far: the measure of effort.
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
@@ -62,7 +62,7 @@ private:
     std::uint16_t index = 0;
   };
 
-  void follow_paths(std::size_t d, std::size_t from);
+  void order_all(std::size_t first, std::size_t second);
   bool spread();
   bool visit(std::size_t d, std::uint32_t sequence);
   bool fit_memory(std::size_t d, std::size_t task, std::span<std::uint16_t> counts) const;
@@ -93,10 +93,6 @@ private:
   }
   [[nodiscard]] std::span<const std::uint16_t> row(std::size_t d, std::size_t task) const {
     return {before_[d].data() + task * views_->width, views_->width};
-  }
-  /// How many of sequence `local` can run before the task at most.
-  [[nodiscard]] std::uint16_t at_most(std::size_t d, std::size_t task, std::size_t local) const {
-    return static_cast<std::uint16_t>(views_->m - row(1 - d, views_->turned(task))[local]);
   }
 
   const Views* views_;

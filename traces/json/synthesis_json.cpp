@@ -8,10 +8,13 @@ namespace ppsim::traces {
 namespace {
 
 Json order_json(const SynthesizedOrder& order) {
-  Json json{
-      {"placement", order.placement.name},     {"vpp", order.placement.vpp}, {"makespan_ns", order.makespan.count()},
-      {"lower_bound_ns", order.bound.count()}, {"gap", order.gap()},         {"proven_by", "windows"},
-      {"effort", order.found.effort}};
+  Json json{{"placement", order.placement.name},
+            {"vpp", order.placement.vpp},
+            {"makespan_ns", order.makespan.count()},
+            {"lower_bound_ns", order.bound.count()},
+            {"gap", order.gap()},
+            {"proven_by", order.found.cases.empty() ? "windows" : "cases"},
+            {"effort", order.found.effort}};
   json["best_named"] =
       order.best_named ? Json{{"schedule", order.best_named->name}, {"makespan_ns", order.best_named->makespan.count()}}
                        : Json{};

@@ -115,13 +115,25 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
+namespace {
+
+bool names_task_list(std::string_view name) {
+  return name.ends_with(".tasks.csv");
+}
+
+} // namespace
+
 ScheduleFile read_schedule(std::string_view text, std::string_view name, bool forward_only) {
   // On stdin there is no name to go by; only a task list begins with a line of column names.
   const bool has_header = text.substr(0, text.find('\n')).find("microbatch_id") != std::string_view::npos;
-  ScheduleFile file = has_header || name.ends_with(".tasks.csv") ? read_task_list(text, name, forward_only)
-                                                                 : read_pytorch_csv(text, name, forward_only);
+  ScheduleFile file = has_header || names_task_list(name) ? read_task_list(text, name, forward_only)
+                                                          : read_pytorch_csv(text, name, forward_only);
   if (forward_only && !file.schedule.forward_only()) file.schedule = file.schedule.forwards();
   return file;
+}
+
+std::string write_schedule(const TaskGraph& graph, std::string_view name) {
+  return names_task_list(name) ? write_task_list(graph) : write_schedule_csv(graph.schedule());
 }
 
 } // namespace ppsim::traces

@@ -109,7 +109,6 @@ TEST_CASE("However many moves a tabu search makes, its best order is whole, fits
       before = tabu.best();
       REQUIRE(tabu.best_plan().makespan == tabu.best());
       check_plan(instance, tabu.best_plan());
-      if (i % 10 == 9) tabu.return_to_best();
     }
     CHECK(tabu.best() < first->makespan);
   }
@@ -158,7 +157,7 @@ TEST_CASE("The same effort gives the same order, more effort never a longer one 
     for (std::size_t i = 1; i < asked.size(); ++i) {
       CHECK(asked[i].bound >= asked[i - 1].bound);
       CHECK(asked[i].effort >= asked[i - 1].effort);
-      CHECK(asked[i].makespan.value() <= asked[i - 1].makespan.value());
+      CHECK(asked[i].makespan <= asked[i - 1].makespan);
     }
     CHECK(asked.back().bound <= found.bound);
     check_plan(instance, found.plan.value());

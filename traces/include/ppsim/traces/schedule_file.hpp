@@ -30,4 +30,7 @@ struct ScheduleFile {
 /// F or B.
 [[nodiscard]] std::string write_task_list(const TaskGraph& graph);
 
+/// The order of `graph` as read_schedule() takes it from a file of that name.
+[[nodiscard]] std::string write_schedule(const TaskGraph& graph, std::string_view name);
+
 } // namespace ppsim::traces

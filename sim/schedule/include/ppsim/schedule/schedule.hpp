@@ -216,6 +216,9 @@ private:
 /// The stage that runs the forward of each chunk's microbatch 0.
 [[nodiscard]] std::vector<StageId> placement_of(const Schedule& schedule);
 
+/// Whether I and W are tasks of their own.
+[[nodiscard]] bool splits_backward(const Schedule& schedule);
+
 /// The chunks that `stage` runs, by rising global id.
 [[nodiscard]] std::vector<std::uint16_t> chunks_of(const Schedule& schedule, StageId stage);
 

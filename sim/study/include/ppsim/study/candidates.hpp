@@ -22,4 +22,7 @@ struct Candidate {
 /// a number of chunks twice.
 [[nodiscard]] std::vector<Candidate> candidates(const RunSpec& spec);
 
+/// `spec` for an order that is given: what chooses among schedules by name, and options of single ones, are left out.
+[[nodiscard]] RunSpec for_given_order(const RunSpec& spec);
+
 } // namespace ppsim

@@ -146,6 +146,12 @@ struct RunField {
 [[nodiscard]] std::span<const RunField> run_fields();
 /// Null where there is none of that name.
 [[nodiscard]] const RunField* find_run_field(std::string_view name);
+/// `spec` with that field at `value`, as said for this run.
+[[nodiscard]] RunSpec with_value(const RunSpec& spec, const RunField& field, std::int64_t value);
+/// Whether whole backwards are given, of which each is taken to be half I, half W.
+[[nodiscard]] inline bool assumes_halves(const CostSpec& spec) {
+  return spec.backward && !spec.input_grad && !spec.weight_grad;
+}
 
 /// The communicators that `spec` names, if it does: `batched` is a group in simulations.
 [[nodiscard]] std::optional<Communicators> communicators_in(const NetworkSpec& spec);

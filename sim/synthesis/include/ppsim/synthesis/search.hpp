@@ -13,11 +13,11 @@ struct Case {
   std::uint32_t x = 0, x_index = 0, y = 0, y_index = 0;
 };
 
-/// What is known after some steps.
+/// What is known after some steps, from the first order on.
 struct Progress {
-  std::uint64_t effort = 0;             ///< rounds that are done
-  std::optional<std::int64_t> makespan; ///< of the best order so far
-  std::int64_t bound = 0;               ///< no order ends before
+  std::uint64_t effort = 0;  ///< rounds that are done
+  std::int64_t makespan = 0; ///< of the best order so far
+  std::int64_t bound = 0;    ///< no order ends before
 };
 
 struct SearchOptions {
