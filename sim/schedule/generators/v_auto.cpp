@@ -38,7 +38,7 @@ const Generator definition{
       const DispatchInput input = limited_input(request, scenario, wave_placement(shape), 2 * shape.stages);
       // with room for 2p activations the rounds of ZB-V are hard to beat, with less room patterns are
       Plan plan = search_v(input, holds_zero_bubble(input) ? 0 : 3'000'000);
-      constexpr std::array<const Generator*, 3> others{&zb_v::definition, &v_half::definition, &v_min::definition};
+      constexpr std::array<const Generator*, 1> others{&zb_v::definition};
       return to_schedule("v-auto", shape, better_plan(input, request, scenario, std::move(plan), others));
     }};
 
