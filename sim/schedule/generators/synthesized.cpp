@@ -46,6 +46,7 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
   const Shape& shape = request.shape;
   const std::span<const Pass> passes = sequence_passes(true);
   std::vector<StageId> placement;
+  placement.reserve(input.stage.size());
   for (const std::uint32_t stage : input.stage) placement.push_back(StageId{stage});
   Dispatch board{input};
   const auto offer = [&](const std::optional<synthesis::Order>& order) {
