@@ -10,6 +10,7 @@
 #include "ppsim/report/report.hpp"
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/compare.hpp"
+#include "ppsim/study/synthesize.hpp"
 #include "ppsim/study/vary.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 
@@ -265,6 +266,31 @@ void vary_all(benchmark::State& state) {
   for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(vary(inputs, {.threads = 2}));
 }
 
+/// An order and its bound, with room for 1.5 p activations and transfers of half a forward. `gap_%` says how good they
+/// are: faster and worse is no progress.
+void synthesize_order(benchmark::State& state, const char* placement) {
+  const std::vector<std::string> flags{"--stages",
+                                       std::to_string(state.range(0)),
+                                       "--mb",
+                                       std::to_string(state.range(1)),
+                                       "--forward",
+                                       "1ms",
+                                       "--input-grad",
+                                       "1ms",
+                                       "--weight-grad",
+                                       "700us",
+                                       "--comm",
+                                       "500us",
+                                       "--activation-limit",
+                                       std::to_string(state.range(0) * 3 / 2)};
+  const cli::Inputs inputs = cli::parse_arguments(cli::find_command("compare"), flags);
+  const SynthesisRequest request{.placements = {find_chunk_placement(placement).value()},
+                                 .effort = static_cast<std::uint64_t>(state.range(2))};
+  double gap = 0;
+  for ([[maybe_unused]] const auto round : state) gap = synthesize(inputs, request).orders.front().gap();
+  state.counters["gap_%"] = 100 * gap;
+}
+
 /// A profile of about `size` bytes, most of which is of no interest, as in real ones: per kernel five operations of the
 /// processor, a launch and two arrows.
 std::string profile(std::size_t size) {
@@ -334,6 +360,16 @@ BENCHMARK(order_to_report)->Apply(sizes_with_chunks);
 BENCHMARK(read_csv)->ArgNames({"p", "m", "v"})->Unit(benchmark::kMillisecond)->Args({64, 1024, 1});
 BENCHMARK(read_kineto)->Name("kineto reading")->ArgName("MiB")->Unit(benchmark::kMillisecond)->Arg(32)->Arg(320);
 BENCHMARK(vary_all)->Name("vary")->ArgNames({"p", "m"})->Unit(benchmark::kMillisecond)->UseRealTime()->Args({8, 64});
+BENCHMARK_CAPTURE(synthesize_order, linear, "linear")
+    ->ArgNames({"p", "m", "effort"})
+    ->Unit(benchmark::kMillisecond)
+    ->Args({8, 64, 1})
+    ->Args({32, 256, 0});
+BENCHMARK_CAPTURE(synthesize_order, v, "v")
+    ->ArgNames({"p", "m", "effort"})
+    ->Unit(benchmark::kMillisecond)
+    ->Args({8, 32, 0})
+    ->Args({8, 32, 1});
 BENCHMARK(compare_all)
     ->Name("compare")
     ->ArgNames({"p", "m"})

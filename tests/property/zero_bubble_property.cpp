@@ -2,6 +2,7 @@
 
 #include "ppsim/report/report.hpp"
 #include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/proven_bound.hpp"
 #include "support/printers.hpp"
 #include "support/runs.hpp"
 
@@ -75,6 +76,24 @@ TEST_CASE("A small limit on many stages finds a plan") {
     const test::Outcome outcome = test::run(make_schedule(generator, request, scenario), scenario);
     for (const StageReport& stage : outcome.report.stages)
       RC_ASSERT(stage.peak_live_activations <= *request.activation_limit);
+  });
+}
+
+TEST_CASE("No searched schedule takes twice as long as is proven of all orders in its memory") {
+  rc::prop("zb-auto, v-auto, v-half and v-min, any costs, transfers and limits", [] {
+    const std::string name = std::array{"zb-auto", "v-auto", "v-half", "v-min"}[draw(0, 3)];
+    const Generator& generator = find_generator(name);
+    const Shape shape{.stages = draw(2, 8), .microbatches = draw(1, 24), .vpp = generator.vpp.standard};
+    Scenario scenario = draw_unequal(shape);
+    if (draw(0, 1) == 1)
+      for (Duration& latency : scenario.network.latency) latency = Duration{draw_count(0, 40)};
+    ScheduleRequest request{.shape = shape};
+    if (generator.takes("activation-limit")) request.activation_limit = draw(shape.vpp, 2 * shape.chunks());
+    const test::Outcome outcome = test::run(make_schedule(generator, request, scenario), scenario);
+    const std::optional<ProvenBound> bound = find_bound(outcome.graph, outcome.report);
+    RC_ASSERT(bound.has_value());
+    RC_LOG() << name << ' ' << outcome.report.makespan.count() << " ns, bound " << bound->makespan.count() << " ns";
+    RC_ASSERT(outcome.report.makespan <= 2 * bound->makespan);
   });
 }
 
