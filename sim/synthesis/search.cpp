@@ -14,6 +14,8 @@ namespace {
 
 /// Each makespan at which orders are made, as a share of the bound.
 constexpr std::array<double, 7> first_shares{1.0, 1.003, 1.01, 1.02, 1.04, 1.08, 1.15};
+/// More of them where nobody raises a bound that is far below.
+constexpr std::array<double, 5> far_shares{1.25, 1.4, 1.6, 1.8, 2.0};
 constexpr std::array<double, 4> waits{0.0, 0.3, 0.7, 1.0};
 constexpr std::size_t most_guides = 6; // windows that are kept for samples
 constexpr std::size_t pool_size = 12;
@@ -21,6 +23,7 @@ constexpr std::size_t pool_share = 3;             // of the pool, that a round l
 constexpr std::size_t samples = 16;               // orders by chance in a round
 constexpr std::uint64_t case_steps = 3'000'000;   // of the windows, on cases in a round
 constexpr std::uint64_t round_work = 20'000'000;  // tasks times moves of one tabu search
+constexpr std::uint64_t guide_steps = 400'000;    // of the windows for orders, where a bound is not sought
 constexpr std::int64_t bisection_share = 100'000; // the bound is looked for to this part of it
 
 class Search {
@@ -40,7 +43,7 @@ public:
     if (!done()) first_orders();
     if (!found_.plan) any_order();
     if (options_.proves) raise_bound();
-    if (options_.proves && !done()) orders_near_bound();
+    if (options_.proves && !done()) orders_between(found_.bound, first_shares); // as it is now
     while (found_.plan && !done() && found_.effort < options_.effort) {
       round();
       ++found_.effort;
@@ -101,7 +104,9 @@ private:
   /// Orders by the windows of a makespan of `most`; where none is that short the bound rises.
   void make_orders(std::int64_t most) {
     Windows windows = root_;
-    if (!windows.tighten(most)) return raise(most + 1);
+    const bool possible = windows.tighten(most, true, guide_steps_left_);
+    guide_steps_left_ -= std::min(guide_steps_left_, windows.steps() - root_.steps());
+    if (!possible) return raise(most + 1);
     for (const std::size_t direction : {0U, 1U}) {
       Guide guide{.direction = direction, .urgency = latest_starts(views_, windows, direction, most)};
       for (const double wait : waits) {
@@ -123,18 +128,18 @@ private:
       const auto most = static_cast<std::int64_t>(share * static_cast<double>(root));
       if (most < found_.bound) continue;
       make_orders(most);
-      if (done()) return;
+      if (done() || guide_steps_left_ == 0) return;
     }
+    if (!options_.proves) orders_between(root, far_shares);
   }
 
-  /// With the bound as it is now.
-  void orders_near_bound() {
-    const std::int64_t bound = found_.bound;
-    for (const double share : first_shares) {
+  /// At shares of `bound`, up to the best order.
+  void orders_between(std::int64_t bound, std::span<const double> shares) {
+    for (const double share : shares) {
       const auto most = static_cast<std::int64_t>(share * static_cast<double>(bound));
       if (found_.plan && most >= found_.plan->makespan) return;
       make_orders(most);
-      if (done()) return;
+      if (done() || guide_steps_left_ == 0) return;
     }
   }
 
@@ -315,6 +320,7 @@ private:
   std::uint64_t spent_ = 0;      ///< steps on cases
   std::uint64_t quiet_ = 0;      ///< rounds since the last better order
   std::uint64_t steps_left_ = std::numeric_limits<std::uint64_t>::max(); ///< of refutations
+  std::uint64_t guide_steps_left_ = options_.proves ? Windows::no_limit : guide_steps;
   std::uint64_t orders_left_ = std::numeric_limits<std::uint64_t>::max();
   bool stopped_ = false;
 };

@@ -370,11 +370,12 @@ bool Windows::spread() {
         if (!visit(d, s)) return false;
       share(d);
     }
-  } while (changed_);
+  } while (changed_ && steps_ < last_step_);
   return true;
 }
 
-bool Windows::tighten(std::int64_t most, bool pairs) {
+bool Windows::tighten(std::int64_t most, bool pairs, std::uint64_t steps) {
+  last_step_ = steps_ + std::min(steps, no_limit - steps_);
   if (most != most_) { // else only what has changed since
     for (auto& visited : visited_) std::ranges::fill(visited, 0);
     std::ranges::fill(seen_pairs_, 0);
@@ -382,7 +383,7 @@ bool Windows::tighten(std::int64_t most, bool pairs) {
   most_ = most;
   while (true) {
     if (!spread()) return false;
-    if (!pairs) return true;
+    if (!pairs || steps_ >= last_step_) return true;
     changed_ = false;
     for (const std::size_t d : {0U, 1U}) {
       if (!try_orders(d)) return false;

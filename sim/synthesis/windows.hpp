@@ -11,11 +11,13 @@ namespace ppsim::synthesis {
 /// far.
 class Windows {
 public:
+  static constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
   explicit Windows(const Views& views);
 
   /// Applies the rules until nothing changes any more, for orders with a makespan of at most `most`. False: there are
-  /// none. Once it has said so, the windows mean nothing. `pairs`: with the rules that try tasks in both orders.
-  bool tighten(std::int64_t most, bool pairs = true);
+  /// none. Once it has said so, the windows mean nothing. `pairs`: with the rules that try tasks in both orders. Ends
+  /// early behind so many `steps`, or a few more; what the windows say then holds, but is not all that the rules say.
+  bool tighten(std::int64_t most, bool pairs = true, std::uint64_t steps = no_limit);
 
   /// From now on only orders in which task x runs before task y, of the same stage (forwards).
   void suppose(std::size_t x, std::size_t y);
@@ -100,6 +102,7 @@ private:
   std::array<std::vector<std::uint16_t>, 2> before_;
   std::int64_t most_ = unlimited;
   std::uint64_t steps_ = 0;
+  std::uint64_t last_step_ = no_limit;
   bool changed_ = false;
   std::uint64_t clock_ = 1;
   std::vector<std::uint64_t> stamp_;                  // by stage: of its last change
