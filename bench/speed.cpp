@@ -283,7 +283,7 @@ void synthesize_order(benchmark::State& state, const char* placement) {
                                        "500us",
                                        "--activation-limit",
                                        std::to_string(state.range(0) * 3 / 2)};
-  const cli::Inputs inputs = cli::parse_arguments(cli::find_command("compare"), flags);
+  const cli::Inputs inputs = cli::parse_arguments(cli::find_command("synthesize"), flags);
   const SynthesisRequest request{.placements = {find_chunk_placement(placement).value()},
                                  .effort = static_cast<std::uint64_t>(state.range(2))};
   double gap = 0;

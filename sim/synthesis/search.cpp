@@ -40,10 +40,14 @@ public:
     if (options_.orders > 0) orders_left_ = options_.orders;
     for (const Order& order : options_.starts)
       if (fits(views_.instance, order)) offer(synthesis::run(views_.instance, order));
-    if (!done()) first_orders();
+    const std::int64_t root = found_.bound;
+    orders_at(root, first_shares, true);
+    if (!options_.proves) orders_at(root, far_shares, false);
     if (!found_.plan) any_order();
-    if (options_.proves) raise_bound();
-    if (options_.proves && !done()) orders_between(found_.bound, first_shares); // as it is now
+    if (options_.proves) {
+      raise_bound();
+      orders_at(found_.bound, first_shares, false);
+    }
     while (found_.plan && !done() && found_.effort < options_.effort) {
       round();
       ++found_.effort;
@@ -122,24 +126,13 @@ private:
     if (guides_.size() > most_guides) guides_.erase(guides_.begin());
   }
 
-  void first_orders() {
-    const std::int64_t root = found_.bound;
-    for (const double share : first_shares) {
-      const auto most = static_cast<std::int64_t>(share * static_cast<double>(root));
-      if (most < found_.bound) continue;
-      make_orders(most);
-      if (done() || guide_steps_left_ == 0) return;
-    }
-    if (!options_.proves) orders_between(root, far_shares);
-  }
-
-  /// At shares of `bound`, up to the best order.
-  void orders_between(std::int64_t bound, std::span<const double> shares) {
+  /// At shares of `bound` that are not refuted. `all`: those beyond the best order, too, whose windows guide rounds.
+  void orders_at(std::int64_t bound, std::span<const double> shares, bool all) {
     for (const double share : shares) {
       const auto most = static_cast<std::int64_t>(share * static_cast<double>(bound));
-      if (found_.plan && most >= found_.plan->makespan) return;
+      if (most < found_.bound) continue;
+      if (done() || guide_steps_left_ == 0 || (!all && found_.plan && most >= found_.plan->makespan)) return;
       make_orders(most);
-      if (done() || guide_steps_left_ == 0) return;
     }
   }
 
@@ -319,9 +312,9 @@ private:
   double case_share_ = 1.0 / 16; ///< of the gap: how far above the bound cases are tried
   std::uint64_t spent_ = 0;      ///< steps on cases
   std::uint64_t quiet_ = 0;      ///< rounds since the last better order
-  std::uint64_t steps_left_ = std::numeric_limits<std::uint64_t>::max(); ///< of refutations
-  std::uint64_t guide_steps_left_ = options_.proves ? Windows::no_limit : guide_steps;
   std::uint64_t orders_left_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t steps_left_ = Windows::no_limit;                                       ///< of refutations
+  std::uint64_t guide_steps_left_ = options_.proves ? Windows::no_limit : guide_steps; ///< of windows for orders
   bool stopped_ = false;
 };
 

@@ -55,3 +55,7 @@ PPSIM_UPDATE_GOLDEN='' run "${table[@]}" "${one[@]}" --hold "$work/held.txt"
 check 'better than it was is well' [ "$status" = 0 ]
 run "${table[@]}" --only nonsense
 check 'no instance is an error' [ "$status" = 1 ]
+echo 'another 706937000 706937000' >"$work/held.txt"
+run "${table[@]}" --only lin_p4_m12_c1F_mem2p --from "$work/held.txt"
+check 'an instance that no run has found is an error' [ "$status" = 1 ]
+check 'which one' said 'lin_p4_m12_c1F_mem2p: not in held.txt'
