@@ -119,6 +119,10 @@ constexpr std::array outputs{
                         [](const Synthesized& found, const Inputs&) {
                           return viz::svg_gantt(found.run.graph, found.run.timeline, found.run.report);
                         }},
+    Output<Synthesized>{"progress-svg", &Inputs::progress_svg,
+                        [](const Synthesized& found, const Inputs&) {
+                          return viz::svg_progress(found.synthesis.orders.front(), found.run.graph.scenario());
+                        }},
     Output<Synthesized>{"csv", &Inputs::csv,
                         [](const Synthesized& found, const Inputs& inputs) {
                           return traces::write_schedule(found.run.graph, *inputs.csv);
@@ -175,7 +179,8 @@ constexpr std::array front_outputs{
 /// What memory more or less would give, or another value of anything that takes a number.
 ExitCode run_front(const Inputs& inputs) {
   Problems problems;
-  for (const auto& [option, given] : {std::pair{"csv", &inputs.csv}, std::pair{"certificate", &inputs.certificate}})
+  for (const auto& [option, given] : {std::pair{"csv", &inputs.csv}, std::pair{"certificate", &inputs.certificate},
+                                      std::pair{"progress-svg", &inputs.progress_svg}})
     if (*given) problems.add(inputs.place_of(option), "one order, and --vary makes several", "leave it or --vary out");
   problems.throw_if_any();
   const bool stdout_taken = uses_stdout(front_outputs, inputs);

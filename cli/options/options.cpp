@@ -422,6 +422,9 @@ constexpr std::array table{
     Option{"certificate", "", S::synthesis, A::required, "FILE", set_text<&I::certificate>,
            "the order, the bound and its proof, for 'ppsim certify' and other checkers (docs/synthesis.md)"},
 
+    Option{"progress-svg", "", S::synthesis, A::required, "FILE", set_text<&I::progress_svg>,
+           "how the best order and the bound came together, over the steps of the search, as a plot"},
+
     Option{"json", "", S::output, A::optional, "FILE", set_text<&I::json>,
            "the report or comparison as JSON (schema 1); without FILE or with '-' to stdout, instead of the report"},
     Option{"svg", "", S::output, A::required, "FILE", set_text<&I::svg>,

@@ -36,6 +36,7 @@ public:
       found_.impossible = true;
       return std::move(found_);
     }
+    count(root_, 0);
     found_.bound = root_.bound();
     if (options_.orders > 0) orders_left_ = options_.orders;
     for (const Order& order : options_.starts)
@@ -58,6 +59,7 @@ public:
 
   Found prove(std::uint64_t steps) {
     root_.tighten(unlimited, false);
+    count(root_, 0);
     found_.bound = root_.bound();
     offer(synthesis::run(views_.instance, options_.starts.front()));
     steps_left_ = steps;
@@ -81,24 +83,43 @@ private:
     return over <= static_cast<std::int64_t>(static_cast<Int128>(found_.bound) * options_.gap_ppm / 1'000'000);
   }
 
+  /// The steps of windows since they had taken `before`.
+  std::uint64_t count(const Windows& windows, std::uint64_t before) {
+    const std::uint64_t spent = windows.steps() - before;
+    found_.steps += spent;
+    return spent;
+  }
+  /// So many orders that were made, or moves.
+  void count_whole(std::uint64_t times) { found_.steps += times * views_.instance.tasks(); }
+  /// That the best order takes `makespan` now, and what the bound is.
+  void note(std::int64_t makespan) {
+    std::vector<Milestone>& history = found_.history;
+    if (!history.empty() && history.back().makespan == makespan && history.back().bound == found_.bound) return;
+    if (history.empty() || history.back().steps < found_.steps) history.emplace_back();
+    history.back() = {found_.steps, makespan, found_.bound};
+  }
+
   void offer(std::optional<Plan> plan) {
     if (!plan) return;
     if (!found_.plan || plan->makespan < found_.plan->makespan) found_.plan = *plan;
+    note(found_.plan->makespan);
     const std::int64_t length = plan->makespan;
     pool_.emplace(length, std::move(*plan));
     if (pool_.size() > pool_size) pool_.erase(std::prev(pool_.end()));
   }
 
-  /// Proven without any case.
-  void raise(std::int64_t bound) {
+  /// Proven under `cases`.
+  void raise(std::int64_t bound, std::vector<Case> cases = {}) {
     if (bound <= found_.bound) return;
     found_.bound = bound;
-    found_.cases.clear();
+    found_.cases = std::move(cases);
+    if (found_.plan) note(found_.plan->makespan);
   }
 
   /// False where that was enough.
   bool follow(const Guide& guide) {
     std::optional<Plan> plan = make_order(views_, guide);
+    count_whole(1);
     if (plan) offer(improve_in_turns(views_, *plan));
     offer(std::move(plan));
     if (found_.plan && orders_left_ > 0) --orders_left_;
@@ -109,7 +130,7 @@ private:
   void make_orders(std::int64_t most) {
     Windows windows = root_;
     const bool possible = windows.tighten(most, true, guide_steps_left_);
-    guide_steps_left_ -= std::min(guide_steps_left_, windows.steps() - root_.steps());
+    guide_steps_left_ -= std::min(guide_steps_left_, count(windows, root_.steps()));
     if (!possible) return raise(most + 1);
     for (const std::size_t direction : {0U, 1U}) {
       Guide guide{.direction = direction, .urgency = latest_starts(views_, windows, direction, most)};
@@ -152,8 +173,7 @@ private:
   bool refute(std::int64_t most) {
     Windows windows = root_;
     const bool possible = windows.tighten(most);
-    const std::uint64_t spent = windows.steps() - root_.steps();
-    steps_left_ -= std::min(steps_left_, spent);
+    steps_left_ -= std::min(steps_left_, count(windows, root_.steps()));
     if (possible) {
       open_ = std::min(open_, most);
       return false;
@@ -182,6 +202,7 @@ private:
             static_cast<std::int64_t>(weight * static_cast<double>(windows.head(guide.direction, task)));
       if (dice_.below(2) == 0) guide.known = &windows;
       std::optional<Plan> plan = make_order(views_, guide);
+      count_whole(1);
       if (!plan || plan->makespan - found_.plan->makespan > found_.plan->makespan / 50) continue;
       offer(improve_in_turns(views_, *std::move(plan)));
     }
@@ -212,8 +233,7 @@ private:
       if (!cases_) return;
       const bool possible = go_through_cases(end);
       if (!possible) {
-        found_.bound = cases_->most + 1;
-        found_.cases = std::move(cases_->cases);
+        raise(cases_->most + 1, std::move(cases_->cases));
         case_share_ = std::min(1.0, 2 * case_share_);
         cases_.reset();
       } else if (cases_->stage == views_.on.size() && !cases_->changed) { // nothing left to try here
@@ -230,7 +250,7 @@ private:
     const auto over = static_cast<double>(found_.plan->makespan - 1 - found_.bound);
     CaseWork work{.most = found_.bound + static_cast<std::int64_t>(case_share_ * over), .windows = root_};
     const bool possible = work.windows.tighten(work.most);
-    spent_ += work.windows.steps() - root_.steps();
+    spent_ += count(work.windows, root_.steps());
     if (possible)
       cases_ = std::move(work);
     else
@@ -268,14 +288,14 @@ private:
     Windows supposed = work.windows;
     supposed.suppose(first, second);
     const bool possible = supposed.tighten(work.most);
-    spent_ += supposed.steps() - work.windows.steps();
+    spent_ += count(supposed, work.windows.steps());
     if (possible) return true;
     work.cases.push_back({x, static_cast<std::uint32_t>(work.index), y, static_cast<std::uint32_t>(other)});
     work.changed = true;
     const std::uint64_t before = work.windows.steps();
     work.windows.suppose(second, first);
     const bool goes_on = work.windows.tighten(work.most);
-    spent_ += work.windows.steps() - before;
+    spent_ += count(work.windows, before);
     return goes_on;
   }
 
@@ -285,7 +305,10 @@ private:
     Tabu tabu{views_, start, dice_.next()};
     for (std::uint64_t made = 0; made < moves && tabu.best() > found_.bound; made += at_a_time) {
       tabu.run(at_a_time, found_.bound);
-      if (is_stopped(std::min(found_.plan->makespan, tabu.best()))) break;
+      count_whole(at_a_time);
+      const std::int64_t best = std::min(found_.plan->makespan, tabu.best());
+      note(best);
+      if (is_stopped(best)) break;
     }
     if (tabu.best() < start.makespan) offer(tabu.best_plan());
   }

@@ -18,6 +18,9 @@ Json order_json(const SynthesizedOrder& order) {
   json["best_named"] =
       order.best_named ? Json{{"schedule", order.best_named->name}, {"makespan_ns", order.best_named->makespan.count()}}
                        : Json{};
+  json["progress"] = list_of(order.found.history, [](const synthesis::Milestone& at) {
+    return Json{{"steps", at.steps}, {"makespan_ns", at.makespan}, {"lower_bound_ns", at.bound}};
+  });
   return json;
 }
 

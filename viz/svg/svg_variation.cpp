@@ -36,7 +36,6 @@ constexpr Px strip_gap = px(6);
 constexpr Px change_labels_height = px(18);
 constexpr std::int64_t markers_per_line = 7;
 constexpr Px end_bar_height = px(11);
-constexpr std::string_view grid_look = R"(class="grid" stroke="#e3e3e3" stroke-width="0.8")";
 
 std::string stroke_of(const Curve& curve) {
   std::string attributes = fmt::format("stroke=\"{}\"", to_string(curve.style.colour));

@@ -104,6 +104,17 @@ std::vector<std::int64_t> logarithmic_ticks(const Axis& axis, std::size_t stride
   return ticks;
 }
 
+std::string in_unit(std::string_view name, const Ticks& ticks) {
+  return ticks.unit_name.empty() ? std::string{name} : fmt::format("{} ({})", name, ticks.unit_name);
+}
+
+std::vector<AxisMark> marks_at(std::int64_t from, std::int64_t to, const Ticks& ticks) {
+  std::vector<AxisMark> marks;
+  for (std::int64_t tick = (from + ticks.step - 1) / ticks.step; tick <= to / ticks.step; ++tick)
+    marks.push_back({tick * ticks.step, tick_label(tick * ticks.step, ticks)});
+  return marks;
+}
+
 std::string tick_label(std::int64_t value, const Ticks& ticks) {
   std::string label = fmt::format("{}", value / ticks.unit);
   if (ticks.decimals > 0) label += '.';

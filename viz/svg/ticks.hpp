@@ -21,6 +21,16 @@ struct Ticks {
 /// The finest round ticks that part the range into at most `most` intervals. The unit is the largest that `to` reaches.
 [[nodiscard]] Ticks choose_ticks(Axis::Unit unit, std::int64_t from, std::int64_t to, std::size_t most);
 
+/// A value of an axis and its label.
+struct AxisMark {
+  std::int64_t value;
+  std::string label;
+};
+/// Marks at the multiples of the ticks' step.
+[[nodiscard]] std::vector<AxisMark> marks_at(std::int64_t from, std::int64_t to, const Ticks& ticks);
+/// What an axis shows, with the unit of its ticks behind it: "step time (ms)".
+[[nodiscard]] std::string in_unit(std::string_view name, const Ticks& ticks);
+
 /// log2 of `value` >= 1 in units of 2^-16, in integers alone so that it is the same on every machine.
 [[nodiscard]] std::int64_t scaled_log2(std::int64_t value);
 /// Round values of a logarithmic axis: every `stride`-th of 1, 2, 5, 10, 20, ... (of bytes 1, 2, 4, ...) in the range.

@@ -20,24 +20,12 @@ constexpr Px least_x_tick_distance = px(75);
 constexpr Px least_y_tick_distance = px(40);
 constexpr std::size_t most_curves = 12; ///< that can be told apart
 
-std::string in_unit(std::string_view name, const Ticks& ticks) {
-  return ticks.unit_name.empty() ? std::string{name} : fmt::format("{} ({})", name, ticks.unit_name);
-}
-
 /// Width of the widest text of some things.
 template <class Things, class Text>
 Px widest(const Things& things, Text text) {
   Px width;
   for (const auto& thing : things) width = std::max(width, text_width(std::invoke(text, thing), label_size));
   return width;
-}
-
-/// Marks at the multiples of a step.
-std::vector<AxisMark> marks_at(std::int64_t from, std::int64_t to, const Ticks& ticks) {
-  std::vector<AxisMark> marks;
-  for (std::int64_t tick = (from + ticks.step - 1) / ticks.step; tick <= to / ticks.step; ++tick)
-    marks.push_back({tick * ticks.step, tick_label(tick * ticks.step, ticks)});
-  return marks;
 }
 
 /// Marks at every `stride`-th of the round values of a logarithmic axis.

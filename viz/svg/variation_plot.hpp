@@ -13,12 +13,6 @@
 
 namespace ppsim::viz {
 
-/// A value of an axis and its label.
-struct AxisMark {
-  std::int64_t value;
-  std::string label;
-};
-
 /// Where the best changes, and where the label that says so stands above it, or beside that.
 struct ChangeMark {
   Px x, label_x;

@@ -176,6 +176,31 @@ TEST_CASE("A search ends at the gap that is asked for, and at once where the bou
   CHECK(easy.plan->makespan == easy.bound);
 }
 
+TEST_CASE("What a search found is told step by step: orders get shorter, bounds rise, and the last is the result") {
+  const Instance instance = hard();
+  const Order slow = one_by_one(instance);
+  for (const Found& found :
+       {search(instance, {.effort = 1, .starts = {slow}}), search(instance, {.effort = 1, .proves = false}),
+        search(instance, {.effort = 1000, .go_on = [](const Progress& progress) { return progress.effort == 0; }}),
+        search(pipeline(linear(4), 8, {9, 9, 5, 0, 8}), {}), prove(instance, slow, 100'000)}) {
+    const std::vector<Milestone>& history = found.history;
+    REQUIRE_FALSE(history.empty());
+    for (std::size_t i = 1; i < history.size(); ++i) {
+      CHECK(history[i].steps > history[i - 1].steps);
+      CHECK(history[i].makespan <= history[i - 1].makespan);
+      CHECK(history[i].bound >= history[i - 1].bound);
+      CHECK((history[i].makespan < history[i - 1].makespan || history[i].bound > history[i - 1].bound));
+    }
+    CHECK(history.front().steps > 0);
+    CHECK(history.back().steps <= found.steps);
+    CHECK(history.back().makespan == found.plan->makespan);
+    CHECK(history.back().bound == found.bound);
+  }
+  const std::vector<Milestone> history = search(instance, {.effort = 1, .starts = {slow}}).history;
+  CHECK(history.size() > 4);
+  CHECK(history.front().makespan == run(instance, slow)->makespan);
+}
+
 TEST_CASE("A search that is told to end gives what it has") {
   const Instance instance = hard();
   std::size_t asked = 0;

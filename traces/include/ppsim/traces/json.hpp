@@ -39,8 +39,9 @@ namespace ppsim::traces {
 /// the recommendation by name, with `recommendation` (in words) as its text.
 [[nodiscard]] std::string comparison_json(const Comparison& comparison, const std::string& recommendation);
 
-/// The best order of each placement: its makespan and the bound (both of `latency`), how they were come by, the best
-/// schedule by name beside it; and report_json() of the shortest one, whose run `graph` and the others are.
+/// The best order of each placement: its makespan and the bound (both of `latency`), how they were come by, and
+/// when in steps of the search (`progress`), the best schedule by name beside it; and report_json() of the shortest
+/// one, whose run `graph` and the others are.
 [[nodiscard]] std::string synthesis_json(const Synthesis& synthesis, std::uint64_t seed, const TaskGraph& graph,
                                          const Timeline& timeline, const RunReport& report);
 

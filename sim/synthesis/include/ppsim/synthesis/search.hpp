@@ -33,13 +33,24 @@ struct SearchOptions {
       {}; ///< asked often, with what is known; false: ends, and what is known is the result
 };
 
+/// What was known behind so many steps: those of Windows::steps(), and one for each task of the instance for each order
+/// that is made by windows and for each move of the tabu search. They are the same on every machine.
+struct Milestone {
+  std::uint64_t steps = 0;
+  std::int64_t makespan = 0; ///< of the best order
+  std::int64_t bound = 0;
+};
+
 /// What a search found.
 struct Found {
   std::optional<Plan> plan; ///< the best order; nothing where none was found
   std::int64_t bound = 0;   ///< no order has a makespan below: proven by the windows for bound - 1, under `cases`
   std::vector<Case> cases;
-  std::uint64_t effort = 0; ///< rounds behind the first orders that were done
-  bool impossible = false;  ///< proven: no order fits
+  std::uint64_t effort = 0;            ///< rounds behind the first orders that were done
+  bool impossible = false;             ///< proven: no order fits
+  std::uint64_t steps = 0;             ///< all, as in Milestone
+  std::vector<Milestone> history = {}; ///< from the first order on, one where the best order or the bound changed; by
+                                       ///< rising steps. The last is the result
 };
 
 /// `instance` has passed fault_of().
