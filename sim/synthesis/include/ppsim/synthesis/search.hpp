@@ -24,8 +24,8 @@ struct SearchOptions {
   std::uint64_t effort =
       0; ///< rounds of search behind the first orders; the result depends on nothing but these and `seed`
   std::uint64_t orders = 0; ///< ends behind so many first orders, if one was found; 0: none but its own end
-  bool proves = true;       ///< looks for the best bound that it can prove; else the first one will do, and the rules are
-                            ///< applied for orders only, in a fixed number of steps
+  bool proves = true; ///< looks for the best bound that it can prove; else the first one will do, and the rules are
+                      ///< applied for orders only, in a fixed number of steps
   std::uint64_t seed = 1;
   std::int64_t gap_ppm = 0;       ///< ends where the best order is at most so many millionths longer than the bound
   std::vector<Order> starts = {}; ///< orders from elsewhere; those that do not fit, or do not run, are left out
