@@ -349,6 +349,11 @@ std::int64_t first_bound(const Instance& instance) {
   return windows.tighten(unlimited, false) ? windows.bound() : 0;
 }
 
+bool is_refuted(const Instance& instance, std::int64_t makespan, std::uint64_t steps) {
+  const Views views{instance};
+  return !Windows{views}.tighten(makespan, true, steps);
+}
+
 Found prove(const Instance& instance, Order order, std::uint64_t steps) {
   const SearchOptions options{.starts = {std::move(order)}, .go_on = {}};
   return Search{instance, options}.prove(steps);

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <random>
 #include <string>
 
@@ -48,6 +49,13 @@ std::int64_t peak_bytes(const Schedule& schedule, StageId stage, const Memory& m
     peak = std::max(peak, held);
   }
   return peak;
+}
+
+std::vector<std::size_t> live_activations(const test::Outcome& outcome) {
+  std::vector<std::size_t> most;
+  most.reserve(outcome.report.stages.size());
+  for (const StageReport& stage : outcome.report.stages) most.push_back(stage.peak_live_activations);
+  return most;
 }
 
 } // namespace
@@ -103,6 +111,31 @@ TEST_CASE("No searched schedule takes twice as long as is proven of all orders i
     far_above += 3 * outcome.report.makespan > 4 * bound.makespan ? 1 : 0;
   }
   CHECK(far_above == 0); // 1 without synthesis
+}
+
+TEST_CASE("No searched schedule takes longer than one by name of its placement that holds no more") {
+  using Names = std::vector<std::string_view>;
+  const std::array<std::pair<std::string_view, Names>, 4> searched{{{"zb-auto", {"1f1b", "gpipe", "zb-h1", "zb-h2"}},
+                                                                    {"v-auto", {"zb-v", "hanayo", "v-half", "v-min"}},
+                                                                    {"v-half", {"zb-v", "hanayo"}},
+                                                                    {"v-min", {"zb-v", "hanayo"}}}};
+  rc::prop("the searching schedules, any costs", [&searched] {
+    const auto& [name, others] = searched[draw(0, searched.size() - 1)];
+    const Generator& generator = find_generator(name);
+    const Shape shape{.stages = draw(2, 6), .microbatches = draw(1, 12), .vpp = generator.vpp.standard};
+    const Scenario scenario = draw_unequal(shape);
+    ScheduleRequest request{.shape = shape};
+    if (generator.takes("activation-limit")) request.activation_limit = draw(shape.vpp, 2 * shape.chunks());
+    const test::Outcome outcome = test::run(make_schedule(generator, request, scenario), scenario);
+    std::vector<std::size_t> most = live_activations(outcome);
+    if (generator.takes("activation-limit")) std::ranges::fill(most, *request.activation_limit);
+    for (const std::string_view other : others) {
+      const test::Outcome its = test::run(make_schedule(find_generator(other), {.shape = shape}, scenario), scenario);
+      const bool fits = std::ranges::equal(live_activations(its), most, std::less_equal{});
+      RC_CLASSIFY(fits, std::string{other});
+      if (fits) RC_ASSERT(outcome.report.makespan <= its.report.makespan);
+    }
+  });
 }
 
 TEST_CASE("Under a memory limit no stage ever holds more bytes than that leaves, or the schedule is refused") {

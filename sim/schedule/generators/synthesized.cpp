@@ -8,10 +8,10 @@
 namespace ppsim::generator {
 namespace {
 
-constexpr std::int64_t good_enough_percent = 4; // above the first bound: what is published stays as it is published
 constexpr std::int64_t near_enough_ppm = 10'000;
 constexpr std::uint64_t most_placements = 2'000'000; // of tasks: about a quarter of a second
-constexpr std::uint64_t placements_per_task = 8;     // by one order and what makes it better
+constexpr std::uint64_t rival_steps = 1'000'000;
+constexpr std::uint64_t placements_per_task = 8; // by one order and what makes it better
 
 synthesis::Instance instance_of(const DispatchInput& input, std::size_t passes) {
   synthesis::Instance instance;
@@ -27,38 +27,53 @@ synthesis::Instance instance_of(const DispatchInput& input, std::size_t passes) 
   return instance;
 }
 
-/// Rounds and patterns of a V are hard to beat while transfers are short.
-bool is_worth_a_search(const DispatchInput& input) {
-  if (input.shape.vpp == 1) return true;
+std::vector<StageId> placement_of(const DispatchInput& input) {
+  std::vector<StageId> placement;
+  placement.reserve(input.stage.size());
+  for (const std::uint32_t stage : input.stage) placement.push_back(StageId{stage});
+  return placement;
+}
+
+/// How far above the first bound a plan is left as it is. Rounds and patterns of a V are hard to beat while transfers
+/// are short, and the bound is weak there.
+std::int64_t good_enough_percent(const DispatchInput& input) {
   const std::int64_t longest = input.transfer.empty() ? 0 : std::ranges::max(input.transfer);
-  return longest > std::ranges::min(input.forward) / 10;
+  const bool is_short = longest <= std::ranges::min(input.forward) / 10;
+  return input.shape.vpp == 2 && is_short ? 20 : 4; // 4: what is published stays as it is published
+}
+
+/// That no order of the rival's memory is as short is proven in a moment; its own search takes longer.
+bool may_be_shorter(const Rival& rival, const Scenario& scenario, const DispatchInput& input, std::int64_t makespan) {
+  if (!rival.activations) return true;
+  const DispatchInput its = dispatch_input(scenario, placement_of(input), *rival.activations);
+  const synthesis::Instance instance = instance_of(its, sequence_passes(true).size());
+  return fault_of(instance) || !synthesis::is_refuted(instance, makespan - 1, rival_steps);
 }
 
 } // namespace
 
 Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario, Plan plan,
-                 std::span<const Generator* const> others) {
+                 std::span<const Rival> rivals) {
   const bool by_span = scenario.update.step == OptimizerStep::per_stage;
   const auto is_better = [by_span](const PlanScore& a, const PlanScore& b) {
-    if (a.span <= b.span) return a < b || a.makespan < b.makespan;
-    return !by_span && b.makespan - a.makespan >= b.makespan / 50;
+    if (by_span) return a < b;
+    return std::pair{a.makespan, a.span} < std::pair{b.makespan, b.span};
   };
   const Shape& shape = request.shape;
   const std::span<const Pass> passes = sequence_passes(true);
-  std::vector<StageId> placement;
-  placement.reserve(input.stage.size());
-  for (const std::uint32_t stage : input.stage) placement.push_back(StageId{stage});
+  const std::vector<StageId> placement = placement_of(input);
   Dispatch board{input};
   const auto offer = [&](const std::optional<synthesis::Order>& order) {
     if (!order || !board.follow(as_schedule("", shape, *order, passes))) return;
     if (is_better(board.score(), plan.score)) plan = {board.steps(), board.score()};
   };
-  for (const Generator* const other : others)
-    offer(as_order(make_schedule(*other, {.shape = shape}, scenario), placement, passes));
-  const auto good_enough = [&plan](std::int64_t bound) {
-    return plan.score.makespan <= bound * (100 + good_enough_percent) / 100;
+  for (const Rival& rival : rivals)
+    if (may_be_shorter(rival, scenario, input, plan.score.makespan))
+      offer(as_order(make_schedule(*rival.generator, {.shape = shape}, scenario), placement, passes));
+  const auto good_enough = [&plan, percent = good_enough_percent(input)](std::int64_t bound) {
+    return plan.score.makespan <= bound * (100 + percent) / 100;
   };
-  if (!is_worth_a_search(input) || good_enough(lower_bound(input).makespan)) return plan;
+  if (good_enough(lower_bound(input).makespan)) return plan;
   const synthesis::Instance instance = instance_of(input, passes.size());
   if (fault_of(instance) || good_enough(first_bound(instance))) return plan; // a fault: it is too large
   const std::uint64_t orders = most_placements / placements_per_task / instance.tasks();

@@ -24,8 +24,8 @@ const Generator definition{
     .name = "v-auto",
     .placement = "v",
     .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
-    .promise = "never more memory than the limit; span no longer than the published ZB-V heuristic's under "
-               "it, unless a step is 2 % shorter",
+    .promise = "never more memory than the limit; no step longer than that of zb-v, hanayo, v-half and v-min where "
+               "they fit; span no longer than the published ZB-V heuristic's, unless the step is shorter",
     .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
     .source = "Qi et al., arXiv 2405.15362",
     .options = "activation-limit",
@@ -38,8 +38,10 @@ const Generator definition{
       const DispatchInput input = limited_input(request, scenario, wave_placement(shape), 2 * shape.stages);
       // with room for 2p activations the rounds of ZB-V are hard to beat, with less room patterns are
       Plan plan = search_v(input, holds_zero_bubble(input) ? 0 : 3'000'000);
-      constexpr std::array<const Generator*, 1> others{&zb_v::definition};
-      return to_schedule("v-auto", shape, better_plan(input, request, scenario, std::move(plan), others));
+      const std::array<Rival, 4> rivals{Rival{&zb_v::definition}, Rival{&hanayo::definition},
+                                        Rival{&v_half::definition, v_half_limit(shape)},
+                                        Rival{&v_min::definition, v_min_limit(shape)}};
+      return to_schedule("v-auto", shape, better_plan(input, request, scenario, std::move(plan), rivals));
     }};
 
 } // namespace ppsim::generator::v_auto

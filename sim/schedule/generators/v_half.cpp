@@ -2,6 +2,8 @@
 // activations of 1F1B, in the limit of many stages. Which order keeps to that depends on costs and transfers, so it is
 // searched for.
 
+#include <array>
+
 #include "generator_list.hpp"
 #include "v_search.hpp"
 
@@ -11,16 +13,16 @@ const Generator definition{
     .name = "v-half",
     .placement = "v",
     .summary = "a V of two chunks per stage with half the activations of 1f1b",
-    .promise = "at most 2 floor(p/2) + 2 chunk activations on every stage; span no longer than the published order's",
+    .promise = "at most 2 floor(p/2) + 2 chunk activations on every stage; no step longer than "
+               "v-min's; span no longer than the published order's, unless the step is shorter",
     .constraints = "two chunks per stage; any m >= 1",
     .source = "Qi et al., arXiv 2405.15362",
     .vpp = {.standard = 2, .multiple = 0},
     .searches = true,
     .place = wave_placement,
     .make = [](const ScheduleRequest& request, const Scenario& scenario) {
-      // What the published order holds, for any p: the two slots per stage on the way down make a microbatch live 3p
-      // slots of its six on average.
-      return search_within("v-half", request.shape, scenario, 2 * (request.shape.stages / 2) + 2);
+      constexpr std::array<Rival, 2> rivals{Rival{&zb_v::definition}, Rival{&hanayo::definition}};
+      return search_within("v-half", request.shape, scenario, v_half_limit(request.shape), rivals);
     }};
 
 } // namespace ppsim::generator::v_half

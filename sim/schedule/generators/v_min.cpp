@@ -2,6 +2,8 @@
 // activations of 1F1B, in the limit of many stages. Which order keeps to that depends on costs and transfers, so it is
 // searched for.
 
+#include <array>
+
 #include "generator_list.hpp"
 #include "v_search.hpp"
 
@@ -11,17 +13,16 @@ const Generator definition{
     .name = "v-min",
     .placement = "v",
     .summary = "a V of two chunks per stage with a third of the activations of 1f1b",
-    .promise =
-        "at most 2 floor((p+1)/3) + 2 chunk activations on every stage; span no longer than the published order's",
+    .promise = "at most 2 floor((p+1)/3) + 2 chunk activations on every stage; span no longer "
+               "than the published order's, unless the step is shorter",
     .constraints = "two chunks per stage; any m >= 1",
     .source = "Qi et al., arXiv 2405.15362",
     .vpp = {.standard = 2, .multiple = 0},
     .searches = true,
     .place = wave_placement,
     .make = [](const ScheduleRequest& request, const Scenario& scenario) {
-      // What the published order holds, for any p: with one slot per stage on every leg a microbatch lives 2p slots of
-      // its six on average.
-      return search_within("v-min", request.shape, scenario, 2 * ((request.shape.stages + 1) / 3) + 2);
+      constexpr std::array<Rival, 2> rivals{Rival{&zb_v::definition}, Rival{&hanayo::definition}};
+      return search_within("v-min", request.shape, scenario, v_min_limit(request.shape), rivals);
     }};
 
 } // namespace ppsim::generator::v_min

@@ -9,7 +9,6 @@
 #include "key_dispatch.hpp"
 #include "order_search.hpp"
 #include "slot_grid.hpp"
-#include "synthesized.hpp"
 #include "v_pattern.hpp"
 #include "v_rounds.hpp"
 
@@ -202,9 +201,10 @@ Plan search_v(const DispatchInput& input, std::size_t placements) {
   return Search{input, placements}.run();
 }
 
-Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario, std::size_t activations) {
+Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario, std::size_t activations,
+                       std::span<const Rival> rivals) {
   const DispatchInput input = dispatch_input(scenario, wave_placement(shape), activations);
-  return to_schedule(name, shape, better_plan(input, {.shape = shape}, scenario, search_v(input, 250'000), {}));
+  return to_schedule(name, shape, better_plan(input, {.shape = shape}, scenario, search_v(input, 250'000), rivals));
 }
 
 } // namespace ppsim::generator

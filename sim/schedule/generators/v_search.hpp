@@ -3,6 +3,7 @@
 // limit.
 
 #include "dispatch.hpp"
+#include "synthesized.hpp"
 
 namespace ppsim::generator {
 
@@ -11,8 +12,18 @@ namespace ppsim::generator {
 /// be placed in all; where that is too few for the rounds and a handful of other plans, it is raised.
 [[nodiscard]] Plan search_v(const DispatchInput& input, std::size_t placements);
 
-/// The schedule called `name` of such a plan that holds at most so many activations on each stage.
+/// What the published orders hold at most on a stage, in chunk activations, for any p. With two slots per stage on the
+/// way down, and one on each other leg, a microbatch of V-Half lives 3p slots of its six on average; of V-Min, with one
+/// slot on every leg, 2p.
+constexpr std::size_t v_half_limit(const Shape& shape) {
+  return 2 * (shape.stages / 2) + 2;
+}
+constexpr std::size_t v_min_limit(const Shape& shape) {
+  return 2 * ((shape.stages + 1) / 3) + 2;
+}
+
+/// The schedule called `name` of such a plan that holds at most so many activations on each stage, or of a rival's.
 [[nodiscard]] Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario,
-                                     std::size_t activations);
+                                     std::size_t activations, std::span<const Rival> rivals);
 
 } // namespace ppsim::generator

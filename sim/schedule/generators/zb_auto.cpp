@@ -152,8 +152,9 @@ Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
     best.offer(board);
     if (best.plan().score <= bound) break;
   }
-  constexpr std::array<const Generator*, 2> others{&one_f_one_b::definition, &gpipe::definition};
-  return to_schedule("zb-auto", request.shape, better_plan(input, request, scenario, best.plan(), others));
+  constexpr std::array<Rival, 4> rivals{Rival{&zb_h1::definition}, Rival{&zb_h2::definition},
+                                        Rival{&one_f_one_b::definition}, Rival{&gpipe::definition}};
+  return to_schedule("zb-auto", request.shape, better_plan(input, request, scenario, best.plan(), rivals));
 }
 
 } // namespace
@@ -162,8 +163,8 @@ const Generator definition{
     .name = "zb-auto",
     .placement = "loop",
     .summary = "zero bubble by search: follows costs, transfers and a memory limit",
-    .promise = "never more memory than the limit; span no longer than the published heuristic's, unless a step "
-               "is 2 % shorter",
+    .promise = "never more memory than the limit; no step longer than that of zb-h1, zb-h2, 1f1b and gpipe where they "
+               "fit; span no longer than the published heuristic's, unless the step is shorter",
     .constraints = "one chunk per stage; any m >= 1; the limit holds at least one activation",
     .source = "Qi et al., arXiv 2401.10241, section 3.1",
     .options = "activation-limit",

@@ -59,8 +59,11 @@ struct Found {
 /// A bound that is had at once; 0 where no order fits.
 [[nodiscard]] std::int64_t first_bound(const Instance& instance);
 
-/// The best bound that so many steps of the windows' rules prove, and `order`, which runs and fits, as the plan. A step
-/// is the work on one task.
+/// Whether so many steps of the windows' rules prove that no order is as short as `makespan`. A step is the work on one
+/// task.
+[[nodiscard]] bool is_refuted(const Instance& instance, std::int64_t makespan, std::uint64_t steps);
+
+/// The best bound that so many steps of the windows' rules prove, and `order`, which runs and fits, as the plan.
 [[nodiscard]] Found prove(const Instance& instance, Order order, std::uint64_t steps);
 
 } // namespace ppsim::synthesis
