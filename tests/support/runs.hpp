@@ -101,6 +101,14 @@ struct Outcome {
   [[nodiscard]] TaskId released_by(std::string_view name) const { return timeline.released_by[index(id(name))]; }
 };
 
+/// The longest first start to last end of a stage.
+inline Duration span_of(const Outcome& outcome) {
+  Duration longest{0};
+  for (const StageReport& stage : outcome.report.stages)
+    longest = std::max(longest, stage.extent.end - stage.extent.start);
+  return longest;
+}
+
 inline Outcome run(Schedule schedule, Scenario scenario) {
   TaskGraph graph = lower(std::move(schedule), std::move(scenario));
   Timeline timeline = simulate(graph);

@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::int64_t near_enough_ppm = 10'000;
 constexpr std::uint64_t most_placements = 2'000'000; // of tasks: about a quarter of a second
-constexpr std::uint64_t rival_steps = 1'000'000;
-constexpr std::uint64_t placements_per_task = 8; // by one order and what makes it better
+constexpr std::uint64_t rival_steps = 1'000'000;     // of rules, on what a rival can be: a tenth of a second
+constexpr std::uint64_t placements_per_task = 8;     // by one order and what makes it better
 
-synthesis::Instance instance_of(const DispatchInput& input, std::size_t passes) {
+synthesis::Instance instance_of(const DispatchInput& input) {
   synthesis::Instance instance;
   instance.microbatches = static_cast<std::uint32_t>(input.shape.microbatches);
   instance.capacity = input.limit;
@@ -23,7 +23,7 @@ synthesis::Instance instance_of(const DispatchInput& input, std::size_t passes) 
     instance.sequences.push_back({stage, input.input_grad[chunk], 0, input.taken[chunk] - input.kept[chunk], 0});
     instance.sequences.push_back({stage, input.weight_grad[chunk], 0, input.kept[chunk], 0});
   }
-  instance.arcs = pipeline_arcs(passes, input.transfer);
+  instance.arcs = pipeline_arcs(sequence_passes(true).size(), input.transfer);
   return instance;
 }
 
@@ -45,8 +45,7 @@ std::int64_t good_enough_percent(const DispatchInput& input) {
 /// That no order of the rival's memory is as short is proven in a moment; its own search takes longer.
 bool may_be_shorter(const Rival& rival, const Scenario& scenario, const DispatchInput& input, std::int64_t makespan) {
   if (!rival.activations) return true;
-  const DispatchInput its = dispatch_input(scenario, placement_of(input), *rival.activations);
-  const synthesis::Instance instance = instance_of(its, sequence_passes(true).size());
+  const synthesis::Instance instance = instance_of(dispatch_input(scenario, placement_of(input), *rival.activations));
   return fault_of(instance) || !synthesis::is_refuted(instance, makespan - 1, rival_steps);
 }
 
@@ -68,13 +67,13 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
     if (is_better(board.score(), plan.score)) plan = {board.steps(), board.score()};
   };
   for (const Rival& rival : rivals)
-    if (may_be_shorter(rival, scenario, input, plan.score.makespan))
+    if (by_span || may_be_shorter(rival, scenario, input, plan.score.makespan))
       offer(as_order(make_schedule(*rival.generator, {.shape = shape}, scenario), placement, passes));
   const auto good_enough = [&plan, percent = good_enough_percent(input)](std::int64_t bound) {
     return plan.score.makespan <= bound * (100 + percent) / 100;
   };
   if (good_enough(lower_bound(input).makespan)) return plan;
-  const synthesis::Instance instance = instance_of(input, passes.size());
+  const synthesis::Instance instance = instance_of(input);
   if (fault_of(instance) || good_enough(first_bound(instance))) return plan; // a fault: it is too large
   const std::uint64_t orders = most_placements / placements_per_task / instance.tasks();
   if (orders == 0) return plan;

@@ -9,16 +9,17 @@
 
 namespace ppsim::generator {
 
-/// A schedule by name of the same placement, which refuses nothing. It is not made where no order that holds at most so
-/// many activations on each stage can be shorter than what there is.
+/// A schedule by name of the same placement, which refuses nothing. Where the makespan counts it is not made if no
+/// order that holds at most so many activations on each stage can be shorter than what there is.
 struct Rival {
   const Generator* generator = nullptr;
   std::optional<std::size_t> activations = {};
 };
 
 /// `plan`, or a better one of the same placement within the same limit: that of a rival; or, where all these are more
-/// than 4 % above a first bound, of a search of sim/synthesis. Better is a shorter makespan, and of equal ones a
-/// shorter span; where each stage takes its optimizer step by itself it is the other way round.
+/// than 4 % above a first bound (in a V with short transfers 20 %), of a search of sim/synthesis. Better is a shorter
+/// makespan, and of equal ones a shorter span; where each stage takes its optimizer step by itself it is the other way
+/// round.
 [[nodiscard]] Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario,
                                Plan plan, std::span<const Rival> rivals);
 

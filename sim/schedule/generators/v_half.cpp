@@ -13,8 +13,8 @@ const Generator definition{
     .name = "v-half",
     .placement = "v",
     .summary = "a V of two chunks per stage with half the activations of 1f1b",
-    .promise = "at most 2 floor(p/2) + 2 chunk activations on every stage; no step longer than "
-               "v-min's; span no longer than the published order's, unless the step is shorter",
+    .promise = "at most 2 floor(p/2) + 2 chunk activations on every stage; span no longer "
+               "than the published order's, unless the step is shorter",
     .constraints = "two chunks per stage; any m >= 1",
     .source = "Qi et al., arXiv 2405.15362",
     .vpp = {.standard = 2, .multiple = 0},

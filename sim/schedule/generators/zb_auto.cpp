@@ -145,7 +145,7 @@ Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
   Dispatch board{input};
   BestPlan best;
   const PlanScore bound = lower_bound(input);
-  for (const Generator* handcrafted : {&zb_h1::definition, &zb_h2::definition})
+  for (const Generator* handcrafted : {&zb_h1::definition, &zb_h2::definition}) // of equal plans they hold less
     if (board.follow(make_schedule(*handcrafted, {.shape = request.shape}, scenario))) best.offer(board);
   for (const Variant& variant : variants) {
     Rounds{board, variant}.run();

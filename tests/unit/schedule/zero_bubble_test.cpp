@@ -32,14 +32,6 @@ void set_activations(Scenario& scenario, Bytes whole, Bytes for_weight, Bytes li
   scenario.memory.limit = limit;
 }
 
-/// The longest first start to last end of a stage.
-Duration span_of(const Outcome& outcome) {
-  Duration longest{0};
-  for (const StageReport& stage : outcome.report.stages)
-    longest = std::max(longest, stage.extent.end - stage.extent.start);
-  return longest;
-}
-
 std::size_t most_live(const RunReport& report) {
   std::size_t most = 0;
   for (const StageReport& stage : report.stages) most = std::max(most, stage.peak_live_activations);
