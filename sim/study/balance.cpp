@@ -23,7 +23,7 @@ Bytes excess_of(const TaskGraph& graph, const Timeline& timeline) {
       bytes += change;
       peak = std::max(peak, bytes);
     });
-    excess += std::max(peak - *limit, Bytes{});
+    excess = std::max(excess, peak - *limit);
   }
   return excess;
 }

@@ -257,6 +257,14 @@ void draw_uneven(Scenario& scenario) {
 
 } // namespace
 
+Scenario draw_unequal(const Shape& shape) {
+  Scenario scenario = uniform_scenario(shape, Duration{1}, Duration{2});
+  for (auto* costs : {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad})
+    for (Duration& cost : *costs) cost = Duration{number(draw(0, 20))};
+  for (Duration& latency : scenario.network.latency) latency = Duration{number(draw(0, 8))};
+  return scenario;
+}
+
 void lengthen_tasks(Scenario& scenario) {
   Costs& costs = scenario.costs;
   for (auto* times : {&costs.forward, &costs.input_grad, &costs.weight_grad, &costs.forward_by_microbatch,

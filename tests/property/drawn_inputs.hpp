@@ -28,6 +28,8 @@ ScheduleRequest draw_request(const Generator& generator);
 Schedule draw_order(bool may_pair = true);
 TransferModel draw_model();
 Scenario draw_scenario(const Shape& shape, TransferModel model = TransferModel::latency);
+/// Costs that differ between chunks, transfers that differ between boundaries; all small, some nothing.
+Scenario draw_unequal(const Shape& shape);
 /// By a nanosecond each, so that none is without length.
 void lengthen_tasks(Scenario& scenario);
 

@@ -297,7 +297,9 @@ private:
       say("balance",
           fmt::format("layers per stage {}: {} is the best of {}", layers, start, counted(found.tried, "split")));
     else if (!found.fits)
-      say("balance", fmt::format("layers per stage {}: no split that was tried fits, this one lacks least", layers));
+      say("balance",
+          fmt::format("layers per stage {}: no split that was tried fits; in this one the fullest stage lacks least",
+                      layers));
     else if (found.start_fits)
       say("balance",
           fmt::format("layers per stage {}: {} less time than {} ({})", layers,

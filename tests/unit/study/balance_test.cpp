@@ -100,6 +100,20 @@ TEST_CASE(
   CHECK_FALSE(balance({parse_layout("Et*4|t*4L")}, never, many).fits);
 }
 
+TEST_CASE("Where none fits the fullest stage decides, and not what all lack together") {
+  // six layers on one chunk lack 9, three on each lack 6 twice
+  const auto value = [](const Layout& layout) {
+    SplitValue split = busiest_chunk(layout, 0);
+    for (const ChunkBlocks& blocks : layout) {
+      const auto own = static_cast<std::int64_t>(blocks.layers);
+      const std::int64_t lacks = own == 0 ? 0 : own + 3; // a second stage in use needs more in all
+      split.excess = std::max(split.excess, Bytes{lacks});
+    }
+    return split;
+  };
+  CHECK(to_string(balance({parse_layout("Et*6|L")}, value, many).layout) == "Ettt|tttL");
+}
+
 TEST_CASE("A split that is not allowed is not taken") {
   const auto value = [](const Layout& layout) -> std::optional<SplitValue> {
     if (layout.back().layers == 4) return std::nullopt;
@@ -123,7 +137,7 @@ TEST_CASE("One chunk leaves nothing to search") {
   CHECK(result.settled);
 }
 
-TEST_CASE("The value of a split has the compute time of each chunk's stage and what the stages lack together") {
+TEST_CASE("The value of a split has the compute time of each chunk's stage and what the fullest stage lacks") {
   // F = 5 and 15, B = 10 each, two microbatches; three activations of 8 over a limit of 10: 2 on stage 0 lack 6
   Scenario scenario = uniform_scenario({.stages = 2, .microbatches = 2, .vpp = 1}, 10ns, 10ns);
   scenario.costs.forward = {5ns, 15ns};

@@ -11,7 +11,7 @@ namespace ppsim {
 
 /// What one split is worth.
 struct SplitValue {
-  Bytes excess;               ///< what all stages together need beyond the memory limit; none without a limit
+  Bytes excess;               ///< what the stage that lacks most needs beyond the memory limit; none without a limit
   Duration step_time{0};      ///< as Report::step_time
   std::vector<Duration> load; ///< by chunk: compute time of the busiest stage that holds it
 };
@@ -41,14 +41,16 @@ struct Balance {
   [[nodiscard]] bool changed() const { return layout != start.layout; }
 };
 
-/// The best split that a search from `start` finds: the least excess, then the least step time, then the fewest layers
-/// moved, then the fewest on the first chunks, which in most schedules hold more activations. Layers for multi-token
-/// prediction, embedding and loss stay where they are; a chunk that has one of them, or none at the start, may end
-/// without layers, all others keep one at least. The search first moves layers from the busiest stage to the least busy
-/// one while that makes the busiest less so. From there on it looks at the neighbours (one layer from one chunk to
-/// another) of the best split whose neighbours it has not all seen, from the heaviest to the lightest chunk first, and
-/// ends when several times as many as one split has were no better, or after `most_tries` splits. Neighbours are looked
-/// for among the 64 heaviest and the 64 lightest chunks. Deterministic; it finds the best of all splits in small cases
+/// The best split that a search from `start` finds: the least excess (of devices that are all alike the fullest
+/// decides), then the least step time, then the fewest layers moved, then the fewest on the first chunks, which in most
+/// schedules hold more activations. Layers for multi-token prediction, embedding and loss stay where they are; a chunk
+/// that has one of them, or none at the start, may end without layers, all others keep one at least. The search first
+/// moves layers from the busiest stage to the least busy one while that makes the busiest less so. From there on it
+/// looks at the neighbours (one layer from one chunk to another) of the best split whose neighbours it has not all
+/// seen, from the heaviest to the lightest chunk first, and ends when several times as many as one split has were no
+/// better, or after `most_tries` splits. While no split fits, every other neighbour is one of the split that lacks
+/// least in all, where a layer goes from a full stage to an emptier one. Neighbours are looked for among the 64
+/// heaviest and the 64 lightest chunks. Deterministic; it finds the best of all splits in small cases
 /// (tests/property/balance_property.cpp), without a guarantee in others. `start` must be allowed.
 [[nodiscard]] Balance balance(const BalanceStart& start, const SplitObjective& value, std::size_t most_tries);
 
