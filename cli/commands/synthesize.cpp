@@ -67,6 +67,7 @@ SynthesisRequest request_of(const Inputs& inputs) {
                                              "of that length finds"}};
   SynthesisRequest request{.placements = inputs.placements,
                            .splits_backward = !inputs.no_split,
+                           .objective = inputs.objective.value_or(Objective::makespan),
                            .effort = inputs.effort.value_or(usual_effort),
                            .seed = inputs.workload.seed,
                            .gap_ppm = static_cast<std::int64_t>(1e6 * inputs.gap.value_or(0.0))};
@@ -155,9 +156,9 @@ Variation curves(const Front& front, const Inputs& inputs) {
     std::array<std::optional<Sample>, 3> samples;
     if (!point.synthesis.orders.empty()) {
       const SynthesizedOrder& order = point.synthesis.orders.front();
-      samples[0] = Sample{.step_time = order.makespan};
+      samples[0] = Sample{.step_time = order.length};
       samples[1] = Sample{.step_time = order.bound};
-      if (order.best_named) samples[2] = Sample{.step_time = order.best_named->makespan};
+      if (order.best_named) samples[2] = Sample{.step_time = order.best_named->length};
     }
     for (std::size_t i = 0; i < samples.size(); ++i) variation.lines[i].samples.push_back(samples[i]);
     const std::optional<std::size_t> line = samples[0] ? std::optional<std::size_t>{0} : std::nullopt;

@@ -43,6 +43,7 @@ constexpr std::array recomputations{Choice{"none", RecomputeKind::none}, Choice{
                                     Choice{"full", RecomputeKind::full}};
 constexpr std::array optimizer_steps{Choice{"synchronous", OptimizerStep::synchronous},
                                      Choice{"per-stage", OptimizerStep::per_stage}};
+constexpr std::array objectives{Choice{"makespan", Objective::makespan}, Choice{"step-time", Objective::step_time}};
 constexpr std::array transfer_models{Choice{"latency", TransferModel::latency}, Choice{"link", TransferModel::link},
                                      Choice{"blocking", TransferModel::blocking},
                                      Choice{"streams", TransferModel::streams}};
@@ -412,6 +413,9 @@ constexpr std::array table{
            "all: linear, v, loop:2 and loop:4"},
     Option{"no-split", "", S::synthesis, A::none, "", set_flag<&I::no_split>,
            "backwards in one piece, not as input and weight gradients"},
+    Option{"objective", "", S::synthesis, A::required, "WHAT", choice<&I::objective, objectives>,
+           "what is to be short: makespan (default), or step-time, which is another with --optimizer-step per-stage: "
+           "stages do not meet between steps, and their spans count"},
     Option{"effort", "", S::synthesis, A::required, "N", count<&I::effort, most_effort, 0>,
            "rounds of search behind the first orders; default 3. The result depends on it and on --seed alone"},
     Option{"time", "", S::synthesis, A::required, "TIME", set_unit<&I::search_time>,

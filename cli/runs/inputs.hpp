@@ -33,6 +33,7 @@ struct ReplaySpec {
 struct SearchSpec {
   std::vector<ChunkPlacement> placements;
   bool no_split = false;
+  std::optional<Objective> objective;
   std::optional<std::size_t> effort;
   std::optional<Duration> search_time;
   std::optional<double> gap;

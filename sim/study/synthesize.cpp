@@ -6,6 +6,7 @@
 #include "ppsim/study/build_run.hpp"
 #include "ppsim/study/candidates.hpp"
 #include "ppsim/study/evaluate.hpp"
+#include "ppsim/synthesis/interval.hpp"
 
 #include <fmt/format.h>
 
@@ -101,8 +102,19 @@ struct NamedOrders {
   std::optional<NamedOrder> best;
 };
 
+/// Nothing where tasks wait for each other in a circle.
+std::optional<Duration> length_of(Objective objective, const synthesis::Instance& instance,
+                                  const synthesis::Order& order) {
+  if (objective == Objective::step_time) {
+    const std::optional<synthesis::Interval> interval = synthesis::interval_of(instance, order);
+    return interval ? std::optional{Duration{interval->length}} : std::nullopt;
+  }
+  const std::optional<synthesis::Plan> plan = run(instance, order);
+  return plan ? std::optional{Duration{plan->makespan}} : std::nullopt;
+}
+
 NamedOrders named_orders(const RunSpec& spec, const TaskGraph& plain, std::span<const Pass> passes,
-                         const synthesis::Instance& instance) {
+                         const synthesis::Instance& instance, Objective objective) {
   const std::vector<StageId> placement = placement_of(plain.schedule());
   NamedOrders named;
   for (const Generator* const generator : generators()) {
@@ -114,10 +126,9 @@ NamedOrders named_orders(const RunSpec& spec, const TaskGraph& plain, std::span<
       const Schedule schedule = make_schedule(*generator, request, plain.scenario()).taken_apart();
       std::optional<synthesis::Order> order = as_order(schedule, placement, passes);
       if (!order || schedule.asynchronous() || !fits(instance, *order)) continue;
-      const std::optional<synthesis::Plan> plan = run(instance, *order);
-      if (!plan) continue;
-      const Duration makespan{plan->makespan};
-      if (!named.best || makespan < named.best->makespan) named.best = {std::string{generator->name}, makespan};
+      const std::optional<Duration> length = length_of(objective, instance, *order);
+      if (!length) continue;
+      if (!named.best || *length < named.best->length) named.best = {std::string{generator->name}, *length};
       named.orders.push_back(std::move(*order));
     } catch (const Error&) { // it refuses the request, or has no room
     }
@@ -131,6 +142,36 @@ std::vector<std::string> sequence_names(std::size_t chunks, std::span<const Pass
   for (std::size_t chunk = 0; chunk < chunks; ++chunk)
     for (const Pass pass : passes) names.push_back(fmt::format("{}{}", letter(pass), chunk));
   return names;
+}
+
+Error can_not_be_searched(const RunSpec& spec, std::string_view fault) {
+  return Error{ExitCode::bad_input, Problem{spec.place_of("mb"), fmt::format("can not be searched: {}", fault),
+                                            "give fewer microbatches, up to 32767, or smaller costs"}};
+}
+
+std::optional<synthesis::Order> search_makespan(const synthesis::SearchOptions& options, SynthesizedOrder& result) {
+  result.found = search(result.instance, options);
+  if (!result.found.plan) return std::nullopt;
+  result.makespan = Duration{result.found.plan->makespan};
+  result.length = result.makespan;
+  result.bound = Duration{result.found.bound};
+  return result.found.plan->order;
+}
+
+std::optional<synthesis::Order> search_step_time(const RunSpec& spec, const synthesis::SearchOptions& options,
+                                                 SynthesizedOrder& result) {
+  for (std::uint32_t stage = 0; stage < result.instance.stages(); ++stage)
+    if (const auto fault = fault_of(span_instance(result.instance, stage).instance))
+      throw can_not_be_searched(spec, *fault);
+  synthesis::FoundInterval found = search_interval(result.instance, options);
+  if (!found.order) return std::nullopt;
+  result.makespan = Duration{run(result.instance, *found.order).value().makespan};
+  result.length = Duration{found.interval};
+  result.bound = Duration{found.bound};
+  result.instance = std::move(found.proven_of);
+  result.found = std::move(found.found);
+  result.sequence_names.emplace_back("start");
+  return std::move(found.order);
 }
 
 SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& request, const ChunkPlacement& placement) {
@@ -148,11 +189,10 @@ SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& requ
                           .instance = make_instance(plain, spec.activation_limit),
                           .found = {},
                           .sequence_names = sequence_names(shape.chunks(), passes)};
-  if (const auto fault = fault_of(result.instance))
-    throw Error{ExitCode::bad_input, Problem{spec.place_of("mb"), fmt::format("can not be searched: {}", *fault),
-                                             "give fewer microbatches, up to 32767, or smaller costs"}};
+  if (const auto fault = fault_of(result.instance)) throw can_not_be_searched(spec, *fault);
   check_room(spec, placement, plain, passes.size(), result.instance);
-  NamedOrders named = named_orders(spec, plain, passes, result.instance);
+  if (plain.scenario().update.step == OptimizerStep::per_stage) result.objective = request.objective;
+  NamedOrders named = named_orders(spec, plain, passes, result.instance, result.objective);
   result.best_named = std::move(named.best);
   for (const Schedule& start : request.starts) {
     if (start.shape() != shape) continue;
@@ -166,19 +206,19 @@ SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& requ
                                    .go_on = {}};
   if (request.go_on)
     options.go_on = [&](const synthesis::Progress& progress) { return request.go_on(placement, progress); };
-  result.found = search(result.instance, options);
-  if (!result.found.plan) return result;
-  result.makespan = Duration{result.found.plan->makespan};
-  result.bound = Duration{result.found.bound};
-  result.spec =
-      with_order(spec, as_schedule("synthesized", shape, result.found.plan->order, passes), "synthesized order");
+  const std::optional<synthesis::Order> order = result.objective == Objective::step_time
+                                                    ? search_step_time(spec, options, result)
+                                                    : search_makespan(options, result);
+  if (!order) return result;
+  result.spec = with_order(spec, as_schedule("synthesized", shape, *order, passes), "synthesized order");
   return result;
 }
 
 /// Under the run's own transfer model; the longest there is where it deadlocks.
-Duration simulated_makespan(const RunSpec& spec) {
+Duration simulated_length(const SynthesizedOrder& order) {
   try {
-    return evaluate(spec).report.makespan;
+    const RunReport report = evaluate(order.spec).report;
+    return order.objective == Objective::step_time ? report.step_time : report.makespan;
   } catch (const Error& error) {
     if (error.code() != ExitCode::no) throw;
     return Duration::max();
@@ -186,6 +226,10 @@ Duration simulated_makespan(const RunSpec& spec) {
 }
 
 } // namespace
+
+std::string_view to_string(Objective objective) {
+  return objective == Objective::step_time ? "step-time" : "makespan";
+}
 
 std::optional<ChunkPlacement> find_chunk_placement(std::string_view name) {
   if (name == "linear") return ChunkPlacement{"linear", 1, loop_placement};
@@ -219,8 +263,8 @@ Certificate certificate_of(const SynthesizedOrder& order) {
   certificate.order.emplace();
   for (const std::vector<std::uint16_t>& stage : order.found.plan->order)
     certificate.order->emplace_back(stage.begin(), stage.end());
-  certificate.makespan = order.makespan;
-  certificate.lower_bound = order.bound;
+  certificate.makespan = Duration{order.found.plan->makespan};
+  certificate.lower_bound = Duration{order.found.bound};
   for (const synthesis::Case& each : order.found.cases)
     certificate.cases.push_back({each.x, each.x_index, each.y, each.y_index});
   return certificate;
@@ -248,9 +292,9 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
   if (synthesis.orders.empty() && refusal) throw Error{*refusal};
   const bool as_sought = spec.transfer.value_or(TransferModel::latency) == TransferModel::latency;
   if (!as_sought && synthesis.orders.size() > 1)
-    for (SynthesizedOrder& order : synthesis.orders) order.simulated = simulated_makespan(order.spec);
+    for (SynthesizedOrder& order : synthesis.orders) order.simulated = simulated_length(order);
   std::ranges::stable_sort(synthesis.orders, {}, [](const SynthesizedOrder& order) {
-    return std::pair{order.simulated.value_or(order.makespan), order.makespan};
+    return std::pair{order.simulated.value_or(order.length), order.length};
   });
   return synthesis;
 }

@@ -8,18 +8,21 @@ namespace ppsim::traces {
 namespace {
 
 Json order_json(const SynthesizedOrder& order) {
+  const std::string_view length = order.objective == Objective::step_time ? "step_time_ns" : "makespan_ns";
   Json json{{"placement", order.placement.name},
             {"vpp", order.placement.vpp},
+            {"objective", to_string(order.objective)},
             {"makespan_ns", order.makespan.count()},
             {"lower_bound_ns", order.bound.count()},
             {"gap", order.gap()},
             {"proven_by", order.found.cases.empty() ? "windows" : "cases"},
             {"effort", order.found.effort}};
-  json["best_named"] =
-      order.best_named ? Json{{"schedule", order.best_named->name}, {"makespan_ns", order.best_named->makespan.count()}}
-                       : Json{};
-  json["progress"] = list_of(order.found.history, [](const synthesis::Milestone& at) {
-    return Json{{"steps", at.steps}, {"makespan_ns", at.makespan}, {"lower_bound_ns", at.bound}};
+  json[length] = order.length.count();
+  json["best_named"] = order.best_named
+                           ? Json{{"schedule", order.best_named->name}, {length, order.best_named->length.count()}}
+                           : Json{};
+  json["progress"] = list_of(order.found.history, [length](const synthesis::Milestone& at) {
+    return Json{{"steps", at.steps}, {length, at.makespan}, {"lower_bound_ns", at.bound}};
   });
   return json;
 }

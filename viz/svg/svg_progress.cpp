@@ -76,7 +76,7 @@ struct ProgressPlot {
 
 ProgressPlot::ProgressPlot(const SynthesizedOrder& order, Px top)
     : history{order.found.history},
-      stairs{Stairs{&synthesis::Milestone::makespan, "best order: " + format_duration(order.makespan), style_of(0)},
+      stairs{Stairs{&synthesis::Milestone::makespan, "best order: " + format_duration(order.length), style_of(0)},
              Stairs{&synthesis::Milestone::bound, "proven bound: " + format_duration(order.bound), style_of(1)}} {
   steps.unit = Axis::Unit::count;
   steps.from = std::max<std::int64_t>(static_cast<std::int64_t>(history.front().steps), 1);
@@ -224,7 +224,7 @@ std::vector<std::string> essentials_of(const SynthesizedOrder& order) {
   return {fmt::format("p = {}", counted(order.instance.stages(), "stage")),
           fmt::format("m = {}", counted(order.instance.microbatches, "microbatch", "es")),
           fmt::format("placement {}", order.placement.name),
-          order.makespan == order.bound
+          order.length == order.bound
               ? std::string{"proven: no order is shorter"}
               : fmt::format("proven: at most {:.2f} % above the shortest there is", 100 * order.gap())};
 }

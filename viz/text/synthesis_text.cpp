@@ -9,17 +9,17 @@ namespace {
 
 /// "no order is shorter", "at most 0.4 % above the shortest there is".
 std::string proof_words(const SynthesizedOrder& order) {
-  if (order.makespan == order.bound) return "proven: none is shorter";
+  if (order.length == order.bound) return "proven: none is shorter";
   return fmt::format("proven: at most {:.2f} % above the shortest there is ({} at least)", 100 * order.gap(),
                      format_duration(order.bound));
 }
 
 std::string named_words(const SynthesizedOrder& order) {
   if (!order.best_named) return "no schedule by name has this placement and fits";
-  const Duration over = order.best_named->makespan - order.makespan;
+  const Duration over = order.best_named->length - order.length;
   if (over == Duration{0}) return fmt::format("{} takes as long", order.best_named->name);
-  return fmt::format("{} takes {} ({:.1f} % more)", order.best_named->name, format_duration(order.best_named->makespan),
-                     100 * fraction(over, order.makespan));
+  return fmt::format("{} takes {} ({:.1f} % more)", order.best_named->name, format_duration(order.best_named->length),
+                     100 * fraction(over, order.length));
 }
 
 } // namespace
@@ -27,7 +27,7 @@ std::string named_words(const SynthesizedOrder& order) {
 std::string synthesis_text(const Synthesis& synthesis, const RunReport& simulated) {
   std::string text;
   for (const SynthesizedOrder& order : synthesis.orders) {
-    text += fmt::format("  {:<10}  {}; {}\n  {:<10}  {}\n", order.placement.name, format_duration(order.makespan),
+    text += fmt::format("  {:<10}  {}; {}\n  {:<10}  {}\n", order.placement.name, format_duration(order.length),
                         proof_words(order), "", named_words(order));
     if (order.simulated)
       text += fmt::format("  {:<10}  {}\n", "",
@@ -35,10 +35,11 @@ std::string synthesis_text(const Synthesis& synthesis, const RunReport& simulate
                               ? "deadlocks with the transfers that are asked for"
                               : format_duration(*order.simulated) + " with the transfers that are asked for");
   }
-  const Duration makespan = synthesis.orders.front().makespan;
-  if (simulated.makespan != makespan)
+  const SynthesizedOrder& best = synthesis.orders.front();
+  const Duration as_simulated = best.objective == Objective::step_time ? simulated.step_time : simulated.makespan;
+  if (as_simulated != best.length)
     text += fmt::format("  {:<10}  {} with its transfers and updates as they are simulated below\n", "",
-                        format_duration(simulated.makespan));
+                        format_duration(as_simulated));
   return text;
 }
 
@@ -53,9 +54,9 @@ std::string front_text(std::span<const FrontPoint> front, const Axis& axis) {
     }
     const SynthesizedOrder& order = point.synthesis.orders.front();
     const std::string named =
-        order.best_named ? fmt::format("{} {}", order.best_named->name, format_duration(order.best_named->makespan))
+        order.best_named ? fmt::format("{} {}", order.best_named->name, format_duration(order.best_named->length))
                          : "-";
-    text += fmt::format("{:>10}  {:>10}  {:>5.2f} %  {:<9}  {}\n", format_duration(order.makespan),
+    text += fmt::format("{:>10}  {:>10}  {:>5.2f} %  {:<9}  {}\n", format_duration(order.length),
                         format_duration(order.bound), 100 * order.gap(), order.placement.name, named);
   }
   return text;

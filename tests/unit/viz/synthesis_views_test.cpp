@@ -19,7 +19,7 @@ namespace {
 SynthesizedOrder order_with(std::vector<synthesis::Milestone> history, std::uint64_t steps) {
   SynthesizedOrder order{};
   order.placement.name = "linear";
-  order.makespan = Duration{history.back().makespan};
+  order.length = Duration{history.back().makespan};
   order.bound = Duration{history.back().bound};
   order.instance.microbatches = 8;
   order.instance.capacity.resize(4);

@@ -22,11 +22,19 @@ struct ChunkPlacement {
 /// Nothing where there is none of that name.
 [[nodiscard]] std::optional<ChunkPlacement> find_chunk_placement(std::string_view name);
 
+/// What is to be short. They differ only with an optimizer step per stage, where stages do not meet between steps.
+enum class Objective : std::uint8_t {
+  makespan,  ///< of one step
+  step_time, ///< between steps in the long run
+};
+[[nodiscard]] std::string_view to_string(Objective objective);
+
 /// What is asked of a synthesis, beside the run.
 struct SynthesisRequest {
   std::vector<ChunkPlacement> placements;
   bool splits_backward = true; ///< I and W are tasks of their own
-  std::uint64_t effort = 0;    ///< as SearchOptions; for each placement
+  Objective objective = Objective::makespan;
+  std::uint64_t effort = 0; ///< as SearchOptions; for each placement
   std::uint64_t seed = 1;
   std::int64_t gap_ppm = 0;
   std::vector<Schedule> starts =
@@ -38,22 +46,23 @@ struct SynthesisRequest {
 /// A schedule by name, with the same placement and within the same memory.
 struct NamedOrder {
   std::string name;
-  Duration makespan{0}; ///< as `makespan` below
+  Duration length{0}; ///< as `length` below
 };
 
 /// What came of one placement.
 struct SynthesizedOrder {
   ChunkPlacement placement;
-  RunSpec spec;         ///< the run with this order: evaluate() simulates it
-  Duration makespan{0}; ///< under `latency`, with what follows the tasks at least
-  Duration bound{0};    ///< no order of this placement within this memory has a makespan below
-  std::optional<Duration> simulated =
-      {}; ///< makespan under the run's transfer model, where placements are ranked by it
+  RunSpec spec; ///< the run with this order: evaluate() simulates it
+  Objective objective = Objective::makespan;
+  Duration length{0};   ///< the objective of this order, under `latency`, with what follows the tasks at least
+  Duration makespan{0}; ///< the same, of one step
+  Duration bound{0};    ///< no order of this placement within this memory has a length below
+  std::optional<Duration> simulated = {}; ///< length under the run's transfer model, where placements are ranked by it
   std::optional<NamedOrder> best_named;
-  synthesis::Instance instance; ///< what the bound is proven of
-  synthesis::Found found;
+  synthesis::Instance instance;            ///< what the bound is proven of: of a step time, synthesis::SpanInstance
+  synthesis::Found found;                  ///< of that instance
   std::vector<std::string> sequence_names; ///< "F0", by chunk: for people
-  [[nodiscard]] double gap() const { return fraction(makespan - bound, bound); }
+  [[nodiscard]] double gap() const { return fraction(length - bound, bound); }
 };
 
 /// What was found, for others to check.

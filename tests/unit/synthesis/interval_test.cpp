@@ -1,0 +1,132 @@
+// The interval between steps where stages do not meet: against steps that are run one after another, and against all
+// orders of what is small.
+
+#include "ppsim/synthesis/interval.hpp"
+#include "support/pipelines.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+namespace ppsim::test::interval_test {
+
+using namespace synthesis;
+
+namespace {
+
+/// One chunk on each of two stages, whole backwards: F takes 1, B 2, transfers `comm`; each stage holds at most so
+/// many.
+Instance two_stages(std::uint32_t microbatches, std::int64_t comm, std::int64_t most) {
+  Instance instance{.microbatches = microbatches, .capacity = {most, most}, .sequences = {}, .arcs = {}};
+  for (std::uint32_t stage = 0; stage < 2; ++stage) {
+    instance.sequences.push_back({.stage = stage, .duration = 1, .take = 1});
+    instance.sequences.push_back({.stage = stage, .duration = 2, .give = 1, .tail = 1});
+  }
+  instance.arcs = {{0, 2, comm}, {2, 3, 0}, {3, 1, comm}};
+  return instance;
+}
+
+/// Many steps, each stage beginning the next one when its own work has ended. Task by task, over and over until nothing
+/// moves, so that it has nothing of what it is held against. Mean of the later half, rounded up.
+std::int64_t pace(const Instance& instance, const Order& order) {
+  constexpr std::int64_t steps = 48;
+  std::vector<std::int64_t> begin(instance.stages());
+  std::int64_t half = 0, end = 0;
+  for (std::int64_t step = 1; step <= steps; ++step) {
+    std::vector<std::int64_t> start(instance.tasks());
+    std::vector<std::int64_t> next = begin;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t stage = 0; stage < order.size(); ++stage) {
+        std::int64_t free = begin[stage];
+        std::vector<std::size_t> index(instance.sequences.size());
+        for (const std::uint16_t sequence : order[stage]) {
+          const std::size_t j = index[sequence]++;
+          std::int64_t earliest = free;
+          for (const Arc& arc : instance.arcs)
+            if (arc.to == sequence)
+              earliest = std::max(earliest, start[arc.from * instance.microbatches + j] +
+                                                instance.sequences[arc.from].duration + arc.lag);
+          std::int64_t& at = start[sequence * instance.microbatches + j];
+          moved = moved || at != earliest;
+          at = earliest;
+          free = earliest + instance.sequences[sequence].duration;
+          next[stage] = std::max(next[stage], free + instance.sequences[sequence].tail);
+        }
+      }
+    }
+    begin = next;
+    end = std::ranges::max(begin);
+    if (2 * step == steps) half = end;
+  }
+  return (2 * (end - half) + steps - 1) / steps;
+}
+
+/// Calls `visit` with every order of the two sequences of each of two stages.
+template <class Visit>
+void for_each_order(std::uint32_t m, Visit visit) {
+  std::vector<std::uint16_t> first, second;
+  for (std::uint16_t pass = 0; pass < 2; ++pass) {
+    first.insert(first.end(), m, pass);
+    second.insert(second.end(), m, static_cast<std::uint16_t>(2 + pass));
+  }
+  do {
+    do visit(Order{first, second});
+    while (std::ranges::next_permutation(second).found);
+  } while (std::ranges::next_permutation(first).found);
+}
+
+} // namespace
+
+TEST_CASE("One step runs into the next: the span of a stage counts, and not the makespan") {
+  // stage 0: F F . B B, stage 1: F B F B; 1F1B's order takes 9 from the first F to the last B, with the tail 10, and
+  // so does stage 0 from step to step; stage 1 works 6 of them
+  const Instance instance = two_stages(2, 0, 2);
+  const Interval interval = interval_of(instance, {{0, 0, 1, 1}, {2, 3, 2, 3}}).value();
+  CHECK(interval.length == 10);
+  CHECK(interval.starts == std::vector<std::int64_t>{0, 0});
+  // F B F B on both: the second F waits for the first B to end, which takes 1+1+2+2
+  CHECK(interval_of(instance, {{0, 1, 0, 1}, {2, 3, 2, 3}}).value().length == 13);
+  CHECK_FALSE(interval_of(instance, {{1, 0, 0, 1}, {2, 3, 2, 3}})); // B before its F
+}
+
+TEST_CASE("The interval of an order is that of many steps, and of all orders none beats the bound") {
+  for (const std::uint32_t m : {2U, 3U})
+    for (const std::int64_t comm : {0, 1, 3})
+      for (const std::int64_t most : {1, 2, 3}) {
+        const Instance instance = two_stages(m, comm, most);
+        const FoundInterval found = search_interval(instance, {.effort = 1, .go_on = {}});
+        REQUIRE(found.order);
+        REQUIRE(fits(instance, *found.order));
+        std::int64_t least = unlimited;
+        for_each_order(m, [&](const Order& order) {
+          const std::optional<Interval> interval = interval_of(instance, order);
+          REQUIRE(interval.has_value() == run(instance, order).has_value());
+          if (!interval) return;
+          REQUIRE(interval->length == pace(instance, order));
+          if (fits(instance, order)) least = std::min(least, interval->length);
+        });
+        INFO(m << " microbatches, transfers " << comm << ", room for " << most);
+        CHECK(found.bound <= least);
+        CHECK(found.interval == least);
+        CHECK(found.interval == pace(instance, *found.order));
+      }
+}
+
+TEST_CASE("What is proven of the interval is proven of an instance that others can check") {
+  const Instance instance = pipeline(wave(2), 4, {9, 9, 5, 4, 3});
+  const FoundInterval found = search_interval(instance, {.effort = 1, .seed = 3, .go_on = {}});
+  const SpanInstance span = span_instance(instance, found.stage);
+  REQUIRE_FALSE(fault_of(span.instance));
+  CHECK(found.found.bound == found.bound + 2 * span.margin);
+  CHECK(found.found.plan.value().makespan <= found.interval + 2 * span.margin);
+  CHECK(found.found.history.back().makespan == found.interval);
+  CHECK(found.found.history.back().bound == found.bound);
+  // shorter than any order for one step, whose stages meet
+  CHECK(found.interval <= search(instance, {.effort = 1, .go_on = {}}).plan.value().makespan);
+  const FoundInterval again = search_interval(instance, {.effort = 1, .seed = 3, .go_on = {}});
+  CHECK(again.order == found.order);
+  CHECK(again.bound == found.bound);
+}
+
+} // namespace ppsim::test::interval_test
