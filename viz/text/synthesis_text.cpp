@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace ppsim::viz {
 namespace {
 
@@ -20,6 +22,14 @@ std::string named_words(const SynthesizedOrder& order) {
   if (over == Duration{0}) return fmt::format("{} takes as long", order.best_named->name);
   return fmt::format("{} takes {} ({:.1f} % more)", order.best_named->name, format_duration(order.best_named->length),
                      100 * fraction(over, order.length));
+}
+
+/// What all of its lengths are; they have the same objective.
+std::string_view length_name(std::span<const FrontPoint> front) {
+  const auto is_by_step_time = [](const FrontPoint& point) {
+    return !point.synthesis.orders.empty() && point.synthesis.orders.front().objective == Objective::step_time;
+  };
+  return std::ranges::any_of(front, is_by_step_time) ? "step time" : "makespan";
 }
 
 } // namespace
@@ -44,8 +54,8 @@ std::string synthesis_text(const Synthesis& synthesis, const RunReport& simulate
 }
 
 std::string front_text(std::span<const FrontPoint> front, const Axis& axis) {
-  std::string text = fmt::format("  {:<20}  {:>10}  {:>10}  {:>7}  {:<9}  {}\n", axis.option, "makespan", "at least",
-                                 "gap", "placement", "best by name");
+  std::string text = fmt::format("  {:<20}  {:>10}  {:>10}  {:>7}  {:<9}  {}\n", axis.option, length_name(front),
+                                 "at least", "gap", "placement", "best by name");
   for (const FrontPoint& point : front) {
     text += fmt::format("  {:<20}  ", axis.format(point.value));
     if (point.synthesis.orders.empty()) {
