@@ -5,7 +5,6 @@
 #include "ppsim/base/random.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "windows.hpp"
 
@@ -14,6 +13,7 @@ namespace {
 
 constexpr std::size_t most_near = 100;            // starts that a round tries
 constexpr std::uint64_t near_steps = 8'000'000;   // of the search, on them
+constexpr std::uint64_t most_rounds = 48;         // at the same starts
 constexpr std::size_t most_passes = 8;            // of a search at the starts of the best order
 constexpr std::int64_t precision_share = 100'000; // the bound is looked for to this part of it
 
@@ -119,7 +119,8 @@ public:
     if (result_.order) {
       passes();
       raise_bound();
-      for (std::uint64_t rounds = 3; !done() && result_.found.effort < options_.effort; rounds *= 2)
+      for (std::uint64_t rounds = 3; !done() && result_.found.effort < options_.effort;
+           rounds = std::min(2 * rounds, most_rounds))
         round(std::min(rounds, options_.effort - result_.found.effort));
     }
     finish();
