@@ -103,9 +103,9 @@ struct NamedOrders {
 };
 
 /// Nothing where tasks wait for each other in a circle.
-std::optional<Duration> length_of(Objective objective, const synthesis::Instance& instance,
+std::optional<Duration> length_of(bool by_interval, const synthesis::Instance& instance,
                                   const synthesis::Order& order) {
-  if (objective == Objective::step_time) {
+  if (by_interval) {
     const std::optional<synthesis::Interval> interval = synthesis::interval_of(instance, order);
     return interval ? std::optional{Duration{interval->length}} : std::nullopt;
   }
@@ -114,7 +114,7 @@ std::optional<Duration> length_of(Objective objective, const synthesis::Instance
 }
 
 NamedOrders named_orders(const RunSpec& spec, const TaskGraph& plain, std::span<const Pass> passes,
-                         const synthesis::Instance& instance, Objective objective) {
+                         const synthesis::Instance& instance, bool by_interval) {
   const std::vector<StageId> placement = placement_of(plain.schedule());
   NamedOrders named;
   for (const Generator* const generator : generators()) {
@@ -126,7 +126,7 @@ NamedOrders named_orders(const RunSpec& spec, const TaskGraph& plain, std::span<
       const Schedule schedule = make_schedule(*generator, request, plain.scenario()).taken_apart();
       std::optional<synthesis::Order> order = as_order(schedule, placement, passes);
       if (!order || schedule.asynchronous() || !fits(instance, *order)) continue;
-      const std::optional<Duration> length = length_of(objective, instance, *order);
+      const std::optional<Duration> length = length_of(by_interval, instance, *order);
       if (!length) continue;
       if (!named.best || *length < named.best->length) named.best = {std::string{generator->name}, *length};
       named.orders.push_back(std::move(*order));
@@ -158,19 +158,18 @@ std::optional<synthesis::Order> search_makespan(const synthesis::SearchOptions& 
   return result.found.plan->order;
 }
 
-std::optional<synthesis::Order> search_step_time(const RunSpec& spec, const synthesis::SearchOptions& options,
-                                                 SynthesizedOrder& result) {
+std::optional<synthesis::Order> search_interval(const RunSpec& spec, const synthesis::SearchOptions& options,
+                                                SynthesizedOrder& result) {
   for (std::uint32_t stage = 0; stage < result.instance.stages(); ++stage)
     if (const auto fault = fault_of(span_instance(result.instance, stage).instance))
       throw can_not_be_searched(spec, *fault);
-  synthesis::FoundInterval found = search_interval(result.instance, options);
+  synthesis::FoundInterval found = synthesis::search_interval(result.instance, options);
   if (!found.order) return std::nullopt;
   result.makespan = Duration{run(result.instance, *found.order).value().makespan};
   result.length = Duration{found.interval};
   result.bound = Duration{found.bound};
-  result.instance = std::move(found.proven_of);
+  result.span_of = found.stage;
   result.found = std::move(found.found);
-  result.sequence_names.emplace_back("start");
   return std::move(found.order);
 }
 
@@ -185,14 +184,16 @@ SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& requ
   const TaskGraph plain = lower(std::move(built.schedule), std::move(built.scenario), "synthesis");
   SynthesizedOrder result{.placement = placement,
                           .spec = {},
+                          .objective = request.objective,
                           .best_named = std::nullopt,
                           .instance = make_instance(plain, spec.activation_limit),
                           .found = {},
                           .sequence_names = sequence_names(shape.chunks(), passes)};
   if (const auto fault = fault_of(result.instance)) throw can_not_be_searched(spec, *fault);
   check_room(spec, placement, plain, passes.size(), result.instance);
-  if (plain.scenario().update.step == OptimizerStep::per_stage) result.objective = request.objective;
-  NamedOrders named = named_orders(spec, plain, passes, result.instance, result.objective);
+  const bool by_interval =
+      request.objective == Objective::step_time && plain.scenario().update.step == OptimizerStep::per_stage;
+  NamedOrders named = named_orders(spec, plain, passes, result.instance, by_interval);
   result.best_named = std::move(named.best);
   for (const Schedule& start : request.starts) {
     if (start.shape() != shape) continue;
@@ -206,9 +207,8 @@ SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& requ
                                    .go_on = {}};
   if (request.go_on)
     options.go_on = [&](const synthesis::Progress& progress) { return request.go_on(placement, progress); };
-  const std::optional<synthesis::Order> order = result.objective == Objective::step_time
-                                                    ? search_step_time(spec, options, result)
-                                                    : search_makespan(options, result);
+  const std::optional<synthesis::Order> order =
+      by_interval ? search_interval(spec, options, result) : search_makespan(options, result);
   if (!order) return result;
   result.spec = with_order(spec, as_schedule("synthesized", shape, *order, passes), "synthesized order");
   return result;
@@ -217,8 +217,7 @@ SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& requ
 /// Under the run's own transfer model; the longest there is where it deadlocks.
 Duration simulated_length(const SynthesizedOrder& order) {
   try {
-    const RunReport report = evaluate(order.spec).report;
-    return order.objective == Objective::step_time ? report.step_time : report.makespan;
+    return length_of(order.objective, evaluate(order.spec).report);
   } catch (const Error& error) {
     if (error.code() != ExitCode::no) throw;
     return Duration::max();
@@ -243,20 +242,26 @@ std::optional<ChunkPlacement> find_chunk_placement(std::string_view name) {
   return ChunkPlacement{std::string{name}, vpp, loop_placement};
 }
 
+Duration length_of(Objective objective, const RunReport& simulated) {
+  return objective == Objective::step_time ? simulated.step_time : simulated.makespan;
+}
+
 Certificate certificate_of(const SynthesizedOrder& order) {
-  const synthesis::Instance& instance = order.instance;
+  const synthesis::Instance instance =
+      order.span_of ? span_instance(order.instance, *order.span_of).instance : order.instance;
   Certificate certificate;
   certificate.instance.microbatches = instance.microbatches;
   for (const std::int64_t capacity : instance.capacity)
     certificate.instance.capacity.push_back(capacity == synthesis::unlimited ? std::nullopt : std::optional{capacity});
   for (std::size_t i = 0; i < instance.sequences.size(); ++i) {
     const synthesis::Sequence& sequence = instance.sequences[i];
-    certificate.instance.sequences.push_back({.name = order.sequence_names[i],
-                                              .stage = sequence.stage,
-                                              .duration = Duration{sequence.duration},
-                                              .take = sequence.take,
-                                              .give = sequence.give,
-                                              .tail = Duration{sequence.tail}});
+    certificate.instance.sequences.push_back(
+        {.name = i < order.sequence_names.size() ? order.sequence_names[i] : "start",
+         .stage = sequence.stage,
+         .duration = Duration{sequence.duration},
+         .take = sequence.take,
+         .give = sequence.give,
+         .tail = Duration{sequence.tail}});
   }
   for (const synthesis::Arc& arc : instance.arcs)
     certificate.instance.arcs.push_back({arc.from, arc.to, Duration{arc.lag}});

@@ -74,6 +74,14 @@ std::optional<std::string_view> fault_of(const Instance& instance) {
   return std::nullopt;
 }
 
+std::int64_t whole_length(const Instance& instance) {
+  const std::int64_t m = instance.microbatches;
+  std::int64_t length = 0;
+  for (const Sequence& sequence : instance.sequences) length += m * sequence.duration + sequence.tail;
+  for (const Arc& arc : instance.arcs) length += m * arc.lag;
+  return length;
+}
+
 std::optional<Plan> run(const Instance& instance, Order order) {
   const std::size_t m = instance.microbatches;
   const Leaving leaving{instance};

@@ -1,21 +1,20 @@
 #include "ppsim/synthesis/interval.hpp"
 
-#include "ppsim/base/detail/wide.hpp"
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/random.hpp"
 
 #include <algorithm>
 
+#include "ending.hpp"
 #include "windows.hpp"
 
 namespace ppsim::synthesis {
 namespace {
 
-constexpr std::size_t most_near = 100;            // starts that a round tries
-constexpr std::uint64_t near_steps = 8'000'000;   // of the search, on them
-constexpr std::uint64_t most_rounds = 48;         // at the same starts
-constexpr std::size_t most_passes = 8;            // of a search at the starts of the best order
-constexpr std::int64_t precision_share = 100'000; // the bound is looked for to this part of it
+constexpr std::size_t most_near = 100;          // starts that a round tries
+constexpr std::uint64_t near_steps = 8'000'000; // of the search, on them
+constexpr std::uint64_t most_rounds = 48;       // at the same starts
+constexpr std::size_t most_passes = 8;          // of a search at the starts of the best order
 
 /// As `instance`, but stage s begins `begin[s]` or later, and ends `behind[s]` before the end of the step or earlier.
 Instance shifted(const Instance& instance, std::span<const std::int64_t> begin, std::span<const std::int64_t> behind) {
@@ -41,15 +40,6 @@ Instance shifted(const Instance& instance, std::span<const std::int64_t> begin, 
 Order with_starter(const Instance& instance, Order order) {
   order.emplace_back(instance.microbatches, static_cast<std::uint16_t>(instance.sequences.size()));
   return order;
-}
-
-/// All that there is to do, one after another.
-std::int64_t whole_length(const Instance& instance) {
-  std::int64_t length = 0;
-  for (const Sequence& sequence : instance.sequences)
-    length += static_cast<std::int64_t>(instance.microbatches) * sequence.duration + sequence.tail;
-  for (const Arc& arc : instance.arcs) length += static_cast<std::int64_t>(instance.microbatches) * arc.lag;
-  return length;
 }
 
 /// From each stage's start to each stage's end, at least: [from * stages + to]; negative where nothing leads there.
@@ -108,13 +98,9 @@ public:
   }
 
   FoundInterval run() {
-    if (first_bound(instance_) == 0 && whole_length(instance_) > 0) {
-      result_.found.impossible = true;
-      return std::move(result_);
-    }
     begin_stages();
     for (const Order& order : options_.starts)
-      if (fits(instance_, order)) offer(order);
+      if (fits(instance_, order)) offer(order, interval_of(instance_, order));
     pass(std::vector<std::int64_t>(instance_.stages()), 0);
     if (result_.order) {
       passes();
@@ -136,9 +122,7 @@ private:
   [[nodiscard]] bool done() {
     if (options_.go_on && !stopped_ && result_.order)
       stopped_ = !options_.go_on({result_.found.effort, result_.interval, result_.bound});
-    if (stopped_) return true;
-    const std::int64_t over = result_.interval - result_.bound;
-    return over <= static_cast<std::int64_t>(static_cast<Int128>(result_.bound) * options_.gap_ppm / 1'000'000);
+    return stopped_ || is_near_enough(result_.interval, result_.bound, options_.gap_ppm);
   }
 
   void begin_stages() {
@@ -151,23 +135,15 @@ private:
     }
   }
 
-  void note(std::uint64_t steps) {
-    std::vector<Milestone>& history = result_.found.history;
-    if (!result_.order) return;
-    if (!history.empty() && history.back().makespan == result_.interval && history.back().bound == result_.bound)
-      return;
-    if (history.empty() || history.back().steps < steps) history.emplace_back();
-    history.back() = {steps, result_.interval, result_.bound};
-  }
+  void note() { add_milestone(result_.found.history, {result_.found.steps, result_.interval, result_.bound}); }
 
   /// Whether it is the best so far.
-  bool offer(const Order& order) {
-    std::optional<Interval> interval = interval_of(instance_, order);
+  bool offer(const Order& order, const std::optional<Interval>& interval) {
     if (!interval || (result_.order && interval->length >= result_.interval)) return false;
     result_.order = order;
     result_.interval = interval->length;
-    best_ = *std::move(interval);
-    note(result_.found.steps);
+    best_ = *interval;
+    note();
     return true;
   }
 
@@ -211,7 +187,7 @@ private:
     });
     if (!found.plan) return false;
     found.plan->order.pop_back();
-    return offer(found.plan->order);
+    return offer(found.plan->order, interval_of(instance_, found.plan->order));
   }
 
   /// From the best order on. `known`: what interval and bound the progress of that search stands for.
@@ -230,6 +206,7 @@ private:
       };
     Found found = search(instance, options);
     result_.found.steps += found.steps;
+    result_.found.impossible = found.impossible;
     return found;
   }
 
@@ -243,12 +220,13 @@ private:
     if (found.bound - 2 * span.margin > result_.bound) {
       result_.bound = found.bound - 2 * span.margin;
       result_.found.cases = std::move(found.cases);
-      note(result_.found.steps);
+      note();
     }
     if (!found.plan || done()) return;
     found.plan->order.pop_back();
-    if (!offer(found.plan->order)) // other stages wait there, but those starts may be good ones
-      pass(interval_of(instance_, found.plan->order).value().starts, 0);
+    const std::optional<Interval> interval = interval_of(instance_, found.plan->order);
+    if (!offer(found.plan->order, interval)) // other stages wait there, but those starts may be good ones
+      pass(interval.value().starts, 0);
   }
 
   void passes() {
@@ -273,7 +251,7 @@ private:
       result_.bound = interval + 1;
       result_.stage = stage;
       result_.found.cases.clear();
-      note(result_.found.steps);
+      note();
       return true;
     }
     return false;
@@ -282,17 +260,16 @@ private:
   void raise_bound() {
     if (done() || refute(result_.interval - 1)) return;
     std::int64_t open = result_.interval - 1;
-    while (!done() && open - result_.bound > result_.bound / precision_share) {
+    while (!done() && open - result_.bound > result_.bound / bisection_share) {
       const std::int64_t middle = result_.bound + (open - result_.bound) / 2;
       if (!refute(middle)) open = middle;
     }
   }
 
   void finish() {
-    SpanInstance& span = stages_[result_.stage].span;
+    const SpanInstance& span = stages_[result_.stage].span;
     result_.found.bound = result_.bound + 2 * span.margin;
     if (result_.order) result_.found.plan = synthesis::run(span.instance, with_starter(instance_, *result_.order));
-    result_.proven_of = std::move(span.instance);
     PPSIM_ASSERT(!result_.order || result_.bound <= result_.interval);
   }
 

@@ -1,11 +1,11 @@
 #include "ppsim/synthesis/search.hpp"
 
-#include "ppsim/base/detail/wide.hpp"
 #include "ppsim/base/error.hpp"
 
 #include <algorithm>
 #include <map>
 
+#include "ending.hpp"
 #include "guided.hpp"
 #include "tabu.hpp"
 
@@ -19,12 +19,11 @@ constexpr std::array<double, 5> far_shares{1.25, 1.4, 1.6, 1.8, 2.0};
 constexpr std::array<double, 4> waits{0.0, 0.3, 0.7, 1.0};
 constexpr std::size_t most_guides = 6; // windows that are kept for samples
 constexpr std::size_t pool_size = 12;
-constexpr std::size_t pool_share = 3;             // of the pool, that a round looks at
-constexpr std::size_t samples = 16;               // orders by chance in a round
-constexpr std::uint64_t case_steps = 3'000'000;   // of the windows, on cases in a round
-constexpr std::uint64_t round_work = 20'000'000;  // tasks times moves of one tabu search
-constexpr std::uint64_t guide_steps = 400'000;    // of the windows for orders, where a bound is not sought
-constexpr std::int64_t bisection_share = 100'000; // the bound is looked for to this part of it
+constexpr std::size_t pool_share = 3;            // of the pool, that a round looks at
+constexpr std::size_t samples = 16;              // orders by chance in a round
+constexpr std::uint64_t case_steps = 3'000'000;  // of the windows, on cases in a round
+constexpr std::uint64_t round_work = 20'000'000; // tasks times moves of one tabu search
+constexpr std::uint64_t guide_steps = 400'000;   // of the windows for orders, where a bound is not sought
 
 class Search {
 public:
@@ -78,10 +77,7 @@ private:
     if (options_.go_on && !stopped_) stopped_ = !options_.go_on({found_.effort, makespan, found_.bound});
     return stopped_;
   }
-  [[nodiscard]] bool is_good() const {
-    const std::int64_t over = found_.plan->makespan - found_.bound;
-    return over <= static_cast<std::int64_t>(static_cast<Int128>(found_.bound) * options_.gap_ppm / 1'000'000);
-  }
+  [[nodiscard]] bool is_good() const { return is_near_enough(found_.plan->makespan, found_.bound, options_.gap_ppm); }
 
   /// The steps of windows since they had taken `before`.
   std::uint64_t count(const Windows& windows, std::uint64_t before) {
@@ -92,12 +88,7 @@ private:
   /// So many orders that were made, or moves.
   void count_whole(std::uint64_t times) { found_.steps += times * views_.instance.tasks(); }
   /// That the best order takes `makespan` now, and what the bound is.
-  void note(std::int64_t makespan) {
-    std::vector<Milestone>& history = found_.history;
-    if (!history.empty() && history.back().makespan == makespan && history.back().bound == found_.bound) return;
-    if (history.empty() || history.back().steps < found_.steps) history.emplace_back();
-    history.back() = {found_.steps, makespan, found_.bound};
-  }
+  void note(std::int64_t makespan) { add_milestone(found_.history, {found_.steps, makespan, found_.bound}); }
 
   void offer(std::optional<Plan> plan) {
     if (!plan) return;
@@ -159,10 +150,7 @@ private:
 
   /// By the windows of ever larger makespans, up to one after which every order has ended.
   void any_order() {
-    std::int64_t longest = 1;
-    for (const Sequence& sequence : views_.instance.sequences)
-      longest += static_cast<std::int64_t>(views_.m) * sequence.duration + sequence.tail;
-    for (const Arc& arc : views_.instance.arcs) longest += static_cast<std::int64_t>(views_.m) * arc.lag;
+    const std::int64_t longest = whole_length(views_.instance) + 1;
     for (std::int64_t most = found_.bound; !found_.plan && most < longest;) {
       most = std::min(longest, most + most / 4 + 1);
       make_orders(most);

@@ -46,7 +46,7 @@ std::string synthesis_text(const Synthesis& synthesis, const RunReport& simulate
                               : format_duration(*order.simulated) + " with the transfers that are asked for");
   }
   const SynthesizedOrder& best = synthesis.orders.front();
-  const Duration as_simulated = best.objective == Objective::step_time ? simulated.step_time : simulated.makespan;
+  const Duration as_simulated = length_of(best.objective, simulated);
   if (as_simulated != best.length)
     text += fmt::format("  {:<10}  {} with its transfers and updates as they are simulated below\n", "",
                         format_duration(as_simulated));

@@ -3,6 +3,7 @@
 // (docs/synthesis.md).
 
 #include "ppsim/certificate/certificate.hpp"
+#include "ppsim/study/run_report.hpp"
 #include "ppsim/study/run_spec.hpp"
 #include "ppsim/synthesis/search.hpp"
 
@@ -59,11 +60,16 @@ struct SynthesizedOrder {
   Duration bound{0};    ///< no order of this placement within this memory has a length below
   std::optional<Duration> simulated = {}; ///< length under the run's transfer model, where placements are ranked by it
   std::optional<NamedOrder> best_named;
-  synthesis::Instance instance;            ///< what the bound is proven of: of a step time, synthesis::SpanInstance
-  synthesis::Found found;                  ///< of that instance
+  synthesis::Instance instance; ///< what the order was sought for
+  std::optional<std::uint32_t> span_of =
+      {};                 ///< where stages do not meet between steps: the bound is that of this stage's span
+  synthesis::Found found; ///< of `instance`, or the span_instance() of that stage; `history` has lengths
   std::vector<std::string> sequence_names; ///< "F0", by chunk: for people
   [[nodiscard]] double gap() const { return fraction(length - bound, bound); }
 };
+
+/// The objective in a simulation.
+[[nodiscard]] Duration length_of(Objective objective, const RunReport& simulated);
 
 /// What was found, for others to check.
 [[nodiscard]] Certificate certificate_of(const SynthesizedOrder& order);

@@ -42,6 +42,9 @@ struct Instance {
 /// What is wrong with it, if anything: an index out of range, a negative number, arcs in a circle, sums beyond 2^61.
 [[nodiscard]] std::optional<std::string_view> fault_of(const Instance& instance);
 
+/// All durations, lags and tails, one after another: every order that runs has ended by then.
+[[nodiscard]] std::int64_t whole_length(const Instance& instance);
+
 /// By stage: of which sequence each task is, in the order in which they run.
 using Order = std::vector<std::vector<std::uint16_t>>;
 
