@@ -283,6 +283,11 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
         fmt::format("{}: the halves of the backward are not given, and taken as equal; `input-grad` "
                     "says what one takes, `no-split` leaves backwards whole",
                     spec.place_of("backward")));
+  if (spec.optimizer_step == OptimizerStep::per_stage && request.objective == Objective::makespan)
+    synthesis.notes.push_back(
+        fmt::format("{}: stages do not meet between steps, and the makespan of one step is what is short here; "
+                    "`objective` step-time looks for what a step costs in the long run",
+                    spec.place_of("optimizer-step")));
   std::optional<Error> refusal;
   for (const ChunkPlacement& placement : request.placements) {
     try {

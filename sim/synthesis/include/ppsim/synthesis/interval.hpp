@@ -23,7 +23,7 @@ struct FoundInterval {
   std::int64_t interval = 0;  ///< of that order
   std::int64_t bound = 0;     ///< no order has a shorter one
   std::uint32_t stage = 0;    ///< the bound is that of this stage's span: between its first start and its last end
-  Found found; ///< of the span_instance() of that stage, with the order as plan; `history` has intervals
+  Found found;                ///< of the span_instance() of that stage, with the order as plan; `history` has intervals
 };
 
 /// An instance whose makespan is `2 * margin` more than the span of `stage`: the others may begin `margin` before it,
