@@ -230,6 +230,10 @@ std::string_view to_string(Objective objective) {
   return objective == Objective::step_time ? "step-time" : "makespan";
 }
 
+std::string_view in_words(Objective objective) {
+  return objective == Objective::step_time ? "step time" : "makespan";
+}
+
 std::optional<ChunkPlacement> find_chunk_placement(std::string_view name) {
   if (name == "linear") return ChunkPlacement{"linear", 1, loop_placement};
   if (name == "v") return ChunkPlacement{"v", 2, wave_placement};

@@ -53,6 +53,7 @@ struct ProgressPlot {
   ProgressPlot(const SynthesizedOrder& order, Px top);
 
   const std::vector<synthesis::Milestone>& history;
+  std::string_view length_name;
   std::array<Stairs, 2> stairs;
   Axis steps; ///< logarithmic
   std::int64_t last = 1;
@@ -75,7 +76,7 @@ struct ProgressPlot {
 };
 
 ProgressPlot::ProgressPlot(const SynthesizedOrder& order, Px top)
-    : history{order.found.history},
+    : history{order.found.history}, length_name{in_words(order.objective)},
       stairs{Stairs{&synthesis::Milestone::makespan, "best order: " + format_duration(order.length), style_of(0)},
              Stairs{&synthesis::Milestone::bound, "proven bound: " + format_duration(order.bound), style_of(1)}} {
   steps.unit = Axis::Unit::count;
@@ -156,7 +157,8 @@ std::string draw_y_axis(const ProgressPlot& plot) {
       draw_group(fmt::format(R"(class="ticks" font-size="{}" fill="#333333" text-anchor="end")", label_size), labels);
   out += draw_path(R"(fill="none" stroke="#4d4d4d" stroke-width="0.9")",
                    fmt::format("M{} {}V{}H{}", plot.box.x, plot.box.y, plot.box.bottom(), plot.box.right()));
-  const std::string title = in_unit("makespan", plot.ticks) + (plot.least > 0 ? ", axis does not begin at zero" : "");
+  const std::string title =
+      in_unit(plot.length_name, plot.ticks) + (plot.least > 0 ? ", axis does not begin at zero" : "");
   add(out,
       "<text class=\"y-title\" x=\"{0}\" y=\"{1}\" font-size=\"12\" fill=\"#333333\" text-anchor=\"middle\" "
       "transform=\"rotate(-90 {0} {1})\">{2}</text>\n",

@@ -26,10 +26,9 @@ std::string named_words(const SynthesizedOrder& order) {
 
 /// What all of its lengths are; they have the same objective.
 std::string_view length_name(std::span<const FrontPoint> front) {
-  const auto is_by_step_time = [](const FrontPoint& point) {
-    return !point.synthesis.orders.empty() && point.synthesis.orders.front().objective == Objective::step_time;
-  };
-  return std::ranges::any_of(front, is_by_step_time) ? "step time" : "makespan";
+  const auto has_order = [](const FrontPoint& point) { return !point.synthesis.orders.empty(); };
+  const auto point = std::ranges::find_if(front, has_order);
+  return in_words(point == front.end() ? Objective::makespan : point->synthesis.orders.front().objective);
 }
 
 } // namespace

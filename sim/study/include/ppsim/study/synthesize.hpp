@@ -29,6 +29,7 @@ enum class Objective : std::uint8_t {
   step_time, ///< between steps in the long run
 };
 [[nodiscard]] std::string_view to_string(Objective objective);
+[[nodiscard]] std::string_view in_words(Objective objective); ///< "step time"
 
 /// What is asked of a synthesis, beside the run.
 struct SynthesisRequest {
