@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace ppsim::test::interval_test {
 
@@ -27,40 +28,48 @@ Instance two_stages(std::uint32_t microbatches, std::int64_t comm, std::int64_t 
   return instance;
 }
 
-/// Many steps, each stage beginning the next one when its own work has ended. Task by task, over and over until nothing
-/// moves, so that it has nothing of what it is held against. Mean of the later half, rounded up.
-std::int64_t pace(const Instance& instance, const Order& order) {
-  constexpr std::int64_t steps = 48;
-  std::vector<std::int64_t> begin(instance.stages());
-  std::int64_t half = 0, end = 0;
-  for (std::int64_t step = 1; step <= steps; ++step) {
-    std::vector<std::int64_t> start(instance.tasks());
-    std::vector<std::int64_t> next = begin;
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (std::size_t stage = 0; stage < order.size(); ++stage) {
-        std::int64_t free = begin[stage];
-        std::vector<std::size_t> index(instance.sequences.size());
-        for (const std::uint16_t sequence : order[stage]) {
-          const std::size_t j = index[sequence]++;
-          std::int64_t earliest = free;
-          for (const Arc& arc : instance.arcs)
-            if (arc.to == sequence)
-              earliest = std::max(earliest, start[arc.from * instance.microbatches + j] +
-                                                instance.sequences[arc.from].duration + arc.lag);
-          std::int64_t& at = start[sequence * instance.microbatches + j];
-          moved = moved || at != earliest;
-          at = earliest;
-          free = earliest + instance.sequences[sequence].duration;
-          next[stage] = std::max(next[stage], free + instance.sequences[sequence].tail);
-        }
+/// When task j of `sequence` may start: `free`, or what it waits for.
+std::int64_t earliest(const Instance& instance, const std::vector<std::int64_t>& start, std::uint16_t sequence,
+                      std::size_t j, std::int64_t free) {
+  for (const Arc& arc : instance.arcs)
+    if (arc.to == sequence)
+      free = std::max(free, start[arc.from * std::size_t{instance.microbatches} + j] +
+                                instance.sequences[arc.from].duration + arc.lag);
+  return free;
+}
+
+/// When stages can begin the next step, if they begin this one at `begin`. Task by task, over and over until nothing
+/// moves, so that it has nothing of what it is held against.
+std::vector<std::int64_t> next_begin(const Instance& instance, const Order& order,
+                                     const std::vector<std::int64_t>& begin) {
+  std::vector<std::int64_t> start(instance.tasks());
+  std::vector<std::int64_t> next = begin;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t stage = 0; stage < order.size(); ++stage) {
+      std::int64_t free = begin[stage];
+      std::vector<std::size_t> index(instance.sequences.size());
+      for (const std::uint16_t sequence : order[stage]) {
+        const std::size_t j = index[sequence]++;
+        std::int64_t& at = start[sequence * std::size_t{instance.microbatches} + j];
+        const std::int64_t before = std::exchange(at, earliest(instance, start, sequence, j, free));
+        moved = moved || at != before;
+        free = at + instance.sequences[sequence].duration;
+        next[stage] = std::max(next[stage], free + instance.sequences[sequence].tail);
       }
     }
-    begin = next;
-    end = std::ranges::max(begin);
-    if (2 * step == steps) half = end;
   }
-  return (2 * (end - half) + steps - 1) / steps;
+  return next;
+}
+
+/// Of many steps, one after another: the mean of the later half, rounded up.
+std::int64_t pace(const Instance& instance, const Order& order) {
+  constexpr std::int64_t half = 24;
+  std::vector<std::int64_t> begin(instance.stages());
+  for (std::int64_t step = 0; step < half; ++step) begin = next_begin(instance, order, begin);
+  const std::int64_t middle = std::ranges::max(begin);
+  for (std::int64_t step = 0; step < half; ++step) begin = next_begin(instance, order, begin);
+  return (std::ranges::max(begin) - middle + half - 1) / half;
 }
 
 /// Costs, transfers and room by chance; a chunk of a forward and a backward on each stage.
@@ -84,7 +93,7 @@ Instance drawn(SplitMix64& dice, std::uint32_t stages, std::uint32_t microbatche
 template <class Visit>
 void for_each_order(const Instance& instance, Visit visit) {
   Order order;
-  for (std::uint16_t stage = 0; stage < instance.stages(); ++stage) {
+  for (std::size_t stage = 0; stage < instance.stages(); ++stage) {
     order.emplace_back(instance.microbatches, static_cast<std::uint16_t>(2 * stage));
     order.back().insert(order.back().end(), instance.microbatches, static_cast<std::uint16_t>(2 * stage + 1));
   }
