@@ -86,4 +86,29 @@ TEST_CASE("No searched schedule takes longer than one by name of its placement t
   });
 }
 
+TEST_CASE("v-auto with more memory takes no longer") {
+  struct Case {
+    std::size_t stages, microbatches;
+    std::int64_t forward, input_grad, weight_grad, transfer;
+  };
+  // of the first, the search in room for 6 alone finds a longer order than in room for 5
+  const std::array<Case, 3> cases{{{3, 20, 18, 4, 11, 0}, {5, 10, 4, 2, 10, 1}, {2, 9, 7, 20, 1, 30}}};
+  for (const Case& each : cases) {
+    const Shape shape{.stages = each.stages, .microbatches = each.microbatches, .vpp = 2};
+    Scenario scenario = uniform_scenario(shape, Duration{1000 * each.forward}, Duration{2});
+    std::ranges::fill(scenario.costs.input_grad, Duration{1000 * each.input_grad});
+    std::ranges::fill(scenario.costs.weight_grad, Duration{1000 * each.weight_grad});
+    std::ranges::fill(scenario.network.latency, Duration{1000 * each.transfer});
+    Duration shortest = Duration::max();
+    for (std::size_t limit = 2; limit <= shape.chunks() + 2; ++limit) {
+      INFO(each.stages << " stages, " << each.microbatches << " microbatches, room for " << limit);
+      const ScheduleRequest request{.shape = shape, .activation_limit = limit};
+      const Schedule schedule = make_schedule(find_generator("v-auto"), request, scenario);
+      const Duration makespan = test::run(schedule, scenario).report.makespan;
+      CHECK(makespan <= shortest);
+      shortest = std::min(shortest, makespan);
+    }
+  }
+}
+
 } // namespace ppsim::test::searched_property

@@ -12,6 +12,7 @@ constexpr std::int64_t near_enough_ppm = 10'000;
 constexpr std::uint64_t most_placements = 2'000'000; // of tasks: about a quarter of a second
 constexpr std::uint64_t rival_steps = 1'000'000;     // of rules, on what a rival can be: a tenth of a second
 constexpr std::uint64_t placements_per_task = 8;     // by one order and what makes it better
+constexpr std::uint64_t most_tasks_below = 12'000;   // of the orders with less room: each is a search of its own
 
 synthesis::Instance instance_of(const DispatchInput& input) {
   synthesis::Instance instance;
@@ -49,22 +50,57 @@ bool may_be_shorter(const Rival& rival, const Scenario& scenario, const Dispatch
   return fault_of(instance) || !synthesis::is_refuted(instance, makespan - 1, rival_steps);
 }
 
+bool counts_span(const Scenario& scenario) {
+  return scenario.update.step == OptimizerStep::per_stage;
+}
+
+bool is_better(const Scenario& scenario, const PlanScore& a, const PlanScore& b) {
+  if (counts_span(scenario)) return a < b;
+  return std::pair{a.makespan, a.span} < std::pair{b.makespan, b.span};
+}
+
+/// By stage: its largest activation, and one of each of its chunks.
+struct Room {
+  std::vector<std::int64_t> one, least;
+
+  /// Takes the room of the last activation of the fullest stage from all; false where a stage can not run with so
+  /// little.
+  bool shrink(DispatchInput& input) const {
+    std::int64_t activations = 0; // no stage holds more than all that there are
+    for (std::size_t stage = 0; stage < one.size(); ++stage)
+      if (one[stage] > 0) activations = std::max(activations, (input.limit[stage] - 1) / one[stage]);
+    activations = std::min(activations, static_cast<std::int64_t>(input.shape.vpp * input.shape.microbatches));
+    for (std::size_t stage = 0; stage < one.size(); ++stage) {
+      input.limit[stage] = std::min(input.limit[stage], activations * one[stage]);
+      if (input.limit[stage] < least[stage]) return false;
+    }
+    return true;
+  }
+};
+
+Room room_of(const DispatchInput& input) {
+  Room room{.one = std::vector<std::int64_t>(input.limit.size()),
+            .least = std::vector<std::int64_t>(input.limit.size())};
+  for (std::size_t chunk = 0; chunk < input.stage.size(); ++chunk) {
+    const std::uint32_t stage = input.stage[chunk];
+    room.one[stage] = std::max(room.one[stage], input.taken[chunk]);
+    room.least[stage] += input.taken[chunk];
+  }
+  return room;
+}
+
 } // namespace
 
 Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario, Plan plan,
                  std::span<const Rival> rivals) {
-  const bool by_span = scenario.update.step == OptimizerStep::per_stage;
-  const auto is_better = [by_span](const PlanScore& a, const PlanScore& b) {
-    if (by_span) return a < b;
-    return std::pair{a.makespan, a.span} < std::pair{b.makespan, b.span};
-  };
+  const bool by_span = counts_span(scenario);
   const Shape& shape = request.shape;
   const std::span<const Pass> passes = sequence_passes(true);
   const std::vector<StageId> placement = placement_of(input);
   Dispatch board{input};
   const auto offer = [&](const std::optional<synthesis::Order>& order) {
     if (!order || !board.follow(as_schedule("", shape, *order, passes))) return;
-    if (is_better(board.score(), plan.score)) plan = {board.steps(), board.score()};
+    if (is_better(scenario, board.score(), plan.score)) plan = {board.steps(), board.score()};
   };
   for (const Rival& rival : rivals)
     if (by_span || may_be_shorter(rival, scenario, input, plan.score.makespan))
@@ -81,6 +117,19 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
   const synthesis::Found found =
       search(instance, {.orders = orders, .proves = false, .gap_ppm = near_enough_ppm, .starts = {*std::move(start)}});
   if (found.plan) offer(found.plan->order);
+  return plan;
+}
+
+Plan best_below(DispatchInput input, const ScheduleRequest& request, const Scenario& scenario, Plan plan,
+                const std::function<Plan(const DispatchInput&)>& search) {
+  if (counts_span(scenario)) return plan;
+  const Room room = room_of(input);
+  for (std::uint64_t left = most_tasks_below / instance_of(input).tasks(); left > 0 && room.shrink(input); --left) {
+    const synthesis::Instance instance = instance_of(input);
+    if (fault_of(instance) || synthesis::is_refuted(instance, plan.score.makespan - 1, rival_steps)) return plan;
+    Plan other = better_plan(input, request, scenario, search(input), {});
+    if (is_better(scenario, other.score, plan.score)) plan = std::move(other);
+  }
   return plan;
 }
 

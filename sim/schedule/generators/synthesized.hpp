@@ -2,6 +2,7 @@
 // What the searching schedules owe to synthesis: where their own plan takes longer than what is proven to be needed, a
 // better one, if a short search finds it.
 
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -22,5 +23,12 @@ struct Rival {
 /// round.
 [[nodiscard]] Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario,
                                Plan plan, std::span<const Rival> rivals);
+
+/// `plan`, or what `search` and better_plan() find with one activation less on each stage, two less, and so on, if that
+/// is shorter: more room is harder to search. Ends where no order in so little room can be shorter, and behind so many
+/// of them that the orders have 12 000 tasks together; longer ones are left as they are, and so is all where each stage
+/// takes its optimizer step by itself.
+[[nodiscard]] Plan best_below(DispatchInput input, const ScheduleRequest& request, const Scenario& scenario, Plan plan,
+                              const std::function<Plan(const DispatchInput&)>& search);
 
 } // namespace ppsim::generator

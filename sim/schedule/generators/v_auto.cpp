@@ -18,6 +18,11 @@ bool holds_zero_bubble(const DispatchInput& input) {
   return true;
 }
 
+Plan searched(const DispatchInput& input) {
+  // with room for 2p activations the rounds of ZB-V are hard to beat, with less room patterns are
+  return search_v(input, holds_zero_bubble(input) ? 0 : 3'000'000);
+}
+
 } // namespace
 
 const Generator definition{
@@ -25,7 +30,8 @@ const Generator definition{
     .placement = "v",
     .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
     .promise = "never more memory than the limit; no step longer than that of zb-v, hanayo, v-half and v-min where "
-               "they fit; span no longer than the published ZB-V heuristic's, unless the step is shorter",
+               "they fit, nor with more memory in small runs; span no longer than the published ZB-V heuristic's, "
+               "unless the step is shorter",
     .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
     .source = "Qi et al., arXiv 2405.15362",
     .options = "activation-limit",
@@ -36,12 +42,11 @@ const Generator definition{
     .make = [](const ScheduleRequest& request, const Scenario& scenario) {
       const Shape& shape = request.shape;
       const DispatchInput input = limited_input(request, scenario, wave_placement(shape), 2 * shape.stages);
-      // with room for 2p activations the rounds of ZB-V are hard to beat, with less room patterns are
-      Plan plan = search_v(input, holds_zero_bubble(input) ? 0 : 3'000'000);
       const std::array<Rival, 4> rivals{Rival{&zb_v::definition}, Rival{&hanayo::definition},
                                         Rival{&v_half::definition, v_half_limit(shape)},
                                         Rival{&v_min::definition, v_min_limit(shape)}};
-      return to_schedule("v-auto", shape, better_plan(input, request, scenario, std::move(plan), rivals));
+      Plan plan = better_plan(input, request, scenario, searched(input), rivals);
+      return to_schedule("v-auto", shape, best_below(input, request, scenario, std::move(plan), searched));
     }};
 
 } // namespace ppsim::generator::v_auto
