@@ -48,7 +48,7 @@ public:
   bool goes_on(const ChunkPlacement& placement, const synthesis::Progress& progress) {
     const Duration makespan{progress.makespan};
     const Duration bound{progress.bound};
-    shown_.show(fmt::format("{}: round {}, {}, at most {:.2f} % above the shortest there is", placement.name,
+    shown_.show(fmt::format("{}: round {}, {}, at most {:.2f} % above what is proven to be needed", placement.name,
                             progress.effort, format_duration(makespan), 100 * fraction(makespan - bound, bound)));
     return !Interruption::has_come() && !(limit_ && std::chrono::steady_clock::now() - start_ >= *limit_);
   }
@@ -97,17 +97,19 @@ Synthesized search(const Inputs& inputs) {
     throw Error{ExitCode::no,
                 Problem{"synthesize", "no order was found that fits", "search longer (--effort), or give more memory"}};
   RunSpec shown = synthesis.orders.front().spec;
+  const auto finished = [&synthesis](Evaluation run) {
+    run.report.balance = synthesis.orders.front().balance;
+    return Synthesized{std::move(synthesis), std::move(run)};
+  };
   try {
-    Evaluation run = evaluate(shown);
-    return {std::move(synthesis), std::move(run)};
+    return finished(evaluate(shown));
   } catch (const Error& error) { // it is as good as it is: only this transfer model can not run it
     if (error.code() != ExitCode::no) throw;
     note("{}: {}; shown and written as it runs under latency", inputs.place_of("transfer"),
          error.problems().front().what);
   }
   shown.transfer = TransferModel::latency;
-  Evaluation run = evaluate(shown);
-  return {std::move(synthesis), std::move(run)};
+  return finished(evaluate(shown));
 }
 
 constexpr std::array outputs{
@@ -183,6 +185,9 @@ ExitCode run_front(const Inputs& inputs) {
   for (const auto& [option, given] : {std::pair{"csv", &inputs.csv}, std::pair{"certificate", &inputs.certificate},
                                       std::pair{"progress-svg", &inputs.progress_svg}})
     if (*given) problems.add(inputs.place_of(option), "one order, and --vary makes several", "leave it or --vary out");
+  if (inputs.balance)
+    problems.add(inputs.place_of("balance"), "each point would have a split of its own",
+                 "leave --vary out; what is found can be given as --layout");
   problems.throw_if_any();
   const bool stdout_taken = uses_stdout(front_outputs, inputs);
   require_writable(front_outputs, inputs);
@@ -215,10 +220,9 @@ ExitCode run(const Inputs& inputs) {
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,    Section::communication,
                               Section::memory,   Section::scenario, Section::synthesis};
 constexpr std::array<std::string_view, 6> extra{"seed", "vary", "points", "json", "svg", "csv"};
-constexpr std::array<std::string_view, 9> except{"overlap-moe-expert-parallel-comm",
+constexpr std::array<std::string_view, 8> except{"overlap-moe-expert-parallel-comm",
                                                  "schedule",
                                                  "schedule-file",
-                                                 "balance",
                                                  "forward-only",
                                                  "group-size",
                                                  "gpipe-backward",

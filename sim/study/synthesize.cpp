@@ -14,6 +14,7 @@
 #include <charconv>
 
 #include "synthesis_instance.hpp"
+#include "synthesize_split.hpp"
 
 namespace ppsim {
 namespace {
@@ -32,9 +33,9 @@ void check_synthesis(const RunSpec& spec, const SynthesisRequest& request) {
   for (const ScheduleOption& option : schedule_options())
     if (option.name != "activation-limit" && spec.is_asked(option.name) && spec.has(option.name))
       problems.add(spec.place_of(option.name), "belongs to schedules by name", "leave it out");
-  if (spec.balance)
-    problems.add(spec.place_of("balance"), "layers are not moved between chunks here",
-                 "leave it out; 'ppsim compare' takes it");
+  if (spec.balance && request.objective == Objective::step_time && spec.optimizer_step == OptimizerStep::per_stage)
+    problems.add(spec.place_of("balance"), "splits are compared by the makespan of their orders",
+                 "leave `objective` out, or give the split as `layout`");
   if (spec.forward_only) problems.add(spec.place_of("forward-only"), "forwards alone have one order", "leave it out");
   if (spec.release_outputs)
     problems.add(spec.place_of("release-outputs"), "when outputs are gone depends on transfers, which is not searched",
@@ -173,8 +174,8 @@ std::optional<synthesis::Order> search_interval(const RunSpec& spec, const synth
   return std::move(found.order);
 }
 
-SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& request, const ChunkPlacement& placement) {
-  if (request.begins) request.begins(placement);
+SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& request,
+                                  const ChunkPlacement& placement) {
   const Shape shape{.stages = *spec.stages, .microbatches = *spec.microbatches, .vpp = placement.vpp};
   const std::vector<StageId> chunk_stage = placement.place(shape);
   const std::span<const Pass> passes = sequence_passes(request.splits_backward);
@@ -212,6 +213,26 @@ SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& requ
   if (!order) return result;
   result.spec = with_order(spec, as_schedule("synthesized", shape, *order, passes), "synthesized order");
   return result;
+}
+
+SynthesizedOrder synthesize_on(const RunSpec& spec, SynthesisRequest request, const ChunkPlacement& placement) {
+  if (request.begins) request.begins(placement);
+  if (!spec.balance) return synthesize_split(spec, request, placement);
+  RunSpec fixed = spec;
+  fixed.balance = false;
+  const Shape shape{.stages = *spec.stages, .microbatches = *spec.microbatches, .vpp = placement.vpp};
+  Schedule plain = plain_order(shape, placement.place(shape), request.splits_backward);
+  const BuiltRun built = build_run(with_order(fixed, std::move(plain), "synthesis"));
+  check_scenario(fixed, built.scenario);
+  FoundSplit split = find_split(fixed, built, request, placement);
+  fixed.layers.reset();
+  fixed.layout = split.balance.layout;
+  if (split.order)
+    request.starts.push_back(as_schedule("", shape, *split.order, sequence_passes(request.splits_backward)));
+  SynthesizedOrder order = synthesize_split(fixed, request, placement);
+  split.balance.step_time = order.length;
+  order.balance = std::move(split.balance);
+  return order;
 }
 
 /// Under the run's own transfer model; the longest there is where it deadlocks.

@@ -9,11 +9,13 @@
 namespace ppsim::viz {
 namespace {
 
-/// "no order is shorter", "at most 0.4 % above the shortest there is".
+/// "proven: none is shorter", "proven: at most 0.4 % above the shortest there is". Of a split that was sought too the
+/// bound says nothing about others.
 std::string proof_words(const SynthesizedOrder& order) {
-  if (order.length == order.bound) return "proven: none is shorter";
-  return fmt::format("proven: at most {:.2f} % above the shortest there is ({} at least)", 100 * order.gap(),
-                     format_duration(order.bound));
+  if (order.length == order.bound)
+    return fmt::format("proven: none{} is shorter", order.balance ? " of this split" : "");
+  return fmt::format("proven: at most {:.2f} % above the shortest {} ({} at least)", 100 * order.gap(),
+                     order.balance ? "of this split" : "there is", format_duration(order.bound));
 }
 
 std::string named_words(const SynthesizedOrder& order) {

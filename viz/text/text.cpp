@@ -305,7 +305,8 @@ private:
           fmt::format("layers per stage {}: {} less time than {} ({})", layers,
                       percent_to_tenths(1 - fraction(found.step_time, found.start_step_time)), start, start_time));
     else
-      say("balance", fmt::format("layers per stage {}: {} ({}) does not fit", layers, start, start_time));
+      say("balance", fmt::format("layers per stage {}: {}{} does not fit", layers, start,
+                                 found.start_step_time > Duration{0} ? fmt::format(" ({})", start_time) : ""));
     if (!found.settled) say("", fmt::format("the search ended after {} splits; others may be better", found.tried));
     const Schedule& schedule = graph_.schedule();
     const bool is_loop = placement_of(schedule) == loop_placement(schedule.shape());

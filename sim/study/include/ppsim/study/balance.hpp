@@ -32,7 +32,7 @@ struct BalanceStart {
 struct Balance {
   BalanceStart start;
   Layout layout;
-  Duration start_step_time{0};
+  Duration start_step_time{0}; ///< none where it has no order, as it does not fit
   Duration step_time{0};
   bool start_fits = true;
   bool fits = true;

@@ -3,6 +3,7 @@
 // (docs/synthesis.md).
 
 #include "ppsim/certificate/certificate.hpp"
+#include "ppsim/study/balance.hpp"
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/study/run_spec.hpp"
 #include "ppsim/synthesis/search.hpp"
@@ -61,7 +62,8 @@ struct SynthesizedOrder {
   Duration bound{0};    ///< no order of this placement within this memory has a length below
   std::optional<Duration> simulated = {}; ///< length under the run's transfer model, where placements are ranked by it
   std::optional<NamedOrder> best_named;
-  synthesis::Instance instance; ///< what the order was sought for
+  std::optional<Balance> balance = {}; ///< where the split was sought too: `bound` is of the one that was found
+  synthesis::Instance instance;        ///< what the order was sought for
   std::optional<std::uint32_t> span_of =
       {};                 ///< where stages do not meet between steps: the bound is that of this stage's span
   synthesis::Found found; ///< of `instance`, or the span_instance() of that stage; `history` has lengths

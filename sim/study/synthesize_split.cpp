@@ -1,0 +1,124 @@
+#include "synthesize_split.hpp"
+
+#include "ppsim/base/error.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "splits.hpp"
+#include "synthesis_instance.hpp"
+
+namespace ppsim {
+namespace {
+
+constexpr std::uint64_t most_split_steps = 100'000'000; // of all searches together: about ten seconds
+constexpr std::uint64_t proof_steps = 300'000;          // of the rules, that a split is not better
+constexpr std::uint64_t first_orders = 8;               // of a split that may be
+constexpr std::size_t most_tries = 4096;
+
+class SplitSearch {
+public:
+  SplitSearch(const RunSpec& spec, const BuiltRun& run, const SynthesisRequest& request,
+              const ChunkPlacement& placement)
+      : splits_{spec, run}, run_{run}, request_{request}, placement_{placement},
+        activation_limit_{spec.activation_limit}, passes_{sequence_passes(request.splits_backward).size()},
+        start_{run.scenario.layout, spec.layout.has_value()} {}
+
+  FoundSplit run() {
+    FoundSplit found{.balance = balance(
+                         start_, [this](const Layout& layout) { return value(layout); }, most_tries),
+                     .order = std::move(best_)};
+    found.balance.settled = found.balance.settled && !ended_;
+    return found;
+  }
+
+private:
+  /// Of a split that can not be better than the best so far, one that is no better.
+  std::optional<SplitValue> value(const Layout& layout) {
+    if (ended_) return std::nullopt;
+    ended_ = steps_ > most_split_steps || (best_ && request_.go_on && !request_.go_on(placement_, progress_));
+    try {
+      return value_of(instance_of(layout));
+    } catch (const Error&) { // sizes do not fit it
+      if (layout == start_.layout) throw;
+      return std::nullopt;
+    }
+  }
+
+  synthesis::Instance instance_of(const Layout& layout) {
+    Scenario scenario = splits_.scenario(layout);
+    scenario.network.model = TransferModel::latency;
+    return make_instance(lower(run_.schedule, std::move(scenario), run_.schedule_place), activation_limit_);
+  }
+
+  SplitValue value_of(const synthesis::Instance& instance) {
+    SplitValue value{shortage_of(instance), Duration{0}, loads_of(instance)};
+    if (value.excess > Bytes{} || fault_of(instance)) return value;
+    const std::int64_t bound = synthesis::first_bound(instance);
+    steps_ += instance.tasks();
+    if (best_) {
+      value.step_time = Duration{std::max(bound, progress_.makespan) + 1}; // of equal ones the first is the best
+      if (bound >= progress_.makespan) return value;
+      steps_ += proof_steps;
+      if (synthesis::is_refuted(instance, progress_.makespan - 1, proof_steps)) return value;
+    }
+    return searched(instance, std::move(value));
+  }
+
+  SplitValue searched(const synthesis::Instance& instance, SplitValue value) {
+    synthesis::SearchOptions options{.orders = first_orders, .proves = false, .seed = request_.seed};
+    if (best_) options.starts.push_back(*best_);
+    synthesis::Found found = search(instance, options);
+    steps_ += found.steps;
+    if (!found.plan) {
+      value.excess = Bytes{1}; // there may be an order, but it was not found
+      return value;
+    }
+    value.step_time = Duration{found.plan->makespan};
+    if (!best_ || found.plan->makespan < progress_.makespan) {
+      progress_ = {.effort = 0, .makespan = found.plan->makespan, .bound = found.bound};
+      best_ = std::move(found.plan->order);
+    }
+    return value;
+  }
+
+  /// What the stage that lacks most needs beside what it has, for one microbatch.
+  [[nodiscard]] Bytes shortage_of(const synthesis::Instance& instance) const {
+    std::int64_t shortage = 0;
+    for (std::size_t stage = 0; stage < instance.capacity.size(); ++stage)
+      shortage = std::max(shortage, least_capacity(instance, stage, passes_) - instance.capacity[stage]);
+    return Bytes{shortage};
+  }
+
+  /// By chunk: what its stage computes.
+  [[nodiscard]] std::vector<Duration> loads_of(const synthesis::Instance& instance) const {
+    std::vector<Duration> of_stage(instance.capacity.size());
+    for (const synthesis::Sequence& sequence : instance.sequences)
+      of_stage[sequence.stage] += Duration{sequence.duration * instance.microbatches};
+    std::vector<Duration> loads;
+    for (std::size_t at = 0; at < instance.sequences.size(); at += passes_)
+      loads.push_back(of_stage[instance.sequences[at].stage]);
+    return loads;
+  }
+
+  Splits splits_;
+  const BuiltRun& run_;
+  const SynthesisRequest& request_;
+  const ChunkPlacement& placement_;
+  std::optional<std::size_t> activation_limit_;
+  std::size_t passes_; ///< of a chunk
+  BalanceStart start_;
+  std::optional<synthesis::Order> best_;
+  synthesis::Progress progress_; ///< of the best
+  std::uint64_t steps_ = 0;
+  bool ended_ = false;
+};
+
+} // namespace
+
+FoundSplit find_split(const RunSpec& spec, const BuiltRun& run, const SynthesisRequest& request,
+                      const ChunkPlacement& placement) {
+  return SplitSearch{spec, run, request, placement}.run();
+}
+
+} // namespace ppsim
