@@ -19,12 +19,8 @@
 namespace ppsim {
 namespace {
 
-/// What no order can be sought for, or no bound proven.
-void check_synthesis(const RunSpec& spec, const SynthesisRequest& request) {
-  Problems problems;
-  if (!spec.stages)
-    problems.add("`stages`", "missing", "how many pipeline stages (devices) are there? for example `stages` 4");
-  if (!spec.microbatches) problems.add("`mb`", "missing", "how many microbatches make a step? for example `mb` 8");
+/// What belongs to an order that there is.
+void refuse_orders(const RunSpec& spec, Problems& problems) {
   if (spec.order != nullptr)
     problems.add(spec.order->name, "an order is given, and one is sought", "leave `schedule-file` out");
   if (spec.schedule && spec.is_asked("schedule"))
@@ -33,6 +29,15 @@ void check_synthesis(const RunSpec& spec, const SynthesisRequest& request) {
   for (const ScheduleOption& option : schedule_options())
     if (option.name != "activation-limit" && spec.is_asked(option.name) && spec.has(option.name))
       problems.add(spec.place_of(option.name), "belongs to schedules by name", "leave it out");
+}
+
+/// What no order can be sought for, or no bound proven.
+void check_synthesis(const RunSpec& spec, const SynthesisRequest& request) {
+  Problems problems;
+  if (!spec.stages)
+    problems.add("`stages`", "missing", "how many pipeline stages (devices) are there? for example `stages` 4");
+  if (!spec.microbatches) problems.add("`mb`", "missing", "how many microbatches make a step? for example `mb` 8");
+  refuse_orders(spec, problems);
   if (spec.balance && request.objective == Objective::step_time && spec.optimizer_step == OptimizerStep::per_stage)
     problems.add(spec.place_of("balance"), "splits are compared by the makespan of their orders",
                  "leave `objective` out, or give the split as `layout`");
