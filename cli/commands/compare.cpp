@@ -52,8 +52,9 @@ std::string recommend(const Comparison& comparison, const Inputs& inputs) {
   std::string words = viz::recommendation_text(comparison);
   if (inputs.balance && comparison.recommendation) {
     const Contender& best = comparison.contenders[comparison.recommendation->best];
-    words += fmt::format(" Each schedule has the split of layers that suits it best; that of {} is --layout '{}'.",
-                         best.name, to_string(best.layout));
+    words +=
+        fmt::format(" Each schedule has the best split of layers that was found for it; that of {} is --layout '{}'.",
+                    best.name, to_string(best.layout));
   }
   if (std::ranges::none_of(comparison.contenders, &Contender::fits))
     words += what_would_fit(inputs, threads_of(inputs));

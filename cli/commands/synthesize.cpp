@@ -48,8 +48,9 @@ public:
   bool goes_on(const ChunkPlacement& placement, const synthesis::Progress& progress) {
     const Duration makespan{progress.makespan};
     const Duration bound{progress.bound};
-    shown_.show(fmt::format("{}: round {}, {}, at most {:.2f} % above what is proven to be needed", placement.name,
-                            progress.effort, format_duration(makespan), 100 * fraction(makespan - bound, bound)));
+    if (makespan > Duration{0})
+      shown_.show(fmt::format("{}: round {}, {}, at most {:.2f} % above what is proven to be needed", placement.name,
+                              progress.effort, format_duration(makespan), 100 * fraction(makespan - bound, bound)));
     return !Interruption::has_come() && !(limit_ && std::chrono::steady_clock::now() - start_ >= *limit_);
   }
 
@@ -209,9 +210,10 @@ ExitCode run(const Inputs& inputs) {
   note_all(found.run.notes);
   write_outputs(outputs, found, inputs);
   if (!stdout_taken) {
-    const std::string text =
-        viz::synthesis_text(found.synthesis, found.run.report) + "\n" +
-        viz::text_report(found.run.graph, found.run.timeline, found.run.report, terminal_options());
+    viz::TextOptions options = terminal_options();
+    options.advises = false;
+    const std::string text = viz::synthesis_text(found.synthesis, found.run.report) + "\n" +
+                             viz::text_report(found.run.graph, found.run.timeline, found.run.report, options);
     write_file("-", text, "synthesize");
   }
   return found.run.report.overflow ? ExitCode::no : ExitCode::done;

@@ -37,7 +37,9 @@ void refuse_lists(const RunSpec& spec, Problems& problems) {
   check("optimizer-bytes", spec.optimizer_bytes);
 }
 
-void check_balance(const RunSpec& spec, const BuiltRun& run) {
+} // namespace
+
+void check_layers(const RunSpec& spec, const BuiltRun& run) {
   Problems problems;
   if (run.scenario.layout.empty())
     problems.add(spec.place_of("balance"), "how many layers are there to split?",
@@ -49,11 +51,9 @@ void check_balance(const RunSpec& spec, const BuiltRun& run) {
   problems.throw_if_any();
 }
 
-} // namespace
-
 Splits::Splits(RunSpec spec, const BuiltRun& run)
     : spec_{std::move(spec)}, run_{run}, placement_{placement_of(run.schedule)} {
-  check_balance(spec_, run);
+  check_layers(spec_, run);
   spec_.layers.reset();
 }
 

@@ -5,10 +5,13 @@
 
 namespace ppsim {
 
+/// Throws Error where the costs of `spec` do not follow the layers, or there are none.
+void check_layers(const RunSpec& spec, const BuiltRun& run);
+
 /// Those of the given run with other layouts.
 class Splits {
 public:
-  /// Throws Error where the costs of `spec` do not follow the layers, or there are none.
+  /// Throws Error as check_layers().
   Splits(RunSpec spec, const BuiltRun& run);
 
   [[nodiscard]] Scenario scenario(const Layout& layout);

@@ -13,8 +13,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "find_split.hpp"
+#include "splits.hpp"
 #include "synthesis_instance.hpp"
-#include "synthesize_split.hpp"
 
 namespace ppsim {
 namespace {
@@ -38,9 +39,9 @@ void check_synthesis(const RunSpec& spec, const SynthesisRequest& request) {
     problems.add("`stages`", "missing", "how many pipeline stages (devices) are there? for example `stages` 4");
   if (!spec.microbatches) problems.add("`mb`", "missing", "how many microbatches make a step? for example `mb` 8");
   refuse_orders(spec, problems);
-  if (spec.balance && request.objective == Objective::step_time && spec.optimizer_step == OptimizerStep::per_stage)
-    problems.add(spec.place_of("balance"), "splits are compared by the makespan of their orders",
-                 "leave `objective` out, or give the split as `layout`");
+  if (spec.balance && spec.optimizer_step == OptimizerStep::per_stage)
+    problems.add(spec.place_of("balance"), "splits are compared by makespan, and stages do not meet between steps",
+                 "leave one of them out, or give the split as `layout`");
   if (spec.forward_only) problems.add(spec.place_of("forward-only"), "forwards alone have one order", "leave it out");
   if (spec.release_outputs)
     problems.add(spec.place_of("release-outputs"), "when outputs are gone depends on transfers, which is not searched",
@@ -195,8 +196,8 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
                           .instance = make_instance(plain, spec.activation_limit),
                           .found = {},
                           .sequence_names = sequence_names(shape.chunks(), passes)};
+  check_room(spec, placement, plain, passes.size(), result.instance); // first: static bytes may be beyond the limit
   if (const auto fault = fault_of(result.instance)) throw can_not_be_searched(spec, *fault);
-  check_room(spec, placement, plain, passes.size(), result.instance);
   const bool by_interval =
       request.objective == Objective::step_time && plain.scenario().update.step == OptimizerStep::per_stage;
   NamedOrders named = named_orders(spec, plain, passes, result.instance, by_interval);
@@ -220,26 +221,6 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
   return result;
 }
 
-SynthesizedOrder synthesize_on(const RunSpec& spec, SynthesisRequest request, const ChunkPlacement& placement) {
-  if (request.begins) request.begins(placement);
-  if (!spec.balance) return synthesize_split(spec, request, placement);
-  RunSpec fixed = spec;
-  fixed.balance = false;
-  const Shape shape{.stages = *spec.stages, .microbatches = *spec.microbatches, .vpp = placement.vpp};
-  Schedule plain = plain_order(shape, placement.place(shape), request.splits_backward);
-  const BuiltRun built = build_run(with_order(fixed, std::move(plain), "synthesis"));
-  check_scenario(fixed, built.scenario);
-  FoundSplit split = find_split(fixed, built, request, placement);
-  fixed.layers.reset();
-  fixed.layout = split.balance.layout;
-  if (split.order)
-    request.starts.push_back(as_schedule("", shape, *split.order, sequence_passes(request.splits_backward)));
-  SynthesizedOrder order = synthesize_split(fixed, request, placement);
-  split.balance.step_time = order.length;
-  order.balance = std::move(split.balance);
-  return order;
-}
-
 /// Under the run's own transfer model; the longest there is where it deadlocks.
 Duration simulated_length(const SynthesizedOrder& order) {
   try {
@@ -248,6 +229,54 @@ Duration simulated_length(const SynthesizedOrder& order) {
     if (error.code() != ExitCode::no) throw;
     return Duration::max();
   }
+}
+
+/// The order of the split as it is; nothing where none fits.
+std::optional<SynthesizedOrder> synthesize_start(const RunSpec& spec, const SynthesisRequest& request,
+                                                 const ChunkPlacement& placement) {
+  try {
+    SynthesizedOrder start = synthesize_split(spec, request, placement);
+    if (start.found.plan) return start;
+  } catch (const Error& error) { // another split may fit, where activations have a size
+    if (error.code() != ExitCode::no || spec.activation_limit) throw;
+  }
+  return std::nullopt;
+}
+
+/// The better one of the split as it is, and of the one that is found from there.
+SynthesizedOrder balance_synthesis(const RunSpec& spec, SynthesisRequest request, const ChunkPlacement& placement) {
+  const Shape shape{.stages = *spec.stages, .microbatches = *spec.microbatches, .vpp = placement.vpp};
+  Schedule plain = plain_order(shape, placement.place(shape), request.splits_backward);
+  const BuiltRun built = build_run(with_order(spec, std::move(plain), "synthesis"));
+  check_scenario(spec, built.scenario);
+  check_layers(spec, built);
+  std::optional<SynthesizedOrder> start = synthesize_start(spec, request, placement);
+  std::optional<FirstOrder> first;
+  if (start) first = {start->found.plan->order, start->makespan};
+  FoundSplit split = find_split(spec, built, request, placement, first);
+  split.balance.start_step_time = start ? simulated_length(*start) : Duration{0};
+  RunSpec fixed = spec;
+  fixed.layers.reset();
+  fixed.layout = split.balance.layout;
+  if (split.order)
+    request.starts.push_back(as_schedule("", shape, *split.order, sequence_passes(request.splits_backward)));
+  std::optional<SynthesizedOrder> found;
+  if (!start || split.balance.changed()) found = synthesize_split(fixed, request, placement);
+  if (start && (!found || !found->found.plan || simulated_length(*found) >= split.balance.start_step_time)) {
+    found = std::move(start);
+    split.balance.layout = split.balance.start.layout;
+  }
+  split.balance.step_time = simulated_length(*found);
+  found->balance = std::move(split.balance);
+  return *std::move(found);
+}
+
+SynthesizedOrder synthesize_on(const RunSpec& spec, const SynthesisRequest& request, const ChunkPlacement& placement) {
+  if (request.begins) request.begins(placement);
+  if (!spec.balance) return synthesize_split(spec, request, placement);
+  RunSpec fixed = spec;
+  fixed.balance = false;
+  return balance_synthesis(fixed, request, placement);
 }
 
 } // namespace

@@ -9,13 +9,12 @@
 namespace ppsim::viz {
 namespace {
 
-/// "proven: none is shorter", "proven: at most 0.4 % above the shortest there is". Of a split that was sought too the
-/// bound says nothing about others.
+/// "proven: none of this placement is shorter"; of a split that was sought too the bound says nothing about others.
 std::string proof_words(const SynthesizedOrder& order) {
-  if (order.length == order.bound)
-    return fmt::format("proven: none{} is shorter", order.balance ? " of this split" : "");
-  return fmt::format("proven: at most {:.2f} % above the shortest {} ({} at least)", 100 * order.gap(),
-                     order.balance ? "of this split" : "there is", format_duration(order.bound));
+  const std::string_view whose = order.balance ? "of this split" : "of this placement";
+  if (order.length == order.bound) return fmt::format("proven: none {} is shorter", whose);
+  return fmt::format("proven: at most {:.2f} % above the shortest {} ({} at least)", 100 * order.gap(), whose,
+                     format_duration(order.bound));
 }
 
 std::string named_words(const SynthesizedOrder& order) {

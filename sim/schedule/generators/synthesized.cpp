@@ -63,13 +63,16 @@ bool is_better(const Scenario& scenario, const PlanScore& a, const PlanScore& b)
 struct Room {
   std::vector<std::int64_t> one, least;
 
-  /// Takes the room of the last activation of the fullest stage from all; false where a stage can not run with so
-  /// little.
-  bool shrink(DispatchInput& input) const {
-    std::int64_t activations = 0; // no stage holds more than all that there are
+  /// So many are less than the fullest stage has room for, and no more than there are.
+  [[nodiscard]] std::int64_t activations(const DispatchInput& input) const {
+    std::int64_t most = 0;
     for (std::size_t stage = 0; stage < one.size(); ++stage)
-      if (one[stage] > 0) activations = std::max(activations, (input.limit[stage] - 1) / one[stage]);
-    activations = std::min(activations, static_cast<std::int64_t>(input.shape.vpp * input.shape.microbatches));
+      if (one[stage] > 0) most = std::max(most, (input.limit[stage] - 1) / one[stage]);
+    return std::min(most, static_cast<std::int64_t>(input.shape.vpp * input.shape.microbatches));
+  }
+
+  /// Leaves each stage room for no more than so many of its activations; false where it can not run with so little.
+  bool shrink(DispatchInput& input, std::int64_t activations) const {
     for (std::size_t stage = 0; stage < one.size(); ++stage) {
       input.limit[stage] = std::min(input.limit[stage], activations * one[stage]);
       if (input.limit[stage] < least[stage]) return false;
@@ -120,16 +123,26 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
   return plan;
 }
 
-Plan best_below(DispatchInput input, const ScheduleRequest& request, const Scenario& scenario, Plan plan,
+Plan best_below(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario, Plan plan,
                 const std::function<Plan(const DispatchInput&)>& search) {
   if (counts_span(scenario)) return plan;
   const Room room = room_of(input);
-  for (std::uint64_t left = most_tasks_below / instance_of(input).tasks(); left > 0 && room.shrink(input); --left) {
-    const synthesis::Instance instance = instance_of(input);
-    if (fault_of(instance) || synthesis::is_refuted(instance, plan.score.makespan - 1, rival_steps)) return plan;
-    Plan other = better_plan(input, request, scenario, search(input), {});
-    if (is_better(scenario, other.score, plan.score)) plan = std::move(other);
-  }
+  std::uint64_t left = most_tasks_below / instance_of(input).tasks();
+  // rooms for up to 2p activations first: in more, few orders are shorter
+  const std::int64_t all = room.activations(input);
+  const std::int64_t usual = std::min(all, static_cast<std::int64_t>(2 * input.shape.stages));
+  const auto search_below = [&](std::int64_t from, std::int64_t least) {
+    DispatchInput less = input;
+    for (std::int64_t activations = from; activations >= least && left > 0; --activations, --left) {
+      if (!room.shrink(less, activations)) return;
+      const synthesis::Instance instance = instance_of(less);
+      if (fault_of(instance) || synthesis::is_refuted(instance, plan.score.makespan - 1, rival_steps)) return;
+      Plan other = better_plan(less, request, scenario, search(less), {});
+      if (is_better(scenario, other.score, plan.score)) plan = std::move(other);
+    }
+  };
+  search_below(usual, 1);
+  search_below(all, usual + 1);
   return plan;
 }
 

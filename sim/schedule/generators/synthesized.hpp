@@ -24,11 +24,11 @@ struct Rival {
 [[nodiscard]] Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario,
                                Plan plan, std::span<const Rival> rivals);
 
-/// `plan`, or what `search` and better_plan() find with one activation less on each stage, two less, and so on, if that
-/// is shorter: more room is harder to search. Ends where no order in so little room can be shorter, and behind so many
-/// of them that the orders have 12 000 tasks together; longer ones are left as they are, and so is all where each stage
-/// takes its optimizer step by itself.
-[[nodiscard]] Plan best_below(DispatchInput input, const ScheduleRequest& request, const Scenario& scenario, Plan plan,
-                              const std::function<Plan(const DispatchInput&)>& search);
+/// `plan`, or what `search` and better_plan() find in room for fewer activations on each stage, if that is shorter:
+/// more room is harder to search. One activation less each time, from 2p on first, as long as some order in so little
+/// room may be shorter, and the orders have 12 000 tasks together. Where each stage takes its optimizer step by itself
+/// the plan is left as it is.
+[[nodiscard]] Plan best_below(const DispatchInput& input, const ScheduleRequest& request, const Scenario& scenario,
+                              Plan plan, const std::function<Plan(const DispatchInput&)>& search);
 
 } // namespace ppsim::generator

@@ -11,6 +11,7 @@ namespace ppsim::viz {
 struct TextOptions {
   std::size_t width = 100; ///< columns of the terminal
   bool colour = false;     ///< ANSI colours
+  bool advises = true;     ///< what to look at next; no schedule by name helps where an order was sought
 };
 
 /// The report of one run, for people. Pure: the same inputs give the same bytes.

@@ -1,4 +1,4 @@
-#include "synthesize_split.hpp"
+#include "find_split.hpp"
 
 #include "ppsim/base/error.hpp"
 
@@ -16,31 +16,60 @@ constexpr std::uint64_t proof_steps = 300'000;          // of the rules, that a 
 constexpr std::uint64_t first_orders = 8;               // of a split that may be
 constexpr std::size_t most_tries = 4096;
 
+/// Counts as lacking no more than this: an order may fit, but none was found.
+constexpr Bytes no_order_found{1};
+
 class SplitSearch {
 public:
   SplitSearch(const RunSpec& spec, const BuiltRun& run, const SynthesisRequest& request,
-              const ChunkPlacement& placement)
+              const ChunkPlacement& placement, const std::optional<FirstOrder>& first)
       : splits_{spec, run}, run_{run}, request_{request}, placement_{placement},
         activation_limit_{spec.activation_limit}, passes_{sequence_passes(request.splits_backward).size()},
-        start_{run.scenario.layout, spec.layout.has_value()} {}
+        start_{run.scenario.layout, spec.layout.has_value()} {
+    if (!first) return;
+    best_ = first->order;
+    progress_.makespan = first->makespan.count();
+    progress_.bound = synthesis::first_bound(instance_of(start_.layout));
+  }
 
   FoundSplit run() {
-    FoundSplit found{.balance = balance(
-                         start_, [this](const Layout& layout) { return value(layout); }, most_tries),
-                     .order = std::move(best_)};
-    found.balance.settled = found.balance.settled && !ended_;
-    return found;
+    Balance found = pass(start_);
+    for (std::int64_t before = 0; before != progress_.makespan && best_ && !ended_;) {
+      before = progress_.makespan; // shorter orders may suit splits that were tried before
+      const Balance again = pass({found.layout, start_.is_given});
+      found.layout = again.layout;
+      found.step_time = again.step_time;
+      found.fits = again.fits;
+      found.tried += again.tried;
+      found.settled = again.settled;
+    }
+    found.settled = found.settled && !ended_;
+    return {.balance = std::move(found), .order = std::move(best_)};
   }
 
 private:
-  /// Of a split that can not be better than the best so far, one that is no better.
+  Balance pass(const BalanceStart& start) {
+    at_start_ = true;
+    return balance(
+        start, [this](const Layout& layout) { return value(layout); }, most_tries);
+  }
+
+  /// Nothing where the split is not allowed, or the search is over. The first split of a pass is that of the best
+  /// order, if there is one.
   std::optional<SplitValue> value(const Layout& layout) {
-    if (ended_) return std::nullopt;
-    ended_ = steps_ > most_split_steps || (best_ && request_.go_on && !request_.go_on(placement_, progress_));
+    const bool at_start = std::exchange(at_start_, false);
+    if (ended_ && !at_start) return std::nullopt;
+    ended_ = ended_ || steps_ > most_split_steps || (request_.go_on && !request_.go_on(placement_, progress_));
     try {
-      return value_of(instance_of(layout));
+      const synthesis::Instance instance = instance_of(layout);
+      steps_ += instance.tasks();
+      SplitValue value{shortage_of(instance), Duration{progress_.makespan}, loads_of(instance)};
+      if (value.excess > Bytes{} || (at_start && best_)) return value;
+      if (const auto fault = fault_of(instance))
+        throw Error{ExitCode::bad_input, Problem{"`balance`", std::string{*fault}, "give another split"}};
+      return searched(instance, std::move(value));
     } catch (const Error&) { // sizes do not fit it
-      if (layout == start_.layout) throw;
+      if (at_start) throw;
       return std::nullopt;
     }
   }
@@ -51,27 +80,22 @@ private:
     return make_instance(lower(run_.schedule, std::move(scenario), run_.schedule_place), activation_limit_);
   }
 
-  SplitValue value_of(const synthesis::Instance& instance) {
-    SplitValue value{shortage_of(instance), Duration{0}, loads_of(instance)};
-    if (value.excess > Bytes{} || fault_of(instance)) return value;
-    const std::int64_t bound = synthesis::first_bound(instance);
-    steps_ += instance.tasks();
+  /// With the makespan of its best order; of a split that is proven to have none shorter than the best so far, with a
+  /// little more than what is known of it.
+  SplitValue searched(const synthesis::Instance& instance, SplitValue value) {
     if (best_) {
+      const std::int64_t bound = synthesis::first_bound(instance);
       value.step_time = Duration{std::max(bound, progress_.makespan) + 1}; // of equal ones the first is the best
       if (bound >= progress_.makespan) return value;
       steps_ += proof_steps;
       if (synthesis::is_refuted(instance, progress_.makespan - 1, proof_steps)) return value;
     }
-    return searched(instance, std::move(value));
-  }
-
-  SplitValue searched(const synthesis::Instance& instance, SplitValue value) {
     synthesis::SearchOptions options{.orders = first_orders, .proves = false, .seed = request_.seed};
     if (best_) options.starts.push_back(*best_);
     synthesis::Found found = search(instance, options);
     steps_ += found.steps;
     if (!found.plan) {
-      value.excess = Bytes{1}; // there may be an order, but it was not found
+      value.excess = no_order_found;
       return value;
     }
     value.step_time = Duration{found.plan->makespan};
@@ -111,14 +135,15 @@ private:
   std::optional<synthesis::Order> best_;
   synthesis::Progress progress_; ///< of the best
   std::uint64_t steps_ = 0;
+  bool at_start_ = false; ///< the next split is the first of a pass
   bool ended_ = false;
 };
 
 } // namespace
 
 FoundSplit find_split(const RunSpec& spec, const BuiltRun& run, const SynthesisRequest& request,
-                      const ChunkPlacement& placement) {
-  return SplitSearch{spec, run, request, placement}.run();
+                      const ChunkPlacement& placement, const std::optional<FirstOrder>& first) {
+  return SplitSearch{spec, run, request, placement, first}.run();
 }
 
 } // namespace ppsim
