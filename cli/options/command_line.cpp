@@ -188,7 +188,8 @@ void drop_overridden(const std::vector<Assignment>& flags, std::vector<Assignmen
 
 /// What --vary sets is not set by a flag besides, and what belongs to it does not stand alone.
 void check_vary(const Inputs& inputs, Problems& problems) {
-  if (inputs.vary && inputs.where.contains(inputs.vary->option))
+  const RunField* const varied = inputs.vary ? find_run_field(inputs.vary->option) : nullptr;
+  if (varied != nullptr && !varied->names_what_varies && inputs.where.contains(inputs.vary->option))
     problems.add(inputs.place_of(inputs.vary->option), "given, and varied as well",
                  fmt::format("leave it out; --vary sets it from {} to {}", inputs.vary->format(inputs.vary->from),
                              inputs.vary->format(inputs.vary->to)));

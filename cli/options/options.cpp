@@ -105,7 +105,7 @@ constexpr std::array table{
            "L loss, | between chunks, x*n and (...)*n: 'Et*10|(t*11|)*2,t*9L'; it sets V",
            "layers,first-stage-layers,last-stage-layers,vpp"},
     Option{"balance", "", S::pipeline, A::none, "", set_flag<&I::balance>,
-           "search the split of --layers, or of a --layout, with the shortest step that fits into --memory-limit"},
+           "search the split of --layers, or of a --layout, with the shortest step that fits into memory"},
     Option{"forward-only", "", S::pipeline, A::none, "", set_flag<&I::forward_only>,
            "the forwards of the schedule alone, as in inference; a schedule file may then hold nothing else"},
 
@@ -208,6 +208,9 @@ constexpr std::array table{
            "weight-gradient half of the backward", "backward"},
     Option{"overhead", "", S::costs, A::required, "TIME", set_unit<&I::overhead>,
            "added to every task: kernel launch, Python; default 0ns"},
+    Option{"slow", "", S::costs, A::required, "S=FACTOR[,...]", set_slow,
+           "the device of stage S takes so many times as long for what it computes, of each chunk that it holds; a "
+           "FACTOR alone: each stage that is not named"},
     Option{"pair",
            "",
            S::costs,
@@ -292,6 +295,8 @@ constexpr std::array table{
     Option{"comm-slowdown", "", S::communication, A::required, "FACTOR", set_comm_slowdown,
            "with --transfer streams: compute takes so many times as long while a transfer runs on its stage, which "
            "takes multiprocessors; default 1"},
+    Option{"slow-link", "", S::communication, A::required, "S=FACTOR[,...]", set_slow_link,
+           "transfers between stages S and S+1, both ways, take so many times as long; A-B=FACTOR: between A and B"},
     Option{"send-slices", "", S::communication, A::required, "N", count<&I::send_slices, Limits::slices>,
            "equal parts in which a task's output leaves, each when that share of the task is done; default 1"},
     Option{"stages-per-node", "", S::communication, A::required, "N", count<&I::stages_per_node, Limits::stages>,

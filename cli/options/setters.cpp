@@ -154,6 +154,70 @@ Result set_comm_slowdown(Inputs& inputs, std::string_view text) {
   return std::nullopt;
 }
 
+/// `text` behind its '=', or all of it, as a factor.
+Result parse_factor_behind(std::string_view text, std::int64_t& ppm) {
+  constexpr double most = 100;
+  const std::size_t sign = text.find('=');
+  const std::string_view factor = sign == std::string_view::npos ? text : text.substr(sign + 1);
+  const double value = parse_number(factor).value_or(0);
+  if (value < 1e-3 || value > most)
+    return Wrong{fmt::format("{} is no factor", in_quotes(factor)),
+                 fmt::format("by so many times it takes longer, from 0.001 to {}: 1.1", most)};
+  ppm = std::llround(value * 1e6);
+  return std::nullopt;
+}
+
+Result parse_stage(std::string_view text, std::size_t& stage) {
+  return parse_count(text, {.least = 0, .most = Limits::stages - 1}, stage);
+}
+
+Result set_slow(Inputs& inputs, std::string_view text) {
+  std::vector<SlowStage> all;
+  for (const std::string_view item : split_list(text)) {
+    SlowStage slow;
+    if (auto wrong = parse_factor_behind(item, slow.ppm)) return wrong;
+    const std::size_t sign = item.find('=');
+    if (sign != std::string_view::npos)
+      if (auto wrong = parse_stage(item.substr(0, sign), slow.stage.emplace())) return wrong;
+    if (std::ranges::find(all, slow.stage, &SlowStage::stage) != all.end())
+      return Wrong{fmt::format("{} names a stage twice", in_quotes(text)), "name each once: 3=1.1,5=1.2"};
+    // what holds of all others comes first
+    all.insert(slow.stage ? all.end() : all.begin(), slow);
+  }
+  inputs.slow = std::move(all);
+  return std::nullopt;
+}
+
+Result set_slow_link(Inputs& inputs, std::string_view text) {
+  std::vector<SlowLink> all;
+  for (const std::string_view item : split_list(text)) {
+    SlowLink slow;
+    const std::size_t sign = item.find('=');
+    if (sign == std::string_view::npos)
+      return Wrong{fmt::format("{} names no link", in_quotes(item)),
+                   "3=2 is the link between stages 3 and 4, 7-0=2 that between 7 and 0"};
+    if (auto wrong = parse_factor_behind(item, slow.ppm)) return wrong;
+    const std::string_view ends = item.substr(0, sign);
+    const std::size_t dash = ends.find('-');
+    if (auto wrong = parse_stage(ends.substr(0, dash), slow.from)) return wrong;
+    slow.to = slow.from + 1;
+    if (dash != std::string_view::npos)
+      if (auto wrong = parse_stage(ends.substr(dash + 1), slow.to)) return wrong;
+    if (slow.from == slow.to)
+      return Wrong{fmt::format("{} joins a stage to itself", in_quotes(item)), "name two stages: 7-0=2"};
+    const auto joins_same = [&](const SlowLink& other) {
+      return std::minmax(other.from, other.to) == std::minmax(slow.from, slow.to);
+    };
+    if (std::ranges::any_of(all, joins_same))
+      return Wrong{fmt::format("{} names a link twice", in_quotes(text)), "name each once: 3=2,4=1.5"};
+    all.push_back(slow);
+  }
+  if (all.size() > Network::max_unusual_links)
+    return Wrong{fmt::format("{} links", all.size()), fmt::format("at most {}", Network::max_unusual_links)};
+  inputs.slow_link = std::move(all);
+  return std::nullopt;
+}
+
 Result set_pair(Inputs& inputs, std::string_view text) {
   const auto factor = parse_number(text);
   if (!factor) {

@@ -83,11 +83,11 @@ private:
   }
 
   [[nodiscard]] LinkClass link_to(std::uint32_t target) const {
-    if (network_.stages_per_node == 0 && !network_.unusual_link) return LinkClass::same_node;
+    if (network_.stages_per_node == 0 && network_.unusual_links.empty()) return LinkClass::same_node;
     const StageId other = schedule_.stage_of(make_id<TaskId>(target));
     const bool same_node = network_.same_node(stage_, other);
-    if (network_.unusual_link && network_.unusual_link->joins(stage_, other))
-      return same_node ? LinkClass::unusual_same_node : LinkClass::unusual_inter_node;
+    for (std::size_t at = 0; at < network_.unusual_links.size(); ++at)
+      if (network_.unusual_links[at].joins(stage_, other)) return unusual(at, same_node);
     return same_node ? LinkClass::same_node : LinkClass::inter_node;
   }
 
@@ -296,8 +296,7 @@ std::vector<Duration> own_costs(const Schedule& schedule, const Scenario& scenar
       const bool again = !dag.fates.empty() && dag.fates[index(id)].recomputed && gives_gradient(task.pass);
       const Duration recompute = again ? scenario.recompute.time[task.chunk_index] : Duration{0};
       const Duration collective = dag.collective_of(task);
-      costs[index(id)] = scenario.costs.overhead + collective +
-                         scenario.costs.on_stage(stage, passes.of(task) + recompute - collective);
+      costs[index(id)] = scenario.costs.task_time(stage, passes.of(task), collective, recompute);
     }
   }
   return costs;
@@ -305,16 +304,18 @@ std::vector<Duration> own_costs(const Schedule& schedule, const Scenario& scenar
 
 /// The times of transfers by class of link: what `time_of` says of a boundary, on one node or not.
 template <class TimeOf>
-void fill_transfer_times(const Network& network, TimeOf time_of,
-                         std::array<std::vector<Duration>, Dag::link_classes>& rows) {
-  const std::int64_t ppm = network.unusual_link ? network.unusual_link->ppm : unchanged_ppm;
-  for (std::size_t boundary = 0; boundary < network.latency.size(); ++boundary)
+std::vector<std::vector<Duration>> transfer_times(const Network& network, TimeOf time_of) {
+  std::vector<std::vector<Duration>> rows;
+  const auto add = [&](std::int64_t ppm) {
     for (const bool same_node : {true, false}) {
-      const Duration time = time_of(boundary, same_node);
-      rows[Dag::row_of(same_node ? LinkClass::same_node : LinkClass::inter_node)].push_back(time);
-      rows[Dag::row_of(same_node ? LinkClass::unusual_same_node : LinkClass::unusual_inter_node)].emplace_back(
-          scale_rounded(time.count(), ppm, unchanged_ppm));
+      std::vector<Duration>& row = rows.emplace_back();
+      for (std::size_t boundary = 0; boundary < network.latency.size(); ++boundary)
+        row.emplace_back(scale_rounded(time_of(boundary, same_node).count(), ppm, unchanged_ppm));
     }
+  };
+  add(unchanged_ppm);
+  for (const UnusualLink& link : network.unusual_links) add(link.ppm);
+  return rows;
 }
 
 bool has_pairs(const Schedule& schedule) {
@@ -456,13 +457,11 @@ TaskGraph lower_validated(Schedule schedule, Scenario scenario, std::string_view
   dag->cost = cost_table(scenario.costs, scenario.recompute);
   dag->collective = collective_table(scenario.costs);
   const Network& network = scenario.network;
-  fill_transfer_times(
-      network, [&](std::size_t boundary, bool same_node) { return network.transfer_time(boundary, same_node); },
-      dag->transfer_time);
+  dag->transfer_time = transfer_times(
+      network, [&](std::size_t boundary, bool same_node) { return network.transfer_time(boundary, same_node); });
   if (network.slices > 1)
-    fill_transfer_times(
-        network, [&](std::size_t boundary, bool same_node) { return network.slice_time(boundary, same_node); },
-        dag->slice_time);
+    dag->slice_time = transfer_times(
+        network, [&](std::size_t boundary, bool same_node) { return network.slice_time(boundary, same_node); });
   dag->slices = static_cast<std::int64_t>(scenario.network.slices);
   dag->has_pairs = has_pairs(schedule);
   dag->chunks = scenario.shape.chunks();

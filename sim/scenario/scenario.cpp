@@ -72,15 +72,18 @@ void check_factors(const Scenario& scenario, Problems& problems) {
   if (!factors.empty() && factors.size() != scenario.shape.stages)
     problems.add("stage factors", fmt::format("{} for {} stages", factors.size(), scenario.shape.stages));
   if (!std::ranges::all_of(factors, in_range)) problems.add("stage factors", "must be above 0 and at most 100");
-  if (scenario.network.unusual_link && !in_range(scenario.network.unusual_link->ppm))
-    problems.add("link factor", "must be above 0 and at most 100");
+  const std::vector<UnusualLink>& links = scenario.network.unusual_links;
+  if (!std::ranges::all_of(links, in_range, &UnusualLink::ppm))
+    problems.add("link factors", "must be above 0 and at most 100");
+  if (links.size() > Network::max_unusual_links)
+    problems.add("link factors", fmt::format("{} links, at most {}", links.size(), Network::max_unusual_links));
 }
 
 /// By how much factors make anything longer.
 double largest_factor(const Scenario& scenario) {
   std::int64_t largest = unchanged_ppm;
   for (const std::int64_t ppm : scenario.costs.stage_ppm) largest = std::max(largest, ppm);
-  if (scenario.network.unusual_link) largest = std::max(largest, scenario.network.unusual_link->ppm);
+  for (const UnusualLink& link : scenario.network.unusual_links) largest = std::max(largest, link.ppm);
   const auto slowdown = static_cast<double>(scenario.network.streams.slowdown_ppm);
   return static_cast<double>(largest) / static_cast<double>(unchanged_ppm) *
          std::max(1.0, slowdown / static_cast<double>(unchanged_ppm));
@@ -178,6 +181,21 @@ void check_sums(const Scenario& scenario, Problems& problems) {
 }
 
 } // namespace
+
+std::int64_t Network::link_ppm(StageId a, StageId b) const {
+  const auto joins = [a, b](const UnusualLink& link) { return link.joins(a, b); };
+  const auto found = std::ranges::find_if(unusual_links, joins);
+  return found == unusual_links.end() ? unchanged_ppm : found->ppm;
+}
+
+void Network::slow_link(StageId a, StageId b, std::int64_t ppm) {
+  for (UnusualLink& link : unusual_links)
+    if (link.joins(a, b)) {
+      link.ppm = scale_rounded(link.ppm, ppm, unchanged_ppm);
+      return;
+    }
+  unusual_links.push_back({a, b, ppm});
+}
 
 bool Network::same_node(StageId a, StageId b) const {
   return stages_per_node == 0 || index(a) / stages_per_node == index(b) / stages_per_node;

@@ -165,6 +165,35 @@ void fill_network(const RunSpec& spec, Spread& spread, const std::optional<Bytes
   use_links(spec, spread, network);
 }
 
+std::string no_stage(std::size_t stage, std::size_t stages) {
+  return fmt::format("there is no stage {}: they are 0 to {}", stage, stages - 1);
+}
+
+/// What is named after what holds of all the others.
+void fill_uneven(const RunSpec& spec, Scenario& scenario, Problems& problems) {
+  const std::size_t stages = scenario.shape.stages;
+  std::vector<std::int64_t>& stage_ppm = scenario.costs.stage_ppm;
+  for (const SlowStage& slow : spec.slow.value_or(std::vector<SlowStage>{})) {
+    if (!slow.stage) {
+      stage_ppm.assign(stages, slow.ppm);
+      continue;
+    }
+    if (*slow.stage >= stages) {
+      problems.add(spec.place_of("slow"), no_stage(*slow.stage, stages), "name one of them");
+      continue;
+    }
+    stage_ppm.resize(stages, unchanged_ppm);
+    stage_ppm[*slow.stage] = slow.ppm;
+  }
+  for (const SlowLink& slow : spec.slow_link.value_or(std::vector<SlowLink>{})) {
+    if (std::max(slow.from, slow.to) < stages)
+      scenario.network.unusual_links.push_back({make_id<StageId>(slow.from), make_id<StageId>(slow.to), slow.ppm});
+    else
+      problems.add(spec.place_of("slow-link"), no_stage(std::max(slow.from, slow.to), stages),
+                   "3=2 is the link between stages 3 and 4, 7-0=2 that between 7 and 0");
+  }
+}
+
 /// Work that one chunk does beside its layers takes one value, its forward, or two, with its backward.
 void check_extra_work(const RunSpec& spec, Problems& problems) {
   const auto check = [&](std::string_view option, const std::optional<std::vector<Duration>>& given) {
@@ -472,6 +501,7 @@ Scenario make_scenario(const RunSpec& spec, const Shape& shape, const std::vecto
   split_backward(spec, spread, shape.microbatches, scenario.costs, problems);
   fill_collectives(spec, spread, scenario.costs);
   fill_network(spec, spread, computes ? std::optional{model->boundary} : std::nullopt, scenario.network, problems);
+  fill_uneven(spec, scenario, problems);
   fill_memory(spec, spread, scenario.memory, problems);
   if (!spec.parameter_bytes) hold_unsharded(computed, placement, scenario.memory);
   fill_recompute(spec, spread, scenario, problems);

@@ -120,6 +120,18 @@ constexpr RunField pair_rule() {
   return row;
 }
 
+/// Its numbers are the factor of the stages that are named, or of all.
+constexpr RunField slow_stages() {
+  RunField row = field<&UnevenSpec::slow>("slow");
+  row.unit = Unit::factor;
+  row.names_what_varies = true;
+  row.set = [](RunSpec& spec, std::int64_t number) {
+    if (!spec.slow) spec.slow.emplace(1);
+    for (SlowStage& each : *spec.slow) each.ppm = number;
+  };
+  return row;
+}
+
 constexpr std::array table{
     field<&PipelineSpec::stages>("stages"),
     field<&PipelineSpec::microbatches>("mb"),
@@ -203,6 +215,8 @@ constexpr std::array table{
     field<&ModelSpec::inter_node_link>("inter-node-link"),
     field<&NetworkSpec::inter_node_latency>("inter-node-latency", Kind::cost),
     field<&NetworkSpec::inter_node_bandwidth>("inter-node-bandwidth", Kind::cost),
+    slow_stages(),
+    field<&UnevenSpec::slow_link>("slow-link"),
     field<&MemorySpec::activation_bytes>("activation-bytes", Kind::cost),
     field<&MemorySpec::weight_activation_bytes>("weight-activation-bytes", Kind::cost),
     field<&MemorySpec::checkpoint_bytes>("checkpoint-bytes", Kind::cost),

@@ -49,11 +49,10 @@ std::vector<SensitivityFigure> changes_of(const TaskGraph& graph) {
 
 Scenario changed(Scenario scenario, const SensitivityFigure& change) {
   if (change.change == Change::link) {
-    scenario.network.unusual_link = UnusualLink{change.stage, change.other, faster_link_ppm};
+    scenario.network.slow_link(change.stage, change.other, faster_link_ppm);
     return scenario;
   }
-  scenario.costs.stage_ppm.assign(scenario.shape.stages, unchanged_ppm);
-  scenario.costs.stage_ppm[index(change.stage)] = faster_stage_ppm;
+  scenario.costs.slow_stage(change.stage, scenario.shape.stages, faster_stage_ppm);
   return scenario;
 }
 

@@ -14,11 +14,19 @@ Duration step_time(const TaskGraph& graph, const Scenario& scenario) {
   return step_time(lower(graph.schedule(), scenario));
 }
 
+std::int64_t number_of(std::int64_t value) {
+  return value;
+}
+std::int64_t number_of(Duration value) {
+  return value.count();
+}
+
 /// True if the values differed and are now all their mean.
-bool equalise(std::vector<Duration>& values) {
+template <class Value>
+bool equalise(std::vector<Value>& values) {
   if (std::ranges::adjacent_find(values, std::ranges::not_equal_to{}) == values.end()) return false;
-  const Duration sum = std::accumulate(values.begin(), values.end(), Duration{0});
-  std::ranges::fill(values, Duration{divide_rounded(sum.count(), static_cast<std::int64_t>(values.size()))});
+  const Value sum = std::accumulate(values.begin(), values.end(), Value{0});
+  std::ranges::fill(values, Value{divide_rounded(number_of(sum), static_cast<std::int64_t>(values.size()))});
   return true;
 }
 
@@ -45,6 +53,7 @@ WhatIf what_if(const TaskGraph& graph) {
   Scenario scenario = graph.scenario();
   bool changed = scenario.costs.differ_by_microbatch();
   scenario.costs.forget_microbatches();
+  changed = equalise(scenario.costs.stage_ppm) || changed;
   for (std::vector<Duration>* values :
        {&scenario.costs.forward, &scenario.costs.input_grad, &scenario.costs.weight_grad, &scenario.recompute.time})
     changed = equalise(*values) || changed;

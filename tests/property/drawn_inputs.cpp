@@ -249,10 +249,11 @@ void draw_uneven(Scenario& scenario) {
     for (std::size_t stage = 0; stage < shape.stages; ++stage)
       costs.stage_ppm.push_back(number(draw(500'000, 3'000'000)));
   if (shape.stages == 1 || one_in(2)) return;
-  const std::size_t stage = draw(0, shape.stages - 1);
-  const std::size_t other = (stage + draw(1, shape.stages - 1)) % shape.stages;
-  scenario.network.unusual_link =
-      UnusualLink{make_id<StageId>(stage), make_id<StageId>(other), number(draw(500'000, 3'000'000))};
+  for (std::size_t links = draw(1, 3); links > 0; --links) {
+    const std::size_t stage = draw(0, shape.stages - 1);
+    const std::size_t other = (stage + draw(1, shape.stages - 1)) % shape.stages;
+    scenario.network.slow_link(make_id<StageId>(stage), make_id<StageId>(other), number(draw(500'000, 3'000'000)));
+  }
 }
 
 } // namespace

@@ -89,10 +89,9 @@ Duration naive_usual_transfer(const Network& network, std::size_t boundary, bool
 Duration naive_transfer(const Network& network, std::size_t boundary, std::size_t from, std::size_t to) {
   if (from == to) return Duration{0};
   const Duration usual = naive_usual_transfer(network, boundary, !in_one_node(network, from, to));
-  if (!network.unusual_link) return usual;
-  const auto [stage, other, ppm] = *network.unusual_link;
-  const bool unusual = std::minmax(from, to) == std::minmax(index(stage), index(other));
-  return unusual ? naive_scaled(usual, ppm) : usual;
+  for (const auto& [stage, other, ppm] : network.unusual_links)
+    if (std::minmax(from, to) == std::minmax(index(stage), index(other))) return naive_scaled(usual, ppm);
+  return usual;
 }
 
 /// The result of a pass: activation (F), gradient (B, I), weight gradient (B, W).

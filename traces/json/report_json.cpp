@@ -73,6 +73,21 @@ Json optional_ns(const std::optional<Duration>& duration) {
   return duration ? Json(duration->count()) : Json(nullptr);
 }
 
+double factor_of(std::int64_t ppm) {
+  return static_cast<double>(ppm) / static_cast<double>(unchanged_ppm);
+}
+
+/// By stage.
+Json slow_json(const std::vector<std::int64_t>& stage_ppm) {
+  return list_of(stage_ppm, factor_of);
+}
+
+Json slow_links_json(const std::vector<UnusualLink>& links) {
+  return list_of(links, [](const UnusualLink& link) {
+    return Json{{"stages", {index(link.stage), index(link.other)}}, {"factor", factor_of(link.ppm)}};
+  });
+}
+
 Json balance_json(const Balance& balance) {
   return {{"start_layout", to_string(balance.start.layout)},
           {"start_given", balance.start.is_given},
@@ -151,6 +166,8 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const RunRepo
                 {"bubble_ratio", alternative.bubble_ratio},
                 {"fits", alternative.fits}};
   });
+  if (!scenario.costs.stage_ppm.empty()) json["slow"] = slow_json(scenario.costs.stage_ppm);
+  if (!scenario.network.unusual_links.empty()) json["slow_links"] = slow_links_json(scenario.network.unusual_links);
   json["transfers"] = report.transfers;
   json["transfer_bytes"] = report.transfer_volume.count();
   json["memory"] = memory_json(graph, report);

@@ -126,7 +126,7 @@ public:
     if (report_.sensitivity) out_ += sensitivity_table(*report_.sensitivity, options_.width);
     const std::string gantt = text_gantt(graph_, timeline_, SimTime{} + report_.makespan, options_);
     if (!gantt.empty()) out_ += '\n' + gantt;
-    next();
+    if (options_.advises) next();
     return std::move(out_);
   }
 
@@ -173,6 +173,7 @@ private:
     theory();
     critical_path();
     layers();
+    uneven();
     update();
     stalls();
     what_if();
@@ -288,6 +289,20 @@ private:
       say("layers", fmt::format("{} on the stages", with_repeats(counts)));
     else if (differ(chunks))
       say("layers", fmt::format("{} on the chunks", with_repeats(chunks)));
+  }
+
+  /// Devices and links that are not as fast as others.
+  void uneven() {
+    const auto times = [](std::int64_t ppm) {
+      return fmt::format("takes {:.4g} times as long", static_cast<double>(ppm) / static_cast<double>(unchanged_ppm));
+    };
+    std::vector<std::string> parts;
+    const std::vector<std::int64_t>& stages = scenario_.costs.stage_ppm;
+    for (std::size_t stage = 0; stage < stages.size(); ++stage)
+      if (stages[stage] != unchanged_ppm) parts.push_back(fmt::format("stage {} {}", stage, times(stages[stage])));
+    for (const UnusualLink& link : scenario_.network.unusual_links)
+      parts.push_back(fmt::format("link {}-{} {}", index(link.stage), index(link.other), times(link.ppm)));
+    if (!parts.empty()) say("slow", joined(parts, ", "));
   }
 
   void balance(const Balance& found, const std::string& layers) {

@@ -18,14 +18,18 @@ DispatchInput without_memory(const Scenario& scenario, const std::vector<StageId
     const std::size_t stage = index(placement[chunk]);
     input.stage.push_back(static_cast<std::uint32_t>(stage));
     input.chunks[stage].push_back(static_cast<std::uint32_t>(chunk));
-    input.forward.push_back((costs.forward[chunk] + costs.overhead).count());
+    const auto time = [&](Duration pass, const std::vector<Duration>& collective, Duration again) {
+      const Duration sent = collective.empty() ? Duration{0} : collective[chunk];
+      return costs.task_time(placement[chunk], pass, sent, again).count();
+    };
     const Duration again = scenario.recompute.is_on() ? scenario.recompute.time[chunk] : Duration{0};
-    input.input_grad.push_back((costs.input_grad[chunk] + costs.overhead + again).count());
-    input.weight_grad.push_back((costs.weight_grad[chunk] + costs.overhead).count());
+    input.forward.push_back(time(costs.forward[chunk], costs.forward_collective, Duration{0}));
+    input.input_grad.push_back(time(costs.input_grad[chunk], costs.input_grad_collective, again));
+    input.weight_grad.push_back(time(costs.weight_grad[chunk], {}, Duration{0}));
     if (chunk + 1 == placement.size()) continue;
-    const bool same_node = scenario.network.same_node(placement[chunk], placement[chunk + 1]);
-    const bool same_stage = placement[chunk] == placement[chunk + 1];
-    input.transfer.push_back(same_stage ? 0 : scenario.network.transfer_time(chunk, same_node).count());
+    const StageId next = placement[chunk + 1];
+    const bool same_stage = placement[chunk] == next;
+    input.transfer.push_back(same_stage ? 0 : scenario.network.time_between(chunk, placement[chunk], next).count());
   }
   return input;
 }

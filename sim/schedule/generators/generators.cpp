@@ -102,7 +102,7 @@ std::optional<UniformCosts> uniform_costs(const Scenario& scenario) {
   if (!plain && !network.is_free()) return std::nullopt;
   if (!scenario.update.is_free()) return std::nullopt; // the forms are of the tasks alone
   const Recompute& recompute = scenario.recompute;
-  if (!costs.stage_ppm.empty() || network.unusual_link) return std::nullopt;
+  if (!costs.stage_ppm.empty() || !network.unusual_links.empty()) return std::nullopt;
   if (recompute.is_on() && (!all_equal(recompute.time) || recompute.microbatches_without > 0)) return std::nullopt;
   const Duration again = recompute.is_on() ? recompute.time[0] : Duration{0};
   const auto v = static_cast<std::int64_t>(scenario.shape.vpp);

@@ -71,7 +71,7 @@ TEST_CASE("A link that is twice as fast halves the transfers between its two sta
 TEST_CASE("A link is unlike the others where its two stages meet and nowhere else") {
   const Shape shape{.stages = 3, .microbatches = 3, .vpp = 2};
   Scenario scenario = uniform_scenario(shape, 10ns, 20ns, 4ns);
-  scenario.network.unusual_link = UnusualLink{StageId{2}, StageId{0}, 500'000};
+  scenario.network.unusual_links = {{StageId{2}, StageId{0}, 500'000}};
   const Outcome outcome = run(generate("interleaved", shape), scenario);
   // Chunks 0 to 5 on stages 0 1 2 0 1 2: the boundary from chunk 2 to chunk 3 is that link
   CHECK(outcome.graph.transfer_time(outcome.id("2F0")) == 2ns);
@@ -134,7 +134,7 @@ TEST_CASE("An unusual link is unusual between nodes, in slices and under every t
   Scenario twice = scenario;
   twice.network.inter_node_latency = 2ns;
   twice.network.bandwidth = Bandwidth{2'000'000'000};
-  scenario.network.unusual_link = UnusualLink{StageId{0}, StageId{1}, 500'000};
+  scenario.network.unusual_links = {{StageId{0}, StageId{1}, 500'000}};
   for (const TransferModel model : {TransferModel::latency, TransferModel::link, TransferModel::blocking})
     for (const std::size_t slices : {1U, 4U}) {
       if (model == TransferModel::blocking && slices > 1) continue;
@@ -182,8 +182,8 @@ TEST_CASE("Factors are one per stage, above 0") {
   CHECK(refusal(with_factors(plain, {1'000'000})).starts_with("stage factors: 1 for 2 stages"));
   CHECK(refusal(with_factors(plain, {1'000'000, 0})).starts_with("stage factors: must be above 0"));
   Scenario link = plain;
-  link.network.unusual_link = UnusualLink{StageId{0}, StageId{1}, -1};
-  CHECK(refusal(link).starts_with("link factor: must be above 0"));
+  link.network.unusual_links = {{StageId{0}, StageId{1}, -1}};
+  CHECK(refusal(link).starts_with("link factors: must be above 0"));
 }
 
 } // namespace ppsim::test::sensitivity_test

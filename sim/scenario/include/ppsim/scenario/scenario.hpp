@@ -53,11 +53,21 @@ struct Costs {
   [[nodiscard]] bool differ_by_microbatch() const {
     return !forward_by_microbatch.empty() || !input_grad_by_microbatch.empty() || !weight_grad_by_microbatch.empty();
   }
+  /// Makes compute on one of so many stages take so many millionths of what it takes now.
+  void slow_stage(StageId stage, std::size_t stages, std::int64_t ppm) {
+    stage_ppm.resize(stages, unchanged_ppm);
+    stage_ppm[index(stage)] = scale_rounded(stage_ppm[index(stage)], ppm, unchanged_ppm);
+  }
   /// Makes all microbatches alike again.
   void forget_microbatches() {
     forward_by_microbatch.clear();
     input_grad_by_microbatch.clear();
     weight_grad_by_microbatch.clear();
+  }
+  /// What a task on `stage` takes whose pass takes `pass`, of which `collective` is communication, and computes `again`
+  /// before it.
+  [[nodiscard]] Duration task_time(StageId stage, Duration pass, Duration collective, Duration again) const {
+    return overhead + collective + on_stage(stage, pass + again - collective);
   }
   /// `time` as it is on `stage`, rounded to the nearest.
   [[nodiscard]] Duration on_stage(StageId stage, Duration time) const {
@@ -106,9 +116,14 @@ struct Network {
   std::optional<Duration> inter_node_latency;    ///< replaces `latency` between nodes
   std::optional<Bandwidth> inter_node_bandwidth; ///< replaces `bandwidth` between nodes
   std::size_t slices = 1; ///< equal parts in which a task's output leaves, each when that share of the task is done
-  std::optional<UnusualLink> unusual_link = std::nullopt;
+  std::vector<UnusualLink> unusual_links = {}; ///< no two of the same stages, at most max_unusual_links
   Streams streams = {};
+  static constexpr std::size_t max_unusual_links = 100;
   [[nodiscard]] bool same_node(StageId a, StageId b) const;
+  /// How many millionths of its usual time a transfer between two stages takes.
+  [[nodiscard]] std::int64_t link_ppm(StageId a, StageId b) const;
+  /// Makes transfers between two stages take so many millionths of what they take now.
+  void slow_link(StageId a, StageId b, std::int64_t ppm);
   /// Time that a transfer over `boundary` takes on an idle link: latency + bytes / bandwidth.
   [[nodiscard]] Duration transfer_time(std::size_t boundary, bool same_node) const {
     return time(boundary, same_node, 1);
@@ -116,6 +131,10 @@ struct Network {
   /// The same for one slice of it: latency + bytes / (slices * bandwidth).
   [[nodiscard]] Duration slice_time(std::size_t boundary, bool same_node) const {
     return time(boundary, same_node, slices);
+  }
+  /// Time that a transfer over `boundary` takes on the idle link between two stages.
+  [[nodiscard]] Duration time_between(std::size_t boundary, StageId a, StageId b) const {
+    return Duration{scale_rounded(transfer_time(boundary, same_node(a, b)).count(), link_ppm(a, b), unchanged_ppm)};
   }
   /// True if no transfer of this scenario takes any time.
   [[nodiscard]] bool is_free() const;

@@ -103,6 +103,22 @@ struct NetworkSpec {
   std::optional<std::size_t> stages_per_node, send_slices;
 };
 
+/// What takes so many millionths of the time that is said elsewhere.
+struct SlowStage {
+  std::optional<std::size_t> stage; ///< none: each that is not named
+  std::int64_t ppm = unchanged_ppm;
+};
+struct SlowLink {
+  std::size_t from = 0, to = 0; ///< stages, both ways between them
+  std::int64_t ppm = unchanged_ppm;
+};
+
+/// Devices and links that are not as fast as others.
+struct UnevenSpec {
+  std::optional<std::vector<SlowStage>> slow;
+  std::optional<std::vector<SlowLink>> slow_link;
+};
+
 struct MemorySpec {
   std::optional<std::vector<Bytes>> activation_bytes, parameter_bytes, gradient_bytes, optimizer_bytes;
   std::optional<std::vector<Bytes>> weight_activation_bytes, checkpoint_bytes;
@@ -123,7 +139,7 @@ struct Provenance {
 };
 
 /// Each value is well-formed by itself.
-struct RunSpec : PipelineSpec, CostSpec, UpdateSpec, ModelSpec, NetworkSpec, MemorySpec, Provenance {
+struct RunSpec : PipelineSpec, CostSpec, UpdateSpec, ModelSpec, NetworkSpec, UnevenSpec, MemorySpec, Provenance {
   std::optional<Axis> vary; ///< the field that takes other values than is said here
 
   [[nodiscard]] std::string place_of(std::string_view field) const;
@@ -138,6 +154,7 @@ struct RunField {
   std::string_view name;
   bool (*is_given)(const RunSpec&);
   bool is_cost = false;                          ///< a time or a size, rather than a rule
+  bool names_what_varies = false;                ///< `vary` changes the numbers of what the field names
   bool is_of_model = false;                      ///< says something about a model's shape, and nothing without one
   std::optional<Axis::Unit> unit{};              ///< of a single number; none where it takes no such
   void (*set)(RunSpec&, std::int64_t) = nullptr; ///< to a number of that unit, for all chunks and boundaries

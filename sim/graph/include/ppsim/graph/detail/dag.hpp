@@ -13,8 +13,15 @@
 
 namespace ppsim {
 
-/// Whether an edge is a transfer, and over which class of link; the last two are of Network::unusual_link.
-enum class LinkClass : std::uint8_t { none, same_node, inter_node, unusual_same_node, unusual_inter_node };
+/// Whether an edge is a transfer, and over which class of link. Behind these come two for each of
+/// Network::unusual_links, see unusual().
+enum class LinkClass : std::uint8_t { none, same_node, inter_node };
+
+/// The class of Network::unusual_links[at].
+[[nodiscard]] constexpr LinkClass unusual(std::size_t at, bool same_node) {
+  return static_cast<LinkClass>(2 * (at + 1) + (same_node ? 1 : 2));
+}
+static_assert(2 * (Network::max_unusual_links + 1) <= UINT8_MAX);
 
 /// What the graph stores with each edge.
 struct EdgeTag {
@@ -40,10 +47,8 @@ struct Dag {
   std::vector<ActivationFate> fates; ///< by task; empty where all activations simply live
   std::vector<Duration> own_cost;    ///< by task, when it runs alone; empty where task_cost() says it: without
                                      ///< Costs::stage_ppm and costs by microbatch
-  static constexpr std::size_t link_classes = 4;
-  std::array<std::vector<Duration>, link_classes> transfer_time; ///< by class of link, then boundary
-  std::array<std::vector<Duration>, link_classes> slice_time;    ///< likewise, of the last slice; empty where outputs
-                                                                 ///< leave whole
+  std::vector<std::vector<Duration>> transfer_time; ///< by class of link, then boundary
+  std::vector<std::vector<Duration>> slice_time;    ///< likewise, of the last slice; empty where outputs leave whole
   std::int64_t slices = 1;
   std::size_t transfers = 0;
   Bytes transfer_volume{};
