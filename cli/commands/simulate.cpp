@@ -122,6 +122,7 @@ void note_written_operations(const Inputs& inputs, const TaskGraph& graph) {
 /// What would make a metric known.
 std::string_view needed_for(const Metric& metric, const std::optional<StepWork>& work) {
   if (metric.tag == "hfu") return "give --model and --device";
+  if (metric.unit() == "ns") return "give --jitter, and a run whose stages meet between steps";
   if (!work) return "give --model and --device, or --flops with --device for mfu or with --sequence-length for tokens";
   if (metric.unit() == "tokens/s" && !work->tokens) return "give --sequence-length";
   if (metric.unit() == "ratio" && !work->flops_per_second) return "give --device ('ppsim list devices')";
@@ -174,6 +175,7 @@ ExitCode run(const Inputs& inputs) {
   return judge(inputs, result.report);
 }
 
+constexpr std::array<std::string_view, 1> extra{"seed"};
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs, Section::communication,
                               Section::memory,   Section::scenario, Section::output};
 constexpr std::array examples{
@@ -198,7 +200,7 @@ const Command definition{
     .argument_help = "",
     .makes_run = true,
     .sections = sections,
-    .extra = {},
+    .extra = extra,
     .examples = examples,
     .run = run};
 

@@ -361,9 +361,8 @@ constexpr std::array table{
     Option{"layers-per-chunk", "", S::workload, A::required, "N",
            count<&runtime::Workload::layers, runtime::most_layers>,
            "layers that each chunk computes; default 1 (scale: as measured)"},
-    Option{"seed", "", S::workload, A::required, "N",
-           count<&runtime::Workload::seed, std::numeric_limits<std::uint32_t>::max(), 0>,
-           "of parameters, inputs and targets; of the choices that synthesize makes by chance; default 1"},
+    Option{"seed", "", S::workload, A::required, "N", Setter{set_seed, std::numeric_limits<std::uint32_t>::max()},
+           "of parameters, inputs and targets; of what synthesize and --jitter draw; default 1"},
     Option{"trainer", "", S::workload, A::required, "KIND", choice<&runtime::Workload::optimizer, trainers>,
            "the optimizer that a replay runs: sgd (default), or adam", "learning-rate"},
     Option{"learning-rate", "", S::workload, A::required, "X", set_learning_rate,
@@ -454,6 +453,12 @@ constexpr std::array table{
     Option{"bound", "", S::output, A::none, "", set_flag<&I::bound>,
            "prove how far above the best order a schedule is at most: of those of its placement, with backwards whole "
            "or split as it has them, within --memory-limit, else within what it holds itself"},
+    Option{
+        "jitter", "", S::output, A::required, "SHARE", set_jitter,
+        "tasks vary by chance around their times, by so much (standard deviation; log-normal): what a step then takes "
+        "on average and at most in 50, 95 and 99 % of all cases; of --data-parallel copies the slowest"},
+    Option{"samples", "", S::output, A::required, "N", count<&I::samples, JitterLimits::samples>,
+           "with --jitter: how many steps are simulated; default 1000"},
     Option{"fail-if", "", S::output, A::required, "CONDITION", add_fail_if,
            "exit with status 3 if it holds: 'bubble_ratio > 0.1'"},
 };

@@ -407,6 +407,24 @@ Result set_gap(Inputs& inputs, std::string_view text) {
   return std::nullopt;
 }
 
+Result set_jitter(Inputs& inputs, std::string_view text) {
+  const double share = parse_share(text).value_or(-1);
+  if (share <= 0 || share > 1)
+    return Wrong{fmt::format("{} is no share", in_quotes(text)),
+                 "a share or a percentage above 0, up to 100%: 0.05, 5%"};
+  inputs.jitter_ppm = std::llround(share * 1e6);
+  return std::nullopt;
+}
+
+Result set_seed(Inputs& inputs, std::string_view text) {
+  std::size_t seed = 0;
+  if (auto wrong = parse_count(text, {.least = 0, .most = std::numeric_limits<std::uint32_t>::max()}, seed))
+    return wrong;
+  inputs.workload.seed = static_cast<std::uint32_t>(seed);
+  inputs.RunSpec::seed = seed;
+  return std::nullopt;
+}
+
 Result set_placements(Inputs& inputs, std::string_view text) {
   inputs.placements.clear();
   for (const std::string_view name : text == "all" ? split_list("linear,v,loop:2,loop:4") : split_list(text)) {

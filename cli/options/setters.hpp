@@ -205,6 +205,8 @@ inline constexpr std::array pair_rules{
 [[nodiscard]] Result set_lowering(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_overlap_p2p(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_comm_slowdown(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_jitter(Inputs& inputs, std::string_view text);
+[[nodiscard]] Result set_seed(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_slow(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_slow_link(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_efficiency(Inputs& inputs, std::string_view text);

@@ -400,6 +400,15 @@ Duration TaskGraph::duration(TaskId id) const {
   return Durations{*dag_, schedule_.tasks()}[index(id)];
 }
 
+Duration TaskGraph::time_alone(TaskId id) const {
+  return Durations{*dag_, schedule_.tasks()}.alone(index(id));
+}
+
+void TaskGraph::set_times(const std::vector<Duration>& alone) {
+  PPSIM_ASSERT(alone.size() == size());
+  dag_->own_cost = alone;
+}
+
 bool TaskGraph::is_recomputed(TaskId id) const {
   return !dag_->fates.empty() && dag_->fates[index(id)].recomputed;
 }

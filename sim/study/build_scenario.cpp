@@ -171,6 +171,8 @@ std::string no_stage(std::size_t stage, std::size_t stages) {
 
 /// What is named after what holds of all the others.
 void fill_uneven(const RunSpec& spec, Scenario& scenario, Problems& problems) {
+  if (spec.samples && !spec.jitter_ppm)
+    problems.add(spec.place_of("samples"), "nothing varies, and each would be the same", "give `jitter`");
   const std::size_t stages = scenario.shape.stages;
   std::vector<std::int64_t>& stage_ppm = scenario.costs.stage_ppm;
   for (const SlowStage& slow : spec.slow.value_or(std::vector<SlowStage>{})) {

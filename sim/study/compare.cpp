@@ -57,6 +57,7 @@ Trial try_candidate(const Candidate& candidate, std::optional<std::vector<std::s
   Trial trial;
   try {
     Evaluation run = evaluate(candidate.spec);
+    sample_steps(candidate.spec, run);
     const Schedule& schedule = run.graph.schedule();
     trial.head = head_of(run.graph.scenario());
     trial.moves_for_free = run.report.transfers > 0 && run.graph.scenario().network.is_free();

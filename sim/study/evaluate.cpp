@@ -114,8 +114,28 @@ Evaluation evaluate(const RunSpec& spec) {
   return {std::move(graph), std::move(timeline), std::move(report), std::move(run.notes)};
 }
 
+void sample_steps(const RunSpec& spec, Evaluation& run) {
+  if (!spec.jitter_ppm) {
+    if (spec.is_asked("seed"))
+      run.notes.push_back(fmt::format("{}: changes nothing without `jitter`", spec.place_of("seed")));
+    return;
+  }
+  if (has_steady_state(run.graph)) {
+    run.notes.push_back(
+        fmt::format("{}: stages do not meet between steps, and what a step takes in the long run is not "
+                    "sampled",
+                    spec.place_of("jitter")));
+    return;
+  }
+  run.report.spread = find_spread(run.graph, {.ppm = *spec.jitter_ppm,
+                                              .samples = spec.samples.value_or(Jitter{}.samples),
+                                              .seed = spec.seed,
+                                              .copies = static_cast<std::size_t>(spec.training.data_parallel)});
+}
+
 Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity) {
   Evaluation run = evaluate(spec);
+  sample_steps(spec, run);
   const bool knows_step_time = run.report.step_time_kind != StepTime::Kind::unknown;
   if (with_sensitivity) run.report.sensitivity = find_sensitivity(spec, run, run.notes);
   if (knows_step_time && run.graph.size() <= most_tasks_for_what_if) run.report.what_if = what_if(run.graph);

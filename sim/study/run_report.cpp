@@ -58,6 +58,22 @@ std::optional<double> utilisation(const RunReport& report) {
   return rate && report.work->flops_per_second ? std::optional{*rate / *report.work->flops_per_second} : std::nullopt;
 }
 
+/// One that is known where the run was sampled.
+template <auto member>
+constexpr Metric spread_metric(std::string_view tag, std::string_view name, std::string_view description) {
+  return {tag,
+          name,
+          "over the samples of --jitter; of several copies the slowest",
+          description,
+          nullptr,
+          nullptr,
+          [](const RunReport& report) {
+            return report.spread ? std::optional{static_cast<double>(((*report.spread).*member).count())}
+                                 : std::nullopt;
+          },
+          "ns"};
+}
+
 constexpr double tera = 1e12;
 std::optional<double> in_tera(std::optional<double> rate) {
   return rate ? std::optional{*rate / tera} : std::nullopt;
@@ -100,6 +116,10 @@ std::span<const Metric> metrics() {
              "makespan; with an optimizer step per stage, or without a flush, the steady interval between steps",
              "what one training step costs in the long run", [](const RunReport& report) { return report.step_time; },
              nullptr},
+      spread_metric<&StepSpread::mean>("step_time_mean_ns", "mean step time", "the mean of all samples"),
+      spread_metric<&StepSpread::p50>("step_time_p50_ns", "median step time", "what half of all steps take at most"),
+      spread_metric<&StepSpread::p95>("step_time_p95_ns", "p95 step time", "what 95 % of all steps take at most"),
+      spread_metric<&StepSpread::p99>("step_time_p99_ns", "p99 step time", "what 99 % of all steps take at most"),
       Metric{"ideal_ns", "ideal", "max over stages of compute time",
              "the busiest stage's compute time: no order is faster",
              [](const RunReport& report) { return report.ideal; }, nullptr},

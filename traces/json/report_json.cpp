@@ -77,6 +77,11 @@ double factor_of(std::int64_t ppm) {
   return static_cast<double>(ppm) / static_cast<double>(unchanged_ppm);
 }
 
+Json jitter_json(const Jitter& jitter) {
+  return {
+      {"share", factor_of(jitter.ppm)}, {"samples", jitter.samples}, {"seed", jitter.seed}, {"copies", jitter.copies}};
+}
+
 /// By stage.
 Json slow_json(const std::vector<std::int64_t>& stage_ppm) {
   return list_of(stage_ppm, factor_of);
@@ -166,6 +171,7 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const RunRepo
                 {"bubble_ratio", alternative.bubble_ratio},
                 {"fits", alternative.fits}};
   });
+  if (report.spread) json["jitter"] = jitter_json(report.spread->of);
   if (!scenario.costs.stage_ppm.empty()) json["slow"] = slow_json(scenario.costs.stage_ppm);
   if (!scenario.network.unusual_links.empty()) json["slow_links"] = slow_links_json(scenario.network.unusual_links);
   json["transfers"] = report.transfers;

@@ -102,6 +102,9 @@ std::vector<TableColumn> columns_of(const Comparison& comparison, TableColumn na
   add("slower", 1, "", [&](const Contender& each) {
     return &each == &reference ? "" : difference(each.report.step_time, reference.report.step_time);
   });
+  if (any([](const RunReport& report) { return report.spread.has_value(); }))
+    add("p95", 1, "what 95 % of all steps take at most with --jitter",
+        [](const Contender& each) { return each.report.spread ? format_duration(each.report.spread->p95) : "-"; });
   if (any([](const RunReport& report) { return report.makespan != report.step_time; }))
     add("makespan", 7, "of one step by itself, where the step time is the interval between steps",
         [](const Contender& each) {

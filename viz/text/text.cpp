@@ -174,6 +174,7 @@ private:
     critical_path();
     layers();
     uneven();
+    spread();
     update();
     stalls();
     what_if();
@@ -289,6 +290,17 @@ private:
       say("layers", fmt::format("{} on the stages", with_repeats(counts)));
     else if (differ(chunks))
       say("layers", fmt::format("{} on the chunks", with_repeats(chunks)));
+  }
+
+  void spread() {
+    if (!report_.spread) return;
+    const StepSpread& spread = *report_.spread;
+    const std::string copies =
+        spread.of.copies > 1 ? fmt::format(", of {} copies the slowest", spread.of.copies) : std::string{};
+    say("jitter", fmt::format("{} of each task: {} on average, at most {} in half of {}, {} in 95 %, {} in 99 %{}",
+                              percent_to_tenths(static_cast<double>(spread.of.ppm) / 1e6), format_duration(spread.mean),
+                              format_duration(spread.p50), counted(spread.of.samples, "step"),
+                              format_duration(spread.p95), format_duration(spread.p99), copies));
   }
 
   /// Devices and links that are not as fast as others.

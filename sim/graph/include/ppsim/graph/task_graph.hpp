@@ -58,6 +58,11 @@ public:
   [[nodiscard]] Bytes transfer_volume() const;
   /// Compute time of a task; both halves of an overlapped pair that runs in one piece last as long as the pair.
   [[nodiscard]] Duration duration(TaskId id) const;
+  /// What a task takes when it runs alone, and not as half of a pair.
+  [[nodiscard]] Duration time_alone(TaskId id) const;
+  /// Puts times, by task, in the place of those that follow from the scenario's costs; what transfers and updates take
+  /// stays.
+  void set_times(const std::vector<Duration>& alone);
   /// Whether the activation that this task makes or uses is dropped after its forward and computed again.
   [[nodiscard]] bool is_recomputed(TaskId id) const;
   /// What a backward spends on that, as the first part of its duration(); zero for F and W.

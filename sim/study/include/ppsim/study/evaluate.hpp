@@ -22,7 +22,11 @@ struct Evaluation {
 /// are there; what-if figures and alternatives are not. Throws Error as build_run(), lower() and simulate() do.
 [[nodiscard]] Evaluation evaluate(const RunSpec& spec);
 
-/// The same with what other runs say: what if, alternatives, and on demand the sensitivity.
+/// Samples steps with the jitter that is asked for; a note where that is not known of such a run. Throws Error as
+/// find_spread() does.
+void sample_steps(const RunSpec& spec, Evaluation& run);
+
+/// The same with those samples, and what other runs say: what if, alternatives, and on demand the sensitivity.
 [[nodiscard]] Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity);
 
 } // namespace ppsim

@@ -4,6 +4,7 @@
 #include "ppsim/report/report.hpp"
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/balance.hpp"
+#include "ppsim/study/jitter.hpp"
 #include "ppsim/study/proven_bound.hpp"
 #include "ppsim/study/sensitivity.hpp"
 #include "ppsim/study/what_if.hpp"
@@ -75,6 +76,7 @@ struct RunReport : Report, StepTime {
   std::optional<StallReport> stalls{};      ///< under `streams`
   std::optional<StepWork> work{};           ///< where it is known; a replay computes something else than a model
   std::string measured{}; ///< of a run that really took place: where and how, in words (describe()). Empty: simulated
+  std::optional<StepSpread> spread{}; ///< where tasks are not said to take the same time twice
   std::optional<ProvenBound> bound{}; ///< where it was asked for, and is known
 };
 /// Of one run alone, with its makespan as step time. `measured`: see there.

@@ -117,6 +117,9 @@ struct SlowLink {
 struct UnevenSpec {
   std::optional<std::vector<SlowStage>> slow;
   std::optional<std::vector<SlowLink>> slow_link;
+  std::optional<std::int64_t> jitter_ppm; ///< Jitter
+  std::optional<std::size_t> samples;
+  std::uint64_t seed = 1;
 };
 
 struct MemorySpec {

@@ -46,7 +46,7 @@ struct Dag {
   std::vector<Duration> collective;  ///< [pass * chunks + chunk], the part that is communication; empty: none
   std::vector<ActivationFate> fates; ///< by task; empty where all activations simply live
   std::vector<Duration> own_cost;    ///< by task, when it runs alone; empty where task_cost() says it: without
-                                     ///< Costs::stage_ppm and costs by microbatch
+                                     ///< Costs::stage_ppm, costs by microbatch and set_times()
   std::vector<std::vector<Duration>> transfer_time; ///< by class of link, then boundary
   std::vector<std::vector<Duration>> slice_time;    ///< likewise, of the last slice; empty where outputs leave whole
   std::int64_t slices = 1;
@@ -108,11 +108,13 @@ public:
   /// piece.
   [[nodiscard]] Duration pair_delay(Duration first) const { return in_one_piece_ ? -first : Duration{0}; }
 
-private:
+  /// When it runs alone, and not as half of a pair.
   [[nodiscard]] Duration alone(std::size_t id) const {
     if (!dag_.own_cost.empty()) return dag_.own_cost[id];
     return dag_.task_cost(tasks_[id], !dag_.fates.empty() && dag_.fates[id].recomputed);
   }
+
+private:
   /// Of any task. Not in the header, as it would slow the loops over tasks that are all alike.
   [[nodiscard]] Duration not_plain(std::size_t id) const;
 

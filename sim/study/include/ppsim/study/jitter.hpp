@@ -1,0 +1,37 @@
+#pragma once
+// Jitter: what a step takes where a task does not take the same time twice (docs/uneven.md).
+
+#include "ppsim/graph/task_graph.hpp"
+
+namespace ppsim {
+
+/// How much, and how often to look.
+struct Jitter {
+  std::int64_t ppm = 0;       ///< standard deviation of what a task takes, in millionths of its mean
+  std::size_t samples = 1000; ///< steps of one copy
+  std::uint64_t seed = 1;
+  std::size_t copies = 1; ///< of the pipeline, which end a step together
+};
+
+/// Limits of what is asked for.
+struct JitterLimits {
+  static constexpr std::int64_t ppm = 1'000'000;
+  static constexpr std::size_t samples = 1'000'000;
+  static constexpr std::uint64_t tasks = std::uint64_t{1} << 32; ///< of all samples together
+  static constexpr std::size_t samples_per_copy = 100;           ///< fewer say nothing of the slowest of all copies
+};
+
+/// What a step takes, over all samples: until the slowest copy ends.
+struct StepSpread {
+  Jitter of;
+  Duration mean{0}, p50{0}, p95{0}, p99{0};
+};
+
+/// Of one step, its tasks and what follows them. Each task of a sample takes its time in the scenario by a factor of
+/// its own: log-normal, with mean 1 and a standard deviation of `jitter.ppm`; transfers, reductions and the optimizer
+/// take what they take. Of so many samples x the slowest of d copies is at most x with probability F(x)^d, where F(x)
+/// is the share of samples up to x. The same everywhere for the same seed. Throws Error where the samples are too many,
+/// or too few for the copies.
+[[nodiscard]] StepSpread find_spread(const TaskGraph& graph, const Jitter& jitter);
+
+} // namespace ppsim

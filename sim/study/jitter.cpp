@@ -1,0 +1,119 @@
+#include "ppsim/study/jitter.hpp"
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/graph/timeline.hpp"
+
+#include <boost/math/special_functions/erf.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace ppsim {
+namespace {
+
+__extension__ using Wide = __int128;
+
+constexpr std::size_t factor_bits = 16;
+constexpr std::int64_t unit = std::int64_t{1} << 30; // of a factor
+
+/// So many equally probable factors, in the middle of their shares of the distribution, scaled so that their mean is 1.
+std::vector<std::int64_t> factors_of(std::int64_t ppm) {
+  constexpr std::size_t count = std::size_t{1} << factor_bits;
+  const double deviation = static_cast<double>(ppm) / 1e6;
+  const double sigma = std::sqrt(std::log1p(deviation * deviation)); // of the logarithm
+  std::vector<double> exact(count);
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double share = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
+    exact[i] = std::exp(sigma * std::sqrt(2.0) * boost::math::erf_inv(2 * share - 1));
+    sum += exact[i];
+  }
+  std::vector<std::int64_t> factors(count);
+  for (std::size_t i = 0; i < count; ++i)
+    factors[i] = std::llround(exact[i] * static_cast<double>(count) / sum * static_cast<double>(unit));
+  return factors;
+}
+
+/// 64 bits that look like chance, of a number each (Steele, Lea and Flood, Fast splittable pseudorandom number
+/// generators, OOPSLA 2014).
+std::uint64_t bits_of(std::uint64_t number) {
+  std::uint64_t bits = number + 0x9E3779B97F4A7C15U;
+  bits = (bits ^ (bits >> 30U)) * 0xBF58476D1CE4E5B9U;
+  bits = (bits ^ (bits >> 27U)) * 0x94D049BB133111EBU;
+  return bits ^ (bits >> 31U);
+}
+
+/// The times of one sample.
+void draw(const std::vector<Duration>& usual, const std::vector<std::int64_t>& factors, std::uint64_t sample_seed,
+          std::vector<Duration>& times) {
+  constexpr std::size_t per_word = 64 / factor_bits;
+  for (std::size_t id = 0; id < usual.size(); ++id) {
+    const std::uint64_t word = bits_of(sample_seed + 0x9E3779B97F4A7C15U * (id / per_word));
+    const std::uint64_t at = (word >> (factor_bits * (id % per_word))) & ((std::uint64_t{1} << factor_bits) - 1);
+    times[id] = Duration{static_cast<std::int64_t>((Wide{usual[id].count()} * factors[at] + unit / 2) / unit)};
+  }
+}
+
+void check(const TaskGraph& graph, const Jitter& jitter) {
+  const std::size_t most =
+      std::min<std::uint64_t>(JitterLimits::samples, JitterLimits::tasks / std::max<std::size_t>(graph.size(), 1));
+  if (jitter.samples > most)
+    throw Error{ExitCode::bad_input,
+                Problem{"`samples`", fmt::format("{} of {} tasks each are too many", jitter.samples, graph.size()),
+                        fmt::format("give at most {}", most)}};
+  const std::size_t least = JitterLimits::samples_per_copy * jitter.copies;
+  if (jitter.copies > 1 && jitter.samples < least)
+    throw Error{ExitCode::bad_input,
+                Problem{"`samples`",
+                        fmt::format("{} say little of the slowest of {} copies", jitter.samples, jitter.copies),
+                        fmt::format("give at least {}", least)}};
+}
+
+/// Of sorted samples: the least that at least `share` of the slowest of so many copies reach.
+Duration quantile(const std::vector<Duration>& sorted, double share, std::size_t copies) {
+  const double of_one = std::pow(share, 1 / static_cast<double>(copies));
+  const auto position = static_cast<std::size_t>(std::ceil(of_one * static_cast<double>(sorted.size()) - 1e-9));
+  return sorted[std::clamp<std::size_t>(position, 1, sorted.size()) - 1];
+}
+
+Duration mean_of_slowest(const std::vector<Duration>& sorted, std::size_t copies) {
+  const auto count = static_cast<double>(sorted.size());
+  double mean = 0;
+  double below = 0;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    const double up_to = std::pow(static_cast<double>(i + 1) / count, static_cast<double>(copies));
+    mean += (up_to - below) * static_cast<double>(sorted[i].count());
+    below = up_to;
+  }
+  return Duration{std::llround(mean)};
+}
+
+} // namespace
+
+StepSpread find_spread(const TaskGraph& graph, const Jitter& jitter) {
+  check(graph, jitter);
+  std::vector<Duration> usual(graph.size());
+  for (std::size_t id = 0; id < usual.size(); ++id) usual[id] = graph.time_alone(make_id<TaskId>(id));
+  TaskGraph sampled = lower_validated(graph.schedule(), graph.scenario(), graph.place());
+  const std::vector<std::int64_t> factors = factors_of(jitter.ppm);
+  std::vector<Duration> steps;
+  steps.reserve(jitter.samples);
+  std::vector<Duration> times(usual.size());
+  for (std::size_t sample = 0; sample < jitter.samples; ++sample) {
+    draw(usual, factors, bits_of(bits_of(jitter.seed) + sample), times);
+    sampled.set_times(times);
+    steps.push_back(end_of(simulate(sampled)) - SimTime{});
+  }
+  std::ranges::sort(steps);
+  return {.of = jitter,
+          .mean = mean_of_slowest(steps, jitter.copies),
+          .p50 = quantile(steps, 0.50, jitter.copies),
+          .p95 = quantile(steps, 0.95, jitter.copies),
+          .p99 = quantile(steps, 0.99, jitter.copies)};
+}
+
+} // namespace ppsim
