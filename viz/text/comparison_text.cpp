@@ -87,6 +87,15 @@ void add_bound(const Comparison& comparison, Add& add) {
       });
 }
 
+/// With jitter.
+template <class Add>
+void add_spread(const Comparison& comparison, Add& add) {
+  if (std::ranges::none_of(comparison.contenders, [](const Contender& each) { return each.report.spread.has_value(); }))
+    return;
+  add("p95", 1, "what 95 % of all steps take at most with --jitter",
+      [](const Contender& each) { return each.report.spread ? format_duration(each.report.spread->p95) : "-"; });
+}
+
 /// All columns of the table, that of the names first. What tells most has the lowest rank.
 std::vector<TableColumn> columns_of(const Comparison& comparison, TableColumn names) {
   const std::vector<Contender>& contenders = comparison.contenders;
@@ -102,9 +111,7 @@ std::vector<TableColumn> columns_of(const Comparison& comparison, TableColumn na
   add("slower", 1, "", [&](const Contender& each) {
     return &each == &reference ? "" : difference(each.report.step_time, reference.report.step_time);
   });
-  if (any([](const RunReport& report) { return report.spread.has_value(); }))
-    add("p95", 1, "what 95 % of all steps take at most with --jitter",
-        [](const Contender& each) { return each.report.spread ? format_duration(each.report.spread->p95) : "-"; });
+  add_spread(comparison, add);
   if (any([](const RunReport& report) { return report.makespan != report.step_time; }))
     add("makespan", 7, "of one step by itself, where the step time is the interval between steps",
         [](const Contender& each) {

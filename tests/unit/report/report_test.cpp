@@ -296,8 +296,8 @@ TEST_CASE("Every metric has a tag, a formula and one kind of value") {
     CHECK(metric.value(report).has_value() == (metric.rate == nullptr)); // no rate where no work is known
   }
   CHECK(tags == Rows{"makespan_ns", "step_time_ns", "ideal_ns", "bubble_ratio", "bubble_overhead", "stage_span_bubble",
-                     "gap", "mfu", "hfu", "tflops_per_device", "tflops", "tokens_per_second_per_device",
-                     "tokens_per_second"});
+                     "gap", "step_time_mean_ns", "step_time_p50_ns", "step_time_p95_ns", "step_time_p99_ns", "mfu",
+                     "hfu", "tflops_per_device", "tflops", "tokens_per_second_per_device", "tokens_per_second"});
   CHECK(metrics()[0].unit() == "ns");
   CHECK(metrics()[3].unit() == "ratio");
   CHECK(metrics()[0].time(report) == 96ns);
