@@ -33,9 +33,10 @@ public:
   }
 
   FoundSplit run() {
+    std::int64_t before = progress_.makespan;
     Balance found = pass(start_);
-    for (std::int64_t before = 0; before != progress_.makespan && best_ && !ended_;) {
-      before = progress_.makespan; // shorter orders may suit splits that were tried before
+    while (progress_.makespan != before && !ended_) { // shorter orders may suit splits that were tried before
+      before = progress_.makespan;
       const Balance again = pass({found.layout, start_.is_given});
       found.layout = again.layout;
       found.step_time = again.step_time;
@@ -98,8 +99,9 @@ private:
       value.excess = no_order_found;
       return value;
     }
-    value.step_time = Duration{found.plan->makespan};
-    if (!best_ || found.plan->makespan < progress_.makespan) {
+    const bool is_best = !best_ || found.plan->makespan < progress_.makespan;
+    value.step_time = Duration{found.plan->makespan + (is_best ? 0 : 1)};
+    if (is_best) {
       progress_ = {.effort = 0, .makespan = found.plan->makespan, .bound = found.bound};
       best_ = std::move(found.plan->order);
     }

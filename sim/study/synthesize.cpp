@@ -253,21 +253,23 @@ SynthesizedOrder balance_synthesis(const RunSpec& spec, SynthesisRequest request
   std::optional<SynthesizedOrder> start = synthesize_start(spec, request, placement);
   std::optional<FirstOrder> first;
   if (start) first = {start->found.plan->order, start->makespan};
-  FoundSplit split = find_split(spec, built, request, placement, first);
-  split.balance.start_step_time = start ? simulated_length(*start) : Duration{0};
+  auto [balance, order] = find_split(spec, built, request, placement, first);
+  balance.start_fits = start.has_value();
+  balance.start_step_time = start ? simulated_length(*start) : Duration{0};
   RunSpec fixed = spec;
   fixed.layers.reset();
-  fixed.layout = split.balance.layout;
-  if (split.order)
-    request.starts.push_back(as_schedule("", shape, *split.order, sequence_passes(request.splits_backward)));
+  fixed.layout = balance.layout;
+  if (order) request.starts.push_back(as_schedule("", shape, *order, sequence_passes(request.splits_backward)));
   std::optional<SynthesizedOrder> found;
-  if (!start || split.balance.changed()) found = synthesize_split(fixed, request, placement);
-  if (start && (!found || !found->found.plan || simulated_length(*found) >= split.balance.start_step_time)) {
+  if (!start || balance.changed()) found = synthesize_split(fixed, request, placement);
+  if (!start && !found->found.plan) return *std::move(found);
+  if (start && (!found || !found->found.plan || simulated_length(*found) >= balance.start_step_time)) {
     found = std::move(start);
-    split.balance.layout = split.balance.start.layout;
+    balance.layout = balance.start.layout;
   }
-  split.balance.step_time = simulated_length(*found);
-  found->balance = std::move(split.balance);
+  balance.fits = true;
+  balance.step_time = simulated_length(*found);
+  found->balance = std::move(balance);
   return *std::move(found);
 }
 
