@@ -74,7 +74,7 @@ TEST_CASE("No split of a few layers has a shorter order than the one that is fou
       {3, "linear", 5, 5, 12, 3, 8, 0, 8, 3},
       {4, "linear", 3, 6, 5, 5, 5, 5, 1, 4},
       {2, "v", 4, 6, 17, 13, 15, 5, 3, 2},
-      {3, "v", 3, 8, 14, 14, 19, 8, 3, 3},
+      {2, "v", 4, 8, 10, 16, 9, 6, 0, 4},
   };
   for (const Case& each : cases) {
     RunSpec spec = spec_of(each);
