@@ -84,9 +84,7 @@ double largest_factor(const Scenario& scenario) {
   std::int64_t largest = unchanged_ppm;
   for (const std::int64_t ppm : scenario.costs.stage_ppm) largest = std::max(largest, ppm);
   for (const UnusualLink& link : scenario.network.unusual_links) largest = std::max(largest, link.ppm);
-  const auto slowdown = static_cast<double>(scenario.network.streams.slowdown_ppm);
-  return static_cast<double>(largest) / static_cast<double>(unchanged_ppm) *
-         std::max(1.0, slowdown / static_cast<double>(unchanged_ppm));
+  return factor_of(largest) * std::max(1.0, factor_of(scenario.network.streams.slowdown_ppm));
 }
 
 void check_slices(const Network& network, Problems& problems) {
@@ -104,9 +102,7 @@ void check_streams(const Streams& streams, Problems& problems) {
   if (streams.eager_below < Bytes{0}) problems.add("`eager-below`", "negative");
   constexpr std::int64_t most = 100;
   if (streams.slowdown_ppm < unchanged_ppm || streams.slowdown_ppm > most * unchanged_ppm)
-    problems.add("`comm-slowdown`",
-                 fmt::format("must be 1 to {}, got {}", most,
-                             static_cast<double>(streams.slowdown_ppm) / static_cast<double>(unchanged_ppm)),
+    problems.add("`comm-slowdown`", fmt::format("must be 1 to {}, got {}", most, factor_of(streams.slowdown_ppm)),
                  "by so many times compute takes longer while a transfer runs on its stage");
 }
 

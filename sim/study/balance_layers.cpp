@@ -40,6 +40,7 @@ std::size_t tries(const Splits& splits, const BuiltRun& run) {
 } // namespace
 
 Balance balance_layers(const RunSpec& spec, BuiltRun& run) {
+  check_layers(spec, run);
   Splits splits{spec, run};
   const BalanceStart start{run.scenario.layout, spec.layout.has_value()};
   (void)value_of(splits, run, start.layout); // where this throws, it is not the split that is wrong

@@ -22,8 +22,7 @@ struct FoundSplit {
 /// The split whose order is shortest, of those that balance() looks at from that of `run`, a plain order that is sought
 /// in its place; from what it finds it begins again, while that finds shorter orders. A split of which it is proven at
 /// once that none of its orders is shorter than the best so far is not searched. Counted in steps, so that it does not
-/// depend on the machine. `first` is of the split of `run`; nothing where none fits. Throws Error where the costs do
-/// not follow the layers.
+/// depend on the machine. `first` is of the split of `run`; nothing where none fits. check_layers() has passed the run.
 [[nodiscard]] FoundSplit find_split(const RunSpec& spec, const BuiltRun& run, const SynthesisRequest& request,
                                     const ChunkPlacement& placement, const std::optional<FirstOrder>& first);
 

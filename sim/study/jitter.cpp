@@ -1,6 +1,8 @@
 #include "ppsim/study/jitter.hpp"
 
+#include "ppsim/base/detail/wide.hpp"
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/percentile.hpp"
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/graph/timeline.hpp"
 
@@ -15,15 +17,13 @@
 namespace ppsim {
 namespace {
 
-__extension__ using Wide = __int128;
-
 constexpr std::size_t factor_bits = 16;
 constexpr std::int64_t unit = std::int64_t{1} << 30; // of a factor
 
 /// So many equally probable factors, in the middle of their shares of the distribution, scaled so that their mean is 1.
 std::vector<std::int64_t> factors_of(std::int64_t ppm) {
   constexpr std::size_t count = std::size_t{1} << factor_bits;
-  const double deviation = static_cast<double>(ppm) / 1e6;
+  const double deviation = factor_of(ppm);
   const double sigma = std::sqrt(std::log1p(deviation * deviation)); // of the logarithm
   std::vector<double> exact(count);
   double sum = 0;
@@ -54,7 +54,7 @@ void draw(const std::vector<Duration>& usual, const std::vector<std::int64_t>& f
   for (std::size_t id = 0; id < usual.size(); ++id) {
     const std::uint64_t word = bits_of(sample_seed + 0x9E3779B97F4A7C15U * (id / per_word));
     const std::uint64_t at = (word >> (factor_bits * (id % per_word))) & ((std::uint64_t{1} << factor_bits) - 1);
-    times[id] = Duration{static_cast<std::int64_t>((Wide{usual[id].count()} * factors[at] + unit / 2) / unit)};
+    times[id] = Duration{static_cast<std::int64_t>((Int128{usual[id].count()} * factors[at] + unit / 2) / unit)};
   }
 }
 
@@ -73,11 +73,9 @@ void check(const TaskGraph& graph, const Jitter& jitter) {
                         fmt::format("give at least {}", least)}};
 }
 
-/// Of sorted samples: the least that at least `share` of the slowest of so many copies reach.
+/// What at least `share` of the slowest of so many copies take at most.
 Duration quantile(const std::vector<Duration>& sorted, double share, std::size_t copies) {
-  const double of_one = std::pow(share, 1 / static_cast<double>(copies));
-  const auto position = static_cast<std::size_t>(std::ceil(of_one * static_cast<double>(sorted.size()) - 1e-9));
-  return sorted[std::clamp<std::size_t>(position, 1, sorted.size()) - 1];
+  return percentile_of_sorted(sorted, std::pow(share, 1 / static_cast<double>(copies)));
 }
 
 Duration mean_of_slowest(const std::vector<Duration>& sorted, std::size_t copies) {

@@ -11,7 +11,7 @@ void check_layers(const RunSpec& spec, const BuiltRun& run);
 /// Those of the given run with other layouts.
 class Splits {
 public:
-  /// Throws Error as check_layers().
+  /// check_layers() has passed them.
   Splits(RunSpec spec, const BuiltRun& run);
 
   [[nodiscard]] Scenario scenario(const Layout& layout);

@@ -256,19 +256,20 @@ SynthesizedOrder balance_synthesis(const RunSpec& spec, SynthesisRequest request
   auto [balance, order] = find_split(spec, built, request, placement, first);
   balance.start_fits = start.has_value();
   balance.start_step_time = start ? simulated_length(*start) : Duration{0};
+  balance.step_time = balance.start_step_time;
   RunSpec fixed = spec;
   fixed.layers.reset();
   fixed.layout = balance.layout;
   if (order) request.starts.push_back(as_schedule("", shape, *order, sequence_passes(request.splits_backward)));
   std::optional<SynthesizedOrder> found;
   if (!start || balance.changed()) found = synthesize_split(fixed, request, placement);
-  if (!start && !found->found.plan) return *std::move(found);
-  if (start && (!found || !found->found.plan || simulated_length(*found) >= balance.start_step_time)) {
+  if (found && found->found.plan) balance.step_time = simulated_length(*found);
+  if (start && balance.step_time >= balance.start_step_time) {
     found = std::move(start);
     balance.layout = balance.start.layout;
+    balance.step_time = balance.start_step_time;
   }
   balance.fits = true;
-  balance.step_time = simulated_length(*found);
   found->balance = std::move(balance);
   return *std::move(found);
 }

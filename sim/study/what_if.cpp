@@ -14,19 +14,12 @@ Duration step_time(const TaskGraph& graph, const Scenario& scenario) {
   return step_time(lower(graph.schedule(), scenario));
 }
 
-std::int64_t number_of(std::int64_t value) {
-  return value;
-}
-std::int64_t number_of(Duration value) {
-  return value.count();
-}
-
 /// True if the values differed and are now all their mean.
 template <class Value>
 bool equalise(std::vector<Value>& values) {
   if (std::ranges::adjacent_find(values, std::ranges::not_equal_to{}) == values.end()) return false;
   const Value sum = std::accumulate(values.begin(), values.end(), Value{0});
-  std::ranges::fill(values, Value{divide_rounded(number_of(sum), static_cast<std::int64_t>(values.size()))});
+  std::ranges::fill(values, Value{divide_rounded(sum / Value{1}, static_cast<std::int64_t>(values.size()))});
   return true;
 }
 

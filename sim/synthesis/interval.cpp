@@ -128,20 +128,11 @@ private:
   void begin_stages() {
     for (std::uint32_t stage = 0; stage < instance_.stages(); ++stage) {
       const Stage& each = stages_.emplace_back(Stage{span_instance(instance_, stage)});
-      const std::int64_t bound = first_bound_of(each.span.instance) - 2 * each.span.margin;
+      const std::int64_t bound = first_bound(each.span.instance, result_.found.steps) - 2 * each.span.margin;
       if (bound <= result_.bound) continue;
       result_.bound = bound;
       result_.stage = stage;
     }
-  }
-
-  /// As first_bound(), with its steps.
-  std::int64_t first_bound_of(const Instance& instance) {
-    const Views views{instance};
-    Windows windows{views};
-    const bool possible = windows.tighten(unlimited, false);
-    result_.found.steps += windows.steps();
-    return possible ? windows.bound() : 0;
   }
 
   void note() { add_milestone(result_.found.history, {result_.found.steps, result_.interval, result_.bound}); }
@@ -189,7 +180,7 @@ private:
     behind.reserve(starts.size());
     for (const std::int64_t start : starts) behind.push_back(latest - start);
     const Instance instance = shifted(instance_, starts, behind);
-    if (result_.order && first_bound_of(instance) >= result_.interval + latest) return false;
+    if (result_.order && first_bound(instance, result_.found.steps) >= result_.interval + latest) return false;
     Found found = search_in(instance, effort, [&](const Progress& progress) {
       const std::int64_t known = progress.makespan - latest;
       return std::pair{result_.order ? std::min(result_.interval, known) : known, result_.bound};

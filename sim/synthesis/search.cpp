@@ -331,10 +331,17 @@ private:
 
 } // namespace
 
-std::int64_t first_bound(const Instance& instance) {
+std::int64_t first_bound(const Instance& instance, std::uint64_t& steps) {
   const Views views{instance};
   Windows windows{views};
-  return windows.tighten(unlimited, false) ? windows.bound() : 0;
+  const bool possible = windows.tighten(unlimited, false);
+  steps += windows.steps();
+  return possible ? windows.bound() : 0;
+}
+
+std::int64_t first_bound(const Instance& instance) {
+  std::uint64_t steps = 0;
+  return first_bound(instance, steps);
 }
 
 bool is_refuted(const Instance& instance, std::int64_t makespan, std::uint64_t steps) {

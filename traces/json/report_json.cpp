@@ -73,10 +73,6 @@ Json optional_ns(const std::optional<Duration>& duration) {
   return duration ? Json(duration->count()) : Json(nullptr);
 }
 
-double factor_of(std::int64_t ppm) {
-  return static_cast<double>(ppm) / static_cast<double>(unchanged_ppm);
-}
-
 Json jitter_json(const Jitter& jitter) {
   return {
       {"share", factor_of(jitter.ppm)}, {"samples", jitter.samples}, {"seed", jitter.seed}, {"copies", jitter.copies}};

@@ -298,16 +298,14 @@ private:
     const std::string copies =
         spread.of.copies > 1 ? fmt::format(", of {} copies the slowest", spread.of.copies) : std::string{};
     say("jitter", fmt::format("{} of each task: {} on average, at most {} in half of {}, {} in 95 %, {} in 99 %{}",
-                              percent_to_tenths(static_cast<double>(spread.of.ppm) / 1e6), format_duration(spread.mean),
+                              percent_to_tenths(factor_of(spread.of.ppm)), format_duration(spread.mean),
                               format_duration(spread.p50), counted(spread.of.samples, "step"),
                               format_duration(spread.p95), format_duration(spread.p99), copies));
   }
 
   /// Devices and links that are not as fast as others.
   void uneven() {
-    const auto times = [](std::int64_t ppm) {
-      return fmt::format("takes {:.4g} times as long", static_cast<double>(ppm) / static_cast<double>(unchanged_ppm));
-    };
+    const auto times = [](std::int64_t ppm) { return fmt::format("takes {:.4g} times as long", factor_of(ppm)); };
     std::vector<std::string> parts;
     const std::vector<std::int64_t>& stages = scenario_.costs.stage_ppm;
     for (std::size_t stage = 0; stage < stages.size(); ++stage)

@@ -31,8 +31,7 @@ const Generator definition{
     .summary = "a V of two chunks per stage by search: follows costs, transfers and a memory limit",
     .promise = "never more memory than the limit; no step longer than that of zb-v, hanayo, v-half and v-min where "
                "they fit, nor in small runs with a higher activation limit; span no longer than the published ZB-V "
-               "heuristic's, "
-               "unless the step is shorter",
+               "heuristic's, unless the step is shorter",
     .constraints = "two chunks per stage; any m >= 1; the limit holds one activation of each chunk",
     .source = "Qi et al., arXiv 2405.15362",
     .options = "activation-limit",

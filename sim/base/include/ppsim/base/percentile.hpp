@@ -2,6 +2,7 @@
 // Percentile: the one way in which medians and percentiles are taken here.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -16,6 +17,14 @@ template <class Value>
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
   std::nth_element(values.begin(), at, values.end());
   return *at;
+}
+
+/// The same of values that are sorted, of which there are some, at any share from 0 to 1.
+template <class Value>
+[[nodiscard]] Value percentile_of_sorted(const std::vector<Value>& values, double share) {
+  constexpr double rounding = 1e-9; // of a share that is not exact in binary
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size()) - rounding));
+  return values[std::clamp<std::size_t>(rank, 1, values.size()) - 1];
 }
 
 /// Of one value after the other the percentile 50 of all others, without a look at each of them.

@@ -34,6 +34,10 @@ struct Limits {
 
 /// A factor in millionths that changes nothing.
 inline constexpr std::int64_t unchanged_ppm = 1'000'000;
+/// A factor in millionths as a number.
+[[nodiscard]] constexpr double factor_of(std::int64_t ppm) {
+  return static_cast<double>(ppm) / static_cast<double>(unchanged_ppm);
+}
 
 /// Compute time per chunk (by global id) and microbatch. A full backward lasts input_grad + weight_grad.
 struct Costs {

@@ -58,6 +58,8 @@ struct Found {
 
 /// A bound that is had at once; 0 where no order fits.
 [[nodiscard]] std::int64_t first_bound(const Instance& instance);
+/// The same, adding the steps that it takes.
+[[nodiscard]] std::int64_t first_bound(const Instance& instance, std::uint64_t& steps);
 
 /// Whether so many steps of the windows' rules prove that no order is as short as `makespan`. A step is the work on one
 /// task.
