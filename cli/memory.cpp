@@ -1,5 +1,7 @@
-// Large blocks of memory in large pages. A graph of 10^8 tasks takes gigabytes that are walked by hundreds of stages at
-// a time: with pages of 4 KiB half of the time goes into looking them up and handing them out, one by one.
+// Where the memory of large runs comes from. A graph of 10^8 tasks takes gigabytes that are walked by hundreds of
+// stages at a time: with pages of 4 KiB half of the time goes into looking them up and handing them out, one by one.
+// And runs of 10^5 tasks, of which a comparison makes thousands, spend as long on giving their memory back and getting
+// it anew.
 
 #include <cstdlib>
 #include <limits>
@@ -7,12 +9,17 @@
 
 // Sanitizers put their own in this place.
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#  include <malloc.h>
 #  include <sys/mman.h>
 
 namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20U;
 constexpr std::size_t large_block = 4 * huge_page; // of less most would be left over
+
+/// What is smaller stays with the process when it is given back.
+[[maybe_unused]] const bool keeps_memory =
+    mallopt(M_MMAP_THRESHOLD, large_block) != 0 && mallopt(M_TRIM_THRESHOLD, 16 * large_block) != 0;
 
 /// Null where there is not so much.
 void* allocate(std::size_t size) noexcept {
