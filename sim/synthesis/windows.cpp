@@ -7,6 +7,8 @@
 namespace ppsim::synthesis {
 namespace {
 
+constexpr std::size_t tasks_per_step = 128; // that end_of() goes through in the time of a step
+
 std::int64_t divide_up(std::int64_t value, std::int64_t by) {
   return (value + by - 1) / by;
 }
@@ -268,6 +270,7 @@ bool Windows::split_releases(std::size_t d, std::size_t task) {
     if (other > second.most || other == last) continue; // as many need no more of the first
     last = other;
     set_with(d, task, *share, {number, other}, set);
+    steps_ += sorted_.size() / tasks_per_step;
     const std::int64_t end = end_of(set);
     if (end > latest(d, task)) continue;
     start = std::min(start, end);
@@ -334,14 +337,14 @@ bool Windows::try_splits(std::size_t d, std::size_t stage) {
   if (views_->instance.capacity[stage] == unlimited) return true;
   for (const std::uint32_t s : views_->on[stage]) {
     if (views_->view[d].take[s] == 0) continue;
-    for (std::size_t j = 0; j < views_->m; ++j)
+    for (std::size_t j = 0; j < views_->m && steps_ < last_step_; ++j)
       if (!split_releases(d, s * views_->m + j)) return false;
   }
   return true;
 }
 
 bool Windows::try_orders(std::size_t d) {
-  for (std::size_t stage = 0; stage < views_->on.size(); ++stage) {
+  for (std::size_t stage = 0; stage < views_->on.size() && steps_ < last_step_; ++stage) {
     if (seen_pairs_[2 * stage + d] >= stamp_[stage]) continue;
     const std::uint64_t before = stamp_[stage];
     snapshot(d, stage);

@@ -12,6 +12,8 @@ constexpr std::int64_t near_enough_ppm = 10'000;
 constexpr std::uint64_t most_placements = 2'000'000; // of tasks: about a quarter of a second
 constexpr std::uint64_t rival_steps = 1'000'000;     // of rules, on what a rival can be: a tenth of a second
 constexpr std::uint64_t placements_per_task = 8;     // by one order and what makes it better
+constexpr std::uint64_t fewest_orders = 2;           // that find a better one
+constexpr std::uint64_t steps_per_task = 8;          // of rules, before they refute what can not be
 constexpr std::uint64_t most_tasks_below = 12'000;   // of the orders with less room: each is a search of its own
 
 synthesis::Instance instance_of(const DispatchInput& input) {
@@ -43,11 +45,13 @@ std::int64_t good_enough_percent(const DispatchInput& input) {
   return input.shape.vpp == 2 && is_short ? 20 : 4; // 4: what is published stays as it is published
 }
 
-/// That no order of the rival's memory is as short is proven in a moment; its own search takes longer.
+/// That no order of the rival's memory is as short is proven in a moment, of all but large runs; its own search takes
+/// longer.
 bool may_be_shorter(const Rival& rival, const Scenario& scenario, const DispatchInput& input, std::int64_t makespan) {
   if (!rival.activations) return true;
   const synthesis::Instance instance = instance_of(dispatch_input(scenario, placement_of(input), *rival.activations));
-  return fault_of(instance) || !synthesis::is_refuted(instance, makespan - 1, rival_steps);
+  return instance.tasks() > rival_steps / steps_per_task || fault_of(instance) ||
+         !synthesis::is_refuted(instance, makespan - 1, rival_steps);
 }
 
 bool counts_span(const Scenario& scenario) {
@@ -113,9 +117,9 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
   };
   if (good_enough(lower_bound(input).makespan)) return plan;
   const synthesis::Instance instance = instance_of(input);
-  if (fault_of(instance) || good_enough(first_bound(instance))) return plan; // a fault: it is too large
   const std::uint64_t orders = most_placements / placements_per_task / instance.tasks();
-  if (orders == 0) return plan;
+  if (orders < fewest_orders || fault_of(instance) || good_enough(first_bound(instance)))
+    return plan; // a fault: it is too large
   std::optional<synthesis::Order> start = as_order(to_schedule("", shape, plan), placement, passes);
   const synthesis::Found found =
       search(instance, {.orders = orders, .proves = false, .gap_ppm = near_enough_ppm, .starts = {*std::move(start)}});
