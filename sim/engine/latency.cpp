@@ -8,16 +8,17 @@ namespace {
 template <bool in_slices> // compiled by itself: inlined beside the other models, its loop gets slower
 [[gnu::noinline]] Timeline run_latency(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
   const Dag& dag = graph.dag();
+  const Wiring::Graph& edges = dag.wiring->graph;
   const std::span<const Task> tasks = graph.schedule().tasks();
   const Durations durations{dag, tasks};
   Timeline timeline = empty_timeline(graph.schedule(), stage_ready);
-  for (const TaskId task : dag.topological_order) {
+  for (const TaskId task : dag.wiring->topological_order) {
     const auto from = static_cast<std::uint32_t>(index(task));
     Span& span = timeline.tasks[from];
     const Duration length = durations[from];
     span.end = span.start + length;
-    for (auto [edge, end] = out_edges(from, dag.graph); edge != end; ++edge) {
-      const EdgeTag tag = dag.graph[*edge];
+    for (auto [edge, end] = out_edges(from, edges); edge != end; ++edge) {
+      const EdgeTag tag = edges[*edge];
       SimTime arrival = span.end;
       if (tag.link != LinkClass::none) {
         arrival += dag.transfer_of(tasks[from], tag.link);
@@ -30,7 +31,7 @@ template <bool in_slices> // compiled by itself: inlined beside the other models
       } else if (tag.cause == Cause::pair) {
         arrival += durations.pair_delay(length);
       }
-      release(timeline, from, target(*edge, dag.graph), arrival, tag.cause);
+      release(timeline, from, target(*edge, edges), arrival, tag.cause);
     }
   }
   return timeline;

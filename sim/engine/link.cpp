@@ -45,7 +45,7 @@ class LinkSimulation {
 public:
   LinkSimulation(const TaskGraph& graph, std::span<const SimTime> stage_ready)
       : dag_{graph.dag()}, schedule_{graph.schedule()}, durations_{dag_, schedule_.tasks()},
-        links_{schedule_, graph.scenario().network}, waiting_{dag_.in_degree},
+        links_{schedule_, graph.scenario().network}, waiting_{dag_.wiring->in_degree},
         timeline_{empty_timeline(schedule_, stage_ready)} {
     timeline_.transfer_released_by.assign(graph.size(), no_task);
     if (in_slices) under_way_.resize(graph.size());
@@ -85,9 +85,9 @@ private:
 
   /// The edge over which the output of `task` leaves in slices, if it does: its target and link.
   [[nodiscard]] std::optional<std::pair<std::uint32_t, LinkClass>> sliced_edge(std::uint32_t task) const {
-    for (auto [edge, end] = out_edges(task, dag_.graph); edge != end; ++edge)
-      if (dag_.is_sliced(schedule_.task(TaskId{task}), dag_.graph[*edge].link))
-        return std::pair{target(*edge, dag_.graph), dag_.graph[*edge].link};
+    for (auto [edge, end] = out_edges(task, dag_.wiring->graph); edge != end; ++edge)
+      if (dag_.is_sliced(schedule_.task(TaskId{task}), dag_.wiring->graph[*edge].link))
+        return std::pair{target(*edge, dag_.wiring->graph), dag_.wiring->graph[*edge].link};
     return std::nullopt;
   }
 
@@ -113,9 +113,9 @@ private:
 
   void finish(std::uint32_t from, StageId stage) {
     const SimTime now = timeline_.tasks[from].end;
-    for (auto [edge, end] = out_edges(from, dag_.graph); edge != end; ++edge) {
-      const EdgeTag tag = dag_.graph[*edge];
-      const std::uint32_t to = target(*edge, dag_.graph);
+    for (auto [edge, end] = out_edges(from, dag_.wiring->graph); edge != end; ++edge) {
+      const EdgeTag tag = dag_.wiring->graph[*edge];
+      const std::uint32_t to = target(*edge, dag_.wiring->graph);
       SimTime arrival = now;
       StageId other = stage;
       if (tag.link != LinkClass::none) {

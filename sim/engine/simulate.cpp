@@ -57,11 +57,11 @@ Timeline simulate(const TaskGraph& graph, std::span<const SimTime> stage_ready) 
 std::vector<std::uint32_t> unit_steps(const TaskGraph& graph) {
   const Dag& dag = graph.dag();
   std::vector<std::uint32_t> steps(graph.size());
-  for (const TaskId task : dag.topological_order) {
+  for (const TaskId task : dag.wiring->topological_order) {
     const auto from = static_cast<std::uint32_t>(index(task));
-    for (auto [edge, end] = out_edges(from, dag.graph); edge != end; ++edge) {
-      const bool together = dag.graph[*edge].cause == Cause::pair; // both halves of a pair start in one slot
-      std::uint32_t& step = steps[target(*edge, dag.graph)];
+    for (auto [edge, end] = out_edges(from, dag.wiring->graph); edge != end; ++edge) {
+      const bool together = dag.wiring->graph[*edge].cause == Cause::pair; // both halves of a pair start in one slot
+      std::uint32_t& step = steps[target(*edge, dag.wiring->graph)];
       step = std::max(step, steps[from] + (together ? 0 : 1));
     }
   }

@@ -16,7 +16,7 @@ struct Wait {
 };
 
 /// For each task that still waits, one input that never came; data before order, since it says more.
-std::vector<Wait> missing_inputs(const Dag::Graph& graph, const std::vector<std::uint8_t>& waiting) {
+std::vector<Wait> missing_inputs(const Wiring::Graph& graph, const std::vector<std::uint8_t>& waiting) {
   std::vector<Wait> missing(waiting.size());
   for (std::uint32_t from = 0; from < waiting.size(); ++from) {
     if (waiting[from] == 0) continue;
@@ -30,7 +30,7 @@ std::vector<Wait> missing_inputs(const Dag::Graph& graph, const std::vector<std:
 }
 
 /// Follows missing inputs from a waiting task until a task comes up again; what lies between is a cycle.
-std::vector<Wait> find_cycle(const Dag::Graph& graph, const std::vector<std::uint8_t>& waiting) {
+std::vector<Wait> find_cycle(const Wiring::Graph& graph, const std::vector<std::uint8_t>& waiting) {
   const std::vector<Wait> missing = missing_inputs(graph, waiting);
   std::vector<bool> seen(waiting.size());
   auto at =
@@ -101,7 +101,7 @@ std::string reason(const Schedule& schedule, const Wait& wait) {
 
 } // namespace
 
-void report_cycle(const Schedule& schedule, const Dag::Graph& graph, const std::vector<std::uint8_t>& waiting,
+void report_cycle(const Schedule& schedule, const Wiring::Graph& graph, const std::vector<std::uint8_t>& waiting,
                   std::string_view where) {
   constexpr std::size_t longest_chain = 12;
   const std::vector<Wait> cycle = merge_order_steps(find_cycle(graph, waiting));

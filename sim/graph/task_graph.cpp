@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 namespace ppsim {
@@ -147,20 +148,20 @@ private:
   EdgeStream* stream_;
 };
 
-void count_edges(const Schedule& schedule, const Network& network, Dag& dag) {
-  dag.in_degree.resize(schedule.size());
+void count_edges(const Schedule& schedule, Wiring& wiring) {
+  wiring.in_degree.resize(schedule.size());
+  wiring.transfers.resize(schedule.shape().chunks());
   for (std::uint32_t from = 0; from < schedule.size(); ++from)
-    for (auto [edge, end] = out_edges(from, dag.graph); edge != end; ++edge) {
-      ++dag.in_degree[target(*edge, dag.graph)];
-      if (dag.graph[*edge].link == LinkClass::none) continue;
-      ++dag.transfers;
-      dag.transfer_volume += network.boundary_bytes[Dag::boundary_of(schedule.task(TaskId{from}))];
+    for (auto [edge, end] = out_edges(from, wiring.graph); edge != end; ++edge) {
+      ++wiring.in_degree[target(*edge, wiring.graph)];
+      if (wiring.graph[*edge].link != LinkClass::none)
+        ++wiring.transfers[Dag::boundary_of(schedule.task(TaskId{from}))];
     }
 }
 
 /// Kahn's algorithm. Follows a stage as far as it can before it turns to the next, so that the engines that use the
 /// order walk through memory mostly forwards. Leaves in `waiting` how many inputs of each task are still missing.
-std::vector<TaskId> sort_topologically(const Dag::Graph& graph, std::vector<std::uint8_t>& waiting) {
+std::vector<TaskId> sort_topologically(const Wiring::Graph& graph, std::vector<std::uint8_t>& waiting) {
   std::vector<TaskId> order;
   order.reserve(waiting.size());
   std::vector<std::uint32_t> ready;
@@ -322,6 +323,36 @@ bool has_pairs(const Schedule& schedule) {
   return std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
 }
 
+/// What of the scenario each task's and transfer's time is looked up in.
+void fill_tables(const Scenario& scenario, Dag& dag) {
+  dag.cost = cost_table(scenario.costs, scenario.recompute);
+  dag.collective = collective_table(scenario.costs);
+  const Network& network = scenario.network;
+  dag.transfer_time = transfer_times(
+      network, [&](std::size_t boundary, bool same_node) { return network.transfer_time(boundary, same_node); });
+  if (network.slices > 1)
+    dag.slice_time = transfer_times(
+        network, [&](std::size_t boundary, bool same_node) { return network.slice_time(boundary, same_node); });
+  dag.slices = static_cast<std::int64_t>(network.slices);
+  dag.chunks = scenario.shape.chunks();
+  dag.pair = scenario.pair;
+}
+
+/// Whether each transfer goes over a link of the same class.
+bool joins_alike(const Network& a, const Network& b) {
+  const auto same_stages = [](const UnusualLink& x, const UnusualLink& y) {
+    return x.stage == y.stage && x.other == y.other;
+  };
+  return a.stages_per_node == b.stages_per_node && std::ranges::equal(a.unusual_links, b.unusual_links, same_stages);
+}
+
+/// Whether the same becomes of each activation.
+bool has_same_fates(const Scenario& a, const Scenario& b) {
+  return a.recompute.is_on() == b.recompute.is_on() &&
+         a.recompute.microbatches_without == b.recompute.microbatches_without &&
+         a.memory.release_outputs == b.memory.release_outputs;
+}
+
 /// Edges of the graph if all are needed: one order edge per task and one per hand-over between chunks.
 std::size_t expected_edges(const Shape& shape, std::size_t tasks) {
   return tasks + 2 * (shape.chunks() - 1) * shape.microbatches;
@@ -376,32 +407,37 @@ Duration Durations::not_plain(std::size_t id) const {
   return Duration{scale_rounded(sum.count(), dag_.pair.factor_ppm, whole)};
 }
 
-TaskGraph::TaskGraph(Schedule schedule, Scenario scenario, std::unique_ptr<Dag> dag, std::string place)
+TaskGraph::TaskGraph(std::shared_ptr<const Schedule> schedule, Scenario scenario, std::unique_ptr<Dag> dag,
+                     std::string place)
     : schedule_{std::move(schedule)}, scenario_{std::move(scenario)}, dag_{std::move(dag)}, place_{std::move(place)} {}
 TaskGraph::TaskGraph(TaskGraph&&) noexcept = default;
 TaskGraph& TaskGraph::operator=(TaskGraph&&) noexcept = default;
 TaskGraph::~TaskGraph() = default;
 
 std::string TaskGraph::headline() const {
-  return schedule_.name() == "file" ? place_.substr(place_.rfind('/') + 1) : schedule_.name();
+  return schedule_->name() == "file" ? place_.substr(place_.rfind('/') + 1) : schedule_->name();
 }
 
 std::size_t TaskGraph::edge_count() const {
-  return num_edges(dag_->graph);
+  return num_edges(dag_->wiring->graph);
 }
 std::size_t TaskGraph::transfer_count() const {
-  return dag_->transfers;
+  return std::accumulate(dag_->wiring->transfers.begin(), dag_->wiring->transfers.end(), std::size_t{0});
 }
 Bytes TaskGraph::transfer_volume() const {
-  return dag_->transfer_volume;
+  const std::vector<Bytes>& bytes = scenario_.network.boundary_bytes;
+  Bytes volume;
+  for (std::size_t boundary = 0; boundary < bytes.size(); ++boundary)
+    volume += Bytes{bytes[boundary].count() * static_cast<std::int64_t>(dag_->wiring->transfers[boundary])};
+  return volume;
 }
 
 Duration TaskGraph::duration(TaskId id) const {
-  return Durations{*dag_, schedule_.tasks()}[index(id)];
+  return Durations{*dag_, schedule_->tasks()}[index(id)];
 }
 
 Duration TaskGraph::time_alone(TaskId id) const {
-  return Durations{*dag_, schedule_.tasks()}.alone(index(id));
+  return Durations{*dag_, schedule_->tasks()}.alone(index(id));
 }
 
 void TaskGraph::set_times(const std::vector<Duration>& alone) {
@@ -414,10 +450,10 @@ bool TaskGraph::is_recomputed(TaskId id) const {
 }
 
 Duration TaskGraph::recompute_time(TaskId id) const {
-  const Task& task = schedule_.task(id);
+  const Task& task = schedule_->task(id);
   if (!is_recomputed(id) || !gives_gradient(task.pass)) return Duration{0};
   const Duration time = scenario_.recompute.time[task.chunk_index];
-  return scenario_.costs.stage_ppm.empty() ? time : scenario_.costs.on_stage(schedule_.stage_of(id), time);
+  return scenario_.costs.stage_ppm.empty() ? time : scenario_.costs.on_stage(schedule_->stage_of(id), time);
 }
 
 bool TaskGraph::releases_output(TaskId id) const {
@@ -426,33 +462,33 @@ bool TaskGraph::releases_output(TaskId id) const {
 
 std::vector<Edge> TaskGraph::successors(TaskId id) const {
   std::vector<Edge> edges;
-  for (auto [edge, end] = out_edges(static_cast<std::uint32_t>(index(id)), dag_->graph); edge != end; ++edge)
-    edges.push_back({id, make_id<TaskId>(target(*edge, dag_->graph)), dag_->graph[*edge].cause});
+  for (auto [edge, end] = out_edges(static_cast<std::uint32_t>(index(id)), dag_->wiring->graph); edge != end; ++edge)
+    edges.push_back({id, make_id<TaskId>(target(*edge, dag_->wiring->graph)), dag_->wiring->graph[*edge].cause});
   return edges;
 }
 
 std::optional<TaskId> TaskGraph::receiver(TaskId sender) const {
-  const auto& graph = dag_->graph;
+  const auto& graph = dag_->wiring->graph;
   for (auto [edge, end] = out_edges(static_cast<std::uint32_t>(index(sender)), graph); edge != end; ++edge) {
     if (graph[*edge].link == LinkClass::none) continue;
     const auto head = make_id<TaskId>(target(*edge, graph));
     const bool forward = graph[*edge].cause == Cause::activation;
-    const bool is_head = (schedule_.task(head).pass == Pass::forward) == forward;
+    const bool is_head = (schedule_->task(head).pass == Pass::forward) == forward;
     return is_head ? head : make_id<TaskId>(index(head) + 1);
   }
   return std::nullopt;
 }
 
 Duration TaskGraph::transfer_time(TaskId sender) const {
-  const auto& graph = dag_->graph;
+  const auto& graph = dag_->wiring->graph;
   for (auto [edge, end] = out_edges(static_cast<std::uint32_t>(index(sender)), graph); edge != end; ++edge)
-    if (graph[*edge].link != LinkClass::none) return dag_->transfer_of(schedule_.task(sender), graph[*edge].link);
+    if (graph[*edge].link != LinkClass::none) return dag_->transfer_of(schedule_->task(sender), graph[*edge].link);
   return Duration{0};
 }
 
 Bytes TaskGraph::transfer_bytes(TaskId sender) const {
   if (!receiver(sender)) return Bytes{};
-  return scenario_.network.boundary_bytes[Dag::boundary_of(schedule_.task(sender))];
+  return scenario_.network.boundary_bytes[Dag::boundary_of(schedule_->task(sender))];
 }
 
 TaskGraph lower(Schedule schedule, Scenario scenario, std::string_view where) {
@@ -463,35 +499,42 @@ TaskGraph lower(Schedule schedule, Scenario scenario, std::string_view where) {
 TaskGraph lower_validated(Schedule schedule, Scenario scenario, std::string_view where) {
   PPSIM_ASSERT(schedule.shape() == scenario.shape);
   auto dag = std::make_unique<Dag>();
-  dag->cost = cost_table(scenario.costs, scenario.recompute);
-  dag->collective = collective_table(scenario.costs);
-  const Network& network = scenario.network;
-  dag->transfer_time = transfer_times(
-      network, [&](std::size_t boundary, bool same_node) { return network.transfer_time(boundary, same_node); });
-  if (network.slices > 1)
-    dag->slice_time = transfer_times(
-        network, [&](std::size_t boundary, bool same_node) { return network.slice_time(boundary, same_node); });
-  dag->slices = static_cast<std::int64_t>(scenario.network.slices);
-  dag->has_pairs = has_pairs(schedule);
-  dag->chunks = scenario.shape.chunks();
-  dag->pair = scenario.pair;
+  auto wiring = std::make_shared<Wiring>();
+  wiring->has_pairs = has_pairs(schedule);
+  fill_tables(scenario, *dag);
   {
     const ScheduleIndex positions{schedule, where};
     dag->fates = decide_fates(schedule, scenario, positions);
     dag->own_cost = own_costs(schedule, scenario, *dag);
-    EdgeStream stream{schedule, scenario.network, positions, dag->has_pairs};
-    dag->graph = Dag::Graph{boost::edges_are_sorted,
-                            EdgeIterator{&stream},
-                            EdgeIterator{},
-                            TagIterator{&stream},
-                            static_cast<std::uint32_t>(schedule.size()),
-                            static_cast<std::uint32_t>(expected_edges(scenario.shape, schedule.size()))};
+    EdgeStream stream{schedule, scenario.network, positions, wiring->has_pairs};
+    wiring->graph = Wiring::Graph{boost::edges_are_sorted,
+                                  EdgeIterator{&stream},
+                                  EdgeIterator{},
+                                  TagIterator{&stream},
+                                  static_cast<std::uint32_t>(schedule.size()),
+                                  static_cast<std::uint32_t>(expected_edges(scenario.shape, schedule.size()))};
   }
-  count_edges(schedule, scenario.network, *dag);
-  std::vector<std::uint8_t> waiting = dag->in_degree;
-  dag->topological_order = sort_topologically(dag->graph, waiting);
-  if (dag->topological_order.size() < schedule.size()) report_cycle(schedule, dag->graph, waiting, where);
-  return {std::move(schedule), std::move(scenario), std::move(dag), std::string{where}};
+  count_edges(schedule, *wiring);
+  std::vector<std::uint8_t> waiting = wiring->in_degree;
+  wiring->topological_order = sort_topologically(wiring->graph, waiting);
+  if (wiring->topological_order.size() < schedule.size()) report_cycle(schedule, wiring->graph, waiting, where);
+  dag->wiring = std::move(wiring);
+  return {std::make_shared<const Schedule>(std::move(schedule)), std::move(scenario), std::move(dag),
+          std::string{where}};
+}
+
+TaskGraph TaskGraph::with_costs(Scenario scenario) const {
+  if (!joins_alike(scenario.network, scenario_.network))
+    return lower_validated(*schedule_, std::move(scenario), place_);
+  PPSIM_ASSERT(schedule_->shape() == scenario.shape);
+  auto dag = std::make_unique<Dag>();
+  dag->wiring = dag_->wiring;
+  fill_tables(scenario, *dag);
+  dag->fates = has_same_fates(scenario, scenario_)
+                   ? dag_->fates
+                   : decide_fates(*schedule_, scenario, ScheduleIndex{*schedule_, place_});
+  dag->own_cost = own_costs(*schedule_, scenario, *dag);
+  return {schedule_, std::move(scenario), std::move(dag), place_};
 }
 
 } // namespace ppsim

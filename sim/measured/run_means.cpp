@@ -139,16 +139,17 @@ Duration tasks_end(const TaskGraph& graph, const StepCosts& costs) {
   const Dag& dag = graph.dag();
   std::vector<SimTime> start(graph.size());
   SimTime last{};
-  for (const TaskId task : dag.topological_order) {
+  for (const TaskId task : dag.wiring->topological_order) {
     const std::size_t from = index(task);
     const SimTime end = start[from] + costs.task[from];
     last = std::max(last, end);
-    for (auto [edge, edges_end] = out_edges(static_cast<std::uint32_t>(from), dag.graph); edge != edges_end; ++edge) {
-      const EdgeTag tag = dag.graph[*edge];
+    for (auto [edge, edges_end] = out_edges(static_cast<std::uint32_t>(from), dag.wiring->graph); edge != edges_end;
+         ++edge) {
+      const EdgeTag tag = dag.wiring->graph[*edge];
       SimTime arrival = end;
       if (tag.link != LinkClass::none) arrival += costs.transfer[from];
       if (tag.cause == Cause::pair) arrival += std::max(costs.pair_delay[from], -costs.task[from]);
-      SimTime& begin = start[target(*edge, dag.graph)];
+      SimTime& begin = start[target(*edge, dag.wiring->graph)];
       begin = std::min(std::max(begin, arrival), latest);
     }
   }

@@ -58,7 +58,7 @@ std::vector<SimTime> unit_ends(const TaskGraph& graph, const StageTransfers& tra
   for (const std::uint32_t first : schedule.offsets()) begins_stage[first] = true;
   std::vector<SimTime> ready(graph.size());
   std::vector<SimTime> ends(graph.size());
-  for (const TaskId task : graph.dag().topological_order) {
+  for (const TaskId task : graph.dag().wiring->topological_order) {
     const std::size_t id = index(task);
     if (schedule.task(task).pairing != Pairing::second) { // all that a pair needs, its first half waits for
       const std::size_t end = index(pair_end(schedule, task));
@@ -82,11 +82,11 @@ std::vector<std::uint32_t> places_in_time(const TaskGraph& graph, std::span<cons
   // Of equal times the topological order decides, in which the first half of a pair comes behind all that either needs.
   std::vector<std::uint32_t> position(graph.size());
   std::uint32_t next = 0;
-  for (const TaskId task : graph.dag().topological_order) position[index(task)] = next++;
+  for (const TaskId task : graph.dag().wiring->topological_order) position[index(task)] = next++;
   const auto rank = [&](TaskId id) {
     return std::tuple{ends[index(id)], position[index(pair_begin(schedule, id))], id};
   };
-  std::vector<TaskId> order = graph.dag().topological_order;
+  std::vector<TaskId> order = graph.dag().wiring->topological_order;
   std::ranges::sort(order, {}, rank);
   std::vector<std::uint32_t> places(graph.size());
   for (std::size_t i = 0; i < order.size(); ++i) places[index(order[i])] = static_cast<std::uint32_t>(i);

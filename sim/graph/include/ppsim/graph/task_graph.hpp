@@ -38,21 +38,21 @@ struct Dag; // holds the Boost graph; sim/graph/include/ppsim/graph/detail/dag.h
 /// and microbatch precedes its backward on the same stage, so the order edge stands for it.
 class TaskGraph {
 public:
-  TaskGraph(Schedule schedule, Scenario scenario, std::unique_ptr<Dag> dag, std::string place);
+  TaskGraph(std::shared_ptr<const Schedule> schedule, Scenario scenario, std::unique_ptr<Dag> dag, std::string place);
   TaskGraph(TaskGraph&& other) noexcept;
   TaskGraph& operator=(TaskGraph&& other) noexcept;
   TaskGraph(const TaskGraph& other) = delete;
   TaskGraph& operator=(const TaskGraph& other) = delete;
   ~TaskGraph();
 
-  [[nodiscard]] const Schedule& schedule() const { return schedule_; }
+  [[nodiscard]] const Schedule& schedule() const { return *schedule_; }
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
   [[nodiscard]] const Dag& dag() const { return *dag_; }
   /// What errors about the order name: a file, or "schedule 'gpipe'".
   [[nodiscard]] const std::string& place() const { return place_; }
   /// What a chart or report is headed with: the schedule's name, or that of the file (without its folder) it came from.
   [[nodiscard]] std::string headline() const;
-  [[nodiscard]] std::size_t size() const { return schedule_.size(); }
+  [[nodiscard]] std::size_t size() const { return schedule_->size(); }
   [[nodiscard]] std::size_t edge_count() const;
   [[nodiscard]] std::size_t transfer_count() const;
   [[nodiscard]] Bytes transfer_volume() const;
@@ -60,6 +60,9 @@ public:
   [[nodiscard]] Duration duration(TaskId id) const;
   /// What a task takes when it runs alone, and not as half of a pair.
   [[nodiscard]] Duration time_alone(TaskId id) const;
+  /// The same order with the costs of a scenario that validate() has passed, as lower_validated() would make it, but
+  /// sooner.
+  [[nodiscard]] TaskGraph with_costs(Scenario scenario) const;
   /// Puts times, by task, in the place of those that follow from the scenario's costs; what transfers and updates take
   /// stays.
   void set_times(const std::vector<Duration>& alone);
@@ -79,7 +82,7 @@ public:
   [[nodiscard]] Bytes transfer_bytes(TaskId sender) const;
 
 private:
-  Schedule schedule_;
+  std::shared_ptr<const Schedule> schedule_; ///< graphs with other costs share it
   Scenario scenario_;
   std::unique_ptr<Dag> dag_;
   std::string place_;

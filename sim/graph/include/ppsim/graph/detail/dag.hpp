@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace ppsim {
@@ -35,13 +36,20 @@ struct ActivationFate {
   bool output_released : 1 = false; ///< its forward's output goes to another stage and is then given up
 };
 
-struct Dag {
-  static constexpr std::size_t pass_count = 4;
+/// What follows from the order alone, whatever its costs are; graphs with other costs share it.
+struct Wiring {
   using Graph = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, EdgeTag, boost::no_property,
                                                    std::uint32_t, std::uint32_t>;
   Graph graph;
   std::vector<std::uint8_t> in_degree;
   std::vector<TaskId> topological_order;
+  std::vector<std::size_t> transfers; ///< by boundary, both ways
+  bool has_pairs = false;
+};
+
+struct Dag {
+  static constexpr std::size_t pass_count = 4;
+  std::shared_ptr<const Wiring> wiring;
   std::vector<Duration> cost;        ///< [row * chunks + chunk], overhead included; see task_cost
   std::vector<Duration> collective;  ///< [pass * chunks + chunk], the part that is communication; empty: none
   std::vector<ActivationFate> fates; ///< by task; empty where all activations simply live
@@ -50,9 +58,6 @@ struct Dag {
   std::vector<std::vector<Duration>> transfer_time; ///< by class of link, then boundary
   std::vector<std::vector<Duration>> slice_time;    ///< likewise, of the last slice; empty where outputs leave whole
   std::int64_t slices = 1;
-  std::size_t transfers = 0;
-  Bytes transfer_volume{};
-  bool has_pairs = false;
   std::size_t chunks = 0;
   PairRule pair;
 
@@ -99,7 +104,7 @@ struct Dag {
 class Durations {
 public:
   Durations(const Dag& dag, std::span<const Task> tasks)
-      : dag_{dag}, tasks_{tasks}, in_one_piece_{dag.has_pairs && dag.pair.kind != PairRule::Kind::serial},
+      : dag_{dag}, tasks_{tasks}, in_one_piece_{dag.wiring->has_pairs && dag.pair.kind != PairRule::Kind::serial},
         plain_{!in_one_piece_ && dag.fates.empty() && dag.own_cost.empty()} {}
   [[nodiscard]] Duration operator[](std::size_t id) const {
     return plain_ ? dag_.task_cost(tasks_[id], false) : not_plain(id);
@@ -126,7 +131,7 @@ private:
 
 /// Throws the Error (`no`) that names a cycle of `graph`. `waiting[id]` is how many inputs of a task never came; some
 /// are above zero.
-[[noreturn]] void report_cycle(const Schedule& schedule, const Dag::Graph& graph,
+[[noreturn]] void report_cycle(const Schedule& schedule, const Wiring::Graph& graph,
                                const std::vector<std::uint8_t>& waiting, std::string_view where);
 
 } // namespace ppsim
