@@ -6,6 +6,7 @@
 //   build/release/bench/ppsim_bench --benchmark_filter=64/1024
 
 #include "ppsim/engine/simulate.hpp"
+#include "ppsim/engine/step_timer.hpp"
 #include "ppsim/engine/streams.hpp"
 #include "ppsim/report/report.hpp"
 #include "ppsim/schedule/generators.hpp"
@@ -227,6 +228,35 @@ void order_to_report(benchmark::State& state) {
   finish(state, 2 * shape.chunks() * shape.microbatches, stopwatch);
 }
 
+/// The step of an order that is there, with other costs each time: what a study asks for thousands of times.
+void evaluate(benchmark::State& state, TransferModel model, std::int64_t comm_ns) {
+  const Shape shape = shape_of(state);
+  Scenario costs = scenario(shape, model, comm_ns);
+  const TaskGraph graph = lower(order(shape), costs);
+  const StepTimer timer{graph};
+  const Stopwatch stopwatch;
+  for ([[maybe_unused]] const auto round : state) {
+    for (Duration& forward : costs.costs.forward) forward += Duration{1};
+    benchmark::DoNotOptimize(timer.makespan(graph.with_costs(costs)));
+  }
+  finish(state, graph.size(), stopwatch);
+  state.counters["evaluations/s"] = static_cast<double>(state.iterations()) / stopwatch.seconds();
+}
+
+/// Steps side by side whose tasks take times of their own.
+void evaluate_lanes(benchmark::State& state) {
+  const Shape shape = shape_of(state);
+  const TaskGraph graph = lower(order(shape), scenario(shape, TransferModel::latency, 100'000));
+  const StepTimer timer{graph};
+  std::vector<Duration> alone(graph.size() * StepTimer::lanes, Duration{forward_ns});
+  const Stopwatch stopwatch;
+  for ([[maybe_unused]] const auto round : state) {
+    alone.front() += Duration{1};
+    benchmark::DoNotOptimize(timer.makespans(graph, alone));
+  }
+  finish(state, graph.size() * StepTimer::lanes, stopwatch);
+}
+
 void read_csv(benchmark::State& state) {
   const std::string text = traces::write_schedule_csv(order(shape_of(state)));
   const Stopwatch stopwatch;
@@ -357,6 +387,10 @@ BENCHMARK_CAPTURE(simulate_operations, edge, Communicators::edge, unchanged_ppm)
 BENCHMARK_CAPTURE(simulate_operations, edge_slowed, Communicators::edge, 2 * unchanged_ppm)->Apply(sizes_of_streams);
 BENCHMARK(build_and_simulate)->Apply(sizes_with_chunks);
 BENCHMARK(order_to_report)->Apply(sizes_with_chunks);
+BENCHMARK_CAPTURE(evaluate, latency, TransferModel::latency, 100'000)->Apply(sizes_with_chunks);
+BENCHMARK_CAPTURE(evaluate, link, TransferModel::link, 100'000)->ArgNames({"p", "m", "v"})->Args({8, 64, 1});
+BENCHMARK_CAPTURE(evaluate, streams, TransferModel::streams, 100'000)->ArgNames({"p", "m", "v"})->Args({8, 64, 1});
+BENCHMARK(evaluate_lanes)->Apply(sizes_with_chunks);
 BENCHMARK(read_csv)->ArgNames({"p", "m", "v"})->Unit(benchmark::kMillisecond)->Args({64, 1024, 1});
 BENCHMARK(read_kineto)->Name("kineto reading")->ArgName("MiB")->Unit(benchmark::kMillisecond)->Arg(32)->Arg(320);
 BENCHMARK(vary_all)->Name("vary")->ArgNames({"p", "m"})->Unit(benchmark::kMillisecond)->UseRealTime()->Args({8, 64});

@@ -1,14 +1,10 @@
 #include "ppsim/engine/detail/update.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace ppsim {
 namespace {
-
-/// W, alone or as a part of B.
-constexpr bool adds_to_weights(Pass pass) {
-  return pass == Pass::backward || pass == Pass::weight_grad;
-}
 
 /// A moment, and what happened then.
 struct ReleasedAt {
@@ -39,15 +35,38 @@ ReleasedAt own_tasks(const TaskGraph& graph, const Timeline& timeline, StageId s
   return done;
 }
 
+/// What the tasks of a step leave for the update.
+struct TasksDone {
+  std::vector<ReleasedAt> stages;    ///< when each has run its own
+  std::vector<ReleasedAt> gradients; ///< by chunk: when they are there, on every stage that holds it
+  std::vector<bool> trained;         ///< by chunk: whether a task adds to its weights
+};
+
+/// When the last task that adds to a chunk's weights ends, on whichever stage.
+TasksDone tasks_done(const TaskGraph& graph, const Timeline& timeline) {
+  const Schedule& schedule = graph.schedule();
+  const std::size_t chunks = schedule.shape().chunks();
+  TasksDone done{.stages = {}, .gradients = std::vector<ReleasedAt>(chunks), .trained = std::vector<bool>(chunks)};
+  for (const StageId stage : schedule.stage_ids()) done.stages.push_back(own_tasks(graph, timeline, stage));
+  for (std::size_t id = 0; id < schedule.size(); ++id) {
+    const Task& task = schedule.tasks()[id];
+    if (!adds_to_weights(task.pass)) continue;
+    const ReleasedAt ended{timeline.tasks[id].end, {.task = make_id<TaskId>(id)}};
+    ReleasedAt& last = done.gradients[task.chunk_index];
+    last = done.trained[task.chunk_index] ? later(last, ended) : ended;
+    done.trained[task.chunk_index] = true;
+  }
+  return done;
+}
+
 class UpdateSimulation {
 public:
-  UpdateSimulation(const TaskGraph& graph, Timeline& timeline)
-      : graph_{graph}, schedule_{graph.schedule()}, update_{graph.scenario().update}, timeline_{timeline},
-        held_{schedule_}, reduced_(schedule_.shape().chunks()), trained_(schedule_.shape().chunks()) {}
+  UpdateSimulation(const TaskGraph& graph, const HeldChunks& held, const TasksDone& done, Timeline& timeline)
+      : graph_{graph}, schedule_{graph.schedule()}, update_{graph.scenario().update}, timeline_{timeline}, held_{held},
+        done_{done}, reduced_{done.gradients}, trained_{done.trained} {}
 
   void run() {
-    find_gradients();
-    const std::vector<ReleasedAt> gradients = reduced_;
+    const std::vector<ReleasedAt>& gradients = done_.gradients;
     if (!update_.reduce.empty())
       for (const StageId stage : schedule_.stage_ids()) reduce(stage, gradients);
     reduce_tied_embedding();
@@ -55,18 +74,6 @@ public:
   }
 
 private:
-  /// When the last task that adds to a chunk's weights ends, on whichever stage.
-  void find_gradients() {
-    for (std::size_t id = 0; id < schedule_.size(); ++id) {
-      const Task& task = schedule_.tasks()[id];
-      if (!adds_to_weights(task.pass)) continue;
-      const ReleasedAt ended{timeline_.tasks[id].end, {.task = make_id<TaskId>(id)}};
-      ReleasedAt& last = reduced_[task.chunk_index];
-      last = trained_[task.chunk_index] ? later(last, ended) : ended;
-      trained_[task.chunk_index] = true;
-    }
-  }
-
   /// One reduction at a time, in the order in which they become ready, the lower chunk first among equals.
   void reduce(StageId stage, const std::vector<ReleasedAt>& gradients) {
     std::vector<std::uint16_t> queue;
@@ -74,7 +81,7 @@ private:
       if (trained_[chunk] && update_.reduce[chunk] > Duration{0}) queue.push_back(chunk);
     std::ranges::stable_sort(queue, {}, [&](std::uint16_t chunk) { return gradients[chunk].at; });
     ReleasedAt free;
-    if (!update_.overlap_reduce) free = own_tasks(graph_, timeline_, stage);
+    if (!update_.overlap_reduce) free = done_.stages[index(stage)];
     for (const std::uint16_t chunk : queue) {
       const ReleasedAt begin = later(gradients[chunk], free);
       free = add(stage, chunk, false, begin, update_.reduce[chunk]);
@@ -112,8 +119,7 @@ private:
   }
 
   void step() {
-    std::vector<ReleasedAt> ready;
-    for (const StageId stage : schedule_.stage_ids()) ready.push_back(own_tasks(graph_, timeline_, stage));
+    std::vector<ReleasedAt> ready = done_.stages;
     for (std::size_t i = 0; i < timeline_.reductions.size(); ++i) {
       const Reduction& reduction = timeline_.reductions[i];
       ReleasedAt& own = ready[index(reduction.stage)];
@@ -134,15 +140,29 @@ private:
   const Schedule& schedule_;
   const Update& update_;
   Timeline& timeline_;
-  HeldChunks held_;
-  std::vector<ReleasedAt> reduced_; ///< by chunk: when its gradients are there, on every stage that holds it
-  std::vector<bool> trained_;       ///< by chunk: whether a task adds to its weights
+  const HeldChunks& held_;
+  const TasksDone& done_;
+  std::vector<ReleasedAt> reduced_;  ///< by chunk: when its gradients are there and reduced, on every stage
+  const std::vector<bool>& trained_; ///< by chunk
 };
 
 } // namespace
 
 void add_update(const TaskGraph& graph, Timeline& timeline) {
-  if (!graph.scenario().update.is_free()) UpdateSimulation{graph, timeline}.run();
+  if (graph.scenario().update.is_free()) return;
+  UpdateSimulation{graph, HeldChunks{graph.schedule()}, tasks_done(graph, timeline), timeline}.run();
+}
+
+SimTime end_of_update(const TaskGraph& graph, const HeldChunks& held, std::span<const SimTime> stages,
+                      std::span<const SimTime> gradients) {
+  const auto at = [](SimTime time) { return ReleasedAt{time, {}}; };
+  TasksDone done;
+  std::ranges::transform(stages, std::back_inserter(done.stages), at);
+  std::ranges::transform(gradients, std::back_inserter(done.gradients), at);
+  done.trained.assign(gradients.size(), !graph.schedule().forward_only());
+  Timeline update;
+  UpdateSimulation{graph, held, done, update}.run();
+  return end_of(update);
 }
 
 SimTime stage_end(const TaskGraph& graph, const Timeline& timeline, StageId stage) {

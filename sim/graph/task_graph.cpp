@@ -384,27 +384,31 @@ std::string_view to_string(Cause cause) {
   return "?";
 }
 
-Duration Durations::not_plain(std::size_t id) const {
-  const Pairing pairing = tasks_[id].pairing;
-  if (!in_one_piece_ || pairing == Pairing::alone) return alone(id);
-  const std::size_t other = pairing == Pairing::first ? id + 1 : id - 1;
-  const Duration sum = alone(id) + alone(other);
-  const Duration longer = std::max(alone(id), alone(other));
-  switch (dag_.pair.kind) {
+Duration Dag::pair_time(const Task& half, Duration alone, const Task& other, Duration other_alone) const {
+  const Duration sum = alone + other_alone;
+  const Duration longer = std::max(alone, other_alone);
+  switch (pair.kind) {
   case PairRule::Kind::sum:
   case PairRule::Kind::serial:
     return sum;
   case PairRule::Kind::max:
     return longer;
   case PairRule::Kind::hide: { // one device, one network: each works for one half at a time
-    const Duration collectives = dag_.collective_of(tasks_[id]) + dag_.collective_of(tasks_[other]);
+    const Duration collectives = collective_of(half) + collective_of(other);
     return std::max({sum - collectives, collectives, longer});
   }
   case PairRule::Kind::factor:
     break;
   }
   constexpr std::int64_t whole = 1'000'000;
-  return Duration{scale_rounded(sum.count(), dag_.pair.factor_ppm, whole)};
+  return Duration{scale_rounded(sum.count(), pair.factor_ppm, whole)};
+}
+
+Duration Durations::not_plain(std::size_t id) const {
+  const Pairing pairing = tasks_[id].pairing;
+  if (!in_one_piece_ || pairing == Pairing::alone) return alone(id);
+  const std::size_t other = pairing == Pairing::first ? id + 1 : id - 1;
+  return dag_.pair_time(tasks_[id], alone(id), tasks_[other], alone(other));
 }
 
 TaskGraph::TaskGraph(std::shared_ptr<const Schedule> schedule, Scenario scenario, std::unique_ptr<Dag> dag,

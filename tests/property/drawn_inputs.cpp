@@ -266,6 +266,21 @@ Scenario draw_unequal(const Shape& shape) {
   return scenario;
 }
 
+Update draw_update(const Shape& shape) {
+  Update update;
+  if (one_in(2)) {
+    update.reduce.resize(shape.chunks());
+    for (Duration& time : update.reduce) time = draw_time(40);
+  }
+  if (one_in(2)) {
+    update.optimizer.resize(shape.chunks());
+    for (Duration& time : update.optimizer) time = draw_time(10);
+  }
+  if (one_in(2)) update.tied_embedding_reduce = draw_time(20);
+  update.step = one_in(2) ? OptimizerStep::synchronous : OptimizerStep::per_stage;
+  return update;
+}
+
 void lengthen_tasks(Scenario& scenario) {
   Costs& costs = scenario.costs;
   for (auto* times : {&costs.forward, &costs.input_grad, &costs.weight_grad, &costs.forward_by_microbatch,

@@ -30,6 +30,8 @@ TransferModel draw_model();
 Scenario draw_scenario(const Shape& shape, TransferModel model = TransferModel::latency);
 /// Costs that differ between chunks, transfers that differ between boundaries; all small, some nothing.
 Scenario draw_unequal(const Shape& shape);
+/// Reductions and optimizer steps, or some of them.
+Update draw_update(const Shape& shape);
 /// By a nanosecond each, so that none is without length.
 void lengthen_tasks(Scenario& scenario);
 

@@ -12,25 +12,6 @@
 
 namespace ppsim::test::update_property {
 
-namespace {
-
-Update draw_update(const Shape& shape) {
-  Update update;
-  if (one_in(2)) {
-    update.reduce.resize(shape.chunks());
-    for (Duration& time : update.reduce) time = draw_time(40);
-  }
-  if (one_in(2)) {
-    update.optimizer.resize(shape.chunks());
-    for (Duration& time : update.optimizer) time = draw_time(10);
-  }
-  if (one_in(2)) update.tied_embedding_reduce = draw_time(20);
-  update.step = one_in(2) ? OptimizerStep::synchronous : OptimizerStep::per_stage;
-  return update;
-}
-
-} // namespace
-
 TEST_CASE("With reductions and optimizer steps the accounts add up, and the critical path leads to the makespan") {
   rc::prop("under any model", [] {
     const Schedule schedule = draw_order();

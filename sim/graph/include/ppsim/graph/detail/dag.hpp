@@ -71,6 +71,12 @@ struct Dag {
     return collective.empty() ? Duration{0}
                               : collective[static_cast<std::size_t>(task.pass) * chunks + task.chunk_index];
   }
+  /// Whether both halves of a pair start and end together.
+  [[nodiscard]] bool runs_pairs_in_one_piece() const {
+    return wiring->has_pairs && pair.kind != PairRule::Kind::serial;
+  }
+  /// What a pair takes of which the halves take so long when they run alone.
+  [[nodiscard]] Duration pair_time(const Task& half, Duration alone, const Task& other, Duration other_alone) const;
   /// Boundary between chunks that the output of `sender` crosses.
   [[nodiscard]] static std::size_t boundary_of(const Task& sender) {
     return sender.pass == Pass::forward ? sender.chunk_index : sender.chunk_index - std::size_t{1};
@@ -104,7 +110,7 @@ struct Dag {
 class Durations {
 public:
   Durations(const Dag& dag, std::span<const Task> tasks)
-      : dag_{dag}, tasks_{tasks}, in_one_piece_{dag.wiring->has_pairs && dag.pair.kind != PairRule::Kind::serial},
+      : dag_{dag}, tasks_{tasks}, in_one_piece_{dag.runs_pairs_in_one_piece()},
         plain_{!in_one_piece_ && dag.fates.empty() && dag.own_cost.empty()} {}
   [[nodiscard]] Duration operator[](std::size_t id) const {
     return plain_ ? dag_.task_cost(tasks_[id], false) : not_plain(id);
