@@ -3,8 +3,7 @@
 #include "ppsim/base/detail/wide.hpp"
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/percentile.hpp"
-#include "ppsim/engine/simulate.hpp"
-#include "ppsim/graph/timeline.hpp"
+#include "ppsim/engine/step_timer.hpp"
 
 #include <boost/math/special_functions/erf.hpp>
 #include <fmt/format.h>
@@ -47,14 +46,17 @@ std::uint64_t bits_of(std::uint64_t number) {
   return bits ^ (bits >> 31U);
 }
 
-/// The times of one sample.
+/// The times of one sample, in its lane.
 void draw(const std::vector<Duration>& usual, const std::vector<std::int64_t>& factors, std::uint64_t sample_seed,
-          std::vector<Duration>& times) {
+          std::size_t lane, std::vector<Duration>& times) {
   constexpr std::size_t per_word = 64 / factor_bits;
+  std::uint64_t word = 0;
   for (std::size_t id = 0; id < usual.size(); ++id) {
-    const std::uint64_t word = bits_of(sample_seed + 0x9E3779B97F4A7C15U * (id / per_word));
-    const std::uint64_t at = (word >> (factor_bits * (id % per_word))) & ((std::uint64_t{1} << factor_bits) - 1);
-    times[id] = Duration{static_cast<std::int64_t>((Int128{usual[id].count()} * factors[at] + unit / 2) / unit)};
+    if (id % per_word == 0) word = bits_of(sample_seed + 0x9E3779B97F4A7C15U * (id / per_word));
+    const std::uint64_t at = word & ((std::uint64_t{1} << factor_bits) - 1);
+    word >>= factor_bits;
+    times[id * StepTimer::lanes + lane] =
+        Duration{static_cast<std::int64_t>((Int128{usual[id].count()} * factors[at] + unit / 2) / unit)};
   }
 }
 
@@ -96,15 +98,16 @@ StepSpread find_spread(const TaskGraph& graph, const Jitter& jitter) {
   check(graph, jitter);
   std::vector<Duration> usual(graph.size());
   for (std::size_t id = 0; id < usual.size(); ++id) usual[id] = graph.time_alone(make_id<TaskId>(id));
-  TaskGraph sampled = lower_validated(graph.schedule(), graph.scenario(), graph.place());
+  const StepTimer timer{graph};
   const std::vector<std::int64_t> factors = factors_of(jitter.ppm);
   std::vector<Duration> steps;
-  steps.reserve(jitter.samples);
-  std::vector<Duration> times(usual.size());
-  for (std::size_t sample = 0; sample < jitter.samples; ++sample) {
-    draw(usual, factors, bits_of(bits_of(jitter.seed) + sample), times);
-    sampled.set_times(times);
-    steps.push_back(end_of(simulate(sampled)) - SimTime{});
+  std::vector<Duration> times(usual.size() * StepTimer::lanes);
+  while (steps.size() < jitter.samples) {
+    for (std::size_t lane = 0; lane < StepTimer::lanes; ++lane)
+      draw(usual, factors, bits_of(bits_of(jitter.seed) + steps.size() + lane), lane, times);
+    const std::vector<Duration> sampled = timer.makespans(graph, times);
+    const std::size_t wanted = std::min(sampled.size(), jitter.samples - steps.size());
+    steps.insert(steps.end(), sampled.begin(), sampled.begin() + static_cast<std::ptrdiff_t>(wanted));
   }
   std::ranges::sort(steps);
   return {.of = jitter,
