@@ -95,7 +95,12 @@ void check_against_layout(const RunSpec& spec, const Generator& generator, const
                                   generator.vpp.standard == 1 ? ", or use `schedule` interleaved" : "")}};
 }
 
-void generate_schedule(const RunSpec& spec, BuiltRun& run) {
+bool is_made_by(const Schedule* known, const Generator& generator, const ScheduleRequest& request, bool forward_only) {
+  return known != nullptr && known->origin() != nullptr && known->origin()->generator == &generator &&
+         known->origin()->request == request && known->forward_only() == forward_only;
+}
+
+void generate_schedule(const RunSpec& spec, const Schedule* known, BuiltRun& run) {
   Problems problems;
   if (!spec.stages)
     problems.add("`stages`", "missing", "how many pipeline stages (devices) are there? for example `stages` 4");
@@ -118,8 +123,12 @@ void generate_schedule(const RunSpec& spec, BuiltRun& run) {
   const std::vector<StageId> placement = generator.place(request);
   const bool both_ways = generator.placement == "bidirectional"; // then each end is on the other's stage as well
   run.scenario = make_scenario(spec, request.shape, placement, both_ways || placement.front() == placement.back());
-  run.schedule = make_schedule(generator, request, run.scenario);
-  if (spec.forward_only) run.schedule = run.schedule.forwards();
+  if (is_made_by(known, generator, request, spec.forward_only)) {
+    run.schedule = *known;
+  } else {
+    run.schedule = make_schedule(generator, request, run.scenario);
+    if (spec.forward_only) run.schedule = run.schedule.forwards();
+  }
   run.schedule_place = fmt::format("schedule '{}'", generator.name);
 }
 
@@ -154,13 +163,13 @@ void fit_update(const RunSpec& spec, const Schedule& schedule, Scenario& scenari
   notes.push_back(fmt::format("'{}' has no flush: reductions and optimizer steps are left out", schedule.name()));
 }
 
-BuiltRun build_run(const RunSpec& spec) {
+BuiltRun build_run(const RunSpec& spec, const Schedule* known) {
   BuiltRun run;
   try {
     if (spec.order != nullptr)
       use_given_order(spec, *spec.order, run);
     else
-      generate_schedule(spec, run);
+      generate_schedule(spec, known, run);
   } catch (const Error& error) {
     throw placed(spec, error);
   }

@@ -229,6 +229,10 @@ private:
   std::vector<Crossing> crossings_;
 };
 
+std::int64_t precision_of(const Axis& axis, const VaryOptions& options) {
+  return options.precision > 0 ? options.precision : default_precision(axis);
+}
+
 bool has_several_microbatch_counts(const std::vector<VariationLine>& lines) {
   std::set<std::size_t> counts;
   for (const VariationLine& line : lines)
@@ -317,13 +321,17 @@ std::vector<std::int64_t> spread_points(const Axis& axis, std::size_t points, st
   return values;
 }
 
+std::vector<std::int64_t> points_of(const Axis& axis, const VaryOptions& options) {
+  const std::int64_t precision = precision_of(axis, options);
+  return spread_points(axis, options.points > 0 ? options.points : default_points(axis, precision), precision);
+}
+
 Variation vary(const Axis& axis, const std::vector<std::string>& names, const Sampler& sample,
                const VaryOptions& options) {
   Variation variation;
   variation.axis = axis;
-  variation.precision = options.precision > 0 ? options.precision : default_precision(axis);
-  const std::size_t points = options.points > 0 ? options.points : default_points(axis, variation.precision);
-  variation.points = spread_points(axis, points, variation.precision);
+  variation.precision = precision_of(axis, options);
+  variation.points = points_of(axis, options);
   RangeSearch search{axis, names.size(), variation.precision, sample, options.threads};
   std::vector<std::size_t> position(names.size()); // of a line among those that apply
   for (const std::size_t line : search.run(variation.points)) {

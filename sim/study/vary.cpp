@@ -1,6 +1,7 @@
 #include "ppsim/study/vary.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/build_scenario.hpp"
 #include "ppsim/study/candidates.hpp"
 #include "ppsim/study/compare.hpp"
@@ -9,11 +10,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
+
+#include "known_order.hpp"
 
 namespace ppsim {
 namespace {
@@ -40,22 +44,18 @@ private:
   std::map<std::int64_t, std::shared_ptr<const std::vector<Candidate>>> made_;
 };
 
-Sample sample_of(const Evaluation& run) {
-  return {.step_time = run.report.step_time,
-          .microbatches = run.graph.scenario().shape.microbatches,
-          .peak_bytes = run.report.peak_bytes(),
-          .fits = !run.report.overflow,
-          .asynchronous = run.graph.schedule().asynchronous()};
-}
-
 using Said = std::optional<std::vector<std::string>>;
 
 /// Nothing where the candidate refuses its spec, or deadlocks. What it says besides goes to `said`, if there is one.
-std::optional<Sample> try_sample(const Candidate& candidate, Said* said) {
+std::optional<Sample> try_sample(const Candidate& candidate, KnownOrders& known, std::int64_t value, Said* said) {
   try {
+    if (said == nullptr)
+      if (const auto sample = known.sample(candidate.spec, value)) return sample;
     Evaluation run = evaluate(candidate.spec);
     if (said != nullptr) *said = std::move(run.notes);
-    return sample_of(run);
+    const Sample sample = sample_of(run);
+    known.keep(std::move(run), value);
+    return sample;
   } catch (const Error& error) {
     if (error.code() != ExitCode::bad_input && error.code() != ExitCode::no) throw;
     return std::nullopt;
@@ -117,12 +117,15 @@ Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch
   for (const Candidate& candidate : *first) names.push_back(candidate.name);
   std::vector<Said> said_first(names.size());
   std::vector<Said> said_last(names.size());
+  std::deque<KnownOrders> known; // they do not move
+  for (const Candidate& candidate : *first)
+    known.emplace_back(candidate.spec.schedule && find_generator(*candidate.spec.schedule).searches, axis,
+                       points_of(axis, options));
   const Sampler sample = [&](std::size_t line, std::int64_t value) {
     const auto candidates = by_value.at(value);
     PPSIM_ASSERT(candidates->size() == names.size());
-    auto sampled = try_sample((*candidates)[line], value == axis.from ? &said_first[line]
-                                                   : value == axis.to ? &said_last[line]
-                                                                      : nullptr);
+    Said* const said = value == axis.from ? &said_first[line] : value == axis.to ? &said_last[line] : nullptr;
+    auto sampled = try_sample((*candidates)[line], known[line], value, said);
     if (watch) watch(0);
     return sampled;
   };

@@ -24,7 +24,8 @@ void fit_update(const RunSpec& spec, const Schedule& schedule, Scenario& scenari
 [[nodiscard]] std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run);
 
 /// Makes the schedule, or takes the one that is given, then spreads the costs over its chunks. Throws Error with
-/// everything that does not fit.
-[[nodiscard]] BuiltRun build_run(const RunSpec& spec);
+/// everything that does not fit. `known`, where there is one, takes the place of a schedule that would be made by the
+/// same request.
+[[nodiscard]] BuiltRun build_run(const RunSpec& spec, const Schedule* known = nullptr);
 
 } // namespace ppsim

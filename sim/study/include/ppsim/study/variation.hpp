@@ -113,6 +113,9 @@ struct VaryOptions {
 /// logarithmic. But for the last they are rounded to multiples of `precision` above the first; each is there once.
 [[nodiscard]] std::vector<std::int64_t> spread_points(const Axis& axis, std::size_t points, std::int64_t precision = 1);
 
+/// The points at which vary() samples all lines.
+[[nodiscard]] std::vector<std::int64_t> points_of(const Axis& axis, const VaryOptions& options);
+
 /// Samples the lines called `names` over the axis, each at a value at most once. The best at a value is the fastest of
 /// those that apply, fit and are synchronous; of equals the one that was best at the neighbour before, else the first.
 /// Where the best, or which of two is the faster, changes between neighbouring values, the values between are halved;
