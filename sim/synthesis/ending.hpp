@@ -1,18 +1,12 @@
 #pragma once
 // What searches for a makespan and for an interval have in common: when they end, and what they note of their way.
 
-#include "ppsim/base/detail/wide.hpp"
 #include "ppsim/synthesis/search.hpp"
 
 namespace ppsim::synthesis {
 
 /// A bound is looked for to this part of it.
 constexpr std::int64_t bisection_share = 100'000;
-
-/// Whether an order of that length is as near to the bound as was asked for.
-inline bool is_near_enough(std::int64_t length, std::int64_t bound, std::int64_t gap_ppm) {
-  return length - bound <= static_cast<std::int64_t>(static_cast<Int128>(bound) * gap_ppm / 1'000'000);
-}
 
 /// Where the order or the bound is another than before.
 inline void add_milestone(std::vector<Milestone>& history, const Milestone& now) {

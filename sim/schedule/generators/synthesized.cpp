@@ -37,12 +37,12 @@ std::vector<StageId> placement_of(const DispatchInput& input) {
   return placement;
 }
 
-/// How far above the first bound a plan is left as it is. Rounds and patterns of a V are hard to beat while transfers
-/// are short, and the bound is weak there.
-std::int64_t good_enough_percent(const DispatchInput& input) {
+/// How many millionths above the first bound a plan is left as it is. Rounds and patterns of a V are hard to beat while
+/// transfers are short, and the bound is weak there.
+std::int64_t good_enough_ppm(const DispatchInput& input) {
   const std::int64_t longest = input.transfer.empty() ? 0 : std::ranges::max(input.transfer);
   const bool is_short = longest <= std::ranges::min(input.forward) / 10;
-  return input.shape.vpp == 2 && is_short ? 20 : 4; // 4: what is published stays as it is published
+  return input.shape.vpp == 2 && is_short ? 200'000 : 40'000; // what is published stays as it is published
 }
 
 /// That no order of the rival's memory is as short is proven in a moment, of all but large runs; its own search takes
@@ -112,17 +112,17 @@ Plan better_plan(const DispatchInput& input, const ScheduleRequest& request, con
   for (const Rival& rival : rivals)
     if (by_span || may_be_shorter(rival, scenario, input, plan.score.makespan))
       offer(as_order(make_schedule(*rival.generator, {.shape = shape}, scenario), placement, passes));
-  const auto good_enough = [&plan, percent = good_enough_percent(input)](std::int64_t bound) {
-    return plan.score.makespan <= bound * (100 + percent) / 100;
-  };
-  if (good_enough(lower_bound(input).makespan)) return plan;
+  const std::int64_t good_enough = good_enough_ppm(input);
+  if (synthesis::is_near_enough(plan.score.makespan, lower_bound(input).makespan, good_enough)) return plan;
   const synthesis::Instance instance = instance_of(input);
   const std::uint64_t orders = most_placements / placements_per_task / instance.tasks();
-  if (orders < fewest_orders || fault_of(instance) || good_enough(first_bound(instance)))
-    return plan; // a fault: it is too large
+  if (orders < fewest_orders || fault_of(instance)) return plan; // a fault: it is too large
   std::optional<synthesis::Order> start = as_order(to_schedule("", shape, plan), placement, passes);
-  const synthesis::Found found =
-      search(instance, {.orders = orders, .proves = false, .gap_ppm = near_enough_ppm, .starts = {*std::move(start)}});
+  const synthesis::Found found = search(instance, {.orders = orders,
+                                                   .proves = false,
+                                                   .gap_ppm = near_enough_ppm,
+                                                   .start_gap_ppm = good_enough,
+                                                   .starts = {*std::move(start)}});
   if (found.plan) offer(found.plan->order);
   return plan;
 }

@@ -1,6 +1,7 @@
 #pragma once
 // Search: a good order for an instance, and a lower bound that says how good. docs/synthesis.md
 
+#include "ppsim/base/detail/wide.hpp"
 #include "ppsim/synthesis/instance.hpp"
 
 #include <functional>
@@ -27,8 +28,9 @@ struct SearchOptions {
   bool proves = true; ///< looks for the best bound that it can prove; else the first one will do, and the rules are
                       ///< applied for orders only, in a fixed number of steps
   std::uint64_t seed = 1;
-  std::int64_t gap_ppm = 0;       ///< ends where the best order is at most so many millionths longer than the bound
-  std::vector<Order> starts = {}; ///< orders from elsewhere; those that do not fit, or do not run, are left out
+  std::int64_t gap_ppm = 0;        ///< ends where the best order is at most so many millionths longer than the bound
+  std::int64_t start_gap_ppm = -1; ///< seeks nothing where a start is that near the first bound; -1: it always does
+  std::vector<Order> starts = {};  ///< orders from elsewhere; those that do not fit, or do not run, are left out
   std::function<bool(const Progress&)> go_on =
       {}; ///< asked often, with what is known; false: ends, and what is known is the result
 };
@@ -52,6 +54,11 @@ struct Found {
   std::vector<Milestone> history = {}; ///< from the first order on, one where the best order or the bound changed; by
                                        ///< rising steps. The last is the result
 };
+
+/// Whether an order of that length is as near to the bound as was asked for.
+[[nodiscard]] inline bool is_near_enough(std::int64_t length, std::int64_t bound, std::int64_t gap_ppm) {
+  return length - bound <= static_cast<std::int64_t>(static_cast<Int128>(bound) * gap_ppm / 1'000'000);
+}
 
 /// `instance` has passed fault_of().
 [[nodiscard]] Found search(const Instance& instance, const SearchOptions& options);
