@@ -20,18 +20,18 @@ template <bool in_slices> // compiled by itself: inlined beside the other models
     for (auto [edge, end] = out_edges(from, edges); edge != end; ++edge) {
       const EdgeTag tag = edges[*edge];
       SimTime arrival = span.end;
-      if (tag.link != LinkClass::none) {
-        arrival += dag.transfer_of(tasks[from], tag.link);
+      if (tag.link() != LinkClass::none) {
+        arrival += dag.transfer_of(tasks[from], tag.link());
         timeline.transfers[from] = {span.end, arrival};
         if constexpr (in_slices) {
-          if (dag.is_sliced(tasks[from], tag.link))
-            timeline.transfers[from] = dag.sliced_transfer(tasks[from], tag.link, span, dag.first_slice(span));
+          if (dag.is_sliced(tasks[from], tag.link()))
+            timeline.transfers[from] = dag.sliced_transfer(tasks[from], tag.link(), span, dag.first_slice(span));
           arrival = timeline.transfers[from].end;
         }
-      } else if (tag.cause == Cause::pair) {
+      } else if (tag.is_pair()) {
         arrival += durations.pair_delay(length);
       }
-      release(timeline, from, target(*edge, edges), arrival, tag.cause);
+      release(timeline, from, target(*edge, edges), arrival, tag.cause(tasks[from]));
     }
   }
   return timeline;

@@ -45,7 +45,7 @@ class LinkSimulation {
 public:
   LinkSimulation(const TaskGraph& graph, std::span<const SimTime> stage_ready)
       : dag_{graph.dag()}, schedule_{graph.schedule()}, durations_{dag_, schedule_.tasks()},
-        links_{schedule_, graph.scenario().network}, waiting_{dag_.wiring->in_degree},
+        links_{schedule_, graph.scenario().network}, waiting_{count_inputs(dag_.wiring->graph)},
         timeline_{empty_timeline(schedule_, stage_ready)} {
     timeline_.transfer_released_by.assign(graph.size(), no_task);
     if (in_slices) under_way_.resize(graph.size());
@@ -86,8 +86,8 @@ private:
   /// The edge over which the output of `task` leaves in slices, if it does: its target and link.
   [[nodiscard]] std::optional<std::pair<std::uint32_t, LinkClass>> sliced_edge(std::uint32_t task) const {
     for (auto [edge, end] = out_edges(task, dag_.wiring->graph); edge != end; ++edge)
-      if (dag_.is_sliced(schedule_.task(TaskId{task}), dag_.wiring->graph[*edge].link))
-        return std::pair{target(*edge, dag_.wiring->graph), dag_.wiring->graph[*edge].link};
+      if (dag_.is_sliced(schedule_.task(TaskId{task}), dag_.wiring->graph[*edge].link()))
+        return std::pair{target(*edge, dag_.wiring->graph), dag_.wiring->graph[*edge].link()};
     return std::nullopt;
   }
 
@@ -118,15 +118,15 @@ private:
       const std::uint32_t to = target(*edge, dag_.wiring->graph);
       SimTime arrival = now;
       StageId other = stage;
-      if (tag.link != LinkClass::none) {
+      if (tag.link() != LinkClass::none) {
         other = schedule_.stage_of(TaskId{to});
-        arrival = in_slices && dag_.is_sliced(schedule_.task(TaskId{from}), tag.link)
+        arrival = in_slices && dag_.is_sliced(schedule_.task(TaskId{from}), tag.link())
                       ? timeline_.transfers[from].end // under way since the first slice
-                      : send(from, links_.between(stage, other), tag.link);
-      } else if (tag.cause == Cause::pair) {
+                      : send(from, links_.between(stage, other), tag.link());
+      } else if (tag.is_pair()) {
         arrival += durations_.pair_delay(timeline_.tasks[from].length());
       }
-      release(timeline_, from, to, arrival, tag.cause);
+      release(timeline_, from, to, arrival, tag.cause(schedule_.task(TaskId{from})));
       if (--waiting_[to] == 0) start(to, other);
     }
   }

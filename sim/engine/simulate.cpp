@@ -60,7 +60,7 @@ std::vector<std::uint32_t> unit_steps(const TaskGraph& graph) {
   for (const TaskId task : dag.wiring->topological_order) {
     const auto from = static_cast<std::uint32_t>(index(task));
     for (auto [edge, end] = out_edges(from, dag.wiring->graph); edge != end; ++edge) {
-      const bool together = dag.wiring->graph[*edge].cause == Cause::pair; // both halves of a pair start in one slot
+      const bool together = dag.wiring->graph[*edge].is_pair(); // both halves of a pair start in one slot
       std::uint32_t& step = steps[target(*edge, dag.wiring->graph)];
       step = std::max(step, steps[from] + (together ? 0 : 1));
     }

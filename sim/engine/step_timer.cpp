@@ -152,7 +152,7 @@ StepTimer::StepTimer(const TaskGraph& graph) : wiring_{graph.dag().wiring}, held
   }
   for (std::uint32_t from = 0; from < none; ++from)
     for (auto [edge, end] = out_edges(from, wiring.graph); edge != end; ++edge) {
-      const LinkClass link = wiring.graph[*edge].link;
+      const LinkClass link = wiring.graph[*edge].link();
       if (link == LinkClass::none) continue;
       turns_[position[from]].link = link;
       Turn& receiver = turns_[position[target(*edge, wiring.graph)]];

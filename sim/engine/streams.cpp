@@ -159,7 +159,7 @@ private:
   void list_transfers() {
     for (std::uint32_t from = 0; from < graph_.size(); ++from)
       for (auto [edge, end] = out_edges(from, dag_.wiring->graph); edge != end; ++edge) {
-        const LinkClass link = dag_.wiring->graph[*edge].link;
+        const LinkClass link = dag_.wiring->graph[*edge].link();
         if (link == LinkClass::none) continue;
         PPSIM_ASSERT(plan_.send_unit[from] != StreamPlan::none);
         transfers_[from] = {.length = dag_.transfer_of(schedule_.tasks()[from], link),

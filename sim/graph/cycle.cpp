@@ -16,22 +16,24 @@ struct Wait {
 };
 
 /// For each task that still waits, one input that never came; data before order, since it says more.
-std::vector<Wait> missing_inputs(const Wiring::Graph& graph, const std::vector<std::uint8_t>& waiting) {
+std::vector<Wait> missing_inputs(const Schedule& schedule, const Wiring::Graph& graph,
+                                 const std::vector<std::uint8_t>& waiting) {
   std::vector<Wait> missing(waiting.size());
   for (std::uint32_t from = 0; from < waiting.size(); ++from) {
     if (waiting[from] == 0) continue;
     for (auto [edge, end] = out_edges(from, graph); edge != end; ++edge) {
       Wait& wait = missing[target(*edge, graph)];
       if (wait.cause == Cause::none || wait.cause == Cause::order)
-        wait = {make_id<TaskId>(target(*edge, graph)), TaskId{from}, graph[*edge].cause};
+        wait = {make_id<TaskId>(target(*edge, graph)), TaskId{from}, graph[*edge].cause(schedule.task(TaskId{from}))};
     }
   }
   return missing;
 }
 
 /// Follows missing inputs from a waiting task until a task comes up again; what lies between is a cycle.
-std::vector<Wait> find_cycle(const Wiring::Graph& graph, const std::vector<std::uint8_t>& waiting) {
-  const std::vector<Wait> missing = missing_inputs(graph, waiting);
+std::vector<Wait> find_cycle(const Schedule& schedule, const Wiring::Graph& graph,
+                             const std::vector<std::uint8_t>& waiting) {
+  const std::vector<Wait> missing = missing_inputs(schedule, graph, waiting);
   std::vector<bool> seen(waiting.size());
   auto at =
       static_cast<std::size_t>(std::ranges::find_if(waiting, [](auto inputs) { return inputs > 0; }) - waiting.begin());
@@ -104,7 +106,7 @@ std::string reason(const Schedule& schedule, const Wait& wait) {
 void report_cycle(const Schedule& schedule, const Wiring::Graph& graph, const std::vector<std::uint8_t>& waiting,
                   std::string_view where) {
   constexpr std::size_t longest_chain = 12;
-  const std::vector<Wait> cycle = merge_order_steps(find_cycle(graph, waiting));
+  const std::vector<Wait> cycle = merge_order_steps(find_cycle(schedule, graph, waiting));
   std::string chain = fmt::format("deadlock: {} on stage {}", to_string(schedule.task(cycle.front().task)),
                                   index(schedule.stage_of(cycle.front().task)));
   for (std::size_t i = 0; i < cycle.size(); ++i) {

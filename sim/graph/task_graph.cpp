@@ -52,8 +52,7 @@ private:
   }
 
   void add_edges_of(const Task& task) {
-    if (source_ + 1 < end_)
-      add(source_ + 1, {task.pairing == Pairing::first ? Cause::pair : Cause::order, LinkClass::none});
+    if (source_ + 1 < end_) add(source_ + 1, EdgeTag{task.pairing == Pairing::first ? Cause::pair : Cause::order});
     const std::size_t chunk = task.chunk_index;
     const std::size_t microbatch = index(task.microbatch);
     if (task.pass == Pass::forward) {
@@ -74,13 +73,13 @@ private:
   /// On its own stage a later task waits anyway, by order: only an edge that points back (a cycle, then) is kept.
   void add_on_stage(TaskId target, Cause cause) {
     const std::uint32_t to = head(target);
-    if (to <= source_) add(to, {cause, LinkClass::none});
+    if (to <= source_) add(to, EdgeTag{cause});
   }
 
   void add_data(TaskId target, Cause cause) {
     const auto id = static_cast<std::uint32_t>(index(target));
     if (id >= begin_ && id < end_) return add_on_stage(target, cause);
-    add(head(target), {cause, link_to(id)});
+    add(head(target), EdgeTag{link_to(id)});
   }
 
   [[nodiscard]] LinkClass link_to(std::uint32_t target) const {
@@ -148,15 +147,13 @@ private:
   EdgeStream* stream_;
 };
 
-void count_edges(const Schedule& schedule, Wiring& wiring) {
-  wiring.in_degree.resize(schedule.size());
-  wiring.transfers.resize(schedule.shape().chunks());
+/// Transfers by boundary.
+std::vector<std::size_t> count_transfers(const Schedule& schedule, const Wiring::Graph& graph) {
+  std::vector<std::size_t> transfers(schedule.shape().chunks());
   for (std::uint32_t from = 0; from < schedule.size(); ++from)
-    for (auto [edge, end] = out_edges(from, wiring.graph); edge != end; ++edge) {
-      ++wiring.in_degree[target(*edge, wiring.graph)];
-      if (wiring.graph[*edge].link != LinkClass::none)
-        ++wiring.transfers[Dag::boundary_of(schedule.task(TaskId{from}))];
-    }
+    for (auto [edge, end] = out_edges(from, graph); edge != end; ++edge)
+      if (graph[*edge].link() != LinkClass::none) ++transfers[Dag::boundary_of(schedule.task(TaskId{from}))];
+  return transfers;
 }
 
 /// Kahn's algorithm. Follows a stage as far as it can before it turns to the next, so that the engines that use the
@@ -360,6 +357,13 @@ std::size_t expected_edges(const Shape& shape, std::size_t tasks) {
 
 } // namespace
 
+std::vector<std::uint8_t> count_inputs(const Wiring::Graph& graph) {
+  std::vector<std::uint8_t> inputs(num_vertices(graph));
+  for (std::uint32_t from = 0; from < inputs.size(); ++from)
+    for (auto [edge, end] = out_edges(from, graph); edge != end; ++edge) ++inputs[target(*edge, graph)];
+  return inputs;
+}
+
 std::string_view to_string(Cause cause) {
   switch (cause) {
   case Cause::none:
@@ -467,16 +471,17 @@ bool TaskGraph::releases_output(TaskId id) const {
 std::vector<Edge> TaskGraph::successors(TaskId id) const {
   std::vector<Edge> edges;
   for (auto [edge, end] = out_edges(static_cast<std::uint32_t>(index(id)), dag_->wiring->graph); edge != end; ++edge)
-    edges.push_back({id, make_id<TaskId>(target(*edge, dag_->wiring->graph)), dag_->wiring->graph[*edge].cause});
+    edges.push_back({id, make_id<TaskId>(target(*edge, dag_->wiring->graph)),
+                     dag_->wiring->graph[*edge].cause(schedule_->task(id))});
   return edges;
 }
 
 std::optional<TaskId> TaskGraph::receiver(TaskId sender) const {
   const auto& graph = dag_->wiring->graph;
   for (auto [edge, end] = out_edges(static_cast<std::uint32_t>(index(sender)), graph); edge != end; ++edge) {
-    if (graph[*edge].link == LinkClass::none) continue;
+    if (graph[*edge].link() == LinkClass::none) continue;
     const auto head = make_id<TaskId>(target(*edge, graph));
-    const bool forward = graph[*edge].cause == Cause::activation;
+    const bool forward = schedule_->task(sender).pass == Pass::forward;
     const bool is_head = (schedule_->task(head).pass == Pass::forward) == forward;
     return is_head ? head : make_id<TaskId>(index(head) + 1);
   }
@@ -486,7 +491,7 @@ std::optional<TaskId> TaskGraph::receiver(TaskId sender) const {
 Duration TaskGraph::transfer_time(TaskId sender) const {
   const auto& graph = dag_->wiring->graph;
   for (auto [edge, end] = out_edges(static_cast<std::uint32_t>(index(sender)), graph); edge != end; ++edge)
-    if (graph[*edge].link != LinkClass::none) return dag_->transfer_of(schedule_->task(sender), graph[*edge].link);
+    if (graph[*edge].link() != LinkClass::none) return dag_->transfer_of(schedule_->task(sender), graph[*edge].link());
   return Duration{0};
 }
 
@@ -518,8 +523,8 @@ TaskGraph lower_validated(Schedule schedule, Scenario scenario, std::string_view
                                   static_cast<std::uint32_t>(schedule.size()),
                                   static_cast<std::uint32_t>(expected_edges(scenario.shape, schedule.size()))};
   }
-  count_edges(schedule, *wiring);
-  std::vector<std::uint8_t> waiting = wiring->in_degree;
+  wiring->transfers = count_transfers(schedule, wiring->graph);
+  std::vector<std::uint8_t> waiting = count_inputs(wiring->graph);
   wiring->topological_order = sort_topologically(wiring->graph, waiting);
   if (wiring->topological_order.size() < schedule.size()) report_cycle(schedule, wiring->graph, waiting, where);
   dag->wiring = std::move(wiring);

@@ -49,10 +49,11 @@ private:
   void find_inputs_from(std::uint32_t from) {
     for (auto [edge, end] = out_edges(from, dag_.wiring->graph); edge != end; ++edge) {
       const EdgeTag tag = dag_.wiring->graph[*edge];
-      if (tag.cause == Cause::order || tag.cause == Cause::pair) continue;
-      Input& input = inputs_[half_for(target(*edge, dag_.wiring->graph), tag.cause)];
-      const SimTime at = tag.link == LinkClass::none ? timeline_.tasks[from].end : timeline_.transfers[from].end;
-      if (input.from == no_task || at > input.at) input = {at, TaskId{from}, tag.cause};
+      const Cause cause = tag.cause(schedule_.tasks()[from]);
+      if (cause == Cause::order || cause == Cause::pair) continue;
+      Input& input = inputs_[half_for(target(*edge, dag_.wiring->graph), cause)];
+      const SimTime at = tag.link() == LinkClass::none ? timeline_.tasks[from].end : timeline_.transfers[from].end;
+      if (input.from == no_task || at > input.at) input = {at, TaskId{from}, cause};
     }
   }
 

@@ -147,8 +147,8 @@ Duration tasks_end(const TaskGraph& graph, const StepCosts& costs) {
          ++edge) {
       const EdgeTag tag = dag.wiring->graph[*edge];
       SimTime arrival = end;
-      if (tag.link != LinkClass::none) arrival += costs.transfer[from];
-      if (tag.cause == Cause::pair) arrival += std::max(costs.pair_delay[from], -costs.task[from]);
+      if (tag.link() != LinkClass::none) arrival += costs.transfer[from];
+      if (tag.is_pair()) arrival += std::max(costs.pair_delay[from], -costs.task[from]);
       SimTime& begin = start[target(*edge, dag.wiring->graph)];
       begin = std::min(std::max(begin, arrival), latest);
     }

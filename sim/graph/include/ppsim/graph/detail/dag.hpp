@@ -22,12 +22,27 @@ enum class LinkClass : std::uint8_t { none, same_node, inter_node };
 [[nodiscard]] constexpr LinkClass unusual(std::size_t at, bool same_node) {
   return static_cast<LinkClass>(2 * (at + 1) + (same_node ? 1 : 2));
 }
-static_assert(2 * (Network::max_unusual_links + 1) <= UINT8_MAX);
 
-/// What the graph stores with each edge.
-struct EdgeTag {
-  Cause cause = Cause::none;
-  LinkClass link = LinkClass::none;
+/// What the graph stores with each edge, in a byte, as there are two edges a task: its cause, or the class of its link.
+/// The cause of a transfer follows from what its sender ran.
+class EdgeTag {
+public:
+  EdgeTag() = default;
+  explicit EdgeTag(Cause cause) : code_{static_cast<std::uint8_t>(cause)} {}
+  explicit EdgeTag(LinkClass link) : code_{static_cast<std::uint8_t>(static_cast<std::size_t>(link) + causes)} {}
+  [[nodiscard]] LinkClass link() const {
+    return code_ > causes ? static_cast<LinkClass>(code_ - causes) : LinkClass::none;
+  }
+  [[nodiscard]] Cause cause(const Task& sender) const {
+    if (code_ <= causes) return static_cast<Cause>(code_);
+    return sender.pass == Pass::forward ? Cause::activation : Cause::gradient;
+  }
+  [[nodiscard]] bool is_pair() const { return code_ == static_cast<std::uint8_t>(Cause::pair); }
+
+private:
+  static constexpr std::size_t causes = static_cast<std::size_t>(Cause::send_gradient);
+  static_assert(2 * (Network::max_unusual_links + 1) + causes <= UINT8_MAX);
+  std::uint8_t code_ = 0;
 };
 
 /// What becomes of the activation that a task makes or uses.
@@ -41,7 +56,6 @@ struct Wiring {
   using Graph = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, EdgeTag, boost::no_property,
                                                    std::uint32_t, std::uint32_t>;
   Graph graph;
-  std::vector<std::uint8_t> in_degree;
   std::vector<TaskId> topological_order;
   std::vector<std::size_t> transfers; ///< by boundary, both ways
   bool has_pairs = false;
@@ -134,6 +148,9 @@ private:
   bool in_one_piece_;
   bool plain_; ///< no pair, recomputation or factor of a stage: the cost table says it all
 };
+
+/// How many inputs each task waits for.
+[[nodiscard]] std::vector<std::uint8_t> count_inputs(const Wiring::Graph& graph);
 
 /// Throws the Error (`no`) that names a cycle of `graph`. `waiting[id]` is how many inputs of a task never came; some
 /// are above zero.
