@@ -24,6 +24,13 @@ double in_ns(Duration time) {
   return static_cast<double>(time.count());
 }
 
+/// What was measured in a step, brought to another level.
+Duration at_level(const WorkDistribution& work, Duration time, std::size_t step, double level) {
+  // A step without work has no level that it could be brought to.
+  const double ratio = work.levels[step] > 0 ? level / work.levels[step] : 1.0;
+  return Duration{std::llround(in_ns(time) * ratio)};
+}
+
 /// What all tasks of a step took.
 double work_of_step(const Timeline& step) {
   return std::accumulate(step.tasks.begin(), step.tasks.end(), 0.0,
@@ -66,6 +73,41 @@ void find_common(WorkDistribution& work) {
   for (std::size_t step = 0; step < sums.size(); ++step) work.levels[step] += shrunk * (sums[step] / all.mean - 1);
 }
 
+/// What the tasks of each microbatch took in a step.
+std::vector<double> work_of_microbatches(const Schedule& schedule, const Timeline& step) {
+  std::vector<double> work(schedule.shape().microbatches, 0.0);
+  for (std::size_t id = 0; id < schedule.size(); ++id)
+    work[index(schedule.tasks()[id].microbatch)] += in_ns(step.tasks[id].length());
+  return work;
+}
+
+/// Sets `apart`: whether the variance of a step is the sum of those of its microbatches, as it is of independent ones.
+void find_apart(WorkDistribution& work) {
+  constexpr double most_uncertain = 0.15; // relative, of the variance: more would let pass what is not independent
+  constexpr double most_off = 2.5;        // standard deviations
+  const std::size_t microbatches = work.replicas.front().schedule.shape().microbatches;
+  const std::size_t freedom = work.replicas.size() * (work.steps() - 1);
+  const double uncertain = std::sqrt(2 / static_cast<double>(freedom));
+  if (microbatches < 2 || work.replicas.size() < 2 || work.together || uncertain > most_uncertain) return;
+  double of_steps = 0;
+  double of_microbatches = 0;
+  for (const MeasuredRun& run : work.replicas) {
+    std::vector<double> sums(work.steps(), 0.0);
+    std::vector<std::vector<double>> each(microbatches, sums);
+    for (std::size_t step = 0; step < work.steps(); ++step) {
+      const std::vector<double> parts = work_of_microbatches(run.schedule, run.steps[work.first + step]);
+      const double level = work.levels[step] > 0 ? work.levels[step] : 1.0;
+      for (std::size_t microbatch = 0; microbatch < microbatches; ++microbatch) {
+        each[microbatch][step] = parts[microbatch] / level;
+        sums[step] += parts[microbatch] / level;
+      }
+    }
+    of_steps += moments_of(sums).variance;
+    for (const std::vector<double>& times : each) of_microbatches += moments_of(times).variance;
+  }
+  work.apart = of_microbatches > 0 && std::abs(of_steps / of_microbatches - 1) <= most_off * uncertain;
+}
+
 /// Of a step of the job.
 struct JobStep {
   Duration tasks{0}; ///< to the last one of all replicas
@@ -79,6 +121,9 @@ JobStep job_step(std::span<const MeasuredRun> replicas, std::size_t step) {
   }
   return found;
 }
+
+/// Each measured step is mixed anew so many times: with eight, what is drawn hardly varies with what was mixed.
+constexpr std::size_t mixes_of_a_step = 8;
 
 /// Of fewer steps none is said to lie apart: of three or four one often does by chance.
 constexpr std::size_t least_to_tell_apart = 8;
@@ -106,6 +151,22 @@ std::size_t first_to_learn(std::span<const MeasuredRun> replicas, std::size_t la
   return std::max(apart_at_start(tasks), apart_at_start(after));
 }
 
+/// The step that a mixed one has its order and its level from, with each microbatch's tasks as in a step of its own.
+Timeline mixed_step(const WorkDistribution& work, std::size_t replica, std::size_t mix) {
+  const MeasuredRun& run = work.replicas[replica];
+  const std::size_t base = mix % work.steps();
+  Timeline step = run.steps[work.first + base];
+  SplitMix64 draws = draws_of(replica, mix);
+  std::vector<std::size_t> from(run.schedule.shape().microbatches);
+  for (std::size_t& own : from) own = draws.below(work.steps());
+  for (std::size_t id = 0; id < step.tasks.size(); ++id) {
+    const std::size_t own = from[index(run.schedule.tasks()[id].microbatch)];
+    const Duration length = run.steps[work.first + own].tasks[id].length();
+    step.tasks[id].end = step.tasks[id].start + at_level(work, length, own, work.levels[base]);
+  }
+  return step;
+}
+
 Duration slowest(const std::vector<std::vector<Duration>>& tasks, std::size_t step) {
   Duration most{0};
   for (const std::vector<Duration>& replica : tasks) most = std::max(most, replica[step]);
@@ -127,6 +188,16 @@ Duration add_constant(const WorkDistribution& work, VariableWork& result) {
   return mean;
 }
 
+/// What `percent` of so many steps take at most: the median of all that were drawn, taken so many at a time.
+Duration percentile_of_so_many(const std::vector<Duration>& drawn, std::size_t steps, std::size_t percent) {
+  std::vector<Duration> found;
+  for (std::size_t at = 0; at + steps <= drawn.size(); at += steps) {
+    const auto first = drawn.begin() + static_cast<std::ptrdiff_t>(at);
+    found.push_back(percentile(std::vector<Duration>(first, first + static_cast<std::ptrdiff_t>(steps)), percent));
+  }
+  return found.empty() ? percentile(drawn, percent) : percentile(std::move(found), 50);
+}
+
 double mean_error_of(Duration predicted, const std::vector<Duration>& measured) {
   double sum = 0;
   for (const Duration step : measured) sum += std::abs(in_ns(predicted) / in_ns(std::max(step, Duration{1})) - 1);
@@ -146,10 +217,12 @@ std::optional<WorkDistribution> work_distribution(std::span<const MeasuredRun> r
     work.means.push_back(scenario_of(model));
   }
   find_common(work);
-  work.tasks.assign(replicas.size(), std::vector<Duration>(work.steps()));
-  for_each_index(replicas.size() * work.steps(), threads, [&](std::size_t at) {
-    const std::size_t replica = at / work.steps();
-    const std::size_t step = at % work.steps();
+  find_apart(work);
+  const std::size_t each = work.steps() * (work.apart ? 1 + mixes_of_a_step : 1);
+  work.tasks.assign(replicas.size(), std::vector<Duration>(each));
+  for_each_index(replicas.size() * each, threads, [&](std::size_t at) {
+    const std::size_t replica = at / each;
+    const std::size_t step = at % each;
     work.tasks[replica][step] = simulated_tasks(replicas[replica].schedule, step_work(work, replica, step));
   });
   for (std::size_t step = 0; step < work.steps(); ++step)
@@ -159,7 +232,8 @@ std::optional<WorkDistribution> work_distribution(std::span<const MeasuredRun> r
 
 Scenario step_work(const WorkDistribution& work, std::size_t replica, std::size_t step) {
   const MeasuredRun& run = work.replicas[replica];
-  return with_own_times(work.means[replica], run.schedule, run.steps[work.first + step]);
+  return with_own_times(work.means[replica], run.schedule,
+                        step < work.steps() ? run.steps[work.first + step] : mixed_step(work, replica, step));
 }
 
 std::vector<DrawnStep> draw_steps(const WorkDistribution& work, const std::vector<std::vector<Duration>>& tasks,
@@ -171,10 +245,8 @@ std::vector<DrawnStep> draw_steps(const WorkDistribution& work, const std::vecto
     const bool whole = work.together || tasks.size() == 1; // nothing is independent of the step
     RunningMean mean;
     for (const std::vector<Duration>& replica : tasks) {
-      const std::size_t own = whole ? of_all : draws.below(work.steps());
-      // A step without work has no level that it could be brought to.
-      const double ratio = work.levels[own] > 0 ? work.levels[of_all] / work.levels[own] : 1.0;
-      const Duration time{std::llround(in_ns(replica[own]) * ratio)};
+      const std::size_t own = whole ? of_all : draws.below(replica.size());
+      const Duration time = at_level(work, replica[own], own % work.steps(), work.levels[of_all]);
       mean.add(time);
       drawn[sample].tasks = std::max(drawn[sample].tasks, time);
     }
@@ -198,6 +270,7 @@ std::optional<VariableWork> predict_variable_work(std::span<const MeasuredRun> r
   const std::optional<WorkDistribution> work = work_distribution(replicas, result.first, learned, threads);
   if (!work) return std::nullopt;
   result.together = work->together;
+  result.apart = work->apart;
   const std::vector<DrawnStep> drawn = draw_steps(*work, work->tasks, samples, seed);
   std::vector<Duration> predicted;
   predicted.reserve(drawn.size());
@@ -206,7 +279,7 @@ std::optional<VariableWork> predict_variable_work(std::span<const MeasuredRun> r
   for (std::size_t step = learned; step < steps; ++step) measured.push_back(job_step(replicas, step).end);
   result.mean = {mean_duration(predicted), mean_duration(measured)};
   for (const auto& [figure, percent] : {std::pair{&result.p50, std::size_t{50}}, {&result.p95, 95}, {&result.p99, 99}})
-    *figure = {percentile(predicted, percent), percentile(measured, percent)};
+    *figure = {percentile_of_so_many(predicted, result.steps, percent), percentile(measured, percent)};
   const Duration mean_tasks = mean_duration(drawn, &DrawnStep::mean_tasks);
   result.in_replicas = mean_tasks - add_constant(*work, result);
   result.waits = mean_duration(drawn, &DrawnStep::tasks) - mean_tasks;

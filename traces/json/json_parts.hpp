@@ -58,6 +58,7 @@ inline Json variable_work_json(const VariableWork& work) {
           {"samples", work.samples},
           {"seed", work.seed},
           {"together", work.together},
+          {"apart", work.apart},
           {"mean", compared_json(work.mean)},
           {"p50", compared_json(work.p50)},
           {"p95", compared_json(work.p95)},

@@ -1,5 +1,6 @@
 // Variable work: what draws of whole steps give, where a pencil gives it too.
 
+#include "ppsim/base/random.hpp"
 #include "ppsim/measured/variable_work.hpp"
 #include "support/measured.hpp"
 
@@ -90,6 +91,64 @@ TEST_CASE("Of many replicas one is slow in nearly every step, whichever it is") 
   CHECK(in_ms(found.mean.predicted) == Approx(20 - 10 * std::pow(15.0 / 16, 32)).margin(0.1));
   CHECK(found.constant == 10'625us);
   CHECK(found.p50.predicted == 20ms);
+}
+
+TEST_CASE("Percentiles are those of as many steps as are predicted") {
+  // One of 32 steps takes 50 ms: in most draws of four steps none does.
+  std::vector<int> steps(36, 10);
+  steps[7] = 50;
+  const std::vector<MeasuredRun> replicas{of_steps(steps)};
+  const VariableWork of_four = predict_variable_work(replicas, 32.0 / 36, 1).value();
+  CHECK(of_four.steps == 4);
+  CHECK(of_four.p99.predicted == 10ms);
+  CHECK(in_ms(of_four.mean.predicted) == Approx(10 + 40.0 / 32).margin(0.3));
+  // Of one of four and four, most have one.
+  CHECK(predicted({of_steps({10, 10, 50, 10, 10, 10, 10, 50})}).p99.predicted == 50ms);
+}
+
+TEST_CASE("Microbatches that are independent are drawn one by one") {
+  // Either takes 10 or 30 ms. In the steps of each replica both never were long together; over all replicas the
+  // variance of a step is that of independent ones. Mixed, a quarter of the steps takes 60 ms.
+  const std::vector<std::vector<int>> one_long{{10, 30}, {30, 10}};
+  const std::vector<std::vector<int>> none_or_both{{10, 10}, {30, 30}};
+  SplitMix64 draws{1};
+  std::vector<MeasuredRun> replicas;
+  for (std::size_t replica = 0; replica < 24; ++replica) {
+    std::vector<std::vector<int>> steps;
+    for (std::size_t step = 0; step < 8; ++step)
+      steps.push_back((replica < 12 ? one_long : none_or_both)[draws.below(2)]);
+    replicas.push_back(single_stage(steps));
+  }
+  const auto work = work_distribution(replicas, 0, 8, 1);
+  REQUIRE(work);
+  CHECK(work->apart);
+  std::size_t longest = 0;
+  REQUIRE(work->tasks.front().size() == 72);
+  for (std::size_t step = 8; step < 72; ++step)
+    if (work->tasks.front()[step] == 60ms) ++longest;
+  CHECK(static_cast<double>(longest) / 64 == Approx(0.25).margin(0.15)); // nearly, as of 8 steps 3 to 5 are long
+  const std::vector<MeasuredRun> balanced(replicas.begin(), replicas.begin() + 12);
+  CHECK_FALSE(work_distribution(balanced, 0, 8, 1).value().apart);
+  const std::vector<MeasuredRun> alike(replicas.begin() + 12, replicas.end());
+  CHECK_FALSE(work_distribution(alike, 0, 8, 1).value().apart);
+}
+
+TEST_CASE("The later steps of 32 copies with sequences of other lengths are predicted within 5 %") {
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    SplitMix64 draws{SplitMix64::mixed(seed)};
+    std::vector<MeasuredRun> replicas;
+    for (std::size_t replica = 0; replica < 32; ++replica) {
+      std::vector<std::vector<int>> steps(80, std::vector<int>(8));
+      for (std::vector<int>& step : steps)
+        for (int& microbatch : step) microbatch = static_cast<int>(50 / std::sqrt(0.1 + draws.share()));
+      replicas.push_back(single_stage(steps, 10ms));
+    }
+    const VariableWork found = predicted(replicas);
+    CHECK(found.apart);
+    for (const ComparedTime& figure : {found.mean, found.p50, found.p95, found.p99})
+      CHECK(std::abs(figure.error()) <= 0.05);
+    CHECK(found.constant_mean_error > 0.1);
+  }
 }
 
 TEST_CASE("What a step has in common in all replicas is drawn once for all of them") {

@@ -19,7 +19,8 @@ namespace ppsim {
 /// replicas hold it. Drawn is the work of a replica in a whole step, so that all is kept that its tasks have in common:
 /// the size of a microbatch, which all stages and passes share; microbatches that the loader balanced against each
 /// other; a slow worker. Replicas are drawn independently of each other, but for the `level` of a step,
-/// unless they balance each other.
+/// unless they balance each other. Where the microbatches of a step are shown to be independent, too, steps are mixed
+/// of them, so that a replica's longest step is not the longest of a few.
 struct WorkDistribution {
   std::span<const MeasuredRun> replicas;
   std::size_t first = 0, last = 0; ///< the steps [first, last) of the runs
@@ -31,10 +32,15 @@ struct WorkDistribution {
   /// The work of all replicas together varies so little (its variance is less than a quarter of what independent ones
   /// would have) that they balance each other: one step is drawn for all of them. Levels are then 1.
   bool together = false;
+  /// Microbatches of a step vary independently of each other: the variance of a replica's work in a step is the sum of
+  /// those of its microbatches, within 2.5 standard deviations, and is known to 15 % (of 90 steps of replicas or more).
+  bool apart = false;
   /// By step: the measured time of a step of the job beyond its slowest replica's simulated tasks. Reductions,
   /// optimizer, gathers, late starts.
   std::vector<Duration> outside;
-  std::vector<std::vector<Duration>> tasks; ///< by replica and step: its tasks, simulated with their own times
+  /// By replica: its tasks in each step, simulated with their own times; and where microbatches are `apart`, eight
+  /// times as many mixed steps behind them, each at the level of the step at its place modulo steps().
+  std::vector<std::vector<Duration>> tasks;
   [[nodiscard]] std::size_t steps() const { return last - first; }
 };
 
@@ -45,7 +51,8 @@ struct WorkDistribution {
 work_distribution(std::span<const MeasuredRun> replicas, std::size_t first, std::size_t last, std::size_t threads);
 
 /// Costs of `replica` with what its tasks took in `step` of the distribution, from 0: for any schedule of the same
-/// chunks and microbatches.
+/// chunks and microbatches. Steps from steps() on are mixed: the tasks of each microbatch are those of a step of its
+/// own.
 [[nodiscard]] Scenario step_work(const WorkDistribution& work, std::size_t replica, std::size_t step);
 
 /// A step of the job as it was drawn.
@@ -57,9 +64,9 @@ struct DrawnStep {
 };
 
 /// Draws `samples` steps of a job. Of each, the level and what is outside of the tasks are those of one measured step,
-/// and each replica's tasks those of another step of its own (of that one, where they are drawn `together`, and of one
-/// replica): simulated `tasks` (by replica and step) take as much longer as the levels of the two differ. Only `seed`
-/// says what is drawn.
+/// and each replica's tasks those of another step of its own, measured or mixed (of that one, where they are drawn
+/// `together`, and of one replica): simulated `tasks` (by replica and step) take as much longer as the levels of the
+/// two differ. Only `seed` says what is drawn.
 [[nodiscard]] std::vector<DrawnStep> draw_steps(const WorkDistribution& work,
                                                 const std::vector<std::vector<Duration>>& tasks, std::size_t samples,
                                                 std::uint64_t seed);
@@ -68,15 +75,18 @@ struct DrawnStep {
 struct VariableWork {
   std::size_t first = 0; ///< the first step that was learned from; those before lie apart from the others
   std::size_t learned = 0;
-  std::size_t steps = 0;                    ///< that were predicted: the last ones
-  ComparedTime mean{}, p50{}, p95{}, p99{}; ///< of a step of the job; percentiles are nearest ranks
-  double mean_error = 0;                    ///< mean of |predicted mean / measured - 1| over those steps
-  Duration constant{0};                     ///< the step where every task takes the mean of its replica, stage and pass
-  double constant_mean_error = 0;           ///< as mean_error, of that
-  Duration in_replicas{0};    ///< of the predicted mean, by how much steps of a replica are longer than that
-  Duration waits{0};          ///< and the mean time in which a replica waits for the slowest one of the step
+  std::size_t steps = 0; ///< that were predicted: the last ones
+  /// Of a step of the job; percentiles are nearest ranks of `steps` steps. Predicted is the median of what they are of
+  /// the drawn ones, so many at a time: the highest rank of few steps is not as far out as that of many.
+  ComparedTime mean{}, p50{}, p95{}, p99{};
+  double mean_error = 0;          ///< mean of |predicted mean / measured - 1| over those steps
+  Duration constant{0};           ///< the step where every task takes the mean of its replica, stage and pass
+  double constant_mean_error = 0; ///< as mean_error, of that
+  Duration in_replicas{0};        ///< of the predicted mean, by how much steps of a replica are longer than that
+  Duration waits{0};              ///< and the mean time in which a replica waits for the slowest one of the step
   Duration constant_waits{0}; ///< so much of `waits` is there at constant cost, too: replicas that are always slower
   bool together = false;      ///< WorkDistribution::together
+  bool apart = false;         ///< WorkDistribution::apart
   std::size_t samples = 0;
   std::uint64_t seed = 0;
   /// What variable work adds to a step, against constant cost. Below zero where ends of steps vary together.
