@@ -102,7 +102,7 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,     Section::communication,
                               Section::memory,   Section::scenario, Section::comparison};
-constexpr std::array<std::string_view, 6> extra{"bound", "jitter", "samples", "seed", "json", "svg"};
+constexpr std::array<std::string_view, 7> extra{"bound", "jitter", "jitter-from", "samples", "seed", "json", "svg"};
 constexpr std::array<std::string_view, 1> except{"schedule"}; // there is --schedules
 constexpr std::array examples{
     Example{"ppsim compare --stages 8 --mb 64", "every schedule that allows it, the fastest first, and which to take"},

@@ -122,7 +122,7 @@ void note_written_operations(const Inputs& inputs, const TaskGraph& graph) {
 /// What would make a metric known.
 std::string_view needed_for(const Metric& metric, const std::optional<StepWork>& work) {
   if (metric.tag == "hfu") return "give --model and --device";
-  if (metric.unit() == "ns") return "give --jitter, and a run whose stages meet between steps";
+  if (metric.unit() == "ns") return "give --jitter or --jitter-from, and a run whose stages meet between steps";
   if (!work) return "give --model and --device, or --flops with --device for mfu or with --sequence-length for tokens";
   if (metric.unit() == "tokens/s" && !work->tokens) return "give --sequence-length";
   if (metric.unit() == "ratio" && !work->flops_per_second) return "give --device ('ppsim list devices')";

@@ -1,6 +1,7 @@
 #include "load_model.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/study/measured_jitter.hpp"
 #include "ppsim/traces/measured_collective.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 
@@ -14,6 +15,7 @@
 #include "files.hpp"
 #include "model_file.hpp"
 #include "options/setters.hpp"
+#include "run_files.hpp"
 
 namespace ppsim::cli {
 namespace {
@@ -116,6 +118,11 @@ void load_order(Inputs& inputs) {
                                                     name, inputs.forward_only);
   inputs.order = std::make_shared<const GivenOrder>(
       std::move(file.schedule), name, fmt::format("`schedule-file` {}", *inputs.schedule_file), std::move(file.notes));
+}
+
+void load_jitter(Inputs& inputs) {
+  inputs.measured_jitter = std::make_shared<const MeasuredJitter>(measured_jitter(
+      read_run_file(*inputs.jitter_from, inputs.place_of("jitter-from")), display_name(*inputs.jitter_from)));
 }
 
 } // namespace ppsim::cli

@@ -1,5 +1,6 @@
 #pragma once
-// Files that options name: a model's shape, a device's datasheet, what was measured over a link, an order of tasks.
+// Files that options name: a model's shape, a device's datasheet, what was measured over a link, an order of tasks, a
+// run.
 
 #include <string>
 #include <string_view>
@@ -19,5 +20,8 @@ void load_model(Inputs& inputs, Problems& problems);
 
 /// Reads the schedule file that the inputs name. Throws Error as traces::read_schedule() does.
 void load_order(Inputs& inputs);
+
+/// Reads the run file that tasks are to vary as. Throws Error as read_run_file() and measured_jitter() do.
+void load_jitter(Inputs& inputs);
 
 } // namespace ppsim::cli

@@ -20,11 +20,9 @@ std::optional<std::string> place_of(const std::string& path) {
 } // namespace
 
 std::vector<Destination> sources(const Inputs& inputs) {
-  std::vector<Destination> read{{"--scenario", inputs.scenario},
-                                {"--schedule-file", inputs.schedule_file},
-                                {"--timeline", inputs.timeline},
-                                {"--published", inputs.published},
-                                {"the file argument", inputs.file}};
+  std::vector<Destination> read{{"--scenario", inputs.scenario},       {"--schedule-file", inputs.schedule_file},
+                                {"--jitter-from", inputs.jitter_from}, {"--timeline", inputs.timeline},
+                                {"--published", inputs.published},     {"the file argument", inputs.file}};
   for (const std::string& path : inputs.files) read.push_back({"a file argument", path});
   return read;
 }

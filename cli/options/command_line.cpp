@@ -237,6 +237,8 @@ void take_flags(Inputs& inputs, Problems& problems) {
   assign(inputs.flags, inputs, problems);
   if (inputs.scenario == "-" && inputs.schedule_file == "-")
     problems.add(inputs.place_of("schedule-file"), "stdin is taken by --scenario", "name a file for one of them");
+  if (inputs.jitter_from == "-" && (inputs.scenario == "-" || inputs.schedule_file == "-"))
+    problems.add(inputs.place_of("jitter-from"), "stdin is taken already", "name a file");
   load_model(inputs, problems);
   check_vary(inputs, problems);
   problems.throw_if_any();
@@ -260,6 +262,7 @@ Inputs parse_arguments(const Command& command, const std::vector<std::string>& a
   inputs.flags = Parser{command}.parse(arguments, inputs, problems);
   take_flags(inputs, problems);
   if (inputs.schedule_file && command.makes_run) load_order(inputs);
+  if (inputs.jitter_from) load_jitter(inputs);
   use_measured_step(inputs);
   return inputs;
 }

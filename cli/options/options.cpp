@@ -362,7 +362,7 @@ constexpr std::array table{
            count<&runtime::Workload::layers, runtime::most_layers>,
            "layers that each chunk computes; default 1 (scale: as measured)"},
     Option{"seed", "", S::workload, A::required, "N", Setter{set_seed, std::numeric_limits<std::uint32_t>::max()},
-           "of parameters, inputs and targets; of what synthesize and --jitter draw; default 1"},
+           "of parameters, inputs and targets; of what synthesize, --jitter and --jitter-from draw; default 1"},
     Option{"trainer", "", S::workload, A::required, "KIND", choice<&runtime::Workload::optimizer, trainers>,
            "the optimizer that a replay runs: sgd (default), or adam", "learning-rate"},
     Option{"learning-rate", "", S::workload, A::required, "X", set_learning_rate,
@@ -457,8 +457,12 @@ constexpr std::array table{
         "jitter", "", S::output, A::required, "SHARE", set_jitter,
         "tasks vary by chance around their times, by so much (standard deviation; log-normal): what a step then takes "
         "on average and at most in 50, 95 and 99 % of all cases; of --data-parallel copies the slowest"},
+    Option{"jitter-from", "", S::output, A::required, "RUN.json", set_text<&I::jitter_from>,
+           "the same with what varied in a measured run: tasks by stage and pass, and what those of a step, of a stage "
+           "in it "
+           "and of a microbatch had in common; of as many stages, and several steps"},
     Option{"samples", "", S::output, A::required, "N", count<&I::samples, JitterLimits::samples>,
-           "with --jitter: how many steps are simulated; default 1000"},
+           "with --jitter and --jitter-from: how many steps are simulated; default 1000"},
     Option{"fail-if", "", S::output, A::required, "CONDITION", add_fail_if,
            "exit with status 3 if it holds: 'bubble_ratio > 0.1'"},
 };

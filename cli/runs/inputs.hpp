@@ -61,6 +61,7 @@ struct Assignment {
 /// Each value is well-formed by itself; whether they fit together is for build_run() to say.
 struct Inputs : RunSpec, ReplaySpec, SearchSpec, OutputSpec {
   std::optional<std::string> scenario, schedule_file, model, device; ///< names, or files
+  std::optional<std::string> jitter_from;                            ///< a run file
   std::vector<std::string> tensor_link_files, expert_link_files, data_link_files, context_link_files; ///< of nccl-tests
   std::optional<std::size_t> threads, points;
   std::optional<std::string> precision; ///< in the unit of the axis

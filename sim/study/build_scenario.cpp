@@ -2,7 +2,9 @@
 
 #include "ppsim/base/detail/wide.hpp"
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/words.hpp"
 #include "ppsim/scenario/layout.hpp"
+#include "ppsim/study/measured_jitter.hpp"
 
 #include <fmt/format.h>
 
@@ -169,10 +171,28 @@ std::string no_stage(std::size_t stage, std::size_t stages) {
   return fmt::format("there is no stage {}: they are 0 to {}", stage, stages - 1);
 }
 
+/// What tasks vary by, beside the run that it is for.
+void check_jitter(const RunSpec& spec, const Shape& shape, Problems& problems) {
+  if (spec.samples && !spec.varies())
+    problems.add(spec.place_of("samples"), "nothing varies, and each would be the same",
+                 "give `jitter` or `jitter-from`");
+  if (!spec.measured_jitter) return;
+  const MeasuredJitter& measured = *spec.measured_jitter;
+  const std::string place = spec.place_of("jitter-from");
+  if (spec.jitter_ppm) problems.add(place, "given together with `jitter`", "leave one of them out");
+  if (measured.stages != shape.stages)
+    problems.add(place,
+                 fmt::format("{} has {}, and the run {}: tasks vary as those of their stage", measured.source,
+                             counted(measured.stages, "stage"), shape.stages),
+                 fmt::format("give a run of {}, or one value for all: `jitter`", counted(shape.stages, "stage")));
+  if (measured.forward_only && !spec.forward_only)
+    problems.add(place, fmt::format("{} has forwards only: nothing says how backwards vary", measured.source),
+                 "give a run with backwards, or `forward-only`");
+}
+
 /// What is named after what holds of all the others.
 void fill_uneven(const RunSpec& spec, Scenario& scenario, Problems& problems) {
-  if (spec.samples && !spec.jitter_ppm)
-    problems.add(spec.place_of("samples"), "nothing varies, and each would be the same", "give `jitter`");
+  check_jitter(spec, scenario.shape, problems);
   const std::size_t stages = scenario.shape.stages;
   std::vector<std::int64_t>& stage_ppm = scenario.costs.stage_ppm;
   for (const SlowStage& slow : spec.slow.value_or(std::vector<SlowStage>{})) {

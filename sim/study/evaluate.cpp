@@ -115,22 +115,23 @@ Evaluation evaluate(const RunSpec& spec) {
 }
 
 void sample_steps(const RunSpec& spec, Evaluation& run) {
-  if (!spec.jitter_ppm) {
+  if (!spec.varies()) {
     if (spec.is_asked("seed"))
-      run.notes.push_back(fmt::format("{}: changes nothing without `jitter`", spec.place_of("seed")));
+      run.notes.push_back(fmt::format("{}: changes nothing without `jitter` or `jitter-from`", spec.place_of("seed")));
     return;
   }
   if (has_steady_state(run.graph)) {
     run.notes.push_back(
         fmt::format("{}: stages do not meet between steps, and what a step takes in the long run is not "
                     "sampled",
-                    spec.place_of("jitter")));
+                    spec.place_of(spec.measured_jitter ? "jitter-from" : "jitter")));
     return;
   }
-  run.report.spread = find_spread(run.graph, {.ppm = *spec.jitter_ppm,
+  run.report.spread = find_spread(run.graph, {.ppm = spec.jitter_ppm.value_or(0),
                                               .samples = spec.samples.value_or(Jitter{}.samples),
                                               .seed = spec.seed,
-                                              .copies = static_cast<std::size_t>(spec.training.data_parallel)});
+                                              .copies = static_cast<std::size_t>(spec.training.data_parallel),
+                                              .measured = spec.measured_jitter});
 }
 
 Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity) {

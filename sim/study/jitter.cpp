@@ -46,17 +46,16 @@ std::uint64_t bits_of(std::uint64_t number) {
   return bits ^ (bits >> 31U);
 }
 
-/// The times of one sample, in its lane.
+/// The times of one sample.
 void draw(const std::vector<Duration>& usual, const std::vector<std::int64_t>& factors, std::uint64_t sample_seed,
-          std::size_t lane, std::vector<Duration>& times) {
+          std::vector<Duration>& times) {
   constexpr std::size_t per_word = 64 / factor_bits;
   std::uint64_t word = 0;
   for (std::size_t id = 0; id < usual.size(); ++id) {
     if (id % per_word == 0) word = bits_of(sample_seed + 0x9E3779B97F4A7C15U * (id / per_word));
     const std::uint64_t at = word & ((std::uint64_t{1} << factor_bits) - 1);
     word >>= factor_bits;
-    times[id * StepTimer::lanes + lane] =
-        Duration{static_cast<std::int64_t>((Int128{usual[id].count()} * factors[at] + unit / 2) / unit)};
+    times[id] = Duration{static_cast<std::int64_t>((Int128{usual[id].count()} * factors[at] + unit / 2) / unit)};
   }
 }
 
@@ -99,13 +98,20 @@ StepSpread find_spread(const TaskGraph& graph, const Jitter& jitter) {
   std::vector<Duration> usual(graph.size());
   for (std::size_t id = 0; id < usual.size(); ++id) usual[id] = graph.time_alone(make_id<TaskId>(id));
   const StepTimer timer{graph};
-  const std::vector<std::int64_t> factors = factors_of(jitter.ppm);
+  const std::vector<std::int64_t> factors = jitter.measured ? std::vector<std::int64_t>{} : factors_of(jitter.ppm);
   std::vector<Duration> steps;
-  std::vector<Duration> times(usual.size() * StepTimer::lanes);
+  std::vector<Duration> times(usual.size());
+  std::vector<Duration> side_by_side(usual.size() * StepTimer::lanes);
   while (steps.size() < jitter.samples) {
-    for (std::size_t lane = 0; lane < StepTimer::lanes; ++lane)
-      draw(usual, factors, bits_of(bits_of(jitter.seed) + steps.size() + lane), lane, times);
-    const std::vector<Duration> sampled = timer.makespans(graph, times);
+    for (std::size_t lane = 0; lane < StepTimer::lanes; ++lane) {
+      const std::uint64_t seed = bits_of(bits_of(jitter.seed) + steps.size() + lane);
+      if (jitter.measured)
+        draw_measured(*jitter.measured, graph, usual, seed, times);
+      else
+        draw(usual, factors, seed, times);
+      for (std::size_t id = 0; id < times.size(); ++id) side_by_side[id * StepTimer::lanes + lane] = times[id];
+    }
+    const std::vector<Duration> sampled = timer.makespans(graph, side_by_side);
     const std::size_t wanted = std::min(sampled.size(), jitter.samples - steps.size());
     steps.insert(steps.end(), sampled.begin(), sampled.begin() + static_cast<std::ptrdiff_t>(wanted));
   }

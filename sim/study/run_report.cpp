@@ -63,7 +63,7 @@ template <auto member>
 constexpr Metric spread_metric(std::string_view tag, std::string_view name, std::string_view description) {
   return {tag,
           name,
-          "over the samples of --jitter; of several copies the slowest",
+          "over the samples of --jitter or --jitter-from; of several copies the slowest",
           description,
           nullptr,
           nullptr,

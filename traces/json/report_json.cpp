@@ -73,9 +73,25 @@ Json optional_ns(const std::optional<Duration>& duration) {
   return duration ? Json(duration->count()) : Json(nullptr);
 }
 
+Json measured_jitter_json(const MeasuredJitter& measured) {
+  return {{"run", measured.source},
+          {"steps", measured.steps},
+          {"step_deviation", number(measured.of_step)},
+          {"stage_deviation", number(measured.of_stage)},
+          {"microbatch_deviation", number(measured.of_microbatch)},
+          {"task_deviation", number(measured.of_task)}};
+}
+
 Json jitter_json(const Jitter& jitter) {
-  return {
-      {"share", factor_of(jitter.ppm)}, {"samples", jitter.samples}, {"seed", jitter.seed}, {"copies", jitter.copies}};
+  Json json;
+  if (jitter.measured)
+    json["from"] = measured_jitter_json(*jitter.measured);
+  else
+    json["share"] = factor_of(jitter.ppm);
+  json["samples"] = jitter.samples;
+  json["seed"] = jitter.seed;
+  json["copies"] = jitter.copies;
+  return json;
 }
 
 /// By stage.

@@ -92,7 +92,7 @@ template <class Add>
 void add_spread(const Comparison& comparison, Add& add) {
   if (std::ranges::none_of(comparison.contenders, [](const Contender& each) { return each.report.spread.has_value(); }))
     return;
-  add("p95", 1, "what 95 % of all steps take at most with --jitter",
+  add("p95", 1, "what 95 % of all steps take at most with --jitter or --jitter-from",
       [](const Contender& each) { return each.report.spread ? format_duration(each.report.spread->p95) : "-"; });
 }
 

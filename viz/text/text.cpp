@@ -43,6 +43,19 @@ std::string percent_to_tenths(double ratio) {
   return fmt::format("{:.{}f} %", 100 * ratio, ratio >= 0.0995 || ratio == 0 ? 1 : 2);
 }
 
+/// By how much tasks vary.
+std::string jitter_words(const Jitter& jitter) {
+  if (!jitter.measured) return fmt::format("{} of each task", percent_to_tenths(factor_of(jitter.ppm)));
+  const MeasuredJitter& measured = *jitter.measured;
+  const auto deviation = [](std::string_view of, double ratio) {
+    return ratio > 0 ? fmt::format(", {} {}", of, percent_to_tenths(ratio)) : std::string{};
+  };
+  return fmt::format("as in {} of {} (each task {}{}{}{})", counted(measured.steps, "step"), measured.source,
+                     percent_to_tenths(measured.of_task), deviation("its step", measured.of_step),
+                     deviation("its stage in the step", measured.of_stage),
+                     deviation("its microbatch", measured.of_microbatch));
+}
+
 /// Three digits at least: "1.25", "12.5", "125", "12500".
 std::string short_rate(double value) {
   return fmt::format("{:.{}f}", value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
@@ -297,10 +310,10 @@ private:
     const StepSpread& spread = *report_.spread;
     const std::string copies =
         spread.of.copies > 1 ? fmt::format(", of {} copies the slowest", spread.of.copies) : std::string{};
-    say("jitter", fmt::format("{} of each task: {} on average, at most {} in half of {}, {} in 95 %, {} in 99 %{}",
-                              percent_to_tenths(factor_of(spread.of.ppm)), format_duration(spread.mean),
-                              format_duration(spread.p50), counted(spread.of.samples, "step"),
-                              format_duration(spread.p95), format_duration(spread.p99), copies));
+    say("jitter",
+        fmt::format("{}: {} on average, at most {} in half of {}, {} in 95 %, {} in 99 %{}", jitter_words(spread.of),
+                    format_duration(spread.mean), format_duration(spread.p50), counted(spread.of.samples, "step"),
+                    format_duration(spread.p95), format_duration(spread.p99), copies));
   }
 
   /// Devices and links that are not as fast as others.

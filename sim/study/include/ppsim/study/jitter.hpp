@@ -2,6 +2,9 @@
 // Jitter: what a step takes where a task does not take the same time twice (docs/uneven.md).
 
 #include "ppsim/graph/task_graph.hpp"
+#include "ppsim/study/measured_jitter.hpp"
+
+#include <memory>
 
 namespace ppsim {
 
@@ -10,7 +13,8 @@ struct Jitter {
   std::int64_t ppm = 0;       ///< standard deviation of what a task takes, in millionths of its mean
   std::size_t samples = 1000; ///< steps of one copy
   std::uint64_t seed = 1;
-  std::size_t copies = 1; ///< of the pipeline, which end a step together
+  std::size_t copies = 1;                           ///< of the pipeline, which end a step together
+  std::shared_ptr<const MeasuredJitter> measured{}; ///< in place of `ppm`
 };
 
 /// Limits of what is asked for.
@@ -28,10 +32,10 @@ struct StepSpread {
 };
 
 /// Of one step, its tasks and what follows them. Each task of a sample takes its time in the scenario by a factor of
-/// its own: log-normal, with mean 1 and a standard deviation of `jitter.ppm`; transfers, reductions and the optimizer
-/// take what they take. Of so many samples x the slowest of d copies is at most x with probability F(x)^d, where F(x)
-/// is the share of samples up to x. The same everywhere for the same seed. Throws Error where the samples are too many,
-/// or too few for the copies.
+/// its own: log-normal, with mean 1 and a standard deviation of `jitter.ppm`, or as draw_measured() says; transfers,
+/// reductions and the optimizer take what they take. Of so many samples x the slowest of d copies is at most x with
+/// probability F(x)^d, where F(x) is the share of samples up to x. The same everywhere for the same seed. Throws Error
+/// where the samples are too many, or too few for the copies.
 [[nodiscard]] StepSpread find_spread(const TaskGraph& graph, const Jitter& jitter);
 
 } // namespace ppsim

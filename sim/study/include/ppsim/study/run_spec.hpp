@@ -19,6 +19,8 @@
 
 namespace ppsim {
 
+struct MeasuredJitter;
+
 /// How sends and receives share communicators: what simulations (Communicators) and replays offer. batched: one
 /// communicator, on which the sends of a task and the receives of the next one are a group (Megatron-LM).
 enum class P2p : std::uint8_t { edge, pair, direction, group, batched };
@@ -117,9 +119,12 @@ struct SlowLink {
 struct UnevenSpec {
   std::optional<std::vector<SlowStage>> slow;
   std::optional<std::vector<SlowLink>> slow_link;
-  std::optional<std::int64_t> jitter_ppm; ///< Jitter
+  std::optional<std::int64_t> jitter_ppm;                ///< Jitter
+  std::shared_ptr<const MeasuredJitter> measured_jitter; ///< in place of that
   std::optional<std::size_t> samples;
   std::uint64_t seed = 1;
+  /// Whether tasks vary from step to step.
+  [[nodiscard]] bool varies() const { return jitter_ppm || measured_jitter; }
 };
 
 struct MemorySpec {
