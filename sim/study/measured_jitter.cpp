@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -116,25 +115,29 @@ void check_tail(std::vector<double>& factors, const std::string& where, Problems
         "record more steps, or leave out those that the long ones are in (the first ones of a run, often)");
 }
 
-/// Factors by measured step and by a part of its tasks: measured over usual time, the mean over the parts' work taken
-/// out of each step where there are several parts.
+/// What a step's tasks are divided into.
+struct Parts {
+  std::size_t count = 1;
+  std::size_t (*of)(const UsualTask&) = nullptr; ///< the part of a task
+  bool within_step = true;                       ///< what the step has in common is taken out of its parts
+};
+
+/// By measured step and part: measured over usual time.
 using PartFactors = std::vector<std::vector<double>>;
 
-/// `part_of` says which part a task belongs to, of so many.
-PartFactors part_factors(const MeasuredRun& run, const std::vector<UsualTask>& tasks, std::size_t parts,
-                         const std::function<std::size_t(const UsualTask&)>& part_of) {
+PartFactors part_factors(const MeasuredRun& run, const std::vector<UsualTask>& tasks, const Parts& parts) {
   PartFactors factors;
   for (const Timeline& step : run.steps) {
-    std::vector<double> measured(parts);
-    std::vector<double> usual(parts);
+    std::vector<double> measured(parts.count);
+    std::vector<double> usual(parts.count);
     for (std::size_t id = 0; id < tasks.size(); ++id) {
-      measured[part_of(tasks[id])] += time_in(step, id);
-      usual[part_of(tasks[id])] += tasks[id].mean;
+      measured[parts.of(tasks[id])] += time_in(step, id);
+      usual[parts.of(tasks[id])] += tasks[id].mean;
     }
-    const double whole = parts == 1 ? 1
-                                    : std::accumulate(measured.begin(), measured.end(), 0.0) /
-                                          std::accumulate(usual.begin(), usual.end(), 0.0);
-    for (std::size_t part = 0; part < parts; ++part) measured[part] /= usual[part] * whole;
+    const double in_common = parts.within_step ? std::accumulate(measured.begin(), measured.end(), 0.0) /
+                                                     std::accumulate(usual.begin(), usual.end(), 0.0)
+                                               : 1;
+    for (std::size_t part = 0; part < parts.count; ++part) measured[part] /= usual[part] * in_common;
     factors.push_back(std::move(measured));
   }
   return factors;
@@ -152,17 +155,16 @@ double variance_around_one(const PartFactors& factors) {
 }
 
 /// The variance that the factors of parts have from own ones of variance `own`: the mean over the parts.
-double chance_of(const std::vector<UsualTask>& tasks, std::size_t parts, double own,
-                 const std::function<std::size_t(const UsualTask&)>& part_of) {
-  std::vector<double> sums(parts);
-  std::vector<double> squares(parts);
+double chance_of(const std::vector<UsualTask>& tasks, const Parts& parts, double own) {
+  std::vector<double> sums(parts.count);
+  std::vector<double> squares(parts.count);
   for (const UsualTask& task : tasks) {
-    sums[part_of(task)] += task.mean;
-    squares[part_of(task)] += task.mean * task.mean;
+    sums[parts.of(task)] += task.mean;
+    squares[parts.of(task)] += task.mean * task.mean;
   }
   double chance = 0;
-  for (std::size_t part = 0; part < parts; ++part)
-    chance += own * squares[part] / (sums[part] * sums[part]) / static_cast<double>(parts);
+  for (std::size_t part = 0; part < parts.count; ++part)
+    chance += own * squares[part] / (sums[part] * sums[part]) / static_cast<double>(parts.count);
   return chance;
 }
 
@@ -225,12 +227,12 @@ MeasuredJitter measured_jitter(const MeasuredRun& run, std::string source) {
     check_tail(factors, fmt::format("{}: {} of stage {}", source, name_of(of.second), of.first), problems);
   problems.throw_if_any();
 
-  const auto all = [](const UsualTask&) { return std::size_t{0}; };
-  const auto stage_of = [](const UsualTask& task) { return task.stage; };
-  const auto microbatch_of = [](const UsualTask& task) { return task.microbatch; };
-  PartFactors steps = part_factors(run, tasks, 1, all);
-  PartFactors stages = part_factors(run, tasks, shape.stages, stage_of);
-  PartFactors microbatches = part_factors(run, tasks, shape.microbatches, microbatch_of);
+  const Parts whole{.of = [](const UsualTask&) { return std::size_t{0}; }, .within_step = false};
+  const Parts by_stage{.count = shape.stages, .of = [](const UsualTask& task) { return task.stage; }};
+  const Parts by_microbatch{.count = shape.microbatches, .of = [](const UsualTask& task) { return task.microbatch; }};
+  PartFactors steps = part_factors(run, tasks, whole);
+  PartFactors stages = part_factors(run, tasks, by_stage);
+  PartFactors microbatches = part_factors(run, tasks, by_microbatch);
   // Taking so many factors out of a step's tasks takes some of what is their own with them.
   const auto count = static_cast<double>(tasks.size());
   const double freedom = count - static_cast<double>(shape.stages + shape.microbatches - 1);
@@ -241,9 +243,9 @@ MeasuredJitter measured_jitter(const MeasuredRun& run, std::string source) {
   jitter.stages = shape.stages;
   jitter.steps = run.steps.size();
   jitter.forward_only = run.schedule.forward_only();
-  jitter.of_step = keep_shown(steps, chance_of(tasks, 1, own, all));
-  jitter.of_stage = keep_shown(stages, chance_of(tasks, shape.stages, own, stage_of));
-  jitter.of_microbatch = keep_shown(microbatches, chance_of(tasks, shape.microbatches, own, microbatch_of));
+  jitter.of_step = keep_shown(steps, chance_of(tasks, whole, own));
+  jitter.of_stage = keep_shown(stages, chance_of(tasks, by_stage, own));
+  jitter.of_microbatch = keep_shown(microbatches, chance_of(tasks, by_microbatch, own));
   const std::vector<std::vector<double>> left = own_factors(run, tasks, steps, stages, microbatches);
   jitter.of_task = std::sqrt(variance_around_one(left));
   set_own(tasks, left, jitter);

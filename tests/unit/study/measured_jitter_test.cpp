@@ -83,6 +83,17 @@ TEST_CASE("What all tasks of a step have in common is drawn once for all of them
   CHECK(in_ms(spread.p95) == Approx(225).epsilon(1e-6));
 }
 
+TEST_CASE("The only stage and the only microbatch of a step have nothing but the step's own in common") {
+  const MeasuredRun run =
+      varied_run(8, [](std::size_t step, const Task&, StageId) { return step % 2 == 0 ? 0.5 : 1.5; },
+                 {.stages = 1, .microbatches = 1, .vpp = 1});
+  const MeasuredJitter jitter = measured_jitter(run, "run.json");
+  CHECK(jitter.of_step == Approx(0.5).epsilon(1e-6));
+  CHECK(jitter.of_stage == 0);
+  CHECK(jitter.of_microbatch == 0);
+  CHECK(in_ms(spread_as(run).p99) == Approx(45).epsilon(1e-6));
+}
+
 TEST_CASE("Tasks that vary by themselves show nothing in common, and as little as they have is drawn") {
   const MeasuredJitter jitter = measured_jitter(varied_run(40, by_chance(1, 0.8, 1.2)), "run.json");
   CHECK(jitter.of_task == Approx(0.2).epsilon(0.05));
