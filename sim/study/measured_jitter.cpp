@@ -177,6 +177,17 @@ double keep_shown(PartFactors& factors, double chance) {
   return kept * std::sqrt(variance);
 }
 
+/// Whether steps vary as means of microbatches that are independent of each other do: by the variance of those over
+/// their number, within 2.5 standard deviations of what so few steps show. Less where a loader balances them, more
+/// where something lasts for a step. Of 16 steps or fewer nobody can tell.
+bool vary_apart(double of_steps, double of_microbatches, const Shape& shape, std::size_t steps) {
+  constexpr double most_off = 2.5;
+  constexpr std::size_t least_to_tell = 17;
+  if (shape.microbatches < 2 || steps < least_to_tell || of_microbatches <= 0) return false;
+  const double ratio = of_steps * static_cast<double>(shape.microbatches) / of_microbatches;
+  return std::abs(ratio - 1) <= most_off * std::sqrt(2 / static_cast<double>(steps - 1));
+}
+
 /// What is left of each task when its step's, stage's and microbatch's factors are taken out.
 std::vector<std::vector<double>> own_factors(const MeasuredRun& run, const std::vector<UsualTask>& tasks,
                                              const PartFactors& of_step, const PartFactors& of_stage,
@@ -187,6 +198,17 @@ std::vector<std::vector<double>> own_factors(const MeasuredRun& run, const std::
       own[step][id] = time_in(run.steps[step], id) / tasks[id].mean / of_step[step][0] /
                       of_stage[step][tasks[id].stage] / of_microbatch[step][tasks[id].microbatch];
   return own;
+}
+
+/// Those of a step with so many.
+std::vector<double> draw_microbatches(const MeasuredJitter& jitter, std::size_t count, SplitMix64& draws) {
+  std::vector<double> drawn(count);
+  const std::vector<double>& together = jitter.microbatch[draws.below(jitter.steps)];
+  const std::size_t first = draws.below(together.size());
+  for (std::size_t microbatch = 0; microbatch < count; ++microbatch)
+    drawn[microbatch] = jitter.apart ? jitter.microbatch[draws.below(jitter.steps)][draws.below(together.size())]
+                                     : together[(first + microbatch) % together.size()];
+  return drawn;
 }
 
 /// Brought to a mean of 1; nothing of none.
@@ -229,7 +251,7 @@ MeasuredJitter measured_jitter(const MeasuredRun& run, std::string source) {
 
   const Parts whole{.of = [](const UsualTask&) { return std::size_t{0}; }, .within_step = false};
   const Parts by_stage{.count = shape.stages, .of = [](const UsualTask& task) { return task.stage; }};
-  const Parts by_microbatch{.count = shape.microbatches, .of = [](const UsualTask& task) { return task.microbatch; }};
+  Parts by_microbatch{.count = shape.microbatches, .of = [](const UsualTask& task) { return task.microbatch; }};
   PartFactors steps = part_factors(run, tasks, whole);
   PartFactors stages = part_factors(run, tasks, by_stage);
   PartFactors microbatches = part_factors(run, tasks, by_microbatch);
@@ -243,6 +265,15 @@ MeasuredJitter measured_jitter(const MeasuredRun& run, std::string source) {
   jitter.stages = shape.stages;
   jitter.steps = run.steps.size();
   jitter.forward_only = run.schedule.forward_only();
+  by_microbatch.within_step = false;
+  PartFactors whole_microbatches = part_factors(run, tasks, by_microbatch);
+  jitter.apart = vary_apart(variance_around_one(steps) - chance_of(tasks, whole, own),
+                            variance_around_one(whole_microbatches) - chance_of(tasks, by_microbatch, own), shape,
+                            run.steps.size());
+  if (jitter.apart) {
+    microbatches = std::move(whole_microbatches);
+    for (std::vector<double>& step : steps) step.front() = 1;
+  }
   jitter.of_step = keep_shown(steps, chance_of(tasks, whole, own));
   jitter.of_stage = keep_shown(stages, chance_of(tasks, by_stage, own));
   jitter.of_microbatch = keep_shown(microbatches, chance_of(tasks, by_microbatch, own));
@@ -261,15 +292,13 @@ void draw_measured(const MeasuredJitter& jitter, const TaskGraph& graph, const s
   const Schedule& schedule = graph.schedule();
   SplitMix64 draws{seed};
   const std::size_t step = draws.below(jitter.steps);
-  const std::vector<double>& microbatches = jitter.microbatch[draws.below(jitter.steps)];
-  const std::size_t first = draws.below(microbatches.size());
+  const std::vector<double> microbatches = draw_microbatches(jitter, schedule.shape().microbatches, draws);
   for (const StageId stage : schedule.stage_ids()) {
     const double in_common = jitter.step[step] * jitter.stage[step][index(stage)];
     for (const TaskId id : schedule.task_ids(stage)) {
       const Task& task = schedule.task(id);
       const std::vector<double>& own = jitter.own[index(stage)][number_of(task.pass)];
-      const double factor = in_common * microbatches[(first + index(task.microbatch)) % microbatches.size()] *
-                            own[draws.below(own.size())];
+      const double factor = in_common * microbatches[index(task.microbatch)] * own[draws.below(own.size())];
       times[index(id)] = Duration{std::llround(static_cast<double>(usual[index(id)].count()) * factor)};
     }
   }

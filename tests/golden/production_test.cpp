@@ -1,19 +1,23 @@
 // Real 1F1B training runs, where their operation traces are at hand: what costs of their first quarter predict of the
 // rest, and what is special about them.
 
+#include "ppsim/base/percentile.hpp"
 #include "ppsim/measured/cost_model.hpp"
 #include "ppsim/measured/explanation.hpp"
 #include "ppsim/measured/variable_work.hpp"
+#include "ppsim/study/jitter.hpp"
 #include "ppsim/traces/import.hpp"
 #include "support/golden.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -110,6 +114,26 @@ TEST_CASE("Means and percentiles of production steps are predicted from the firs
   };
   check("trace-ST.csv.gz", 5, 0.003, 0.003); // the first five are 4 % faster, two of them with long gaps behind them
   check("trace-AR.csv.gz", 4, 0.003, 0.0035);
+}
+
+TEST_CASE("Steps drawn as the tasks of a production run varied spread as those of the run") {
+  const auto check = [](std::string_view name, std::size_t replica) {
+    const traces::Imported imported = read(name);
+    const MeasuredRun& run = imported.runs[replica];
+    Scenario costs = scenario_of(cost_model(run, 0, run.steps.size()));
+    std::ranges::fill(costs.update.optimizer, Duration{0}); // to the last task
+    const StepSpread drawn =
+        find_spread(lower(run.schedule, std::move(costs)),
+                    {.measured = std::make_shared<const MeasuredJitter>(measured_jitter(run, std::string{name}))});
+    std::vector<Duration> steps;
+    for (const Timeline& step : run.steps)
+      steps.push_back(std::ranges::max(step.tasks, {}, &Span::end).end - SimTime{});
+    CHECK(ratio(drawn.p50, percentile(steps, 50)) == Approx(1).margin(0.005));
+    CHECK(ratio(drawn.p95, percentile(steps, 95)) == Approx(1).margin(0.005));
+  };
+  check("trace-ST.csv.gz", 0);
+  check("trace-AR.csv.gz", 0);
+  check("trace-AR.csv.gz", 1);
 }
 
 TEST_CASE("The last stage of a production run is explained by its work, and by no slow device") {

@@ -76,6 +76,7 @@ Json optional_ns(const std::optional<Duration>& duration) {
 Json measured_jitter_json(const MeasuredJitter& measured) {
   return {{"run", measured.source},
           {"steps", measured.steps},
+          {"apart", measured.apart},
           {"step_deviation", number(measured.of_step)},
           {"stage_deviation", number(measured.of_stage)},
           {"microbatch_deviation", number(measured.of_microbatch)},

@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -111,12 +112,30 @@ TEST_CASE("A microbatch is long in all its tasks") {
   const MeasuredRun run = varied_run(
       40, [&](std::size_t step, const Task& task, StageId) { return lengths[step][index(task.microbatch)]; });
   const MeasuredJitter jitter = measured_jitter(run, "run.json");
-  CHECK(jitter.of_microbatch > 0.4);
+  CHECK(jitter.apart);
+  CHECK(jitter.of_microbatch == Approx(0.5).epsilon(0.1));
+  CHECK(jitter.of_step == 0);
   CHECK(jitter.of_task < 0.01);
   double usual = 0; // they are not 1 on average, by chance
   for (const std::vector<double>& step : lengths)
     for (const double length : step) usual += length / 160;
   CHECK(in_ms(spread_as(run).mean) == Approx(mean_of_steps(run) / usual).epsilon(0.03));
+}
+
+TEST_CASE("Microbatches that were balanced against each other are drawn together") {
+  // One of four takes little and another one as much more, so that all steps do the same work.
+  const MeasuredRun run = varied_run(40, [](std::size_t step, const Task& task, StageId) {
+    const std::size_t place = (index(task.microbatch) + step) % 4;
+    return place == 0 ? 0.2 : place == 1 ? 1.8 : 1.0;
+  });
+  const MeasuredJitter jitter = measured_jitter(run, "run.json");
+  CHECK_FALSE(jitter.apart);
+  CHECK(jitter.of_step < 0.01);
+  CHECK(jitter.of_microbatch > 0.5);
+  CHECK(in_ms(spread_as(run).mean) == Approx(mean_of_steps(run)).epsilon(0.01));
+  double longest = 0;
+  for (const Timeline& step : run.steps) longest = std::max(longest, in_ms(end_of(step).time_since_epoch()));
+  CHECK(in_ms(spread_as(run).p99) <= longest * 1.001);
 }
 
 TEST_CASE("A stage that is slow in a step is slow in all its tasks of it") {

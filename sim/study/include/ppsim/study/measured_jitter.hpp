@@ -22,6 +22,9 @@ struct MeasuredJitter {
   std::string source; ///< the run's name, for people
   std::size_t stages = 0, steps = 0;
   bool forward_only = false;
+  /// Microbatches are drawn one by one: steps vary as means of independent ones do, which takes 17 steps to tell. Their
+  /// factors are then not those within a step, of which the mean is 1, and steps have none.
+  bool apart = false;
   std::vector<double> step;                    ///< by measured step
   std::vector<std::vector<double>> stage;      ///< by measured step and stage; the mean over its work is 1
   std::vector<std::vector<double>> microbatch; ///< by measured step and microbatch; likewise
@@ -38,7 +41,8 @@ struct MeasuredJitter {
 [[nodiscard]] MeasuredJitter measured_jitter(const MeasuredRun& run, std::string source);
 
 /// What the tasks of a step take: those of step and stages are of one measured step, those of microbatches of another
-/// one, from any of its microbatches on, and own ones each of any task of its stage and pass. The same everywhere for
+/// one, from any of its microbatches on (where they are apart, each of any one), and own ones each of any task of its
+/// stage and pass. The same everywhere for
 /// the same seed. `usual` and `times` are by task; the stages of `graph` are as many as `jitter` has.
 void draw_measured(const MeasuredJitter& jitter, const TaskGraph& graph, const std::vector<Duration>& usual,
                    std::uint64_t seed, std::vector<Duration>& times);
