@@ -19,6 +19,7 @@
 #include "files/outputs.hpp"
 #include "options/commands.hpp"
 #include "runs/fitting.hpp"
+#include "runs/judging.hpp"
 #include "terminal/console.hpp"
 #include "terminal/progress.hpp"
 #include "terminal/terminal.hpp"
@@ -71,13 +72,16 @@ std::string charts(const Shown& compared, const Inputs& inputs) {
   });
   std::vector<viz::Panel> panels;
   for (std::size_t i = 0; i < positions.size(); ++i)
-    panels.push_back({runs[i]->graph, runs[i]->timeline, runs[i]->report, comparison.contenders[positions[i]].name,
+    panels.push_back({runs[i]->graph, runs[i]->timeline, comparison.contenders[positions[i]].report,
+                      comparison.contenders[positions[i]].name,
                       comparison.recommendation && comparison.recommendation->best == positions[i]});
   return viz::svg_comparison(comparison, panels);
 }
 
 constexpr std::array outputs{
     Output<Shown>{"svg", &Inputs::svg, charts},
+    Output<Shown>{"jitter-svg", &Inputs::jitter_svg,
+                  [](const Shown& compared, const Inputs&) { return viz::svg_step_spread(compared.comparison); }},
     Output<Shown>{"json", &Inputs::json,
                   [](const Shown& compared, const Inputs&) {
                     return traces::comparison_json(compared.comparison, compared.recommendation);
@@ -89,20 +93,29 @@ constexpr std::array outputs{
 };
 
 ExitCode run(const Inputs& inputs) {
+  if (inputs.jitter_svg && (!inputs.varies_by_chance() || inputs.vary))
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("jitter-svg"), "no steps are sampled that it could draw",
+                                             inputs.vary ? "leave it or --vary out" : "give --jitter or --jitter-from"}};
   if (inputs.vary) return run_variation(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   Shown shown{compare_watched(inputs, threads_of(inputs)), {}};
   shown.recommendation = recommend(shown.comparison, inputs);
+  const Comparison& comparison = shown.comparison;
+  const RunReport* const taken =
+      comparison.recommendation ? &comparison.contenders[comparison.recommendation->best].report : nullptr;
+  if (taken != nullptr) check_conditions(inputs, *taken);
   note_all(shown.notes);
   write_outputs(outputs, shown, inputs);
   if (!stdout_taken)
-    write_file("-", viz::comparison_text(shown.comparison, shown.recommendation, terminal_options()), "comparison");
-  return std::ranges::any_of(shown.comparison.contenders, &Contender::fits) ? ExitCode::done : ExitCode::no;
+    write_file("-", viz::comparison_text(comparison, shown.recommendation, terminal_options()), "comparison");
+  const bool fails = taken != nullptr && holds_any(inputs, *taken);
+  return !fails && std::ranges::any_of(comparison.contenders, &Contender::fits) ? ExitCode::done : ExitCode::no;
 }
 
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,     Section::communication,
                               Section::memory,   Section::scenario, Section::comparison};
-constexpr std::array<std::string_view, 7> extra{"bound", "jitter", "jitter-from", "samples", "seed", "json", "svg"};
+constexpr std::array<std::string_view, 9> extra{"bound",   "jitter", "jitter-from", "samples", "jitter-svg",
+                                                "fail-if", "seed",   "json",        "svg"};
 constexpr std::array<std::string_view, 1> except{"schedule"}; // there is --schedules
 constexpr std::array examples{
     Example{"ppsim compare --stages 8 --mb 64", "every schedule that allows it, the fastest first, and which to take"},

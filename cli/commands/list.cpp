@@ -61,6 +61,7 @@ std::vector<Row> format_rows() {
       Format{"report", "*.json", "the report, schema 1", "", "--json"},
       Format{"comparison", "*.json", "a comparison, schema 1", "", "compare --json"},
       Format{"comparison-table", "*.md", "a comparison as a GitHub table", "", "compare --markdown"},
+      Format{"step-spread", "*.svg", "how often steps take how long, schedule by schedule", "", "compare --jitter-svg"},
       Format{"variation", "*.json, *.md, *.svg", "step times over a varied quantity: data, table, plot", "",
              "compare --vary with --json, --markdown, --svg"},
       Format{"run", "*.json, *.json.gz", "a run that took place, step by step (docs/run-files.md)", "explain, validate",

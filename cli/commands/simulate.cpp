@@ -20,7 +20,7 @@
 #include "files/files.hpp"
 #include "files/outputs.hpp"
 #include "options/commands.hpp"
-#include "options/condition.hpp"
+#include "runs/judging.hpp"
 #include "terminal/console.hpp"
 #include "terminal/terminal.hpp"
 
@@ -119,42 +119,6 @@ void note_written_operations(const Inputs& inputs, const TaskGraph& graph) {
          inputs.place_of("csv-comms"), waits, order.size());
 }
 
-/// What would make a metric known.
-std::string_view needed_for(const Metric& metric, const std::optional<StepWork>& work) {
-  if (metric.tag == "hfu") return "give --model and --device";
-  if (metric.unit() == "ns") return "give --jitter or --jitter-from, and a run whose stages meet between steps";
-  if (!work) return "give --model and --device, or --flops with --device for mfu or with --sequence-length for tokens";
-  if (metric.unit() == "tokens/s" && !work->tokens) return "give --sequence-length";
-  if (metric.unit() == "ratio" && !work->flops_per_second) return "give --device ('ppsim list devices')";
-  return "a step that takes no time has no rates";
-}
-
-/// Before anything is written.
-void check_conditions(const Inputs& inputs, const RunReport& report) {
-  for (const std::string& text : inputs.fail_if) {
-    const std::optional<Condition> condition = parse_condition(text);
-    PPSIM_ASSERT(condition.has_value());
-    const Metric& metric = *condition->metric;
-    if (!metric.value(report))
-      throw Error{ExitCode::bad_input,
-                  Problem{inputs.place_of("fail-if"), fmt::format("{} is not known of this run", metric.tag),
-                          std::string{needed_for(metric, report.work)}}};
-  }
-}
-
-ExitCode judge(const Inputs& inputs, const RunReport& report) {
-  ExitCode code = report.overflow ? ExitCode::no : ExitCode::done;
-  for (const std::string& text : inputs.fail_if) {
-    const std::optional<Condition> condition = parse_condition(text);
-    PPSIM_ASSERT(condition.has_value());
-    if (!condition->holds(report)) continue;
-    say(fmt::format("ppsim: --fail-if: {} holds: {} is {}\n", in_quotes(text), condition->metric->tag,
-                    *condition->metric->value(report)));
-    code = ExitCode::no;
-  }
-  return code;
-}
-
 ExitCode run(const Inputs& inputs) {
   const bool stdout_taken = uses_stdout(outputs, inputs);
   if (inputs.chakra == "-")
@@ -172,7 +136,7 @@ ExitCode run(const Inputs& inputs) {
     if (inputs.tasks) text.append("\n").append(viz::task_table(result.graph, result.timeline));
     write_file("-", text, "report");
   }
-  return judge(inputs, result.report);
+  return holds_any(inputs, result.report) || result.report.overflow ? ExitCode::no : ExitCode::done;
 }
 
 constexpr std::array<std::string_view, 1> extra{"seed"};

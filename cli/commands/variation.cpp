@@ -35,9 +35,9 @@ constexpr std::array outputs{
 ExitCode run_variation(const Inputs& inputs) {
   const bool stdout_taken = uses_stdout(outputs, inputs);
   VaryOptions options{.points = inputs.points.value_or(0), .threads = inputs.threads.value_or(machine_threads())};
-  if (inputs.varies())
-    throw Error{ExitCode::bad_input, Problem{inputs.place_of(inputs.measured_jitter ? "jitter-from" : "jitter"),
-                                             "a step is not sampled at each value", "leave it or --vary out"}};
+  if (!inputs.fail_if.empty())
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of("fail-if"), "holds at some values only", "leave it or --vary out"}};
   if (inputs.precision)
     if (const auto wrong = parse_step(*inputs.precision, *inputs.vary, options.precision))
       throw Error{ExitCode::bad_input, Problem{inputs.place_of("precision"), wrong->what, wrong->hint}};

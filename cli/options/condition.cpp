@@ -10,7 +10,7 @@ namespace {
 
 /// A plain number; a percentage for a ratio; a duration for a metric in nanoseconds; a rate for one in TFLOP/s.
 std::optional<double> parse_threshold(std::string_view text, const Metric& metric) {
-  if (metric.time != nullptr)
+  if (metric.unit() == "ns")
     if (const auto duration = parse_duration(text)) return static_cast<double>(duration->count());
   if (metric.unit() == "TFLOP/s")
     if (const auto rate = parse_flops(text)) return static_cast<double>(*rate) / 1e12;

@@ -44,6 +44,9 @@ constexpr std::array recomputations{Choice{"none", RecomputeKind::none}, Choice{
 constexpr std::array optimizer_steps{Choice{"synchronous", OptimizerStep::synchronous},
                                      Choice{"per-stage", OptimizerStep::per_stage}};
 constexpr std::array objectives{Choice{"makespan", Objective::makespan}, Choice{"step-time", Objective::step_time}};
+constexpr std::array step_figures{Choice{"step-time", StepFigure::step_time}, Choice{"mean", StepFigure::mean},
+                                  Choice{"p50", StepFigure::p50}, Choice{"p95", StepFigure::p95},
+                                  Choice{"p99", StepFigure::p99}};
 constexpr std::array transfer_models{Choice{"latency", TransferModel::latency}, Choice{"link", TransferModel::link},
                                      Choice{"blocking", TransferModel::blocking},
                                      Choice{"streams", TransferModel::streams}};
@@ -208,9 +211,10 @@ constexpr std::array table{
            "weight-gradient half of the backward", "backward"},
     Option{"overhead", "", S::costs, A::required, "TIME", set_unit<&I::overhead>,
            "added to every task: kernel launch, Python; default 0ns"},
-    Option{"slow", "", S::costs, A::required, "S=FACTOR[,...]", set_slow,
-           "the device of stage S takes so many times as long for what it computes, of each chunk that it holds; a "
-           "FACTOR alone: each stage that is not named"},
+    Option{
+        "slow", "", S::costs, A::required, "[C:]S=FACTOR[,...]", set_slow,
+        "the device of stage S takes so many times as long for what it computes, of each chunk that it holds; a "
+        "FACTOR alone: each stage that is not named; C:S=FACTOR: in copy C of --data-parallel alone, counted from 0"},
     Option{"pair",
            "",
            S::costs,
@@ -407,6 +411,9 @@ constexpr std::array table{
     Option{"precision", "", S::comparison, A::required, "AMOUNT", set_text<&I::precision>,
            "with --vary: how far apart tried values are at least, from the first on: 1us; 8 for each eighth; default "
            "about a ten-thousandth of the range, 1 of what is counted"},
+    Option{"rank-by", "", S::comparison, A::required, "FIGURE", choice<&I::rank_by, step_figures>,
+           "the figure of a step by which schedules are ranked, and one of them recommended: step-time (default); with "
+           "--jitter also mean (the default with --vary), p50, p95 or p99"},
     Option{"threads", "", S::comparison, A::required, "N", count<&I::threads, most_threads>,
            "simulate so many schedules, or published runs, at once; default as many as the machine has processors"},
     Option{"markdown", "", S::comparison, A::optional, "FILE", set_text<&I::markdown>,
@@ -449,7 +456,8 @@ constexpr std::array table{
     Option{"tasks", "", S::output, A::none, "", set_flag<&I::tasks>,
            "list every task with its step and times, in the report or in the JSON"},
     Option{"sensitivity", "", S::output, A::none, "", set_flag<&I::sensitivity>,
-           "what 1 % faster compute on each stage, links twice as fast, more microbatches and more chunks would give"},
+           "what 1 % faster compute on each stage, links twice as fast, more microbatches and more chunks would give; "
+           "with --jitter and --jitter-from also how much of p95 is by the jitter of each stage"},
     Option{"bound", "", S::output, A::none, "", set_flag<&I::bound>,
            "prove how far above the best order a schedule is at most: of those of its placement, with backwards whole "
            "or split as it has them, within --memory-limit, else within what it holds itself"},
@@ -463,8 +471,10 @@ constexpr std::array table{
            "and of a microbatch had in common; of as many stages, and several steps"},
     Option{"samples", "", S::output, A::required, "N", count<&I::samples, JitterLimits::samples>,
            "with --jitter and --jitter-from: how many steps are simulated; default 1000"},
+    Option{"jitter-svg", "", S::output, A::required, "FILE", set_text<&I::jitter_svg>,
+           "compare with --jitter or --jitter-from: how often steps take how long, schedule by schedule, as a plot"},
     Option{"fail-if", "", S::output, A::required, "CONDITION", add_fail_if,
-           "exit with status 3 if it holds: 'bubble_ratio > 0.1'"},
+           "exit with status 3 if it holds: 'bubble_ratio > 0.1'; of a comparison, for the schedule to take"},
 };
 
 } // namespace

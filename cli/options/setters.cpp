@@ -171,6 +171,16 @@ Result parse_stage(std::string_view text, std::size_t& stage) {
   return parse_count(text, {.least = 0, .most = Limits::stages - 1}, stage);
 }
 
+/// "3", or "2:3" for stage 3 of copy 2.
+Result parse_slow_place(std::string_view text, SlowStage& slow) {
+  const std::size_t colon = text.find(':');
+  if (colon != std::string_view::npos)
+    if (auto wrong =
+            parse_count(text.substr(0, colon), {.least = 0, .most = ModelLimits::ranks - 1}, slow.copy.emplace()))
+      return wrong;
+  return parse_stage(text.substr(colon == std::string_view::npos ? 0 : colon + 1), slow.stage.emplace());
+}
+
 Result set_slow(Inputs& inputs, std::string_view text) {
   std::vector<SlowStage> all;
   for (const std::string_view item : split_list(text)) {
@@ -178,8 +188,9 @@ Result set_slow(Inputs& inputs, std::string_view text) {
     if (auto wrong = parse_factor_behind(item, slow.ppm)) return wrong;
     const std::size_t sign = item.find('=');
     if (sign != std::string_view::npos)
-      if (auto wrong = parse_stage(item.substr(0, sign), slow.stage.emplace())) return wrong;
-    if (std::ranges::find(all, slow.stage, &SlowStage::stage) != all.end())
+      if (auto wrong = parse_slow_place(item.substr(0, sign), slow)) return wrong;
+    const auto is_same = [&](const SlowStage& other) { return other.copy == slow.copy && other.stage == slow.stage; };
+    if (std::ranges::any_of(all, is_same))
       return Wrong{fmt::format("{} names a stage twice", in_quotes(text)), "name each once: 3=1.1,5=1.2"};
     // what holds of all others comes first
     all.insert(slow.stage ? all.end() : all.begin(), slow);
@@ -449,8 +460,8 @@ Result add_fail_if(Inputs& inputs, std::string_view text) {
     tags.push_back(metric.tag);
     if (metric.tag == tag)
       return Wrong{what, fmt::format("a metric, > or <, and a {0}: '{1} > {2}', '{1} < {2}'",
-                                     metric.time != nullptr ? "time" : "number", tag,
-                                     metric.time != nullptr     ? "30ms"
+                                     metric.unit() == "ns" ? "time" : "number", tag,
+                                     metric.unit() == "ns"      ? "30ms"
                                      : metric.unit() == "ratio" ? "0.1"
                                                                 : "100")};
   }

@@ -41,7 +41,8 @@ struct SearchSpec {
 
 /// What is written where, and asked of the result.
 struct OutputSpec {
-  std::optional<std::string> json, markdown, svg, trace, certificate, progress_svg, csv, csv_comms, chakra, goal;
+  std::optional<std::string> json, markdown, svg, jitter_svg, trace, certificate, progress_svg, csv, csv_comms, chakra,
+      goal;
   bool tasks = false;
   bool sensitivity = false;
   bool rows = false; ///< of a table of runs: all of them are listed

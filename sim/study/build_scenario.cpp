@@ -4,6 +4,7 @@
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/words.hpp"
 #include "ppsim/scenario/layout.hpp"
+#include "ppsim/study/copies.hpp"
 #include "ppsim/study/measured_jitter.hpp"
 
 #include <fmt/format.h>
@@ -173,7 +174,7 @@ std::string no_stage(std::size_t stage, std::size_t stages) {
 
 /// What tasks vary by, beside the run that it is for.
 void check_jitter(const RunSpec& spec, const Shape& shape, Problems& problems) {
-  if (spec.samples && !spec.varies())
+  if (spec.samples && !spec.varies_by_chance())
     problems.add(spec.place_of("samples"), "nothing varies, and each would be the same",
                  "give `jitter` or `jitter-from`");
   if (!spec.measured_jitter) return;
@@ -194,19 +195,20 @@ void check_jitter(const RunSpec& spec, const Shape& shape, Problems& problems) {
 void fill_uneven(const RunSpec& spec, Scenario& scenario, Problems& problems) {
   check_jitter(spec, scenario.shape, problems);
   const std::size_t stages = scenario.shape.stages;
-  std::vector<std::int64_t>& stage_ppm = scenario.costs.stage_ppm;
+  const auto copies = static_cast<std::size_t>(spec.training.data_parallel);
   for (const SlowStage& slow : spec.slow.value_or(std::vector<SlowStage>{})) {
-    if (!slow.stage) {
-      stage_ppm.assign(stages, slow.ppm);
-      continue;
-    }
-    if (*slow.stage >= stages) {
+    if (slow.stage.value_or(0) >= stages)
       problems.add(spec.place_of("slow"), no_stage(*slow.stage, stages), "name one of them");
-      continue;
-    }
-    stage_ppm.resize(stages, unchanged_ppm);
-    stage_ppm[*slow.stage] = slow.ppm;
+    if (slow.copy.value_or(0) >= copies)
+      problems.add(spec.place_of("slow"),
+                   copies == 1 ? fmt::format("there is no copy {}: there is one alone, 0", *slow.copy)
+                               : fmt::format("there is no copy {}: they are 0 to {}", *slow.copy, copies - 1),
+                   "name one of them, or give more with `data-parallel`");
   }
+  if (spec.names_copies() && !spec.copies_apart)
+    problems.add(spec.place_of("slow"), "names a copy of the pipeline, and one alone is looked at here",
+                 "leave the copy out: 3=1.1");
+  scenario.costs.stage_ppm = stage_factors(spec, stages);
   for (const SlowLink& slow : spec.slow_link.value_or(std::vector<SlowLink>{})) {
     if (std::max(slow.from, slow.to) < stages)
       scenario.network.unusual_links.push_back({make_id<StageId>(slow.from), make_id<StageId>(slow.to), slow.ppm});

@@ -136,10 +136,11 @@ std::vector<Candidate> candidates(const RunSpec& spec) {
   check_flags(spec, parts);
   std::vector<Candidate> list;
   RunSpec others = spec;
+  others.copies_apart = true; // evaluate() looks at them
   if (spec.order != nullptr) {
-    const RunSpec own = for_given_order(spec);
+    const RunSpec own = for_given_order(others);
     const BuiltRun run = build_run(own);
-    others = without_file(spec, run.schedule.shape());
+    others = without_file(others, run.schedule.shape());
     list.push_back({run.schedule_place, spec.order->fields, own});
   }
   for (const Generator* generator : parts) add_candidates(*generator, others, list);

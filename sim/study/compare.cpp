@@ -140,6 +140,16 @@ std::size_t count_schedules(const std::vector<Candidate>& candidates, const std:
   throw Error{deadlocks ? ExitCode::no : ExitCode::bad_input, std::move(problems)};
 }
 
+/// Where none is sampled, nothing says which is better.
+void check_sampled(const RunSpec& spec, const Comparison& comparison) {
+  const auto is_known = [&](const Contender& each) { return comparison.figure_of(each).has_value(); };
+  if (std::ranges::none_of(comparison.contenders, is_known))
+    throw Error{ExitCode::bad_input,
+                Problem{spec.place_of("rank-by"),
+                        fmt::format("no {} is known, as stages do not meet between steps", to_string(spec.rank_by)),
+                        "rank by step-time, or compare schedules with a flush and a synchronous optimizer"}};
+}
+
 } // namespace
 
 const Candidate& ComparedRuns::candidate_of(const Contender& contender) const {
@@ -176,7 +186,16 @@ std::string reason_of(const Error& error) {
   return reason;
 }
 
+void check_figure(const RunSpec& spec) {
+  if (spec.rank_by != StepFigure::step_time && !spec.varies_by_chance())
+    throw Error{ExitCode::bad_input,
+                Problem{spec.place_of("rank-by"),
+                        fmt::format("nothing varies, and there is no {} of steps", to_string(spec.rank_by)),
+                        "give `jitter` or `jitter-from`, or rank by step-time"}};
+}
+
 ComparedRuns compare(const RunSpec& spec, std::size_t threads, const Watch& watch) {
+  check_figure(spec);
   ComparedRuns compared;
   compared.candidates = candidates(spec);
   const std::vector<std::size_t> order = longest_first(compared.candidates);
@@ -203,6 +222,8 @@ ComparedRuns compare(const RunSpec& spec, std::size_t threads, const Watch& watc
         "transfers take no time, so that more chunks per stage only gain; `comm`, or `latency` and `bandwidth`, says "
         "what they cost");
   compared.comparison.halves_assumed = assumes_halves(spec);
+  compared.comparison.ranked_by = spec.rank_by;
+  check_sampled(spec, compared.comparison);
   rank(compared.comparison);
   return compared;
 }

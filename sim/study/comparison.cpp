@@ -15,22 +15,23 @@ auto weight(const Demands& demands) {
                     demands.folds,        demands.chunks_per_stage};
 }
 
-bool takes_part(const Contender& contender) {
-  return contender.fits() && !contender.demands.asynchronous;
-}
-
-/// `contenders` are sorted.
-std::optional<Recommendation> recommend(const std::vector<Contender>& contenders) {
+/// The contenders are sorted.
+std::optional<Recommendation> recommend(const Comparison& comparison) {
+  const std::vector<Contender>& contenders = comparison.contenders;
+  const auto takes_part = [&](const Contender& contender) {
+    return contender.fits() && !contender.demands.asynchronous && comparison.figure_of(contender);
+  };
   std::vector<std::size_t> eligible;
   for (std::size_t position = 0; position < contenders.size(); ++position)
     if (takes_part(contenders[position])) eligible.push_back(position);
   if (eligible.empty()) return std::nullopt;
   Recommendation recommendation{eligible.front(), std::nullopt, std::nullopt};
   if (eligible.size() > 1) recommendation.runner_up = eligible[1];
-  const auto best_time = static_cast<double>(contenders[recommendation.best].report.step_time.count());
+  const auto time_of = [&](std::size_t position) {
+    return static_cast<double>(comparison.figure_of(contenders[position])->count());
+  };
   const auto is_close = [&](std::size_t position) {
-    const auto time = static_cast<double>(contenders[position].report.step_time.count());
-    return time <= best_time * (1 + Recommendation::simpler_within);
+    return time_of(position) <= time_of(recommendation.best) * (1 + Recommendation::simpler_within);
   };
   std::size_t least = recommendation.best;
   for (const std::size_t position : eligible)
@@ -72,12 +73,13 @@ double Contender::peak_stage_activations() const {
 
 void rank(Comparison& comparison) {
   const auto key = [&](const Contender& contender) {
-    return std::tuple{contender.report.step_time, contender.report.peak_bytes(),
+    const std::optional<Duration> figure = comparison.figure_of(contender);
+    return std::tuple{!figure, figure.value_or(contender.report.step_time), contender.report.peak_bytes(),
                       comparison.knows_memory ? 0.0 : contender.peak_stage_activations(), weight(contender.demands)};
   };
   std::ranges::stable_sort(comparison.contenders,
                            [&](const Contender& a, const Contender& b) { return key(a) < key(b); });
-  comparison.recommendation = recommend(comparison.contenders);
+  comparison.recommendation = recommend(comparison);
 }
 
 } // namespace ppsim

@@ -9,6 +9,7 @@
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/balance.hpp"
 #include "ppsim/study/build_run.hpp"
+#include "ppsim/study/copies.hpp"
 #include "ppsim/study/sensitivity.hpp"
 
 #include <fmt/format.h>
@@ -84,20 +85,39 @@ std::vector<Alternative> try_alternatives(const RunSpec& spec, const Shape& shap
   return alternatives;
 }
 
+/// Puts the graph of the slowest copy in the place of `graph`, that of any.
+CopiesReport take_slowest_copy(const RunSpec& spec, TaskGraph& graph) {
+  std::vector<LoweredCopies> copies = lower_copies(spec, graph);
+  CopiesReport report = compare_copies(copies);
+  graph = std::move(copies[report.slowest].graph);
+  return report;
+}
+
 } // namespace
 
 Evaluation evaluate(const RunSpec& spec) {
+  if (spec.names_copies() && !spec.copies_apart) {
+    RunSpec apart = spec;
+    apart.copies_apart = true;
+    return evaluate(apart);
+  }
   BuiltRun run = build_run(spec);
   if (spec.is_asked("p2p") && run.scenario.network.model != TransferModel::streams)
     run.notes.push_back(fmt::format("{}: changes nothing without `transfer` streams", spec.place_of("p2p")));
   std::optional<Balance> balance;
   if (spec.balance) balance = balance_layers(spec, run);
+  if (spec.balance && spec.names_copies())
+    run.notes.push_back(
+        fmt::format("{}: the split is the best of the copies that no one names in `slow`", spec.place_of("balance")));
   TaskGraph graph = lower_validated(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
+  std::optional<CopiesReport> copies;
+  if (spec.names_copies()) copies = take_slowest_copy(spec, graph);
   std::optional<CommOrder> order; // which takes a fifth as long to place as to simulate
   if (graph.scenario().network.model == TransferModel::streams) order = operations_of(graph);
   Timeline timeline = order ? simulate(graph, *order, communicators_of(graph)) : simulate(graph);
   RunReport report = run_report(graph, timeline);
   report.balance = std::move(balance);
+  report.copies = std::move(copies);
   static_cast<StepTime&>(report) = find_step_time(graph, report.makespan);
   if (report.step_time_kind == StepTime::Kind::unknown)
     run.notes.push_back(
@@ -115,7 +135,7 @@ Evaluation evaluate(const RunSpec& spec) {
 }
 
 void sample_steps(const RunSpec& spec, Evaluation& run) {
-  if (!spec.varies()) {
+  if (!spec.varies_by_chance()) {
     if (spec.is_asked("seed"))
       run.notes.push_back(fmt::format("{}: changes nothing without `jitter` or `jitter-from`", spec.place_of("seed")));
     return;
@@ -127,11 +147,14 @@ void sample_steps(const RunSpec& spec, Evaluation& run) {
                     spec.place_of(spec.measured_jitter ? "jitter-from" : "jitter")));
     return;
   }
-  run.report.spread = find_spread(run.graph, {.ppm = spec.jitter_ppm.value_or(0),
-                                              .samples = spec.samples.value_or(Jitter{}.samples),
-                                              .seed = spec.seed,
-                                              .copies = static_cast<std::size_t>(spec.training.data_parallel),
-                                              .measured = spec.measured_jitter});
+  const auto count = static_cast<std::size_t>(spec.training.data_parallel);
+  const std::vector<LoweredCopies> copies = lower_copies(spec, run.graph);
+  run.report.spread =
+      find_spread(sampled_copies(run.graph, count, copies), {.ppm = spec.jitter_ppm.value_or(0),
+                                                             .samples = spec.samples.value_or(Jitter{}.samples),
+                                                             .seed = spec.seed,
+                                                             .copies = count,
+                                                             .measured = spec.measured_jitter});
 }
 
 Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity) {

@@ -2,14 +2,16 @@
 
 #include "ppsim/base/detail/wide.hpp"
 #include "ppsim/base/error.hpp"
-#include "ppsim/base/percentile.hpp"
 #include "ppsim/engine/step_timer.hpp"
 
 #include <boost/math/special_functions/erf.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -59,6 +61,12 @@ void draw(const std::vector<Duration>& usual, const std::vector<std::int64_t>& f
   }
 }
 
+/// Takes back what was drawn for the tasks of a stage.
+void hold_still(const Schedule& schedule, StageId stage, const std::vector<Duration>& usual,
+                std::vector<Duration>& times) {
+  for (const TaskId id : schedule.task_ids(stage)) times[index(id)] = usual[index(id)];
+}
+
 void check(const TaskGraph& graph, const Jitter& jitter) {
   const std::size_t most =
       std::min<std::uint64_t>(JitterLimits::samples, JitterLimits::tasks / std::max<std::size_t>(graph.size(), 1));
@@ -74,41 +82,74 @@ void check(const TaskGraph& graph, const Jitter& jitter) {
                         fmt::format("give at least {}", least)}};
 }
 
-/// What at least `share` of the slowest of so many copies take at most.
-Duration quantile(const std::vector<Duration>& sorted, double share, std::size_t copies) {
-  return percentile_of_sorted(sorted, std::pow(share, 1 / static_cast<double>(copies)));
-}
+/// The samples of copies that are alike, ascending, and how many copies there are.
+struct AlikeSamples {
+  std::vector<Duration> steps;
+  std::size_t copies;
+};
 
-Duration mean_of_slowest(const std::vector<Duration>& sorted, std::size_t copies) {
-  const auto count = static_cast<double>(sorted.size());
-  double mean = 0;
-  double below = 0;
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    const double up_to = std::pow(static_cast<double>(i + 1) / count, static_cast<double>(copies));
-    mean += (up_to - below) * static_cast<double>(sorted[i].count());
-    below = up_to;
+/// When the slowest of all copies ends: ascending times, and the probability that it has ended by then.
+struct SlowestEnds {
+  std::vector<Duration> times;
+  std::vector<double> shares;
+
+  /// What at least `share` of steps take at most.
+  [[nodiscard]] Duration quantile(double share) const {
+    constexpr double rounding = 1e-12; // of a share that is not exact in binary
+    const auto found = std::ranges::lower_bound(shares, share - rounding);
+    return times[std::min(static_cast<std::size_t>(found - shares.begin()), times.size() - 1)];
   }
-  return Duration{std::llround(mean)};
+
+  [[nodiscard]] Duration mean() const {
+    double mean = 0;
+    double below = 0;
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      mean += (shares[i] - below) * static_cast<double>(times[i].count());
+      below = shares[i];
+    }
+    return Duration{std::llround(mean)};
+  }
+};
+
+/// What copies that are not alike take does not depend on each other, so that probabilities multiply.
+SlowestEnds ends_of(const std::vector<AlikeSamples>& all) {
+  std::vector<std::pair<Duration, std::size_t>> ends; // and of which
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (const Duration step : all[i].steps) ends.emplace_back(step, i);
+  std::ranges::sort(ends);
+  std::vector<std::size_t> ended(all.size());
+  std::vector<double> shares(all.size()); // of each: F(x)^copies
+  SlowestEnds found;
+  for (const auto& [time, i] : ends) {
+    const double share = static_cast<double>(++ended[i]) / static_cast<double>(all[i].steps.size());
+    shares[i] = std::pow(share, static_cast<double>(all[i].copies));
+    const double product = std::accumulate(shares.begin(), shares.end(), 1.0, std::multiplies{});
+    if (product == 0) continue;
+    found.times.push_back(time);
+    found.shares.push_back(product);
+  }
+  return found;
 }
 
-} // namespace
-
-StepSpread find_spread(const TaskGraph& graph, const Jitter& jitter) {
-  check(graph, jitter);
+/// So many steps of one copy, ascending. `stream`: draws of its own.
+std::vector<Duration> sample_steps_of(const TaskGraph& graph, const Jitter& jitter,
+                                      const std::vector<std::int64_t>& factors, std::size_t stream,
+                                      std::optional<StageId> still) {
   std::vector<Duration> usual(graph.size());
   for (std::size_t id = 0; id < usual.size(); ++id) usual[id] = graph.time_alone(make_id<TaskId>(id));
   const StepTimer timer{graph};
-  const std::vector<std::int64_t> factors = jitter.measured ? std::vector<std::int64_t>{} : factors_of(jitter.ppm);
   std::vector<Duration> steps;
   std::vector<Duration> times(usual.size());
   std::vector<Duration> side_by_side(usual.size() * StepTimer::lanes);
+  const std::uint64_t seed = bits_of(jitter.seed + (std::uint64_t{stream} << 32U)); // of which seeds take 32 bits
   while (steps.size() < jitter.samples) {
     for (std::size_t lane = 0; lane < StepTimer::lanes; ++lane) {
-      const std::uint64_t seed = bits_of(bits_of(jitter.seed) + steps.size() + lane);
+      const std::uint64_t own_seed = bits_of(seed + steps.size() + lane);
       if (jitter.measured)
-        draw_measured(*jitter.measured, graph, usual, seed, times);
+        draw_measured(*jitter.measured, graph, usual, own_seed, times);
       else
-        draw(usual, factors, seed, times);
+        draw(usual, factors, own_seed, times);
+      if (still) hold_still(graph.schedule(), *still, usual, times);
       for (std::size_t id = 0; id < times.size(); ++id) side_by_side[id * StepTimer::lanes + lane] = times[id];
     }
     const std::vector<Duration> sampled = timer.makespans(graph, side_by_side);
@@ -116,11 +157,30 @@ StepSpread find_spread(const TaskGraph& graph, const Jitter& jitter) {
     steps.insert(steps.end(), sampled.begin(), sampled.begin() + static_cast<std::ptrdiff_t>(wanted));
   }
   std::ranges::sort(steps);
-  return {.of = jitter,
-          .mean = mean_of_slowest(steps, jitter.copies),
-          .p50 = quantile(steps, 0.50, jitter.copies),
-          .p95 = quantile(steps, 0.95, jitter.copies),
-          .p99 = quantile(steps, 0.99, jitter.copies)};
+  return steps;
+}
+
+} // namespace
+
+StepSpread find_spread(std::span<const SampledCopies> copies, const Jitter& jitter, std::optional<StageId> still) {
+  for (const SampledCopies& each : copies) check(*each.graph, jitter);
+  const std::vector<std::int64_t> factors = jitter.measured ? std::vector<std::int64_t>{} : factors_of(jitter.ppm);
+  std::vector<AlikeSamples> samples;
+  for (std::size_t i = 0; i < copies.size(); ++i)
+    samples.push_back({sample_steps_of(*copies[i].graph, jitter, factors, i, still), copies[i].count});
+  const SlowestEnds ends = ends_of(samples);
+  StepSpread spread{.of = jitter,
+                    .mean = ends.mean(),
+                    .p50 = ends.quantile(0.50),
+                    .p95 = ends.quantile(0.95),
+                    .p99 = ends.quantile(0.99)};
+  for (std::size_t i = 0; i <= StepSpread::quantile_count; ++i)
+    spread.quantiles.push_back(ends.quantile(static_cast<double>(i) / static_cast<double>(StepSpread::quantile_count)));
+  return spread;
+}
+
+StepSpread find_spread(const TaskGraph& graph, const Jitter& jitter, std::optional<StageId> still) {
+  return find_spread(std::array{SampledCopies{&graph, jitter.copies}}, jitter, still);
 }
 
 } // namespace ppsim

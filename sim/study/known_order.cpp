@@ -36,12 +36,14 @@ bool holds_alike(const Scenario& a, const Scenario& b, bool has_pairs) {
 
 } // namespace
 
-Sample sample_of(const Evaluation& run) {
-  return {.step_time = run.report.step_time,
-          .microbatches = run.graph.scenario().shape.microbatches,
-          .peak_bytes = run.report.peak_bytes(),
-          .fits = !run.report.overflow,
-          .asynchronous = run.graph.schedule().asynchronous()};
+std::optional<Sample> sample_of(const Evaluation& run, StepFigure figure) {
+  const std::optional<Duration> time = find_figure(run.report, figure);
+  if (!time) return std::nullopt;
+  return Sample{.step_time = *time,
+                .microbatches = run.graph.scenario().shape.microbatches,
+                .peak_bytes = run.report.peak_bytes(),
+                .fits = !run.report.overflow,
+                .asynchronous = run.graph.schedule().asynchronous()};
 }
 
 KnownOrder::KnownOrder(Evaluation&& run)

@@ -13,7 +13,8 @@
 
 namespace ppsim {
 
-[[nodiscard]] Sample sample_of(const Evaluation& run);
+/// With that figure of the run as its time; nothing where it is not known.
+[[nodiscard]] std::optional<Sample> sample_of(const Evaluation& run, StepFigure figure);
 
 /// Steps that need more than the costs of one step are not timed: those without a flush or with an optimizer step per
 /// stage, and those whose memory depends on when tasks run.

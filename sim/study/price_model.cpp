@@ -45,7 +45,8 @@ std::optional<ModelCosts> price_model(const RunSpec& spec, Problems& problems) {
   if (!spec.model_shape) {
     for (const RunField& field : run_fields())
       if (field.is_of_model && spec.has(field.name) && !(spec.flops && is_of_operations(field.name)) &&
-          !(spec.varies() && field.name == "data-parallel")) // of copies the slowest ends a step
+          !((spec.varies_by_chance() || spec.names_copies()) &&
+            field.name == "data-parallel")) // of copies the slowest ends a step
         problems.add(spec.place_of(field.name), "there is no model whose costs it could change",
                      "give `model` ('ppsim list models')");
     return std::nullopt;

@@ -16,6 +16,8 @@ public:
 
   [[nodiscard]] Reasons find() const {
     Reasons reasons;
+    for (std::size_t position = 0; position < comparison_.contenders.size(); ++position)
+      if (!comparison_.figure_of(at(position))) reasons.unranked.push_back(position);
     reasons.held_by_transfers = static_cast<std::size_t>(
         std::ranges::count_if(comparison_.not_applicable, &NotApplicable::is_held_by_transfers));
     if (!comparison_.recommendation) {
@@ -36,7 +38,8 @@ public:
       reasons.simpler_is_as_good = reasons.simpler->time > Duration{0} && reasons.simpler->share < Reasons::known_to;
     }
     reasons.too_large = position_of_first([&](const Contender& other) {
-      return !other.demands.asynchronous && !other.fits() && other.report.step_time < best.report.step_time;
+      return !other.demands.asynchronous && !other.fits() && comparison_.figure_of(other) &&
+             figure_of(other) < figure_of(best);
     });
     reasons.asynchronous = asynchronous();
     return reasons;
@@ -44,6 +47,11 @@ public:
 
 private:
   [[nodiscard]] const Contender& at(std::size_t position) const { return comparison_.contenders[position]; }
+
+  /// Of one that is held against another, whose figure is known.
+  [[nodiscard]] Duration figure_of(const Contender& contender) const {
+    return comparison_.figure_of(contender).value();
+  }
 
   /// In the order of the contenders.
   template <class Wanted>
@@ -55,16 +63,16 @@ private:
 
   [[nodiscard]] Contrast runner_up(const Contender& best, std::size_t position) const {
     const Contender& next = at(position);
-    Contrast contrast{.other = position, .time = next.report.step_time - best.report.step_time};
-    contrast.share = part_of(contrast.time, next.report.step_time);
+    Contrast contrast{.other = position, .time = figure_of(next) - figure_of(best)};
+    contrast.share = part_of(contrast.time, figure_of(next));
     weigh(best, next, contrast);
     return contrast;
   }
 
   [[nodiscard]] Contrast simpler(const Contender& best, std::size_t position) const {
     const Contender& other = at(position);
-    Contrast contrast{.other = position, .time = other.report.step_time - best.report.step_time};
-    contrast.share = part_of(contrast.time, best.report.step_time);
+    Contrast contrast{.other = position, .time = figure_of(other) - figure_of(best)};
+    contrast.share = part_of(contrast.time, figure_of(best));
     // What the simpler one costs against the best; of the runner-up it is said.
     if (position != comparison_.recommendation->runner_up)
       weigh(other, best, contrast); // NOLINT(readability-suspicious-call-argument)

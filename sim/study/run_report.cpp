@@ -165,4 +165,48 @@ const Metric& find_metric(std::string_view tag) {
   return *found;
 }
 
+std::optional<Duration> CopiesReport::without_slowest() const {
+  std::optional<Duration> longest;
+  for (std::size_t i = 0; i < alike.size(); ++i)
+    if (i != slowest) longest = std::max(longest, std::optional{alike[i].step_time});
+  return longest;
+}
+
+std::string_view to_string(StepFigure figure) {
+  switch (figure) {
+  case StepFigure::mean:
+    return "mean";
+  case StepFigure::p50:
+    return "p50";
+  case StepFigure::p95:
+    return "p95";
+  case StepFigure::p99:
+    return "p99";
+  case StepFigure::step_time:
+    break;
+  }
+  return "step time";
+}
+
+std::string_view metric_tag(StepFigure figure) {
+  switch (figure) {
+  case StepFigure::mean:
+    return "step_time_mean_ns";
+  case StepFigure::p50:
+    return "step_time_p50_ns";
+  case StepFigure::p95:
+    return "step_time_p95_ns";
+  case StepFigure::p99:
+    return "step_time_p99_ns";
+  case StepFigure::step_time:
+    break;
+  }
+  return "step_time_ns";
+}
+
+std::optional<Duration> find_figure(const RunReport& report, StepFigure figure) {
+  const std::optional<double> value = find_metric(metric_tag(figure)).value(report); // whole, and below 2^53
+  return value ? std::optional{Duration{static_cast<std::int64_t>(*value)}} : std::nullopt;
+}
+
 } // namespace ppsim

@@ -262,6 +262,10 @@ bool RunSpec::is_asked(std::string_view field) const {
   return found == where.end() ? has(field) : as_field(found->second).has_value();
 }
 
+bool UnevenSpec::names_copies() const {
+  return slow && std::ranges::any_of(*slow, [](const SlowStage& each) { return each.copy.has_value(); });
+}
+
 std::optional<Communicators> communicators_in(const NetworkSpec& spec) {
   if (!spec.p2p) return std::nullopt;
   switch (*spec.p2p) {

@@ -4,7 +4,9 @@
 #include "ppsim/base/parallel.hpp"
 #include "ppsim/engine/steady.hpp"
 #include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/copies.hpp"
 #include "ppsim/study/evaluate.hpp"
+#include "ppsim/study/jitter.hpp"
 
 #include <fmt/format.h>
 
@@ -19,6 +21,9 @@ constexpr std::int64_t faster_stage_ppm = 990'000;
 constexpr std::int64_t faster_link_ppm = 500'000;
 /// Of all stages and links together; they are asked for, so they may cost a second or two.
 constexpr std::size_t most_tasks_for_sensitivity = std::size_t{1} << 25;
+
+/// Of the samples of all stages together, likewise.
+constexpr std::size_t most_sampled_tasks = std::size_t{1} << 28;
 
 /// The pairs of stages between which some transfer takes time, the lower stage first, ascending.
 std::vector<std::pair<StageId, StageId>> links_of(const TaskGraph& graph) {
@@ -144,6 +149,18 @@ std::vector<SensitivityFigure> stages_and_links(const TaskGraph& graph, Duration
   return figures;
 }
 
+std::vector<StillStage> still_stages(std::span<const SampledCopies> copies, const StepSpread& base,
+                                     std::size_t threads) {
+  std::vector<StillStage> stages(copies.front().graph->scenario().shape.stages);
+  for_each_index(stages.size(), threads, [&](std::size_t i) {
+    const auto stage = make_id<StageId>(i);
+    const Duration p95 = find_spread(copies, base.of, stage).p95;
+    stages[i] = {.stage = stage, .p95 = p95, .gain = gain_over(base.p95, 1, p95, 1)};
+  });
+  std::ranges::stable_sort(stages, std::ranges::greater{}, &StillStage::gain);
+  return stages;
+}
+
 double gain_over(Duration base_time, std::size_t base_microbatches, Duration time, std::size_t microbatches) {
   if (base_time == Duration{0}) return 0;
   const double share = static_cast<double>(time.count()) / static_cast<double>(base_time.count());
@@ -155,6 +172,24 @@ void rank(Sensitivity& sensitivity) {
     return std::tuple{b.gain, a.change, a.stage, a.other} < std::tuple{a.gain, b.change, b.stage, b.other};
   });
 }
+
+namespace {
+
+void add_still_stages(const RunSpec& spec, const Evaluation& run, Sensitivity& result,
+                      std::vector<std::string>& notes) {
+  const Jitter& jitter = run.report.spread->of;
+  const std::vector<LoweredCopies> copies = lower_copies(spec, run.graph);
+  const std::vector<SampledCopies> sampled = sampled_copies(run.graph, jitter.copies, copies);
+  const std::size_t tasks = sampled.size() * run.graph.scenario().shape.stages * run.graph.size() * jitter.samples;
+  if (tasks <= most_sampled_tasks)
+    result.still = still_stages(sampled, *run.report.spread, machine_threads());
+  else
+    notes.push_back(fmt::format("{}: the p95 without the jitter of each stage would take {} simulated tasks, more than "
+                                "{}; fewer `samples` take less",
+                                spec.place_of("sensitivity"), tasks, most_sampled_tasks));
+}
+
+} // namespace
 
 std::optional<Sensitivity> find_sensitivity(const RunSpec& spec, const Evaluation& run,
                                             std::vector<std::string>& notes) {
@@ -179,6 +214,7 @@ std::optional<Sensitivity> find_sensitivity(const RunSpec& spec, const Evaluatio
     add_chunks(spec, run, result);
   }
   rank(result);
+  if (run.report.spread) add_still_stages(spec, run, result, notes);
   return result;
 }
 

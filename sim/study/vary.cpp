@@ -52,9 +52,11 @@ std::optional<Sample> try_sample(const Candidate& candidate, KnownOrders& known,
     if (said == nullptr)
       if (const auto sample = known.sample(candidate.spec, value)) return sample;
     Evaluation run = evaluate(candidate.spec);
+    if (candidate.spec.rank_by != StepFigure::step_time) sample_steps(candidate.spec, run);
     if (said != nullptr) *said = std::move(run.notes);
-    const Sample sample = sample_of(run);
-    known.keep(std::move(run), value);
+    const bool sampled = candidate.spec.varies_by_chance() || candidate.spec.names_copies();
+    const auto sample = sample_of(run, candidate.spec.rank_by);
+    if (!sampled) known.keep(std::move(run), value);
     return sample;
   } catch (const Error& error) {
     if (error.code() != ExitCode::bad_input && error.code() != ExitCode::no) throw;
@@ -96,8 +98,20 @@ void describe(const RunSpec& spec, Variation& variation) {
   const std::string& varied = variation.axis.option;
   if (varied != "stages") variation.stages = spec.stages.value_or(0);
   if (varied != "mb" && !variation.per_microbatch) variation.microbatches = spec.microbatches.value_or(0);
+  variation.figure = spec.rank_by;
   variation.title = spec.title.value_or("");
   variation.source = cost_source(spec);
+}
+
+/// With what nobody said: the unit of the axis, the figure that is compared, and chunks per stage.
+RunSpec completed(const RunSpec& given, const RunField& field) {
+  RunSpec spec = given;
+  spec.vary->unit = *field.unit;
+  if (given.varies_by_chance() && !given.has("rank-by")) spec.rank_by = StepFigure::mean;
+  // candidates() follows the layers of a stage, but the lines have to be the same at every value
+  const std::string& varied = spec.vary->option;
+  if ((varied == "stages" || varied == "layers") && !spec.vpp && !spec.layout) spec.vpp = {2, 4};
+  return spec;
 }
 
 } // namespace
@@ -106,11 +120,9 @@ Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch
   const RunField* const field = given.vary ? find_run_field(given.vary->option) : nullptr;
   if (field == nullptr || !field->unit)
     throw Error{ExitCode::bad_input, Problem{"`vary`", "names no field that takes numbers", "name one, such as comm"}};
-  RunSpec spec = given;
-  spec.vary->unit = *field->unit;
+  check_figure(given);
+  const RunSpec spec = completed(given, *field);
   const Axis& axis = *spec.vary;
-  // candidates() follows the layers of a stage, but the lines have to be the same at every value
-  if ((axis.option == "stages" || axis.option == "layers") && !spec.vpp && !spec.layout) spec.vpp = {2, 4};
   CandidatesByValue by_value{spec};
   const auto first = by_value.at(axis.from);
   std::vector<std::string> names;

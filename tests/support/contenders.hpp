@@ -23,9 +23,17 @@ inline Contender contender(std::string name, Duration time, std::int64_t size = 
   return made;
 }
 
+/// The same, 95 % of whose steps take at most `p95`.
+inline Contender with_p95(Contender contender, Duration p95) {
+  contender.report.spread = StepSpread{.of = {}, .p95 = p95};
+  return contender;
+}
+
 /// Ranked, on devices of so many GiB (0: no limit is known).
-inline Comparison ranked(std::vector<Contender> contenders, std::int64_t limit = 0) {
+inline Comparison ranked(std::vector<Contender> contenders, std::int64_t limit = 0,
+                         StepFigure by = StepFigure::step_time) {
   Comparison comparison;
+  comparison.ranked_by = by;
   for (const Contender& each : contenders) comparison.knows_memory |= each.report.peak_bytes() > Bytes{0};
   if (limit > 0) {
     comparison.memory_limit = Bytes{limit * gib};

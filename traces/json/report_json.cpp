@@ -95,6 +95,14 @@ Json jitter_json(const Jitter& jitter) {
   return json;
 }
 
+Json copies_json(const CopiesReport& copies) {
+  return {{"slowest", copies.alike[copies.slowest].first},
+          {"step_time_without_ns", optional_ns(copies.without_slowest())},
+          {"alike", list_of(copies.alike, [](const CopiesReport::Alike& alike) {
+             return Json{{"first", alike.first}, {"count", alike.count}, {"step_time_ns", alike.step_time.count()}};
+           })}};
+}
+
 /// By stage.
 Json slow_json(const std::vector<std::int64_t>& stage_ppm) {
   return list_of(stage_ppm, factor_of);
@@ -140,8 +148,13 @@ Json sensitivity_json(const Sensitivity& sensitivity) {
   const auto refused_json = [](const RefusedChange& refused) {
     return Json{{"change", to_string(refused.change)}, {"reason", as_flags(refused.reason)}};
   };
-  return {{"figures", list_of(sensitivity.figures, figure_json)},
-          {"refused", list_of(sensitivity.refused, refused_json)}};
+  Json json{{"figures", list_of(sensitivity.figures, figure_json)},
+            {"refused", list_of(sensitivity.refused, refused_json)}};
+  if (!sensitivity.still.empty())
+    json["p95"] = list_of(sensitivity.still, [](const StillStage& still) {
+      return Json{{"stage", index(still.stage)}, {"step_time_p95_ns", still.p95.count()}, {"gain", still.gain}};
+    });
+  return json;
 }
 
 Json stalls_json(const TaskGraph& graph, const StallReport& stalls) {
@@ -187,6 +200,7 @@ Json report_head(const TaskGraph& graph, const Timeline& timeline, const RunRepo
   if (report.spread) json["jitter"] = jitter_json(report.spread->of);
   if (!scenario.costs.stage_ppm.empty()) json["slow"] = slow_json(scenario.costs.stage_ppm);
   if (!scenario.network.unusual_links.empty()) json["slow_links"] = slow_links_json(scenario.network.unusual_links);
+  if (report.copies) json["copies"] = copies_json(*report.copies);
   json["transfers"] = report.transfers;
   json["transfer_bytes"] = report.transfer_volume.count();
   json["memory"] = memory_json(graph, report);

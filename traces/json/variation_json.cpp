@@ -1,3 +1,4 @@
+#include "ppsim/study/run_report.hpp"
 #include "ppsim/study/variation.hpp"
 #include "ppsim/traces/json.hpp"
 
@@ -23,9 +24,9 @@ std::string_view unit_name(Axis::Unit unit) {
   return "count";
 }
 
-Json line_json(const VariationLine& line) {
-  const auto sample_json = [](const std::optional<Sample>& sample) {
-    return sample ? Json{{"step_time_ns", sample->step_time.count()},
+Json line_json(const VariationLine& line, StepFigure figure) {
+  const auto sample_json = [figure](const std::optional<Sample>& sample) {
+    return sample ? Json{{metric_tag(figure), sample->step_time.count()},
                          {"microbatches", sample->microbatches},
                          {"peak_bytes", sample->peak_bytes.count()},
                          {"fits", sample->fits}}
@@ -61,8 +62,10 @@ std::string variation_json(const Variation& variation) {
   if (variation.stages > 0) json["stages"] = variation.stages;
   if (variation.microbatches > 0) json["microbatches"] = variation.microbatches;
   json["per_microbatch"] = variation.per_microbatch;
+  if (variation.figure != StepFigure::step_time) json["ranked_by"] = metric_tag(variation.figure);
   json["points"] = variation.points;
-  json["lines"] = list_of(variation.lines, line_json);
+  json["lines"] =
+      list_of(variation.lines, [&](const VariationLine& line) { return line_json(line, variation.figure); });
   json["best"] = list_of(variation.best, [&](const BestStretch& stretch) { return stretch_json(variation, stretch); });
   json["crossings"] = list_of(variation.crossings, [&](const Crossing& crossing) {
     return Json{{"no_slower_until", crossing.until},

@@ -99,13 +99,16 @@ ChartFrame frame_for(std::span<const Panel> panels) {
 }
 
 /// What stands above a chart, beside its name.
-std::vector<std::string> facts(const Panel& panel, const Panel& reference, Duration axis) {
+std::vector<std::string> facts(const Panel& panel, const Panel& reference, StepFigure ranked_by, Duration axis) {
   const RunReport& report = panel.report;
   std::vector<std::string> parts;
-  std::string time = "step time " + format_duration(report.step_time);
-  if (&panel != &reference && reference.report.step_time > Duration{0})
-    time += fmt::format(" ({})", difference(report.step_time, reference.report.step_time));
-  parts.push_back(time);
+  if (const std::optional<Duration> figure = find_figure(report, ranked_by)) {
+    const std::optional<Duration> least = find_figure(reference.report, ranked_by);
+    const bool is_held_against = &panel != &reference && least && *least > Duration{0};
+    parts.push_back(fmt::format("{} {}{}", to_string(ranked_by), format_duration(*figure),
+                                is_held_against ? fmt::format(" ({})", difference(*figure, *least)) : ""));
+  }
+  if (ranked_by != StepFigure::step_time) parts.push_back("step time " + format_duration(report.step_time));
   if (report.step_time != report.makespan)
     parts.push_back(
         fmt::format("in steady state; one step by itself, drawn here: {}", format_duration(report.makespan)));
@@ -117,7 +120,7 @@ std::vector<std::string> facts(const Panel& panel, const Panel& reference, Durat
 }
 
 /// The name, whether it is recommended, and the facts, in a line above `chart`.
-std::string draw_panel_head(const Chart& chart, const Panel& panel, const Panel& reference) {
+std::string draw_panel_head(const Chart& chart, const Panel& panel, const Panel& reference, StepFigure ranked_by) {
   const Px base = chart.plot.y - px(9);
   const std::string name = fit_text(clean_text(panel.name), name_size, chart.plot.width / 3);
   std::string out =
@@ -130,7 +133,7 @@ std::string draw_panel_head(const Chart& chart, const Panel& panel, const Panel&
     out += draw_text({x + px(6), base}, word, fmt::format(R"(font-size="{}" fill="#ffffff")", facts_size));
     x += width + px(10);
   }
-  const std::string line = joined(facts(panel, reference, chart.axis), " | ");
+  const std::string line = joined(facts(panel, reference, ranked_by, chart.axis), " | ");
   out += draw_text({x, base}, fit_text(line, facts_size, chart.plot.right() - x),
                    fmt::format(R"(font-size="{}" fill="#333333")", facts_size));
   return draw_group(R"(class="panel")", out);
@@ -192,7 +195,7 @@ std::string svg_comparison(const Comparison& comparison, std::span<const Panel> 
   for (std::size_t i = 0; i < charts.size(); ++i) {
     Chart& chart = charts[i];
     chart.plot.y = bottom + panel_head_height;
-    body += draw_panel_head(chart, panels[i], reference);
+    body += draw_panel_head(chart, panels[i], reference, comparison.ranked_by);
     body += draw_rows(chart, draw_grid(chart), drawn) + draw_cut(chart) + draw_stage_labels(chart);
     bottom = chart.plot.bottom() + panel_gap;
   }

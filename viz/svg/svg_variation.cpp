@@ -353,9 +353,11 @@ std::vector<std::string> essentials_of(const Variation& variation) {
 
 /// The user's own, with what is plotted; a time per microbatch is no step time.
 std::string title_of(const Variation& variation) {
-  const std::string what = variation.per_microbatch ? "Step time per microbatch" : "Step time";
+  std::string what = compared_name(variation);
+  what.front() = what.front() == 's' ? 'S' : what.front() == 'm' ? 'M' : what.front(); // as a sentence begins
   if (variation.title.empty()) return fmt::format("{} over {}", what, axis_name(variation.axis));
-  return variation.per_microbatch ? fmt::format("{}: {}", what, variation.title) : variation.title;
+  const bool is_step_time = variation.figure == StepFigure::step_time && !variation.per_microbatch;
+  return !is_step_time ? fmt::format("{}: {}", what, variation.title) : variation.title;
 }
 
 } // namespace

@@ -59,7 +59,7 @@ VariationPlot::VariationPlot(const Variation& the_variation)
 
 void VariationPlot::choose_y_marks() {
   const auto most = static_cast<std::size_t>(box.height.hundredths / least_y_tick_distance.hundredths);
-  const std::string_view what = variation.per_microbatch ? "step time per microbatch" : "step time";
+  const std::string what = compared_name(variation);
   Ticks ticks = choose_ticks(Axis::Unit::time, range.from, range.to, most);
   if (range.logarithmic) {
     const Axis axis{.option = "", .unit = Axis::Unit::time, .from = range.from, .to = range.to};

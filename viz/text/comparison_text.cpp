@@ -87,13 +87,32 @@ void add_bound(const Comparison& comparison, Add& add) {
       });
 }
 
-/// With jitter.
+/// A figure of the samples.
 template <class Add>
-void add_spread(const Comparison& comparison, Add& add) {
-  if (std::ranges::none_of(comparison.contenders, [](const Contender& each) { return each.report.spread.has_value(); }))
-    return;
-  add("p95", 1, "what 95 % of all steps take at most with --jitter or --jitter-from",
-      [](const Contender& each) { return each.report.spread ? format_duration(each.report.spread->p95) : "-"; });
+void add_figure(StepFigure figure, int rank, Add& add) {
+  const std::string description{find_metric(metric_tag(figure)).description};
+  add(to_string(figure), rank, description + " with --jitter or --jitter-from", [figure](const Contender& each) {
+    const std::optional<Duration> time = find_figure(each.report, figure);
+    return time ? format_duration(*time) : "-";
+  });
+}
+
+/// How much longer than the reference each takes, behind the figure by which they are ranked where that is no step
+/// time; and what 95 % of all steps take at most, with jitter.
+template <class Add>
+void add_ranking(const Comparison& comparison, const Contender& reference, Add& add) {
+  const StepFigure figure = comparison.ranked_by;
+  const std::optional<Duration> least = comparison.figure_of(reference);
+  if (figure != StepFigure::step_time) add_figure(figure, 0, add);
+  add("slower", 1, figure == StepFigure::step_time ? "" : fmt::format("by {}", to_string(figure)),
+      [&](const Contender& each) {
+        const std::optional<Duration> time = comparison.figure_of(each);
+        if (&each == &reference) return std::string{};
+        return time && least ? difference(*time, *least) : "-";
+      });
+  const bool sampled =
+      std::ranges::any_of(comparison.contenders, [](const Contender& each) { return each.report.spread.has_value(); });
+  if (sampled && figure != StepFigure::p95) add_figure(StepFigure::p95, 1, add);
 }
 
 /// All columns of the table, that of the names first. What tells most has the lowest rank.
@@ -108,10 +127,7 @@ std::vector<TableColumn> columns_of(const Comparison& comparison, TableColumn na
   const auto any = [&](auto is) { return std::ranges::any_of(contenders, is, &Contender::report); };
   const auto stalls = [](const RunReport& report) { return report.stalls && report.stalls->count > 0; };
   add("step time", 0, "", [](const Contender& each) { return format_duration(each.report.step_time); });
-  add("slower", 1, "", [&](const Contender& each) {
-    return &each == &reference ? "" : difference(each.report.step_time, reference.report.step_time);
-  });
-  add_spread(comparison, add);
+  add_ranking(comparison, reference, add);
   if (any([](const RunReport& report) { return report.makespan != report.step_time; }))
     add("makespan", 7, "of one step by itself, where the step time is the interval between steps",
         [](const Contender& each) {

@@ -101,6 +101,19 @@ std::string gain_words(double gain) {
   return fmt::format("{:.2f} %", std::round(1e4 * gain) / 100 + 0.0);
 }
 
+/// Whose jitter matters most, the largest gains first.
+std::string still_table(const std::vector<StillStage>& stages) {
+  constexpr std::size_t shown = 4;
+  std::string out = fmt::format("\n  {:<38}{:>11}   {}\n", "sensitivity of p95", "p95", "saved");
+  const std::size_t rows = stages.size() <= shown + 1 ? stages.size() : shown; // one more takes no more room
+  for (std::size_t i = 0; i < rows; ++i)
+    out += fmt::format("    {:<36}{:>11}   {}\n", fmt::format("stage {} without jitter", index(stages[i].stage)),
+                       format_duration(stages[i].p95), gain_words(stages[i].gain));
+  if (rows == stages.size()) return out;
+  return out + fmt::format("    {:<36}{:>11}   {} to {}\n", fmt::format("{} more stages", stages.size() - rows), "",
+                           gain_words(stages.back().gain), gain_words(stages[rows].gain));
+}
+
 } // namespace
 
 std::string stage_table(const RunReport& report, std::size_t width) {
@@ -149,6 +162,7 @@ std::string sensitivity_table(const Sensitivity& sensitivity, std::size_t width)
     const std::string_view what = refused.change == Change::chunks ? "more chunks per stage" : "more microbatches";
     out += wrapped_lines(fmt::format("    {}: {}", what, as_flags(refused.reason)), width, 6);
   }
+  if (!sensitivity.still.empty()) out += still_table(sensitivity.still);
   return out;
 }
 

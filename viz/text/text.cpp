@@ -15,6 +15,7 @@
 
 #include "report_parts.hpp"
 #include "text_blocks.hpp"
+#include "words/figures.hpp"
 
 // How the report reads, for `ppsim --stages 4 --mb 8`:
 //
@@ -186,6 +187,7 @@ private:
     theory();
     critical_path();
     layers();
+    copies();
     uneven();
     spread();
     update();
@@ -314,6 +316,23 @@ private:
         fmt::format("{}: {} on average, at most {} in half of {}, {} in 95 %, {} in 99 %{}", jitter_words(spread.of),
                     format_duration(spread.mean), format_duration(spread.p50), counted(spread.of.samples, "step"),
                     format_duration(spread.p95), format_duration(spread.p99), copies));
+  }
+
+  /// Copies of the pipeline that are not alike.
+  void copies() {
+    if (!report_.copies) return;
+    const CopiesReport& copies = *report_.copies;
+    const CopiesReport::Alike& slowest = copies.alike[copies.slowest];
+    std::size_t count = 0;
+    for (const CopiesReport::Alike& each : copies.alike) count += each.count;
+    std::string words = slowest.count == 1
+                            ? fmt::format("of {} copy {} is the slowest, and shown here", count, slowest.first)
+                            : fmt::format("of {} copy {} and {} more alike are the slowest, and shown here", count,
+                                          slowest.first, slowest.count - 1);
+    if (const std::optional<Duration> without = copies.without_slowest())
+      words += fmt::format("; without {} a step takes {} ({})", slowest.count == 1 ? "it" : "them",
+                           format_duration(*without), difference(*without, slowest.step_time));
+    say("copies", words);
   }
 
   /// Devices and links that are not as fast as others.

@@ -81,8 +81,9 @@ std::string cell_of(const Variation& variation, const std::optional<Sample>& sam
 
 /// Step times at some of the points, a row per schedule.
 std::vector<TableColumn> time_columns(const Variation& variation) {
+  const bool says_which = variation.figure != StepFigure::step_time || !variation.per_microbatch;
   std::vector<TableColumn> columns{left(
-      column_of(variation.per_microbatch ? "per microbatch, at" : "step time, at", 0, variation.lines,
+      column_of((says_which ? compared_name(variation) : "per microbatch") + ", at", 0, variation.lines,
                 [](const VariationLine& line) { return line.name + (line.asynchronous ? " (asynchronous)" : ""); }))};
   if (variation.points.empty()) return columns;
   for (const std::size_t point : points_of_table(variation)) {

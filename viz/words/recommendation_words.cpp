@@ -109,14 +109,24 @@ public:
 
   [[nodiscard]] std::string text() const {
     return (comparison_.recommendation ? to_take(at(comparison_.recommendation->best)) : nothing_to_take()) +
-           asynchronous() + held_by_transfers();
+           asynchronous() + unranked() + held_by_transfers();
   }
 
 private:
+  /// Before a time that is no step time.
+  [[nodiscard]] std::string figure() const {
+    return comparison_.ranked_by == StepFigure::step_time ? "" : fmt::format("{} ", to_string(comparison_.ranked_by));
+  }
+
+  /// Of one that is ranked.
+  [[nodiscard]] std::string time_of(const Contender& contender) const {
+    return format_duration(comparison_.figure_of(contender).value());
+  }
+
   [[nodiscard]] const Contender& at(std::size_t position) const { return comparison_.contenders[position]; }
 
   [[nodiscard]] std::string to_take(const Contender& best) const {
-    std::string words = fmt::format("take {}: {}{}", best.name, format_duration(best.report.step_time),
+    std::string words = fmt::format("take {}: {}{}{}", best.name, figure(), time_of(best),
                                     reasons_.runner_up ? against(best, *reasons_.runner_up) : alone(best));
     if (!reasons_.duties.empty())
       words += fmt::format("; its runtime has to {}", duties_words(reasons_.duties, best.demands));
@@ -134,7 +144,7 @@ private:
     const std::string words = contrast.time == Duration{0}
                                   ? fmt::format(", the same as the next, {}", next.name)
                                   : fmt::format(", {} less time than the next, {} ({})", rough_percent(contrast.share),
-                                                next.name, format_duration(next.report.step_time));
+                                                next.name, time_of(next));
     return words + prices(contrast, best, next);
   }
 
@@ -173,8 +183,8 @@ private:
 
   /// What would be faster, if there were more memory.
   [[nodiscard]] std::string too_large(const Contender& faster) const {
-    return fmt::format(" {} would take {}, but needs {}, {} more than the limit of {}.", faster.name,
-                       format_duration(faster.report.step_time), format_bytes(faster.report.peak_bytes()),
+    return fmt::format(" {} would take {}{}, but needs {}, {} more than the limit of {}.", faster.name, figure(),
+                       time_of(faster), format_bytes(faster.report.peak_bytes()),
                        format_bytes(faster.report.peak_bytes() - limit()), format_bytes(limit()));
   }
 
@@ -182,8 +192,18 @@ private:
   [[nodiscard]] std::string asynchronous() const {
     if (!reasons_.asynchronous) return {};
     const Contender& other = at(*reasons_.asynchronous);
-    return fmt::format(" {} ({}) is no substitute: it applies gradients to newer weights than they were taken at.",
-                       other.name, format_duration(other.report.step_time));
+    return fmt::format(" {} ({}{}) is no substitute: it applies gradients to newer weights than they were taken at.",
+                       other.name, figure().empty() ? "" : "step time ", format_duration(other.report.step_time));
+  }
+
+  /// What the ranking does not know.
+  [[nodiscard]] std::string unranked() const {
+    if (reasons_.unranked.empty()) return {};
+    std::vector<std::string> names;
+    names.reserve(reasons_.unranked.size());
+    for (const std::size_t position : reasons_.unranked) names.push_back(at(position).name);
+    return fmt::format(" No {} of {} is known, so that {} behind the others.", to_string(comparison_.ranked_by),
+                       enumerated(names), names.size() == 1 ? "it stands" : "they stand");
   }
 
   /// Nothing fits, or all that does trains something else.

@@ -1,6 +1,7 @@
 #include "variation_words.hpp"
 
 #include "ppsim/base/words.hpp"
+#include "ppsim/study/run_report.hpp"
 
 #include <fmt/format.h>
 
@@ -35,6 +36,11 @@ std::string quantity_name(std::string_view option) {
   std::string name{known == quantities.end() ? option : known->name};
   std::replace(name.begin(), name.end(), '-', ' ');
   return name;
+}
+
+std::string compared_name(const Variation& variation) {
+  return fmt::format("{}{}", find_metric(metric_tag(variation.figure)).name,
+                     variation.per_microbatch ? " per microbatch" : "");
 }
 
 std::vector<std::string> shape_words(const Variation& variation) {

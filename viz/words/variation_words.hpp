@@ -11,6 +11,8 @@ namespace ppsim::viz {
 
 /// What an option gives, for titles: "transfer time" for comm; others as they are called, with spaces.
 [[nodiscard]] std::string quantity_name(std::string_view option);
+/// What is compared: "step time", "p95 step time"; per microbatch where that is shown.
+[[nodiscard]] std::string compared_name(const Variation& variation);
 /// "4 stages", "8 microbatches", without what varies.
 [[nodiscard]] std::vector<std::string> shape_words(const Variation& variation);
 /// The best schedule of a stretch, or why there is none.

@@ -22,6 +22,7 @@ TEST_CASE("A condition is a metric, a comparison and a number or a time") {
   CHECK(parse_condition("  makespan_ns<33ms ")->threshold == 33e6);
   CHECK(!parse_condition("makespan_ns<33ms")->above);
   CHECK(parse_condition("step_time_ns > 1000")->threshold == 1000.0);
+  CHECK(parse_condition("step_time_p95_ns > 34ms")->threshold == 34e6);
   CHECK(parse_condition("mfu < 40 %")->threshold == 0.4);
   CHECK(parse_condition("tflops > 1.5PFLOPS")->threshold == 1500.0);
   CHECK(parse_condition("tflops_per_device < 300")->threshold == 300.0);

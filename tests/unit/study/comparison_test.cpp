@@ -58,6 +58,25 @@ TEST_CASE("The fastest that fits and is synchronous is recommended, before the n
   CHECK(!ranked({contender("1f1b", 9ms, 9), contender("pipedream", 5ms, 4, asynchronous)}, 8).recommendation);
 }
 
+TEST_CASE("Ranked by another figure, that decides, and what has none stands last and is not recommended") {
+  const Comparison comparison =
+      ranked({with_p95(contender("steady", 9ms, 1), 10ms), with_p95(contender("shaky", 8ms, 1, folded), 12ms),
+              contender("unknown", 5ms, 1), with_p95(contender("large", 4ms, 9), 9ms)},
+             8, StepFigure::p95);
+  CHECK(names(comparison) == Rows{"large", "steady", "shaky", "unknown"});
+  REQUIRE(comparison.recommendation);
+  CHECK(comparison.recommendation->best == 1);
+  CHECK(comparison.recommendation->runner_up == std::optional<std::size_t>{2});
+  const Reasons reasons = reasons_of(comparison);
+  CHECK(reasons.runner_up->time == 2ms);
+  CHECK(reasons.too_large == std::optional<std::size_t>{0});
+  CHECK(reasons.unranked == std::vector<std::size_t>{3});
+  const Comparison close =
+      ranked({with_p95(contender("zb-v", 8ms, 1, folded), 1000us), with_p95(contender("1f1b", 9ms, 1), 1020us)}, 0,
+             StepFigure::p95);
+  CHECK(close.recommendation->simpler == std::optional<std::size_t>{1});
+}
+
 TEST_CASE("Simpler is what asks least within 2 % of the fastest, and nothing beyond that") {
   const auto simpler = [](Duration time) {
     return ranked({contender("zb-v", 1000us, 1, folded), contender("interleaved", 1001us, 1, two_chunks),

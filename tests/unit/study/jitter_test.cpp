@@ -28,7 +28,7 @@ double ms(Duration time) {
 
 /// GPipe on two stages, with nothing of ours: the mean and the 95 % quantile of its makespan in ms.
 std::pair<double, double> sampled_gpipe(std::size_t microbatches, double transfer, double deviation,
-                                        std::size_t samples) {
+                                        std::size_t samples, bool second_is_still = false) {
   std::mt19937_64 random{42};
   const double sigma = std::sqrt(std::log(1 + deviation * deviation));
   std::lognormal_distribution<double> factor{-sigma * sigma / 2, sigma};
@@ -39,8 +39,8 @@ std::pair<double, double> sampled_gpipe(std::size_t microbatches, double transfe
     double first = 0;
     double second = 0;
     for (double& at : arrived) at = (first += factor(random)) + transfer;
-    for (const double at : arrived) second = std::max(second, at) + factor(random);
-    for (double& at : sent) at = (second += 2 * factor(random)) + transfer;
+    for (const double at : arrived) second = std::max(second, at) + (second_is_still ? 1 : factor(random));
+    for (double& at : sent) at = (second += 2 * (second_is_still ? 1 : factor(random))) + transfer;
     for (const double at : sent) first = std::max(first, at) + 2 * factor(random);
     steps.push_back(std::max(first, second));
     sum += steps.back();
@@ -72,12 +72,63 @@ TEST_CASE("Of several copies the slowest ends a step") {
   CHECK(spread.p50 < spread.p95);
 }
 
+TEST_CASE("Of copies that are not alike each has its own distribution, and their probabilities multiply") {
+  Scenario slow = uniform_scenario({.stages = 1, .microbatches = 64}, Duration{1'000'000}, Duration{2'000'000});
+  slow.costs.stage_ppm = {1'010'000};
+  const TaskGraph usual = graph_of("1f1b", {.stages = 1, .microbatches = 64});
+  const TaskGraph other = lower(usual.schedule(), slow);
+  const StepSpread spread = find_spread(std::array{SampledCopies{&usual, 3}, SampledCopies{&other, 1}},
+                                        {.ppm = 100'000, .samples = 40'000, .copies = 4});
+  // sums of 64 tasks each are all but normal
+  const double deviation = 0.1 * std::sqrt(64.0 * 5.0);
+  const auto below = [](double x, double mean, double sigma) {
+    return 0.5 * std::erfc((mean - x) / sigma / std::sqrt(2));
+  };
+  const auto quantile = [&](double share) {
+    double low = 180;
+    double high = 210;
+    while (high - low > 1e-6) {
+      const double x = (low + high) / 2;
+      (std::pow(below(x, 192, deviation), 3) * below(x, 193.92, 1.01 * deviation) < share ? low : high) = x;
+    }
+    return low;
+  };
+  CHECK(ms(spread.p50) == Approx(quantile(0.5)).margin(0.05 * deviation));
+  CHECK(ms(spread.p95) == Approx(quantile(0.95)).margin(0.1 * deviation));
+  const StepSpread alike = find_spread(usual, {.ppm = 100'000, .samples = 4000, .copies = 2});
+  const StepSpread apart = find_spread(std::array{SampledCopies{&usual, 1}, SampledCopies{&usual, 1}},
+                                       {.ppm = 100'000, .samples = 4000, .copies = 2});
+  CHECK(apart.p50 != alike.p50); // draws of their own
+  CHECK(ms(apart.p50) == Approx(ms(alike.p50)).margin(0.1 * deviation));
+}
+
 TEST_CASE("Another sampler finds the same of GPipe on two stages") {
   const auto [mean, p95] = sampled_gpipe(6, 0.5, 0.3, 40'000);
   const StepSpread spread = find_spread(graph_of("gpipe", {.stages = 2, .microbatches = 6}, Duration{500'000}),
                                         {.ppm = 300'000, .samples = 40'000});
   CHECK(ms(spread.mean) == Approx(mean).epsilon(0.003));
   CHECK(ms(spread.p95) == Approx(p95).epsilon(0.006));
+}
+
+TEST_CASE("A stage that is still takes what it takes, and the others vary as before") {
+  const auto [mean, p95] = sampled_gpipe(6, 0.5, 0.3, 40'000, true);
+  const TaskGraph graph = graph_of("gpipe", {.stages = 2, .microbatches = 6}, Duration{500'000});
+  const StepSpread spread = find_spread(graph, {.ppm = 300'000, .samples = 40'000}, make_id<StageId>(1));
+  CHECK(ms(spread.mean) == Approx(mean).epsilon(0.003));
+  CHECK(ms(spread.p95) == Approx(p95).epsilon(0.006));
+  const TaskGraph one = graph_of("1f1b", {.stages = 1, .microbatches = 64});
+  CHECK(find_spread(one, {.ppm = 300'000, .samples = 50}, make_id<StageId>(0)).p99 == Duration{192'000'000});
+}
+
+TEST_CASE("The quantiles go from the least of all samples on, and meet the figures") {
+  const StepSpread spread =
+      find_spread(graph_of("1f1b", {.stages = 2, .microbatches = 4}), {.ppm = 100'000, .samples = 500, .copies = 3});
+  REQUIRE(spread.quantiles.size() == StepSpread::quantile_count + 1);
+  CHECK(std::ranges::is_sorted(spread.quantiles));
+  CHECK(spread.quantiles.front() < spread.p50);
+  CHECK(spread.quantiles[100] == spread.p50);
+  CHECK(spread.quantiles[190] == spread.p95);
+  CHECK(spread.quantiles[198] == spread.p99);
 }
 
 TEST_CASE("A seed gives one result, and no jitter that can be seen the time without") {

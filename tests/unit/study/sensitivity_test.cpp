@@ -2,11 +2,13 @@
 
 #include "ppsim/engine/steady.hpp"
 #include "ppsim/graph/timeline.hpp"
+#include "ppsim/study/jitter.hpp"
 #include "ppsim/study/sensitivity.hpp"
 #include "support/runs.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -47,6 +49,23 @@ Scenario one_stage() {
 }
 
 } // namespace
+
+TEST_CASE("Of the stages without jitter the one that saves most of p95 is first, at any number of threads") {
+  const Shape shape{.stages = 4, .microbatches = 8, .vpp = 1};
+  const TaskGraph graph = lower(generate("1f1b", shape), with_factors(uniform_scenario(shape, 1ms, 2ms),
+                                                                      {1'000'000, 1'000'000, 1'300'000, 1'000'000}));
+  const StepSpread base = find_spread(graph, {.ppm = 100'000, .samples = 300});
+  const std::vector<StillStage> stages = still_stages(std::array{SampledCopies{&graph}}, base, 1);
+  REQUIRE(stages.size() == 4);
+  CHECK(index(stages.front().stage) == 2);
+  CHECK(stages.front().gain > 5 * stages.back().gain);
+  const std::vector<StillStage> again = still_stages(std::array{SampledCopies{&graph}}, base, 3);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    CHECK(stages[i].p95 == find_spread(graph, base.of, stages[i].stage).p95);
+    CHECK(again[i].p95 == stages[i].p95);
+    CHECK(again[i].stage == stages[i].stage);
+  }
+}
 
 TEST_CASE("A stage that computes 1 % faster has tasks of 99 % of their time") {
   // 1F1B, F = 1000, B = 2000: 9000. Stage 0 with F = 990, B = 1980:

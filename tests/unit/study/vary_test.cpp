@@ -60,6 +60,34 @@ TEST_CASE("With any latency 1F1B is slower than GPipe, which waits for transfers
   CHECK(variation.lines[1].samples[1]->step_time == Duration{14'000'000});
 }
 
+TEST_CASE("With jitter lines are of the figure that is asked for, else of the mean, and what is not sampled has none") {
+  const Rows flags{
+      "--stages", "2", "--mb",     "4",   "--vary",    "comm=0..1ms", "--schedules", "gpipe,1f1b,pipedream",
+      "--points", "2", "--jitter", "10%", "--samples", "50"};
+  const auto with = [&](const Rows& more) {
+    Rows all = flags;
+    all.insert(all.end(), more.begin(), more.end());
+    return vary_flags(all, 2).variation;
+  };
+  const Variation mean = with({});
+  const Variation p95 = with({"--rank-by", "p95"});
+  CHECK(mean.figure == StepFigure::mean);
+  CHECK(p95.figure == StepFigure::p95);
+  REQUIRE(p95.lines.size() == 2);
+  RunSpec spec;
+  spec.stages = 2;
+  spec.microbatches = 4;
+  spec.schedule = "1f1b";
+  spec.comm = {Duration{1'000'000}};
+  spec.jitter_ppm = 100'000;
+  spec.samples = 50;
+  Evaluation run = evaluate(spec);
+  sample_steps(spec, run);
+  CHECK(p95.lines[1].samples[1]->step_time == run.report.spread->p95);
+  CHECK(mean.lines[1].samples[1]->step_time == run.report.spread->mean);
+  CHECK(with({"--rank-by", "step-time"}).lines.size() == 3);
+}
+
 TEST_CASE("With latency more virtual stages become slower than fewer") {
   // While 1F1B's own waits hide the steady state's transfers, interleaved takes m T + (p-1) T / v + 2 (p v - 1) c: at
   // p = 4, m = 8, T = 3 ms 28.5 ms + 14 c with 2 chunks, 26.25 ms + 30 c with 4: equal at 2.25 ms / 16 = 140625 ns.

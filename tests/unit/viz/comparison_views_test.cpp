@@ -204,6 +204,43 @@ TEST_CASE("the Markdown table has all columns in every row, and nothing of it is
   CHECK(text.find("take \\*good\\*") != std::string::npos);
 }
 
+// Between `least` and `most`, all times equally often.
+StepSpread even_spread(Duration least, Duration most) {
+  StepSpread spread{.of = {.ppm = 50'000}};
+  for (std::size_t i = 0; i <= StepSpread::quantile_count; ++i)
+    spread.quantiles.push_back(least + (most - least) * static_cast<std::int64_t>(i) /
+                                           static_cast<std::int64_t>(StepSpread::quantile_count));
+  spread.mean = spread.p50 = spread.quantiles[StepSpread::quantile_count / 2];
+  spread.p95 = spread.p99 = spread.quantiles[StepSpread::quantile_count * 95 / 100];
+  return spread;
+}
+
+TEST_CASE("The plot of steps has a row for each schedule that was sampled, on one axis, and names the others") {
+  Comparison comparison = three();
+  comparison.title = "a <b> & c";
+  comparison.contenders.push_back(contender("slow & <steady>", 60ms, 10));
+  comparison.contenders[0].report.spread = even_spread(21ms, 31ms);
+  comparison.contenders[1].report.spread = even_spread(26ms, 28ms);
+  comparison.contenders[3].report.spread = even_spread(61ms, 62ms);
+  const std::string svg = viz::svg_step_spread(comparison);
+  CHECK(xml_fault(svg).empty());
+  const std::vector<Element> elements = parsed(svg);
+  CHECK(misplaced_texts(elements).empty());
+  CHECK(elements_named(elements, "path", "shape").size() == 2);
+  CHECK(svg.find("plain is not sampled") != std::string::npos);
+  CHECK(svg.find("slow &amp; &lt;steady&gt; is not drawn: median 61.5 ms") != std::string::npos);
+  CHECK(svg.find("dashed line: step time of good") != std::string::npos);
+  const auto x_of = [&](std::string_view css_class, std::size_t row) {
+    return std::strtod(elements_named(elements, "path", css_class)[row].get("d").c_str() + 1, nullptr);
+  };
+  const double ms = x_of("without", 1) - x_of("without", 0); // 5 of them
+  CHECK(x_of("median", 0) - x_of("without", 0) == Approx(6 * ms / 5).margin(0.02));
+  CHECK(x_of("mean", 1) - x_of("without", 1) == Approx(2 * ms / 5).margin(0.02));
+  CHECK(x_of("reference", 0) == x_of("without", 1));
+  comparison.ranked_by = StepFigure::p95;
+  CHECK(viz::svg_step_spread(comparison).find("dashed line: p95 of good") != std::string::npos);
+}
+
 TEST_CASE("lines are broken at spaces and indented") {
   CHECK(wrapped_lines("one two three", 8, 2) == "one two\n  three\n");
   CHECK(wrapped_lines("one two three", 13, 2) == "one two three\n");

@@ -40,6 +40,16 @@ TEST_CASE("The recommendation says what is gained over the next one, what it cos
                        "choice."));
 }
 
+TEST_CASE("A recommendation by another figure says which, and of which schedules it is not known") {
+  Contender unsampled = contender("pipedream", 40ms, 10, asynchronous);
+  CHECK(recommendation_text(
+            ranked({with_p95(contender("1f1b", 50ms), 60ms), with_p95(contender("gpipe", 50ms), 80ms), unsampled}, 0,
+                   StepFigure::p95)) ==
+        "take 1f1b: p95 60 ms, 25 % less time than the next, gpipe (80 ms). pipedream (step time 40 ms) is no "
+        "substitute: it applies gradients to newer weights than they were taken at. No p95 of pipedream is known, so "
+        "that it stands behind the others.");
+}
+
 TEST_CASE("A recommendation that rests on halves of the backward which nobody measured says so") {
   const auto text = [](const Demands& demands, bool assumed) {
     Comparison comparison = ranked({contender("best", 2ms, 0, demands)});

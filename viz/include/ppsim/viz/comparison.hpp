@@ -38,4 +38,9 @@ struct Panel {
 /// title, costs and limit come from `comparison`. One document of less than 3 MB. Pure.
 [[nodiscard]] std::string svg_comparison(const Comparison& comparison, std::span<const Panel> panels);
 
+/// How often steps take how long where tasks vary, a row per schedule that was sampled, in the order of the comparison;
+/// a line through all rows at the figure by which the first is the first. What takes more than twice as long as that is
+/// named, not drawn. Pure.
+[[nodiscard]] std::string svg_step_spread(const Comparison& comparison);
+
 } // namespace ppsim::viz

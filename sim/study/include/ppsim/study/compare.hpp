@@ -28,8 +28,11 @@ struct ComparedRuns {
 /// Simulates all candidates on up to `threads` threads, and ranks them; the result does not depend on that number. A
 /// candidate that refuses the spec, or deadlocks, is one that does not apply. Throws Error where none applies: with
 /// what most schedules refuse alike, which is then wrong with the spec, else with the reason of each; and as
-/// candidates() does.
+/// candidates() does; and where the figure by which to rank is known of none.
 [[nodiscard]] ComparedRuns compare(const RunSpec& spec, std::size_t threads, const Watch& watch = {});
+
+/// Throws Error where the figure by which to rank is one of samples, and nothing varies.
+void check_figure(const RunSpec& spec);
 
 /// What runs of the candidates said, each once, with those that said it unless all that ran did. `said` is by
 /// candidate, nothing of one that did not run.

@@ -45,7 +45,7 @@ struct NotApplicable {
 
 /// Which contender to take; why: reasons.hpp. Positions in Comparison::contenders.
 struct Recommendation {
-  std::size_t best = 0;                 ///< the fastest that fits and does not change what is trained
+  std::size_t best = 0; ///< the first that fits, does not change what is trained, and whose figure is known
   std::optional<std::size_t> runner_up; ///< the next fastest of those
   std::optional<std::size_t> simpler;   ///< asks less of the runtime, and is at most `simpler_within` slower
   static constexpr double simpler_within = 0.02;
@@ -59,11 +59,18 @@ struct Comparison {
   std::size_t microbatches = 1;
   TransferModel transfer_model = TransferModel::latency;
   std::optional<Bytes> memory_limit;
-  bool halves_assumed = false;       ///< costs of whole backwards were given, and each taken to be half I, half W
-  bool knows_memory = false;         ///< sizes were given, so that Report::peak_bytes() says something
-  std::vector<Contender> contenders; ///< by step time; equals by peak memory, then by demands, then as in generators()
+  bool halves_assumed = false; ///< costs of whole backwards were given, and each taken to be half I, half W
+  bool knows_memory = false;   ///< sizes were given, so that Report::peak_bytes() says something
+  StepFigure ranked_by = StepFigure::step_time;
+  /// By the figure that is asked for, those of which it is not known behind the others, by step time; equals by peak
+  /// memory, then by demands, then as in generators().
+  std::vector<Contender> contenders;
   std::vector<NotApplicable> not_applicable;
   std::optional<Recommendation> recommendation; ///< none where nothing fits
+  /// The figure by which it is ranked; none where that is not known of it.
+  [[nodiscard]] std::optional<Duration> figure_of(const Contender& contender) const {
+    return find_figure(contender.report, ranked_by);
+  }
 };
 
 /// Sorts the contenders and recommends one. `contenders` come in the order of generators().

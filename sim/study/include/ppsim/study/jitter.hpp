@@ -5,6 +5,9 @@
 #include "ppsim/study/measured_jitter.hpp"
 
 #include <memory>
+#include <optional>
+#include <span>
+#include <vector>
 
 namespace ppsim {
 
@@ -27,15 +30,29 @@ struct JitterLimits {
 
 /// What a step takes, over all samples: until the slowest copy ends.
 struct StepSpread {
+  static constexpr std::size_t quantile_count = 200;
   Jitter of;
   Duration mean{0}, p50{0}, p95{0}, p99{0};
+  std::vector<Duration> quantiles{}; ///< what i / quantile_count of steps take at most, from 0, the least of all, on
+};
+
+/// Copies of the pipeline that run the same graph; those of others have draws of their own.
+struct SampledCopies {
+  const TaskGraph* graph = nullptr;
+  std::size_t count = 1;
 };
 
 /// Of one step, its tasks and what follows them. Each task of a sample takes its time in the scenario by a factor of
 /// its own: log-normal, with mean 1 and a standard deviation of `jitter.ppm`, or as draw_measured() says; transfers,
-/// reductions and the optimizer take what they take. Of so many samples x the slowest of d copies is at most x with
-/// probability F(x)^d, where F(x) is the share of samples up to x. The same everywhere for the same seed. Throws Error
-/// where the samples are too many, or too few for the copies.
-[[nodiscard]] StepSpread find_spread(const TaskGraph& graph, const Jitter& jitter);
+/// reductions and the optimizer take what they take. The slowest of all copies is at most x with the product over
+/// `copies` of F(x)^count, where F(x) is the share of a graph's samples up to x. `jitter.copies` is the sum of all
+/// counts. The same everywhere for the same seed. The tasks of a `still` stage take what they take; those of others
+/// vary as they do without one, so that two results differ by that stage alone. Throws Error where the samples are too
+/// many, or too few for the copies.
+[[nodiscard]] StepSpread find_spread(std::span<const SampledCopies> copies, const Jitter& jitter,
+                                     std::optional<StageId> still = std::nullopt);
+/// Of copies that are alike.
+[[nodiscard]] StepSpread find_spread(const TaskGraph& graph, const Jitter& jitter,
+                                     std::optional<StageId> still = std::nullopt);
 
 } // namespace ppsim

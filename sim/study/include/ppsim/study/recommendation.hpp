@@ -21,7 +21,7 @@ enum class Quantity : std::uint8_t {
   transfers    ///< their number, where their volume is the same
 };
 
-/// One contender held against another.
+/// One contender held against another, by the figure by which they are ranked.
 struct Contrast {
   std::size_t other = 0; ///< position in Comparison::contenders
   Duration time{0};      ///< that the slower one takes longer
@@ -41,6 +41,7 @@ struct Reasons {
   bool halves_assumed = false;             ///< the best splits backwards whose halves nobody measured
   std::optional<Contrast> simpler;         ///< its costs and savings against the best; none where it is the runner-up
   bool simpler_is_as_good = false;         ///< it is slower by less than costs are known to
+  std::vector<std::size_t> unranked{};     ///< those whose figure is not known
   std::optional<std::size_t> too_large;    ///< the fastest that does not fit, where it is faster than the best
   std::optional<std::size_t> asynchronous; ///< the fastest that changes what is trained, where it is faster
   std::optional<std::size_t> least;        ///< where nothing is recommended: what lacks least memory, if any does

@@ -7,6 +7,7 @@
 #include "ppsim/study/jitter.hpp"
 #include "ppsim/study/proven_bound.hpp"
 #include "ppsim/study/sensitivity.hpp"
+#include "ppsim/study/step_figure.hpp"
 #include "ppsim/study/what_if.hpp"
 
 #include <optional>
@@ -39,6 +40,19 @@ struct StallReport {
   Duration sum{0};                   ///< of all waits, over all stages
   std::optional<Duration> without{}; ///< the makespan under `latency`; none where nothing stalled
   std::vector<One> longest;          ///< those, longest first
+};
+
+/// Data-parallel copies of the pipeline that are not alike: a step takes what the slowest of them takes.
+struct CopiesReport {
+  struct Alike {
+    std::size_t first = 0; ///< the lowest of their numbers
+    std::size_t count = 1;
+    Duration step_time{0};
+  };
+  std::vector<Alike> alike; ///< from the lowest number on
+  std::size_t slowest = 0;  ///< position in `alike`
+  /// What a step takes without the slowest; none where all are like it.
+  [[nodiscard]] std::optional<Duration> without_slowest() const;
 };
 
 /// What a step costs in the long run.
@@ -76,8 +90,9 @@ struct RunReport : Report, StepTime {
   std::optional<StallReport> stalls{};      ///< under `streams`
   std::optional<StepWork> work{};           ///< where it is known; a replay computes something else than a model
   std::string measured{}; ///< of a run that really took place: where and how, in words (describe()). Empty: simulated
-  std::optional<StepSpread> spread{}; ///< where tasks are not said to take the same time twice
-  std::optional<ProvenBound> bound{}; ///< where it was asked for, and is known
+  std::optional<StepSpread> spread{};   ///< where tasks are not said to take the same time twice
+  std::optional<ProvenBound> bound{};   ///< where it was asked for, and is known
+  std::optional<CopiesReport> copies{}; ///< where some are not like the others; all else is that of the slowest
 };
 /// Of one run alone, with its makespan as step time. `measured`: see there.
 [[nodiscard]] RunReport run_report(const TaskGraph& graph, const Timeline& timeline, std::string measured = {});
@@ -105,5 +120,9 @@ struct Metric {
 [[nodiscard]] std::span<const Metric> metrics();
 /// The metric of that tag, which must exist.
 [[nodiscard]] const Metric& find_metric(std::string_view tag);
+/// The metric that says the figure.
+[[nodiscard]] std::string_view metric_tag(StepFigure figure);
+/// What that is of a run; none where the run was not sampled.
+[[nodiscard]] std::optional<Duration> find_figure(const RunReport& report, StepFigure figure);
 
 } // namespace ppsim

@@ -6,6 +6,7 @@
 #include "ppsim/scenario/model.hpp"
 #include "ppsim/scenario/scenario.hpp"
 #include "ppsim/schedule/schedule.hpp"
+#include "ppsim/study/step_figure.hpp"
 #include "ppsim/study/variation.hpp"
 
 #include <functional>
@@ -107,7 +108,8 @@ struct NetworkSpec {
 
 /// What takes so many millionths of the time that is said elsewhere.
 struct SlowStage {
-  std::optional<std::size_t> stage; ///< none: each that is not named
+  std::optional<std::size_t> copy = {}; ///< the data-parallel copy of the pipeline; none: all of them
+  std::optional<std::size_t> stage;     ///< none: each that is not named
   std::int64_t ppm = unchanged_ppm;
 };
 struct SlowLink {
@@ -123,8 +125,10 @@ struct UnevenSpec {
   std::shared_ptr<const MeasuredJitter> measured_jitter; ///< in place of that
   std::optional<std::size_t> samples;
   std::uint64_t seed = 1;
-  /// Whether tasks vary from step to step.
-  [[nodiscard]] bool varies() const { return jitter_ppm || measured_jitter; }
+  bool copies_apart = false; ///< who asks knows of copies that are not alike; the others have them refused
+  [[nodiscard]] bool names_copies() const;
+  /// Whether tasks vary from step to step, so that steps are sampled.
+  [[nodiscard]] bool varies_by_chance() const { return jitter_ppm || measured_jitter; }
 };
 
 struct MemorySpec {
@@ -148,7 +152,8 @@ struct Provenance {
 
 /// Each value is well-formed by itself.
 struct RunSpec : PipelineSpec, CostSpec, UpdateSpec, ModelSpec, NetworkSpec, UnevenSpec, MemorySpec, Provenance {
-  std::optional<Axis> vary; ///< the field that takes other values than is said here
+  std::optional<Axis> vary;                   ///< the field that takes other values than is said here
+  StepFigure rank_by = StepFigure::step_time; ///< the figure by which several are compared
 
   [[nodiscard]] std::string place_of(std::string_view field) const;
   /// Whether anything is said of that field.

@@ -4,6 +4,7 @@
 #include "ppsim/graph/task_graph.hpp"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,9 +36,17 @@ struct RefusedChange {
   std::string reason;
 };
 
+/// A stage none of whose tasks vary, while those of all others take what they took.
+struct StillStage {
+  StageId stage{};
+  Duration p95{0};
+  double gain = 0; ///< the share by which that is shorter than the p95 of the run
+};
+
 struct Sensitivity {
   std::vector<SensitivityFigure> figures; ///< the largest gain first; equals in the order of Change, then of stages
   std::vector<RefusedChange> refused;
+  std::vector<StillStage> still; ///< of a run that was sampled, all stages, the largest gain first
 };
 
 /// The figures of every stage, and of every link whose transfers take time, against the `base` step time. The order
@@ -45,6 +54,14 @@ struct Sensitivity {
 /// lower() and step_time() do.
 [[nodiscard]] std::vector<SensitivityFigure> stages_and_links(const TaskGraph& graph, Duration base,
                                                               std::size_t threads);
+
+struct StepSpread;
+struct SampledCopies;
+
+/// What 95 % of steps take at most where one of the stages does not vary, in any copy, against the `base` of all of
+/// them; ranked. Samples on up to `threads` threads; the result does not depend on their number.
+[[nodiscard]] std::vector<StillStage> still_stages(std::span<const SampledCopies> copies, const StepSpread& base,
+                                                   std::size_t threads);
 
 /// The share by which `time` for `microbatches` is shorter per microbatch than `base_time` for `base_microbatches`.
 [[nodiscard]] double gain_over(Duration base_time, std::size_t base_microbatches, Duration time,

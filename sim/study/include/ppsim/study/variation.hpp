@@ -3,6 +3,7 @@
 // of them changes.
 
 #include "ppsim/base/units.hpp"
+#include "ppsim/study/step_figure.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -30,7 +31,7 @@ struct Axis {
 
 /// One schedule at one value.
 struct Sample {
-  Duration step_time{0};
+  Duration step_time{0}; ///< Variation::figure
   std::size_t microbatches = 1;
   Bytes peak_bytes{}; ///< of the stage that needs most
   bool fits = true;
@@ -77,8 +78,9 @@ struct Variation {
   std::vector<std::int64_t> points; ///< ascending, both ends included
   std::vector<VariationLine> lines; ///< those with a sample, in the order of generators()
   std::int64_t precision = 1;       ///< to which changes were bisected
-  bool per_microbatch = false;      ///< step times are shown per microbatch, since their number changes
-  std::vector<BestStretch> best;    ///< from the first point to the last; the least step time per microbatch
+  StepFigure figure = StepFigure::step_time;
+  bool per_microbatch = false;   ///< step times are shown per microbatch, since their number changes
+  std::vector<BestStretch> best; ///< from the first point to the last; the least step time per microbatch
   std::vector<Crossing>
       crossings; ///< of pairs of lines, ascending; changes between neighbouring points that cancel out are not seen
   /// Of an axis of counts the largest distance between neighbouring points, if whole steps of the precision lie between

@@ -18,7 +18,8 @@ struct Varied {
 
 /// Varies RunSpec::vary, which has to be there and to name a field that takes numbers; the result does not depend on
 /// the number of threads. At each value the candidates are those of the spec with that value; orders that follow costs
-/// are made anew. Throws Error where nothing applies anywhere: the reason is that at the first value.
+/// are made anew. What is compared is RunSpec::rank_by, with jitter the mean where nothing is said. Throws Error where
+/// nothing applies anywhere: the reason is that at the first value.
 [[nodiscard]] Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch = {});
 
 } // namespace ppsim

@@ -1,0 +1,91 @@
+#include "ppsim/study/copies.hpp"
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/engine/simulate.hpp"
+#include "ppsim/graph/timeline.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace ppsim {
+namespace {
+
+/// Copies whose stages take the same.
+struct AlikeCopies {
+  std::size_t first = 0, count = 0;
+  std::vector<std::int64_t> stage_ppm;
+};
+
+std::vector<AlikeCopies> alike_copies(const RunSpec& spec, std::size_t stages) {
+  std::set<std::size_t> named;
+  for (const SlowStage& slow : spec.slow.value_or(std::vector<SlowStage>{}))
+    if (slow.copy) named.insert(*slow.copy);
+  const auto all = static_cast<std::size_t>(spec.training.data_parallel);
+  std::vector<AlikeCopies> alike;
+  const auto add = [&](std::size_t first, std::size_t count, std::vector<std::int64_t> stage_ppm) {
+    stage_ppm.resize(stages, unchanged_ppm); // where nothing is said it is empty
+    const auto found = std::ranges::find(alike, stage_ppm, &AlikeCopies::stage_ppm);
+    AlikeCopies& group = found == alike.end() ? alike.emplace_back(first, 0, std::move(stage_ppm)) : *found;
+    group.first = std::min(group.first, first);
+    group.count += count;
+  };
+  for (const std::size_t copy : named) add(copy, 1, stage_factors(spec, stages, copy));
+  std::size_t other = 0; // the first that is not named
+  while (named.contains(other)) ++other;
+  if (named.size() < all) add(other, all - named.size(), stage_factors(spec, stages));
+  std::ranges::sort(alike, {}, &AlikeCopies::first);
+  return alike;
+}
+
+} // namespace
+
+std::vector<std::int64_t> stage_factors(const UnevenSpec& spec, std::size_t stages, std::optional<std::size_t> copy) {
+  std::vector<std::int64_t> stage_ppm;
+  const auto apply = [&](const SlowStage& slow) {
+    if (!slow.stage) return stage_ppm.assign(stages, slow.ppm);
+    if (*slow.stage >= stages) return;
+    stage_ppm.resize(stages, unchanged_ppm);
+    stage_ppm[*slow.stage] = slow.ppm;
+  };
+  const std::vector<SlowStage> said = spec.slow.value_or(std::vector<SlowStage>{});
+  for (const SlowStage& slow : said)
+    if (!slow.copy) apply(slow);
+  for (const SlowStage& slow : said)
+    if (slow.copy && slow.copy == copy) apply(slow);
+  return stage_ppm;
+}
+
+std::vector<LoweredCopies> lower_copies(const RunSpec& spec, const TaskGraph& graph) {
+  std::vector<LoweredCopies> copies;
+  if (!spec.names_copies()) return copies;
+  for (AlikeCopies& alike : alike_copies(spec, graph.scenario().shape.stages)) {
+    Scenario scenario = graph.scenario();
+    scenario.costs.stage_ppm = std::move(alike.stage_ppm);
+    copies.push_back({alike.first, alike.count, lower(graph.schedule(), std::move(scenario), graph.place())});
+  }
+  return copies;
+}
+
+std::vector<SampledCopies> sampled_copies(const TaskGraph& graph, std::size_t count,
+                                          const std::vector<LoweredCopies>& copies) {
+  if (copies.empty()) return {{&graph, count}};
+  std::vector<SampledCopies> sampled;
+  sampled.reserve(copies.size());
+  for (const LoweredCopies& each : copies) sampled.push_back({&each.graph, each.count});
+  return sampled;
+}
+
+CopiesReport compare_copies(const std::vector<LoweredCopies>& copies) {
+  PPSIM_ASSERT(!copies.empty());
+  CopiesReport report;
+  for (const LoweredCopies& each : copies) {
+    const Duration makespan = end_of(simulate(each.graph)) - SimTime{};
+    report.alike.push_back({each.first, each.count, find_step_time(each.graph, makespan).step_time});
+    if (report.alike.back().step_time > report.alike[report.slowest].step_time)
+      report.slowest = report.alike.size() - 1;
+  }
+  return report;
+}
+
+} // namespace ppsim

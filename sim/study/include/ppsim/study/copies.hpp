@@ -1,0 +1,35 @@
+#pragma once
+// Copies: data-parallel copies of the pipeline whose devices are not alike, of which a step takes the longest.
+
+#include "ppsim/study/jitter.hpp"
+#include "ppsim/study/run_report.hpp"
+#include "ppsim/study/run_spec.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace ppsim {
+
+/// What the stages take, as Costs::stage_ppm: by what is said of all copies, then by what is said of `copy`. Stages
+/// that there are not are left out.
+[[nodiscard]] std::vector<std::int64_t> stage_factors(const UnevenSpec& spec, std::size_t stages,
+                                                      std::optional<std::size_t> copy = std::nullopt);
+
+/// The run of copies that are alike: the order of all, with what their devices take.
+struct LoweredCopies {
+  std::size_t first = 0; ///< the lowest of their numbers
+  std::size_t count = 1;
+  TaskGraph graph;
+};
+/// All copies of a run that names some, from the lowest number on; `graph` is that of any of them. None where no copy
+/// is named: they are alike then.
+[[nodiscard]] std::vector<LoweredCopies> lower_copies(const RunSpec& spec, const TaskGraph& graph);
+
+/// What is to be sampled: those, or where there are none so many copies of `graph`. Holds references to both.
+[[nodiscard]] std::vector<SampledCopies> sampled_copies(const TaskGraph& graph, std::size_t count,
+                                                        const std::vector<LoweredCopies>& copies);
+
+/// The step time of each; the slowest, of equals the first, is found. There have to be some.
+[[nodiscard]] CopiesReport compare_copies(const std::vector<LoweredCopies>& copies);
+
+} // namespace ppsim
