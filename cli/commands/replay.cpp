@@ -32,15 +32,18 @@ struct Replayed {
   Validation validation;
 };
 
+ReplayFacts facts_of(const Replay& replay) {
+  return {.warmup = replay.options.warmup, .predicts = replay.predicts, .drawn_steps = replay.drawn_steps};
+}
+
 constexpr std::array outputs{
     Output<Replayed>{"output", &Inputs::output,
                      [](const Replayed& result, const Inputs&) { return traces::write_run(result.run); }},
     Output<Replayed>{"json", &Inputs::json,
                      [](const Replayed& result, const Inputs& inputs) {
                        const Replay& replay = result.replay;
-                       return traces::replay_json(
-                           replay.graph, result.timeline, result.report, result.run, result.validation,
-                           {.warmup = replay.options.warmup, .predicts = replay.predicts}, inputs.tasks);
+                       return traces::replay_json(replay.graph, result.timeline, result.report, result.run,
+                                                  result.validation, facts_of(replay), inputs.tasks);
                      }},
     Output<Replayed>{"svg", &Inputs::svg,
                      [](const Replayed& result, const Inputs&) {
@@ -96,9 +99,7 @@ ExitCode run(const Inputs& inputs) {
     const viz::TextOptions options = terminal_options();
     std::string text = viz::text_report(result.replay.graph, result.timeline, result.report, options);
     if (inputs.tasks) text.append("\n").append(viz::task_table(result.replay.graph, result.timeline));
-    text.append("\n").append(
-        viz::replay_text(result.run, result.validation,
-                         {.warmup = result.replay.options.warmup, .predicts = result.replay.predicts}, options));
+    text.append("\n").append(viz::replay_text(result.run, result.validation, facts_of(result.replay), options));
     write_file("-", text, "report");
   }
   return judge(result);
@@ -106,7 +107,7 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,    Section::communication,
                               Section::memory,   Section::scenario, Section::workload, Section::replay};
-constexpr std::array<std::string_view, 4> extra{"json", "svg", "trace", "tasks"};
+constexpr std::array<std::string_view, 6> extra{"jitter", "jitter-from", "json", "svg", "trace", "tasks"};
 constexpr std::array<std::string_view, 7> except{"flops",     "timeline",      "tolerance", "replica",
                                                  "calibrate", "by-microbatch", "mean-stage"};
 constexpr std::array examples{

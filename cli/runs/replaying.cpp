@@ -4,6 +4,7 @@
 #include "ppsim/runtime/launch.hpp"
 #include "ppsim/study/build_run.hpp"
 #include "ppsim/study/build_scenario.hpp"
+#include "ppsim/study/jitter.hpp"
 
 #include <fmt/format.h>
 
@@ -277,6 +278,33 @@ void use_sizes(const runtime::ChunkSizes& sizes, Scenario& scenario) {
   if (scenario.recompute.is_on()) scenario.recompute.checkpoint = memory.activation; // only its time is replayed
 }
 
+namespace {
+
+/// Tasks that last as they are drawn, step by step; what is predicted of the steps that count. Throws Error where tasks
+/// compute, or are too many.
+std::vector<Duration> draw_program(const Inputs& inputs, const TaskGraph& graph, const runtime::RunOptions& options,
+                                   runtime::Program& program) {
+  if (!inputs.varies_by_chance()) return {};
+  constexpr std::size_t most_drawn = std::size_t{1} << 26;
+  const std::string place = inputs.place_of(inputs.measured_jitter ? "jitter-from" : "jitter");
+  const std::size_t steps = options.warmup + options.steps;
+  if (options.compute != Compute::timed)
+    throw Error{ExitCode::bad_input, Problem{place, "tasks that compute take as long as they take",
+                                             "give --compute timed, so that they last as is said"}};
+  if (steps > most_drawn / std::max<std::size_t>(graph.size(), 1))
+    throw Error{ExitCode::bad_input,
+                Problem{place, fmt::format("{} steps of {} tasks each are too many", steps, graph.size()),
+                        "give fewer --steps"}};
+  DrawnSteps drawn = draw_steps(graph, {.ppm = inputs.jitter_ppm.value_or(0),
+                                        .samples = steps,
+                                        .seed = inputs.RunSpec::seed,
+                                        .measured = inputs.measured_jitter});
+  program.drawn = std::move(drawn.times);
+  return {drawn.steps.begin() + static_cast<std::ptrdiff_t>(options.warmup), drawn.steps.end()};
+}
+
+} // namespace
+
 Replay prepare_replay(const Inputs& inputs) {
   // Flags win over a file, but not so that costs of one work are held against the run of another. Timed tasks do none.
   if (inputs.scenario_file && inputs.compute != Compute::timed && inputs.scenario_file->is_calibrated())
@@ -296,13 +324,15 @@ Replay prepare_replay(const Inputs& inputs) {
   runtime::Program program =
       runtime::compile(graph, prediction, {.p2p = shared_by(inputs), .timed = timed, .slots = inputs.slots});
   if (wants_pacing(inputs, backend, program)) options.transport = "paced";
+  std::vector<Duration> drawn_steps = draw_program(inputs, graph, options, program);
   return {.backend = &backend,
           .graph = std::move(graph),
           .prediction = std::move(prediction),
           .program = std::move(program),
           .options = std::move(options),
           .predicts = predicts,
-          .notes = std::move(run.notes)};
+          .notes = std::move(run.notes),
+          .drawn_steps = std::move(drawn_steps)};
 }
 
 TaskGraph graph_of(const Inputs& inputs, const Schedule& schedule, bool timed, std::vector<std::string>& notes) {

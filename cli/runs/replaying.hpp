@@ -63,6 +63,7 @@ struct Replay {
   runtime::RunOptions options;
   bool predicts = true;           ///< false where nobody said what tasks take: the prediction then only orders them
   std::vector<std::string> notes; ///< for people, on stderr
+  std::vector<Duration> drawn_steps = {}; ///< with jitter: what each step that counts is predicted to take
 };
 
 /// Resolves as simulate does, predicts and compiles. Throws Error as those do, and where flags ask for other work than

@@ -145,6 +145,8 @@ Message fingerprint(const Program& program, const RunOptions& options) {
     for (const Batch& batch : stage.batches) writer.put(batch.before, batch.sends, batch.receives);
     writer.put(stage.optimizer.count());
   }
+  for (const std::vector<Duration>& step : program.drawn)
+    for (const Duration length : step) writer.put(length.count());
   for (const Channel& channel : program.channels)
     writer.put(fmt::format("{} {} {}", index(channel.from), index(channel.to), channel.slots), channel.transfers);
   for (const Lane& lane : program.lanes)

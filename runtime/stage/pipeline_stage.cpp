@@ -213,7 +213,7 @@ void PipelineStage::run(const ProgramTask& task) {
   if (has_fault(FaultKind::fail, task)) throw Error(ExitCode::failed, Problem{"", "was made to fail", ""});
   if (has_fault(FaultKind::stall, task)) stall();
   compute(task, input, output);
-  if (options_.compute == Compute::timed) device_.hold(start, task.length);
+  if (options_.compute == Compute::timed) device_.hold(start, program_.length_in(state.step, task));
   state.tasks.push_back({start, device_.stamp()});
   if (cpu) state.cpu = state.cpu.value_or(Duration{0}) + (device_.cpu_time().value_or(*cpu) - *cpu);
   send_output(task);

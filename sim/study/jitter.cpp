@@ -48,9 +48,9 @@ std::uint64_t bits_of(std::uint64_t number) {
   return bits ^ (bits >> 31U);
 }
 
-/// The times of one sample.
-void draw(const std::vector<Duration>& usual, const std::vector<std::int64_t>& factors, std::uint64_t sample_seed,
-          std::vector<Duration>& times) {
+/// The times of one sample, each task by a factor of its own.
+void draw_alike(const std::vector<Duration>& usual, const std::vector<std::int64_t>& factors, std::uint64_t sample_seed,
+                std::vector<Duration>& times) {
   constexpr std::size_t per_word = 64 / factor_bits;
   std::uint64_t word = 0;
   for (std::size_t id = 0; id < usual.size(); ++id) {
@@ -82,7 +82,7 @@ void check(const TaskGraph& graph, const Jitter& jitter) {
                         fmt::format("give at least {}", least)}};
 }
 
-/// The samples of copies that are alike, ascending, and how many copies there are.
+/// The samples of copies that are alike, and how many copies there are.
 struct AlikeSamples {
   std::vector<Duration> steps;
   std::size_t copies;
@@ -131,32 +131,51 @@ SlowestEnds ends_of(const std::vector<AlikeSamples>& all) {
   return found;
 }
 
-/// So many steps of one copy, ascending. `stream`: draws of its own.
-std::vector<Duration> sample_steps_of(const TaskGraph& graph, const Jitter& jitter,
-                                      const std::vector<std::int64_t>& factors, std::size_t stream,
+/// Draws the times of tasks, sample by sample.
+class Draws {
+public:
+  /// `stream`: draws of its own.
+  Draws(const TaskGraph& graph, const Jitter& jitter, std::size_t stream)
+      : graph_{graph}, jitter_{jitter}, seed_{bits_of(jitter.seed + (std::uint64_t{stream} << 32U))}, // of 32 bits
+        factors_{jitter.measured ? std::vector<std::int64_t>{} : factors_of(jitter.ppm)}, usual_(graph.size()) {
+    for (std::size_t id = 0; id < usual_.size(); ++id) usual_[id] = graph.time_alone(make_id<TaskId>(id));
+  }
+
+  /// The tasks of a `still` stage take what they take.
+  void draw(std::size_t sample, std::optional<StageId> still, std::vector<Duration>& times) const {
+    const std::uint64_t seed = bits_of(seed_ + sample);
+    if (jitter_.measured)
+      draw_measured(*jitter_.measured, graph_, usual_, seed, times);
+    else
+      draw_alike(usual_, factors_, seed, times);
+    if (still) hold_still(graph_.schedule(), *still, usual_, times);
+  }
+
+private:
+  const TaskGraph& graph_;
+  const Jitter& jitter_;
+  std::uint64_t seed_;
+  std::vector<std::int64_t> factors_;
+  std::vector<Duration> usual_;
+};
+
+/// The steps of one copy, sample by sample.
+std::vector<Duration> sample_steps_of(const TaskGraph& graph, const Jitter& jitter, std::size_t stream,
                                       std::optional<StageId> still) {
-  std::vector<Duration> usual(graph.size());
-  for (std::size_t id = 0; id < usual.size(); ++id) usual[id] = graph.time_alone(make_id<TaskId>(id));
+  const Draws draws{graph, jitter, stream};
   const StepTimer timer{graph};
   std::vector<Duration> steps;
-  std::vector<Duration> times(usual.size());
-  std::vector<Duration> side_by_side(usual.size() * StepTimer::lanes);
-  const std::uint64_t seed = bits_of(jitter.seed + (std::uint64_t{stream} << 32U)); // of which seeds take 32 bits
+  std::vector<Duration> times(graph.size());
+  std::vector<Duration> side_by_side(graph.size() * StepTimer::lanes);
   while (steps.size() < jitter.samples) {
     for (std::size_t lane = 0; lane < StepTimer::lanes; ++lane) {
-      const std::uint64_t own_seed = bits_of(seed + steps.size() + lane);
-      if (jitter.measured)
-        draw_measured(*jitter.measured, graph, usual, own_seed, times);
-      else
-        draw(usual, factors, own_seed, times);
-      if (still) hold_still(graph.schedule(), *still, usual, times);
+      draws.draw(steps.size() + lane, still, times);
       for (std::size_t id = 0; id < times.size(); ++id) side_by_side[id * StepTimer::lanes + lane] = times[id];
     }
     const std::vector<Duration> sampled = timer.makespans(graph, side_by_side);
     const std::size_t wanted = std::min(sampled.size(), jitter.samples - steps.size());
     steps.insert(steps.end(), sampled.begin(), sampled.begin() + static_cast<std::ptrdiff_t>(wanted));
   }
-  std::ranges::sort(steps);
   return steps;
 }
 
@@ -164,10 +183,9 @@ std::vector<Duration> sample_steps_of(const TaskGraph& graph, const Jitter& jitt
 
 StepSpread find_spread(std::span<const SampledCopies> copies, const Jitter& jitter, std::optional<StageId> still) {
   for (const SampledCopies& each : copies) check(*each.graph, jitter);
-  const std::vector<std::int64_t> factors = jitter.measured ? std::vector<std::int64_t>{} : factors_of(jitter.ppm);
   std::vector<AlikeSamples> samples;
   for (std::size_t i = 0; i < copies.size(); ++i)
-    samples.push_back({sample_steps_of(*copies[i].graph, jitter, factors, i, still), copies[i].count});
+    samples.push_back({sample_steps_of(*copies[i].graph, jitter, i, still), copies[i].count});
   const SlowestEnds ends = ends_of(samples);
   StepSpread spread{.of = jitter,
                     .mean = ends.mean(),
@@ -181,6 +199,14 @@ StepSpread find_spread(std::span<const SampledCopies> copies, const Jitter& jitt
 
 StepSpread find_spread(const TaskGraph& graph, const Jitter& jitter, std::optional<StageId> still) {
   return find_spread(std::array{SampledCopies{&graph, jitter.copies}}, jitter, still);
+}
+
+DrawnSteps draw_steps(const TaskGraph& graph, const Jitter& jitter) {
+  const Draws draws{graph, jitter, 0};
+  DrawnSteps drawn{.times = {jitter.samples, std::vector<Duration>(graph.size())},
+                   .steps = sample_steps_of(graph, jitter, 0, std::nullopt)};
+  for (std::size_t sample = 0; sample < jitter.samples; ++sample) draws.draw(sample, std::nullopt, drawn.times[sample]);
+  return drawn;
 }
 
 } // namespace ppsim

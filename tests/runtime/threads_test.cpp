@@ -277,6 +277,26 @@ TEST_CASE("A timed run takes as long as was predicted, within 25 %", "[runtime][
   CHECK(best < 1.25);
 }
 
+TEST_CASE("Timed tasks that are drawn last in each step what is drawn for it, and the step as long as that takes",
+          "[runtime][threads][timed]") {
+  const Outcome outcome = predict("1f1b", sized({.stages = 2, .microbatches = 2}, 1ms, 2ms));
+  Program program = compile(outcome.graph, outcome.timeline, {.timed = true});
+  RunOptions options = options_for(1, 3);
+  options.compute = Compute::timed;
+  for (std::size_t step = 0; step < 4; ++step) // by turns short and long: a step too early or late would be seen
+    program.drawn.emplace_back(outcome.graph.size(), step % 2 == 0 ? 1ms : 6ms);
+  for (std::size_t task = 0; task < outcome.graph.size(); task += 3) program.drawn[2][task] = 4ms;
+  const MeasuredRun run = threads().run(program, options).value();
+  REQUIRE(run.steps.size() == 3);
+  for (std::size_t step = 0; step < 3; ++step) {
+    TaskGraph drawn = outcome.graph.with_costs(outcome.graph.scenario());
+    drawn.set_times(program.drawn[step + 1]);
+    CHECK(end_of(run.steps[step]) >= end_of(simulate(drawn)) - 100us); // stamps of two threads
+    for (std::size_t task = 0; task < outcome.graph.size(); ++task)
+      CHECK(run.steps[step].tasks[task].length() >= program.drawn[step + 1][task]);
+  }
+}
+
 TEST_CASE("A timed run without a flush takes the scenario's optimizer at its end", "[runtime][threads][timed]") {
   Scenario scenario = sized({.stages = 2, .microbatches = 2}, 1ms, 2ms);
   scenario.update.optimizer.assign(2, 5ms);

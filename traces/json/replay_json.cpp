@@ -26,19 +26,20 @@ Json memory_json(const MeasuredRun& run, const Validation& validation) {
 
 std::string replay_json(const TaskGraph& graph, const Timeline& timeline, const RunReport& report,
                         const MeasuredRun& run, const Validation& validation, const ReplayFacts& facts, bool tasks) {
-  const Json replay{{"backend", run.facts.backend},
-                    {"compute", run.facts.compute},
-                    {"transport", run.facts.transport},
-                    {"machine", run.facts.machine},
-                    {"timed", run.facts.timed},
-                    {"warmup", facts.warmup},
-                    {"steps_ns", in_nanoseconds(validation.steps)},
-                    {"step_ns", validation.step.measured.count()},
-                    {"contended", validation.contended},
-                    {"predicted_step_ns", facts.predicts ? Json(validation.step.predicted.count()) : Json(nullptr)},
-                    {"proof", judged_proof_json(run.proof)},
-                    {"memory_as_predicted", validation.knows_memory ? Json(validation.same_peaks()) : Json(nullptr)},
-                    {"memory", memory_json(run, validation)}};
+  Json replay{{"backend", run.facts.backend},
+              {"compute", run.facts.compute},
+              {"transport", run.facts.transport},
+              {"machine", run.facts.machine},
+              {"timed", run.facts.timed},
+              {"warmup", facts.warmup},
+              {"steps_ns", in_nanoseconds(validation.steps)},
+              {"step_ns", validation.step.measured.count()},
+              {"contended", validation.contended},
+              {"predicted_step_ns", facts.predicts ? Json(validation.step.predicted.count()) : Json(nullptr)},
+              {"proof", judged_proof_json(run.proof)},
+              {"memory_as_predicted", validation.knows_memory ? Json(validation.same_peaks()) : Json(nullptr)},
+              {"memory", memory_json(run, validation)}};
+  if (!facts.drawn_steps.empty()) replay["drawn_steps_ns"] = in_nanoseconds(facts.drawn_steps);
   // The report may be long, so that it is continued, by a document without its brace, rather than read again.
   return without_end(report_json(graph, timeline, report, tasks)) + "," + document({{"replay", replay}}).substr(1);
 }

@@ -40,6 +40,24 @@ std::string predicted(const Validation& validation, const ReplayFacts& facts) {
                      error < 0 ? "less" : "more");
 }
 
+/// Steps whose tasks lasted as they were drawn, beside what each is predicted to take with the same draws.
+std::string drawn(const Validation& validation, const ReplayFacts& facts) {
+  const auto mean = [](const std::vector<Duration>& steps) {
+    std::int64_t sum = 0;
+    for (const Duration step : steps) sum += step.count() / static_cast<std::int64_t>(steps.size());
+    return Duration{sum};
+  };
+  double furthest = 0;
+  for (std::size_t step = 0; step < validation.steps.size(); ++step)
+    furthest = std::max(furthest,
+                        std::abs(fraction(facts.drawn_steps[step] - validation.steps[step], validation.steps[step])));
+  return fmt::format("{} on average, {} predicted with the same draws; the longest {}, predicted {}; each step within "
+                     "{:.1f} %",
+                     format_duration(mean(validation.steps)), format_duration(mean(facts.drawn_steps)),
+                     format_duration(std::ranges::max(validation.steps)),
+                     format_duration(std::ranges::max(facts.drawn_steps)), 100 * furthest);
+}
+
 } // namespace
 
 std::string replay_text(const MeasuredRun& run, const Validation& validation, const ReplayFacts& facts,
@@ -47,6 +65,7 @@ std::string replay_text(const MeasuredRun& run, const Validation& validation, co
   std::string out = in_colour("replay", "1", options.colour) + '\n';
   out += answer_lines("steps", steps(validation, facts, run.schedule.asynchronous()), options.width);
   out += answer_lines("predicted", predicted(validation, facts), options.width);
+  if (!facts.drawn_steps.empty()) out += answer_lines("jitter", drawn(validation, facts), options.width);
   if (facts.predicts) out += unpredicted_line(validation, options.width);
   return out + trust_lines(run, validation, options.width);
 }

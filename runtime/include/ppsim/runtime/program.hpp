@@ -103,8 +103,14 @@ struct Program {
   std::vector<TaskId> issue_order; ///< all tasks, by predicted start as far as slots allow: an order in which one
                                    ///< thread can issue them
   Duration predicted_step{0};
+  std::vector<std::vector<Duration>> drawn = {}; ///< of timed tasks, by step from the first to warm up on, then task:
+                                                 ///< what each lasts; empty: ProgramTask::length in each step
   bool synchronous_optimizer = true;
   TransferModel transfer_model = TransferModel::latency; ///< for transports that emulate links
+  /// What a timed task lasts in a step, counted from the first to warm up.
+  [[nodiscard]] Duration length_in(std::size_t step, const ProgramTask& task) const {
+    return drawn.empty() ? task.length : drawn[step % drawn.size()][index(task.id)];
+  }
   [[nodiscard]] const Channel& channel(TransferRef ref) const { return channels[index(ref.channel)]; }
   [[nodiscard]] const Transfer& transfer(TransferRef ref) const { return channel(ref).transfers[ref.position]; }
   /// Whether there is one, to another stage.

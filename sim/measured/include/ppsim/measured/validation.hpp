@@ -111,8 +111,9 @@ struct Validation {
 
 /// What of a replay is neither in its run nor in the validation of that.
 struct ReplayFacts {
-  std::size_t warmup = 0; ///< steps before those that count
-  bool predicts = true;   ///< false where nobody said what tasks take
+  std::size_t warmup = 0;                 ///< steps before those that count
+  bool predicts = true;                   ///< false where nobody said what tasks take
+  std::vector<Duration> drawn_steps = {}; ///< with jitter: what each step that counts is predicted to take
 };
 
 /// What is known of a prediction besides.

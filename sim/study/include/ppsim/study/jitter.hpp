@@ -55,4 +55,12 @@ struct SampledCopies {
 [[nodiscard]] StepSpread find_spread(const TaskGraph& graph, const Jitter& jitter,
                                      std::optional<StageId> still = std::nullopt);
 
+/// The samples themselves, to be run one by one.
+struct DrawnSteps {
+  std::vector<std::vector<Duration>> times; ///< by sample and task, when it runs alone
+  std::vector<Duration> steps;              ///< by sample: what the step takes with them
+};
+/// The samples that find_spread() is made from, in their order; of one copy.
+[[nodiscard]] DrawnSteps draw_steps(const TaskGraph& graph, const Jitter& jitter);
+
 } // namespace ppsim
