@@ -8,7 +8,14 @@
 #include <new>
 
 // Sanitizers put their own in this place.
-#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#  if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#    define PPSIM_SANITIZED
+#  endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#  define PPSIM_SANITIZED
+#endif
+#if defined(__linux__) && !defined(PPSIM_SANITIZED)
 #  include <malloc.h>
 #  include <sys/mman.h>
 

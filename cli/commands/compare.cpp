@@ -94,8 +94,9 @@ constexpr std::array outputs{
 
 ExitCode run(const Inputs& inputs) {
   if (inputs.jitter_svg && (!inputs.varies_by_chance() || inputs.vary))
-    throw Error{ExitCode::bad_input, Problem{inputs.place_of("jitter-svg"), "no steps are sampled that it could draw",
-                                             inputs.vary ? "leave it or --vary out" : "give --jitter or --jitter-from"}};
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of("jitter-svg"), "no steps are sampled that it could draw",
+                        inputs.vary ? "leave it or --vary out" : "give --jitter or --jitter-from"}};
   if (inputs.vary) return run_variation(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   Shown shown{compare_watched(inputs, threads_of(inputs)), {}};
@@ -104,6 +105,14 @@ ExitCode run(const Inputs& inputs) {
   const RunReport* const taken =
       comparison.recommendation ? &comparison.contenders[comparison.recommendation->best].report : nullptr;
   if (taken != nullptr) check_conditions(inputs, *taken);
+  if (taken == nullptr && !inputs.fail_if.empty() && std::ranges::any_of(comparison.contenders, &Contender::fits))
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of("fail-if"), "there is no schedule to take that it could judge",
+                        "compare one with a flush, or judge a schedule by itself: 'ppsim simulate'"}};
+  if (inputs.jitter_svg && sampled_as(comparison) == nullptr)
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of("jitter-svg"), "no schedule was sampled that it could draw",
+                        "compare one with a flush and a synchronous optimizer"}};
   note_all(shown.notes);
   write_outputs(outputs, shown, inputs);
   if (!stdout_taken)
@@ -114,7 +123,7 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,     Section::communication,
                               Section::memory,   Section::scenario, Section::comparison};
-constexpr std::array<std::string_view, 9> extra{"bound",   "jitter", "jitter-from", "samples", "jitter-svg",
+constexpr std::array<std::string_view, 8> extra{"bound",   "jitter", "jitter-from", "samples",
                                                 "fail-if", "seed",   "json",        "svg"};
 constexpr std::array<std::string_view, 1> except{"schedule"}; // there is --schedules
 constexpr std::array examples{

@@ -22,6 +22,7 @@
 #include "options/commands.hpp"
 #include "runs/judging.hpp"
 #include "terminal/console.hpp"
+#include "terminal/progress.hpp"
 #include "terminal/terminal.hpp"
 
 namespace ppsim::cli::simulate_command {
@@ -119,12 +120,19 @@ void note_written_operations(const Inputs& inputs, const TaskGraph& graph) {
          inputs.place_of("csv-comms"), waits, order.size());
 }
 
+/// With how many samples are done, while there are many.
+Evaluation evaluate_watched(const Inputs& inputs) {
+  CountShown shown{"samples"};
+  return evaluate_fully(inputs, inputs.sensitivity,
+                        [&shown](std::size_t done, std::size_t of) { shown.show(done, of); });
+}
+
 ExitCode run(const Inputs& inputs) {
   const bool stdout_taken = uses_stdout(outputs, inputs);
   if (inputs.chakra == "-")
     throw Error{ExitCode::bad_input, Problem{inputs.place_of("chakra"), "several files can not go to stdout",
                                              "give a prefix: --chakra run"}};
-  const Evaluation result = evaluate_fully(inputs, inputs.sensitivity);
+  const Evaluation result = evaluate_watched(inputs);
   check_conditions(inputs, result.report);
   note_all(result.notes);
   write_outputs(outputs, result, inputs);

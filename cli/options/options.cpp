@@ -414,6 +414,8 @@ constexpr std::array table{
     Option{"rank-by", "", S::comparison, A::required, "FIGURE", choice<&I::rank_by, step_figures>,
            "the figure of a step by which schedules are ranked, and one of them recommended: step-time (default); with "
            "--jitter also mean (the default with --vary), p50, p95 or p99"},
+    Option{"jitter-svg", "", S::comparison, A::required, "FILE", set_text<&I::jitter_svg>,
+           "compare with --jitter or --jitter-from: how often steps take how long, schedule by schedule, as a plot"},
     Option{"threads", "", S::comparison, A::required, "N", count<&I::threads, most_threads>,
            "simulate so many schedules, or published runs, at once; default as many as the machine has processors"},
     Option{"markdown", "", S::comparison, A::optional, "FILE", set_text<&I::markdown>,
@@ -471,8 +473,6 @@ constexpr std::array table{
            "and of a microbatch had in common; of as many stages, and several steps"},
     Option{"samples", "", S::output, A::required, "N", count<&I::samples, JitterLimits::samples>,
            "with --jitter and --jitter-from: how many steps are simulated; default 1000"},
-    Option{"jitter-svg", "", S::output, A::required, "FILE", set_text<&I::jitter_svg>,
-           "compare with --jitter or --jitter-from: how often steps take how long, schedule by schedule, as a plot"},
     Option{"fail-if", "", S::output, A::required, "CONDITION", add_fail_if,
            "exit with status 3 if it holds: 'bubble_ratio > 0.1'; of a comparison, for the schedule to take"},
 };

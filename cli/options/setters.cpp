@@ -174,11 +174,12 @@ Result parse_stage(std::string_view text, std::size_t& stage) {
 /// "3", or "2:3" for stage 3 of copy 2.
 Result parse_slow_place(std::string_view text, SlowStage& slow) {
   const std::size_t colon = text.find(':');
+  Result wrong = std::nullopt;
   if (colon != std::string_view::npos)
-    if (auto wrong =
-            parse_count(text.substr(0, colon), {.least = 0, .most = ModelLimits::ranks - 1}, slow.copy.emplace()))
-      return wrong;
-  return parse_stage(text.substr(colon == std::string_view::npos ? 0 : colon + 1), slow.stage.emplace());
+    wrong = parse_count(text.substr(0, colon), {.least = 0, .most = ModelLimits::ranks - 1}, slow.copy.emplace());
+  if (!wrong) wrong = parse_stage(text.substr(colon == std::string_view::npos ? 0 : colon + 1), slow.stage.emplace());
+  if (wrong) wrong->hint = "name a stage: 3=1.1; or one of a data-parallel copy: 2:3=1.1";
+  return wrong;
 }
 
 Result set_slow(Inputs& inputs, std::string_view text) {

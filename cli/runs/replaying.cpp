@@ -295,10 +295,10 @@ std::vector<Duration> draw_program(const Inputs& inputs, const TaskGraph& graph,
     throw Error{ExitCode::bad_input,
                 Problem{place, fmt::format("{} steps of {} tasks each are too many", steps, graph.size()),
                         "give fewer --steps"}};
-  DrawnSteps drawn = draw_steps(graph, {.ppm = inputs.jitter_ppm.value_or(0),
-                                        .samples = steps,
-                                        .seed = inputs.RunSpec::seed,
-                                        .measured = inputs.measured_jitter});
+  DrawnSteps drawn = draw_samples(graph, {.ppm = inputs.jitter_ppm.value_or(0),
+                                          .samples = steps,
+                                          .seed = inputs.RunSpec::seed,
+                                          .measured = inputs.measured_jitter});
   program.drawn = std::move(drawn.times);
   return {drawn.steps.begin() + static_cast<std::ptrdiff_t>(options.warmup), drawn.steps.end()};
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "console.hpp"
 #include <unistd.h>
 
@@ -13,6 +15,16 @@ constexpr std::chrono::seconds patience{1};
 
 } // namespace
 
+std::string progress_line(std::size_t done, std::size_t of, std::string_view what,
+                          std::chrono::steady_clock::duration elapsed) {
+  const double seconds = std::chrono::duration<double>{elapsed}.count();
+  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
+  std::string line = of == 0 ? fmt::format("{} {}", done, what) : fmt::format("{} of {} {}", done, of, what);
+  if (rate > 0) line += fmt::format(", {:.{}f} a second", rate, rate < 10 ? 1 : 0);
+  if (rate > 0 && of > done) line += fmt::format(", {:.0f} s left", std::ceil(static_cast<double>(of - done) / rate));
+  return line;
+}
+
 Progress::Progress(std::string what) : what_{std::move(what)}, terminal_{::isatty(STDERR_FILENO) != 0} {}
 
 Progress::~Progress() {
@@ -23,8 +35,7 @@ void Progress::step(std::size_t count) {
   const std::scoped_lock lock{mutex_};
   ++done_;
   if (!terminal_ || std::chrono::steady_clock::now() - start_ < patience) return;
-  const std::string of = count == 0 ? "" : fmt::format(" of {}", count);
-  say(fmt::format("\r\033[Kppsim: {}{} {}", done_, of, what_));
+  say(fmt::format("\r\033[Kppsim: {}", progress_line(done_, count, what_, std::chrono::steady_clock::now() - start_)));
   shown_ = true;
 }
 
@@ -47,6 +58,10 @@ void LineShown::show(const std::string& line) {
   last_ = now;
   say(fmt::format("\r\033[Kppsim: {}", line));
   shown_ = true;
+}
+
+void CountShown::show(std::size_t done, std::size_t of) {
+  line_.show(progress_line(done, of, what_, std::chrono::steady_clock::now() - start_));
 }
 
 void ShareShown::show(double share) {

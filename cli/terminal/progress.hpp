@@ -7,8 +7,13 @@
 #include <cstddef>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 namespace ppsim::cli {
+
+/// "30 of 120 schedules, 6 a second, 15 s left": behind `done` of so many (0: nobody knows) in that time.
+[[nodiscard]] std::string progress_line(std::size_t done, std::size_t of, std::string_view what,
+                                        std::chrono::steady_clock::duration elapsed);
 
 /// Counts what is done. Where stderr is a terminal and more than a second has passed, it shows so in one line, which is
 /// gone when the object is.
@@ -58,6 +63,19 @@ private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_{};
   bool shown_ = false;
+};
+
+/// Shows how many of many like things are done, likewise.
+class CountShown {
+public:
+  /// `what`: "steps".
+  explicit CountShown(std::string what) : what_{std::move(what)} {}
+  void show(std::size_t done, std::size_t of);
+
+private:
+  std::string what_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  LineShown line_;
 };
 
 /// Shows which share of one long job is done, likewise.

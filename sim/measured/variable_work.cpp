@@ -83,12 +83,9 @@ std::vector<double> work_of_microbatches(const Schedule& schedule, const Timelin
 
 /// Sets `apart`: whether the variance of a step is the sum of those of its microbatches, as it is of independent ones.
 void find_apart(WorkDistribution& work) {
-  constexpr double most_uncertain = 0.15; // relative, of the variance: more would let pass what is not independent
-  constexpr double most_off = 2.5;        // standard deviations
   const std::size_t microbatches = work.replicas.front().schedule.shape().microbatches;
   const std::size_t freedom = work.replicas.size() * (work.steps() - 1);
-  const double uncertain = std::sqrt(2 / static_cast<double>(freedom));
-  if (microbatches < 2 || work.replicas.size() < 2 || work.together || uncertain > most_uncertain) return;
+  if (microbatches < 2 || work.replicas.size() < 2 || work.together) return;
   double of_steps = 0;
   double of_microbatches = 0;
   for (const MeasuredRun& run : work.replicas) {
@@ -105,7 +102,7 @@ void find_apart(WorkDistribution& work) {
     of_steps += moments_of(sums).variance;
     for (const std::vector<double>& times : each) of_microbatches += moments_of(times).variance;
   }
-  work.apart = of_microbatches > 0 && std::abs(of_steps / of_microbatches - 1) <= most_off * uncertain;
+  work.apart = of_microbatches > 0 && vary_independently(of_steps / of_microbatches, freedom);
 }
 
 /// Of a step of the job.
@@ -122,6 +119,8 @@ JobStep job_step(std::span<const MeasuredRun> replicas, std::size_t step) {
   return found;
 }
 
+/// Apart from the seeds of people, so that mixes and samples share no draws.
+constexpr std::uint64_t mix_seed = std::uint64_t{1} << 40;
 /// Each measured step is mixed anew so many times: with eight, what is drawn hardly varies with what was mixed.
 constexpr std::size_t mixes_of_a_step = 8;
 
@@ -156,7 +155,7 @@ Timeline mixed_step(const WorkDistribution& work, std::size_t replica, std::size
   const MeasuredRun& run = work.replicas[replica];
   const std::size_t base = mix % work.steps();
   Timeline step = run.steps[work.first + base];
-  SplitMix64 draws = draws_of(replica, mix);
+  SplitMix64 draws = draws_of(mix_seed + replica, mix);
   std::vector<std::size_t> from(run.schedule.shape().microbatches);
   for (std::size_t& own : from) own = draws.below(work.steps());
   for (std::size_t id = 0; id < step.tasks.size(); ++id) {
@@ -205,6 +204,13 @@ double mean_error_of(Duration predicted, const std::vector<Duration>& measured) 
 }
 
 } // namespace
+
+bool vary_independently(double ratio, std::size_t freedom) {
+  constexpr double most_uncertain = 0.15;
+  constexpr double most_off = 2.5;
+  const double uncertain = std::sqrt(2 / static_cast<double>(std::max<std::size_t>(freedom, 1)));
+  return uncertain <= most_uncertain && std::abs(ratio - 1) <= most_off * uncertain;
+}
 
 std::optional<WorkDistribution> work_distribution(std::span<const MeasuredRun> replicas, std::size_t first,
                                                   std::size_t last, std::size_t threads) {

@@ -82,4 +82,10 @@ void rank(Comparison& comparison) {
   comparison.recommendation = recommend(comparison);
 }
 
+const Jitter* sampled_as(const Comparison& comparison) {
+  for (const Contender& contender : comparison.contenders)
+    if (contender.report.spread) return &contender.report.spread->of;
+  return nullptr;
+}
+
 } // namespace ppsim

@@ -62,7 +62,8 @@ std::vector<LoweredCopies> lower_copies(const RunSpec& spec, const TaskGraph& gr
   for (AlikeCopies& alike : alike_copies(spec, graph.scenario().shape.stages)) {
     Scenario scenario = graph.scenario();
     scenario.costs.stage_ppm = std::move(alike.stage_ppm);
-    copies.push_back({alike.first, alike.count, lower(graph.schedule(), std::move(scenario), graph.place())});
+    validate(scenario);
+    copies.push_back({alike.first, alike.count, graph.with_costs(std::move(scenario))});
   }
   return copies;
 }

@@ -1,6 +1,7 @@
 #include "ppsim/study/evaluate.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/words.hpp"
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/engine/steady.hpp"
 #include "ppsim/engine/streams.hpp"
@@ -134,7 +135,7 @@ Evaluation evaluate(const RunSpec& spec) {
   return {std::move(graph), std::move(timeline), std::move(report), std::move(run.notes)};
 }
 
-void sample_steps(const RunSpec& spec, Evaluation& run) {
+void sample_steps(const RunSpec& spec, Evaluation& run, const SampleWatch& watch) {
   if (!spec.varies_by_chance()) {
     if (spec.is_asked("seed"))
       run.notes.push_back(fmt::format("{}: changes nothing without `jitter` or `jitter-from`", spec.place_of("seed")));
@@ -147,19 +148,28 @@ void sample_steps(const RunSpec& spec, Evaluation& run) {
                     spec.place_of(spec.measured_jitter ? "jitter-from" : "jitter")));
     return;
   }
+  constexpr std::size_t few_samples = 100;
+  if (spec.samples && *spec.samples < few_samples)
+    run.notes.push_back(fmt::format("{}: of {} the longest ones are chance: {} and more say something of p95",
+                                    spec.place_of("samples"), counted(*spec.samples, "step"), few_samples));
+  if (spec.measured_jitter && !spec.forward && !spec.backward && !spec.input_grad && !spec.model_shape)
+    run.notes.push_back(fmt::format("{}: only how tasks varied is taken from the run, what they took is not: costs are "
+                                    "the defaults",
+                                    spec.place_of("jitter-from")));
   const auto count = static_cast<std::size_t>(spec.training.data_parallel);
   const std::vector<LoweredCopies> copies = lower_copies(spec, run.graph);
-  run.report.spread =
-      find_spread(sampled_copies(run.graph, count, copies), {.ppm = spec.jitter_ppm.value_or(0),
-                                                             .samples = spec.samples.value_or(Jitter{}.samples),
-                                                             .seed = spec.seed,
-                                                             .copies = count,
-                                                             .measured = spec.measured_jitter});
+  run.report.spread = find_spread(sampled_copies(run.graph, count, copies),
+                                  {.ppm = spec.jitter_ppm.value_or(0),
+                                   .samples = spec.samples.value_or(Jitter{}.samples),
+                                   .seed = spec.seed,
+                                   .copies = count,
+                                   .measured = spec.measured_jitter},
+                                  std::nullopt, watch);
 }
 
-Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity) {
+Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity, const SampleWatch& watch) {
   Evaluation run = evaluate(spec);
-  sample_steps(spec, run);
+  sample_steps(spec, run, watch);
   const bool knows_step_time = run.report.step_time_kind != StepTime::Kind::unknown;
   if (with_sensitivity) run.report.sensitivity = find_sensitivity(spec, run, run.notes);
   if (knows_step_time && run.graph.size() <= most_tasks_for_what_if) run.report.what_if = what_if(run.graph);

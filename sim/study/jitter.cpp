@@ -67,12 +67,13 @@ void hold_still(const Schedule& schedule, StageId stage, const std::vector<Durat
   for (const TaskId id : schedule.task_ids(stage)) times[index(id)] = usual[index(id)];
 }
 
-void check(const TaskGraph& graph, const Jitter& jitter) {
+/// `tasks`: of one sample of each kind of copies.
+void check(std::size_t tasks, const Jitter& jitter) {
   const std::size_t most =
-      std::min<std::uint64_t>(JitterLimits::samples, JitterLimits::tasks / std::max<std::size_t>(graph.size(), 1));
+      std::min<std::uint64_t>(JitterLimits::samples, JitterLimits::tasks / std::max<std::size_t>(tasks, 1));
   if (jitter.samples > most)
     throw Error{ExitCode::bad_input,
-                Problem{"`samples`", fmt::format("{} of {} tasks each are too many", jitter.samples, graph.size()),
+                Problem{"`samples`", fmt::format("{} of {} tasks each are too many", jitter.samples, tasks),
                         fmt::format("give at most {}", most)}};
   const std::size_t least = JitterLimits::samples_per_copy * jitter.copies;
   if (jitter.copies > 1 && jitter.samples < least)
@@ -161,7 +162,7 @@ private:
 
 /// The steps of one copy, sample by sample.
 std::vector<Duration> sample_steps_of(const TaskGraph& graph, const Jitter& jitter, std::size_t stream,
-                                      std::optional<StageId> still) {
+                                      std::optional<StageId> still, const SampleWatch& watch) {
   const Draws draws{graph, jitter, stream};
   const StepTimer timer{graph};
   std::vector<Duration> steps;
@@ -175,17 +176,22 @@ std::vector<Duration> sample_steps_of(const TaskGraph& graph, const Jitter& jitt
     const std::vector<Duration> sampled = timer.makespans(graph, side_by_side);
     const std::size_t wanted = std::min(sampled.size(), jitter.samples - steps.size());
     steps.insert(steps.end(), sampled.begin(), sampled.begin() + static_cast<std::ptrdiff_t>(wanted));
+    if (watch) watch(steps.size(), jitter.samples);
   }
   return steps;
 }
 
 } // namespace
 
-StepSpread find_spread(std::span<const SampledCopies> copies, const Jitter& jitter, std::optional<StageId> still) {
-  for (const SampledCopies& each : copies) check(*each.graph, jitter);
+StepSpread find_spread(std::span<const SampledCopies> copies, const Jitter& jitter, std::optional<StageId> still,
+                       const SampleWatch& watch) {
+  check(copies.front().graph->size() * copies.size(), jitter);
   std::vector<AlikeSamples> samples;
-  for (std::size_t i = 0; i < copies.size(); ++i)
-    samples.push_back({sample_steps_of(*copies[i].graph, jitter, i, still), copies[i].count});
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    const SampleWatch of_all = [&](std::size_t done, std::size_t of) { watch(i * of + done, copies.size() * of); };
+    samples.push_back(
+        {sample_steps_of(*copies[i].graph, jitter, i, still, watch ? of_all : SampleWatch{}), copies[i].count});
+  }
   const SlowestEnds ends = ends_of(samples);
   StepSpread spread{.of = jitter,
                     .mean = ends.mean(),
@@ -201,10 +207,24 @@ StepSpread find_spread(const TaskGraph& graph, const Jitter& jitter, std::option
   return find_spread(std::array{SampledCopies{&graph, jitter.copies}}, jitter, still);
 }
 
-DrawnSteps draw_steps(const TaskGraph& graph, const Jitter& jitter) {
+Duration p95_error(const StepSpread& spread) {
+  constexpr double share = 0.95;
+  constexpr double around = 0.025; // on both sides, to see how dense they are
+  const auto at = [&](double probability) {
+    return spread.quantiles[static_cast<std::size_t>(std::lround(probability * StepSpread::quantile_count))];
+  };
+  const auto copies = static_cast<double>(spread.of.copies);
+  const double of_one = std::pow(share, 1 / copies); // what share of one copy's samples is below
+  const double error =
+      copies * share / of_one * std::sqrt(of_one * (1 - of_one) / static_cast<double>(spread.of.samples));
+  return Duration{
+      std::llround(static_cast<double>((at(share + around) - at(share - around)).count()) * error / (2 * around))};
+}
+
+DrawnSteps draw_samples(const TaskGraph& graph, const Jitter& jitter) {
   const Draws draws{graph, jitter, 0};
   DrawnSteps drawn{.times = {jitter.samples, std::vector<Duration>(graph.size())},
-                   .steps = sample_steps_of(graph, jitter, 0, std::nullopt)};
+                   .steps = sample_steps_of(graph, jitter, 0, std::nullopt, {})};
   for (std::size_t sample = 0; sample < jitter.samples; ++sample) draws.draw(sample, std::nullopt, drawn.times[sample]);
   return drawn;
 }

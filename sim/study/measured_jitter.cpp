@@ -4,6 +4,7 @@
 #include "ppsim/base/percentile.hpp"
 #include "ppsim/base/random.hpp"
 #include "ppsim/base/words.hpp"
+#include "ppsim/measured/variable_work.hpp"
 
 #include <fmt/format.h>
 
@@ -177,15 +178,11 @@ double keep_shown(PartFactors& factors, double chance) {
   return kept * std::sqrt(variance);
 }
 
-/// Whether steps vary as means of microbatches that are independent of each other do: by the variance of those over
-/// their number, within 2.5 standard deviations of what so few steps show. Less where a loader balances them, more
-/// where something lasts for a step. Of 16 steps or fewer nobody can tell.
+/// Whether steps vary as means of microbatches that are independent of each other do, by the variance of those over
+/// their number. Less where a loader balances them, more where something lasts for a step.
 bool vary_apart(double of_steps, double of_microbatches, const Shape& shape, std::size_t steps) {
-  constexpr double most_off = 2.5;
-  constexpr std::size_t least_to_tell = 17;
-  if (shape.microbatches < 2 || steps < least_to_tell || of_microbatches <= 0) return false;
-  const double ratio = of_steps * static_cast<double>(shape.microbatches) / of_microbatches;
-  return std::abs(ratio - 1) <= most_off * std::sqrt(2 / static_cast<double>(steps - 1));
+  if (shape.microbatches < 2 || of_microbatches <= 0) return false;
+  return vary_independently(of_steps * static_cast<double>(shape.microbatches) / of_microbatches, steps - 1);
 }
 
 /// What is left of each task when its step's, stage's and microbatch's factors are taken out.

@@ -205,8 +205,22 @@ std::string_view metric_tag(StepFigure figure) {
 }
 
 std::optional<Duration> find_figure(const RunReport& report, StepFigure figure) {
-  const std::optional<double> value = find_metric(metric_tag(figure)).value(report); // whole, and below 2^53
-  return value ? std::optional{Duration{static_cast<std::int64_t>(*value)}} : std::nullopt;
+  if (figure == StepFigure::step_time) return report.step_time;
+  if (!report.spread) return std::nullopt;
+  const StepSpread& spread = *report.spread;
+  switch (figure) {
+  case StepFigure::mean:
+    return spread.mean;
+  case StepFigure::p50:
+    return spread.p50;
+  case StepFigure::p95:
+    return spread.p95;
+  case StepFigure::p99:
+    return spread.p99;
+  case StepFigure::step_time:
+    break; // above
+  }
+  return std::nullopt;
 }
 
 } // namespace ppsim

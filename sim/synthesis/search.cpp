@@ -41,7 +41,8 @@ public:
     for (const Order& order : options_.starts)
       if (fits(views_.instance, order)) offer(synthesis::run(views_.instance, order));
     const std::int64_t root = found_.bound;
-    if (found_.plan && is_near_enough(found_.plan->makespan, root, options_.start_gap_ppm)) return std::move(found_);
+    if (found_.plan && options_.start_gap_ppm && is_near_enough(found_.plan->makespan, root, *options_.start_gap_ppm))
+      return std::move(found_);
     orders_at(root, first_shares, true);
     if (!options_.proves) orders_at(root, far_shares, false);
     if (!found_.plan) any_order();

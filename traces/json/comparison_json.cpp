@@ -81,6 +81,7 @@ std::string comparison_json(const Comparison& comparison, const std::string& rec
   if (!comparison.source.empty()) json["source"] = comparison.source;
   json["memory_limit_bytes"] = comparison.memory_limit ? Json(comparison.memory_limit->count()) : Json(nullptr);
   json["ranked_by"] = metric_tag(comparison.ranked_by);
+  if (const Jitter* const jitter = sampled_as(comparison)) json["jitter"] = jitter_json(*jitter);
   json["contenders"] =
       list_of(comparison.contenders, [&](const Contender& contender) { return contender_json(contender, comparison); });
   json["not_applicable"] = list_of(comparison.not_applicable, [](const NotApplicable& entry) {

@@ -45,6 +45,28 @@ inline Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
+inline Json measured_jitter_json(const MeasuredJitter& measured) {
+  return {{"run", measured.source},
+          {"steps", measured.steps},
+          {"apart", measured.apart},
+          {"step_deviation", number(measured.of_step)},
+          {"stage_deviation", number(measured.of_stage)},
+          {"microbatch_deviation", number(measured.of_microbatch)},
+          {"task_deviation", number(measured.of_task)}};
+}
+
+inline Json jitter_json(const Jitter& jitter) {
+  Json json;
+  if (jitter.measured)
+    json["from"] = measured_jitter_json(*jitter.measured);
+  else
+    json["share"] = factor_of(jitter.ppm);
+  json["samples"] = jitter.samples;
+  json["seed"] = jitter.seed;
+  json["copies"] = jitter.copies;
+  return json;
+}
+
 inline Json compared_json(const ComparedTime& compared) {
   return {{"predicted_ns", compared.predicted.count()},
           {"measured_ns", compared.measured.count()},

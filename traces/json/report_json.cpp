@@ -73,28 +73,6 @@ Json optional_ns(const std::optional<Duration>& duration) {
   return duration ? Json(duration->count()) : Json(nullptr);
 }
 
-Json measured_jitter_json(const MeasuredJitter& measured) {
-  return {{"run", measured.source},
-          {"steps", measured.steps},
-          {"apart", measured.apart},
-          {"step_deviation", number(measured.of_step)},
-          {"stage_deviation", number(measured.of_stage)},
-          {"microbatch_deviation", number(measured.of_microbatch)},
-          {"task_deviation", number(measured.of_task)}};
-}
-
-Json jitter_json(const Jitter& jitter) {
-  Json json;
-  if (jitter.measured)
-    json["from"] = measured_jitter_json(*jitter.measured);
-  else
-    json["share"] = factor_of(jitter.ppm);
-  json["samples"] = jitter.samples;
-  json["seed"] = jitter.seed;
-  json["copies"] = jitter.copies;
-  return json;
-}
-
 Json copies_json(const CopiesReport& copies) {
   return {{"slowest", copies.alike[copies.slowest].first},
           {"step_time_without_ns", optional_ns(copies.without_slowest())},

@@ -15,6 +15,7 @@
 #include "ppsim/viz/comparison.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -211,25 +212,26 @@ Part draw_spread_key(Px top) {
   return {draw_group(fmt::format(R"(class="keys" font-size="{}" fill="{}")", label_size, ink), out), y + px(14)};
 }
 
-/// How steps were sampled, in words.
-std::vector<std::string> sampled_words(const Comparison& comparison, const Jitter& jitter) {
-  std::vector<std::string> words{
-      "p = " + counted(comparison.stages, "stage"), "m = " + counted(comparison.microbatches, "microbatch", "es"),
-      jitter.measured ? fmt::format("jitter as in {} of {}", counted(jitter.measured->steps, "step"),
-                                    clean_text(jitter.measured->source))
-                      : fmt::format("jitter {} of each task", given_percent(factor_of(jitter.ppm))),
-      counted(jitter.samples, "step")};
-  if (jitter.copies > 1) words.push_back(fmt::format("of {} copies the slowest", jitter.copies));
-  return words;
+/// The one whose line is drawn: the recommended one, or else the first that was sampled.
+const Contender* reference_of(const Comparison& comparison) {
+  if (comparison.recommendation) {
+    const Contender& recommended = comparison.contenders[comparison.recommendation->best];
+    if (recommended.report.spread) return &recommended;
+  }
+  const auto first =
+      std::ranges::find_if(comparison.contenders, [](const Contender& each) { return each.report.spread.has_value(); });
+  return first == comparison.contenders.end() ? nullptr : &*first;
 }
 
-/// Those that are drawn, in their order; the names of the others with the reason.
-std::vector<const Contender*> drawn_spreads(const Comparison& comparison, std::vector<std::string>& notes) {
+/// Those that are drawn, in their order: that one, and others that take not much longer. The names of those that are
+/// not, with the reason.
+std::vector<const Contender*> drawn_spreads(const Comparison& comparison, const Contender& reference,
+                                            std::vector<std::string>& notes) {
   std::vector<const Contender*> drawn;
   for (const Contender& each : comparison.contenders) {
     if (!each.report.spread)
       notes.push_back(fmt::format("{} is not sampled", clean_text(each.name)));
-    else if (!drawn.empty() && each.report.spread->p50 / longest_drawn > drawn.front()->report.spread->p50)
+    else if (each.report.spread->p50 / longest_drawn > reference.report.spread->p50)
       notes.push_back(
           fmt::format("{} is not drawn: median {}", clean_text(each.name), format_duration(each.report.spread->p50)));
     else
@@ -242,15 +244,16 @@ std::vector<const Contender*> drawn_spreads(const Comparison& comparison, std::v
 
 std::string svg_step_spread(const Comparison& comparison) {
   std::vector<std::string> notes;
-  const std::vector<const Contender*> rows = drawn_spreads(comparison, notes);
-  if (rows.empty()) return document("no step was sampled", px(200), px(32), "");
-  const Contender* const recommended =
-      comparison.recommendation ? &comparison.contenders[comparison.recommendation->best] : rows.front();
-  std::vector<std::string> essentials = sampled_words(comparison, rows.front()->report.spread->of);
-  const std::optional<Duration> figure = comparison.figure_of(*recommended);
+  const Contender* const reference = reference_of(comparison);
+  PPSIM_ASSERT(reference != nullptr); // compare refuses what has none
+  const std::vector<const Contender*> rows = drawn_spreads(comparison, *reference, notes);
+  std::vector<std::string> essentials{"p = " + counted(comparison.stages, "stage"),
+                                      "m = " + counted(comparison.microbatches, "microbatch", "es")};
+  std::ranges::transform(sampled_words(rows.front()->report.spread->of), std::back_inserter(essentials), clean_text);
+  const std::optional<Duration> figure = comparison.figure_of(*reference);
   if (figure)
     essentials.push_back(
-        fmt::format("dashed line: {} of {}", to_string(comparison.ranked_by), clean_text(recommended->name)));
+        fmt::format("dashed line: {} of {}", to_string(comparison.ranked_by), clean_text(reference->name)));
   const std::string title = comparison.title.empty()
                                 ? "What a step takes with jitter: " + counted(rows.size(), "schedule")
                                 : comparison.title;
@@ -260,7 +263,7 @@ std::string svg_step_spread(const Comparison& comparison) {
   for (const Contender* row : rows) names.push_back(row->name);
   const SpreadPlot plot{rows, names, head.bottom};
   std::string shapes;
-  for (std::size_t row = 0; row < rows.size(); ++row) shapes += draw_spread(plot, row, rows[row] == recommended);
+  for (std::size_t row = 0; row < rows.size(); ++row) shapes += draw_spread(plot, row, rows[row] == reference);
   Part end = draw_spread_key(plot.box.bottom() + px(48));
   if (!notes.empty()) {
     const Part said = draw_notes(notes, margin, figure_width - margin, end.bottom);
@@ -269,7 +272,7 @@ std::string svg_step_spread(const Comparison& comparison) {
   return document(title, figure_width, end.bottom,
                   head.elements + draw_spread_ground(plot) + draw_group(R"(class="spreads")", shapes) +
                       (figure ? draw_spread_reference(plot, *figure) : std::string{}) +
-                      draw_spread_names(plot, recommended) + end.elements);
+                      draw_spread_names(plot, reference) + end.elements);
 }
 
 } // namespace ppsim::viz

@@ -192,6 +192,8 @@ std::string headline(const Comparison& comparison) {
                                       counted(comparison.microbatches, "microbatch", "es"),
                                       fmt::format("transfers: {}", to_string(comparison.transfer_model))};
   if (comparison.memory_limit) conditions.push_back("limit " + format_bytes(*comparison.memory_limit));
+  if (const Jitter* const jitter = sampled_as(comparison))
+    std::ranges::copy(sampled_words(*jitter), std::back_inserter(conditions));
   return fmt::format("{}: {}", counted(comparison.contenders.size(), "schedule"), joined(conditions, ", "));
 }
 

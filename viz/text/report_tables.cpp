@@ -102,16 +102,18 @@ std::string gain_words(double gain) {
 }
 
 /// Whose jitter matters most, the largest gains first.
-std::string still_table(const std::vector<StillStage>& stages) {
+std::string still_table(const std::vector<StillStage>& stages, const StepSpread& spread) {
   constexpr std::size_t shown = 4;
   std::string out = fmt::format("\n  {:<38}{:>11}   {}\n", "sensitivity of p95", "p95", "saved");
   const std::size_t rows = stages.size() <= shown + 1 ? stages.size() : shown; // one more takes no more room
   for (std::size_t i = 0; i < rows; ++i)
     out += fmt::format("    {:<36}{:>11}   {}\n", fmt::format("stage {} without jitter", index(stages[i].stage)),
                        format_duration(stages[i].p95), gain_words(stages[i].gain));
-  if (rows == stages.size()) return out;
-  return out + fmt::format("    {:<36}{:>11}   {} to {}\n", fmt::format("{} more stages", stages.size() - rows), "",
-                           gain_words(stages.back().gain), gain_words(stages[rows].gain));
+  if (rows < stages.size())
+    out += fmt::format("    {:<36}{:>11}   {} to {}\n", fmt::format("{} more stages", stages.size() - rows), "",
+                       gain_words(stages.back().gain), gain_words(stages[rows].gain));
+  return out + fmt::format("    {:<36}{:>11}   {}\n", "by chance alone, up to about", "",
+                           gain_words(fraction(p95_error(spread), spread.p95)));
 }
 
 } // namespace
@@ -133,7 +135,8 @@ std::string stage_table(const RunReport& report, std::size_t width) {
   return out + total(report, width);
 }
 
-std::string sensitivity_table(const Sensitivity& sensitivity, std::size_t width) {
+std::string sensitivity_table(const RunReport& report, std::size_t width) {
+  const Sensitivity& sensitivity = *report.sensitivity;
   constexpr std::size_t shown = 6;
   std::string out = fmt::format("\n  {:<38}{:>11}   {}\n", "what would help", "step time", "time saved per microbatch");
   const auto add_row = [&](std::string_view change, std::string_view time, std::string_view gain) {
@@ -162,7 +165,7 @@ std::string sensitivity_table(const Sensitivity& sensitivity, std::size_t width)
     const std::string_view what = refused.change == Change::chunks ? "more chunks per stage" : "more microbatches";
     out += wrapped_lines(fmt::format("    {}: {}", what, as_flags(refused.reason)), width, 6);
   }
-  if (!sensitivity.still.empty()) out += still_table(sensitivity.still);
+  if (!sensitivity.still.empty()) out += still_table(sensitivity.still, *report.spread);
   return out;
 }
 

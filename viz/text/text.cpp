@@ -51,10 +51,11 @@ std::string jitter_words(const Jitter& jitter) {
   const auto deviation = [](std::string_view of, double ratio) {
     return ratio > 0 ? fmt::format(", {} {}", of, percent_to_tenths(ratio)) : std::string{};
   };
-  return fmt::format("as in {} of {} (each task {}{}{}{})", counted(measured.steps, "step"), measured.source,
-                     percent_to_tenths(measured.of_task), deviation("its step", measured.of_step),
-                     deviation("its stage in the step", measured.of_stage),
-                     deviation("its microbatch", measured.of_microbatch));
+  return fmt::format(
+      "as in {} of {} (each task {}{}{}{})", counted(measured.steps, "step"), measured.source,
+      percent_to_tenths(measured.of_task), deviation("its step", measured.of_step),
+      deviation("its stage in the step", measured.of_stage),
+      deviation(measured.apart ? "its microbatch, drawn one by one," : "its microbatch", measured.of_microbatch));
 }
 
 /// Three digits at least: "1.25", "12.5", "125", "12500".
@@ -137,7 +138,7 @@ public:
     title();
     answer();
     out_ += stage_table(report_, options_.width);
-    if (report_.sensitivity) out_ += sensitivity_table(*report_.sensitivity, options_.width);
+    if (report_.sensitivity) out_ += sensitivity_table(report_, options_.width);
     const std::string gantt = text_gantt(graph_, timeline_, SimTime{} + report_.makespan, options_);
     if (!gantt.empty()) out_ += '\n' + gantt;
     if (options_.advises) next();

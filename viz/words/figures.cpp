@@ -1,5 +1,7 @@
 #include "figures.hpp"
 
+#include "ppsim/base/words.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,6 +36,16 @@ std::string difference(Duration time, Duration reference) {
   // More digits where fewer would hide that there is a difference, none where they would say nothing.
   const int decimals = size >= 0.9995 ? 0 : size >= 0.0995 ? 1 : size >= 0.0001 ? 2 : 4;
   return fmt::format("{}{:.{}f} %", ratio > 0 ? "+" : "-", 100 * size, decimals);
+}
+
+std::vector<std::string> sampled_words(const Jitter& jitter) {
+  std::vector<std::string> words{
+      jitter.measured
+          ? fmt::format("jitter as in {} of {}", counted(jitter.measured->steps, "step"), jitter.measured->source)
+          : fmt::format("jitter {} of each task", given_percent(factor_of(jitter.ppm))),
+      counted(jitter.samples, "step")};
+  if (jitter.copies > 1) words.push_back(fmt::format("of {} copies the slowest", jitter.copies));
+  return words;
 }
 
 std::string enumerated(const std::vector<std::string>& parts) {

@@ -16,6 +16,8 @@ namespace ppsim::viz {
 [[nodiscard]] std::string given_percent(double share);
 /// How much longer `time` is: "+12.3 %", "-4.00 %", "0 %".
 [[nodiscard]] std::string difference(Duration time, Duration reference);
+/// "jitter 5 % of each task", "1000 steps", "of 64 copies the slowest".
+[[nodiscard]] std::vector<std::string> sampled_words(const Jitter& jitter);
 /// "a", "a and b", "a, b and c".
 [[nodiscard]] std::string enumerated(const std::vector<std::string>& parts);
 

@@ -102,6 +102,25 @@ TEST_CASE("Of copies that are not alike each has its own distribution, and their
   CHECK(ms(apart.p50) == Approx(ms(alike.p50)).margin(0.1 * deviation));
 }
 
+TEST_CASE("The standard error of p95 is by how much p95 varies from seed to seed") {
+  for (const std::size_t copies : {std::size_t{1}, std::size_t{8}}) {
+    constexpr std::size_t seeds = 100;
+    const TaskGraph graph = graph_of("1f1b", {.stages = 1, .microbatches = 64});
+    double sum = 0;
+    double squares = 0;
+    double said = 0;
+    for (std::size_t seed = 1; seed <= seeds; ++seed) {
+      const StepSpread spread = find_spread(graph, {.ppm = 100'000, .samples = 1600, .seed = seed, .copies = copies});
+      sum += ms(spread.p95);
+      squares += ms(spread.p95) * ms(spread.p95);
+      said += ms(p95_error(spread)) / seeds;
+    }
+    const double deviation = std::sqrt(squares / seeds - (sum / seeds) * (sum / seeds));
+    INFO(copies << " copies");
+    CHECK(said == Approx(deviation).epsilon(0.25)); // a deviation of 100 values is known to 7 %
+  }
+}
+
 TEST_CASE("Another sampler finds the same of GPipe on two stages") {
   const auto [mean, p95] = sampled_gpipe(6, 0.5, 0.3, 40'000);
   const StepSpread spread = find_spread(graph_of("gpipe", {.stages = 2, .microbatches = 6}, Duration{500'000}),

@@ -63,6 +63,11 @@ struct DrawnStep {
   bool operator==(const DrawnStep&) const = default;
 };
 
+/// Whether sums vary as those of independent parts do: `ratio` is their variance over the sum of their parts', known
+/// with so many degrees of freedom. Within 2.5 standard deviations of 1, and known to 15 % (from 89 degrees of freedom
+/// on): what is known less well would let pass what is not independent.
+[[nodiscard]] bool vary_independently(double ratio, std::size_t freedom);
+
 /// Draws `samples` steps of a job. Of each, the level and what is outside of the tasks are those of one measured step,
 /// and each replica's tasks those of another step of its own, measured or mixed (of that one, where they are drawn
 /// `together`, and of one replica): simulated `tasks` (by replica and step) take as much longer as the levels of the

@@ -76,4 +76,7 @@ struct Comparison {
 /// Sorts the contenders and recommends one. `contenders` come in the order of generators().
 void rank(Comparison& comparison);
 
+/// How steps were sampled; null where none were.
+[[nodiscard]] const Jitter* sampled_as(const Comparison& comparison);
+
 } // namespace ppsim

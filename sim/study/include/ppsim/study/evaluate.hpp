@@ -2,6 +2,7 @@
 // Evaluation: one run from its spec to its report.
 
 #include "ppsim/graph/timeline.hpp"
+#include "ppsim/study/jitter.hpp"
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/study/run_spec.hpp"
 
@@ -24,9 +25,9 @@ struct Evaluation {
 
 /// Samples steps with the jitter that is asked for; a note where that is not known of such a run. Throws Error as
 /// find_spread() does.
-void sample_steps(const RunSpec& spec, Evaluation& run);
+void sample_steps(const RunSpec& spec, Evaluation& run, const SampleWatch& watch = {});
 
 /// The same with those samples, and what other runs say: what if, alternatives, and on demand the sensitivity.
-[[nodiscard]] Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity);
+[[nodiscard]] Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity, const SampleWatch& watch = {});
 
 } // namespace ppsim

@@ -4,6 +4,7 @@
 #include "ppsim/graph/task_graph.hpp"
 #include "ppsim/study/measured_jitter.hpp"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,6 +37,13 @@ struct StepSpread {
   std::vector<Duration> quantiles{}; ///< what i / quantile_count of steps take at most, from 0, the least of all, on
 };
 
+/// The standard error of p95: how far it may be off as so many samples are but some of all steps. By their number and
+/// how dense they lie there (the order statistic of a share is normal for many samples).
+[[nodiscard]] Duration p95_error(const StepSpread& spread);
+
+/// Told now and then how many of all samples are done.
+using SampleWatch = std::function<void(std::size_t done, std::size_t of)>;
+
 /// Copies of the pipeline that run the same graph; those of others have draws of their own.
 struct SampledCopies {
   const TaskGraph* graph = nullptr;
@@ -50,7 +58,7 @@ struct SampledCopies {
 /// vary as they do without one, so that two results differ by that stage alone. Throws Error where the samples are too
 /// many, or too few for the copies.
 [[nodiscard]] StepSpread find_spread(std::span<const SampledCopies> copies, const Jitter& jitter,
-                                     std::optional<StageId> still = std::nullopt);
+                                     std::optional<StageId> still = std::nullopt, const SampleWatch& watch = {});
 /// Of copies that are alike.
 [[nodiscard]] StepSpread find_spread(const TaskGraph& graph, const Jitter& jitter,
                                      std::optional<StageId> still = std::nullopt);
@@ -61,6 +69,6 @@ struct DrawnSteps {
   std::vector<Duration> steps;              ///< by sample: what the step takes with them
 };
 /// The samples that find_spread() is made from, in their order; of one copy.
-[[nodiscard]] DrawnSteps draw_steps(const TaskGraph& graph, const Jitter& jitter);
+[[nodiscard]] DrawnSteps draw_samples(const TaskGraph& graph, const Jitter& jitter);
 
 } // namespace ppsim

@@ -28,9 +28,9 @@ struct SearchOptions {
   bool proves = true; ///< looks for the best bound that it can prove; else the first one will do, and the rules are
                       ///< applied for orders only, in a fixed number of steps
   std::uint64_t seed = 1;
-  std::int64_t gap_ppm = 0;        ///< ends where the best order is at most so many millionths longer than the bound
-  std::int64_t start_gap_ppm = -1; ///< seeks nothing where a start is that near the first bound; -1: it always does
-  std::vector<Order> starts = {};  ///< orders from elsewhere; those that do not fit, or do not run, are left out
+  std::int64_t gap_ppm = 0; ///< ends where the best order is at most so many millionths longer than the bound
+  std::optional<std::int64_t> start_gap_ppm = {}; ///< seeks nothing where a start is that near the first bound
+  std::vector<Order> starts = {}; ///< orders from elsewhere; those that do not fit, or do not run, are left out
   std::function<bool(const Progress&)> go_on =
       {}; ///< asked often, with what is known; false: ends, and what is known is the result
 };
