@@ -98,11 +98,12 @@ private:
   }
 
   [[nodiscard]] Duration update_end(std::size_t lane, const HeldChunks& held) const {
-    std::vector<SimTime> stages;
-    for (const Lanes& end : free_) stages.emplace_back(end[lane]);
-    std::vector<SimTime> gradients;
-    for (const Lanes& end : gradients_) gradients.emplace_back(end[lane]);
-    return end_of_update(graph_, held, stages, gradients) - SimTime{};
+    const auto in_lane = [lane](const std::vector<Lanes>& ends) {
+      std::vector<SimTime> times(ends.size());
+      std::ranges::transform(ends, times.begin(), [lane](const Lanes& end) { return SimTime{end[lane]}; });
+      return times;
+    };
+    return end_of_update(graph_, held, in_lane(free_), in_lane(gradients_)) - SimTime{};
   }
 
   const TaskGraph& graph_;
@@ -112,7 +113,7 @@ private:
   std::size_t boundaries_;
   bool in_slices_, in_one_piece_, updates_;
   std::vector<Duration> transfer_; ///< by class of link, then boundary
-  std::unique_ptr<Lanes[]> sent_;  ///< by task: when its output is where it is needed
+  std::unique_ptr<Lanes[]> sent_;  // NOLINT: likewise; by task: when its output is where it is needed
   std::vector<Lanes> free_;        ///< by stage: when its last task ended
   std::vector<Lanes> gradients_;   ///< by chunk: when its last gradient was there
 };
