@@ -168,6 +168,19 @@ void note_streams(const RunSpec& spec, const Scenario& scenario, std::vector<std
     note_unused(option, "`transfer` streams or `csv-comms`");
 }
 
+/// A factor alone is that of all stages: where it could be a stage, one was probably meant.
+void note_slow(const RunSpec& spec, const Shape& shape, std::vector<std::string>& notes) {
+  for (const SlowStage& slow : spec.slow.value_or(std::vector<SlowStage>{})) {
+    const std::int64_t factor = slow.ppm / unchanged_ppm;
+    if (slow.stage || slow.ppm % unchanged_ppm != 0 || factor < 2 || static_cast<std::size_t>(factor) >= shape.stages)
+      continue;
+    notes.push_back(
+        fmt::format("{}: {} is the factor of all stages that are not named; stage {} alone is named with its "
+                    "own: {}=1.1",
+                    spec.place_of("slow"), factor, factor, factor));
+  }
+}
+
 } // namespace
 
 // A list of independent questions.
@@ -191,6 +204,7 @@ std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run) {
   note_costs(spec, notes);
   note_chunk_costs(spec, schedule, notes);
   note_layout(spec, notes);
+  note_slow(spec, scenario.shape, notes);
   if (spec.model_shape && spec.layers && *spec.layers != static_cast<std::size_t>(spec.model_shape->layers))
     notes.push_back(fmt::format("{}: {}, where {} has {}", spec.place_of("layers"), *spec.layers,
                                 spec.model_shape->name, spec.model_shape->layers));

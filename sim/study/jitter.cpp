@@ -2,6 +2,7 @@
 
 #include "ppsim/base/detail/wide.hpp"
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/random.hpp"
 #include "ppsim/engine/step_timer.hpp"
 
 #include <boost/math/special_functions/erf.hpp>
@@ -39,22 +40,14 @@ std::vector<std::int64_t> factors_of(std::int64_t ppm) {
   return factors;
 }
 
-/// 64 bits that look like chance, of a number each (Steele, Lea and Flood, Fast splittable pseudorandom number
-/// generators, OOPSLA 2014).
-std::uint64_t bits_of(std::uint64_t number) {
-  std::uint64_t bits = number + 0x9E3779B97F4A7C15U;
-  bits = (bits ^ (bits >> 30U)) * 0xBF58476D1CE4E5B9U;
-  bits = (bits ^ (bits >> 27U)) * 0x94D049BB133111EBU;
-  return bits ^ (bits >> 31U);
-}
-
 /// The times of one sample, each task by a factor of its own.
 void draw_alike(const std::vector<Duration>& usual, const std::vector<std::int64_t>& factors, std::uint64_t sample_seed,
                 std::vector<Duration>& times) {
   constexpr std::size_t per_word = 64 / factor_bits;
+  SplitMix64 draws{sample_seed};
   std::uint64_t word = 0;
   for (std::size_t id = 0; id < usual.size(); ++id) {
-    if (id % per_word == 0) word = bits_of(sample_seed + 0x9E3779B97F4A7C15U * (id / per_word));
+    if (id % per_word == 0) word = draws.next();
     const std::uint64_t at = word & ((std::uint64_t{1} << factor_bits) - 1);
     word >>= factor_bits;
     times[id] = Duration{static_cast<std::int64_t>((Int128{usual[id].count()} * factors[at] + unit / 2) / unit)};
@@ -137,14 +130,15 @@ class Draws {
 public:
   /// `stream`: draws of its own.
   Draws(const TaskGraph& graph, const Jitter& jitter, std::size_t stream)
-      : graph_{graph}, jitter_{jitter}, seed_{bits_of(jitter.seed + (std::uint64_t{stream} << 32U))}, // of 32 bits
+      : graph_{graph}, jitter_{jitter},
+        seed_{SplitMix64{jitter.seed + (std::uint64_t{stream} << 32U)}.next()}, // seeds have 32 bits
         factors_{jitter.measured ? std::vector<std::int64_t>{} : factors_of(jitter.ppm)}, usual_(graph.size()) {
     for (std::size_t id = 0; id < usual_.size(); ++id) usual_[id] = graph.time_alone(make_id<TaskId>(id));
   }
 
   /// The tasks of a `still` stage take what they take.
   void draw(std::size_t sample, std::optional<StageId> still, std::vector<Duration>& times) const {
-    const std::uint64_t seed = bits_of(seed_ + sample);
+    const std::uint64_t seed = SplitMix64{seed_ + sample}.next();
     if (jitter_.measured)
       draw_measured(*jitter_.measured, graph_, usual_, seed, times);
     else

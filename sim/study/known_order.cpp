@@ -58,9 +58,7 @@ std::shared_ptr<const KnownOrder> KnownOrder::of(Evaluation&& run) {
 std::optional<Sample> KnownOrder::sample(const RunSpec& spec) const {
   BuiltRun run = build_run(spec, &graph_.schedule());
   const bool same_order = run.schedule.origin() == graph_.schedule().origin();
-  if (!same_order || has_steady_state(graph_) ||
-      !holds_alike(run.scenario, graph_.scenario(), graph_.dag().wiring->has_pairs))
-    return std::nullopt;
+  if (!same_order || !holds_alike(run.scenario, graph_.scenario(), graph_.dag().wiring->has_pairs)) return std::nullopt;
   const TaskGraph graph = graph_.with_costs(std::move(run.scenario));
   if (has_steady_state(graph)) return std::nullopt;
   const std::optional<Bytes> limit = graph.scenario().memory.limit;
