@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <initializer_list>
 
 namespace ppsim::test::variable_work_test {
 
@@ -134,7 +135,7 @@ TEST_CASE("Microbatches that are independent are drawn one by one") {
 }
 
 TEST_CASE("The later steps of 32 copies with sequences of other lengths are predicted within 5 %") {
-  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+  for (const std::uint64_t seed : std::initializer_list<std::uint64_t>{1, 2, 3, 4}) {
     SplitMix64 draws{SplitMix64::mixed(seed)};
     std::vector<MeasuredRun> replicas;
     for (std::size_t replica = 0; replica < 32; ++replica) {
