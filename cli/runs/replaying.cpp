@@ -4,7 +4,7 @@
 #include "ppsim/runtime/launch.hpp"
 #include "ppsim/study/build_run.hpp"
 #include "ppsim/study/build_scenario.hpp"
-#include "ppsim/study/jitter.hpp"
+#include "ppsim/study/evaluate.hpp"
 
 #include <fmt/format.h>
 
@@ -295,10 +295,9 @@ std::vector<Duration> draw_program(const Inputs& inputs, const TaskGraph& graph,
     throw Error{ExitCode::bad_input,
                 Problem{place, fmt::format("{} steps of {} tasks each are too many", steps, graph.size()),
                         "give fewer --steps"}};
-  DrawnSteps drawn = draw_samples(graph, {.ppm = inputs.jitter_ppm.value_or(0),
-                                          .samples = steps,
-                                          .seed = inputs.RunSpec::seed,
-                                          .measured = inputs.measured_jitter});
+  Jitter jitter = jitter_of(inputs, 1);
+  jitter.samples = steps;
+  DrawnSteps drawn = draw_samples(graph, jitter);
   program.drawn = std::move(drawn.times);
   return {drawn.steps.begin() + static_cast<std::ptrdiff_t>(options.warmup), drawn.steps.end()};
 }

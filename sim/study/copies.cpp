@@ -1,8 +1,7 @@
 #include "ppsim/study/copies.hpp"
 
 #include "ppsim/base/error.hpp"
-#include "ppsim/engine/simulate.hpp"
-#include "ppsim/graph/timeline.hpp"
+#include "ppsim/engine/step_timer.hpp"
 
 #include <algorithm>
 #include <set>
@@ -79,10 +78,10 @@ std::vector<SampledCopies> sampled_copies(const TaskGraph& graph, std::size_t co
 
 CopiesReport compare_copies(const std::vector<LoweredCopies>& copies) {
   PPSIM_ASSERT(!copies.empty());
+  const StepTimer timer{copies.front().graph}; // all have one order
   CopiesReport report;
   for (const LoweredCopies& each : copies) {
-    const Duration makespan = end_of(simulate(each.graph)) - SimTime{};
-    report.alike.push_back({each.first, each.count, find_step_time(each.graph, makespan).step_time});
+    report.alike.push_back({each.first, each.count, find_step_time(each.graph, timer.makespan(each.graph)).step_time});
     if (report.alike.back().step_time > report.alike[report.slowest].step_time)
       report.slowest = report.alike.size() - 1;
   }

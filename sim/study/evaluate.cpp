@@ -32,8 +32,7 @@ constexpr std::size_t most_tasks_for_alternatives = std::size_t{1} << 16;
 Duration makespan_without_stalls(const TaskGraph& graph) {
   Scenario scenario = graph.scenario();
   scenario.network.model = TransferModel::latency;
-  const TaskGraph free_graph = lower(graph.schedule(), std::move(scenario), graph.place());
-  return analyse(free_graph, simulate(free_graph)).makespan;
+  return end_of(simulate(graph.with_costs(std::move(scenario)))) - SimTime{};
 }
 
 /// What `order` cost in `timeline`, its run under `streams`.
@@ -135,6 +134,14 @@ Evaluation evaluate(const RunSpec& spec) {
   return {std::move(graph), std::move(timeline), std::move(report), std::move(run.notes)};
 }
 
+Jitter jitter_of(const UnevenSpec& spec, std::size_t copies) {
+  return {.ppm = spec.jitter_ppm.value_or(0),
+          .samples = spec.samples.value_or(Jitter{}.samples),
+          .seed = spec.seed,
+          .copies = copies,
+          .measured = spec.measured_jitter};
+}
+
 void sample_steps(const RunSpec& spec, Evaluation& run, const SampleWatch& watch) {
   if (!spec.varies_by_chance()) {
     if (spec.is_asked("seed"))
@@ -158,13 +165,8 @@ void sample_steps(const RunSpec& spec, Evaluation& run, const SampleWatch& watch
                                     spec.place_of("jitter-from")));
   const auto count = static_cast<std::size_t>(spec.training.data_parallel);
   const std::vector<LoweredCopies> copies = lower_copies(spec, run.graph);
-  run.report.spread = find_spread(sampled_copies(run.graph, count, copies),
-                                  {.ppm = spec.jitter_ppm.value_or(0),
-                                   .samples = spec.samples.value_or(Jitter{}.samples),
-                                   .seed = spec.seed,
-                                   .copies = count,
-                                   .measured = spec.measured_jitter},
-                                  std::nullopt, watch);
+  run.report.spread =
+      find_spread(sampled_copies(run.graph, count, copies), jitter_of(spec, count), std::nullopt, watch);
 }
 
 Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity, const SampleWatch& watch) {

@@ -125,14 +125,19 @@ SlowestEnds ends_of(const std::vector<AlikeSamples>& all) {
   return found;
 }
 
+/// What alike tasks vary by; of a measured run nothing.
+std::vector<std::int64_t> factors_of(const Jitter& jitter) {
+  return jitter.measured ? std::vector<std::int64_t>{} : factors_of(jitter.ppm);
+}
+
 /// Draws the times of tasks, sample by sample.
 class Draws {
 public:
-  /// `stream`: draws of its own.
-  Draws(const TaskGraph& graph, const Jitter& jitter, std::size_t stream)
-      : graph_{graph}, jitter_{jitter},
+  /// `factors`: factors_of(jitter). `stream`: draws of its own.
+  Draws(const TaskGraph& graph, const Jitter& jitter, const std::vector<std::int64_t>& factors, std::size_t stream)
+      : graph_{graph}, jitter_{jitter}, factors_{factors},
         seed_{SplitMix64{jitter.seed + (std::uint64_t{stream} << 32U)}.next()}, // seeds have 32 bits
-        factors_{jitter.measured ? std::vector<std::int64_t>{} : factors_of(jitter.ppm)}, usual_(graph.size()) {
+        usual_(graph.size()) {
     for (std::size_t id = 0; id < usual_.size(); ++id) usual_[id] = graph.time_alone(make_id<TaskId>(id));
   }
 
@@ -149,28 +154,28 @@ public:
 private:
   const TaskGraph& graph_;
   const Jitter& jitter_;
+  const std::vector<std::int64_t>& factors_;
   std::uint64_t seed_;
-  std::vector<std::int64_t> factors_;
   std::vector<Duration> usual_;
 };
 
-/// The steps of one copy, sample by sample.
-std::vector<Duration> sample_steps_of(const TaskGraph& graph, const Jitter& jitter, std::size_t stream,
-                                      std::optional<StageId> still, const SampleWatch& watch) {
-  const Draws draws{graph, jitter, stream};
+/// The steps of one copy whose tasks take what `draw(sample, times)` sets, sample by sample.
+template <class Draw>
+std::vector<Duration> steps_of(const TaskGraph& graph, std::size_t samples, const Draw& draw,
+                               const SampleWatch& watch) {
   const StepTimer timer{graph};
   std::vector<Duration> steps;
   std::vector<Duration> times(graph.size());
   std::vector<Duration> side_by_side(graph.size() * StepTimer::lanes);
-  while (steps.size() < jitter.samples) {
-    for (std::size_t lane = 0; lane < StepTimer::lanes; ++lane) {
-      draws.draw(steps.size() + lane, still, times);
+  while (steps.size() < samples) {
+    const std::size_t wanted = std::min(StepTimer::lanes, samples - steps.size());
+    for (std::size_t lane = 0; lane < wanted; ++lane) {
+      draw(steps.size() + lane, times);
       for (std::size_t id = 0; id < times.size(); ++id) side_by_side[id * StepTimer::lanes + lane] = times[id];
     }
     const std::vector<Duration> sampled = timer.makespans(graph, side_by_side);
-    const std::size_t wanted = std::min(sampled.size(), jitter.samples - steps.size());
     steps.insert(steps.end(), sampled.begin(), sampled.begin() + static_cast<std::ptrdiff_t>(wanted));
-    if (watch) watch(steps.size(), jitter.samples);
+    if (watch) watch(steps.size(), samples);
   }
   return steps;
 }
@@ -180,11 +185,14 @@ std::vector<Duration> sample_steps_of(const TaskGraph& graph, const Jitter& jitt
 StepSpread find_spread(std::span<const SampledCopies> copies, const Jitter& jitter, std::optional<StageId> still,
                        const SampleWatch& watch) {
   check(copies.front().graph->size() * copies.size(), jitter);
+  const std::vector<std::int64_t> factors = factors_of(jitter);
   std::vector<AlikeSamples> samples;
   for (std::size_t i = 0; i < copies.size(); ++i) {
+    const Draws draws{*copies[i].graph, jitter, factors, i};
     const SampleWatch of_all = [&](std::size_t done, std::size_t of) { watch(i * of + done, copies.size() * of); };
+    const auto draw = [&](std::size_t sample, std::vector<Duration>& times) { draws.draw(sample, still, times); };
     samples.push_back(
-        {sample_steps_of(*copies[i].graph, jitter, i, still, watch ? of_all : SampleWatch{}), copies[i].count});
+        {steps_of(*copies[i].graph, jitter.samples, draw, watch ? of_all : SampleWatch{}), copies[i].count});
   }
   const SlowestEnds ends = ends_of(samples);
   StepSpread spread{.of = jitter,
@@ -216,10 +224,14 @@ Duration p95_error(const StepSpread& spread) {
 }
 
 DrawnSteps draw_samples(const TaskGraph& graph, const Jitter& jitter) {
-  const Draws draws{graph, jitter, 0};
-  DrawnSteps drawn{.times = {jitter.samples, std::vector<Duration>(graph.size())},
-                   .steps = sample_steps_of(graph, jitter, 0, std::nullopt, {})};
-  for (std::size_t sample = 0; sample < jitter.samples; ++sample) draws.draw(sample, std::nullopt, drawn.times[sample]);
+  const std::vector<std::int64_t> factors = factors_of(jitter);
+  const Draws draws{graph, jitter, factors, 0};
+  DrawnSteps drawn{.times = {jitter.samples, std::vector<Duration>(graph.size())}, .steps = {}};
+  const auto draw = [&](std::size_t sample, std::vector<Duration>& times) {
+    draws.draw(sample, std::nullopt, drawn.times[sample]);
+    times = drawn.times[sample];
+  };
+  drawn.steps = steps_of(graph, jitter.samples, draw, {});
   return drawn;
 }
 

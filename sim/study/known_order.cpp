@@ -86,6 +86,10 @@ std::optional<Sample> KnownOrders::sample(const RunSpec& spec, std::int64_t valu
 void KnownOrders::keep(Evaluation&& run, std::int64_t value) {
   if (!keeps_ || run.graph.size() > most_tasks / (searches_ ? points_.size() : 1)) return;
   if (searches_ && !std::ranges::binary_search(points_, value)) return;
+  {
+    const std::scoped_lock lock{mutex_};
+    if (!searches_ && !known_.empty()) return; // it holds something else here
+  }
   auto order = KnownOrder::of(std::move(run));
   const std::scoped_lock lock{mutex_};
   if (order && (searches_ || known_.empty())) known_.emplace(value, std::move(order));

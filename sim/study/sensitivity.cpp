@@ -142,8 +142,9 @@ std::string_view to_string(Change change) {
 std::vector<SensitivityFigure> stages_and_links(const TaskGraph& graph, Duration base, std::size_t threads) {
   std::vector<SensitivityFigure> figures = changes_of(graph);
   for_each_index(figures.size(), threads, [&](std::size_t i) {
-    const Scenario scenario = changed(graph.scenario(), figures[i]);
-    figures[i].step_time = step_time(lower(graph.schedule(), scenario, graph.place()));
+    Scenario scenario = changed(graph.scenario(), figures[i]);
+    validate(scenario);
+    figures[i].step_time = step_time(graph.with_costs(std::move(scenario)));
     figures[i].gain = gain_over(base, 1, figures[i].step_time, 1);
   });
   return figures;

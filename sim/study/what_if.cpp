@@ -11,7 +11,8 @@ namespace ppsim {
 namespace {
 
 Duration step_time(const TaskGraph& graph, const Scenario& scenario) {
-  return step_time(lower(graph.schedule(), scenario));
+  validate(scenario);
+  return step_time(graph.with_costs(scenario));
 }
 
 /// True if the values differed and are now all their mean.

@@ -26,15 +26,19 @@ RowPlot row_plot(const std::vector<std::string>& names, std::size_t lanes, Px to
   return plot;
 }
 
-std::string draw_row_ground(const RowPlot& plot, Px left, Px right, Px zero) {
+std::string draw_rows(const RowPlot& plot) {
   const auto rows = static_cast<std::size_t>(plot.box.height.hundredths / plot.row_height.hundredths);
-  std::string out;
-  add(out, "<rect class=\"tolerated\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#e8f0e8\"/>\n", left,
-      plot.box.y, right - left, plot.box.height);
   std::string lines;
   for (std::size_t row = 0; row <= rows; ++row)
     add(lines, "M{} {}H{}", margin, plot.row_top(row), figure_width - margin);
-  out += draw_path(R"(class="rows" stroke="#d9d9d9" stroke-width="0.8")", lines);
+  return draw_path(R"(class="rows" stroke="#d9d9d9" stroke-width="0.8")", lines);
+}
+
+std::string draw_row_ground(const RowPlot& plot, Px left, Px right, Px zero) {
+  std::string out;
+  add(out, "<rect class=\"tolerated\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#e8f0e8\"/>\n", left,
+      plot.box.y, right - left, plot.box.height);
+  out += draw_rows(plot);
   return out + draw_path(R"(class="zero" stroke="#595959" stroke-width="1")",
                          fmt::format("M{} {}V{}", zero, plot.box.y - px(4), plot.box.bottom() + px(6)));
 }

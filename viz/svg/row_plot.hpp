@@ -26,7 +26,9 @@ struct RowPlot {
 /// Rows with these names below `top`, each with room for `lanes`.
 [[nodiscard]] RowPlot row_plot(const std::vector<std::string>& names, std::size_t lanes, Px top);
 
-/// Lines between the rows, over a band that is tolerated, from `left` to `right`; and a line at `zero`.
+/// Lines between the rows.
+[[nodiscard]] std::string draw_rows(const RowPlot& plot);
+/// The same, over a band that is tolerated, from `left` to `right`; and a line at `zero`.
 [[nodiscard]] std::string draw_row_ground(const RowPlot& plot, Px left, Px right, Px zero);
 /// What the two sides of `zero` mean, above the rows.
 [[nodiscard]] std::string draw_sides(const RowPlot& plot, Px zero);

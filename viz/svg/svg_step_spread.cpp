@@ -1,9 +1,9 @@
 // What steps take where tasks vary, schedule by schedule.
 //
 //   title                                              median     p95
-//   > zb-v          |   .oOo.      :                   106 ms  108 ms
+//     zb-v          |   .oOo.      :                   106 ms  108 ms
 //     zb-h1             |    .:oOOo:.                  113 ms  116 ms
-//                            (a line at the figure of the first by which they are ranked)
+//                            (a line at the figure by which they are ranked, of the one to take)
 //     100        105        110         step time (ms)
 //   shape: how often, bar: p5 to p95, broad: middle half, ...
 //
@@ -176,9 +176,6 @@ std::string draw_spread_names(const SpreadPlot& plot, const Contender* recommend
 
 /// Lines between the rows and at the ticks, and the axis below.
 std::string draw_spread_ground(const SpreadPlot& plot) {
-  std::string rows;
-  for (std::size_t row = 0; row <= plot.rows.size(); ++row)
-    add(rows, "M{} {}H{}", margin, plot.row_top(row), figure_width - margin);
   std::string grid;
   std::vector<RowTick> ticks;
   for (const auto& [value, label] : marks_at(plot.from, plot.to, plot.ticks)) {
@@ -187,8 +184,7 @@ std::string draw_spread_ground(const SpreadPlot& plot) {
   }
   const std::string title =
       in_unit("step time", plot.ticks) + (plot.from > 0 ? ", on an axis that does not begin at zero" : std::string{});
-  return draw_path(grid_look, grid) + draw_path(R"(class="rows" stroke="#d9d9d9" stroke-width="0.8")", rows) +
-         draw_row_axis(plot, ticks, title);
+  return draw_path(grid_look, grid) + draw_rows(plot) + draw_row_axis(plot, ticks, title);
 }
 
 /// What others are held against: a line through all rows.

@@ -39,8 +39,8 @@ struct Panel {
 [[nodiscard]] std::string svg_comparison(const Comparison& comparison, std::span<const Panel> panels);
 
 /// How often steps take how long where tasks vary, a row per schedule that was sampled, in the order of the comparison;
-/// a line through all rows at the figure by which the first is the first. What takes more than twice as long as that is
-/// named, not drawn. Pure.
+/// a line through all rows at the figure of the one to take by which they are ranked. What takes more than twice as
+/// long as that one is named, not drawn. Of `comparison` at least one was sampled. Pure.
 [[nodiscard]] std::string svg_step_spread(const Comparison& comparison);
 
 } // namespace ppsim::viz

@@ -15,8 +15,8 @@ struct Wiring;                       // likewise
 
 /// Times steps of one order without making their timelines. Under `latency` a step is a recurrence: a task starts when
 /// its stage is free and its inputs are there. Under other transfer models, and where links join other stages than in
-/// the graph that it was made of, it is simulated. May be used by several
-/// threads at a time.
+/// the graph that it was made of, it is simulated. May be used by several threads at a
+/// time.
 class StepTimer {
 public:
   static constexpr std::size_t lanes = 8; ///< steps that makespans() takes side by side

@@ -23,6 +23,9 @@ struct Evaluation {
 /// are there; what-if figures and alternatives are not. Throws Error as build_run(), lower() and simulate() do.
 [[nodiscard]] Evaluation evaluate(const RunSpec& spec);
 
+/// What is asked for, of so many copies.
+[[nodiscard]] Jitter jitter_of(const UnevenSpec& spec, std::size_t copies);
+
 /// Samples steps with the jitter that is asked for; a note where that is not known of such a run. Throws Error as
 /// find_spread() does.
 void sample_steps(const RunSpec& spec, Evaluation& run, const SampleWatch& watch = {});
