@@ -34,22 +34,24 @@ void note_costs(const RunSpec& spec, std::vector<std::string>& notes) {
 
 /// A value per chunk says what one device takes only where no chunk is on two of them.
 void note_chunk_costs(const RunSpec& spec, const Schedule& schedule, std::vector<std::string>& notes) {
-  const Shape& shape = schedule.shape();
+  const auto differ = [](const std::optional<std::vector<Duration>>* values) {
+    return *values && std::ranges::adjacent_find(**values, std::ranges::not_equal_to{}) != (*values)->end();
+  };
+  std::vector<std::string_view> options;
+  for (const auto& [option, values] :
+       {std::pair{"forward", &spec.forward}, std::pair{"backward", &spec.backward},
+        std::pair{"input-grad", &spec.input_grad}, std::pair{"weight-grad", &spec.weight_grad}})
+    if (differ(values)) options.emplace_back(option);
+  if (options.empty() || schedule.shape().shared > 0) return;
   const HeldChunks held{schedule};
   std::size_t count = 0;
-  for (std::size_t stage = 0; stage < shape.stages; ++stage) count += held.of(make_id<StageId>(stage)).size();
-  if (shape.shared > 0 || count <= shape.chunks()) return;
-  const auto note_values = [&](std::string_view option, const std::optional<std::vector<Duration>>& given) {
-    if (given && std::ranges::adjacent_find(*given, std::ranges::not_equal_to{}) != given->end())
-      notes.push_back(
-          fmt::format("{}: values are per chunk, and here each chunk runs on two stages, once per direction: "
-                      "none of them is that of one device",
-                      spec.place_of(option)));
-  };
-  note_values("forward", spec.forward);
-  note_values("backward", spec.backward);
-  note_values("input-grad", spec.input_grad);
-  note_values("weight-grad", spec.weight_grad);
+  for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage)
+    count += held.of(make_id<StageId>(stage)).size();
+  if (count <= schedule.shape().chunks()) return;
+  for (const std::string_view option : options)
+    notes.push_back(fmt::format("{}: values are per chunk, and here each chunk runs on two stages, once per direction: "
+                                "none of them is that of one device",
+                                spec.place_of(option)));
 }
 
 /// Published runs of large models lie within these: docs/validation.md.
@@ -66,14 +68,15 @@ void note_measured_step(const RunSpec& spec, std::vector<std::string>& notes) {
 }
 
 void note_memory(const RunSpec& spec, const Schedule& schedule, std::vector<std::string>& notes) {
-  const auto is_weight_grad = [](const Task& task) { return task.pass == Pass::weight_grad; };
-  const bool splits = std::ranges::any_of(schedule.tasks(), is_weight_grad);
-  if (spec.recompute && *spec.recompute != RecomputeKind::none && splits && spec.activation_bytes &&
-      !spec.weight_activation_bytes)
+  const auto splits = [&] {
+    return std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pass == Pass::weight_grad; });
+  };
+  if (spec.recompute && *spec.recompute != RecomputeKind::none && spec.activation_bytes &&
+      !spec.weight_activation_bytes && splits())
     notes.push_back(fmt::format("{}: a split backward keeps the whole activation for its W; `weight-activation-bytes` "
                                 "says how much of it W needs",
                                 spec.place_of("recompute")));
-  if (spec.is_asked("weight-activation-bytes") && !spec.forward_only && !splits)
+  if (spec.is_asked("weight-activation-bytes") && !spec.forward_only && !splits())
     notes.push_back(
         fmt::format("{}: changes nothing, as no backward is split", spec.place_of("weight-activation-bytes")));
   if (spec.release_outputs && schedule.shape().stages == 1)
@@ -95,13 +98,14 @@ void note_collectives(const RunSpec& spec, const Scenario& scenario, const Sched
                       std::vector<std::string>& notes) {
   constexpr double worth_hiding = 0.1; // from which on the rule may decide which schedule is the best
   const bool hides = scenario.pair.kind == PairRule::Kind::hide;
+  const double share = collective_share(scenario.costs);
+  const bool matters = share > worth_hiding || spec.has("forward-collective") || spec.has("backward-collective");
   const bool pairs =
-      std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
+      matters && std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
   for (const char* option : {"forward-collective", "backward-collective"})
     if (spec.has(option) && !(hides && pairs))
       notes.push_back(fmt::format("{}: changes nothing {}", spec.place_of(option),
                                   pairs ? "without `pair` hide" : "in an order without overlapped pairs"));
-  const double share = collective_share(scenario.costs);
   if (spec.model_shape && !spec.pair && pairs && share > worth_hiding)
     notes.push_back(
         fmt::format("`pair`: not given, and taken as sum, the time of both halves; {:.0f} % of all passes is "

@@ -50,10 +50,13 @@ double root(double value, std::size_t n) {
   return low;
 }
 
-/// What is compared: time per microbatch, exactly.
-std::strong_ordering compare_times(const Sample& a, const Sample& b) {
-  return Int128{a.step_time.count()} * static_cast<std::int64_t>(b.microbatches) <=>
+/// What is compared: by how much `a` takes longer per microbatch, exactly, times the microbatches of both.
+Int128 difference(const Sample& a, const Sample& b) {
+  return Int128{a.step_time.count()} * static_cast<std::int64_t>(b.microbatches) -
          Int128{b.step_time.count()} * static_cast<std::int64_t>(a.microbatches);
+}
+std::strong_ordering compare_times(const Sample& a, const Sample& b) {
+  return difference(a, b) <=> 0;
 }
 
 /// One line at one value, once it is known.
@@ -102,7 +105,7 @@ public:
   std::vector<std::size_t> run(const std::vector<std::int64_t>& points) {
     std::vector<std::size_t> all(lines_);
     for (std::size_t line = 0; line < lines_; ++line) all[line] = line;
-    for (const std::int64_t point : points) want(point, all);
+    want(points, all);
     answer();
     for (const std::size_t line : all)
       if (std::ranges::any_of(rows_, [&](const auto& row) { return row.second[line].sample.has_value(); }))
@@ -114,6 +117,7 @@ public:
     do {
       best_ = best_stretches();
       crossings_ = all_crossings();
+      halves_ = !halves_;
     } while (answer());
     return applying_;
   }
@@ -125,16 +129,32 @@ public:
   [[nodiscard]] const std::vector<Crossing>& crossings() const { return crossings_; }
 
 private:
-  /// The value nearest the middle between two, of those that stand `precision` apart; none where there is none.
-  [[nodiscard]] std::optional<std::int64_t> between(std::int64_t low, std::int64_t high) const {
+  /// The values to try between two of those that stand `precision` apart: the middle, or in turns with it the two
+  /// around where two lines cross if they are straight. Empty where nothing lies between.
+  [[nodiscard]] std::vector<std::int64_t> between(std::int64_t low, std::int64_t high,
+                                                  std::optional<double> crossing) const {
     const std::int64_t first = (low - axis_.from) / precision_ + 1;
     const std::int64_t last = (high - axis_.from - 1) / precision_;
-    if (first > last) return std::nullopt;
-    return axis_.from + (first + (last - first) / 2) * precision_;
+    if (first > last) return {};
+    const auto value = [&](std::int64_t step) { return axis_.from + step * precision_; };
+    if (!crossing || halves_) return {value(first + (last - first) / 2)};
+    const auto at = low + static_cast<std::int64_t>(*crossing * static_cast<double>(high - low));
+    const std::int64_t step = std::clamp((at - axis_.from) / precision_, first, last);
+    if (step == last) return {value(step)};
+    return {value(step), value(step + 1)};
   }
 
-  void want(std::int64_t value, const std::vector<std::size_t>& lines) {
-    for (const std::size_t line : lines) wanted_.emplace(value, line);
+  /// Which part of the way from one value to another two lines cross at, if they are straight between.
+  [[nodiscard]] static std::optional<double> crossing_of(const Row& from, const Row& to, std::size_t a, std::size_t b) {
+    if (!can_run(from[a]) || !can_run(from[b]) || !can_run(to[a]) || !can_run(to[b])) return std::nullopt;
+    const double before = std::abs(static_cast<double>(difference(*from[a].sample, *from[b].sample)));
+    const double behind = std::abs(static_cast<double>(difference(*to[a].sample, *to[b].sample)));
+    return before + behind > 0 ? std::optional{before / (before + behind)} : std::nullopt;
+  }
+
+  void want(const std::vector<std::int64_t>& values, const std::vector<std::size_t>& lines) {
+    for (const std::int64_t value : values)
+      for (const std::size_t line : lines) wanted_.emplace(value, line);
   }
 
   /// Samples what is wanted and not yet known. False if that is nothing.
@@ -167,8 +187,12 @@ private:
         stretches.back().to = value;
         continue;
       }
-      if (!stretches.empty())
-        if (const auto middle = between(stretches.back().to, value)) want(*middle, rivals_);
+      if (!stretches.empty()) {
+        const BestStretch& last = stretches.back();
+        const auto crossing =
+            last.line && here.line ? crossing_of(rows_.at(last.to), row, *last.line, *here.line) : std::nullopt;
+        want(between(last.to, value, crossing), rivals_);
+      }
       stretches.push_back(here);
     }
     return stretches;
@@ -207,8 +231,7 @@ private:
       const std::optional<std::size_t> faster = faster_of(row, a, b);
       if (faster && before && ahead != faster) {
         crossings.push_back({a + b - *faster, *faster, *before, value});
-        const auto middle = gap ? std::nullopt : between(*before, value);
-        if (middle) want(*middle, {a, b});
+        if (!gap) want(between(*before, value, crossing_of(rows_.at(*before), row, a, b)), {a, b});
       }
       if (faster) ahead = faster;
       before = value;
@@ -223,6 +246,7 @@ private:
   std::size_t threads_;
   std::map<std::int64_t, Row> rows_; // by value
   std::set<std::pair<std::int64_t, std::size_t>> wanted_;
+  bool halves_ = false; // in this turn
   std::vector<std::size_t> applying_;
   std::vector<std::size_t> rivals_; // those that can be called the best
   std::vector<BestStretch> best_;

@@ -3,6 +3,7 @@
 #include "ppsim/base/detail/wide.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 namespace ppsim::synthesis {
 namespace {
@@ -69,38 +70,46 @@ void Windows::note_change(std::size_t stage) {
 /// Sorts the tasks of the stage by their heads as they are. Heads rise within a sequence, so that lists are merged.
 void Windows::snapshot(std::size_t d, std::size_t stage) {
   const std::vector<std::uint32_t>& here = views_->on[stage];
-  sorted_.clear();
-  for (std::size_t local = 0; local < here.size(); ++local)
-    for (std::size_t j = 0; j < views_->m; ++j)
-      sorted_.push_back({head_[d][here[local] * views_->m + j], views_->duration(here[local]),
-                         static_cast<std::uint16_t>(local), static_cast<std::uint16_t>(j)});
-  const auto earlier = [](const Entry& a, const Entry& b) { return a.head < b.head; };
-  for (std::size_t merged = views_->m; merged < sorted_.size(); merged += views_->m)
-    std::inplace_merge(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(merged),
-                       sorted_.begin() + static_cast<std::ptrdiff_t>(merged + views_->m), earlier);
-  for (std::uint32_t at = 0; at < sorted_.size(); ++at)
-    position_[sorted_[at].local * views_->m + sorted_[at].index] = at;
+  sorted_.resize(here.size() * views_->m);
+  next_.assign(here.size(), 0);
+  for (std::uint32_t at = 0; at < sorted_.size(); ++at) {
+    Entry first{.head = std::numeric_limits<std::int64_t>::max()};
+    for (std::size_t local = 0; local < here.size(); ++local) {
+      if (next_[local] == views_->m) continue;
+      const std::int64_t head = head_[d][here[local] * views_->m + next_[local]];
+      if (head < first.head) first = {head, 0, static_cast<std::uint16_t>(local), next_[local]};
+    }
+    ++next_[first.local];
+    first.duration = views_->duration(here[first.local]);
+    sorted_[at] = first;
+    position_[first.local * views_->m + first.index] = at;
+  }
 }
 
-/// Puts the tasks up to `to` into the tree that are not there yet: those up to counts_ are.
+/// Puts the tasks up to `to` into the set that are not there yet: those up to counts_ are.
 void Windows::insert_up_to(std::span<const std::uint16_t> to) {
   for (std::size_t local = 0; local < to.size(); ++local)
-    for (; counts_[local] < to[local]; ++counts_[local]) {
-      const std::uint32_t at = position_[local * views_->m + counts_[local]];
-      tree_.insert(at, sorted_[at].head, sorted_[at].duration);
-    }
+    for (; counts_[local] < to[local]; ++counts_[local]) insert(local * views_->m + counts_[local]);
+}
+
+void Windows::insert(std::size_t local_task) {
+  const std::uint32_t at = position_[local_task];
+  set_.insert(at, sorted_[at].duration);
 }
 
 void Windows::begin_set() {
-  tree_.reset(sorted_.size());
+  set_.reset(std::views::transform(sorted_, &Entry::head));
   std::ranges::fill(counts_, std::uint16_t{0});
 }
 
-/// When the first `counts` tasks of each sequence can all have ended at the earliest, by the snapshot.
-std::int64_t Windows::end_of(std::span<const std::uint16_t> counts) const {
+/// When the first `counts` tasks of each sequence can all have ended at the earliest, by the snapshot; some time behind
+/// `latest` where that is later.
+std::int64_t Windows::end_of(std::span<const std::uint16_t> counts, std::int64_t latest) const {
   std::int64_t end = EarliestEnd::none;
-  for (const Entry& entry : sorted_)
+  for (const Entry& entry : sorted_) {
     if (entry.index < counts[entry.local]) end = std::max(end, entry.head) + entry.duration;
+    if (end > latest) break;
+  }
   return end;
 }
 
@@ -170,7 +179,7 @@ bool Windows::visit(std::size_t d, std::uint32_t s) {
       start = std::max(start, head_[d][input.sequence * views_->m + j] + views_->duration(input.sequence) + input.lag);
     if (!fit_memory(d, task, counts) || !close_row(d, task, counts)) return false;
     insert_up_to(counts);
-    start = std::max(start, tree_.end());
+    start = std::max(start, set_.end());
     if (start > latest(d, task)) return false;
     if (start == head_[d][task] && std::ranges::equal(known, counts)) continue;
     head_[d][task] = start;
@@ -254,44 +263,59 @@ void Windows::set_with(std::size_t d, std::size_t task, const Share& share, cons
   }
 }
 
+/// The numbers of tasks of the two before the task that give just enough, by rising numbers of the first.
+void Windows::find_ways(const Share& share) {
+  const auto& [first, second] = share.givers;
+  ways_.clear();
+  for (std::int64_t number = first.least; number <= first.most; ++number) {
+    const std::int64_t rest = std::max<std::int64_t>(0, divide_up(share.need - number * first.gives, second.gives));
+    const std::int64_t other = std::max<std::int64_t>(rest, second.least);
+    if (other > second.most || (!ways_.empty() && other == ways_.back()[1]))
+      continue; // as many need no more of the first
+    ways_.push_back({number, other});
+    if (other == second.least) return;
+  }
+}
+
 /// A task that takes memory, and two sequences that give it: each way in which they can share what is needed.
 bool Windows::split_releases(std::size_t d, std::size_t task) {
   const std::optional<Share> share = share_of(d, task);
   if (!share) return true;
+  find_ways(*share);
+  if (ways_.size() > 1) std::swap(ways_[1], ways_.back()); // if the extremes can be, there is often nothing to learn
   constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-  const auto& [first, second] = share->givers;
   std::vector<std::uint16_t> set(views_->on[views_->stage(task / views_->m)].size());
   std::vector<std::uint16_t> all(set.size(), std::numeric_limits<std::uint16_t>::max());
   std::int64_t start = never;
-  std::int64_t last = never; // number of the second
-  for (std::int64_t number = first.least; number <= first.most && last > second.least; ++number) {
-    const std::int64_t rest = std::max<std::int64_t>(0, divide_up(share->need - number * first.gives, second.gives));
-    const std::int64_t other = std::max<std::int64_t>(rest, second.least);
-    if (other > second.most || other == last) continue; // as many need no more of the first
-    last = other;
-    set_with(d, task, *share, {number, other}, set);
+  ++steps_;
+  for (const std::array<std::int64_t, 2>& way : ways_) {
+    set_with(d, task, *share, way, set);
     steps_ += sorted_.size() / tasks_per_step;
-    const std::int64_t end = end_of(set);
+    const std::int64_t end = end_of(set, latest(d, task));
     if (end > latest(d, task)) continue;
     start = std::min(start, end);
     std::ranges::transform(all, set, all.begin(), std::ranges::min);
+    if (!is_news(d, task, start, all)) return true;
   }
-  ++steps_;
   if (start == never) return false;
   learn(d, task, start, all);
   return true;
 }
 
-/// The task starts at `start` or later, and at least so many of the others run before it.
+/// Whether it is not known that the task starts at `start` or later, and at least so many of the others run before it.
+bool Windows::is_news(std::size_t d, std::size_t task, std::int64_t start,
+                      std::span<const std::uint16_t> others) const {
+  if (start > head_[d][task]) return true;
+  const std::span<const std::uint16_t> counts = row(d, task);
+  for (std::size_t i = 0; i < others.size(); ++i)
+    if (i != views_->local[task / views_->m] && others[i] > counts[i]) return true;
+  return false;
+}
+
 void Windows::learn(std::size_t d, std::size_t task, std::int64_t start, std::span<const std::uint16_t> others) {
   const std::span<std::uint16_t> counts = row(d, task).first(others.size());
-  bool changed = start > head_[d][task];
-  for (std::size_t i = 0; i < others.size(); ++i) {
-    if (i == views_->local[task / views_->m] || others[i] <= counts[i]) continue;
-    counts[i] = others[i];
-    changed = true;
-  }
-  if (!changed) return;
+  for (std::size_t i = 0; i < others.size(); ++i)
+    if (i != views_->local[task / views_->m]) counts[i] = std::max(counts[i], others[i]);
   raise_sequence(d, task, start);
   note_change(views_->stage(task / views_->m));
 }
@@ -319,11 +343,10 @@ bool Windows::try_pair(std::size_t d, std::uint32_t x, std::uint32_t y) {
       if (its[own] > j) break; // it runs behind x
       insert_up_to(its);
       if (counts_[own] <= j) {
-        const std::uint32_t at = position_[own * views_->m + j];
-        tree_.insert(at, sorted_[at].head, sorted_[at].duration);
+        insert(own * views_->m + j);
         counts_[own] = static_cast<std::uint16_t>(j + 1);
       }
-      if (tree_.end() <= latest(d, behind)) break;
+      if (set_.end() <= latest(d, behind)) break;
       join(counts, its);
       ++counts[other];
       if (counts[own] > j) return false;

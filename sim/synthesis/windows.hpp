@@ -77,7 +77,10 @@ private:
   [[nodiscard]] std::optional<Share> share_of(std::size_t d, std::size_t task) const;
   void set_with(std::size_t d, std::size_t task, const Share& share, const std::array<std::int64_t, 2>& numbers,
                 std::span<std::uint16_t> set) const;
+  void find_ways(const Share& share);
   bool split_releases(std::size_t d, std::size_t task);
+  [[nodiscard]] bool is_news(std::size_t d, std::size_t task, std::int64_t start,
+                             std::span<const std::uint16_t> others) const;
   void learn(std::size_t d, std::size_t task, std::int64_t start, std::span<const std::uint16_t> others);
   bool try_pair(std::size_t d, std::uint32_t x, std::uint32_t y);
   bool leaves_time(std::size_t stage);
@@ -86,8 +89,9 @@ private:
   [[nodiscard]] std::vector<Idle> idle(std::size_t d, std::size_t stage) const;
   void snapshot(std::size_t d, std::size_t stage);
   void begin_set();
+  void insert(std::size_t local_task);
   void insert_up_to(std::span<const std::uint16_t> to);
-  [[nodiscard]] std::int64_t end_of(std::span<const std::uint16_t> counts) const;
+  [[nodiscard]] std::int64_t end_of(std::span<const std::uint16_t> counts, std::int64_t latest) const;
   void note_change(std::size_t stage);
   [[nodiscard]] std::int64_t latest(std::size_t d, std::size_t task) const;
   [[nodiscard]] std::span<std::uint16_t> row(std::size_t d, std::size_t task) {
@@ -111,8 +115,10 @@ private:
   std::vector<std::uint64_t> seen_pairs_;             // by stage and view
   std::vector<Entry> sorted_;                         // by rising head
   std::vector<std::uint32_t> position_;               // there, by local * m + j
-  EarliestEnd tree_;
-  std::vector<std::uint16_t> counts_, other_; // counts_: what is in the tree
+  std::vector<std::uint16_t> next_;                   // of each sequence, to be sorted in
+  std::vector<std::array<std::int64_t, 2>> ways_;     // in which two sequences share what a task needs
+  EarliestEnd set_;
+  std::vector<std::uint16_t> counts_, other_; // counts_: what is in the set
 };
 
 } // namespace ppsim::synthesis

@@ -1,5 +1,7 @@
 #include "dispatch.hpp"
 
+#include "ppsim/base/detail/wide.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,6 +42,22 @@ Bytes waiting_bytes(const Scenario& scenario, std::size_t chunk) {
   const Memory& memory = scenario.memory;
   if (!scenario.recompute.is_on() || scenario.recompute.microbatches_without > 0) return memory.activation[chunk];
   return std::max(scenario.recompute.checkpoint[chunk], memory.activation_for_weight[chunk]);
+}
+
+/// For how long the activations of all microbatches occupy each stage together, times their size, at least: one waits
+/// until its microbatch has gone down the chunks behind and come back.
+std::vector<Int128> occupied(const DispatchInput& input) {
+  std::vector<Int128> area(input.shape.stages);
+  std::int64_t behind = 0; // from the end of a forward to the start of its input gradient
+  for (std::size_t chunk = input.stage.size(); chunk-- > 0;) {
+    if (chunk < input.transfer.size())
+      behind += 2 * input.transfer[chunk] + input.forward[chunk + 1] + input.input_grad[chunk + 1];
+    const std::int64_t waits = input.forward[chunk] + behind + input.input_grad[chunk];
+    area[input.stage[chunk]] += static_cast<Int128>(input.shape.microbatches) *
+                                (static_cast<Int128>(input.taken[chunk]) * waits +
+                                 static_cast<Int128>(input.kept[chunk]) * input.weight_grad[chunk]);
+  }
+  return area;
 }
 
 } // namespace
@@ -105,13 +123,15 @@ PlanScore lower_bound(const DispatchInput& input) {
   for (std::size_t chunk = 0; chunk < input.stage.size(); ++chunk)
     work[input.stage[chunk]] += static_cast<std::int64_t>(input.shape.microbatches) *
                                 (input.forward[chunk] + input.input_grad[chunk] + input.weight_grad[chunk]);
+  const std::vector<Int128> area = occupied(input);
   std::int64_t arrival = 0;
   std::vector<bool> seen(input.shape.stages);
   for (std::size_t chunk = 0; chunk < input.stage.size(); ++chunk) {
     const std::size_t stage = input.stage[chunk];
-    if (!seen[stage]) bound.makespan = std::max(bound.makespan, arrival + work[stage]);
+    const std::int64_t waits = input.limit[stage] > 0 ? static_cast<std::int64_t>(area[stage] / input.limit[stage]) : 0;
+    if (!seen[stage]) bound.makespan = std::max(bound.makespan, arrival + std::max(work[stage], waits));
     seen[stage] = true;
-    bound.span = std::max(bound.span, work[stage]);
+    bound.span = std::max({bound.span, work[stage], waits});
     arrival += input.forward[chunk];
     if (chunk < input.transfer.size()) arrival += input.transfer[chunk];
   }

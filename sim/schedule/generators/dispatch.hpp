@@ -59,7 +59,8 @@ struct Plan {
   std::vector<std::vector<Step>> steps; ///< per stage
   PlanScore score;
 };
-/// No plan scores better: the busiest stage's work, and the same after the first activation has reached the stage.
+/// No plan scores better: a stage does its work, and holds the activation of each microbatch until its gradient may be
+/// back, no more of them at a time than its memory has room for; from when on the first activation has reached it.
 [[nodiscard]] PlanScore lower_bound(const DispatchInput& input);
 [[nodiscard]] Schedule to_schedule(std::string_view name, const Shape& shape, const Plan& plan);
 

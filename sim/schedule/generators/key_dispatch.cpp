@@ -14,7 +14,11 @@ public:
   void set(std::size_t stage, std::int64_t time) {
     std::size_t at = leaves_ + stage;
     times_[at] = time;
-    for (at /= 2; at > 0; at /= 2) times_[at] = std::min(times_[2 * at], times_[2 * at + 1]);
+    for (at /= 2; at > 0; at /= 2) {
+      const std::int64_t earlier = std::min(times_[2 * at], times_[2 * at + 1]);
+      if (times_[at] == earlier) return;
+      times_[at] = earlier;
+    }
   }
   void bring_forward(std::size_t stage, std::int64_t time) {
     if (time < times_[leaves_ + stage]) set(stage, time);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 namespace ppsim::generator {
@@ -184,8 +185,8 @@ private:
       grid_[stage] = old[stage];
       last = std::max(last, old[stage].size());
     }
-    live_.assign(stages_, {});
-    waiting_.assign(stages_, {});
+    states_.assign(stages_, {});
+    fresh_.resize(last);
     for (std::size_t stage = 0; stage < stages_; ++stage) account(stage, with_weights);
     const Slot steady_from = at(Leg::gradient_up, 0, 0);
     const Slot steady_to = at(Leg::forward_down, 0, microbatches_ - 1);
@@ -198,26 +199,28 @@ private:
       }
   }
 
+  /// Behind a slot.
+  struct State {
+    std::int32_t live = 0;    ///< activations
+    std::int32_t waiting = 0; ///< W, where they are not fixed
+
+    bool operator==(const State&) const = default;
+  };
+
   void account(std::size_t stage, bool with_weights) {
-    live_[stage].assign(grid_[stage].size(), 0);
-    waiting_[stage].assign(grid_[stage].size(), 0);
-    std::int32_t live = 0;
-    std::int32_t waiting = 0;
-    for (std::size_t slot = 0; slot < grid_[stage].size(); ++slot) {
-      step(grid_[stage][slot], with_weights, live, waiting);
-      live_[stage][slot] = live;
-      waiting_[stage][slot] = waiting;
-    }
+    State state;
+    for (const SlotCell& cell : grid_[stage]) states_[stage].push_back(state = behind(state, cell, with_weights));
   }
 
-  static void step(const SlotCell& cell, bool with_weights, std::int32_t& live, std::int32_t& waiting) {
-    live += change(cell);
-    if (with_weights) return;
-    if (cell.kind == Kind::leg && !is_forward(cell.leg)) ++waiting;
-    if (cell.kind == Kind::idle && waiting > 0) {
-      --waiting;
-      --live;
+  static State behind(State state, const SlotCell& cell, bool with_weights) {
+    state.live += change(cell);
+    if (with_weights) return state;
+    if (cell.kind == Kind::leg && !is_forward(cell.leg)) ++state.waiting;
+    if (cell.kind == Kind::idle && state.waiting > 0) {
+      --state.waiting;
+      --state.live;
     }
+    return state;
   }
 
   void move(std::size_t stage, std::size_t from, bool with_weights) {
@@ -240,35 +243,34 @@ private:
   /// The k-th W of a stage needs its k-th input gradient, of either chunk.
   [[nodiscard]] Slot earliest_weight(std::size_t stage, const SlotCell& cell) const {
     const Slot after = cell.microbatch > 0 ? weights_[stage][cell.microbatch - 1] : -1;
-    // merge the two rising lists up to the k-th
-    std::size_t down = 0;
-    std::size_t up = 0;
-    Slot gradient = 0;
-    for (std::size_t i = 0; i <= cell.microbatch; ++i) {
-      const bool take_down = up == microbatches_ || (down < microbatches_ && at(Leg::gradient_down, stage, down) <
-                                                                                 at(Leg::gradient_up, stage, up));
-      gradient = take_down ? at(Leg::gradient_down, stage, down++) : at(Leg::gradient_up, stage, up++);
-    }
-    return std::max(after, gradient) + 1;
+    return std::max(after, last_gradient(stage, cell.microbatch + 1)) + 1;
+  }
+
+  /// The last of the first `count` input gradients of a stage: so many of those that go down that no earlier one is
+  /// left out, and the rest of those that go up.
+  [[nodiscard]] Slot last_gradient(std::size_t stage, std::size_t count) const {
+    const auto choices = std::views::iota(count - std::min(count, microbatches_), std::min(count, microbatches_));
+    const std::size_t down = *std::ranges::partition_point(choices, [&](std::size_t taken) {
+      return at(Leg::gradient_down, stage, taken) < at(Leg::gradient_up, stage, count - 1 - taken);
+    });
+    const std::size_t up = count - down;
+    return std::max(down > 0 ? at(Leg::gradient_down, stage, down - 1) : -1,
+                    up > 0 ? at(Leg::gradient_up, stage, up - 1) : -1);
   }
 
   /// Walks from the changed slot until all is as before; takes the new account over if it stays below the limit.
   bool keeps_peak(std::size_t stage, std::size_t from, std::size_t to, bool with_weights) {
-    std::vector<std::int32_t>& live = live_[stage];
-    std::vector<std::int32_t>& waiting = waiting_[stage];
-    std::int32_t now_live = from > 0 ? live[from - 1] : 0;
-    std::int32_t now_waiting = from > 0 ? waiting[from - 1] : 0;
-    fresh_.clear();
-    for (std::size_t slot = from; slot < live.size(); ++slot) {
-      step(grid_[stage][slot], with_weights, now_live, now_waiting);
-      if (now_live > limit_) return false;
-      if (slot >= to && now_live == live[slot] && now_waiting == waiting[slot]) break;
-      fresh_.emplace_back(now_live, now_waiting);
+    std::vector<State>& states = states_[stage];
+    State state = from > 0 ? states[from - 1] : State{};
+    std::size_t slot = from;
+    for (; slot < states.size(); ++slot) {
+      state = behind(state, grid_[stage][slot], with_weights);
+      if (state.live > limit_) return false;
+      if (slot >= to && state == states[slot]) break;
+      fresh_[slot] = state;
     }
-    for (std::size_t i = 0; i < fresh_.size(); ++i) {
-      live[from + i] = fresh_[i].first;
-      waiting[from + i] = fresh_[i].second;
-    }
+    std::copy(fresh_.begin() + static_cast<std::ptrdiff_t>(from), fresh_.begin() + static_cast<std::ptrdiff_t>(slot),
+              states.begin() + static_cast<std::ptrdiff_t>(from));
     return true;
   }
 
@@ -278,10 +280,9 @@ private:
   std::vector<Slot> slot_;                 // by leg, stage, microbatch
   std::vector<std::vector<Slot>> weights_; // by stage, rising
   std::int32_t limit_ = 0;
-  SlotGrid grid_;                                  // while pulling
-  std::vector<std::vector<std::int32_t>> live_;    // activations after each slot
-  std::vector<std::vector<std::int32_t>> waiting_; // W, where they are not fixed
-  std::vector<std::pair<std::int32_t, std::int32_t>> fresh_;
+  SlotGrid grid_;                          // while pulling
+  std::vector<std::vector<State>> states_; // of grid_
+  std::vector<State> fresh_;               // of a stage, with a change that is tried
 };
 
 /// A full period of every stage, in the middle of the steady state: the slot at which it begins.
@@ -314,9 +315,11 @@ SlotGrid lengthen(const SlotGrid& grid, std::size_t slot, std::size_t extra) {
 } // namespace
 
 SlotGrid repeat_pattern(const SlotPattern& pattern, std::size_t microbatches, std::int64_t most_live, Pull pull) {
+  Slot longest = 0; // until the first microbatch is back
+  for (const auto& of_stage : pattern) longest = std::max(longest, std::ranges::max(of_stage));
   // warm-up and cool-down do not depend on how many microbatches are between them
-  const std::size_t enough = 4 * pattern.size() + 8;
-  for (std::size_t fewer = std::min(enough, microbatches);; fewer = microbatches) {
+  const std::size_t enough = 2 * static_cast<std::size_t>(longest) / slots_per_microbatch + 8;
+  for (std::size_t fewer = std::min(enough, microbatches);; fewer = std::min(2 * fewer, microbatches)) {
     Grid grid{pattern, fewer, pull};
     if (!grid.run(most_live)) return {};
     SlotGrid cells = grid.cells();

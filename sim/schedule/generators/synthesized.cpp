@@ -45,11 +45,12 @@ std::int64_t good_enough_ppm(const DispatchInput& input) {
   return input.shape.vpp == 2 && is_short ? 200'000 : 40'000; // what is published stays as it is published
 }
 
-/// That no order of the rival's memory is as short is proven in a moment, of all but large runs; its own search takes
-/// longer.
+/// That no order of the rival's memory is as short is often proven in a moment; its own search takes longer.
 bool may_be_shorter(const Rival& rival, const Scenario& scenario, const DispatchInput& input, std::int64_t makespan) {
   if (!rival.activations) return true;
-  const synthesis::Instance instance = instance_of(dispatch_input(scenario, placement_of(input), *rival.activations));
+  const DispatchInput its = dispatch_input(scenario, placement_of(input), *rival.activations);
+  if (lower_bound(its).makespan >= makespan) return false;
+  const synthesis::Instance instance = instance_of(its);
   return instance.tasks() > rival_steps / steps_per_task || fault_of(instance) ||
          !synthesis::is_refuted(instance, makespan - 1, rival_steps);
 }

@@ -1,6 +1,7 @@
 #include "v_pattern.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace ppsim::generator {
@@ -9,9 +10,11 @@ namespace {
 constexpr std::int64_t slot = 2; // two half slots
 constexpr std::int64_t interval = slots_per_microbatch * slot;
 
+using Times = std::vector<std::array<std::int64_t, legs>>; // by stage
+
 /// When microbatch 0 is on each stage, per leg.
-std::vector<std::array<std::int64_t, legs>> first_times(const VPattern& pattern, std::size_t stages) {
-  std::vector<std::array<std::int64_t, legs>> times(stages);
+Times first_times(const VPattern& pattern, std::size_t stages) {
+  Times times(stages);
   std::int64_t time = 0;
   for (std::size_t leg = 0; leg < legs; ++leg) {
     if (leg > 0) time += pattern.turn[leg - 1];
@@ -24,13 +27,16 @@ std::vector<std::array<std::int64_t, legs>> first_times(const VPattern& pattern,
   return times;
 }
 
-bool shares_a_slot(const VPattern& pattern, std::size_t stages) {
-  for (const std::array<std::int64_t, legs>& times : first_times(pattern, stages)) {
-    std::array<bool, interval> taken{};
-    for (const std::int64_t time : times)
-      if (std::exchange(taken[static_cast<std::size_t>(time % interval)], true)) return true;
-  }
-  return false;
+/// `times` are those of the pattern if it turns at once.
+bool shares_a_slot(const VPattern& pattern, const Times& times) {
+  std::array<std::int64_t, legs> delay{};
+  for (std::size_t leg = 1; leg < legs; ++leg) delay[leg] = delay[leg - 1] + pattern.turn[leg - 1];
+  return std::ranges::any_of(times, [&](const std::array<std::int64_t, legs>& of_stage) {
+    std::uint32_t taken = 0;
+    for (std::size_t leg = 0; leg < legs; ++leg)
+      taken |= 1U << static_cast<std::uint64_t>(of_stage[leg] + delay[leg]) % interval;
+    return std::popcount(taken) < static_cast<int>(legs);
+  });
 }
 
 constexpr std::int64_t far_off = 1'000'000'000;
@@ -46,11 +52,12 @@ VPattern with_turns(VPattern pattern, std::int64_t first, std::int64_t middle, s
 }
 
 void add_patterns(const VPattern& pattern, std::size_t stages, std::vector<VPattern>& found) {
+  const Times times = first_times(with_turns(pattern, 0, 0, 0), stages);
   for (std::int64_t first = 1; first <= slots_per_microbatch; ++first)
     for (std::int64_t middle = 1; middle <= slots_per_microbatch; ++middle)
       for (std::int64_t last = 1; last <= slots_per_microbatch; ++last) {
         const VPattern turned = with_turns(pattern, first, middle, last);
-        if (!shares_a_slot(turned, stages)) found.push_back(turned);
+        if (!shares_a_slot(turned, times)) found.push_back(turned);
       }
 }
 

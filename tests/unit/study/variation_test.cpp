@@ -242,6 +242,23 @@ TEST_CASE("Each line is sampled at a value at most once") {
   CHECK(calls.size() < 3 * 20 + 3 * 3 * 10); // 20 points each, and three changes of at most 6 steps
 }
 
+TEST_CASE("Where straight lines cross, two values more say where; kinks take a few") {
+  const auto values_tried = [](const Line& other, const std::string& expected) {
+    std::set<std::int64_t> tried;
+    const Line counted = [&](std::int64_t x) {
+      tried.insert(x);
+      return rising(x);
+    };
+    const auto variation =
+        vary_lines(times(0, 1'000'000), {counted, other}, {.points = 2, .precision = 1, .threads = 1});
+    CHECK(crossings_of(variation) == expected);
+    return tried.size();
+  };
+  CHECK(values_tried([](std::int64_t) { return takes(700'101); }, "a to 350000, b from 350001") == 4);
+  const Line kink = [](std::int64_t x) { return takes(std::max<std::int64_t>(700'101, x * 3 / 2)); };
+  CHECK(values_tried(kink, "a to 350000, b from 350001") <= 10); // halving takes 20
+}
+
 TEST_CASE("What a sample throws is thrown") {
   const Sampler sample = [](std::size_t, std::int64_t value) -> std::optional<Sample> {
     if (value == 10) throw std::runtime_error{"ten"};

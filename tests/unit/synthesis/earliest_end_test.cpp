@@ -1,4 +1,4 @@
-// The tree that says when a set of tasks can have ended, against a loop over them.
+// When a set of tasks can have ended, against a loop over them.
 
 #include <catch2/catch.hpp>
 
@@ -11,17 +11,18 @@ namespace ppsim::test::earliest_end_test {
 using synthesis::EarliestEnd;
 
 TEST_CASE("Nothing has no end, one task ends when it is done, and the second run of work counts where it is later") {
-  EarliestEnd tree;
-  tree.reset(3);
-  CHECK(tree.end() == EarliestEnd::none);
-  tree.insert(2, 10, 1);
-  CHECK(tree.end() == 11);
-  tree.insert(0, 0, 4); // 0-4, then idle
-  CHECK(tree.end() == 11);
-  tree.insert(1, 5, 7); // 5-12, and what starts at 10 behind it
-  CHECK(tree.end() == 13);
-  tree.reset(3);
-  CHECK(tree.end() == EarliestEnd::none);
+  const std::vector<std::int64_t> starts{0, 5, 10};
+  EarliestEnd set;
+  set.reset(starts);
+  CHECK(set.end() == EarliestEnd::none);
+  set.insert(2, 1);
+  CHECK(set.end() == 11);
+  set.insert(0, 4); // 0-4, then idle
+  CHECK(set.end() == 11);
+  set.insert(1, 7); // 5-12, and what starts at 10 behind it
+  CHECK(set.end() == 13);
+  set.reset(starts);
+  CHECK(set.end() == EarliestEnd::none);
 }
 
 TEST_CASE("Whatever is inserted, in whatever order, the end is that of the tasks one by one by rising start") {
@@ -35,15 +36,15 @@ TEST_CASE("Whatever is inserted, in whatever order, the end is that of the tasks
     for (std::size_t i = 0; i < size; ++i) places[i] = i;
     std::ranges::shuffle(places, random);
     std::vector<std::int64_t> duration(size, -1); // -1: not there yet
-    EarliestEnd tree;
-    tree.reset(size);
+    EarliestEnd set;
+    set.reset(start);
     for (const std::size_t place : places) {
       duration[place] = static_cast<std::int64_t>(random() % 6);
-      tree.insert(place, start[place], duration[place]);
+      set.insert(place, duration[place]);
       std::int64_t end = EarliestEnd::none;
       for (std::size_t i = 0; i < size; ++i)
         if (duration[i] >= 0) end = std::max(end, start[i]) + duration[i];
-      REQUIRE(tree.end() == end);
+      REQUIRE(set.end() == end);
     }
   }
 }
