@@ -53,7 +53,7 @@ std::vector<std::string_view> scenario_keys() {
   for (const Option& option : options())
     if (is_scenario_key(option)) {
       keys.push_back(option.name);
-      if (!option.alias.empty()) keys.push_back(option.alias);
+      std::ranges::copy(option.aliases(), std::back_inserter(keys));
     }
   return keys;
 }

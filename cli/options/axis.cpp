@@ -94,7 +94,7 @@ Result unknown_name(std::string_view name) {
   for (const Option& option : options())
     if (unit_of(option)) {
       names.push_back(option.name);
-      if (!option.alias.empty()) names.push_back(option.alias);
+      std::ranges::copy(option.aliases(), std::back_inserter(names));
     }
   const bool known = find_option(name) != nullptr;
   const std::string remedy = fmt::format("any option that takes a number can vary: {}", examples);

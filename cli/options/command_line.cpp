@@ -49,8 +49,8 @@ private:
   };
 
   void add(const Option& option) {
-    const std::string flags =
-        option.alias.empty() ? fmt::format("--{}", option.name) : fmt::format("--{},--{}", option.name, option.alias);
+    std::string flags = fmt::format("--{}", option.name);
+    for (const std::string_view alias : option.aliases()) flags += fmt::format(",--{}", alias);
     CLI::Option* parsed = app_.add_option(flags);
     parsed->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
     known_.push_back({&option, parsed});
@@ -104,9 +104,10 @@ private:
 
   void refuse_extras(Inputs& inputs, Problems& problems) {
     std::vector<std::string_view> flags;
-    for (const Known& known : known_)
-      for (const std::string_view name : {known.option->name, known.option->alias})
-        if (!name.empty()) flags.push_back(name);
+    for (const Known& known : known_) {
+      flags.push_back(known.option->name);
+      std::ranges::copy(known.option->aliases(), std::back_inserter(flags));
+    }
     bool after_unknown = false; // the next word is its value, no mistake of its own
     for (const std::string& word : app_.remaining()) {
       if (word.starts_with('-') && word != "-") {

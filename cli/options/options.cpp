@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -59,6 +60,11 @@ constexpr std::array<Choice<std::string_view>, 3> transports{
     {{"direct", "direct"}, {"paced", "paced"}, {"nccl-self", "nccl-self"}}};
 constexpr std::array blocks{Choice{"mlp", runtime::Block::mlp}, Choice{"transformer", runtime::Block::transformer}};
 constexpr std::array trainers{Choice{"sgd", runtime::OptimizerKind::sgd}, Choice{"adam", runtime::OptimizerKind::adam}};
+
+constexpr std::array frameworks{Choice{"any", Framework::any}, Choice{"megatron", Framework::megatron},
+                                Choice{"torchtitan", Framework::torchtitan}, Choice{"deepspeed", Framework::deepspeed}};
+/// More than anybody reads.
+constexpr std::size_t most_rows = 10'000;
 
 /// More rounds than any search is given, and more seeds than anybody tries.
 constexpr std::size_t most_effort = 1'000'000'000;
@@ -132,19 +138,19 @@ constexpr std::array table{
            count<&Training::microbatch_size, ModelLimits::ranks>, "samples in a microbatch; default 1"},
     Option{"sequence-length", "seq-length", S::model, A::required, "N",
            count<&Training::sequence_length, ModelLimits::tokens>, "tokens of a sample; default the model's"},
-    Option{"tensor-parallel", "tensor-model-parallel-size", S::model, A::required, "N",
+    Option{"tensor-parallel", "tensor-model-parallel-size,tp", S::model, A::required, "N",
            count<&Training::tensor_parallel, ModelLimits::ranks>,
            "devices over which each layer is split; a stage is then as many devices; default 1"},
     Option{"sequence-parallel", "", S::model, A::required, "SWITCH", choice<&Training::sequence_parallel, switches>,
            "whether tensor parallelism splits norms along the sequence too: on (default) or off"},
-    Option{"context-parallel", "context-parallel-size", S::model, A::required, "N",
+    Option{"context-parallel", "context-parallel-size,cp", S::model, A::required, "N",
            count<&Training::context_parallel, ModelLimits::ranks>,
            "devices over which the sequence is split; default 1"},
     Option{"cp-comm-type", "", S::model, A::required, "KIND", choice<&Training::context_exchange, context_exchanges>,
            "how the ranks of --context-parallel come by keys and values: p2p (default) around a ring beside the "
            "attention, "
            "all_gather before it, a2a for heads"},
-    Option{"expert-parallel", "expert-model-parallel-size", S::model, A::required, "N",
+    Option{"expert-parallel", "expert-model-parallel-size,ep", S::model, A::required, "N",
            count<&Training::expert_parallel, ModelLimits::ranks>, "devices over which experts are spread; default 1"},
     Option{"expert-tensor-parallel", "expert-tensor-parallel-size", S::model, A::required, "N",
            count<&Training::expert_tensor_parallel, ModelLimits::ranks>,
@@ -158,7 +164,7 @@ constexpr std::array table{
            "in which tokens are sent to experts, bf16 (default) or fp8; their results come back in bf16"},
     Option{"gpus-per-node", "", S::model, A::required, "N", count<&Training::gpus_per_node, ModelLimits::ranks>,
            "devices that the device's own link joins, for experts and context parallelism; default 8"},
-    Option{"data-parallel", "", S::model, A::required, "N", count<&Training::data_parallel, ModelLimits::ranks>,
+    Option{"data-parallel", "dp", S::model, A::required, "N", count<&Training::data_parallel, ModelLimits::ranks>,
            "copies of the pipeline that share a batch; gradients are reduced over them; default 1"},
     Option{"distributed-optimizer", "", S::model, A::required, "SWITCH",
            choice<&Training::distributed_optimizer, switches>,
@@ -442,6 +448,17 @@ constexpr std::array table{
     Option{"progress-svg", "", S::synthesis, A::required, "FILE", set_text<&I::progress_svg>,
            "how the best order and the bound came together, over the steps of the search, as a plot"},
 
+    Option{"gpus", "", S::planning, A::required, "N", count<&I::gpus, ModelLimits::ranks>, "devices of the cluster"},
+    Option{"global-batch", "global-batch-size", S::planning, A::required, "N", count<&I::global_batch, Limits::tasks>,
+           "samples in a step, over all data-parallel copies"},
+    Option{
+        "fixed", "", S::planning, A::required, "NAME=VALUE[/VALUE...][,...]", set_fixed,
+        "what may be chosen of tp, cp, ep, dp, pp, mbs (microbatch-size), vpp, schedule, recompute, zero (zero-stage; "
+        "0: without a distributed optimizer) and sp (sequence-parallel): tp=4/8,recompute=none"},
+    Option{"for", "", S::planning, A::required, "FRAMEWORK", choice<&I::framework, frameworks>,
+           "only what it runs: any (default), megatron, torchtitan or deepspeed"},
+    Option{"top", "", S::output, A::required, "N", count<&I::top, most_rows>, "so many are ranked; default 20"},
+    Option{"table", "", S::output, A::required, "FILE.csv", set_text<&I::table>, "the ranked rows as CSV"},
     Option{"json", "", S::output, A::optional, "FILE", set_text<&I::json>,
            "the report or comparison as JSON (schema 1); without FILE or with '-' to stdout, instead of the report"},
     Option{"svg", "", S::output, A::required, "FILE", set_text<&I::svg>,
@@ -482,7 +499,7 @@ constexpr std::array table{
 std::string_view to_string(Section section) {
   constexpr std::array<std::string_view, section_count> names{"Pipeline",   "Model",     "Costs",    "Communication",
                                                               "Memory",     "Scenario",  "Workload", "Replay",
-                                                              "Comparison", "Synthesis", "Output"};
+                                                              "Comparison", "Synthesis", "Plan",     "Output"};
   return names[static_cast<std::size_t>(section)];
 }
 
@@ -491,13 +508,17 @@ bool is_scenario_key(const Option& option) {
          option.section != Section::replay && option.section != Section::synthesis && option.name != "scenario";
 }
 
+std::vector<std::string_view> Option::aliases() const {
+  return alias.empty() ? std::vector<std::string_view>{} : split_list(alias);
+}
+
 std::span<const Option> options() {
   return table;
 }
 
 const Option* find_option(std::string_view name) {
   for (const Option& option : table)
-    if (option.name == name || (!option.alias.empty() && option.alias == name)) return &option;
+    if (option.name == name || std::ranges::count(option.aliases(), name) > 0) return &option;
   return nullptr;
 }
 

@@ -24,9 +24,10 @@ enum class Section : std::uint8_t {
   replay,   ///< how often, and what is done with it
   comparison,
   synthesis, ///< what a search for an order may do
+  planning,  ///< which configurations are looked at
   output
 };
-inline constexpr std::size_t section_count = 11;
+inline constexpr std::size_t section_count = 12;
 [[nodiscard]] std::string_view to_string(Section section);
 
 /// In Option::replaces: the options of single schedules (schedule_options()).
@@ -57,7 +58,7 @@ struct Setter {
 /// One option: a long flag, and (where is_scenario_key() says so) a key of scenario files.
 struct Option {
   std::string_view name;  ///< without dashes
-  std::string_view alias; ///< the longer word, or empty
+  std::string_view alias; ///< other words, with commas between them, or empty
   Section section;
   Argument argument;
   std::string_view placeholder; ///< "TIME[,...]"
@@ -65,6 +66,7 @@ struct Option {
   std::string_view help;
   /// Comma-separated keys of a scenario file that a flag makes void, or every_schedule_option.
   std::string_view replaces = {};
+  [[nodiscard]] std::vector<std::string_view> aliases() const;
 };
 
 [[nodiscard]] std::span<const Option> options();

@@ -212,6 +212,8 @@ inline constexpr std::array pair_rules{
 [[nodiscard]] Result set_efficiency(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_schedule(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_schedules(Inputs& inputs, std::string_view text);
+/// What a plan may choose, "tp=4/8,recompute=none".
+[[nodiscard]] Result set_fixed(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_layout(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_learning_rate(Inputs& inputs, std::string_view text);
 [[nodiscard]] Result set_timeout(Inputs& inputs, std::string_view text);

@@ -2,6 +2,7 @@
 // Inputs: everything a user said, by flag or scenario file.
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/plan/space.hpp"
 #include "ppsim/runtime/backend.hpp"
 #include "ppsim/study/run_spec.hpp"
 #include "ppsim/study/synthesize.hpp"
@@ -39,6 +40,15 @@ struct SearchSpec {
   std::optional<double> gap;
 };
 
+/// Which configurations a plan looks at.
+struct PlanSpec {
+  std::optional<std::int64_t> gpus, global_batch;
+  PlanChoices choices;
+  std::optional<Framework> framework;
+  std::optional<std::size_t> top;
+  std::optional<std::string> table;
+};
+
 /// What is written where, and asked of the result.
 struct OutputSpec {
   std::optional<std::string> json, markdown, svg, jitter_svg, trace, certificate, progress_svg, csv, csv_comms, chakra,
@@ -60,7 +70,7 @@ struct Assignment {
 };
 
 /// Each value is well-formed by itself; whether they fit together is for build_run() to say.
-struct Inputs : RunSpec, ReplaySpec, SearchSpec, OutputSpec {
+struct Inputs : RunSpec, ReplaySpec, SearchSpec, PlanSpec, OutputSpec {
   std::optional<std::string> scenario, schedule_file, model, device; ///< names, or files
   std::optional<std::string> jitter_from;                            ///< a run file
   std::vector<std::string> tensor_link_files, expert_link_files, data_link_files, context_link_files; ///< of nccl-tests

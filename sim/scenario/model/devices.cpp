@@ -79,7 +79,7 @@ std::int64_t DeviceSheet::flops_per_second(DataType type) const {
 namespace {
 
 /// What is not said here of any device is taken to be alike on all: launches are the host's.
-DeviceSheet hopper(std::string name, Bytes memory, Bandwidth bandwidth, std::string source) {
+DeviceSheet hopper(std::string name, Bytes memory, Bandwidth bandwidth, std::string link, std::string source) {
   return {.name = std::move(name),
           .flops_16_bit = 989 * tera,
           .flops_fp8 = 1979 * tera,
@@ -88,7 +88,7 @@ DeviceSheet hopper(std::string name, Bytes memory, Bandwidth bandwidth, std::str
           .memory = memory,
           .reserved = reserved_of(memory),
           .memory_bandwidth = bandwidth,
-          .link = "nvlink4",
+          .link = std::move(link),
           .source = std::move(source),
           .reached = {.products = 645'000, .fp8_products = 690'000}};
 }
@@ -107,8 +107,11 @@ std::span<const DeviceSheet> devices() {
        .link = "nvlink3",
        .source = "NVIDIA A100 80GB SXM datasheet, dense rates",
        .reached = {.products = 837'000, .attention = 550'000, .pass = 670us}},
-      hopper("h100", mebibytes(81559), gigabytes_per_second(3350), "NVIDIA H100 SXM datasheet, dense rates"),
-      hopper("h200", mebibytes(143771), gigabytes_per_second(4800), "NVIDIA H200 SXM datasheet, dense rates"),
+      hopper("h100", mebibytes(81559), gigabytes_per_second(3350), "nvlink4", "NVIDIA H100 SXM datasheet, dense rates"),
+      hopper("h200", mebibytes(143771), gigabytes_per_second(4800), "nvlink4",
+             "NVIDIA H200 SXM datasheet, dense rates"),
+      hopper("h800", mebibytes(81559), gigabytes_per_second(3350), "nvlink4-h800",
+             "an H100 SXM with less NVLink, dense rates"),
       {.name = "b200",
        .flops_16_bit = 2250 * tera,
        .flops_fp8 = 4500 * tera,
@@ -139,6 +142,10 @@ std::span<const LinkSheet> links() {
        "NVLink 4, 900 GB/s in both directions; latency: all-reduces of up to 1 MiB on 8 H200 (S. Bekman); share "
        "reached: NCCL's rings, NVIDIA/nccl-tests#212",
        820'000},
+      {"nvlink4-h800", 7us, gigabytes_per_second(200),
+       "NVLink 4 of the H800, 400 GB/s in both directions; latency as nvlink4; share reached: 160 GB/s, DeepSeek-V3 "
+       "(arXiv 2412.19437, section 3.2.2)",
+       800'000},
       {"nvlink5", 8us, gigabytes_per_second(900),
        "NVLink 5, 1800 GB/s in both directions; latency and share reached by NCCL's rings on 8 B200 (S. Bekman)",
        750'000},

@@ -1,0 +1,98 @@
+// --fixed: what a plan may choose.
+
+#include "ppsim/base/words.hpp"
+#include "ppsim/schedule/generators.hpp"
+
+#include <array>
+
+#include "setters.hpp"
+
+namespace ppsim::cli {
+namespace {
+
+using ReadValue = Result (*)(PlanChoices&, std::string_view);
+
+template <auto member, std::size_t least, std::size_t most>
+Result read_count(PlanChoices& choices, std::string_view text) {
+  std::size_t number = 0;
+  if (auto wrong = parse_count(text, {least, most}, number)) return wrong;
+  auto& list = choices.*member;
+  list.push_back(static_cast<typename std::remove_reference_t<decltype(list)>::value_type>(number));
+  return std::nullopt;
+}
+
+Result read_schedule(PlanChoices& choices, std::string_view text) {
+  return caught([&] { choices.schedules.emplace_back(find_generator(text).name); });
+}
+
+Result read_recompute(PlanChoices& choices, std::string_view text) {
+  constexpr std::array<std::string_view, 3> words{"none", "selective", "full"};
+  const auto* const found = std::ranges::find(words, text);
+  if (found == words.end())
+    return Wrong{fmt::format("{} is no kind of recomputation", in_quotes(text)), "none, selective or full"};
+  constexpr std::array kinds{RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full};
+  choices.recompute.push_back(kinds[static_cast<std::size_t>(found - words.begin())]);
+  return std::nullopt;
+}
+
+Result read_switch(PlanChoices& choices, std::string_view text) {
+  if (text != "on" && text != "off") return Wrong{fmt::format("{} is no switch", in_quotes(text)), "on or off"};
+  choices.sequence_parallel = text == "on";
+  return std::nullopt;
+}
+
+struct Choosable {
+  std::string_view name, option;
+  ReadValue read;
+};
+constexpr std::size_t most_ranks = ModelLimits::ranks;
+constexpr std::array choosable{
+    Choosable{"tp", "tensor-parallel", read_count<&PlanChoices::tensor, 1, most_ranks>},
+    Choosable{"cp", "context-parallel", read_count<&PlanChoices::context, 1, most_ranks>},
+    Choosable{"ep", "expert-parallel", read_count<&PlanChoices::expert, 1, most_ranks>},
+    Choosable{"dp", "data-parallel", read_count<&PlanChoices::data, 1, most_ranks>},
+    Choosable{"pp", "stages", read_count<&PlanChoices::stages, 1, Limits::stages>},
+    Choosable{"mbs", "microbatch-size", read_count<&PlanChoices::microbatch_size, 1, most_ranks>},
+    Choosable{"vpp", "virtual-stages", read_count<&PlanChoices::chunks, 1, Limits::chunks>},
+    Choosable{"schedule", "schedules", read_schedule},
+    Choosable{"recompute", "recompute", read_recompute},
+    Choosable{"zero", "zero-stage", read_count<&PlanChoices::zero_stage, 0, 3>},
+    Choosable{"sp", "sequence-parallel", read_switch}};
+
+} // namespace
+
+Result set_fixed(Inputs& inputs, std::string_view text) {
+  PlanChoices choices;
+  std::vector<std::string_view> seen;
+  for (const std::string_view item : split_list(text)) {
+    const std::size_t equals = std::min(item.find('='), item.size());
+    const std::string_view name = trimmed(item.substr(0, equals));
+    const auto known = [&](const Choosable& each) { return each.name == name || each.option == name; };
+    const auto* const found = std::ranges::find_if(choosable, known);
+    if (found == choosable.end() || equals == item.size()) {
+      std::vector<std::string_view> names;
+      names.reserve(choosable.size());
+      for (const Choosable& each : choosable) names.push_back(each.name);
+      const std::string remedy = fmt::format("NAME=VALUE, one of {}", fmt::join(names, ", "));
+      return Wrong{fmt::format("{} is nothing that could be fixed", in_quotes(item)),
+                   did_you_mean(name, names, remedy)};
+    }
+    if (std::ranges::count(seen, found->name) > 0)
+      return Wrong{fmt::format("{} is there twice", in_quotes(found->name)),
+                   fmt::format("several values stand in one: {}=4/8", found->name)};
+    seen.push_back(found->name);
+    for (std::string_view rest = item.substr(equals + 1);;) {
+      const std::size_t slash = std::min(rest.find('/'), rest.size());
+      if (auto wrong = found->read(choices, trimmed(rest.substr(0, slash)))) {
+        wrong->what = fmt::format("{}: {}", found->name, wrong->what);
+        return wrong;
+      }
+      if (slash == rest.size()) break;
+      rest.remove_prefix(slash + 1);
+    }
+  }
+  inputs.choices = std::move(choices);
+  return std::nullopt;
+}
+
+} // namespace ppsim::cli

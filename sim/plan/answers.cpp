@@ -1,0 +1,154 @@
+#include "ppsim/plan/answers.hpp"
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/study/evaluate.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ppsim {
+namespace {
+
+constexpr std::int64_t percent = 10; // of a constant, by which it may be wrong
+
+Bandwidth scaled(Bandwidth bandwidth, std::int64_t by) {
+  return Bandwidth{std::max<std::int64_t>(1, scale_rounded(bandwidth.bytes_per_second(), by, 100))};
+}
+
+LinkSheet scaled(LinkSheet link, std::int64_t by) {
+  link.bandwidth = scaled(link.bandwidth, by);
+  return link;
+}
+
+/// Links between stages, of data and of tensor parallelism.
+void scale_links(RunSpec& run, std::int64_t by) {
+  Training& training = run.training;
+  run.link = scaled(run.link.value_or(standard_link()), by);
+  training.data_link = scaled(training.data_link.value_or(standard_link()), by);
+  training.tensor_link = scaled(training.tensor_link.value_or(find_link(run.device_sheet->link)), by);
+}
+
+struct ChangedConstant {
+  std::string_view what;
+  void (*make)(RunSpec&);
+};
+constexpr std::array changed_constants{
+    ChangedConstant{"computing 10 % slower",
+                    [](RunSpec& run) { run.training.compute_ppm += run.training.compute_ppm / percent; }},
+    ChangedConstant{"computing 10 % faster",
+                    [](RunSpec& run) { run.training.compute_ppm -= run.training.compute_ppm / percent; }},
+    ChangedConstant{"links 10 % slower", [](RunSpec& run) { scale_links(run, 100 - percent); }},
+    ChangedConstant{"links 10 % faster", [](RunSpec& run) { scale_links(run, 100 + percent); }},
+    ChangedConstant{"10 % less memory", [](RunSpec& run) {
+                      const Bytes limit = run.memory_limit.value_or(run.device_sheet->usable_memory());
+                      run.memory_limit = limit - Bytes{limit.count() / percent};
+                    }}};
+
+/// The space with these schedules alone.
+template <class Takes>
+PlanRequest with_schedules(const PlanRequest& request, Takes takes) {
+  PlanRequest some = request;
+  const std::vector<std::string>& named = request.choices.schedules;
+  std::vector<std::string> left;
+  for (const Generator* generator : generators()) {
+    const bool is_named =
+        named.empty() ? generator->name != "sequential" : std::ranges::find(named, generator->name) != named.end();
+    if (is_named && takes(*generator)) left.emplace_back(generator->name);
+  }
+  some.choices.schedules = std::move(left);
+  return some;
+}
+
+std::optional<PlanRow> best_or_none(const PlanRequest& request, std::span<const Configuration> known,
+                                    std::size_t threads) {
+  try {
+    return find_best(request, known, threads);
+  } catch (const Error& error) { // the space is empty
+    if (error.code() != ExitCode::bad_input) throw;
+    return std::nullopt;
+  }
+}
+
+/// A schedule that does not split the backward or run pairs where the winner does; then one in a loop without chunks.
+std::optional<PlanRow> find_simpler(const PlanRequest& request, const PlanRow& winner, std::size_t threads) {
+  const ScheduleTraits has = traits_of(*winner.configuration.schedule);
+  const bool is_plain = !has.splits_backward && !has.pairs && !winner.demands.folds;
+  if (is_plain && winner.configuration.chunks == 1) return std::nullopt;
+  PlanRequest some = with_schedules(request, [&](const Generator& generator) {
+    const ScheduleTraits traits = traits_of(generator);
+    return !traits.splits_backward && !traits.pairs && generator.placement == "loop";
+  });
+  if (is_plain) some.choices.chunks = {1};
+  if (some.choices.schedules.empty()) return std::nullopt;
+  return best_or_none(some, {}, threads);
+}
+
+} // namespace
+
+std::array<PlanTerm, plan_term_count> terms_of(const RunReport& report) {
+  std::array<PlanTerm, plan_term_count> terms{{{"computing", Duration{0}},
+                                               {"recomputing", Duration{0}},
+                                               {"waiting for other stages", Duration{0}},
+                                               {"waiting for transfers", Duration{0}},
+                                               {"reductions and optimizer", Duration{0}}}};
+  const auto time = report.time_by_label();
+  for (std::size_t i = 0; i < label_count; ++i) {
+    std::size_t term = 0;
+    switch (label_at(i)) {
+    case Label::recompute:
+      term = 1;
+      break;
+    case Label::warmup:
+    case Label::upstream:
+    case Label::downstream:
+    case Label::drain:
+    case Label::host:
+      term = 2;
+      break;
+    case Label::link:
+    case Label::stall:
+    case Label::transfer:
+      term = 3;
+      break;
+    case Label::flush:
+    case Label::optimizer:
+      term = 4;
+      break;
+    default:
+      break;
+    }
+    terms[term].time += time[i];
+  }
+  for (PlanTerm& term : terms) term.time /= static_cast<std::int64_t>(report.stages.size());
+  return terms;
+}
+
+PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, std::size_t threads) {
+  PPSIM_ASSERT(!plan.rows.empty());
+  const PlanRow& winner = plan.rows.front();
+  std::vector<Configuration> known;
+  known.reserve(plan.rows.size());
+  for (const PlanRow& row : plan.rows) known.push_back(row.configuration);
+  const PlanRequest quick = with_schedules(request, [&](const Generator& generator) {
+    return !generator.searches || &generator == winner.configuration.schedule;
+  });
+  PlanAnswers answers;
+  answers.simpler = find_simpler(request, winner, threads);
+  for (const ChangedConstant& change : changed_constants) {
+    PlanRequest changed = quick;
+    change.make(changed.run);
+    OtherConstants other{.what = change.what, .best = best_or_none(changed, known, threads), .winner = {}};
+    other.winner = simulate_alone(changed, winner.configuration);
+    answers.changes.push_back(std::move(other));
+  }
+  if (plan.memory_limit)
+    for (const std::int64_t eighths : {4, 5, 6, 7}) {
+      PlanRequest less = quick;
+      less.run.memory_limit = Bytes{plan.memory_limit->count() / 8 * eighths};
+      if (auto row = best_or_none(less, {}, threads))
+        answers.front.push_back({*less.run.memory_limit, *std::move(row)});
+    }
+  return answers;
+}
+
+} // namespace ppsim

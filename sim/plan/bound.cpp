@@ -1,0 +1,212 @@
+#include "bound.hpp"
+
+#include "ppsim/base/detail/wide.hpp"
+#include "ppsim/base/error.hpp"
+#include "ppsim/study/build_scenario.hpp"
+
+#include <algorithm>
+
+namespace ppsim {
+namespace {
+
+Training training_of(const PlanRequest& request, const Degrees& degrees) {
+  return spec_of(request, {.degrees = degrees}).training;
+}
+
+Duration work_of(const BlockCosts& costs) {
+  return costs.forward + costs.input_grad + costs.weight_grad;
+}
+
+/// What of it a pair can not hide, where forwards and backwards run as pairs by this rule.
+Duration work_in_pairs(const BlockCosts& costs, const PairRule& rule) {
+  const Duration all = work_of(costs);
+  switch (rule.kind) {
+  case PairRule::Kind::sum:
+  case PairRule::Kind::serial:
+    return all;
+  case PairRule::Kind::hide:
+    return all - costs.forward_collective - costs.input_grad_collective;
+  case PairRule::Kind::factor:
+    return Duration{scale_rounded(all.count(), std::min(rule.factor_ppm, whole_share), whole_share)} - Duration{1};
+  case PairRule::Kind::max:
+    break;
+  }
+  return all / 2;
+}
+
+Bytes kept_always(const BlockCosts& costs) {
+  return costs.parameter_bytes + costs.gradient_bytes + costs.optimizer_bytes;
+}
+
+/// What its backward runs again.
+Duration again(const BlockCosts& costs, const Keeping& keeping) {
+  if (keeping.kind == RecomputeKind::none) return Duration{0};
+  return keeping.kind == RecomputeKind::full ? costs.full.time : costs.selective.time;
+}
+
+/// What a forward leaves behind.
+Bytes left_by_forward(const BlockCosts& costs, const Keeping& keeping) {
+  if (keeping.kind == RecomputeKind::none) return costs.activation;
+  return keeping.kind == RecomputeKind::full ? costs.full.checkpoint : costs.selective.checkpoint;
+}
+
+/// Whether each chunk is on two stages.
+bool goes_both_ways(const Generator& generator) {
+  return generator.placement == "bidirectional";
+}
+
+/// One stage, as its chunks are added up in model order.
+struct StageSum {
+  bool seen = false;
+  Duration reached{0};       ///< when the first forward has come to it, at least
+  Duration work{0};          ///< of a microbatch
+  Duration behind{0};        ///< from the last of its tasks to the end of the backward, at least
+  Duration all_reduced{0};   ///< all of its gradients, one behind the other
+  Duration least_reduced{0}; ///< those of one chunk
+  Duration optimizer{0};
+  Bytes always;
+  Bytes unsharded;
+  Bytes forward;       ///< what the smallest of its forwards leaves behind
+  Int128 occupied = 0; ///< by a microbatch: bytes times nanoseconds
+  [[nodiscard]] Bytes held() const { return always + unsharded + unsharded; }
+};
+
+void add_chunk(StageSum& stage, const BlockCosts& chunk, const Keeping& keeping, Duration work, Duration before,
+               Duration back) {
+  const Bytes left = left_by_forward(chunk, keeping);
+  if (!stage.seen) {
+    stage.reached = before;
+    stage.behind = back;
+    stage.least_reduced = chunk.reduce;
+    stage.forward = left;
+  }
+  stage.seen = true;
+  stage.work += work + again(chunk, keeping);
+  stage.all_reduced += chunk.reduce;
+  stage.least_reduced = std::min(stage.least_reduced, chunk.reduce);
+  stage.optimizer += chunk.optimizer;
+  stage.always += kept_always(chunk);
+  stage.unsharded = std::max(stage.unsharded, chunk.unsharded);
+  stage.forward = std::min(stage.forward, left);
+}
+
+/// What a forward leaves is held until its gradient has come back, down the chunks behind and up again.
+void add_waits(const std::vector<BlockCosts>& costs, const std::vector<StageId>& placement, const Keeping& keeping,
+               std::vector<StageSum>& stages, bool splits) {
+  Duration behind{0};
+  for (std::size_t chunk = placement.size(); chunk-- > 0;) {
+    const BlockCosts& each = costs[chunk];
+    behind += each.forward + each.input_grad + again(each, keeping);
+    if (!splits) behind += each.weight_grad;
+    stages[index(placement[chunk])].occupied += Int128{left_by_forward(each, keeping).count()} * behind.count();
+  }
+}
+
+/// How long it takes at least until all microbatches have been there, in so much room.
+Duration passing_time(const StageSum& stage, std::int64_t microbatches, const std::optional<Bytes>& limit) {
+  if (!limit || *limit <= stage.held()) return Duration{0};
+  return Duration{static_cast<std::int64_t>(stage.occupied * microbatches / (*limit - stage.held()).count())};
+}
+
+} // namespace
+
+std::optional<Bytes> limit_of(const RunSpec& spec) {
+  if (spec.memory_limit) return spec.memory_limit;
+  return spec.device_sheet ? std::optional{spec.device_sheet->usable_memory()} : std::nullopt;
+}
+
+DegreeBounds::DegreeBounds(const PlanRequest& request, const Degrees& degrees, const ModelCosts& costs)
+    : request_{&request}, degrees_{degrees}, model_{model_of(request.run)}, limit_{limit_of(request.run)},
+      costs_{costs} {}
+
+std::optional<DegreeBounds> DegreeBounds::of(const PlanRequest& request, const Degrees& degrees) {
+  try {
+    return DegreeBounds{request, degrees,
+                        model_costs(model_of(request.run), *request.run.device_sheet, training_of(request, degrees))};
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+PlanBound DegreeBounds::all() const {
+  const PairRule rule = request_->run.pair.value_or(PairRule{});
+  Duration work{0};
+  Duration optimizer{0};
+  Bytes memory;
+  const auto add = [&](const BlockCosts& block, std::int64_t times) {
+    work += times * work_in_pairs(block, rule);
+    optimizer += times * block.optimizer;
+    memory += Bytes{times * kept_always(block).count()};
+  };
+  add(costs_.embedding, 1);
+  for (std::int64_t layer = 0; layer < model_.layers; ++layer)
+    add(kind_of_layer(model_, layer) == LayerKind::moe ? costs_.moe_layer : costs_.dense_layer, 1);
+  add(costs_.mtp_layer, model_.mtp_layers);
+  if (model_.tied_embedding) // of one stage, held but once
+    work += work_in_pairs(costs_.output, rule);
+  else
+    add(costs_.output, 1);
+  return {.time = (work * degrees_.microbatches + optimizer) / degrees_.stages,
+          .memory = Bytes{memory.count() / degrees_.stages}};
+}
+
+const std::vector<BlockCosts>& DegreeBounds::chunks(const PlannedOrder& order, const std::vector<StageId>& placement,
+                                                    std::size_t units) {
+  const bool meet = goes_both_ways(*order.schedule) || placement.front() == placement.back();
+  const auto [found, is_new] = chunks_.try_emplace(Key{placement.size(), units, meet, order.counts_ends});
+  if (!is_new) return found->second;
+  const Shape shape{.stages = static_cast<std::size_t>(degrees_.stages),
+                    .microbatches = static_cast<std::size_t>(degrees_.microbatches),
+                    .vpp = order.chunks};
+  Layout layout;
+  if (order.counts_ends) {
+    layout = ends_layout(model_, placement.size());
+  } else {
+    layout = plain_layout(split_layers(shape, placement, static_cast<std::size_t>(model_.layers), {}, {}));
+    layout.back().mtp_layers = static_cast<std::size_t>(model_.mtp_layers);
+  }
+  const RecomputeUnits by_block{.method = RecomputeUnits::Method::block, .layers = static_cast<std::int64_t>(units)};
+  found->second = chunk_costs(model_, costs_, layout, meet, units > 0 ? by_block : RecomputeUnits{});
+  return found->second;
+}
+
+PlanBound DegreeBounds::of(const PlannedOrder& order, const Keeping& keeping) {
+  const ScheduleRequest asked{.shape = {.stages = static_cast<std::size_t>(degrees_.stages),
+                                        .microbatches = static_cast<std::size_t>(degrees_.microbatches),
+                                        .vpp = order.chunks}};
+  const std::vector<StageId> placement = order.schedule->place(asked);
+  const std::vector<BlockCosts>& costs = chunks(order, placement, keeping.block_layers);
+  const ScheduleTraits traits = traits_of(*order.schedule);
+  const PairRule rule = request_->run.pair.value_or(PairRule{});
+  std::vector<StageSum> stages(asked.shape.stages);
+  Duration before{0};
+  Duration back{0};
+  Duration all{0};
+  for (std::size_t chunk = 0; chunk < placement.size(); ++chunk) {
+    const Duration work = traits.pairs ? work_in_pairs(costs[chunk], rule) : work_of(costs[chunk]);
+    add_chunk(stages[index(placement[chunk])], costs[chunk], keeping, work, before, back);
+    before += costs[chunk].forward;
+    back += costs[chunk].input_grad + costs[chunk].weight_grad + again(costs[chunk], keeping);
+    all += work + again(costs[chunk], keeping);
+  }
+  const bool splits = traits.splits_backward;
+  const bool both_ways = goes_both_ways(*order.schedule);
+  const bool overlaps = request_->run.overlap_grad_reduce.value_or(degrees_.zero_stage > 0);
+  add_waits(costs, placement, keeping, stages, splits);
+  PlanBound bound;
+  Duration optimizer{0};
+  for (const StageSum& stage : stages) {
+    const Duration reduced = overlaps ? stage.least_reduced : stage.all_reduced;
+    const Duration behind = std::max(splits ? Duration{0} : stage.behind, reduced);
+    const Duration work =
+        std::max(degrees_.microbatches * stage.work + behind, passing_time(stage, degrees_.microbatches, limit_));
+    if (!both_ways) bound.time = std::max(bound.time, stage.reached + work);
+    optimizer = std::max(optimizer, stage.optimizer);
+    bound.memory = std::max(bound.memory, stage.held() + stage.forward);
+  }
+  if (both_ways) bound.time = degrees_.microbatches * all / degrees_.stages;
+  bound.time += optimizer;
+  return bound;
+}
+
+} // namespace ppsim

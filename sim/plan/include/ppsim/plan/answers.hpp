@@ -1,0 +1,42 @@
+#pragma once
+// Answers: why the first row of a plan wins, what less memory or a simpler schedule costs, and how sure that is.
+
+#include "ppsim/plan/plan.hpp"
+
+#include <array>
+#include <string_view>
+
+namespace ppsim {
+
+/// A part of a step, as the mean over its stages; all of a row add up to the makespan.
+struct PlanTerm {
+  std::string_view name;
+  Duration time{0};
+};
+inline constexpr std::size_t plan_term_count = 5;
+[[nodiscard]] std::array<PlanTerm, plan_term_count> terms_of(const RunReport& report);
+
+/// The fastest of the space within so much memory.
+struct PlanFrontPoint {
+  Bytes limit;
+  PlanRow row;
+};
+
+/// What would be if constants were other ones.
+struct OtherConstants {
+  std::string_view what;         ///< "computing 10 % slower"
+  std::optional<PlanRow> best;   ///< then; none where nothing fits
+  std::optional<PlanRow> winner; ///< the first row; none where it does not fit
+  /// Whether the first row is as fast as any.
+  [[nodiscard]] bool stays() const { return winner && best && winner->figure <= best->figure; }
+};
+
+/// Of a plan with at least one row. Schedules that search for their order take part where the first row has one.
+struct PlanAnswers {
+  std::optional<PlanRow> simpler;    ///< the fastest whose schedule asks less of the runtime than that of the first row
+  std::vector<PlanFrontPoint> front; ///< by rising limits, the last that of the plan
+  std::vector<OtherConstants> changes;
+};
+[[nodiscard]] PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, std::size_t threads);
+
+} // namespace ppsim

@@ -1,0 +1,57 @@
+#pragma once
+// Plan: the best configurations of a space, and how many others are proven to be no better.
+
+#include "ppsim/plan/space.hpp"
+#include "ppsim/study/comparison.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace ppsim {
+
+/// One configuration, simulated.
+struct PlanRow {
+  Configuration configuration;
+  RunReport report;
+  Demands demands;
+  /// By which it is ranked: nanoseconds, or bytes.
+  std::int64_t figure = 0;
+};
+
+/// What comes closest where nothing fits.
+struct ClosestFit {
+  Configuration configuration;
+  Bytes needs; ///< at least
+};
+
+struct RankedPlan {
+  std::vector<PlanRow> rows; ///< the best that fit, at most as many as were asked for; equals by peak memory
+  std::uint64_t configurations = 0;
+  std::uint64_t simulated = 0;
+  std::uint64_t too_large = 0; ///< of all, those that are proven not to fit without a simulation
+  std::optional<Bytes> memory_limit;
+  std::optional<ClosestFit> closest; ///< where nothing fits
+};
+
+/// Called now and then, from one thread, with how many were simulated so far.
+using PlanWatch = std::function<void(std::uint64_t simulated)>;
+
+/// The best of the space. Branch and bound: configurations are simulated by rising lower bound, in rounds whose size is
+/// fixed, until none is left that could be better than the last row. The result does not depend on `threads`. Throws
+/// Error as PlanSpace does.
+[[nodiscard]] RankedPlan find_plan(const PlanRequest& request, std::size_t threads, const PlanWatch& watch = {});
+
+/// One of them; nothing where it does not fit or can not run.
+[[nodiscard]] std::optional<PlanRow> simulate_alone(const PlanRequest& request, const Configuration& configuration);
+
+/// The best one alone, where `known` are some of its space: with them it is found sooner.
+[[nodiscard]] std::optional<PlanRow> find_best(const PlanRequest& request, std::span<const Configuration> known,
+                                               std::size_t threads);
+
+/// The same by simulating every configuration: what find_plan() is held to.
+[[nodiscard]] RankedPlan find_plan_exhaustively(const PlanRequest& request, std::size_t threads);
+
+} // namespace ppsim

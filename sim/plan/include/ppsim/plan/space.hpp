@@ -1,0 +1,125 @@
+#pragma once
+// The space of a plan: which degrees of parallelism, schedules and ways to save memory a cluster could train with.
+
+#include "ppsim/schedule/generators.hpp"
+#include "ppsim/study/run_spec.hpp"
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ppsim {
+
+/// What a configuration is to be run with.
+enum class Framework : std::uint8_t { any, megatron, torchtitan, deepspeed };
+[[nodiscard]] std::string_view to_string(Framework framework);
+
+/// What forwards keep for their backwards.
+struct Keeping {
+  RecomputeKind kind = RecomputeKind::none;
+  std::size_t block_layers = 0; ///< full: of each chunk the first so many alone; 0: all
+  auto operator<=>(const Keeping&) const = default;
+};
+
+/// How devices share the work, beside the order of a pipeline. gpus = tensor x context x data x stages.
+struct Degrees {
+  std::int64_t tensor = 1, context = 1, expert = 1, data = 1, stages = 1;
+  std::int64_t microbatch_size = 1, microbatches = 1;
+  std::int64_t zero_stage = 1; ///< 0: without a distributed optimizer
+  bool sequence_parallel = true;
+  auto operator<=>(const Degrees&) const = default;
+};
+
+/// One way to train: a run of the simulator.
+struct Configuration {
+  Degrees degrees;
+  const Generator* schedule = nullptr;
+  std::size_t chunks = 1; ///< per stage
+  Keeping keeping = {};
+  std::string layout = {}; ///< what each chunk holds (parse_layout()); empty: layers spread evenly
+  bool operator==(const Configuration&) const = default;
+  /// The options that say it, beside those of the request: ("stages", "8"), ...
+  [[nodiscard]] std::vector<std::pair<std::string_view, std::string>> options() const;
+};
+
+/// What may be chosen; where a list is empty, all that the rules allow (docs/planning.md).
+struct PlanChoices {
+  std::vector<std::int64_t> tensor, context, expert, data, stages, microbatch_size, zero_stage;
+  std::vector<std::size_t> chunks;
+  std::vector<std::string> schedules;
+  std::vector<RecomputeKind> recompute;
+  std::optional<bool> sequence_parallel;
+};
+
+/// Which configurations are looked at.
+struct PlanRequest {
+  RunSpec run; ///< what holds for all of them: model, device, links, memory limit
+  std::int64_t gpus = 1;
+  std::int64_t global_batch = 1; ///< samples in a step
+  PlanChoices choices;
+  Framework framework = Framework::any;
+  std::size_t top = 20; ///< so many are ranked
+};
+
+/// The run of a configuration.
+[[nodiscard]] RunSpec spec_of(const PlanRequest& request, const Configuration& configuration);
+
+/// What the order of a schedule is like, whatever its shape.
+struct ScheduleTraits {
+  bool splits_backward = false;
+  bool pairs = false; ///< runs a forward and a backward at the same time
+  bool asynchronous = false;
+};
+[[nodiscard]] ScheduleTraits traits_of(const Generator& generator);
+
+/// A schedule with a number of chunks.
+struct PlannedOrder {
+  const Generator* schedule = nullptr;
+  std::size_t chunks = 1;
+  bool counts_ends = false; ///< embedding and loss each take the place of a layer (ends_layout())
+};
+
+/// Layers spread over so many chunks, embedding and loss counting as one each.
+[[nodiscard]] Layout ends_layout(const Model& model, std::size_t chunks);
+
+/// The space, in its two halves: degrees, and for each of them orders with what they keep. Throws Error where it is
+/// empty: with the rule that leaves nothing, and what would.
+class PlanSpace {
+public:
+  explicit PlanSpace(const PlanRequest& request);
+  [[nodiscard]] const std::vector<Degrees>& degrees() const { return degrees_; }
+  /// What runs on such a pipeline, in the order of generators(), more chunks behind fewer.
+  [[nodiscard]] std::vector<PlannedOrder> orders(const Degrees& degrees) const;
+  /// What a chunk of at most so many layers may keep.
+  [[nodiscard]] std::vector<Keeping> keepings(std::size_t layers) const;
+  /// Layers of the fullest chunk.
+  [[nodiscard]] std::size_t layers_of_chunk(const Degrees& degrees, const PlannedOrder& order) const;
+  [[nodiscard]] Configuration configuration(const Degrees& degrees, const PlannedOrder& order,
+                                            const Keeping& keeping) const;
+  /// How many configurations there are.
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+
+private:
+  /// What each choice may be.
+  struct Values {
+    std::vector<std::int64_t> tensor, context, expert, stages, microbatch_size, zero_stage;
+  };
+  [[nodiscard]] Values values() const;
+  void find_degrees();
+  void add_batches(const Values& all, Degrees degrees);
+  void add_divided(const Values& all, Degrees degrees);
+  [[nodiscard]] std::vector<std::size_t> chunk_counts(const Generator& generator, std::size_t stages) const;
+  void count();
+
+  const PlanRequest& request_;
+  Model model_;
+  std::vector<const Generator*> schedules_;
+  std::vector<Degrees> degrees_;
+  std::uint64_t size_ = 0;
+};
+
+} // namespace ppsim

@@ -1,0 +1,352 @@
+#include "ppsim/plan/space.hpp"
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/scenario/layout.hpp"
+#include "ppsim/study/build_scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace ppsim {
+namespace {
+
+constexpr std::int64_t most_microbatch_size = 8;
+constexpr std::int64_t least_context_tokens = 1024; // of a sequence, on each rank
+
+std::vector<std::int64_t> divisors(std::int64_t number) {
+  std::vector<std::int64_t> found;
+  for (std::int64_t i = 1; i * i <= number; ++i) {
+    if (number % i != 0) continue;
+    found.push_back(i);
+    if (i != number / i) found.push_back(number / i);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+/// Those that were chosen, or else those of `all` that pass.
+template <class Passes>
+std::vector<std::int64_t> chosen(const std::vector<std::int64_t>& choice, const std::vector<std::int64_t>& all,
+                                 Passes passes) {
+  if (!choice.empty()) return choice;
+  std::vector<std::int64_t> result;
+  std::ranges::copy_if(all, std::back_inserter(result), passes);
+  return result;
+}
+
+bool allows(const std::vector<std::int64_t>& choice, std::int64_t value) {
+  return choice.empty() || std::ranges::find(choice, value) != choice.end();
+}
+
+bool has_order(Framework framework, std::string_view schedule) {
+  static const std::map<Framework, std::set<std::string_view>> known{
+      {Framework::megatron, {"1f1b", "interleaved"}},
+      {Framework::torchtitan, {"gpipe", "1f1b", "interleaved", "looped-bfs", "zb-interleaved", "zb-v", "dualpipe-v"}},
+      {Framework::deepspeed, {"1f1b"}}};
+  return framework == Framework::any || known.at(framework).contains(schedule);
+}
+
+/// Stages of the optimizer's division that a framework has beside a pipeline.
+std::vector<std::int64_t> zero_stages(Framework framework) {
+  switch (framework) {
+  case Framework::megatron:
+  case Framework::deepspeed:
+    return {0, 1};
+  case Framework::torchtitan:
+    return {2, 3};
+  case Framework::any:
+    break;
+  }
+  return {0, 1, 2, 3};
+}
+
+} // namespace
+
+std::string_view to_string(Framework framework) {
+  constexpr std::array<std::string_view, 4> names{"any", "megatron", "torchtitan", "deepspeed"};
+  return names[static_cast<std::size_t>(framework)];
+}
+
+std::vector<std::pair<std::string_view, std::string>> Configuration::options() const {
+  std::vector<std::pair<std::string_view, std::string>> list;
+  const auto add = [&](std::string_view name, auto value) { list.emplace_back(name, fmt::format("{}", value)); };
+  const auto add_if = [&](bool given, std::string_view name, auto value) {
+    if (given) add(name, value);
+  };
+  add("stages", degrees.stages);
+  add("mb", degrees.microbatches);
+  add("microbatch-size", degrees.microbatch_size);
+  add_if(degrees.tensor > 1, "tensor-parallel", degrees.tensor);
+  add_if(degrees.tensor > 1 && !degrees.sequence_parallel, "sequence-parallel", "off");
+  add_if(degrees.context > 1, "context-parallel", degrees.context);
+  add_if(degrees.expert > 1, "expert-parallel", degrees.expert);
+  add_if(degrees.data > 1, "data-parallel", degrees.data);
+  add_if(degrees.zero_stage == 0, "distributed-optimizer", "off");
+  add_if(degrees.zero_stage > 1, "zero-stage", degrees.zero_stage);
+  if (schedule != nullptr) {
+    add("schedule", schedule->name);
+    add_if(schedule->vpp.multiple > 0 && layout.empty(), "vpp", chunks);
+  }
+  add_if(!layout.empty(), "layout", layout);
+  add_if(keeping.kind != RecomputeKind::none, "recompute", keeping.kind == RecomputeKind::full ? "full" : "selective");
+  add_if(keeping.block_layers > 0, "recompute-method", "block");
+  add_if(keeping.block_layers > 0, "recompute-num-layers", keeping.block_layers);
+  return list;
+}
+
+RunSpec spec_of(const PlanRequest& request, const Configuration& configuration) {
+  RunSpec spec = request.run;
+  const Degrees& degrees = configuration.degrees;
+  Training& training = spec.training;
+  spec.stages = static_cast<std::size_t>(degrees.stages);
+  spec.microbatches = static_cast<std::size_t>(degrees.microbatches);
+  training.microbatch_size = degrees.microbatch_size;
+  training.tensor_parallel = degrees.tensor;
+  training.sequence_parallel = degrees.sequence_parallel;
+  training.context_parallel = degrees.context;
+  training.expert_parallel = degrees.expert;
+  training.data_parallel = degrees.data;
+  training.distributed_optimizer = degrees.zero_stage > 0;
+  if (degrees.zero_stage > 1) training.zero_stage = degrees.zero_stage;
+  if (configuration.schedule != nullptr) {
+    spec.schedule = configuration.schedule->name;
+    if (configuration.schedule->vpp.multiple > 0 && configuration.layout.empty()) spec.vpp = {configuration.chunks};
+  }
+  if (!configuration.layout.empty()) spec.layout = parse_layout(configuration.layout);
+  const Keeping& keeping = configuration.keeping;
+  if (keeping.kind != RecomputeKind::none) spec.recompute = keeping.kind;
+  if (keeping.block_layers > 0) {
+    spec.recompute_method = RecomputeUnits::Method::block;
+    spec.recompute_num_layers = keeping.block_layers;
+  }
+  return spec;
+}
+
+ScheduleTraits traits_of(const Generator& generator) {
+  static const std::map<const Generator*, ScheduleTraits> known = [] {
+    std::map<const Generator*, ScheduleTraits> traits;
+    constexpr std::size_t small = 4; // stages; every schedule runs on so many
+    for (const Generator* each : generators()) {
+      const Shape shape{.stages = small, .microbatches = 2 * small, .vpp = each->vpp.standard};
+      const Schedule schedule = make_schedule(*each, {.shape = shape});
+      ScheduleTraits of{.splits_backward = each->searches, .asynchronous = schedule.asynchronous()};
+      for (const Task& task : schedule.tasks()) {
+        of.splits_backward |= task.pass == Pass::weight_grad;
+        of.pairs |= task.pairing != Pairing::alone;
+      }
+      traits.emplace(each, of);
+    }
+    return traits;
+  }();
+  return known.at(&generator);
+}
+
+PlanSpace::PlanSpace(const PlanRequest& request) : request_{request}, model_{model_of(request.run)} {
+  const std::vector<std::string>& named = request.choices.schedules;
+  for (const std::string& name : named) (void)find_generator(name);
+  for (const Generator* generator : generators()) {
+    const bool is_named = std::ranges::find(named, generator->name) != named.end();
+    if (!named.empty() && !is_named) continue;
+    // one device at a time trains nothing that needs several
+    if (!is_named && generator->name == "sequential") continue;
+    if (traits_of(*generator).asynchronous || !has_order(request.framework, generator->name)) continue;
+    schedules_.push_back(generator);
+  }
+  if (schedules_.empty())
+    throw Error{ExitCode::bad_input, Problem{"`schedules`",
+                                             fmt::format("none of them is left that flushes and that '{}' runs",
+                                                         to_string(request.framework)),
+                                             "name others ('ppsim list schedules'), or leave them out"}};
+  find_degrees();
+  count();
+  if (size_ == 0)
+    throw Error{ExitCode::bad_input,
+                Problem{"`schedules`", "none of them takes any of the numbers of stages and microbatches that are left",
+                        "fix less, or give another `global-batch`"}};
+}
+
+namespace {
+
+/// "tp of 1, 2, 4".
+std::string listed(std::string_view name, const std::vector<std::int64_t>& values) {
+  return values.empty() ? fmt::format("no {}", name) : fmt::format("{} of {}", name, fmt::join(values, ", "));
+}
+
+constexpr std::size_t most_degrees = 2'000'000; // some 200 bytes each
+
+bool is_taken(const Generator& generator, const Shape& shape) {
+  try {
+    check_request(generator, {.shape = shape});
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+} // namespace
+
+PlanSpace::Values PlanSpace::values() const {
+  const PlanChoices& choices = request_.choices;
+  const Training& training = request_.run.training;
+  const std::int64_t sequence = training.sequence_length > 0 ? training.sequence_length : model_.sequence_length;
+  const std::vector<std::int64_t> parts = divisors(request_.gpus);
+  const auto splits = [&](std::int64_t ranks) { return model_.heads % ranks == 0 && ranks <= training.node_ranks(); };
+  const auto shares = [&](std::int64_t ranks) {
+    return ranks == 1 || (sequence % (2 * ranks) == 0 && sequence / ranks >= least_context_tokens);
+  };
+  const auto has_layers = [&](std::int64_t stages) { return stages <= model_.layers; };
+  const auto any = [](std::int64_t) { return true; };
+  std::vector<std::int64_t> sizes(most_microbatch_size);
+  std::iota(sizes.begin(), sizes.end(), std::int64_t{1});
+  const std::vector<std::int64_t> experts =
+      model_.experts > 0 ? divisors(model_.experts) : std::vector<std::int64_t>{1};
+  return {.tensor = chosen(choices.tensor, parts, splits),
+          .context = chosen(choices.context, parts, shares),
+          .expert = chosen(choices.expert, experts, any),
+          .stages = chosen(choices.stages, parts, has_layers),
+          .microbatch_size = chosen(choices.microbatch_size, sizes, any),
+          .zero_stage = chosen(choices.zero_stage, zero_stages(request_.framework), any)};
+}
+
+void PlanSpace::find_degrees() {
+  const Values all = values();
+  for (const std::int64_t tensor : all.tensor)
+    for (const std::int64_t context : all.context)
+      for (const std::int64_t stages : all.stages)
+        if (const std::int64_t ranks = tensor * context * stages;
+            request_.gpus % ranks == 0 && allows(request_.choices.data, request_.gpus / ranks))
+          add_batches(all, {.tensor = tensor, .context = context, .data = request_.gpus / ranks, .stages = stages});
+  if (!degrees_.empty()) return;
+  throw Error{
+      ExitCode::bad_input,
+      Problem{"`gpus`",
+              fmt::format("{} devices can not be divided as tp x cp x dp x pp, and {} samples over dp x mbs, with {}, "
+                          "{}, {} and {}",
+                          request_.gpus, request_.global_batch, listed("tp", all.tensor), listed("cp", all.context),
+                          listed("pp", all.stages), listed("mbs", all.microbatch_size)),
+              "fix less, or give another number of devices or samples"}};
+}
+
+void PlanSpace::add_batches(const Values& all, Degrees degrees) {
+  for (const std::int64_t expert : all.expert) {
+    if (degrees.data * degrees.context * degrees.tensor % expert != 0) continue;
+    degrees.expert = expert;
+    for (const std::int64_t size : all.microbatch_size) {
+      if (request_.global_batch % (degrees.data * size) != 0) continue;
+      degrees.microbatch_size = size;
+      degrees.microbatches = request_.global_batch / (degrees.data * size);
+      add_divided(all, degrees);
+    }
+  }
+  if (degrees_.size() > most_degrees)
+    throw Error{ExitCode::bad_input, Problem{"`gpus`", fmt::format("more than {} ways to divide them", most_degrees),
+                                             "fix some of it: `fixed` tp=8,cp=1"}};
+}
+
+void PlanSpace::add_divided(const Values& all, Degrees degrees) {
+  const std::vector<std::int64_t>& stages = all.zero_stage;
+  const bool has_usual = std::ranges::find(stages, 1) != stages.end();
+  for (const std::int64_t stage : stages) {
+    if (degrees.data == 1 && stage != (has_usual ? 1 : stages.front())) continue; // nothing to divide over
+    degrees.zero_stage = stage;
+    for (const bool sequence_parallel : {true, false}) {
+      const bool can_be_off = degrees.tensor > 1 && model_.experts == 0;
+      if (!sequence_parallel && !can_be_off) continue;
+      if (can_be_off && request_.choices.sequence_parallel.value_or(sequence_parallel) != sequence_parallel) continue;
+      degrees.sequence_parallel = sequence_parallel;
+      degrees_.push_back(degrees);
+    }
+  }
+}
+
+Layout ends_layout(const Model& model, std::size_t chunks) {
+  const std::size_t each = (static_cast<std::size_t>(model.layers) + 2) / chunks;
+  Layout layout(chunks, ChunkBlocks{.layers = each});
+  --layout.front().layers;
+  layout.front().embedding = true;
+  --layout.back().layers;
+  layout.back().mtp_layers = static_cast<std::size_t>(model.mtp_layers);
+  layout.back().loss = true;
+  return layout;
+}
+
+std::size_t PlanSpace::layers_of_chunk(const Degrees& degrees, const PlannedOrder& order) const {
+  const std::size_t all = static_cast<std::size_t>(degrees.stages) * order.chunks;
+  const std::size_t layers = static_cast<std::size_t>(model_.layers) + (order.counts_ends ? 2 : 0);
+  return (layers + all - 1) / all;
+}
+
+Configuration PlanSpace::configuration(const Degrees& degrees, const PlannedOrder& order,
+                                       const Keeping& keeping) const {
+  Configuration configuration{degrees, order.schedule, order.chunks, keeping};
+  if (order.counts_ends)
+    configuration.layout = to_string(ends_layout(model_, static_cast<std::size_t>(degrees.stages) * order.chunks));
+  return configuration;
+}
+
+/// Which numbers of chunks a schedule is looked at with.
+std::vector<std::size_t> PlanSpace::chunk_counts(const Generator& generator, std::size_t stages) const {
+  const bool chooses = generator.vpp.multiple > 0 && generator.vpp.matters;
+  if (chooses && stages == 1) return {}; // chunks of one stage wait for nobody
+  constexpr std::size_t fewest = 2;      // with one it is another schedule
+  const std::size_t most = (static_cast<std::size_t>(model_.layers) + 2) / stages;
+  const std::vector<std::size_t>& choice = request_.choices.chunks;
+  std::vector<std::size_t> counts;
+  for (std::size_t count = chooses ? fewest : generator.vpp.standard;
+       count <= std::min(most, chooses ? most : generator.vpp.standard); ++count)
+    if (choice.empty() || std::ranges::find(choice, count) != choice.end()) counts.push_back(count);
+  return counts;
+}
+
+std::vector<PlannedOrder> PlanSpace::orders(const Degrees& degrees) const {
+  std::vector<PlannedOrder> list;
+  const auto stages = static_cast<std::size_t>(degrees.stages);
+  const auto layers = static_cast<std::size_t>(model_.layers);
+  const Framework framework = request_.framework;
+  for (const Generator* generator : schedules_)
+    for (const std::size_t count : chunk_counts(*generator, stages)) {
+      const Shape shape{.stages = stages, .microbatches = static_cast<std::size_t>(degrees.microbatches), .vpp = count};
+      if (!is_taken(*generator, shape)) continue;
+      const std::size_t all = stages * count;
+      const bool is_even = layers % all == 0;
+      if (all <= layers && (is_even || framework != Framework::megatron)) list.push_back({generator, count});
+      if (all > 1 && !is_even && (layers + 2) % all == 0 && framework != Framework::torchtitan)
+        list.push_back({generator, count, true});
+    }
+  return list;
+}
+
+std::vector<Keeping> PlanSpace::keepings(std::size_t layers) const {
+  const std::vector<RecomputeKind>& choice = request_.choices.recompute;
+  const auto takes = [&](RecomputeKind kind) {
+    return choice.empty() || std::ranges::find(choice, kind) != choice.end();
+  };
+  std::vector<Keeping> list;
+  if (takes(RecomputeKind::none)) list.push_back({});
+  const Training& training = request_.run.training;
+  const bool keeps_scores = training.attention.value_or(model_.attention) == Attention::unfused;
+  if (takes(RecomputeKind::selective) && (keeps_scores || training.recompute_modules))
+    list.push_back({RecomputeKind::selective});
+  if (!takes(RecomputeKind::full)) return list;
+  list.push_back({RecomputeKind::full});
+  if (request_.framework == Framework::any || request_.framework == Framework::megatron)
+    for (std::size_t some = 1; some < layers; ++some) list.push_back({RecomputeKind::full, some});
+  return list;
+}
+
+void PlanSpace::count() {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint64_t> known; // by stages and microbatches
+  for (const Degrees& degrees : degrees_) {
+    const auto [found, is_new] = known.try_emplace({degrees.stages, degrees.microbatches}, 0);
+    if (is_new)
+      for (const PlannedOrder& order : orders(degrees))
+        found->second += keepings(layers_of_chunk(degrees, order)).size();
+    size_ += found->second;
+  }
+}
+
+} // namespace ppsim

@@ -1,0 +1,164 @@
+// Plans against all configurations of small spaces, simulated one by one.
+
+#include "ppsim/base/error.hpp"
+#include "ppsim/plan/answers.hpp"
+#include "ppsim/plan/settings.hpp"
+#include "ppsim/scenario/layout.hpp"
+#include "ppsim/study/evaluate.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <limits>
+
+namespace ppsim::test::find_plan_test {
+namespace {
+
+/// A model small enough that all of it can be tried.
+PlanRequest small(std::int64_t gpus, std::int64_t batch, Bytes limit) {
+  PlanRequest request;
+  Model model = find_model("llama-3-8b");
+  model.layers = 10;
+  request.run.model_shape = model;
+  request.run.device_sheet = find_device("h100");
+  request.run.training.sequence_length = 2048;
+  request.run.memory_limit = limit;
+  request.gpus = gpus;
+  request.global_batch = batch;
+  request.choices.schedules = {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-v", "dualpipe", "hanayo"};
+  return request;
+}
+
+constexpr Bytes gibibytes(std::int64_t count) {
+  return Bytes{count << 30};
+}
+
+std::vector<std::int64_t> figures_of(const RankedPlan& plan) {
+  std::vector<std::int64_t> figures;
+  for (const PlanRow& row : plan.rows) figures.push_back(row.figure);
+  return figures;
+}
+
+void check_against_all(const PlanRequest& request) {
+  const RankedPlan found = find_plan(request, 2);
+  const RankedPlan all = find_plan_exhaustively(request, 2);
+  CHECK(found.configurations == all.configurations);
+  CHECK(all.simulated == all.configurations);
+  CHECK(found.simulated < all.simulated);
+  CHECK(figures_of(found) == figures_of(all));
+  REQUIRE(!found.rows.empty());
+  CHECK(found.rows.front().configuration == all.rows.front().configuration);
+}
+
+TEST_CASE("The rows of a plan are those of all configurations, simulated one by one") {
+  PlanRequest request = small(16, 32, gibibytes(80));
+  CHECK(find_plan_exhaustively(request, 2).configurations > 10'000);
+  check_against_all(request);
+  request.run.memory_limit = gibibytes(14); // few fit
+  check_against_all(request);
+  request.top = 1;
+  check_against_all(request);
+}
+
+TEST_CASE("So they are with embedding and loss that count as layers, hidden exchanges and searched orders") {
+  PlanRequest request = small(4, 8, gibibytes(60));
+  request.run.pair = PairRule{PairRule::Kind::hide};
+  request.choices.schedules = {"1f1b", "zb-auto", "dualpipe", "dualpipe-v", "v-half"};
+  request.choices.microbatch_size = {1};
+  request.choices.zero_stage = {1};
+  check_against_all(request);
+}
+
+TEST_CASE("How many are simulated does not depend on threads") {
+  const PlanRequest request = small(16, 32, gibibytes(20));
+  const RankedPlan one = find_plan(request, 1);
+  const RankedPlan three = find_plan(request, 3);
+  CHECK(one.simulated == three.simulated);
+  CHECK(one.too_large == three.too_large);
+  REQUIRE(one.rows.size() == three.rows.size());
+  for (std::size_t i = 0; i < one.rows.size(); ++i) CHECK(one.rows[i].configuration == three.rows[i].configuration);
+}
+
+TEST_CASE("Degrees multiply to the devices, and microbatches to the batch") {
+  PlanRequest request = small(8, 16, gibibytes(80));
+  const PlanSpace space{request};
+  std::size_t plain = 0;
+  for (const Degrees& degrees : space.degrees()) {
+    CHECK(degrees.tensor * degrees.context * degrees.data * degrees.stages == 8);
+    CHECK(degrees.data * degrees.microbatch_size * degrees.microbatches == 16);
+    CHECK(degrees.stages <= 10);
+    plain += degrees.tensor == 8 && degrees.zero_stage == 1 && degrees.sequence_parallel ? 1 : 0;
+  }
+  CHECK(plain == 4); // one copy of one stage: microbatches of 1, 2, 4 and 8
+}
+
+TEST_CASE("What is chosen is all that is looked at, and what leaves nothing is said") {
+  PlanRequest request = small(8, 16, gibibytes(80));
+  request.choices.tensor = {2};
+  request.choices.stages = {2};
+  const PlanSpace some{request};
+  CHECK(!some.degrees().empty());
+  for (const Degrees& degrees : some.degrees()) CHECK((degrees.tensor == 2 && degrees.stages == 2));
+  request.choices.tensor = {3};
+  CHECK_THROWS_AS(PlanSpace{request}, Error);
+  request.choices.tensor = {};
+  request.choices.schedules = {"pipedream"};
+  CHECK_THROWS_AS(PlanSpace{request}, Error);
+  request = small(7, 7, gibibytes(80)); // 7 divides no head
+  request.choices.tensor = {7};
+  CHECK_THROWS_WITH(find_plan(request, 1), Catch::Contains("`tensor-parallel`"));
+}
+
+TEST_CASE("Where nothing fits, what comes closest is said with what it needs") {
+  PlanRequest request = small(2, 4, gibibytes(1));
+  const RankedPlan plan = find_plan(request, 2);
+  CHECK(plan.rows.empty());
+  REQUIRE(plan.closest.has_value());
+  CHECK(plan.closest->needs > gibibytes(1));
+  request.run.memory_limit = gibibytes(80);
+  const auto row = simulate_alone(request, find_plan(request, 2).rows.front().configuration);
+  REQUIRE(row.has_value());
+  CHECK(row->report.peak_bytes() >= plan.closest->needs);
+}
+
+TEST_CASE("Terms of a step add up to it, and less memory is never faster") {
+  const PlanRequest request = small(8, 16, gibibytes(40));
+  const RankedPlan plan = find_plan(request, 2);
+  const PlanAnswers answers = answer(request, plan, 2);
+  const PlanRow& winner = plan.rows.front();
+  Duration sum{0};
+  for (const PlanTerm& term : terms_of(winner.report)) sum += term.time;
+  CHECK(sum <= winner.report.makespan); // each is rounded down
+  CHECK(winner.report.makespan - sum < Duration{10});
+  std::int64_t before = std::numeric_limits<std::int64_t>::max();
+  for (const PlanFrontPoint& point : answers.front) {
+    CHECK(point.row.report.peak_bytes() <= point.limit);
+    CHECK(point.row.figure <= before);
+    before = point.row.figure;
+  }
+  CHECK(winner.figure <= before);
+  for (const OtherConstants& change : answers.changes)
+    if (change.winner) CHECK(change.best->figure <= change.winner->figure);
+}
+
+TEST_CASE("A configuration is said in the words of its framework") {
+  PlanRequest request = small(16, 64, gibibytes(80));
+  const Configuration configuration{{.tensor = 2, .data = 2, .stages = 4, .microbatch_size = 2, .microbatches = 16},
+                                    &find_generator("interleaved"),
+                                    3,
+                                    {RecomputeKind::full, 1},
+                                    to_string(ends_layout(*request.run.model_shape, 12))};
+  CHECK(settings_for(Framework::megatron, request, configuration) ==
+        "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 1 "
+        "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split --micro-batch-size 2 "
+        "--global-batch-size 64 --sequence-parallel --use-distributed-optimizer --overlap-grad-reduce "
+        "--overlap-param-gather --recompute-granularity full --recompute-method block --recompute-num-layers 1\n");
+  CHECK_THAT(settings_for(Framework::torchtitan, request, configuration),
+             Catch::Contains("pipeline_parallel_schedule = \"Interleaved1F1B\"") &&
+                 Catch::Contains("local_batch_size = 32"));
+  CHECK_THAT(settings_for(Framework::deepspeed, request, configuration),
+             Catch::Contains("\"gradient_accumulation_steps\": 16"));
+  CHECK(settings_for(Framework::any, request, configuration).empty());
+}
+
+} // namespace
+} // namespace ppsim::test::find_plan_test
