@@ -125,7 +125,7 @@ constexpr std::array sections{Section::pipeline, Section::model,    Section::cos
                               Section::memory,   Section::scenario, Section::comparison};
 constexpr std::array<std::string_view, 8> extra{"bound",   "jitter", "jitter-from", "samples",
                                                 "fail-if", "seed",   "json",        "svg"};
-constexpr std::array<std::string_view, 1> except{"schedule"}; // there is --schedules
+constexpr std::array<std::string_view, 3> except{"schedule", "table", "resume"}; // there is --schedules
 constexpr std::array examples{
     Example{"ppsim compare --stages 8 --mb 64", "every schedule that allows it, the fastest first, and which to take"},
     Example{"ppsim compare --scenario traces/samples/zero-bubble-1.5b-m24.toml --svg compare.svg",

@@ -404,8 +404,14 @@ constexpr std::array table{
            "how far the predicted step time may be off: 5% (default; with --published none), 0.05; beyond it the exit "
            "status is 3"},
 
-    Option{"vary", "", S::comparison, A::required, "NAME=FROM..TO", set_vary,
-           "where the best changes while any option that takes a number runs over a range: comm=0..2ms, mb=8..256"},
+    Option{
+        "vary", "", S::comparison, A::required, "NAME=FROM..TO", set_vary,
+        "where the best changes while any option that takes a number runs over a range: comm=0..2ms, mb=8..256; sweep: "
+        "the values of any option, as often as needed: mb=8..256:x2, comm=0..2ms:+500us, schedule=1f1b,zb-v or all"},
+    Option{"table", "", S::comparison, A::required, "FILE", set_text<&I::table>,
+           "the rows as CSV (FILE.csv) or as JSON lines (FILE.jsonl); default CSV to stdout"},
+    Option{"resume", "", S::comparison, A::none, "", set_flag<&I::resume>,
+           "go on with the --table of a sweep that was ended; without it, it is made anew"},
     Option{"points", "", S::comparison, A::required, "N", count<&I::points, most_points, 2>,
            "with --vary: values to simulate; default 100, of counts up to 256"},
     Option{"precision", "", S::comparison, A::required, "AMOUNT", set_text<&I::precision>,

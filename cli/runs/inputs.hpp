@@ -4,6 +4,7 @@
 #include "ppsim/base/error.hpp"
 #include "ppsim/runtime/backend.hpp"
 #include "ppsim/study/run_spec.hpp"
+#include "ppsim/study/sweep.hpp"
 #include "ppsim/study/synthesize.hpp"
 
 #include <memory>
@@ -49,6 +50,13 @@ struct OutputSpec {
   std::vector<std::string> fail_if;
 };
 
+/// Of runs at every point of a grid.
+struct SweepSpec {
+  SweepGrid grid;
+  std::optional<std::string> table;
+  bool resume = false;
+};
+
 class ScenarioFile;
 struct Option;
 
@@ -60,7 +68,7 @@ struct Assignment {
 };
 
 /// Each value is well-formed by itself; whether they fit together is for build_run() to say.
-struct Inputs : RunSpec, ReplaySpec, SearchSpec, OutputSpec {
+struct Inputs : RunSpec, ReplaySpec, SearchSpec, SweepSpec, OutputSpec {
   std::optional<std::string> scenario, schedule_file, model, device; ///< names, or files
   std::optional<std::string> jitter_from;                            ///< a run file
   std::vector<std::string> tensor_link_files, expert_link_files, data_link_files, context_link_files; ///< of nccl-tests
