@@ -5,11 +5,18 @@
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/parallel.hpp"
 #include "ppsim/base/words.hpp"
+#include "ppsim/runtime/launch.hpp"
+#include "ppsim/runtime/shared_work.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <functional>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "files/files.hpp"
 #include "files/outputs.hpp"
@@ -39,52 +46,116 @@ TableForm check_table(const Inputs& inputs) {
   return *form;
 }
 
-/// What is told of the rows that this call made.
-struct Tally {
+/// Lines of a table, and what is told of them.
+struct Made {
   std::size_t rows = 0;
   std::size_t refused = 0;
-  std::string first_reason;
+  std::string first_reason; ///< of the refused ones, on one line
+  std::string lines;
 
-  void add(const SweepRow& row) {
+  void add(const SweepRow& row, const std::string& line) {
     ++rows;
-    if (row.figures) return;
-    if (refused++ == 0) first_reason = row.error;
+    lines += line;
+    if (row.figures || refused++ > 0) return;
+    first_reason = row.error;
+    std::ranges::replace(first_reason, '\n', ' ');
   }
 };
 
+/// The rows of a stretch of the grid; `taken`, where there is one, gets them as they come, and may end it by false.
+Made make_rows(const Inputs& inputs, const SweepLines& lines, std::size_t first, std::size_t end, std::size_t threads,
+               const std::function<bool(Made&&)>& taken = {}) {
+  Made all;
+  sweep(
+      first, end, threads, [&](std::size_t point) { return inputs_at(inputs, point); },
+      [&](std::size_t from, std::span<const SweepRow> rows) {
+        Made made;
+        Made& place = taken ? made : all;
+        for (std::size_t i = 0; i < rows.size(); ++i) place.add(rows[i], lines.row(from + i, rows[i]));
+        return !taken || taken(std::move(made));
+      });
+  return all;
+}
+
+/// As processes send it to each other, and back.
+std::string to_text(const Made& made) {
+  return fmt::format("{} {}\n{}\n{}", made.rows, made.refused, made.first_reason, made.lines);
+}
+Made from_text(std::string_view text) {
+  const auto next = [&text](char end) {
+    const std::string_view word = text.substr(0, text.find(end));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    return word;
+  };
+  Made made;
+  for (const auto& [place, end] : {std::pair{&made.rows, ' '}, std::pair{&made.refused, '\n'}}) {
+    const std::string_view number = next(end);
+    std::from_chars(number.data(), number.data() + number.size(), *place);
+  }
+  made.first_reason = next('\n');
+  made.lines = text;
+  return made;
+}
+
+/// Where the rows of this call go, and what becomes known of all of them.
+class Sink {
+public:
+  Sink(const Inputs& inputs, const SweepLines& lines) : points_{inputs.grid.points()} {
+    if (inputs.table && *inputs.table != "-") file_.emplace(inputs, lines);
+    if (!file_) write_file("-", lines.head(), "--table");
+    first_ = file_ ? file_->rows() : 0;
+  }
+
+  [[nodiscard]] std::size_t first() const { return first_; }
+  /// False where the sweep is to end.
+  bool take(const Made& made) {
+    if (file_)
+      file_->append(made.lines);
+    else
+      write_file("-", made.lines, "--table");
+    rows_ += made.rows;
+    if (refused_ == 0) first_reason_ = made.first_reason;
+    refused_ += made.refused;
+    shown_->show(rows_, points_ - first_);
+    return !Interruption::has_come();
+  }
+  [[nodiscard]] ExitCode end() {
+    shown_.reset(); // notes stand where it was
+    if (rows_ > 0 && refused_ == rows_) note("no row has figures; the first of them: {}", first_reason_);
+    if (first_ + rows_ == points_) return ExitCode::done;
+    note("interrupted: {} of {} are written{}", first_ + rows_, counted(points_, "row"),
+         file_ ? "; --resume goes on" : "");
+    return ExitCode::interrupted;
+  }
+
+private:
+  const Interruption interruption_;
+  std::optional<CountShown> shown_{"points"};
+  std::size_t points_;
+  std::optional<SweepTable> file_;
+  std::size_t first_ = 0, rows_ = 0, refused_ = 0;
+  std::string first_reason_;
+};
+
+/// One of several processes: the first writes, all make rows.
+ExitCode run_together(const Inputs& inputs, const SweepLines& lines) {
+  std::optional<Sink> sink;
+  if (runtime::speaks_first()) sink.emplace(inputs, lines);
+  const std::size_t threads = inputs.threads.value_or(1);
+  runtime::share_work(
+      {sink ? sink->first() : 0, inputs.grid.points()},
+      [&](runtime::Stretch stretch) { return to_text(make_rows(inputs, lines, stretch.begin, stretch.end, threads)); },
+      [&](runtime::Stretch, const std::string& made) { return sink->take(from_text(made)); });
+  return sink ? sink->end() : ExitCode::done;
+}
+
 ExitCode run(const Inputs& inputs) {
   const SweepLines lines{inputs.grid, check_table(inputs)};
-  const std::size_t points = inputs.grid.points();
-  const bool to_file = inputs.table && *inputs.table != "-";
-  std::optional<SweepTable> file;
-  if (to_file) file.emplace(inputs, lines);
-  const auto append = [&](std::string_view text) { file ? file->append(text) : write_file("-", text, "--table"); };
-  if (!file) append(lines.head());
-  const std::size_t first = file ? file->rows() : 0;
-  const Interruption interruption;
-  Tally tally;
-  {
-    CountShown shown{"points"};
-    sweep(
-        first, points, inputs.threads.value_or(machine_threads()),
-        [&](std::size_t point) { return inputs_at(inputs, point); },
-        [&](std::size_t from, std::span<const SweepRow> rows) {
-          std::string text;
-          for (std::size_t i = 0; i < rows.size(); ++i) {
-            text += lines.row(from + i, rows[i]);
-            tally.add(rows[i]);
-          }
-          append(text);
-          shown.show(tally.rows, points - first);
-          return !Interruption::has_come();
-        });
-  }
-  const std::size_t there = first + tally.rows;
-  if (tally.rows > 0 && tally.refused == tally.rows)
-    note("no row has figures; the first of them: {}", tally.first_reason);
-  if (there == points) return ExitCode::done;
-  note("interrupted: {} of {} are written{}", there, counted(points, "row"), file ? "; --resume goes on" : "");
-  return ExitCode::interrupted;
+  if (runtime::has_companions()) return run_together(inputs, lines);
+  Sink sink{inputs, lines};
+  (void)make_rows(inputs, lines, sink.first(), inputs.grid.points(), inputs.threads.value_or(machine_threads()),
+                  [&](Made&& made) { return sink.take(made); });
+  return sink.end();
 }
 
 constexpr std::array sections{Section::pipeline,      Section::model,  Section::costs,

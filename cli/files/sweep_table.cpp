@@ -141,6 +141,7 @@ bool SweepLines::varies_schedule() const {
 
 std::vector<std::string> SweepLines::columns() const {
   std::vector<std::string> names;
+  names.reserve(grid_.axes.size() + 1 + figure_columns.size());
   for (const SweepAxis& axis : grid_.axes) names.push_back(axis.option);
   if (!varies_schedule()) names.emplace_back("schedule");
   names.insert(names.end(), figure_columns.begin(), figure_columns.end());

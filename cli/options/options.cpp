@@ -423,7 +423,8 @@ constexpr std::array table{
     Option{"jitter-svg", "", S::comparison, A::required, "FILE", set_text<&I::jitter_svg>,
            "compare with --jitter or --jitter-from: how often steps take how long, schedule by schedule, as a plot"},
     Option{"threads", "", S::comparison, A::required, "N", count<&I::threads, most_threads>,
-           "simulate so many schedules, or published runs, at once; default as many as the machine has processors"},
+           "simulate so many schedules, published runs, or rows of a sweep at once; default as many as the machine has "
+           "processors, of a sweep by several processes one each"},
     Option{"markdown", "", S::comparison, A::optional, "FILE", set_text<&I::markdown>,
            "the comparison as a GitHub table; without FILE or with '-' to stdout, instead of the table"},
 
