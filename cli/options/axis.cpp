@@ -110,6 +110,8 @@ constexpr std::string_view sweep_examples = "tensor-parallel=1,2,4, mb=8..256:x2
 
 /// An axis with more values is a mistake.
 constexpr std::size_t most_axis_values = 100'000;
+/// More points than any plot shows.
+constexpr std::size_t most_compared_values = 10'000;
 
 /// Whether a run takes it by itself: what is read with it, or said about it, is not varied.
 bool can_sweep(const Option& option) {
@@ -207,6 +209,26 @@ Result add_item(const Option& option, std::string_view item, SweepAxis& axis) {
   return std::nullopt;
 }
 
+/// The values of an axis at which alone something is tried, as a sweep has them.
+Result parse_points(std::string_view text, Axis& axis) {
+  SweepAxis points;
+  if (auto wrong = parse_sweep_axis(text, points)) return wrong;
+  for (const SweepValue& value : points.values)
+    if (const auto number = parse_amount(value.said, axis.unit))
+      axis.values.push_back(*number);
+    else
+      return Wrong{fmt::format("{}: {} is no number", axis.option, in_quotes(value.said)),
+                   "leave it out; words are for 'ppsim sweep'"};
+  std::ranges::sort(axis.values);
+  if (axis.values.size() < 2 || axis.values.size() > most_compared_values)
+    return Wrong{
+        fmt::format("{}: {} {}", axis.option, axis.values.size(), axis.values.size() == 1 ? "value" : "values"),
+        fmt::format("give 2 to {}", most_compared_values)};
+  axis.from = axis.values.front();
+  axis.to = axis.values.back();
+  return std::nullopt;
+}
+
 } // namespace
 
 Result set_vary(Inputs& inputs, std::string_view text) {
@@ -228,6 +250,7 @@ Result parse_axis(std::string_view text, Axis& axis) {
   if (equals == std::string_view::npos)
     return Wrong{fmt::format("{} has no range", in_quotes(text)), fmt::format("NAME=FROM..TO: {}", examples)};
   axis = {.option = std::string{option->name}, .unit = *unit};
+  if (text.find_first_of(",:", equals) != std::string_view::npos) return parse_points(text, axis);
   return parse_range(*option, text.substr(equals + 1), axis);
 }
 

@@ -14,7 +14,8 @@ namespace ppsim::cli {
 [[nodiscard]] const Option* varied_option(std::string_view text);
 
 /// Reads NAME=FROM..TO, NAME any option (or its alias) whose value is a number, the ends as that option takes them;
-/// a FROM of 0 needs no unit. Returns what is wrong with it, or nothing.
+/// a FROM of 0 needs no unit; or values of such an option as parse_sweep_axis() takes them, at least two. Returns what
+/// is wrong with it, or nothing.
 [[nodiscard]] std::optional<Wrong> parse_axis(std::string_view text, Axis& axis);
 
 /// Reads NAME=VALUES of a sweep, NAME any option of a run that takes a value: values with commas between them, each as

@@ -193,9 +193,14 @@ void check_vary(const Inputs& inputs, Problems& problems) {
     problems.add(inputs.place_of(inputs.vary->option), "given, and varied as well",
                  fmt::format("leave it out; --vary sets it from {} to {}", inputs.vary->format(inputs.vary->from),
                              inputs.vary->format(inputs.vary->to)));
-  for (const std::string_view option : {"points", "precision"})
-    if (inputs.where.contains(option) && !inputs.where.contains("vary"))
+  for (const std::string_view option : {"points", "precision"}) {
+    if (!inputs.where.contains(option)) continue;
+    if (!inputs.where.contains("vary"))
       problems.add(inputs.place_of(option), "there is nothing to vary", "add --vary NAME=FROM..TO, or leave it out");
+    else if (inputs.vary && !inputs.vary->values.empty())
+      problems.add(inputs.place_of(option), "--vary names the values, and nothing between them is tried",
+                   "leave it out, or vary over a range without a step: NAME=FROM..TO");
+  }
 }
 
 /// As one word for a shell, which would split it or replace what is in it otherwise.

@@ -406,7 +406,8 @@ constexpr std::array table{
 
     Option{
         "vary", "", S::comparison, A::required, "NAME=FROM..TO", set_vary,
-        "where the best changes while any option that takes a number runs over a range: comm=0..2ms, mb=8..256; sweep: "
+        "where the best changes while any option that takes a number runs over a range, comm=0..2ms, or over values: "
+        "mb=8..256:x2, tensor-parallel=1,2,4; sweep: "
         "the values of any option, as often as needed: mb=8..256:x2, comm=0..2ms:+500us, schedule=1f1b,zb-v or all"},
     Option{"table", "", S::comparison, A::required, "FILE", set_text<&I::table>,
            "the rows as CSV (FILE.csv) or as JSON lines (FILE.jsonl); default CSV to stdout"},
