@@ -121,8 +121,9 @@ public:
   }
   [[nodiscard]] ExitCode end() {
     shown_.reset(); // notes stand where it was
-    if (rows_ > 0 && refused_ == rows_) note("no row has figures; the first of them: {}", first_reason_);
-    if (first_ + rows_ == points_) return ExitCode::done;
+    const bool none = rows_ > 0 && refused_ == rows_;
+    if (none) note("no row has figures; the first of them: {}", first_reason_);
+    if (first_ + rows_ == points_) return none && first_ == 0 ? ExitCode::no : ExitCode::done;
     note("interrupted: {} of {} are written{}", first_ + rows_, counted(points_, "row"),
          file_ ? "; --resume goes on" : "");
     return ExitCode::interrupted;
@@ -173,7 +174,9 @@ constexpr std::array examples{
 
 const Command definition{
     .name = "sweep",
-    .summary = "a row of figures for every combination of the values of several options, as a table for other programs",
+    .summary =
+        "a row of figures for every combination of the values of several options, as a table for other programs (exit "
+        "status 3 when none can run)",
     .usage = "ppsim sweep --vary NAME=VALUES [--vary ...] [--table FILE.csv|FILE.jsonl [--resume]] [options]",
     .argument = "",
     .argument_help = "",

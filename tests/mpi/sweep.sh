@@ -16,7 +16,8 @@ $mpiexec -n 3 "$ppsim" $sweep --threads 2 | cmp - one.csv || fail 'to stdout, an
 
 $mpiexec -n 4 "$ppsim" $sweep --table killed.csv &
 until [ "$(stat -c %s killed.csv 2>/dev/null || echo 0)" -gt 100000 ]; do sleep 0.01; done
-kill -9 $! && wait $! 2>/dev/null && fail 'it was killed'
+kill -9 $! 2>/dev/null || true
+wait $! 2>/dev/null || true # a busy machine may have been too late
 # the processes see that mpirun is gone, and end; the table is locked as long as they write it
 for try in 1 2 3 4 5 6 7 8 9 10; do
   if $mpiexec -n 2 "$ppsim" $sweep --table killed.csv --resume 2>err; then break; fi

@@ -1,5 +1,6 @@
 // ppsim sweep: how --vary spans a grid, and what is kept of a table.
 
+#include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/sweep.hpp"
 #include "support/runs.hpp"
 
