@@ -86,6 +86,8 @@ constexpr std::array outputs{
                   [](const Shown& compared, const Inputs&) {
                     return traces::comparison_json(compared.comparison, compared.recommendation);
                   }},
+    Output<Shown>{"table", &Inputs::table,
+                  [](const Shown& compared, const Inputs&) { return traces::comparison_csv(compared.comparison); }},
     Output<Shown>{"markdown", &Inputs::markdown,
                   [](const Shown& compared, const Inputs&) {
                     return viz::comparison_markdown(compared.comparison, compared.recommendation);
@@ -97,6 +99,9 @@ ExitCode run(const Inputs& inputs) {
     throw Error{ExitCode::bad_input,
                 Problem{inputs.place_of("jitter-svg"), "no steps are sampled that it could draw",
                         inputs.vary ? "leave it or --vary out" : "give --jitter or --jitter-from"}};
+  if (inputs.vary && inputs.table)
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("table"), "is of one comparison, not of a range",
+                                             "leave --vary out, or give it to 'ppsim sweep'"}};
   if (inputs.vary) return run_variation(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   Shown shown{compare_watched(inputs, threads_of(inputs)), {}};
@@ -125,7 +130,7 @@ constexpr std::array sections{Section::pipeline, Section::model,    Section::cos
                               Section::memory,   Section::scenario, Section::comparison};
 constexpr std::array<std::string_view, 8> extra{"bound",   "jitter", "jitter-from", "samples",
                                                 "fail-if", "seed",   "json",        "svg"};
-constexpr std::array<std::string_view, 1> except{"schedule"}; // there is --schedules
+constexpr std::array<std::string_view, 2> except{"schedule", "resume"}; // there is --schedules
 constexpr std::array examples{
     Example{"ppsim compare --stages 8 --mb 64", "every schedule that allows it, the fastest first, and which to take"},
     Example{"ppsim compare --scenario traces/samples/zero-bubble-1.5b-m24.toml --svg compare.svg",

@@ -64,6 +64,8 @@ std::vector<Row> format_rows() {
       Format{"step-spread", "*.svg", "how often steps take how long, schedule by schedule", "", "compare --jitter-svg"},
       Format{"variation", "*.json, *.md, *.svg", "step times over a varied quantity: data, table, plot", "",
              "compare --vary with --json, --markdown, --svg"},
+      Format{"sweep", "*.csv, *.jsonl", "a row of figures for each combination of values (docs/sweeps.md)",
+             "sweep --resume", "sweep --table"},
       Format{"run", "*.json, *.json.gz", "a run that took place, step by step (docs/run-files.md)", "explain, validate",
              "replay --output, import --timeline"},
       Format{"validation", "*.json, *.svg", "a prediction held against a run (docs/run-files.md)", "",

@@ -1,11 +1,15 @@
 #include "axis.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/schedule/generators.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "setters.hpp"
 
@@ -102,6 +106,129 @@ Result unknown_name(std::string_view name) {
                known ? remedy : did_you_mean(name, names, remedy)};
 }
 
+constexpr std::string_view sweep_examples = "tensor-parallel=1,2,4, mb=8..256:x2, comm=0..2ms:+500us, schedule=all";
+
+/// An axis with more values is a mistake.
+constexpr std::size_t most_axis_values = 100'000;
+/// More points than any plot shows.
+constexpr std::size_t most_compared_values = 10'000;
+
+/// Whether a run takes it by itself: what is read with it, or said about it, is not varied.
+bool can_sweep(const Option& option) {
+  constexpr std::array<std::string_view, 3> never{"schedule-file", "title", "source"};
+  return is_scenario_key(option) && option.section != Section::workload &&
+         std::ranges::find(never, option.name) == never.end();
+}
+
+Result unknown_sweep_name(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Option& option : options())
+    if (can_sweep(option)) {
+      names.push_back(option.name);
+      std::ranges::copy(option.aliases(), std::back_inserter(names));
+    }
+  const bool known = find_option(name) != nullptr;
+  const std::string remedy = fmt::format("any option of a run that takes a value can vary: {}", sweep_examples);
+  return Wrong{fmt::format("{} {}", in_quotes(name), known ? "is no option of a run that could vary" : "is no option"),
+               known ? remedy : did_you_mean(name, names, remedy)};
+}
+
+SweepValue sweep_value(const Axis& axis, std::int64_t number, std::string said) {
+  return {.said = std::move(said),
+          .shown = axis.unit == Unit::factor ? axis.flag_value(number) : fmt::format("{}", number),
+          .is_number = true};
+}
+
+/// One value as the option takes it; where that is a number, it is shown as one.
+Result add_value(const Option& option, std::string_view text, SweepAxis& axis) {
+  Inputs scratch;
+  Result wrong = text.empty() ? Wrong{"a value is empty", "leave out the comma that has nothing before or behind it"}
+                              : option.set(scratch, text);
+  if (wrong) wrong->what = fmt::format("{}: {}", option.name, wrong->what);
+  if (wrong) return wrong;
+  const auto unit = unit_of(option);
+  const auto number = unit ? parse_amount(text, *unit) : std::nullopt;
+  axis.values.push_back(number ? sweep_value({.option = axis.option, .unit = *unit}, *number, std::string{text})
+                               : SweepValue{.said = std::string{text}, .shown = std::string{text}});
+  return std::nullopt;
+}
+
+Result too_many_values(const Option& option, std::string_view range) {
+  return Wrong{fmt::format("{}: {} has more than {} values", option.name, in_quotes(range), most_axis_values),
+               "take larger steps"};
+}
+
+/// From one end up to the other, each so many times the one before.
+Result add_multiples(const Option& option, std::string_view range, const Axis& ends, double factor, SweepAxis& axis) {
+  if (ends.from == 0)
+    return Wrong{fmt::format("{}: {} begins at 0, which times anything is 0", option.name, in_quotes(range)),
+                 "begin above 0, or add: :+STEP"};
+  std::int64_t last = -1;
+  std::size_t tried = 0;
+  for (auto value = static_cast<double>(ends.from); value <= static_cast<double>(ends.to); value *= factor) {
+    if (++tried > most_axis_values) return too_many_values(option, range);
+    const std::int64_t rounded = std::min<std::int64_t>(std::llround(value), ends.to);
+    if (rounded != last) axis.values.push_back(sweep_value(ends, rounded, ends.flag_value(rounded)));
+    last = rounded;
+  }
+  return std::nullopt;
+}
+
+/// Likewise, each by so much more.
+Result add_sums(const Option& option, std::string_view range, const Axis& ends, std::int64_t step, SweepAxis& axis) {
+  if (static_cast<std::size_t>((ends.to - ends.from) / step) >= most_axis_values) return too_many_values(option, range);
+  for (std::int64_t count = 0; count <= (ends.to - ends.from) / step; ++count)
+    axis.values.push_back(sweep_value(ends, ends.from + count * step, ends.flag_value(ends.from + count * step)));
+  return std::nullopt;
+}
+
+/// "8..256:x2", "0..2ms:+500us": the first value, and all behind it that are not above the last.
+Result add_steps(const Option& option, std::string_view range, Axis ends, SweepAxis& axis) {
+  const std::size_t colon = range.find(':');
+  const std::string_view step = colon == std::string_view::npos ? std::string_view{} : range.substr(colon + 1);
+  if (auto wrong = parse_range(option, range.substr(0, colon), ends)) return wrong;
+  if (step.starts_with('x')) {
+    const auto factor = parse_number(step.substr(1));
+    if (factor && *factor > 1) return add_multiples(option, range, ends, *factor, axis);
+  }
+  if (std::int64_t sum = 0; step.starts_with('+') && !parse_step(step.substr(1), ends, sum))
+    return add_sums(option, range, ends, sum, axis);
+  return Wrong{step.empty() ? fmt::format("{}: {} has no step", option.name, in_quotes(range))
+                            : fmt::format("{}: {} is no step", option.name, in_quotes(step)),
+               fmt::format("{}{}:+{} adds", ends.from > 0 ? fmt::format("{}:x2 doubles, ", range.substr(0, colon)) : "",
+                           range.substr(0, colon),
+                           ends.flag_value(std::max<std::int64_t>(1, (ends.to - ends.from) / 8)))};
+}
+
+Result add_item(const Option& option, std::string_view item, SweepAxis& axis) {
+  if (const auto unit = unit_of(option); unit && item.find("..") != std::string_view::npos)
+    return add_steps(option, item, {.option = axis.option, .unit = *unit}, axis);
+  if (option.name != "schedule" || item != "all") return add_value(option, item, axis);
+  for (const Generator* generator : generators())
+    axis.values.push_back({.said = std::string{generator->name}, .shown = std::string{generator->name}});
+  return std::nullopt;
+}
+
+/// The values of an axis at which alone something is tried, as a sweep has them.
+Result parse_points(std::string_view text, Axis& axis) {
+  SweepAxis points;
+  if (auto wrong = parse_sweep_axis(text, points)) return wrong;
+  for (const SweepValue& value : points.values)
+    if (const auto number = parse_amount(value.said, axis.unit))
+      axis.values.push_back(*number);
+    else
+      return Wrong{fmt::format("{}: {} is no number", axis.option, in_quotes(value.said)),
+                   "leave it out; words are for 'ppsim sweep'"};
+  std::ranges::sort(axis.values);
+  if (axis.values.size() < 2 || axis.values.size() > most_compared_values)
+    return Wrong{
+        fmt::format("{}: {} {}", axis.option, axis.values.size(), axis.values.size() == 1 ? "value" : "values"),
+        fmt::format("give 2 to {}", most_compared_values)};
+  axis.from = axis.values.front();
+  axis.to = axis.values.back();
+  return std::nullopt;
+}
+
 } // namespace
 
 Result set_vary(Inputs& inputs, std::string_view text) {
@@ -123,7 +250,24 @@ Result parse_axis(std::string_view text, Axis& axis) {
   if (equals == std::string_view::npos)
     return Wrong{fmt::format("{} has no range", in_quotes(text)), fmt::format("NAME=FROM..TO: {}", examples)};
   axis = {.option = std::string{option->name}, .unit = *unit};
+  if (text.find_first_of(",:", equals) != std::string_view::npos) return parse_points(text, axis);
   return parse_range(*option, text.substr(equals + 1), axis);
+}
+
+Result parse_sweep_axis(std::string_view text, SweepAxis& axis) {
+  const std::size_t equals = text.find('=');
+  const Option* const option = varied_option(text);
+  if (option == nullptr || !can_sweep(*option)) return unknown_sweep_name(text.substr(0, equals));
+  axis.option = option->name;
+  if (equals == std::string_view::npos || equals + 1 == text.size())
+    return Wrong{fmt::format("{} has no values", in_quotes(text)), fmt::format("NAME=VALUES: {}", sweep_examples)};
+  for (const std::string_view item : split_list(text.substr(equals + 1)))
+    if (auto wrong = add_item(*option, item, axis)) return wrong;
+  std::set<std::string_view> seen;
+  for (const SweepValue& value : axis.values)
+    if (!seen.insert(value.shown).second)
+      return Wrong{fmt::format("{}: {} is there twice", option->name, in_quotes(value.said)), "give each value once"};
+  return std::nullopt;
 }
 
 Result parse_step(std::string_view text, const Axis& axis, std::int64_t& step) {

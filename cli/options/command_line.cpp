@@ -148,7 +148,7 @@ private:
       const std::string flag = fmt::format("--{}", option->name);
       if (parsed->count() == 0) continue;
       const std::vector<std::string>& values = parsed->results();
-      const bool repeatable = option->name == "fail-if";
+      const bool repeatable = option->name == "fail-if" || (option->name == "vary" && command_.spans_grid);
       if (values.size() > 1 && !repeatable)
         problems.add(flag, fmt::format("given {} times", values.size()), "give it once");
       for (const std::string& value : values) list.push_back({option, value, fmt::format("`{}`", option->name)});
@@ -194,9 +194,14 @@ void check_vary(const Inputs& inputs, Problems& problems) {
     problems.add(inputs.place_of(inputs.vary->option), "given, and varied as well",
                  fmt::format("leave it out; --vary sets it from {} to {}", inputs.vary->format(inputs.vary->from),
                              inputs.vary->format(inputs.vary->to)));
-  for (const std::string_view option : {"points", "precision"})
-    if (inputs.where.contains(option) && !inputs.where.contains("vary"))
+  for (const std::string_view option : {"points", "precision"}) {
+    if (!inputs.where.contains(option)) continue;
+    if (!inputs.where.contains("vary"))
       problems.add(inputs.place_of(option), "there is nothing to vary", "add --vary NAME=FROM..TO, or leave it out");
+    else if (inputs.vary && !inputs.vary->values.empty())
+      problems.add(inputs.place_of(option), "--vary names the values, and nothing between them is tried",
+                   "leave it out, or vary over a range without a step: NAME=FROM..TO");
+  }
 }
 
 /// As one word for a shell, which would split it or replace what is in it otherwise.
@@ -229,8 +234,9 @@ void take_flags(Inputs& inputs, Problems& problems) {
   std::vector<Assignment> keys;
   for (const Assignment& flag : inputs.flags)
     if (flag.option->name == "scenario") {
-      inputs.scenario_file =
-          std::make_shared<const ScenarioFile>(read_file(flag.value, flag.where), display_name(flag.value), problems);
+      if (!inputs.scenario_file)
+        inputs.scenario_file =
+            std::make_shared<const ScenarioFile>(read_file(flag.value, flag.where), display_name(flag.value), problems);
       keys = inputs.scenario_file->keys();
     }
   drop_overridden(inputs.flags, keys);
@@ -254,6 +260,70 @@ void use_measured_step(Inputs& inputs) {
     inputs.training.compute_ppm = fit_measured_step(inputs);
 }
 
+/// Moves the axes of --vary from the flags to the grid.
+void take_axes(Inputs& inputs, Problems& problems) {
+  const auto is_of = [](std::string_view name) {
+    return [name](const SweepAxis& axis) { return axis.option == name; };
+  };
+  std::vector<Assignment> others;
+  for (Assignment& flag : inputs.flags) {
+    SweepAxis axis;
+    if (flag.option->name != "vary")
+      others.push_back(std::move(flag));
+    else if (auto wrong = parse_sweep_axis(flag.value, axis))
+      problems.add(flag.where, std::move(wrong->what), std::move(wrong->hint));
+    else if (std::ranges::any_of(inputs.grid.axes, is_of(axis.option)))
+      problems.add(flag.where, fmt::format("`{}` is varied twice", axis.option), "give all its values at once");
+    else
+      inputs.grid.axes.push_back(std::move(axis));
+  }
+  inputs.flags = std::move(others);
+  for (const Assignment& flag : inputs.flags)
+    if (std::ranges::any_of(inputs.grid.axes, is_of(flag.option->name)))
+      problems.add(flag.where, "given, and varied as well", "leave it out; --vary sets it");
+  if (inputs.grid.axes.empty() && problems.empty())
+    problems.add("`vary`", "there is nothing to vary",
+                 "give options and their values: --vary mb=8..256:x2 --vary schedule=all");
+  if (const std::size_t points = inputs.grid.points(); points > most_sweep_points)
+    problems.add("`vary`", fmt::format("the grid has {} points", points),
+                 fmt::format("at most {}: take larger steps, or several sweeps", most_sweep_points));
+}
+
+/// `base` with the values of a point, before it is known whether they fit together.
+Inputs with_values(const Inputs& base, std::size_t point) {
+  Inputs inputs;
+  inputs.command = base.command;
+  inputs.scenario_file = base.scenario_file;
+  inputs.flags = base.flags;
+  const std::vector<const SweepValue*> values = base.grid.at(point);
+  for (std::size_t axis = 0; axis < values.size(); ++axis) {
+    const std::string& option = base.grid.axes[axis].option;
+    inputs.flags.push_back({find_option(option), values[axis]->said, fmt::format("`{}`", option)});
+  }
+  Problems problems;
+  take_flags(inputs, problems);
+  return inputs;
+}
+
+/// What is asked for at all points of a grid. Throws Error where an option has no such value at any of them, or a file
+/// can not be read.
+Inputs sweep_inputs(Inputs base, Problems& problems) {
+  take_axes(base, problems);
+  problems.throw_if_any();
+  Inputs first = with_values(base, 0);
+  base.scenario_file = first.scenario_file;
+  if (first.schedule_file) load_order(first);
+  std::size_t stride = base.grid.points();
+  for (const SweepAxis& axis : base.grid.axes) {
+    stride /= axis.values.size();
+    for (std::size_t value = 1; value < axis.values.size() && !axis.values[value].is_number; ++value)
+      (void)with_values(base, value * stride); // models, devices and links are found, or are files
+  }
+  first.flags = std::move(base.flags);
+  first.grid = std::move(base.grid);
+  return first;
+}
+
 } // namespace
 
 Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments) {
@@ -261,6 +331,7 @@ Inputs parse_arguments(const Command& command, const std::vector<std::string>& a
   inputs.command = command_of(command.name, arguments);
   Problems problems;
   inputs.flags = Parser{command}.parse(arguments, inputs, problems);
+  if (command.spans_grid) return sweep_inputs(std::move(inputs), problems);
   take_flags(inputs, problems);
   if (inputs.schedule_file && command.makes_run) load_order(inputs);
   if (inputs.jitter_from) load_jitter(inputs);
@@ -283,6 +354,13 @@ Inputs parse_run_arguments(const std::vector<std::string>& arguments, const std:
   }
   problems.throw_if_any();
   take_flags(inputs, problems);
+  use_measured_step(inputs);
+  return inputs;
+}
+
+Inputs inputs_at(const Inputs& base, std::size_t point) {
+  Inputs inputs = with_values(base, point);
+  inputs.order = base.order;
   use_measured_step(inputs);
   return inputs;
 }

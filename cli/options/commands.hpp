@@ -26,6 +26,7 @@ struct Command {
   std::string_view argument = {}; ///< what help calls its argument, or empty
   std::string_view argument_help = {};
   bool makes_run = false;                        ///< of the inputs: a schedule file that they name is read
+  bool spans_grid = false;                       ///< --vary names values, and may be given several times: Inputs::grid
   bool takes_several = false;                    ///< more files behind its argument: Inputs::files
   std::string_view argument_choices = {};        ///< the words it can be, each followed by a space; for completion
   std::span<const Section> sections = {};        ///< the options it takes, by section
@@ -56,6 +57,9 @@ struct Command {
 
 /// The same flags with the scenario file `path` besides.
 [[nodiscard]] Inputs with_scenario(const Inputs& inputs, const std::string& path);
+
+/// Those of one point of the grid that `base` spans: the same flags with a value for each axis. Throws Error.
+[[nodiscard]] Inputs inputs_at(const Inputs& base, std::size_t point);
 
 [[nodiscard]] std::string help_text(const Command& command);
 [[nodiscard]] std::string man_page();

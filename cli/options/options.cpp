@@ -410,8 +410,15 @@ constexpr std::array table{
            "how far the predicted step time may be off: 5% (default; with --published none), 0.05; beyond it the exit "
            "status is 3"},
 
-    Option{"vary", "", S::comparison, A::required, "NAME=FROM..TO", set_vary,
-           "where the best changes while any option that takes a number runs over a range: comm=0..2ms, mb=8..256"},
+    Option{
+        "vary", "", S::comparison, A::required, "NAME=FROM..TO", set_vary,
+        "where the best changes while any option that takes a number runs over a range, comm=0..2ms, or over values: "
+        "mb=8..256:x2, tensor-parallel=1,2,4; sweep: "
+        "the values of any option, as often as needed: mb=8..256:x2, comm=0..2ms:+500us, schedule=1f1b,zb-v or all"},
+    Option{"table", "", S::comparison, A::required, "FILE", set_text<&I::table>,
+           "the rows as CSV (FILE.csv) or as JSON lines (FILE.jsonl); default CSV to stdout"},
+    Option{"resume", "", S::comparison, A::none, "", set_flag<&I::resume>,
+           "go on with the --table of a sweep that was ended; without it, it is made anew"},
     Option{"points", "", S::comparison, A::required, "N", count<&I::points, most_points, 2>,
            "with --vary: values to simulate; default 100, of counts up to 256"},
     Option{"precision", "", S::comparison, A::required, "AMOUNT", set_text<&I::precision>,
@@ -423,7 +430,8 @@ constexpr std::array table{
     Option{"jitter-svg", "", S::comparison, A::required, "FILE", set_text<&I::jitter_svg>,
            "compare with --jitter or --jitter-from: how often steps take how long, schedule by schedule, as a plot"},
     Option{"threads", "", S::comparison, A::required, "N", count<&I::threads, most_threads>,
-           "simulate so many schedules, or published runs, at once; default as many as the machine has processors"},
+           "simulate so many schedules, published runs, or rows of a sweep at once; default as many as the machine has "
+           "processors, of a sweep by several processes one each"},
     Option{"markdown", "", S::comparison, A::optional, "FILE", set_text<&I::markdown>,
            "the comparison as a GitHub table; without FILE or with '-' to stdout, instead of the table"},
 
@@ -458,7 +466,6 @@ constexpr std::array table{
     Option{"for", "", S::planning, A::required, "FRAMEWORK", choice<&I::framework, frameworks>,
            "only what it runs: any (default), megatron, torchtitan or deepspeed"},
     Option{"top", "", S::output, A::required, "N", count<&I::top, most_rows>, "so many are ranked; default 20"},
-    Option{"table", "", S::output, A::required, "FILE.csv", set_text<&I::table>, "the ranked rows as CSV"},
     Option{"json", "", S::output, A::optional, "FILE", set_text<&I::json>,
            "the report or comparison as JSON (schema 1); without FILE or with '-' to stdout, instead of the report"},
     Option{"svg", "", S::output, A::required, "FILE", set_text<&I::svg>,

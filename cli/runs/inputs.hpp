@@ -5,6 +5,7 @@
 #include "ppsim/plan/space.hpp"
 #include "ppsim/runtime/backend.hpp"
 #include "ppsim/study/run_spec.hpp"
+#include "ppsim/study/sweep.hpp"
 #include "ppsim/study/synthesize.hpp"
 
 #include <memory>
@@ -46,7 +47,6 @@ struct PlanSpec {
   PlanChoices choices;
   std::optional<Framework> framework;
   std::optional<std::size_t> top;
-  std::optional<std::string> table;
 };
 
 /// What is written where, and asked of the result.
@@ -57,6 +57,13 @@ struct OutputSpec {
   bool sensitivity = false;
   bool rows = false; ///< of a table of runs: all of them are listed
   std::vector<std::string> fail_if;
+};
+
+/// Of runs at every point of a grid.
+struct SweepSpec {
+  SweepGrid grid;
+  std::optional<std::string> table;
+  bool resume = false;
 };
 
 class ScenarioFile;
@@ -70,7 +77,7 @@ struct Assignment {
 };
 
 /// Each value is well-formed by itself; whether they fit together is for build_run() to say.
-struct Inputs : RunSpec, ReplaySpec, SearchSpec, PlanSpec, OutputSpec {
+struct Inputs : RunSpec, ReplaySpec, SearchSpec, SweepSpec, PlanSpec, OutputSpec {
   std::optional<std::string> scenario, schedule_file, model, device; ///< names, or files
   std::optional<std::string> jitter_from;                            ///< a run file
   std::vector<std::string> tensor_link_files, expert_link_files, data_link_files, context_link_files; ///< of nccl-tests

@@ -92,4 +92,11 @@ std::string wrapped_lines(std::string_view text, std::size_t width, std::size_t 
   return out + '\n';
 }
 
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"") == std::string_view::npos) return std::string{text};
+  std::string quoted = "\"";
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + '"';
+}
+
 } // namespace ppsim

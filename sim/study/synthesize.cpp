@@ -377,7 +377,7 @@ std::vector<FrontPoint> synthesize_along(const RunSpec& spec, SynthesisRequest r
   fixed.vary.reset();
   const RunField& field = *find_run_field(axis.option);
   std::vector<FrontPoint> front;
-  for (const std::int64_t value : spread_points(axis, points)) {
+  for (const std::int64_t value : points_of(axis, {.points = points, .precision = 1})) {
     FrontPoint& point = front.emplace_back(FrontPoint{.value = value, .synthesis = {}, .refusal = {}});
     try {
       point.synthesis = synthesize(with_value(fixed, field, value), request);

@@ -135,7 +135,7 @@ private:
                                                   std::optional<double> crossing) const {
     const std::int64_t first = (low - axis_.from) / precision_ + 1;
     const std::int64_t last = (high - axis_.from - 1) / precision_;
-    if (first > last) return {};
+    if (first > last || !axis_.values.empty()) return {};
     const auto value = [&](std::int64_t step) { return axis_.from + step * precision_; };
     if (!crossing || halves_) return {value(first + (last - first) / 2)};
     const auto at = low + static_cast<std::int64_t>(*crossing * static_cast<double>(high - low));
@@ -300,7 +300,7 @@ std::string Axis::format(std::int64_t value) const {
 
 std::int64_t Variation::skipped_distance() const {
   std::int64_t largest = 0;
-  if (axis.unit == Axis::Unit::count)
+  if (axis.unit == Axis::Unit::count && axis.values.empty())
     for (std::size_t i = 1; i < points.size(); ++i) largest = std::max(largest, points[i] - points[i - 1]);
   return largest > precision ? largest : 0;
 }
@@ -346,6 +346,7 @@ std::vector<std::int64_t> spread_points(const Axis& axis, std::size_t points, st
 }
 
 std::vector<std::int64_t> points_of(const Axis& axis, const VaryOptions& options) {
+  if (!axis.values.empty()) return axis.values;
   const std::int64_t precision = precision_of(axis, options);
   return spread_points(axis, options.points > 0 ? options.points : default_points(axis, precision), precision);
 }

@@ -4,6 +4,8 @@
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/traces/json.hpp"
 
+#include <fmt/format.h>
+
 #include "json_parts.hpp"
 #include <nlohmann/json.hpp>
 
@@ -71,6 +73,26 @@ Json recommendation_json(const Comparison& comparison, const std::string& text) 
 }
 
 } // namespace
+
+std::string comparison_csv(const Comparison& comparison) {
+  std::string text = "name,stages,mb,vpp";
+  for (const Metric& metric : metrics()) text += fmt::format(",{}", metric.tag);
+  text += ",peak_bytes,fits\n";
+  for (const Contender& contender : comparison.contenders) {
+    const Shape& shape = contender.shape;
+    text += fmt::format("{},{},{},{}", csv_cell(contender.name), shape.stages, shape.microbatches, shape.vpp);
+    for (const Metric& metric : metrics()) {
+      const std::optional<double> value = metric.value(contender.report);
+      if (metric.time != nullptr)
+        text += fmt::format(",{}", metric.time(contender.report).count());
+      else
+        text += value ? fmt::format(",{}", *value) : ",";
+    }
+    text += comparison.knows_memory ? fmt::format(",{}", contender.report.peak_bytes().count()) : ",";
+    text += comparison.memory_limit ? fmt::format(",{}\n", contender.fits()) : ",\n";
+  }
+  return text;
+}
 
 std::string comparison_json(const Comparison& comparison, const std::string& recommendation) {
   Json json{{"schema", 1},

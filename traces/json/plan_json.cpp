@@ -92,8 +92,7 @@ std::string plan_csv(const RankedPlan& plan) {
                     degrees.context, degrees.expert, degrees.data, degrees.stages, degrees.microbatch_size,
                     degrees.microbatches, configuration.schedule->name, configuration.chunks, kinds[kind],
                     keeping.block_layers > 0 ? fmt::format("{}", keeping.block_layers) : std::string{},
-                    degrees.zero_stage, degrees.sequence_parallel ? "on" : "off",
-                    configuration.layout.empty() ? std::string{} : fmt::format("\"{}\"", configuration.layout));
+                    degrees.zero_stage, degrees.sequence_parallel ? "on" : "off", csv_cell(configuration.layout));
   }
   return text;
 }

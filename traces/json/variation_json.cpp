@@ -58,7 +58,7 @@ std::string variation_json(const Variation& variation) {
                   {"from_flag", axis.flag_value(axis.from)},
                   {"to_flag", axis.flag_value(axis.to)},
                   {"logarithmic", axis.logarithmic()},
-                  {"precision", variation.precision}};
+                  {"precision", axis.values.empty() ? Json(variation.precision) : Json(nullptr)}};
   if (variation.stages > 0) json["stages"] = variation.stages;
   if (variation.microbatches > 0) json["microbatches"] = variation.microbatches;
   json["per_microbatch"] = variation.per_microbatch;

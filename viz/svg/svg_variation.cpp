@@ -346,7 +346,7 @@ std::vector<std::string> essentials_of(const Variation& variation) {
       fmt::format("--{} from {} to {}", clean_text(axis.option), axis.format(axis.from), axis.format(axis.to))};
   for (std::string& words : shape_words(variation)) parts.push_back(std::move(words));
   parts.push_back(counted(variation.points.size(), "point"));
-  if (variation.best.size() > 1)
+  if (variation.best.size() > 1 && axis.values.empty())
     parts.push_back(fmt::format("changes of the best to within {}", axis.format(variation.precision)));
   return parts;
 }

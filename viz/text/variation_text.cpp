@@ -33,8 +33,10 @@ constexpr std::size_t most_crossings = 8;
 std::string headline(const Variation& variation) {
   const Axis& axis = variation.axis;
   std::vector<std::string> parts = shape_words(variation);
-  parts.push_back(counted(variation.points.size(), "point") + (axis.logarithmic() ? " spaced by a ratio" : ""));
-  parts.push_back("changes found to within " + axis.format(variation.precision));
+  const bool by_ratio = axis.logarithmic() && axis.values.empty();
+  parts.push_back(counted(variation.points.size(), "point") + (by_ratio ? " spaced by a ratio" : ""));
+  parts.push_back(axis.values.empty() ? "changes found to within " + axis.format(variation.precision)
+                                      : "nothing tried between them");
   return fmt::format("{} over --{} from {} to {}: {}", counted(variation.lines.size(), "schedule"), axis.option,
                      axis.format(axis.from), axis.format(axis.to), joined(parts, ", "));
 }

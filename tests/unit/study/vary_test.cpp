@@ -60,6 +60,20 @@ TEST_CASE("With any latency 1F1B is slower than GPipe, which waits for transfers
   CHECK(variation.lines[1].samples[1]->step_time == Duration{14'000'000});
 }
 
+TEST_CASE("Values that are named are the points, and nothing between them is tried") {
+  const Variation variation = vary_flags({"--stages", "4", "--mb", "8", "--vary", "comm=1ms,0..800us:+400us",
+                                          "--schedules", "gpipe,1f1b,interleaved"},
+                                         2)
+                                  .variation;
+  CHECK(variation.points == std::vector<std::int64_t>{0, 400'000, 800'000, 1'000'000});
+  REQUIRE(variation.best.size() == 3);
+  CHECK(variation.best[0].to == 0); // interleaved with 4 chunks is the best up to 140.625 us
+  CHECK(variation.best[1].from == 400'000);
+  CHECK(variation.best[1].to == 400'000);
+  CHECK(variation.best[2].from == 800'000);
+  CHECK(crossing(variation, "interleaved v=4", "gpipe") == Ends{0, 400'000});
+}
+
 TEST_CASE("With jitter lines are of the figure that is asked for, else of the mean, and what is not sampled has none") {
   const Rows flags{
       "--stages", "2", "--mb",     "4",   "--vary",    "comm=0..1ms", "--schedules", "gpipe,1f1b,pipedream",

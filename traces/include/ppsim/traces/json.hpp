@@ -38,6 +38,8 @@ namespace ppsim::traces {
 /// Every contender with all metrics by their tags, memory by stage, transfers and demands; what does not apply and why;
 /// the recommendation by name, with `recommendation` (in words) as its text.
 [[nodiscard]] std::string comparison_json(const Comparison& comparison, const std::string& recommendation);
+/// The contenders as CSV, the best first: name, shape, every metric in its own unit, empty where it is not known.
+[[nodiscard]] std::string comparison_csv(const Comparison& comparison);
 
 /// The best order of each placement: its makespan and the bound (both of `latency`), how they were come by, and
 /// when in steps of the search (`progress`), the best schedule by name beside it; and report_json() of the shortest

@@ -41,6 +41,9 @@ template <class Items>
 /// be, becomes a question mark.
 [[nodiscard]] std::string toml_string(std::string_view text);
 
+/// A cell of a CSV file: in quotes where it needs them. Text of one line.
+[[nodiscard]] std::string csv_cell(std::string_view text);
+
 /// Characters that `text` takes on a terminal: bytes that begin one, and are no part of a colour code.
 [[nodiscard]] std::size_t terminal_columns(std::string_view text);
 

@@ -95,7 +95,7 @@ struct FrontPoint {
   std::string refusal; ///< why there is no order, where there is none
 };
 
-/// The same at up to so many values of `axis`, see spread_points(). A search begins with the orders of the
+/// The same at up to so many values of `axis`, see points_of(). A search begins with the orders of the
 /// value before, so that where memory grows a step never gets longer. Throws Error as synthesize(), but where memory is
 /// short.
 [[nodiscard]] std::vector<FrontPoint> synthesize_along(const RunSpec& spec, SynthesisRequest request, const Axis& axis,

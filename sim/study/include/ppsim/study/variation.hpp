@@ -21,6 +21,8 @@ struct Axis {
   Unit unit = Unit::time;
   std::int64_t from = 0;
   std::int64_t to = 0; ///< above `from`
+  /// Where only these are tried, and nothing between them: ascending, `from` and `to` included. Empty: a range.
+  std::vector<std::int64_t> values = {};
   /// Whether points are spaced by a ratio: where the range spans two decades or more, and does not begin at zero.
   [[nodiscard]] bool logarithmic() const { return from > 0 && to / 100 >= from; }
   /// `value` as the option takes it, exact: "1500000ns", "64", "0.85".
@@ -83,7 +85,7 @@ struct Variation {
   std::vector<BestStretch> best; ///< from the first point to the last; the least step time per microbatch
   std::vector<Crossing>
       crossings; ///< of pairs of lines, ascending; changes between neighbouring points that cancel out are not seen
-  /// Of an axis of counts the largest distance between neighbouring points, if whole steps of the precision lie between
+  /// Of a range of counts the largest distance between neighbouring points, if whole steps of the precision lie between
   /// them; 0 where everything was tried, and for other axes, where there always are values between.
   [[nodiscard]] std::int64_t skipped_distance() const;
   /// What is plotted: the step time, or its share per microbatch, in nanoseconds.
@@ -115,7 +117,7 @@ struct VaryOptions {
 /// logarithmic. But for the last they are rounded to multiples of `precision` above the first; each is there once.
 [[nodiscard]] std::vector<std::int64_t> spread_points(const Axis& axis, std::size_t points, std::int64_t precision = 1);
 
-/// The points at which vary() samples all lines.
+/// The points at which vary() samples all lines: the values of the axis, or spread_points().
 [[nodiscard]] std::vector<std::int64_t> points_of(const Axis& axis, const VaryOptions& options);
 
 /// Samples the lines called `names` over the axis, each at a value at most once. The best at a value is the fastest of

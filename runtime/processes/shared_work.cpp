@@ -1,0 +1,174 @@
+#include "shared_work.hpp"
+
+#include "ppsim/runtime/launch.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "process_group.hpp"
+
+namespace ppsim::runtime {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A stretch lasts about so long: then messages cost next to nothing, and at the end nobody waits long for another.
+constexpr std::chrono::milliseconds short_stretch{20}, long_stretch{100};
+constexpr std::uint64_t longest_stretch = 1024;
+/// So many numbers may be made, or be in work, while the one before them is not.
+constexpr std::uint64_t most_ahead = 1 << 16;
+
+/// The end of all work, where a stretch is expected.
+constexpr Stretch no_more{};
+
+/// Another process, as the first one sees it. Messages are owned by what is pending: the work may end by an exception.
+class Companion {
+public:
+  Companion(MessagePassing& messages, std::size_t rank) : messages_{messages}, rank_{rank} {}
+
+  [[nodiscard]] bool is_idle() const { return !stretch_; }
+  void give(Stretch stretch, const GiveUp& give_up) {
+    send(stretch, give_up);
+    stretch_ = stretch;
+    size_ = std::make_shared<std::uint64_t>();
+    pending_ = Pending::receive(messages_, size_.get(), sizeof *size_, rank_, number(Tag::exchange), size_);
+  }
+  void dismiss(const GiveUp& give_up) { send(no_more, give_up); }
+
+  /// What it made of its stretch, once that is here.
+  std::optional<std::pair<Stretch, std::string>> made() {
+    if (!pending_ || !pending_->test()) return std::nullopt;
+    if (!made_) {
+      made_ = std::make_shared<std::string>(*size_, '\0');
+      pending_ = Pending::receive(messages_, made_->data(), made_->size(), rank_, number(Tag::exchange), made_);
+      if (!pending_->test()) return std::nullopt;
+    }
+    pending_.reset();
+    return std::pair{*std::exchange(stretch_, std::nullopt), std::move(*std::exchange(made_, nullptr))};
+  }
+
+private:
+  void send(Stretch stretch, const GiveUp& give_up) {
+    const auto content = std::make_shared<const Stretch>(stretch);
+    Pending::send(messages_, content.get(), sizeof stretch, rank_, number(Tag::exchange), content).wait(give_up);
+  }
+
+  MessagePassing& messages_;
+  std::size_t rank_;
+  std::optional<Stretch> stretch_; ///< that it works on
+  std::shared_ptr<std::uint64_t> size_;
+  std::shared_ptr<std::string> made_;
+  std::optional<Pending> pending_;
+};
+
+/// What the first process hands out, and what comes back.
+class Leader {
+public:
+  Leader(MessagePassing& messages, Stretch all, const MakeStretch& make, const TakeMade& take, const GiveUp& give_up)
+      : make_{make}, take_{take}, give_up_{give_up}, all_{all}, due_{all.begin} {
+    for (std::size_t rank = 1; rank < messages.size(); ++rank) companions_.emplace_back(messages, rank);
+  }
+
+  void run() {
+    wait_until([this] { return advance(); }, give_up_);
+    for (Companion& companion : companions_) companion.dismiss(give_up_);
+  }
+
+private:
+  /// Whether all is done.
+  bool advance() {
+    for (Companion& companion : companions_)
+      if (auto made = companion.made()) put(made->first, std::move(made->second));
+    if (own_.valid() && own_.wait_for(std::chrono::seconds{0}) == std::future_status::ready)
+      put(own_stretch_, own_.get());
+    hand_out();
+    return (stopped_ || due_ == all_.end) && !own_.valid() && std::ranges::all_of(companions_, &Companion::is_idle);
+  }
+
+  void hand_out() {
+    for (Companion& companion : companions_)
+      if (const auto stretch = companion.is_idle() ? next() : std::nullopt) companion.give(*stretch, give_up_);
+    const auto stretch = own_.valid() ? std::nullopt : next();
+    if (!stretch) return;
+    own_stretch_ = *stretch;
+    own_ = std::async(std::launch::async, make_, *stretch);
+  }
+
+  std::optional<Stretch> next() {
+    if (stopped_ || all_.begin == all_.end || all_.begin - due_ >= most_ahead) return std::nullopt;
+    const std::uint64_t end = std::min(all_.end, all_.begin + length_);
+    begun_[all_.begin] = Clock::now();
+    return Stretch{std::exchange(all_.begin, end), end};
+  }
+
+  void put(Stretch stretch, std::string made) {
+    const auto took = Clock::now() - begun_.extract(stretch.begin).mapped();
+    const bool is_full = stretch.end - stretch.begin >= length_;
+    if (took < short_stretch && is_full) length_ = std::min(2 * length_, longest_stretch);
+    if (took > long_stretch) length_ = std::max<std::uint64_t>(length_ / 2, 1);
+    made_.emplace(stretch.begin, std::pair{stretch, std::move(made)});
+    while (!stopped_ && !made_.empty() && made_.begin()->first == due_) {
+      const auto node = made_.extract(made_.begin());
+      const auto& [due, text] = node.mapped();
+      stopped_ = !take_(due, text);
+      due_ = due.end;
+    }
+  }
+
+  const MakeStretch& make_;
+  const TakeMade& take_;
+  const GiveUp& give_up_;
+  std::vector<Companion> companions_;
+  Stretch all_; ///< what was not handed out
+  std::uint64_t due_;
+  std::uint64_t length_ = 1;
+  bool stopped_ = false;
+  std::map<std::uint64_t, Clock::time_point> begun_;
+  std::map<std::uint64_t, std::pair<Stretch, std::string>> made_;
+  Stretch own_stretch_;
+  std::future<std::string> own_; ///< the first process's own, beside its messages
+};
+
+void follow(MessagePassing& messages, const MakeStretch& make, const GiveUp& give_up) {
+  while (true) {
+    const auto stretch = std::make_shared<Stretch>();
+    Pending::receive(messages, stretch.get(), sizeof *stretch, 0, number(Tag::exchange), stretch).wait(give_up);
+    if (*stretch == no_more) return;
+    const auto made = std::make_shared<const std::string>(make(*stretch));
+    const auto size = std::make_shared<const std::uint64_t>(made->size());
+    Pending::send(messages, size.get(), sizeof *size, 0, number(Tag::exchange), size).wait(give_up);
+    Pending::send(messages, made->data(), made->size(), 0, number(Tag::exchange), made).wait(give_up);
+  }
+}
+
+} // namespace
+
+void share_work(MessagePassing& messages, Stretch all, const MakeStretch& make, const TakeMade& take,
+                const GiveUp& give_up) {
+  if (messages.rank() == 0)
+    Leader{messages, all, make, take, give_up}.run();
+  else
+    follow(messages, make, give_up);
+}
+
+bool has_companions() {
+  const auto launched = launch();
+  return launched && launched->size != 1U;
+}
+
+void share_work(Stretch all, const MakeStretch& make, const TakeMade& take) {
+  ProcessGroup& group = ProcessGroup::get();
+  group.set_doing([] { return std::string{"the work is not done"}; });
+  share_work(group.messages(), all, make, take, [] {});
+  group.set_doing(nullptr);
+}
+
+} // namespace ppsim::runtime

@@ -1,0 +1,93 @@
+// Shared work: whoever makes a stretch, what is made comes in order. Ranks are threads here.
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "runtime/processes/shared_work.hpp"
+#include "runtime/thread_messages.hpp"
+
+namespace ppsim::runtime::shared_work_test {
+
+namespace {
+
+/// Gives up after some seconds, so that a test that would hang fails.
+GiveUp patience() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+  return [end] {
+    if (std::chrono::steady_clock::now() > end) throw std::runtime_error("gave up");
+  };
+}
+
+/// The numbers of a stretch, a line each.
+std::string lines_of(Stretch stretch) {
+  std::string lines;
+  for (std::uint64_t number = stretch.begin; number < stretch.end; ++number) lines += std::to_string(number) + "\n";
+  return lines;
+}
+
+} // namespace
+
+TEST_CASE("What several processes make comes in order, each number once") {
+  for (const std::size_t ranks : {1U, 2U, 5U}) {
+    std::string taken;
+    std::atomic<std::uint64_t> made_elsewhere = 0;
+    run_ranks(ranks, [&](MessagePassing& messages) {
+      const auto make = [&](Stretch stretch) {
+        if (messages.rank() != 0) made_elsewhere += stretch.end - stretch.begin;
+        if (stretch.begin % 7 == 0) std::this_thread::sleep_for(std::chrono::milliseconds{1}); // out of order
+        return lines_of(stretch);
+      };
+      const auto take = [&](Stretch, const std::string& made) {
+        taken += made;
+        return true;
+      };
+      // only the first process knows what there is to do
+      share_work(messages, messages.rank() == 0 ? Stretch{3, 5000} : Stretch{}, make, take, patience());
+    });
+    CHECK(taken == lines_of({3, 5000}));
+    CHECK((made_elsewhere > 0) == (ranks > 1));
+  }
+}
+
+TEST_CASE("Work ends where nothing more is wanted, and without any") {
+  for (const std::uint64_t end : {std::uint64_t{1'000'000}, std::uint64_t{0}}) {
+    std::uint64_t taken = 0;
+    run_ranks(3, [&](MessagePassing& messages) {
+      const auto take = [&](Stretch stretch, const std::string&) {
+        taken = stretch.end;
+        return taken < 100;
+      };
+      share_work(messages, {0, end}, lines_of, take, patience());
+    });
+    CHECK(taken < 5000);
+    CHECK((taken >= 100) == (end > 0));
+  }
+}
+
+TEST_CASE("One slow stretch holds up the others before too much is kept") {
+  std::atomic<std::uint64_t> furthest = 0;
+  std::uint64_t taken = 0;
+  run_ranks(2, [&](MessagePassing& messages) {
+    const auto make = [&](Stretch stretch) {
+      const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds{500};
+      while (stretch.begin == 0 && std::chrono::steady_clock::now() < until)
+        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+      if (stretch.begin > furthest) furthest = stretch.begin;
+      return std::string{};
+    };
+    const auto take = [&](Stretch stretch, const std::string&) {
+      if (stretch.begin == 0) CHECK(furthest < 70'000);
+      taken = stretch.end;
+      return true;
+    };
+    share_work(messages, {0, 200'000}, make, take, patience());
+  });
+  CHECK(taken == 200'000);
+}
+
+} // namespace ppsim::runtime::shared_work_test
