@@ -121,8 +121,9 @@ std::vector<TableColumn> columns_of(const PlanShown& shown) {
 
 std::string headline(const PlanShown& shown) {
   const RankedPlan& plan = shown.plan;
-  const std::string text = fmt::format("{} configurations of {} x {}, {} simulated", grouped(plan.configurations),
-                                 shown.request.gpus, shown.request.run.device_sheet->name, grouped(plan.simulated));
+  const std::string text =
+      fmt::format("{} configurations of {} x {}, {} simulated", grouped(plan.configurations), shown.request.gpus,
+                  shown.request.run.device_sheet->name, grouped(plan.simulated));
   if (plan.rows.empty()) return text + ": none fits";
   if (plan.rows.size() < shown.request.top) return text + ": these are all that fit";
   return text + fmt::format(": none of the others fits and is faster than row {}", plan.rows.size());
