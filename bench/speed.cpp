@@ -8,6 +8,7 @@
 #include "ppsim/engine/simulate.hpp"
 #include "ppsim/engine/step_timer.hpp"
 #include "ppsim/engine/streams.hpp"
+#include "ppsim/plan/plan.hpp"
 #include "ppsim/report/report.hpp"
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/compare.hpp"
@@ -272,6 +273,28 @@ void compare_all(benchmark::State& state) {
   for ([[maybe_unused]] const auto round : state) benchmark::DoNotOptimize(compare(inputs, 2));
 }
 
+/// Llama 3 70B on 512 H100, every configuration whose order is by rule: how many are decided a second, and how
+/// many of them simulated, on two threads.
+void plan_cluster(benchmark::State& state) {
+  PlanRequest request;
+  request.run.model_shape = find_model("llama-3-70b");
+  request.run.device_sheet = find_device("h100");
+  request.gpus = 512;
+  request.global_batch = 1024;
+  for (const Generator* generator : generators())
+    if (!generator->searches && generator->name != "sequential")
+      request.choices.schedules.emplace_back(generator->name);
+  std::uint64_t decided = 0;
+  std::uint64_t simulated = 0;
+  for ([[maybe_unused]] const auto round : state) {
+    const RankedPlan plan = find_plan(request, 2);
+    decided += plan.configurations;
+    simulated += plan.simulated;
+  }
+  state.counters["configurations/s"] = {static_cast<double>(decided), benchmark::Counter::kIsRate};
+  state.counters["simulated/s"] = {static_cast<double>(simulated), benchmark::Counter::kIsRate};
+}
+
 void sizes(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"p", "m", "v"})
       ->Unit(benchmark::kMillisecond)
@@ -394,6 +417,7 @@ BENCHMARK(evaluate_lanes)->Apply(sizes_with_chunks);
 BENCHMARK(read_csv)->ArgNames({"p", "m", "v"})->Unit(benchmark::kMillisecond)->Args({64, 1024, 1});
 BENCHMARK(read_kineto)->Name("kineto reading")->ArgName("MiB")->Unit(benchmark::kMillisecond)->Arg(32)->Arg(320);
 BENCHMARK(vary_all)->Name("vary")->ArgNames({"p", "m"})->Unit(benchmark::kMillisecond)->UseRealTime()->Args({8, 64});
+BENCHMARK(plan_cluster)->Name("plan")->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK_CAPTURE(synthesize_order, linear, "linear")
     ->ArgNames({"p", "m", "effort"})
     ->Unit(benchmark::kMillisecond)

@@ -102,6 +102,9 @@ ExitCode run(const Inputs& inputs) {
   if (inputs.vary && inputs.table)
     throw Error{ExitCode::bad_input, Problem{inputs.place_of("table"), "is of one comparison, not of a range",
                                              "leave --vary out, or give it to 'ppsim sweep'"}};
+  if (inputs.table && inputs.table->ends_with(".jsonl"))
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of("table"), "is CSV here", "give FILE.csv; --json has the rows as JSON"}};
   if (inputs.vary) return run_variation(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   Shown shown{compare_watched(inputs, threads_of(inputs)), {}};

@@ -34,11 +34,27 @@ void fix(const Inputs& inputs, PlanChoices& choices) {
   fix_one("data-parallel", choices.data, training.data_parallel);
   fix_one("microbatch-size", choices.microbatch_size, training.microbatch_size);
   fix_one("zero-stage", choices.zero_stage, training.zero_stage.value_or(1));
+  if (inputs.has("distributed-optimizer") && !inputs.has("zero-stage"))
+    choices.zero_stage =
+        training.distributed_optimizer ? std::vector<std::int64_t>{1, 2, 3} : std::vector<std::int64_t>{0};
   if (inputs.has("sequence-parallel")) choices.sequence_parallel = training.sequence_parallel;
+}
+
+/// What a plan computes or chooses itself, and what would not hold of all configurations: a scenario file can say it.
+void refuse_others(const Inputs& inputs, Problems& problems) {
+  for (const RunField& field : run_fields()) {
+    const Option* const option = find_option(field.name);
+    if (option != nullptr && inputs.has(field.name) && !definition.takes(*option))
+      problems.add(inputs.place_of(field.name), "a plan chooses or computes it",
+                   "leave it out; --fixed names what may be chosen");
+  }
 }
 
 PlanRequest request_of(const Inputs& inputs) {
   Problems problems;
+  refuse_others(inputs, problems);
+  if (inputs.table && inputs.table->ends_with(".jsonl"))
+    problems.add(inputs.place_of("table"), "is CSV here", "give FILE.csv; --json has the rows as JSON");
   if (!inputs.gpus) problems.add("--gpus", "missing", "how many devices are there? for example --gpus 512");
   if (!inputs.global_batch)
     problems.add("--global-batch", "missing", "how many samples make a step? for example --global-batch 1024");
@@ -57,8 +73,10 @@ PlanRequest request_of(const Inputs& inputs) {
 }
 
 /// What runs a row: what was said of all, and what is chosen.
-std::vector<std::string> arguments_of(const Inputs& inputs, const Configuration& configuration) {
+std::vector<std::string> arguments_of(const Inputs& inputs, const PlanRequest& request,
+                                      const Configuration& configuration) {
   std::vector<std::string> arguments;
+  const std::vector<std::string_view> left_out = void_options(request, configuration);
   const auto chosen = configuration.options();
   for (const Assignment& flag : inputs.flags) {
     const auto is_chosen = [&](const auto& option) { return option.first == flag.option->name; };
@@ -66,6 +84,7 @@ std::vector<std::string> arguments_of(const Inputs& inputs, const Configuration&
                                          Section::scenario};
     if (std::ranges::find(sections_of_run, flag.option->section) == sections_of_run.end()) continue;
     if (flag.option->name == "zero-stage" || std::ranges::any_of(chosen, is_chosen)) continue;
+    if (std::ranges::find(left_out, flag.option->name) != left_out.end()) continue;
     arguments.push_back(fmt::format("--{}", flag.option->name));
     arguments.push_back(flag.value);
   }
@@ -112,7 +131,7 @@ ExitCode run(const Inputs& inputs) {
     if (!shown.plan.rows.empty()) shown.answers = answer(shown.request, shown.plan, threads);
   }
   for (const PlanRow& row : shown.plan.rows) {
-    shown.arguments.push_back(arguments_of(inputs, row.configuration));
+    shown.arguments.push_back(arguments_of(inputs, shown.request, row.configuration));
     shown.fields.push_back(fmt::format("ppsim {}", fmt::join(shown.arguments.back(), " ")));
   }
   write_outputs(outputs, shown, inputs);

@@ -98,8 +98,26 @@ std::vector<std::pair<std::string_view, std::string>> Configuration::options() c
   return list;
 }
 
+std::vector<std::string_view> void_options(const PlanRequest& request, const Configuration& configuration) {
+  std::vector<std::string_view> list;
+  const Degrees& degrees = configuration.degrees;
+  if (degrees.context == 1) list.emplace_back("cp-comm-type");
+  if (degrees.context == 1 && model_of(request.run).experts == 0) list.emplace_back("gpus-per-node");
+  if (degrees.expert == 1) {
+    list.emplace_back("moe-token-dispatcher");
+    list.emplace_back("moe-dispatch-data-type");
+  }
+  return list;
+}
+
 RunSpec spec_of(const PlanRequest& request, const Configuration& configuration) {
   RunSpec spec = request.run;
+  for (const std::string_view option : void_options(request, configuration)) {
+    if (option == "cp-comm-type") spec.training.context_exchange.reset();
+    if (option == "gpus-per-node") spec.training.gpus_per_node.reset();
+    if (option == "moe-token-dispatcher") spec.training.token_dispatcher.reset();
+    if (option == "moe-dispatch-data-type") spec.training.dispatch_data_type.reset();
+  }
   const Degrees& degrees = configuration.degrees;
   Training& training = spec.training;
   spec.stages = static_cast<std::size_t>(degrees.stages);

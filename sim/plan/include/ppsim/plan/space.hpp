@@ -65,6 +65,10 @@ struct PlanRequest {
   std::size_t top = 20; ///< so many are ranked
 };
 
+/// What holds for all, and is refused of this one, as it has nothing to exchange: options that its run leaves out.
+[[nodiscard]] std::vector<std::string_view> void_options(const PlanRequest& request,
+                                                         const Configuration& configuration);
+
 /// The run of a configuration.
 [[nodiscard]] RunSpec spec_of(const PlanRequest& request, const Configuration& configuration);
 
