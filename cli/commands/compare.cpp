@@ -102,6 +102,9 @@ ExitCode run(const Inputs& inputs) {
   if (inputs.vary && inputs.table)
     throw Error{ExitCode::bad_input, Problem{inputs.place_of("table"), "is of one comparison, not of a range",
                                              "leave --vary out, or give it to 'ppsim sweep'"}};
+  if (inputs.by_memory)
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("rank-by"), "memory ranks the rows of 'ppsim plan'",
+                                             "leave it out: the table has the memory of each"}};
   if (inputs.table && inputs.table->ends_with(".jsonl"))
     throw Error{ExitCode::bad_input,
                 Problem{inputs.place_of("table"), "is CSV here", "give FILE.csv; --json has the rows as JSON"}};

@@ -22,22 +22,39 @@
 namespace ppsim::cli::plan_command {
 namespace {
 
-/// What a flag says of a degree is all that may be chosen.
-void fix(const Inputs& inputs, PlanChoices& choices) {
+/// What a flag says of a choice is all that may be chosen.
+void fix(const Inputs& inputs, PlanChoices& choices, Problems& problems) {
   const Training& training = inputs.training;
-  const auto fix_one = [&](std::string_view option, std::vector<std::int64_t>& choice, std::int64_t value) {
-    if (inputs.has(option)) choice = {value};
+  const auto fix_all = [&]<class Value>(std::string_view option, std::vector<Value>& choice,
+                                        std::vector<Value> values) {
+    if (!inputs.has(option)) return;
+    if (!choice.empty() && choice != values)
+      problems.add(inputs.place_of(option), "--fixed says otherwise", "leave one of them out");
+    choice = std::move(values);
   };
+  const auto fix_one = [&](std::string_view option, std::vector<std::int64_t>& choice, std::int64_t value) {
+    fix_all(option, choice, std::vector<std::int64_t>{value});
+  };
+  fix_one("stages", choices.stages, static_cast<std::int64_t>(inputs.stages.value_or(0)));
+  fix_all("vpp", choices.chunks, inputs.vpp.value_or(std::vector<std::size_t>{}));
+  fix_all("recompute", choices.recompute, std::vector{inputs.recompute.value_or(RecomputeKind::none)});
+  if (inputs.schedules) {
+    if (!choices.schedules.empty() && choices.schedules != *inputs.schedules)
+      problems.add(inputs.place_of("schedules"), "--fixed says otherwise", "leave one of them out");
+    choices.schedules = *inputs.schedules;
+  }
   fix_one("tensor-parallel", choices.tensor, training.tensor_parallel);
   fix_one("context-parallel", choices.context, training.context_parallel);
   fix_one("expert-parallel", choices.expert, training.expert_parallel);
   fix_one("data-parallel", choices.data, training.data_parallel);
   fix_one("microbatch-size", choices.microbatch_size, training.microbatch_size);
   fix_one("zero-stage", choices.zero_stage, training.zero_stage.value_or(1));
-  if (inputs.has("distributed-optimizer") && !inputs.has("zero-stage"))
-    choices.zero_stage =
-        training.distributed_optimizer ? std::vector<std::int64_t>{1, 2, 3} : std::vector<std::int64_t>{0};
-  if (inputs.has("sequence-parallel")) choices.sequence_parallel = training.sequence_parallel;
+  if (inputs.has("distributed-optimizer") && !inputs.has("zero-stage") && choices.zero_stage.empty())
+    choices.zero_stage = training.distributed_optimizer ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{0};
+  if (!inputs.has("sequence-parallel")) return;
+  if (choices.sequence_parallel.value_or(training.sequence_parallel) != training.sequence_parallel)
+    problems.add(inputs.place_of("sequence-parallel"), "--fixed says otherwise", "leave one of them out");
+  choices.sequence_parallel = training.sequence_parallel;
 }
 
 /// What a plan computes or chooses itself, and what would not hold of all configurations: a scenario file can say it.
@@ -60,15 +77,18 @@ PlanRequest request_of(const Inputs& inputs) {
     problems.add("--global-batch", "missing", "how many samples make a step? for example --global-batch 1024");
   if (!inputs.model_shape) problems.add("--model", "missing", "give one ('ppsim list models')");
   if (!inputs.device_sheet) problems.add("--device", "missing", "give one ('ppsim list devices')");
+  PlanChoices choices = inputs.choices;
+  fix(inputs, choices, problems);
   problems.throw_if_any();
   check_figure(inputs);
   PlanRequest request{.run = static_cast<const RunSpec&>(inputs),
                       .gpus = *inputs.gpus,
                       .global_batch = *inputs.global_batch,
-                      .choices = inputs.choices,
+                      .choices = std::move(choices),
                       .framework = inputs.framework.value_or(Framework::any),
-                      .top = inputs.top.value_or(PlanRequest{}.top)};
-  fix(inputs, request.choices);
+                      .top = inputs.top.value_or(PlanRequest{}.top),
+                      .by_memory = inputs.by_memory};
+  if (inputs.varies_by_chance() && !inputs.has("rank-by")) request.run.rank_by = StepFigure::mean;
   return request;
 }
 
@@ -82,8 +102,12 @@ std::vector<std::string> arguments_of(const Inputs& inputs, const PlanRequest& r
     const auto is_chosen = [&](const auto& option) { return option.first == flag.option->name; };
     constexpr std::array sections_of_run{Section::model, Section::memory, Section::communication, Section::costs,
                                          Section::scenario};
-    if (std::ranges::find(sections_of_run, flag.option->section) == sections_of_run.end()) continue;
-    if (flag.option->name == "zero-stage" || std::ranges::any_of(chosen, is_chosen)) continue;
+    const bool is_of_run = flag.option->name == "jitter" || flag.option->name == "seed" ||
+                           std::ranges::find(sections_of_run, flag.option->section) != sections_of_run.end();
+    if (!is_of_run) continue;
+    constexpr std::array<std::string_view, 5> always{"zero-stage", "vpp", "schedules", "recompute", "samples"};
+    if (std::ranges::find(always, flag.option->name) != always.end()) continue;
+    if (std::ranges::any_of(chosen, is_chosen)) continue;
     if (std::ranges::find(left_out, flag.option->name) != left_out.end()) continue;
     arguments.push_back(fmt::format("--{}", flag.option->name));
     arguments.push_back(flag.value);
@@ -92,7 +116,34 @@ std::vector<std::string> arguments_of(const Inputs& inputs, const PlanRequest& r
     arguments.push_back(fmt::format("--{}", name));
     arguments.push_back(value);
   }
+  if (const auto samples = samples_of(request, configuration.degrees)) {
+    arguments.emplace_back("--samples");
+    arguments.push_back(fmt::format("{}", *samples));
+  }
   return arguments;
+}
+
+/// As a shell takes them.
+std::string command_line(const std::vector<std::string>& arguments) {
+  std::string line;
+  for (const std::string& argument : arguments) {
+    const bool is_plain = argument.find_first_of(" '\"|()*,;&<>$`\\") == std::string::npos;
+    if (!line.empty()) line += ' ';
+    line += is_plain ? argument : fmt::format("'{}'", argument);
+  }
+  return line;
+}
+
+/// What a plan counts on that the devices may not have.
+void note_topology(const Inputs& inputs, const PlanRequest& request) {
+  const std::int64_t node = inputs.training.node_ranks();
+  for (const std::int64_t tensor : request.choices.tensor)
+    if (tensor > node && !inputs.training.tensor_link)
+      note(fmt::format("tp {} is wider than a node of {}, and taken to have the link of one: --tensor-link ib-ndr says "
+                       "otherwise",
+                       tensor, node));
+  if (request.gpus > node && request.gpus % node != 0)
+    note(fmt::format("--gpus: {} devices do not fill nodes of {} (--gpus-per-node)", request.gpus, node));
 }
 
 /// A plan as it is shown.
@@ -110,7 +161,7 @@ constexpr std::array outputs{
                   }},
     Output<Shown>{"json", &Inputs::json,
                   [](const Shown& shown, const Inputs&) {
-                    return traces::plan_json(shown.request, shown.plan, shown.answers, shown.arguments);
+                    return traces::plan_json(shown.request, shown.plan, shown.answers, shown.arguments, shown.fields);
                   }},
     Output<Shown>{"table", &Inputs::table,
                   [](const Shown& shown, const Inputs&) { return traces::plan_csv(shown.plan); }},
@@ -120,6 +171,7 @@ constexpr std::array outputs{
 ExitCode run(const Inputs& inputs) {
   Shown shown;
   shown.request = request_of(inputs);
+  note_topology(inputs, shown.request);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   require_writable(outputs, inputs);
   const std::size_t threads = inputs.threads.value_or(machine_threads());
@@ -132,7 +184,7 @@ ExitCode run(const Inputs& inputs) {
   }
   for (const PlanRow& row : shown.plan.rows) {
     shown.arguments.push_back(arguments_of(inputs, shown.request, row.configuration));
-    shown.fields.push_back(fmt::format("ppsim {}", fmt::join(shown.arguments.back(), " ")));
+    shown.fields.push_back(command_line(shown.arguments.back()));
   }
   write_outputs(outputs, shown, inputs);
   if (!stdout_taken) write_file("-", viz::plan_text(shown, terminal_options()), "plan");
@@ -140,9 +192,10 @@ ExitCode run(const Inputs& inputs) {
 }
 
 constexpr std::array sections{Section::model, Section::planning};
-constexpr std::array<std::string_view, 16> extra{
-    "rank-by", "jitter",          "samples",         "seed",    "memory-limit", "link",     "pair", "scenario", "top",
-    "table",   "inter-node-link", "stages-per-node", "threads", "json",         "markdown", "svg"};
+constexpr std::array<std::string_view, 20> extra{
+    "rank-by",   "jitter",          "samples",         "seed",    "memory-limit", "link",     "pair", "scenario", "top",
+    "table",     "inter-node-link", "stages-per-node", "threads", "json",         "markdown", "svg",  "stages",   "vpp",
+    "schedules", "recompute"};
 constexpr std::array<std::string_view, 2> except{"flops", "measured-step"};
 constexpr std::array examples{Example{"ppsim plan --model llama-3-70b --device h100 --gpus 512 --global-batch 1024",
                                       "the twenty fastest of all configurations that fit"}};

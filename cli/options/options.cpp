@@ -45,9 +45,6 @@ constexpr std::array recomputations{Choice{"none", RecomputeKind::none}, Choice{
 constexpr std::array optimizer_steps{Choice{"synchronous", OptimizerStep::synchronous},
                                      Choice{"per-stage", OptimizerStep::per_stage}};
 constexpr std::array objectives{Choice{"makespan", Objective::makespan}, Choice{"step-time", Objective::step_time}};
-constexpr std::array step_figures{Choice{"step-time", StepFigure::step_time}, Choice{"mean", StepFigure::mean},
-                                  Choice{"p50", StepFigure::p50}, Choice{"p95", StepFigure::p95},
-                                  Choice{"p99", StepFigure::p99}};
 constexpr std::array transfer_models{Choice{"latency", TransferModel::latency}, Choice{"link", TransferModel::link},
                                      Choice{"blocking", TransferModel::blocking},
                                      Choice{"streams", TransferModel::streams}};
@@ -424,9 +421,14 @@ constexpr std::array table{
     Option{"precision", "", S::comparison, A::required, "AMOUNT", set_text<&I::precision>,
            "with --vary: how far apart tried values are at least, from the first on: 1us; 8 for each eighth; default "
            "about a ten-thousandth of the range, 1 of what is counted"},
-    Option{"rank-by", "", S::comparison, A::required, "FIGURE", choice<&I::rank_by, step_figures>,
+    Option{"rank-by",
+           "",
+           S::comparison,
+           A::required,
+           "FIGURE",
+           {set_rank_by, words_of<rank_figures>},
            "the figure of a step by which schedules are ranked, and one of them recommended: step-time (default); with "
-           "--jitter also mean (the default with --vary), p50, p95 or p99"},
+           "--jitter also mean (the default with --vary), p50, p95 or p99; of a plan also memory"},
     Option{"jitter-svg", "", S::comparison, A::required, "FILE", set_text<&I::jitter_svg>,
            "compare with --jitter or --jitter-from: how often steps take how long, schedule by schedule, as a plot"},
     Option{"threads", "", S::comparison, A::required, "N", count<&I::threads, most_threads>,

@@ -230,6 +230,16 @@ Result set_slow_link(Inputs& inputs, std::string_view text) {
   return std::nullopt;
 }
 
+Result set_rank_by(Inputs& inputs, std::string_view text) {
+  for (const auto& [word, figure] : rank_figures) {
+    if (word != text) continue;
+    inputs.by_memory = !figure;
+    inputs.rank_by = figure.value_or(StepFigure::step_time);
+    return std::nullopt;
+  }
+  return unknown_word(text, words_of<rank_figures>());
+}
+
 Result set_pair(Inputs& inputs, std::string_view text) {
   const auto factor = parse_number(text);
   if (!factor) {

@@ -194,6 +194,15 @@ inline constexpr std::array pair_rules{
 /// One of pair_rules, or a factor.
 [[nodiscard]] Result set_pair(Inputs& inputs, std::string_view text);
 
+/// None: the memory, of a plan alone.
+inline constexpr std::array rank_figures{Choice{"step-time", std::optional{StepFigure::step_time}},
+                                         Choice{"mean", std::optional{StepFigure::mean}},
+                                         Choice{"p50", std::optional{StepFigure::p50}},
+                                         Choice{"p95", std::optional{StepFigure::p95}},
+                                         Choice{"p99", std::optional{StepFigure::p99}},
+                                         Choice{"memory", std::optional<StepFigure>{}}};
+[[nodiscard]] Result set_rank_by(Inputs& inputs, std::string_view text);
+
 [[nodiscard]] std::vector<std::string_view> backend_names();
 [[nodiscard]] Result set_backend(Inputs& inputs, std::string_view text);
 

@@ -47,6 +47,7 @@ struct PlanSpec {
   PlanChoices choices;
   std::optional<Framework> framework;
   std::optional<std::size_t> top;
+  bool by_memory = false; ///< rows are ranked by it, and not by rank_by
 };
 
 /// What is written where, and asked of the result.

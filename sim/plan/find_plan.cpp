@@ -2,6 +2,7 @@
 #include "ppsim/base/parallel.hpp"
 #include "ppsim/plan/plan.hpp"
 #include "ppsim/study/build_scenario.hpp"
+#include "ppsim/study/compare.hpp"
 #include "ppsim/study/evaluate.hpp"
 
 #include <algorithm>
@@ -14,7 +15,8 @@
 namespace ppsim {
 namespace {
 
-constexpr std::size_t round_size = 64; // fixed: what is simulated does not depend on threads
+constexpr Bytes no_limit{std::int64_t{1} << 60U}; // more than any device has
+constexpr std::size_t round_size = 64;            // fixed: what is simulated does not depend on threads
 
 /// A part of the space: what has these degrees, or one configuration.
 struct Node {
@@ -39,7 +41,7 @@ struct Outcome {
   std::uint64_t refused = 0; ///< by the model's shape
   bool simulated = false;
   std::optional<PlanRow> row = {};
-  std::optional<ClosestFit> missed = {};
+  std::string refusal = {}; ///< empty: it can run
 };
 
 bool ranks_before(const PlanRow& a, const PlanRow& b) {
@@ -52,17 +54,16 @@ Outcome simulated(const PlanRequest& request, const Configuration& configuration
   try {
     const RunSpec spec = spec_of(request, configuration);
     Evaluation run = evaluate(spec);
-    if (run.report.overflow) {
-      outcome.missed = ClosestFit{configuration, run.report.peak_bytes()};
-      return outcome;
-    }
+    if (run.report.overflow) return outcome;
     if (spec.rank_by != StepFigure::step_time) sample_steps(spec, run);
-    const std::optional<Duration> figure = find_figure(run.report, spec.rank_by);
-    if (!figure) return outcome;
+    const std::optional<Duration> time = find_figure(run.report, spec.rank_by);
+    if (!time) return outcome;
+    const std::int64_t figure = request.by_memory ? run.report.peak_bytes().count() : time->count();
     const Demands demands = demands_of(run.graph.schedule(), run.report);
-    outcome.row = PlanRow{configuration, std::move(run.report), demands, figure->count()};
+    outcome.row = PlanRow{configuration, std::move(run.report), demands, figure};
   } catch (const Error& error) {
     if (error.code() != ExitCode::bad_input && error.code() != ExitCode::no) throw;
+    outcome.refusal = reason_of(error);
   }
   return outcome;
 }
@@ -112,6 +113,9 @@ private:
     }
   }
 
+  [[nodiscard]] std::int64_t least(const PlanBound& bound) const {
+    return request_.by_memory ? bound.memory.count() : bound.time.count();
+  }
   [[nodiscard]] bool fits(Bytes memory) const { return !plan_.memory_limit || memory <= *plan_.memory_limit; }
   /// Whether what takes at least that may come before the last row.
   [[nodiscard]] bool can_rank(std::int64_t bound) const {
@@ -136,10 +140,9 @@ private:
     const PlanBound all = bounds->all();
     if (prunes_ && !fits(all.memory)) {
       outcome.too_large = count_of(degrees);
-      outcome.missed = ClosestFit{{.degrees = degrees}, all.memory};
       return outcome;
     }
-    outcome.parts.push_back({.bound = all.time.count(), .degrees = position});
+    outcome.parts.push_back({.bound = least(all), .degrees = position});
     return outcome;
   }
 
@@ -159,12 +162,11 @@ private:
         const PlanBound bound = bounds->of(order, keeping);
         if (prunes_ && !fits(bound.memory)) {
           ++outcome.too_large;
-          miss(outcome, {space_.configuration(degrees, order, keeping), bound.memory});
           continue;
         }
-        const std::int64_t least = std::max(node.bound, bound.time.count());
-        if (!can_rank(least)) continue;
-        outcome.parts.push_back({.bound = least,
+        const std::int64_t at_least = std::max(node.bound, least(bound));
+        if (!can_rank(at_least)) continue;
+        outcome.parts.push_back({.bound = at_least,
                                  .degrees = node.degrees,
                                  .is_whole = false,
                                  .order = order,
@@ -174,10 +176,6 @@ private:
     return outcome;
   }
 
-  static void miss(Outcome& outcome, const ClosestFit& one) {
-    if (!outcome.missed || one.needs < outcome.missed->needs) outcome.missed = one;
-  }
-
   void take(std::vector<Outcome>& outcomes) {
     for (Outcome& outcome : outcomes) {
       for (const Node& part : outcome.parts)
@@ -185,15 +183,13 @@ private:
       plan_.too_large += outcome.too_large;
       plan_.configurations -= outcome.refused;
       plan_.simulated += outcome.simulated ? 1 : 0;
-      if (outcome.missed && (!plan_.closest || outcome.missed->needs < plan_.closest->needs))
-        plan_.closest = outcome.missed;
+      if (!outcome.refusal.empty() && plan_.refused++ == 0) plan_.refusal = outcome.refusal;
       if (!outcome.row) continue;
       const auto at = std::ranges::upper_bound(plan_.rows, *outcome.row, ranks_before);
       if (static_cast<std::size_t>(at - plan_.rows.begin()) < request_.top)
         plan_.rows.insert(at, *std::move(outcome.row));
       if (plan_.rows.size() > request_.top) plan_.rows.pop_back();
     }
-    if (!plan_.rows.empty()) plan_.closest.reset();
   }
 
   const PlanRequest& request_;
@@ -208,7 +204,13 @@ private:
 } // namespace
 
 RankedPlan find_plan(const PlanRequest& request, std::size_t threads, const PlanWatch& watch) {
-  return Search{request, threads, true}.run(watch);
+  RankedPlan plan = Search{request, threads, true}.run(watch);
+  if (!plan.rows.empty() || !plan.memory_limit) return plan;
+  PlanRequest least = request;
+  least.by_memory = true;
+  least.run.memory_limit = no_limit;
+  plan.closest = find_best(least, {}, threads);
+  return plan;
 }
 
 std::optional<PlanRow> simulate_alone(const PlanRequest& request, const Configuration& configuration) {

@@ -110,6 +110,12 @@ std::vector<std::string_view> void_options(const PlanRequest& request, const Con
   return list;
 }
 
+std::optional<std::size_t> samples_of(const PlanRequest& request, const Degrees& degrees) {
+  if (!request.run.varies_by_chance()) return std::nullopt;
+  const std::size_t asked = request.run.samples.value_or(Jitter{}.samples);
+  return std::max(asked, JitterLimits::samples_per_copy * static_cast<std::size_t>(degrees.data));
+}
+
 RunSpec spec_of(const PlanRequest& request, const Configuration& configuration) {
   RunSpec spec = request.run;
   for (const std::string_view option : void_options(request, configuration)) {
@@ -119,6 +125,7 @@ RunSpec spec_of(const PlanRequest& request, const Configuration& configuration) 
     if (option == "moe-dispatch-data-type") spec.training.dispatch_data_type.reset();
   }
   const Degrees& degrees = configuration.degrees;
+  if (const auto samples = samples_of(request, degrees)) spec.samples = samples;
   Training& training = spec.training;
   spec.stages = static_cast<std::size_t>(degrees.stages);
   spec.microbatches = static_cast<std::size_t>(degrees.microbatches);
@@ -175,16 +182,18 @@ PlanSpace::PlanSpace(const PlanRequest& request) : request_{request}, model_{mod
     schedules_.push_back(generator);
   }
   if (schedules_.empty())
-    throw Error{ExitCode::bad_input, Problem{"`schedules`",
+    throw Error{ExitCode::bad_input, Problem{"`fixed`",
                                              fmt::format("none of them is left that flushes and that '{}' runs",
                                                          to_string(request.framework)),
                                              "name others ('ppsim list schedules'), or leave them out"}};
   find_degrees();
   count();
   if (size_ == 0)
-    throw Error{ExitCode::bad_input,
-                Problem{"`schedules`", "none of them takes any of the numbers of stages and microbatches that are left",
-                        "fix less, or give another `global-batch`"}};
+    throw Error{
+        ExitCode::bad_input,
+        Problem{"`fixed`",
+                "none of the schedules takes any of the numbers of stages, chunks and microbatches that are left",
+                "fix less, or give another `global-batch`"}};
 }
 
 namespace {
@@ -218,6 +227,13 @@ PlanSpace::Values PlanSpace::values() const {
   };
   const auto has_layers = [&](std::int64_t stages) { return stages <= model_.layers; };
   const auto any = [](std::int64_t) { return true; };
+  const std::vector<std::int64_t> known = zero_stages(request_.framework);
+  for (const std::int64_t stage : choices.zero_stage)
+    if (std::ranges::find(known, stage) == known.end())
+      throw Error{ExitCode::bad_input,
+                  Problem{"`zero-stage`",
+                          fmt::format("{} has no {} beside a pipeline", to_string(request_.framework), stage),
+                          fmt::format("one of {}", fmt::join(known, ", "))}};
   std::vector<std::int64_t> sizes(most_microbatch_size);
   std::iota(sizes.begin(), sizes.end(), std::int64_t{1});
   const std::vector<std::int64_t> experts =
@@ -227,7 +243,7 @@ PlanSpace::Values PlanSpace::values() const {
           .expert = chosen(choices.expert, experts, any),
           .stages = chosen(choices.stages, parts, has_layers),
           .microbatch_size = chosen(choices.microbatch_size, sizes, any),
-          .zero_stage = chosen(choices.zero_stage, zero_stages(request_.framework), any)};
+          .zero_stage = chosen(choices.zero_stage, known, any)};
 }
 
 void PlanSpace::find_degrees() {
@@ -306,11 +322,17 @@ Configuration PlanSpace::configuration(const Degrees& degrees, const PlannedOrde
   return configuration;
 }
 
+/// On one stage all orders do the same work, and none holds less than 1F1B's.
+bool PlanSpace::runs_alone(const Generator& generator) const {
+  const Generator* const usual = &find_generator("1f1b");
+  return &generator == usual || std::ranges::find(schedules_, usual) == schedules_.end();
+}
+
 /// Which numbers of chunks a schedule is looked at with.
 std::vector<std::size_t> PlanSpace::chunk_counts(const Generator& generator, std::size_t stages) const {
   const bool chooses = generator.vpp.multiple > 0 && generator.vpp.matters;
-  if (chooses && stages == 1) return {}; // chunks of one stage wait for nobody
-  constexpr std::size_t fewest = 2;      // with one it is another schedule
+  if (stages == 1 && !runs_alone(generator)) return {};
+  constexpr std::size_t fewest = 2; // with one it is another schedule
   const std::size_t most = (static_cast<std::size_t>(model_.layers) + 2) / stages;
   const std::vector<std::size_t>& choice = request_.choices.chunks;
   std::vector<std::size_t> counts;

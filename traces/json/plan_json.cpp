@@ -40,7 +40,7 @@ Json change_json(const OtherConstants& change) {
 } // namespace
 
 std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const PlanAnswers& answers,
-                      std::span<const std::vector<std::string>> arguments) {
+                      std::span<const std::vector<std::string>> arguments, std::span<const std::string> lines) {
   Json json{{"schema", 1},
             {"gpus", request.gpus},
             {"global_batch", request.global_batch},
@@ -51,7 +51,7 @@ std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const 
   json["memory_limit_bytes"] = plan.memory_limit ? Json(plan.memory_limit->count()) : Json(nullptr);
   Json rows = Json::array();
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
-    Json row{{"arguments", arguments[i]}, {"flags", fmt::format("{}", fmt::join(arguments[i], " "))}};
+    Json row{{"arguments", arguments[i]}, {"flags", lines[i]}};
     row.update(row_json(plan.rows[i]));
     if (const std::string settings = settings_for(request.framework, request, plan.rows[i].configuration);
         !settings.empty())
@@ -66,9 +66,8 @@ std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const 
     return front;
   });
   json["other_constants"] = list_of(answers.changes, change_json);
-  if (plan.closest)
-    json["closest"] = {{"options", configuration_json(plan.closest->configuration)},
-                       {"needs_bytes", plan.closest->needs.count()}};
+  if (plan.closest) json["closest"] = row_json(*plan.closest);
+  if (plan.refused > 0) json["refused"] = {{"simulated", plan.refused}, {"reason", as_flags(plan.refusal)}};
   return json.dump(2) + "\n";
 }
 

@@ -17,6 +17,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
+#include <utility>
 
 #include "text_blocks.hpp"
 #include "words/figures.hpp"
@@ -88,10 +90,10 @@ std::vector<TableColumn> columns_of(const PlanShown& shown) {
   const StepFigure figure = shown.request.run.rank_by;
   if (figure != StepFigure::step_time)
     add(to_string(figure), 0, [](const PlanRow& row) { return format_duration(Duration{row.figure}); });
-  add("slower", 2, [&](const PlanRow& row) {
+  add("slower", 1, [&](const PlanRow& row) {
     return &row == &rows.front() ? std::string{} : difference(Duration{row.figure}, Duration{rows.front().figure});
   });
-  add("MFU", 1, [](const PlanRow& row) { return metric_text(row.report, "mfu", percent); });
+  add("MFU", 2, [](const PlanRow& row) { return metric_text(row.report, "mfu", percent); });
   add("tokens/s", 3, [](const PlanRow& row) {
     return metric_text(row.report, "tokens_per_second_per_device",
                        [](double rate) { return grouped(static_cast<std::uint64_t>(std::llround(rate))); });
@@ -121,12 +123,14 @@ std::vector<TableColumn> columns_of(const PlanShown& shown) {
 
 std::string headline(const PlanShown& shown) {
   const RankedPlan& plan = shown.plan;
+  const std::string limit = plan.memory_limit ? fmt::format(" with {}", format_bytes(*plan.memory_limit)) : "";
   const std::string text =
-      fmt::format("{} configurations of {} x {}, {} simulated", grouped(plan.configurations), shown.request.gpus,
-                  shown.request.run.device_sheet->name, grouped(plan.simulated));
+      fmt::format("{} configurations of {} x {}{}, {} simulated", grouped(plan.configurations), shown.request.gpus,
+                  shown.request.run.device_sheet->name, limit, grouped(plan.simulated));
   if (plan.rows.empty()) return text + ": none fits";
   if (plan.rows.size() < shown.request.top) return text + ": these are all that fit";
-  return text + fmt::format(": none of the others fits and is faster than row {}", plan.rows.size());
+  return text + fmt::format(": none of the others fits and {} than row {}",
+                            shown.request.by_memory ? "needs less" : "is faster", plan.rows.size());
 }
 
 /// What takes longer in `other`, the most first: "waiting for other stages 1.2 s more".
@@ -153,14 +157,19 @@ std::string compared(const PlanRow& row, const PlanRow& winner) {
                      format_bytes(row.report.peak_bytes()), why_slower(winner.report, row.report));
 }
 
-/// The first row that differs in more than chunks and what is divided.
+/// The first row of another kind that has something for it: another schedule, or tensor or pipeline degree, or less
+/// memory by other recomputation.
 const PlanRow* other_kind(const RankedPlan& plan) {
-  const Configuration& winner = plan.rows.front().configuration;
+  const PlanRow& winner = plan.rows.front();
+  const Degrees& degrees = winner.configuration.degrees;
   for (const PlanRow& row : plan.rows) {
-    const Degrees& degrees = row.configuration.degrees;
-    if (row.configuration.schedule != winner.schedule || degrees.tensor != winner.degrees.tensor ||
-        degrees.stages != winner.degrees.stages || row.configuration.keeping.kind != winner.keeping.kind)
-      return &row;
+    const Degrees& its = row.configuration.degrees;
+    const bool differs = row.configuration.schedule != winner.configuration.schedule || its.tensor != degrees.tensor ||
+                         its.stages != degrees.stages;
+    const bool is_as_good = row.figure == winner.figure && row.report.peak_bytes() == winner.report.peak_bytes();
+    const bool saves = row.configuration.keeping.kind != winner.configuration.keeping.kind &&
+                       row.report.peak_bytes() < winner.report.peak_bytes();
+    if (saves || (differs && !is_as_good)) return &row;
   }
   return nullptr;
 }
@@ -187,7 +196,6 @@ std::vector<Answer> answers_of(const PlanShown& shown) {
   std::vector<Answer> list;
   const RankedPlan& plan = shown.plan;
   const PlanRow& winner = plan.rows.front();
-  list.push_back({"run row 1", as_flags(shown.fields.front())});
   std::string terms;
   for (const PlanTerm& term : terms_of(winner.report))
     if (term.time > Duration{0})
@@ -195,24 +203,45 @@ std::vector<Answer> answers_of(const PlanShown& shown) {
   list.push_back({"row 1", terms + " (means over its stages)"});
   if (const PlanRow* const other = other_kind(plan)) list.push_back({"another", compared(*other, winner)});
   if (shown.answers.simpler) list.push_back({"simpler", compared(*shown.answers.simpler, winner)});
-  for (const PlanFrontPoint& point : shown.answers.front)
-    list.push_back({&point == shown.answers.front.data() ? "less memory" : "",
-                    fmt::format("in {}: {}, {}", format_bytes(point.limit), format_duration(point.row.report.step_time),
-                                configuration_words(point.row.configuration))});
-  for (const OtherConstants& change : shown.answers.changes)
-    list.push_back({&change == shown.answers.changes.data() ? "how sure" : "", change_words(change)});
+  const Configuration* before = &winner.configuration;
+  for (const PlanFrontPoint& point : shown.answers.front | std::views::reverse) {
+    if (point.row.configuration == *before) continue; // it fits into less
+    before = &point.row.configuration;
+    list.push_back({"less memory", fmt::format("{}: {} ({}), {}", format_bytes(point.row.report.peak_bytes()),
+                                               format_duration(point.row.report.step_time),
+                                               difference(point.row.report.step_time, winner.report.step_time),
+                                               configuration_words(point.row.configuration))});
+  }
+  for (const OtherConstants& change : shown.answers.changes) list.push_back({"how sure", change_words(change)});
   return list;
 }
 
 std::string nothing_fits(const RankedPlan& plan) {
-  if (!plan.closest) return "no configuration can be simulated";
-  const ClosestFit& closest = *plan.closest;
-  std::string text = fmt::format("{} comes closest: it needs at least {}", configuration_words(closest.configuration),
-                                 format_bytes(closest.needs));
-  if (plan.memory_limit && closest.needs > *plan.memory_limit)
-    text += fmt::format(", {} more than the {} there are", format_bytes(closest.needs - *plan.memory_limit),
+  if (!plan.closest) return fmt::format("none can be run: {}", as_flags(plan.refusal));
+  const Bytes needs = plan.closest->report.peak_bytes();
+  std::string text =
+      fmt::format("least is needed by {}: {}", configuration_words(plan.closest->configuration), format_bytes(needs));
+  if (plan.memory_limit)
+    text += fmt::format(", {} more than the {} there are", format_bytes(needs - *plan.memory_limit),
                         format_bytes(*plan.memory_limit));
   return text;
+}
+
+/// A command that can be pasted, however long.
+std::string pasted_lines(const std::string& command, std::size_t width) {
+  std::string text;
+  std::string line = " ";
+  for (std::size_t begin = 0; begin < command.size();) {
+    std::size_t end = std::min(command.find(" --", begin + 1), command.size());
+    const std::string word = command.substr(begin, end - begin);
+    if (line.size() + word.size() + 3 > width && line.size() > 1) {
+      text += line + " \\\n";
+      line = "   ";
+    }
+    line += (begin == 0 ? " " : "") + word;
+    begin = end;
+  }
+  return text + line + "\n";
 }
 
 } // namespace
@@ -222,7 +251,10 @@ std::string plan_text(const PlanShown& shown, const TextOptions& options) {
   std::string text = headline_lines(headline(shown), width, "1", options.colour) + "\n";
   if (shown.plan.rows.empty()) return text + list_lines({nothing_fits(shown.plan)}, width);
   text += indented_table(columns_that_fit(columns_of(shown), width), options.colour) + "\n";
-  for (const auto& [what, answer] : answers_of(shown)) text += answer_lines(what, answer, width);
+  std::string_view before;
+  for (const auto& [what, answer] : answers_of(shown))
+    text += answer_lines(what == std::exchange(before, what) ? "" : what, answer, width);
+  text += "\nto run row 1:\n" + pasted_lines("ppsim " + shown.fields.front(), width);
   const std::string settings =
       settings_for(shown.request.framework, shown.request, shown.plan.rows.front().configuration);
   if (!settings.empty()) text += fmt::format("\n{} of row 1:\n{}", to_string(shown.request.framework), settings);
@@ -234,26 +266,45 @@ std::string plan_markdown(const PlanShown& shown) {
   if (shown.plan.rows.empty()) return text + markdown_list({nothing_fits(shown.plan)});
   text += markdown_table(columns_of(shown)) + "\n";
   std::vector<std::string> items;
-  for (const auto& [what, answer] : answers_of(shown))
-    items.push_back(what.empty() ? answer : fmt::format("{}: {}", what, answer));
-  return text + markdown_list(items);
+  for (const auto& [what, answer] : answers_of(shown)) items.push_back(fmt::format("{}: {}", what, answer));
+  text += markdown_list(items) + fmt::format("\n```sh\nppsim {}\n```\n", shown.fields.front());
+  const std::string settings =
+      settings_for(shown.request.framework, shown.request, shown.plan.rows.front().configuration);
+  if (!settings.empty()) text += fmt::format("\n{}:\n\n```\n{}```\n", to_string(shown.request.framework), settings);
+  return text;
 }
 
 std::string svg_plan(const PlanShown& shown) {
   Variation front{.axis = {.option = "memory-limit", .unit = Axis::Unit::bytes, .from = 0, .to = 0},
-                  .title = fmt::format("{} x {}: the fastest configuration within a memory limit", shown.request.gpus,
-                                       shown.request.run.device_sheet->name),
+                  .title = fmt::format("{} on {} x {}, batch {}: the fastest configuration within a memory limit",
+                                       shown.request.run.model_shape->name, shown.request.gpus,
+                                       shown.request.run.device_sheet->name, shown.request.global_batch),
                   .source = "",
                   .points = {},
                   .lines = {{"fastest", false, {}}},
                   .best = {},
                   .crossings = {}};
-  const auto add = [&](Bytes limit, const PlanRow& row) {
-    front.points.push_back(limit.count());
-    front.lines.front().samples.emplace_back(Sample{.step_time = row.report.step_time});
+  // stairs: what fits into a limit is as fast as it is up to what the next one needs
+  std::vector<const PlanRow*> rows;
+  for (const PlanFrontPoint& point : shown.answers.front) rows.push_back(&point.row);
+  rows.push_back(&shown.plan.rows.front());
+  constexpr std::int64_t steep = 200; // of the axis, that a step takes
+  const std::int64_t width = (shown.plan.memory_limit->count() - rows.front()->report.peak_bytes().count()) / steep;
+  std::optional<Duration> before;
+  const auto add = [&](const PlanRow& row) {
+    const std::int64_t needs = row.report.peak_bytes().count();
+    if (!front.points.empty() && needs <= front.points.back()) return;
+    const auto draw = [&](std::int64_t limit, Duration time) {
+      front.points.push_back(limit);
+      front.lines.front().samples.emplace_back(Sample{.step_time = time});
+    };
+    if (before && needs - width > front.points.back()) draw(needs - width, *before);
+    draw(needs, row.report.step_time);
+    before = row.report.step_time;
   };
-  for (const PlanFrontPoint& point : shown.answers.front) add(point.limit, point.row);
-  add(*shown.plan.memory_limit, shown.plan.rows.front());
+  for (const PlanRow* row : rows) add(*row);
+  front.points.push_back(shown.plan.memory_limit->count());
+  front.lines.front().samples.emplace_back(Sample{.step_time = shown.plan.rows.front().report.step_time});
   front.axis.from = front.points.front();
   front.axis.to = front.points.back();
   front.best.push_back({front.axis.from, front.axis.to, std::size_t{0}});

@@ -10,9 +10,11 @@
 namespace ppsim::traces {
 
 /// JSON, schema 1: how many configurations there are and were simulated, and the `rows`, each with its `arguments`
-/// (what runs as `ppsim ...`), its options and its metrics. `arguments`: by row.
+/// (what runs as `ppsim ...`), its options and its metrics. `arguments`, `lines`: by row, what runs it, word by
+/// word and as a shell takes it.
 [[nodiscard]] std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const PlanAnswers& answers,
-                                    std::span<const std::vector<std::string>> arguments);
+                                    std::span<const std::vector<std::string>> arguments,
+                                    std::span<const std::string> lines);
 /// The rows, with a head.
 [[nodiscard]] std::string plan_csv(const RankedPlan& plan);
 

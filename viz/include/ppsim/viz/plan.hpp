@@ -13,7 +13,7 @@ struct PlanShown {
   PlanRequest request;
   RankedPlan plan;
   PlanAnswers answers;             ///< empty where no row fits
-  std::vector<std::string> fields; ///< by row: what runs it
+  std::vector<std::string> fields; ///< by row: what runs it, as a shell takes it, behind the program's name
 };
 
 /// For a terminal. Columns that it has no room for go. Pure.

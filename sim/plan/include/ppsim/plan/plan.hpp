@@ -21,19 +21,15 @@ struct PlanRow {
   std::int64_t figure = 0;
 };
 
-/// What comes closest where nothing fits.
-struct ClosestFit {
-  Configuration configuration;
-  Bytes needs; ///< at least
-};
-
 struct RankedPlan {
   std::vector<PlanRow> rows; ///< the best that fit, at most as many as were asked for; equals by peak memory
   std::uint64_t configurations = 0;
   std::uint64_t simulated = 0;
   std::uint64_t too_large = 0; ///< of all, those that are proven not to fit without a simulation
   std::optional<Bytes> memory_limit;
-  std::optional<ClosestFit> closest; ///< where nothing fits
+  std::uint64_t refused = 0;           ///< of those that were simulated, those that can not run
+  std::string refusal = {};            ///< why the first of them can not
+  std::optional<PlanRow> closest = {}; ///< where nothing fits: what needs least
 };
 
 /// Called now and then, from one thread, with how many were simulated so far.

@@ -62,12 +62,16 @@ struct PlanRequest {
   std::int64_t global_batch = 1; ///< samples in a step
   PlanChoices choices;
   Framework framework = Framework::any;
-  std::size_t top = 20; ///< so many are ranked
+  std::size_t top = 20;   ///< so many are ranked
+  bool by_memory = false; ///< by the least memory, and not by run.rank_by
 };
 
 /// What holds for all, and is refused of this one, as it has nothing to exchange: options that its run leaves out.
 [[nodiscard]] std::vector<std::string_view> void_options(const PlanRequest& request,
                                                          const Configuration& configuration);
+
+/// How many steps are sampled of a run: enough for the slowest of its copies. None where nothing varies.
+[[nodiscard]] std::optional<std::size_t> samples_of(const PlanRequest& request, const Degrees& degrees);
 
 /// The run of a configuration.
 [[nodiscard]] RunSpec spec_of(const PlanRequest& request, const Configuration& configuration);
@@ -116,6 +120,7 @@ private:
   void find_degrees();
   void add_batches(const Values& all, Degrees degrees);
   void add_divided(const Values& all, Degrees degrees);
+  [[nodiscard]] bool runs_alone(const Generator& generator) const;
   [[nodiscard]] std::vector<std::size_t> chunk_counts(const Generator& generator, std::size_t stages) const;
   void count();
 
