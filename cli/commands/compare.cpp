@@ -94,7 +94,8 @@ constexpr std::array outputs{
                   }},
 };
 
-ExitCode run(const Inputs& inputs) {
+/// Throws Error where an option is given that says nothing of such a comparison.
+void check_options(const Inputs& inputs) {
   if (inputs.jitter_svg && (!inputs.varies_by_chance() || inputs.vary))
     throw Error{ExitCode::bad_input,
                 Problem{inputs.place_of("jitter-svg"), "no steps are sampled that it could draw",
@@ -108,6 +109,10 @@ ExitCode run(const Inputs& inputs) {
   if (inputs.table && inputs.table->ends_with(".jsonl"))
     throw Error{ExitCode::bad_input,
                 Problem{inputs.place_of("table"), "is CSV here", "give FILE.csv; --json has the rows as JSON"}};
+}
+
+ExitCode run(const Inputs& inputs) {
+  check_options(inputs);
   if (inputs.vary) return run_variation(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   Shown shown{compare_watched(inputs, threads_of(inputs)), {}};

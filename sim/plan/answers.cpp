@@ -20,11 +20,13 @@ LinkSheet scaled(LinkSheet link, std::int64_t by) {
   return link;
 }
 
-/// Links between stages, of data and of tensor parallelism.
+/// Links between stages, of data and of tensor parallelism, and those that are given.
 void scale_links(RunSpec& run, std::int64_t by) {
   Training& training = run.training;
   run.link = scaled(run.link.value_or(standard_link()), by);
   training.data_link = scaled(training.data_link.value_or(standard_link()), by);
+  for (std::optional<LinkSheet>* link : {&run.inter_node_link, &training.expert_link, &training.context_link})
+    if (*link) *link = scaled(**link, by);
   training.tensor_link = scaled(training.tensor_link.value_or(find_link(run.device_sheet->link)), by);
 }
 
@@ -33,9 +35,9 @@ struct ChangedConstant {
   void (*make)(RunSpec&);
 };
 constexpr std::array changed_constants{
-    ChangedConstant{"computing 10 % slower",
+    ChangedConstant{"computing takes 10 % longer",
                     [](RunSpec& run) { run.training.compute_ppm += run.training.compute_ppm / percent; }},
-    ChangedConstant{"computing 10 % faster",
+    ChangedConstant{"computing takes 10 % less",
                     [](RunSpec& run) { run.training.compute_ppm -= run.training.compute_ppm / percent; }},
     ChangedConstant{"links 10 % slower", [](RunSpec& run) { scale_links(run, 100 - percent); }},
     ChangedConstant{"links 10 % faster", [](RunSpec& run) { scale_links(run, 100 + percent); }},

@@ -17,17 +17,24 @@ Duration work_of(const BlockCosts& costs) {
   return costs.forward + costs.input_grad + costs.weight_grad;
 }
 
-/// What of it a pair can not hide, where forwards and backwards run as pairs by this rule.
-Duration work_in_pairs(const BlockCosts& costs, const PairRule& rule) {
-  const Duration all = work_of(costs);
-  switch (rule.kind) {
+/// What its backward runs again.
+Duration recomputed(const BlockCosts& costs, const Keeping& keeping) {
+  if (keeping.kind == RecomputeKind::none) return Duration{0};
+  return keeping.kind == RecomputeKind::full ? costs.full.time : costs.selective.time;
+}
+
+/// What a forward and its backward take at least, where they run as halves of pairs by this rule; without a rule alone.
+Duration work_of(const BlockCosts& costs, const Keeping& keeping, const std::optional<PairRule>& rule) {
+  const Duration all = work_of(costs) + recomputed(costs, keeping);
+  if (!rule) return all;
+  switch (rule->kind) {
   case PairRule::Kind::sum:
   case PairRule::Kind::serial:
     return all;
   case PairRule::Kind::hide:
     return all - costs.forward_collective - costs.input_grad_collective;
   case PairRule::Kind::factor:
-    return Duration{scale_rounded(all.count(), std::min(rule.factor_ppm, whole_share), whole_share)} - Duration{1};
+    return Duration{scale_rounded(all.count(), std::min(rule->factor_ppm, whole_share), whole_share)} - Duration{1};
   case PairRule::Kind::max:
     break;
   }
@@ -36,12 +43,6 @@ Duration work_in_pairs(const BlockCosts& costs, const PairRule& rule) {
 
 Bytes kept_always(const BlockCosts& costs) {
   return costs.parameter_bytes + costs.gradient_bytes + costs.optimizer_bytes;
-}
-
-/// What its backward runs again.
-Duration again(const BlockCosts& costs, const Keeping& keeping) {
-  if (keeping.kind == RecomputeKind::none) return Duration{0};
-  return keeping.kind == RecomputeKind::full ? costs.full.time : costs.selective.time;
 }
 
 /// What a forward leaves behind.
@@ -81,7 +82,7 @@ void add_chunk(StageSum& stage, const BlockCosts& chunk, const Keeping& keeping,
     stage.forward = left;
   }
   stage.seen = true;
-  stage.work += work + again(chunk, keeping);
+  stage.work += work;
   stage.all_reduced += chunk.reduce;
   stage.least_reduced = std::min(stage.least_reduced, chunk.reduce);
   stage.optimizer += chunk.optimizer;
@@ -96,7 +97,7 @@ void add_waits(const std::vector<BlockCosts>& costs, const std::vector<StageId>&
   Duration behind{0};
   for (std::size_t chunk = placement.size(); chunk-- > 0;) {
     const BlockCosts& each = costs[chunk];
-    behind += each.forward + each.input_grad + again(each, keeping);
+    behind += each.forward + each.input_grad + recomputed(each, keeping);
     if (!splits) behind += each.weight_grad;
     stages[index(placement[chunk])].occupied += Int128{left_by_forward(each, keeping).count()} * behind.count();
   }
@@ -105,7 +106,8 @@ void add_waits(const std::vector<BlockCosts>& costs, const std::vector<StageId>&
 /// How long it takes at least until all microbatches have been there, in so much room.
 Duration passing_time(const StageSum& stage, std::int64_t microbatches, const std::optional<Bytes>& limit) {
   if (!limit || *limit <= stage.held()) return Duration{0};
-  return Duration{static_cast<std::int64_t>(stage.occupied * microbatches / (*limit - stage.held()).count())};
+  const Int128 least = stage.occupied * microbatches / (*limit - stage.held()).count();
+  return Duration{static_cast<std::int64_t>(std::min(least, Int128{max_duration.count()}))};
 }
 
 } // namespace
@@ -129,12 +131,12 @@ std::optional<DegreeBounds> DegreeBounds::of(const PlanRequest& request, const D
 }
 
 PlanBound DegreeBounds::all() const {
-  const PairRule rule = request_->run.pair.value_or(PairRule{});
+  const PairRule rule = request_->run.pair.value_or(PairRule{}); // some schedules run pairs
   Duration work{0};
   Duration optimizer{0};
   Bytes memory;
   const auto add = [&](const BlockCosts& block, std::int64_t times) {
-    work += times * work_in_pairs(block, rule);
+    work += times * work_of(block, {}, rule);
     optimizer += times * block.optimizer;
     memory += Bytes{times * kept_always(block).count()};
   };
@@ -143,7 +145,7 @@ PlanBound DegreeBounds::all() const {
     add(kind_of_layer(model_, layer) == LayerKind::moe ? costs_.moe_layer : costs_.dense_layer, 1);
   add(costs_.mtp_layer, model_.mtp_layers);
   if (model_.tied_embedding) // of one stage, held but once
-    work += work_in_pairs(costs_.output, rule);
+    work += work_of(costs_.output, {}, rule);
   else
     add(costs_.output, 1);
   return {.time = (work * degrees_.microbatches + optimizer) / degrees_.stages,
@@ -177,22 +179,23 @@ PlanBound DegreeBounds::of(const PlannedOrder& order, const Keeping& keeping) {
   const std::vector<StageId> placement = order.schedule->place(asked);
   const std::vector<BlockCosts>& costs = chunks(order, placement, keeping.block_layers);
   const ScheduleTraits traits = traits_of(*order.schedule);
-  const PairRule rule = request_->run.pair.value_or(PairRule{});
+  const auto rule = traits.pairs ? std::optional{request_->run.pair.value_or(PairRule{})} : std::nullopt;
   std::vector<StageSum> stages(asked.shape.stages);
   Duration before{0};
   Duration back{0};
   Duration all{0};
   for (std::size_t chunk = 0; chunk < placement.size(); ++chunk) {
-    const Duration work = traits.pairs ? work_in_pairs(costs[chunk], rule) : work_of(costs[chunk]);
+    const Duration work = work_of(costs[chunk], keeping, rule);
     add_chunk(stages[index(placement[chunk])], costs[chunk], keeping, work, before, back);
     before += costs[chunk].forward;
-    back += costs[chunk].input_grad + costs[chunk].weight_grad + again(costs[chunk], keeping);
-    all += work + again(costs[chunk], keeping);
+    back += costs[chunk].input_grad + costs[chunk].weight_grad + recomputed(costs[chunk], keeping);
+    all += work;
   }
   const bool splits = traits.splits_backward;
   const bool both_ways = goes_both_ways(*order.schedule);
   const bool overlaps = request_->run.overlap_grad_reduce.value_or(degrees_.zero_stage > 0);
-  add_waits(costs, placement, keeping, stages, splits);
+  // by a factor a pair can be shorter than its halves: then nothing says how long a gradient takes to come back
+  if (!rule || rule->kind != PairRule::Kind::factor) add_waits(costs, placement, keeping, stages, splits);
   PlanBound bound;
   Duration optimizer{0};
   for (const StageSum& stage : stages) {

@@ -119,7 +119,7 @@ private:
   [[nodiscard]] bool fits(Bytes memory) const { return !plan_.memory_limit || memory <= *plan_.memory_limit; }
   /// Whether what takes at least that may come before the last row.
   [[nodiscard]] bool can_rank(std::int64_t bound) const {
-    return !prunes_ || plan_.rows.size() < request_.top || bound < plan_.rows.back().figure;
+    return !prunes_ || plan_.rows.size() < request_.top || bound <= plan_.rows.back().figure;
   }
 
   [[nodiscard]] std::uint64_t count_of(const Degrees& degrees) const {

@@ -27,13 +27,21 @@ std::string megatron(const PlanRequest& request, const Configuration& configurat
   add_word(ends, "account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
   add(degrees.context > 1, "context-parallel-size", degrees.context);
   add(degrees.expert > 1, "expert-model-parallel-size", degrees.expert);
+  const Training training = spec_of(request, configuration).training;
+  add(degrees.expert > 1 && degrees.tensor > 1, "expert-tensor-parallel-size", training.expert_tensor_ranks());
   add(true, "micro-batch-size", degrees.microbatch_size);
   add(true, "global-batch-size", request.global_batch);
   add_word(degrees.tensor > 1 && degrees.sequence_parallel, "sequence-parallel");
   add_word(degrees.zero_stage > 0, "use-distributed-optimizer");
-  add_word(degrees.zero_stage > 0 && degrees.data > 1, "overlap-grad-reduce --overlap-param-gather");
+  const bool divides = degrees.zero_stage > 0 && degrees.data * degrees.context > 1;
+  add_word(divides && request.run.overlap_grad_reduce.value_or(true), "overlap-grad-reduce");
+  add_word(divides && training.overlap_param_gather.value_or(true), "overlap-param-gather");
   const Keeping& keeping = configuration.keeping;
   add_word(keeping.kind == RecomputeKind::selective, "recompute-granularity selective");
+  if (keeping.kind == RecomputeKind::selective && training.recompute_modules) {
+    text += " --recompute-modules";
+    for (const RecomputeModule module : *training.recompute_modules) text += fmt::format(" {}", to_string(module));
+  }
   if (keeping.kind == RecomputeKind::full) {
     const bool blocks = keeping.block_layers > 0;
     text += fmt::format(" --recompute-granularity full --recompute-method {} --recompute-num-layers {}",
@@ -57,18 +65,27 @@ std::string torchtitan(const PlanRequest& request, const Configuration& configur
   const Degrees& degrees = configuration.degrees;
   const auto* const found = std::ranges::find(torch_names, configuration.schedule->name, &TorchName::schedule);
   if (found == torch_names.end()) return "";
-  const Keeping& keeping = configuration.keeping;
-  const std::string_view mode = keeping.kind == RecomputeKind::none   ? "none"
-                                : keeping.kind == RecomputeKind::full ? "full"
-                                                                      : "selective";
-  return fmt::format("[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\n\n[parallelism]\n"
-                     "data_parallel_shard_degree = {}\nfsdp_reshard_after_forward = \"{}\"\n"
-                     "tensor_parallel_degree = {}\ncontext_parallel_degree = {}\nexpert_parallel_degree = {}\n"
-                     "pipeline_parallel_degree = {}\npipeline_parallel_schedule = \"{}\"\n"
-                     "pipeline_parallel_microbatch_size = {}\n\n[activation_checkpoint]\nmode = \"{}\"\n",
-                     degrees.microbatches * degrees.microbatch_size, request.global_batch, degrees.data,
-                     degrees.zero_stage == 3 ? "always" : "never", degrees.tensor, degrees.context, degrees.expert,
-                     degrees.stages, found->name, degrees.microbatch_size, mode);
+  const bool ends = !configuration.layout.empty();
+  const std::int64_t layers = model_of(request.run).layers + (ends ? 2 : 0);
+  const std::int64_t chunks = degrees.stages * static_cast<std::int64_t>(configuration.chunks);
+  const bool has_pipeline = degrees.stages > 1;
+  std::string text =
+      fmt::format("[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\n\n[parallelism]\n"
+                  "data_parallel_shard_degree = {}\nfsdp_reshard_after_forward = \"{}\"\n"
+                  "tensor_parallel_degree = {}\ncontext_parallel_degree = {}\n",
+                  (has_pipeline ? degrees.microbatches : 1) * degrees.microbatch_size, request.global_batch,
+                  degrees.data, degrees.zero_stage == 3 ? "always" : "never", degrees.tensor, degrees.context);
+  if (degrees.expert > 1)
+    text += fmt::format("expert_parallel_degree = {}\nexpert_tensor_parallel_degree = {}\n", degrees.expert,
+                        spec_of(request, configuration).training.expert_tensor_ranks());
+  text += fmt::format("pipeline_parallel_degree = {}\n", degrees.stages);
+  if (has_pipeline)
+    text += fmt::format("pipeline_parallel_schedule = \"{}\"\npipeline_parallel_microbatch_size = {}\n"
+                        "pipeline_parallel_layers_per_stage = {}\npipeline_parallel_first_stage_less_layers = {}\n"
+                        "pipeline_parallel_last_stage_less_layers = {}\n",
+                        found->name, degrees.microbatch_size, layers / chunks, ends ? 1 : 0, ends ? 1 : 0);
+  return text + fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n",
+                            configuration.keeping.kind == RecomputeKind::none ? "none" : "full");
 }
 
 std::string deepspeed(const PlanRequest& request, const Configuration& configuration) {

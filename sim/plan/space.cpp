@@ -3,6 +3,7 @@
 #include "ppsim/base/error.hpp"
 #include "ppsim/scenario/layout.hpp"
 #include "ppsim/study/build_scenario.hpp"
+#include "ppsim/study/jitter.hpp"
 
 #include <fmt/format.h>
 
@@ -103,6 +104,7 @@ std::vector<std::string_view> void_options(const PlanRequest& request, const Con
   const Degrees& degrees = configuration.degrees;
   if (degrees.context == 1) list.emplace_back("cp-comm-type");
   if (degrees.context == 1 && model_of(request.run).experts == 0) list.emplace_back("gpus-per-node");
+  if (configuration.keeping.kind != RecomputeKind::selective) list.emplace_back("recompute-modules");
   if (degrees.expert == 1) {
     list.emplace_back("moe-token-dispatcher");
     list.emplace_back("moe-dispatch-data-type");
@@ -120,6 +122,7 @@ RunSpec spec_of(const PlanRequest& request, const Configuration& configuration) 
   RunSpec spec = request.run;
   for (const std::string_view option : void_options(request, configuration)) {
     if (option == "cp-comm-type") spec.training.context_exchange.reset();
+    if (option == "recompute-modules") spec.training.recompute_modules.reset();
     if (option == "gpus-per-node") spec.training.gpus_per_node.reset();
     if (option == "moe-token-dispatcher") spec.training.token_dispatcher.reset();
     if (option == "moe-dispatch-data-type") spec.training.dispatch_data_type.reset();
@@ -227,6 +230,7 @@ PlanSpace::Values PlanSpace::values() const {
   };
   const auto has_layers = [&](std::int64_t stages) { return stages <= model_.layers; };
   const auto any = [](std::int64_t) { return true; };
+  const bool has_contexts = request_.framework != Framework::deepspeed;
   const std::vector<std::int64_t> known = zero_stages(request_.framework);
   for (const std::int64_t stage : choices.zero_stage)
     if (std::ranges::find(known, stage) == known.end())
@@ -239,8 +243,8 @@ PlanSpace::Values PlanSpace::values() const {
   const std::vector<std::int64_t> experts =
       model_.experts > 0 ? divisors(model_.experts) : std::vector<std::int64_t>{1};
   return {.tensor = chosen(choices.tensor, parts, splits),
-          .context = chosen(choices.context, parts, shares),
-          .expert = chosen(choices.expert, experts, any),
+          .context = chosen(choices.context, has_contexts ? parts : std::vector<std::int64_t>{1}, shares),
+          .expert = chosen(choices.expert, has_contexts ? experts : std::vector<std::int64_t>{1}, any),
           .stages = chosen(choices.stages, parts, has_layers),
           .microbatch_size = chosen(choices.microbatch_size, sizes, any),
           .zero_stage = chosen(choices.zero_stage, known, any)};
@@ -285,10 +289,11 @@ void PlanSpace::add_divided(const Values& all, Degrees degrees) {
   const std::vector<std::int64_t>& stages = all.zero_stage;
   const bool has_usual = std::ranges::find(stages, 1) != stages.end();
   for (const std::int64_t stage : stages) {
-    if (degrees.data == 1 && stage != (has_usual ? 1 : stages.front())) continue; // nothing to divide over
+    if (degrees.data * degrees.context == 1 && stage != (has_usual ? 1 : stages.front()))
+      continue; // nothing to divide over
     degrees.zero_stage = stage;
     for (const bool sequence_parallel : {true, false}) {
-      const bool can_be_off = degrees.tensor > 1 && model_.experts == 0;
+      const bool can_be_off = degrees.tensor > 1 && model_.experts == 0 && request_.framework != Framework::torchtitan;
       if (!sequence_parallel && !can_be_off) continue;
       if (can_be_off && request_.choices.sequence_parallel.value_or(sequence_parallel) != sequence_parallel) continue;
       degrees.sequence_parallel = sequence_parallel;
@@ -353,9 +358,9 @@ std::vector<PlannedOrder> PlanSpace::orders(const Degrees& degrees) const {
       if (!is_taken(*generator, shape)) continue;
       const std::size_t all = stages * count;
       const bool is_even = layers % all == 0;
-      if (all <= layers && (is_even || framework != Framework::megatron)) list.push_back({generator, count});
-      if (all > 1 && !is_even && (layers + 2) % all == 0 && framework != Framework::torchtitan)
-        list.push_back({generator, count, true});
+      const bool splits_evenly = framework == Framework::megatron || framework == Framework::torchtitan;
+      if (all <= layers && (is_even || !splits_evenly)) list.push_back({generator, count});
+      if (all > 1 && !is_even && (layers + 2) % all == 0) list.push_back({generator, count, true});
     }
   return list;
 }
@@ -369,7 +374,8 @@ std::vector<Keeping> PlanSpace::keepings(std::size_t layers) const {
   if (takes(RecomputeKind::none)) list.push_back({});
   const Training& training = request_.run.training;
   const bool keeps_scores = training.attention.value_or(model_.attention) == Attention::unfused;
-  if (takes(RecomputeKind::selective) && (keeps_scores || training.recompute_modules))
+  const bool can_select = request_.framework != Framework::torchtitan; // every second layer is what it means there
+  if (takes(RecomputeKind::selective) && can_select && (keeps_scores || training.recompute_modules))
     list.push_back({RecomputeKind::selective});
   if (!takes(RecomputeKind::full)) return list;
   list.push_back({RecomputeKind::full});

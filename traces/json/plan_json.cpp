@@ -72,9 +72,10 @@ std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const 
 }
 
 std::string plan_csv(const RankedPlan& plan) {
-  std::string text = "row,step_time_ns,mfu,tokens_per_second_per_device,peak_bytes,tensor_parallel,context_parallel,"
-                     "expert_parallel,data_parallel,stages,microbatch_size,mb,schedule,vpp,recompute,recompute_layers,"
-                     "zero_stage,sequence_parallel,layout\n";
+  std::string text =
+      "row,ranked_by,step_time_ns,mfu,tokens_per_second_per_device,peak_bytes,tensor_parallel,context_parallel,"
+      "expert_parallel,data_parallel,stages,microbatch_size,mb,schedule,vpp,recompute,recompute_layers,"
+      "zero_stage,sequence_parallel,layout\n";
   constexpr std::array<std::string_view, 3> kinds{"none", "selective", "full"};
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
     const auto& [configuration, report, demands, figure] = plan.rows[i];
@@ -85,13 +86,13 @@ std::string plan_csv(const RankedPlan& plan) {
     };
     const Keeping& keeping = configuration.keeping;
     const std::size_t kind = keeping.kind == RecomputeKind::none ? 0 : keeping.kind == RecomputeKind::full ? 2 : 1;
-    text +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i + 1, report.step_time.count(),
-                    metric("mfu"), metric("tokens_per_second_per_device"), report.peak_bytes().count(), degrees.tensor,
-                    degrees.context, degrees.expert, degrees.data, degrees.stages, degrees.microbatch_size,
-                    degrees.microbatches, configuration.schedule->name, configuration.chunks, kinds[kind],
-                    keeping.block_layers > 0 ? fmt::format("{}", keeping.block_layers) : std::string{},
-                    degrees.zero_stage, degrees.sequence_parallel ? "on" : "off", csv_cell(configuration.layout));
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i + 1, figure,
+                        report.step_time.count(), metric("mfu"), metric("tokens_per_second_per_device"),
+                        report.peak_bytes().count(), degrees.tensor, degrees.context, degrees.expert, degrees.data,
+                        degrees.stages, degrees.microbatch_size, degrees.microbatches, configuration.schedule->name,
+                        configuration.chunks, kinds[kind],
+                        keeping.block_layers > 0 ? fmt::format("{}", keeping.block_layers) : std::string{},
+                        degrees.zero_stage, degrees.sequence_parallel ? "on" : "off", csv_cell(configuration.layout));
   }
   return text;
 }

@@ -128,9 +128,16 @@ std::string headline(const PlanShown& shown) {
       fmt::format("{} configurations of {} x {}{}, {} simulated", grouped(plan.configurations), shown.request.gpus,
                   shown.request.run.device_sheet->name, limit, grouped(plan.simulated));
   if (plan.rows.empty()) return text + ": none fits";
-  if (plan.rows.size() < shown.request.top) return text + ": these are all that fit";
-  return text + fmt::format(": none of the others fits and {} than row {}",
-                            shown.request.by_memory ? "needs less" : "is faster", plan.rows.size());
+  const std::string refused =
+      plan.refused > 0 ? fmt::format("; {} of them can not be run ({})", grouped(plan.refused), as_flags(plan.refusal))
+                       : "";
+  if (plan.rows.size() < shown.request.top) return text + ": these are all that fit" + refused;
+  const bool is_sampled = shown.request.run.rank_by != StepFigure::step_time;
+  const std::string last = fmt::format("row {}", plan.rows.size());
+  const std::string comes = shown.request.by_memory ? "needs less than " + last
+                            : is_sampled            ? "takes less without jitter than " + last + " with it"
+                                                    : "is faster than " + last;
+  return text + fmt::format(": none of the others fits and {}{}", comes, refused);
 }
 
 /// What takes longer in `other`, the most first: "waiting for other stages 1.2 s more".
@@ -232,7 +239,7 @@ std::string pasted_lines(const std::string& command, std::size_t width) {
   std::string text;
   std::string line = " ";
   for (std::size_t begin = 0; begin < command.size();) {
-    std::size_t end = std::min(command.find(" --", begin + 1), command.size());
+    const std::size_t end = std::min(command.find(" --", begin + 1), command.size());
     const std::string word = command.substr(begin, end - begin);
     if (line.size() + word.size() + 3 > width && line.size() > 1) {
       text += line + " \\\n";
@@ -286,6 +293,7 @@ std::string svg_plan(const PlanShown& shown) {
                   .crossings = {}};
   // stairs: what fits into a limit is as fast as it is up to what the next one needs
   std::vector<const PlanRow*> rows;
+  rows.reserve(shown.answers.front.size() + 1);
   for (const PlanFrontPoint& point : shown.answers.front) rows.push_back(&point.row);
   rows.push_back(&shown.plan.rows.front());
   constexpr std::int64_t steep = 200; // of the axis, that a step takes

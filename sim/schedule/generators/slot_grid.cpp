@@ -249,10 +249,12 @@ private:
   /// The last of the first `count` input gradients of a stage: so many of those that go down that no earlier one is
   /// left out, and the rest of those that go up.
   [[nodiscard]] Slot last_gradient(std::size_t stage, std::size_t count) const {
-    const auto choices = std::views::iota(count - std::min(count, microbatches_), std::min(count, microbatches_));
-    const std::size_t down = *std::ranges::partition_point(choices, [&](std::size_t taken) {
+    const std::size_t fewest = count - std::min(count, microbatches_);
+    const auto choices = std::views::iota(fewest, std::min(count, microbatches_));
+    const auto enough = std::ranges::partition_point(choices, [&](std::size_t taken) {
       return at(Leg::gradient_down, stage, taken) < at(Leg::gradient_up, stage, count - 1 - taken);
     });
+    const std::size_t down = fewest + static_cast<std::size_t>(enough - choices.begin());
     const std::size_t up = count - down;
     return std::max(down > 0 ? at(Leg::gradient_down, stage, down - 1) : -1,
                     up > 0 ? at(Leg::gradient_up, stage, up - 1) : -1);

@@ -10,6 +10,8 @@
 
 #include <limits>
 
+#include "sim/plan/bound.hpp"
+
 namespace ppsim::test::find_plan_test {
 namespace {
 
@@ -59,6 +61,60 @@ TEST_CASE("The rows of a plan are those of all configurations, simulated one by 
   check_against_all(request);
 }
 
+/// Simulates every configuration, however much it holds: no bound is above what it takes or holds.
+std::size_t check_bounds(PlanRequest request) {
+  const PlanSpace space{request};
+  std::size_t checked = 0;
+  for (const Degrees& degrees : space.degrees()) {
+    auto bounds = DegreeBounds::of(request, degrees);
+    if (!bounds) continue;
+    for (const PlannedOrder& order : space.orders(degrees))
+      for (const Keeping& keeping : space.keepings(space.layers_of_chunk(degrees, order))) {
+        const auto row = simulate_alone(request, space.configuration(degrees, order, keeping));
+        if (!row) continue; // it does not fit
+        ++checked;
+        const PlanBound bound = bounds->of(order, keeping);
+        INFO(order.schedule->name << " v=" << order.chunks << " tp " << degrees.tensor << " pp " << degrees.stages
+                                  << " zero " << degrees.zero_stage << " block " << keeping.block_layers);
+        CHECK(bound.time.count() <= row->figure);
+        CHECK(bound.memory <= row->report.peak_bytes());
+        CHECK(bounds->all().time.count() <= row->figure);
+        CHECK(bounds->all().memory <= row->report.peak_bytes());
+      }
+  }
+  return checked;
+}
+
+TEST_CASE("No bound is above what a configuration takes and holds, by any rule for pairs") {
+  PlanRequest request = small(8, 16, gibibytes(30));
+  request.choices.schedules = {"gpipe",  "1f1b",     "interleaved", "zb-h1",  "zb-v",
+                               "hanayo", "dualpipe", "dualpipe-v",  "chimera"};
+  request.choices.microbatch_size = {1, 2};
+  for (const PairRule rule : {PairRule{}, PairRule{PairRule::Kind::max}, PairRule{PairRule::Kind::hide},
+                              PairRule{PairRule::Kind::factor, 300'000}}) {
+    request.run.pair = rule;
+    CHECK(check_bounds(request) > 500);
+  }
+}
+
+TEST_CASE(
+    "Nor is one of experts, of a tied embedding, of gradients that are reduced behind the tasks, of uneven chunks") {
+  PlanRequest request = small(8, 16, gibibytes(1000));
+  request.choices.schedules = {"1f1b", "interleaved", "zb-v", "dualpipe"};
+  request.choices.microbatch_size = {1};
+  request.choices.tensor = {1, 2};
+  Model model = find_model("deepseek-v3");
+  model.layers = 7;
+  request.run.model_shape = model;
+  CHECK(check_bounds(request) > 200);
+  request = small(8, 16, gibibytes(80));
+  request.run.model_shape->tied_embedding = true;
+  request.run.overlap_grad_reduce = false;
+  request.choices.zero_stage = {0, 1};
+  request.choices.microbatch_size = {2};
+  CHECK(check_bounds(request) > 200);
+}
+
 TEST_CASE("So they are with embedding and loss that count as layers, hidden exchanges and searched orders") {
   PlanRequest request = small(4, 8, gibibytes(60));
   request.run.pair = PairRule{PairRule::Kind::hide};
@@ -76,6 +132,16 @@ TEST_CASE("How many are simulated does not depend on threads") {
   CHECK(one.too_large == three.too_large);
   REQUIRE(one.rows.size() == three.rows.size());
   for (std::size_t i = 0; i < one.rows.size(); ++i) CHECK(one.rows[i].configuration == three.rows[i].configuration);
+}
+
+TEST_CASE("What is said of modules that are recomputed is left out where none are") {
+  PlanRequest request = small(4, 8, gibibytes(80));
+  request.choices.schedules = {"1f1b"};
+  const std::uint64_t without = find_plan_exhaustively(request, 2).configurations;
+  request.run.training.recompute_modules = std::vector{RecomputeModule::layernorm};
+  const RankedPlan plan = find_plan_exhaustively(request, 2);
+  CHECK(plan.refused == 0);
+  CHECK(plan.configurations > without); // selective recomputation, too
 }
 
 TEST_CASE("Degrees multiply to the devices, and microbatches to the batch") {

@@ -15,7 +15,7 @@ namespace ppsim::traces {
 [[nodiscard]] std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const PlanAnswers& answers,
                                     std::span<const std::vector<std::string>> arguments,
                                     std::span<const std::string> lines);
-/// The rows, with a head.
+/// The rows, with a head; `ranked_by` is the figure by which they are, in ns or bytes.
 [[nodiscard]] std::string plan_csv(const RankedPlan& plan);
 
 } // namespace ppsim::traces
