@@ -5,26 +5,22 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "handout.hpp"
 #include "process_group.hpp"
 
 namespace ppsim::runtime {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/// A stretch lasts about so long: then messages cost next to nothing, and at the end nobody waits long for another.
-constexpr std::chrono::milliseconds short_stretch{20}, long_stretch{100};
-constexpr std::uint64_t longest_stretch = 1024;
-/// So many numbers may be made, or be in work, while the one before them is not.
-constexpr std::uint64_t most_ahead = 1 << 16;
+Handout::Moment moment() {
+  return std::chrono::steady_clock::now().time_since_epoch();
+}
 
 /// The end of all work, where a stretch is expected.
 constexpr Stretch no_more{};
@@ -69,11 +65,11 @@ private:
   std::optional<Pending> pending_;
 };
 
-/// What the first process hands out, and what comes back.
+/// The messages of the first process: what it hands out, and what comes back.
 class Leader {
 public:
   Leader(MessagePassing& messages, Stretch all, const MakeStretch& make, const TakeMade& take, const GiveUp& give_up)
-      : make_{make}, take_{take}, give_up_{give_up}, all_{all}, due_{all.begin} {
+      : make_{make}, take_{take}, give_up_{give_up}, handout_{all} {
     for (std::size_t rank = 1; rank < messages.size(); ++rank) companions_.emplace_back(messages, rank);
   }
 
@@ -86,53 +82,28 @@ private:
   /// Whether all is done.
   bool advance() {
     for (Companion& companion : companions_)
-      if (auto made = companion.made()) put(made->first, std::move(made->second));
+      if (auto made = companion.made()) handout_.put(made->first, std::move(made->second), moment(), take_);
     if (own_.valid() && own_.wait_for(std::chrono::seconds{0}) == std::future_status::ready)
-      put(own_stretch_, own_.get());
+      handout_.put(own_stretch_, own_.get(), moment(), take_);
     hand_out();
-    return (stopped_ || due_ == all_.end) && !own_.valid() && std::ranges::all_of(companions_, &Companion::is_idle);
+    return handout_.is_over() && !own_.valid() && std::ranges::all_of(companions_, &Companion::is_idle);
   }
 
   void hand_out() {
     for (Companion& companion : companions_)
-      if (const auto stretch = companion.is_idle() ? next() : std::nullopt) companion.give(*stretch, give_up_);
-    const auto stretch = own_.valid() ? std::nullopt : next();
+      if (const auto stretch = companion.is_idle() ? handout_.next(moment()) : std::nullopt)
+        companion.give(*stretch, give_up_);
+    const auto stretch = own_.valid() ? std::nullopt : handout_.next(moment());
     if (!stretch) return;
     own_stretch_ = *stretch;
     own_ = std::async(std::launch::async, make_, *stretch);
-  }
-
-  std::optional<Stretch> next() {
-    if (stopped_ || all_.begin == all_.end || all_.begin - due_ >= most_ahead) return std::nullopt;
-    const std::uint64_t end = std::min(all_.end, all_.begin + length_);
-    begun_[all_.begin] = Clock::now();
-    return Stretch{std::exchange(all_.begin, end), end};
-  }
-
-  void put(Stretch stretch, std::string made) {
-    const auto took = Clock::now() - begun_.extract(stretch.begin).mapped();
-    const bool is_full = stretch.end - stretch.begin >= length_;
-    if (took < short_stretch && is_full) length_ = std::min(2 * length_, longest_stretch);
-    if (took > long_stretch) length_ = std::max<std::uint64_t>(length_ / 2, 1);
-    made_.emplace(stretch.begin, std::pair{stretch, std::move(made)});
-    while (!stopped_ && !made_.empty() && made_.begin()->first == due_) {
-      const auto node = made_.extract(made_.begin());
-      const auto& [due, text] = node.mapped();
-      stopped_ = !take_(due, text);
-      due_ = due.end;
-    }
   }
 
   const MakeStretch& make_;
   const TakeMade& take_;
   const GiveUp& give_up_;
   std::vector<Companion> companions_;
-  Stretch all_; ///< what was not handed out
-  std::uint64_t due_;
-  std::uint64_t length_ = 1;
-  bool stopped_ = false;
-  std::map<std::uint64_t, Clock::time_point> begun_;
-  std::map<std::uint64_t, std::pair<Stretch, std::string>> made_;
+  Handout handout_;
   Stretch own_stretch_;
   std::future<std::string> own_; ///< the first process's own, beside its messages
 };
