@@ -4,6 +4,7 @@
 
 #include "ppsim/base/parallel.hpp"
 #include "ppsim/base/words.hpp"
+#include "ppsim/runtime/launch.hpp"
 #include "ppsim/study/compare.hpp"
 #include "ppsim/traces/plan.hpp"
 #include "ppsim/viz/plan.hpp"
@@ -169,6 +170,7 @@ constexpr std::array outputs{
                   [](const Shown& shown, const Inputs&) { return viz::plan_markdown(shown); }}};
 
 ExitCode run(const Inputs& inputs) {
+  if (!runtime::speaks_first()) return ExitCode::done; // a plan is the work of one process
   Shown shown;
   shown.request = request_of(inputs);
   note_topology(inputs, shown.request);

@@ -85,6 +85,22 @@ std::optional<PlanRow> find_simpler(const PlanRequest& request, const PlanRow& w
   return best_or_none(some, {}, threads);
 }
 
+constexpr std::size_t most_tasks_to_balance = 50'000; // each split is simulated
+
+/// `balance` of the first row; of an order that is searched for each split would be a search.
+std::optional<PlanRow> find_balanced(const PlanRequest& request, const PlanRow& winner) {
+  const Configuration& configuration = winner.configuration;
+  const auto tasks = static_cast<std::size_t>(3 * configuration.degrees.stages * configuration.degrees.microbatches) *
+                     configuration.chunks;
+  const bool is_sampled = request.by_memory || request.run.rank_by != StepFigure::step_time;
+  if (configuration.schedule->searches || is_sampled || tasks > most_tasks_to_balance) return std::nullopt;
+  PlanRequest balanced = request;
+  balanced.run.balance = true;
+  std::optional<PlanRow> row = simulate_alone(balanced, configuration);
+  if (!row || row->figure >= winner.figure) return std::nullopt;
+  return row;
+}
+
 } // namespace
 
 std::array<PlanTerm, plan_term_count> terms_of(const RunReport& report) {
@@ -136,6 +152,7 @@ PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, std::size
   });
   PlanAnswers answers;
   answers.simpler = find_simpler(request, winner, threads);
+  answers.balanced = find_balanced(request, winner);
   for (const ChangedConstant& change : changed_constants) {
     PlanRequest changed = quick;
     change.make(changed.run);

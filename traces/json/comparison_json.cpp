@@ -12,14 +12,6 @@
 namespace ppsim::traces {
 namespace {
 
-Json demands_json(const Demands& demands) {
-  return {{"chunks_per_stage", demands.chunks_per_stage},
-          {"splits_backward", demands.splits_backward},
-          {"overlaps_pairs", demands.overlaps_pairs},
-          {"folds", demands.folds},
-          {"asynchronous", demands.asynchronous}};
-}
-
 Json overflow_json(const RunReport& report) {
   if (!report.overflow) return nullptr;
   return {{"stage", index(report.overflow->stage)},

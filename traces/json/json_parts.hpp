@@ -4,6 +4,7 @@
 #include "ppsim/base/error.hpp"
 #include "ppsim/measured/measured.hpp"
 #include "ppsim/measured/variable_work.hpp"
+#include "ppsim/study/comparison.hpp"
 #include "ppsim/study/run_report.hpp"
 
 #include <cmath>
@@ -26,6 +27,14 @@ inline void add_metrics(Json& json, const RunReport& report) {
     else if (const auto value = metric.value(report))
       json[std::string{metric.tag}] = *value;
   if (report.step_time_kind == StepTime::Kind::steady_state) json["step_time_from"] = "steady_state";
+}
+
+inline Json demands_json(const Demands& demands) {
+  return {{"chunks_per_stage", demands.chunks_per_stage},
+          {"splits_backward", demands.splits_backward},
+          {"overlaps_pairs", demands.overlaps_pairs},
+          {"folds", demands.folds},
+          {"asynchronous", demands.asynchronous}};
 }
 
 /// What `make` gives for each of `items`.

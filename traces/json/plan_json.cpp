@@ -20,6 +20,7 @@ Json row_json(const PlanRow& row) {
   add_metrics(json, row.report);
   json["peak_bytes"] = row.report.peak_bytes().count();
   json["fits"] = !row.report.overflow;
+  json["demands"] = demands_json(row.demands);
   Json terms = Json::object();
   for (const PlanTerm& term : terms_of(row.report)) terms[std::string{term.name}] = term.time.count();
   json["terms_ns"] = std::move(terms);
@@ -60,6 +61,7 @@ std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const 
   }
   json["rows"] = std::move(rows);
   json["simpler"] = row_or_null(answers.simpler);
+  json["balanced"] = row_or_null(answers.balanced);
   json["front"] = list_of(answers.front, [](const PlanFrontPoint& point) {
     Json front = row_json(point.row);
     front["memory_limit_bytes"] = point.limit.count();

@@ -32,19 +32,6 @@ bool is_best(const Comparison& comparison, const Contender& contender) {
   return comparison.recommendation && &contender == &comparison.contenders[comparison.recommendation->best];
 }
 
-/// What the order asks of the runtime, in the fewest words; meaning_of_asks() says what they mean.
-std::string asked(const Demands& demands) {
-  std::vector<std::string> words;
-  if (demands.folds)
-    words.push_back(demands.chunks_per_stage == 2 ? "V" : fmt::format("waves of {}", demands.chunks_per_stage));
-  else if (demands.chunks_per_stage > 1)
-    words.push_back(counted(demands.chunks_per_stage, "chunk"));
-  if (demands.splits_backward) words.emplace_back("split");
-  if (demands.overlaps_pairs) words.emplace_back("pairs");
-  if (demands.asynchronous) words.emplace_back("async");
-  return words.empty() ? "-" : joined(words, ", ");
-}
-
 /// What the words under "asks" mean, as far as they occur.
 std::string meaning_of_asks(const Comparison& comparison) {
   const auto any = [&comparison](auto has) {

@@ -94,13 +94,13 @@ std::vector<TableColumn> columns_of(const PlanShown& shown) {
     return &row == &rows.front() ? std::string{} : difference(Duration{row.figure}, Duration{rows.front().figure});
   });
   add("MFU", 2, [](const PlanRow& row) { return metric_text(row.report, "mfu", percent); });
-  add("tokens/s", 3, [](const PlanRow& row) {
+  add("tokens/s", 4, [](const PlanRow& row) {
     return metric_text(row.report, "tokens_per_second_per_device",
                        [](double rate) { return grouped(static_cast<std::uint64_t>(std::llround(rate))); });
   });
   add("memory", 0, [](const PlanRow& row) { return format_bytes(row.report.peak_bytes()); });
   if (const auto limit = shown.plan.memory_limit)
-    add("free", 4, [&](const PlanRow& row) { return format_bytes(*limit - row.report.peak_bytes()); });
+    add("free", 5, [&](const PlanRow& row) { return format_bytes(*limit - row.report.peak_bytes()); });
   add_degree("tp", &Degrees::tensor, 1);
   add_degree("cp", &Degrees::context, 1);
   add_degree("ep", &Degrees::expert, 1);
@@ -109,6 +109,8 @@ std::vector<TableColumn> columns_of(const PlanShown& shown) {
   add_degree("mbs", &Degrees::microbatch_size, 0);
   add_degree("mb", &Degrees::microbatches, 0);
   add("schedule", 0, [](const PlanRow& row) { return order_words(row.configuration); });
+  columns.back().left = true;
+  add("asks", 3, [](const PlanRow& row) { return asked(row.demands); });
   columns.back().left = true;
   const auto recomputes = [](const PlanRow& row) { return row.configuration.keeping.kind != RecomputeKind::none; };
   if (std::ranges::any_of(rows, recomputes)) {
@@ -209,6 +211,11 @@ std::vector<Answer> answers_of(const PlanShown& shown) {
       terms += fmt::format("{}{} {}", terms.empty() ? "" : ", ", term.name, format_duration(term.time));
   list.push_back({"row 1", terms + " (means over its stages)"});
   if (const PlanRow* const other = other_kind(plan)) list.push_back({"another", compared(*other, winner)});
+  if (const auto& balanced = shown.answers.balanced)
+    list.push_back(
+        {"layers", fmt::format("row 1 with --balance: {} ({}), {}", format_duration(balanced->report.step_time),
+                               difference(balanced->report.step_time, winner.report.step_time),
+                               format_bytes(balanced->report.peak_bytes()))});
   if (shown.answers.simpler) list.push_back({"simpler", compared(*shown.answers.simpler, winner)});
   const Configuration* before = &winner.configuration;
   for (const PlanFrontPoint& point : shown.answers.front | std::views::reverse) {

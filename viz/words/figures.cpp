@@ -55,4 +55,16 @@ std::string enumerated(const std::vector<std::string>& parts) {
   return text;
 }
 
+std::string asked(const Demands& demands) {
+  std::vector<std::string> words;
+  if (demands.folds)
+    words.push_back(demands.chunks_per_stage == 2 ? "V" : fmt::format("waves of {}", demands.chunks_per_stage));
+  else if (demands.chunks_per_stage > 1)
+    words.push_back(counted(demands.chunks_per_stage, "chunk"));
+  if (demands.splits_backward) words.emplace_back("split");
+  if (demands.overlaps_pairs) words.emplace_back("pairs");
+  if (demands.asynchronous) words.emplace_back("async");
+  return words.empty() ? "-" : joined(words, ", ");
+}
+
 } // namespace ppsim::viz

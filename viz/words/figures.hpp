@@ -1,6 +1,7 @@
 #pragma once
 // Figures as texts and pictures write them, and lists of words.
 
+#include "ppsim/study/comparison.hpp"
 #include "ppsim/study/run_report.hpp"
 
 #include <string>
@@ -18,6 +19,8 @@ namespace ppsim::viz {
 [[nodiscard]] std::string difference(Duration time, Duration reference);
 /// "jitter 5 % of each task", "1000 steps", "of 64 copies the slowest".
 [[nodiscard]] std::vector<std::string> sampled_words(const Jitter& jitter);
+/// What an order asks of the runtime, in the fewest words: "2 chunks, split, pairs", "V, split", "-".
+[[nodiscard]] std::string asked(const Demands& demands);
 /// "a", "a and b", "a, b and c".
 [[nodiscard]] std::string enumerated(const std::vector<std::string>& parts);
 

@@ -227,6 +227,12 @@ TEST_CASE("Terms of a step add up to it, and less memory is never faster") {
     before = point.row.figure;
   }
   CHECK(winner.figure <= before);
+  if (answers.balanced) {
+    RunSpec spec = spec_of(request, winner.configuration);
+    spec.balance = true;
+    CHECK(answers.balanced->figure == evaluate(spec).report.step_time.count());
+    CHECK(answers.balanced->figure < winner.figure);
+  }
   for (const OtherConstants& change : answers.changes)
     if (change.winner) CHECK(change.best->figure <= change.winner->figure);
 }

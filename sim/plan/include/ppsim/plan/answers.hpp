@@ -33,7 +33,8 @@ struct OtherConstants {
 
 /// Of a plan with at least one row. Schedules that search for their order take part where the first row has one.
 struct PlanAnswers {
-  std::optional<PlanRow> simpler;    ///< the fastest whose schedule asks less of the runtime than that of the first row
+  std::optional<PlanRow> simpler;  ///< the fastest whose schedule asks less of the runtime than that of the first row
+  std::optional<PlanRow> balanced; ///< the first row with the best split of layers that is found, where that is faster
   std::vector<PlanFrontPoint> front; ///< by rising limits, the last that of the plan
   std::vector<OtherConstants> changes;
 };
