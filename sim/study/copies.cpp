@@ -55,6 +55,36 @@ std::vector<std::int64_t> stage_factors(const UnevenSpec& spec, std::size_t stag
   return stage_ppm;
 }
 
+std::optional<SlowestCopy> slowest_copy(const RunSpec& spec) {
+  const std::size_t stages = spec.stages.value_or(0);
+  const auto copies = static_cast<std::size_t>(spec.training.data_parallel);
+  const auto is_there = [&](const SlowStage& slow) {
+    return slow.stage.value_or(0) < stages && slow.copy.value_or(0) < copies;
+  };
+  if (!std::ranges::all_of(*spec.slow, is_there)) return std::nullopt;
+  const std::vector<AlikeCopies> alike = alike_copies(spec, stages);
+  const auto is_as_slow = [](const AlikeCopies& a, const AlikeCopies& b) {
+    return std::ranges::equal(a.stage_ppm, b.stage_ppm, std::ranges::greater_equal{});
+  };
+  const auto slowest = std::ranges::find_if(alike, [&](const AlikeCopies& copy) {
+    return std::ranges::all_of(alike, [&](const AlikeCopies& other) { return is_as_slow(copy, other); });
+  });
+  if (slowest == alike.end())
+    throw Error{ExitCode::bad_input,
+                Problem{spec.place_of("slow"),
+                        "no copy takes the longest on every stage, and the order that is sought is that of one",
+                        "look for the order of each: leave the others out"}};
+  SlowestCopy found{slowest->first, spec};
+  std::vector<SlowStage> slow;
+  for (std::size_t stage = 0; stage < stages; ++stage)
+    slow.push_back({.copy = {}, .stage = stage, .ppm = slowest->stage_ppm[stage]});
+  found.spec.slow = std::move(slow);
+  if (spec.model_shape) return found;
+  found.spec.training.data_parallel = 1; // without a model it says nothing of one copy
+  found.spec.where.erase("data-parallel");
+  return found;
+}
+
 std::vector<LoweredCopies> lower_copies(const RunSpec& spec, const TaskGraph& graph) {
   std::vector<LoweredCopies> copies;
   if (!spec.names_copies()) return copies;

@@ -5,6 +5,7 @@
 #include "ppsim/schedule/generators.hpp"
 #include "ppsim/study/build_run.hpp"
 #include "ppsim/study/candidates.hpp"
+#include "ppsim/study/copies.hpp"
 #include "ppsim/study/evaluate.hpp"
 #include "ppsim/synthesis/interval.hpp"
 
@@ -338,6 +339,15 @@ Certificate certificate_of(const SynthesizedOrder& order) {
 }
 
 Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
+  if (const auto slowest = spec.names_copies() ? slowest_copy(spec) : std::nullopt) {
+    Synthesis synthesis = synthesize(slowest->spec, request);
+    synthesis.notes.insert(
+        synthesis.notes.begin(),
+        fmt::format("{}: the order is that of copy {}, which takes the longest on every stage: what it "
+                    "takes is what a step of all copies takes",
+                    spec.place_of("slow"), slowest->number));
+    return synthesis;
+  }
   check_synthesis(spec, request);
   Synthesis synthesis;
   if (request.splits_backward && assumes_halves(spec))

@@ -2,6 +2,7 @@
 
 #include "ppsim/study/copies.hpp"
 #include "ppsim/study/evaluate.hpp"
+#include "ppsim/study/synthesize.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -59,6 +60,34 @@ TEST_CASE("Of copies that are all alike none can be left out") {
   const Evaluation run = evaluate(spec);
   CHECK(run.report.step_time == 35'400us);
   CHECK(!run.report.copies->without_slowest());
+}
+
+TEST_CASE("An order is sought for the copy that is the slowest on every stage; where there is none that is said") {
+  const SynthesisRequest request{.placements = {find_chunk_placement("linear").value()}, .effort = 1};
+  RunSpec spec = spec_of({{.copy = 2, .stage = 3, .ppm = 1'500'000}, {.copy = 5, .stage = 3, .ppm = 1'100'000}});
+  spec.activation_limit = 4;
+  RunSpec alone = spec_of({{.stage = 3, .ppm = 1'500'000}});
+  alone.activation_limit = 4;
+  const Synthesis found = synthesize(spec, request);
+  const Synthesis expected = synthesize(alone, request);
+  CHECK(found.orders.front().makespan == expected.orders.front().makespan);
+  CHECK(found.orders.front().bound == expected.orders.front().bound);
+  CHECK(found.notes.front().find("copy 2") != std::string::npos);
+  RunSpec all = spec; // the order, run by all copies
+  all.order = found.orders.front().spec.order;
+  all.stages.reset();
+  all.microbatches.reset();
+  all.activation_limit.reset();
+  CHECK(evaluate(all).report.makespan == found.orders.front().makespan);
+  CHECK_THROWS_WITH(
+      synthesize(spec_of({{.copy = 2, .stage = 3, .ppm = 1'500'000}, {.copy = 5, .stage = 1, .ppm = 1'100'000}}),
+                 request),
+      Catch::Contains("on every stage"));
+  CHECK_THROWS_WITH(synthesize(spec_of({{.copy = 9, .stage = 3, .ppm = 1'500'000}}), request),
+                    Catch::Contains("no copy 9"));
+  // all but one are slow: that is the copy that counts
+  CHECK(slowest_copy(spec_of({{.stage = 0, .ppm = 1'200'000}, {.copy = 0, .stage = 0, .ppm = 1'000'000}}))->number ==
+        1);
 }
 
 } // namespace ppsim::test::copies_test

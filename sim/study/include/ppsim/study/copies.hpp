@@ -15,6 +15,16 @@ namespace ppsim {
 [[nodiscard]] std::vector<std::int64_t> stage_factors(const UnevenSpec& spec, std::size_t stages,
                                                       std::optional<std::size_t> copy = std::nullopt);
 
+/// The copy that takes at least as long as each other one on every stage: what it does in some order takes as long as a
+/// step of all copies in that order.
+struct SlowestCopy {
+  std::size_t number = 0; ///< the lowest of those that are alike
+  RunSpec spec;           ///< of it alone
+};
+/// Of a run that names copies; none where a copy or stage is named that there is not, which is refused elsewhere.
+/// Throws Error where two copies are each slower than the other somewhere.
+[[nodiscard]] std::optional<SlowestCopy> slowest_copy(const RunSpec& spec);
+
 /// The run of copies that are alike: the order of all, with what their devices take.
 struct LoweredCopies {
   std::size_t first = 0; ///< the lowest of their numbers
