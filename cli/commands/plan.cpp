@@ -39,11 +39,7 @@ void fix(const Inputs& inputs, PlanChoices& choices, Problems& problems) {
   fix_one("stages", choices.stages, static_cast<std::int64_t>(inputs.stages.value_or(0)));
   fix_all("vpp", choices.chunks, inputs.vpp.value_or(std::vector<std::size_t>{}));
   fix_all("recompute", choices.recompute, std::vector{inputs.recompute.value_or(RecomputeKind::none)});
-  if (inputs.schedules) {
-    if (!choices.schedules.empty() && choices.schedules != *inputs.schedules)
-      problems.add(inputs.place_of("schedules"), "--fixed says otherwise", "leave one of them out");
-    choices.schedules = *inputs.schedules;
-  }
+  fix_all("schedules", choices.schedules, inputs.schedules.value_or(std::vector<std::string>{}));
   fix_one("tensor-parallel", choices.tensor, training.tensor_parallel);
   fix_one("context-parallel", choices.context, training.context_parallel);
   fix_one("expert-parallel", choices.expert, training.expert_parallel);

@@ -521,13 +521,22 @@ std::vector<std::string_view> Option::aliases() const {
   return alias.empty() ? std::vector<std::string_view>{} : split_list(alias);
 }
 
+bool Option::has_alias(std::string_view word) const {
+  for (std::string_view rest = alias; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    if (rest.substr(0, comma) == word) return true;
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return false;
+}
+
 std::span<const Option> options() {
   return table;
 }
 
 const Option* find_option(std::string_view name) {
   for (const Option& option : table)
-    if (option.name == name || std::ranges::count(option.aliases(), name) > 0) return &option;
+    if (option.name == name || option.has_alias(name)) return &option;
   return nullptr;
 }
 

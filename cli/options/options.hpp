@@ -67,6 +67,7 @@ struct Option {
   /// Comma-separated keys of a scenario file that a flag makes void, or every_schedule_option.
   std::string_view replaces = {};
   [[nodiscard]] std::vector<std::string_view> aliases() const;
+  [[nodiscard]] bool has_alias(std::string_view word) const;
 };
 
 [[nodiscard]] std::span<const Option> options();

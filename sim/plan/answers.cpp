@@ -4,7 +4,8 @@
 #include "ppsim/study/evaluate.hpp"
 
 #include <algorithm>
-#include <numeric>
+
+#include "bound.hpp"
 
 namespace ppsim {
 namespace {
@@ -42,7 +43,7 @@ constexpr std::array changed_constants{
     ChangedConstant{"links 10 % slower", [](RunSpec& run) { scale_links(run, 100 - percent); }},
     ChangedConstant{"links 10 % faster", [](RunSpec& run) { scale_links(run, 100 + percent); }},
     ChangedConstant{"10 % less memory", [](RunSpec& run) {
-                      const Bytes limit = run.memory_limit.value_or(run.device_sheet->usable_memory());
+                      const Bytes limit = *limit_of(run);
                       run.memory_limit = limit - Bytes{limit.count() / percent};
                     }}};
 
@@ -50,14 +51,9 @@ constexpr std::array changed_constants{
 template <class Takes>
 PlanRequest with_schedules(const PlanRequest& request, Takes takes) {
   PlanRequest some = request;
-  const std::vector<std::string>& named = request.choices.schedules;
-  std::vector<std::string> left;
-  for (const Generator* generator : generators()) {
-    const bool is_named =
-        named.empty() ? generator->name != "sequential" : std::ranges::find(named, generator->name) != named.end();
-    if (is_named && takes(*generator)) left.emplace_back(generator->name);
-  }
-  some.choices.schedules = std::move(left);
+  some.choices.schedules.clear();
+  for (const Generator* generator : planned_schedules(request))
+    if (takes(*generator)) some.choices.schedules.emplace_back(generator->name);
   return some;
 }
 

@@ -122,24 +122,17 @@ private:
     return !prunes_ || plan_.rows.size() < request_.top || bound <= plan_.rows.back().figure;
   }
 
-  [[nodiscard]] std::uint64_t count_of(const Degrees& degrees) const {
-    std::uint64_t count = 0;
-    for (const PlannedOrder& order : space_.orders(degrees))
-      count += space_.keepings(space_.layers_of_chunk(degrees, order)).size();
-    return count;
-  }
-
   [[nodiscard]] Outcome whole(std::size_t position) const {
     Outcome outcome;
     const Degrees& degrees = space_.degrees()[position];
     const std::optional<DegreeBounds> bounds = DegreeBounds::of(request_, degrees);
     if (!bounds) {
-      outcome.refused = count_of(degrees);
+      outcome.refused = space_.size_of(degrees);
       return outcome;
     }
     const PlanBound all = bounds->all();
     if (prunes_ && !fits(all.memory)) {
-      outcome.too_large = count_of(degrees);
+      outcome.too_large = space_.size_of(degrees);
       return outcome;
     }
     outcome.parts.push_back({.bound = least(all), .degrees = position});

@@ -10,6 +10,22 @@
 namespace ppsim {
 namespace {
 
+/// Empty where the framework has it without a name of its own: it follows from the number of chunks.
+struct FrameworkName {
+  Framework framework;
+  std::string_view schedule, name;
+};
+constexpr std::array framework_names{FrameworkName{Framework::megatron, "1f1b", ""},
+                                     FrameworkName{Framework::megatron, "interleaved", ""},
+                                     FrameworkName{Framework::torchtitan, "gpipe", "GPipe"},
+                                     FrameworkName{Framework::torchtitan, "1f1b", "1F1B"},
+                                     FrameworkName{Framework::torchtitan, "interleaved", "Interleaved1F1B"},
+                                     FrameworkName{Framework::torchtitan, "looped-bfs", "LoopedBFS"},
+                                     FrameworkName{Framework::torchtitan, "zb-interleaved", "InterleavedZeroBubble"},
+                                     FrameworkName{Framework::torchtitan, "zb-v", "ZBVZeroBubble"},
+                                     FrameworkName{Framework::torchtitan, "dualpipe-v", "DualPipeV"},
+                                     FrameworkName{Framework::deepspeed, "1f1b", ""}};
+
 std::string megatron(const PlanRequest& request, const Configuration& configuration) {
   const Degrees& degrees = configuration.degrees;
   std::string text =
@@ -50,21 +66,10 @@ std::string megatron(const PlanRequest& request, const Configuration& configurat
   return text + "\n";
 }
 
-struct TorchName {
-  std::string_view schedule, name;
-};
-constexpr std::array torch_names{TorchName{"gpipe", "GPipe"},
-                                 TorchName{"1f1b", "1F1B"},
-                                 TorchName{"interleaved", "Interleaved1F1B"},
-                                 TorchName{"looped-bfs", "LoopedBFS"},
-                                 TorchName{"zb-interleaved", "InterleavedZeroBubble"},
-                                 TorchName{"zb-v", "ZBVZeroBubble"},
-                                 TorchName{"dualpipe-v", "DualPipeV"}};
-
 std::string torchtitan(const PlanRequest& request, const Configuration& configuration) {
   const Degrees& degrees = configuration.degrees;
-  const auto* const found = std::ranges::find(torch_names, configuration.schedule->name, &TorchName::schedule);
-  if (found == torch_names.end()) return "";
+  const auto name = name_in(Framework::torchtitan, configuration.schedule->name);
+  if (!name) return "";
   const bool ends = !configuration.layout.empty();
   const std::int64_t layers = model_of(request.run).layers + (ends ? 2 : 0);
   const std::int64_t chunks = degrees.stages * static_cast<std::int64_t>(configuration.chunks);
@@ -83,7 +88,7 @@ std::string torchtitan(const PlanRequest& request, const Configuration& configur
     text += fmt::format("pipeline_parallel_schedule = \"{}\"\npipeline_parallel_microbatch_size = {}\n"
                         "pipeline_parallel_layers_per_stage = {}\npipeline_parallel_first_stage_less_layers = {}\n"
                         "pipeline_parallel_last_stage_less_layers = {}\n",
-                        found->name, degrees.microbatch_size, layers / chunks, ends ? 1 : 0, ends ? 1 : 0);
+                        *name, degrees.microbatch_size, layers / chunks, ends ? 1 : 0, ends ? 1 : 0);
   return text + fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n",
                             configuration.keeping.kind == RecomputeKind::none ? "none" : "full");
 }
@@ -97,6 +102,12 @@ std::string deepspeed(const PlanRequest& request, const Configuration& configura
 }
 
 } // namespace
+
+std::optional<std::string_view> name_in(Framework framework, std::string_view schedule) {
+  for (const FrameworkName& each : framework_names)
+    if (each.framework == framework && each.schedule == schedule) return each.name;
+  return std::nullopt;
+}
 
 std::string settings_for(Framework framework, const PlanRequest& request, const Configuration& configuration) {
   switch (framework) {

@@ -1,6 +1,7 @@
 #include "ppsim/plan/space.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/plan/settings.hpp"
 #include "ppsim/scenario/layout.hpp"
 #include "ppsim/study/build_scenario.hpp"
 #include "ppsim/study/jitter.hpp"
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
 
 namespace ppsim {
 namespace {
@@ -44,11 +44,7 @@ bool allows(const std::vector<std::int64_t>& choice, std::int64_t value) {
 }
 
 bool has_order(Framework framework, std::string_view schedule) {
-  static const std::map<Framework, std::set<std::string_view>> known{
-      {Framework::megatron, {"1f1b", "interleaved"}},
-      {Framework::torchtitan, {"gpipe", "1f1b", "interleaved", "looped-bfs", "zb-interleaved", "zb-v", "dualpipe-v"}},
-      {Framework::deepspeed, {"1f1b"}}};
-  return framework == Framework::any || known.at(framework).contains(schedule);
+  return framework == Framework::any || name_in(framework, schedule).has_value();
 }
 
 /// Stages of the optimizer's division that a framework has beside a pipeline.
@@ -173,17 +169,22 @@ ScheduleTraits traits_of(const Generator& generator) {
   return known.at(&generator);
 }
 
-PlanSpace::PlanSpace(const PlanRequest& request) : request_{request}, model_{model_of(request.run)} {
+std::vector<const Generator*> planned_schedules(const PlanRequest& request) {
   const std::vector<std::string>& named = request.choices.schedules;
-  for (const std::string& name : named) (void)find_generator(name);
+  std::vector<const Generator*> schedules;
   for (const Generator* generator : generators()) {
-    const bool is_named = std::ranges::find(named, generator->name) != named.end();
-    if (!named.empty() && !is_named) continue;
     // one device at a time trains nothing that needs several
-    if (!is_named && generator->name == "sequential") continue;
-    if (traits_of(*generator).asynchronous || !has_order(request.framework, generator->name)) continue;
-    schedules_.push_back(generator);
+    const bool is_meant =
+        named.empty() ? generator->name != "sequential" : std::ranges::find(named, generator->name) != named.end();
+    if (is_meant && !traits_of(*generator).asynchronous && has_order(request.framework, generator->name))
+      schedules.push_back(generator);
   }
+  return schedules;
+}
+
+PlanSpace::PlanSpace(const PlanRequest& request)
+    : request_{request}, model_{model_of(request.run)}, schedules_{planned_schedules(request)} {
+  for (const std::string& name : request.choices.schedules) (void)find_generator(name);
   if (schedules_.empty())
     throw Error{ExitCode::bad_input, Problem{"`fixed`",
                                              fmt::format("none of them is left that flushes and that '{}' runs",
@@ -388,11 +389,15 @@ void PlanSpace::count() {
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint64_t> known; // by stages and microbatches
   for (const Degrees& degrees : degrees_) {
     const auto [found, is_new] = known.try_emplace({degrees.stages, degrees.microbatches}, 0);
-    if (is_new)
-      for (const PlannedOrder& order : orders(degrees))
-        found->second += keepings(layers_of_chunk(degrees, order)).size();
+    if (is_new) found->second = size_of(degrees);
     size_ += found->second;
   }
+}
+
+std::uint64_t PlanSpace::size_of(const Degrees& degrees) const {
+  std::uint64_t size = 0;
+  for (const PlannedOrder& order : orders(degrees)) size += keepings(layers_of_chunk(degrees, order)).size();
+  return size;
 }
 
 } // namespace ppsim

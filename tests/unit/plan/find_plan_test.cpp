@@ -233,6 +233,11 @@ TEST_CASE("Terms of a step add up to it, and less memory is never faster") {
     CHECK(answers.balanced->figure == evaluate(spec).report.step_time.count());
     CHECK(answers.balanced->figure < winner.figure);
   }
+  REQUIRE(answers.changes.size() == 5);
+  PlanRequest less = request; // the last: searched anew
+  less.run.memory_limit = Bytes{request.run.memory_limit->count() - request.run.memory_limit->count() / 10};
+  CHECK(answers.changes.back().best->figure == find_plan(less, 2).rows.front().figure);
+  CHECK(answers.changes[0].best->figure > winner.figure); // what is computed takes longer
   for (const OtherConstants& change : answers.changes)
     if (change.winner) CHECK(change.best->figure <= change.winner->figure);
 }
@@ -251,7 +256,9 @@ TEST_CASE("A configuration is said in the words of its framework") {
         "--overlap-param-gather --recompute-granularity full --recompute-method block --recompute-num-layers 1\n");
   CHECK_THAT(settings_for(Framework::torchtitan, request, configuration),
              Catch::Contains("pipeline_parallel_schedule = \"Interleaved1F1B\"") &&
-                 Catch::Contains("local_batch_size = 32"));
+                 Catch::Contains("local_batch_size = 32") &&
+                 Catch::Contains("pipeline_parallel_layers_per_stage = 1\n") &&
+                 Catch::Contains("pipeline_parallel_first_stage_less_layers = 1\n"));
   CHECK_THAT(settings_for(Framework::deepspeed, request, configuration),
              Catch::Contains("\"gradient_accumulation_steps\": 16"));
   CHECK(settings_for(Framework::any, request, configuration).empty());

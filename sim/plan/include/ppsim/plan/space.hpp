@@ -94,6 +94,10 @@ struct PlannedOrder {
 /// Layers spread over so many chunks, embedding and loss counting as one each.
 [[nodiscard]] Layout ends_layout(const Model& model, std::size_t chunks);
 
+/// The schedules that a plan looks at: those that are named, or all but `sequential`; that flush, and that the
+/// framework runs.
+[[nodiscard]] std::vector<const Generator*> planned_schedules(const PlanRequest& request);
+
 /// The space, in its two halves: degrees, and for each of them orders with what they keep. Throws Error where it is
 /// empty: with the rule that leaves nothing, and what would.
 class PlanSpace {
@@ -108,8 +112,9 @@ public:
   [[nodiscard]] std::size_t layers_of_chunk(const Degrees& degrees, const PlannedOrder& order) const;
   [[nodiscard]] Configuration configuration(const Degrees& degrees, const PlannedOrder& order,
                                             const Keeping& keeping) const;
-  /// How many configurations there are.
+  /// How many configurations there are; and those with these degrees.
   [[nodiscard]] std::uint64_t size() const { return size_; }
+  [[nodiscard]] std::uint64_t size_of(const Degrees& degrees) const;
 
 private:
   /// What each choice may be.
