@@ -35,6 +35,14 @@ Result read_recompute(PlanChoices& choices, std::string_view text) {
   return std::nullopt;
 }
 
+Result read_split(PlanChoices& choices, std::string_view text) {
+  constexpr std::array all{LayerSplit::even, LayerSplit::ends, LayerSplit::work};
+  const auto* const found = std::ranges::find(all, text, [](LayerSplit split) { return to_string(split); });
+  if (found == all.end()) return Wrong{fmt::format("{} is no split", in_quotes(text)), "even, ends or work"};
+  choices.split.push_back(*found);
+  return std::nullopt;
+}
+
 Result read_switch(PlanChoices& choices, std::string_view text) {
   if (text != "on" && text != "off") return Wrong{fmt::format("{} is no switch", in_quotes(text)), "on or off"};
   choices.sequence_parallel = text == "on";
@@ -55,6 +63,7 @@ constexpr std::array choosable{
     Choosable{"mbs", "microbatch-size", read_count<&PlanChoices::microbatch_size, 1, most_ranks>},
     Choosable{"vpp", "virtual-stages", read_count<&PlanChoices::chunks, 1, Limits::chunks>},
     Choosable{"schedule", "schedules", read_schedule},
+    Choosable{"layers", "layers", read_split},
     Choosable{"recompute", "recompute", read_recompute},
     Choosable{"zero", "zero-stage", read_count<&PlanChoices::zero_stage, 0, 3>},
     Choosable{"sp", "sequence-parallel", read_switch}};

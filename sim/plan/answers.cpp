@@ -1,6 +1,7 @@
 #include "ppsim/plan/answers.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/parallel.hpp"
 #include "ppsim/study/evaluate.hpp"
 
 #include <algorithm>
@@ -83,18 +84,27 @@ std::optional<PlanRow> find_simpler(const PlanRequest& request, const PlanRow& w
 
 constexpr std::size_t most_tasks_to_balance = 50'000; // each split is simulated
 
-/// `balance` of the first row; of an order that is searched for each split would be a search.
-std::optional<PlanRow> find_balanced(const PlanRequest& request, const PlanRow& winner) {
-  const Configuration& configuration = winner.configuration;
+/// `balance` of a row from its own split; of an order that is searched for each split would be a search.
+std::optional<PlanRow> balanced(const PlanRequest& request, const Configuration& configuration) {
   const auto tasks = static_cast<std::size_t>(3 * configuration.degrees.stages * configuration.degrees.microbatches) *
                      configuration.chunks;
   const bool is_sampled = request.by_memory || request.run.rank_by != StepFigure::step_time;
   if (configuration.schedule->searches || is_sampled || tasks > most_tasks_to_balance) return std::nullopt;
-  PlanRequest balanced = request;
-  balanced.run.balance = true;
-  std::optional<PlanRow> row = simulate_alone(balanced, configuration);
-  if (!row || row->figure >= winner.figure) return std::nullopt;
-  return row;
+  PlanRequest changed = request;
+  changed.run.balance = true;
+  return simulate_alone(changed, configuration);
+}
+
+constexpr std::size_t most_rows_to_balance = 5; // half a second each
+
+std::optional<BalancedRow> find_balanced(const PlanRequest& request, const RankedPlan& plan, std::size_t threads) {
+  std::vector<std::optional<PlanRow>> rows(std::min(plan.rows.size(), most_rows_to_balance));
+  for_each_index(rows.size(), threads, [&](std::size_t i) { rows[i] = balanced(request, plan.rows[i].configuration); });
+  std::optional<BalancedRow> best;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows[i] && rows[i]->figure < (best ? best->row.figure : plan.rows.front().figure))
+      best = BalancedRow{i, *std::move(rows[i])};
+  return best;
 }
 
 } // namespace
@@ -148,7 +158,7 @@ PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, std::size
   });
   PlanAnswers answers;
   answers.simpler = find_simpler(request, winner, threads);
-  answers.balanced = find_balanced(request, winner);
+  answers.balanced = find_balanced(request, plan, threads);
   for (const ChangedConstant& change : changed_constants) {
     PlanRequest changed = quick;
     change.make(changed.run);

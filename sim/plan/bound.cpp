@@ -51,11 +51,6 @@ Bytes left_by_forward(const BlockCosts& costs, const Keeping& keeping) {
   return keeping.kind == RecomputeKind::full ? costs.full.checkpoint : costs.selective.checkpoint;
 }
 
-/// Whether each chunk is on two stages.
-bool goes_both_ways(const Generator& generator) {
-  return generator.placement == "bidirectional";
-}
-
 /// One stage, as its chunks are added up in model order.
 struct StageSum {
   bool seen = false;
@@ -75,7 +70,7 @@ struct StageSum {
 void add_chunk(StageSum& stage, const BlockCosts& chunk, const Keeping& keeping, Duration work, Duration before,
                Duration back) {
   const Bytes left = left_by_forward(chunk, keeping);
-  if (!stage.seen) {
+  if (!stage.seen) { // what comes first, whichever chunk of it the first task is of
     stage.reached = before;
     stage.behind = back;
     stage.least_reduced = chunk.reduce;
@@ -91,15 +86,28 @@ void add_chunk(StageSum& stage, const BlockCosts& chunk, const Keeping& keeping,
   stage.forward = std::min(stage.forward, left);
 }
 
+/// Stages of a chunk: with two directions the microbatches of the other one run it on the mirrored stage.
+struct ChunkStages {
+  std::size_t first = 0;
+  std::optional<std::size_t> mirrored = {};
+};
+ChunkStages stages_of(const std::vector<StageId>& placement, std::size_t chunk, bool both_ways) {
+  if (!both_ways) return {index(placement[chunk])};
+  return {index(placement[chunk]), placement.size() - 1 - index(placement[chunk])};
+}
+
 /// What a forward leaves is held until its gradient has come back, down the chunks behind and up again.
 void add_waits(const std::vector<BlockCosts>& costs, const std::vector<StageId>& placement, const Keeping& keeping,
-               std::vector<StageSum>& stages, bool splits) {
+               std::vector<StageSum>& stages, bool splits, bool both_ways) {
   Duration behind{0};
   for (std::size_t chunk = placement.size(); chunk-- > 0;) {
     const BlockCosts& each = costs[chunk];
     behind += each.forward + each.input_grad + recomputed(each, keeping);
     if (!splits) behind += each.weight_grad;
-    stages[index(placement[chunk])].occupied += Int128{left_by_forward(each, keeping).count()} * behind.count();
+    const Int128 occupied = Int128{left_by_forward(each, keeping).count()} * behind.count();
+    const auto [stage, mirrored] = stages_of(placement, chunk, both_ways);
+    stages[stage].occupied += occupied;
+    if (mirrored) stages[*mirrored].occupied += occupied;
   }
 }
 
@@ -155,18 +163,12 @@ PlanBound DegreeBounds::all() const {
 const std::vector<BlockCosts>& DegreeBounds::chunks(const PlannedOrder& order, const std::vector<StageId>& placement,
                                                     std::size_t units) {
   const bool meet = goes_both_ways(*order.schedule) || placement.front() == placement.back();
-  const auto [found, is_new] = chunks_.try_emplace(Key{placement.size(), units, meet, order.counts_ends});
+  const auto [found, is_new] = chunks_.try_emplace(Key{placement.size(), units, meet, order.layout});
   if (!is_new) return found->second;
   const Shape shape{.stages = static_cast<std::size_t>(degrees_.stages),
                     .microbatches = static_cast<std::size_t>(degrees_.microbatches),
                     .vpp = order.chunks};
-  Layout layout;
-  if (order.counts_ends) {
-    layout = ends_layout(model_, placement.size());
-  } else {
-    layout = plain_layout(split_layers(shape, placement, static_cast<std::size_t>(model_.layers), {}, {}));
-    layout.back().mtp_layers = static_cast<std::size_t>(model_.mtp_layers);
-  }
+  const Layout layout = order.layout != nullptr ? *order.layout : even_layout(model_, shape, placement);
   const RecomputeUnits by_block{.method = RecomputeUnits::Method::block, .layers = static_cast<std::int64_t>(units)};
   found->second = chunk_costs(model_, costs_, layout, meet, units > 0 ? by_block : RecomputeUnits{});
   return found->second;
@@ -180,34 +182,33 @@ PlanBound DegreeBounds::of(const PlannedOrder& order, const Keeping& keeping) {
   const std::vector<BlockCosts>& costs = chunks(order, placement, keeping.block_layers);
   const ScheduleTraits traits = traits_of(*order.schedule);
   const auto rule = traits.pairs ? std::optional{request_->run.pair.value_or(PairRule{})} : std::nullopt;
+  const bool splits = traits.splits_backward;
+  const bool both_ways = goes_both_ways(*order.schedule);
   std::vector<StageSum> stages(asked.shape.stages);
   Duration before{0};
   Duration back{0};
-  Duration all{0};
   for (std::size_t chunk = 0; chunk < placement.size(); ++chunk) {
     const Duration work = work_of(costs[chunk], keeping, rule);
-    add_chunk(stages[index(placement[chunk])], costs[chunk], keeping, work, before, back);
+    const auto [stage, mirrored] = stages_of(placement, chunk, both_ways);
+    add_chunk(stages[stage], costs[chunk], keeping, work, before, back);
+    if (mirrored) add_chunk(stages[*mirrored], costs[chunk], keeping, work, before, back);
     before += costs[chunk].forward;
     back += costs[chunk].input_grad + costs[chunk].weight_grad + recomputed(costs[chunk], keeping);
-    all += work;
   }
-  const bool splits = traits.splits_backward;
-  const bool both_ways = goes_both_ways(*order.schedule);
   const bool overlaps = request_->run.overlap_grad_reduce.value_or(degrees_.zero_stage > 0);
   // by a factor a pair can be shorter than its halves: then nothing says how long a gradient takes to come back
-  if (!rule || rule->kind != PairRule::Kind::factor) add_waits(costs, placement, keeping, stages, splits);
+  if (!rule || rule->kind != PairRule::Kind::factor) add_waits(costs, placement, keeping, stages, splits, both_ways);
+  const std::int64_t passes = both_ways ? degrees_.microbatches / 2 : degrees_.microbatches; // of each of its chunks
   PlanBound bound;
   Duration optimizer{0};
   for (const StageSum& stage : stages) {
     const Duration reduced = overlaps ? stage.least_reduced : stage.all_reduced;
-    const Duration behind = std::max(splits ? Duration{0} : stage.behind, reduced);
-    const Duration work =
-        std::max(degrees_.microbatches * stage.work + behind, passing_time(stage, degrees_.microbatches, limit_));
-    if (!both_ways) bound.time = std::max(bound.time, stage.reached + work);
-    optimizer = std::max(optimizer, stage.optimizer);
+    const Duration behind = std::max(splits ? Duration{0} : stage.behind, both_ways ? Duration{0} : reduced);
+    const Duration work = std::max(passes * stage.work + behind, passing_time(stage, passes, limit_));
+    bound.time = std::max(bound.time, stage.reached + work);
+    if (!both_ways) optimizer = std::max(optimizer, stage.optimizer); // which of the two steps is not asked here
     bound.memory = std::max(bound.memory, stage.held() + stage.forward);
   }
-  if (both_ways) bound.time = degrees_.microbatches * all / degrees_.stages;
   bound.time += optimizer;
   return bound;
 }

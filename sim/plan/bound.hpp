@@ -38,8 +38,8 @@ private:
   Model model_;
   std::optional<Bytes> limit_;
   ModelCosts costs_;
-  /// Chunks, layers that are recomputed, whether ends meet, and count as layers.
-  using Key = std::tuple<std::size_t, std::size_t, bool, bool>;
+  /// Chunks, layers that are recomputed, whether ends meet, and what is not spread evenly.
+  using Key = std::tuple<std::size_t, std::size_t, bool, const Layout*>;
   std::map<Key, std::vector<BlockCosts>> chunks_;
 };
 

@@ -141,7 +141,7 @@ private:
 
   [[nodiscard]] Outcome look_at(const Node& node) const {
     if (node.is_whole) return parts_of(node);
-    return simulated(request_, space_.configuration(space_.degrees()[node.degrees], node.order, node.keeping));
+    return simulated(request_, PlanSpace::configuration(space_.degrees()[node.degrees], node.order, node.keeping));
   }
 
   [[nodiscard]] Outcome parts_of(const Node& node) const {

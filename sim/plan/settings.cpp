@@ -38,9 +38,12 @@ std::string megatron(const PlanRequest& request, const Configuration& configurat
   };
   const Model model = model_of(request.run);
   const auto chunks = static_cast<std::int64_t>(configuration.chunks);
-  const bool ends = !configuration.layout.empty();
-  add(chunks > 1, "num-layers-per-virtual-pipeline-stage", (model.layers + (ends ? 2 : 0)) / (degrees.stages * chunks));
+  const bool ends = configuration.split == LayerSplit::ends;
+  const bool by_work = configuration.split == LayerSplit::work;
+  add(chunks > 1 && !by_work, "num-layers-per-virtual-pipeline-stage",
+      (model.layers + (ends ? 2 : 0)) / (degrees.stages * chunks));
   add_word(ends, "account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
+  add_word(by_work, fmt::format("pipeline-model-parallel-layout '{}'", configuration.layout));
   add(degrees.context > 1, "context-parallel-size", degrees.context);
   add(degrees.expert > 1, "expert-model-parallel-size", degrees.expert);
   const Training training = spec_of(request, configuration).training;
@@ -70,7 +73,7 @@ std::string torchtitan(const PlanRequest& request, const Configuration& configur
   const Degrees& degrees = configuration.degrees;
   const auto name = name_in(Framework::torchtitan, configuration.schedule->name);
   if (!name) return "";
-  const bool ends = !configuration.layout.empty();
+  const bool ends = configuration.split == LayerSplit::ends;
   const std::int64_t layers = model_of(request.run).layers + (ends ? 2 : 0);
   const std::int64_t chunks = degrees.stages * static_cast<std::int64_t>(configuration.chunks);
   const bool has_pipeline = degrees.stages > 1;

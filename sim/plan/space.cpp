@@ -68,6 +68,11 @@ std::string_view to_string(Framework framework) {
   return names[static_cast<std::size_t>(framework)];
 }
 
+std::string_view to_string(LayerSplit split) {
+  constexpr std::array<std::string_view, 3> names{"even", "ends", "work"};
+  return names[static_cast<std::size_t>(split)];
+}
+
 std::vector<std::pair<std::string_view, std::string>> Configuration::options() const {
   std::vector<std::pair<std::string_view, std::string>> list;
   const auto add = [&](std::string_view name, auto value) { list.emplace_back(name, fmt::format("{}", value)); };
@@ -114,15 +119,26 @@ std::optional<std::size_t> samples_of(const PlanRequest& request, const Degrees&
   return std::max(asked, JitterLimits::samples_per_copy * static_cast<std::size_t>(degrees.data));
 }
 
-RunSpec spec_of(const PlanRequest& request, const Configuration& configuration) {
+namespace {
+
+/// What is said of all runs, for this one.
+RunSpec without_void_options(const PlanRequest& request, const Configuration& configuration) {
   RunSpec spec = request.run;
   for (const std::string_view option : void_options(request, configuration)) {
+    if (const auto said = spec.where.find(option); said != spec.where.end()) spec.where.erase(said);
     if (option == "cp-comm-type") spec.training.context_exchange.reset();
     if (option == "recompute-modules") spec.training.recompute_modules.reset();
     if (option == "gpus-per-node") spec.training.gpus_per_node.reset();
     if (option == "moe-token-dispatcher") spec.training.token_dispatcher.reset();
     if (option == "moe-dispatch-data-type") spec.training.dispatch_data_type.reset();
   }
+  return spec;
+}
+
+} // namespace
+
+RunSpec spec_of(const PlanRequest& request, const Configuration& configuration) {
+  RunSpec spec = without_void_options(request, configuration);
   const Degrees& degrees = configuration.degrees;
   if (const auto samples = samples_of(request, degrees)) spec.samples = samples;
   Training& training = spec.training;
@@ -191,6 +207,7 @@ PlanSpace::PlanSpace(const PlanRequest& request)
                                                          to_string(request.framework)),
                                              "name others ('ppsim list schedules'), or leave them out"}};
   find_degrees();
+  find_layouts();
   count();
   if (size_ == 0)
     throw Error{
@@ -303,28 +320,15 @@ void PlanSpace::add_divided(const Values& all, Degrees degrees) {
   }
 }
 
-Layout ends_layout(const Model& model, std::size_t chunks) {
-  const std::size_t each = (static_cast<std::size_t>(model.layers) + 2) / chunks;
-  Layout layout(chunks, ChunkBlocks{.layers = each});
-  --layout.front().layers;
-  layout.front().embedding = true;
-  --layout.back().layers;
-  layout.back().mtp_layers = static_cast<std::size_t>(model.mtp_layers);
-  layout.back().loss = true;
-  return layout;
-}
-
 std::size_t PlanSpace::layers_of_chunk(const Degrees& degrees, const PlannedOrder& order) const {
+  if (order.layout != nullptr) return std::ranges::max(*order.layout, {}, &ChunkBlocks::layers).layers;
   const std::size_t all = static_cast<std::size_t>(degrees.stages) * order.chunks;
-  const std::size_t layers = static_cast<std::size_t>(model_.layers) + (order.counts_ends ? 2 : 0);
-  return (layers + all - 1) / all;
+  return (static_cast<std::size_t>(model_.layers) + all - 1) / all;
 }
 
-Configuration PlanSpace::configuration(const Degrees& degrees, const PlannedOrder& order,
-                                       const Keeping& keeping) const {
-  Configuration configuration{degrees, order.schedule, order.chunks, keeping};
-  if (order.counts_ends)
-    configuration.layout = to_string(ends_layout(model_, static_cast<std::size_t>(degrees.stages) * order.chunks));
+Configuration PlanSpace::configuration(const Degrees& degrees, const PlannedOrder& order, const Keeping& keeping) {
+  Configuration configuration{degrees, order.schedule, order.chunks, keeping, order.split};
+  if (order.layout != nullptr) configuration.layout = to_string(*order.layout);
   return configuration;
 }
 
@@ -351,17 +355,14 @@ std::vector<std::size_t> PlanSpace::chunk_counts(const Generator& generator, std
 std::vector<PlannedOrder> PlanSpace::orders(const Degrees& degrees) const {
   std::vector<PlannedOrder> list;
   const auto stages = static_cast<std::size_t>(degrees.stages);
-  const auto layers = static_cast<std::size_t>(model_.layers);
-  const Framework framework = request_.framework;
   for (const Generator* generator : schedules_)
     for (const std::size_t count : chunk_counts(*generator, stages)) {
       const Shape shape{.stages = stages, .microbatches = static_cast<std::size_t>(degrees.microbatches), .vpp = count};
       if (!is_taken(*generator, shape)) continue;
-      const std::size_t all = stages * count;
-      const bool is_even = layers % all == 0;
-      const bool splits_evenly = framework == Framework::megatron || framework == Framework::torchtitan;
-      if (all <= layers && (is_even || !splits_evenly)) list.push_back({generator, count});
-      if (all > 1 && !is_even && (layers + 2) % all == 0) list.push_back({generator, count, true});
+      const Layouts& layouts = layouts_.at({generator, stages, count, work_of(degrees)});
+      if (layouts.even && (takes(LayerSplit::even) || stages == 1)) list.push_back({generator, count});
+      if (layouts.ends && takes(LayerSplit::ends)) list.push_back({generator, count, LayerSplit::ends, &*layouts.ends});
+      if (layouts.work && takes(LayerSplit::work)) list.push_back({generator, count, LayerSplit::work, &*layouts.work});
     }
   return list;
 }
@@ -386,9 +387,9 @@ std::vector<Keeping> PlanSpace::keepings(std::size_t layers) const {
 }
 
 void PlanSpace::count() {
-  std::map<std::pair<std::int64_t, std::int64_t>, std::uint64_t> known; // by stages and microbatches
+  std::map<std::tuple<std::int64_t, std::int64_t, EndsWork>, std::uint64_t> known; // all that orders follow from
   for (const Degrees& degrees : degrees_) {
-    const auto [found, is_new] = known.try_emplace({degrees.stages, degrees.microbatches}, 0);
+    const auto [found, is_new] = known.try_emplace({degrees.stages, degrees.microbatches, work_of(degrees)}, 0);
     if (is_new) found->second = size_of(degrees);
     size_ += found->second;
   }

@@ -61,7 +61,11 @@ std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const 
   }
   json["rows"] = std::move(rows);
   json["simpler"] = row_or_null(answers.simpler);
-  json["balanced"] = row_or_null(answers.balanced);
+  json["balanced"] = nullptr;
+  if (answers.balanced) {
+    json["balanced"] = row_json(answers.balanced->row);
+    json["balanced"]["row"] = answers.balanced->position + 1;
+  }
   json["front"] = list_of(answers.front, [](const PlanFrontPoint& point) {
     Json front = row_json(point.row);
     front["memory_limit_bytes"] = point.limit.count();

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <ranges>
 #include <utility>
@@ -33,12 +34,17 @@ std::string grouped(std::uint64_t number) {
   return digits;
 }
 
+std::string_view split_words(LayerSplit split) {
+  constexpr std::array<std::string_view, 3> words{"", ", ends as layers", ", layers by work"};
+  return words[static_cast<std::size_t>(split)];
+}
+
 std::string order_words(const Configuration& configuration) {
   if (configuration.schedule == nullptr) return "any schedule";
   const bool chooses = configuration.schedule->vpp.multiple > 0 && configuration.schedule->vpp.matters;
   return fmt::format("{}{}{}", configuration.schedule->name,
                      chooses ? fmt::format(" v={}", configuration.chunks) : std::string{},
-                     configuration.layout.empty() ? "" : ", ends as layers");
+                     split_words(configuration.split));
 }
 
 std::string kept_words(const Keeping& keeping) {
@@ -212,10 +218,10 @@ std::vector<Answer> answers_of(const PlanShown& shown) {
   list.push_back({"row 1", terms + " (means over its stages)"});
   if (const PlanRow* const other = other_kind(plan)) list.push_back({"another", compared(*other, winner)});
   if (const auto& balanced = shown.answers.balanced)
-    list.push_back(
-        {"layers", fmt::format("row 1 with --balance: {} ({}), {}", format_duration(balanced->report.step_time),
-                               difference(balanced->report.step_time, winner.report.step_time),
-                               format_bytes(balanced->report.peak_bytes()))});
+    list.push_back({"layers", fmt::format("row {} with --balance: {} ({}), {}", balanced->position + 1,
+                                          format_duration(balanced->row.report.step_time),
+                                          difference(balanced->row.report.step_time, winner.report.step_time),
+                                          format_bytes(balanced->row.report.peak_bytes()))});
   if (shown.answers.simpler) list.push_back({"simpler", compared(*shown.answers.simpler, winner)});
   const Configuration* before = &winner.configuration;
   for (const PlanFrontPoint& point : shown.answers.front | std::views::reverse) {

@@ -9,6 +9,8 @@
 #include <catch2/catch.hpp>
 
 #include <limits>
+#include <set>
+#include <tuple>
 
 #include "sim/plan/bound.hpp"
 
@@ -70,7 +72,7 @@ std::size_t check_bounds(PlanRequest request) {
     if (!bounds) continue;
     for (const PlannedOrder& order : space.orders(degrees))
       for (const Keeping& keeping : space.keepings(space.layers_of_chunk(degrees, order))) {
-        const auto row = simulate_alone(request, space.configuration(degrees, order, keeping));
+        const auto row = simulate_alone(request, PlanSpace::configuration(degrees, order, keeping));
         if (!row) continue; // it does not fit
         ++checked;
         const PlanBound bound = bounds->of(order, keeping);
@@ -139,6 +141,7 @@ TEST_CASE("What is said of modules that are recomputed is left out where none ar
   request.choices.schedules = {"1f1b"};
   const std::uint64_t without = find_plan_exhaustively(request, 2).configurations;
   request.run.training.recompute_modules = std::vector{RecomputeModule::layernorm};
+  request.run.where["recompute-modules"] = "--recompute-modules"; // as a command line says it
   const RankedPlan plan = find_plan_exhaustively(request, 2);
   CHECK(plan.refused == 0);
   CHECK(plan.configurations > without); // selective recomputation, too
@@ -228,10 +231,11 @@ TEST_CASE("Terms of a step add up to it, and less memory is never faster") {
   }
   CHECK(winner.figure <= before);
   if (answers.balanced) {
-    RunSpec spec = spec_of(request, winner.configuration);
+    const auto& [position, row] = *answers.balanced;
+    RunSpec spec = spec_of(request, plan.rows[position].configuration);
     spec.balance = true;
-    CHECK(answers.balanced->figure == evaluate(spec).report.step_time.count());
-    CHECK(answers.balanced->figure < winner.figure);
+    CHECK(row.figure == evaluate(spec).report.step_time.count());
+    CHECK(row.figure < winner.figure);
   }
   REQUIRE(answers.changes.size() == 5);
   PlanRequest less = request; // the last: searched anew
@@ -242,12 +246,75 @@ TEST_CASE("Terms of a step add up to it, and less memory is never faster") {
     if (change.winner) CHECK(change.best->figure <= change.winner->figure);
 }
 
+std::vector<std::size_t> layers_of(const Layout& layout) {
+  std::vector<std::size_t> layers;
+  for (const ChunkBlocks& blocks : layout) layers.push_back(blocks.layers);
+  return layers;
+}
+
+TEST_CASE("Layers spread by work: the stage with the loss has fewer, and of equals the last has more") {
+  Model model = find_model("llama-3-8b");
+  model.layers = 10;
+  const EndsWork work{.loss = 2 * work_of_layer};
+  CHECK(layers_of(*work_layout(model, work, {0, 1, 2, 3})) == std::vector<std::size_t>{3, 3, 3, 1}); // 6 each
+  model.layers = 11;
+  CHECK(layers_of(*work_layout(model, work, {0, 1, 2, 3})) == std::vector<std::size_t>{3, 3, 3, 2});
+  model.layers = 6; // a V: 8 each; the first stage has the loss
+  CHECK(layers_of(*work_layout(model, work, {0, 1, 1, 0})) == std::vector<std::size_t>{2, 2, 2, 0});
+  model.layers = 2;
+  CHECK(layers_of(*work_layout(model, work, {0, 1, 0, 1})) == std::vector<std::size_t>{0, 1, 1, 0});
+  model.layers = 1;
+  CHECK(!work_layout(model, work, {0, 1, 0, 1}));
+}
+
+TEST_CASE("No other split of layers gives the busiest stage less to do than the one by work") {
+  Model model = find_model("llama-3-8b");
+  for (const std::int64_t loss : {0, 3, 8, 20, 53})
+    for (model.layers = 3; model.layers < 12; ++model.layers) {
+      const EndsWork work{.embedding = 3, .loss = loss};
+      const auto busiest = [&](std::int64_t first, std::int64_t second, std::int64_t third) {
+        return std::max({3 + 8 * first, 8 * second, 8 * third + loss});
+      };
+      const auto found = layers_of(*work_layout(model, work, {0, 1, 2}));
+      const auto at = [&](std::size_t chunk) { return static_cast<std::int64_t>(found[chunk]); };
+      for (std::int64_t second = 1; second <= model.layers; ++second)
+        for (std::int64_t first = 0; first + second <= model.layers; ++first)
+          CHECK(busiest(at(0), at(1), at(2)) <= busiest(first, second, model.layers - first - second));
+    }
+}
+
+TEST_CASE("A split that is chosen is the only one, and none is there twice") {
+  const PlanRequest request = small(8, 16, gibibytes(80));
+  PlanRequest fixed = request;
+  fixed.choices.split = {LayerSplit::work};
+  const PlanSpace some{fixed};
+  const PlanSpace every{request};
+  std::size_t by_work = 0;
+  for (const Degrees& degrees : every.degrees()) {
+    for (const PlannedOrder& order : some.orders(degrees))
+      CHECK((order.split == LayerSplit::work || degrees.stages == 1));
+    const std::vector<PlannedOrder> orders = every.orders(degrees);
+    std::set<std::tuple<const Generator*, std::size_t, std::string>> seen;
+    for (const PlannedOrder& order : orders) {
+      const Shape shape{.stages = static_cast<std::size_t>(degrees.stages), .microbatches = 1, .vpp = order.chunks};
+      const std::string layout =
+          to_string(order.layout != nullptr
+                        ? *order.layout
+                        : even_layout(*request.run.model_shape, shape, order.schedule->place({.shape = shape})));
+      CHECK(seen.emplace(order.schedule, order.chunks, layout).second);
+      by_work += order.split == LayerSplit::work ? 1 : 0;
+    }
+  }
+  CHECK(by_work > 100);
+}
+
 TEST_CASE("A configuration is said in the words of its framework") {
   PlanRequest request = small(16, 64, gibibytes(80));
   const Configuration configuration{{.tensor = 2, .data = 2, .stages = 4, .microbatch_size = 2, .microbatches = 16},
                                     &find_generator("interleaved"),
                                     3,
                                     {RecomputeKind::full, 1},
+                                    LayerSplit::ends,
                                     to_string(ends_layout(*request.run.model_shape, 12))};
   CHECK(settings_for(Framework::megatron, request, configuration) ==
         "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 1 "
@@ -262,6 +329,12 @@ TEST_CASE("A configuration is said in the words of its framework") {
   CHECK_THAT(settings_for(Framework::deepspeed, request, configuration),
              Catch::Contains("\"gradient_accumulation_steps\": 16"));
   CHECK(settings_for(Framework::any, request, configuration).empty());
+  Configuration by_work = configuration;
+  by_work.split = LayerSplit::work;
+  by_work.layout = "Et|t*9L";
+  CHECK_THAT(settings_for(Framework::megatron, request, by_work),
+             Catch::Contains("--pipeline-model-parallel-layout 'Et|t*9L'") && !Catch::Contains("account-for") &&
+                 !Catch::Contains("virtual"));
 }
 
 } // namespace

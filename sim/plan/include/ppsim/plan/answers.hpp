@@ -31,11 +31,17 @@ struct OtherConstants {
   [[nodiscard]] bool stays() const { return winner && best && winner->figure <= best->figure; }
 };
 
+/// A row with the best split of its layers that balance() finds.
+struct BalancedRow {
+  std::size_t position = 0; ///< among the rows
+  PlanRow row;
+};
+
 /// Of a plan with at least one row. Schedules that search for their order take part where the first row has one.
 struct PlanAnswers {
-  std::optional<PlanRow> simpler;  ///< the fastest whose schedule asks less of the runtime than that of the first row
-  std::optional<PlanRow> balanced; ///< the first row with the best split of layers that is found, where that is faster
-  std::vector<PlanFrontPoint> front; ///< by rising limits, the last that of the plan
+  std::optional<PlanRow> simpler; ///< the fastest whose schedule asks less of the runtime than that of the first row
+  std::optional<BalancedRow> balanced; ///< the fastest of the first five, where it is faster than all rows
+  std::vector<PlanFrontPoint> front;   ///< by rising limits, the last that of the plan
   std::vector<OtherConstants> changes;
 };
 [[nodiscard]] PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, std::size_t threads);

@@ -6,9 +6,11 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,13 +36,22 @@ struct Degrees {
   auto operator<=>(const Degrees&) const = default;
 };
 
+/// How layers are spread over chunks.
+enum class LayerSplit : std::uint8_t {
+  even, ///< the first chunks take a remainder
+  ends, ///< embedding and loss each take the place of a layer
+  work  ///< the busiest stage does as little as it can (work_layout())
+};
+[[nodiscard]] std::string_view to_string(LayerSplit split);
+
 /// One way to train: a run of the simulator.
 struct Configuration {
   Degrees degrees;
   const Generator* schedule = nullptr;
   std::size_t chunks = 1; ///< per stage
   Keeping keeping = {};
-  std::string layout = {}; ///< what each chunk holds (parse_layout()); empty: layers spread evenly
+  LayerSplit split = LayerSplit::even;
+  std::string layout = {}; ///< what each chunk holds (parse_layout()); empty where the split is even
   bool operator==(const Configuration&) const = default;
   /// The options that say it, beside those of the request: ("stages", "8"), ...
   [[nodiscard]] std::vector<std::pair<std::string_view, std::string>> options() const;
@@ -52,6 +63,7 @@ struct PlanChoices {
   std::vector<std::size_t> chunks;
   std::vector<std::string> schedules;
   std::vector<RecomputeKind> recompute;
+  std::vector<LayerSplit> split;
   std::optional<bool> sequence_parallel;
 };
 
@@ -84,15 +96,35 @@ struct ScheduleTraits {
 };
 [[nodiscard]] ScheduleTraits traits_of(const Generator& generator);
 
-/// A schedule with a number of chunks.
+/// Whether each chunk is on two stages.
+[[nodiscard]] bool goes_both_ways(const Generator& generator);
+
+/// A schedule with a number of chunks, and how layers are spread over them.
 struct PlannedOrder {
   const Generator* schedule = nullptr;
   std::size_t chunks = 1;
-  bool counts_ends = false; ///< embedding and loss each take the place of a layer (ends_layout())
+  LayerSplit split = LayerSplit::even;
+  const Layout* layout = nullptr; ///< of its PlanSpace; none where the split is even
 };
 
+/// Layers spread evenly over the chunks of a placement.
+[[nodiscard]] Layout even_layout(const Model& model, const Shape& shape, const std::vector<StageId>& placement);
 /// Layers spread over so many chunks, embedding and loss counting as one each.
 [[nodiscard]] Layout ends_layout(const Model& model, std::size_t chunks);
+
+/// How long forward and backward take beside layers, in eighths of what they take in a layer.
+struct EndsWork {
+  std::int64_t embedding = 0; ///< of the first chunk
+  std::int64_t loss = 0;      ///< of the last chunk, with multi-token prediction
+  auto operator<=>(const EndsWork&) const = default;
+};
+inline constexpr std::int64_t work_of_layer = 8;
+
+/// Layers spread over chunks, of which `stage_of` says the stage: one by one to the stage that does the least so far,
+/// and there to its chunk that does the least; of equals to the last. Chunks without embedding and loss have one at
+/// least. Nothing where there are too few layers for that.
+[[nodiscard]] std::optional<Layout> work_layout(const Model& model, const EndsWork& work,
+                                                const std::vector<std::size_t>& stage_of);
 
 /// The schedules that a plan looks at: those that are named, or all but `sequential`; that flush, and that the
 /// framework runs.
@@ -110,13 +142,18 @@ public:
   [[nodiscard]] std::vector<Keeping> keepings(std::size_t layers) const;
   /// Layers of the fullest chunk.
   [[nodiscard]] std::size_t layers_of_chunk(const Degrees& degrees, const PlannedOrder& order) const;
-  [[nodiscard]] Configuration configuration(const Degrees& degrees, const PlannedOrder& order,
-                                            const Keeping& keeping) const;
+  [[nodiscard]] static Configuration configuration(const Degrees& degrees, const PlannedOrder& order,
+                                                   const Keeping& keeping);
   /// How many configurations there are; and those with these degrees.
   [[nodiscard]] std::uint64_t size() const { return size_; }
   [[nodiscard]] std::uint64_t size_of(const Degrees& degrees) const;
 
 private:
+  /// Those of a schedule on so many stages, with so many chunks.
+  struct Layouts {
+    bool even = false;                ///< layers can be spread evenly
+    std::optional<Layout> ends, work; ///< nothing where it is no split of its own
+  };
   /// What each choice may be.
   struct Values {
     std::vector<std::int64_t> tensor, context, expert, stages, microbatch_size, zero_stage;
@@ -127,12 +164,21 @@ private:
   void add_divided(const Values& all, Degrees degrees);
   [[nodiscard]] bool runs_alone(const Generator& generator) const;
   [[nodiscard]] std::vector<std::size_t> chunk_counts(const Generator& generator, std::size_t stages) const;
+  [[nodiscard]] bool takes(LayerSplit split) const;
+  [[nodiscard]] Layouts layouts_of(const Generator& generator, std::size_t stages, std::size_t chunks,
+                                   const EndsWork& work) const;
+  [[nodiscard]] const EndsWork& work_of(const Degrees& degrees) const;
+  void find_layouts();
   void count();
 
   const PlanRequest& request_;
   Model model_;
   std::vector<const Generator*> schedules_;
   std::vector<Degrees> degrees_;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, EndsWork>
+      work_; ///< by tensor, context and expert degree
+  std::map<std::tuple<const Generator*, std::size_t, std::size_t, EndsWork>, Layouts>
+      layouts_; ///< by stages and chunks
   std::uint64_t size_ = 0;
 };
 
