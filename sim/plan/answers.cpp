@@ -58,9 +58,9 @@ PlanRequest with_schedules(const PlanRequest& request, Takes takes) {
 }
 
 std::optional<PlanRow> best_or_none(const PlanRequest& request, std::span<const Configuration> known,
-                                    std::size_t threads) {
+                                    const PlanWorkers& workers) {
   try {
-    return find_best(request, known, threads);
+    return find_best(request, known, workers);
   } catch (const Error& error) { // the space is empty
     if (error.code() != ExitCode::bad_input) throw;
     return std::nullopt;
@@ -68,7 +68,7 @@ std::optional<PlanRow> best_or_none(const PlanRequest& request, std::span<const 
 }
 
 /// A schedule that does not split the backward or run pairs where the winner does; then one in a loop without chunks.
-std::optional<PlanRow> find_simpler(const PlanRequest& request, const PlanRow& winner, std::size_t threads) {
+std::optional<PlanRow> find_simpler(const PlanRequest& request, const PlanRow& winner, const PlanWorkers& workers) {
   const ScheduleTraits has = traits_of(*winner.configuration.schedule);
   const bool is_plain = !has.splits_backward && !has.pairs && !winner.demands.folds;
   if (is_plain && winner.configuration.chunks == 1) return std::nullopt;
@@ -78,7 +78,7 @@ std::optional<PlanRow> find_simpler(const PlanRequest& request, const PlanRow& w
   });
   if (is_plain) some.choices.chunks = {1};
   if (some.choices.schedules.empty()) return std::nullopt;
-  return best_or_none(some, {}, threads);
+  return best_or_none(some, {}, workers);
 }
 
 constexpr std::size_t most_tasks_to_balance = 50'000; // each split is simulated
@@ -137,7 +137,7 @@ std::array<PlanTerm, plan_term_count> terms_of(const RunReport& report) {
   return terms;
 }
 
-PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, std::size_t threads) {
+PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, const PlanWorkers& workers) {
   PPSIM_ASSERT(!plan.rows.empty());
   const PlanRow& winner = plan.rows.front();
   std::vector<Configuration> known;
@@ -147,12 +147,12 @@ PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, std::size
     return !generator.searches || &generator == winner.configuration.schedule;
   });
   PlanAnswers answers;
-  answers.simpler = find_simpler(request, winner, threads);
+  answers.simpler = find_simpler(request, winner, workers);
   answers.balanced = find_balanced(request, winner);
   for (const ChangedConstant& change : changed_constants) {
     PlanRequest changed = quick;
     change.make(changed.run);
-    OtherConstants other{.what = change.what, .best = best_or_none(changed, known, threads), .winner = {}};
+    OtherConstants other{.what = change.what, .best = best_or_none(changed, known, workers), .winner = {}};
     other.winner = simulate_alone(changed, winner.configuration);
     answers.changes.push_back(std::move(other));
   }
@@ -160,7 +160,7 @@ PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, std::size
     for (const std::int64_t eighths : {4, 5, 6, 7}) {
       PlanRequest less = quick;
       less.run.memory_limit = Bytes{plan.memory_limit->count() / 8 * eighths};
-      if (auto row = best_or_none(less, {}, threads))
+      if (auto row = best_or_none(less, {}, workers))
         answers.front.push_back({*less.run.memory_limit, *std::move(row)});
     }
   return answers;
