@@ -287,7 +287,7 @@ void plan_cluster(benchmark::State& state) {
   std::uint64_t decided = 0;
   std::uint64_t simulated = 0;
   for ([[maybe_unused]] const auto round : state) {
-    const RankedPlan plan = find_plan(request, 2);
+    const RankedPlan plan = find_plan(request, {.threads = 2});
     decided += plan.configurations;
     simulated += plan.simulated;
   }

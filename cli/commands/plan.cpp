@@ -5,6 +5,7 @@
 #include "ppsim/base/parallel.hpp"
 #include "ppsim/base/words.hpp"
 #include "ppsim/runtime/launch.hpp"
+#include "ppsim/runtime/shared_work.hpp"
 #include "ppsim/study/compare.hpp"
 #include "ppsim/traces/plan.hpp"
 #include "ppsim/viz/plan.hpp"
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 
 #include "files/files.hpp"
 #include "files/outputs.hpp"
@@ -165,21 +167,29 @@ constexpr std::array outputs{
     Output<Shown>{"markdown", &Inputs::markdown,
                   [](const Shown& shown, const Inputs&) { return viz::plan_markdown(shown); }}};
 
+/// Plans, on all processes alike; the first one shows how far it is.
+void make_plan(Shown& shown, const Inputs& inputs) {
+  PlanWorkers workers{.threads = inputs.threads.value_or(runtime::has_companions() ? 1 : machine_threads())};
+  runtime::SharedRounds rounds{workers.threads};
+  if (runtime::has_companions())
+    workers.share = [&](std::size_t count, const auto& make) { return rounds.make_all(count, make); };
+  std::optional<LineShown> line;
+  if (runtime::speaks_first()) line.emplace();
+  if (line) workers.watch = [&](std::uint64_t simulated) { line->show(fmt::format("{} simulated", simulated)); };
+  shown.plan = find_plan(shown.request, workers);
+  if (line) line->show("what other constants would change");
+  if (!shown.plan.rows.empty()) shown.answers = answer(shown.request, shown.plan, workers);
+}
+
 ExitCode run(const Inputs& inputs) {
-  if (!runtime::speaks_first()) return ExitCode::done; // a plan is the work of one process
   Shown shown;
   shown.request = request_of(inputs);
-  note_topology(inputs, shown.request);
+  const bool writes = runtime::speaks_first();
+  if (writes) note_topology(inputs, shown.request);
   const bool stdout_taken = uses_stdout(outputs, inputs);
-  require_writable(outputs, inputs);
-  const std::size_t threads = inputs.threads.value_or(machine_threads());
-  {
-    LineShown line;
-    const auto watch = [&line](std::uint64_t simulated) { line.show(fmt::format("{} simulated", simulated)); };
-    shown.plan = find_plan(shown.request, threads, watch);
-    line.show("what other constants would change");
-    if (!shown.plan.rows.empty()) shown.answers = answer(shown.request, shown.plan, threads);
-  }
+  if (writes) require_writable(outputs, inputs);
+  make_plan(shown, inputs);
+  if (!writes) return ExitCode::done;
   for (const PlanRow& row : shown.plan.rows) {
     shown.arguments.push_back(arguments_of(inputs, shown.request, row.configuration));
     shown.fields.push_back(command_line(shown.arguments.back()));

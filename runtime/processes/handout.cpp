@@ -28,8 +28,8 @@ void Handout::put(Stretch stretch, std::string made, Moment now, const TakeMade&
 
 void Handout::adapt_length(Stretch stretch, Moment took) {
   const bool is_full = stretch.end - stretch.begin >= length_;
-  if (took < short_stretch && is_full) length_ = std::min(2 * length_, longest_stretch);
-  if (took > long_stretch) length_ = std::max<std::uint64_t>(length_ / 2, 1);
+  if (took < short_stretch && is_full) length_ = std::min(2 * length_, longest_);
+  if (took > long_stretch) length_ = std::max(length_ / 2, shortest_);
 }
 
 } // namespace ppsim::runtime

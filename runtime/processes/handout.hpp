@@ -24,7 +24,9 @@ public:
   /// A stretch lasts about so long: then messages cost next to nothing, and at the end nobody waits long for another.
   static constexpr std::chrono::milliseconds short_stretch{20}, long_stretch{100};
 
-  explicit Handout(Stretch all) : all_{all}, due_{all.begin} {}
+  /// `shortest`, `longest`: limits of a stretch, the last one may be shorter.
+  explicit Handout(Stretch all, std::uint64_t shortest = 1, std::uint64_t longest = longest_stretch)
+      : all_{all}, due_{all.begin}, shortest_{shortest}, longest_{longest}, length_{shortest} {}
 
   /// For somebody who has nothing to do. None where all is begun or nothing more is wanted, and while too much is
   /// ahead.
@@ -39,7 +41,7 @@ private:
 
   Stretch all_; ///< what was not begun
   std::uint64_t due_;
-  std::uint64_t length_ = 1;
+  std::uint64_t shortest_, longest_, length_;
   bool stopped_ = false;
   std::map<std::uint64_t, Moment> begun_;
   std::map<std::uint64_t, std::pair<Stretch, std::string>> made_;

@@ -76,9 +76,9 @@ void send_long(MessagePassing& messages, const std::shared_ptr<const Message>& m
   }
 }
 
-Message receive_long(MessagePassing& messages, std::size_t from, Tag tag, const GiveUp& give_up) {
-  const auto message =
-      std::make_shared<Message>(receive_value<std::uint64_t>(messages, from, tag, give_up, Wait::patient));
+Message receive_long(MessagePassing& messages, std::size_t from, Tag tag, const GiveUp& give_up,
+                     Wait wait = Wait::patient) {
+  const auto message = std::make_shared<Message>(receive_value<std::uint64_t>(messages, from, tag, give_up, wait));
   for (std::size_t at = 0; at < message->size(); at += longest_piece) {
     const std::size_t piece = std::min(longest_piece, message->size() - at);
     Pending pending = Pending::receive(messages, message->data() + at, piece, from, number(tag), message);
@@ -107,8 +107,8 @@ std::vector<Message> gather(MessagePassing& messages, Message mine, const GiveUp
   return all;
 }
 
-Message broadcast(MessagePassing& messages, Message of_leader, const GiveUp& give_up) {
-  if (messages.rank() != 0) return receive_long(messages, 0, Tag::broadcast, give_up);
+Message broadcast(MessagePassing& messages, Message of_leader, const GiveUp& give_up, Wait wait) {
+  if (messages.rank() != 0) return receive_long(messages, 0, Tag::broadcast, give_up, wait);
   const auto message = std::make_shared<const Message>(std::move(of_leader));
   for (std::size_t rank = 1; rank < messages.size(); ++rank)
     send_long(messages, message, rank, Tag::broadcast, give_up);

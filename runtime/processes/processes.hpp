@@ -92,7 +92,8 @@ void barrier(MessagePassing& messages, const GiveUp& give_up, Wait wait = Wait::
 /// Everyone's message, by rank, on rank 0; nothing elsewhere.
 [[nodiscard]] std::vector<Message> gather(MessagePassing& messages, Message mine, const GiveUp& give_up);
 /// Rank 0's message, everywhere.
-[[nodiscard]] Message broadcast(MessagePassing& messages, Message of_leader, const GiveUp& give_up);
+[[nodiscard]] Message broadcast(MessagePassing& messages, Message of_leader, const GiveUp& give_up,
+                                Wait wait = Wait::patient);
 
 /// A process's clock against that of rank 0, at one moment. All in nanoseconds.
 struct ClockReading {

@@ -1,5 +1,6 @@
 #include "shared_work.hpp"
 
+#include "ppsim/base/parallel.hpp"
 #include "ppsim/runtime/launch.hpp"
 
 #include <algorithm>
@@ -7,12 +8,14 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "handout.hpp"
 #include "process_group.hpp"
+#include "stage/result_bytes.hpp"
 
 namespace ppsim::runtime {
 
@@ -20,6 +23,11 @@ namespace {
 
 Handout::Moment moment() {
   return std::chrono::steady_clock::now().time_since_epoch();
+}
+
+/// What is said where the processes end too early.
+std::string undone() {
+  return "the work is not done";
 }
 
 /// The end of all work, where a stretch is expected.
@@ -68,8 +76,9 @@ private:
 /// The messages of the first process: what it hands out, and what comes back.
 class Leader {
 public:
-  Leader(MessagePassing& messages, Stretch all, const MakeStretch& make, const TakeMade& take, const GiveUp& give_up)
-      : make_{make}, take_{take}, give_up_{give_up}, handout_{all} {
+  Leader(MessagePassing& messages, Handout handout, const MakeStretch& make, const TakeMade& take,
+         const GiveUp& give_up)
+      : make_{make}, take_{take}, give_up_{give_up}, handout_{std::move(handout)} {
     for (std::size_t rank = 1; rank < messages.size(); ++rank) companions_.emplace_back(messages, rank);
   }
 
@@ -125,9 +134,38 @@ void follow(MessagePassing& messages, const MakeStretch& make, const GiveUp& giv
 void share_work(MessagePassing& messages, Stretch all, const MakeStretch& make, const TakeMade& take,
                 const GiveUp& give_up) {
   if (messages.rank() == 0)
-    Leader{messages, all, make, take, give_up}.run();
+    Leader{messages, Handout{all}, make, take, give_up}.run();
   else
     follow(messages, make, give_up);
+}
+
+std::vector<std::string> share_round(MessagePassing& messages, std::size_t count, std::size_t threads,
+                                     const MakeOne& make, const GiveUp& give_up) {
+  const MakeStretch make_stretch = [&](Stretch stretch) {
+    std::vector<std::string> made(stretch.end - stretch.begin);
+    for_each_index(made.size(), threads, [&](std::size_t i) { made[i] = make(stretch.begin + i); });
+    ByteWriter writer;
+    for (const std::string& text : made) writer.put(text);
+    return std::string{reinterpret_cast<const char*>(writer.bytes().data()), writer.bytes().size()};
+  };
+  Message all;
+  if (messages.rank() == 0) {
+    // All wait for the last stretch of a round: near its end there are to be some for each.
+    const std::size_t longest = std::max(threads, count / (8 * messages.size()));
+    const auto take = [&](Stretch, const std::string& made) {
+      const auto bytes = std::as_bytes(std::span{made});
+      all.insert(all.end(), bytes.begin(), bytes.end());
+      return true;
+    };
+    Leader{messages, Handout{{0, count}, threads, longest}, make_stretch, take, give_up}.run();
+  } else
+    follow(messages, make_stretch, give_up);
+  const Message bytes = broadcast(messages, std::move(all), give_up, Wait::eager);
+  std::vector<std::string> made(count);
+  ByteReader reader{bytes};
+  for (std::string& text : made) reader.get(text);
+  reader.end();
+  return made;
 }
 
 bool has_companions() {
@@ -135,9 +173,20 @@ bool has_companions() {
   return launched && launched->size != 1U;
 }
 
+SharedRounds::~SharedRounds() {
+  if (started_) ProcessGroup::get().set_doing(nullptr);
+}
+
+std::vector<std::string> SharedRounds::make_all(std::size_t count, const MakeOne& make) {
+  ProcessGroup& group = ProcessGroup::get();
+  // Said between rounds too: all of them are one work.
+  if (!std::exchange(started_, true)) group.set_doing(undone);
+  return share_round(group.messages(), count, threads_, make, [] {});
+}
+
 void share_work(Stretch all, const MakeStretch& make, const TakeMade& take) {
   ProcessGroup& group = ProcessGroup::get();
-  group.set_doing([] { return std::string{"the work is not done"}; });
+  group.set_doing(undone);
   share_work(group.messages(), all, make, take, [] {});
   group.set_doing(nullptr);
 }

@@ -3,6 +3,9 @@
 
 #include "ppsim/runtime/shared_work.hpp"
 
+#include <string>
+#include <vector>
+
 #include "processes/processes.hpp"
 
 namespace ppsim::runtime {
@@ -10,5 +13,7 @@ namespace ppsim::runtime {
 /// See ppsim/runtime/shared_work.hpp.
 void share_work(MessagePassing& messages, Stretch all, const MakeStretch& make, const TakeMade& take,
                 const GiveUp& give_up);
+[[nodiscard]] std::vector<std::string> share_round(MessagePassing& messages, std::size_t count, std::size_t threads,
+                                                   const MakeOne& make, const GiveUp& give_up);
 
 } // namespace ppsim::runtime

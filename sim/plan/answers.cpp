@@ -1,10 +1,10 @@
 #include "ppsim/plan/answers.hpp"
 
 #include "ppsim/base/error.hpp"
-#include "ppsim/base/parallel.hpp"
 #include "ppsim/study/evaluate.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 #include "bound.hpp"
 
@@ -59,9 +59,9 @@ PlanRequest with_schedules(const PlanRequest& request, Takes takes) {
 }
 
 std::optional<PlanRow> best_or_none(const PlanRequest& request, std::span<const Configuration> known,
-                                    std::size_t threads) {
+                                    const PlanWorkers& workers) {
   try {
-    return find_best(request, known, threads);
+    return find_best(request, known, workers);
   } catch (const Error& error) { // the space is empty
     if (error.code() != ExitCode::bad_input) throw;
     return std::nullopt;
@@ -69,7 +69,7 @@ std::optional<PlanRow> best_or_none(const PlanRequest& request, std::span<const 
 }
 
 /// A schedule that does not split the backward or run pairs where the winner does; then one in a loop without chunks.
-std::optional<PlanRow> find_simpler(const PlanRequest& request, const PlanRow& winner, std::size_t threads) {
+std::optional<PlanRow> find_simpler(const PlanRequest& request, const PlanRow& winner, const PlanWorkers& workers) {
   const ScheduleTraits has = traits_of(*winner.configuration.schedule);
   const bool is_plain = !has.splits_backward && !has.pairs && !winner.demands.folds;
   if (is_plain && winner.configuration.chunks == 1) return std::nullopt;
@@ -79,32 +79,33 @@ std::optional<PlanRow> find_simpler(const PlanRequest& request, const PlanRow& w
   });
   if (is_plain) some.choices.chunks = {1};
   if (some.choices.schedules.empty()) return std::nullopt;
-  return best_or_none(some, {}, threads);
+  return best_or_none(some, {}, workers);
 }
 
 constexpr std::size_t most_tasks_to_balance = 50'000; // each split is simulated
 
-/// `balance` of a row from its own split; of an order that is searched for each split would be a search.
-std::optional<PlanRow> balanced(const PlanRequest& request, const Configuration& configuration) {
+/// Whether it is worth looking for a better split: of an order that is searched for each split would be a search.
+bool can_balance(const PlanRequest& request, const Configuration& configuration) {
   const auto tasks = static_cast<std::size_t>(3 * configuration.degrees.stages * configuration.degrees.microbatches) *
                      configuration.chunks;
   const bool is_sampled = request.by_memory || request.run.rank_by != StepFigure::step_time;
-  if (configuration.schedule->searches || is_sampled || tasks > most_tasks_to_balance) return std::nullopt;
-  PlanRequest changed = request;
-  changed.run.balance = true;
-  return simulate_alone(changed, configuration);
+  return !configuration.schedule->searches && !is_sampled && tasks <= most_tasks_to_balance;
 }
 
 constexpr std::size_t most_rows_to_balance = 5; // half a second each
 
-std::optional<BalancedRow> find_balanced(const PlanRequest& request, const RankedPlan& plan, std::size_t threads) {
-  std::vector<std::optional<PlanRow>> rows(std::min(plan.rows.size(), most_rows_to_balance));
-  for_each_index(rows.size(), threads, [&](std::size_t i) { rows[i] = balanced(request, plan.rows[i].configuration); });
-  std::optional<BalancedRow> best;
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (rows[i] && rows[i]->figure < (best ? best->row.figure : plan.rows.front().figure))
-      best = BalancedRow{i, *std::move(rows[i])};
-  return best;
+/// `balance` of the first rows, each from its own split.
+std::optional<BalancedRow> find_balanced(const PlanRequest& request, const RankedPlan& plan,
+                                         const PlanWorkers& workers) {
+  PlanRequest balanced = request;
+  balanced.run.balance = true;
+  std::vector<Configuration> first;
+  for (const PlanRow& row : plan.rows | std::views::take(most_rows_to_balance))
+    if (can_balance(request, row.configuration)) first.push_back(row.configuration);
+  std::optional<PlanRow> best = find_best_of(balanced, first, workers);
+  if (!best || best->figure >= plan.rows.front().figure) return std::nullopt;
+  const auto of = std::ranges::find(plan.rows, best->configuration, &PlanRow::configuration);
+  return BalancedRow{static_cast<std::size_t>(of - plan.rows.begin()), *std::move(best)};
 }
 
 } // namespace
@@ -147,7 +148,7 @@ std::array<PlanTerm, plan_term_count> terms_of(const RunReport& report) {
   return terms;
 }
 
-PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, std::size_t threads) {
+PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, const PlanWorkers& workers) {
   PPSIM_ASSERT(!plan.rows.empty());
   const PlanRow& winner = plan.rows.front();
   std::vector<Configuration> known;
@@ -157,12 +158,12 @@ PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, std::size
     return !generator.searches || &generator == winner.configuration.schedule;
   });
   PlanAnswers answers;
-  answers.simpler = find_simpler(request, winner, threads);
-  answers.balanced = find_balanced(request, plan, threads);
+  answers.simpler = find_simpler(request, winner, workers);
+  answers.balanced = find_balanced(request, plan, workers);
   for (const ChangedConstant& change : changed_constants) {
     PlanRequest changed = quick;
     change.make(changed.run);
-    OtherConstants other{.what = change.what, .best = best_or_none(changed, known, threads), .winner = {}};
+    OtherConstants other{.what = change.what, .best = best_or_none(changed, known, workers), .winner = {}};
     other.winner = simulate_alone(changed, winner.configuration);
     answers.changes.push_back(std::move(other));
   }
@@ -170,7 +171,7 @@ PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, std::size
     for (const std::int64_t eighths : {4, 5, 6, 7}) {
       PlanRequest less = quick;
       less.run.memory_limit = Bytes{plan.memory_limit->count() / 8 * eighths};
-      if (auto row = best_or_none(less, {}, threads))
+      if (auto row = best_or_none(less, {}, workers))
         answers.front.push_back({*less.run.memory_limit, *std::move(row)});
     }
   return answers;

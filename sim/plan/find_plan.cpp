@@ -5,7 +5,10 @@
 #include "ppsim/study/compare.hpp"
 #include "ppsim/study/evaluate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <queue>
 #include <tuple>
@@ -34,18 +37,52 @@ struct Later {
   }
 };
 
+/// One that fits.
+struct Found {
+  Configuration configuration;
+  std::int64_t figure = 0;
+  std::int64_t peak = 0;           ///< bytes
+  std::optional<PlanRow> row = {}; ///< where this process simulated it
+  std::vector<Degrees> equals = {};
+};
+
 /// What became of a node.
 struct Outcome {
   std::vector<Node> parts = {};
   std::uint64_t too_large = 0;
   std::uint64_t refused = 0; ///< by the model's shape
   bool simulated = false;
-  std::optional<PlanRow> row = {};
+  std::optional<Found> found = {};
   std::string refusal = {}; ///< empty: it can run
 };
 
-bool ranks_before(const PlanRow& a, const PlanRow& b) {
-  return std::pair{a.figure, a.report.peak_bytes()} < std::pair{b.figure, b.report.peak_bytes()};
+/// Whether they differ in nothing but how ranks share a sequence and a batch.
+bool shares_all_else(const Configuration& a, const Configuration& b) {
+  Configuration like_a = b;
+  like_a.degrees.context = a.degrees.context;
+  like_a.degrees.data = a.degrees.data;
+  like_a.degrees.microbatch_size = a.degrees.microbatch_size;
+  like_a.degrees.microbatches = a.degrees.microbatches;
+  return a == like_a;
+}
+
+/// Makes one of both, where they are equals: with the least context parallelism.
+bool join(Found& one, Found& other) {
+  if (one.figure != other.figure || one.peak != other.peak || !shares_all_else(one.configuration, other.configuration))
+    return false;
+  if (other.configuration.degrees < one.configuration.degrees) std::swap(one, other);
+  const auto add = [&one](const Degrees& degrees) {
+    const auto at = std::ranges::lower_bound(one.equals, degrees);
+    const bool is_known = degrees == one.configuration.degrees || (at != one.equals.end() && *at == degrees);
+    if (!is_known) one.equals.insert(at, degrees);
+  };
+  add(other.configuration.degrees);
+  std::ranges::for_each(other.equals, add);
+  return true;
+}
+
+bool ranks_before(const Found& a, const Found& b) {
+  return std::pair{a.figure, a.peak} < std::pair{b.figure, b.peak};
 }
 
 /// Simulates one configuration.
@@ -60,7 +97,8 @@ Outcome simulated(const PlanRequest& request, const Configuration& configuration
     if (!time) return outcome;
     const std::int64_t figure = request.by_memory ? run.report.peak_bytes().count() : time->count();
     const Demands demands = demands_of(run.graph.schedule(), run.report);
-    outcome.row = PlanRow{configuration, std::move(run.report), demands, figure};
+    outcome.found = Found{configuration, figure, run.report.peak_bytes().count(), {}};
+    outcome.found->row = PlanRow{configuration, std::move(run.report), demands, figure};
   } catch (const Error& error) {
     if (error.code() != ExitCode::bad_input && error.code() != ExitCode::no) throw;
     outcome.refusal = reason_of(error);
@@ -68,48 +106,104 @@ Outcome simulated(const PlanRequest& request, const Configuration& configuration
   return outcome;
 }
 
+constexpr char refusal_mark = '!';
+
+/// What others need to know of a simulation: nothing where it does not fit.
+std::string to_text(const Outcome& outcome) {
+  if (!outcome.refusal.empty()) return refusal_mark + outcome.refusal;
+  return outcome.found ? fmt::format("{} {}", outcome.found->figure, outcome.found->peak) : "";
+}
+
+Outcome from_text(const Configuration& configuration, std::string_view text) {
+  Outcome outcome{.simulated = true};
+  if (text.starts_with(refusal_mark))
+    outcome.refusal = text.substr(1);
+  else if (!text.empty()) {
+    Found& found = outcome.found.emplace(Found{.configuration = configuration});
+    const char* const end = text.data() + text.size();
+    const char* const behind = std::from_chars(text.data(), end, found.figure).ptr;
+    std::from_chars(std::min(behind + 1, end), end, found.peak);
+  }
+  return outcome;
+}
+
 class Search {
 public:
-  Search(const PlanRequest& request, std::size_t threads, bool prunes)
-      : request_{request}, threads_{threads}, prunes_{prunes}, space_{request} {
+  Search(const PlanRequest& request, const PlanWorkers& workers, bool prunes)
+      : request_{request}, workers_{workers}, prunes_{prunes}, space_{request} {
     plan_.configurations = space_.size();
     plan_.memory_limit = limit_of(request.run);
   }
 
   /// Simulates these before all else.
-  void begin_with(std::span<const Configuration> known) {
-    std::vector<Outcome> outcomes(known.size());
-    for_each_index(known.size(), threads_, [&](std::size_t i) { outcomes[i] = simulated(request_, known[i]); });
-    take(outcomes);
+  void begin_with(std::span<const Configuration> known) { take(simulate(known)); }
+  /// Of what was simulated.
+  RankedPlan finish() {
+    add_rows();
+    return std::move(plan_);
   }
 
-  RankedPlan run(const PlanWatch& watch) {
+  RankedPlan run() {
     std::vector<Outcome> outcomes(space_.degrees().size());
-    for_each_index(outcomes.size(), threads_, [&](std::size_t i) { outcomes[i] = whole(i); });
-    take(outcomes);
+    for_each_index(outcomes.size(), workers_.threads, [&](std::size_t i) { outcomes[i] = whole(i); });
+    take(std::move(outcomes));
     if (plan_.configurations == 0) // says why
       (void)model_costs(model_of(request_.run), *request_.run.device_sheet,
                         spec_of(request_, {.degrees = space_.degrees().front()}).training);
-    go_through(open_, watch);
-    go_through(searching_, watch); // what takes long last: most of them are not needed then
-    return std::move(plan_);
+    go_through(open_);
+    go_through(searching_); // what takes long last: most of them are not needed then
+    return finish();
   }
 
 private:
   using Queue = std::priority_queue<Node, std::vector<Node>, Later>;
 
   /// In rounds, until what is left can not come before the last row.
-  void go_through(Queue& queue, const PlanWatch& watch) {
+  void go_through(Queue& queue) {
     while (!queue.empty() && can_rank(queue.top().bound)) {
-      std::vector<Node> round;
-      while (!queue.empty() && round.size() < round_size && can_rank(queue.top().bound)) {
-        round.push_back(queue.top());
+      std::vector<Node> wholes;
+      std::vector<Configuration> single;
+      while (!queue.empty() && wholes.size() + single.size() < round_size && can_rank(queue.top().bound)) {
+        const Node& node = queue.top();
+        if (node.is_whole)
+          wholes.push_back(node);
+        else
+          single.push_back(PlanSpace::configuration(space_.degrees()[node.degrees], node.order, node.keeping));
         queue.pop();
       }
-      std::vector<Outcome> outcomes(round.size());
-      for_each_index(round.size(), threads_, [&](std::size_t i) { outcomes[i] = look_at(round[i]); });
-      take(outcomes);
-      if (watch) watch(plan_.simulated);
+      std::vector<Outcome> outcomes(wholes.size());
+      for_each_index(wholes.size(), workers_.threads, [&](std::size_t i) { outcomes[i] = parts_of(wholes[i]); });
+      take(std::move(outcomes));
+      take(simulate(single));
+      if (workers_.watch) workers_.watch(plan_.simulated);
+    }
+  }
+
+  /// In the same order; with all processes that there are.
+  [[nodiscard]] std::vector<Outcome> simulate(std::span<const Configuration> some) const {
+    std::vector<Outcome> outcomes(some.size());
+    const auto make = [&](std::size_t i) { outcomes[i] = simulated(request_, some[i]); };
+    if (!workers_.share || some.empty()) {
+      for_each_index(some.size(), workers_.threads, make);
+      return outcomes;
+    }
+    const std::vector<std::string> made = workers_.share(some.size(), [&](std::size_t i) {
+      make(i);
+      return to_text(outcomes[i]);
+    });
+    for (std::size_t i = 0; i < some.size(); ++i)
+      if (!outcomes[i].simulated) outcomes[i] = from_text(some[i], made[i]);
+    return outcomes;
+  }
+
+  /// Those that another process has simulated are few here, and simulated again: a report is long, and no message.
+  void add_rows() {
+    for_each_index(best_.size(), workers_.threads, [&](std::size_t i) {
+      if (!best_[i].row) best_[i].row = *std::move(simulated(request_, best_[i].configuration).found->row);
+    });
+    for (Found& found : best_) {
+      found.row->equals = std::move(found.equals);
+      plan_.rows.push_back(*std::move(found.row));
     }
   }
 
@@ -119,7 +213,7 @@ private:
   [[nodiscard]] bool fits(Bytes memory) const { return !plan_.memory_limit || memory <= *plan_.memory_limit; }
   /// Whether what takes at least that may come before the last row.
   [[nodiscard]] bool can_rank(std::int64_t bound) const {
-    return !prunes_ || plan_.rows.size() < request_.top || bound <= plan_.rows.back().figure;
+    return !prunes_ || best_.size() < request_.top || bound <= best_.back().figure;
   }
 
   [[nodiscard]] Outcome whole(std::size_t position) const {
@@ -137,11 +231,6 @@ private:
     }
     outcome.parts.push_back({.bound = least(all), .degrees = position});
     return outcome;
-  }
-
-  [[nodiscard]] Outcome look_at(const Node& node) const {
-    if (node.is_whole) return parts_of(node);
-    return simulated(request_, PlanSpace::configuration(space_.degrees()[node.degrees], node.order, node.keeping));
   }
 
   [[nodiscard]] Outcome parts_of(const Node& node) const {
@@ -169,7 +258,7 @@ private:
     return outcome;
   }
 
-  void take(std::vector<Outcome>& outcomes) {
+  void take(std::vector<Outcome> outcomes) {
     for (Outcome& outcome : outcomes) {
       for (const Node& part : outcome.parts)
         (!part.is_whole && part.order.schedule->searches ? searching_ : open_).push(part);
@@ -177,52 +266,70 @@ private:
       plan_.configurations -= outcome.refused;
       plan_.simulated += outcome.simulated ? 1 : 0;
       if (!outcome.refusal.empty() && plan_.refused++ == 0) plan_.refusal = outcome.refusal;
-      if (!outcome.row) continue;
-      const auto at = std::ranges::upper_bound(plan_.rows, *outcome.row, ranks_before);
-      if (static_cast<std::size_t>(at - plan_.rows.begin()) < request_.top)
-        plan_.rows.insert(at, *std::move(outcome.row));
-      if (plan_.rows.size() > request_.top) plan_.rows.pop_back();
+      if (!outcome.found) continue;
+      if (std::ranges::any_of(best_, [&](Found& known) { return join(known, *outcome.found); })) continue;
+      const auto at = std::ranges::upper_bound(best_, *outcome.found, ranks_before);
+      if (static_cast<std::size_t>(at - best_.begin()) < request_.top) best_.insert(at, *std::move(outcome.found));
+      if (best_.size() > request_.top) best_.pop_back();
     }
   }
 
   const PlanRequest& request_;
-  std::size_t threads_;
+  const PlanWorkers& workers_;
   bool prunes_;
   PlanSpace space_;
   RankedPlan plan_;
+  std::vector<Found> best_; ///< as many as are ranked
   Queue open_;
   Queue searching_; ///< whose order is searched for
 };
 
 } // namespace
 
-RankedPlan find_plan(const PlanRequest& request, std::size_t threads, const PlanWatch& watch) {
-  RankedPlan plan = Search{request, threads, true}.run(watch);
+RankedPlan find_plan(const PlanRequest& request, const PlanWorkers& workers) {
+  RankedPlan plan = Search{request, workers, true}.run();
   if (!plan.rows.empty() || !plan.memory_limit) return plan;
   PlanRequest least = request;
   least.by_memory = true;
   least.run.memory_limit = no_limit;
-  plan.closest = find_best(least, {}, threads);
+  plan.closest = find_best(least, {}, workers);
   return plan;
 }
 
 std::optional<PlanRow> simulate_alone(const PlanRequest& request, const Configuration& configuration) {
-  return std::move(simulated(request, configuration).row);
+  std::optional<Found> found = simulated(request, configuration).found;
+  if (!found) return std::nullopt;
+  return std::move(found->row);
 }
 
-std::optional<PlanRow> find_best(const PlanRequest& request, std::span<const Configuration> known,
-                                 std::size_t threads) {
+namespace {
+
+std::optional<PlanRow> best_of(const PlanRequest& request, std::span<const Configuration> known,
+                               const PlanWorkers& workers, bool and_others) {
   PlanRequest one = request;
   one.top = 1;
-  Search search{one, threads, true};
+  const PlanWorkers unwatched{.threads = workers.threads, .share = workers.share};
+  Search search{one, unwatched, true};
   search.begin_with(known);
-  RankedPlan plan = search.run({});
+  RankedPlan plan = and_others ? search.run() : search.finish();
   if (plan.rows.empty()) return std::nullopt;
   return std::move(plan.rows.front());
 }
 
-RankedPlan find_plan_exhaustively(const PlanRequest& request, std::size_t threads) {
-  return Search{request, threads, false}.run({});
+} // namespace
+
+std::optional<PlanRow> find_best(const PlanRequest& request, std::span<const Configuration> known,
+                                 const PlanWorkers& workers) {
+  return best_of(request, known, workers, true);
+}
+
+std::optional<PlanRow> find_best_of(const PlanRequest& request, std::span<const Configuration> some,
+                                    const PlanWorkers& workers) {
+  return best_of(request, some, workers, false);
+}
+
+RankedPlan find_plan_exhaustively(const PlanRequest& request, const PlanWorkers& workers) {
+  return Search{request, workers, false}.run();
 }
 
 } // namespace ppsim

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "runtime/processes/shared_work.hpp"
 #include "runtime/thread_messages.hpp"
@@ -88,6 +89,33 @@ TEST_CASE("One slow stretch holds up the others before too much is kept") {
     share_work(messages, {0, 200'000}, make, take, patience());
   });
   CHECK(taken == 200'000);
+}
+
+TEST_CASE("Of rounds of work all processes get all, though some are slow to begin the next") {
+  for (const std::size_t ranks : {1U, 2U, 5U}) {
+    std::atomic<std::size_t> made_elsewhere = 0;
+    std::atomic<bool> all_right = true; // only one thread may check
+    run_ranks(ranks, [&](MessagePassing& messages) {
+      std::string before;
+      for (std::size_t round = 0; round < 20; ++round) {
+        if (round % ranks == messages.rank()) std::this_thread::sleep_for(std::chrono::milliseconds{2});
+        const std::size_t count = 13 * round; // the first has nothing
+        const auto make = [&](std::size_t i) {
+          if (messages.rank() != 0) ++made_elsewhere;
+          if (i % 7 == 0) std::this_thread::sleep_for(std::chrono::microseconds{300}); // out of order
+          return std::string(i % 3, '+') + before + std::to_string(i);
+        };
+        const std::vector<std::string> all = share_round(messages, count, 1 + round % 2, make, patience());
+        std::vector<std::string> expected;
+        for (std::size_t i = 0; i < count; ++i)
+          expected.push_back(std::string(i % 3, '+') + before + std::to_string(i));
+        if (all != expected) all_right = false;
+        before = all.empty() ? "" : std::to_string(all.size());
+      }
+    });
+    CHECK(all_right);
+    CHECK((made_elsewhere > 0) == (ranks > 1));
+  }
 }
 
 } // namespace ppsim::runtime::shared_work_test

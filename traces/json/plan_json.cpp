@@ -24,6 +24,11 @@ Json row_json(const PlanRow& row) {
   Json terms = Json::object();
   for (const PlanTerm& term : terms_of(row.report)) terms[std::string{term.name}] = term.time.count();
   json["terms_ns"] = std::move(terms);
+  json["equals"] = list_of(row.equals, [&](const Degrees& degrees) {
+    Configuration equal = row.configuration;
+    equal.degrees = degrees;
+    return configuration_json(equal);
+  });
   return json;
 }
 
@@ -84,15 +89,17 @@ std::string plan_csv(const RankedPlan& plan) {
       "zero_stage,sequence_parallel,layout\n";
   constexpr std::array<std::string_view, 3> kinds{"none", "selective", "full"};
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
-    const auto& [configuration, report, demands, figure] = plan.rows[i];
+    const PlanRow& row = plan.rows[i];
+    const Configuration& configuration = row.configuration;
+    const RunReport& report = row.report;
     const Degrees& degrees = configuration.degrees;
-    const auto metric = [&report = report](std::string_view tag) {
+    const auto metric = [&report](std::string_view tag) {
       const auto value = find_metric(tag).value(report);
       return value ? fmt::format("{}", *value) : std::string{};
     };
     const Keeping& keeping = configuration.keeping;
     const std::size_t kind = keeping.kind == RecomputeKind::none ? 0 : keeping.kind == RecomputeKind::full ? 2 : 1;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i + 1, figure,
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i + 1, row.figure,
                         report.step_time.count(), metric("mfu"), metric("tokens_per_second_per_device"),
                         report.peak_bytes().count(), degrees.tensor, degrees.context, degrees.expert, degrees.data,
                         degrees.stages, degrees.microbatch_size, degrees.microbatches, configuration.schedule->name,

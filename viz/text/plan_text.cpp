@@ -79,6 +79,15 @@ std::string metric_text(const RunReport& report, std::string_view tag, std::stri
   return value ? text(*value) : "-";
 }
 
+/// "1/2" where the row stands for two that are equal.
+std::string degree_words(const PlanRow& row, std::int64_t Degrees::*degree) {
+  const std::int64_t own = row.configuration.degrees.*degree;
+  std::string words = fmt::format("{}", own);
+  if (std::ranges::all_of(row.equals, [&](const Degrees& each) { return each.*degree == own; })) return words;
+  for (const Degrees& each : row.equals) words += fmt::format("/{}", each.*degree);
+  return words;
+}
+
 std::vector<TableColumn> columns_of(const PlanShown& shown) {
   const std::vector<PlanRow>& rows = shown.plan.rows;
   std::vector<TableColumn> columns;
@@ -86,9 +95,12 @@ std::vector<TableColumn> columns_of(const PlanShown& shown) {
     columns.push_back(column_of(header, rank, rows, cell));
   };
   const auto add_degree = [&](std::string_view header, std::int64_t Degrees::*degree, std::int64_t usual) {
-    const auto value = [&](const PlanRow& row) { return row.configuration.degrees.*degree; };
-    if (std::ranges::all_of(rows, [&](const PlanRow& row) { return value(row) == usual; })) return;
-    add(header, 0, [&](const PlanRow& row) { return fmt::format("{}", value(row)); });
+    const auto is_usual = [&](const Degrees& each) { return each.*degree == usual; };
+    const auto are_usual = [&](const PlanRow& row) {
+      return is_usual(row.configuration.degrees) && std::ranges::all_of(row.equals, is_usual);
+    };
+    if (std::ranges::all_of(rows, are_usual)) return;
+    add(header, 0, [&](const PlanRow& row) { return degree_words(row, degree); });
   };
   std::size_t number = 0;
   add("row", 0, [&](const PlanRow&) { return fmt::format("{}", ++number); });
@@ -216,13 +228,16 @@ std::vector<Answer> answers_of(const PlanShown& shown) {
     if (term.time > Duration{0})
       terms += fmt::format("{}{} {}", terms.empty() ? "" : ", ", term.name, format_duration(term.time));
   list.push_back({"row 1", terms + " (means over its stages)"});
-  if (const PlanRow* const other = other_kind(plan)) list.push_back({"another", compared(*other, winner)});
+  const auto& simpler = shown.answers.simpler;
+  const PlanRow* const other = other_kind(plan);
+  if (other != nullptr && !(simpler && simpler->configuration == other->configuration))
+    list.push_back({"another", compared(*other, winner)});
   if (const auto& balanced = shown.answers.balanced)
     list.push_back({"layers", fmt::format("row {} with --balance: {} ({}), {}", balanced->position + 1,
                                           format_duration(balanced->row.report.step_time),
                                           difference(balanced->row.report.step_time, winner.report.step_time),
                                           format_bytes(balanced->row.report.peak_bytes()))});
-  if (shown.answers.simpler) list.push_back({"simpler", compared(*shown.answers.simpler, winner)});
+  if (simpler) list.push_back({"simpler", compared(*simpler, winner)});
   const Configuration* before = &winner.configuration;
   for (const PlanFrontPoint& point : shown.answers.front | std::views::reverse) {
     if (point.row.configuration == *before) continue; // it fits into less

@@ -43,19 +43,20 @@ std::vector<std::int64_t> figures_of(const RankedPlan& plan) {
 }
 
 void check_against_all(const PlanRequest& request) {
-  const RankedPlan found = find_plan(request, 2);
-  const RankedPlan all = find_plan_exhaustively(request, 2);
+  const RankedPlan found = find_plan(request, {.threads = 2});
+  const RankedPlan all = find_plan_exhaustively(request, {.threads = 2});
   CHECK(found.configurations == all.configurations);
   CHECK(all.simulated == all.configurations);
   CHECK(found.simulated < all.simulated);
   CHECK(figures_of(found) == figures_of(all));
   REQUIRE(!found.rows.empty());
   CHECK(found.rows.front().configuration == all.rows.front().configuration);
+  CHECK(found.rows.front().equals == all.rows.front().equals);
 }
 
 TEST_CASE("The rows of a plan are those of all configurations, simulated one by one") {
   PlanRequest request = small(16, 32, gibibytes(80));
-  CHECK(find_plan_exhaustively(request, 2).configurations > 10'000);
+  CHECK(find_plan_exhaustively(request, {.threads = 2}).configurations > 10'000);
   check_against_all(request);
   request.run.memory_limit = gibibytes(14); // few fit
   check_against_all(request);
@@ -128,8 +129,8 @@ TEST_CASE("So they are with embedding and loss that count as layers, hidden exch
 
 TEST_CASE("How many are simulated does not depend on threads") {
   const PlanRequest request = small(16, 32, gibibytes(20));
-  const RankedPlan one = find_plan(request, 1);
-  const RankedPlan three = find_plan(request, 3);
+  const RankedPlan one = find_plan(request, {.threads = 1});
+  const RankedPlan three = find_plan(request, {.threads = 3});
   CHECK(one.simulated == three.simulated);
   CHECK(one.too_large == three.too_large);
   REQUIRE(one.rows.size() == three.rows.size());
@@ -139,10 +140,10 @@ TEST_CASE("How many are simulated does not depend on threads") {
 TEST_CASE("What is said of modules that are recomputed is left out where none are") {
   PlanRequest request = small(4, 8, gibibytes(80));
   request.choices.schedules = {"1f1b"};
-  const std::uint64_t without = find_plan_exhaustively(request, 2).configurations;
+  const std::uint64_t without = find_plan_exhaustively(request, {.threads = 2}).configurations;
   request.run.training.recompute_modules = std::vector{RecomputeModule::layernorm};
   request.run.where["recompute-modules"] = "--recompute-modules"; // as a command line says it
-  const RankedPlan plan = find_plan_exhaustively(request, 2);
+  const RankedPlan plan = find_plan_exhaustively(request, {.threads = 2});
   CHECK(plan.refused == 0);
   CHECK(plan.configurations > without); // selective recomputation, too
 }
@@ -174,20 +175,20 @@ TEST_CASE("What is chosen is all that is looked at, and what leaves nothing is s
   CHECK_THROWS_AS(PlanSpace{request}, Error);
   request = small(7, 7, gibibytes(80)); // 7 divides no head
   request.choices.tensor = {7};
-  CHECK_THROWS_WITH(find_plan(request, 1), Catch::Contains("`tensor-parallel`"));
+  CHECK_THROWS_WITH(find_plan(request, {.threads = 1}), Catch::Contains("`tensor-parallel`"));
 }
 
 TEST_CASE("Where nothing fits, what needs least is said, and it fits where there is so much") {
   PlanRequest request = small(2, 4, gibibytes(1));
-  const RankedPlan plan = find_plan(request, 2);
+  const RankedPlan plan = find_plan(request, {.threads = 2});
   CHECK(plan.rows.empty());
   REQUIRE(plan.closest.has_value());
   const Bytes needs = plan.closest->report.peak_bytes();
   CHECK(needs > gibibytes(1));
   request.run.memory_limit = needs;
-  CHECK(!find_plan(request, 2).rows.empty());
+  CHECK(!find_plan(request, {.threads = 2}).rows.empty());
   request.run.memory_limit = needs - Bytes{1};
-  CHECK(find_plan(request, 2).rows.empty());
+  CHECK(find_plan(request, {.threads = 2}).rows.empty());
 }
 
 TEST_CASE("Ranked by memory, the first row is the least of all") {
@@ -208,7 +209,7 @@ TEST_CASE("Where tasks vary, enough steps are sampled for the slowest of all cop
   request.choices.microbatch_size = {1};
   request.choices.zero_stage = {1};
   request.choices.schedules = {"1f1b"};
-  const RankedPlan plan = find_plan(request, 2);
+  const RankedPlan plan = find_plan(request, {.threads = 2});
   CHECK(plan.refused == 0);
   REQUIRE(!plan.rows.empty());
   CHECK(plan.rows.front().configuration.degrees.data >= 16);
@@ -216,8 +217,8 @@ TEST_CASE("Where tasks vary, enough steps are sampled for the slowest of all cop
 
 TEST_CASE("Terms of a step add up to it, and less memory is never faster") {
   const PlanRequest request = small(8, 16, gibibytes(40));
-  const RankedPlan plan = find_plan(request, 2);
-  const PlanAnswers answers = answer(request, plan, 2);
+  const RankedPlan plan = find_plan(request, {.threads = 2});
+  const PlanAnswers answers = answer(request, plan, {.threads = 2});
   const PlanRow& winner = plan.rows.front();
   Duration sum{0};
   for (const PlanTerm& term : terms_of(winner.report)) sum += term.time;
@@ -240,7 +241,7 @@ TEST_CASE("Terms of a step add up to it, and less memory is never faster") {
   REQUIRE(answers.changes.size() == 5);
   PlanRequest less = request; // the last: searched anew
   less.run.memory_limit = Bytes{request.run.memory_limit->count() - request.run.memory_limit->count() / 10};
-  CHECK(answers.changes.back().best->figure == find_plan(less, 2).rows.front().figure);
+  CHECK(answers.changes.back().best->figure == find_plan(less, {.threads = 2}).rows.front().figure);
   CHECK(answers.changes[0].best->figure > winner.figure); // what is computed takes longer
   for (const OtherConstants& change : answers.changes)
     if (change.winner) CHECK(change.best->figure <= change.winner->figure);
@@ -250,6 +251,26 @@ std::vector<std::size_t> layers_of(const Layout& layout) {
   std::vector<std::size_t> layers;
   for (const ChunkBlocks& blocks : layout) layers.push_back(blocks.layers);
   return layers;
+}
+
+TEST_CASE("What takes and holds the same with other shares of sequence and batch is one row, of the least context") {
+  PlanRequest request = small(16, 32, gibibytes(80));
+  request.run.training.sequence_length = 8192;
+  request.choices.stages = {4};
+  const RankedPlan plan = find_plan(request, {.threads = 2});
+  std::size_t equals = 0;
+  for (const PlanRow& row : plan.rows)
+    for (const Degrees& equal : row.equals) {
+      ++equals;
+      CHECK(equal.context > row.configuration.degrees.context);
+      Configuration other = row.configuration;
+      other.degrees = equal;
+      const std::optional<PlanRow> simulated = simulate_alone(request, other);
+      REQUIRE(simulated.has_value());
+      CHECK(simulated->figure == row.figure);
+      CHECK(simulated->report.peak_bytes() == row.report.peak_bytes());
+    }
+  CHECK(equals > 5);
 }
 
 TEST_CASE("Layers spread by work: the stage with the loss has fewer, and of equals the last has more") {

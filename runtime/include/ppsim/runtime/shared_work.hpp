@@ -1,9 +1,11 @@
 #pragma once
 // Shared work: stretches of one long work, handed out to the processes that mpirun or srun started.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace ppsim::runtime {
 
@@ -25,5 +27,26 @@ using TakeMade = std::function<bool(Stretch, const std::string& made)>;
 /// included; returns when all is taken. How long stretches are follows from how long they take, and what is made ahead
 /// of what is taken is bounded. Starts MPI. Throws Error (failed) where that fails, and what `make` or `take` throw.
 void share_work(Stretch all, const MakeStretch& make, const TakeMade& take);
+
+/// What one number gives.
+using MakeOne = std::function<std::string(std::size_t)>;
+
+/// Rounds of work, each of which needs all that the one before it gave. All processes make the same rounds.
+class SharedRounds {
+public:
+  /// Each process works with so many threads.
+  explicit SharedRounds(std::size_t threads) : threads_{threads} {}
+  ~SharedRounds();
+  SharedRounds(const SharedRounds&) = delete;
+  SharedRounds& operator=(const SharedRounds&) = delete;
+
+  /// What `make` gives for every number below `count`, by number, on all processes; each number is made by whichever
+  /// has nothing to do. The first call starts MPI. Throws Error (failed) where that fails, and what `make` throws.
+  [[nodiscard]] std::vector<std::string> make_all(std::size_t count, const MakeOne& make);
+
+private:
+  std::size_t threads_;
+  bool started_ = false;
+};
 
 } // namespace ppsim::runtime

@@ -44,6 +44,6 @@ struct PlanAnswers {
   std::vector<PlanFrontPoint> front;   ///< by rising limits, the last that of the plan
   std::vector<OtherConstants> changes;
 };
-[[nodiscard]] PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, std::size_t threads);
+[[nodiscard]] PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, const PlanWorkers& workers);
 
 } // namespace ppsim
