@@ -14,6 +14,8 @@
 
 #include <array>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "files/files.hpp"
 #include "files/outputs.hpp"
@@ -173,11 +175,14 @@ void make_plan(Shown& shown, const Inputs& inputs) {
   runtime::SharedRounds rounds{workers.threads};
   if (runtime::has_companions())
     workers.share = [&](std::size_t count, const auto& make) { return rounds.make_all(count, make); };
-  std::optional<LineShown> line;
-  if (runtime::speaks_first()) line.emplace();
-  if (line) workers.watch = [&](std::uint64_t simulated) { line->show(fmt::format("{} simulated", simulated)); };
+  std::optional<CountShown> count;
+  std::string_view counted_now;
+  if (runtime::speaks_first())
+    workers.watch = [&](std::string_view what, std::size_t done, std::size_t of) {
+      if (std::exchange(counted_now, what) != what) count.emplace(std::string{what});
+      count->show(done, of);
+    };
   shown.plan = find_plan(shown.request, workers);
-  if (line) line->show("what other constants would change");
   if (!shown.plan.rows.empty()) shown.answers = answer(shown.request, shown.plan, workers);
 }
 

@@ -148,8 +148,15 @@ std::array<PlanTerm, plan_term_count> terms_of(const RunReport& report) {
   return terms;
 }
 
+constexpr std::array<std::int64_t, 4> limits_in_eighths{4, 5, 6, 7}; // of the memory limit
+
 PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, const PlanWorkers& workers) {
   PPSIM_ASSERT(!plan.rows.empty());
+  const std::size_t questions = 2 + changed_constants.size() + (plan.memory_limit ? limits_in_eighths.size() : 0);
+  std::size_t done = 0;
+  const auto watch = [&] {
+    if (workers.watch) workers.watch("questions about row 1", ++done, questions);
+  };
   const PlanRow& winner = plan.rows.front();
   std::vector<Configuration> known;
   known.reserve(plan.rows.size());
@@ -159,20 +166,24 @@ PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, const Pla
   });
   PlanAnswers answers;
   answers.simpler = find_simpler(request, winner, workers);
+  watch();
   answers.balanced = find_balanced(request, plan, workers);
+  watch();
   for (const ChangedConstant& change : changed_constants) {
     PlanRequest changed = quick;
     change.make(changed.run);
     OtherConstants other{.what = change.what, .best = best_or_none(changed, known, workers), .winner = {}};
     other.winner = simulate_alone(changed, winner.configuration);
     answers.changes.push_back(std::move(other));
+    watch();
   }
   if (plan.memory_limit)
-    for (const std::int64_t eighths : {4, 5, 6, 7}) {
+    for (const std::int64_t eighths : limits_in_eighths) {
       PlanRequest less = quick;
       less.run.memory_limit = Bytes{plan.memory_limit->count() / 8 * eighths};
       if (auto row = best_or_none(less, {}, workers))
         answers.front.push_back({*less.run.memory_limit, *std::move(row)});
+      watch();
     }
   return answers;
 }

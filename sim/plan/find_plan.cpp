@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <mutex>
 #include <queue>
 #include <tuple>
 
@@ -150,17 +151,22 @@ public:
     if (plan_.configurations == 0) // says why
       (void)model_costs(model_of(request_.run), *request_.run.device_sheet,
                         spec_of(request_, {.degrees = space_.degrees().front()}).training);
-    go_through(open_);
-    go_through(searching_); // what takes long last: most of them are not needed then
+    go_through(open_, "configurations");
+    // what takes long last: most of them are not needed then
+    go_through(searching_, "configurations whose order is searched for");
     return finish();
   }
 
 private:
-  using Queue = std::priority_queue<Node, std::vector<Node>, Later>;
+  struct Queue : std::priority_queue<Node, std::vector<Node>, Later> {
+    [[nodiscard]] const std::vector<Node>& nodes() const { return c; }
+  };
 
-  /// In rounds, until what is left can not come before the last row.
-  void go_through(Queue& queue) {
+  /// In rounds, until what is left can not come before the last row. `what` they are, for who watches.
+  void go_through(Queue& queue, std::string_view what) {
+    const std::uint64_t before = plan_.simulated;
     while (!queue.empty() && can_rank(queue.top().bound)) {
+      if (workers_.watch) watched_.emplace(what, plan_.simulated - before, count_left(queue));
       std::vector<Node> wholes;
       std::vector<Configuration> single;
       while (!queue.empty() && wholes.size() + single.size() < round_size && can_rank(queue.top().bound)) {
@@ -175,14 +181,39 @@ private:
       for_each_index(wholes.size(), workers_.threads, [&](std::size_t i) { outcomes[i] = parts_of(wholes[i]); });
       take(std::move(outcomes));
       take(simulate(single));
-      if (workers_.watch) workers_.watch(plan_.simulated);
     }
   }
 
+  /// What can still rank; nodes that are a whole have not been looked into.
+  [[nodiscard]] std::size_t count_left(const Queue& queue) const {
+    const auto left = std::ranges::count_if(queue.nodes(), [&](const Node& node) { return can_rank(node.bound); });
+    return static_cast<std::size_t>(left);
+  }
+
+  /// How far a round is.
+  class Watched {
+  public:
+    Watched(std::string_view what, std::size_t done, std::size_t left) : what_{what}, done_{done}, of_{done + left} {}
+    /// One more is done.
+    void step(const PlanWatch& watch) {
+      const std::lock_guard lock{mutex_};
+      watch(what_, ++done_, of_);
+    }
+
+  private:
+    std::mutex mutex_;
+    std::string_view what_;
+    std::size_t done_;
+    std::size_t of_;
+  };
+
   /// In the same order; with all processes that there are.
-  [[nodiscard]] std::vector<Outcome> simulate(std::span<const Configuration> some) const {
+  [[nodiscard]] std::vector<Outcome> simulate(std::span<const Configuration> some) {
     std::vector<Outcome> outcomes(some.size());
-    const auto make = [&](std::size_t i) { outcomes[i] = simulated(request_, some[i]); };
+    const auto make = [&](std::size_t i) {
+      outcomes[i] = simulated(request_, some[i]);
+      if (watched_) watched_->step(workers_.watch);
+    };
     if (!workers_.share || some.empty()) {
       for_each_index(some.size(), workers_.threads, make);
       return outcomes;
@@ -282,6 +313,7 @@ private:
   std::vector<Found> best_; ///< as many as are ranked
   Queue open_;
   Queue searching_; ///< whose order is searched for
+  std::optional<Watched> watched_;
 };
 
 } // namespace

@@ -2,15 +2,16 @@
 // Workers: who makes a plan. Several processes make the same plan, and share what takes long: simulations.
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ppsim {
 
-/// Called now and then, from one thread, with how many were simulated so far.
-using PlanWatch = std::function<void(std::uint64_t simulated)>;
+/// Called now and then, by one thread at a time: so many of `what` ("configurations") are done, of so many as far as is
+/// known.
+using PlanWatch = std::function<void(std::string_view what, std::size_t done, std::size_t of)>;
 
 /// What `make` gives for each number below `count`, by number, whichever process made it. All processes call it with
 /// the same, one time after another, and all of them get everything. `make` may be called from several threads.
