@@ -67,13 +67,18 @@ bool shares_all_else(const Configuration& a, const Configuration& b) {
   return a == like_a;
 }
 
+/// By which those that share all else differ: data parallelism and the number of microbatches follow.
+std::pair<std::int64_t, std::int64_t> shares_of(const Degrees& degrees) {
+  return {degrees.context, degrees.microbatch_size};
+}
+
 /// Makes one of both, where they are equals: with the least context parallelism.
 bool join(Found& one, Found& other) {
   if (one.figure != other.figure || one.peak != other.peak || !shares_all_else(one.configuration, other.configuration))
     return false;
-  if (other.configuration.degrees < one.configuration.degrees) std::swap(one, other);
+  if (shares_of(other.configuration.degrees) < shares_of(one.configuration.degrees)) std::swap(one, other);
   const auto add = [&one](const Degrees& degrees) {
-    const auto at = std::ranges::lower_bound(one.equals, degrees);
+    const auto at = std::ranges::lower_bound(one.equals, shares_of(degrees), {}, shares_of);
     const bool is_known = degrees == one.configuration.degrees || (at != one.equals.end() && *at == degrees);
     if (!is_known) one.equals.insert(at, degrees);
   };
