@@ -4,6 +4,7 @@
 
 #include "files/files.hpp"
 #include "options/commands.hpp"
+#include "options/completion.hpp"
 
 namespace ppsim::cli {
 namespace {
@@ -19,12 +20,13 @@ ExitCode run_man(const Inputs& /*inputs*/) {
 }
 
 ExitCode run_completion(const Inputs& inputs) {
-  if (inputs.file != "bash")
+  const std::string script = completion(inputs.file.value_or(""));
+  if (script.empty())
     throw Error{ExitCode::bad_input,
                 Problem{"completion",
                         inputs.file ? fmt::format("unknown shell {}", in_quotes(*inputs.file)) : "names no shell",
-                        "ppsim completion bash"}};
-  write_file("-", bash_completion(), "completion");
+                        "one of bash, zsh and fish: ppsim completion bash"}};
+  write_file("-", script, "completion");
   return ExitCode::done;
 }
 
@@ -50,10 +52,10 @@ const Command man_command::definition{.name = "man",
                                       .run = run_man};
 const Command completion_command::definition{.name = "completion",
                                              .summary = "a completion script for a shell",
-                                             .usage = "ppsim completion bash",
+                                             .usage = "ppsim completion bash|zsh|fish",
                                              .argument = "SHELL",
-                                             .argument_help = "bash",
-                                             .argument_choices = "bash ",
+                                             .argument_help = "bash, zsh or fish",
+                                             .argument_choices = completed_shells,
                                              .sections = {},
                                              .extra = {},
                                              .examples = {},

@@ -63,6 +63,5 @@ struct Command {
 
 [[nodiscard]] std::string help_text(const Command& command);
 [[nodiscard]] std::string man_page();
-[[nodiscard]] std::string bash_completion();
 
 } // namespace ppsim::cli

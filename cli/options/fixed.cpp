@@ -63,7 +63,7 @@ constexpr std::array choosable{
     Choosable{"mbs", "microbatch-size", read_count<&PlanChoices::microbatch_size, 1, most_ranks>},
     Choosable{"vpp", "virtual-stages", read_count<&PlanChoices::chunks, 1, Limits::chunks>},
     Choosable{"schedule", "schedules", read_schedule},
-    Choosable{"layers", "layers", read_split},
+    Choosable{"split", "split", read_split},
     Choosable{"recompute", "recompute", read_recompute},
     Choosable{"zero", "zero-stage", read_count<&PlanChoices::zero_stage, 0, 3>},
     Choosable{"sp", "sequence-parallel", read_switch}};

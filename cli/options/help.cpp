@@ -1,7 +1,6 @@
-// Help, man page and completion, all from the tables of options and commands.
+// Help and man page, both from the tables of options and commands.
 
 #include "ppsim/base/words.hpp"
-#include "ppsim/schedule/generators.hpp"
 
 #include <fmt/format.h>
 
@@ -64,41 +63,6 @@ std::string roff(std::string_view text) {
   return out;
 }
 
-std::string flags_of(const Command& command) {
-  std::string flags;
-  for (const Option& option : options())
-    if (command.takes(option)) flags += fmt::format("--{} ", option.name);
-  return flags;
-}
-
-/// The words that a command's argument can be, each followed by a space.
-std::string argument_words(const Command& command) {
-  std::string words{command.argument_choices};
-  if (command.name == "help")
-    for (const Command* other : commands()) words += fmt::format("{} ", other->name);
-  return words;
-}
-
-/// The words that an option's value can be, separated by spaces.
-std::string choices_of(const Option& option) {
-  if (option.set.words != nullptr) return joined(option.set.words(), " ");
-  std::string choices;
-  if (option.name != "schedule" && option.name != "schedules") return choices;
-  for (const Generator* generator : generators()) choices += fmt::format("{} ", generator->name);
-  return choices;
-}
-
-/// The line of the completion script for the word after an option.
-std::string complete_value(const Option& option) {
-  if (option.argument != Argument::required) return {};
-  const std::string choices = choices_of(option);
-  if (!choices.empty())
-    return fmt::format("    --{}) COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return ;;\n", option.name, choices);
-  if (option.placeholder == "FILE")
-    return fmt::format("    --{}) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", option.name);
-  return fmt::format("    --{}) return ;;\n", option.name);
-}
-
 } // namespace
 
 std::string help_text(const Command& command) {
@@ -151,25 +115,6 @@ std::string man_page() {
   out += ".SH EXIT STATUS\n0 done; 1 failed at run time; 2 wrong usage or bad input; 3 the answer is no (deadlock, "
          "does not fit, "
          "\\-\\-fail\\-if); 70 a bug in ppsim; 130 interrupted.\n";
-  return out;
-}
-
-std::string bash_completion() {
-  std::string out = "# bash completion for ppsim\n_ppsim() {\n  local cur=${COMP_WORDS[COMP_CWORD]} "
-                    "prev=${COMP_WORDS[COMP_CWORD-1]}\n  case $prev in\n";
-  for (const Option& option : options()) out += complete_value(option);
-  out += "  esac\n  case ${COMP_WORDS[1]} in\n";
-  std::string words;
-  for (const Command* command : commands()) {
-    words += fmt::format("{} ", command->name);
-    if (command->name != "simulate")
-      out += fmt::format("    {}) COMPREPLY=($(compgen -W '{}{}--help' -- \"$cur\"){}) ;;\n", command->name,
-                         argument_words(*command), flags_of(*command),
-                         command->argument == "FILE" ? " $(compgen -f -- \"$cur\")" : "");
-  }
-  out += fmt::format("    *) COMPREPLY=($(compgen -W '{}{}--help --version' -- \"$cur\")) ;;\n", words,
-                     flags_of(find_command("simulate")));
-  out += "  esac\n}\ncomplete -o filenames -F _ppsim ppsim\n";
   return out;
 }
 
