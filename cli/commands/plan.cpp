@@ -33,7 +33,8 @@ void fix(const Inputs& inputs, PlanChoices& choices, Problems& problems) {
   const auto fix_all = [&]<class Value>(std::string_view option, std::vector<Value>& choice,
                                         std::vector<Value> values) {
     if (!inputs.has(option)) return;
-    if (!choice.empty() && choice != values)
+    const auto is_named = [&](const Value& value) { return std::ranges::find(choice, value) != choice.end(); };
+    if (!choice.empty() && !(choice.size() == values.size() && std::ranges::all_of(values, is_named)))
       problems.add(inputs.place_of(option), "--fixed says otherwise", "leave one of them out");
     choice = std::move(values);
   };
@@ -50,8 +51,8 @@ void fix(const Inputs& inputs, PlanChoices& choices, Problems& problems) {
   fix_one("data-parallel", choices.data, training.data_parallel);
   fix_one("microbatch-size", choices.microbatch_size, training.microbatch_size);
   fix_one("zero-stage", choices.zero_stage, training.zero_stage.value_or(1));
-  if (inputs.has("distributed-optimizer") && !inputs.has("zero-stage") && choices.zero_stage.empty())
-    choices.zero_stage = training.distributed_optimizer ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{0};
+  if (!inputs.has("zero-stage"))
+    fix_one("distributed-optimizer", choices.zero_stage, training.distributed_optimizer ? 1 : 0);
   if (!inputs.has("sequence-parallel")) return;
   if (choices.sequence_parallel.value_or(training.sequence_parallel) != training.sequence_parallel)
     problems.add(inputs.place_of("sequence-parallel"), "--fixed says otherwise", "leave one of them out");
@@ -106,7 +107,8 @@ std::vector<std::string> arguments_of(const Inputs& inputs, const PlanRequest& r
     const bool is_of_run = flag.option->name == "jitter" || flag.option->name == "seed" ||
                            std::ranges::find(sections_of_run, flag.option->section) != sections_of_run.end();
     if (!is_of_run) continue;
-    constexpr std::array<std::string_view, 5> always{"zero-stage", "vpp", "schedules", "recompute", "samples"};
+    constexpr std::array<std::string_view, 7> always{
+        "zero-stage", "distributed-optimizer", "sequence-parallel", "vpp", "schedules", "recompute", "samples"};
     if (std::ranges::find(always, flag.option->name) != always.end()) continue;
     if (std::ranges::any_of(chosen, is_chosen)) continue;
     if (std::ranges::find(left_out, flag.option->name) != left_out.end()) continue;

@@ -17,7 +17,10 @@ Result read_count(PlanChoices& choices, std::string_view text) {
   std::size_t number = 0;
   if (auto wrong = parse_count(text, {least, most}, number)) return wrong;
   auto& list = choices.*member;
-  list.push_back(static_cast<typename std::remove_reference_t<decltype(list)>::value_type>(number));
+  const auto value = static_cast<typename std::remove_reference_t<decltype(list)>::value_type>(number);
+  if (std::ranges::find(list, value) != list.end())
+    return Wrong{fmt::format("{} is there twice", in_quotes(text)), "name each value once"};
+  list.push_back(value);
   return std::nullopt;
 }
 
@@ -45,6 +48,8 @@ Result read_split(PlanChoices& choices, std::string_view text) {
 
 Result read_switch(PlanChoices& choices, std::string_view text) {
   if (text != "on" && text != "off") return Wrong{fmt::format("{} is no switch", in_quotes(text)), "on or off"};
+  if (choices.sequence_parallel)
+    return Wrong{"there is no third value", "both on and off are looked at where nothing is said of it"};
   choices.sequence_parallel = text == "on";
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <span>
 
 #include "bound.hpp"
 
@@ -89,7 +90,8 @@ bool can_balance(const PlanRequest& request, const Configuration& configuration)
   const auto tasks = static_cast<std::size_t>(3 * configuration.degrees.stages * configuration.degrees.microbatches) *
                      configuration.chunks;
   const bool is_sampled = request.by_memory || request.run.rank_by != StepFigure::step_time;
-  return !configuration.schedule->searches && !is_sampled && tasks <= most_tasks_to_balance;
+  return runs_layouts(request.framework) && !configuration.schedule->searches && !is_sampled &&
+         tasks <= most_tasks_to_balance;
 }
 
 constexpr std::size_t most_rows_to_balance = 5; // half a second each
@@ -152,7 +154,10 @@ constexpr std::array<std::int64_t, 4> limits_in_eighths{4, 5, 6, 7}; // of the m
 
 PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, const PlanWorkers& workers) {
   PPSIM_ASSERT(!plan.rows.empty());
-  const std::size_t questions = 2 + changed_constants.size() + (plan.memory_limit ? limits_in_eighths.size() : 0);
+  const std::span changes{changed_constants.data(), request.by_memory ? 0 : changed_constants.size()}; // none of memory
+  const std::span limits{limits_in_eighths.data(),
+                         plan.memory_limit && !request.by_memory ? limits_in_eighths.size() : 0};
+  const std::size_t questions = 2 + changes.size() + limits.size();
   std::size_t done = 0;
   const auto watch = [&] {
     if (workers.watch) workers.watch("questions about row 1", ++done, questions);
@@ -160,16 +165,18 @@ PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, const Pla
   const PlanRow& winner = plan.rows.front();
   std::vector<Configuration> known;
   known.reserve(plan.rows.size());
-  for (const PlanRow& row : plan.rows) known.push_back(row.configuration);
-  const PlanRequest quick = with_schedules(request, [&](const Generator& generator) {
+  const auto is_quick = [&](const Generator& generator) {
     return !generator.searches || &generator == winner.configuration.schedule;
-  });
+  };
+  for (const PlanRow& row : plan.rows)
+    if (is_quick(*row.configuration.schedule)) known.push_back(row.configuration);
+  const PlanRequest quick = with_schedules(request, is_quick);
   PlanAnswers answers;
   answers.simpler = find_simpler(request, winner, workers);
   watch();
   answers.balanced = find_balanced(request, plan, workers);
   watch();
-  for (const ChangedConstant& change : changed_constants) {
+  for (const ChangedConstant& change : changes) {
     PlanRequest changed = quick;
     change.make(changed.run);
     OtherConstants other{.what = change.what, .best = best_or_none(changed, known, workers), .winner = {}};
@@ -177,14 +184,12 @@ PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, const Pla
     answers.changes.push_back(std::move(other));
     watch();
   }
-  if (plan.memory_limit)
-    for (const std::int64_t eighths : limits_in_eighths) {
-      PlanRequest less = quick;
-      less.run.memory_limit = Bytes{plan.memory_limit->count() / 8 * eighths};
-      if (auto row = best_or_none(less, {}, workers))
-        answers.front.push_back({*less.run.memory_limit, *std::move(row)});
-      watch();
-    }
+  for (const std::int64_t eighths : limits) {
+    PlanRequest less = quick;
+    less.run.memory_limit = Bytes{plan.memory_limit->count() / 8 * eighths};
+    if (auto row = best_or_none(less, {}, workers)) answers.front.push_back({*less.run.memory_limit, *std::move(row)});
+    watch();
+  }
   return answers;
 }
 

@@ -43,6 +43,7 @@ struct Found {
   Configuration configuration;
   std::int64_t figure = 0;
   std::int64_t peak = 0;           ///< bytes
+  std::int64_t time = 0;           ///< of a step; nanoseconds
   std::optional<PlanRow> row = {}; ///< where this process simulated it
   std::vector<Degrees> equals = {};
 };
@@ -74,7 +75,8 @@ std::pair<std::int64_t, std::int64_t> shares_of(const Degrees& degrees) {
 
 /// Makes one of both, where they are equals: with the least context parallelism.
 bool join(Found& one, Found& other) {
-  if (one.figure != other.figure || one.peak != other.peak || !shares_all_else(one.configuration, other.configuration))
+  if (std::tie(one.figure, one.peak, one.time) != std::tie(other.figure, other.peak, other.time) ||
+      !shares_all_else(one.configuration, other.configuration))
     return false;
   if (shares_of(other.configuration.degrees) < shares_of(one.configuration.degrees)) std::swap(one, other);
   const auto add = [&one](const Degrees& degrees) {
@@ -87,8 +89,27 @@ bool join(Found& one, Found& other) {
   return true;
 }
 
+/// Equals by memory, then by time; what is left is by what they are, so that it does not matter which came first.
 bool ranks_before(const Found& a, const Found& b) {
-  return std::pair{a.figure, a.peak} < std::pair{b.figure, b.peak};
+  const auto key = [](const Found& found) {
+    const auto& [degrees, schedule, chunks, keeping, split, layout] = found.configuration;
+    return std::tuple{found.figure,
+                      found.peak,
+                      found.time,
+                      degrees.stages,
+                      degrees.tensor,
+                      degrees.expert,
+                      degrees.context,
+                      schedule->name,
+                      chunks,
+                      split,
+                      keeping.kind,
+                      keeping.block_layers,
+                      degrees.zero_stage,
+                      !degrees.sequence_parallel,
+                      degrees.microbatch_size};
+  };
+  return key(a) < key(b);
 }
 
 /// Simulates one configuration.
@@ -103,7 +124,7 @@ Outcome simulated(const PlanRequest& request, const Configuration& configuration
     if (!time) return outcome;
     const std::int64_t figure = request.by_memory ? run.report.peak_bytes().count() : time->count();
     const Demands demands = demands_of(run.graph.schedule(), run.report);
-    outcome.found = Found{configuration, figure, run.report.peak_bytes().count(), {}};
+    outcome.found = Found{configuration, figure, run.report.peak_bytes().count(), run.report.step_time.count()};
     outcome.found->row = PlanRow{configuration, std::move(run.report), demands, figure};
   } catch (const Error& error) {
     if (error.code() != ExitCode::bad_input && error.code() != ExitCode::no) throw;
@@ -117,7 +138,8 @@ constexpr char refusal_mark = '!';
 /// What others need to know of a simulation: nothing where it does not fit.
 std::string to_text(const Outcome& outcome) {
   if (!outcome.refusal.empty()) return refusal_mark + outcome.refusal;
-  return outcome.found ? fmt::format("{} {}", outcome.found->figure, outcome.found->peak) : "";
+  const auto& found = outcome.found;
+  return found ? fmt::format("{} {} {}", found->figure, found->peak, found->time) : "";
 }
 
 Outcome from_text(const Configuration& configuration, std::string_view text) {
@@ -127,8 +149,12 @@ Outcome from_text(const Configuration& configuration, std::string_view text) {
   else if (!text.empty()) {
     Found& found = outcome.found.emplace(Found{.configuration = configuration});
     const char* const end = text.data() + text.size();
-    const char* const behind = std::from_chars(text.data(), end, found.figure).ptr;
-    std::from_chars(std::min(behind + 1, end), end, found.peak);
+    const char* at = text.data();
+    for (std::int64_t* const number : {&found.figure, &found.peak, &found.time}) {
+      const auto [behind, wrong] = std::from_chars(at, end, *number);
+      PPSIM_ASSERT(wrong == std::errc{});
+      at = std::min(behind + 1, end);
+    }
   }
   return outcome;
 }

@@ -10,6 +10,10 @@
 
 namespace ppsim {
 
+bool runs_layouts(Framework framework) {
+  return framework == Framework::any || framework == Framework::megatron;
+}
+
 bool goes_both_ways(const Generator& generator) {
   return generator.placement == "bidirectional";
 }
@@ -115,30 +119,34 @@ PlanSpace::Layouts PlanSpace::layouts_of(const Generator& generator, std::size_t
   const std::size_t all = stages * chunks;
   const auto layers = static_cast<std::size_t>(model_.layers);
   const bool splits_evenly = request_.framework == Framework::megatron || request_.framework == Framework::torchtitan;
-  const bool runs_any = request_.framework == Framework::any || request_.framework == Framework::megatron;
   Layouts found;
   found.even = all <= layers && (layers % all == 0 || !splits_evenly);
   if (all > 1 && layers % all != 0 && (layers + 2) % all == 0) found.ends = ends_layout(model_, all);
-  if (stages == 1 || !runs_any) return found;
+  if (stages == 1 || !runs_layouts(request_.framework)) return found;
   const Shape shape{.stages = stages, .microbatches = stages, .vpp = chunks};
   found.work = work_layout(model_, work, stage_of_chunk(generator, shape));
   const auto is_known = [&] {
     if (found.ends && takes(LayerSplit::ends) && *found.work == *found.ends) return true;
-    return all <= layers && takes(LayerSplit::even) &&
+    return found.even && takes(LayerSplit::even) &&
            *found.work == even_layout(model_, shape, generator.place({.shape = shape}));
   };
   if (found.work && is_known()) found.work.reset();
   return found;
 }
 
+PlanSpace::Ranks PlanSpace::ranks_of(const Degrees& degrees) const {
+  const std::int64_t copies = model_.experts > 0 ? degrees.data : 1; // how experts are divided follows from these, too
+  return {degrees.tensor, degrees.context, degrees.expert, copies};
+}
+
 const EndsWork& PlanSpace::work_of(const Degrees& degrees) const {
-  return work_.at({degrees.tensor, degrees.context, degrees.expert});
+  return work_.at(ranks_of(degrees));
 }
 
 void PlanSpace::find_layouts() {
   std::set<std::pair<std::int64_t, EndsWork>> kinds; // stages, and what they do
   for (const Degrees& degrees : degrees_) {
-    const auto [found, is_new] = work_.try_emplace({degrees.tensor, degrees.context, degrees.expert});
+    const auto [found, is_new] = work_.try_emplace(ranks_of(degrees));
     try {
       if (is_new) found->second = work_of_ends(request_, model_, degrees);
     } catch (const Error&) { // none of these can run

@@ -237,6 +237,25 @@ bool is_taken(const Generator& generator, const Shape& shape) {
 
 } // namespace
 
+void PlanSpace::check_framework() const {
+  const PlanChoices& choices = request_.choices;
+  const std::string_view framework = to_string(request_.framework);
+  Problems problems;
+  if (!runs_layouts(request_.framework) && std::ranges::count(choices.split, LayerSplit::work) > 0)
+    problems.add("`fixed`", fmt::format("split: {} spreads layers evenly, or with ends as layers", framework),
+                 "name even or ends, or leave it out");
+  const bool is_torchtitan = request_.framework == Framework::torchtitan;
+  if (is_torchtitan && std::ranges::count(choices.recompute, RecomputeKind::selective) > 0)
+    problems.add("`recompute`", "torchtitan has nothing that drops modules of a layer",
+                 "name none or full, or leave it out");
+  if (!choices.sequence_parallel.value_or(true) && (is_torchtitan || model_.experts > 0))
+    problems.add("`sequence-parallel`",
+                 is_torchtitan ? "torchtitan has tensor parallelism with it alone"
+                               : "experts with tensor parallelism need it",
+                 "leave it out");
+  problems.throw_if_any();
+}
+
 PlanSpace::Values PlanSpace::values() const {
   const PlanChoices& choices = request_.choices;
   const Training& training = request_.run.training;
@@ -256,6 +275,7 @@ PlanSpace::Values PlanSpace::values() const {
                   Problem{"`zero-stage`",
                           fmt::format("{} has no {} beside a pipeline", to_string(request_.framework), stage),
                           fmt::format("one of {}", fmt::join(known, ", "))}};
+  check_framework();
   std::vector<std::int64_t> sizes(most_microbatch_size);
   std::iota(sizes.begin(), sizes.end(), std::int64_t{1});
   const std::vector<std::int64_t> experts =

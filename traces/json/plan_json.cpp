@@ -82,11 +82,24 @@ std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const 
   return json.dump(2) + "\n";
 }
 
+namespace {
+
+/// "cp=2 dp=16 mbs=2; cp=4 ...".
+std::string equals_cell(const PlanRow& row) {
+  std::vector<std::string> words;
+  words.reserve(row.equals.size());
+  for (const Degrees& each : row.equals)
+    words.push_back(fmt::format("cp={} dp={} mbs={}", each.context, each.data, each.microbatch_size));
+  return joined(words, "; ");
+}
+
+} // namespace
+
 std::string plan_csv(const RankedPlan& plan) {
   std::string text =
       "row,ranked_by,step_time_ns,mfu,tokens_per_second_per_device,peak_bytes,tensor_parallel,context_parallel,"
       "expert_parallel,data_parallel,stages,microbatch_size,mb,schedule,vpp,recompute,recompute_layers,"
-      "zero_stage,sequence_parallel,layout\n";
+      "zero_stage,sequence_parallel,layout,split,equals\n";
   constexpr std::array<std::string_view, 3> kinds{"none", "selective", "full"};
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
     const PlanRow& row = plan.rows[i];
@@ -99,13 +112,14 @@ std::string plan_csv(const RankedPlan& plan) {
     };
     const Keeping& keeping = configuration.keeping;
     const std::size_t kind = keeping.kind == RecomputeKind::none ? 0 : keeping.kind == RecomputeKind::full ? 2 : 1;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i + 1, row.figure,
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", i + 1, row.figure,
                         report.step_time.count(), metric("mfu"), metric("tokens_per_second_per_device"),
                         report.peak_bytes().count(), degrees.tensor, degrees.context, degrees.expert, degrees.data,
                         degrees.stages, degrees.microbatch_size, degrees.microbatches, configuration.schedule->name,
                         configuration.chunks, kinds[kind],
                         keeping.block_layers > 0 ? fmt::format("{}", keeping.block_layers) : std::string{},
-                        degrees.zero_stage, degrees.sequence_parallel ? "on" : "off", csv_cell(configuration.layout));
+                        degrees.zero_stage, degrees.sequence_parallel ? "on" : "off", csv_cell(configuration.layout),
+                        to_string(configuration.split), csv_cell(equals_cell(row)));
   }
   return text;
 }

@@ -10,6 +10,7 @@
 
 #include "ppsim/base/words.hpp"
 #include "ppsim/plan/settings.hpp"
+#include "ppsim/scenario/layout.hpp"
 #include "ppsim/viz/plan.hpp"
 #include "ppsim/viz/variation.hpp"
 
@@ -79,13 +80,28 @@ std::string metric_text(const RunReport& report, std::string_view tag, std::stri
   return value ? text(*value) : "-";
 }
 
-/// "1/2" where the row stands for two that are equal.
-std::string degree_words(const PlanRow& row, std::int64_t Degrees::*degree) {
-  const std::int64_t own = row.configuration.degrees.*degree;
-  std::string words = fmt::format("{}", own);
-  if (std::ranges::all_of(row.equals, [&](const Degrees& each) { return each.*degree == own; })) return words;
-  for (const Degrees& each : row.equals) words += fmt::format("/{}", each.*degree);
-  return words;
+/// "cp 2, dp 16 and microbatches of 2; cp 4, dp 8 and microbatches of 4".
+std::string equals_words(const PlanRow& row) {
+  std::vector<std::string> words;
+  words.reserve(row.equals.size());
+  for (const Degrees& each : row.equals)
+    words.push_back(fmt::format("cp {}, dp {} and microbatches of {}", each.context, each.data, each.microbatch_size));
+  return joined(words, "; ");
+}
+
+/// "rows 1 to 3 with cp 2, ...": of those that follow each other with the same equals.
+std::vector<std::string> all_equals(const std::vector<PlanRow>& rows) {
+  std::vector<std::string> lines;
+  for (std::size_t first = 0; first < rows.size();) {
+    const std::string words = equals_words(rows[first]);
+    std::size_t end = first + 1;
+    while (end < rows.size() && equals_words(rows[end]) == words) ++end;
+    if (!words.empty())
+      lines.push_back(end == first + 1 ? fmt::format("row {} with {}", end, words)
+                                       : fmt::format("rows {} to {} with {}", first + 1, end, words));
+    first = end;
+  }
+  return lines;
 }
 
 std::vector<TableColumn> columns_of(const PlanShown& shown) {
@@ -95,20 +111,17 @@ std::vector<TableColumn> columns_of(const PlanShown& shown) {
     columns.push_back(column_of(header, rank, rows, cell));
   };
   const auto add_degree = [&](std::string_view header, std::int64_t Degrees::*degree, std::int64_t usual) {
-    const auto is_usual = [&](const Degrees& each) { return each.*degree == usual; };
-    const auto are_usual = [&](const PlanRow& row) {
-      return is_usual(row.configuration.degrees) && std::ranges::all_of(row.equals, is_usual);
-    };
-    if (std::ranges::all_of(rows, are_usual)) return;
-    add(header, 0, [&](const PlanRow& row) { return degree_words(row, degree); });
+    const auto value = [=](const PlanRow& row) { return row.configuration.degrees.*degree; };
+    if (std::ranges::all_of(rows, [&](const PlanRow& row) { return value(row) == usual; })) return;
+    add(header, 0, [&](const PlanRow& row) { return fmt::format("{}", value(row)); });
   };
   std::size_t number = 0;
   add("row", 0, [&](const PlanRow&) { return fmt::format("{}", ++number); });
   add("step time", 0, [](const PlanRow& row) { return format_duration(row.report.step_time); });
   const StepFigure figure = shown.request.run.rank_by;
-  if (figure != StepFigure::step_time)
+  if (figure != StepFigure::step_time && !shown.request.by_memory)
     add(to_string(figure), 0, [](const PlanRow& row) { return format_duration(Duration{row.figure}); });
-  add("slower", 1, [&](const PlanRow& row) {
+  add(shown.request.by_memory ? "more" : "slower", 1, [&](const PlanRow& row) {
     return &row == &rows.front() ? std::string{} : difference(Duration{row.figure}, Duration{rows.front().figure});
   });
   add("MFU", 2, [](const PlanRow& row) { return metric_text(row.report, "mfu", percent); });
@@ -228,6 +241,7 @@ std::vector<Answer> answers_of(const PlanShown& shown) {
     if (term.time > Duration{0})
       terms += fmt::format("{}{} {}", terms.empty() ? "" : ", ", term.name, format_duration(term.time));
   list.push_back({"row 1", terms + " (means over its stages)"});
+  for (const std::string& equals : all_equals(plan.rows)) list.push_back({"the same", equals});
   const auto& simpler = shown.answers.simpler;
   const PlanRow* const other = other_kind(plan);
   if (other != nullptr && !(simpler && simpler->configuration == other->configuration))

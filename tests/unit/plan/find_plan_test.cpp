@@ -7,9 +7,13 @@
 #include "ppsim/study/evaluate.hpp"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
+#include <string>
 #include <tuple>
 
 #include "sim/plan/bound.hpp"
@@ -42,6 +46,61 @@ std::vector<std::int64_t> figures_of(const RankedPlan& plan) {
   return figures;
 }
 
+/// What is the same for those that are one row: figure, bytes, time, and all options but those of the shares.
+using Kind = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string>;
+Kind kind_of(const PlanRow& row) {
+  std::string options;
+  for (const auto& [name, value] : row.configuration.options())
+    if (name != "mb" && name != "microbatch-size" && name != "context-parallel" && name != "data-parallel")
+      options += fmt::format("{}={} ", name, value);
+  return {row.figure, row.report.peak_bytes().count(), row.report.step_time.count(), options};
+}
+
+/// How many configurations are of each kind, the best kinds first: every one simulated by itself.
+std::map<Kind, std::size_t> simulated_one_by_one(const PlanRequest& request) {
+  std::map<Kind, std::size_t> kinds;
+  const PlanSpace space{request};
+  for (const Degrees& degrees : space.degrees())
+    for (const PlannedOrder& order : space.orders(degrees))
+      for (const Keeping& keeping : space.keepings(space.layers_of_chunk(degrees, order)))
+        if (const auto row = simulate_alone(request, PlanSpace::configuration(degrees, order, keeping)))
+          ++kinds[kind_of(*row)];
+  return kinds;
+}
+
+void check_against_one_by_one(const PlanRequest& request) {
+  const std::map<Kind, std::size_t> kinds = simulated_one_by_one(request);
+  const RankedPlan found = find_plan(request, {.threads = 2});
+  REQUIRE(found.rows.size() == std::min(request.top, kinds.size()));
+  auto kind = kinds.begin();
+  for (const PlanRow& row : found.rows) {
+    CHECK(row.figure == std::get<0>(kind->first));
+    CHECK(row.report.peak_bytes().count() == std::get<1>(kind->first));
+    CHECK(row.report.step_time.count() == std::get<2>(kind->first));
+    const auto same = kinds.find(kind_of(row));
+    REQUIRE(same != kinds.end());
+    CHECK(1 + row.equals.size() == same->second);
+    ++kind;
+  }
+}
+
+TEST_CASE("Rows, and how many are equal to each, are those of all configurations, grouped and sorted here") {
+  PlanRequest request = small(8, 16, gibibytes(40));
+  request.run.training.sequence_length = 8192;
+  request.choices.schedules = {"1f1b", "interleaved", "zb-v"};
+  request.choices.sequence_parallel = true;
+  check_against_one_by_one(request);
+  request.by_memory = true;
+  check_against_one_by_one(request);
+  request = small(32, 64, gibibytes(80)); // many hold the same and take different times
+  request.run.training.sequence_length = 8192;
+  request.choices.schedules = {"1f1b"};
+  request.choices.recompute = {RecomputeKind::none};
+  request.by_memory = true;
+  request.top = 60;
+  check_against_one_by_one(request);
+}
+
 void check_against_all(const PlanRequest& request) {
   const RankedPlan found = find_plan(request, {.threads = 2});
   const RankedPlan all = find_plan_exhaustively(request, {.threads = 2});
@@ -50,8 +109,10 @@ void check_against_all(const PlanRequest& request) {
   CHECK(found.simulated < all.simulated);
   CHECK(figures_of(found) == figures_of(all));
   REQUIRE(!found.rows.empty());
-  CHECK(found.rows.front().configuration == all.rows.front().configuration);
-  CHECK(found.rows.front().equals == all.rows.front().equals);
+  for (std::size_t i = 0; i < found.rows.size(); ++i) {
+    CHECK(found.rows[i].configuration == all.rows[i].configuration);
+    CHECK(found.rows[i].equals == all.rows[i].equals);
+  }
 }
 
 TEST_CASE("The rows of a plan are those of all configurations, simulated one by one") {
@@ -271,6 +332,73 @@ TEST_CASE("What takes and holds the same with other shares of sequence and batch
       CHECK(simulated->report.peak_bytes() == row.report.peak_bytes());
     }
   CHECK(equals > 5);
+}
+
+/// Of all orders: what each chunk holds.
+std::set<std::tuple<std::size_t, const Generator*, std::string>> layouts_of(const PlanRequest& request) {
+  std::set<std::tuple<std::size_t, const Generator*, std::string>> layouts;
+  const PlanSpace space{request};
+  for (const Degrees& degrees : space.degrees())
+    for (const PlannedOrder& order : space.orders(degrees)) {
+      const Shape shape{.stages = static_cast<std::size_t>(degrees.stages), .microbatches = 1, .vpp = order.chunks};
+      layouts.emplace(shape.stages, order.schedule,
+                      to_string(order.layout != nullptr ? *order.layout
+                                                        : even_layout(*request.run.model_shape, shape,
+                                                                      order.schedule->place({.shape = shape}))));
+    }
+  return layouts;
+}
+
+TEST_CASE("No framework loses a split of layers because another one is like it, nor has more where one is named") {
+  for (const std::int64_t layers : {9, 10, 12, 14})
+    for (const Framework framework :
+         {Framework::any, Framework::megatron, Framework::torchtitan, Framework::deepspeed}) {
+      PlanRequest request = small(48, 96, gibibytes(80));
+      request.run.model_shape->layers = layers;
+      request.framework = framework;
+      request.choices.schedules = {"1f1b", "interleaved"};
+      request.choices.tensor = {4};
+      const auto all = layouts_of(request);
+      std::set<std::tuple<std::size_t, const Generator*, std::string>> named;
+      for (const LayerSplit split : {LayerSplit::even, LayerSplit::ends, LayerSplit::work}) {
+        if (split == LayerSplit::work && !runs_layouts(framework)) continue;
+        request.choices.split = {split};
+        named.merge(layouts_of(request));
+      }
+      CHECK(named == all);
+    }
+}
+
+TEST_CASE("Layers by work do not depend on what else there is to choose from") {
+  PlanRequest request = small(128, 128, gibibytes(2000));
+  request.run.model_shape = find_model("deepseek-v3");
+  request.run.device_sheet = find_device("h800");
+  request.run.training.sequence_length = 0;
+  request.choices.schedules = {"1f1b"};
+  request.choices.split = {LayerSplit::work};
+  request.choices.tensor = {4};
+  request.choices.expert = {8};
+  request.choices.context = {1};
+  std::set<std::tuple<std::size_t, const Generator*, std::string>> each;
+  for (const std::int64_t stages : {4, 8, 16}) {
+    request.choices.stages = {stages};
+    each.merge(layouts_of(request));
+  }
+  request.choices.stages = {4, 8, 16};
+  CHECK(layouts_of(request) == each);
+}
+
+TEST_CASE("What a framework does not have is refused where it is named") {
+  PlanRequest request = small(8, 16, gibibytes(80));
+  request.framework = Framework::torchtitan;
+  request.choices.split = {LayerSplit::work};
+  CHECK_THROWS_WITH(PlanSpace{request}, Catch::Contains("split"));
+  request.choices.split = {};
+  request.choices.recompute = {RecomputeKind::selective};
+  CHECK_THROWS_WITH(PlanSpace{request}, Catch::Contains("`recompute`"));
+  request.choices.recompute = {};
+  request.choices.sequence_parallel = false;
+  CHECK_THROWS_WITH(PlanSpace{request}, Catch::Contains("`sequence-parallel`"));
 }
 
 TEST_CASE("Layers spread by work: the stage with the loss has fewer, and of equals the last has more") {

@@ -37,7 +37,8 @@ struct BalancedRow {
   PlanRow row;
 };
 
-/// Of a plan with at least one row. Schedules that search for their order take part where the first row has one.
+/// Of a plan with at least one row; of one that is ranked by memory neither `front` nor `changes`. Schedules that
+/// search for their order take part where the first row has one.
 struct PlanAnswers {
   std::optional<PlanRow> simpler; ///< the fastest whose schedule asks less of the runtime than that of the first row
   std::optional<BalancedRow> balanced; ///< the fastest of the first five, where it is faster than all rows

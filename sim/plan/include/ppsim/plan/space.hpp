@@ -20,6 +20,9 @@ namespace ppsim {
 enum class Framework : std::uint8_t { any, megatron, torchtitan, deepspeed };
 [[nodiscard]] std::string_view to_string(Framework framework);
 
+/// Whether it takes any split of layers.
+[[nodiscard]] bool runs_layouts(Framework framework);
+
 /// What forwards keep for their backwards.
 struct Keeping {
   RecomputeKind kind = RecomputeKind::none;
@@ -120,9 +123,9 @@ struct EndsWork {
 };
 inline constexpr std::int64_t work_of_layer = 8;
 
-/// Layers spread over chunks, of which `stage_of` says the stage: one by one to the stage that does the least so far,
-/// and there to its chunk that does the least; of equals to the last. Chunks without embedding and loss have one at
-/// least. Nothing where there are too few layers for that.
+/// Layers, taken to be all like the last one and not recomputed, spread over chunks, of which `stage_of` says the
+/// stage: one by one to the stage that does the least so far, and there to its chunk that does the least; of equals to
+/// the last. Chunks without embedding and loss have one at least. Nothing where there are too few layers for that.
 [[nodiscard]] std::optional<Layout> work_layout(const Model& model, const EndsWork& work,
                                                 const std::vector<std::size_t>& stage_of);
 
@@ -159,6 +162,8 @@ private:
     std::vector<std::int64_t> tensor, context, expert, stages, microbatch_size, zero_stage;
   };
   [[nodiscard]] Values values() const;
+  /// Throws Error where something is chosen that the framework does not have.
+  void check_framework() const;
   void find_degrees();
   void add_batches(const Values& all, Degrees degrees);
   void add_divided(const Values& all, Degrees degrees);
@@ -167,6 +172,9 @@ private:
   [[nodiscard]] bool takes(LayerSplit split) const;
   [[nodiscard]] Layouts layouts_of(const Generator& generator, std::size_t stages, std::size_t chunks,
                                    const EndsWork& work) const;
+  /// What work of ends follows from: tensor, context, expert degree, and copies.
+  using Ranks = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+  [[nodiscard]] Ranks ranks_of(const Degrees& degrees) const;
   [[nodiscard]] const EndsWork& work_of(const Degrees& degrees) const;
   void find_layouts();
   void count();
@@ -175,8 +183,7 @@ private:
   Model model_;
   std::vector<const Generator*> schedules_;
   std::vector<Degrees> degrees_;
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, EndsWork>
-      work_; ///< by tensor, context and expert degree
+  std::map<Ranks, EndsWork> work_;
   std::map<std::tuple<const Generator*, std::size_t, std::size_t, EndsWork>, Layouts>
       layouts_; ///< by stages and chunks
   std::uint64_t size_ = 0;
