@@ -272,7 +272,7 @@ std::optional<PlanRow> find_best(const PlanRequest& request, std::span<const Con
                                  const PlanWorkers& workers) {
   PlanRequest one = request;
   one.top = 1;
-  PlanWorkers unwatched{.threads = workers.threads, .share = workers.share};
+  const PlanWorkers unwatched{.threads = workers.threads, .share = workers.share};
   Search search{one, unwatched, true};
   search.begin_with(known);
   RankedPlan plan = search.run();
