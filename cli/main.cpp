@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   ppsim::cli::prepare_console();
   try {
     const ExitCode code = run({argv + (argc > 0 ? 1 : 0), argv + argc});
-    ppsim::runtime::finish_processes();
+    ppsim::runtime::finish_processes(code);
     return static_cast<int>(code);
   } catch (const ppsim::Error& error) {
     return fail(error);

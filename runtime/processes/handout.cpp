@@ -9,6 +9,12 @@
 namespace ppsim::runtime {
 
 std::optional<Stretch> Handout::next(Moment now) {
+  if (!stopped_ && !given_back_.empty()) {
+    const Stretch again = given_back_.back();
+    given_back_.pop_back();
+    begun_[again.begin] = now;
+    return again;
+  }
   if (stopped_ || all_.begin == all_.end || all_.begin - due_ >= most_ahead) return std::nullopt;
   const std::uint64_t end = std::min(all_.end, all_.begin + length_);
   begun_[all_.begin] = now;

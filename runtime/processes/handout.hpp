@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace ppsim::runtime {
 
@@ -33,6 +34,8 @@ public:
   [[nodiscard]] std::optional<Stretch> next(Moment now);
   /// What was made of a stretch that next() gave; `take` gets all that is due by it.
   void put(Stretch stretch, std::string made, Moment now, const TakeMade& take);
+  /// Somebody who got it with next() makes nothing of it: another one is to.
+  void give_back(Stretch stretch) { given_back_.push_back(stretch); }
   /// All is taken, or no more is wanted. Stretches may be in work still.
   [[nodiscard]] bool is_over() const { return stopped_ || due_ == all_.end; }
 
@@ -43,6 +46,7 @@ private:
   std::uint64_t due_;
   std::uint64_t shortest_, longest_, length_;
   bool stopped_ = false;
+  std::vector<Stretch> given_back_;
   std::map<std::uint64_t, Moment> begun_;
   std::map<std::uint64_t, std::pair<Stretch, std::string>> made_;
 };

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -100,6 +101,17 @@ bool ProcessGroup::can_see(const Peer& peer) const {
   return !peer.processes.empty() && peer.processes == peers_[rank()].processes;
 }
 
+bool ProcessGroup::sees_gone(std::size_t rank) const {
+  const Peer& peer = peers_[rank];
+  return can_see(peer) && kill(static_cast<pid_t>(peer.pid), 0) != 0 && errno == ESRCH;
+}
+
+void ProcessGroup::lose(std::size_t lost) {
+  lost_.push_back(lost);
+  if (is_leader() && !sees_gone(lost))
+    std::fputs(fmt::format("ppsim: note: rank {} does not answer; others do its work\n", lost).c_str(), stderr);
+}
+
 std::size_t ProcessGroup::hosts() const {
   std::set<std::string> hosts;
   for (const Peer& peer : peers_) hosts.insert(peer.host);
@@ -123,7 +135,7 @@ std::optional<std::string> ProcessGroup::last_words(bool is_ending) {
   bool is_lowest = true;
   for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
     if (peer == rank() || !can_see(peers_[peer])) continue;
-    if (kill(static_cast<pid_t>(peers_[peer].pid), 0) != 0 && errno == ESRCH)
+    if (sees_gone(peer))
       gone.push_back(fmt::format("rank {}", peer));
     else if (peer < rank())
       is_lowest = false;
@@ -136,15 +148,37 @@ std::optional<std::string> ProcessGroup::last_words(bool is_ending) {
   return fmt::format("rank {}: {}; {}", rank(), because, doing_());
 }
 
-void ProcessGroup::finish() {
+void ProcessGroup::finish(ExitCode status) {
   guard_->set_limit(meeting_limit, fmt::format("rank {}: the other processes have not ended within {} s", rank(),
                                                std::chrono::ceil<std::chrono::seconds>(meeting_limit).count()));
+  if (!lost_.empty()) return leave(status);
   failures_.reset();
   barrier(
       *messages_, [] {}, Wait::patient);
   guard_->set_end(nullptr); // if MPI does not end in time, the guard can not call it: the process ends by itself
   messages_.reset();
   guard_.reset();
+}
+
+/// Without MPI's end, which waits for those that are lost. mpirun ends all as soon as one leaves like that, if it was
+/// not told otherwise: so rank 0 leaves first.
+void ProcessGroup::leave(ExitCode status) {
+  using namespace std::chrono_literals;
+  guard_->be_quiet();
+  const auto word = std::make_shared<char>();
+  if (!is_leader()) {
+    Pending::receive(*messages_, word.get(), sizeof *word, 0, number(Tag::exchange), word).wait([] {}, Wait::patient);
+    return;
+  }
+  std::this_thread::sleep_for(1s); // what was written last is on its way through mpirun
+  if (!std::ranges::all_of(lost_, [this](std::size_t rank) { return sees_gone(rank); })) abort(status);
+  std::vector<Pending> sent;
+  for (std::size_t rank = 1; rank < size(); ++rank)
+    if (std::ranges::find(lost_, rank) == lost_.end())
+      sent.push_back(Pending::send(*messages_, word.get(), sizeof *word, rank, number(Tag::exchange), word));
+  const auto end = std::chrono::steady_clock::now() + 1s;
+  wait_until([&] { return std::ranges::all_of(sent, &Pending::test) || std::chrono::steady_clock::now() > end; },
+             [] {});
 }
 
 bool ProcessGroup::was_left_behind() const {
@@ -173,9 +207,9 @@ void leave_word_to_first(ExitCode status) {
   std::this_thread::sleep_for(std::chrono::seconds{5}); // mpirun takes up to three
 }
 
-void finish_processes() {
+void finish_processes(ExitCode status) {
   if (!the_group()) return;
-  the_group()->finish();
+  the_group()->finish(status);
   the_group().reset();
 }
 

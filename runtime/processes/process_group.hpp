@@ -37,8 +37,14 @@ public:
 
   /// What this process does, to be said if it is ended from outside, from another thread; nothing: between runs.
   void set_doing(std::function<std::string()> doing);
-  /// Waits for all, then ends MPI; both within a limit.
-  void finish();
+  /// Whether that process is seen to be gone: only one of the same machine and container can be.
+  [[nodiscard]] bool sees_gone(std::size_t rank) const;
+  /// That process is gone, or has left this one waiting for too long, and the others go on without it. Where it is not
+  /// seen to be gone, rank 0 says so.
+  void lose(std::size_t rank);
+  /// Waits for all, then ends MPI; both within a limit. Where one was lost, that never ends: then all leave MPI as
+  /// it is, and rank 0 ends, with this status, what may be left of one that did not answer.
+  void finish(ExitCode status);
   /// Whether the others have gone on without this process, which is woken to be ended: then it has nothing to say.
   [[nodiscard]] bool was_left_behind() const;
   /// Ends all processes. From any thread.
@@ -49,6 +55,7 @@ public:
 private:
   ProcessGroup();
   void learn_peers();
+  void leave(ExitCode status);
   [[nodiscard]] std::optional<std::string> last_words(bool is_ending);
 
   struct Peer {
@@ -63,7 +70,8 @@ private:
   std::unique_ptr<Failures> failures_;
   std::vector<Peer> peers_; ///< by rank
   std::function<std::string()> doing_;
-  bool loss_seen_ = false; ///< for the guard's thread
+  std::vector<std::size_t> lost_; ///< on rank 0; elsewhere not empty where one was lost
+  bool loss_seen_ = false;        ///< for the guard's thread
 };
 
 /// Why the plugin for MPI can not be used, or what it is ("Open MPI 4.1.4"). Throws Error (failed) where it is missing.

@@ -67,6 +67,8 @@ T receive_value(MessagePassing& messages, std::size_t from, Tag tag, const GiveU
 /// MPI counts bytes in an int: longer messages go in pieces.
 constexpr std::size_t longest_piece = std::size_t{1} << 30;
 
+} // namespace
+
 void send_long(MessagePassing& messages, const std::shared_ptr<const Message>& message, std::size_t to, Tag tag,
                const GiveUp& give_up) {
   send_value(messages, std::uint64_t{message->size()}, to, tag, give_up);
@@ -76,8 +78,7 @@ void send_long(MessagePassing& messages, const std::shared_ptr<const Message>& m
   }
 }
 
-Message receive_long(MessagePassing& messages, std::size_t from, Tag tag, const GiveUp& give_up,
-                     Wait wait = Wait::patient) {
+Message receive_long(MessagePassing& messages, std::size_t from, Tag tag, const GiveUp& give_up, Wait wait) {
   const auto message = std::make_shared<Message>(receive_value<std::uint64_t>(messages, from, tag, give_up, wait));
   for (std::size_t at = 0; at < message->size(); at += longest_piece) {
     const std::size_t piece = std::min(longest_piece, message->size() - at);
@@ -87,8 +88,6 @@ Message receive_long(MessagePassing& messages, std::size_t from, Tag tag, const 
   }
   return std::move(*message);
 }
-
-} // namespace
 
 void barrier(MessagePassing& messages, const GiveUp& give_up, Wait wait) {
   messages.start_barrier();
@@ -107,8 +106,8 @@ std::vector<Message> gather(MessagePassing& messages, Message mine, const GiveUp
   return all;
 }
 
-Message broadcast(MessagePassing& messages, Message of_leader, const GiveUp& give_up, Wait wait) {
-  if (messages.rank() != 0) return receive_long(messages, 0, Tag::broadcast, give_up, wait);
+Message broadcast(MessagePassing& messages, Message of_leader, const GiveUp& give_up) {
+  if (messages.rank() != 0) return receive_long(messages, 0, Tag::broadcast, give_up);
   const auto message = std::make_shared<const Message>(std::move(of_leader));
   for (std::size_t rank = 1; rank < messages.size(); ++rank)
     send_long(messages, message, rank, Tag::broadcast, give_up);

@@ -16,7 +16,7 @@
 namespace ppsim::runtime {
 
 /// Tags of messages. Those of transfers are `transfer` and above.
-enum class Tag : int { stop = 1, failure, clock, gather, broadcast, exchange, transfer_time, transfer = 16 };
+enum class Tag : int { stop = 1, failure, clock, gather, broadcast, exchange, transfer_time, alive, transfer = 16 };
 [[nodiscard]] constexpr int number(Tag tag) {
   return static_cast<int>(tag);
 }
@@ -92,8 +92,12 @@ void barrier(MessagePassing& messages, const GiveUp& give_up, Wait wait = Wait::
 /// Everyone's message, by rank, on rank 0; nothing elsewhere.
 [[nodiscard]] std::vector<Message> gather(MessagePassing& messages, Message mine, const GiveUp& give_up);
 /// Rank 0's message, everywhere.
-[[nodiscard]] Message broadcast(MessagePassing& messages, Message of_leader, const GiveUp& give_up,
-                                Wait wait = Wait::patient);
+[[nodiscard]] Message broadcast(MessagePassing& messages, Message of_leader, const GiveUp& give_up);
+/// A message of any length, and its receive.
+void send_long(MessagePassing& messages, const std::shared_ptr<const Message>& message, std::size_t to, Tag tag,
+               const GiveUp& give_up);
+[[nodiscard]] Message receive_long(MessagePassing& messages, std::size_t from, Tag tag, const GiveUp& give_up,
+                                   Wait wait = Wait::patient);
 
 /// A process's clock against that of rank 0, at one moment. All in nanoseconds.
 struct ClockReading {

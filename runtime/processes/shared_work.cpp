@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "handout.hpp"
+#include "lives.hpp"
 #include "process_group.hpp"
 #include "stage/result_bytes.hpp"
 
@@ -27,32 +29,34 @@ Handout::Moment moment() {
 
 /// What is said where the processes end too early.
 std::string undone() {
-  return "the work is not done";
+  return "the work is not done; who is left goes on with it where mpirun lets them (--enable-recovery)";
 }
 
-/// The end of all work, where a stretch is expected.
-constexpr Stretch no_more{};
+/// The end of all work, where a stretch is expected; and where somebody was lost meanwhile.
+constexpr Stretch no_more{}, no_more_after_loss{1, 1};
 
 /// Another process, as the first one sees it. Messages are owned by what is pending: the work may end by an exception.
 class Companion {
 public:
-  Companion(MessagePassing& messages, std::size_t rank) : messages_{messages}, rank_{rank} {}
+  Companion(Lives& lives, std::size_t rank) : lives_{lives}, rank_{rank} {}
 
-  [[nodiscard]] bool is_idle() const { return !stretch_; }
-  void give(Stretch stretch, const GiveUp& give_up) {
-    send(stretch, give_up);
+  [[nodiscard]] const std::optional<Stretch>& stretch() const { return stretch_; } ///< that it works on
+  [[nodiscard]] bool is_lost() { return stretch_ && lives_.is_lost(rank_); }
+  void give(Stretch stretch) {
     stretch_ = stretch;
     size_ = std::make_shared<std::uint64_t>();
-    pending_ = Pending::receive(messages_, size_.get(), sizeof *size_, rank_, number(Tag::exchange), size_);
+    pending_ = Pending::receive(lives_.messages(), size_.get(), sizeof *size_, rank_, number(Tag::exchange), size_);
+    send(stretch);
   }
-  void dismiss(const GiveUp& give_up) { send(no_more, give_up); }
+  void dismiss() { send(lives_.any_lost() ? no_more_after_loss : no_more); }
+  [[nodiscard]] bool is_dismissed() { return sent_->test() || lives_.is_lost(rank_); }
 
   /// What it made of its stretch, once that is here.
   std::optional<std::pair<Stretch, std::string>> made() {
     if (!pending_ || !pending_->test()) return std::nullopt;
     if (!made_) {
       made_ = std::make_shared<std::string>(*size_, '\0');
-      pending_ = Pending::receive(messages_, made_->data(), made_->size(), rank_, number(Tag::exchange), made_);
+      pending_ = Pending::receive(lives_.messages(), made_->data(), made_->size(), rank_, number(Tag::exchange), made_);
       if (!pending_->test()) return std::nullopt;
     }
     pending_.reset();
@@ -60,87 +64,132 @@ public:
   }
 
 private:
-  void send(Stretch stretch, const GiveUp& give_up) {
+  /// Nobody waits for its end, as one that is lost takes nothing.
+  void send(Stretch stretch) {
+    lives_.begin(rank_);
     const auto content = std::make_shared<const Stretch>(stretch);
-    Pending::send(messages_, content.get(), sizeof stretch, rank_, number(Tag::exchange), content).wait(give_up);
+    sent_ = Pending::send(lives_.messages(), content.get(), sizeof stretch, rank_, number(Tag::exchange), content);
   }
 
-  MessagePassing& messages_;
+  Lives& lives_;
   std::size_t rank_;
-  std::optional<Stretch> stretch_; ///< that it works on
+  std::optional<Stretch> stretch_;
   std::shared_ptr<std::uint64_t> size_;
   std::shared_ptr<std::string> made_;
-  std::optional<Pending> pending_;
+  std::optional<Pending> pending_, sent_;
 };
 
 /// The messages of the first process: what it hands out, and what comes back.
 class Leader {
 public:
-  Leader(MessagePassing& messages, Handout handout, const MakeStretch& make, const TakeMade& take,
-         const GiveUp& give_up)
-      : make_{make}, take_{take}, give_up_{give_up}, handout_{std::move(handout)} {
-    for (std::size_t rank = 1; rank < messages.size(); ++rank) companions_.emplace_back(messages, rank);
+  Leader(Lives& lives, Handout handout, const MakeStretch& make, const TakeMade& take, const GiveUp& give_up)
+      : lives_{lives}, make_{make}, take_{take}, give_up_{give_up}, handout_{std::move(handout)} {
+    for (std::size_t rank = 1; rank < lives.messages().size(); ++rank)
+      if (!lives.was_lost(rank)) companions_.emplace_back(lives, rank);
   }
 
   void run() {
     wait_until([this] { return advance(); }, give_up_);
-    for (Companion& companion : companions_) companion.dismiss(give_up_);
+    for (Companion& companion : companions_) companion.dismiss();
+    wait_until([this] { return std::ranges::all_of(companions_, &Companion::is_dismissed); }, give_up_);
   }
 
 private:
   /// Whether all is done.
   bool advance() {
+    lives_.beat();
     for (Companion& companion : companions_)
       if (auto made = companion.made()) handout_.put(made->first, std::move(made->second), moment(), take_);
+    companions_.remove_if([this](Companion& companion) {
+      if (!companion.is_lost()) return false;
+      handout_.give_back(*companion.stretch());
+      return true;
+    });
     if (own_.valid() && own_.wait_for(std::chrono::seconds{0}) == std::future_status::ready)
       handout_.put(own_stretch_, own_.get(), moment(), take_);
     hand_out();
-    return handout_.is_over() && !own_.valid() && std::ranges::all_of(companions_, &Companion::is_idle);
+    return handout_.is_over() && !own_.valid() && std::ranges::none_of(companions_, [](const Companion& companion) {
+             return companion.stretch().has_value();
+           });
   }
 
   void hand_out() {
     for (Companion& companion : companions_)
-      if (const auto stretch = companion.is_idle() ? handout_.next(moment()) : std::nullopt)
-        companion.give(*stretch, give_up_);
+      if (const auto stretch = companion.stretch() ? std::nullopt : handout_.next(moment())) companion.give(*stretch);
     const auto stretch = own_.valid() ? std::nullopt : handout_.next(moment());
     if (!stretch) return;
     own_stretch_ = *stretch;
     own_ = std::async(std::launch::async, make_, *stretch);
   }
 
+  Lives& lives_;
   const MakeStretch& make_;
   const TakeMade& take_;
   const GiveUp& give_up_;
-  std::vector<Companion> companions_;
+  std::list<Companion> companions_;
   Handout handout_;
   Stretch own_stretch_;
   std::future<std::string> own_; ///< the first process's own, beside its messages
 };
 
-void follow(MessagePassing& messages, const MakeStretch& make, const GiveUp& give_up) {
+/// What another process waits by.
+GiveUp patience_with_first(Lives& lives, const GiveUp& give_up) {
+  return [&] {
+    give_up();
+    lives.beat();
+    lives.check_first();
+  };
+}
+
+void follow(Lives& lives, const MakeStretch& make, const GiveUp& give_up) {
+  MessagePassing& messages = lives.messages();
+  const GiveUp patience = patience_with_first(lives, give_up);
   while (true) {
     const auto stretch = std::make_shared<Stretch>();
-    Pending::receive(messages, stretch.get(), sizeof *stretch, 0, number(Tag::exchange), stretch).wait(give_up);
-    if (*stretch == no_more) return;
-    const auto made = std::make_shared<const std::string>(make(*stretch));
+    Pending::receive(messages, stretch.get(), sizeof *stretch, 0, number(Tag::exchange), stretch).wait(patience);
+    if (*stretch == no_more_after_loss) lives.tell_loss();
+    if (stretch->begin == stretch->end) return;
+    std::future<std::string> making = std::async(std::launch::async, make, *stretch);
+    while (making.wait_for(lives.rules().beat) != std::future_status::ready) lives.beat();
+    const auto made = std::make_shared<const std::string>(making.get());
     const auto size = std::make_shared<const std::uint64_t>(made->size());
-    Pending::send(messages, size.get(), sizeof *size, 0, number(Tag::exchange), size).wait(give_up);
-    Pending::send(messages, made->data(), made->size(), 0, number(Tag::exchange), made).wait(give_up);
+    Pending::send(messages, size.get(), sizeof *size, 0, number(Tag::exchange), size).wait(patience);
+    Pending::send(messages, made->data(), made->size(), 0, number(Tag::exchange), made).wait(patience);
   }
+}
+
+/// The first process's message, on all that are not lost.
+Message give_all(Lives& lives, Message of_first, const GiveUp& give_up) {
+  MessagePassing& messages = lives.messages();
+  if (messages.rank() != 0)
+    return receive_long(messages, 0, Tag::broadcast, patience_with_first(lives, give_up), Wait::eager);
+  const auto message = std::make_shared<const Message>(std::move(of_first));
+  struct Lost {};
+  for (std::size_t rank = 1; rank < messages.size(); ++rank) {
+    if (lives.was_lost(rank)) continue;
+    lives.begin(rank);
+    try {
+      send_long(messages, message, rank, Tag::broadcast, [&] {
+        give_up();
+        if (lives.is_lost(rank)) throw Lost{};
+      });
+    } catch (const Lost&) { // the next stretches go to others
+    }
+  }
+  return *message;
 }
 
 } // namespace
 
-void share_work(MessagePassing& messages, Stretch all, const MakeStretch& make, const TakeMade& take,
-                const GiveUp& give_up) {
-  if (messages.rank() == 0)
-    Leader{messages, Handout{all}, make, take, give_up}.run();
+void share_work(Lives& lives, Stretch all, const MakeStretch& make, const TakeMade& take, const GiveUp& give_up) {
+  if (lives.messages().rank() == 0)
+    Leader{lives, Handout{all}, make, take, give_up}.run();
   else
-    follow(messages, make, give_up);
+    follow(lives, make, give_up);
 }
 
-std::vector<std::string> share_round(MessagePassing& messages, std::size_t count, std::size_t threads,
-                                     const MakeOne& make, const GiveUp& give_up) {
+std::vector<std::string> share_round(Lives& lives, std::size_t count, std::size_t threads, const MakeOne& make,
+                                     const GiveUp& give_up) {
   const MakeStretch make_stretch = [&](Stretch stretch) {
     std::vector<std::string> made(stretch.end - stretch.begin);
     for_each_index(made.size(), threads, [&](std::size_t i) { made[i] = make(stretch.begin + i); });
@@ -149,18 +198,18 @@ std::vector<std::string> share_round(MessagePassing& messages, std::size_t count
     return std::string{reinterpret_cast<const char*>(writer.bytes().data()), writer.bytes().size()};
   };
   Message all;
-  if (messages.rank() == 0) {
+  if (lives.messages().rank() == 0) {
     // All wait for the last stretch of a round: near its end there are to be some for each.
-    const std::size_t longest = std::max(threads, count / (8 * messages.size()));
+    const std::size_t longest = std::max(threads, count / (8 * lives.messages().size()));
     const auto take = [&](Stretch, const std::string& made) {
       const auto bytes = std::as_bytes(std::span{made});
       all.insert(all.end(), bytes.begin(), bytes.end());
       return true;
     };
-    Leader{messages, Handout{{0, count}, threads, longest}, make_stretch, take, give_up}.run();
+    Leader{lives, Handout{{0, count}, threads, longest}, make_stretch, take, give_up}.run();
   } else
-    follow(messages, make_stretch, give_up);
-  const Message bytes = broadcast(messages, std::move(all), give_up, Wait::eager);
+    follow(lives, make_stretch, give_up);
+  const Message bytes = give_all(lives, std::move(all), give_up);
   std::vector<std::string> made(count);
   ByteReader reader{bytes};
   for (std::string& text : made) reader.get(text);
@@ -173,21 +222,40 @@ bool has_companions() {
   return launched && launched->size != 1U;
 }
 
+namespace {
+
+Lives lives_of(ProcessGroup& group) {
+  return Lives{group.messages(),
+               {.is_gone = [&](std::size_t rank) { return group.sees_gone(rank); },
+                .on_loss = [&](std::size_t rank) { group.lose(rank); }}};
+}
+
+} // namespace
+
+struct SharedRounds::State {
+  Lives lives;
+};
+
+SharedRounds::SharedRounds(std::size_t threads) : threads_{threads} {}
+
 SharedRounds::~SharedRounds() {
-  if (started_) ProcessGroup::get().set_doing(nullptr);
+  if (state_) ProcessGroup::get().set_doing(nullptr);
 }
 
 std::vector<std::string> SharedRounds::make_all(std::size_t count, const MakeOne& make) {
-  ProcessGroup& group = ProcessGroup::get();
-  // Said between rounds too: all of them are one work.
-  if (!std::exchange(started_, true)) group.set_doing(undone);
-  return share_round(group.messages(), count, threads_, make, [] {});
+  if (!state_) {
+    ProcessGroup& group = ProcessGroup::get();
+    group.set_doing(undone); // said between rounds too: all of them are one work
+    state_.reset(new State{lives_of(group)});
+  }
+  return share_round(state_->lives, count, threads_, make, [] {});
 }
 
 void share_work(Stretch all, const MakeStretch& make, const TakeMade& take) {
   ProcessGroup& group = ProcessGroup::get();
   group.set_doing(undone);
-  share_work(group.messages(), all, make, take, [] {});
+  Lives lives = lives_of(group);
+  share_work(lives, all, make, take, [] {});
   group.set_doing(nullptr);
 }
 

@@ -6,14 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "processes/processes.hpp"
+#include "processes/lives.hpp"
 
 namespace ppsim::runtime {
 
 /// See ppsim/runtime/shared_work.hpp.
-void share_work(MessagePassing& messages, Stretch all, const MakeStretch& make, const TakeMade& take,
-                const GiveUp& give_up);
-[[nodiscard]] std::vector<std::string> share_round(MessagePassing& messages, std::size_t count, std::size_t threads,
+void share_work(Lives& lives, Stretch all, const MakeStretch& make, const TakeMade& take, const GiveUp& give_up);
+[[nodiscard]] std::vector<std::string> share_round(Lives& lives, std::size_t count, std::size_t threads,
                                                    const MakeOne& make, const GiveUp& give_up);
 
 } // namespace ppsim::runtime

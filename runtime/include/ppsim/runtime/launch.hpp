@@ -25,8 +25,9 @@ struct Launch {
 /// with it. Returns where that does not happen: then the error is this process's own.
 void leave_word_to_first(ExitCode status);
 
-/// Ends the run of several processes that a backend started, if one did: waits for the others, up to a limit.
-void finish_processes();
+/// Ends the run of several processes that a backend or shared work started, if one did: waits for the others, up to a
+/// limit. `status` is what this process is to end with; where another one was lost, this call can end it.
+void finish_processes(ExitCode status);
 /// As an error ends this process, ends the others of the run with it. Returns where there are none.
 void abort_processes(ExitCode status) noexcept;
 

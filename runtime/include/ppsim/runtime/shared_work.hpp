@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,9 @@ using TakeMade = std::function<bool(Stretch, const std::string& made)>;
 
 /// Hands out `all`, of which the first process alone has to know, to whichever process has nothing to do, the first one
 /// included; returns when all is taken. How long stretches are follows from how long they take, and what is made ahead
-/// of what is taken is bounded. Starts MPI. Throws Error (failed) where that fails, and what `make` or `take` throw.
+/// of what is taken is bounded. What a process was to make that is lost meanwhile (not the first one), another one
+/// makes, where the launcher lets the others live. Starts MPI. Throws Error (failed) where that fails, and what `make`
+/// or `take` throw.
 void share_work(Stretch all, const MakeStretch& make, const TakeMade& take);
 
 /// What one number gives.
@@ -35,7 +38,7 @@ using MakeOne = std::function<std::string(std::size_t)>;
 class SharedRounds {
 public:
   /// Each process works with so many threads.
-  explicit SharedRounds(std::size_t threads) : threads_{threads} {}
+  explicit SharedRounds(std::size_t threads);
   ~SharedRounds();
   SharedRounds(const SharedRounds&) = delete;
   SharedRounds& operator=(const SharedRounds&) = delete;
@@ -45,8 +48,9 @@ public:
   [[nodiscard]] std::vector<std::string> make_all(std::size_t count, const MakeOne& make);
 
 private:
+  struct State;
   std::size_t threads_;
-  bool started_ = false;
+  std::unique_ptr<State> state_; ///< once MPI was started
 };
 
 } // namespace ppsim::runtime
