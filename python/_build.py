@@ -48,9 +48,9 @@ def _compile():
     """The folder of the package as cmake leaves it."""
     folder = ROOT / "build" / "wheel"
     options = ["-D", "CMAKE_BUILD_TYPE=Release", "-D", "PPSIM_BUILD_TESTS=OFF", "-D", "PPSIM_BUILD_BENCH=OFF",
-               "-D", "PPSIM_PLUGINS=OFF", "-D", "PPSIM_PYTHON_MODULE=ON", "-D", f"Python_EXECUTABLE={sys.executable}"]
-    subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *options, *shlex.split(os.environ.get("CMAKE_ARGS", ""))],
-                   check=True)
+               "-D", "PPSIM_PLUGINS=OFF", "-D", "PPSIM_WERROR=AUTO", "-D", "PPSIM_PYTHON_MODULE=ON",
+               "-D", f"Python_EXECUTABLE={sys.executable}", *shlex.split(os.environ.get("CMAKE_ARGS", ""))]
+    subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *options], check=True)
     if not (folder / "python" / "ppsim").is_dir():
         raise SystemExit("ppsim: error: no headers of pybind11 or of this Python were found\n"
                          "ppsim: hint: apt install pybind11-dev python3-dev")
@@ -78,6 +78,20 @@ class _Wheel:
         self._zip.close()
 
 
+def _wheel_text():
+    return f"Wheel-Version: 1.0\nGenerator: ppsim\nRoot-Is-Purelib: false\nTag: {_tag()}\n"
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    """Or else pip compiles to know the name."""
+    name = f"ppsim-{_version()}.dist-info"
+    folder = pathlib.Path(metadata_directory) / name
+    folder.mkdir()
+    (folder / "METADATA").write_text(_metadata())
+    (folder / "WHEEL").write_text(_wheel_text())
+    return name
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     package = _compile()
     name = f"ppsim-{_version()}-{_tag()}.whl"
@@ -87,7 +101,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
             wheel.add(f"ppsim/{path.name}", path.read_bytes())
     info = f"ppsim-{_version()}.dist-info"
     wheel.add(f"{info}/METADATA", _metadata().encode())
-    wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: ppsim\nRoot-Is-Purelib: false\nTag: {_tag()}\n".encode())
+    wheel.add(f"{info}/WHEEL", _wheel_text().encode())
     wheel.add(f"{info}/LICENSE", (ROOT / "LICENSE").read_bytes())
     wheel.close(f"{info}/RECORD")
     return name

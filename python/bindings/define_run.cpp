@@ -124,14 +124,11 @@ py::dict metrics_of(Run& run) {
   return values;
 }
 
+/// The cells of the CSV, in which a pair is one.
 py::list order_of(const Run& run) {
-  const Schedule& schedule = run.graph().schedule();
+  const py::str csv{traces::write_schedule_csv(run.graph().schedule())};
   py::list rows;
-  for (const StageId stage : schedule.stage_ids()) {
-    py::list row;
-    for (const Task& task : schedule.stage(stage)) row.append(to_string(task));
-    rows.append(row);
-  }
+  for (const py::handle line : csv.attr("splitlines")()) rows.append(line.attr("split")(","));
   return rows;
 }
 
@@ -233,7 +230,9 @@ void define_run(py::module_& module) {
       "busy_ns", [](Run& run) { return by_stage(run, [](const StageReport& stage) { return stage.busy.count(); }); },
       "What each stage computes, in nanoseconds; shape (stages,).");
   type.def_property_readonly("metrics", &metrics_of, "All metrics by their tags: int in nanoseconds, or float.");
-  type.def_property_readonly("order", &order_of, "The tasks of each stage in their order, as lists of '0F0', '0B0'.");
+  type.def_property_readonly("order", &order_of,
+                             "The tasks of each stage in their order, as lists of '0F0', '0B0'; an overlapped pair is "
+                             "one cell, '(0F1;0B0)OVERLAP_F_B'.");
   type.def_property_readonly(
       "schedule", [](Run& run) { return run.graph().headline(); }, "The schedule's name, or that of its file.");
   type.def_property_readonly("stages", [](Run& run) { return run.graph().scenario().shape.stages; });

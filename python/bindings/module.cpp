@@ -149,6 +149,7 @@ PYBIND11_MODULE(_core, module) {
   module.def("simulate", &simulate_by);
   module.def("run_command", &run_command);
   module.def("options", [](const std::string& command) { return options_of(ppsim::cli::find_command(command)); });
+  module.def("in_python", [](const std::string& text) { return in_python(text); });
   module.def("options_help",
              [](const std::string& command) { return options_help(ppsim::cli::find_command(command)); });
 }

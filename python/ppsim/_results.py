@@ -115,7 +115,7 @@ class Comparison(Table):
     @property
     def recommendation(self) -> str:
         """What to take, in words."""
-        return str(self.to_dict()["recommendation"]["text"])
+        return _core.in_python(self.to_dict()["recommendation"]["text"])
 
     def options(self, name: str) -> dict[str, Any]:
         """Keywords for simulate(), of the schedule that has that name in `rows`."""
