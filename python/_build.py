@@ -1,7 +1,8 @@
 """The build backend of pyproject.toml (PEP 517): cmake builds the module, zipfile the wheel. It needs what compiling the
 program needs (README.md) and the headers of Python and pybind11 (python3-dev, pybind11-dev); nothing else, and no network.
 
-A build of its own in build/wheel is kept, so that a second one is quick. CMAKE_ARGS, from the environment, goes to cmake.
+A build of its own in build/wheel is kept, so that a second one is quick. From the environment: CMAKE_ARGS goes to cmake;
+PPSIM_BUILD_DIR names a build that has the module (target ppsim_python) and is taken as it is.
 """
 
 import base64
@@ -46,6 +47,8 @@ def _tag():
 
 def _compile():
     """The folder of the package as cmake leaves it."""
+    if "PPSIM_BUILD_DIR" in os.environ:
+        return pathlib.Path(os.environ["PPSIM_BUILD_DIR"]) / "python" / "ppsim"
     folder = ROOT / "build" / "wheel"
     options = ["-D", "CMAKE_BUILD_TYPE=Release", "-D", "PPSIM_BUILD_TESTS=OFF", "-D", "PPSIM_BUILD_BENCH=OFF",
                "-D", "PPSIM_PLUGINS=OFF", "-D", "PPSIM_WERROR=AUTO", "-D", "PPSIM_PYTHON_MODULE=ON",
