@@ -11,7 +11,7 @@ if(PROJECT_IS_TOP_LEVEL)
     string(APPEND backends "; ${line}")
   endforeach()
   foreach(value "build type:CMAKE_BUILD_TYPE" "warnings stop:PPSIM_WERROR" "tests:PPSIM_BUILD_TESTS" "benchmark:PPSIM_BUILD_BENCH"
-                "fuzzers:PPSIM_BUILD_FUZZERS" "sanitizers:sanitizers" "backends:backends" "prefix:CMAKE_INSTALL_PREFIX")
+                "fuzzers:PPSIM_BUILD_FUZZERS" "sanitizers:sanitizers" "backends:backends" "Python module:PPSIM_PYTHON_SAYS" "prefix:CMAKE_INSTALL_PREFIX")
     string(REGEX MATCH "(.*):(.*)" _ ${value})
     string(LENGTH "${CMAKE_MATCH_1}" length)
     math(EXPR padding "14 - ${length}")

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "files/files.hpp"
+#include "files/memory_files.hpp"
 #include "files/outputs.hpp"
 #include "files/sweep_table.hpp"
 #include "options/commands.hpp"
@@ -29,9 +30,15 @@
 namespace ppsim::cli::sweep_command {
 namespace {
 
+/// Whether it is no file: the lines are kept, for who calls.
+bool is_kept(const std::string& path) {
+  return MemoryFiles::current() != nullptr && MemoryFiles::keeps(path);
+}
+
 /// Where rows go.
 TableForm check_table(const Inputs& inputs) {
   const std::string path = inputs.table.value_or("-");
+  if (is_kept(path)) return TableForm::json_lines;
   const auto form = table_form(path);
   if (!form)
     throw Error{ExitCode::bad_input,
@@ -100,9 +107,9 @@ Made from_text(std::string_view text) {
 /// Where the rows of this call go, and what becomes known of all of them.
 class Sink {
 public:
-  Sink(const Inputs& inputs, const SweepLines& lines) : points_{inputs.grid.points()} {
-    if (inputs.table && *inputs.table != "-") file_.emplace(inputs, lines);
-    if (!file_) write_file("-", lines.head(), "--table");
+  Sink(const Inputs& inputs, const SweepLines& lines) : to_{inputs.table.value_or("-")}, points_{inputs.grid.points()} {
+    if (to_ != "-" && !is_kept(to_)) file_.emplace(inputs, lines);
+    if (!file_) write_file(to_, lines.head(), "--table");
     first_ = file_ ? file_->rows() : 0;
   }
 
@@ -112,7 +119,7 @@ public:
     if (file_)
       file_->append(made.lines);
     else
-      write_file("-", made.lines, "--table");
+      write_file(to_, made.lines, "--table");
     rows_ += made.rows;
     if (refused_ == 0) first_reason_ = made.first_reason;
     refused_ += made.refused;
@@ -132,6 +139,7 @@ public:
 private:
   const Interruption interruption_;
   std::optional<CountShown> shown_{"points"};
+  std::string to_;
   std::size_t points_;
   std::optional<SweepTable> file_;
   std::size_t first_ = 0, rows_ = 0, refused_ = 0;

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "memory_files.hpp"
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -56,6 +57,8 @@ const std::string& read_stdin(std::string_view where) {
 }
 
 std::string read_as_it_is(const std::string& path, std::string_view where) {
+  if (const MemoryFiles* const files = MemoryFiles::current())
+    if (const std::string* const given = files->find(path)) return *given;
   if (path == "-") return read_stdin(where);
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))

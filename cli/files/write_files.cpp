@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "files.hpp"
+#include "memory_files.hpp"
 #include "terminal/console.hpp"
 #include <fcntl.h>
 #include <poll.h>
@@ -258,6 +259,7 @@ private:
 } // namespace
 
 void require_writable(const std::string& path, std::string_view where) {
+  if (MemoryFiles::current() != nullptr && MemoryFiles::keeps(path)) return;
   if (path == "-") return;
   const auto status = status_of(path);
   if (status && S_ISDIR(status->st_mode)) can_not_write(path, EISDIR, where);
@@ -269,6 +271,8 @@ void require_writable(const std::string& path, std::string_view where) {
 }
 
 void write_file(const std::string& path, std::string_view content, std::string_view where) {
+  if (MemoryFiles* const files = MemoryFiles::current(); files != nullptr && MemoryFiles::keeps(path))
+    return files->write(path, content);
   if (path == "-") return write_stdout(content, where);
   PendingFile{path, content, where}.keep();
 }

@@ -148,8 +148,7 @@ private:
       const std::string flag = fmt::format("--{}", option->name);
       if (parsed->count() == 0) continue;
       const std::vector<std::string>& values = parsed->results();
-      const bool repeatable = option->name == "fail-if" || (option->name == "vary" && command_.spans_grid);
-      if (values.size() > 1 && !repeatable)
+      if (values.size() > 1 && !is_repeatable(command_, *option))
         problems.add(flag, fmt::format("given {} times", values.size()), "give it once");
       for (const std::string& value : values) list.push_back({option, value, fmt::format("`{}`", option->name)});
     }
@@ -326,17 +325,47 @@ Inputs sweep_inputs(Inputs base, Problems& problems) {
 
 } // namespace
 
-Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments) {
-  Inputs inputs;
-  inputs.command = command_of(command.name, arguments);
-  Problems problems;
-  inputs.flags = Parser{command}.parse(arguments, inputs, problems);
+bool is_repeatable(const Command& command, const Option& option) {
+  return option.name == "fail-if" || (option.name == "vary" && command.spans_grid);
+}
+
+namespace {
+
+/// Inputs of which the flags and the arguments are known.
+Inputs complete(const Command& command, Inputs inputs, Problems& problems) {
   if (command.spans_grid) return sweep_inputs(std::move(inputs), problems);
   take_flags(inputs, problems);
   if (inputs.schedule_file && command.makes_run) load_order(inputs);
   if (inputs.jitter_from) load_jitter(inputs);
   use_measured_step(inputs);
   return inputs;
+}
+
+} // namespace
+
+Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments) {
+  Inputs inputs;
+  inputs.command = command_of(command.name, arguments);
+  Problems problems;
+  inputs.flags = Parser{command}.parse(arguments, inputs, problems);
+  return complete(command, std::move(inputs), problems);
+}
+
+Inputs take_assignments(const Command& command, std::vector<Assignment> flags, const std::vector<std::string>& files) {
+  Inputs inputs;
+  std::vector<std::string> arguments{files};
+  for (const Assignment& flag : flags) {
+    arguments.push_back(fmt::format("--{}", flag.option->name));
+    if (flag.option->argument != Argument::none) arguments.push_back(flag.value);
+  }
+  inputs.command = command_of(command.name, arguments);
+  inputs.flags = std::move(flags);
+  if (!files.empty()) {
+    inputs.file = files.front();
+    inputs.files.assign(files.begin() + 1, files.end());
+  }
+  Problems problems;
+  return complete(command, std::move(inputs), problems);
 }
 
 Inputs parse_run_arguments(const std::vector<std::string>& arguments, const std::string& folder) {

@@ -51,6 +51,13 @@ struct Command {
 /// Parses the arguments behind the command's name, and the scenario file they name. Throws Error with everything wrong.
 [[nodiscard]] Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments);
 
+/// The same of what was said otherwise than by words of a command line: `flags` are of options that the command takes,
+/// each but once unless it can be repeated; `files` are its arguments.
+[[nodiscard]] Inputs take_assignments(const Command& command, std::vector<Assignment> flags,
+                                      const std::vector<std::string>& files);
+/// Whether the command takes that option several times.
+[[nodiscard]] bool is_repeatable(const Command& command, const Option& option);
+
 /// Arguments of `simulate` that a file holds, of a run that a table lists: models and devices in files are found from
 /// `folder`, and what reads or writes other files, or asks for output, is refused.
 [[nodiscard]] Inputs parse_run_arguments(const std::vector<std::string>& arguments, const std::string& folder);

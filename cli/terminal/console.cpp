@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "files/memory_files.hpp"
 #include "options/options.hpp"
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,10 +22,12 @@ void prepare_console() {
 }
 
 void say(std::string_view text) noexcept {
+  if (current_call() != nullptr) return; // who calls has a terminal of their own
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 void note(std::string_view what) {
+  if (MemoryFiles* const files = MemoryFiles::current()) return files->note(std::string{what});
   say(in_flags(fmt::format("ppsim: note: {}\n", what)));
 }
 

@@ -13,10 +13,12 @@ namespace ppsim::cli {
 /// left, or past the limit on a file's size, becomes an error that is looked at.
 void prepare_console();
 
-/// To stderr as it is. Where that can not be written nothing is said: the result and its status do not depend on it.
+/// To stderr as it is; nothing where this thread works for a Call. Where that can not be written nothing is said: the
+/// result and its status do not depend on it.
 void say(std::string_view text) noexcept;
 
-/// "ppsim: note: ..." on a line of its own, with fields as flags (in_flags()).
+/// "ppsim: note: ..." on a line of its own, with fields as flags (in_flags()); to MemoryFiles, where this thread works
+/// for such a call, as it is.
 void note(std::string_view what);
 template <class... Arguments>
   requires(sizeof...(Arguments) > 0)

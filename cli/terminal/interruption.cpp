@@ -1,5 +1,7 @@
 #include "interruption.hpp"
 
+#include "ppsim/base/call.hpp"
+
 namespace ppsim::cli {
 namespace {
 
@@ -11,7 +13,8 @@ void note_interruption(int /*signal*/) {
 
 } // namespace
 
-Interruption::Interruption() {
+Interruption::Interruption() : handles_{current_call() == nullptr} {
+  if (!handles_) return;
   interrupted = 0;
   struct sigaction action {};
   action.sa_handler = note_interruption;
@@ -20,11 +23,12 @@ Interruption::Interruption() {
 }
 
 Interruption::~Interruption() {
-  ::sigaction(SIGINT, &before_, nullptr);
+  if (handles_) ::sigaction(SIGINT, &before_, nullptr);
 }
 
 bool Interruption::has_come() {
-  return interrupted != 0;
+  const Call* const call = current_call();
+  return call != nullptr ? call->is_stopped() : interrupted != 0;
 }
 
 } // namespace ppsim::cli

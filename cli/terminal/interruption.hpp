@@ -5,7 +5,8 @@
 
 namespace ppsim::cli {
 
-/// While it lives, the first SIGINT is only noted; the second ends the program, as it does without.
+/// While it lives, the first SIGINT is only noted; the second ends the program, as it does without. Signals are left
+/// alone where this thread works for a Call: whoever made that stops it.
 class Interruption {
 public:
   Interruption();
@@ -17,6 +18,7 @@ public:
   [[nodiscard]] static bool has_come();
 
 private:
+  bool handles_;
   struct sigaction before_ {};
 };
 

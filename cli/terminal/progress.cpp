@@ -1,5 +1,7 @@
 #include "progress.hpp"
 
+#include "ppsim/base/call.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -13,6 +15,11 @@ namespace {
 /// Who waits for less does not ask how far it is.
 constexpr std::chrono::seconds patience{1};
 
+/// Who calls from a program of their own has its terminal to themselves.
+bool shows_progress() {
+  return current_call() == nullptr && ::isatty(STDERR_FILENO) != 0;
+}
+
 } // namespace
 
 std::string progress_line(std::size_t done, std::size_t of, std::string_view what,
@@ -25,7 +32,7 @@ std::string progress_line(std::size_t done, std::size_t of, std::string_view wha
   return line;
 }
 
-Progress::Progress(std::string what) : what_{std::move(what)}, terminal_{::isatty(STDERR_FILENO) != 0} {}
+Progress::Progress(std::string what) : what_{std::move(what)}, terminal_{shows_progress()} {}
 
 Progress::~Progress() {
   if (shown_) say("\r\033[K");
@@ -44,7 +51,7 @@ ComparedRuns compare_watched(const RunSpec& spec, std::size_t threads) {
   return compare(spec, threads, watched_by(progress));
 }
 
-LineShown::LineShown() : terminal_{::isatty(STDERR_FILENO) != 0} {}
+LineShown::LineShown() : terminal_{shows_progress()} {}
 
 LineShown::~LineShown() {
   if (shown_) say("\r\033[K");

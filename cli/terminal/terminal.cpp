@@ -1,5 +1,6 @@
 #include "terminal.hpp"
 
+#include "ppsim/base/call.hpp"
 #include "ppsim/runtime/launch.hpp"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ std::size_t environment_width() {
 } // namespace
 
 viz::TextOptions terminal_options() {
-  const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+  const bool terminal = current_call() == nullptr && ::isatty(STDOUT_FILENO) != 0;
   std::size_t width = environment_width();
   winsize size{};
   if (width == 0 && terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) width = size.ws_col;

@@ -1,5 +1,7 @@
 #include "ppsim/base/parallel.hpp"
 
+#include "ppsim/base/call.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -12,9 +14,12 @@ namespace ppsim {
 void for_each_index(std::size_t count, std::size_t threads, const std::function<void(std::size_t)>& work) {
   std::vector<std::exception_ptr> thrown(count);
   std::atomic<std::size_t> next{0};
+  Call* const call = current_call();
   const auto take_turns = [&] {
+    const CallScope same{call};
     for (std::size_t i = next++; i < count; i = next++) {
       try {
+        check_stop();
         work(i);
       } catch (...) {
         thrown[i] = std::current_exception();

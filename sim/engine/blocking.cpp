@@ -1,3 +1,4 @@
+#include "ppsim/base/call.hpp"
 #include "ppsim/base/error.hpp"
 #include "ppsim/graph/detail/dag.hpp"
 
@@ -43,6 +44,7 @@ public:
       post_batch(stage);
     }
     while (!ready_.empty()) {
+      check_stop();
       const std::size_t stage = ready_.back();
       ready_.pop_back();
       run_slot(stage);

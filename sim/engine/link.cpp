@@ -1,3 +1,4 @@
+#include "ppsim/base/call.hpp"
 #include "ppsim/graph/detail/dag.hpp"
 
 #include <algorithm>
@@ -57,6 +58,7 @@ public:
       if (!schedule_.stage(stage).empty() && waiting_[first] == 0) start(first, stage);
     }
     while (!events_.empty()) {
+      check_stop();
       const Event event = events_.top();
       events_.pop();
       if (in_slices && sends_first_slice(event.task))

@@ -1,5 +1,6 @@
 #include "ppsim/engine/simulate.hpp"
 
+#include "ppsim/base/call.hpp"
 #include "ppsim/base/error.hpp"
 #include "ppsim/engine/detail/update.hpp"
 #include "ppsim/engine/streams.hpp"
@@ -46,6 +47,7 @@ Timeline simulate(const TaskGraph& graph) {
 }
 
 Timeline simulate(const TaskGraph& graph, std::span<const SimTime> stage_ready) {
+  check_stop();
   PPSIM_ASSERT(stage_ready.empty() || stage_ready.size() == graph.schedule().shape().stages);
   if (graph.scenario().network.model == TransferModel::streams)
     return simulate(graph, operations_of(graph), communicators_of(graph), stage_ready);

@@ -1,5 +1,6 @@
 #include "ppsim/engine/streams.hpp"
 
+#include "ppsim/base/call.hpp"
 #include "ppsim/base/detail/wide.hpp"
 #include "ppsim/base/error.hpp"
 #include "ppsim/engine/detail/update.hpp"
@@ -84,6 +85,7 @@ public:
   /// Nothing where the order hangs.
   std::optional<Timeline> run() {
     while (!events_.empty()) {
+      check_stop();
       const Event event = events_.top();
       events_.pop();
       now_ = event.at;

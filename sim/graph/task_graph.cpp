@@ -1,5 +1,6 @@
 #include "ppsim/graph/task_graph.hpp"
 
+#include "ppsim/base/call.hpp"
 #include "ppsim/base/error.hpp"
 #include "ppsim/graph/detail/dag.hpp"
 #include "ppsim/schedule/detail/phases.hpp"
@@ -506,6 +507,7 @@ TaskGraph lower(Schedule schedule, Scenario scenario, std::string_view where) {
 }
 
 TaskGraph lower_validated(Schedule schedule, Scenario scenario, std::string_view where) {
+  check_stop();
   PPSIM_ASSERT(schedule.shape() == scenario.shape);
   auto dag = std::make_unique<Dag>();
   auto wiring = std::make_shared<Wiring>();
@@ -513,8 +515,10 @@ TaskGraph lower_validated(Schedule schedule, Scenario scenario, std::string_view
   fill_tables(scenario, *dag);
   {
     const ScheduleIndex positions{schedule, where};
+    check_stop();
     dag->fates = decide_fates(schedule, scenario, positions);
     dag->own_cost = own_costs(schedule, scenario, *dag);
+    check_stop();
     EdgeStream stream{schedule, scenario.network, positions, wiring->has_pairs};
     wiring->graph = Wiring::Graph{boost::edges_are_sorted,
                                   EdgeIterator{&stream},
@@ -523,8 +527,10 @@ TaskGraph lower_validated(Schedule schedule, Scenario scenario, std::string_view
                                   static_cast<std::uint32_t>(schedule.size()),
                                   static_cast<std::uint32_t>(expected_edges(scenario.shape, schedule.size()))};
   }
+  check_stop();
   wiring->transfers = count_transfers(schedule, wiring->graph);
   std::vector<std::uint8_t> waiting = count_inputs(wiring->graph);
+  check_stop();
   wiring->topological_order = sort_topologically(wiring->graph, waiting);
   if (wiring->topological_order.size() < schedule.size()) report_cycle(schedule, wiring->graph, waiting, where);
   dag->wiring = std::move(wiring);

@@ -1,5 +1,6 @@
 // The sends and receives of a graph, and whether they fit its schedule.
 
+#include "ppsim/base/call.hpp"
 #include "ppsim/base/error.hpp"
 #include "ppsim/operations/lowering.hpp"
 
@@ -33,6 +34,7 @@ public:
 
   void check(const CommOrder& order) {
     for (const StageId stage : order.stage_ids()) {
+      check_stop();
       const CommOp* before = nullptr;
       for (const CommOp& op : order.stage(stage)) {
         check(stage, op);

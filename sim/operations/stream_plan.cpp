@@ -1,5 +1,6 @@
 #include "ppsim/operations/detail/stream_plan.hpp"
 
+#include "ppsim/base/call.hpp"
 #include "ppsim/base/error.hpp"
 
 #include <algorithm>
@@ -57,6 +58,7 @@ private:
   }
 
   void add_stage(StageId stage) {
+    check_stop();
     const auto ops = order_.stage(stage);
     const std::size_t base = order_.first(stage);
     std::vector<std::size_t> used;

@@ -95,11 +95,11 @@ CopiesReport take_slowest_copy(const RunSpec& spec, TaskGraph& graph) {
 
 } // namespace
 
-Evaluation evaluate(const RunSpec& spec) {
+SimulatedRun simulate_spec(const RunSpec& spec) {
   if (spec.names_copies() && !spec.copies_apart) {
     RunSpec apart = spec;
     apart.copies_apart = true;
-    return evaluate(apart);
+    return simulate_spec(apart);
   }
   BuiltRun run = build_run(spec);
   if (spec.is_asked("p2p") && run.scenario.network.model != TransferModel::streams)
@@ -115,9 +115,19 @@ Evaluation evaluate(const RunSpec& spec) {
   std::optional<CommOrder> order; // which takes a fifth as long to place as to simulate
   if (graph.scenario().network.model == TransferModel::streams) order = operations_of(graph);
   Timeline timeline = order ? simulate(graph, *order, communicators_of(graph)) : simulate(graph);
-  RunReport report = run_report(graph, timeline);
-  report.balance = std::move(balance);
-  report.copies = std::move(copies);
+  return {.run = {std::move(graph), std::move(timeline), {}, std::move(run.notes)},
+          .order = std::move(order),
+          .balance = std::move(balance),
+          .copies = std::move(copies)};
+}
+
+void add_report(const RunSpec& spec, SimulatedRun& simulated) {
+  Evaluation& run = simulated.run;
+  const TaskGraph& graph = run.graph;
+  RunReport& report = run.report;
+  report = run_report(graph, run.timeline);
+  report.balance = std::move(simulated.balance);
+  report.copies = std::move(simulated.copies);
   static_cast<StepTime&>(report) = find_step_time(graph, report.makespan);
   if (report.step_time_kind == StepTime::Kind::unknown)
     run.notes.push_back(
@@ -130,8 +140,13 @@ Evaluation evaluate(const RunSpec& spec) {
   if (spec.bound && !report.bound)
     run.notes.push_back(
         fmt::format("{}: no bound is known for such a run, or it does not fit", spec.place_of("bound")));
-  if (order) report.stalls = stalls_of(graph, *order, timeline);
-  return {std::move(graph), std::move(timeline), std::move(report), std::move(run.notes)};
+  if (simulated.order) report.stalls = stalls_of(graph, *simulated.order, run.timeline);
+}
+
+Evaluation evaluate(const RunSpec& spec) {
+  SimulatedRun simulated = simulate_spec(spec);
+  add_report(spec, simulated);
+  return std::move(simulated.run);
 }
 
 Jitter jitter_of(const UnevenSpec& spec, std::size_t copies) {
@@ -169,15 +184,19 @@ void sample_steps(const RunSpec& spec, Evaluation& run, const SampleWatch& watch
       find_spread(sampled_copies(run.graph, count, copies), jitter_of(spec, count), std::nullopt, watch);
 }
 
-Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity, const SampleWatch& watch) {
-  Evaluation run = evaluate(spec);
-  sample_steps(spec, run, watch);
+void add_others(const RunSpec& spec, Evaluation& run, bool with_sensitivity) {
   const bool knows_step_time = run.report.step_time_kind != StepTime::Kind::unknown;
   if (with_sensitivity) run.report.sensitivity = find_sensitivity(spec, run, run.notes);
   if (knows_step_time && run.graph.size() <= most_tasks_for_what_if) run.report.what_if = what_if(run.graph);
   const bool cheap = run.graph.size() <= most_tasks_for_alternatives && !spec.balance; // each would be a search
   if (run.graph.schedule().origin() != nullptr && cheap)
     run.report.alternatives = try_alternatives(spec, run.graph.scenario().shape);
+}
+
+Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity, const SampleWatch& watch) {
+  Evaluation run = evaluate(spec);
+  sample_steps(spec, run, watch);
+  add_others(spec, run, with_sensitivity);
   return run;
 }
 

@@ -1,5 +1,6 @@
 #include "ppsim/study/jitter.hpp"
 
+#include "ppsim/base/call.hpp"
 #include "ppsim/base/detail/wide.hpp"
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/random.hpp"
@@ -168,6 +169,7 @@ std::vector<Duration> steps_of(const TaskGraph& graph, std::size_t samples, cons
   std::vector<Duration> times(graph.size());
   std::vector<Duration> side_by_side(graph.size() * StepTimer::lanes);
   while (steps.size() < samples) {
+    check_stop();
     const std::size_t wanted = std::min(StepTimer::lanes, samples - steps.size());
     for (std::size_t lane = 0; lane < wanted; ++lane) {
       draw(steps.size() + lane, times);

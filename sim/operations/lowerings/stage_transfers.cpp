@@ -1,5 +1,6 @@
 #include "ppsim/operations/detail/stage_transfers.hpp"
 
+#include "ppsim/base/call.hpp"
 #include "ppsim/graph/detail/dag.hpp"
 
 #include <algorithm>
@@ -20,6 +21,7 @@ StageTransfers::StageTransfers(const TaskGraph& graph) {
   all_.reserve(graph.transfer_count());
   std::map<std::pair<StageId, StageId>, std::uint32_t> numbers;
   for (const StageId from : schedule.stage_ids()) {
+    check_stop();
     const std::size_t first = index(schedule.first_task(from));
     for (const TaskId sender : schedule.task_ids(from)) {
       const std::optional<TaskId> receiver = graph.receiver(sender);

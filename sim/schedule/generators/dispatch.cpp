@@ -1,5 +1,6 @@
 #include "dispatch.hpp"
 
+#include "ppsim/base/call.hpp"
 #include "ppsim/base/detail/wide.hpp"
 
 #include <fmt/format.h>
@@ -162,6 +163,7 @@ Dispatch::Dispatch(const DispatchInput& input)
 }
 
 void Dispatch::clear() {
+  check_stop();
   std::ranges::fill(stages_, Stage{});
   std::ranges::fill(chunks_, Chunk{});
   for (std::vector<Plan::Step>& steps : steps_) steps.clear();

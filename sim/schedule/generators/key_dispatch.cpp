@@ -1,5 +1,7 @@
 #include "key_dispatch.hpp"
 
+#include "ppsim/base/call.hpp"
+
 #include <algorithm>
 #include <bit>
 
@@ -44,8 +46,10 @@ public:
   bool run() {
     board_.clear();
     for (std::size_t stage = 0; stage < input_.shape.stages; ++stage) alarms_.set(stage, 0);
-    for (std::int64_t time = alarms_.earliest(); time < Dispatch::never; time = alarms_.earliest())
+    for (std::int64_t time = alarms_.earliest(); time < Dispatch::never; time = alarms_.earliest()) {
+      check_stop();
       decide(alarms_.whose(), time);
+    }
     return board_.complete();
   }
 

@@ -1,5 +1,7 @@
 #include "order_search.hpp"
 
+#include "ppsim/base/call.hpp"
+
 #include <algorithm>
 #include <deque>
 #include <optional>
@@ -26,6 +28,7 @@ public:
     if (!replay()) return;
     PlanScore reached = board_.score();
     for (std::size_t since_better = 0; tries > 0 && since_better < patience; ++since_better) {
+      check_stop();
       const std::optional<Place> swap = best_exchange(reached, tries);
       if (!swap) return;
       forbid(*swap);

@@ -2,6 +2,8 @@
 // heuristic that follows costs, transfers and a memory limit. Every stage takes one forward and one input gradient per
 // round; what differs between its variants is when it would rather wait.
 
+#include "ppsim/base/call.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -38,6 +40,7 @@ public:
     board_.clear();
     warm_up();
     for (std::size_t round = 1; round < microbatches_; ++round) {
+      check_stop();
       forwards();
       for (std::size_t stage = stages_; stage-- > 0;) gradient(stage);
     }

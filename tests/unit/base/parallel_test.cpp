@@ -1,3 +1,4 @@
+#include "ppsim/base/call.hpp"
 #include "ppsim/base/parallel.hpp"
 #include "support/few_threads.hpp"
 
@@ -28,6 +29,22 @@ TEST_CASE("Of several failures the one of the lowest index is reported, and the 
   };
   CHECK_THROWS_WITH(for_each_index(20, 4, work), "3");
   CHECK(calls == 20);
+}
+
+TEST_CASE("Work for a call ends on all threads where the call is stopped, and work for none does not") {
+  Call call;
+  std::atomic<int> calls = 0;
+  const CallScope scope{&call};
+  const auto work = [&](std::size_t /*i*/) {
+    REQUIRE(current_call() == &call);
+    if (++calls == 3) call.stop();
+  };
+  CHECK_THROWS_AS(for_each_index(10'000, 4, work), Stopped);
+  CHECK(calls < 10); // those that had begun
+  CHECK_THROWS_AS(check_stop(), Stopped);
+  const CallScope none{nullptr};
+  CHECK_NOTHROW(check_stop());
+  CHECK_NOTHROW(for_each_index(2, 2, [](std::size_t) {}));
 }
 
 TEST_CASE("Work is done on the threads that the system starts, and without any") {

@@ -1,6 +1,7 @@
 #pragma once
 // Schedule: for every stage, the order of its tasks. It has no times: the simulator finds them.
 
+#include "ppsim/base/call.hpp"
 #include "ppsim/base/units.hpp"
 #include "ppsim/scenario/scenario.hpp"
 #include "ppsim/schedule/comm_order.hpp"
@@ -165,6 +166,7 @@ public:
   void end_warmup() { warmup_.push_back(static_cast<std::uint32_t>(tasks_.size()) - offsets_.back()); }
   /// Ends the current stage; the next add() belongs to the next one.
   void end_stage() {
+    check_stop();
     if (offsets_.size() == 1) tasks_.reserve(tasks_.size() * shape_.stages); // others have about as many
     offsets_.push_back(static_cast<std::uint32_t>(tasks_.size()));
   }

@@ -6,6 +6,7 @@
 #include "ppsim/study/run_report.hpp"
 #include "ppsim/study/run_spec.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,18 @@ struct Evaluation {
   std::vector<std::string> notes; ///< for people
 };
 
+/// A run before anything is said of it, and what its report is made of.
+struct SimulatedRun {
+  Evaluation run;                 ///< without its report
+  std::optional<CommOrder> order; ///< under `streams`
+  std::optional<Balance> balance;
+  std::optional<CopiesReport> copies;
+};
+/// The first half of evaluate(): builds, balances where that is asked for, lowers and simulates.
+[[nodiscard]] SimulatedRun simulate_spec(const RunSpec& spec);
+/// The second half: analyses. `run.run.graph` and its timeline stay where they are.
+void add_report(const RunSpec& spec, SimulatedRun& run);
+
 /// Builds the run, balances where that is asked for, lowers, simulates and analyses. The step time and the closed form
 /// are there; what-if figures and alternatives are not. Throws Error as build_run(), lower() and simulate() do.
 [[nodiscard]] Evaluation evaluate(const RunSpec& spec);
@@ -30,7 +43,10 @@ struct Evaluation {
 /// find_spread() does.
 void sample_steps(const RunSpec& spec, Evaluation& run, const SampleWatch& watch = {});
 
-/// The same with those samples, and what other runs say: what if, alternatives, and on demand the sensitivity.
+/// What other runs say of it: what if, alternatives, and on demand the sensitivity.
+void add_others(const RunSpec& spec, Evaluation& run, bool with_sensitivity);
+
+/// evaluate() with those samples, and what other runs say: what if, alternatives, and on demand the sensitivity.
 [[nodiscard]] Evaluation evaluate_fully(const RunSpec& spec, bool with_sensitivity, const SampleWatch& watch = {});
 
 } // namespace ppsim

@@ -1,0 +1,43 @@
+#pragma once
+// MemoryFiles: a call whose files are not the system's.
+
+#include "ppsim/base/call.hpp"
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ppsim::cli {
+
+/// A Call of a program that holds the commands as a library: what is to be read and written can be in memory, and what
+/// people are told is kept.
+class MemoryFiles : public Call {
+public:
+  /// What reading `path` gives, in the place of a file. Not while threads work for this call.
+  void put(std::string path, std::string content) { given_[std::move(path)] = std::move(content); }
+  [[nodiscard]] const std::string* find(const std::string& path) const;
+
+  /// Whether what is written there is kept: stdout ("-"), and names that begin so.
+  static constexpr std::string_view kept = "memory:";
+  [[nodiscard]] static bool keeps(std::string_view path) { return path == "-" || path.starts_with(kept); }
+  /// Behind what was written to `path` before.
+  void write(const std::string& path, std::string_view content);
+  /// All that was written to `path`; nothing where nothing was.
+  [[nodiscard]] std::optional<std::string> take(const std::string& path);
+
+  void note(std::string text);
+  [[nodiscard]] std::vector<std::string> notes() const;
+
+  /// That which this thread works for; null where it works with the files of the system.
+  [[nodiscard]] static MemoryFiles* current() { return dynamic_cast<MemoryFiles*>(current_call()); }
+
+private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::string, std::less<>> given_, written_;
+  std::vector<std::string> notes_;
+};
+
+} // namespace ppsim::cli

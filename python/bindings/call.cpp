@@ -1,0 +1,83 @@
+// Calls: without the interpreter's lock, and ended by signals.
+
+#include "bindings.hpp"
+
+namespace ppsim::python {
+namespace {
+
+/// How often signals are looked for.
+constexpr std::chrono::milliseconds patience{20};
+
+/// Work on a thread of its own.
+class Worker {
+public:
+  Worker(Call& call, const std::function<void()>& work)
+      : thread_{[this, &call, &work] {
+          const CallScope scope{&call};
+          try {
+            work();
+          } catch (...) {
+            thrown_ = std::current_exception();
+          }
+          const std::scoped_lock lock{mutex_};
+          done_ = true;
+          ended_.notify_all();
+        }} {}
+
+  /// Whether it has ended by then.
+  bool ends_within(std::chrono::milliseconds time) {
+    std::unique_lock lock{mutex_};
+    return ended_.wait_for(lock, time, [this] { return done_; });
+  }
+  /// Throws what the work threw.
+  void finish() {
+    thread_.join();
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+  void wait() { thread_.join(); }
+
+private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool done_ = false;
+  std::exception_ptr thrown_;
+  std::jthread thread_; // the last: it uses the others
+};
+
+/// What a handler of signals has raised by now.
+std::optional<py::error_already_set> raised_by_signal() {
+  const py::gil_scoped_acquire lock;
+  if (PyErr_CheckSignals() == 0) return std::nullopt;
+  return std::optional<py::error_already_set>{std::in_place};
+}
+
+void run_watched(Call& call, const std::function<void()>& work) {
+  std::optional<py::error_already_set> raised;
+  {
+    const py::gil_scoped_release unlocked;
+    Worker worker{call, work};
+    while (!raised && !worker.ends_within(patience)) raised = raised_by_signal();
+    if (!raised) return worker.finish();
+    call.stop();
+    worker.wait();
+  }
+  throw py::error_already_set{*raised};
+}
+
+} // namespace
+
+void work_without_lock(Call& call, bool quick, const std::function<void()>& work) {
+  const auto here = [&] {
+    const py::gil_scoped_release unlocked;
+    const CallScope scope{&call};
+    work();
+  };
+  if (quick) return here();
+  try {
+    run_watched(call, work);
+  } catch (const std::system_error&) { // the system starts no more threads
+    here();
+  }
+}
+
+} // namespace ppsim::python

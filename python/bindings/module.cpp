@@ -1,0 +1,155 @@
+// The module ppsim._core: simulate() and what runs any other command.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "bindings.hpp"
+#include "files/files.hpp"
+#include "files/outputs.hpp"
+#include "run.hpp"
+
+namespace ppsim::python {
+namespace {
+
+/// Outputs that the program can write to stdout, which is not Python's.
+void refuse_stdout(const std::vector<cli::Assignment>& flags) {
+  Problems problems;
+  for (const cli::Assignment& flag : flags)
+    if (flag.option->section == cli::Section::output && flag.value == "-")
+      problems.add(flag.where, "names no file", "give a path; the result has what would be written");
+  problems.throw_if_any();
+}
+
+/// Whether all that is said is read at once: no file, which may be a pipe, and no model, which is priced.
+bool is_read_at_once(const std::vector<cli::Assignment>& flags) {
+  constexpr std::array<std::string_view, 6> others{"scenario", "schedule-file", "jitter-from",
+                                                   "model",    "device",        "measured-step"};
+  return std::ranges::none_of(flags, [&](const cli::Assignment& flag) {
+    return std::ranges::find(others, flag.option->name) != others.end() || flag.option->name.ends_with("link");
+  });
+}
+
+bool writes_file(const cli::Inputs& inputs) {
+  return inputs.json || inputs.svg || inputs.trace || inputs.csv || inputs.csv_comms || inputs.chakra || inputs.goal;
+}
+
+std::shared_ptr<Run> simulate_by(const py::kwargs& keywords) {
+  static const cli::Command& command = cli::find_command("simulate");
+  auto files = std::make_shared<cli::MemoryFiles>();
+  std::vector<cli::Assignment> flags = assignments(command, keywords, *files);
+  refuse_stdout(flags);
+  cli::Inputs inputs;
+  work_without_lock(*files, is_read_at_once(flags),
+                    [&] { inputs = cli::take_assignments(command, std::move(flags), {}); });
+  if (writes_file(inputs)) work_without_lock(*files, false, [&] { static_cast<void>(command.run(inputs)); });
+  return std::make_shared<Run>(std::move(inputs), std::move(files));
+}
+
+/// What a command has said.
+struct Answer {
+  ExitCode code = ExitCode::done;
+  std::optional<Error> refusal; ///< thrown when the JSON was there already: the answer is no, and this says why
+};
+
+/// Sends an output to memory, where it has not been sent to a file.
+void keep(std::vector<cli::Assignment>& flags, const cli::Command& command, std::string_view name) {
+  const cli::Option* const option = cli::find_option(name);
+  PPSIM_ASSERT(option != nullptr && command.takes(*option));
+  std::erase_if(flags, [&](const cli::Assignment& flag) { return flag.option == option; });
+  flags.push_back({option, fmt::format("{}{}", cli::MemoryFiles::kept, name), fmt::format("`{}`", name)});
+}
+
+/// Where flags send an output; nothing where they do not.
+std::optional<std::string> path_in(const std::vector<cli::Assignment>& flags, std::string_view name) {
+  for (const cli::Assignment& flag : flags)
+    if (flag.option->name == name) return flag.value;
+  return std::nullopt;
+}
+
+/// Runs any command. `outputs` are kept: a dict of their texts, with that of stdout as "-".
+py::tuple run_command(const std::string& name, const py::list& arguments, const py::list& output_names,
+                      const py::dict& keywords) {
+  const cli::Command& command = cli::find_command(name);
+  cli::MemoryFiles files;
+  std::vector<std::string> outputs, paths;
+  for (const py::handle output : output_names) outputs.push_back(py::cast<std::string>(output));
+  for (const py::handle value : arguments) paths.push_back(argument(value, "schedule", files));
+  std::vector<cli::Assignment> flags = assignments(command, keywords, files);
+  refuse_stdout(flags);
+  std::vector<std::pair<std::string, std::string>> wanted; // files that get what is kept
+  for (const std::string& output : outputs) {
+    if (const auto path = path_in(flags, output)) wanted.emplace_back(output, *path);
+    keep(flags, command, output);
+  }
+  Answer answer;
+  work_without_lock(files, false, [&] {
+    try {
+      const cli::Inputs inputs = cli::take_assignments(command, std::move(flags), paths);
+      answer.code = command.run(inputs);
+    } catch (const Error& error) {
+      answer.code = error.code();
+      answer.refusal = error;
+    }
+  });
+  py::dict texts;
+  for (const std::string& output : outputs)
+    if (const auto text = files.take(fmt::format("{}{}", cli::MemoryFiles::kept, output))) {
+      for (const auto& [of, path] : wanted)
+        if (of == output) cli::write_file(path, *text, fmt::format("`{}`", output));
+      texts[py::str(output)] = decoded(*text);
+    }
+  if (answer.refusal && (texts.empty() || answer.code != ExitCode::no)) raise(*answer.refusal);
+  texts["-"] = decoded(files.take("-").value_or(""));
+  py::list notes;
+  for (const std::string& note : files.notes()) notes.append(decoded(in_python(note)));
+  py::list problems;
+  if (answer.refusal)
+    for (const Problem& problem : answer.refusal->problems())
+      problems.append(py::make_tuple(decoded(in_python(problem.where)), decoded(in_python(problem.what)),
+                                     decoded(in_python(problem.hint))));
+  return py::make_tuple(static_cast<int>(answer.code), texts, notes, problems);
+}
+
+void translate(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    raise(error);
+  } catch (const py::builtin_exception&) {
+    throw;
+  } catch (const py::error_already_set&) {
+    throw;
+  } catch (const std::logic_error& error) {
+    raise_internal(error);
+  } catch (const Stopped&) {
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+  }
+}
+
+/// What a translator may throw is only what others translate.
+void translate_safely(std::exception_ptr thrown) {
+  try {
+    translate(thrown);
+  } catch (py::error_already_set& raised) {
+    raised.restore();
+  }
+}
+
+} // namespace
+} // namespace ppsim::python
+
+PYBIND11_MODULE(_core, module) {
+  namespace py = pybind11;
+  using namespace ppsim::python;
+  module.attr("__version__") = PPSIM_VERSION;
+  py::register_exception_translator(&translate_safely);
+  define_run(module);
+  module.def("simulate", &simulate_by);
+  module.def("run_command", &run_command);
+  module.def("options", [](const std::string& command) { return options_of(ppsim::cli::find_command(command)); });
+  module.def("in_python", [](const std::string& text) { return in_python(text); });
+  module.def("options_help",
+             [](const std::string& command) { return options_help(ppsim::cli::find_command(command)); });
+}

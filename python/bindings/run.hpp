@@ -1,0 +1,62 @@
+#pragma once
+// Run: what simulate() returns. Its graph and timeline are there at once; what is said of them, when somebody asks.
+
+#include "ppsim/study/evaluate.hpp"
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings.hpp"
+#include "runs/inputs.hpp"
+
+namespace ppsim::python {
+
+/// A row of Run.tasks, as NumPy sees it.
+struct TaskRow {
+  std::uint16_t stage = 0, chunk = 0;
+  std::uint32_t microbatch = 0;
+  char32_t pass = U'F';
+  std::uint32_t pairing = 0;
+  std::int64_t start_ns = 0, end_ns = 0;
+};
+static_assert(sizeof(TaskRow) == 32);
+
+/// Whose members that take a while are called without the interpreter's lock: they have one of their own.
+class Run {
+public:
+  /// Simulates. Called with the interpreter's lock, which it gives back meanwhile. Throws Error as evaluate_fully().
+  Run(cli::Inputs inputs, std::shared_ptr<cli::MemoryFiles> files);
+
+  /// Both stay where they are.
+  [[nodiscard]] const TaskGraph& graph() const { return simulated_->run.graph; }
+  [[nodiscard]] const Timeline& timeline() const { return simulated_->run.timeline; }
+  [[nodiscard]] const cli::Inputs& inputs() const { return inputs_; }
+  /// Whether all that can be said takes a few milliseconds at most.
+  [[nodiscard]] bool is_small() const;
+
+  [[nodiscard]] const StepTime& step_time();
+  /// What is said of this run alone.
+  [[nodiscard]] const RunReport& report();
+  /// With what other runs say.
+  [[nodiscard]] const Evaluation& evaluation();
+  [[nodiscard]] const std::vector<TaskRow>& task_rows();
+  [[nodiscard]] const std::vector<MemoryPoint>& memory(std::size_t stage);
+  [[nodiscard]] std::vector<std::string> notes();
+  /// The exit status of the program for it.
+  [[nodiscard]] ExitCode exit_code();
+
+private:
+  cli::Inputs inputs_;
+  std::shared_ptr<cli::MemoryFiles> files_;
+  std::mutex mutex_;
+  std::optional<SimulatedRun> simulated_;
+  std::optional<StepTime> step_time_;
+  bool has_report_ = false, is_complete_ = false;
+  std::vector<TaskRow> task_rows_;
+  std::map<std::size_t, std::vector<MemoryPoint>> memory_; ///< by stage
+};
+
+} // namespace ppsim::python

@@ -1,0 +1,257 @@
+// Python's values as the texts that the option table reads.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "bindings.hpp"
+#include "options/options.hpp"
+
+namespace ppsim::python {
+namespace {
+
+/// Lists in lists are read up to this depth: a list that holds itself has none.
+constexpr int deepest = 2;
+
+[[noreturn]] void refuse_type(std::string_view name, const py::handle& value) {
+  throw py::type_error(fmt::format("{}: takes text, a number, a time (timedelta) or a list of those, not {}", name,
+                                   Py_TYPE(value.ptr())->tp_name));
+}
+
+/// The text of a str. Throws ValueError where it is none that can be said: half of a surrogate pair.
+std::string utf8_of(std::string_view name, const py::handle& value) {
+  py::ssize_t size = 0;
+  const char* const data = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+  if (data != nullptr) return {data, static_cast<std::size_t>(size)};
+  PyErr_Clear();
+  throw py::value_error(fmt::format("{}: holds half of a surrogate pair, which is no character", name));
+}
+
+std::string number_text(std::string_view name, const py::handle& value) {
+  const auto text = py::reinterpret_steal<py::object>(PyObject_Repr(value.ptr()));
+  if (text) return utf8_of(name, text);
+  PyErr_Clear(); // Python writes no numbers of more than 4300 digits
+  throw py::value_error(fmt::format("{}: the number is too large", name));
+}
+
+/// In whole nanoseconds.
+std::string time_text(const py::handle& value) {
+  const auto part = [&](const char* name) { return py::cast<std::int64_t>(value.attr(name)); };
+  constexpr std::int64_t seconds_of_day = 86'400, most_seconds = 9'000'000'000; // as nanoseconds they fit
+  const std::int64_t seconds = part("days") * seconds_of_day + part("seconds");
+  if (seconds > most_seconds || seconds < -most_seconds) return fmt::format("{}s", seconds); // refused in any case
+  return fmt::format("{}ns", seconds * 1'000'000'000 + part("microseconds") * 1000);
+}
+
+/// Imports are no static's initializer: they may hand the interpreter's lock to a thread that waits for that.
+bool is_timedelta(const py::handle& value) {
+  return py::isinstance(value, py::module_::import("datetime").attr("timedelta"));
+}
+
+std::string text_of(std::string_view name, const py::handle& value, int depth);
+
+std::string list_text(std::string_view name, const py::handle& list, int depth) {
+  std::string text;
+  bool first = true;
+  for (const py::handle item : list) {
+    if (!std::exchange(first, false)) text += ',';
+    text += text_of(name, item, depth + 1);
+  }
+  if (first) throw py::value_error(fmt::format("{}: the list is empty", name));
+  return text;
+}
+
+/// "a=1,b=2".
+std::string pairs_text(std::string_view name, const py::dict& pairs, int depth) {
+  std::string text;
+  const auto own = py::reinterpret_steal<py::dict>(PyDict_Copy(pairs.ptr())); // what is called may change theirs
+  for (const auto& [key, value] : own) {
+    if (!text.empty()) text += ',';
+    text += fmt::format("{}={}", text_of(name, key, depth + 1), text_of(name, value, depth + 1));
+  }
+  if (text.empty()) throw py::value_error(fmt::format("{}: the dict is empty", name));
+  return text;
+}
+
+/// Of a value of NumPy: the same of Python; times in nanoseconds, as it has finer ones than Python.
+py::object without_numpy(const py::handle& value) {
+  if (py::cast<std::string>(value.attr("dtype").attr("kind")) != "m") return value.attr("tolist")();
+  const py::object numbers = value.attr("astype")("timedelta64[ns]").attr("astype")("int64").attr("tolist")();
+  if (!py::isinstance<py::list>(numbers)) return py::str(fmt::format("{}ns", py::cast<std::int64_t>(numbers)));
+  py::list texts;
+  for (const py::handle number : numbers) texts.append(py::str(fmt::format("{}ns", py::cast<std::int64_t>(number))));
+  return texts;
+}
+
+std::string text_of(std::string_view name, const py::handle& value, int depth) {
+  if (depth > deepest) throw py::value_error(fmt::format("{}: lists in lists in lists", name));
+  PyObject* const object = value.ptr();
+  if (PyUnicode_Check(object)) return utf8_of(name, value);
+  if (PyBool_Check(object)) return object == Py_True ? "true" : "false";
+  if (PyLong_CheckExact(object) || PyFloat_CheckExact(object)) return number_text(name, value);
+  if (PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object)) return list_text(name, value, depth);
+  if (PyDict_Check(object)) return pairs_text(name, py::reinterpret_borrow<py::dict>(value), depth);
+  if (py::hasattr(value, "dtype") && py::hasattr(value, "tolist"))
+    return text_of(name, without_numpy(value), depth + 1);
+  if (is_timedelta(value)) return time_text(value);
+  if (py::hasattr(value, "__fspath__")) return text_of(name, value.attr("__fspath__")(), deepest);
+  if (PyLong_Check(object) || PyFloat_Check(object)) // IntEnum, and what others derive
+    return number_text(name, PyLong_Check(object) ? py::object{py::int_(py::reinterpret_borrow<py::object>(value))}
+                                                  : py::object{py::float_(py::reinterpret_borrow<py::object>(value))});
+  refuse_type(name, value);
+}
+
+/// True and False as that option calls them.
+std::string bool_text(const cli::Option& option, bool value) {
+  if (option.argument == cli::Argument::optional && value) return "-";
+  if (option.set.words != nullptr)
+    if (const auto words = option.set.words(); std::ranges::find(words, "on") != words.end())
+      return value ? "on" : "off";
+  return value ? "true" : "false";
+}
+
+/// By Python names, aliases too.
+const std::unordered_map<std::string, const cli::Option*>& options_by_name() {
+  static const auto found = [] {
+    std::unordered_map<std::string, const cli::Option*> options;
+    for (const cli::Option& option : cli::options()) {
+      options.emplace(python_name(option.name), &option);
+      for (const std::string_view alias : option.aliases()) options.emplace(python_name(alias), &option);
+    }
+    return options;
+  }();
+  return found;
+}
+
+[[noreturn]] void refuse_keyword(const cli::Command& command, const std::string& name, bool exists) {
+  std::vector<std::string> names;
+  for (const auto& [known, option] : options_by_name())
+    if (command.takes(*option)) names.push_back(known);
+  std::ranges::sort(names);
+  const std::vector<std::string_view> views{names.begin(), names.end()};
+  const std::string what = exists ? "is an option of other functions" : "is no option";
+  const std::string_view near = nearest_word(name, views);
+  throw py::type_error(
+      fmt::format("{}(): {} {}{}", python_name(command.name), in_quotes(name), what,
+                  near.empty() ? std::string{"; its docstring lists them"} : fmt::format("; did you mean {}?", near)));
+}
+
+const cli::Option& option_for(const cli::Command& command, const std::string& name) {
+  const auto found = options_by_name().find(name);
+  const bool exists = found != options_by_name().end();
+  if (!exists || !command.takes(*found->second)) refuse_keyword(command, name, exists);
+  return *found->second;
+}
+
+/// Whether it is a list of lists of cells, or has such (`rows`).
+std::optional<py::object> rows_of(const py::handle& value) {
+  if (PyUnicode_Check(value.ptr())) return std::nullopt;
+  if (py::hasattr(value, "rows")) return value.attr("rows");
+  if ((!PyList_Check(value.ptr()) && !PyTuple_Check(value.ptr())) || py::len(value) == 0) return std::nullopt;
+  const py::object first = value[py::int_(0)];
+  if (!PyList_Check(first.ptr()) && !PyTuple_Check(first.ptr())) return std::nullopt;
+  return py::reinterpret_borrow<py::object>(value);
+}
+
+/// A row of a schedule as a line of CSV. A pass without a chunk is of the one that has the number of the row.
+std::string line_of(const py::handle& row, std::size_t number) {
+  if (!PyList_Check(row.ptr()) && !PyTuple_Check(row.ptr()))
+    throw py::type_error(
+        fmt::format("schedule: row {} is a {}, and no list of tasks", number, Py_TYPE(row.ptr())->tp_name));
+  std::string line;
+  bool first = true;
+  for (const py::handle cell : row) {
+    if (!PyUnicode_Check(cell.ptr()))
+      throw py::type_error(fmt::format("schedule: row {} holds a {}; tasks are text: \"F0\", \"2B1\"", number,
+                                       Py_TYPE(cell.ptr())->tp_name));
+    const std::string text = utf8_of("schedule", cell);
+    if (text.find_first_of(",\"\r\n") != std::string::npos || text.find('\0') != std::string::npos)
+      throw py::value_error(fmt::format("schedule: row {}: {} is no task", number, in_quotes(text)));
+    if (!std::exchange(first, false)) line += ',';
+    const bool has_chunk = text.empty() || text.front() < 'A' || text.front() > 'Z';
+    line += has_chunk ? text : fmt::format("{}{}", number, text);
+  }
+  return line;
+}
+
+std::string csv_of(const py::handle& rows) {
+  std::string text;
+  std::size_t number = 0;
+  for (const py::handle row : rows) text += line_of(row, number++) + '\n';
+  return text;
+}
+
+constexpr std::string_view schedule_name = "schedule";
+
+} // namespace
+
+std::vector<cli::Assignment> assignments(const cli::Command& command, const py::dict& keywords,
+                                         cli::MemoryFiles& files) {
+  std::vector<cli::Assignment> list;
+  const auto add = [&](const cli::Option& option, std::string value) {
+    if (option.name == "vary") // names an option, which may be by its Python name
+      std::replace(value.begin(), value.begin() + static_cast<std::ptrdiff_t>(std::min(value.find('='), value.size())),
+                   '_', '-');
+    list.push_back({&option, std::move(value), fmt::format("`{}`", option.name)});
+  };
+  for (const auto& [key, value] : keywords) {
+    const std::string name = utf8_of("a keyword", key);
+    if (name == schedule_name)
+      if (const auto rows = rows_of(value)) {
+        files.put(std::string{schedule_name}, csv_of(*rows));
+        add(option_for(command, "schedule_file"), std::string{schedule_name});
+        continue;
+      }
+    const cli::Option& option = option_for(command, name);
+    if (value.is_none()) continue; // as not said
+    const bool repeats = cli::is_repeatable(command, option);
+    if (PyBool_Check(value.ptr()))
+      add(option, bool_text(option, value.ptr() == Py_True));
+    else if (repeats && PyDict_Check(value.ptr()))
+      for (const py::handle pair : py::list(value.attr("items")()))
+        add(option, fmt::format("{}={}", text_of(name, pair[py::int_(0)], 1), text_of(name, pair[py::int_(1)], 1)));
+    else if (repeats && (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr())))
+      for (const py::handle item : value) add(option, text_of(name, item, 1));
+    else
+      add(option, text_of(name, value, 0));
+    if (list.empty()) continue;
+    if (std::string& last = list.back().value; last.empty())
+      throw py::value_error(fmt::format("{}: is empty; give {}", name, option.placeholder));
+  }
+  return list;
+}
+
+std::string argument(const py::handle& value, std::string_view name, cli::MemoryFiles& files) {
+  if (const auto rows = rows_of(value)) {
+    files.put(std::string{schedule_name}, csv_of(*rows));
+    return std::string{schedule_name};
+  }
+  if (!PyUnicode_Check(value.ptr()) && !py::hasattr(value, "__fspath__"))
+    throw py::type_error(
+        fmt::format("{}: takes a path or lists of tasks, not {}", name, Py_TYPE(value.ptr())->tp_name));
+  std::string path = text_of(name, value, 0);
+  if (path.empty() || path.find('\0') != std::string::npos)
+    throw py::value_error(fmt::format("{}: {} is no path", name, in_quotes(path)));
+  return path;
+}
+
+py::list options_of(const cli::Command& command) {
+  py::list list;
+  for (const cli::Option& option : cli::options())
+    if (command.takes(option))
+      list.append(py::make_tuple(python_name(option.name), option.argument == cli::Argument::none));
+  return list;
+}
+
+std::string options_help(const cli::Command& command) {
+  std::string text;
+  for (const cli::Option& option : cli::options()) {
+    if (!command.takes(option)) continue;
+    const std::string_view takes = option.argument == cli::Argument::none ? "bool" : option.placeholder;
+    text += fmt::format("{} : {}\n    {}\n", python_name(option.name), takes, in_python(option.help));
+  }
+  return text;
+}
+
+} // namespace ppsim::python

@@ -1,0 +1,260 @@
+"""What commands answer: documents of the program (schema 1, docs/formats.md), with what notebooks and pandas ask of them."""
+
+import csv
+import html
+import json
+import shlex
+from typing import Any, Iterable, Mapping, Optional, Sequence, TypeVar
+
+from ppsim import _core
+from ppsim._errors import Problem
+from ppsim._schedule import Schedule
+
+
+Kind = TypeVar("Kind", bound="Result")
+
+
+class Result:
+    """An answer: to_dict() has all of it, str() says it to people."""
+
+    def __init__(self, answer: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+        self.exit_code, self._texts, self.notes, problems = answer
+        self.problems = [Problem(*problem) for problem in problems]
+        self._options = options
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the program's --json says."""
+        told: dict[str, Any] = json.loads(self.json())
+        return told
+
+    def json(self) -> str:
+        """The same as text."""
+        return str(self._texts["json"])
+
+    def __str__(self) -> str:
+        return str(self._texts["-"])
+
+    def __repr__(self) -> str:
+        return f"<ppsim.{type(self).__name__}>"
+
+
+def ask(kind: type[Kind], command: str, options: Mapping[str, Any], arguments: Iterable[Any] = (),
+        outputs: Iterable[str] = ("json",)) -> Kind:
+    """Runs a command; `outputs` are kept for the result."""
+    return kind(_core.run_command(command, list(arguments), list(outputs), dict(options)), options)
+
+
+def as_options(words: Iterable[str]) -> dict[str, Any]:
+    """Keywords of what stands on a command line: ["--vpp", "2"] is {"vpp": "2"}."""
+    options = {}
+    words = list(words)
+    while words:
+        name = words.pop(0)[2:].replace("-", "_")
+        options[name] = words.pop(0) if words and not words[0].startswith("--") else True
+    return options
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return html.escape(f"{value:.4g}" if isinstance(value, float) else str(value))
+
+
+def html_table(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> str:
+    """Rows, dicts, as a table of HTML."""
+    head = "".join(f"<th>{_cell(name)}</th>" for name in columns)
+    body = "".join("<tr>" + "".join(f"<td>{_cell(row.get(name))}</td>" for name in columns) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+class Table(Result):
+    """An answer in rows: pandas.DataFrame(result.rows)."""
+
+    columns: tuple[str, ...] = ()  # that a notebook shows
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A list of dicts."""
+        return list(self.to_dict()["rows"])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def _repr_html_(self) -> str:
+        return html_table(self.rows, self.columns or list(next(iter(self.rows), {})))
+
+
+class Drawn(Result):
+    """An answer with a plot."""
+
+    def svg(self) -> str:
+        """The plot as SVG text."""
+        return str(self._texts["svg"])
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+class Comparison(Table):
+    """Schedules, the fastest first."""
+
+    columns = ("name", "vpp", "step_time_ns", "bubble_ratio", "peak_bytes", "peak_stage_activations", "fits")
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict per schedule, the fastest first: name, stages, microbatches, vpp, every metric (times in ns), peak_bytes,
+        peak_stage_activations, fits, transfers, demands (a dict) and per_stage (a list)."""
+        return list(self.to_dict()["contenders"])
+
+    @property
+    def best(self) -> Optional[str]:
+        """The name of the one to take; None where nothing fits."""
+        best: Optional[str] = self.to_dict()["recommendation"]["best"]
+        return best
+
+    @property
+    def recommendation(self) -> str:
+        """What to take, in words."""
+        return _core.in_python(self.to_dict()["recommendation"]["text"])
+
+    def options(self, name: str) -> dict[str, Any]:
+        """Keywords for simulate(), of the schedule that has that name in `rows`."""
+        flags = {row["name"]: row["flags"] for row in self.rows}
+        if name not in flags:
+            raise KeyError(f"{name}: none of {', '.join(flags)}")
+        known = {name for name, _ in _core.options("simulate")} - {"json", "svg", "vpp"}
+        common = {key: value for key, value in self._options.items() if key in known}
+        return {**common, **as_options(shlex.split(flags[name]))}
+
+    def run(self, name: Optional[str] = None) -> _core.Run:
+        """The Run of the schedule of that name; of the one to take where nothing is said."""
+        name = self.best if name is None else name
+        if name is None:
+            raise ValueError("nothing fits: name the one to run")
+        return _core.simulate(**self.options(name))
+
+    def svg(self) -> str:
+        """The charts of the fastest on one time axis, as SVG text. They are simulated again."""
+        options = {**self._options, "json": None, "svg": None}
+        return ask(Drawn, "compare", options, outputs=("svg",)).svg()
+
+
+class Variation(Drawn):
+    """Where the best schedule changes. `rows`: a dict per schedule and value."""
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict per schedule and value: the option that varies (in its unit: ns, bytes, a count), name, step_time_ns,
+        microbatches, peak_bytes, fits; those where it does not run are left out."""
+        told = self.to_dict()
+        option = told["vary"]["option"].replace("-", "_")
+        return [{option: point, "name": line["name"], **sample}
+                for line in told["lines"]
+                for point, sample in zip(told["points"], line["samples"]) if sample is not None]
+
+
+class Sweep(Table):
+    """Rows of figures: the values of the grid, step_time_ns, bubble_ratio, peak_bytes, fits, error."""
+
+    def __init__(self, answer: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+        super().__init__(answer, options)
+        lines = self._texts.get("table")
+        if lines is not None:
+            self._rows = [json.loads(line) for line in lines.splitlines()]
+        else:
+            self._rows = _rows_of_file(options["table"])
+        self._rows = [{name.replace("-", "_"): value for name, value in row.items()} for row in self._rows]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A list of dicts, the first option of the grid slowest."""
+        return self._rows
+
+    def json(self) -> str:
+        """The rows as JSON text."""
+        return json.dumps({"rows": self._rows})
+
+
+def _rows_of_file(path: Any) -> list[dict[str, Any]]:
+    with open(path, newline="") as file:
+        if str(path).endswith(".jsonl"):
+            return [json.loads(line) for line in file]
+        return list(csv.DictReader(file))
+
+
+class Plan(Table):
+    """Configurations, the first in rank first."""
+
+    columns = ("flags", "step_time_ns", "mfu", "bubble_ratio", "peak_bytes")
+
+    def options(self, row: int = 0) -> dict[str, Any]:
+        """Keywords for simulate(), of a row."""
+        return as_options(self.rows[row]["arguments"])
+
+    def run(self, row: int = 0) -> _core.Run:
+        """The Run of a row."""
+        return _core.simulate(**self.options(row))
+
+
+class _Ordered(Result):
+    """What holds an order."""
+
+    _order = "csv"
+
+    @property
+    def schedule(self) -> Schedule:
+        """The order that was found, a Schedule."""
+        return Schedule.from_csv(self._texts[self._order])
+
+
+class Synthesis(_Ordered, Drawn):
+    """The best order that was found, and a bound that no order beats (to_dict(): makespan_ns, lower_bound_ns, gap)."""
+
+    @property
+    def makespan_ns(self) -> int:
+        """Of the order, in ns."""
+        return int(self.to_dict()["makespan_ns"])
+
+    @property
+    def lower_bound_ns(self) -> int:
+        """No order of this placement within this memory is shorter, in ns."""
+        return int(self.to_dict()["lower_bound_ns"])
+
+
+class Front(Drawn):
+    """The best orders along a range."""
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict per value and placement."""
+        return [{"value": point["value"], **order} for point in self.to_dict()["front"] for order in
+                point.get("placements", [])]
+
+
+class Placement(_Ordered):
+    """A schedule with its sends and receives placed anew (to_dict(): before_ns, after_ns, hung, moved, stalls)."""
+
+    _order = "csv-comms"
+
+
+class Check(Result):
+    """A verdict: true where the order runs; `problems` says why it does not."""
+
+    def __bool__(self) -> bool:
+        return bool(self.exit_code == 0)
+
+    def __str__(self) -> str:
+        return str(self._texts["-"]) or "\n".join(f"{p.where}: {p.what} ({p.hint})" for p in self.problems)
+
+
+class Explanation(Drawn):
+    """Where the time of a measured run goes."""
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """A dict per cause, the largest first."""
+        return list(self.to_dict()["findings"])
+
+
+class Costs(Result):
+    """What blocks of a model cost: to_dict()."""

@@ -1,0 +1,157 @@
+"""Orders for torch.distributed.pipelining, and costs of its stages.
+
+PyTorch is imported when a function needs it. What is named with a leading underscore there (_Action,
+_PipelineScheduleRuntime) is not promised by PyTorch: 2.6 and later have it.
+"""
+
+import importlib
+import os
+import statistics
+import tempfile
+import time
+from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
+
+from ppsim import _core
+from ppsim._schedule import Schedule
+
+
+def _schedules() -> Any:
+    return importlib.import_module("torch.distributed.pipelining.schedules")
+
+
+def _rows(order: Any) -> Any:
+    return order.order if isinstance(order, _core.Run) else order
+
+
+def to_csv(order: Any, lowering: str = "pytorch", pytorch_version: Optional[str] = None, **options: Any) -> str:
+    """The text of the CSV that _load_csv(file, format="compute_comms") takes: every task, send and receive, and what is
+    done with whole chunks.
+
+    order : Run, Schedule, or lists of tasks; a Placement's schedule keeps its sends and receives
+    lowering : who places the others ("ppsim list lowerings")
+    pytorch_version : "2.6" where it is for one older than 2.10; by default the one that can be imported, else 2.14
+    options : more of simulate(): what tasks and transfers take, where a lowering asks
+    """
+    rows = _rows(order)
+    has_own = any("SEND_" in cell for row in getattr(rows, "rows", rows) for cell in row)
+    said = {**options, "schedule": rows, "pytorch_version": pytorch_version or _version()}
+    if not has_own:
+        said["lowering"] = lowering
+    texts = _core.run_command("simulate", [], ["csv-comms"], said)[1]
+    return str(texts["csv-comms"])
+
+
+def _version() -> Optional[str]:
+    try:
+        return None if hasattr(_schedules(), "_add_reduce_grad") else "2.6"
+    except ImportError:
+        return None
+
+
+def to_actions(order: Any, **options: Any) -> "dict[int, list[Any]]":
+    """By rank, the list of its actions, objects of PyTorch's _Action. Options are those of to_csv()."""
+    action = _schedules()._Action
+    rows = Schedule.from_csv(to_csv(order, **options)).rows
+    return {rank: [action.from_str(cell) for cell in row] for rank, row in enumerate(rows)}
+
+
+def load_schedule(stages: Sequence[Any], order: Any, n_microbatches: Optional[int] = None, loss_fn: Any = None,
+                  runtime: Optional[Mapping[str, Any]] = None, **options: Any) -> Any:
+    """A schedule object of torch.distributed.pipelining that runs the order: schedule.step(...) trains.
+
+    stages : the PipelineStages of this rank, a list
+    n_microbatches : by default as many as the order has
+    runtime : more arguments of _PipelineScheduleRuntime
+    options : those of to_csv()
+    """
+    text = to_csv(order, **options)
+    if n_microbatches is None:
+        n_microbatches = microbatches_of(order)
+    schedule = _schedules()._PipelineScheduleRuntime(list(stages), n_microbatches, loss_fn=loss_fn, **(runtime or {}))
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "order.csv")
+        with open(file, "w") as csv:
+            csv.write(text)
+        schedule._load_csv(file, format="compute_comms")
+    return schedule
+
+
+def microbatches_of(order: Any) -> int:
+    """How many microbatches an order has."""
+    return order.microbatches if isinstance(order, _core.Run) else _core.simulate(schedule=order).microbatches
+
+
+_SINGLE = {"ScheduleGPipe": "gpipe", "Schedule1F1B": "1f1b"}  # their orders are in no list
+
+
+def from_schedule(schedule: Any) -> Schedule:
+    """The order of a schedule object: of one with several stages per rank, or one that load_schedule() made, as it is; of
+    ScheduleGPipe and Schedule1F1B by its name."""
+    actions = getattr(schedule, "pipeline_order_with_comms", None) or getattr(schedule, "pipeline_order", None)
+    if actions:
+        return Schedule([[str(action) for action in actions[rank] if action is not None] for rank in sorted(actions)])
+    name = _SINGLE.get(type(schedule).__name__)
+    if name is None:
+        raise TypeError(f"{type(schedule).__name__}: its order is not known; those of several stages per rank, and "
+                        f"{' and '.join(_SINGLE)} are")
+    run = _core.simulate(schedule=name, stages=schedule._num_stages, mb=schedule._n_microbatches)
+    return Schedule(run.order)
+
+
+class StageTimes(NamedTuple):
+    """What the passes of a stage take, in nanoseconds; the median of several."""
+
+    forward_ns: int
+    backward_ns: int  # whole
+    input_grad_ns: Optional[int] = None  # its halves; None where it has not both: of a first stage
+    weight_grad_ns: Optional[int] = None
+
+
+def measure(stage: Any, *inputs: Any, repeats: int = 10, warmup: int = 3) -> StageTimes:
+    """How long a microbatch takes in a stage: forward, backward, and the halves of that.
+
+    stage : a module, or a PipelineStage (its submod)
+    inputs : tensors as the stage gets them, of one microbatch
+    """
+    torch = importlib.import_module("torch")
+    module = getattr(stage, "submod", stage)
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    given = [one.detach().requires_grad_(one.is_floating_point()) for one in inputs]
+    sought = [one for one in given if one.requires_grad]
+
+    def clock() -> int:
+        if any(one.is_cuda for one in (*trained, *given)):
+            torch.cuda.synchronize()
+        return time.perf_counter_ns()
+
+    def timed(wanted: Sequence[Any]) -> "tuple[int, int]":
+        begin = clock()
+        output = module(*given)
+        middle = clock()
+        if wanted:
+            outputs = [one for one in (output if isinstance(output, (tuple, list)) else [output]) if one.requires_grad]
+            torch.autograd.grad(outputs, wanted, [torch.ones_like(one) for one in outputs], allow_unused=True)
+        return middle - begin, clock() - middle
+
+    def median(wanted: Sequence[Any]) -> "tuple[int, int]":
+        times = [timed(wanted) for _ in range(warmup + repeats)][warmup:]
+        return int(statistics.median(one for one, _ in times)), int(statistics.median(one for _, one in times))
+
+    forward, backward = median([*sought, *trained])
+    if not sought or not trained:
+        return StageTimes(forward, backward)
+    input_grad = min(median(sought)[1], backward)
+    return StageTimes(forward, backward, input_grad, backward - input_grad)
+
+
+def costs(times: Iterable[StageTimes]) -> "dict[str, list[str]]":
+    """Keywords for simulate() and the like, of the times of each chunk in their order: ppsim.simulate(stages=4, mb=8,
+    **costs(times)). Halves are given where every chunk has them."""
+    times = list(times)
+    said = {"forward": [f"{one.forward_ns}ns" for one in times]}
+    if all(one.input_grad_ns is not None for one in times):
+        said["input_grad"] = [f"{one.input_grad_ns}ns" for one in times]
+        said["weight_grad"] = [f"{one.weight_grad_ns}ns" for one in times]
+    else:
+        said["backward"] = [f"{one.backward_ns}ns" for one in times]
+    return said
