@@ -5,5 +5,6 @@ configure_package_config_file(cmake/ppsim-config.cmake.in ppsim-config.cmake INS
 write_basic_package_version_file(ppsim-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/ppsim-config.cmake ${PROJECT_BINARY_DIR}/ppsim-config-version.cmake DESTINATION ${package_dir})
 install(EXPORT ppsim-targets NAMESPACE ppsim:: DESTINATION ${package_dir})
-install(FILES LICENSE README.md CHANGELOG.md TYPE DOC)
-install(DIRECTORY docs/ TYPE DOC)
+install(FILES LICENSE CHANGELOG.md TYPE DOC COMPONENT plain) # a Debian package has other names for them
+install(FILES README.md TYPE DOC COMPONENT program)
+install(DIRECTORY docs/ TYPE DOC COMPONENT program)

@@ -13,7 +13,7 @@ function(run)
 endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
-foreach(pattern bin/ppsim share/man/man1/ppsim.1 share/bash-completion/completions/ppsim share/doc/ppsim/LICENSE
+foreach(pattern bin/ppsim share/man/man1/ppsim.1.gz share/bash-completion/completions/ppsim share/doc/ppsim/LICENSE
                 include/ppsim/base/units.hpp lib*/cmake/ppsim/ppsim-config.cmake lib/*/cmake/ppsim/ppsim-config.cmake)
   file(GLOB found ${prefix}/${pattern})
   list(APPEND installed ${found})
