@@ -38,13 +38,15 @@ void import_numpy() {
 
 py::dtype make_dtype(std::initializer_list<Column> columns, std::size_t size) {
   import_numpy();
-  py::list names, formats, offsets;
+  py::list names;
+  py::list formats;
+  py::list offsets;
   for (const Column& column : columns) {
     names.append(column.name);
     formats.append(column.format);
     offsets.append(column.offset);
   }
-  py::dict layout;
+  const py::dict layout;
   layout["names"] = names;
   layout["formats"] = formats;
   layout["offsets"] = offsets;
@@ -160,7 +162,8 @@ void define_documents(py::class_<Run, std::shared_ptr<Run>>& type) {
       [](Run& run, std::size_t width, bool tasks) {
         return asked(run, [&] {
           const Evaluation& result = run.evaluation();
-          constexpr std::size_t narrowest = 60, widest = 240;
+          constexpr std::size_t narrowest = 60;
+          constexpr std::size_t widest = 240;
           const viz::TextOptions options{.width = std::clamp(width, narrowest, widest)};
           std::string text = viz::text_report(result.graph, result.timeline, result.report, options);
           if (tasks || run.inputs().tasks) text += "\n" + viz::task_table(result.graph, result.timeline);

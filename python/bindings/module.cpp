@@ -53,66 +53,77 @@ struct Answer {
   std::optional<Error> refusal; ///< thrown when the JSON was there already: the answer is no, and this says why
 };
 
-/// Sends an output to memory, where it has not been sent to a file.
-void keep(std::vector<cli::Assignment>& flags, const cli::Command& command, std::string_view name) {
-  const cli::Option* const option = cli::find_option(name);
-  PPSIM_ASSERT(option != nullptr && command.takes(*option));
-  std::erase_if(flags, [&](const cli::Assignment& flag) { return flag.option == option; });
-  flags.push_back({option, fmt::format("{}{}", cli::MemoryFiles::kept, name), fmt::format("`{}`", name)});
+Answer answer_of(const cli::Command& command, std::vector<cli::Assignment> flags,
+                 const std::vector<std::string>& paths) {
+  try {
+    return {command.run(cli::take_assignments(command, std::move(flags), paths)), std::nullopt};
+  } catch (const Error& error) {
+    return {error.code(), error};
+  }
 }
 
-/// Where flags send an output; nothing where they do not.
-std::optional<std::string> path_in(const std::vector<cli::Assignment>& flags, std::string_view name) {
+/// An output that is kept, and the file that was to get it.
+struct Kept {
+  std::string name;
+  std::optional<std::string> path;
+  [[nodiscard]] std::string place() const { return fmt::format("{}{}", cli::MemoryFiles::kept, name); }
+};
+
+/// Sends an output to memory.
+Kept keep(std::vector<cli::Assignment>& flags, const cli::Command& command, std::string name) {
+  const cli::Option* const option = cli::find_option(name);
+  PPSIM_ASSERT(option != nullptr && command.takes(*option));
+  Kept kept{std::move(name), std::nullopt};
   for (const cli::Assignment& flag : flags)
-    if (flag.option->name == name) return flag.value;
-  return std::nullopt;
+    if (flag.option == option) kept.path = flag.value;
+  std::erase_if(flags, [&](const cli::Assignment& flag) { return flag.option == option; });
+  flags.push_back({option, kept.place(), fmt::format("`{}`", kept.name)});
+  return kept;
+}
+
+/// Their texts by name; those that were to be files are written.
+py::dict texts_of(const std::vector<Kept>& outputs, cli::MemoryFiles& files) {
+  py::dict texts;
+  for (const Kept& output : outputs) {
+    const std::optional<std::string> text = files.take(output.place());
+    if (!text) continue;
+    if (output.path) cli::write_file(*output.path, *text, fmt::format("`{}`", output.name));
+    texts[py::str(output.name)] = decoded(*text);
+  }
+  return texts;
+}
+
+py::list problems_of(const std::optional<Error>& error) {
+  py::list problems;
+  if (!error) return problems;
+  for (const Problem& problem : error->problems())
+    problems.append(py::make_tuple(decoded(in_python(problem.where)), decoded(in_python(problem.what)),
+                                   decoded(in_python(problem.hint))));
+  return problems;
 }
 
 /// Runs any command. `outputs` are kept: a dict of their texts, with that of stdout as "-".
-py::tuple run_command(const std::string& name, const py::list& arguments, const py::list& output_names,
+py::tuple run_command(const std::string& name, const py::list& arguments, const py::list& outputs,
                       const py::dict& keywords) {
   const cli::Command& command = cli::find_command(name);
   cli::MemoryFiles files;
-  std::vector<std::string> outputs, paths;
-  for (const py::handle output : output_names) outputs.push_back(py::cast<std::string>(output));
+  std::vector<std::string> paths;
   for (const py::handle value : arguments) paths.push_back(argument(value, "schedule", files));
   std::vector<cli::Assignment> flags = assignments(command, keywords, files);
   refuse_stdout(flags);
-  std::vector<std::pair<std::string, std::string>> wanted; // files that get what is kept
-  for (const std::string& output : outputs) {
-    if (const auto path = path_in(flags, output)) wanted.emplace_back(output, *path);
-    keep(flags, command, output);
-  }
+  std::vector<Kept> kept;
+  for (const py::handle output : outputs) kept.push_back(keep(flags, command, py::cast<std::string>(output)));
   Answer answer;
-  work_without_lock(files, false, [&] {
-    try {
-      const cli::Inputs inputs = cli::take_assignments(command, std::move(flags), paths);
-      answer.code = command.run(inputs);
-    } catch (const Error& error) {
-      answer.code = error.code();
-      answer.refusal = error;
-    }
-  });
-  py::dict texts;
-  for (const std::string& output : outputs)
-    if (const auto text = files.take(fmt::format("{}{}", cli::MemoryFiles::kept, output))) {
-      for (const auto& [of, path] : wanted)
-        if (of == output) cli::write_file(path, *text, fmt::format("`{}`", output));
-      texts[py::str(output)] = decoded(*text);
-    }
+  work_without_lock(files, false, [&] { answer = answer_of(command, std::move(flags), paths); });
+  const py::dict texts = texts_of(kept, files);
   if (answer.refusal && (texts.empty() || answer.code != ExitCode::no)) raise(*answer.refusal);
   texts["-"] = decoded(files.take("-").value_or(""));
   py::list notes;
   for (const std::string& note : files.notes()) notes.append(decoded(in_python(note)));
-  py::list problems;
-  if (answer.refusal)
-    for (const Problem& problem : answer.refusal->problems())
-      problems.append(py::make_tuple(decoded(in_python(problem.where)), decoded(in_python(problem.what)),
-                                     decoded(in_python(problem.hint))));
-  return py::make_tuple(static_cast<int>(answer.code), texts, notes, problems);
+  return py::make_tuple(static_cast<int>(answer.code), texts, notes, problems_of(answer.refusal));
 }
 
-void translate(std::exception_ptr thrown) {
+void translate(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
@@ -129,7 +140,7 @@ void translate(std::exception_ptr thrown) {
 }
 
 /// What a translator may throw is only what others translate.
-void translate_safely(std::exception_ptr thrown) {
+void translate_safely(std::exception_ptr thrown) { // NOLINT(performance-unnecessary-value-param): as pybind11 has it
   try {
     translate(thrown);
   } catch (py::error_already_set& raised) {

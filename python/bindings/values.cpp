@@ -38,7 +38,8 @@ std::string number_text(std::string_view name, const py::handle& value) {
 /// In whole nanoseconds.
 std::string time_text(const py::handle& value) {
   const auto part = [&](const char* name) { return py::cast<std::int64_t>(value.attr(name)); };
-  constexpr std::int64_t seconds_of_day = 86'400, most_seconds = 9'000'000'000; // as nanoseconds they fit
+  constexpr std::int64_t seconds_of_day = 86'400;
+  constexpr std::int64_t most_seconds = 9'000'000'000; // as nanoseconds they fit
   const std::int64_t seconds = part("days") * seconds_of_day + part("seconds");
   if (seconds > most_seconds || seconds < -most_seconds) return fmt::format("{}s", seconds); // refused in any case
   return fmt::format("{}ns", seconds * 1'000'000'000 + part("microseconds") * 1000);
@@ -163,8 +164,8 @@ std::string line_of(const py::handle& row, std::size_t number) {
   bool first = true;
   for (const py::handle cell : row) {
     if (!PyUnicode_Check(cell.ptr()))
-      throw py::type_error(fmt::format("schedule: row {} holds a {}; tasks are text: \"F0\", \"2B1\"", number,
-                                       Py_TYPE(cell.ptr())->tp_name));
+      throw py::type_error(
+          fmt::format("schedule: row {} holds a {}; tasks are text: F0, 2B1", number, Py_TYPE(cell.ptr())->tp_name));
     const std::string text = utf8_of("schedule", cell);
     if (text.find_first_of(",\"\r\n") != std::string::npos || text.find('\0') != std::string::npos)
       throw py::value_error(fmt::format("schedule: row {}: {} is no task", number, in_quotes(text)));
@@ -184,42 +185,67 @@ std::string csv_of(const py::handle& rows) {
 
 constexpr std::string_view schedule_name = "schedule";
 
+/// Collects what keywords say.
+class Said {
+public:
+  explicit Said(const cli::Command& command) : command_{command} {}
+
+  void add(const cli::Option& option, std::string value) {
+    if (option.name == "vary") // names an option, which may be by its Python name
+      std::replace(value.begin(), value.begin() + static_cast<std::ptrdiff_t>(std::min(value.find('='), value.size())),
+                   '_', '-');
+    list_.push_back({&option, std::move(value), fmt::format("`{}`", option.name)});
+  }
+
+  void add(const std::string& name, const py::handle& value) {
+    const cli::Option& option = option_for(command_, name);
+    if (value.is_none()) return; // as not said
+    if (std::ranges::find(list_, &option, &cli::Assignment::option) != list_.end())
+      throw py::type_error(fmt::format("{}: is said twice: {} is another word for it", python_name(option.name), name));
+    if (PyBool_Check(value.ptr()))
+      add(option, bool_text(option, value.ptr() == Py_True));
+    else if (cli::is_repeatable(command_, option))
+      add_each(option, name, value);
+    else
+      add(option, text_of(name, value, 0));
+    if (!list_.empty() && list_.back().value.empty())
+      throw py::value_error(fmt::format("{}: is empty; give {}", name, option.placeholder));
+  }
+
+  [[nodiscard]] std::vector<cli::Assignment> take() { return std::move(list_); }
+
+private:
+  /// Of an option that may be given several times.
+  void add_each(const cli::Option& option, const std::string& name, const py::handle& value) {
+    if (PyDict_Check(value.ptr()))
+      for (const py::handle pair : py::list(value.attr("items")()))
+        add(option, fmt::format("{}={}", text_of(name, pair[py::int_(0)], 1), text_of(name, pair[py::int_(1)], 1)));
+    else if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()))
+      for (const py::handle item : value) add(option, text_of(name, item, 1));
+    else
+      add(option, text_of(name, value, 0));
+  }
+
+  const cli::Command& command_;
+  std::vector<cli::Assignment> list_;
+};
+
 } // namespace
 
 std::vector<cli::Assignment> assignments(const cli::Command& command, const py::dict& keywords,
                                          cli::MemoryFiles& files) {
-  std::vector<cli::Assignment> list;
-  const auto add = [&](const cli::Option& option, std::string value) {
-    if (option.name == "vary") // names an option, which may be by its Python name
-      std::replace(value.begin(), value.begin() + static_cast<std::ptrdiff_t>(std::min(value.find('='), value.size())),
-                   '_', '-');
-    list.push_back({&option, std::move(value), fmt::format("`{}`", option.name)});
-  };
+  Said said{command};
   for (const auto& [key, value] : keywords) {
     const std::string name = utf8_of("a keyword", key);
-    if (name == schedule_name)
-      if (const auto rows = rows_of(value)) {
-        files.put(std::string{schedule_name}, csv_of(*rows));
-        add(option_for(command, "schedule_file"), std::string{schedule_name});
-        continue;
-      }
-    const cli::Option& option = option_for(command, name);
-    if (value.is_none()) continue; // as not said
-    const bool repeats = cli::is_repeatable(command, option);
-    if (PyBool_Check(value.ptr()))
-      add(option, bool_text(option, value.ptr() == Py_True));
-    else if (repeats && PyDict_Check(value.ptr()))
-      for (const py::handle pair : py::list(value.attr("items")()))
-        add(option, fmt::format("{}={}", text_of(name, pair[py::int_(0)], 1), text_of(name, pair[py::int_(1)], 1)));
-    else if (repeats && (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr())))
-      for (const py::handle item : value) add(option, text_of(name, item, 1));
-    else
-      add(option, text_of(name, value, 0));
-    if (list.empty()) continue;
-    if (std::string& last = list.back().value; last.empty())
-      throw py::value_error(fmt::format("{}: is empty; give {}", name, option.placeholder));
+    const std::optional<py::object> rows = name == schedule_name ? rows_of(value) : std::nullopt;
+    if (rows) {
+      files.put(std::string{schedule_name}, csv_of(*rows));
+      said.add(option_for(command, "schedule_file"), std::string{schedule_name});
+    } else {
+      said.add(name, value);
+    }
   }
-  return list;
+  return said.take();
 }
 
 std::string argument(const py::handle& value, std::string_view name, cli::MemoryFiles& files) {

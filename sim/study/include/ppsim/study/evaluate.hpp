@@ -29,8 +29,8 @@ struct SimulatedRun {
 };
 /// The first half of evaluate(): builds, balances where that is asked for, lowers and simulates.
 [[nodiscard]] SimulatedRun simulate_spec(const RunSpec& spec);
-/// The second half: analyses. `run.run.graph` and its timeline stay where they are.
-void add_report(const RunSpec& spec, SimulatedRun& run);
+/// The second half: analyses. The graph and the timeline stay where they are.
+void add_report(const RunSpec& spec, SimulatedRun& simulated);
 
 /// Builds the run, balances where that is asked for, lowers, simulates and analyses. The step time and the closed form
 /// are there; what-if figures and alternatives are not. Throws Error as build_run(), lower() and simulate() do.
