@@ -26,7 +26,8 @@ ExitCode run(const std::vector<std::string>& arguments) {
   using namespace ppsim::cli;
   const bool names_command = !arguments.empty() && !arguments.front().starts_with('-');
   if (!names_command && !arguments.empty() && arguments.front() == "--version") {
-    write_file("-", fmt::format("ppsim {}\nbuilt from {} with {}\n", PPSIM_VERSION, built_from, built_with), "--version");
+    write_file("-", fmt::format("ppsim {}\nbuilt from {} with {}\n", PPSIM_VERSION, built_from, built_with),
+               "--version");
     return ExitCode::done;
   }
   const Command& command = find_command(names_command       ? std::string_view{arguments.front()}
