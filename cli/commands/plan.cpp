@@ -149,30 +149,32 @@ void note_topology(const Inputs& inputs, const PlanRequest& request) {
     note(fmt::format("--gpus: {} devices do not fill nodes of {} (--gpus-per-node)", request.gpus, node));
 }
 
-/// A plan as it is shown.
-struct Shown : viz::PlanShown {
-  std::vector<std::vector<std::string>> arguments; ///< by row
-};
-
 constexpr std::array outputs{
-    Output<Shown>{"svg", &Inputs::svg,
-                  [](const Shown& shown, const Inputs& inputs) {
-                    if (shown.plan.rows.empty() || !shown.plan.memory_limit)
-                      throw Error{ExitCode::no, Problem{inputs.place_of("svg"), "nothing fits that it could draw",
-                                                        "see the table without it"}};
-                    return viz::svg_plan(shown);
-                  }},
-    Output<Shown>{"json", &Inputs::json,
-                  [](const Shown& shown, const Inputs&) {
-                    return traces::plan_json(shown.request, shown.plan, shown.answers, shown.arguments, shown.fields);
-                  }},
-    Output<Shown>{"table", &Inputs::table,
-                  [](const Shown& shown, const Inputs&) { return traces::plan_csv(shown.plan); }},
-    Output<Shown>{"markdown", &Inputs::markdown,
-                  [](const Shown& shown, const Inputs&) { return viz::plan_markdown(shown); }}};
+    Output<viz::PlanShown>{"svg", &Inputs::svg,
+                           [](const viz::PlanShown& shown, const Inputs& inputs) {
+                             if (shown.plan.rows.empty() || !shown.plan.memory_limit)
+                               throw Error{ExitCode::no,
+                                           Problem{inputs.place_of("svg"), "nothing fits that it could draw",
+                                                   "see the table without it"}};
+                             return viz::svg_plan(shown);
+                           }},
+    Output<viz::PlanShown>{"json", &Inputs::json,
+                           [](const viz::PlanShown& shown, const Inputs& inputs) {
+                             return traces::plan_json(shown.request, shown.plan, shown.answers,
+                                                      [&](const Configuration& configuration) -> traces::RunWords {
+                                                        auto arguments =
+                                                            arguments_of(inputs, shown.request, configuration);
+                                                        std::string line = command_line(arguments);
+                                                        return {std::move(arguments), std::move(line)};
+                                                      });
+                           }},
+    Output<viz::PlanShown>{"table", &Inputs::table,
+                           [](const viz::PlanShown& shown, const Inputs&) { return traces::plan_csv(shown.plan); }},
+    Output<viz::PlanShown>{"markdown", &Inputs::markdown,
+                           [](const viz::PlanShown& shown, const Inputs&) { return viz::plan_markdown(shown); }}};
 
 /// Plans, on all processes alike; the first one shows how far it is.
-void make_plan(Shown& shown, const Inputs& inputs) {
+void make_plan(viz::PlanShown& shown, const Inputs& inputs) {
   PlanWorkers workers{.threads = inputs.threads.value_or(runtime::has_companions() ? 1 : machine_threads())};
   runtime::SharedRounds rounds{workers.threads};
   if (runtime::has_companions())
@@ -189,7 +191,7 @@ void make_plan(Shown& shown, const Inputs& inputs) {
 }
 
 ExitCode run(const Inputs& inputs) {
-  Shown shown;
+  viz::PlanShown shown;
   shown.request = request_of(inputs);
   const bool writes = runtime::speaks_first();
   if (writes) note_topology(inputs, shown.request);
@@ -197,10 +199,8 @@ ExitCode run(const Inputs& inputs) {
   if (writes) require_writable(outputs, inputs);
   make_plan(shown, inputs);
   if (!writes) return ExitCode::done;
-  for (const PlanRow& row : shown.plan.rows) {
-    shown.arguments.push_back(arguments_of(inputs, shown.request, row.configuration));
-    shown.fields.push_back(command_line(shown.arguments.back()));
-  }
+  if (!shown.plan.rows.empty())
+    shown.command = command_line(arguments_of(inputs, shown.request, shown.plan.rows.front().configuration));
   write_outputs(outputs, shown, inputs);
   if (!stdout_taken) write_file("-", viz::plan_text(shown, terminal_options()), "plan");
   return shown.plan.rows.empty() ? ExitCode::no : ExitCode::done;

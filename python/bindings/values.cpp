@@ -69,7 +69,10 @@ std::string pairs_text(std::string_view name, const py::dict& pairs, int depth) 
   const auto own = py::reinterpret_steal<py::dict>(PyDict_Copy(pairs.ptr())); // what is called may change theirs
   for (const auto& [key, value] : own) {
     if (!text.empty()) text += ',';
-    text += fmt::format("{}={}", text_of(name, key, depth + 1), text_of(name, value, depth + 1));
+    std::string values = text_of(name, value, depth + 1);
+    if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()))
+      std::ranges::replace(values, ',', '/'); // as --fixed has it
+    text += fmt::format("{}={}", text_of(name, key, depth + 1), values);
   }
   if (text.empty()) throw py::value_error(fmt::format("{}: the dict is empty", name));
   return text;

@@ -4,7 +4,7 @@ import csv
 import html
 import json
 import shlex
-from typing import Any, Iterable, Mapping, Optional, Sequence, TypeVar
+from typing import Any, Iterable, Mapping, Optional, Sequence, TypeVar, Union
 
 from ppsim import _core
 from ppsim._errors import Problem
@@ -35,7 +35,8 @@ class Result:
         return str(self._texts["-"])
 
     def __repr__(self) -> str:
-        return f"<ppsim.{type(self).__name__}>"
+        said = str(self).strip().split("\n", 1)[0]
+        return f"<ppsim.{type(self).__name__}{': ' if said else ''}{said}>"
 
 
 def ask(kind: type[Kind], command: str, options: Mapping[str, Any], arguments: Iterable[Any] = (),
@@ -187,12 +188,12 @@ class Plan(Table):
 
     columns = ("flags", "step_time_ns", "mfu", "bubble_ratio", "peak_bytes")
 
-    def options(self, row: int = 0) -> dict[str, Any]:
-        """Keywords for simulate(), of a row."""
-        return as_options(self.rows[row]["arguments"])
+    def options(self, row: Union[int, Mapping[str, Any]] = 0) -> dict[str, Any]:
+        """Keywords for simulate(), of a row: its position in `rows`, from 0, or the row itself."""
+        return as_options((self.rows[row] if isinstance(row, int) else row)["arguments"])
 
-    def run(self, row: int = 0) -> _core.Run:
-        """The Run of a row."""
+    def run(self, row: Union[int, Mapping[str, Any]] = 0) -> _core.Run:
+        """The Run of a row: its position in `rows`, from 0, or the row itself."""
         return _core.simulate(**self.options(row))
 
 

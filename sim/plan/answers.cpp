@@ -1,6 +1,7 @@
 #include "ppsim/plan/answers.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/scenario/layout.hpp"
 #include "ppsim/study/evaluate.hpp"
 
 #include <algorithm>
@@ -107,6 +108,8 @@ std::optional<BalancedRow> find_balanced(const PlanRequest& request, const Ranke
   std::optional<PlanRow> best = find_best_of(balanced, first, workers);
   if (!best || best->figure >= plan.rows.front().figure) return std::nullopt;
   const auto of = std::ranges::find(plan.rows, best->configuration, &PlanRow::configuration);
+  best->configuration.split = LayerSplit::work; // or near it; as said by the layout
+  best->configuration.layout = to_string(best->report.balance->layout);
   return BalancedRow{static_cast<std::size_t>(of - plan.rows.begin()), *std::move(best)};
 }
 

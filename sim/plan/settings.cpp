@@ -26,6 +26,12 @@ constexpr std::array framework_names{FrameworkName{Framework::megatron, "1f1b", 
                                      FrameworkName{Framework::torchtitan, "dualpipe-v", "DualPipeV"},
                                      FrameworkName{Framework::deepspeed, "1f1b", ""}};
 
+/// Tokens of a sample.
+std::int64_t sequence_of(const PlanRequest& request) {
+  const std::int64_t given = request.run.training.sequence_length;
+  return given > 0 ? given : model_of(request.run).sequence_length;
+}
+
 std::string megatron(const PlanRequest& request, const Configuration& configuration) {
   const Degrees& degrees = configuration.degrees;
   std::string text =
@@ -48,6 +54,7 @@ std::string megatron(const PlanRequest& request, const Configuration& configurat
   add(degrees.expert > 1, "expert-model-parallel-size", degrees.expert);
   const Training training = spec_of(request, configuration).training;
   add(degrees.expert > 1 && degrees.tensor > 1, "expert-tensor-parallel-size", training.expert_tensor_ranks());
+  add(true, "seq-length", sequence_of(request));
   add(true, "micro-batch-size", degrees.microbatch_size);
   add(true, "global-batch-size", request.global_batch);
   add_word(degrees.tensor > 1 && degrees.sequence_parallel, "sequence-parallel");
@@ -77,12 +84,12 @@ std::string torchtitan(const PlanRequest& request, const Configuration& configur
   const std::int64_t layers = model_of(request.run).layers + (ends ? 2 : 0);
   const std::int64_t chunks = degrees.stages * static_cast<std::int64_t>(configuration.chunks);
   const bool has_pipeline = degrees.stages > 1;
-  std::string text =
-      fmt::format("[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\n\n[parallelism]\n"
-                  "data_parallel_shard_degree = {}\nfsdp_reshard_after_forward = \"{}\"\n"
-                  "tensor_parallel_degree = {}\ncontext_parallel_degree = {}\n",
-                  (has_pipeline ? degrees.microbatches : 1) * degrees.microbatch_size, request.global_batch,
-                  degrees.data, degrees.zero_stage == 3 ? "always" : "never", degrees.tensor, degrees.context);
+  std::string text = fmt::format(
+      "[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\nseq_len = {}\n\n[parallelism]\n"
+      "data_parallel_shard_degree = {}\nfsdp_reshard_after_forward = \"{}\"\n"
+      "tensor_parallel_degree = {}\ncontext_parallel_degree = {}\n",
+      (has_pipeline ? degrees.microbatches : 1) * degrees.microbatch_size, request.global_batch, sequence_of(request),
+      degrees.data, degrees.zero_stage == 3 ? "always" : "never", degrees.tensor, degrees.context);
   if (degrees.expert > 1)
     text += fmt::format("expert_parallel_degree = {}\nexpert_tensor_parallel_degree = {}\n", degrees.expert,
                         spec_of(request, configuration).training.expert_tensor_ranks());

@@ -198,14 +198,32 @@ std::vector<const Generator*> planned_schedules(const PlanRequest& request) {
   return schedules;
 }
 
+namespace {
+
+PlanRequest without_schedules(PlanRequest request) {
+  request.choices.schedules.clear();
+  return request;
+}
+
+std::vector<std::string_view> names_of(const std::vector<const Generator*>& schedules) {
+  std::vector<std::string_view> names;
+  names.reserve(schedules.size());
+  for (const Generator* generator : schedules) names.push_back(generator->name);
+  return names;
+}
+
+} // namespace
+
 PlanSpace::PlanSpace(const PlanRequest& request)
     : request_{request}, model_{model_of(request.run)}, schedules_{planned_schedules(request)} {
   for (const std::string& name : request.choices.schedules) (void)find_generator(name);
   if (schedules_.empty())
-    throw Error{ExitCode::bad_input, Problem{"`fixed`",
-                                             fmt::format("none of them is left that flushes and that '{}' runs",
-                                                         to_string(request.framework)),
-                                             "name others ('ppsim list schedules'), or leave them out"}};
+    throw Error{
+        ExitCode::bad_input,
+        Problem{"`schedules`",
+                fmt::format("none of {} flushes and is run by '{}'", fmt::join(request.choices.schedules, ", "),
+                            to_string(request.framework)),
+                fmt::format("it runs {}", fmt::join(names_of(planned_schedules(without_schedules(request))), ", "))}};
   find_degrees();
   find_layouts();
   count();
@@ -288,6 +306,31 @@ PlanSpace::Values PlanSpace::values() const {
           .zero_stage = chosen(choices.zero_stage, known, any)};
 }
 
+void PlanSpace::check_divisors() const {
+  const PlanChoices& choices = request_.choices;
+  Problems problems;
+  const auto check = [&](std::string_view field, const std::vector<std::int64_t>& named, auto divides,
+                         std::string_view of) {
+    if (named.empty() || std::ranges::any_of(named, divides)) return;
+    std::vector<std::int64_t> others = divisors(request_.gpus);
+    std::erase_if(others, [&](std::int64_t each) { return !divides(each); });
+    problems.add(fmt::format("`{}`", field),
+                 named.size() == 1 ? fmt::format("{} does not divide {}", named.front(), of)
+                                   : fmt::format("none of {} divides {}", fmt::join(named, ", "), of),
+                 fmt::format("one of {}", fmt::join(others, ", ")));
+  };
+  const auto divides_gpus = [&](std::int64_t ranks) { return request_.gpus % ranks == 0; };
+  const std::string gpus = fmt::format("the {} devices", request_.gpus);
+  check(
+      "tensor-parallel", choices.tensor,
+      [&](std::int64_t ranks) { return divides_gpus(ranks) && model_.heads % ranks == 0; },
+      fmt::format("{} and the {} heads", gpus, model_.heads));
+  check("context-parallel", choices.context, divides_gpus, gpus);
+  check("stages", choices.stages, divides_gpus, gpus);
+  check("data-parallel", choices.data, divides_gpus, gpus);
+  problems.throw_if_any();
+}
+
 void PlanSpace::find_degrees() {
   const Values all = values();
   for (const std::int64_t tensor : all.tensor)
@@ -297,6 +340,7 @@ void PlanSpace::find_degrees() {
             request_.gpus % ranks == 0 && allows(request_.choices.data, request_.gpus / ranks))
           add_batches(all, {.tensor = tensor, .context = context, .data = request_.gpus / ranks, .stages = stages});
   if (!degrees_.empty()) return;
+  check_divisors();
   throw Error{
       ExitCode::bad_input,
       Problem{"`gpus`",

@@ -72,8 +72,16 @@ class Commands(unittest.TestCase):
         words = [word for key, value in asked.items() for word in (f"--{key.replace('_', '-')}", str(value))]
         self.assertEqual(found.json(), program("plan", *words))
         self.assertEqual(len(found.rows), 2)
-        self.assertEqual(found.run(0).step_time_ns, found.rows[0]["step_time_ns"])
+        for row in (0, found.rows[0]):
+            self.assertEqual(found.run(row).step_time_ns, found.rows[0]["step_time_ns"])
+        self.assertEqual(found.run(1).step_time_ns, found.rows[1]["step_time_ns"])
         self.assertIn("mfu", found._repr_html_())
+        self.assertIn("configurations of 8 x h100", repr(found))
+        listed = ppsim.plan(**{**asked, "fixed": {"schedule": ["1f1b", "interleaved"], "recompute": "none"}})
+        self.assertEqual(listed.json(), found.json())
+        balanced = found.to_dict()["balanced"]
+        if balanced:  # its layout is what takes that long
+            self.assertEqual(found.run(balanced).step_time_ns, balanced["step_time_ns"])
 
     def test_check(self):
         good = ppsim.check([["F0", "F1", "B0", "B1"], ["F0", "B0", "F1", "B1"]])

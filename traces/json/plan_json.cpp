@@ -15,38 +15,66 @@ Json configuration_json(const Configuration& configuration) {
   return json;
 }
 
-Json row_json(const PlanRow& row) {
-  Json json{{"options", configuration_json(row.configuration)}};
-  add_metrics(json, row.report);
-  json["peak_bytes"] = row.report.peak_bytes().count();
-  json["fits"] = !row.report.overflow;
-  json["demands"] = demands_json(row.demands);
-  Json terms = Json::object();
-  for (const PlanTerm& term : terms_of(row.report)) terms[std::string{term.name}] = term.time.count();
-  json["terms_ns"] = std::move(terms);
-  json["equals"] = list_of(row.equals, [&](const Degrees& degrees) {
-    Configuration equal = row.configuration;
-    equal.degrees = degrees;
-    return configuration_json(equal);
-  });
-  return json;
-}
+/// Rows as they are written.
+class Rows {
+public:
+  Rows(const PlanRequest& request, const RunWordsOf& words_of) : request_{request}, words_of_{words_of} {}
 
-Json row_or_null(const std::optional<PlanRow>& row) {
-  return row ? row_json(*row) : Json(nullptr);
-}
+  [[nodiscard]] Json of(const PlanRow& row) const {
+    Json json = run_by(row.configuration);
+    if (std::string settings = settings_for(request_.framework, request_, row.configuration); !settings.empty())
+      json["settings"] = std::move(settings);
+    add_metrics(json, row.report);
+    json["peak_bytes"] = row.report.peak_bytes().count();
+    json["fits"] = !row.report.overflow;
+    json["demands"] = demands_json(row.demands);
+    Json terms = Json::object();
+    for (const PlanTerm& term : terms_of(row.report)) terms[std::string{term.name}] = term.time.count();
+    json["terms_ns"] = std::move(terms);
+    json["equals"] = list_of(row.equals, [&](const Degrees& degrees) {
+      Configuration equal = row.configuration;
+      equal.degrees = degrees;
+      return run_by(equal);
+    });
+    return json;
+  }
+  [[nodiscard]] Json of(const std::optional<PlanRow>& row) const { return row ? of(*row) : Json(nullptr); }
+  [[nodiscard]] Json of(const std::optional<BalancedRow>& balanced) const {
+    if (!balanced) return nullptr;
+    Json json = of(balanced->row);
+    json["row"] = balanced->position + 1;
+    return json;
+  }
+  [[nodiscard]] Json of(const PlanFrontPoint& point) const {
+    Json json = of(point.row);
+    json["memory_limit_bytes"] = point.limit.count();
+    return json;
+  }
+  [[nodiscard]] Json of(const OtherConstants& change) const {
+    return {{"what", change.what},
+            {"stays", change.stays()},
+            {"row_1_step_time_ns", change.winner ? Json(change.winner->report.step_time.count()) : Json(nullptr)},
+            {"best", of(change.best)}};
+  }
 
-Json change_json(const OtherConstants& change) {
-  return {{"what", change.what},
-          {"stays", change.stays()},
-          {"row_1_step_time_ns", change.winner ? Json(change.winner->report.step_time.count()) : Json(nullptr)},
-          {"best", row_or_null(change.best)}};
-}
+private:
+  [[nodiscard]] Json run_by(const Configuration& configuration) const {
+    RunWords words = words_of_(configuration);
+    return {{"arguments", std::move(words.arguments)},
+            {"flags", std::move(words.line)},
+            {"options", configuration_json(configuration)}};
+  }
+
+  const PlanRequest& request_;
+  const RunWordsOf& words_of_;
+};
 
 } // namespace
 
 std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const PlanAnswers& answers,
-                      std::span<const std::vector<std::string>> arguments, std::span<const std::string> lines) {
+                      const RunWordsOf& words_of) {
+  const Rows rows{request, words_of};
+  const auto of = [&](const auto& each) { return rows.of(each); };
   Json json{{"schema", 1},
             {"gpus", request.gpus},
             {"global_batch", request.global_batch},
@@ -55,29 +83,12 @@ std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const 
             {"simulated", plan.simulated},
             {"too_large", plan.too_large}};
   json["memory_limit_bytes"] = plan.memory_limit ? Json(plan.memory_limit->count()) : Json(nullptr);
-  Json rows = Json::array();
-  for (std::size_t i = 0; i < plan.rows.size(); ++i) {
-    Json row{{"arguments", arguments[i]}, {"flags", lines[i]}};
-    row.update(row_json(plan.rows[i]));
-    if (const std::string settings = settings_for(request.framework, request, plan.rows[i].configuration);
-        !settings.empty())
-      row["settings"] = settings;
-    rows.push_back(std::move(row));
-  }
-  json["rows"] = std::move(rows);
-  json["simpler"] = row_or_null(answers.simpler);
-  json["balanced"] = nullptr;
-  if (answers.balanced) {
-    json["balanced"] = row_json(answers.balanced->row);
-    json["balanced"]["row"] = answers.balanced->position + 1;
-  }
-  json["front"] = list_of(answers.front, [](const PlanFrontPoint& point) {
-    Json front = row_json(point.row);
-    front["memory_limit_bytes"] = point.limit.count();
-    return front;
-  });
-  json["other_constants"] = list_of(answers.changes, change_json);
-  if (plan.closest) json["closest"] = row_json(*plan.closest);
+  json["rows"] = list_of(plan.rows, of);
+  json["simpler"] = rows.of(answers.simpler);
+  json["balanced"] = rows.of(answers.balanced);
+  json["front"] = list_of(answers.front, of);
+  json["other_constants"] = list_of(answers.changes, of);
+  if (plan.closest) json["closest"] = rows.of(plan.closest);
   if (plan.refused > 0) json["refused"] = {{"simulated", plan.refused}, {"reason", as_flags(plan.refusal)}};
   return json.dump(2) + "\n";
 }

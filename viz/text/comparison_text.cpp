@@ -200,14 +200,9 @@ std::string table(const Comparison& comparison, const std::vector<TableColumn>& 
 /// What the columns mean, a line each; what is not shown in a last one.
 std::vector<std::string> notes(const std::vector<TableColumn>& all, const std::vector<TableColumn>& shown) {
   std::vector<std::string> lines;
-  std::vector<std::string> missing;
-  for (const TableColumn& column : all) {
-    if (std::ranges::find(shown, column.header, &TableColumn::header) == shown.end())
-      missing.push_back(column.header);
-    else if (!column.meaning.empty())
-      lines.push_back(column.header + ": " + column.meaning);
-  }
-  if (!missing.empty()) lines.push_back("in a wider terminal, --markdown and --json also: " + joined(missing, ", "));
+  for (const TableColumn& column : shown)
+    if (!column.meaning.empty()) lines.push_back(column.header + ": " + column.meaning);
+  if (std::string others = left_out(all, shown); !others.empty()) lines.push_back(std::move(others));
   return lines;
 }
 

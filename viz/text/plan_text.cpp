@@ -10,7 +10,7 @@
 
 #include "ppsim/base/words.hpp"
 #include "ppsim/plan/settings.hpp"
-#include "ppsim/scenario/layout.hpp"
+#include "ppsim/study/build_scenario.hpp"
 #include "ppsim/viz/plan.hpp"
 #include "ppsim/viz/variation.hpp"
 
@@ -227,6 +227,18 @@ std::string change_words(const OtherConstants& change) {
       percent(fraction(Duration{change.winner->figure - change.best->figure}, Duration{change.best->figure})), best);
 }
 
+/// Where costs come from, and which rows are as good as the first by what can be known.
+std::string trust_words(const PlanShown& shown) {
+  const std::vector<PlanRow>& rows = shown.plan.rows;
+  std::string text = fmt::format("costs are {}; docs/validation.md says how far off such runs were",
+                                 cost_source(spec_of(shown.request, rows.front().configuration)));
+  constexpr std::int64_t known_to = 100; // a hundredth: costs are hardly known better
+  const auto as_good = std::ranges::count_if(
+      rows, [&](const PlanRow& row) { return row.figure <= rows.front().figure + rows.front().figure / known_to; });
+  if (as_good > 1) text += fmt::format("; rows 1 to {}, within 1 %, are as good a choice", as_good);
+  return text;
+}
+
 struct Answer {
   std::string_view what;
   std::string text;
@@ -246,22 +258,26 @@ std::vector<Answer> answers_of(const PlanShown& shown) {
   const PlanRow* const other = other_kind(plan);
   if (other != nullptr && !(simpler && simpler->configuration == other->configuration))
     list.push_back({"another", compared(*other, winner)});
-  if (const auto& balanced = shown.answers.balanced)
-    list.push_back({"layers", fmt::format("row {} with --balance: {} ({}), {}", balanced->position + 1,
-                                          format_duration(balanced->row.report.step_time),
-                                          difference(balanced->row.report.step_time, winner.report.step_time),
-                                          format_bytes(balanced->row.report.peak_bytes()))});
+  if (const auto& balanced = shown.answers.balanced) {
+    const auto& [position, row] = *balanced;
+    list.push_back({"layers", fmt::format("row {} with --layout '{}' (--balance): {} ({}), {}", position + 1,
+                                          row.configuration.layout, format_duration(row.report.step_time),
+                                          difference(row.report.step_time, winner.report.step_time),
+                                          format_bytes(row.report.peak_bytes()))});
+  }
   if (simpler) list.push_back({"simpler", compared(*simpler, winner)});
   const Configuration* before = &winner.configuration;
   for (const PlanFrontPoint& point : shown.answers.front | std::views::reverse) {
     if (point.row.configuration == *before) continue; // it fits into less
     before = &point.row.configuration;
-    list.push_back({"less memory", fmt::format("{}: {} ({}), {}", format_bytes(point.row.report.peak_bytes()),
+    list.push_back({"less memory", fmt::format("within {}: {}, {} ({}), {}", format_bytes(point.limit),
+                                               format_bytes(point.row.report.peak_bytes()),
                                                format_duration(point.row.report.step_time),
                                                difference(point.row.report.step_time, winner.report.step_time),
                                                configuration_words(point.row.configuration))});
   }
   for (const OtherConstants& change : shown.answers.changes) list.push_back({"how sure", change_words(change)});
+  list.push_back({"how sure", trust_words(shown)});
   return list;
 }
 
@@ -299,11 +315,15 @@ std::string plan_text(const PlanShown& shown, const TextOptions& options) {
   const std::size_t width = std::max(options.width, least_text_width);
   std::string text = headline_lines(headline(shown), width, "1", options.colour) + "\n";
   if (shown.plan.rows.empty()) return text + list_lines({nothing_fits(shown.plan)}, width);
-  text += indented_table(columns_that_fit(columns_of(shown), width), options.colour) + "\n";
+  const std::vector<TableColumn> columns = columns_of(shown);
+  const std::vector<TableColumn> fitting = columns_that_fit(columns, width);
+  text += indented_table(fitting, options.colour);
+  if (const std::string others = left_out(columns, fitting); !others.empty()) text += list_lines({others}, width);
+  text += '\n';
   std::string_view before;
   for (const auto& [what, answer] : answers_of(shown))
     text += answer_lines(what == std::exchange(before, what) ? "" : what, answer, width);
-  text += "\nto run row 1:\n" + pasted_lines("ppsim " + shown.fields.front(), width);
+  text += "\nto run row 1:\n" + pasted_lines("ppsim " + shown.command, width);
   const std::string settings =
       settings_for(shown.request.framework, shown.request, shown.plan.rows.front().configuration);
   if (!settings.empty()) text += fmt::format("\n{} of row 1:\n{}", to_string(shown.request.framework), settings);
@@ -316,7 +336,7 @@ std::string plan_markdown(const PlanShown& shown) {
   text += markdown_table(columns_of(shown)) + "\n";
   std::vector<std::string> items;
   for (const auto& [what, answer] : answers_of(shown)) items.push_back(fmt::format("{}: {}", what, answer));
-  text += markdown_list(items) + fmt::format("\n```sh\nppsim {}\n```\n", shown.fields.front());
+  text += markdown_list(items) + fmt::format("\n```sh\nppsim {}\n```\n", shown.command);
   const std::string settings =
       settings_for(shown.request.framework, shown.request, shown.plan.rows.front().configuration);
   if (!settings.empty()) text += fmt::format("\n{}:\n\n```\n{}```\n", to_string(shown.request.framework), settings);

@@ -73,6 +73,13 @@ std::vector<TableColumn> columns_that_fit(const std::vector<TableColumn>& column
   return shown;
 }
 
+std::string left_out(const std::vector<TableColumn>& all, const std::vector<TableColumn>& shown) {
+  std::vector<std::string> headers;
+  for (const TableColumn& column : all)
+    if (std::ranges::find(shown, column.header, &TableColumn::header) == shown.end()) headers.push_back(column.header);
+  return headers.empty() ? "" : "in a wider terminal, --markdown and --json also: " + joined(headers, ", ");
+}
+
 std::vector<std::string> table_lines(const std::vector<TableColumn>& columns) {
   const std::size_t rows = columns.empty() ? 0 : columns.front().cells.size();
   std::vector<std::string> lines(rows + 1);

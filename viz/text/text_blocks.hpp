@@ -55,6 +55,9 @@ template <class Cell>
 
 /// The columns that fit in `width` characters, without those that go first.
 [[nodiscard]] std::vector<TableColumn> columns_that_fit(const std::vector<TableColumn>& columns, std::size_t width);
+/// "in a wider terminal, --markdown and --json also: MFU, tokens/s": of columns that there was no room for; empty:
+/// none.
+[[nodiscard]] std::string left_out(const std::vector<TableColumn>& all, const std::vector<TableColumn>& shown);
 /// The head of the table, then its rows, each a line without newline and without spaces at its end.
 [[nodiscard]] std::vector<std::string> table_lines(const std::vector<TableColumn>& columns);
 /// These lines as text, indented; the head in bold if so asked.

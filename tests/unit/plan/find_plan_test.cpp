@@ -234,6 +234,10 @@ TEST_CASE("What is chosen is all that is looked at, and what leaves nothing is s
   request.choices.tensor = {};
   request.choices.schedules = {"pipedream"};
   CHECK_THROWS_AS(PlanSpace{request}, Error);
+  request.choices.tensor = {};
+  request.choices.schedules = {"1f1b"};
+  request.choices.stages = {3, 5};
+  CHECK_THROWS_WITH(PlanSpace{request}, Catch::Contains("none of 3, 5 divides the 8 devices"));
   request = small(7, 7, gibibytes(80)); // 7 divides no head
   request.choices.tensor = {7};
   CHECK_THROWS_WITH(find_plan(request, {.threads = 1}), Catch::Contains("`tensor-parallel`"));
@@ -298,6 +302,7 @@ TEST_CASE("Terms of a step add up to it, and less memory is never faster") {
     spec.balance = true;
     CHECK(row.figure == evaluate(spec).report.step_time.count());
     CHECK(row.figure < winner.figure);
+    CHECK(simulate_alone(request, row.configuration)->figure == row.figure); // as its layout says
   }
   REQUIRE(answers.changes.size() == 5);
   PlanRequest less = request; // the last: searched anew
@@ -467,12 +472,13 @@ TEST_CASE("A configuration is said in the words of its framework") {
                                     to_string(ends_layout(*request.run.model_shape, 12))};
   CHECK(settings_for(Framework::megatron, request, configuration) ==
         "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 1 "
-        "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split --micro-batch-size 2 "
-        "--global-batch-size 64 --sequence-parallel --use-distributed-optimizer --overlap-grad-reduce "
+        "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split --seq-length 2048 "
+        "--micro-batch-size 2 --global-batch-size 64 --sequence-parallel --use-distributed-optimizer "
+        "--overlap-grad-reduce "
         "--overlap-param-gather --recompute-granularity full --recompute-method block --recompute-num-layers 1\n");
   CHECK_THAT(settings_for(Framework::torchtitan, request, configuration),
              Catch::Contains("pipeline_parallel_schedule = \"Interleaved1F1B\"") &&
-                 Catch::Contains("local_batch_size = 32") &&
+                 Catch::Contains("local_batch_size = 32") && Catch::Contains("seq_len = 2048") &&
                  Catch::Contains("pipeline_parallel_layers_per_stage = 1\n") &&
                  Catch::Contains("pipeline_parallel_first_stage_less_layers = 1\n"));
   CHECK_THAT(settings_for(Framework::deepspeed, request, configuration),

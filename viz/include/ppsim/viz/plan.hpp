@@ -12,8 +12,8 @@ namespace ppsim::viz {
 struct PlanShown {
   PlanRequest request;
   RankedPlan plan;
-  PlanAnswers answers;             ///< empty where no row fits
-  std::vector<std::string> fields; ///< by row: what runs it, as a shell takes it, behind the program's name
+  PlanAnswers answers; ///< empty where no row fits
+  std::string command; ///< what runs row 1, as a shell takes it, behind the program's name
 };
 
 /// For a terminal. Columns that it has no room for go. Pure.

@@ -31,7 +31,7 @@ struct OtherConstants {
   [[nodiscard]] bool stays() const { return winner && best && winner->figure <= best->figure; }
 };
 
-/// A row with the best split of its layers that balance() finds.
+/// A row with the best split of its layers that balance() finds; its configuration has the layout.
 struct BalancedRow {
   std::size_t position = 0; ///< among the rows
   PlanRow row;

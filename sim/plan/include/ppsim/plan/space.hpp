@@ -164,6 +164,8 @@ private:
   [[nodiscard]] Values values() const;
   /// Throws Error where something is chosen that the framework does not have.
   void check_framework() const;
+  /// Throws Error where a degree that is named can not be one of these devices.
+  void check_divisors() const;
   void find_degrees();
   void add_batches(const Values& all, Degrees degrees);
   void add_divided(const Values& all, Degrees degrees);
