@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # python.sh: ppsim.torch held against torch.distributed.pipelining of PyTorch 2.14; pytorch_python.py says what is compared. The module
-# is compiled by pip in the chroot of Debian forky that pytorch.sh has too (as root; 4 GB), with that Debian's compiler and libraries,
+# is compiled by pip in the chroot of Debian forky that pytorch.sh has too (as root; 3 GB), with that Debian's compiler and libraries,
 # whose warnings are errors; the tests of tests/python run there, those of ppsim.torch with PyTorch itself.
 # Exit status: 0 all is as ppsim says, 1 something is not, 2 something is missing.
 # DEBIAN_MIRROR: another than debootstrap's own.
