@@ -93,6 +93,13 @@ function(ppsim_install_headers name)
   set_property(GLOBAL PROPERTY PPSIM_HEADERS_${name} ${CMAKE_CURRENT_SOURCE_DIR}/include)
 endfunction()
 
+# What -O2 turns on for a processor and -Og does not. g++ 13 and later read a precompiled header only where both were told the same.
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag(-munroll-only-small-loops PPSIM_KEEPS_PRECOMPILED)
+if(PPSIM_KEEPS_PRECOMPILED)
+  set(ppsim_keeps_precompiled -munroll-only-small-loops -mvzeroupper)
+endif()
+
 # ppsim_compile_together(ppsim_sim NAME [OPTIMISE g] [PRECOMPILED ppsim_std|OFF] FILES...): adds files that the compiler gets as one,
 # since it reads the same headers for each of them. OPTIMISE: the -O level of release builds, where it is not 3: -Og is the quickest to
 # compile (-O0 makes more code). PRECOMPILED: the target whose precompiled header is read. What stands in an unnamed namespace must not
@@ -117,6 +124,9 @@ function(ppsim_compile_together target name)
   endif()
   if(ARG_OPTIMISE)
     list(APPEND options $<$<CONFIG:Release>:-O${ARG_OPTIMISE}>)
+    foreach(flag IN LISTS ppsim_keeps_precompiled)
+      list(APPEND options $<$<CONFIG:Release>:${flag}>)
+    endforeach()
   endif()
   target_sources(${target} PRIVATE ${files})
   set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${options}")

@@ -87,7 +87,7 @@ Result set_fixed(Inputs& inputs, std::string_view text) {
       std::vector<std::string_view> names;
       names.reserve(choosable.size());
       for (const Choosable& each : choosable) names.push_back(each.name);
-      const std::string remedy = fmt::format("NAME=VALUE, one of {}", fmt::join(names, ", "));
+      const std::string remedy = fmt::format("NAME=VALUE, one of {}", joined(names, ", "));
       return Wrong{fmt::format("{} is nothing that could be fixed", in_quotes(item)),
                    did_you_mean(name, names, remedy)};
     }

@@ -34,7 +34,7 @@ std::string flag_of(const Option& option) {
 std::string help_of(const Option& option) {
   std::string text{option.help};
   if (option.set.most > 0) text += fmt::format("; up to {}", option.set.most);
-  if (!option.alias.empty()) text += fmt::format(" (also --{})", fmt::join(option.aliases(), ", --"));
+  if (!option.alias.empty()) text += fmt::format(" (also --{})", joined(option.aliases(), ", --"));
   return text;
 }
 

@@ -14,6 +14,12 @@ namespace {
 /// Lists in lists are read up to this depth: a list that holds itself has none.
 constexpr int deepest = 2;
 
+/// Whether it has that; where its own code raises it has not. (With Python 3.13 and later py::hasattr() prints what is
+/// raised.)
+bool has(const py::handle& value, const char* attribute) {
+  return static_cast<bool>(py::getattr(value, attribute, py::handle{}));
+}
+
 [[noreturn]] void refuse_type(std::string_view name, const py::handle& value) {
   throw py::type_error(fmt::format("{}: takes text, a number, a time (timedelta) or a list of those, not {}", name,
                                    Py_TYPE(value.ptr())->tp_name));
@@ -96,10 +102,9 @@ std::string text_of(std::string_view name, const py::handle& value, int depth) {
   if (PyLong_CheckExact(object) || PyFloat_CheckExact(object)) return number_text(name, value);
   if (PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object)) return list_text(name, value, depth);
   if (PyDict_Check(object)) return pairs_text(name, py::reinterpret_borrow<py::dict>(value), depth);
-  if (py::hasattr(value, "dtype") && py::hasattr(value, "tolist"))
-    return text_of(name, without_numpy(value), depth + 1);
+  if (has(value, "dtype") && has(value, "tolist")) return text_of(name, without_numpy(value), depth + 1);
   if (is_timedelta(value)) return time_text(value);
-  if (py::hasattr(value, "__fspath__")) return text_of(name, value.attr("__fspath__")(), deepest);
+  if (has(value, "__fspath__")) return text_of(name, value.attr("__fspath__")(), deepest);
   if (PyLong_Check(object) || PyFloat_Check(object)) // IntEnum, and what others derive
     return number_text(name, PyLong_Check(object) ? py::object{py::int_(py::reinterpret_borrow<py::object>(value))}
                                                   : py::object{py::float_(py::reinterpret_borrow<py::object>(value))});
@@ -151,7 +156,7 @@ const cli::Option& option_for(const cli::Command& command, const std::string& na
 /// Whether it is a list of lists of cells, or has such (`rows`).
 std::optional<py::object> rows_of(const py::handle& value) {
   if (PyUnicode_Check(value.ptr())) return std::nullopt;
-  if (py::hasattr(value, "rows")) return value.attr("rows");
+  if (has(value, "rows")) return value.attr("rows");
   if ((!PyList_Check(value.ptr()) && !PyTuple_Check(value.ptr())) || py::len(value) == 0) return std::nullopt;
   const py::object first = value[py::int_(0)];
   if (!PyList_Check(first.ptr()) && !PyTuple_Check(first.ptr())) return std::nullopt;
@@ -256,7 +261,7 @@ std::string argument(const py::handle& value, std::string_view name, cli::Memory
     files.put(std::string{schedule_name}, csv_of(*rows));
     return std::string{schedule_name};
   }
-  if (!PyUnicode_Check(value.ptr()) && !py::hasattr(value, "__fspath__"))
+  if (!PyUnicode_Check(value.ptr()) && !has(value, "__fspath__"))
     throw py::type_error(
         fmt::format("{}: takes a path or lists of tasks, not {}", name, Py_TYPE(value.ptr())->tp_name));
   std::string path = text_of(name, value, 0);

@@ -81,21 +81,20 @@ def microbatches_of(order: Any) -> int:
     return order.microbatches if isinstance(order, _core.Run) else _core.simulate(schedule=order).microbatches
 
 
-_SINGLE = {"ScheduleGPipe": "gpipe", "Schedule1F1B": "1f1b"}  # their orders are in no list
+_SINGLE = {"ScheduleGPipe": "gpipe", "Schedule1F1B": "1f1b"}  # what their lists of actions show is not what they run
 
 
 def from_schedule(schedule: Any) -> Schedule:
     """The order of a schedule object: of one with several stages per rank, or one that load_schedule() made, as it is; of
     ScheduleGPipe and Schedule1F1B by its name."""
+    kind = type(schedule).__name__
+    if kind in _SINGLE:
+        run = _core.simulate(schedule=_SINGLE[kind], stages=schedule._num_stages, mb=schedule._n_microbatches)
+        return Schedule(run.order)
     actions = getattr(schedule, "pipeline_order_with_comms", None) or getattr(schedule, "pipeline_order", None)
-    if actions:
-        return Schedule([[str(action) for action in actions[rank] if action is not None] for rank in sorted(actions)])
-    name = _SINGLE.get(type(schedule).__name__)
-    if name is None:
-        raise TypeError(f"{type(schedule).__name__}: its order is not known; those of several stages per rank, and "
-                        f"{' and '.join(_SINGLE)} are")
-    run = _core.simulate(schedule=name, stages=schedule._num_stages, mb=schedule._n_microbatches)
-    return Schedule(run.order)
+    if not actions:
+        raise TypeError(f"{kind}: its order is not known; those of several stages per rank, and {' and '.join(_SINGLE)} are")
+    return Schedule([[str(action) for action in actions[rank] if action is not None] for rank in sorted(actions)])
 
 
 class StageTimes(NamedTuple):
@@ -103,20 +102,24 @@ class StageTimes(NamedTuple):
 
     forward_ns: int
     backward_ns: int  # whole
-    input_grad_ns: Optional[int] = None  # its halves; None where it has not both: of a first stage
+    input_grad_ns: Optional[int] = None  # its halves, where both are known
     weight_grad_ns: Optional[int] = None
 
 
 def measure(stage: Any, *inputs: Any, repeats: int = 10, warmup: int = 3) -> StageTimes:
     """How long a microbatch takes in a stage: forward, backward, and the halves of that.
 
-    stage : a module, or a PipelineStage (its submod)
+    stage : a PipelineStage, or a module
     inputs : tensors as the stage gets them, of one microbatch
+
+    Nobody wants gradients for the inputs of a first stage, which is one that says so, or a module whose inputs can have
+    none: PyTorch computes nothing when it is to run I there, and the whole backward as W.
     """
     torch = importlib.import_module("torch")
     module = getattr(stage, "submod", stage)
     trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    given = [one.detach().requires_grad_(one.is_floating_point()) for one in inputs]
+    first = getattr(stage, "is_first", False)
+    given = [one.detach().requires_grad_(one.is_floating_point() and not first) for one in inputs]
     sought = [one for one in given if one.requires_grad]
 
     def clock() -> int:
@@ -133,14 +136,16 @@ def measure(stage: Any, *inputs: Any, repeats: int = 10, warmup: int = 3) -> Sta
             torch.autograd.grad(outputs, wanted, [torch.ones_like(one) for one in outputs], allow_unused=True)
         return middle - begin, clock() - middle
 
-    def median(wanted: Sequence[Any]) -> "tuple[int, int]":
-        times = [timed(wanted) for _ in range(warmup + repeats)][warmup:]
-        return int(statistics.median(one for one, _ in times)), int(statistics.median(one for _, one in times))
+    def median(times: Iterable[int]) -> int:
+        return int(statistics.median(times))
 
-    forward, backward = median([*sought, *trained])
-    if not sought or not trained:
-        return StageTimes(forward, backward)
-    input_grad = min(median(sought)[1], backward)
+    # By turns, so that a machine that gets slower does so for both
+    both = [(timed([*sought, *trained]), timed(sought)) for _ in range(warmup + repeats)][warmup:]
+    forward, backward = median(whole[0] for whole, _ in both), median(whole[1] for whole, _ in both)
+    if sought and trained:
+        input_grad = min(median(half[1] for _, half in both), backward)
+    else:
+        input_grad = backward if sought else 0
     return StageTimes(forward, backward, input_grad, backward - input_grad)
 
 

@@ -1,6 +1,7 @@
 #include "ppsim/plan/space.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/words.hpp"
 #include "ppsim/plan/settings.hpp"
 #include "ppsim/scenario/layout.hpp"
 #include "ppsim/study/build_scenario.hpp"
@@ -239,7 +240,7 @@ namespace {
 
 /// "tp of 1, 2, 4".
 std::string listed(std::string_view name, const std::vector<std::int64_t>& values) {
-  return values.empty() ? fmt::format("no {}", name) : fmt::format("{} of {}", name, fmt::join(values, ", "));
+  return values.empty() ? fmt::format("no {}", name) : fmt::format("{} of {}", name, joined(values, ", "));
 }
 
 constexpr std::size_t most_degrees = 2'000'000; // some 200 bytes each
@@ -292,7 +293,7 @@ PlanSpace::Values PlanSpace::values() const {
       throw Error{ExitCode::bad_input,
                   Problem{"`zero-stage`",
                           fmt::format("{} has no {} beside a pipeline", to_string(request_.framework), stage),
-                          fmt::format("one of {}", fmt::join(known, ", "))}};
+                          fmt::format("one of {}", joined(known, ", "))}};
   check_framework();
   std::vector<std::int64_t> sizes(most_microbatch_size);
   std::iota(sizes.begin(), sizes.end(), std::int64_t{1});

@@ -6,6 +6,7 @@ import gc
 import os
 import pickle
 import unittest
+import unittest.mock
 
 import numpy
 import ppsim
@@ -95,6 +96,12 @@ class Wrong(unittest.TestCase):
         self.assertIn("mb: ", str(self.error(ValueError, ppsim.simulate, stages=4, mb=[])))
         self.assertIn("title: ", str(self.error(ValueError, ppsim.simulate, stages=4, mb=4, title="\ud800")))
         self.assertIn("mb: ", str(self.error(ValueError, ppsim.simulate, stages=4, mb=10**5000)))
+
+    def test_what_the_code_of_a_value_raises_is_printed_nowhere(self):
+        with unittest.mock.patch("sys.unraisablehook") as printed:
+            self.error(Exception, ppsim.simulate, stages=4, mb=Angry())
+            self.error(Exception, ppsim.simulate, schedule=Angry())
+        printed.assert_not_called()
 
     def test_schedules(self):
         self.assertIn("row 1", str(self.error(TypeError, ppsim.simulate, schedule=[["F0"], 4])))

@@ -1,5 +1,6 @@
 # What the witnesses share; sourced. Sets $ppsim, the program that is held against another one, and goes into $work, where everything
-# is fetched and built. Options of every script: --ppsim FILE [build/release/ppsim], --work FOLDER [build/witnesses].
+# is fetched and built. Options of every script: --ppsim FILE [build/release/ppsim], --work FOLDER [build/witnesses]. With
+# no_program=yes none is needed.
 set -euo pipefail
 here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd) name=$(basename "$0")
 fail() { printf '%s: error: %s\n' "$name" "$1" >&2; [ $# -lt 2 ] || printf '%s: hint: %s\n' "$name" "$2" >&2; exit 2; }
@@ -12,7 +13,7 @@ while [ $# -gt 0 ]; do
     *) fail "unknown option '$1'" "$name --help says what there is" ;;
   esac
 done
-[ -x "$ppsim" ] || fail "there is no program '$ppsim'" 'tools/build builds it, or name one: --ppsim FILE'
+[ "${no_program-}" ] || [ -x "$ppsim" ] || fail "there is no program '$ppsim'" 'tools/build builds it, or name one: --ppsim FILE'
 mkdir -p "$work"
 ppsim=$(readlink -f "$ppsim") work=$(readlink -f "$work")
 cd "$work"
@@ -24,4 +25,34 @@ checkout() { # FOLDER URL COMMIT
   [ -e "$1/.git" ] || { rm -rf "$1"; git clone -q "$2" "$1"; }
   git -C "$1" checkout -q "$3"
   echo "$1: $(git -C "$1" rev-parse --short=12 HEAD)"
+}
+
+# Another Debian, in a chroot of its own. PyTorch is Debian's.
+mounts=()
+leave() { for mount in "${mounts[@]}"; do umount "$mount"; done; mounts=(); }
+trap leave EXIT
+debian() { # SUITE PACKAGE...: makes $work/SUITE on the first run, and installs what is not there
+  local suite=$1 root=$work/$1
+  shift
+  needs debootstrap debootstrap
+  if [ ! -e "$root/made" ]; then
+    rm -rf "$root"
+    debootstrap --variant=minbase "$suite" "$root" "${DEBIAN_MIRROR-}" /usr/share/debootstrap/scripts/sid >"$suite.log" 2>&1 ||
+      fail "no Debian $suite" "see $work/$suite.log"
+    touch "$root/made"
+  fi
+  chroot "$root" dpkg --status "$@" >/dev/null 2>&1 ||
+    { chroot "$root" apt-get update && chroot "$root" apt-get install -y --no-install-recommends "$@"; } >>"$suite.log" 2>&1 ||
+    fail "Debian $suite without $*" "see $work/$suite.log"
+}
+enter() { # SUITE FOLDER...: mounts these folders of $work, and /proc; leave() unmounts them
+  local root=$work/$1 folder
+  shift
+  mount -t proc proc "$root/proc"
+  mounts+=("$root/proc")
+  for folder; do
+    mkdir -p "$root/$folder"
+    mount --bind "$folder" "$root/$folder"
+    mounts+=("$root/$folder")
+  done
 }

@@ -41,6 +41,10 @@ def cells(file):
         return [[cell for cell in row if cell] for row in csv.reader(text)]
 
 
+def rows_of(order):
+    return order.rows if hasattr(order, "rows") else cells(order)
+
+
 def leaves(row):
     """The passes of a row, those of pairs one by one."""
     actions = [schedules._Action.from_str(cell) for cell in row]
@@ -224,18 +228,17 @@ class Communicators:
             self.ended.value += 1
 
 
-def work(rank, rendezvous, file, mb, p2p, answers, ended, profile=None):
+def work(rank, rendezvous, order, mb, p2p, answers, ended, profile, load):
     torch.set_num_threads(1)
     logging.disable(logging.ERROR)
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    rows = cells(file)
+    rows = rows_of(order)
     dist.init_process_group("gloo", f"file://{rendezvous}", rank=rank, world_size=len(rows))
     own, chunks = chunks_of(rows)
     width, count = (256, 32) if profile else (WIDTH, ROWS)
     modules = {i: chunk(i, width) for i in own[rank]}
     stages = [PipelineStage(module, i, chunks, torch.device("cpu")) for i, module in modules.items()]
-    schedule = schedules._PipelineScheduleRuntime(stages, mb, loss_fn=torch.nn.functional.mse_loss)
-    schedule._load_csv(file, format="compute_comms")
+    schedule = load(stages, order, mb, torch.nn.functional.mse_loss)
     if p2p:
         schedules._batch_p2p = Communicators(p2p, ended).launch
     x, y = batch(mb, width, count)
@@ -261,9 +264,16 @@ def work(rank, rendezvous, file, mb, p2p, answers, ended, profile=None):
     signal.pause()  # until all have answered: who leaves breaks the connections of the others
 
 
-def outcome(file, stages, mb, p2p=None, profile=None):
-    """runs, hangs, astray (losses or gradients are not those of one process), or what went wrong."""
-    rows = cells(file)
+def load_csv(stages, file, mb, loss):
+    schedule = schedules._PipelineScheduleRuntime(stages, mb, loss_fn=loss)
+    schedule._load_csv(str(file), format="compute_comms")
+    return schedule
+
+
+def outcome(order, stages, mb, p2p=None, profile=None, load=load_csv):
+    """runs, hangs, astray (losses or gradients are not those of one process), or fails. An order is a file, or what load() takes and
+    has rows."""
+    rows = rows_of(order)
     context = multiprocessing.get_context("fork")
     answers, ended = context.Queue(), context.Value("l", 0)
     chunks = chunks_of(rows)[1]
@@ -272,7 +282,7 @@ def outcome(file, stages, mb, p2p=None, profile=None):
     expected = answers.get(timeout=60)
     reference.join()
     with tempfile.TemporaryDirectory() as folder:
-        arguments = (f"{folder}/rendezvous", str(file), mb, p2p, answers, ended, profile)
+        arguments = (f"{folder}/rendezvous", order, mb, p2p, answers, ended, profile, load)
         ranks = [context.Process(target=work, args=(rank, *arguments), daemon=True) for rank in range(stages)]
         for process in ranks:
             process.start()

@@ -14,28 +14,15 @@ if [ "${PYTORCH-}" ]; then
   "$PYTORCH" "$here/pytorch.py" orders lowering classes train hang profile && python3 "$here/kineto_means.py" "$ppsim" orders/profiles
   exit
 fi
-needs debootstrap debootstrap
 [ "$(id -u)" = 0 ] || fail 'a chroot needs root' "or name a python3 with PyTorch 2.14: PYTORCH=python3 $name"
 
-mounts=()
-unmount() { for mount in "${mounts[@]}"; do umount "$mount"; done; }
-trap unmount EXIT
 in_chroot() { # SUITE PARTS: pytorch.py with Debian SUITE's PyTorch
-  local root=$work/$1 folder
-  if [ ! -e "$root/made" ]; then
-    rm -rf "$root"
-    debootstrap --variant=minbase "$1" "$root" "${DEBIAN_MIRROR-}" /usr/share/debootstrap/scripts/sid >"$1.log" 2>&1 &&
-      chroot "$root" apt-get install -y --no-install-recommends python3-torch >>"$1.log" 2>&1 || fail "no Debian $1" "see $work/$1.log"
-    touch "$root/made"
-  fi
-  mkdir -p "$root/witnesses" "$root/orders"
-  cp "$here/pytorch.py" "$root/witnesses"
-  mounts=("$root/proc" "$root/orders")
-  mount -t proc proc "$root/proc"
-  mount --bind orders "$root/orders"
-  chroot "$root" python3 /witnesses/pytorch.py /orders "${@:2}" 2>"$1.err" || { failed=yes; tail -n 5 "$1.err"; }
-  unmount
-  mounts=()
+  debian "$1" python3-torch
+  mkdir -p "$1/witnesses"
+  cp "$here/pytorch.py" "$1/witnesses"
+  enter "$1" orders
+  chroot "$1" python3 /witnesses/pytorch.py /orders "${@:2}" 2>"$1.err" || { failed=yes; tail -n 5 "$1.err"; }
+  leave
 }
 failed=
 in_chroot trixie lowering
