@@ -176,9 +176,11 @@ constexpr std::array outputs{
 /// Plans, on all processes alike; the first one shows how far it is.
 void make_plan(viz::PlanShown& shown, const Inputs& inputs) {
   PlanWorkers workers{.threads = inputs.threads.value_or(runtime::has_companions() ? 1 : machine_threads())};
-  runtime::SharedRounds rounds{workers.threads};
-  if (runtime::has_companions())
-    workers.share = [&](std::size_t count, const auto& make) { return rounds.make_all(count, make); };
+  std::optional<runtime::SharedRounds> rounds;
+  if (runtime::has_companions()) {
+    rounds.emplace(workers.threads);
+    workers.share = [&](std::size_t count, const auto& make) { return rounds->make_all(count, make); };
+  }
   std::optional<CountShown> count;
   std::string_view counted_now;
   if (runtime::speaks_first())

@@ -236,18 +236,17 @@ struct SharedRounds::State {
   Lives lives;
 };
 
-SharedRounds::SharedRounds(std::size_t threads) : threads_{threads} {}
+SharedRounds::SharedRounds(std::size_t threads) : threads_{threads} {
+  ProcessGroup& group = ProcessGroup::get();
+  group.set_doing(undone); // said between rounds too: all of them are one work
+  state_.reset(new State{lives_of(group)});
+}
 
 SharedRounds::~SharedRounds() {
-  if (state_) ProcessGroup::get().set_doing(nullptr);
+  ProcessGroup::get().set_doing(nullptr);
 }
 
 std::vector<std::string> SharedRounds::make_all(std::size_t count, const MakeOne& make) {
-  if (!state_) {
-    ProcessGroup& group = ProcessGroup::get();
-    group.set_doing(undone); // said between rounds too: all of them are one work
-    state_.reset(new State{lives_of(group)});
-  }
   return share_round(state_->lives, count, threads_, make, [] {});
 }
 

@@ -37,20 +37,21 @@ using MakeOne = std::function<std::string(std::size_t)>;
 /// Rounds of work, each of which needs all that the one before it gave. All processes make the same rounds.
 class SharedRounds {
 public:
-  /// Each process works with so many threads.
+  /// Each process works with so many threads. Starts MPI, so that what is done before the first round, too, is known to
+  /// be undone where a process is lost. Throws Error (failed) where that fails.
   explicit SharedRounds(std::size_t threads);
   ~SharedRounds();
   SharedRounds(const SharedRounds&) = delete;
   SharedRounds& operator=(const SharedRounds&) = delete;
 
   /// What `make` gives for every number below `count`, by number, on all processes; each number is made by whichever
-  /// has nothing to do. The first call starts MPI. Throws Error (failed) where that fails, and what `make` throws.
+  /// has nothing to do. Throws what `make` throws.
   [[nodiscard]] std::vector<std::string> make_all(std::size_t count, const MakeOne& make);
 
 private:
   struct State;
   std::size_t threads_;
-  std::unique_ptr<State> state_; ///< once MPI was started
+  std::unique_ptr<State> state_;
 };
 
 } // namespace ppsim::runtime
