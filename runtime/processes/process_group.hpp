@@ -41,7 +41,7 @@ public:
   [[nodiscard]] bool sees_gone(std::size_t rank) const;
   /// That process is gone, or has left this one waiting for too long, and the others go on without it. Where it is not
   /// seen to be gone, rank 0 says so.
-  void lose(std::size_t rank);
+  void lose(std::size_t lost);
   /// Waits for all, then ends MPI; both within a limit. Where one was lost, that never ends: then all leave MPI as
   /// it is, and rank 0 ends, with this status, what may be left of one that did not answer.
   void finish(ExitCode status);

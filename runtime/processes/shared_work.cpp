@@ -233,13 +233,14 @@ Lives lives_of(ProcessGroup& group) {
 } // namespace
 
 struct SharedRounds::State {
+  explicit State(ProcessGroup& group) : lives{lives_of(group)} {}
   Lives lives;
 };
 
 SharedRounds::SharedRounds(std::size_t threads) : threads_{threads} {
   ProcessGroup& group = ProcessGroup::get();
   group.set_doing(undone); // said between rounds too: all of them are one work
-  state_.reset(new State{lives_of(group)});
+  state_ = std::make_unique<State>(group);
 }
 
 SharedRounds::~SharedRounds() {
