@@ -10,6 +10,16 @@ set(CPACK_DEBIAN_PACKAGE_RELEASE 0ppsim1) # not of Debian itself
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 
+# Compressed where a package is made, and not where the project is configured.
+function(ppsim_install_compressed source destination component)
+  install(CODE "
+    set(to \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${destination}\")
+    get_filename_component(folder \"\${to}\" DIRECTORY)
+    file(MAKE_DIRECTORY \"\${folder}\")
+    execute_process(COMMAND gzip -9nc \"${source}\" OUTPUT_FILE \"\${to}\" COMMAND_ERROR_IS_FATAL ANY)"
+    COMPONENT ${component} EXCLUDE_FROM_ALL)
+endfunction()
+
 # ppsim_package(mpi ppsim-mpi SECTION DEPENDS LINE...): what is installed as component mpi, described by these lines.
 function(ppsim_package component name section depends)
   string(REPLACE ";" "\n" long "${ARGN}")
@@ -25,13 +35,10 @@ function(ppsim_package component name section depends)
   set(doc ${CMAKE_INSTALL_DATADIR}/doc/${name})
   install(FILES ${PROJECT_SOURCE_DIR}/packaging/copyright DESTINATION ${doc} COMPONENT ${component} EXCLUDE_FROM_ALL)
   configure_file(packaging/changelog.in packages/${name}/changelog.Debian @ONLY)
-  execute_process(COMMAND gzip -9nf ${PROJECT_BINARY_DIR}/packages/${name}/changelog.Debian)
-  install(FILES ${PROJECT_BINARY_DIR}/packages/${name}/changelog.Debian.gz DESTINATION ${doc} COMPONENT ${component} EXCLUDE_FROM_ALL)
+  ppsim_install_compressed(${PROJECT_BINARY_DIR}/packages/${name}/changelog.Debian ${doc}/changelog.Debian.gz ${component})
 endfunction()
 
-file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
-execute_process(COMMAND gzip -9nc ${PROJECT_SOURCE_DIR}/CHANGELOG.md OUTPUT_FILE ${PROJECT_BINARY_DIR}/packages/changelog.gz)
-install(FILES ${PROJECT_BINARY_DIR}/packages/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/ppsim COMPONENT program EXCLUDE_FROM_ALL)
+ppsim_install_compressed(${PROJECT_SOURCE_DIR}/CHANGELOG.md ${CMAKE_INSTALL_DATADIR}/doc/ppsim/changelog.gz program)
 
 set(same "(= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
 string(TIMESTAMP package_date "%a, %d %b %Y %H:%M:%S +0000" UTC)

@@ -25,7 +25,7 @@ ExitCode run_completion(const Inputs& inputs) {
     throw Error{ExitCode::bad_input,
                 Problem{"completion",
                         inputs.file ? fmt::format("unknown shell {}", in_quotes(*inputs.file)) : "names no shell",
-                        "one of bash, zsh and fish: ppsim completion bash"}};
+                        fmt::format("one of {}", completed_shells.substr(0, completed_shells.size() - 1))}};
   write_file("-", script, "completion");
   return ExitCode::done;
 }

@@ -1,8 +1,11 @@
 #include "ppsim/plan/answers.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/words.hpp"
 #include "ppsim/scenario/layout.hpp"
 #include "ppsim/study/evaluate.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <ranges>
@@ -151,6 +154,14 @@ std::array<PlanTerm, plan_term_count> terms_of(const RunReport& report) {
   }
   for (PlanTerm& term : terms) term.time /= static_cast<std::int64_t>(report.stages.size());
   return terms;
+}
+
+std::string equals_words(const PlanRow& row) {
+  std::vector<std::string> words;
+  words.reserve(row.equals.size());
+  for (const Degrees& each : row.equals)
+    words.push_back(fmt::format("cp {}, dp {} and microbatches of {}", each.context, each.data, each.microbatch_size));
+  return joined(words, "; ");
 }
 
 constexpr std::array<std::int64_t, 4> limits_in_eighths{4, 5, 6, 7}; // of the memory limit

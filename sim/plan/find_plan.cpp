@@ -167,8 +167,11 @@ public:
     plan_.memory_limit = limit_of(request.run);
   }
 
-  /// Simulates these before all else.
-  void begin_with(std::span<const Configuration> known) { take(simulate(known)); }
+  /// Simulates these before all else, and not again.
+  void begin_with(std::span<const Configuration> known) {
+    known_ = known;
+    take(simulate(known));
+  }
   /// Of what was simulated.
   RankedPlan finish() {
     add_rows();
@@ -204,8 +207,9 @@ private:
         const Node& node = queue.top();
         if (node.is_whole)
           wholes.push_back(node);
-        else
-          single.push_back(PlanSpace::configuration(space_.degrees()[node.degrees], node.order, node.keeping));
+        else if (auto one = PlanSpace::configuration(space_.degrees()[node.degrees], node.order, node.keeping);
+                 std::ranges::find(known_, one) == known_.end())
+          single.push_back(std::move(one));
         queue.pop();
       }
       std::vector<Outcome> outcomes(wholes.size());
@@ -340,6 +344,7 @@ private:
   const PlanWorkers& workers_;
   bool prunes_;
   PlanSpace space_;
+  std::span<const Configuration> known_;
   RankedPlan plan_;
   std::vector<Found> best_; ///< as many as are ranked
   Queue open_;

@@ -16,18 +16,14 @@ fail() { echo "FAILED: $case: $1"; sed 's/^/  | /' "$work/err"; exit 1; }
 mpirun=$!
 for _ in $(seq 100); do
   sleep 0.1
-  for pid in $(pgrep -P "$mpirun"); do
-    rank=$(tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^\(OMPI_COMM_WORLD_RANK\|PMI_RANK\)=//p' | head -n 1)
-    [ -z "$rank" ] || ranks[rank]=$pid
-  done
+  find_ranks
   [ ${#ranks[@]} -lt 4 ] || break
 done
 [ ${#ranks[@]} -eq 4 ] || fail "found ${#ranks[@]} ranks"
 # Far into the run's many steps: each has computed for longer than MPI takes to start, or, beside other programs, had 15 s.
-computed() { awk -v tick="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); if ($12 + $13 < tick) exit 1 }' "/proc/$1/stat" 2>/dev/null; }
 for _ in $(seq 150); do
   all=yes
-  for pid in "${ranks[@]}"; do computed "$pid" || all=; done
+  for pid in "${ranks[@]}"; do computed "$pid" 1 || all=; done
   [ -z "$all" ] || break
   sleep 0.1
 done

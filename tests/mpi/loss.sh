@@ -18,12 +18,8 @@ lose_one() {
   mpirun=$! ranks=()
   for _ in $(seq 300); do
     sleep 0.1
-    for pid in $(pgrep -P "$mpirun"); do
-      rank=$(tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p' | head -n 1)
-      [ -z "$rank" ] || ranks[rank]=$pid
-    done
-    [ -n "${ranks[2]-}" ] || continue
-    awk -v tick="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); if ($12 + $13 < tick / 4) exit 1 }' "/proc/${ranks[2]}/stat" 2>/dev/null && break
+    find_ranks
+    [ -z "${ranks[2]-}" ] || ! computed "${ranks[2]}" 4 || break
   done
   kill -KILL "${ranks[2]-none}" || fail "the run ended by itself"
   wait "$mpirun" || fail "exit status $?"

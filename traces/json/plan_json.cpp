@@ -93,19 +93,6 @@ std::string plan_json(const PlanRequest& request, const RankedPlan& plan, const 
   return json.dump(2) + "\n";
 }
 
-namespace {
-
-/// "cp=2 dp=16 mbs=2; cp=4 ...".
-std::string equals_cell(const PlanRow& row) {
-  std::vector<std::string> words;
-  words.reserve(row.equals.size());
-  for (const Degrees& each : row.equals)
-    words.push_back(fmt::format("cp={} dp={} mbs={}", each.context, each.data, each.microbatch_size));
-  return joined(words, "; ");
-}
-
-} // namespace
-
 std::string plan_csv(const RankedPlan& plan) {
   std::string text =
       "row,ranked_by,step_time_ns,mfu,tokens_per_second_per_device,peak_bytes,tensor_parallel,context_parallel,"
@@ -130,7 +117,7 @@ std::string plan_csv(const RankedPlan& plan) {
                         configuration.chunks, kinds[kind],
                         keeping.block_layers > 0 ? fmt::format("{}", keeping.block_layers) : std::string{},
                         degrees.zero_stage, degrees.sequence_parallel ? "on" : "off", csv_cell(configuration.layout),
-                        to_string(configuration.split), csv_cell(equals_cell(row)));
+                        to_string(configuration.split), csv_cell(equals_words(row)));
   }
   return text;
 }

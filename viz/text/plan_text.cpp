@@ -80,15 +80,6 @@ std::string metric_text(const RunReport& report, std::string_view tag, std::stri
   return value ? text(*value) : "-";
 }
 
-/// "cp 2, dp 16 and microbatches of 2; cp 4, dp 8 and microbatches of 4".
-std::string equals_words(const PlanRow& row) {
-  std::vector<std::string> words;
-  words.reserve(row.equals.size());
-  for (const Degrees& each : row.equals)
-    words.push_back(fmt::format("cp {}, dp {} and microbatches of {}", each.context, each.data, each.microbatch_size));
-  return joined(words, "; ");
-}
-
 /// "rows 1 to 3 with cp 2, ...": of those that follow each other with the same equals.
 std::vector<std::string> all_equals(const std::vector<PlanRow>& rows) {
   std::vector<std::string> lines;

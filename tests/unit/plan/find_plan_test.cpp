@@ -17,21 +17,13 @@
 #include <tuple>
 
 #include "sim/plan/bound.hpp"
+#include "unit/plan/small_space.hpp"
 
 namespace ppsim::test::find_plan_test {
 namespace {
 
-/// A model small enough that all of it can be tried.
 PlanRequest small(std::int64_t gpus, std::int64_t batch, Bytes limit) {
-  PlanRequest request;
-  Model model = find_model("llama-3-8b");
-  model.layers = 10;
-  request.run.model_shape = model;
-  request.run.device_sheet = find_device("h100");
-  request.run.training.sequence_length = 2048;
-  request.run.memory_limit = limit;
-  request.gpus = gpus;
-  request.global_batch = batch;
+  PlanRequest request = small_space(gpus, batch, limit);
   request.choices.schedules = {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-v", "dualpipe", "hanayo"};
   return request;
 }

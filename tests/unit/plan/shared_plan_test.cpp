@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "unit/plan/small_space.hpp"
+
 namespace ppsim::test::shared_plan_test {
 namespace {
 
@@ -106,15 +108,7 @@ void check_same(const PlanAnswers& a, const PlanAnswers& b) {
 }
 
 PlanRequest small(Bytes limit) {
-  PlanRequest request;
-  Model model = find_model("llama-3-8b");
-  model.layers = 10;
-  request.run.model_shape = model;
-  request.run.device_sheet = find_device("h100");
-  request.run.training.sequence_length = 2048;
-  request.run.memory_limit = limit;
-  request.gpus = 8;
-  request.global_batch = 32;
+  PlanRequest request = small_space(8, 32, limit);
   request.choices.schedules = {"1f1b", "interleaved", "zb-h1", "v-half", "chimera"};
   request.top = 7;
   return request;

@@ -4,6 +4,7 @@
 #include "ppsim/plan/plan.hpp"
 
 #include <array>
+#include <string>
 #include <string_view>
 
 namespace ppsim {
@@ -15,6 +16,9 @@ struct PlanTerm {
 };
 inline constexpr std::size_t plan_term_count = 5;
 [[nodiscard]] std::array<PlanTerm, plan_term_count> terms_of(const RunReport& report);
+
+/// "cp 2, dp 16 and microbatches of 2; cp 4, dp 8 and microbatches of 4": those that the row stands for besides.
+[[nodiscard]] std::string equals_words(const PlanRow& row);
 
 /// The fastest of the space within so much memory.
 struct PlanFrontPoint {
