@@ -21,6 +21,7 @@ class Result:
         self.exit_code, self._texts, self.notes, problems = answer
         self.problems = [Problem(*problem) for problem in problems]
         self._options = options
+        self._read: Optional[dict[str, Any]] = None
 
     def to_dict(self) -> dict[str, Any]:
         """What the program's --json says."""
@@ -30,6 +31,13 @@ class Result:
     def json(self) -> str:
         """The same as text."""
         return str(self._texts["json"])
+
+    @property
+    def _told(self) -> dict[str, Any]:
+        """to_dict(), read once."""
+        if self._read is None:
+            self._read = self.to_dict()
+        return self._read
 
     def __str__(self) -> str:
         return str(self._texts["-"])
@@ -76,7 +84,7 @@ class Table(Result):
     @property
     def rows(self) -> list[dict[str, Any]]:
         """A list of dicts."""
-        return list(self.to_dict()["rows"])
+        return list(self._told["rows"])
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -105,18 +113,18 @@ class Comparison(Table):
     def rows(self) -> list[dict[str, Any]]:
         """A dict per schedule, the fastest first: name, stages, microbatches, vpp, every metric (times in ns), peak_bytes,
         peak_stage_activations, fits, transfers, demands (a dict) and per_stage (a list)."""
-        return list(self.to_dict()["contenders"])
+        return list(self._told["contenders"])
 
     @property
     def best(self) -> Optional[str]:
         """The name of the one to take; None where nothing fits."""
-        best: Optional[str] = self.to_dict()["recommendation"]["best"]
+        best: Optional[str] = self._told["recommendation"]["best"]
         return best
 
     @property
     def recommendation(self) -> str:
         """What to take, in words."""
-        return _core.in_python(self.to_dict()["recommendation"]["text"])
+        return _core.in_python(self._told["recommendation"]["text"])
 
     def options(self, name: str) -> dict[str, Any]:
         """Keywords for simulate(), of the schedule that has that name in `rows`."""
@@ -147,7 +155,7 @@ class Variation(Drawn):
     def rows(self) -> list[dict[str, Any]]:
         """A dict per schedule and value: the option that varies (in its unit: ns, bytes, a count), name, step_time_ns,
         microbatches, peak_bytes, fits; those where it does not run are left out."""
-        told = self.to_dict()
+        told = self._told
         option = told["vary"]["option"].replace("-", "_")
         return [{option: point, "name": line["name"], **sample}
                 for line in told["lines"]
@@ -214,12 +222,12 @@ class Synthesis(_Ordered, Drawn):
     @property
     def makespan_ns(self) -> int:
         """Of the order, in ns."""
-        return int(self.to_dict()["makespan_ns"])
+        return int(self._told["makespan_ns"])
 
     @property
     def lower_bound_ns(self) -> int:
         """No order of this placement within this memory is shorter, in ns."""
-        return int(self.to_dict()["lower_bound_ns"])
+        return int(self._told["lower_bound_ns"])
 
 
 class Front(Drawn):
@@ -228,7 +236,7 @@ class Front(Drawn):
     @property
     def rows(self) -> list[dict[str, Any]]:
         """A dict per value and placement."""
-        return [{"value": point["value"], **order} for point in self.to_dict()["front"] for order in
+        return [{"value": point["value"], **order} for point in self._told["front"] for order in
                 point.get("placements", [])]
 
 
@@ -254,7 +262,7 @@ class Explanation(Drawn):
     @property
     def findings(self) -> list[dict[str, Any]]:
         """A dict per cause, the largest first."""
-        return list(self.to_dict()["findings"])
+        return list(self._told["findings"])
 
 
 class Costs(Result):
