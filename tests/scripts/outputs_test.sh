@@ -36,7 +36,7 @@ check 'and with the files that were asked for' [ -s first.svg ]
 # Threads that the system refuses: nothing was tested.
 run as_other bash -c 'ulimit -u 1; exec "$@"' - "$ppsim" selftest
 check 'a self-test without threads has failed' [ "$status" = 1 ]
-check 'which says why' said 'the system starts no thread for it'
+check 'which says why' said 'the system cannot start its thread'
 
 # Names.
 echo mine >victim

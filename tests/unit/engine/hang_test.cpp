@@ -81,10 +81,9 @@ TEST_CASE("Two stages that group the transfers between them in different ways ar
     return find_uneven_groups(read.schedule, read.order, communicators);
   };
   const Rows one_sided{"0F0 (0SEND_F0;1RECV_F1) 1F1", "0F1 0SEND_F1 1RECV_F0 1F0"};
-  CHECK(
-      uneven(one_sided, Communicators::group) ==
-      "stage 0 launches 0SEND_F0 and 1RECV_F1 as one group, stage 1 their other ends one after the other: NCCL leaves "
-      "undefined what happens then");
+  CHECK(uneven(one_sided, Communicators::group) ==
+        "stage 0 launches 0SEND_F0 and 1RECV_F1 as one group, stage 1 launches their other ends separately: NCCL "
+        "does not define what happens");
   CHECK(uneven(one_sided, Communicators::pair));
   CHECK(!uneven(one_sided, Communicators::edge)); // each of them has a communicator of its own
   CHECK(!uneven({"0F0 (0SEND_F0;1RECV_F1) 1F1", "0F1 (0SEND_F1;1RECV_F0) 1F0"}, Communicators::group));
@@ -180,9 +179,9 @@ TEST_CASE("Two stages that list their transfers in different orders are told: da
   CHECK(refusal.first().find("would go astray") != std::string::npos);
   const Written grouped = written({"0F0 0F1 (0SEND_F0;0SEND_F1)", "(1RECV_F1;1RECV_F0) 1F0 1F1"});
   CHECK(!find_hang(grouped.schedule, grouped.order, Communicators::edge));
-  CHECK(find_mismatch(grouped.schedule, grouped.order, Communicators::edge) ==
-        "stage 0 sends 0SEND_F0 where stage 1 receives 1RECV_F1: NCCL matches them in order, so that the data would go "
-        "astray");
+  CHECK(
+      find_mismatch(grouped.schedule, grouped.order, Communicators::edge) ==
+      "stage 0 sends 0SEND_F0, but stage 1 receives 1RECV_F1: NCCL matches them in order, so the data would go astray");
   const Written both_kinds = written(
       {"0F0 0SEND_F0 0RECV_B0 1RECV_F1 1F1 1B1 1SEND_B1 0B0", "0F1 0SEND_F1 1RECV_F0 1F0 1B0 1SEND_B0 0RECV_B1 0B1"});
   CHECK(find_mismatch(both_kinds.schedule, both_kinds.order, Communicators::edge));

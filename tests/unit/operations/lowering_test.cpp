@@ -270,18 +270,17 @@ TEST_CASE("Operations that do not fit their schedule are refused, all of them") 
   CHECK(faults_of(graph, {send, back}, {receive, send_back}).empty());
   CHECK(faults_of(graph, {send}, {receive, send_back}) == Lines{"the receive of 1B0's output is missing on stage 0"});
   CHECK(faults_of(graph, {moved(send, 0), back}, {receive, send_back}) ==
-        Lines{"the send of 0F0's output of stage 0 stands before the task, or the pair, that makes what it sends"});
+        Lines{"the send of 0F0's output of stage 0 is before the task or pair that makes its data"});
   CHECK(faults_of(graph, {send, moved(back, 2)}, {receive, send_back}) ==
-        Lines{"the receive of 1B0's output of stage 0 stands behind the task, or inside the pair, that needs what it "
-              "receives"});
+        Lines{"the receive of 1B0's output of stage 0 is after the task, or inside the pair, that needs its data"});
   CHECK(faults_of(graph, {send, back, back}, {receive, send_back}) ==
-        Lines{"the receive of 1B0's output stands twice on stage 0"});
+        Lines{"the receive of 1B0's output appears twice on stage 0"});
   CHECK(faults_of(graph, {send, back, receive}, {send_back}) ==
-        Lines{"the receive of 0F0's output stands on stage 0, where its task does not run",
-              "the receive of 0F0's output of stage 0 stands behind an operation that comes later among its tasks",
+        Lines{"the receive of 0F0's output is on stage 0, where its task does not run",
+              "the receive of 0F0's output of stage 0 is after an operation that belongs later among its tasks",
               "the receive of 0F0's output is missing on stage 1"});
   CHECK(faults_of(graph, {send, back}, {receive, moved(send_back, 3)}) ==
-        Lines{"the send of 1B0's output stands behind more tasks than stage 1 has"});
+        Lines{"the send of 1B0's output is after more tasks than stage 1 has"});
   CHECK(faults_of(graph, {send, back, {.sender = TaskId{1}, .before = 2, .is_send = true}}, {receive, send_back}) ==
         Lines{"the send of 0B0's output of stage 0 belongs to no transfer between two stages"});
   CHECK(faults_of(graph, {send, back, {.sender = TaskId{9}, .before = 2}}, {receive, send_back}) ==

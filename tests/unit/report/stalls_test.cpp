@@ -170,7 +170,7 @@ TEST_CASE("A wait within a run for the rest of a group is a stall, by name") {
   CHECK(run.outcome.task("1F1") == between(30, 40));
   CHECK(run.time(1, Label::stall) == 10ns);
   CHECK(run.stalls() == Told{"stage 1's 1F1 waits 10 ns: 1RECV_F2 from stage 0, of the same group as 1RECV_F1 on stage "
-                             "1, was not done"});
+                             "1, had not finished"});
 }
 
 TEST_CASE("A receive that was launched late is named with what it was launched behind") {
@@ -196,7 +196,7 @@ TEST_CASE("A stage that waits for its own send, which is received late, stalls")
   CHECK(run.outcome.task("0F1") == between(10, 20));
   CHECK(run.outcome.task("0F2") == between(50, 60));
   CHECK(run.time(0, Label::stall) == 30ns);
-  CHECK(run.stalls() == Told{"stage 0's 0F2 waits 30 ns: stage 1 launched 1RECV_F1 late, behind 1F0"});
+  CHECK(run.stalls() == Told{"stage 0's 0F2 waits 30 ns: stage 1 launched 1RECV_F1 late, after 1F0"});
 }
 
 } // namespace ppsim::test::stalls_test

@@ -121,16 +121,16 @@ TEST_CASE("What is not as it was measured is said of each link") {
   CHECK(notes_of({.tensor_parallel = 4,
                   .sequence_parallel = false,
                   .tensor_link = link_of({measured(Collective::all_gather, 8)})}) ==
-        std::vector<std::string>{"tensor-link: all-reduce is in none of its files: taken for two all-gathers",
-                                 "tensor-link: all-gather.txt is of 8 ranks: at the same bus bandwidth on 4"});
+        std::vector<std::string>{"tensor-link: all-reduce is in none of its files: using two all-gathers",
+                                 "tensor-link: all-gather.txt is for 8 ranks: using the same bus bandwidth for 4"});
   CHECK(notes_of({.data_parallel = 4, .data_link = link_of({measured(Collective::all_to_all, 4)})}) ==
-        std::vector<std::string>{"data-link: all-gather is in none of its files: computed, of round",
-                                 "data-link: reduce-scatter is in none of its files: computed, of round",
+        std::vector<std::string>{"data-link: all-gather is in none of its files: computed from round",
+                                 "data-link: reduce-scatter is in none of its files: computed from round",
                                  "data-link: all-to-all.txt changes nothing: its all-to-all is not needed here"});
   CHECK(notes_of(
             {.expert_parallel = 4, .data_parallel = 4, .expert_link = link_of({measured(Collective::all_to_all, 0)})},
             find_model("deepseek-v3")) ==
-        std::vector<std::string>{"expert-link: all-to-all.txt does not say how many ranks it is of: taken for 4"});
+        std::vector<std::string>{"expert-link: all-to-all.txt does not say how many ranks it is for: assuming 4"});
   // A shipped table is no file of a user's.
   LinkSheet shipped = link_of({measured(Collective::all_reduce, 2)});
   shipped.measured.front().source.clear();

@@ -102,7 +102,7 @@ TEST_CASE("What is no table of a collective is refused") {
   CHECK(problem_of(text_of("alltoallv_perf")) == "these are results of 'alltoallv_perf'");
   CHECK(problem_of(text_of("broadcast_perf")) == "these are results of 'broadcast_perf'");
   CHECK(problem_of(text_of("all_gather_perf", rows.substr(0, rows.find('\n') + 1))) ==
-        "all times are of 1000 B: nothing says how they grow with size");
+        "all times are for 1000 B, so they do not show how time grows with size");
   // Milliseconds: 1000 bytes in 0.02 us would be 50 GB/s.
   CHECK(problem_of(text_of("all_gather_perf",
                            "        1000           250     float    none      -1    0.020    0.05    0.05      0    "

@@ -379,7 +379,7 @@ TEST_CASE("the head says what is plotted over what, for how many stages and micr
 TEST_CASE("where counts are skipped the words say what that may hide") {
   Variation variation = two();
   variation.axis = {.option = "mb", .unit = Axis::Unit::count, .from = 0, .to = 40'000};
-  const std::string note = "points are up to 10000 apart: changes between two of them that cancel out are not seen";
+  const std::string note = "points are up to 10000 apart: changes between two of them that cancel out are not found";
   CHECK(has_line(viz::variation_text(variation, {.width = 120, .colour = false}), "  " + note));
   CHECK(has_line(viz::variation_markdown(variation), note));
   CHECK(viz::svg_variation(variation).find("cancel out") != std::string::npos);
