@@ -164,7 +164,7 @@ constexpr std::array examples{
 
 const Command definition{
     .name = "simulate",
-    .summary = "simulate one step: how long it takes, where the bubble is and why, whether the memory fits (the "
+    .summary = "simulate one step: its time, where the bubble is and why, whether the memory fits (the "
                "default command)",
     .usage = "ppsim [simulate] --stages P --mb M [--vpp V] [--schedule NAME | --schedule-file FILE] [options]",
     .argument = "",

@@ -245,7 +245,7 @@ constexpr std::array examples{
 
 const Command definition{.name = "synthesize",
                          .summary =
-                             "search for the best order for these costs within this memory, and prove how good it is",
+                             "search for the best order for these costs and this memory, and prove how good it is",
                          .usage = "ppsim synthesize --stages P --mb M [--placement NAME,...] [--memory-limit SIZE | "
                                   "--activation-limit N] [--effort N | --time TIME] [options]",
                          .makes_run = true,

@@ -69,6 +69,8 @@ struct Command {
 [[nodiscard]] Inputs inputs_at(const Inputs& base, std::size_t point);
 
 [[nodiscard]] std::string help_text(const Command& command);
+/// Of a command by name; of "all", what simulate takes; of nothing, what fits on a screen. Throws Error.
+[[nodiscard]] std::string help_on(std::string_view topic);
 [[nodiscard]] std::string man_page();
 
 } // namespace ppsim::cli

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <string>
 
 #include "commands.hpp"
@@ -62,7 +63,49 @@ std::string roff(std::string_view text) {
   return out;
 }
 
+/// What the short help shows of an option: it has a line.
+struct Essential {
+  std::string_view option;
+  std::string_view says;
+};
+constexpr std::array essentials{Essential{"stages", "pipeline stages (devices)"},
+                                Essential{"mb", "microbatches per step"},
+                                Essential{"schedule", "1f1b (default), interleaved, zb-v, ...: 'ppsim list schedules'"},
+                                Essential{"vpp", "chunks per stage (virtual stages); default 1"},
+                                Essential{"forward", "forward time of a stage for one microbatch; default 1ms"},
+                                Essential{"backward", "backward time; default 2ms"},
+                                Essential{"model", "or compute the costs of a model: 'ppsim list models'"},
+                                Essential{"device", "on this device: 'ppsim list devices'; also limits memory"},
+                                Essential{"scenario", "read options from a TOML file"},
+                                Essential{"svg", "write a Gantt chart"}};
+
+/// The summary up to what is in parentheses.
+std::string_view in_short(std::string_view summary) {
+  return summary.substr(0, summary.find(" ("));
+}
+
+std::string overview() {
+  std::string out = "ppsim simulates pipeline-parallel training schedules: step time, bubble and memory, and why.\n\n"
+                    "Usage: ppsim [COMMAND] [options]    (without COMMAND: simulate)\n"
+                    "Example: ppsim --stages 4 --mb 8 --schedule zb-h1 --svg run.svg\n\nCommands:\n";
+  for (const Command* command : commands())
+    if (!command->sections.empty() || !command->extra.empty()) // else it prints a document: see "More"
+      out += fmt::format("  {:<11} {}\n", command->name, in_short(command->summary));
+  out += "\nOptions that most runs need:\n";
+  for (const Essential& essential : essentials)
+    out += fmt::format("  {:<22} {}\n", flag_of(*find_option(essential.option)), essential.says);
+  return out + "\nMore:\n"
+               "  ppsim COMMAND --help   all options of a command, and examples\n"
+               "  ppsim --help all       all options of simulate, units and exit statuses\n"
+               "  ppsim man, ppsim completion SHELL   the manual page, a completion script\n";
+}
+
 } // namespace
+
+std::string help_on(std::string_view topic) {
+  if (topic.empty()) return overview();
+  return help_text(find_command(topic == "all" ? "simulate" : topic));
+}
 
 std::string help_text(const Command& command) {
   std::string out;
@@ -95,8 +138,8 @@ std::string man_page() {
                                 PPSIM_VERSION);
   for (const Command* command : commands()) out += fmt::format(".B {}\n.br\n", roff(command->usage));
   out += ".SH DESCRIPTION\nFor a pipeline of devices and a schedule, ppsim says how long a training step takes, where "
-         "the bubble is and why, and "
-         "whether the memory fits.\n.SH COMMANDS\n";
+         "the bubble is and why, and whether the memory fits. \\fBppsim \\-\\-help\\fR shows the commands and the most "
+         "used options, \\fBppsim COMMAND \\-\\-help\\fR all options of a command.\n.SH COMMANDS\n";
   for (const Command* command : commands())
     out += fmt::format(".TP\n.B {}\n{}\n", roff(command->name), roff(command->summary));
   out += ".SH OPTIONS\n";
