@@ -104,7 +104,7 @@ Synthesized search(const Inputs& inputs) {
   };
   try {
     return finished(evaluate(shown));
-  } catch (const Error& error) { // it is as good as it is: only this transfer model can not run it
+  } catch (const Error& error) { // it is as good as it is: only this transfer model cannot run it
     if (error.code() != ExitCode::no) throw;
     note("{}: {}; shown and written as it runs under latency", inputs.place_of("transfer"),
          error.problems().front().what);

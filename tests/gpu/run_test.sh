@@ -46,7 +46,7 @@ expect 'a wrong number' 2 -- "--minutes: '0' is not a whole number from 1 up" --
 expect 'no program' 2 -- "--ppsim: there is no program '$work/none'" -- --ppsim "$work/none"
 expect 'no place to pack' 2 -- "--pack: cannot write '$work/none/x.tar.gz'" -- --ppsim "$ppsim" --pack "$work/none/x.tar.gz"
 
-# What other programs had a part in is no evidence.
+# What other programs had a part in is not evidence.
 cat >"$work/contended" <<END
 #!/bin/sh
 [ "\$1" != replay ] || { echo '  cores       CONTENDED: in tasks, a stage had only 50 % of a core'; exit 0; }

@@ -181,7 +181,7 @@ TEST_CASE("An overlapped pair posts both its receives before, and both its sends
   REQUIRE(batches.size() == 4);
   CHECK(batches[1].before == 2); // the pair, of which the second half needs 1B0's gradient
   CHECK(batches[1].receives == std::vector{TransferRef{ChannelId{1}, 0}});
-  CHECK(batches[2].before == 4); // behind the pair, of which the first half has an output
+  CHECK(batches[2].before == 4); // after the pair, of which the first half has an output
   CHECK(batches[2].sends == std::vector{TransferRef{ChannelId{0}, 2}});
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("A cycle over slots is told operation by operation, with the slots tha
 }
 
 TEST_CASE("A cycle over batches is told, and that edges have none", "[verify]") {
-  // Stage 0 can not run 0F3 before 0F2 is taken; stage 1 takes that when stage 0, behind 0F3, has taken 1B0's gradient.
+  // Stage 0 cannot run 0F3 before 0F2 is taken; stage 1 takes that when stage 0, after 0F3, has taken 1B0's gradient.
   const Schedule schedule = order({"0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3", "1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3"});
   CHECK(!refusal_of([&] { (void)compiled(schedule, {.p2p = P2p::edge}); }).code);
   const Refusal refusal = refusal_of([&] { (void)compiled(schedule, {.p2p = P2p::batched, .slots = 4}); });

@@ -14,7 +14,7 @@ as_other() { if [ "$(id -u)" = 0 ]; then setpriv --reuid 65534 --regid 65534 --c
 "$ppsim" "${small[@]}" --json right.json >right.txt 2>notes.txt
 check 'there is a note to lose' grep -q note notes.txt
 
-# Streams that can not be written.
+# Streams that cannot be written.
 run bash -c '"$@" 2>/dev/full' - "$ppsim" "${small[@]}"
 check 'a full disk for notes: the report' prints "$(cat right.txt)"
 run bash -c '"$@" 2>&-' - "$ppsim" "${small[@]}" --json closed.json
@@ -70,7 +70,7 @@ ln -s around.json round.json
 run "$ppsim" "${small[@]}" --json round.json
 check 'links in a circle are an error' said "cannot write 'round.json': Too many levels of symbolic links"
 
-# Folders that can not be written.
+# Folders that cannot be written.
 mkdir closed
 echo old >closed/run.json
 chmod 666 closed/run.json

@@ -32,8 +32,8 @@ Certificate two_stages() {
   return certificate;
 }
 
-/// One stage that may hold 4. `a` gives 2, `b` and `c` take it again, c at first 3: it comes behind b only if that is
-/// behind a. Its rules alone do not see that 17 ns are too few.
+/// One stage that may hold 4. `a` gives 2, `b` and `c` take it again, c at first 3: it comes after b only if that is
+/// after a. Its rules alone do not see that 17 ns are too few.
 Certificate needs_cases() {
   Certificate certificate;
   certificate.instance = {.microbatches = 2,

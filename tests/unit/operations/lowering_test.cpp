@@ -61,8 +61,8 @@ TEST_CASE("The lowering pytorch places the cells of pytorch#172668 as PyTorch pr
 
 TEST_CASE("In the lowering pytorch, REDUCE_GRAD and RESHARD take turns") {
   const TaskGraph graph = generated("zb-v", {.stages = 2, .microbatches = 3, .vpp = 2});
-  // Behind 3W2 stage 0 is done with chunk 3: its REDUCE_GRAD and RESHARD are two turns, in which stage 1 runs 1I2,
-  // whose receive therefore stands before 0I1.
+  // After 3W2 stage 0 is done with chunk 3: its REDUCE_GRAD and RESHARD are two turns, in which stage 1 runs 1I2,
+  // whose receive therefore is before 0I1.
   const std::string row = text_of(graph, test::operations(graph, "pytorch"), 0);
   CHECK(row.ends_with("3I2 3SEND_B2 0RECV_B1 3W2 0RECV_B2 0I1 0W1 0I2 0W2"));
   // Without REDUCE_GRAD stage 0 is ahead by a turn.
@@ -127,7 +127,7 @@ TEST_CASE("A slot is given back in order, and one is spare") {
   };
   CHECK(slots_needed(at({1, 2, 3}), at({2, 3, 4})) == 3);       // the one used up at 2 counts beside the one made then
   CHECK(slots_needed(at({1, 3, 5}), at({2, 4, 6})) == 2);       // one at a time
-  CHECK(slots_needed(at({1, 3, 5, 7}), at({9, 4, 6, 8})) == 5); // the first is held to the end, and those behind it
+  CHECK(slots_needed(at({1, 3, 5, 7}), at({9, 4, 6, 8})) == 5); // the first is held to the end, and those after it
   CHECK(slots_needed({}, {}) == 1);
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("Megatron-LM's interleaved schedule exchanges both directions behind e
 
 TEST_CASE("With groups larger than p, Megatron-LM's first stage receives when the last one sends") {
   const TaskGraph graph = generated("interleaved", {.stages = 3, .microbatches = 4, .vpp = 2}, 4);
-  // 3F0 runs behind 0F3, but the last stage sends its input behind the first stage's third forward.
+  // 3F0 runs after 0F3, but the last stage sends its input after the first stage's third forward.
   CHECK(text_of(graph, test::operations(graph, "megatron"), 0)
             .starts_with("0F0 0SEND_F0! 0F1 0SEND_F1! 0F2 0SEND_F2!+3RECV_F0! 0F3 0SEND_F3!+3RECV_F1! 3F0 "));
 }

@@ -299,7 +299,7 @@ TEST_CASE("Steps are the profiler's") {
     file.annotation("PP:0F0", at + 10, 10, 10 + step).annotation("PP:0B0", at + 30, 10, 20 + step);
     file.gpu_annotation("PP:0F0", at + 100, 10, 10 + step).gpu_annotation("PP:0B0", at + 920, 10, 20 + step);
   }
-  file.annotation("PP:0F0", 2950, 10, 99); // behind the last step
+  file.annotation("PP:0F0", 2950, 10, 99); // after the last step
   const Recorded recorded = read(file);
   REQUIRE(recorded.tasks.size() == 6);
   for (std::size_t i = 0; i < 6; ++i) CHECK(recorded.tasks[i].step == static_cast<std::int64_t>(5 + i / 2));

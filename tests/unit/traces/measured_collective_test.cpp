@@ -69,7 +69,7 @@ TEST_CASE("A table that does not say which test it is of is that of its name") {
   const std::string text = std::string{heading} + std::string{rows};
   CHECK(read(text, "node/all_reduce.txt").collective == Collective::all_reduce);
   CHECK(read(text, "node/all_reduce.txt").ranks == 0);
-  CHECK(problem_of(text, "all_reduce/8.txt") == "does not say which collective it measures"); // a folder is no name
+  CHECK(problem_of(text, "all_reduce/8.txt") == "does not say which collective it measures"); // a folder is not a name
 }
 
 TEST_CASE("Results of two tests are not one table, and names are read with dashes") {

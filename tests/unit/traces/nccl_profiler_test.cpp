@@ -117,7 +117,7 @@ TEST_CASE("Of both sides of a transfer the shorter counts, matched from the last
   CHECK(transfer_times({{10, 20, 900}, {500, 30}}).one_sided == 1);
   CHECK(transfer_times({{7}, {}}).times == Times{7});
   CHECK(transfer_times({{500, 30}, {10, 20, 900}}).times == Times{10, 20, 30});
-  // The second send's time was not recorded: its receive stands alone, and the others have their own peers.
+  // The second send's time was not recorded: its receive is alone, and the others have their own peers.
   CHECK(transfer_times({{10, 0, 20}, {900, 50, 800}}).times == Times{10, 20, 50});
   CHECK(transfer_times({{10, 0, 20}, {900, 50, 800}}).one_sided == 1);
   CHECK(transfer_times({{0, 5}, {0, 6}}).times == Times{5});

@@ -271,7 +271,7 @@ TEST_CASE("Calls and kernels that cannot be placed are counted", "[import][nsys]
                      .range("PP:0F0", 0, 100)
                      .kernel(10, 20, 90)
                      .kernel(200, 300, 400)    // of no range
-                     .kernel(210, 300, 400, 2) // likewise, and NCCL's
+                     .kernel(210, 300, 400, 2) // as above, and NCCL's
                      .kernel(20, 95, 91)       // ends before it starts
                      .sql() +
                  "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 2, 0, NULL, 5, 0, 0, 0);\n")});

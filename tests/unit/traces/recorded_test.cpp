@@ -283,7 +283,7 @@ TEST_CASE("Reductions and optimizer steps follow the tasks, and peaks of memory 
   CHECK(step.reductions[1].tied);
   REQUIRE(step.optimizer.size() == 2);
   CHECK(step.optimizer[0].span == between(9'600'000, 9'800'000));
-  CHECK(step.optimizer[1].span.start == step.tasks.back().end); // it can not begin before the last task has ended
+  CHECK(step.optimizer[1].span.start == step.tasks.back().end); // it cannot begin before the last task has ended
   CHECK(run.stages[1].peak_bytes == Bytes{4096});
 }
 

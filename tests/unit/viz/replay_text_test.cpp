@@ -32,7 +32,7 @@ Rows replay_lines(const Outcome& outcome, const MeasuredRun& run, const ReplayFa
   return lines_of(viz::replay_text(run, validation, head, {.width = width, .colour = false}));
 }
 
-/// What stands behind `what`; nothing where there is no such line.
+/// What is after `what`; nothing where there is no such line.
 std::string said(const Rows& lines, std::string_view what) {
   for (const std::string& line : lines)
     if (line.starts_with("  " + std::string{what} + " ")) return line.substr(14);

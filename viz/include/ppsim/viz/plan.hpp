@@ -13,7 +13,7 @@ struct PlanShown {
   PlanRequest request;
   RankedPlan plan;
   PlanAnswers answers; ///< empty where no row fits
-  std::string command; ///< what runs row 1, as a shell takes it, behind the program's name
+  std::string command; ///< what runs row 1, as a shell takes it, after the program's name
 };
 
 /// For a terminal. Columns that it has no room for go. Pure.
