@@ -74,8 +74,8 @@ constexpr std::array essentials{Essential{"stages", "pipeline stages (devices)"}
                                 Essential{"vpp", "chunks per stage (virtual stages); default 1"},
                                 Essential{"forward", "forward time of a stage for one microbatch; default 1ms"},
                                 Essential{"backward", "backward time; default 2ms"},
-                                Essential{"model", "or compute the costs of a model: 'ppsim list models'"},
-                                Essential{"device", "on this device: 'ppsim list devices'; also limits memory"},
+                                Essential{"model", "compute costs from this model's shape: 'ppsim list models'"},
+                                Essential{"device", "its device: 'ppsim list devices'; also sets the memory limit"},
                                 Essential{"scenario", "read options from a TOML file"},
                                 Essential{"svg", "write a Gantt chart"}};
 
@@ -113,7 +113,8 @@ std::string help_text(const Command& command) {
   out += fmt::format("\nUsage: {}\n", command.usage);
   if (!command.argument.empty()) append_entry(out, std::string{command.argument}, command.argument_help);
   if (!command.examples.empty()) out += "\nExamples:\n";
-  for (const Example& example : command.examples) out += fmt::format("  {}\n      {}\n", example.line, example.says);
+  for (const Example& example : command.examples)
+    out += fmt::format("  {}\n      {}", example.line, wrapped_lines(example.says, help_width, 6, 6));
   for (std::size_t section = 0; section < section_count; ++section) {
     bool any = false;
     for (const Option& option : options()) {
@@ -127,8 +128,10 @@ std::string help_text(const Command& command) {
   out += fmt::format("\nUnits:\n{}", units_help);
   out += "\nCommands (ppsim COMMAND --help says more):\n";
   for (const Command* other : commands()) append_entry(out, std::string{other->name}, other->summary);
-  out += "\nExit status: 0 done, 1 failed, 2 wrong usage or input, 3 the answer is no (deadlock, does not fit, "
-         "--fail-if), 70 a bug in ppsim.\n";
+  out += '\n' +
+         wrapped_lines("Exit status: 0 done, 1 failed, 2 wrong usage or input, 3 the answer is no (deadlock, does not "
+                       "fit, --fail-if), 70 a bug in ppsim.",
+                       help_width, 0);
   return out;
 }
 
