@@ -6,12 +6,20 @@ class Page {
     this.root = root;
     this.data = data;
     this.runs = data.runs.map((facts) => new Run(facts));
-    this.frames = []; // ms of the main thread, the latest 600
+    this.frames = [];  // ms of the main thread, the latest 600
     this.current = this.runs.find((run) => run.recommended) || this.runs[0];
     this.span = Math.max(1, ...this.runs.map((run) => run.makespan_ns));
     this.view = {
-      start: 0, end: this.span, shown: this.firstShown(), path: false, memory: this.runs.some((run) => run.overflow !== null),
-      links: false, row: 0, selected: null, hovered: null, microbatch: -1
+      start: 0,
+      end: this.span,
+      shown: this.firstShown(),
+      path: false,
+      memory: this.runs.some((run) => run.overflow !== null),
+      links: false,
+      row: 0,
+      selected: null,
+      hovered: null,
+      microbatch: -1
     };
     this.build();
     this.chart = new Chart(this.canvas, data, this.runs);
@@ -28,36 +36,65 @@ class Page {
 
   build() {
     const {data} = this;
-    const toggle = (name, words, key) => this.buttons[name] = element('button', {type: 'button', 'aria-pressed': String(this.view[name]), title: `${words} (${key})`, onclick: () => this.toggle(name)}, words);
+    const toggle = (name, words, key) => this.buttons[name] = element(
+        'button', {
+          type: 'button',
+          'aria-pressed': String(this.view[name]),
+          title: `${words} (${key})`,
+          onclick: () => this.toggle(name)
+        },
+        words);
     this.buttons = {};
-    this.canvas = element('canvas', {tabindex: '0', role: 'application', 'aria-label': 'Chart of tasks over time. Arrow keys go from task to task, Enter to what released it; plus and minus zoom.'});
+    this.canvas = element('canvas', {
+      tabindex: '0',
+      role: 'application',
+      'aria-label':
+          'Chart of tasks over time. Arrow keys go from task to task, Enter to what released it; plus and minus zoom.'
+    });
     this.spacer = element('div', {class: 'spacer'});
     this.viewport = element('div', {class: 'viewport'}, this.canvas, this.spacer);
     this.tip = element('div', {class: 'tip', hidden: true, 'aria-hidden': 'true'});
     this.said = element('p', {class: 'said', role: 'status', 'aria-live': 'polite'});
-    this.details = element('section', {class: 'details', 'aria-label': 'what is selected'}, element('p', {class: 'hint'}, 'Point at a task or a gap; press it to see why it is where it is.'));
-    this.search = element('input', {type: 'search', placeholder: '3F17, mb 17, stage 3', 'aria-label': 'search a task, a microbatch, a stage', onkeydown: (event) => event.key === 'Enter' && this.find(this.search.value)});
+    this.details = element(
+        'section', {class: 'details', 'aria-label': 'what is selected'},
+        element('p', {class: 'hint'}, 'Point at a task or a gap; press it to see why it is where it is.'));
+    this.search = element('input', {
+      type: 'search',
+      placeholder: '3F17, mb 17, stage 3',
+      'aria-label': 'search a task, a microbatch, a stage',
+      onkeydown: (event) => event.key === 'Enter' && this.find(this.search.value)
+    });
     this.aside = element('div', {class: 'answers'});
     this.tables = element('div', {class: 'tables'});
     this.legendPlace = element('div');
-    const bar = element('div', {class: 'bar', role: 'toolbar', 'aria-label': 'view'},
-      element('button', {type: 'button', title: 'zoom in (+)', 'aria-label': 'zoom in', onclick: () => this.zoom(0.5)}, '+'),
-      element('button', {type: 'button', title: 'zoom out (-)', 'aria-label': 'zoom out', onclick: () => this.zoom(2)}, '−'),
-      element('button', {type: 'button', title: 'the whole step (0)', onclick: () => this.fit()}, 'whole step'),
-      toggle('path', 'critical path', 'c'), toggle('memory', 'memory', 'm'),
-      this.runs.some((run) => run.receiver) ? toggle('links', 'links', 'l') : null,
-      this.search,
-      element('span', {class: 'grow'}),
-      element('button', {type: 'button', title: 'what is seen, as SVG', onclick: () => savePicture(this, 'svg')}, 'SVG'),
-      element('button', {type: 'button', title: 'what is seen, as PNG', onclick: () => savePicture(this, 'png')}, 'PNG'),
-      element('button', {type: 'button', title: 'dark or light', onclick: () => this.switchTheme()}, 'theme'),
-      element('button', {type: 'button', title: 'keys (?)', onclick: () => this.help.showModal()}, 'keys'));
+    const bar = element(
+        'div', {class: 'bar', role: 'toolbar', 'aria-label': 'view'},
+        element(
+            'button', {type: 'button', title: 'zoom in (+)', 'aria-label': 'zoom in', onclick: () => this.zoom(0.5)},
+            '+'),
+        element(
+            'button', {type: 'button', title: 'zoom out (-)', 'aria-label': 'zoom out', onclick: () => this.zoom(2)},
+            '−'),
+        element('button', {type: 'button', title: 'the whole step (0)', onclick: () => this.fit()}, 'whole step'),
+        toggle('path', 'critical path', 'c'), toggle('memory', 'memory', 'm'),
+        this.runs.some((run) => run.receiver) ? toggle('links', 'links', 'l') : null, this.search,
+        element('span', {class: 'grow'}),
+        element(
+            'button', {type: 'button', title: 'what is seen, as SVG', onclick: () => savePicture(this, 'svg')}, 'SVG'),
+        element(
+            'button', {type: 'button', title: 'what is seen, as PNG', onclick: () => savePicture(this, 'png')}, 'PNG'),
+        element('button', {type: 'button', title: 'dark or light', onclick: () => this.switchTheme()}, 'theme'),
+        element('button', {type: 'button', title: 'keys (?)', onclick: () => this.help.showModal()}, 'keys'));
     this.help = helpDialog();
     this.root.replaceChildren(
-      element('header', {}, element('h1', {}, data.title), element('p', {class: 'headline'}, this.current.headline.join(' · ')),
-              data.source ? element('p', {class: 'source'}, data.source) : null),
-      this.aside, bar, element('div', {class: 'work'}, this.viewport, this.details), this.said, this.legendPlace, this.tables,
-      element('details', {class: 'report'}, element('summary', {}, 'The full report'), element('pre', {}, data.text)), this.tip, this.help);
+        element(
+            'header', {}, element('h1', {}, data.title),
+            element('p', {class: 'headline'}, this.current.headline.join(' · ')),
+            data.source ? element('p', {class: 'source'}, data.source) : null),
+        this.aside, bar, element('div', {class: 'work'}, this.viewport, this.details), this.said, this.legendPlace,
+        this.tables,
+        element('details', {class: 'report'}, element('summary', {}, 'The full report'), element('pre', {}, data.text)),
+        this.tip, this.help);
   }
 
   async dress() {
@@ -75,9 +112,11 @@ class Page {
   }
 
   fillTables() {
-    this.aside.replaceChildren(metricList(this.current), element('div', {class: 'sentences'}, ...answers(this, this.current)));
+    this.aside.replaceChildren(
+        metricList(this.current), element('div', {class: 'sentences'}, ...answers(this, this.current)));
     this.runTable = this.runs.length > 1 ? runTable(this) : null;
-    this.tables.replaceChildren(...[this.runTable && this.runTable.table, stageTable(this, this.current)].filter(Boolean));
+    this.tables.replaceChildren(
+        ...[this.runTable && this.runTable.table, stageTable(this, this.current)].filter(Boolean));
   }
 
   // ---- the view
@@ -160,21 +199,30 @@ class Page {
   }
   bringIntoView({run, kind, id, stage}) {
     if (kind === 'memory') return;
-    const times = {task: [run.start, run.end], idle: [run.idleStart, run.idleEnd], transfer: [run.transferStart, run.transferEnd]}[kind];
+    const times = {
+      task: [run.start, run.end],
+      idle: [run.idleStart, run.idleEnd],
+      transfer: [run.transferStart, run.transferEnd]
+    }[kind];
     const [start, end] = [times[0][id], times[1][id]];
     const length = this.view.end - this.view.start;
-    if (end - start > length) this.setSpan(start - (end - start) * 0.2, end + (end - start) * 0.2);
-    else if ((end - start) * this.chart.plotWidth() < 6 * length) // too small to be seen
-      this.setSpan((start + end) / 2 - 15 * Math.max(1, end - start), (start + end) / 2 + 15 * Math.max(1, end - start));
-    else if (start < this.view.start || end > this.view.end) this.setSpan((start + end - length) / 2, (start + end + length) / 2);
+    if (end - start > length)
+      this.setSpan(start - (end - start) * 0.2, end + (end - start) * 0.2);
+    else if ((end - start) * this.chart.plotWidth() < 6 * length)  // too small to be seen
+      this.setSpan(
+          (start + end) / 2 - 15 * Math.max(1, end - start), (start + end) / 2 + 15 * Math.max(1, end - start));
+    else if (start < this.view.start || end > this.view.end)
+      this.setSpan((start + end - length) / 2, (start + end + length) / 2);
     this.showLane(run, stage);
   }
   showLane(run, stage) {
     const lane = this.chart.laneOf(run, stage);
     if (!lane) return;
     const room = this.viewport.clientHeight - axisHeight;
-    if (lane.y < this.viewport.scrollTop) this.viewport.scrollTop = lane.y;
-    else if (lane.y + lane.height > this.viewport.scrollTop + room) this.viewport.scrollTop = lane.y + lane.height - room;
+    if (lane.y < this.viewport.scrollTop)
+      this.viewport.scrollTop = lane.y;
+    else if (lane.y + lane.height > this.viewport.scrollTop + room)
+      this.viewport.scrollTop = lane.y + lane.height - room;
   }
   showStage(run, stage) {
     this.showLane(run, stage);
@@ -192,8 +240,11 @@ class Page {
     if (words === '') return this.highlight(-1, 'no microbatch is highlighted');
     if (task) return this.findTask(run, Number(task[1]), passLetters.indexOf(task[2].toUpperCase()), Number(task[3]));
     if (stage && Number(stage[1]) < run.stages) return this.showStage(run, Number(stage[1]));
-    if (microbatch && Number(microbatch[1]) < run.microbatches) return this.highlight(Number(microbatch[1]), `microbatch ${microbatch[1]} is highlighted`);
-    this.said.textContent = `Nothing is called “${words}”: 3F17 is the forward of microbatch 17 on chunk 3; mb 17 and stage 3 work as well. There are ${run.stages} stages, ${run.chunks} chunks and ${run.microbatches} microbatches, counted from 0.`;
+    if (microbatch && Number(microbatch[1]) < run.microbatches)
+      return this.highlight(Number(microbatch[1]), `microbatch ${microbatch[1]} is highlighted`);
+    this.said.textContent = `Nothing is called “${
+        words}”: 3F17 is the forward of microbatch 17 on chunk 3; mb 17 and stage 3 work as well. There are ${
+        run.stages} stages, ${run.chunks} chunks and ${run.microbatches} microbatches, counted from 0.`;
   }
   findTask(run, chunk, pass, microbatch) {
     const after = this.view.selected && this.view.selected.kind === 'task' ? this.view.selected.id : -1;
@@ -204,7 +255,9 @@ class Page {
       if (first < 0) first = i;
     }
     if (first >= 0) return this.select({kind: 'task', run, stage: run.stage[first], id: first});
-    this.said.textContent = `${run.name} has no task ${chunk}${passLetters[pass]}${microbatch}: it has chunks 0 to ${run.chunks - 1}, microbatches 0 to ${run.microbatches - 1} and the passes ${Array.from(passLetters).filter((_, i) => run.pass.includes(i)).join(', ')}.`;
+    this.said.textContent = `${run.name} has no task ${chunk}${passLetters[pass]}${microbatch}: it has chunks 0 to ${
+        run.chunks - 1}, microbatches 0 to ${run.microbatches - 1} and the passes ${
+        Array.from(passLetters).filter((_, i) => run.pass.includes(i)).join(', ')}.`;
   }
   highlight(microbatch, words) {
     this.view.microbatch = microbatch;
@@ -218,10 +271,17 @@ class Page {
     if (!from || from.kind === 'memory') {
       const run = this.runs[this.view.shown[0]];
       const first = run.offsets[0];
-      return this.select({kind: 'task', run, stage: 0, id: Math.max(first, lastAtMost(run.start, first, run.offsets[1], this.view.start))});
+      return this.select({
+        kind: 'task',
+        run,
+        stage: 0,
+        id: Math.max(first, lastAtMost(run.start, first, run.offsets[1], this.view.start))
+      });
     }
     const {run} = from;
-    const time = from.kind === 'task' ? run.start[from.id] : from.kind === 'idle' ? run.idleStart[from.id] : run.transferStart[from.id];
+    const time = from.kind === 'task' ? run.start[from.id] :
+        from.kind === 'idle'          ? run.idleStart[from.id] :
+                                        run.transferStart[from.id];
     const stage = Math.min(run.stages - 1, Math.max(0, from.stage + across));
     const first = run.offsets[stage], last = run.offsets[stage + 1] - 1;
     let id = from.kind === 'task' && across === 0 ? from.id + along : lastAtMost(run.start, first, last + 1, time);
@@ -234,8 +294,10 @@ class Page {
     const {run} = at;
     const task = at.kind === 'task' ? at.id : at.run.idleTask[at.id];
     const releaser = task < 0 ? -1 : run.released[task];
-    if (releaser < 0) this.said.textContent = 'Nothing released it: it could start at time 0.';
-    else this.select({kind: 'task', run, stage: run.stage[releaser], id: releaser});
+    if (releaser < 0)
+      this.said.textContent = 'Nothing released it: it could start at time 0.';
+    else
+      this.select({kind: 'task', run, stage: run.stage[releaser], id: releaser});
   }
 
   // ---- keys and pointer
@@ -248,7 +310,9 @@ class Page {
     this.canvas.addEventListener('pointerdown', (event) => this.onDown(event));
     this.canvas.addEventListener('pointermove', (event) => this.onMove(event));
     this.canvas.addEventListener('pointerup', (event) => this.onUp(event));
-    this.canvas.addEventListener('pointercancel', () => { this.drag = null; });
+    this.canvas.addEventListener('pointercancel', () => {
+      this.drag = null;
+    });
     this.canvas.addEventListener('pointerleave', () => this.point(null));
     this.canvas.addEventListener('dblclick', (event) => this.zoom(0.25, event.offsetX));
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.dress());
@@ -263,12 +327,28 @@ class Page {
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const keys = {
-      ArrowLeft: () => this.step(-1, 0), ArrowRight: () => this.step(1, 0), ArrowUp: () => this.step(0, -1), ArrowDown: () => this.step(0, 1),
-      Enter: () => this.follow(), '+': () => this.zoom(0.5), '=': () => this.zoom(0.5), '-': () => this.zoom(2), 0: () => this.fit(),
-      a: () => this.pan(-0.25), d: () => this.pan(0.25), w: () => this.zoom(0.5), s: () => this.zoom(2),
-      c: () => this.toggle('path'), m: () => this.toggle('memory'), l: () => this.buttons.links && this.toggle('links'),
-      h: () => this.highlightSelected(), '[': () => this.setRow(1 / 1.25), ']': () => this.setRow(1.25), '?': () => this.help.showModal(),
-      Home: () => this.setSpan(0, this.view.end - this.view.start), End: () => this.setSpan(this.span - (this.view.end - this.view.start), this.span)
+      ArrowLeft: () => this.step(-1, 0),
+      ArrowRight: () => this.step(1, 0),
+      ArrowUp: () => this.step(0, -1),
+      ArrowDown: () => this.step(0, 1),
+      Enter: () => this.follow(),
+      '+': () => this.zoom(0.5),
+      '=': () => this.zoom(0.5),
+      '-': () => this.zoom(2),
+      0: () => this.fit(),
+      a: () => this.pan(-0.25),
+      d: () => this.pan(0.25),
+      w: () => this.zoom(0.5),
+      s: () => this.zoom(2),
+      c: () => this.toggle('path'),
+      m: () => this.toggle('memory'),
+      l: () => this.buttons.links && this.toggle('links'),
+      h: () => this.highlightSelected(),
+      '[': () => this.setRow(1 / 1.25),
+      ']': () => this.setRow(1.25),
+      '?': () => this.help.showModal(),
+      Home: () => this.setSpan(0, this.view.end - this.view.start),
+      End: () => this.setSpan(this.span - (this.view.end - this.view.start), this.span)
     };
     if (event.key === 'Escape') return this.clearSelection();
     if (!(event.key in keys)) return;
@@ -278,29 +358,35 @@ class Page {
   clearSelection() {
     this.view.selected = null;
     this.view.microbatch = -1;
-    this.details.replaceChildren(element('p', {class: 'hint'}, 'Point at a task or a gap; press it to see why it is where it is.'));
+    this.details.replaceChildren(
+        element('p', {class: 'hint'}, 'Point at a task or a gap; press it to see why it is where it is.'));
     this.changed();
   }
   highlightSelected() {
     const at = this.view.selected;
-    if (this.view.microbatch >= 0) this.highlight(-1, 'no microbatch is highlighted');
-    else if (at && at.kind === 'task') this.highlight(at.run.microbatch[at.id], `microbatch ${at.run.microbatch[at.id]} is highlighted`);
+    if (this.view.microbatch >= 0)
+      this.highlight(-1, 'no microbatch is highlighted');
+    else if (at && at.kind === 'task')
+      this.highlight(at.run.microbatch[at.id], `microbatch ${at.run.microbatch[at.id]} is highlighted`);
   }
   setRow(factor) {
     this.view.row = Math.min(80, Math.max(4, this.chart.row * factor));
     this.relayout();
   }
   onWheel(event) {
-    if (event.offsetX < gutter && !event.ctrlKey) return; // scrolls
+    if (event.offsetX < gutter && !event.ctrlKey) return;  // scrolls
     event.preventDefault();
     const lines = event.deltaMode === 1 ? 16 : 1;
-    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan((event.deltaX || event.deltaY) * lines / this.chart.plotWidth());
-    else this.zoom(2 ** (Math.max(-300, Math.min(300, event.deltaY * lines)) / 200), event.offsetX);
+    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
+      this.pan((event.deltaX || event.deltaY) * lines / this.chart.plotWidth());
+    else
+      this.zoom(2 ** (Math.max(-300, Math.min(300, event.deltaY * lines)) / 200), event.offsetX);
   }
   onDown(event) {
     if (event.button !== 0) return;
     this.canvas.setPointerCapture(event.pointerId);
-    this.drag = {x: event.offsetX, y: event.offsetY, start: this.view.start, scroll: this.viewport.scrollTop, moved: false};
+    this.drag =
+        {x: event.offsetX, y: event.offsetY, start: this.view.start, scroll: this.viewport.scrollTop, moved: false};
     this.point(null);
   }
   onMove(event) {
@@ -320,8 +406,10 @@ class Page {
     this.drag = null;
     if (!clicked) return;
     const target = this.chart.hit(event.offsetX, event.offsetY);
-    if (target) this.select(target, true);
-    else this.clearSelection();
+    if (target)
+      this.select(target, true);
+    else
+      this.clearSelection();
   }
   point(target, event) {
     const before = this.view.hovered;
@@ -333,7 +421,8 @@ class Page {
       this.tip.style.left = `${event.clientX + (right ? -12 - this.tip.offsetWidth : 14)}px`;
       this.tip.style.top = `${Math.min(event.clientY + 14, innerHeight - this.tip.offsetHeight - 4)}px`;
     }
-    const same = before && this.view.hovered && before.run === this.view.hovered.run && before.kind === this.view.hovered.kind && before.id === this.view.hovered.id;
+    const same = before && this.view.hovered && before.run === this.view.hovered.run &&
+        before.kind === this.view.hovered.kind && before.id === this.view.hovered.id;
     if (!same && (before || this.view.hovered)) this.changed();
   }
 
@@ -347,7 +436,8 @@ class Page {
     for (const name of ['path', 'memory', 'links']) words.push(`${name}=${view[name] ? 1 : 0}`);
     if (view.row) words.push(`row=${Math.round(view.row)}`);
     if (view.microbatch >= 0) words.push(`mb=${view.microbatch}`);
-    if (view.selected && view.selected.kind === 'task') words.push(`task=${this.runs.indexOf(view.selected.run)}.${view.selected.id}`);
+    if (view.selected && view.selected.kind === 'task')
+      words.push(`task=${this.runs.indexOf(view.selected.run)}.${view.selected.id}`);
     if (this.theme) words.push(`theme=${this.theme}`);
     this.address = `#${words.join('&')}`;
     try {
@@ -382,13 +472,17 @@ class Page {
 
 function helpDialog() {
   const keys = [
-    ['wheel, + −, w s', 'zoom'], ['drag, shift + wheel, a d', 'move in time'], ['wheel over the names', 'scroll the stages'], ['0', 'the whole step'],
-    ['arrows', 'from task to task'], ['Enter', 'go to what released the selected task'], ['h', 'highlight the microbatch of the selected task'],
-    ['c, m, l', 'critical path, memory, links'], ['[ ]', 'lower and higher rows'], ['/', 'search'], ['Escape', 'select nothing']
+    ['wheel, + −, w s', 'zoom'], ['drag, shift + wheel, a d', 'move in time'],
+    ['wheel over the names', 'scroll the stages'], ['0', 'the whole step'], ['arrows', 'from task to task'],
+    ['Enter', 'go to what released the selected task'], ['h', 'highlight the microbatch of the selected task'],
+    ['c, m, l', 'critical path, memory, links'], ['[ ]', 'lower and higher rows'], ['/', 'search'],
+    ['Escape', 'select nothing']
   ];
   const list = element('dl');
   for (const [key, words] of keys) list.append(element('dt', {}, key), element('dd', {}, words));
-  const dialog = element('dialog', {'aria-label': 'keys'}, element('h2', {}, 'Keys and pointer'), list, element('button', {type: 'button', onclick: () => dialog.close()}, 'close'));
+  const dialog = element(
+      'dialog', {'aria-label': 'keys'}, element('h2', {}, 'Keys and pointer'), list,
+      element('button', {type: 'button', onclick: () => dialog.close()}, 'close'));
   return dialog;
 }
 

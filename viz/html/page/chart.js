@@ -1,6 +1,6 @@
 // The chart: lanes of tasks, memory and links on one time axis.
 
-const gutter = 84; // left of the plot, for the names of lanes
+const gutter = 84;  // left of the plot, for the names of lanes
 const axisHeight = 26;
 const headHeight = 24;
 const leastRow = 7;
@@ -8,12 +8,28 @@ const font = 'system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif
 
 const themes = {
   light: {
-    ground: '#ffffff', lane: '#fbfbfc', text: '#1a1a1a', faint: '#5c6370', line: '#d5d9e0', path: '#000000',
-    memory: '#7a93ad', fixed: '#4a6078', link: '#8a8f98', focus: '#c2185b'
+    ground: '#ffffff',
+    lane: '#fbfbfc',
+    text: '#1a1a1a',
+    faint: '#5c6370',
+    line: '#d5d9e0',
+    path: '#000000',
+    memory: '#7a93ad',
+    fixed: '#4a6078',
+    focus: '#c2185b',
+    bar: '#1a1a1a'
   },
   dark: {
-    ground: '#14171c', lane: '#1b1f26', text: '#e8eaed', faint: '#a3abb8', line: '#363d48', path: '#ffffff',
-    memory: '#5b7896', fixed: '#9db4cb', link: '#7b828e', focus: '#ff6aa2'
+    ground: '#14171c',
+    lane: '#1b1f26',
+    text: '#e8eaed',
+    faint: '#a3abb8',
+    line: '#363d48',
+    path: '#ffffff',
+    memory: '#5b7896',
+    fixed: '#9db4cb',
+    focus: '#ff6aa2',
+    bar: '#ffffff'
   }
 };
 
@@ -67,7 +83,7 @@ class Chart {
     let rows = 0;
     for (const part of parts)
       rows += part[0].stages * (part.length + (view.memory ? 0.8 * part.length : 0)) +
-              (view.links ? part.reduce((sum, run) => sum + 0.5 * links(run).length, 0) : 0);
+          (view.links ? part.reduce((sum, run) => sum + 0.5 * links(run).length, 0) : 0);
     const heads = parts.length > 1 ? parts.length : 0;
     const room = this.height - axisHeight - heads * headHeight - 4;
     const row = view.row || Math.max(leastRow, Math.min(this.paired ? 28 : 44, room / rows));
@@ -85,8 +101,8 @@ class Chart {
       if (view.links) y = this.linkLanes(part, row, y);
     }
     this.contentHeight = y + 4;
-    const all = shown.flatMap((run) => run.memory_limit === null ? [memoryCurve(run).most]
-                                                                  : [memoryCurve(run).most, run.memory_limit]);
+    const all = shown.flatMap(
+        (run) => run.memory_limit === null ? [memoryCurve(run).most] : [memoryCurve(run).most, run.memory_limit]);
     this.mostMemory = Math.max(1, ...all) * 1.06;
     return this.contentHeight;
   }
@@ -94,7 +110,8 @@ class Chart {
     const gap = row > 12 ? 3 : 1;
     for (let s = 0; s < part[0].stages; ++s) {
       part.forEach((run, i) => {
-        this.lanes.push({kind: 'tasks', run, stage: s, y, height: row - (i + 1 < part.length ? 1 : gap), second: i > 0});
+        this.lanes.push(
+            {kind: 'tasks', run, stage: s, y, height: row - (i + 1 < part.length ? 1 : gap), second: i > 0});
         y += row;
       });
       if (!view.memory) continue;
@@ -117,10 +134,10 @@ class Chart {
   draw(view) {
     const {context, scale} = this;
     this.view = view;
-    this.perNs = this.plotWidth() * scale / (view.end - view.start); // device pixels
+    this.perNs = this.plotWidth() * scale / (view.end - view.start);  // device pixels
     const key = [view.start, view.end, this.scroll, view.microbatch];
     if (!this.drawn || key.some((value, i) => value !== this.drawn[i])) this.drawLanes();
-    this.drawn = key; // what is pointed at changes more often than what is under it
+    this.drawn = key;  // what is pointed at changes more often than what is under it
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.fillStyle = this.theme.ground;
     context.fillRect(0, 0, this.canvas.width, this.canvas.height);
@@ -140,14 +157,17 @@ class Chart {
   drawLanes() {
     const {scale} = this;
     this.raster.clear(this.pixels.ground);
-    this.visible = this.lanes.filter((lane) => lane.y + lane.height > this.scroll &&
-                                               lane.y < this.scroll + this.height - axisHeight);
+    this.visible = this.lanes.filter(
+        (lane) => lane.y + lane.height > this.scroll && lane.y < this.scroll + this.height - axisHeight);
     for (const lane of this.visible) {
       const top = Math.round((lane.y - this.scroll) * scale);
       const box = {top, bottom: Math.max(top + 1, Math.round((lane.y + lane.height - this.scroll) * scale))};
-      if (lane.kind === 'tasks') this.drawTasks(lane, box);
-      else if (lane.kind === 'memory') this.drawMemory(lane, box);
-      else this.drawLink(lane, box);
+      if (lane.kind === 'tasks')
+        this.drawTasks(lane, box);
+      else if (lane.kind === 'memory')
+        this.drawMemory(lane, box);
+      else
+        this.drawLink(lane, box);
     }
   }
 
@@ -165,7 +185,7 @@ class Chart {
   seen(run, stage) {
     const from = run.offsets[stage], to = run.offsets[stage + 1];
     let first = Math.max(from, lastAtMost(run.start, from, to, this.view.start));
-    if (first > from && run.start[first - 1] === run.start[first]) --first; // both halves of a pair
+    if (first > from && run.start[first - 1] === run.start[first]) --first;  // both halves of a pair
     return [first, lastAtMost(run.start, from, to, this.view.end)];
   }
   isDense(first, last) {
@@ -175,7 +195,8 @@ class Chart {
   drawTasks(lane, box) {
     this.raster.rect(0, box.top, this.column(lane.run.makespan_ns), box.bottom, this.pixels.lane);
     const [first, last] = this.seen(lane.run, lane.stage);
-    if (this.isDense(first, last)) this.drawShares(lane, box);
+    if (this.isDense(first, last))
+      this.drawShares(lane, box);
     else {
       this.drawIdle(lane, box);
       this.drawCells(lane, box, first, last);
@@ -238,9 +259,10 @@ class Chart {
       const body = again > 0 ? Math.min(separated, this.column(run.start[i] + again)) : x0;
       if (again > 0 && recomputed) raster.hatch(x0, y0, body, y1, recomputed);
       if (separated - x0 < 4) continue;
-      if (pass === 2) raster.rect(x0, y0, separated, y0 + bar, dark);
-      if (pass === 3) raster.rect(x0, y1 - bar, separated, y1, dark);
-      if (digits) raster.number(body, y0, separated, y1, run.microbatch[i], digits, this.white[pass][shade] && bright ? light : bright ? dark : this.pixels.faint);
+      if (pass === 2) raster.rect(x0, y0, separated, y0 + bar, this.pixels.bar);
+      if (pass === 3) raster.rect(x0, y1 - bar, separated, y1, this.pixels.bar);
+      const ink = !bright ? this.pixels.faint : this.white[pass][shade] ? light : dark;
+      if (digits) raster.number(body, y0, separated, y1, run.microbatch[i], digits, ink);
     }
     if (lane.second) this.drawDeviations(lane, bottom, first, last);
   }
@@ -253,16 +275,24 @@ class Chart {
       const share = deviation(predicted, run, i);
       if (Math.abs(share) < 0.02) continue;
       const thick = Math.round(this.scale * Math.min(5, 1 + Math.abs(share) * 16));
-      this.raster.rect(this.column(run.start[i]), bottom - thick, Math.max(this.column(run.start[i]) + 1, this.column(run.end[i]) - 1), bottom, share > 0 ? longer : shorter);
+      this.raster.rect(
+          this.column(run.start[i]), bottom - thick,
+          Math.max(this.column(run.start[i]) + 1, this.column(run.end[i]) - 1), bottom, share > 0 ? longer : shorter);
     }
   }
 
   drawUpdates({run, stage}, {top, bottom}) {
     const thick = Math.max(1, Math.round((bottom - top) / 6));
     for (const [at, , , start, length] of run.reductions)
-      if (at === stage && length > 0) this.raster.rect(this.column(start), bottom - thick, Math.max(this.column(start) + 1, this.column(start + length)), bottom, this.reduction);
+      if (at === stage && length > 0)
+        this.raster.rect(
+            this.column(start), bottom - thick, Math.max(this.column(start) + 1, this.column(start + length)), bottom,
+            this.reduction);
     const step = run.optimizer[stage];
-    if (step && step[1] > 0) this.raster.rect(this.column(step[0]), top, Math.max(this.column(step[0]) + 1, this.column(step[0] + step[1])), bottom, this.optimizer);
+    if (step && step[1] > 0)
+      this.raster.rect(
+          this.column(step[0]), top, Math.max(this.column(step[0]) + 1, this.column(step[0] + step[1])), bottom,
+          this.optimizer);
   }
 
   drawMemory({run, stage}, {top, bottom}) {
@@ -279,11 +309,13 @@ class Chart {
       point = next;
       raster.rect(x, high, x + 1, Math.min(bottom, fixed), this.pixels.memory);
       raster.rect(x, Math.max(high, fixed), x + 1, bottom, this.pixels.fixed);
-      for (let y = Math.max(0, high); y < limit && y < raster.height; ++y) // striped, as colour alone tells not everybody
+      for (let y = Math.max(0, high); y < limit && y < raster.height;
+           ++y)  // striped, as colour alone tells not everybody
         raster.pixels[y * raster.width + x] = (x + y) % 5 < 3 ? this.mark : this.pixels.ground;
     }
     raster.rect(0, bottom - 1, end, bottom, this.pixels.line);
-    if (limit >= top) for (let x = 0; x < end; x += 8) raster.rect(x, limit, Math.min(end, x + 5), limit + 1, this.mark);
+    if (limit >= top)
+      for (let x = 0; x < end; x += 8) raster.rect(x, limit, Math.min(end, x + 5), limit + 1, this.mark);
   }
 
   drawLink({run, link}, {top, bottom}) {
@@ -292,8 +324,9 @@ class Chart {
     for (let i = first, reached = -1; i < link.senders.length && link.starts[i] <= this.view.end; ++i) {
       const id = link.senders[i];
       const x1 = Math.max(this.column(link.starts[i]) + 1, this.column(run.transferEnd[id]));
-      if (x1 <= reached) continue; // under what is drawn
-      this.raster.rect(Math.max(reached, this.column(link.starts[i])), top, x1, bottom - 1, this.fills[run.pass[id]][0]);
+      if (x1 <= reached) continue;  // under what is drawn
+      this.raster.rect(
+          Math.max(reached, this.column(link.starts[i])), top, x1, bottom - 1, this.fills[run.pass[id]][0]);
       reached = x1;
     }
   }
@@ -385,17 +418,21 @@ class Chart {
     context.lineWidth = outlines ? 1.8 : 1.4;
     context.beginPath();
     let last = -Infinity;
-    for (let i = Math.max(0, lastAtMost(steps.end, 0, steps.size, view.start)); i < steps.size && steps.start[i] <= view.end; ++i) {
+    for (let i = Math.max(0, lastAtMost(steps.end, 0, steps.size, view.start));
+         i < steps.size && steps.start[i] <= view.end; ++i) {
       const from = this.x(steps.start[i]), to = this.x(steps.end[i]);
-      if (to - last < 0.7 && i + 1 < steps.size) continue; // within a pixel of what is drawn
+      if (to - last < 0.7 && i + 1 < steps.size) continue;  // within a pixel of what is drawn
       const y = middles[steps.stage[i]];
-      if (last !== -Infinity) context.lineTo(from, y);
-      else context.moveTo(from, y);
+      if (last !== -Infinity)
+        context.lineTo(from, y);
+      else
+        context.moveTo(from, y);
       if (steps.kind[i] === pathKinds.task && outlines && to - from > 5) {
         const box = this.boxOf(run, steps.task[i], this.laneOf(run, steps.stage[i]));
         context.rect(box.x + 1, box.y + 1, box.width - 3, box.height - 2);
         context.moveTo(to - 1, y);
-      } else if (steps.kind[i] !== pathKinds.transfer) context.lineTo(to, y);
+      } else if (steps.kind[i] !== pathKinds.transfer)
+        context.lineTo(to, y);
       last = to;
     }
     context.stroke();
@@ -417,8 +454,12 @@ class Chart {
   boxOfTarget({run, kind, id, stage, link}) {
     if (kind === 'transfer') {
       const lane = this.lanes.find((other) => other.kind === 'link' && other.run === run && other.link === link);
-      return lane && {x: this.x(run.transferStart[id]), y: axisHeight + lane.y - this.scroll, height: lane.height,
-                      width: this.x(run.transferEnd[id]) - this.x(run.transferStart[id])};
+      return lane && {
+        x: this.x(run.transferStart[id]),
+        y: axisHeight + lane.y - this.scroll,
+        height: lane.height,
+        width: this.x(run.transferEnd[id]) - this.x(run.transferStart[id])
+      };
     }
     const lane = this.laneOf(run, stage);
     if (!lane) return null;
@@ -460,11 +501,13 @@ class Chart {
     const from = run.offsets[stage];
     let id = lastAtMost(run.start, from, run.offsets[stage + 1], time);
     if (id < from || time >= run.end[id]) return -1;
-    if (sharesCell(run, id) && (y - lane.y < lane.height / 2) === (run.pairing[id] === 2)) id += run.pairing[id] === 2 ? -1 : 1;
+    if (sharesCell(run, id) && (y - lane.y < lane.height / 2) === (run.pairing[id] === 2))
+      id += run.pairing[id] === 2 ? -1 : 1;
     return id;
   }
   hitLink({run, stage, link}, time) {
-    for (let i = lastAtMost(link.starts, 0, link.starts.length, time); i >= 0 && link.starts[i] >= time - link.longest; --i)
+    for (let i = lastAtMost(link.starts, 0, link.starts.length, time); i >= 0 && link.starts[i] >= time - link.longest;
+         --i)
       if (run.transferEnd[link.senders[i]] > time) return {kind: 'transfer', run, stage, link, id: link.senders[i]};
     return null;
   }
@@ -478,9 +521,12 @@ function deviation(predicted, measured, id) {
 
 function headWords(run) {
   const bubble = run.metrics.find(({tag}) => tag === 'bubble_ratio');
-  return [`step ${timeWords(run.step_time_ns)}`, bubble ? `bubble ${percentWords(bubble.value)}` : '',
-          run.recommended ? 'recommended' : '', run.asynchronous ? 'asynchronous: weights change within a step' : '',
-          run.overflow ? 'does not fit' : ''].filter(Boolean).join(' · ');
+  return [
+    `step ${timeWords(run.step_time_ns)}`, bubble ? `bubble ${percentWords(bubble.value)}` : '',
+    run.recommended ? 'recommended' : '', run.asynchronous ? 'asynchronous: weights change within a step' : '',
+    run.overflow ? 'does not fit' : ''
+  ].filter(Boolean)
+      .join(' · ');
 }
 
 function digits12(value) {

@@ -21,7 +21,7 @@ class Varints {
     if (byte < 0x80) return byte & 1 ? -((byte + 1) >> 1) : byte >> 1;
     let value = byte & 0x7f;
     let scale = 128;
-    do { // a product, not a shift: those have 32 bits
+    do {  // a product, not a shift: those have 32 bits
       byte = bytes[this.at++];
       value += (byte & 0x7f) * scale;
       scale *= 128;
@@ -89,7 +89,7 @@ class Run {
     if (columns.receiver === undefined) return;
     const n = this.size;
     this.receiver = new Int32Array(n).fill(noTask);
-    this.sender = new Int32Array(n).fill(noTask); // by receiver
+    this.sender = new Int32Array(n).fill(noTask);  // by receiver
     this.transferStart = new Float64Array(n);
     this.transferEnd = new Float64Array(n);
     this.transferReleased = columns.transfer_released === undefined ? null : new Int32Array(n).fill(noTask);
@@ -159,13 +159,17 @@ class Run {
   }
 }
 
-/** Position of the last of `values`[begin, end), which do not fall, that is at most `value`; begin - 1 where none is. */
+/**
+ * Position of the last of `values`[begin, end), which do not fall, that is at most `value`; begin - 1 where none is.
+ */
 function lastAtMost(values, begin, end, value) {
   let low = begin - 1, high = end;
   while (high - low > 1) {
     const middle = (low + high) >> 1;
-    if (values[middle] <= value) low = middle;
-    else high = middle;
+    if (values[middle] <= value)
+      low = middle;
+    else
+      high = middle;
   }
   return low;
 }

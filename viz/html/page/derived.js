@@ -1,7 +1,12 @@
 // What the chart and the tables ask of a run, found once.
 
 const firstIdleLabel = 7;
-const pathKinds = {task: 0, transfer: 1, reduction: 2, optimizer: 3};
+const pathKinds = {
+  task: 0,
+  transfer: 1,
+  reduction: 2,
+  optimizer: 3
+};
 
 /** Whether both halves of a pair run in one piece: they share the time and the cell. */
 function sharesCell(run, id) {
@@ -33,9 +38,12 @@ class PassTimes {
     this.run = run;
     this.sums = passTimes(run);
     this.first = run.offsets[stage];
-    this.shift = stage; // each stage has one more sum than tasks
+    this.shift = stage;  // each stage has one more sum than tasks
   }
-  /** Writes the four times before `time` to `out`; `last`: the last task that starts by then, or the one before the first. */
+  /**
+   * Writes the four times before `time` to `out`; `last`: the last task that starts by then, or the one before the
+   * first.
+   */
   until(last, time, out) {
     const {run, sums} = this;
     let first = Math.max(last, this.first);
@@ -97,7 +105,8 @@ function largest(curve, begin, end) {
     if (i % memoryBlock === 0 && i + memoryBlock <= end) {
       most = Math.max(most, curve.maxima[i / memoryBlock]);
       i += memoryBlock;
-    } else most = Math.max(most, curve.values[i++]);
+    } else
+      most = Math.max(most, curve.values[i++]);
   }
   return most;
 }
@@ -107,8 +116,14 @@ function pathSteps(run) {
   if (run.pathSteps) return run.pathSteps;
   const n = run.path.length;
   const steps = {
-    size: n, start: new Float64Array(n), end: new Float64Array(n), stage: new Uint16Array(n),
-    task: new Int32Array(n), kind: new Uint8Array(n), onPath: new Set(), transferOnPath: new Set()
+    size: n,
+    start: new Float64Array(n),
+    end: new Float64Array(n),
+    stage: new Uint16Array(n),
+    task: new Int32Array(n),
+    kind: new Uint8Array(n),
+    onPath: new Set(),
+    transferOnPath: new Set()
   };
   run.path.forEach(([task, kind, , number], i) => {
     steps.kind[i] = kind;
@@ -117,7 +132,8 @@ function pathSteps(run) {
       [steps.start[i], steps.end[i], steps.stage[i]] = [run.start[task], run.end[task], run.stage[task]];
       steps.onPath.add(task);
     } else if (kind === pathKinds.transfer) {
-      [steps.start[i], steps.end[i], steps.stage[i]] = [run.transferStart[task], run.transferEnd[task], run.stage[task]];
+      [steps.start[i], steps.end[i], steps.stage[i]] =
+          [run.transferStart[task], run.transferEnd[task], run.stage[task]];
       steps.start[i] = Math.max(steps.start[i], run.end[task]);
       steps.transferOnPath.add(task);
     } else if (kind === pathKinds.reduction) {

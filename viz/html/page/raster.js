@@ -41,8 +41,10 @@ class Raster {
     const bottom = Math.min(this.height, y1);
     for (let y = Math.max(0, y0); y < bottom; ++y) {
       const line = y * this.width;
-      if (right - left > 24) this.pixels.fill(pixel, line + left, line + right);
-      else for (let x = left; x < right; ++x) this.pixels[line + x] = pixel;
+      if (right - left > 24)
+        this.pixels.fill(pixel, line + left, line + right);
+      else
+        for (let x = left; x < right; ++x) this.pixels[line + x] = pixel;
     }
   }
   /** Repeats a tile; its corner lies on the buffer's, so that neighbours join. */
@@ -90,7 +92,7 @@ function makeDigits(size, font) {
   const height = Math.ceil(size * 0.78);
   canvas.width = 10 * advance;
   canvas.height = height;
-  context.font = `${size}px ${font}`; // a new size forgets it
+  context.font = `${size}px ${font}`;  // a new size forgets it
   context.textBaseline = 'alphabetic';
   context.textAlign = 'center';
   for (let digit = 0; digit < 10; ++digit) context.fillText(String(digit), (digit + 0.5) * advance, height - 1);

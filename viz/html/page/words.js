@@ -45,9 +45,12 @@ const releaseWords = {
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes))
-    if (name.startsWith('on')) made.addEventListener(name.slice(2), value);
-    else if (value === true) made.setAttribute(name, '');
-    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value);
+    if (name.startsWith('on'))
+      made.addEventListener(name.slice(2), value);
+    else if (value === true)
+      made.setAttribute(name, '');
+    else if (value !== false && value !== null && value !== undefined)
+      made.setAttribute(name, value);
   made.append(...children.filter((child) => child !== null && child !== undefined));
   return made;
 }
