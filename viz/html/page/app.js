@@ -47,11 +47,12 @@ class Page {
     clearTimeout(this.keeping);
   }
 
-  /** All of a few; of many the one to take and the fastest beside it. */
+  /** All of a few; of many the one to take and the fastest besides that does the same work. */
   firstShown() {
-    if (this.runs.length <= 3 || this.data.command === 'validate') return this.runs.map((_, i) => i);
-    const first = [this.runs.indexOf(this.current), 0, 1].filter((i, at, all) => all.indexOf(i) === at);
-    return first.slice(0, 2).sort((a, b) => a - b);
+    if (this.runs.length <= 3) return this.runs.map((_, i) => i);
+    const taken = this.runs.indexOf(this.current);
+    const other = this.runs.findIndex((run, i) => i !== taken && !run.asynchronous);
+    return [taken, Math.max(0, other)].sort((a, b) => a - b);
   }
 
   build() {

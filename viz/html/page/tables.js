@@ -53,6 +53,8 @@ function reasonWords(page, reason) {
 /** What most people ask of a run, as sentences with places to go to. */
 function answers(page, run) {
   const found = [];
+  const advice = page.data.answer && page.data.answer.recommendation;
+  if (advice && advice.text) found.push(element('p', {class: 'advice'}, advice.text));
   const idle = run.per_stage.map((stage) => stage.idle_ns);
   const most = Math.max(...idle);
   if (most > 0) found.push(waitAnswer(page, run, idle.indexOf(most), idle.every((time) => time === most)));
