@@ -1,10 +1,15 @@
 // The page: what is shown, and what keys, pointer and address do to it.
 
 class Page {
-  /** `data` is what the page's data element holds; `root` is where it is shown. */
-  constructor(root, data) {
+  /**
+   * `data` is what the page's data element holds; `root` is where it is shown. Of another page, `like`, it takes over
+   * what is switched on. The address begins with `prefix`.
+   */
+  constructor(root, data, {prefix = '#', like = null} = {}) {
     this.root = root;
     this.data = data;
+    this.prefix = prefix;
+    this.closing = new AbortController();
     this.runs = data.runs.map((facts) => new Run(facts));
     this.frames = [];  // ms of the main thread, the latest 600
     this.current = this.runs.find((run) => run.recommended) || this.runs[0];
@@ -21,10 +26,25 @@ class Page {
       hovered: null,
       microbatch: -1
     };
+    if (like) this.takeOver(like);
     this.build();
     this.chart = new Chart(this.canvas, data, this.runs);
-    this.readAddress();
+    if (!like) this.readAddress();
     this.ready = this.dress().then(() => this.listen());
+    this.resized = new ResizeObserver(() => this.resize());
+  }
+
+  takeOver({view, theme, report}) {
+    for (const name of ['path', 'memory', 'links', 'row']) this.view[name] = view[name];
+    this.theme = theme;
+    this.reportOpen = report.open;
+  }
+  /** Leaves the document without it. */
+  close() {
+    this.closing.abort();
+    this.resized.disconnect();
+    cancelAnimationFrame(this.pending);
+    clearTimeout(this.keeping);
   }
 
   /** All of a few; of many the one to take and the fastest beside it. */
@@ -93,7 +113,9 @@ class Page {
             data.source ? element('p', {class: 'source'}, data.source) : null),
         this.aside, bar, element('div', {class: 'work'}, this.viewport, this.details), this.said, this.legendPlace,
         this.tables,
-        element('details', {class: 'report'}, element('summary', {}, 'The full report'), element('pre', {}, data.text)),
+        this.report = element(
+            'details', {class: 'report', open: this.reportOpen}, element('summary', {}, 'The full report'),
+            element('pre', {}, data.text)),
         this.tip, this.help);
   }
 
@@ -103,6 +125,7 @@ class Page {
     await this.chart.dress(wanted === 'dark', window.devicePixelRatio || 1);
     this.chart.drawn = null;
     this.resize();
+    this.draw();
     this.legendPlace.replaceChildren(legend(this));
     this.fillTables();
   }
@@ -133,17 +156,18 @@ class Page {
   }
   /** Draws at the next frame, once. */
   changed() {
-    if (this.pending) return;
-    this.pending = requestAnimationFrame(() => {
-      this.pending = 0;
-      const began = performance.now();
-      this.chart.scroll = this.viewport.scrollTop;
-      this.chart.draw(this.view);
-      this.frames.push(performance.now() - began);
-      if (this.frames.length > 600) this.frames.shift();
-    });
+    this.pending ||= requestAnimationFrame(() => this.draw());
     clearTimeout(this.keeping);
     this.keeping = setTimeout(() => this.keepAddress(), 250);
+  }
+  draw() {
+    cancelAnimationFrame(this.pending);
+    this.pending = 0;
+    const began = performance.now();
+    this.chart.scroll = this.viewport.scrollTop;
+    this.chart.draw(this.view);
+    this.frames.push(performance.now() - began);
+    if (this.frames.length > 600) this.frames.shift();
   }
   setSpan(start, end) {
     const least = 10, most = this.span * 1.02;
@@ -303,7 +327,9 @@ class Page {
   // ---- keys and pointer
 
   listen() {
-    new ResizeObserver(() => this.resize()).observe(this.viewport);
+    const {signal} = this.closing;
+    if (signal.aborted) return;
+    this.resized.observe(this.viewport);
     this.viewport.addEventListener('scroll', () => this.changed());
     this.canvas.addEventListener('keydown', (event) => this.onKey(event));
     this.canvas.addEventListener('wheel', (event) => this.onWheel(event), {passive: false});
@@ -315,14 +341,13 @@ class Page {
     });
     this.canvas.addEventListener('pointerleave', () => this.point(null));
     this.canvas.addEventListener('dblclick', (event) => this.zoom(0.25, event.offsetX));
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.dress());
-    addEventListener('hashchange', () => this.readAddress());
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.dress(), {signal});
+    addEventListener('hashchange', () => this.readAddress(), {signal});
     document.addEventListener('keydown', (event) => {
-      if (event.key === '/' && event.target.tagName !== 'INPUT') {
-        event.preventDefault();
-        this.search.focus();
-      }
-    });
+      if (event.key !== '/' || event.target.tagName === 'INPUT') return;
+      event.preventDefault();
+      this.search.focus();
+    }, {signal});
   }
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -439,7 +464,7 @@ class Page {
     if (view.selected && view.selected.kind === 'task')
       words.push(`task=${this.runs.indexOf(view.selected.run)}.${view.selected.id}`);
     if (this.theme) words.push(`theme=${this.theme}`);
-    this.address = `#${words.join('&')}`;
+    this.address = this.prefix + words.join('&');
     try {
       history.replaceState(null, '', this.address);
     } catch {

@@ -102,8 +102,14 @@ function makeDigits(size, font) {
   return {advance, height, alpha};
 }
 
+const tilesMade = new Map();
 /** The pixels of a hatch, from its tile as an SVG text. */
 async function makeTile(svg, scale, invert) {
+  const key = `${scale} ${invert} ${svg}`;
+  if (!tilesMade.has(key)) tilesMade.set(key, await drawTile(svg, scale, invert));
+  return tilesMade.get(key);
+}
+async function drawTile(svg, scale, invert) {
   const image = new Image();
   image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
   await image.decode();

@@ -92,7 +92,7 @@ function memoryAnswer(page, run) {
       facts.peak_bytes > run.memory_limit ?
       `: ${bytesWords(facts.peak_bytes - run.memory_limit)} more than the limit of ${bytesWords(run.memory_limit)}` :
       `: ${percentWords(facts.peak_bytes / run.memory_limit)} of the limit`;
-  const target = facts.peak_task >= 0 ? {kind: 'task', run, stage, id: facts.peak_task} : null;
+  const target = facts.peak_task !== null ? {kind: 'task', run, stage, id: facts.peak_task} : null;
   return element(
       'p', {}, element('b', {}, `Memory peaks on stage ${stage}`),
       ` at ${timeWords(facts.peak_at_ns)} with ${much}${limit}. `,
