@@ -52,11 +52,11 @@ function span(from, to, by) {
 }
 
 class Playground {
-  constructor(root, data, engine) {
+  constructor(root, schedules) {
     this.root = root;
-    this.engine = engine;  // words of several command lines to {data, errors}; null while it is compiled
+    this.engine = null;  // see makeEngine(); null while it is compiled
     this.settings = Object.fromEntries(knobs.map(({option, start}) => [option, start]));
-    this.schedules = data.schedules;
+    this.schedules = schedules;
     this.chosen = ['interleaved', 'zb-v'];
     this.more = '';
     this.place = element('div');
@@ -238,14 +238,20 @@ function splitWords(text) {
       text.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g), ([, single, double, bare]) => single ?? double ?? bare);
 }
 
-async function startPlayground() {
-  const data = JSON.parse(document.getElementById('settings').textContent);
-  const playground = new Playground(document.getElementById('page'), data, null);
+/** ppsim as a function: the words of several command lines in, the data of one page out. */
+async function makeEngine(module) {
+  const engine = await createPpsim({wasmBinary: bytesOf(module)});
+  return (commandLines) => JSON.parse(engine.ccall('ppsim_page', 'string', ['string'], [JSON.stringify(commandLines)]));
+}
+
+async function startPlayground(settings) {
+  const playground = new Playground(document.getElementById('page'), settings.schedules);
   window.playground = playground;
   try {
-    playground.engine = await makeEngine();
+    playground.engine = await makeEngine(settings.engine);
     playground.run();
   } catch (error) {
     playground.errors.replaceChildren(element('p', {}, `The simulator does not run in this browser: ${error.message}`));
   }
 }
+startPlayground(pageData);
