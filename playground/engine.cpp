@@ -48,15 +48,15 @@ constexpr std::array parts{
   return words.get<std::vector<std::string>>();
 }
 
-/// Throws Error where words ask for files, or for more than an answer holds.
+/// Throws Error where words ask for what no answer holds.
 void refuse_outputs(const cli::Inputs& inputs) {
-  constexpr std::array<std::string_view, 2> answered{"tasks", "sensitivity"};
+  constexpr std::array<std::string_view, 5> answered{"bound", "jitter", "samples", "sensitivity", "tasks"};
   Problems problems;
   for (const cli::Assignment& flag : inputs.flags) {
     const bool is_json = flag.option->name == "json" && flag.value == "-";
     if (flag.option->section == cli::Section::output && !is_json &&
         std::ranges::find(answered, flag.option->name) == answered.end())
-      problems.add(flag.where, "the playground writes no files", "leave it out, or run ppsim itself");
+      problems.add(flag.where, "the playground has no such output", "leave it out, or run the program");
   }
   problems.throw_if_any();
 }
