@@ -164,9 +164,9 @@ class Playground {
     this.simulated = performance.now() - began;
     this.command.textContent = `ppsim ${this.wordsOf(this.chosen[0] || '1f1b').map(shellWord).join(' ')}`;
     this.took.textContent = `simulated in ${digits(this.simulated)} ms`;
-    this.errors.replaceChildren(...answer.errors.map(
-        ({schedule, place, problem, remedy}) =>
-            element('p', {}, element('b', {}, schedule), ` ${place}: ${problem}${remedy ? `; ${remedy}` : ''}`)));
+    const refused = answer.ok ? answer.refused : [answer.errors];
+    this.errors.replaceChildren(
+        ...refused.flatMap((errors, i) => (errors || []).map((error) => refusalWords(this.chosen[i], error))));
     this.showPage(answer.data);
   }
   showPage(data) {
@@ -219,6 +219,10 @@ class Playground {
     this.settings[option] = Number(said[1]);
     return true;
   }
+}
+
+function refusalWords(schedule, {place, problem, remedy}) {
+  return element('p', {}, element('b', {}, schedule), ` ${place}: ${problem}${remedy ? `; ${remedy}` : ''}`);
 }
 
 function nearest(values, value) {
