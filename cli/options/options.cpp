@@ -472,6 +472,8 @@ constexpr std::array table{
            "the report or comparison as JSON (schema 1); without FILE or with '-' to stdout, instead of the report"},
     Option{"svg", "", S::output, A::required, "FILE", set_text<&I::svg>,
            "a Gantt chart; of a comparison, those of the fastest on one time axis"},
+    Option{"html", "", S::output, A::required, "FILE", set_text<&I::html>,
+           "a page to look into: zoom, point, ask; one file, no network"},
     Option{"trace", "", S::output, A::required, "FILE", set_text<&I::trace>, "Chrome trace events, for Perfetto"},
     Option{"csv", "", S::output, A::required, "FILE", set_text<&I::csv>,
            "the order as PyTorch pipelining CSV, or as InfiniTrain task list when FILE ends in .tasks.csv"},
