@@ -9,7 +9,6 @@
 #include "ppsim/traces/json.hpp"
 #include "ppsim/traces/schedule_file.hpp"
 #include "ppsim/traces/workload_files.hpp"
-#include "ppsim/viz/page.hpp"
 #include "ppsim/viz/svg.hpp"
 #include "ppsim/viz/text.hpp"
 
@@ -38,13 +37,6 @@ CommOrder written_operations(const TaskGraph& graph) {
   return said ? operations_of(graph) : find_lowering("pytorch")->place(graph, Overlap::none);
 }
 
-std::string page(const Evaluation& result, const Inputs&) {
-  const TaskGraph& graph = result.graph;
-  const std::array<viz::Panel, 1> runs{{{graph, result.timeline, result.report, graph.schedule().name()}}};
-  return page_of("simulate", runs, viz::text_report(graph, result.timeline, result.report, page_text),
-                 traces::report_json(graph, result.timeline, result.report, false));
-}
-
 constexpr std::array outputs{
     Output<Evaluation>{"json", &Inputs::json,
                        [](const Evaluation& result, const Inputs& inputs) {
@@ -54,7 +46,8 @@ constexpr std::array outputs{
                        [](const Evaluation& result, const Inputs&) {
                          return viz::svg_gantt(result.graph, result.timeline, result.report);
                        }},
-    Output<Evaluation>{"html", &Inputs::html, page},
+    Output<Evaluation>{"html", &Inputs::html,
+                       [](const Evaluation& result, const Inputs&) { return simulated_page(result); }},
     Output<Evaluation>{"trace", &Inputs::trace,
                        [](const Evaluation& result, const Inputs&) {
                          return traces::chrome_trace(result.graph, result.timeline, result.report);

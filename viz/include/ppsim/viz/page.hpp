@@ -11,11 +11,11 @@ namespace ppsim::viz {
 
 /// What a page shows beside its runs.
 struct Page {
-  std::string command; ///< "simulate"
-  std::string title;   ///< of the work
-  std::string source;  ///< of the costs; empty: not said
-  std::string text;    ///< the report for people, without colour
-  std::string json;    ///< what --json gives; empty: nothing
+  std::string command;     ///< "simulate"
+  std::string title = {};  ///< of the work
+  std::string source = {}; ///< of the costs; empty: not said
+  std::string text = {};   ///< the report for people, without colour
+  std::string json = {};   ///< what --json gives; empty: nothing
 };
 
 /// The data of a page as JSON (docs/formats.md), in which no `<` stands, so that it can end no element of HTML. Pure.
