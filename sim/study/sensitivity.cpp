@@ -110,8 +110,7 @@ void add_microbatches(const RunSpec& spec, const Evaluation& run, Sensitivity& r
 /// The order for more chunks per stage: the next number that the schedule takes; 1F1B is interleaved with one.
 void add_chunks(const RunSpec& spec, const Evaluation& run, Sensitivity& result) {
   const Shape& shape = run.graph.scenario().shape;
-  if (spec.layout)
-    return result.refused.push_back({Change::chunks, "the layout has one part for each chunk that there is"});
+  if (spec.layout) return result.refused.push_back({Change::chunks, "the layout has one part for each existing chunk"});
   RunSpec changed = spec;
   const bool from_1f1b = run.graph.schedule().origin()->generator->name == "1f1b";
   if (from_1f1b) changed.schedule = "interleaved";
@@ -187,9 +186,9 @@ void add_still_stages(const RunSpec& spec, const Evaluation& run, Sensitivity& r
   if (tasks <= most_sampled_tasks)
     result.still = still_stages(sampled, *run.report.spread, machine_threads());
   else
-    notes.push_back(fmt::format("{}: the p95 without the jitter of each stage would take {} simulated tasks, more than "
-                                "{}; fewer `samples` take less",
-                                spec.place_of("sensitivity"), tasks, most_sampled_tasks));
+    notes.push_back(fmt::format(
+        "{}: the p95 without the jitter of each stage would take {} simulated tasks, more than {}; use fewer `samples`",
+        spec.place_of("sensitivity"), tasks, most_sampled_tasks));
 }
 
 } // namespace
@@ -197,7 +196,7 @@ void add_still_stages(const RunSpec& spec, const Evaluation& run, Sensitivity& r
 std::optional<Sensitivity> find_sensitivity(const RunSpec& spec, const Evaluation& run,
                                             std::vector<std::string>& notes) {
   if (run.report.step_time_kind == StepTime::Kind::unknown) {
-    notes.emplace_back("`sensitivity`: the step time in the long run is not known, and no change of it");
+    notes.emplace_back("`sensitivity`: the step time in the long run is not known, nor are its changes");
     return std::nullopt;
   }
   const std::uint64_t tasks = std::uint64_t{changes_of(run.graph).size()} *

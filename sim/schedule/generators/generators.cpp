@@ -62,7 +62,7 @@ constexpr std::array options{
                    "has no microbatch groups"},
     ScheduleOption{"overlap-moe-expert-parallel-comm",
                    [](const ScheduleRequest& request) { return request.overlap_expert_exchange; },
-                   "runs no forward together with a backward at this option"},
+                   "does not run forwards together with backwards for this option"},
     ScheduleOption{"gpipe-backward",
                    [](const ScheduleRequest& request) { return request.descending_backward.has_value(); },
                    "fixes the order of its backwards"},
@@ -190,7 +190,7 @@ std::span<const Generator* const> generators() {
 }
 
 const Generator& find_generator(std::string_view name) {
-  constexpr std::string_view otherwise = "'ppsim list schedules' shows all; other orders are read with `schedule-file`";
+  constexpr std::string_view otherwise = "'ppsim list schedules' lists all; `schedule-file` reads other orders";
   std::vector<std::string_view> names;
   for (const Generator* generator : table) {
     if (generator->name == name) return *generator;
