@@ -64,18 +64,30 @@ std::string recommend(const Comparison& comparison, const Inputs& inputs) {
   return words;
 }
 
-/// What `draw` makes of them. They are simulated again, as no more of a run is kept than its report.
+/// A contender's run again, as no more of it is kept than its report.
+struct Redrawn {
+  Evaluation run;
+  RunReport report; ///< as in the comparison
+};
+
+/// What `draw` makes of the first `most` of them. `with_others`: each report says what other runs say of it.
 template <class Draw>
-std::string drawn_by(Draw draw, std::size_t most, const Shown& compared, const Inputs& inputs) {
+std::string drawn_by(Draw draw, std::size_t most, bool with_others, const Shown& compared, const Inputs& inputs) {
   const Comparison& comparison = compared.comparison;
   const std::vector<std::size_t> positions = drawn(comparison, most);
-  std::vector<std::optional<Evaluation>> runs(positions.size());
+  std::vector<std::optional<Redrawn>> runs(positions.size());
   for_each_index(positions.size(), threads_of(inputs), [&](std::size_t i) {
-    runs[i] = evaluate(compared.candidate_of(comparison.contenders[positions[i]]).spec);
+    const Contender& contender = comparison.contenders[positions[i]];
+    const RunSpec& spec = compared.candidate_of(contender).spec;
+    Redrawn& made = runs[i].emplace(evaluate(spec), contender.report);
+    if (!with_others) return;
+    add_others(spec, made.run, false);
+    made.report.what_if = made.run.report.what_if;
+    made.report.alternatives = made.run.report.alternatives;
   });
   std::vector<viz::Panel> panels;
   for (std::size_t i = 0; i < positions.size(); ++i)
-    panels.push_back({runs[i]->graph, runs[i]->timeline, comparison.contenders[positions[i]].report,
+    panels.push_back({runs[i]->run.graph, runs[i]->run.timeline, runs[i]->report,
                       comparison.contenders[positions[i]].name,
                       comparison.recommendation && comparison.recommendation->best == positions[i]});
   return draw(panels);
@@ -85,7 +97,7 @@ std::string charts(const Shown& compared, const Inputs& inputs) {
   const auto draw = [&](std::span<const viz::Panel> panels) {
     return viz::svg_comparison(compared.comparison, panels);
   };
-  return drawn_by(draw, most_charts, compared, inputs);
+  return drawn_by(draw, most_charts, false, compared, inputs);
 }
 
 std::string page(const Shown& compared, const Inputs& inputs) {
@@ -99,7 +111,7 @@ std::string page(const Shown& compared, const Inputs& inputs) {
          .json = traces::comparison_json(comparison, compared.recommendation)},
         panels);
   };
-  return drawn_by(draw, most_runs_on_page, compared, inputs);
+  return drawn_by(draw, most_runs_on_page, true, compared, inputs);
 }
 
 constexpr std::array outputs{

@@ -95,6 +95,7 @@ void add_other_runs(JsonObject& run, const RunReport& report) {
                 .add("change", as_flags(alternative.change))
                 .add("step_time_ns", alternative.step_time.count())
                 .add("bubble_ratio", alternative.bubble_ratio)
+                .add("microbatches", alternative.microbatches)
                 .add("fits", alternative.fits)
                 .value();
           }));
