@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -46,7 +47,7 @@ std::string read_all(std::FILE* file, const std::string& path, std::string_view 
     content.append(buffer.data(), count);
   }
   if (std::ferror(file) != 0)
-    fail(where, fmt::format("can not read {}: {}", in_quotes(path, 200), std::strerror(errno)), "check the file");
+    fail(where, fmt::format("cannot read {}: {}", in_quotes(path, 200), std::strerror(errno)), "check the file");
   return content;
 }
 
@@ -65,7 +66,7 @@ std::string read_as_it_is(const std::string& path, std::string_view where) {
     fail(where, fmt::format("{} is a directory", in_quotes(path, 200)), "name a file");
   const File file{std::fopen(path.c_str(), "rb")};
   if (!file)
-    fail(where, fmt::format("can not read {}: {}", in_quotes(path, 200), std::strerror(errno)), "check the path");
+    fail(where, fmt::format("cannot read {}: {}", in_quotes(path, 200), std::strerror(errno)), "check the path");
   return read_all(file.get(), path, where);
 }
 

@@ -36,7 +36,7 @@ const Command& find_command(std::string_view name) {
                 Problem{in_quotes(name), "unknown command",
                         "for a file: ppsim check FILE, ppsim --schedule-file FILE, ppsim --scenario FILE"}};
   throw Error{ExitCode::bad_input, Problem{in_quotes(name), "unknown command",
-                                           did_you_mean(name, names, "'ppsim --help' shows the commands")}};
+                                           did_you_mean(name, names, "'ppsim --help' lists the commands")}};
 }
 
 } // namespace ppsim::cli

@@ -76,7 +76,7 @@ void check(std::size_t tasks, const Jitter& jitter) {
   if (jitter.copies > 1 && jitter.samples < least)
     throw Error{ExitCode::bad_input,
                 Problem{"`samples`",
-                        fmt::format("{} say little of the slowest of {} copies", jitter.samples, jitter.copies),
+                        fmt::format("{} are too few for the slowest of {} copies", jitter.samples, jitter.copies),
                         fmt::format("give at least {}", least)}};
 }
 

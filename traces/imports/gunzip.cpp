@@ -53,7 +53,7 @@ void feed(z_stream& stream, std::string_view& bytes) {
   refuse(where,
          fmt::format("the gzip data is broken{}{}", stream.msg != nullptr ? ": " : "",
                      stream.msg != nullptr ? stream.msg : ""),
-         "pack or copy it again");
+         "compress or copy it again");
 }
 
 /// Behind the end of a member: another one begins, or there is padding of zeros.
@@ -93,8 +93,8 @@ bool Gunzip::append_to(std::string& text) {
     status_ = inflate(&stream_, Z_NO_FLUSH);
     const std::size_t found = window_.size() - stream_.avail_out;
     if (found > limit_ - unpacked_)
-      refuse(where_, fmt::format("it unpacks to more than {} bytes", limit_),
-             "unpack it, and give fewer steps or ranks");
+      refuse(where_, fmt::format("it decompresses to more than {} bytes", limit_),
+             "decompress it, or give fewer steps or ranks");
     text.append(window_.data(), found);
     unpacked_ += found;
     check_status(status_, stream_, rest_.empty(), where_);
