@@ -5,6 +5,7 @@
 #include "ppsim/traces/import.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -521,8 +521,3 @@ function helpDialog() {
       element('button', {type: 'button', onclick: () => dialog.close()}, 'close'));
   return dialog;
 }
-
-function startPage() {
-  const data = JSON.parse(document.getElementById('data').textContent);
-  window.ppsim = new Page(document.getElementById('page'), data);
-}

@@ -8,10 +8,11 @@
 namespace ppsim::traces {
 
 // Most bytes that a packed file may unpack to: a file of a few megabytes can hold gigabytes of nothing.
-inline constexpr std::uint64_t most_unpacked_log = std::uint64_t{1} << 26U;     ///< logs, workloads, results of tests
-inline constexpr std::uint64_t most_unpacked = std::uint64_t{1} << 30U;         ///< lists of events, run files
-inline constexpr std::uint64_t most_unpacked_whole = std::uint64_t{1} << 32U;   ///< profiles that are read as a whole
-inline constexpr std::uint64_t most_unpacked_profile = std::uint64_t{1} << 34U; ///< profiles that are read a piece at a time
+inline constexpr std::uint64_t most_unpacked_log = std::uint64_t{1} << 26U;   ///< logs, workloads, results of tests
+inline constexpr std::uint64_t most_unpacked = std::uint64_t{1} << 30U;       ///< lists of events, run files
+inline constexpr std::uint64_t most_unpacked_whole = std::uint64_t{1} << 32U; ///< profiles that are read as a whole
+inline constexpr std::uint64_t most_unpacked_profile = std::uint64_t{1}
+                                                       << 34U; ///< profiles that are read a piece at a time
 
 [[nodiscard]] constexpr bool is_gzip(std::string_view bytes) {
   return bytes.starts_with("\x1F\x8B");
