@@ -260,16 +260,15 @@ constexpr std::array examples{Example{"ppsim plan --model llama-3-70b --device h
 
 } // namespace
 
-const Command definition{
-    .name = "plan",
-    .summary = "find the degrees of parallelism, schedule and recomputation that a cluster should train with",
-    .usage = "ppsim plan --model NAME --device NAME --gpus N --global-batch N [options]",
-    .argument = "",
-    .argument_help = "",
-    .sections = sections,
-    .extra = extra,
-    .except = except,
-    .examples = examples,
-    .run = run};
+const Command definition{.name = "plan",
+                         .summary = "find the parallelism, schedule and recomputation that a cluster should train with",
+                         .usage = "ppsim plan --model NAME --device NAME --gpus N --global-batch N [options]",
+                         .argument = "",
+                         .argument_help = "",
+                         .sections = sections,
+                         .extra = extra,
+                         .except = except,
+                         .examples = examples,
+                         .run = run};
 
 } // namespace ppsim::cli::plan_command
