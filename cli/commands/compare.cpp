@@ -3,6 +3,7 @@
 #include "ppsim/study/compare.hpp"
 
 #include "ppsim/base/parallel.hpp"
+#include "ppsim/base/words.hpp"
 #include "ppsim/scenario/layout.hpp"
 #include "ppsim/study/evaluate.hpp"
 #include "ppsim/study/vary.hpp"
@@ -20,6 +21,7 @@
 #include "options/commands.hpp"
 #include "runs/fitting.hpp"
 #include "runs/judging.hpp"
+#include "runs/pages.hpp"
 #include "terminal/console.hpp"
 #include "terminal/progress.hpp"
 #include "terminal/terminal.hpp"
@@ -36,10 +38,10 @@ std::size_t threads_of(const Inputs& inputs) {
 constexpr std::size_t most_charts = 8;
 
 /// The contenders to draw: the fastest, and in any case the one to take.
-std::vector<std::size_t> drawn(const Comparison& comparison) {
-  std::vector<std::size_t> positions(std::min(most_charts, comparison.contenders.size()));
+std::vector<std::size_t> drawn(const Comparison& comparison, std::size_t most) {
+  std::vector<std::size_t> positions(std::min(most, comparison.contenders.size()));
   std::iota(positions.begin(), positions.end(), std::size_t{0});
-  if (const auto& recommendation = comparison.recommendation; recommendation && recommendation->best >= most_charts)
+  if (const auto& recommendation = comparison.recommendation; recommendation && recommendation->best >= most)
     positions.back() = recommendation->best;
   return positions;
 }
@@ -61,24 +63,59 @@ std::string recommend(const Comparison& comparison, const Inputs& inputs) {
   return words;
 }
 
-/// Those that are drawn are simulated again, as no more of a run is kept than its report.
-std::string charts(const Shown& compared, const Inputs& inputs) {
+/// A contender's run again, as no more of it is kept than its report.
+struct Redrawn {
+  Evaluation run;
+  RunReport report; ///< as in the comparison
+};
+
+/// What `draw` makes of the first `most` of them. `with_others`: each report says what other runs say of it.
+template <class Draw>
+std::string drawn_by(Draw draw, std::size_t most, bool with_others, const Shown& compared, const Inputs& inputs) {
   const Comparison& comparison = compared.comparison;
-  const std::vector<std::size_t> positions = drawn(comparison);
-  std::vector<std::optional<Evaluation>> runs(positions.size());
+  const std::vector<std::size_t> positions = drawn(comparison, most);
+  std::vector<std::optional<Redrawn>> runs(positions.size());
   for_each_index(positions.size(), threads_of(inputs), [&](std::size_t i) {
-    runs[i] = evaluate(compared.candidate_of(comparison.contenders[positions[i]]).spec);
+    const Contender& contender = comparison.contenders[positions[i]];
+    const RunSpec& spec = compared.candidate_of(contender).spec;
+    Redrawn& made = runs[i].emplace(evaluate(spec), contender.report);
+    if (!with_others) return;
+    add_others(spec, made.run, false);
+    made.report.what_if = made.run.report.what_if;
+    made.report.alternatives = made.run.report.alternatives;
   });
   std::vector<viz::Panel> panels;
   for (std::size_t i = 0; i < positions.size(); ++i)
-    panels.push_back({runs[i]->graph, runs[i]->timeline, comparison.contenders[positions[i]].report,
+    panels.push_back({runs[i]->run.graph, runs[i]->run.timeline, runs[i]->report,
                       comparison.contenders[positions[i]].name,
                       comparison.recommendation && comparison.recommendation->best == positions[i]});
-  return viz::svg_comparison(comparison, panels);
+  return draw(panels);
+}
+
+std::string charts(const Shown& compared, const Inputs& inputs) {
+  const auto draw = [&](std::span<const viz::Panel> panels) {
+    return viz::svg_comparison(compared.comparison, panels);
+  };
+  return drawn_by(draw, most_charts, false, compared, inputs);
+}
+
+std::string page(const Shown& compared, const Inputs& inputs) {
+  const Comparison& comparison = compared.comparison;
+  const auto draw = [&](std::span<const viz::Panel> panels) {
+    return page_of(
+        {.command = "compare",
+         .title = comparison.title.empty() ? counted(panels.size(), "schedule") + " compared" : comparison.title,
+         .source = comparison.source,
+         .text = viz::comparison_text(comparison, compared.recommendation, page_text),
+         .json = traces::comparison_json(comparison, compared.recommendation)},
+        panels);
+  };
+  return drawn_by(draw, most_runs_on_page, true, compared, inputs);
 }
 
 constexpr std::array outputs{
     Output<Shown>{"svg", &Inputs::svg, charts},
+    Output<Shown>{"html", &Inputs::html, page},
     Output<Shown>{"jitter-svg", &Inputs::jitter_svg,
                   [](const Shown& compared, const Inputs&) { return viz::svg_step_spread(compared.comparison); }},
     Output<Shown>{"json", &Inputs::json,
@@ -99,6 +136,9 @@ void check_options(const Inputs& inputs) {
     throw Error{ExitCode::bad_input,
                 Problem{inputs.place_of("jitter-svg"), "there are no sampled steps to draw",
                         inputs.vary ? "leave it or --vary out" : "give --jitter or --jitter-from"}};
+  if (inputs.vary && inputs.html)
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("html"), "is of one comparison, not of a range",
+                                             "leave --vary out; --svg draws a range"}};
   if (inputs.vary && inputs.table)
     throw Error{ExitCode::bad_input, Problem{inputs.place_of("table"), "is for one comparison, not for a range",
                                              "leave --vary out, or give it to 'ppsim sweep'"}};
@@ -138,8 +178,8 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,     Section::communication,
                               Section::memory,   Section::scenario, Section::comparison};
-constexpr std::array<std::string_view, 8> extra{"bound",   "jitter", "jitter-from", "samples",
-                                                "fail-if", "seed",   "json",        "svg"};
+constexpr std::array<std::string_view, 9> extra{"bound", "jitter", "jitter-from", "samples", "fail-if",
+                                                "seed",  "json",   "svg",         "html"};
 constexpr std::array<std::string_view, 2> except{"schedule", "resume"}; // there is --schedules
 constexpr std::array examples{
     Example{"ppsim compare --stages 8 --mb 64",

@@ -86,7 +86,8 @@ std::vector<Row> format_rows() {
       Format{"goal", "*.goal", "GOAL, for LogGOPSim", "", "--goal"},
       Format{"explanation", "*.json", "an explanation of a run", "", "explain --json"},
       Format{"chrome-trace", "*.json", "Chrome trace events, for Perfetto", "", "--trace"},
-      Format{"svg", "*.svg", "Gantt chart; of a comparison, several on one time axis", "", "--svg"}};
+      Format{"svg", "*.svg", "Gantt chart; of a comparison, several on one time axis", "", "--svg"},
+      Format{"page", "*.html", "a page to look into, with its data (docs/formats.md)", "", "--html"}};
   std::vector<Row> rows;
   for (const auto& [name, files, what, read, write] : formats) {
     Row& row = rows.emplace_back(Row{name, {{"files", files}, {"what", what}}});

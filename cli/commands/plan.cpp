@@ -7,6 +7,7 @@
 #include "ppsim/runtime/launch.hpp"
 #include "ppsim/runtime/shared_work.hpp"
 #include "ppsim/study/compare.hpp"
+#include "ppsim/study/evaluate.hpp"
 #include "ppsim/traces/plan.hpp"
 #include "ppsim/viz/plan.hpp"
 
@@ -20,6 +21,7 @@
 #include "files/files.hpp"
 #include "files/outputs.hpp"
 #include "options/commands.hpp"
+#include "runs/pages.hpp"
 #include "terminal/console.hpp"
 #include "terminal/progress.hpp"
 #include "terminal/terminal.hpp"
@@ -149,6 +151,37 @@ void note_topology(const Inputs& inputs, const PlanRequest& request) {
     note(fmt::format("--gpus: {} devices do not fill nodes of {} (--gpus-per-node)", request.gpus, node));
 }
 
+std::string json_of(const viz::PlanShown& shown, const Inputs& inputs) {
+  return traces::plan_json(shown.request, shown.plan, shown.answers,
+                           [&](const Configuration& configuration) -> traces::RunWords {
+                             auto arguments = arguments_of(inputs, shown.request, configuration);
+                             std::string line = command_line(arguments);
+                             return {std::move(arguments), std::move(line)};
+                           });
+}
+
+/// The first rows, which are simulated again, as no more of a run is kept than its report.
+std::string page(const viz::PlanShown& shown, const Inputs& inputs) {
+  constexpr std::size_t most_rows = 5;
+  const std::vector<PlanRow>& rows = shown.plan.rows;
+  if (rows.empty())
+    throw Error{ExitCode::no,
+                Problem{inputs.place_of("html"), "nothing fits that it could show", "see the table without it"}};
+  std::vector<std::optional<Evaluation>> runs(std::min(most_rows, rows.size()));
+  for_each_index(runs.size(), inputs.threads.value_or(machine_threads()),
+                 [&](std::size_t i) { runs[i] = evaluate(spec_of(shown.request, rows[i].configuration)); });
+  std::vector<viz::Panel> panels;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    panels.push_back({runs[i]->graph, runs[i]->timeline, rows[i].report,
+                      fmt::format("row {}: {}", i + 1, viz::configuration_words(rows[i].configuration)), i == 0});
+  const RunSpec& run = shown.request.run;
+  const std::string title =
+      fmt::format("{} on {} x {}", run.model_shape->name, shown.request.gpus, run.device_sheet->name);
+  return page_of(
+      {.command = "plan", .title = title, .text = viz::plan_text(shown, page_text), .json = json_of(shown, inputs)},
+      panels);
+}
+
 constexpr std::array outputs{
     Output<viz::PlanShown>{"svg", &Inputs::svg,
                            [](const viz::PlanShown& shown, const Inputs& inputs) {
@@ -158,16 +191,7 @@ constexpr std::array outputs{
                                                    "leave it out and read the table"}};
                              return viz::svg_plan(shown);
                            }},
-    Output<viz::PlanShown>{"json", &Inputs::json,
-                           [](const viz::PlanShown& shown, const Inputs& inputs) {
-                             return traces::plan_json(shown.request, shown.plan, shown.answers,
-                                                      [&](const Configuration& configuration) -> traces::RunWords {
-                                                        auto arguments =
-                                                            arguments_of(inputs, shown.request, configuration);
-                                                        std::string line = command_line(arguments);
-                                                        return {std::move(arguments), std::move(line)};
-                                                      });
-                           }},
+    Output<viz::PlanShown>{"html", &Inputs::html, page}, Output<viz::PlanShown>{"json", &Inputs::json, json_of},
     Output<viz::PlanShown>{"table", &Inputs::table,
                            [](const viz::PlanShown& shown, const Inputs&) { return traces::plan_csv(shown.plan); }},
     Output<viz::PlanShown>{"markdown", &Inputs::markdown,
@@ -209,10 +233,27 @@ ExitCode run(const Inputs& inputs) {
 }
 
 constexpr std::array sections{Section::model, Section::planning};
-constexpr std::array<std::string_view, 20> extra{
-    "rank-by",   "jitter",          "samples",         "seed",    "memory-limit", "link",     "pair", "scenario", "top",
-    "table",     "inter-node-link", "stages-per-node", "threads", "json",         "markdown", "svg",  "stages",   "vpp",
-    "schedules", "recompute"};
+constexpr std::array<std::string_view, 21> extra{"rank-by",
+                                                 "jitter",
+                                                 "samples",
+                                                 "seed",
+                                                 "memory-limit",
+                                                 "link",
+                                                 "pair",
+                                                 "scenario",
+                                                 "top",
+                                                 "table",
+                                                 "inter-node-link",
+                                                 "stages-per-node",
+                                                 "threads",
+                                                 "json",
+                                                 "markdown",
+                                                 "svg",
+                                                 "html",
+                                                 "stages",
+                                                 "vpp",
+                                                 "schedules",
+                                                 "recompute"};
 constexpr std::array<std::string_view, 2> except{"flops", "measured-step"};
 constexpr std::array examples{Example{"ppsim plan --model llama-3-70b --device h100 --gpus 512 --global-batch 1024",
                                       "the 20 fastest of all configurations that fit"}};

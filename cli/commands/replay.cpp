@@ -16,6 +16,7 @@
 #include "files/files.hpp"
 #include "files/outputs.hpp"
 #include "options/commands.hpp"
+#include "runs/pages.hpp"
 #include "runs/replaying.hpp"
 #include "terminal/console.hpp"
 #include "terminal/terminal.hpp"
@@ -36,6 +37,21 @@ ReplayFacts facts_of(const Replay& replay) {
   return {.warmup = replay.options.warmup, .predicts = replay.predicts, .drawn_steps = replay.drawn_steps};
 }
 
+std::string report_of(const Replayed& result, const viz::TextOptions& options, bool tasks) {
+  std::string text = viz::text_report(result.replay.graph, result.timeline, result.report, options);
+  if (tasks) text.append("\n").append(viz::task_table(result.replay.graph, result.timeline));
+  return text.append("\n").append(viz::replay_text(result.run, result.validation, facts_of(result.replay), options));
+}
+
+std::string page(const Replayed& result, const Inputs& /*inputs*/) {
+  const Replay& replay = result.replay;
+  return measured_page({.command = "replay",
+                        .text = report_of(result, page_text, false),
+                        .json = traces::replay_json(replay.graph, result.timeline, result.report, result.run,
+                                                    result.validation, facts_of(replay), false)},
+                       replay.graph, replay.predicts ? &replay.prediction : nullptr, result.timeline, result.report);
+}
+
 constexpr std::array outputs{
     Output<Replayed>{"output", &Inputs::output,
                      [](const Replayed& result, const Inputs&) { return traces::write_run(result.run); }},
@@ -49,6 +65,7 @@ constexpr std::array outputs{
                      [](const Replayed& result, const Inputs&) {
                        return viz::svg_gantt(result.replay.graph, result.timeline, result.report);
                      }},
+    Output<Replayed>{"html", &Inputs::html, page},
     Output<Replayed>{"trace", &Inputs::trace,
                      [](const Replayed& result, const Inputs&) {
                        return traces::chrome_trace(result.replay.graph, result.timeline, result.report);
@@ -95,19 +112,13 @@ ExitCode run(const Inputs& inputs) {
   run->facts.command = inputs.command;
   const Replayed result = view(std::move(replay), std::move(*run));
   write_outputs(outputs, result, inputs);
-  if (!stdout_taken) {
-    const viz::TextOptions options = terminal_options();
-    std::string text = viz::text_report(result.replay.graph, result.timeline, result.report, options);
-    if (inputs.tasks) text.append("\n").append(viz::task_table(result.replay.graph, result.timeline));
-    text.append("\n").append(viz::replay_text(result.run, result.validation, facts_of(result.replay), options));
-    write_file("-", text, "report");
-  }
+  if (!stdout_taken) write_file("-", report_of(result, terminal_options(), inputs.tasks), "report");
   return judge(result);
 }
 
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,    Section::communication,
                               Section::memory,   Section::scenario, Section::workload, Section::replay};
-constexpr std::array<std::string_view, 6> extra{"jitter", "jitter-from", "json", "svg", "trace", "tasks"};
+constexpr std::array<std::string_view, 7> extra{"jitter", "jitter-from", "json", "svg", "html", "trace", "tasks"};
 constexpr std::array<std::string_view, 7> except{"flops",     "timeline",      "tolerance", "replica",
                                                  "calibrate", "by-microbatch", "mean-stage"};
 constexpr std::array examples{

@@ -1,5 +1,7 @@
 // ppsim simulate: one run, reported.
 
+#include "simulate.hpp"
+
 #include "ppsim/engine/hang.hpp"
 #include "ppsim/engine/streams.hpp"
 #include "ppsim/operations/lowering.hpp"
@@ -19,8 +21,8 @@
 
 #include "files/files.hpp"
 #include "files/outputs.hpp"
-#include "options/commands.hpp"
 #include "runs/judging.hpp"
+#include "runs/pages.hpp"
 #include "terminal/console.hpp"
 #include "terminal/progress.hpp"
 #include "terminal/terminal.hpp"
@@ -45,6 +47,8 @@ constexpr std::array outputs{
                        [](const Evaluation& result, const Inputs&) {
                          return viz::svg_gantt(result.graph, result.timeline, result.report);
                        }},
+    Output<Evaluation>{"html", &Inputs::html,
+                       [](const Evaluation& result, const Inputs&) { return simulated_page(result); }},
     Output<Evaluation>{"trace", &Inputs::trace,
                        [](const Evaluation& result, const Inputs&) {
                          return traces::chrome_trace(result.graph, result.timeline, result.report);
@@ -146,33 +150,8 @@ ExitCode run(const Inputs& inputs) {
   return holds_any(inputs, result.report) || result.report.overflow ? ExitCode::no : ExitCode::done;
 }
 
-constexpr std::array<std::string_view, 1> extra{"seed"};
-constexpr std::array sections{Section::pipeline, Section::model,    Section::costs, Section::communication,
-                              Section::memory,   Section::scenario, Section::output};
-constexpr std::array examples{
-    Example{"ppsim --stages 4 --mb 8 --vpp 2", "interleaved 1F1B: how long a step takes, and where the bubble is"},
-    Example{"ppsim --stages 8 --mb 32 --forward 12ms --backward 25ms --latency 10us --bandwidth 50GB/s "
-            "--boundary-bytes 32MiB --svg run.svg",
-            "your own costs, and a Gantt chart"},
-    Example{"ppsim --scenario traces/samples/zero-bubble-1.5b-m24.toml --schedule gpipe",
-            "a profiled model from a file, with another schedule"},
-    Example{"ppsim --schedule-file order.csv --activation-bytes 3GiB --memory-limit 40GiB",
-            "an order of your own, and whether it fits"},
-};
-
 } // namespace
 
-const Command definition{
-    .name = "simulate",
-    .summary = "simulate one step: its time, where the bubble is and why, whether the memory fits (the "
-               "default command)",
-    .usage = "ppsim [simulate] --stages P --mb M [--vpp V] [--schedule NAME | --schedule-file FILE] [options]",
-    .argument = "",
-    .argument_help = "",
-    .makes_run = true,
-    .sections = sections,
-    .extra = extra,
-    .examples = examples,
-    .run = run};
+const Command definition = done_by(run);
 
 } // namespace ppsim::cli::simulate_command

@@ -22,6 +22,7 @@
 #include "files/files.hpp"
 #include "files/outputs.hpp"
 #include "options/commands.hpp"
+#include "runs/pages.hpp"
 #include "terminal/console.hpp"
 #include "terminal/interruption.hpp"
 #include "terminal/progress.hpp"
@@ -113,12 +114,26 @@ Synthesized search(const Inputs& inputs) {
   return finished(evaluate(shown));
 }
 
+std::string report_of(const Synthesized& found, viz::TextOptions options) {
+  options.advises = false;
+  return viz::synthesis_text(found.synthesis, found.run.report) + "\n" +
+         viz::text_report(found.run.graph, found.run.timeline, found.run.report, options);
+}
+
+std::string json_of(const Synthesized& found, const Inputs& inputs) {
+  return traces::synthesis_json(found.synthesis, inputs.workload.seed, found.run.graph, found.run.timeline,
+                                found.run.report);
+}
+
+std::string page(const Synthesized& found, const Inputs& inputs) {
+  const Evaluation& run = found.run;
+  const std::array<viz::Panel, 1> runs{{{run.graph, run.timeline, run.report, run.graph.schedule().name()}}};
+  return page_of({.command = "synthesize", .text = report_of(found, page_text), .json = json_of(found, inputs)}, runs);
+}
+
 constexpr std::array outputs{
-    Output<Synthesized>{"json", &Inputs::json,
-                        [](const Synthesized& found, const Inputs& inputs) {
-                          return traces::synthesis_json(found.synthesis, inputs.workload.seed, found.run.graph,
-                                                        found.run.timeline, found.run.report);
-                        }},
+    Output<Synthesized>{"json", &Inputs::json, json_of},
+    Output<Synthesized>{"html", &Inputs::html, page},
     Output<Synthesized>{"svg", &Inputs::svg,
                         [](const Synthesized& found, const Inputs&) {
                           return viz::svg_gantt(found.run.graph, found.run.timeline, found.run.report);
@@ -183,7 +198,7 @@ constexpr std::array front_outputs{
 ExitCode run_front(const Inputs& inputs) {
   Problems problems;
   for (const auto& [option, given] : {std::pair{"csv", &inputs.csv}, std::pair{"certificate", &inputs.certificate},
-                                      std::pair{"progress-svg", &inputs.progress_svg}})
+                                      std::pair{"progress-svg", &inputs.progress_svg}, std::pair{"html", &inputs.html}})
     if (*given)
       problems.add(inputs.place_of(option), "holds one order, but --vary makes several", "leave it or --vary out");
   if (inputs.balance)
@@ -209,19 +224,13 @@ ExitCode run(const Inputs& inputs) {
   note_all(found.synthesis.notes);
   note_all(found.run.notes);
   write_outputs(outputs, found, inputs);
-  if (!stdout_taken) {
-    viz::TextOptions options = terminal_options();
-    options.advises = false;
-    const std::string text = viz::synthesis_text(found.synthesis, found.run.report) + "\n" +
-                             viz::text_report(found.run.graph, found.run.timeline, found.run.report, options);
-    write_file("-", text, "synthesize");
-  }
+  if (!stdout_taken) write_file("-", report_of(found, terminal_options()), "synthesize");
   return found.run.report.overflow ? ExitCode::no : ExitCode::done;
 }
 
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,    Section::communication,
                               Section::memory,   Section::scenario, Section::synthesis};
-constexpr std::array<std::string_view, 6> extra{"seed", "vary", "points", "json", "svg", "csv"};
+constexpr std::array<std::string_view, 7> extra{"seed", "vary", "points", "json", "svg", "html", "csv"};
 constexpr std::array<std::string_view, 8> except{"overlap-moe-expert-parallel-comm",
                                                  "schedule",
                                                  "schedule-file",

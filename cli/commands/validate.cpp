@@ -16,6 +16,7 @@
 #include "files/files.hpp"
 #include "files/outputs.hpp"
 #include "options/commands.hpp"
+#include "runs/pages.hpp"
 #include "runs/replaying.hpp"
 #include "runs/validating.hpp"
 #include "terminal/console.hpp"
@@ -41,6 +42,16 @@ Validated validate_one(const Inputs& inputs) {
   return result;
 }
 
+std::string page(const Validated& result, const Inputs& /*inputs*/) {
+  Timeline timeline = result.run.steps[result.validation.step_used];
+  attribute(result.graph, timeline);
+  return measured_page({.command = "validate",
+                        .text = viz::validation_text(result.graph, result.run, result.validation, page_text),
+                        .json = traces::validation_json(result.graph, result.run, result.validation)},
+                       result.graph, &result.prediction, timeline,
+                       run_report(result.graph, timeline, describe(result.run)));
+}
+
 constexpr std::array outputs_of_one{
     Output<Validated>{"json", &Inputs::json,
                       [](const Validated& result, const Inputs&) {
@@ -50,6 +61,7 @@ constexpr std::array outputs_of_one{
                       [](const Validated& result, const Inputs&) {
                         return viz::svg_validation(result.graph, result.prediction, result.run, result.validation);
                       }},
+    Output<Validated>{"html", &Inputs::html, page},
 };
 
 constexpr std::array outputs_of_many{
@@ -128,7 +140,14 @@ ExitCode run_published(const Inputs& inputs) {
   return errors.holds() ? ExitCode::done : ExitCode::no;
 }
 
+void refuse_page(const Inputs& inputs) {
+  if (inputs.html)
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("html"), "shows one run, and several are given",
+                                             "name one run file; --svg draws the errors of all"}};
+}
+
 ExitCode run(const Inputs& inputs) {
+  if (inputs.published) refuse_page(inputs);
   check_published(inputs);
   if (inputs.published) return run_published(inputs);
   if (!inputs.file) return run_one(inputs);
@@ -136,12 +155,14 @@ ExitCode run(const Inputs& inputs) {
     throw Error{ExitCode::bad_input, Problem{inputs.place_of("timeline"), "runs are also named as arguments",
                                              "name all of them as arguments"}};
   const std::vector<RunSource> sources = run_sources(inputs);
-  return sources.size() == 1 && sources.front().group.empty() ? run_one(inputs) : run_many(inputs, sources);
+  if (sources.size() == 1 && sources.front().group.empty()) return run_one(inputs);
+  refuse_page(inputs);
+  return run_many(inputs, sources);
 }
 
 constexpr std::array sections{Section::costs, Section::communication, Section::memory, Section::scenario};
-constexpr std::array<std::string_view, 8> extra{"timeline", "published", "rows", "tolerance",
-                                                "threads",  "json",      "svg",  "markdown"};
+constexpr std::array<std::string_view, 9> extra{"timeline", "published", "rows", "tolerance", "threads",
+                                                "json",     "svg",       "html", "markdown"};
 constexpr std::array<std::string_view, 1> except{"memory-limit"}; // it ran
 constexpr std::array examples{
     Example{"ppsim validate --scenario costs.toml --timeline run.json",

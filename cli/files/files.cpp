@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -27,7 +28,7 @@ struct CloseFile {
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
 /// Inputs larger than this are a mistake (a device, a wrong file), not a schedule.
-constexpr std::size_t largest_input = std::size_t{4} << 30;
+constexpr std::uint64_t largest_input = std::uint64_t{4} << 30U;
 
 [[noreturn]] void fail(std::string_view where, std::string what, std::string hint) {
   throw Error{ExitCode::bad_input, Problem{std::string{where}, std::move(what), std::move(hint)}};

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <set>
 
@@ -33,8 +34,11 @@ std::optional<std::int64_t> parse_factor(std::string_view text) {
 }
 
 std::optional<std::int64_t> parse_whole(std::string_view text) {
+  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+  constexpr CountRange range{.least = 0,
+                             .most = std::min<std::uint64_t>(most, std::numeric_limits<std::size_t>::max())};
   std::size_t count = 0;
-  if (parse_count(text, {.least = 0, .most = std::numeric_limits<std::int64_t>::max()}, count)) return std::nullopt;
+  if (parse_count(text, range, count)) return std::nullopt;
   return static_cast<std::int64_t>(count);
 }
 

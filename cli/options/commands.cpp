@@ -6,7 +6,7 @@
 namespace ppsim::cli {
 
 namespace {
-constexpr std::array table{
+constexpr std::array all_commands{
 #define PPSIM_COMMAND(name) &name##_command::definition,
 #include "commands/commands.def"
 #undef PPSIM_COMMAND
@@ -22,12 +22,12 @@ bool Command::takes(const Option& option) const {
 }
 
 std::span<const Command* const> commands() {
-  return table;
+  return all_commands;
 }
 
 const Command& find_command(std::string_view name) {
   std::vector<std::string_view> names;
-  for (const Command* command : table) {
+  for (const Command* command : all_commands) {
     if (command->name == name) return *command;
     names.push_back(command->name);
   }

@@ -54,10 +54,8 @@ Result check_text(std::string_view text) {
 }
 
 std::optional<double> parse_number(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
-  return number;
+  const std::optional<double> number = decimal_of(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 bool is_bare_number(std::string_view text) {

@@ -10,6 +10,7 @@
 
 #include "bindings.hpp"
 #include "run.hpp"
+#include "runs/pages.hpp"
 
 namespace ppsim::python {
 namespace {
@@ -175,6 +176,9 @@ void define_documents(py::class_<Run, std::shared_ptr<Run>>& type) {
   document(
       "svg", [](const Evaluation& e, Run&) { return viz::svg_gantt(e.graph, e.timeline, e.report); },
       "The Gantt chart as SVG text: what --svg writes.");
+  document(
+      "html", [](const Evaluation& e, Run&) { return cli::simulated_page(e); },
+      "A page to look into, as HTML text: what --html writes.");
   document(
       "trace", [](const Evaluation& e, Run&) { return traces::chrome_trace(e.graph, e.timeline, e.report); },
       "Chrome trace events as JSON text, for Perfetto: what --trace writes.");

@@ -32,7 +32,7 @@ bool is_read_at_once(const std::vector<cli::Assignment>& flags) {
 }
 
 bool writes_file(const cli::Inputs& inputs) {
-  return inputs.json || inputs.svg || inputs.trace || inputs.csv || inputs.csv_comms || inputs.chakra || inputs.goal;
+  return inputs.json || inputs.svg || inputs.html || inputs.trace || inputs.csv || inputs.csv_comms || inputs.chakra || inputs.goal;
 }
 
 std::shared_ptr<Run> simulate_by(const py::kwargs& keywords) {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <tuple>
 #include <utility>
 
@@ -180,7 +181,8 @@ void add_still_stages(const RunSpec& spec, const Evaluation& run, Sensitivity& r
   const Jitter& jitter = run.report.spread->of;
   const std::vector<LoweredCopies> copies = lower_copies(spec, run.graph);
   const std::vector<SampledCopies> sampled = sampled_copies(run.graph, jitter.copies, copies);
-  const std::size_t tasks = sampled.size() * run.graph.scenario().shape.stages * run.graph.size() * jitter.samples;
+  const std::uint64_t tasks =
+      std::uint64_t{sampled.size()} * run.graph.scenario().shape.stages * run.graph.size() * jitter.samples;
   if (tasks <= most_sampled_tasks)
     result.still = still_stages(sampled, *run.report.spread, machine_threads());
   else
@@ -197,8 +199,8 @@ std::optional<Sensitivity> find_sensitivity(const RunSpec& spec, const Evaluatio
     notes.emplace_back("`sensitivity`: the step time in the long run is not known, nor are its changes");
     return std::nullopt;
   }
-  const std::size_t tasks =
-      changes_of(run.graph).size() * (has_steady_state(run.graph) ? steady_tasks(run.graph) : run.graph.size());
+  const std::uint64_t tasks = std::uint64_t{changes_of(run.graph).size()} *
+                              (has_steady_state(run.graph) ? steady_tasks(run.graph) : run.graph.size());
   if (tasks > most_tasks_for_sensitivity) {
     notes.push_back(fmt::format("`sensitivity`: stages and links would take {} simulated tasks, more than {}", tasks,
                                 most_tasks_for_sensitivity));

@@ -71,11 +71,7 @@ void check_status(int status, const z_stream& stream, bool was_last, std::string
 
 } // namespace
 
-bool is_gzip(std::string_view bytes) {
-  return bytes.starts_with("\x1F\x8B");
-}
-
-Gunzip::Gunzip(std::string_view bytes, std::string where, std::size_t limit)
+Gunzip::Gunzip(std::string_view bytes, std::string where, std::uint64_t limit)
     : rest_{bytes}, size_{bytes.size()}, where_{std::move(where)}, limit_{limit} {
   if (inflateInit2(&stream_, gzip_window) != Z_OK) throw std::bad_alloc{};
 }
@@ -126,9 +122,10 @@ std::string gzip(std::string_view bytes) {
   return packed;
 }
 
-std::string gunzip(std::string_view bytes, std::string_view where, std::size_t limit) {
+std::string gunzip(std::string_view bytes, std::string_view where, std::uint64_t limit) {
   std::string text;
-  text.reserve(std::min(size_hint(bytes), limit)); // so that it does not move, and is not there twice while it does
+  text.reserve(std::min<std::uint64_t>(size_hint(bytes),
+                                       limit)); // so that it does not move, and is not there twice while it does
   Gunzip packed{bytes, std::string{where}, limit};
   while (packed.append_to(text)) {
   }

@@ -184,7 +184,7 @@ private:
   /// In billionths: nanoseconds of seconds, bytes of gigabytes. Nothing where it is not a number above 0.
   std::optional<std::int64_t> billionths(const Value& value, std::string_view name, double most,
                                          std::string_view hint) {
-    const std::optional<double> number = number_of<double>(value.text);
+    const std::optional<double> number = decimal_of(value.text);
     const std::int64_t result = number && *number > 0 && *number <= most ? std::llround(*number * nano) : 0;
     if (result > 0) return result;
     fault(value.column, fmt::format("{} is {}", name, in_quotes(value.text)), hint);

@@ -54,27 +54,6 @@ std::string kept_words(const Keeping& keeping) {
   return keeping.block_layers == 0 ? "full" : fmt::format("full {} of a chunk", keeping.block_layers);
 }
 
-/// "tp 4, dp 32, pp 4, microbatches of 1, zb-interleaved v=20".
-std::string configuration_words(const Configuration& configuration) {
-  const Degrees& degrees = configuration.degrees;
-  std::vector<std::string> words;
-  const auto add = [&](bool given, std::string_view name, std::int64_t value) {
-    if (given) words.push_back(fmt::format("{} {}", name, value));
-  };
-  add(true, "tp", degrees.tensor);
-  add(degrees.context > 1, "cp", degrees.context);
-  add(degrees.expert > 1, "ep", degrees.expert);
-  add(true, "dp", degrees.data);
-  add(true, "pp", degrees.stages);
-  words.push_back(fmt::format("{} of {}", counted(static_cast<std::size_t>(degrees.microbatches), "microbatch", "es"),
-                              degrees.microbatch_size));
-  words.push_back(order_words(configuration));
-  if (configuration.keeping.kind != RecomputeKind::none)
-    words.push_back("recompute " + kept_words(configuration.keeping));
-  add(degrees.zero_stage != 1, "ZeRO", degrees.zero_stage);
-  return joined(words, ", ");
-}
-
 std::string metric_text(const RunReport& report, std::string_view tag, std::string (*text)(double)) {
   const auto value = find_metric(tag).value(report);
   return value ? text(*value) : "-";
@@ -301,6 +280,26 @@ std::string pasted_lines(const std::string& command, std::size_t width) {
 }
 
 } // namespace
+
+std::string configuration_words(const Configuration& configuration) {
+  const Degrees& degrees = configuration.degrees;
+  std::vector<std::string> words;
+  const auto add = [&](bool given, std::string_view name, std::int64_t value) {
+    if (given) words.push_back(fmt::format("{} {}", name, value));
+  };
+  add(true, "tp", degrees.tensor);
+  add(degrees.context > 1, "cp", degrees.context);
+  add(degrees.expert > 1, "ep", degrees.expert);
+  add(true, "dp", degrees.data);
+  add(true, "pp", degrees.stages);
+  words.push_back(fmt::format("{} of {}", counted(static_cast<std::size_t>(degrees.microbatches), "microbatch", "es"),
+                              degrees.microbatch_size));
+  words.push_back(order_words(configuration));
+  if (configuration.keeping.kind != RecomputeKind::none)
+    words.push_back("recompute " + kept_words(configuration.keeping));
+  add(degrees.zero_stage != 1, "ZeRO", degrees.zero_stage);
+  return joined(words, ", ");
+}
 
 std::string plan_text(const PlanShown& shown, const TextOptions& options) {
   const std::size_t width = std::max(options.width, least_text_width);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 
 namespace ppsim::generator {
@@ -67,8 +68,8 @@ DispatchInput dispatch_input(const Scenario& scenario, const std::vector<StageId
   DispatchInput input = without_memory(scenario, placement);
   input.taken.assign(placement.size(), 1);
   input.kept.assign(placement.size(), 1);
-  constexpr std::size_t no_limit = std::size_t{1} << 40; // far more than there are
-  input.limit.assign(scenario.shape.stages, static_cast<std::int64_t>(std::min(activations, no_limit)));
+  constexpr std::uint64_t no_limit = std::uint64_t{1} << 40U; // far more than there are
+  input.limit.assign(scenario.shape.stages, static_cast<std::int64_t>(std::min<std::uint64_t>(activations, no_limit)));
   return input;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
 
 #include "generator_list.hpp"
 
@@ -49,7 +50,7 @@ void check_shape(const Generator& generator, const ScheduleRequest& request, Pro
     problems.add("`vpp`",
                  fmt::format("{} stages x {} chunks are more than {} chunks", shape.stages, shape.vpp, Limits::chunks),
                  "use a smaller `vpp`");
-  else if (shape.microbatches > Limits::tasks || 2 * shape.chunks() * shape.microbatches > Limits::tasks)
+  else if (shape.microbatches > Limits::tasks || std::uint64_t{2} * shape.chunks() * shape.microbatches > Limits::tasks)
     problems.add("`mb`",
                  fmt::format("{} microbatches on {} chunks make more than {} tasks", shape.microbatches, shape.chunks(),
                              Limits::tasks),

@@ -4,6 +4,7 @@
 #include "kineto_trace.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/words.hpp"
 
 #include <fmt/format.h>
 
@@ -405,7 +406,7 @@ private:
 
 /// As some programs write numbers again, with an exponent: a double has to do.
 std::optional<std::int64_t> rounded_microseconds(std::string_view text) {
-  const std::optional<double> value = number_of<double>(text);
+  const std::optional<double> value = decimal_of(text);
   constexpr double ns_per_us = 1000;
   const bool in_range = value && *value >= 0 && *value <= static_cast<double>(latest) / ns_per_us;
   return in_range ? std::optional{std::llround(*value * ns_per_us)} : std::nullopt;

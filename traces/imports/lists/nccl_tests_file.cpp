@@ -60,7 +60,7 @@ bool is_rate(double gigabytes_per_second, double bytes, double microseconds) {
 }
 
 std::optional<double> number(std::string_view text) {
-  const std::optional<double> value = number_of<double>(text);
+  const std::optional<double> value = decimal_of(text);
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 

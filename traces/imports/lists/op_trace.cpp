@@ -216,7 +216,7 @@ private:
   /// Seconds; `usual` is the most that is likely.
   double seconds(Column column, double least, double most, double usual) {
     const std::string_view text = field(column);
-    const std::optional<double> value = number_of<double>(text);
+    const std::optional<double> value = decimal_of(text);
     if (value && *value >= least && *value <= most) return *value;
     const std::string_view name = column_names[static_cast<std::size_t>(column)];
     const std::string hint = fmt::format("write seconds, from {:.0f} to {:.0f}", least, most);
