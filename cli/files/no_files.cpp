@@ -16,7 +16,7 @@ std::string read_file(const std::string& path, std::string_view where) {
   const MemoryFiles* const files = MemoryFiles::current();
   if (const std::string* const given = files != nullptr ? files->find(path) : nullptr) return *given;
   throw Error{ExitCode::bad_input,
-              Problem{std::string{where}, fmt::format("can not read {}: a web page has no files", in_quotes(path, 200)),
+              Problem{std::string{where}, fmt::format("cannot read {}: a web page has no files", in_quotes(path, 200)),
                       "name what ppsim knows by itself, or run the program"}};
 }
 
