@@ -32,14 +32,17 @@ function pageOf(options) {
 
 /**
  * Opens the page of those options, does `work` with it and closes it; fails where the page has said anything on its
- * console, a violation of its policy included. `settings`: hash, and what a context of Playwright takes.
+ * console, a violation of its policy included. `settings`: hash; what it may say; a script to begin with; and what a
+ * context of Playwright takes.
  */
-async function withPage(options, work, {hash = '', ...settings} = {}) {
+async function withPage(options, work, {hash = '', expected = null, init = '', ...settings} = {}) {
   const context = await browser.newContext({viewport: {width: 1200, height: 800}, ...settings});
   try {
     const page = await context.newPage();
     const complaints = [];
-    page.on('console', (message) => complaints.push(message.text()));
+    page.on('console', (message) => expected && expected.test(message.text()) || complaints.push(message.text()));
+    page.on('dialog', (dialog) => complaints.push(dialog.message()));
+    if (init) await page.addInitScript(init);
     page.on('pageerror', (error) => complaints.push(error.stack));
     page.on('request', (request) => /^(file|data|blob):/.test(request.url()) || complaints.push(request.url()));
     await page.goto(pathToFileURL(pageOf(options)).href + hash);
@@ -76,11 +79,30 @@ function placeOf(page, target) {
   }, {run: 0, ...target});
 }
 
+/** Serious violations of accessibility that axe finds. */
+async function violations(page) {
+  await page.addScriptTag({path: require.resolve('axe-core/axe.min.js')});
+  const {violations: found} = await page.evaluate(() => window.axe.run());
+  return found.filter(({impact}) => impact === 'serious' || impact === 'critical')
+      .map(({id, nodes}) => `${id}: ${nodes.map(({html}) => html.slice(0, 100))}`);
+}
+
+/** Role and name of what can have the focus, as a screen reader gets them. */
+async function namesOfControls(page) {
+  const session = await page.context().newCDPSession(page);
+  const {nodes} = await session.send('Accessibility.getFullAXTree');
+  const focusable = ({properties}) => (properties || []).some(({name, value}) => name === 'focusable' && value.value);
+  return nodes.filter((node) => !node.ignored && node.role.value !== 'RootWebArea' && focusable(node))
+      .map(({role, name}) => ({role: role.value, name: name.value}));
+}
+
 module.exports = {
+  namesOfControls,
   pageOf,
   placeOf,
   settled,
   start,
   stop,
+  violations,
   withPage
 };

@@ -7,3 +7,4 @@ const {start, stop} = require('./browser.js');
 before(start);
 after(stop);
 require('./looking_test.js');
+require('./page_test.js');
