@@ -96,8 +96,41 @@ async function namesOfControls(page) {
       .map(({role, name}) => ({role: role.value, name: name.value}));
 }
 
+/** ms from the navigation to the drawn page, or a little more. */
+function openingTime(page) {
+  return page.evaluate(async () => {
+    if (document.readyState === 'loading')
+      await new Promise((resolve) => addEventListener('DOMContentLoaded', resolve));
+    await window.ppsim.ready;
+    return performance.now();
+  });
+}
+
+/** Mean colours of the fields of a PNG, row by row, as rrggbb. */
+async function coloursOf(png, columns = 32, rows = 16) {
+  const page = await browser.newPage();
+  const means = await page.evaluate(async ([url, across, down]) => {
+    const bitmap = await createImageBitmap(await (await fetch(url)).blob());
+    const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
+    context.drawImage(bitmap, 0, 0);
+    const mean = (x, y) => {
+      const left = Math.round(x * bitmap.width / across), right = Math.round((x + 1) * bitmap.width / across);
+      const top = Math.round(y * bitmap.height / down), bottom = Math.round((y + 1) * bitmap.height / down);
+      const {data} = context.getImageData(left, top, right - left, bottom - top);
+      const sums = [0, 0, 0];
+      data.forEach((value, i) => i % 4 < 3 && (sums[i % 4] += value));
+      return sums.map((sum) => Math.round(4 * sum / data.length).toString(16).padStart(2, '0')).join('');
+    };
+    return Array.from({length: down}, (_, y) => Array.from({length: across}, (__, x) => mean(x, y)));
+  }, [`data:image/png;base64,${png.toString('base64')}`, columns, rows]);
+  await page.close();
+  return means;
+}
+
 module.exports = {
+  coloursOf,
   namesOfControls,
+  openingTime,
   pageOf,
   placeOf,
   settled,

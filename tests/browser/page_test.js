@@ -12,6 +12,7 @@ const small = '--stages 4 --mb 8 --comm 100us';
 const full =
     '--schedule zb-v --vpp 2 --stages 4 --mb 8 --transfer link --latency 50us --bandwidth 10GB/s --boundary-bytes 2MiB ' +
     '--activation-bytes 5GiB --parameter-bytes 5GiB --memory-limit 24GiB';
+const uneven = `${full} --slow 2=1.2`;
 
 test(
     'page: has the title, the figures of the report and the report itself',
@@ -31,9 +32,9 @@ test(
 
 test(
     'page: answers which stage waits most and for whom, when memory peaks, what twice the microbatches change',
-    () => withPage(full, async (page) => {
+    () => withPage(uneven, async (page) => {
       const words = await page.locator('.sentences').innerText();
-      const {runs: [run]} = dataOf(pageOf(full));
+      const {runs: [run]} = dataOf(pageOf(uneven));
       const idle = run.per_stage.map(({idle_ns}) => idle_ns), peaks = run.per_stage.map(({peak_bytes}) => peak_bytes);
       assert.match(words, new RegExp(`Stage ${idle.indexOf(Math.max(...idle))} waits longest: .* for stage \\d`));
       assert.match(

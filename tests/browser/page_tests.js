@@ -8,3 +8,6 @@ before(start);
 after(stop);
 require('./looking_test.js');
 require('./page_test.js');
+require('./several_test.js');
+require('./pictures_test.js');
+require('./speed_test.js');

@@ -1,0 +1,58 @@
+// How long pages of many tasks take. The bounds are four times what an idle machine needs: those of tests are not idle.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const {test} = require('node:test');
+
+const {openingTime, pageOf, withPage} = require('./browser.js');
+
+const middle = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
+const inMib = (file) => `${(fs.statSync(file).size / 2 ** 20).toFixed(2)} MiB`;
+
+test('speed: a page of 100,000 tasks opens within a second', (context) => {
+  const options = '--stages 64 --mb 782';
+  return withPage(options, async (page) => {
+    const took = [];
+    for (let i = 0; i < 3; ++i) {
+      await page.reload({waitUntil: 'commit'});
+      took.push(await openingTime(page));
+    }
+    assert.ok(await page.evaluate(() => window.ppsim.runs[0].size) >= 100000);
+    context.diagnostic(`100,000 tasks: ${inMib(pageOf(options))}, opened in ${Math.round(middle(took))} ms`);
+    assert.ok(middle(took) < 4000);
+  });
+});
+
+test('speed: a million tasks zoom and move within 10 ms a frame', (context) => {
+  const options = '--stages 64 --mb 7813';
+  return withPage(options, async (page) => {
+    const opened = await openingTime(page);
+    const {zoom, pan, path} = await page.evaluate(async () => {
+      const {ppsim} = window;
+      const frames = async (count, change) => {
+        ppsim.frames.length = 0;
+        for (let i = 0; i < count; ++i) {
+          change(i);
+          await new Promise(requestAnimationFrame);
+        }
+        return [...ppsim.frames];
+      };
+      const zoomed = await frames(60, (i) => ppsim.zoom(i < 45 ? 0.8 : 1.5, 400));
+      ppsim.setSpan(ppsim.span * 0.3, ppsim.span * 0.4);
+      const panned = await frames(40, () => ppsim.pan(0.05));
+      ppsim.fit();
+      ppsim.toggle('path');
+      ppsim.toggle('memory');
+      return {zoom: zoomed, pan: panned, path: await frames(30, () => ppsim.zoom(0.9, 300))};
+    });
+    const said =
+        Object.entries({zoom, pan, 'with path and memory': path})
+            .map(([name, frames]) => `${name} ${middle(frames).toFixed(1)} (most ${Math.max(...frames).toFixed(1)})`);
+    context.diagnostic(`1,000,000 tasks: ${inMib(pageOf(options))}, opened in ${Math.round(opened)} ms; ms a frame: ${
+        said.join(', ')}`);
+    for (const frames of [zoom, pan, path]) {
+      assert.ok(frames.length >= 28);
+      assert.ok(middle(frames) < 40);
+    }
+  });
+});
