@@ -1,22 +1,18 @@
 // The browser, once for all tests, and pages in it.
 
 const assert = require('node:assert/strict');
-const {spawnSync} = require('node:child_process');
 const {pathToFileURL} = require('node:url');
 
 const {chromium} = require('playwright-core');
 
 const {makePage} = require('./program.js');
 
-const names = [process.env.PPSIM_CHROMIUM, 'chromium', 'chromium-browser', 'google-chrome'].filter(Boolean);
-const executablePath =
-    names.map((name) => spawnSync('sh', ['-c', 'command -v "$0"', name], {encoding: 'utf8'}).stdout.trim())
-        .find((found) => found !== '');
-
 let browser = null;
 async function start() {
-  browser =
-      await chromium.launch({executablePath, args: ['--no-sandbox', '--disable-gpu', '--force-color-profile=srgb']});
+  browser = await chromium.launch({
+    executablePath: process.env.PPSIM_CHROMIUM,
+    args: ['--no-sandbox', '--disable-gpu', '--force-color-profile=srgb']
+  });
 }
 async function stop() {
   await browser.close();
