@@ -21,7 +21,7 @@ missing_packages() {
 install_packages() {
   local missing sudo=() log=build/packages.log
   if ! command -v apt-get >/dev/null; then
-    say "no apt-get here; needed are, by their Debian names: $*"
+    say "apt-get was not found; install these Debian packages: $*"
     return
   fi
   mapfile -t missing < <(missing_packages "$@")
@@ -34,5 +34,5 @@ install_packages() {
   local apt=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -y -o DPkg::Lock::Timeout=120)
   "${apt[@]}" install --no-install-recommends "${missing[@]}" >"$log" 2>&1 ||
     { "${apt[@]}" update && "${apt[@]}" install --no-install-recommends "${missing[@]}"; } >>"$log" 2>&1 ||
-    { tail -n 5 "$log" >&2; say "apt-get failed; going on with what is there (log: $log)"; }
+    { tail -n 5 "$log" >&2; say "apt-get failed; continuing with the installed packages (log: $log)"; }
 }

@@ -73,7 +73,7 @@ std::size_t drawn_replica(const Inputs& inputs, const Explanation& explanation) 
 Explained explain_inputs(const Inputs& inputs) {
   if (!inputs.file)
     throw Error{ExitCode::bad_input,
-                Problem{"explain", "names no run",
+                Problem{"explain", "no run file given",
                         "for example: ppsim explain run.json; 'ppsim import' and 'ppsim replay -o' write such files"}};
   std::vector<std::string> paths{*inputs.file};
   paths.insert(paths.end(), inputs.files.begin(), inputs.files.end());
@@ -81,9 +81,8 @@ Explained explain_inputs(const Inputs& inputs) {
   std::set<std::string> seen;
   for (const std::string& path : paths)
     if (path != "-" && !seen.insert(real_path(path)).second)
-      throw Error{ExitCode::bad_input,
-                  Problem{in_quotes(path), "is given twice: a replica would be compared with itself",
-                          "name the run file of each replica once"}};
+      throw Error{ExitCode::bad_input, Problem{in_quotes(path), "given twice: a replica would be compared with itself",
+                                               "name the run file of each replica once"}};
   for (const std::string& path : paths) {
     explained.runs.push_back(read_run_file(path, "explain"));
     explained.names.push_back(display_name(path));
@@ -93,7 +92,7 @@ Explained explain_inputs(const Inputs& inputs) {
       predict_variable_work(explained.runs, inputs.calibrate.value_or(default_share_of_draws), machine_threads());
   if (explained.explanation.steps < 2 && inputs.calibrate)
     throw Error{ExitCode::bad_input,
-                Problem{inputs.place_of("calibrate"), "the run has one step: there is no other one",
+                Problem{inputs.place_of("calibrate"), "the run has only one step: none is left to predict",
                         "leave it out, or record more steps"}};
   explained.drawn = drawn_replica(inputs, explained.explanation);
   return explained;
@@ -161,16 +160,15 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array<std::string_view, 6> extra{"replica", "calibrate", "json", "svg", "html", "trace"};
 constexpr std::array examples{
-    Example{"ppsim explain run.json",
-            "where the bubble of a measured run is, by cause, and what would make it shorter"},
+    Example{"ppsim explain run.json", "where the bubble of a measured run is, by cause, and what would shorten it"},
     Example{"ppsim explain run-0.json run-1.json --svg step.svg",
-            "two data-parallel replicas: which one the other waits for; the median step of the slower one as a chart"},
+            "two data-parallel replicas: which one waits for the other; a chart of the slower one's median step"},
 };
 
 } // namespace
 
 const Command definition{.name = "explain",
-                         .summary = "where the time of a measured run goes, by cause, and what each cause costs",
+                         .summary = "explain where the time of a measured run goes, and what each cause costs",
                          .usage = "ppsim explain RUN.json... [--svg FILE] [--trace FILE] [--json[=FILE]]",
                          .argument = "RUN",
                          .argument_help = "a run file; several are the data-parallel replicas of one job",

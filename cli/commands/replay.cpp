@@ -85,17 +85,17 @@ Replayed view(Replay replay, MeasuredRun run) {
 ExitCode judge(const Replayed& result) {
   ExitCode code = ExitCode::done;
   if (const auto& proof = result.run.proof; proof && !proof->holds()) {
-    say("ppsim: the results are not those of a run that does one task at a time\n");
+    say("ppsim: the results differ from those of a run that does one task at a time\n");
     code = ExitCode::no;
   }
   if (const auto step = result.run.proof ? result.run.proof->diverged() : std::nullopt) {
-    say(fmt::format("ppsim: training diverged: from step {} on the loss is no finite number, which proves nothing\n"
-                    "ppsim: hint: try a --learning-rate below {:.3g}\n",
+    say(fmt::format("ppsim: training diverged: the loss is not finite from step {} on, so the run proves "
+                    "nothing\nppsim: hint: try a --learning-rate below {:.3g}\n",
                     *step + 1, result.replay.options.workload.learning_rate));
     code = ExitCode::no;
   }
   if (result.validation.knows_memory && !result.validation.same_peaks()) {
-    say("ppsim: the memory is not what was predicted\n");
+    say("ppsim: the memory differs from the prediction\n");
     code = ExitCode::no;
   }
   if (result.report.overflow) code = ExitCode::no; // the report says where
@@ -123,11 +123,11 @@ constexpr std::array<std::string_view, 7> except{"flops",     "timeline",      "
                                                  "calibrate", "by-microbatch", "mean-stage"};
 constexpr std::array examples{
     Example{"ppsim replay --stages 2 --mb 8 --schedule 1f1b",
-            "train a small model on two cores; results and memory are compared with what they have to be"},
+            "train a small model on two cores, and check its results and memory"},
     Example{"ppsim replay --scenario costs.toml --schedule zb-h1 --mb 8 -o run.json --svg run.svg",
-            "with what 'ppsim calibrate' measured: also says how far the prediction was off"},
+            "with the costs that 'ppsim calibrate' measured: also shows the error of the prediction"},
     Example{"ppsim replay --stages 8 --mb 16 --forward 4ms --backward 8ms --compute timed",
-            "tasks that last as long as is said, for more stages than there are cores"},
+            "tasks of the given durations, for more stages than cores"},
     Example{"mpirun -n 4 ppsim replay --backend mpi --stages 4 --mb 8", "a process per stage"},
 };
 
@@ -135,8 +135,7 @@ constexpr std::array examples{
 
 const Command definition{
     .name = "replay",
-    .summary = "run a schedule for real, and show what was measured (exit status 3 when results or memory are not as "
-               "they have to be)",
+    .summary = "run a schedule for real and show what was measured (exit status 3 when results or memory are wrong)",
     .usage = "ppsim replay --stages P --mb M [--schedule NAME] [--scenario FILE] [--backend NAME] [-o RUN.json] "
              "[options]",
     .argument = "",

@@ -18,7 +18,7 @@ void refuse_stdout(const std::vector<cli::Assignment>& flags) {
   Problems problems;
   for (const cli::Assignment& flag : flags)
     if (flag.option->section == cli::Section::output && flag.value == "-")
-      problems.add(flag.where, "names no file", "give a path; the result has what would be written");
+      problems.add(flag.where, "no file given", "give a path; the result holds what would be written");
   problems.throw_if_any();
 }
 

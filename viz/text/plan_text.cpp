@@ -132,7 +132,7 @@ std::string headline(const PlanShown& shown) {
                   shown.request.run.device_sheet->name, limit, grouped(plan.simulated));
   if (plan.rows.empty()) return text + ": none fits";
   const std::string refused =
-      plan.refused > 0 ? fmt::format("; {} of them can not be run ({})", grouped(plan.refused), as_flags(plan.refusal))
+      plan.refused > 0 ? fmt::format("; {} of them cannot run ({})", grouped(plan.refused), as_flags(plan.refusal))
                        : "";
   if (plan.rows.size() < shown.request.top) return text + ": these are all that fit" + refused;
   const bool is_sampled = shown.request.run.rank_by != StepFigure::step_time;
@@ -140,7 +140,7 @@ std::string headline(const PlanShown& shown) {
   const std::string comes = shown.request.by_memory ? "needs less than " + last
                             : is_sampled            ? "takes less without jitter than " + last + " with it"
                                                     : "is faster than " + last;
-  return text + fmt::format(": none of the others fits and {}{}", comes, refused);
+  return text + fmt::format(": no other one fits and {}{}", comes, refused);
 }
 
 /// What takes longer in `other`, the most first: "waiting for other stages 1.2 s more".
@@ -200,7 +200,7 @@ std::string change_words(const OtherConstants& change) {
 /// Where costs come from, and which rows are as good as the first by what can be known.
 std::string trust_words(const PlanShown& shown) {
   const std::vector<PlanRow>& rows = shown.plan.rows;
-  std::string text = fmt::format("costs are {}; docs/validation.md says how far off such runs were",
+  std::string text = fmt::format("costs are {}; docs/validation.md shows the errors of such predictions",
                                  cost_source(spec_of(shown.request, rows.front().configuration)));
   constexpr std::int64_t known_to = 100; // a hundredth: costs are hardly known better
   const auto as_good = std::ranges::count_if(
@@ -252,12 +252,12 @@ std::vector<Answer> answers_of(const PlanShown& shown) {
 }
 
 std::string nothing_fits(const RankedPlan& plan) {
-  if (!plan.closest) return fmt::format("none can be run: {}", as_flags(plan.refusal));
+  if (!plan.closest) return fmt::format("none can run: {}", as_flags(plan.refusal));
   const Bytes needs = plan.closest->report.peak_bytes();
   std::string text =
-      fmt::format("least is needed by {}: {}", configuration_words(plan.closest->configuration), format_bytes(needs));
+      fmt::format("{} needs least: {}", configuration_words(plan.closest->configuration), format_bytes(needs));
   if (plan.memory_limit)
-    text += fmt::format(", {} more than the {} there are", format_bytes(needs - *plan.memory_limit),
+    text += fmt::format(", {} more than the {} available", format_bytes(needs - *plan.memory_limit),
                         format_bytes(*plan.memory_limit));
   return text;
 }

@@ -1,5 +1,7 @@
 // The page: what is shown, and what keys, pointer and address do to it.
 
+const leastHeight = 300;  // for what is said beside the chart
+
 class Page {
   /**
    * `data` is what the page's data element holds; `root` is where it is shown. Of another page, `like`, it takes over
@@ -31,7 +33,7 @@ class Page {
     this.chart = new Chart(this.canvas, data, this.runs);
     if (!like) this.readAddress();
     this.ready = this.dress().then(() => this.listen());
-    this.resized = new ResizeObserver(() => this.resize());
+    this.resized = new ResizeObserver(() => this.root.clientWidth !== this.width && this.resize());
   }
 
   takeOver({view, theme, report}) {
@@ -47,11 +49,12 @@ class Page {
     clearTimeout(this.keeping);
   }
 
-  /** All of a few; of many the one to take and the fastest beside it. */
+  /** All of a few; of many the one to take and the fastest besides that does the same work. */
   firstShown() {
-    if (this.runs.length <= 3 || this.data.command === 'validate') return this.runs.map((_, i) => i);
-    const first = [this.runs.indexOf(this.current), 0, 1].filter((i, at, all) => all.indexOf(i) === at);
-    return first.slice(0, 2).sort((a, b) => a - b);
+    if (this.runs.length <= 3) return this.runs.map((_, i) => i);
+    const taken = this.runs.indexOf(this.current);
+    const other = this.runs.findIndex((run, i) => i !== taken && !run.asynchronous);
+    return [taken, Math.max(0, other)].sort((a, b) => a - b);
   }
 
   build() {
@@ -105,14 +108,14 @@ class Page {
             'button', {type: 'button', title: 'what is seen, as PNG', onclick: () => savePicture(this, 'png')}, 'PNG'),
         element('button', {type: 'button', title: 'dark or light', onclick: () => this.switchTheme()}, 'theme'),
         element('button', {type: 'button', title: 'keys (?)', onclick: () => this.help.showModal()}, 'keys'));
+    this.work = element('div', {class: 'work'}, this.viewport, this.details);
     this.help = helpDialog();
     this.root.replaceChildren(
         element(
             'header', {}, element('h1', {}, data.title),
             element('p', {class: 'headline'}, this.current.headline.join(' · ')),
             data.source ? element('p', {class: 'source'}, data.source) : null),
-        this.aside, bar, element('div', {class: 'work'}, this.viewport, this.details), this.said, this.legendPlace,
-        this.tables,
+        this.aside, bar, this.work, this.said, this.legendPlace, this.tables,
         this.report = element(
             'details', {class: 'report', open: this.reportOpen}, element('summary', {}, 'The full report'),
             element('pre', {}, data.text)),
@@ -144,9 +147,16 @@ class Page {
 
   // ---- the view
 
+  /** Takes the room there is, or less where the lanes need less. */
   resize() {
-    const width = this.viewport.clientWidth, height = this.viewport.clientHeight;
-    this.chart.resize(width, height);
+    this.width = this.root.clientWidth;
+    this.work.style.height = '';
+    this.chart.resize(this.viewport.clientWidth, this.viewport.clientHeight);
+    const needed = this.chart.layout(this.view) + axisHeight + 6;
+    if (needed < this.chart.height) {
+      this.work.style.height = `${Math.max(leastHeight, needed)}px`;
+      this.chart.resize(this.viewport.clientWidth, this.viewport.clientHeight);
+    }
     this.relayout();
   }
   relayout() {
@@ -192,13 +202,13 @@ class Page {
   toggle(name) {
     this.view[name] = !this.view[name];
     this.buttons[name].setAttribute('aria-pressed', String(this.view[name]));
-    this.relayout();
+    this.resize();
   }
   show(number, on) {
     const shown = this.view.shown.filter((i) => i !== number);
     this.view.shown = on ? [...shown, number].sort((a, b) => a - b) : shown.length > 0 ? shown : [number];
     if (!on && this.view.selected && this.view.selected.run === this.runs[number]) this.view.selected = null;
-    this.relayout();
+    this.resize();
     this.legendPlace.replaceChildren(legend(this));
     if (this.runTable) this.runTable.fill();
   }
@@ -329,7 +339,8 @@ class Page {
   listen() {
     const {signal} = this.closing;
     if (signal.aborted) return;
-    this.resized.observe(this.viewport);
+    this.resized.observe(this.root);
+    addEventListener('resize', () => this.resize(), {signal});
     this.viewport.addEventListener('scroll', () => this.changed());
     this.canvas.addEventListener('keydown', (event) => this.onKey(event));
     this.canvas.addEventListener('wheel', (event) => this.onWheel(event), {passive: false});
@@ -509,9 +520,4 @@ function helpDialog() {
       'dialog', {'aria-label': 'keys'}, element('h2', {}, 'Keys and pointer'), list,
       element('button', {type: 'button', onclick: () => dialog.close()}, 'close'));
   return dialog;
-}
-
-function startPage() {
-  const data = JSON.parse(document.getElementById('data').textContent);
-  window.ppsim = new Page(document.getElementById('page'), data);
 }

@@ -262,7 +262,8 @@ class Chart {
       if (pass === 2) raster.rect(x0, y0, separated, y0 + bar, this.pixels.bar);
       if (pass === 3) raster.rect(x0, y1 - bar, separated, y1, this.pixels.bar);
       const ink = !bright ? this.pixels.faint : this.white[pass][shade] ? light : dark;
-      if (digits) raster.number(body, y0, separated, y1, run.microbatch[i], digits, ink);
+      if (digits)
+        raster.number(Math.max(0, body), y0, Math.min(raster.width, separated), y1, run.microbatch[i], digits, ink);
     }
     if (lane.second) this.drawDeviations(lane, bottom, first, last);
   }

@@ -52,11 +52,11 @@ function span(from, to, by) {
 }
 
 class Playground {
-  constructor(root, data, engine) {
+  constructor(root, schedules) {
     this.root = root;
-    this.engine = engine;  // words of several command lines to {data, errors}; null while it is compiled
+    this.engine = null;  // see makeEngine(); null while it is compiled
     this.settings = Object.fromEntries(knobs.map(({option, start}) => [option, start]));
-    this.schedules = data.schedules;
+    this.schedules = schedules;
     this.chosen = ['interleaved', 'zb-v'];
     this.more = '';
     this.place = element('div');
@@ -164,9 +164,9 @@ class Playground {
     this.simulated = performance.now() - began;
     this.command.textContent = `ppsim ${this.wordsOf(this.chosen[0] || '1f1b').map(shellWord).join(' ')}`;
     this.took.textContent = `simulated in ${digits(this.simulated)} ms`;
-    this.errors.replaceChildren(...answer.errors.map(
-        ({schedule, place, problem, remedy}) =>
-            element('p', {}, element('b', {}, schedule), ` ${place}: ${problem}${remedy ? `; ${remedy}` : ''}`)));
+    const refused = answer.ok ? answer.refused : [answer.errors];
+    this.errors.replaceChildren(
+        ...refused.flatMap((errors, i) => (errors || []).map((error) => refusalWords(this.chosen[i], error))));
     this.showPage(answer.data);
   }
   showPage(data) {
@@ -221,6 +221,10 @@ class Playground {
   }
 }
 
+function refusalWords(schedule, {place, problem, remedy}) {
+  return element('p', {}, element('b', {}, schedule), ` ${place}: ${problem}${remedy ? `; ${remedy}` : ''}`);
+}
+
 function nearest(values, value) {
   if (value === null) return values.indexOf(null);
   let best = -1;
@@ -238,14 +242,20 @@ function splitWords(text) {
       text.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g), ([, single, double, bare]) => single ?? double ?? bare);
 }
 
-async function startPlayground() {
-  const data = JSON.parse(document.getElementById('settings').textContent);
-  const playground = new Playground(document.getElementById('page'), data, null);
+/** ppsim as a function: the words of several command lines in, the data of one page out. */
+async function makeEngine(module) {
+  const engine = await createPpsim({wasmBinary: bytesOf(module)});
+  return (commandLines) => JSON.parse(engine.ccall('ppsim_page', 'string', ['string'], [JSON.stringify(commandLines)]));
+}
+
+async function startPlayground(settings) {
+  const playground = new Playground(document.getElementById('page'), settings.schedules);
   window.playground = playground;
   try {
-    playground.engine = await makeEngine();
+    playground.engine = await makeEngine(settings.engine);
     playground.run();
   } catch (error) {
     playground.errors.replaceChildren(element('p', {}, `The simulator does not run in this browser: ${error.message}`));
   }
 }
+startPlayground(pageData);

@@ -1,1 +1,2 @@
-if (document.getElementById('data')) startPage();
+const pageData = JSON.parse(document.getElementById('data').textContent);
+if (pageData.runs) window.ppsim = new Page(document.getElementById('page'), pageData);

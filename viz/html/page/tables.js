@@ -53,6 +53,8 @@ function reasonWords(page, reason) {
 /** What most people ask of a run, as sentences with places to go to. */
 function answers(page, run) {
   const found = [];
+  const advice = adviceWords(page);
+  if (advice) found.push(element('p', {class: 'advice'}, advice));
   const idle = run.per_stage.map((stage) => stage.idle_ns);
   const most = Math.max(...idle);
   if (most > 0) found.push(waitAnswer(page, run, idle.indexOf(most), idle.every((time) => time === most)));
@@ -60,6 +62,11 @@ function answers(page, run) {
   for (const other of run.alternatives)
     found.push(element('p', {}, element('b', {}, `With ${other.change}: `), alternativeWords(run, other)));
   return found.filter(Boolean);
+}
+/** What the report says first, where it is of more than the run that is shown. */
+function adviceWords({data, chart}) {
+  if (data.answer && data.answer.recommendation) return data.answer.recommendation.text;
+  return chart.paired || data.command === 'explain' ? data.text.split('\n', 1)[0] : '';
 }
 function waitAnswer(page, run, stage, alike) {
   const idle = run.per_stage[stage].idle_ns;
@@ -152,7 +159,9 @@ function metricWords({unit, value}) {
 
 /** Runs of a comparison: which are shown, and which one the tables are of. */
 function runTable(page) {
-  const fastest = Math.min(...page.runs.filter((run) => !run.asynchronous).map((run) => run.step_time_ns));
+  const fastest = page.chart.paired ?
+      page.runs[0].step_time_ns :
+      Math.min(...page.runs.filter((run) => !run.asynchronous).map((run) => run.step_time_ns));
   const inBytes = page.runs.some((run) => memoryCurve(run).inBytes);
   const rowsOf = () => page.runs.map((run, i) => {
     const box = element('input', {
@@ -184,7 +193,8 @@ function runTable(page) {
   return sortableTable(
       'Runs: tick those to see on one time axis; press a name for its tables',
       [
-        {name: 'Run'}, {name: 'Step time'}, {name: 'Against the fastest'}, {name: 'Bubble'},
+        {name: 'Run'}, {name: 'Step time'},
+        {name: page.chart.paired ? 'Against the prediction' : 'Against the fastest'}, {name: 'Bubble'},
         {name: inBytes ? 'Peak memory' : 'Peak live'}, {name: 'Remarks'}
       ],
       rowsOf, null);
