@@ -130,7 +130,7 @@ for (const command of ['explain', 'plan', 'replay', 'synthesize'])
   test(`several: ${command} has a page`, () => {
     const options = {
       explain: ['explain', path.join(samples, '1f1b-m8.json.gz')],
-      plan: 'plan --model gpt-22b --device a100 --gpus 16 --global-batch 32 --top 3',
+      plan: 'plan --model gpt2-xl --device a100 --gpus 4 --global-batch 8 --top 3',
       replay: 'replay --stages 2 --mb 2 --forward 1ms --backward 2ms',
       synthesize: 'synthesize --stages 2 --mb 2'
     };

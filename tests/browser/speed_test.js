@@ -24,7 +24,7 @@ test('speed: a page of 100,000 tasks opens within a second', (context) => {
 });
 
 test('speed: a million tasks zoom and move within 10 ms a frame', (context) => {
-  const options = '--stages 64 --mb 7813';
+  const options = '--stages 64 --mb 7813 --comm 100us';
   return withPage(options, async (page) => {
     const opened = await openingTime(page);
     const {zoom, pan, path} = await page.evaluate(async () => {

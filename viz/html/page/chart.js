@@ -58,11 +58,11 @@ class Chart {
     this.white = Array.from(passLetters, (pass) => palette.white_text[pass]);
     this.optimizer = pixelOf(dark ? '#9a9a9a' : palette.optimizer);
     this.reduction = pixelOf(palette.reduction);
-    this.mark = pixelOf(palette.mark);
+    this.mark = pixelOf(dark ? '#ff6b5e' : palette.mark);
     this.digits = [8, 9, 10, 11].map((size) => makeDigits(size * scale, font)).reverse();
     this.tiles = {};
     for (const [label, svg] of Object.entries(palette.hatches))
-      this.tiles[this.data.labels.indexOf(label)] = await makeTile(svg, scale, dark);
+      this.tiles[this.data.labels.indexOf(label)] = await makeTile(svg, scale, dark ? this.pixels.lane : null);
   }
 
   resize(width, height) {
@@ -194,13 +194,12 @@ class Chart {
 
   drawTasks(lane, box) {
     this.raster.rect(0, box.top, this.column(lane.run.makespan_ns), box.bottom, this.pixels.lane);
+    this.drawIdle(lane, box);
     const [first, last] = this.seen(lane.run, lane.stage);
     if (this.isDense(first, last))
       this.drawShares(lane, box);
-    else {
-      this.drawIdle(lane, box);
+    else
       this.drawCells(lane, box, first, last);
-    }
     this.drawUpdates(lane, box);
   }
 
