@@ -194,12 +194,14 @@ class Chart {
 
   drawTasks(lane, box) {
     this.raster.rect(0, box.top, this.column(lane.run.makespan_ns), box.bottom, this.pixels.lane);
-    this.drawIdle(lane, box);
     const [first, last] = this.seen(lane.run, lane.stage);
-    if (this.isDense(first, last))
+    if (this.isDense(first, last)) {
+      this.drawIdle(lane, box, 1);
       this.drawShares(lane, box);
-    else
+    } else {
+      this.drawIdle(lane, box, 0);
       this.drawCells(lane, box, first, last);
+    }
     this.drawUpdates(lane, box);
   }
 
@@ -228,10 +230,17 @@ class Chart {
     }
   }
 
-  drawIdle({run, stage}, {top, bottom}) {
+  /** Idle spans of at least so many columns. */
+  drawIdle({run, stage}, {top, bottom}, least) {
+    const longest = longestIdle(run);
     const from = run.idleOffsets[stage], to = run.idleOffsets[stage + 1];
     for (let i = Math.max(from, lastAtMost(run.idleStart, from, to, this.view.start)); i < to; ++i) {
       if (run.idleStart[i] > this.view.end) break;
+      if (i % blockSize === 0 && longest[i / blockSize] * this.perNs < least) {
+        i += blockSize - 1;
+        continue;
+      }
+      if ((run.idleEnd[i] - run.idleStart[i]) * this.perNs < least) continue;
       const tile = this.tiles[run.idleLabel[i]];
       if (tile) this.raster.hatch(this.column(run.idleStart[i]), top, this.column(run.idleEnd[i]), bottom, tile);
     }
