@@ -471,7 +471,7 @@ constexpr std::array table{
     Option{"svg", "", S::output, A::required, "FILE", set_text<&I::svg>,
            "write a Gantt chart; for a comparison, the charts of the fastest schedules on one time axis"},
     Option{"html", "", S::output, A::required, "FILE", set_text<&I::html>,
-           "write a page to zoom, point at and ask: one file that needs no network"},
+           "write a page to explore: zoom, point, ask; one file, no network"},
     Option{"trace", "", S::output, A::required, "FILE", set_text<&I::trace>, "write Chrome trace events, for Perfetto"},
     Option{"csv", "", S::output, A::required, "FILE", set_text<&I::csv>,
            "write the order as PyTorch pipelining CSV, or as an InfiniTrain task list if FILE ends in .tasks.csv"},
