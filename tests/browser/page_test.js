@@ -127,7 +127,7 @@ test(
 
 for (const hash
          of ['#t=abc', '#t=5,5', '#t=-9e99,1e999', '#t=1', '#task=99.99999', '#task=0.-1', '#task=a.b', '#show=77',
-             '#show=-1,0,0,x', '#row=1e9', '#row=-4', '#mb=-5', '#theme=<script>', '#path=7&memory=&links',
+             '#show=-1,0,0,x', '#row=1000000000', '#row=-4', '#mb=-5', '#theme=<script>', '#path=7&memory=&links',
              '#%00%ff=&&==', '#__proto__=1&constructor=2', '#t=99999999999999999999,999999999999999999999'])
   test(
       `page: an address that it did not write does no harm: ${hash}`,
@@ -267,12 +267,21 @@ test(
       assert.equal(svg.match(/<rect/g).length, 1);
     }));
 
-test('page: prints the chart and the tables', () => withPage(full, async (page) => {
-                                                const pdf = await page.pdf({printBackground: true});
-                                                assert.equal(pdf.toString('latin1', 0, 4), '%PDF');
-                                                assert.match(pdf.toString('latin1'), /\/Subtype \/Image/);
-                                                await page.emulateMedia({media: 'print'});
-                                                assert.ok(await page.locator('.viewport canvas').isVisible());
-                                                assert.ok(await page.locator('.tables table').isVisible());
-                                                assert.ok(await page.locator('.bar').isHidden());
-                                              }));
+test(
+    'page: prints the chart and the tables',
+    () => withPage(full, async (page) => {
+      const pdf = await page.pdf({printBackground: true});
+      assert.equal(pdf.toString('latin1', 0, 4), '%PDF');
+      assert.match(pdf.toString('latin1'), /\/Subtype \/Image/);
+      await page.evaluate(() => window.ppsim.close());  // nothing is drawn anew for a printer
+      await page.emulateMedia({media: 'print'});
+      await page.setViewportSize({width: 700, height: 900});
+      assert.ok(await page.locator('.viewport canvas').isVisible());
+      const [shown, drawn] = await page.evaluate(() => {
+        const {canvas} = window.ppsim, {width, height} = canvas.getBoundingClientRect();
+        return [width / height, canvas.width / canvas.height];
+      });
+      assert.ok(Math.abs(shown / drawn - 1) < 0.02, `${shown}, not ${drawn}: stretched`);
+      assert.ok(await page.locator('.tables table').isVisible());
+      assert.ok(await page.locator('.bar').isHidden());
+    }));
