@@ -160,14 +160,20 @@ test(
       assert.equal((await theme())[0], 'dark');
     }, {colorScheme: 'dark'}));
 
-for (const colorScheme of ['light', 'dark'])
-  test(`page: nothing in it that axe finds serious, ${colorScheme}`, () => withPage(full, async (page) => {
-                                                                       const {x, y} =
-                                                                           await placeOf(page, {kind: 'task', id: 5});
-                                                                       await page.mouse.click(x, y);
-                                                                       await page.locator('summary').click();
-                                                                       assert.deepEqual(await violations(page), []);
-                                                                     }, {colorScheme, bypassCSP: true}));
+for (const [name, options] of [['a run', full], ['runs compared', 'compare --stages 4 --mb 8 --vpp 2']])
+  for (const colorScheme of ['light', 'dark']) {
+    const check = async (page) => {
+      await page.evaluate(() => {
+        const [run] = window.ppsim.runs;
+        window.ppsim.select({kind: 'task', run, stage: 0, id: 5});
+      });
+      await page.locator('summary').click();
+      assert.deepEqual(await violations(page), []);
+    };
+    test(
+        `page: nothing in it that axe finds serious, ${name}, ${colorScheme}`,
+        () => withPage(options, check, {colorScheme, bypassCSP: true}));
+  }
 
 test(
     'page: every control has a name, and can be reached by keys',
