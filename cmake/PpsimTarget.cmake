@@ -70,20 +70,20 @@ function(ppsim_add_library name)
   install(TARGETS ppsim_${name} EXPORT ppsim-targets)
 endfunction()
 
-# ppsim_add_room(graph BEHIND schedule DEPENDS ...): target ppsim_graph, a part of ppsim::sim with headers of its own. It sees those
-# of the room named, of what is before that, and no others; include/.../detail is for other rooms, and not installed.
-function(ppsim_add_room name)
-  cmake_parse_arguments(ARG "" "BEHIND" "DEPENDS" ${ARGN})
+# ppsim_add_module(graph AFTER schedule DEPENDS ...): target ppsim_graph, a part of ppsim::sim with headers of its own. It sees those
+# of the module named and of those before it, and no others; include/.../detail is for other modules, and not installed.
+function(ppsim_add_module name)
+  cmake_parse_arguments(ARG "" "AFTER" "DEPENDS" ${ARGN})
   add_library(ppsim_${name} OBJECT)
   set_target_properties(ppsim_${name} PROPERTIES CXX_EXTENSIONS OFF)
   target_compile_features(ppsim_${name} PUBLIC cxx_std_20)
   target_include_directories(ppsim_${name} PUBLIC include PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(ppsim_${name} PRIVATE ${ARG_DEPENDS} ppsim_warnings)
-  if(ARG_BEHIND)
-    target_link_libraries(ppsim_${name} PUBLIC ppsim_${ARG_BEHIND})
+  if(ARG_AFTER)
+    target_link_libraries(ppsim_${name} PUBLIC ppsim_${ARG_AFTER})
   endif()
   ppsim_install_headers(${name})
-  set_property(GLOBAL APPEND PROPERTY PPSIM_ROOMS ${name})
+  set_property(GLOBAL APPEND PROPERTY PPSIM_MODULES ${name})
 endfunction()
 
 # Installs the public headers of the folder, and lists it among those whose headers have to compile alone.

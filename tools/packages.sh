@@ -4,6 +4,7 @@ program_packages=(g++ cmake ninja-build libfmt-dev libboost-dev libcli11-dev lib
 test_packages=(catch2 librapidcheck-dev libpugixml-dev libbenchmark-dev openmpi-bin libopenmpi-dev libopenblas0)
 python_packages=(python3-dev pybind11-dev python3-numpy python3-pandas) # the module and its tests, which are left out without them
 ci_packages=(ccache clang-16 clang-tidy-16 clang-format-16 libclang-rt-16-dev codespell groff-base mkdocs)
+browser_packages=(chromium nodejs) # of the tests of pages, which are skipped without them
 
 say() { printf 'ppsim: %s\n' "$*" >&2; }
 fail() { printf 'ppsim: error: %s\n' "$1" >&2; [ $# -lt 2 ] || printf 'ppsim: hint: %s\n' "$2" >&2; exit 1; }

@@ -172,8 +172,8 @@ std::string page(const viz::PlanShown& shown, const Inputs& inputs) {
                  [&](std::size_t i) { runs[i] = evaluate(spec_of(shown.request, rows[i].configuration)); });
   std::vector<viz::Panel> panels;
   for (std::size_t i = 0; i < runs.size(); ++i)
-    panels.push_back(
-        {runs[i]->graph, runs[i]->timeline, rows[i].report, fmt::format("row {}: {}", i + 1, viz::configuration_words(rows[i].configuration)), i == 0});
+    panels.push_back({runs[i]->graph, runs[i]->timeline, rows[i].report,
+                      fmt::format("row {}: {}", i + 1, viz::configuration_words(rows[i].configuration)), i == 0});
   const RunSpec& run = shown.request.run;
   const std::string title =
       fmt::format("{} on {} x {}", run.model_shape->name, shown.request.gpus, run.device_sheet->name);

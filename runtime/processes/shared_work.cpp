@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "handout.hpp"
-#include "lives.hpp"
+#include "liveness.hpp"
 #include "process_group.hpp"
 #include "stage/result_bytes.hpp"
 
@@ -38,25 +38,26 @@ constexpr Stretch no_more{}, no_more_after_loss{1, 1};
 /// Another process, as the first one sees it. Messages are owned by what is pending: the work may end by an exception.
 class Companion {
 public:
-  Companion(Lives& lives, std::size_t rank) : lives_{lives}, rank_{rank} {}
+  Companion(Liveness& liveness, std::size_t rank) : liveness_{liveness}, rank_{rank} {}
 
   [[nodiscard]] const std::optional<Stretch>& stretch() const { return stretch_; } ///< that it works on
-  [[nodiscard]] bool is_lost() { return stretch_ && lives_.is_lost(rank_); }
+  [[nodiscard]] bool is_lost() { return stretch_ && liveness_.is_lost(rank_); }
   void give(Stretch stretch) {
     stretch_ = stretch;
     size_ = std::make_shared<std::uint64_t>();
-    pending_ = Pending::receive(lives_.messages(), size_.get(), sizeof *size_, rank_, number(Tag::exchange), size_);
+    pending_ = Pending::receive(liveness_.messages(), size_.get(), sizeof *size_, rank_, number(Tag::exchange), size_);
     send(stretch);
   }
-  void dismiss() { send(lives_.any_lost() ? no_more_after_loss : no_more); }
-  [[nodiscard]] bool is_dismissed() { return sent_->test() || lives_.is_lost(rank_); }
+  void dismiss() { send(liveness_.any_lost() ? no_more_after_loss : no_more); }
+  [[nodiscard]] bool is_dismissed() { return sent_->test() || liveness_.is_lost(rank_); }
 
   /// What it made of its stretch, once that is here.
   std::optional<std::pair<Stretch, std::string>> made() {
     if (!pending_ || !pending_->test()) return std::nullopt;
     if (!made_) {
       made_ = std::make_shared<std::string>(*size_, '\0');
-      pending_ = Pending::receive(lives_.messages(), made_->data(), made_->size(), rank_, number(Tag::exchange), made_);
+      pending_ =
+          Pending::receive(liveness_.messages(), made_->data(), made_->size(), rank_, number(Tag::exchange), made_);
       if (!pending_->test()) return std::nullopt;
     }
     pending_.reset();
@@ -66,12 +67,12 @@ public:
 private:
   /// Nobody waits for its end, as one that is lost takes nothing.
   void send(Stretch stretch) {
-    lives_.begin(rank_);
+    liveness_.begin(rank_);
     const auto content = std::make_shared<const Stretch>(stretch);
-    sent_ = Pending::send(lives_.messages(), content.get(), sizeof stretch, rank_, number(Tag::exchange), content);
+    sent_ = Pending::send(liveness_.messages(), content.get(), sizeof stretch, rank_, number(Tag::exchange), content);
   }
 
-  Lives& lives_;
+  Liveness& liveness_;
   std::size_t rank_;
   std::optional<Stretch> stretch_;
   std::shared_ptr<std::uint64_t> size_;
@@ -82,10 +83,10 @@ private:
 /// The messages of the first process: what it hands out, and what comes back.
 class Leader {
 public:
-  Leader(Lives& lives, Handout handout, const MakeStretch& make, const TakeMade& take, const GiveUp& give_up)
-      : lives_{lives}, make_{make}, take_{take}, give_up_{give_up}, handout_{std::move(handout)} {
-    for (std::size_t rank = 1; rank < lives.messages().size(); ++rank)
-      if (!lives.was_lost(rank)) companions_.emplace_back(lives, rank);
+  Leader(Liveness& liveness, Handout handout, const MakeStretch& make, const TakeMade& take, const GiveUp& give_up)
+      : liveness_{liveness}, make_{make}, take_{take}, give_up_{give_up}, handout_{std::move(handout)} {
+    for (std::size_t rank = 1; rank < liveness.messages().size(); ++rank)
+      if (!liveness.was_lost(rank)) companions_.emplace_back(liveness, rank);
   }
 
   void run() {
@@ -97,7 +98,7 @@ public:
 private:
   /// Whether all is done.
   bool advance() {
-    lives_.beat();
+    liveness_.beat();
     for (Companion& companion : companions_)
       if (auto made = companion.made()) handout_.put(made->first, std::move(made->second), moment(), take_);
     companions_.remove_if([this](Companion& companion) {
@@ -122,7 +123,7 @@ private:
     own_ = std::async(std::launch::async, make_, *stretch);
   }
 
-  Lives& lives_;
+  Liveness& liveness_;
   const MakeStretch& make_;
   const TakeMade& take_;
   const GiveUp& give_up_;
@@ -133,24 +134,24 @@ private:
 };
 
 /// What another process waits by.
-GiveUp patience_with_first(Lives& lives, const GiveUp& give_up) {
+GiveUp patience_with_first(Liveness& liveness, const GiveUp& give_up) {
   return [&] {
     give_up();
-    lives.beat();
-    lives.check_first();
+    liveness.beat();
+    liveness.check_first();
   };
 }
 
-void follow(Lives& lives, const MakeStretch& make, const GiveUp& give_up) {
-  MessagePassing& messages = lives.messages();
-  const GiveUp patience = patience_with_first(lives, give_up);
+void follow(Liveness& liveness, const MakeStretch& make, const GiveUp& give_up) {
+  MessagePassing& messages = liveness.messages();
+  const GiveUp patience = patience_with_first(liveness, give_up);
   while (true) {
     const auto stretch = std::make_shared<Stretch>();
     Pending::receive(messages, stretch.get(), sizeof *stretch, 0, number(Tag::exchange), stretch).wait(patience);
-    if (*stretch == no_more_after_loss) lives.tell_loss();
+    if (*stretch == no_more_after_loss) liveness.tell_loss();
     if (stretch->begin == stretch->end) return;
     std::future<std::string> making = std::async(std::launch::async, make, *stretch);
-    while (making.wait_for(lives.rules().beat) != std::future_status::ready) lives.beat();
+    while (making.wait_for(liveness.rules().beat) != std::future_status::ready) liveness.beat();
     const auto made = std::make_shared<const std::string>(making.get());
     const auto size = std::make_shared<const std::uint64_t>(made->size());
     Pending::send(messages, size.get(), sizeof *size, 0, number(Tag::exchange), size).wait(patience);
@@ -159,19 +160,19 @@ void follow(Lives& lives, const MakeStretch& make, const GiveUp& give_up) {
 }
 
 /// The first process's message, on all that are not lost.
-Message give_all(Lives& lives, Message of_first, const GiveUp& give_up) {
-  MessagePassing& messages = lives.messages();
+Message give_all(Liveness& liveness, Message of_first, const GiveUp& give_up) {
+  MessagePassing& messages = liveness.messages();
   if (messages.rank() != 0)
-    return receive_long(messages, 0, Tag::broadcast, patience_with_first(lives, give_up), Wait::eager);
+    return receive_long(messages, 0, Tag::broadcast, patience_with_first(liveness, give_up), Wait::eager);
   const auto message = std::make_shared<const Message>(std::move(of_first));
   struct Lost {};
   for (std::size_t rank = 1; rank < messages.size(); ++rank) {
-    if (lives.was_lost(rank)) continue;
-    lives.begin(rank);
+    if (liveness.was_lost(rank)) continue;
+    liveness.begin(rank);
     try {
       send_long(messages, message, rank, Tag::broadcast, [&] {
         give_up();
-        if (lives.is_lost(rank)) throw Lost{};
+        if (liveness.is_lost(rank)) throw Lost{};
       });
     } catch (const Lost&) { // the next stretches go to others
     }
@@ -181,14 +182,14 @@ Message give_all(Lives& lives, Message of_first, const GiveUp& give_up) {
 
 } // namespace
 
-void share_work(Lives& lives, Stretch all, const MakeStretch& make, const TakeMade& take, const GiveUp& give_up) {
-  if (lives.messages().rank() == 0)
-    Leader{lives, Handout{all}, make, take, give_up}.run();
+void share_work(Liveness& liveness, Stretch all, const MakeStretch& make, const TakeMade& take, const GiveUp& give_up) {
+  if (liveness.messages().rank() == 0)
+    Leader{liveness, Handout{all}, make, take, give_up}.run();
   else
-    follow(lives, make, give_up);
+    follow(liveness, make, give_up);
 }
 
-std::vector<std::string> share_round(Lives& lives, std::size_t count, std::size_t threads, const MakeOne& make,
+std::vector<std::string> share_round(Liveness& liveness, std::size_t count, std::size_t threads, const MakeOne& make,
                                      const GiveUp& give_up) {
   const MakeStretch make_stretch = [&](Stretch stretch) {
     std::vector<std::string> made(stretch.end - stretch.begin);
@@ -198,18 +199,18 @@ std::vector<std::string> share_round(Lives& lives, std::size_t count, std::size_
     return std::string{reinterpret_cast<const char*>(writer.bytes().data()), writer.bytes().size()};
   };
   Message all;
-  if (lives.messages().rank() == 0) {
+  if (liveness.messages().rank() == 0) {
     // All wait for the last stretch of a round: near its end there are to be some for each.
-    const std::size_t longest = std::max(threads, count / (8 * lives.messages().size()));
+    const std::size_t longest = std::max(threads, count / (8 * liveness.messages().size()));
     const auto take = [&](Stretch, const std::string& made) {
       const auto bytes = std::as_bytes(std::span{made});
       all.insert(all.end(), bytes.begin(), bytes.end());
       return true;
     };
-    Leader{lives, Handout{{0, count}, threads, longest}, make_stretch, take, give_up}.run();
+    Leader{liveness, Handout{{0, count}, threads, longest}, make_stretch, take, give_up}.run();
   } else
-    follow(lives, make_stretch, give_up);
-  const Message bytes = give_all(lives, std::move(all), give_up);
+    follow(liveness, make_stretch, give_up);
+  const Message bytes = give_all(liveness, std::move(all), give_up);
   std::vector<std::string> made(count);
   ByteReader reader{bytes};
   for (std::string& text : made) reader.get(text);
@@ -224,17 +225,17 @@ bool has_companions() {
 
 namespace {
 
-Lives lives_of(ProcessGroup& group) {
-  return Lives{group.messages(),
-               {.is_gone = [&](std::size_t rank) { return group.sees_gone(rank); },
-                .on_loss = [&](std::size_t rank) { group.lose(rank); }}};
+Liveness liveness_of(ProcessGroup& group) {
+  return Liveness{group.messages(),
+                  {.is_gone = [&](std::size_t rank) { return group.sees_gone(rank); },
+                   .on_loss = [&](std::size_t rank) { group.lose(rank); }}};
 }
 
 } // namespace
 
 struct SharedRounds::State {
-  explicit State(ProcessGroup& group) : lives{lives_of(group)} {}
-  Lives lives;
+  explicit State(ProcessGroup& group) : liveness{liveness_of(group)} {}
+  Liveness liveness;
 };
 
 SharedRounds::SharedRounds(std::size_t threads) : threads_{threads} {
@@ -248,14 +249,14 @@ SharedRounds::~SharedRounds() {
 }
 
 std::vector<std::string> SharedRounds::make_all(std::size_t count, const MakeOne& make) {
-  return share_round(state_->lives, count, threads_, make, [] {});
+  return share_round(state_->liveness, count, threads_, make, [] {});
 }
 
 void share_work(Stretch all, const MakeStretch& make, const TakeMade& take) {
   ProcessGroup& group = ProcessGroup::get();
   group.set_doing(undone);
-  Lives lives = lives_of(group);
-  share_work(lives, all, make, take, [] {});
+  Liveness liveness = liveness_of(group);
+  share_work(liveness, all, make, take, [] {});
   group.set_doing(nullptr);
 }
 

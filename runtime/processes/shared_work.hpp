@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "processes/lives.hpp"
+#include "processes/liveness.hpp"
 
 namespace ppsim::runtime {
 
 /// See ppsim/runtime/shared_work.hpp.
-void share_work(Lives& lives, Stretch all, const MakeStretch& make, const TakeMade& take, const GiveUp& give_up);
-[[nodiscard]] std::vector<std::string> share_round(Lives& lives, std::size_t count, std::size_t threads,
+void share_work(Liveness& liveness, Stretch all, const MakeStretch& make, const TakeMade& take, const GiveUp& give_up);
+[[nodiscard]] std::vector<std::string> share_round(Liveness& liveness, std::size_t count, std::size_t threads,
                                                    const MakeOne& make, const GiveUp& give_up);
 
 } // namespace ppsim::runtime

@@ -45,7 +45,7 @@ private:
 
   void check_size(std::string_view pointer, std::size_t size, std::size_t least, std::size_t most) {
     if (size < least || size > most)
-      fault(pointer, fmt::format("it has {} entries", size), fmt::format("give {} to {}", least, most));
+      fault(pointer, fmt::format("{} is out of range", size), fmt::format("give {} to {}", least, most));
   }
 
   void check_sizes() {

@@ -1,22 +1,18 @@
 // The browser, once for all tests, and pages in it.
 
 const assert = require('node:assert/strict');
-const {spawnSync} = require('node:child_process');
 const {pathToFileURL} = require('node:url');
 
 const {chromium} = require('playwright-core');
 
 const {makePage} = require('./program.js');
 
-const names = [process.env.PPSIM_CHROMIUM, 'chromium', 'chromium-browser', 'google-chrome'].filter(Boolean);
-const executablePath =
-    names.map((name) => spawnSync('sh', ['-c', 'command -v "$0"', name], {encoding: 'utf8'}).stdout.trim())
-        .find((found) => found !== '');
-
 let browser = null;
 async function start() {
-  browser =
-      await chromium.launch({executablePath, args: ['--no-sandbox', '--disable-gpu', '--force-color-profile=srgb']});
+  browser = await chromium.launch({
+    executablePath: process.env.PPSIM_CHROMIUM,
+    args: ['--no-sandbox', '--disable-gpu', '--force-color-profile=srgb']
+  });
 }
 async function stop() {
   await browser.close();
@@ -32,14 +28,17 @@ function pageOf(options) {
 
 /**
  * Opens the page of those options, does `work` with it and closes it; fails where the page has said anything on its
- * console, a violation of its policy included. `settings`: hash, and what a context of Playwright takes.
+ * console, a violation of its policy included. `settings`: hash; what it may say; a script to begin with; and what a
+ * context of Playwright takes.
  */
-async function withPage(options, work, {hash = '', ...settings} = {}) {
+async function withPage(options, work, {hash = '', expected = null, init = '', ...settings} = {}) {
   const context = await browser.newContext({viewport: {width: 1200, height: 800}, ...settings});
   try {
     const page = await context.newPage();
     const complaints = [];
-    page.on('console', (message) => complaints.push(message.text()));
+    page.on('console', (message) => expected && expected.test(message.text()) || complaints.push(message.text()));
+    page.on('dialog', (dialog) => complaints.push(dialog.message()));
+    if (init) await page.addInitScript(init);
     page.on('pageerror', (error) => complaints.push(error.stack));
     page.on('request', (request) => /^(file|data|blob):/.test(request.url()) || complaints.push(request.url()));
     await page.goto(pathToFileURL(pageOf(options)).href + hash);
@@ -76,11 +75,63 @@ function placeOf(page, target) {
   }, {run: 0, ...target});
 }
 
+/** Serious violations of accessibility that axe finds. */
+async function violations(page) {
+  await page.addScriptTag({path: require.resolve('axe-core/axe.min.js')});
+  const {violations: found} = await page.evaluate(() => window.axe.run());
+  return found.filter(({impact}) => impact === 'serious' || impact === 'critical')
+      .map(({id, nodes}) => `${id}: ${nodes.map(({html}) => html.slice(0, 100))}`);
+}
+
+/** Role and name of what can have the focus, as a screen reader gets them. */
+async function namesOfControls(page) {
+  const session = await page.context().newCDPSession(page);
+  const {nodes} = await session.send('Accessibility.getFullAXTree');
+  const focusable = ({properties}) => (properties || []).some(({name, value}) => name === 'focusable' && value.value);
+  return nodes.filter((node) => !node.ignored && node.role.value !== 'RootWebArea' && focusable(node))
+      .map(({role, name}) => ({role: role.value, name: name.value}));
+}
+
+/** ms from the navigation to the drawn page, or a little more. */
+function openingTime(page) {
+  return page.evaluate(async () => {
+    if (document.readyState === 'loading')
+      await new Promise((resolve) => addEventListener('DOMContentLoaded', resolve));
+    await window.ppsim.ready;
+    return performance.now();
+  });
+}
+
+/** Mean colours of the fields of a PNG, row by row, as rrggbb. */
+async function coloursOf(png, columns = 32, rows = 16) {
+  const page = await browser.newPage();
+  const means = await page.evaluate(async ([url, across, down]) => {
+    const bitmap = await createImageBitmap(await (await fetch(url)).blob());
+    const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
+    context.drawImage(bitmap, 0, 0);
+    const mean = (x, y) => {
+      const left = Math.round(x * bitmap.width / across), right = Math.round((x + 1) * bitmap.width / across);
+      const top = Math.round(y * bitmap.height / down), bottom = Math.round((y + 1) * bitmap.height / down);
+      const {data} = context.getImageData(left, top, right - left, bottom - top);
+      const sums = [0, 0, 0];
+      data.forEach((value, i) => i % 4 < 3 && (sums[i % 4] += value));
+      return sums.map((sum) => Math.round(4 * sum / data.length).toString(16).padStart(2, '0')).join('');
+    };
+    return Array.from({length: down}, (_, y) => Array.from({length: across}, (__, x) => mean(x, y)));
+  }, [`data:image/png;base64,${png.toString('base64')}`, columns, rows]);
+  await page.close();
+  return means;
+}
+
 module.exports = {
+  coloursOf,
+  namesOfControls,
+  openingTime,
   pageOf,
   placeOf,
   settled,
   start,
   stop,
+  violations,
   withPage
 };

@@ -73,7 +73,7 @@ TEST_CASE("Results that are cut off anywhere, or too long, are refused", "[resul
     REQUIRE_THROWS_AS(result_from_bytes(cut), Error);
   }
   bytes.push_back(std::byte{0});
-  CHECK_THROWS_WITH(result_from_bytes(bytes), Catch::Contains("bytes where"));
+  CHECK_THROWS_WITH(result_from_bytes(bytes), Catch::Contains("bytes, expected"));
 }
 
 } // namespace ppsim::runtime::result_bytes_test

@@ -38,7 +38,7 @@ TEST_CASE("What several processes make comes in order, each number once") {
     std::string taken;
     std::atomic<std::uint64_t> made_elsewhere = 0;
     run_ranks(ranks, [&](MessagePassing& messages) {
-      Lives lives{messages};
+      Liveness liveness{messages};
       const auto make = [&](Stretch stretch) {
         if (messages.rank() != 0) made_elsewhere += stretch.end - stretch.begin;
         if (stretch.begin % 7 == 0) std::this_thread::sleep_for(std::chrono::milliseconds{1}); // out of order
@@ -49,7 +49,7 @@ TEST_CASE("What several processes make comes in order, each number once") {
         return true;
       };
       // only the first process knows what there is to do
-      share_work(lives, messages.rank() == 0 ? Stretch{3, 5000} : Stretch{}, make, take, patience());
+      share_work(liveness, messages.rank() == 0 ? Stretch{3, 5000} : Stretch{}, make, take, patience());
     });
     CHECK(taken == lines_of({3, 5000}));
     CHECK((made_elsewhere > 0) == (ranks > 1));
@@ -60,12 +60,12 @@ TEST_CASE("Work ends where nothing more is wanted, and without any") {
   for (const std::uint64_t end : {std::uint64_t{1'000'000}, std::uint64_t{0}}) {
     std::uint64_t taken = 0;
     run_ranks(3, [&](MessagePassing& messages) {
-      Lives lives{messages};
+      Liveness liveness{messages};
       const auto take = [&](Stretch stretch, const std::string&) {
         taken = stretch.end;
         return taken < 100;
       };
-      share_work(lives, {0, end}, lines_of, take, patience());
+      share_work(liveness, {0, end}, lines_of, take, patience());
     });
     CHECK(taken < 5000);
     CHECK((taken >= 100) == (end > 0));
@@ -76,7 +76,7 @@ TEST_CASE("One slow stretch holds up the others before too much is kept") {
   std::atomic<std::uint64_t> furthest = 0;
   std::uint64_t taken = 0;
   run_ranks(2, [&](MessagePassing& messages) {
-    Lives lives{messages};
+    Liveness liveness{messages};
     const auto make = [&](Stretch stretch) {
       const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds{500};
       while (stretch.begin == 0 && std::chrono::steady_clock::now() < until)
@@ -89,7 +89,7 @@ TEST_CASE("One slow stretch holds up the others before too much is kept") {
       taken = stretch.end;
       return true;
     };
-    share_work(lives, {0, 200'000}, make, take, patience());
+    share_work(liveness, {0, 200'000}, make, take, patience());
   });
   CHECK(taken == 200'000);
 }
@@ -99,7 +99,7 @@ TEST_CASE("Of rounds of work all processes get all, though some are slow to begi
     std::atomic<std::size_t> made_elsewhere = 0;
     std::atomic<bool> all_right = true; // only one thread may check
     run_ranks(ranks, [&](MessagePassing& messages) {
-      Lives lives{messages};
+      Liveness liveness{messages};
       std::string before;
       for (std::size_t round = 0; round < 20; ++round) {
         if (round % ranks == messages.rank()) std::this_thread::sleep_for(std::chrono::milliseconds{2});
@@ -109,7 +109,7 @@ TEST_CASE("Of rounds of work all processes get all, though some are slow to begi
           if (i % 7 == 0) std::this_thread::sleep_for(std::chrono::microseconds{300}); // out of order
           return std::string(i % 3, '+') + before + std::to_string(i);
         };
-        const std::vector<std::string> all = share_round(lives, count, 1 + round % 2, make, patience());
+        const std::vector<std::string> all = share_round(liveness, count, 1 + round % 2, make, patience());
         std::vector<std::string> expected;
         for (std::size_t i = 0; i < count; ++i)
           expected.push_back(std::string(i % 3, '+') + before + std::to_string(i));
@@ -130,14 +130,14 @@ struct Dies {};
 template <class Body>
 void lose_one(const Body& body) {
   run_ranks(3, [&](MessagePassing& messages) {
-    Lives lives{messages, {.silence = std::chrono::milliseconds{400}, .beat = std::chrono::milliseconds{20}}};
+    Liveness liveness{messages, {.silence = std::chrono::milliseconds{400}, .beat = std::chrono::milliseconds{20}}};
     int made = 0;
     const auto work = [&] {
       if (messages.rank() == 2 && ++made == 3) throw Dies{};
       std::this_thread::sleep_for(std::chrono::milliseconds{1});
     };
     try {
-      body(lives, work);
+      body(liveness, work);
     } catch (const Dies&) {
     }
   });
@@ -148,7 +148,7 @@ void lose_one(const Body& body) {
 TEST_CASE("What a process was to make that is lost, another one makes") {
   std::string taken;
   bool any_lost = false;
-  lose_one([&](Lives& lives, const auto& work) {
+  lose_one([&](Liveness& liveness, const auto& work) {
     const auto make = [&](Stretch stretch) {
       work();
       return lines_of(stretch);
@@ -157,8 +157,8 @@ TEST_CASE("What a process was to make that is lost, another one makes") {
       taken += made;
       return true;
     };
-    share_work(lives, {0, 10'000}, make, take, patience());
-    if (lives.messages().rank() == 0) any_lost = lives.was_lost(2) && !lives.was_lost(1);
+    share_work(liveness, {0, 10'000}, make, take, patience());
+    if (liveness.messages().rank() == 0) any_lost = liveness.was_lost(2) && !liveness.was_lost(1);
   });
   CHECK(taken == lines_of({0, 10'000}));
   CHECK(any_lost);
@@ -166,16 +166,16 @@ TEST_CASE("What a process was to make that is lost, another one makes") {
 
 TEST_CASE("Rounds go on without a process that is lost, and those that are left are told") {
   std::atomic<int> right = 0, told = 0;
-  lose_one([&](Lives& lives, const auto& work) {
+  lose_one([&](Liveness& liveness, const auto& work) {
     for (std::size_t round = 0; round < 5; ++round) {
       const auto make = [&](std::size_t i) {
         work();
         return std::to_string(round + i);
       };
-      const std::vector<std::string> all = share_round(lives, 20, 1, make, patience());
+      const std::vector<std::string> all = share_round(liveness, 20, 1, make, patience());
       if (all.size() == 20 && all[19] == std::to_string(round + 19)) ++right;
     }
-    if (lives.any_lost()) ++told;
+    if (liveness.any_lost()) ++told;
   });
   CHECK(right >= 10);
   CHECK(told == 2);
@@ -184,13 +184,13 @@ TEST_CASE("Rounds go on without a process that is lost, and those that are left 
 TEST_CASE("A process that works for long is not taken for lost") {
   std::atomic<bool> any_lost = false;
   run_ranks(2, [&](MessagePassing& messages) {
-    Lives lives{messages, {.silence = std::chrono::milliseconds{200}, .beat = std::chrono::milliseconds{20}}};
+    Liveness liveness{messages, {.silence = std::chrono::milliseconds{200}, .beat = std::chrono::milliseconds{20}}};
     const auto make = [](std::size_t) {
       std::this_thread::sleep_for(std::chrono::milliseconds{600});
       return std::string{"made"};
     };
-    const std::vector<std::string> all = share_round(lives, 2, 1, make, patience());
-    if (all != std::vector<std::string>{"made", "made"} || lives.any_lost()) any_lost = true;
+    const std::vector<std::string> all = share_round(liveness, 2, 1, make, patience());
+    if (all != std::vector<std::string>{"made", "made"} || liveness.any_lost()) any_lost = true;
   });
   CHECK(!any_lost);
 }

@@ -204,7 +204,7 @@ TEST_CASE("A measured timeline keeps the order of every stage and of every trans
 TEST_CASE("A task that fails ends the run with rank and task", "[runtime][threads][fault]") {
   const Refusal refusal = refusal_with({FaultKind::fail, cell("1F3")}, 5s);
   CHECK(refusal.code == ExitCode::failed);
-  CHECK(refusal.first() == "rank 1, task 1F3: was made to fail -- ");
+  CHECK(refusal.first() == "rank 1, task 1F3: failed on purpose (--inject) -- ");
 }
 
 TEST_CASE("A stash that cannot be allocated ends the run with rank, task and bytes", "[runtime][threads][fault]") {
@@ -217,8 +217,8 @@ TEST_CASE("A stash that cannot be allocated ends the run with rank, task and byt
 TEST_CASE("A tensor of another size ends the run with both sizes, rank, task and peer", "[runtime][threads][fault]") {
   const std::int64_t bytes = threads().sizes(tiny).boundary.count();
   CHECK(refusal_with({FaultKind::resize, cell("0F2")}, 5s).first() ==
-        "rank 1, task 1F2, input 0F2 from rank 0: " + std::to_string(bytes / 2) + " bytes came, " +
-            std::to_string(bytes) + " were expected -- check that both ranks run the same workload");
+        "rank 1, task 1F2, input 0F2 from rank 0: " + std::to_string(bytes / 2) + " bytes arrived, expected " +
+            std::to_string(bytes) + " -- check that both ranks run the same workload");
 }
 
 TEST_CASE("A tensor that is never sent ends the run within its time, naming who waits for whom",

@@ -63,7 +63,7 @@ TEST_CASE("References have to point at something", "[verify]") {
               at(program, "0F0").output = TransferRef{ChannelId{7}, 0};
             }),
             "0F0 names transfer 0 of channel 7"));
-  CHECK(has(found([](Program& program) { program.channels[0].to = StageId{2}; }), "between stages that are not there"));
+  CHECK(has(found([](Program& program) { program.channels[0].to = StageId{2}; }), "between stages that do not exist"));
   CHECK(has(found([](Program& program) { program.channels[1].transfers[0].consumer = no_task; }),
             "channel 1 is for tasks that do not exist"));
   CHECK(has(found([](Program& program) { program.channels[1].slots = 0; }), "channel 1 has no slot"));

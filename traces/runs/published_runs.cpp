@@ -146,7 +146,7 @@ private:
       if (!at_[given] && !can_be_left_out(static_cast<Given>(given))) missing.push_back(given_names[given]);
     if (!missing.empty())
       fault(1,
-            fmt::format("there {} {} in {}", missing.size() == 1 ? "is not a column" : "are no columns",
+            fmt::format("there {} {} in {}", missing.size() == 1 ? "is no column" : "are no columns",
                         joined(missing, ", "), in_quotes(head)),
             given_hint);
     problems_.throw_if_any();

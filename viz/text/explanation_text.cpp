@@ -37,7 +37,7 @@ public:
     steps();
     say("bubble", bubble_words());
     if (explanation_.schedule_bubble > 0)
-      say("order", fmt::format("alone leaves {} idle, with equal stages and free transfers",
+      say("order", fmt::format("leaves {} idle by itself, with equal stages and free transfers",
                                percent(explanation_.schedule_bubble)));
     trust();
     held_out();

@@ -133,7 +133,7 @@ TEST_CASE("An order whose makespan is another one does not hold") {
     CHECK(verdict.order->runs);
     CHECK(verdict.order->fits);
     CHECK_FALSE(verdict.order->as_said);
-    CHECK(is_said(verdict.order->faults, "its makespan is 9 ns and not"));
+    CHECK(is_said(verdict.order->faults, "its makespan is 9 ns, not"));
   }
 }
 

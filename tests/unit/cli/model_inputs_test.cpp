@@ -236,8 +236,7 @@ TEST_CASE("A measured step that nothing explains is refused, and one that is har
         .notes;
   };
   CHECK(notes_at("350ms").empty());
-  CHECK(
-      notes_at("1s").front().starts_with("`measured-step`: it is explained only if computing takes 2.79 of the time"));
+  CHECK(notes_at("1s").front().starts_with("`measured-step`: it needs compute to take 2.79 of the time"));
 }
 
 TEST_CASE("A named link gives latency and bandwidth") {

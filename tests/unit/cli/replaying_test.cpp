@@ -165,7 +165,7 @@ TEST_CASE("Costs of one work are not taken for those of another") {
                     place, costs, run)};
   };
   Rows other_size = words("1:1: tokens", "8", "16");
-  other_size[0] += "; or 'ppsim scale' the costs to the other size";
+  other_size[0] += ", or scale the costs with 'ppsim scale'";
   CHECK(faults_of({"--tokens", "16"}, calibrated) == other_size);
   CHECK(faults_of({"--tokens", "8", "--trainer", "adam"}, calibrated) == words("3:1: trainer", "sgd", "adam"));
   CHECK(faults_of({"--tokens", "8", "--backend", "mpi"}, calibrated) == words("2:1: backend", "threads", "mpi"));

@@ -92,7 +92,7 @@ TEST_CASE("What is no axis says why") {
 
 TEST_CASE("An option is given or varied, once, and something has to be") {
   CHECK(faults({"--mb", "8", "--vary", "mb=8,16"}).front() ==
-        "`mb`: given, and varied as well -- leave it out; --vary sets it");
+        "`mb`: given although --vary varies it -- leave it out; --vary sets it");
   CHECK(faults({"--vary", "mb=8", "--vary", "microbatches=9"}).size() == 1);
   CHECK(faults({"--stages", "4", "--mb", "8"}).size() == 1);
   CHECK(faults({"--vary", "mb=1..99999:+1", "--vary", "comm=0..100us:+1us"}).front().find("10099899 points") !=
@@ -140,7 +140,7 @@ TEST_CASE("Lines of another table are not gone on with") {
   CHECK(head == "mb,schedule,step_time_ns,bubble_ratio,peak_bytes,fits,error\n");
   CHECK(fault("vpp" + head).starts_with("t.csv:1: these are not the columns of this sweep"));
   CHECK(fault(head + "16,1f1b,1,0,,,\n").starts_with("t.csv:2: this sweep has another row there"));
-  CHECK(fault(head + "8,,,,,,x\n16,,,,,,x\n16,,,,,,x\n").starts_with("t.csv:4: the table of this sweep ends before"));
+  CHECK(fault(head + "8,,,,,,x\n16,,,,,,x\n16,,,,,,x\n").starts_with("t.csv:4: the table of this sweep has only"));
 }
 
 TEST_CASE("Cells with commas and quotes are quoted, and reasons stay on one line") {

@@ -78,7 +78,7 @@ TEST_CASE("Errors with a run's own times are summed up over the runs that have t
   CHECK(accuracy.all.worst_own_error == Approx(0.015));
   CHECK(accuracy.groups[1].own == 0);
   CHECK_THAT(viz::accuracy_text(accuracy, {.width = 200, .colour = false}),
-             Catch::Contains("step times are predicted within 1.50 % (median 1.00 %), 2 of 4 runs: the rest"));
+             Catch::Contains("step times are predicted within 1.50 % (median 1.00 %), 2 of 4 runs: the other"));
 }
 
 TEST_CASE("Start errors have a worst run of their own") {
@@ -180,8 +180,7 @@ TEST_CASE("Of what does not hold a text says which and why") {
   runs[1].validation.holds = false;
   const std::string text = viz::accuracy_text(accuracy_of(std::move(runs)), {.width = 120, .colour = false});
   INFO(text);
-  CHECK(text.starts_with(
-      "not valid: 1 of 3 predictions do not hold, 1 of 4 runs is not a validation (cores shared, or "));
+  CHECK(text.starts_with("not valid: 1 of 3 predictions do not hold, 1 of 4 runs is no validation (cores shared, or "));
   CHECK_THAT(text, Catch::Contains("NOT correct in 1 of 1; not compared in 3"));
   CHECK_THAT(text, Catch::Contains(" results\n") && Catch::Contains(" contended\n"));
 }

@@ -75,17 +75,17 @@ TEST_CASE("A layout is written with repetitions where they are shorter") {
 }
 
 TEST_CASE("The embedding comes first, the loss last, layers for multi-token prediction behind the others") {
-  CHECK(refusal("tt|tL").starts_with("`layout`: does not begin with E"));
-  CHECK(refusal("|EtL").starts_with("`layout`: 'E', the embedding, is not the first letter"));
+  CHECK(refusal("tt|tL").starts_with("`layout`: must start with E"));
+  CHECK(refusal("|EtL").starts_with("`layout`: 'E', the embedding, must be the first letter"));
   CHECK(refusal("EtEL").starts_with("`layout`: 'E', the embedding, must be the first letter and the only E"));
   CHECK(refusal("E*2,tL").starts_with("`layout`: 'E', the embedding"));
-  CHECK(refusal("Et|t").starts_with("`layout`: does not end with L"));
-  CHECK(refusal("Et|L|").starts_with("`layout`: does not end with L"));
-  CHECK(refusal("EtLt").starts_with("`layout`: 't' behind 'L'"));
+  CHECK(refusal("Et|t").starts_with("`layout`: must end with L"));
+  CHECK(refusal("Et|L|").starts_with("`layout`: must end with L"));
+  CHECK(refusal("EtLt").starts_with("`layout`: 't' after 'L'"));
   CHECK(refusal("EtLL").starts_with("`layout`: more than one 'L'"));
-  CHECK(refusal("EmtL").starts_with("`layout`: 't' behind 'm'"));
+  CHECK(refusal("EmtL").starts_with("`layout`: 't' after 'm'"));
   CHECK(refusal("E|mL").starts_with("`layout`: has no layer"));
-  CHECK(refusal("").starts_with("`layout`: does not begin with E"));
+  CHECK(refusal("").starts_with("`layout`: must start with E"));
 }
 
 TEST_CASE("What is not understood is named with its position") {

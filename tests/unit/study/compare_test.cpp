@@ -172,7 +172,7 @@ TEST_CASE("An order that deadlocks under the transfer model does not apply") {
   const ComparedRuns compared = compare(on_four({"--transfer", "blocking", "--comm", "1us"}), 2);
   CHECK(reason(compared, "1f1b") == "applies");
   CHECK(reason(compared, "interleaved v=2").find("deadlock") != std::string::npos);
-  CHECK(viz::recommendation_text(compared.comparison).ends_with("--transfer latency lets them in."));
+  CHECK(viz::recommendation_text(compared.comparison).ends_with("--transfer latency admits them."));
 }
 
 TEST_CASE("Costs per chunk are for the schedules with as many chunks") {
@@ -225,7 +225,7 @@ TEST_CASE("Where the winner may hang on how pairs overlap, a note names the comm
   const Rows spread{"--expert-parallel", "64", "--data-parallel", "64"};
   const Rows said = notes("deepseek-v3", spread);
   REQUIRE(said.size() == 1);
-  CHECK(said[0].starts_with("`pair`: not given, and taken as sum"));
+  CHECK(said[0].starts_with("`pair`: not given, using sum"));
   CHECK(said[0].find("'ppsim compare --stages 16 --mb 32 --device h100 --schedules 1f1b,dualpipe --model deepseek-v3 "
                      "--expert-parallel 64 --data-parallel 64 `pair` hide'") != std::string::npos);
   CHECK(said[0].ends_with("(dualpipe)")); // 1f1b has no pairs

@@ -166,7 +166,7 @@ TEST_CASE("Too many samples are refused, and too few for the copies") {
     return refusal_of([&] { (void)find_spread(graph, jitter); }).first();
   };
   CHECK(refusal({.ppm = 1, .samples = 2'000'000}).starts_with("`samples`: 2000000 of 16 tasks each are too many"));
-  CHECK(refusal({.ppm = 1, .samples = 100, .copies = 2}).starts_with("`samples`: 100 say little of the slowest"));
+  CHECK(refusal({.ppm = 1, .samples = 100, .copies = 2}).starts_with("`samples`: 100 are too few for the slowest"));
 }
 
 } // namespace ppsim::test::jitter_test

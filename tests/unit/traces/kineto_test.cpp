@@ -506,13 +506,13 @@ TEST_CASE("What is no profile is refused with file, byte and remedy") {
   CHECK_THAT(refusal({R"({"traceEvents": [{"ph": "X"})"}), Catch::Contains("the list of events has no end"));
   CHECK_THAT(refusal({R"({"traceEvents": [1]})"}), Catch::Contains("byte 18: this is not JSON"));
   CHECK_THAT(refusal({R"({"traceEvents": []})"}), Catch::Contains("no annotations of tasks (PP:0F0)"));
-  CHECK_THAT(refusal({R"({"traceEvents": [], "baseTimeNanoseconds": -1})"}), Catch::Contains("'-1', no time"));
+  CHECK_THAT(refusal({R"({"traceEvents": [], "baseTimeNanoseconds": -1})"}), Catch::Contains("'-1', not a time"));
   CHECK_THAT(refusal({"\x1F\x8B xyz"}), Catch::Contains("gzip"));
   CHECK_THAT(refusal({R"({"traceEvents": [{"ph":"X","cat":"user_annotation","name":"Forward 0","ts":1,"dur":1}]})"}),
-             Catch::Contains("which do not say of which stage"));
+             Catch::Contains("which do not name the stage"));
   const std::string text = one_rank(4, 0);
   CHECK_THAT(refusal({text, text}), Catch::Contains("it is from rank 4, and so is rank1.json"));
-  CHECK_THAT(refusal({text}, {.stages = 4, .vpp = {}, .progress = {}}), Catch::Contains("the files are of 1 stages"));
+  CHECK_THAT(refusal({text}, {.stages = 4, .vpp = {}, .progress = {}}), Catch::Contains("the files are from 1 stages"));
 }
 
 TEST_CASE("Progress goes from nothing to all") {

@@ -108,7 +108,7 @@ TEST_CASE("What Megatron-LM's log lacks, or cannot mean, is named") {
   CHECK(refusal(broken).starts_with("train.log:8: '    forward-compute"));
   broken = arguments + all;
   broken.replace(broken.find("rank  1"), 7, "rank 9999999999999");
-  CHECK(refusal(broken).find("is not a time of a timer") != std::string::npos);
+  CHECK(refusal(broken).find("is not a timer's time") != std::string::npos);
 }
 
 } // namespace ppsim::test::megatron_timers_test

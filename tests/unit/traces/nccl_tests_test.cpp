@@ -77,7 +77,7 @@ TEST_CASE("The table of sendrecv_perf gives latency and bandwidth of links", "[i
   CHECK(imported.runs.empty());
   CHECK(imported.dropped.empty());
   REQUIRE(imported.notes.size() == 1); // no "Collective test starting" in this version
-  CHECK(imported.notes[0].find("does not say which test") != std::string::npos);
+  CHECK(imported.notes[0].find("does not name its test") != std::string::npos);
   // Who reads the file has to learn that both directions were busy, and how far the fit is off.
   CHECK(imported.costs.entries[0].comment ==
         "links of ring.txt: latency + bytes / bandwidth, fitted to 6 times of 1000 B to 9.537 MiB");
@@ -186,13 +186,12 @@ TEST_CASE("Times of one size are no latency", "[import][nccl-tests]") {
   const std::string row =
       "   268435456      67108864     float     sum      -1   6490.0   41.36   41.36      0   6490.0   "
       "41.36   41.36    N/A\n";
-  CHECK(problem_of(head + row) ==
-        "all times of links are of 256 MiB: what of them is latency, and what bandwidth, cannot be told");
+  CHECK(problem_of(head + row) == "all times of links are for 256 MiB: latency cannot be told from bandwidth");
   // The same where those between nodes are, beside others.
   std::string nodes = head + row;
   nodes.replace(nodes.rfind("node1"), 5, "node2");
   CHECK_THROWS_WITH(import(std::vector<ImportFile>{{"one.txt", table}, {"two.txt", nodes}}),
-                    Catch::Contains("two.txt") && Catch::Contains("all times of links between nodes are of 256 MiB"));
+                    Catch::Contains("two.txt") && Catch::Contains("all times of links between nodes are for 256 MiB"));
 }
 
 TEST_CASE("Rings of one node and of several are links of two kinds", "[import][nccl-tests]") {

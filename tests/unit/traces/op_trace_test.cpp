@@ -125,8 +125,8 @@ TEST_CASE("A stage whose file is missing is told by the transfers of its neighbo
                                  "0,1,1,16,backward-recv,2.4,0.1,0,-1,-1,-1\n0,1,1,16,backward-compute");
   CHECK(read(small).notes.empty());
   CHECK(read(whole).notes ==
-        Rows{"stage 1 exchanges activations and gradients with a stage behind it, and none was found: what stage 2 did "
-             "is missing from the run and its costs; give its file, too"});
+        Rows{"stage 1 exchanges activations and gradients with a stage after it, but none was found: the work of stage "
+             "2 is missing from the run and its costs; give its file too"});
   CHECK(read(with(small, "0,0,0,16,gc", "0,0,0,16,backward-send,6.5,0.1,0,-1,-1,-1\n0,0,0,16,gc")).notes ==
         Rows{"stage 0 exchanges activations and gradients with a stage before it, but none was found: are stages "
              "counted from 0, and is the file of the first stage missing?"});

@@ -178,7 +178,7 @@ TEST_CASE("The settings of a workload are read back in their order, and those of
     const std::string changed = replaced(text, R"("256")", by);
     return refusal_of([&] { static_cast<void>(traces::read_run(changed, "run.json")); }).first();
   };
-  CHECK(refusal("256") == "run.json: facts, workload, 'tokens': '256' is not text -- write a string");
+  CHECK(refusal("256") == "run.json: facts, workload, 'tokens': '256' is not a string -- write a string");
   CHECK(refusal(R"("2\n")")
             .starts_with("run.json: facts, workload, 'tokens': '2\\x0a' cannot be shown -- write one line"));
   const std::string list =
@@ -230,7 +230,7 @@ TEST_CASE("What is JSON but no run is refused") {
 
 TEST_CASE("Each value of a run file is checked") {
   check_refused("\"timed\": false", "\"timed\": 0", "run.json: facts, timed: '0' is neither true nor false");
-  check_refused("\"ppsim replay\"", "7", "run.json: facts, command: '7' is not text");
+  check_refused("\"ppsim replay\"", "7", "run.json: facts, command: '7' is not a string");
   check_refused("\"ppsim replay\"", R"("\u001b[2J")", "run.json: facts, command: ");
   check_refused("\"threads\"", "null", "run.json: facts, backend: ");
   check_refused("\"busy_ns\":30", "\"busy_ns\":30.5",

@@ -151,7 +151,7 @@ TEST_CASE("where the terminal is narrow the least telling columns go first, and 
   CHECK(head(100).find("bubble") != std::string::npos);
   CHECK(head(73).find("bubble") == std::string::npos);
   for (std::size_t width = 66; width <= 240; ++width) CHECK(head(width).find("free") != std::string::npos);
-  CHECK(viz::comparison_text(comparison, "", {.width = 73, .colour = false}).find("also: bubble, over, span") !=
+  CHECK(viz::comparison_text(comparison, "", {.width = 73, .colour = false}).find("in --json: bubble, over") !=
         std::string::npos);
 }
 

@@ -83,7 +83,7 @@ TEST_CASE("Drift stands behind the other findings, as what makes steps longer in
     }}));
   const std::string text = text_of({replica(std::move(steps))});
   const std::size_t heavy = text.find("  1. ");
-  const std::size_t heading = text.find("what made them longer in the course of the run");
+  const std::size_t heading = text.find("what made them longer during the run");
   const std::size_t drift = text.find("tasks got slower after the first quarter of the steps");
   INFO(text);
   CHECK(text.find("what makes steps longer") < heavy);

@@ -34,7 +34,7 @@ TEST_CASE("The recommendation says what is gained over the next one, what it cos
   CHECK(words({contender("zb-v", 100ms, 1, folded), contender("1f1b", 101ms, 1)})
             .ends_with(" 1f1b is 1 % slower and needs neither."));
   CHECK(words({contender("interleaved v=2", 100ms, 1, two_chunks), contender("1f1b", 101ms, 1)})
-            .ends_with("its runtime has to run 2 chunks per stage. 1f1b is 1 % slower and does not need that."));
+            .ends_with("its runtime must run 2 chunks per stage. 1f1b is 1 % slower and does not need that."));
   CHECK(words({contender("interleaved v=2", 1000ms, 1, two_chunks), contender("1f1b", 1009ms, 1)})
             .ends_with(" 1f1b is 0.9 % slower and does not need that. Costs are rarely known to within 1 %: it is as "
                        "good a choice."));
@@ -42,11 +42,12 @@ TEST_CASE("The recommendation says what is gained over the next one, what it cos
 
 TEST_CASE("A recommendation by another figure says which, and of which schedules it is not known") {
   Contender unsampled = contender("pipedream", 40ms, 10, asynchronous);
-  CHECK(recommendation_text(ranked(
-            {with_p95(contender("1f1b", 50ms), 60ms), with_p95(contender("gpipe", 50ms), 80ms), unsampled}, 0,
-            StepFigure::p95)) == "take 1f1b: p95 60 ms, 25 % less time than the next, gpipe (80 ms). pipedream (step "
-                                 "time 40 ms) is not a substitute: it applies gradients to newer weights than they "
-                                 "were taken at. No p95 of pipedream is known, so it stands after the others.");
+  CHECK(recommendation_text(
+            ranked({with_p95(contender("1f1b", 50ms), 60ms), with_p95(contender("gpipe", 50ms), 80ms), unsampled}, 0,
+                   StepFigure::p95)) ==
+        "take 1f1b: p95 60 ms, 25 % less time than the next, gpipe (80 ms). pipedream (step time 40 ms) is not a "
+        "substitute: it applies gradients to newer weights than those they were computed with. No p95 of pipedream is "
+        "known, so it comes after the others.");
 }
 
 TEST_CASE("A recommendation that rests on halves of the backward which nobody measured says so") {
@@ -121,7 +122,7 @@ TEST_CASE("What would be faster but does not fit is named with what it lacks, an
                contender("pipedream", 3ms, 2, asynchronous)},
               8) == "take 1f1b: 5 ms, 17 % less time than the next, gpipe (6 ms). zb-h2 would take 4 ms, but needs 9 "
                     "GiB, 1 GiB more than the limit of 8 GiB. pipedream (3 ms) is not a substitute: it applies "
-                    "gradients to newer weights than they were taken at.");
+                    "gradients to newer weights than those they were computed with.");
   CHECK(words({contender("1f1b", 5ms, 2), contender("pipedream", 6ms, 2, asynchronous)}) ==
         "take 1f1b: 5 ms with 2 GiB, with none to compare it with.");
 }
@@ -132,7 +133,7 @@ TEST_CASE("Where nothing can be taken, the recommendation says what is nearest")
         "recomputation.");
   CHECK(words({contender("pipedream", 5ms, 2, asynchronous)}) ==
         "nothing to recommend: no synchronous schedule is among them. pipedream (5 ms) is not a substitute: it applies "
-        "gradients to newer weights than they were taken at.");
+        "gradients to newer weights than those they were computed with.");
 }
 
 } // namespace ppsim::test::recommendation_words_test

@@ -137,7 +137,7 @@ TEST_CASE("Memory that is not as predicted is told stage by stage, of many stage
   run = measured(six);
   for (std::size_t stage = 1; stage < 6; ++stage) run.stages[stage].peak_bytes = Bytes{1};
   const auto held = [](std::size_t stage) {
-    return "stage " + std::to_string(stage) + " held 1 B, and 150 B were predicted";
+    return "stage " + std::to_string(stage) + " held 1 B, but 150 B were predicted";
   };
   CHECK(said_of(six, run, "memory") ==
         "NOT as predicted: " + held(1) + "; " + held(2) + "; " + held(3) + "; " + held(4) + " (and 1 other differs)");
@@ -217,7 +217,7 @@ TEST_CASE("No line of a replay is wider than the terminal, and further lines sta
   const Rows lines = replay_lines(outcome, run, {.warmup = 2}, 60);
   CHECK(Rows(lines.begin() + 3, lines.begin() + 6) ==
         Rows{"  results     gradients DIFFER from those of a run that does",
-             "              one task at a time: 0.25 off, losses 0.1 off,", "              where 0 is allowed"});
+             "              one task at a time: 0.25 off, losses 0.1 off,", "              and 0 is allowed"});
   for (const std::string& line : lines) CHECK(line.size() <= 60);
 }
 

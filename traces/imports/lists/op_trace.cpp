@@ -169,7 +169,7 @@ private:
       if (is_needed(static_cast<Column>(column)) && at_[column] == none) missing.push_back(column_names[column]);
     if (!missing.empty())
       problems_.add(fmt::format("{}:1", name_),
-                    fmt::format("there {} {} in {}", missing.size() == 1 ? "is not a column" : "are no columns",
+                    fmt::format("there {} {} in {}", missing.size() == 1 ? "is no column" : "are no columns",
                                 joined(missing, ", "), in_quotes(head)),
                     std::string{columns_hint});
     problems_.throw_if_any();

@@ -264,7 +264,7 @@ class Page {
     this.viewport.scrollIntoView({block: 'nearest'});
   }
 
-  /** "3F17": chunk 3, forward, microbatch 17; "mb 17"; "stage 3". Again: the next one. */
+  /** "3F17": chunk 3, forward, microbatch 17; "mb 17"; "stage 3". */
   find(text) {
     const run = this.view.selected ? this.view.selected.run : this.runs[this.view.shown[0]];
     const words = text.trim();
@@ -281,14 +281,8 @@ class Page {
         run.stages} stages, ${run.chunks} chunks and ${run.microbatches} microbatches, counted from 0.`;
   }
   findTask(run, chunk, pass, microbatch) {
-    const after = this.view.selected && this.view.selected.kind === 'task' ? this.view.selected.id : -1;
-    let first = -1;
-    for (let i = 0; i < run.size; ++i) {
-      if (run.chunk[i] !== chunk || run.pass[i] !== pass || run.microbatch[i] !== microbatch) continue;
-      if (i > after) return this.select({kind: 'task', run, stage: run.stage[i], id: i});
-      if (first < 0) first = i;
-    }
-    if (first >= 0) return this.select({kind: 'task', run, stage: run.stage[first], id: first});
+    const id = run.microbatch.findIndex((of, i) => of === microbatch && run.chunk[i] === chunk && run.pass[i] === pass);
+    if (id >= 0) return this.select({kind: 'task', run, stage: run.stage[id], id});
     this.said.textContent = `${run.name} has no task ${chunk}${passLetters[pass]}${microbatch}: it has chunks 0 to ${
         run.chunks - 1}, microbatches 0 to ${run.microbatches - 1} and the passes ${
         Array.from(passLetters).filter((_, i) => run.pass.includes(i)).join(', ')}.`;

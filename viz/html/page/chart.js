@@ -58,11 +58,11 @@ class Chart {
     this.white = Array.from(passLetters, (pass) => palette.white_text[pass]);
     this.optimizer = pixelOf(dark ? '#9a9a9a' : palette.optimizer);
     this.reduction = pixelOf(palette.reduction);
-    this.mark = pixelOf(palette.mark);
+    this.mark = pixelOf(dark ? '#ff6b5e' : palette.mark);
     this.digits = [8, 9, 10, 11].map((size) => makeDigits(size * scale, font)).reverse();
     this.tiles = {};
     for (const [label, svg] of Object.entries(palette.hatches))
-      this.tiles[this.data.labels.indexOf(label)] = await makeTile(svg, scale, dark);
+      this.tiles[this.data.labels.indexOf(label)] = await makeTile(svg, scale, dark ? this.pixels.lane : null);
   }
 
   resize(width, height) {
@@ -195,10 +195,11 @@ class Chart {
   drawTasks(lane, box) {
     this.raster.rect(0, box.top, this.column(lane.run.makespan_ns), box.bottom, this.pixels.lane);
     const [first, last] = this.seen(lane.run, lane.stage);
-    if (this.isDense(first, last))
+    if (this.isDense(first, last)) {
+      this.drawIdle(lane, box, 1);
       this.drawShares(lane, box);
-    else {
-      this.drawIdle(lane, box);
+    } else {
+      this.drawIdle(lane, box, 0);
       this.drawCells(lane, box, first, last);
     }
     this.drawUpdates(lane, box);
@@ -229,10 +230,17 @@ class Chart {
     }
   }
 
-  drawIdle({run, stage}, {top, bottom}) {
+  /** Idle spans of at least so many columns. */
+  drawIdle({run, stage}, {top, bottom}, least) {
+    const longest = longestIdle(run);
     const from = run.idleOffsets[stage], to = run.idleOffsets[stage + 1];
     for (let i = Math.max(from, lastAtMost(run.idleStart, from, to, this.view.start)); i < to; ++i) {
       if (run.idleStart[i] > this.view.end) break;
+      if (i % blockSize === 0 && longest[i / blockSize] * this.perNs < least) {
+        i += blockSize - 1;
+        continue;
+      }
+      if ((run.idleEnd[i] - run.idleStart[i]) * this.perNs < least) continue;
       const tile = this.tiles[run.idleLabel[i]];
       if (tile) this.raster.hatch(this.column(run.idleStart[i]), top, this.column(run.idleEnd[i]), bottom, tile);
     }

@@ -79,15 +79,19 @@ function links(run) {
   return run.links;
 }
 
-/** The largest of every 64 memory points, for views that hold more of them than pixels. */
-const memoryBlock = 64;
-function memoryMaxima(run, values) {
-  const maxima = new Float64Array(Math.ceil(values.length / memoryBlock));
+/** The largest of every 64 values, for views that hold more of them than pixels. */
+const blockSize = 64;
+function blockMaxima(values) {
+  const maxima = new Float64Array(Math.ceil(values.length / blockSize));
   for (let i = 0; i < values.length; ++i) {
-    const block = Math.floor(i / memoryBlock);
+    const block = Math.floor(i / blockSize);
     maxima[block] = Math.max(maxima[block], values[i]);
   }
   return maxima;
+}
+/** The longest of every 64 idle spans. */
+function longestIdle(run) {
+  return run.longestIdle ||= blockMaxima(run.idleEnd.map((end, i) => end - run.idleStart[i]));
 }
 /** What the memory lanes show: bytes, or live activations where no size is known. */
 function memoryCurve(run) {
@@ -96,15 +100,15 @@ function memoryCurve(run) {
   const values = inBytes ? run.memoryBytes : run.memoryLive;
   let most = 0;
   for (const value of values) most = Math.max(most, value);
-  return run.memoryCurve = {inBytes, values, most, maxima: memoryMaxima(run, values)};
+  return run.memoryCurve = {inBytes, values, most, maxima: blockMaxima(values)};
 }
 /** The largest of values[begin, end). */
 function largest(curve, begin, end) {
   let most = 0;
   for (let i = begin; i < end;) {
-    if (i % memoryBlock === 0 && i + memoryBlock <= end) {
-      most = Math.max(most, curve.maxima[i / memoryBlock]);
-      i += memoryBlock;
+    if (i % blockSize === 0 && i + blockSize <= end) {
+      most = Math.max(most, curve.maxima[i / blockSize]);
+      i += blockSize;
     } else
       most = Math.max(most, curve.values[i++]);
   }

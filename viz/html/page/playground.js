@@ -18,7 +18,7 @@ const knobs = [
     label: 'chunks per stage v',
     values: [null, ...span(2, 8, 1)],
     start: null,
-    none: 'as the schedule has it'
+    none: 'default'
   },
   {option: 'forward', label: 'forward F', values: span(0.5, 20, 0.5), start: 1, unit: 'ms'},
   {option: 'backward', label: 'backward B', values: span(0.5, 40, 0.5), start: 2, unit: 'ms'}, {

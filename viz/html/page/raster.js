@@ -15,11 +15,12 @@ function blend(one, other, share) {
   }
   return out >>> 0;
 }
-/** The same hue, as light as it was dark. */
-function inverted(pixel) {
-  const parts = [pixel & 0xff, pixel >> 8 & 0xff, pixel >> 16 & 0xff];
+/** The same hue on a dark ground: as much lighter than that as it was darker than white, and half as much again. */
+function inverted(pixel, ground) {
+  const parts = [0, 8, 16].map((shift) => pixel >> shift & 0xff);
   const shift = 255 - Math.max(...parts) - Math.min(...parts);
-  return (0xff000000 | (parts[2] + shift) << 16 | (parts[1] + shift) << 8 | (parts[0] + shift)) >>> 0;
+  const lit = parts.map((part, i) => Math.min(255, (ground >> 8 * i & 0xff) + Math.round(1.5 * (part + shift))));
+  return (0xff000000 | lit[2] << 16 | lit[1] << 8 | lit[0]) >>> 0;
 }
 
 class Raster {
@@ -103,13 +104,13 @@ function makeDigits(size, font) {
 }
 
 const tilesMade = new Map();
-/** The pixels of a hatch, from its tile as an SVG text. */
-async function makeTile(svg, scale, invert) {
-  const key = `${scale} ${invert} ${svg}`;
-  if (!tilesMade.has(key)) tilesMade.set(key, await drawTile(svg, scale, invert));
+/** The pixels of a hatch, from its tile as an SVG text; `darkGround`: what it is to lie on if that is dark. */
+async function makeTile(svg, scale, darkGround) {
+  const key = `${scale} ${darkGround} ${svg}`;
+  if (!tilesMade.has(key)) tilesMade.set(key, await drawTile(svg, scale, darkGround));
   return tilesMade.get(key);
 }
-async function drawTile(svg, scale, invert) {
+async function drawTile(svg, scale, darkGround) {
   const image = new Image();
   image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
   await image.decode();
@@ -119,5 +120,5 @@ async function drawTile(svg, scale, invert) {
   const context = canvas.getContext('2d', {willReadFrequently: true});
   context.drawImage(image, 0, 0, size, size);
   const pixels = new Uint32Array(context.getImageData(0, 0, size, size).data.buffer.slice(0));
-  return {size, pixels: invert ? pixels.map(inverted) : pixels};
+  return {size, pixels: darkGround === null ? pixels : pixels.map((pixel) => inverted(pixel, darkGround))};
 }

@@ -15,7 +15,7 @@ function sortableTable(caption, heads, rowsOf, start) {
       const cells = row.cells.map(
           (cell, i) => element(
               i === 0 ? 'th' : 'td',
-              {scope: i === 0 ? 'row' : null, class: typeof cell.value === 'number' ? 'number' : null},
+              {scope: i === 0 ? 'row' : null, class: !cell.content && typeof cell.value === 'number' ? 'number' : null},
               cell.content || cell.text));
       return element('tr', {class: row.marked ? 'marked' : null}, ...cells);
     }));

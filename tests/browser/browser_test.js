@@ -7,3 +7,7 @@ const {start, stop} = require('./browser.js');
 before(start);
 after(stop);
 require('./looking_test.js');
+require('./page_test.js');
+require('./several_test.js');
+require('./pictures_test.js');
+require('./speed_test.js');

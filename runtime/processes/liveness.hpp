@@ -1,5 +1,5 @@
 #pragma once
-// Lives: which processes of a long work are still there. MPI does not say so: a message to or from one that is gone
+// Liveness: which processes of a long work are still there. MPI does not say so: a message to or from one that is gone
 // just never ends. So they send each other signs of life.
 
 #include <chrono>
@@ -13,7 +13,7 @@
 namespace ppsim::runtime {
 
 /// What the first process knows of all others, and each of them of the first one. From one thread at a time.
-class Lives {
+class Liveness {
 public:
   struct Rules {
     /// Who has something to do and is silent for so long is lost; between shared rounds nobody sends signs. The first
@@ -27,8 +27,8 @@ public:
     std::function<void(std::size_t rank)> on_loss = {};
   };
 
-  explicit Lives(MessagePassing& messages) : Lives{messages, Rules{}} {}
-  Lives(MessagePassing& messages, Rules rules);
+  explicit Liveness(MessagePassing& messages) : Liveness{messages, Rules{}} {}
+  Liveness(MessagePassing& messages, Rules rules);
 
   [[nodiscard]] MessagePassing& messages() { return messages_; }
   [[nodiscard]] const Rules& rules() const { return rules_; }

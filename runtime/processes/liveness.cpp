@@ -1,4 +1,4 @@
-#include "lives.hpp"
+#include "liveness.hpp"
 
 #include "ppsim/base/error.hpp"
 
@@ -6,17 +6,17 @@
 
 namespace ppsim::runtime {
 
-Lives::Lives(MessagePassing& messages, Rules rules) : messages_{messages}, rules_{std::move(rules)} {
+Liveness::Liveness(MessagePassing& messages, Rules rules) : messages_{messages}, rules_{std::move(rules)} {
   const std::size_t end = messages.rank() == 0 ? messages.size() : 1;
   for (std::size_t rank = messages.rank() == 0 ? 1 : 0; rank < end; ++rank) post(rank, peers_[rank]);
 }
 
-void Lives::post(std::size_t rank, Peer& peer) {
+void Liveness::post(std::size_t rank, Peer& peer) {
   peer.sign = std::make_shared<char>();
   peer.received = Pending::receive(messages_, peer.sign.get(), sizeof(char), rank, number(Tag::alive), peer.sign);
 }
 
-void Lives::beat() {
+void Liveness::beat() {
   const auto now = Clock::now();
   if (now < next_beat_) return;
   next_beat_ = now + rules_.beat;
@@ -26,7 +26,7 @@ void Lives::beat() {
       peer.sent = Pending::send(messages_, sign.get(), sizeof(char), rank, number(Tag::alive), sign);
 }
 
-bool Lives::is_silent(std::size_t rank, std::chrono::milliseconds limit) {
+bool Liveness::is_silent(std::size_t rank, std::chrono::milliseconds limit) {
   Peer& peer = peers_.at(rank);
   const auto now = Clock::now();
   // Nobody has looked for a while: signs may have come, of which MPI does not know yet.
@@ -39,7 +39,7 @@ bool Lives::is_silent(std::size_t rank, std::chrono::milliseconds limit) {
   return now - peer.heard > limit;
 }
 
-bool Lives::is_lost(std::size_t rank) {
+bool Liveness::is_lost(std::size_t rank) {
   if (was_lost(rank)) return true;
   if (!is_silent(rank, rules_.silence) && !(rules_.is_gone && rules_.is_gone(rank))) return false;
   lost_.insert(rank);
@@ -47,13 +47,13 @@ bool Lives::is_lost(std::size_t rank) {
   return true;
 }
 
-void Lives::check_first() {
+void Liveness::check_first() {
   const bool is_gone = rules_.is_gone && rules_.is_gone(0);
   if (!is_silent(0, is_gone ? rules_.launcher_takes : 10 * rules_.silence)) return;
   throw Error{ExitCode::failed, Problem{"rank 0", is_gone ? "is gone" : "does not answer", ""}};
 }
 
-void Lives::tell_loss() {
+void Liveness::tell_loss() {
   if (!std::exchange(told_, true) && rules_.on_loss) rules_.on_loss(0);
 }
 
