@@ -46,6 +46,13 @@ std::vector<std::string> drawing_command(std::string_view page, std::string_view
   return {std::istream_iterator<std::string>{words}, {}};
 }
 
+/// Where a page tries those words: they are in the address, spaces as %20.
+std::string link_to_playground(const std::vector<std::string>& words) {
+  std::string address;
+  for (const std::string& word : words) address += (address.empty() ? "" : "%20") + word;
+  return fmt::format("[Try it](../playground.html#args={})", address);
+}
+
 std::string drawn(const cli::Inputs& inputs) {
   BuiltRun run = build_run(inputs);
   const TaskGraph graph = lower(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
@@ -76,6 +83,7 @@ TEST_CASE("Every schedule has a page, and its picture is what the command on the
     if (words.empty()) continue;
     const cli::Inputs inputs = cli::parse_arguments(cli::find_command("simulate"), words);
     CHECK(inputs.schedule == std::string{generator->name});
+    CHECK(page.find(link_to_playground(words)) != std::string::npos);
     check_golden(fmt::format("../../docs/images/schedules/{}.svg", generator->name), drawn(inputs));
   }
 }

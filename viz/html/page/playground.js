@@ -13,13 +13,7 @@ const knobs = [
     values: [...span(1, 32, 1), ...span(36, 64, 4), ...span(72, 256, 8)],
     start: 8
   },
-  {
-    option: 'vpp',
-    label: 'chunks per stage v',
-    values: [null, ...span(2, 8, 1)],
-    start: null,
-    none: 'default'
-  },
+  {option: 'vpp', label: 'chunks per stage v', values: [null, ...span(2, 8, 1)], start: null, none: 'default'},
   {option: 'forward', label: 'forward F', values: span(0.5, 20, 0.5), start: 1, unit: 'ms'},
   {option: 'backward', label: 'backward B', values: span(0.5, 40, 0.5), start: 2, unit: 'ms'}, {
     option: 'weight-grad',
@@ -214,9 +208,11 @@ class Playground {
     this.more = rest.map(shellWord).join(' ');
   }
   readKnob({option, unit}, word) {
-    const said = /^([\d.]+)(\w*)$/.exec(word || '');
-    if (!said || said[2] !== (unit || '') || !(Number(said[1]) >= 0)) return false;
-    this.settings[option] = Number(said[1]);
+    const said = /^([\d.]+)([a-zA-Z]*)$/.exec(word || '');
+    if (!said || !(Number(said[1]) >= 0)) return false;
+    const smaller = unit === 'ms' && said[2] === 'us';
+    if (!smaller && said[2] !== (unit || '')) return false;
+    this.settings[option] = Number(said[1]) / (smaller ? 1000 : 1);
     return true;
   }
 }
