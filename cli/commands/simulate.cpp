@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 
+#include "files/chart.hpp"
 #include "files/files.hpp"
 #include "files/outputs.hpp"
 #include "options/commands.hpp"
@@ -42,8 +43,8 @@ constexpr std::array outputs{
                          return traces::report_json(result.graph, result.timeline, result.report, inputs.tasks);
                        }},
     Output<Evaluation>{"svg", &Inputs::svg,
-                       [](const Evaluation& result, const Inputs&) {
-                         return viz::svg_gantt(result.graph, result.timeline, result.report);
+                       [](const Evaluation& result, const Inputs& inputs) {
+                         return viz::svg_gantt(result.graph, result.timeline, result.report, memory_lanes(inputs));
                        }},
     Output<Evaluation>{"trace", &Inputs::trace,
                        [](const Evaluation& result, const Inputs&) {
@@ -128,6 +129,7 @@ Evaluation evaluate_watched(const Inputs& inputs) {
 }
 
 ExitCode run(const Inputs& inputs) {
+  require_chart(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   if (inputs.chakra == "-")
     throw Error{ExitCode::bad_input, Problem{inputs.place_of("chakra"), "several files can not go to stdout",

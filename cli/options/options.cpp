@@ -472,6 +472,10 @@ constexpr std::array table{
            "the report or comparison as JSON (schema 1); without FILE or with '-' to stdout, instead of the report"},
     Option{"svg", "", S::output, A::required, "FILE", set_text<&I::svg>,
            "a Gantt chart; of a comparison, those of the fastest on one time axis"},
+    Option{
+        "svg-memory", "", S::output, A::none, "", set_flag<&I::svg_memory>,
+        "with --svg: below the chart what each stage holds over time, with --memory-limit as a line and what exceeds "
+        "it marked; without sizes it counts live activations"},
     Option{"trace", "", S::output, A::required, "FILE", set_text<&I::trace>, "Chrome trace events, for Perfetto"},
     Option{"csv", "", S::output, A::required, "FILE", set_text<&I::csv>,
            "the order as PyTorch pipelining CSV, or as InfiniTrain task list when FILE ends in .tasks.csv"},

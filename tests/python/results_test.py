@@ -122,6 +122,10 @@ class Notebook(unittest.TestCase):
     def test_pictures(self):
         run = ppsim.simulate(stages=4, mb=8)
         self.assertEqual(run._repr_svg_(), run.svg())
+        self.assertNotIn("live activations by stage", run.svg())
+        self.assertIn("live activations by stage", run.svg(memory=True))
+        asked = ppsim.simulate(stages=4, mb=8, svg_memory=True)
+        self.assertIn("live activations by stage", asked.svg())
         self.assertIn("1f1b", repr(run))
         self.assertIn("33 ms", repr(run))
         self.assertIn("step time", str(run))
