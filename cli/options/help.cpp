@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "commands.hpp"
@@ -31,8 +32,7 @@ std::string flag_of(const Option& option) {
   return {};
 }
 
-std::string help_of(const Option& option) {
-  std::string text{option.help};
+std::string help_of(const Option& option, std::string text) {
   if (option.set.most > 0) text += fmt::format("; up to {}", option.set.most);
   if (!option.alias.empty()) text += fmt::format(" (also --{})", joined(option.aliases(), ", --"));
   return text;
@@ -65,6 +65,15 @@ std::string roff(std::string_view text) {
 
 } // namespace
 
+std::string help_for(const Command& command, const Option& option) {
+  std::string text{option.help};
+  if (std::ranges::find(command.chooses, option.name) == command.chooses.end()) return text;
+  constexpr std::string_view mark = " (default)";
+  if (const std::size_t at = text.find(mark); at != std::string::npos) text.erase(at, mark.size());
+  text.erase(std::min(text.find("; default"), text.size()));
+  return text + "; chosen where it is not given";
+}
+
 std::string help_text(const Command& command) {
   std::string out;
   out += wrapped_lines(fmt::format("ppsim {}: {}", command.name, command.summary), help_width, 0);
@@ -78,7 +87,7 @@ std::string help_text(const Command& command) {
       if (static_cast<std::size_t>(option.section) != section || !command.takes(option)) continue;
       if (!any) out += fmt::format("\n{}:\n", to_string(option.section));
       any = true;
-      append_entry(out, flag_of(option), help_of(option));
+      append_entry(out, flag_of(option), help_of(option, help_for(command, option)));
     }
   }
   if (command.name != "simulate" && command.name != "help") return out;
@@ -105,7 +114,7 @@ std::string man_page() {
     out += fmt::format(".SS {} options\n", roff(to_string(static_cast<Section>(section))));
     for (const Option& option : options())
       if (static_cast<std::size_t>(option.section) == section)
-        out += fmt::format(".TP\n.B {}\n{}\n", roff(flag_of(option)), roff(help_of(option)));
+        out += fmt::format(".TP\n.B {}\n{}\n", roff(flag_of(option)), roff(help_of(option, std::string{option.help})));
   }
   out += fmt::format(".SH UNITS\n.nf\n{}.fi\n", roff(units_help));
   out += ".SH EXAMPLES\n";

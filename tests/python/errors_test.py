@@ -117,6 +117,12 @@ class Wrong(unittest.TestCase):
         self.error(ppsim.Error, ppsim.check, "no such file.csv")
         self.error(TypeError, ppsim.simulate, schedule=Pathological())
 
+    def test_counts_are_whole(self):
+        for wrong in (4.5, numpy.float64(0.5), float("inf"), float("nan")):
+            error = self.error(ppsim.Error, ppsim.simulate, stages=4, mb=wrong)
+            self.assertEqual(error.field, "mb")
+            self.assertIn(repr(float(wrong)), error.what)
+
     def test_outputs_are_no_stdout(self):
         self.assertEqual(self.error(ppsim.Error, ppsim.simulate, stages=4, mb=8, json=True).field, "json")
         error = self.error(ppsim.Error, ppsim.simulate, stages=4, mb=8, svg="/no/such/folder/x.svg")
