@@ -53,9 +53,9 @@ void print(const ppsim::Error& error) {
 /// What there was not enough memory for: what was asked for, or the files that were read.
 ppsim::Problem out_of_memory(bool imports) {
   if (imports)
-    return {"memory", "there is not enough for these files",
-            "files that are neither a pipe nor gzip are read where they are; or give fewer steps"};
-  return {"memory", "there is not enough for a run of this size", "use fewer microbatches or stages"};
+    return {"memory", "not enough for these files",
+            "uncompressed files need less memory than pipes and gzip; or give fewer steps"};
+  return {"memory", "not enough for a run of this size", "use fewer microbatches or stages"};
 }
 
 /// Says what is wrong, and ends the other processes that mpirun started with this one.

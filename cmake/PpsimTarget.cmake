@@ -24,7 +24,7 @@ add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=10
 
 # Objects that both the program and the Python module can hold, so that nothing is compiled twice. Calls inside a library stay as they
 # are without it: nobody puts functions of their own in the place of ours.
-add_compile_options(-fPIC $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-semantic-interposition>)
+add_compile_options($<$<NOT:$<PLATFORM_ID:Emscripten>>:-fPIC> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-semantic-interposition>)
 
 add_library(ppsim_warnings INTERFACE)
 target_compile_options(ppsim_warnings INTERFACE

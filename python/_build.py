@@ -46,7 +46,7 @@ def _tag():
 
 
 def _compile():
-    """The folder of the package as cmake leaves it."""
+    """The folder of the package that cmake has built."""
     if "PPSIM_BUILD_DIR" in os.environ:
         return pathlib.Path(os.environ["PPSIM_BUILD_DIR"]) / "python" / "ppsim"
     folder = ROOT / "build" / "wheel"
@@ -62,7 +62,7 @@ def _compile():
 
 
 class _Wheel:
-    """A wheel that is being written: a zip with a list of digests."""
+    """A wheel being written: a zip file with a list of digests."""
 
     def __init__(self, path):
         self._zip = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED)
@@ -86,7 +86,7 @@ def _wheel_text():
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
-    """Or else pip compiles to know the name."""
+    """Without this, pip compiles the package to find its name."""
     name = f"ppsim-{_version()}.dist-info"
     folder = pathlib.Path(metadata_directory) / name
     folder.mkdir()
@@ -111,7 +111,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 def build_sdist(sdist_directory, config_settings=None):
-    """What git tracks."""
+    """The files that git tracks."""
     base = f"ppsim-{_version()}"
     tracked = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], check=True, capture_output=True, text=True).stdout
     with tarfile.open(pathlib.Path(sdist_directory) / f"{base}.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as archive:

@@ -1,4 +1,4 @@
-"""make_stubs.py FOLDER: writes the type stub of the package in it, with every option of every function."""
+"""make_stubs.py FOLDER: write the type stub of the package in FOLDER, with every option of every function."""
 
 import importlib.util
 import pathlib

@@ -3,7 +3,7 @@ program_packages=(g++ cmake ninja-build libfmt-dev libboost-dev libcli11-dev lib
   libprotozero-dev libsimdjson-dev libsqlite3-dev zlib1g-dev)
 test_packages=(catch2 librapidcheck-dev libpugixml-dev libbenchmark-dev openmpi-bin libopenmpi-dev libopenblas0)
 python_packages=(python3-dev pybind11-dev python3-numpy python3-pandas) # the module and its tests, which are left out without them
-ci_packages=(ccache clang-16 clang-tidy-16 clang-format-16 libclang-rt-16-dev codespell groff-base)
+ci_packages=(ccache clang-16 clang-tidy-16 clang-format-16 libclang-rt-16-dev codespell groff-base mkdocs)
 
 say() { printf 'ppsim: %s\n' "$*" >&2; }
 fail() { printf 'ppsim: error: %s\n' "$1" >&2; [ $# -lt 2 ] || printf 'ppsim: hint: %s\n' "$2" >&2; exit 1; }
@@ -20,7 +20,7 @@ missing_packages() {
 install_packages() {
   local missing sudo=() log=build/packages.log
   if ! command -v apt-get >/dev/null; then
-    say "no apt-get here; needed are, by their Debian names: $*"
+    say "apt-get was not found; install these Debian packages: $*"
     return
   fi
   mapfile -t missing < <(missing_packages "$@")
@@ -33,5 +33,5 @@ install_packages() {
   local apt=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -y -o DPkg::Lock::Timeout=120)
   "${apt[@]}" install --no-install-recommends "${missing[@]}" >"$log" 2>&1 ||
     { "${apt[@]}" update && "${apt[@]}" install --no-install-recommends "${missing[@]}"; } >>"$log" 2>&1 ||
-    { tail -n 5 "$log" >&2; say "apt-get failed; going on with what is there (log: $log)"; }
+    { tail -n 5 "$log" >&2; say "apt-get failed; continuing with the installed packages (log: $log)"; }
 }

@@ -42,8 +42,9 @@ Schedule schedule_of(const Inputs& inputs) {
 void refuse_pacing(const Inputs& inputs) {
   if (inputs.transport != "paced") return;
   throw Error{ExitCode::bad_input,
-              Problem{inputs.place_of("transport"), "'paced' lasts as a scenario says, and this measures one",
-                      "leave it out, or take direct"}};
+              Problem{inputs.place_of("transport"),
+                      "'paced' takes its times from a scenario, which calibrate is about to measure",
+                      "leave it out, or use direct"}};
 }
 
 std::string spread(const runtime::Spread& spread) {
@@ -94,8 +95,8 @@ ExitCode run(const Inputs& inputs) {
   if (!calibration) return ExitCode::done; // another process has it
   calibration->facts.command = inputs.command;
   if (calibration->contended)
-    note("contended: other programs used the same cores, or there are more stages than cores; the figures "
-         "say little. Calibrate fewer stages, or when the machine is idle");
+    note("contended: other programs used the same cores, or there are more stages than cores; the times are "
+         "unreliable. Calibrate fewer stages, or calibrate on an idle machine");
   write_file(file, calibration_toml(*calibration), "--output");
   if (file != "-") write_file("-", summary(*calibration), "summary");
   return ExitCode::done;
@@ -116,7 +117,8 @@ constexpr std::array examples{
 } // namespace
 
 const Command definition{.name = "calibrate",
-                         .summary = "measure what tasks and transfers take on this machine; the result is a scenario",
+                         .summary =
+                             "measure how long tasks and transfers take on this machine; the result is a scenario",
                          .usage = "ppsim calibrate --stages P [--vpp V] [--backend NAME] [-o COSTS.toml] [options]",
                          .argument = "",
                          .argument_help = "",

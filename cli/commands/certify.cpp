@@ -24,9 +24,9 @@ std::string gap_in_words(Duration makespan, Duration bound) {
 std::string in_a_sentence(const Certificate& certificate, const CertificateVerdict& verdict) {
   std::string text;
   if (certificate.order)
-    text = fmt::format("order of {}, {}: makespan {} holds; ", counted(certificate.instance.capacity.size(), "stage"),
-                       counted(certificate.instance.microbatches, "microbatch", "es"),
-                       format_closely(*certificate.makespan));
+    text = fmt::format(
+        "order of {}, {}: makespan {} is correct; ", counted(certificate.instance.capacity.size(), "stage"),
+        counted(certificate.instance.microbatches, "microbatch", "es"), format_closely(*certificate.makespan));
   else
     text = fmt::format("{}, {}: ", counted(certificate.instance.capacity.size(), "stage"),
                        counted(certificate.instance.microbatches, "microbatch", "es"));
@@ -42,18 +42,18 @@ std::vector<Problem> refuted(const Certificate& certificate, const CertificateVe
   std::vector<Problem> problems;
   if (verdict.order)
     for (const std::string& fault : verdict.order->faults)
-      problems.push_back({where, "its order does not hold: " + fault, "take an order that does, or null for none"});
+      problems.push_back({where, "its order is not valid: " + fault, "give a valid order, or null for none"});
   for (const std::string& fault : verdict.bound.faults)
     problems.push_back(
         {where, fmt::format("its lower bound of {} is not proven: {}", format_closely(certificate.lower_bound), fault),
-         "give a lower bound that is, or more cases"});
+         "give a lower bound that is proven, or more cases"});
   return problems;
 }
 
 ExitCode run(const Inputs& inputs) {
   if (!inputs.file)
     throw Error{ExitCode::bad_input,
-                Problem{"certify", "names no file", "for example: ppsim certify best.json; '-' reads stdin"}};
+                Problem{"certify", "no file given", "for example: ppsim certify best.json; '-' reads stdin"}};
   const std::string where = display_name(*inputs.file);
   if (inputs.json) require_writable(*inputs.json, "--json");
   const Certificate certificate = traces::read_certificate(read_file(*inputs.file, "certify"), where);
@@ -67,14 +67,15 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array<std::string_view, 1> extra{"json"};
 constexpr std::array examples{
-    Example{"ppsim certify best.json",
-            "exit status 0: the order is as said, and no order is shorter than the bound; 2: malformed; 3: not so"},
+    Example{"ppsim certify best.json", "exit status 0: the order has that makespan, and no order is shorter than the "
+                                       "bound; 2: malformed; 3: a claim is wrong"},
 };
 
 } // namespace
 
 const Command definition{.name = "certify",
-                         .summary = "does an order have the makespan that a certificate says, and is none shorter",
+                         .summary =
+                             "check a certificate: does its order have the stated makespan, and can none be shorter",
                          .usage = "ppsim certify [--json[=FILE]] FILE",
                          .argument = "FILE",
                          .argument_help = "a certificate (docs/synthesis.md); '-' for stdin",

@@ -106,7 +106,7 @@ Problem problem_of(const HangVerdict& verdict, const std::string& where) {
   const std::string name = fmt::format("{}: ", name_of(verdict));
   if (verdict.mismatch) return {where, name + *verdict.mismatch, std::string{mismatch_fix}};
   std::string what = name + in_a_line(*verdict.hang);
-  if (verdict.eager_runs) what += "; it runs only as long as every send fits into a buffer, and does not wait";
+  if (verdict.eager_runs) what += "; it runs only while every send fits into a buffer and does not wait";
   const bool names_place = verdict.hang->fix.find("ppsim place") != std::string::npos;
   return {where, std::move(what),
           verdict.hang->fix + (names_place ? "" : "; or let 'ppsim place' find an order that runs")};
@@ -153,7 +153,7 @@ std::string verdict_text(const Schedule& schedule, const std::vector<Verdict>& v
     const std::string_view last = hanging.back();
     hanging.pop_back();
     text.pop_back();
-    text += fmt::format("; its sends and receives hang, or go astray, on p2p {}{}{} (an error only where --p2p asks)\n",
+    text += fmt::format("; its sends and receives hang or go astray on p2p {}{}{} (an error only with --p2p)\n",
                         joined(hanging, ", "), hanging.empty() ? "" : " and ", last);
   }
   std::size_t width = 0;
@@ -199,7 +199,7 @@ traces::ScheduleFile read_or_report(const Inputs& inputs, const std::string& pat
 ExitCode run(const Inputs& inputs) {
   if (!inputs.file)
     throw Error{ExitCode::bad_input,
-                Problem{"check", "names no file", "for example: ppsim check order.csv; '-' reads stdin"}};
+                Problem{"check", "no file given", "for example: ppsim check order.csv; '-' reads stdin"}};
   const std::string where = display_name(*inputs.file);
   const Lowering* const lowering = find_lowering(lowering_in(inputs));
   if (inputs.overlap_p2p && (lowering == nullptr || !lowering->takes_overlap))
@@ -212,7 +212,7 @@ ExitCode run(const Inputs& inputs) {
   note_all(file.notes);
   if (inputs.lowering && file.schedule.communications() != nullptr)
     throw Error{ExitCode::bad_input,
-                Problem{"--lowering", "the file has sends and receives, and they are what is checked",
+                Problem{"--lowering", "the file has its own sends and receives, and check uses those",
                         "leave it out, or check the file without them ('ppsim --schedule-file FILE --csv')"}};
   const TransferModel asked = inputs.transfer.value_or(TransferModel::latency);
   std::vector<Verdict> verdicts{try_model(inputs, file.schedule, asked, where)};
@@ -237,16 +237,15 @@ constexpr std::array examples{
     Example{"ppsim check order.csv",
             "exit status 0: runs under latency and link (and says whether under blocking); 2: malformed; 3: deadlocks"},
     Example{"ppsim check --transfer blocking order.csv",
-            "does it also run when stages wait for their sends and receives"},
-    Example{"ppsim check --p2p group order.csv",
-            "would its sends and receives hang on NCCL, all on one communicator as PyTorch runs them: which, and what "
-            "to change"},
+            "whether it also runs when stages wait for their sends and receives"},
+    Example{"ppsim check --p2p group order.csv", "whether its sends and receives hang on NCCL, all on one communicator "
+                                                 "as PyTorch runs them; which ones, and what to change"},
 };
 
 } // namespace
 
 const Command definition{.name = "check",
-                         .summary = "is a schedule file valid, can it deadlock, under which transfer model",
+                         .summary = "check a schedule file: is it valid, can it deadlock, under which transfer model",
                          .usage = "ppsim check [--transfer MODEL] [--p2p HOW] [--lowering NAME] [--json[=FILE]] FILE",
                          .argument = "FILE",
                          .argument_help =

@@ -3,6 +3,7 @@
 #include "ppsim/study/compare.hpp"
 
 #include "ppsim/base/parallel.hpp"
+#include "ppsim/base/words.hpp"
 #include "ppsim/scenario/layout.hpp"
 #include "ppsim/study/evaluate.hpp"
 #include "ppsim/study/vary.hpp"
@@ -20,6 +21,7 @@
 #include "options/commands.hpp"
 #include "runs/fitting.hpp"
 #include "runs/judging.hpp"
+#include "runs/pages.hpp"
 #include "terminal/console.hpp"
 #include "terminal/progress.hpp"
 #include "terminal/terminal.hpp"
@@ -36,10 +38,10 @@ std::size_t threads_of(const Inputs& inputs) {
 constexpr std::size_t most_charts = 8;
 
 /// The contenders to draw: the fastest, and in any case the one to take.
-std::vector<std::size_t> drawn(const Comparison& comparison) {
-  std::vector<std::size_t> positions(std::min(most_charts, comparison.contenders.size()));
+std::vector<std::size_t> drawn(const Comparison& comparison, std::size_t most) {
+  std::vector<std::size_t> positions(std::min(most, comparison.contenders.size()));
   std::iota(positions.begin(), positions.end(), std::size_t{0});
-  if (const auto& recommendation = comparison.recommendation; recommendation && recommendation->best >= most_charts)
+  if (const auto& recommendation = comparison.recommendation; recommendation && recommendation->best >= most)
     positions.back() = recommendation->best;
   return positions;
 }
@@ -53,33 +55,67 @@ std::string recommend(const Comparison& comparison, const Inputs& inputs) {
   std::string words = viz::recommendation_text(comparison);
   if (inputs.balance && comparison.recommendation) {
     const Contender& best = comparison.contenders[comparison.recommendation->best];
-    words +=
-        fmt::format(" Each schedule has the best split of layers that was found for it; that of {} is --layout '{}'.",
-                    best.name, to_string(best.layout));
+    words += fmt::format(" Each schedule has the best split of layers found for it; the split of {} is --layout '{}'.",
+                         best.name, to_string(best.layout));
   }
   if (std::ranges::none_of(comparison.contenders, &Contender::fits))
     words += what_would_fit(inputs, threads_of(inputs));
   return words;
 }
 
-/// Those that are drawn are simulated again, as no more of a run is kept than its report.
-std::string charts(const Shown& compared, const Inputs& inputs) {
+/// A contender's run again, as no more of it is kept than its report.
+struct Redrawn {
+  Evaluation run;
+  RunReport report; ///< as in the comparison
+};
+
+/// What `draw` makes of the first `most` of them. `with_others`: each report says what other runs say of it.
+template <class Draw>
+std::string drawn_by(Draw draw, std::size_t most, bool with_others, const Shown& compared, const Inputs& inputs) {
   const Comparison& comparison = compared.comparison;
-  const std::vector<std::size_t> positions = drawn(comparison);
-  std::vector<std::optional<Evaluation>> runs(positions.size());
+  const std::vector<std::size_t> positions = drawn(comparison, most);
+  std::vector<std::optional<Redrawn>> runs(positions.size());
   for_each_index(positions.size(), threads_of(inputs), [&](std::size_t i) {
-    runs[i] = evaluate(compared.candidate_of(comparison.contenders[positions[i]]).spec);
+    const Contender& contender = comparison.contenders[positions[i]];
+    const RunSpec& spec = compared.candidate_of(contender).spec;
+    Redrawn& made = runs[i].emplace(evaluate(spec), contender.report);
+    if (!with_others) return;
+    add_others(spec, made.run, false);
+    made.report.what_if = made.run.report.what_if;
+    made.report.alternatives = made.run.report.alternatives;
   });
   std::vector<viz::Panel> panels;
   for (std::size_t i = 0; i < positions.size(); ++i)
-    panels.push_back({runs[i]->graph, runs[i]->timeline, comparison.contenders[positions[i]].report,
+    panels.push_back({runs[i]->run.graph, runs[i]->run.timeline, runs[i]->report,
                       comparison.contenders[positions[i]].name,
                       comparison.recommendation && comparison.recommendation->best == positions[i]});
-  return viz::svg_comparison(comparison, panels);
+  return draw(panels);
+}
+
+std::string charts(const Shown& compared, const Inputs& inputs) {
+  const auto draw = [&](std::span<const viz::Panel> panels) {
+    return viz::svg_comparison(compared.comparison, panels);
+  };
+  return drawn_by(draw, most_charts, false, compared, inputs);
+}
+
+std::string page(const Shown& compared, const Inputs& inputs) {
+  const Comparison& comparison = compared.comparison;
+  const auto draw = [&](std::span<const viz::Panel> panels) {
+    return page_of(
+        {.command = "compare",
+         .title = comparison.title.empty() ? counted(panels.size(), "schedule") + " compared" : comparison.title,
+         .source = comparison.source,
+         .text = viz::comparison_text(comparison, compared.recommendation, page_text),
+         .json = traces::comparison_json(comparison, compared.recommendation)},
+        panels);
+  };
+  return drawn_by(draw, most_runs_on_page, true, compared, inputs);
 }
 
 constexpr std::array outputs{
     Output<Shown>{"svg", &Inputs::svg, charts},
+    Output<Shown>{"html", &Inputs::html, page},
     Output<Shown>{"jitter-svg", &Inputs::jitter_svg,
                   [](const Shown& compared, const Inputs&) { return viz::svg_step_spread(compared.comparison); }},
     Output<Shown>{"json", &Inputs::json,
@@ -98,17 +134,20 @@ constexpr std::array outputs{
 void check_options(const Inputs& inputs) {
   if (inputs.jitter_svg && (!inputs.varies_by_chance() || inputs.vary))
     throw Error{ExitCode::bad_input,
-                Problem{inputs.place_of("jitter-svg"), "no steps are sampled that it could draw",
+                Problem{inputs.place_of("jitter-svg"), "there are no sampled steps to draw",
                         inputs.vary ? "leave it or --vary out" : "give --jitter or --jitter-from"}};
+  if (inputs.vary && inputs.html)
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("html"), "is of one comparison, not of a range",
+                                             "leave --vary out; --svg draws a range"}};
   if (inputs.vary && inputs.table)
-    throw Error{ExitCode::bad_input, Problem{inputs.place_of("table"), "is of one comparison, not of a range",
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("table"), "is for one comparison, not for a range",
                                              "leave --vary out, or give it to 'ppsim sweep'"}};
   if (inputs.by_memory)
     throw Error{ExitCode::bad_input, Problem{inputs.place_of("rank-by"), "memory ranks the rows of 'ppsim plan'",
                                              "leave it out: the table has the memory of each"}};
   if (inputs.table && inputs.table->ends_with(".jsonl"))
-    throw Error{ExitCode::bad_input,
-                Problem{inputs.place_of("table"), "is CSV here", "give FILE.csv; --json has the rows as JSON"}};
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("table"), "can only be CSV here",
+                                             "give FILE.csv; --json has the rows as JSON"}};
 }
 
 ExitCode run(const Inputs& inputs) {
@@ -123,12 +162,12 @@ ExitCode run(const Inputs& inputs) {
   if (taken != nullptr) check_conditions(inputs, *taken);
   if (taken == nullptr && !inputs.fail_if.empty() && std::ranges::any_of(comparison.contenders, &Contender::fits))
     throw Error{ExitCode::bad_input,
-                Problem{inputs.place_of("fail-if"), "there is no schedule to take that it could judge",
-                        "compare one with a flush, or judge a schedule by itself: 'ppsim simulate'"}};
+                Problem{inputs.place_of("fail-if"), "there is no recommended schedule to test",
+                        "compare at least one schedule with a flush, or test one schedule with 'ppsim simulate'"}};
   if (inputs.jitter_svg && sampled_as(comparison) == nullptr)
     throw Error{ExitCode::bad_input,
-                Problem{inputs.place_of("jitter-svg"), "no schedule was sampled that it could draw",
-                        "compare one with a flush and a synchronous optimizer"}};
+                Problem{inputs.place_of("jitter-svg"), "no schedule was sampled, so there is nothing to draw",
+                        "compare at least one schedule with a flush and a synchronous optimizer"}};
   note_all(shown.notes);
   write_outputs(outputs, shown, inputs);
   if (!stdout_taken)
@@ -139,24 +178,25 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,     Section::communication,
                               Section::memory,   Section::scenario, Section::comparison};
-constexpr std::array<std::string_view, 8> extra{"bound",   "jitter", "jitter-from", "samples",
-                                                "fail-if", "seed",   "json",        "svg"};
+constexpr std::array<std::string_view, 9> extra{"bound", "jitter", "jitter-from", "samples", "fail-if",
+                                                "seed",  "json",   "svg",         "html"};
 constexpr std::array<std::string_view, 2> except{"schedule", "resume"}; // there is --schedules
 constexpr std::array examples{
-    Example{"ppsim compare --stages 8 --mb 64", "every schedule that allows it, the fastest first, and which to take"},
+    Example{"ppsim compare --stages 8 --mb 64",
+            "every schedule that allows this shape, fastest first, and which to use"},
     Example{"ppsim compare --scenario traces/samples/zero-bubble-1.5b-m24.toml --svg compare.svg",
-            "a profiled model under all schedules, and their charts on one time axis"},
+            "a profiled model with all schedules, and their charts on one time axis"},
     Example{"ppsim compare --stages 8 --mb 64 --schedules 1f1b,interleaved,zb-v --vpp 1,2,4 --markdown",
-            "some of them, with as many chunks per stage, as a table for GitHub"},
+            "some schedules, with 1, 2 and 4 chunks per stage, as a table for GitHub"},
     Example{"ppsim compare --stages 8 --mb 64 --vary comm=0..2ms --svg vary.svg",
-            "from which transfer time on another schedule is the best, and a plot of step times over it"},
+            "the transfer times at which another schedule becomes the best, and a plot of step times"},
 };
 
 } // namespace
 
 const Command definition{
     .name = "compare",
-    .summary = "which schedule is the fastest, what it needs, whether that fits (exit status 3 when nothing does)",
+    .summary = "compare schedules: which is fastest, what it needs, whether it fits (exit status 3 when none fits)",
     .usage = "ppsim compare --stages P --mb M [--vpp V,...] [--schedules NAME,...] [options]",
     .argument = "",
     .argument_help = "",

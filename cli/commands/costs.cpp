@@ -56,7 +56,7 @@ constexpr std::array figures{
     Figure{"input_grad_flop", "I, operations", as_count, [](Costs block) { return block.flops.input_grad; }},
     Figure{"weight_grad_flop", "W, operations", as_count, [](Costs block) { return block.flops.weight_grad; }},
     Figure{"activation_bytes", "activations", as_size, [](Costs block) { return block.activation.count(); }},
-    Figure{"weight_activation_bytes", "of them, W needs", as_size,
+    Figure{"weight_activation_bytes", "of these, W needs", as_size,
            [](Costs block) { return block.activation_for_weight.count(); }},
     Figure{"selective_checkpoint_bytes", "kept, --recompute selective", as_size,
            [](Costs block) { return block.selective.checkpoint.count(); }},
@@ -112,7 +112,7 @@ std::string costs_text(const Inputs& inputs, const Model& model, const ModelCost
   std::string text = fmt::format("{}: {} parameters", model.name, as_count(parameters.total));
   if (parameters.active != parameters.total) text += fmt::format(", {} active", as_count(parameters.active));
   if (parameters.mtp > 0) text += fmt::format(", {} more for multi-token prediction", as_count(parameters.mtp));
-  text += fmt::format("\ncosts: {}\nof one rank, for a microbatch of {} x {} tokens{}\n\n", cost_source(inputs),
+  text += fmt::format("\ncosts: {}\nper rank, for a microbatch of {} x {} tokens{}\n\n", cost_source(inputs),
                       training.microbatch_size, tokens, split_words(training));
   text += fmt::format("  {:28}", "");
   for (const Row& row : rows)
@@ -126,7 +126,7 @@ std::string costs_text(const Inputs& inputs, const Model& model, const ModelCost
   }
   text += fmt::format("\n  between stages: {}\n", format_bytes(costs.boundary));
   if (costs.pass > Duration{0})
-    text += fmt::format("  beside its blocks, each forward and backward of a chunk takes {}\n",
+    text += fmt::format("  in addition to its blocks, each forward and backward of a chunk takes {}\n",
                         format_duration(costs.pass));
   return text;
 }
@@ -168,13 +168,13 @@ constexpr std::array<std::string_view, 2> extra{"layers", "json"};
 constexpr std::array<std::string_view, 2> except{"flops", "measured-step"}; // there is no step
 constexpr std::array examples{
     Example{"ppsim costs --model llama-3-70b --device h100 --tensor-parallel 8",
-            "what a layer takes and keeps, before a schedule is chosen"},
+            "how long a layer takes and what it keeps in memory, before you choose a schedule"},
 };
 
 } // namespace
 
 const Command definition{.name = "costs",
-                         .summary = "what the blocks of a model cost on a device, computed from its shape",
+                         .summary = "show what the blocks of a model cost on a device, computed from its shape",
                          .usage = "ppsim costs --model NAME|FILE --device NAME|FILE [options]",
                          .sections = sections,
                          .extra = extra,

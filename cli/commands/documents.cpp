@@ -24,7 +24,7 @@ ExitCode run_completion(const Inputs& inputs) {
   if (script.empty())
     throw Error{ExitCode::bad_input,
                 Problem{"completion",
-                        inputs.file ? fmt::format("unknown shell {}", in_quotes(*inputs.file)) : "names no shell",
+                        inputs.file ? fmt::format("unknown shell {}", in_quotes(*inputs.file)) : "no shell given",
                         fmt::format("one of {}", completed_shells.substr(0, completed_shells.size() - 1))}};
   write_file("-", script, "completion");
   return ExitCode::done;
@@ -32,17 +32,18 @@ ExitCode run_completion(const Inputs& inputs) {
 
 } // namespace
 
-const Command help_command::definition{.name = "help",
-                                       .summary = "help on a command",
-                                       .usage = "ppsim help [COMMAND]",
-                                       .argument = "COMMAND",
-                                       .argument_help = "one of the commands below; default simulate",
-                                       .sections = {},
-                                       .extra = {},
-                                       .examples = {},
-                                       .run = run_help};
+const Command help_command::definition{
+    .name = "help",
+    .summary = "help on a command",
+    .usage = "ppsim help [COMMAND]",
+    .argument = "COMMAND",
+    .argument_help = "the command; default: an overview; all: every option of 'ppsim simulate', and the units",
+    .sections = {},
+    .extra = {},
+    .examples = {},
+    .run = run_help};
 const Command man_command::definition{.name = "man",
-                                      .summary = "the manual page, as roff",
+                                      .summary = "print the manual page, as roff",
                                       .usage = "ppsim man",
                                       .argument = "",
                                       .argument_help = "",
@@ -51,7 +52,7 @@ const Command man_command::definition{.name = "man",
                                       .examples = {},
                                       .run = run_man};
 const Command completion_command::definition{.name = "completion",
-                                             .summary = "a completion script for a shell",
+                                             .summary = "print a completion script for a shell",
                                              .usage = "ppsim completion bash|zsh|fish",
                                              .argument = "SHELL",
                                              .argument_help = "bash, zsh or fish",

@@ -32,7 +32,7 @@ constexpr std::string_view replica_mark = "{replica}";
 [[noreturn]] void no_format(const Inputs& inputs, const std::string& path, std::string_view choices) {
   const traces::ImportFormat* guess = traces::guess_import_format(FileBytes{path, "import"}.bytes());
   throw Error{ExitCode::bad_input,
-              Problem{"import", fmt::format("{} is a file, and no format", in_quotes(path)),
+              Problem{"import", fmt::format("{} is a file, not a format", in_quotes(path)),
                       guess != nullptr ? fmt::format("it looks like {0}: ppsim import {0} {1}{2}", guess->name, path,
                                                      inputs.files.empty() ? "" : " ...")
                                        : fmt::format("the format comes first, then files: {}", choices)}};
@@ -41,10 +41,10 @@ constexpr std::string_view replica_mark = "{replica}";
 const traces::ImportFormat& format_of(const Inputs& inputs) {
   std::vector<std::string_view> names;
   for (const traces::ImportFormat* format : traces::import_formats()) names.push_back(format->name);
-  const std::string choices = fmt::format("one of {}; 'ppsim list formats' says more", joined(names, ", "));
+  const std::string choices = fmt::format("one of {}; see 'ppsim list formats'", joined(names, ", "));
   if (!inputs.file)
     throw Error{ExitCode::bad_input,
-                Problem{"import", "names no format and no file", "for example: ppsim import kineto rank*.json.gz"}};
+                Problem{"import", "no format and no file given", "for example: ppsim import kineto rank*.json.gz"}};
   if (const traces::ImportFormat* format = traces::find_import_format(*inputs.file)) return *format;
   std::error_code none; // what can not be asked is no file
   if (std::filesystem::is_regular_file(*inputs.file, none)) no_format(inputs, *inputs.file, choices);
@@ -65,7 +65,7 @@ void refuse_other_formats(std::span<const traces::ImportFile> files, const trace
   for (const traces::ImportFile& file : files) {
     const traces::ImportFormat* guess = traces::guess_import_format(file.bytes);
     if (guess != nullptr && guess != &format)
-      problems.add(file.name, fmt::format("this is no file of {}; it looks like {}", format.name, guess->name),
+      problems.add(file.name, fmt::format("this is not a {} file; it looks like {}", format.name, guess->name),
                    fmt::format("ppsim import {} {}{}", guess->name, file.name, files.size() == 1 ? "" : " ..."));
   }
   problems.throw_if_any();
@@ -73,9 +73,8 @@ void refuse_other_formats(std::span<const traces::ImportFile> files, const trace
 
 traces::Imported read(const Inputs& inputs, const traces::ImportFormat& format) {
   if (inputs.files.empty())
-    throw Error{
-        ExitCode::bad_input,
-        Problem{"import", "names no file", fmt::format("behind {} comes what to read: {}", format.name, format.files)}};
+    throw Error{ExitCode::bad_input, Problem{"import", "no file given",
+                                             fmt::format("give the files after {}: {}", format.name, format.files)}};
   std::deque<FileBytes> contents; // which stay where they are
   std::vector<traces::ImportFile> files;
   files.reserve(inputs.files.size());
@@ -99,7 +98,7 @@ void check_options(const Inputs& inputs, const traces::ImportFormat& format) {
   Problems problems;
   const auto refuse = [&](std::string_view option) {
     if (inputs.where.contains(option))
-      problems.add(inputs.place_of(option), fmt::format("{} files have no need of it", format.name), "leave it out");
+      problems.add(inputs.place_of(option), fmt::format("{} files do not need it", format.name), "leave it out");
   };
   if (!format.has_runs())
     for (const std::string_view option : {"timeline", "replica", "by-microbatch", "mean-stage"})
@@ -121,7 +120,7 @@ std::size_t chosen_replica(const Inputs& inputs, const traces::Imported& importe
   if (found != imported.replicas.end()) return static_cast<std::size_t>(found - imported.replicas.begin());
   throw Error{ExitCode::bad_input,
               Problem{inputs.place_of("replica"), fmt::format("there is no run of replica {}", *inputs.replica),
-                      fmt::format("there is one of {}", joined(imported.replicas, ", "))}};
+                      fmt::format("there are runs of {}", joined(imported.replicas, ", "))}};
 }
 
 Duration median_length(const MeasuredRun& run) {
@@ -168,7 +167,7 @@ void say_whether_slow(const traces::Imported& imported, std::size_t chosen) {
        "costs of replica {}; {}",
        index(worst->stage), imported.replicas[chosen], worst->ratio(), imported.replicas[chosen],
        whole < imported.runs.size()
-           ? fmt::format("--replica {} takes those of one without a slow stage", imported.replicas[whole])
+           ? fmt::format("--replica {} uses a replica without a slow stage", imported.replicas[whole])
            : "each replica has a slow stage: 'ppsim explain' names them");
 }
 
@@ -187,7 +186,7 @@ void check_marks(const Inputs& inputs) {
   if (close == std::string::npos) return;
   throw Error{ExitCode::bad_input,
               Problem{inputs.place_of("timeline"),
-                      fmt::format("nothing is known to put in for {}", in_quotes(path.substr(open, close + 1 - open))),
+                      fmt::format("{} is not a known placeholder", in_quotes(path.substr(open, close + 1 - open))),
                       fmt::format("{} stands for the rank of each data-parallel replica", replica_mark)}};
 }
 
@@ -201,8 +200,7 @@ std::string with_mark(const std::filesystem::path& path) {
 /// Replicas that no file was asked for.
 void say_what_was_not_written(const Inputs& inputs, const traces::Imported& imported, std::size_t chosen) {
   if (!inputs.timeline || imported.runs.size() == 1 || inputs.timeline->find(replica_mark) != std::string::npos) return;
-  note("--timeline: of {} replicas that of rank {} alone is written; --timeline '{}' writes "
-       "a file for each",
+  note("--timeline: only the run of data-parallel rank {1} of {0} is written; --timeline '{2}' writes a file for each",
        imported.runs.size(), imported.replicas[chosen],
        *inputs.timeline == "-" ? "run-{replica}.json" : with_mark(*inputs.timeline));
 }
@@ -279,10 +277,10 @@ constexpr std::array<std::string_view, 8> extra{"stages",   "mb",      "vpp",   
                                                 "timeline", "replica", "by-microbatch", "mean-stage"};
 constexpr std::array examples{
     Example{"ppsim import kineto rank*.json.gz -o costs.toml --timeline run.json",
-            "a PyTorch profile of every rank: what tasks and transfers cost, and the timeline"},
-    Example{
-        "ppsim import kineto rank*.json.gz --mean-stage -o costs.toml",
-        "the mean stage, --embedding and --head: costs for other numbers of chunks, other splits and 'ppsim compare'"},
+            "a PyTorch profile of every rank: costs of tasks and transfers, and the timeline"},
+    Example{"ppsim import kineto rank*.json.gz --mean-stage -o costs.toml",
+            "costs of the mean stage, with --embedding and --head: for other numbers of chunks, other splits and "
+            "'ppsim compare'"},
     Example{"ppsim import nccl-tests sendrecv.txt", "latency and bandwidth, on stdout"},
     Example{"ppsim import megatron-timers train.log --stages 4 --mb 16",
             "a log without the arguments that Megatron-LM prints when it starts"},
@@ -293,10 +291,11 @@ constexpr std::array examples{
 } // namespace
 
 const Command definition{.name = "import",
-                         .summary = "costs and a timeline from what other programs measured: profiles, traces, logs",
+                         .summary =
+                             "read costs and a timeline from other programs' measurements: profiles, traces, logs",
                          .usage = "ppsim import FORMAT FILE... [-o COSTS.toml] [--timeline RUN.json] [options]",
                          .argument = "FORMAT",
-                         .argument_help = "what the files are, see 'ppsim list formats'; then the files",
+                         .argument_help = "format of the files ('ppsim list formats'), then the files",
                          .takes_several = true,
                          .sections = {},
                          .extra = extra,

@@ -61,31 +61,33 @@ std::vector<Row> format_rows() {
       Format{"report", "*.json", "the report, schema 1", "", "--json"},
       Format{"comparison", "*.json", "a comparison, schema 1", "", "compare --json"},
       Format{"comparison-table", "*.md", "a comparison as a GitHub table", "", "compare --markdown"},
-      Format{"step-spread", "*.svg", "how often steps take how long, schedule by schedule", "", "compare --jitter-svg"},
+      Format{"step-spread", "*.svg", "distribution of step times, schedule by schedule", "", "compare --jitter-svg"},
       Format{"variation", "*.json, *.md, *.svg", "step times over a varied quantity: data, table, plot", "",
              "compare --vary with --json, --markdown, --svg"},
       Format{"sweep", "*.csv, *.jsonl", "a row of figures for each combination of values (docs/sweeps.md)",
              "sweep --resume", "sweep --table"},
-      Format{"run", "*.json, *.json.gz", "a run that took place, step by step (docs/run-files.md)", "explain, validate",
+      Format{"run", "*.json, *.json.gz", "a measured run, step by step (docs/run-files.md)", "explain, validate",
              "replay --output, import --timeline"},
-      Format{"validation", "*.json, *.svg", "a prediction held against a run (docs/run-files.md)", "",
+      Format{"validation", "*.json, *.svg", "a prediction compared with a run (docs/run-files.md)", "",
              "validate with --json, --svg"},
       Format{"accuracy", "*.json, *.md, *.svg",
-             "many predictions held against runs: data, table, plot (docs/run-files.md)", "",
+             "many predictions compared with runs: data, table, plot (docs/run-files.md)", "",
              "validate of several runs with --json, --markdown, --svg"},
-      Format{"synthesis", "*.json, *.svg", "an order that was sought, what is proven of it, and how the search went",
+      Format{"synthesis", "*.json, *.svg", "an order found by search, what is proven about it, and how the search went",
              "", "synthesize with --json, --progress-svg"},
-      Format{"certificate", "*.json", "an order and a lower bound of all orders (docs/synthesis.md)", "certify",
+      Format{"certificate", "*.json", "an order, and a lower bound for all orders (docs/synthesis.md)", "certify",
              "synthesize --certificate"},
-      Format{"published-runs", "*.csv", "step times that others have published, and the options that simulate them",
+      Format{"published-runs", "*.csv", "published step times, and the options that simulate them",
              "validate --published"},
-      Format{"published-errors", "*.json, *.md, *.svg", "predictions held against these: data, tables, plot", "",
+      Format{"published-errors", "*.json, *.md, *.svg",
+             "predictions compared with published step times: data, tables, plot", "",
              "validate --published with --json, --markdown, --svg"},
       Format{"chakra", "*.et", "MLCommons Chakra execution trace, one per stage, for ASTRA-sim", "", "--chakra"},
       Format{"goal", "*.goal", "GOAL, for LogGOPSim", "", "--goal"},
       Format{"explanation", "*.json", "an explanation of a run", "", "explain --json"},
       Format{"chrome-trace", "*.json", "Chrome trace events, for Perfetto", "", "--trace"},
-      Format{"svg", "*.svg", "Gantt chart; of a comparison, several on one time axis", "", "--svg"}};
+      Format{"svg", "*.svg", "Gantt chart; of a comparison, several on one time axis", "", "--svg"},
+      Format{"page", "*.html", "a page to look into, with its data (docs/formats.md)", "", "--html"}};
   std::vector<Row> rows;
   for (const auto& [name, files, what, read, write] : formats) {
     Row& row = rows.emplace_back(Row{name, {{"files", files}, {"what", what}}});
@@ -176,7 +178,7 @@ std::vector<Row> device_rows() {
   for (const DeviceSheet& device : devices())
     rows.push_back({device.name,
                     {{"rates", rates_in_words(device)},
-                     {"memory", fmt::format("{} at {:g} GB/s; {} of it are reserved", format_bytes(device.memory),
+                     {"memory", fmt::format("{} at {:g} GB/s; {} of it is reserved", format_bytes(device.memory),
                                             static_cast<double>(device.memory_bandwidth.bytes_per_second()) / 1e9,
                                             format_bytes(device.reserved))},
                      {"link", device.link},
@@ -226,7 +228,7 @@ const List& find_list(const std::optional<std::string>& name) {
     names.push_back(list.name);
   }
   const std::string choices = fmt::format("one of {}", joined(names, ", "));
-  if (!name) throw Error{ExitCode::bad_input, Problem{"list", "needs to know what", choices}};
+  if (!name) throw Error{ExitCode::bad_input, Problem{"list", "no list named", choices}};
   throw Error{ExitCode::bad_input,
               Problem{"list", fmt::format("unknown list {}", in_quotes(*name)), did_you_mean(*name, names, choices)}};
 }
@@ -263,14 +265,13 @@ ExitCode run(const Inputs& inputs) {
 }
 
 constexpr std::array<std::string_view, 1> extra{"json"};
-constexpr std::array examples{
-    Example{"ppsim list schedules", "every schedule by name, with what it promises and refuses"}};
+constexpr std::array examples{Example{"ppsim list schedules", "every schedule, with its guarantees and constraints"}};
 
 } // namespace
 
 const Command definition{
     .name = "list",
-    .summary = "schedules, formats, metrics, models, devices, links, lowerings and backends there are",
+    .summary = "list schedules, formats, metrics, models, devices, links, lowerings or backends",
     .usage =
         "ppsim list schedules | formats | metrics | models | devices | links | lowerings | backends [--json[=FILE]]",
     .argument = "WHAT",

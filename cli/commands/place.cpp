@@ -73,8 +73,8 @@ Placed place_inputs(const Inputs& inputs) {
 void say_what_file_lacks(const Inputs& inputs, const TaskGraph& graph) {
   if (!inputs.csv_comms || graph.scenario().recompute.microbatches_without == 0) return;
   if (!graph.schedule().warmup_forwards(StageId{0})) return;
-  note("{}: no cell says where a stage's warm-up ends, by which --microbatches-without-recompute "
-       "goes: read back, a step may take another time",
+  note("{}: the cells do not say where a stage's warm-up ends, which --microbatches-without-recompute depends on: read "
+       "back, a step may take a different time",
        inputs.place_of("csv-comms"));
 }
 
@@ -116,8 +116,8 @@ std::string placed_text(const Placed& placed) {
   const std::string_view step = has_steady_state(placed.graph) ? "one step alone" : "a step";
   const std::string after = format_duration(placement.after);
   if (!placed.given_runs())
-    text += fmt::format("the order given {}; placed anew {} takes {}\n", placed.hang ? "hangs" : "sends data astray",
-                        step, after);
+    text += fmt::format("the given order {}; with new places {} takes {}\n",
+                        placed.hang ? "hangs" : "sends data astray", step, after);
   else if (placement.after != placement.before)
     text += fmt::format("{} takes {}{} instead of {} ({})\n", step, after,
                         placement.after > placement.before ? " in single operations" : "",
@@ -125,11 +125,11 @@ std::string placed_text(const Placed& placed) {
   else if (placed.stalls.empty())
     text += fmt::format("nothing stalls; {} takes {}\n", step, after);
   else
-    text += fmt::format("no better place found; {} takes {}\n", step, after);
-  text += fmt::format("  {:<18}  {} of {} sends and receives; the order of tasks is as it was\n", "moved",
+    text += fmt::format("found no better places; {} takes {}\n", step, after);
+  text += fmt::format("  {:<18}  {} of {} sends and receives; the order of tasks is unchanged\n", "moved",
                       placement.moved, placed.given.size());
   if (placed.astray) {
-    text += fmt::format("  in the order given {}\n", *placed.astray);
+    text += fmt::format("  in the given order {}\n", *placed.astray);
   } else if (placed.hang) {
     text += "  it hung, as\n" + bullet_list(placed.hang->cycle);
   } else {
@@ -156,7 +156,7 @@ ExitCode run(const Inputs& inputs) {
   const Placed placed = place_inputs(inputs);
   write_outputs(outputs, placed, inputs);
   say_what_file_lacks(inputs, placed.graph);
-  if (!inputs.csv_comms && placed.placement.moved > 0) note("the order is not written: --csv-comms FILE does");
+  if (!inputs.csv_comms && placed.placement.moved > 0) note("the order was not written: --csv-comms FILE writes it");
   if (!stdout_taken) write_file("-", placed_text(placed), "place");
   return ExitCode::done;
 }
@@ -167,15 +167,15 @@ constexpr std::array<std::string_view, 2> extra{"csv-comms", "json"};
 constexpr std::array<std::string_view, 4> except{"flops", "transfer", "balance", "send-slices"};
 constexpr std::array examples{
     Example{"ppsim place --schedule-file order.csv --forward 10ms --backward 20ms --comm 2ms --csv-comms placed.csv",
-            "a PyTorch order with its sends and receives: what stalls, and the same order without that"},
+            "a PyTorch order with its sends and receives: what stalls, and the same order without the stalls"},
     Example{"ppsim place --stages 8 --mb 16 --vpp 2 --lowering pytorch --csv-comms placed.csv",
-            "interleaved 1F1B as PyTorch would run it"},
+            "interleaved 1F1B as PyTorch runs it"},
 };
 
 } // namespace
 
 const Command definition{.name = "place",
-                         .summary = "move the sends and receives of a schedule to where they stall less, or nothing",
+                         .summary = "move the sends and receives of a schedule to where they stall it least",
                          .usage = "ppsim place [--schedule-file ORDER.csv | --stages P --mb M ...] [--p2p HOW] "
                                   "--csv-comms PLACED.csv [options]",
                          .makes_run = true,

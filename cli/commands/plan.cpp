@@ -7,6 +7,7 @@
 #include "ppsim/runtime/launch.hpp"
 #include "ppsim/runtime/shared_work.hpp"
 #include "ppsim/study/compare.hpp"
+#include "ppsim/study/evaluate.hpp"
 #include "ppsim/traces/plan.hpp"
 #include "ppsim/viz/plan.hpp"
 
@@ -20,6 +21,7 @@
 #include "files/files.hpp"
 #include "files/outputs.hpp"
 #include "options/commands.hpp"
+#include "runs/pages.hpp"
 #include "terminal/console.hpp"
 #include "terminal/progress.hpp"
 #include "terminal/terminal.hpp"
@@ -35,7 +37,7 @@ void fix(const Inputs& inputs, PlanChoices& choices, Problems& problems) {
     if (!inputs.has(option)) return;
     const auto is_named = [&](const Value& value) { return std::ranges::find(choice, value) != choice.end(); };
     if (!choice.empty() && !(choice.size() == values.size() && std::ranges::all_of(values, is_named)))
-      problems.add(inputs.place_of(option), "--fixed says otherwise", "leave one of them out");
+      problems.add(inputs.place_of(option), "it contradicts --fixed", "leave one of them out");
     choice = std::move(values);
   };
   const auto fix_one = [&](std::string_view option, std::vector<std::int64_t>& choice, std::int64_t value) {
@@ -55,7 +57,7 @@ void fix(const Inputs& inputs, PlanChoices& choices, Problems& problems) {
     fix_one("distributed-optimizer", choices.zero_stage, training.distributed_optimizer ? 1 : 0);
   if (!inputs.has("sequence-parallel")) return;
   if (choices.sequence_parallel.value_or(training.sequence_parallel) != training.sequence_parallel)
-    problems.add(inputs.place_of("sequence-parallel"), "--fixed says otherwise", "leave one of them out");
+    problems.add(inputs.place_of("sequence-parallel"), "it contradicts --fixed", "leave one of them out");
   choices.sequence_parallel = training.sequence_parallel;
 }
 
@@ -64,8 +66,8 @@ void refuse_others(const Inputs& inputs, Problems& problems) {
   for (const RunField& field : run_fields()) {
     const Option* const option = find_option(field.name);
     if (option != nullptr && inputs.has(field.name) && !definition.takes(*option))
-      problems.add(inputs.place_of(field.name), "a plan chooses or computes it",
-                   "leave it out; --fixed names what may be chosen");
+      problems.add(inputs.place_of(field.name), "plan chooses or computes it",
+                   "leave it out; --fixed limits what plan may choose");
   }
 }
 
@@ -73,10 +75,10 @@ PlanRequest request_of(const Inputs& inputs) {
   Problems problems;
   refuse_others(inputs, problems);
   if (inputs.table && inputs.table->ends_with(".jsonl"))
-    problems.add(inputs.place_of("table"), "is CSV here", "give FILE.csv; --json has the rows as JSON");
+    problems.add(inputs.place_of("table"), "can only be CSV here", "give FILE.csv; --json has the rows as JSON");
   if (!inputs.gpus) problems.add("--gpus", "missing", "how many devices are there? for example --gpus 512");
   if (!inputs.global_batch)
-    problems.add("--global-batch", "missing", "how many samples make a step? for example --global-batch 1024");
+    problems.add("--global-batch", "missing", "how many samples are in a step? for example --global-batch 1024");
   if (!inputs.model_shape) problems.add("--model", "missing", "give one ('ppsim list models')");
   if (!inputs.device_sheet) problems.add("--device", "missing", "give one ('ppsim list devices')");
   PlanChoices choices = inputs.choices;
@@ -142,11 +144,42 @@ void note_topology(const Inputs& inputs, const PlanRequest& request) {
   const std::int64_t node = inputs.training.node_ranks();
   for (const std::int64_t tensor : request.choices.tensor)
     if (tensor > node && !inputs.training.tensor_link)
-      note(fmt::format("tp {} is wider than a node of {}, and taken to have the link of one: --tensor-link ib-ndr says "
-                       "otherwise",
-                       tensor, node));
+      note(fmt::format(
+          "tp {} is larger than a node of {}, but uses the link within a node: --tensor-link ib-ndr says otherwise",
+          tensor, node));
   if (request.gpus > node && request.gpus % node != 0)
     note(fmt::format("--gpus: {} devices do not fill nodes of {} (--gpus-per-node)", request.gpus, node));
+}
+
+std::string json_of(const viz::PlanShown& shown, const Inputs& inputs) {
+  return traces::plan_json(shown.request, shown.plan, shown.answers,
+                           [&](const Configuration& configuration) -> traces::RunWords {
+                             auto arguments = arguments_of(inputs, shown.request, configuration);
+                             std::string line = command_line(arguments);
+                             return {std::move(arguments), std::move(line)};
+                           });
+}
+
+/// The first rows, which are simulated again, as no more of a run is kept than its report.
+std::string page(const viz::PlanShown& shown, const Inputs& inputs) {
+  constexpr std::size_t most_rows = 5;
+  const std::vector<PlanRow>& rows = shown.plan.rows;
+  if (rows.empty())
+    throw Error{ExitCode::no,
+                Problem{inputs.place_of("html"), "nothing fits that it could show", "see the table without it"}};
+  std::vector<std::optional<Evaluation>> runs(std::min(most_rows, rows.size()));
+  for_each_index(runs.size(), inputs.threads.value_or(machine_threads()),
+                 [&](std::size_t i) { runs[i] = evaluate(spec_of(shown.request, rows[i].configuration)); });
+  std::vector<viz::Panel> panels;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    panels.push_back(
+        {runs[i]->graph, runs[i]->timeline, rows[i].report, viz::configuration_words(rows[i].configuration), i == 0});
+  const RunSpec& run = shown.request.run;
+  const std::string title =
+      fmt::format("{} on {} x {}", run.model_shape->name, shown.request.gpus, run.device_sheet->name);
+  return page_of(
+      {.command = "plan", .title = title, .text = viz::plan_text(shown, page_text), .json = json_of(shown, inputs)},
+      panels);
 }
 
 constexpr std::array outputs{
@@ -154,20 +187,11 @@ constexpr std::array outputs{
                            [](const viz::PlanShown& shown, const Inputs& inputs) {
                              if (shown.plan.rows.empty() || !shown.plan.memory_limit)
                                throw Error{ExitCode::no,
-                                           Problem{inputs.place_of("svg"), "nothing fits that it could draw",
-                                                   "see the table without it"}};
+                                           Problem{inputs.place_of("svg"), "nothing fits, so there is nothing to draw",
+                                                   "leave it out and read the table"}};
                              return viz::svg_plan(shown);
                            }},
-    Output<viz::PlanShown>{"json", &Inputs::json,
-                           [](const viz::PlanShown& shown, const Inputs& inputs) {
-                             return traces::plan_json(shown.request, shown.plan, shown.answers,
-                                                      [&](const Configuration& configuration) -> traces::RunWords {
-                                                        auto arguments =
-                                                            arguments_of(inputs, shown.request, configuration);
-                                                        std::string line = command_line(arguments);
-                                                        return {std::move(arguments), std::move(line)};
-                                                      });
-                           }},
+    Output<viz::PlanShown>{"html", &Inputs::html, page}, Output<viz::PlanShown>{"json", &Inputs::json, json_of},
     Output<viz::PlanShown>{"table", &Inputs::table,
                            [](const viz::PlanShown& shown, const Inputs&) { return traces::plan_csv(shown.plan); }},
     Output<viz::PlanShown>{"markdown", &Inputs::markdown,
@@ -209,31 +233,48 @@ ExitCode run(const Inputs& inputs) {
 }
 
 constexpr std::array sections{Section::model, Section::planning};
-constexpr std::array<std::string_view, 20> extra{
-    "rank-by",   "jitter",          "samples",         "seed",    "memory-limit", "link",     "pair", "scenario", "top",
-    "table",     "inter-node-link", "stages-per-node", "threads", "json",         "markdown", "svg",  "stages",   "vpp",
-    "schedules", "recompute"};
+constexpr std::array<std::string_view, 21> extra{"rank-by",
+                                                 "jitter",
+                                                 "samples",
+                                                 "seed",
+                                                 "memory-limit",
+                                                 "link",
+                                                 "pair",
+                                                 "scenario",
+                                                 "top",
+                                                 "table",
+                                                 "inter-node-link",
+                                                 "stages-per-node",
+                                                 "threads",
+                                                 "json",
+                                                 "markdown",
+                                                 "svg",
+                                                 "html",
+                                                 "stages",
+                                                 "vpp",
+                                                 "schedules",
+                                                 "recompute"};
 constexpr std::array<std::string_view, 2> except{"flops", "measured-step"};
 constexpr std::array<std::string_view, 11> chooses{
     "stages",           "vpp",           "recompute",       "tensor-parallel", "context-parallel",
     "expert-parallel",  "data-parallel", "microbatch-size", "zero-stage",      "distributed-optimizer",
     "sequence-parallel"};
 constexpr std::array examples{Example{"ppsim plan --model llama-3-70b --device h100 --gpus 512 --global-batch 1024",
-                                      "the twenty fastest of all configurations that fit"}};
+                                      "the 20 fastest of all configurations that fit"}};
 
 } // namespace
 
-const Command definition{.name = "plan",
-                         .summary =
-                             "which degrees of parallelism, schedule and recomputation a cluster should train with",
-                         .usage = "ppsim plan --model NAME --device NAME --gpus N --global-batch N [options]",
-                         .argument = "",
-                         .argument_help = "",
-                         .sections = sections,
-                         .extra = extra,
-                         .except = except,
-                         .chooses = chooses,
-                         .examples = examples,
-                         .run = run};
+const Command definition{
+    .name = "plan",
+    .summary = "find the degrees of parallelism, schedule and recomputation that a cluster should train with",
+    .usage = "ppsim plan --model NAME --device NAME --gpus N --global-batch N [options]",
+    .argument = "",
+    .argument_help = "",
+    .sections = sections,
+    .extra = extra,
+    .except = except,
+    .chooses = chooses,
+    .examples = examples,
+    .run = run};
 
 } // namespace ppsim::cli::plan_command

@@ -36,25 +36,26 @@ void check_cost_file(const CostFile& file, Problems& problems) {
   for (const std::string_view key : {"tokens", "width"})
     if (!inputs.where.contains(key))
       problems.add(fmt::format("{}: {}", file.scenario.name(), key), "missing",
-                   "say what work its costs are of; 'ppsim calibrate -o FILE' writes both");
+                   "say which workload its costs are for; 'ppsim calibrate -o FILE' writes both");
   if (!inputs.forward && !inputs.backward && !inputs.input_grad && !inputs.weight_grad)
-    problems.add(file.scenario.name(), "it says nothing of what tasks take", "'ppsim calibrate -o FILE' measures that");
+    problems.add(file.scenario.name(), "it does not say how long tasks take",
+                 "'ppsim calibrate -o FILE' measures that");
   for (const std::string_view key : {"model", "forward-collective", "backward-collective", "embedding", "head",
                                      "recompute-time", "checkpoint-bytes", "reduce", "tied-embedding-reduce"})
     if (inputs.where.contains(key))
-      problems.add(inputs.place_of(key), "no rule says how that grows with the work",
-                   "leave it out: what 'ppsim calibrate' writes has a rule");
+      problems.add(inputs.place_of(key), "scale has no rule for it",
+                   "leave it out: everything that 'ppsim calibrate' writes has a rule");
   if (inputs.schedule_file)
     problems.add(inputs.place_of("schedule-file"),
-                 "it is looked for beside the scenario, and the result may lie elsewhere",
-                 "leave it out, and give --schedule-file with the result");
+                 "it is a path relative to the scenario, and the result may be in another folder",
+                 "leave it out, and use --schedule-file together with the result");
   if (inputs.vpp && inputs.vpp->size() > 1)
-    problems.add(inputs.place_of("vpp"), fmt::format("{} values", inputs.vpp->size()), "costs are of one");
+    problems.add(inputs.place_of("vpp"), fmt::format("{} values", inputs.vpp->size()), "costs are for one value");
 }
 
 CostFile read_costs(const Inputs& inputs) {
   if (!inputs.file)
-    throw Error{ExitCode::bad_input, Problem{"scale", "names no file",
+    throw Error{ExitCode::bad_input, Problem{"scale", "no file given",
                                              "'ppsim calibrate -o costs.toml' writes one; then: ppsim scale costs.toml "
                                              "--tokens 1024"}};
   Problems problems;
@@ -64,7 +65,7 @@ CostFile read_costs(const Inputs& inputs) {
   check_cost_file(file, problems);
   if (std::ranges::none_of(workload_sizes,
                            [&](const WorkloadSize& size) { return inputs.where.contains(size.option); }))
-    problems.add("scale", "names no size of the other work",
+    problems.add("scale", "no size of the other workload given",
                  "give one of --tokens, --width, --heads and --layers-per-chunk");
   if (inputs.where.contains("heads") && file.inputs.workload.block == runtime::Block::mlp)
     problems.add(inputs.place_of("heads"), "mlp blocks have no heads", "leave it out");
@@ -118,7 +119,7 @@ ScenarioDocument document_of(const CostFile& file, const Inputs& asked) {
   for (const auto& [option, member] : workload_sizes)
     if (asked.where.contains(option)) need(option);
   ScenarioDocument document = as_document(keys);
-  document.entries.front().comment = "Scaled, not measured: the table [scaled] says from what";
+  document.entries.front().comment = "Scaled, not measured: the table [scaled] says from which workload";
   return document;
 }
 
@@ -132,7 +133,7 @@ void scale_times(const CostFile& file, std::string_view key, const std::optional
     if (!longer)
       throw Error{ExitCode::bad_input, Problem{file.inputs.place_of(key),
                                                fmt::format("{} would become longer than a day", format_duration(time)),
-                                               "ask for less work"}};
+                                               "give a smaller workload"}};
     changed.push_back(*longer);
   }
   document.set(key, times_of(changed));
@@ -165,18 +166,17 @@ void scale_transfers(const CostFile& file, Scaled& result) {
   const Bytes after = result.to.sizes.boundary;
   if (!comm || all_zero || before == after) return;
   if (!result.transfers)
-    throw Error{ExitCode::bad_input,
-                Problem{file.inputs.place_of("comm"),
-                        fmt::format("it is of {}, and nothing says how long {} take", format_bytes(before),
-                                    format_bytes(after)),
-                        "'ppsim calibrate' measures it; or give latency and bandwidth in its place"}};
+    throw Error{ExitCode::bad_input, Problem{file.inputs.place_of("comm"),
+                                             fmt::format("it is for {}, and the scenario does not say how long {} take",
+                                                         format_bytes(before), format_bytes(after)),
+                                             "'ppsim calibrate' measures it; or give latency and bandwidth instead"}};
   const auto times = [&](Bytes bytes) {
     return runtime::boundary_times(result.transfers->edges, result.transfers->placement, bytes);
   };
   if (!are_about(*comm, times(before)))
-    throw Error{ExitCode::bad_input,
-                Problem{file.inputs.place_of("comm"), "it is not what the calibration measured of its transfers",
-                        "give the measured times again, or latency and bandwidth in place of them"}};
+    throw Error{ExitCode::bad_input, Problem{file.inputs.place_of("comm"),
+                                             "it differs from the transfer times that the calibration measured",
+                                             "give the measured times, or latency and bandwidth instead"}};
   result.document.set("comm", times_of(times(after)));
 }
 
@@ -263,20 +263,20 @@ ExitCode run(const Inputs& inputs) {
 constexpr std::array<std::string_view, 5> extra{"tokens", "width", "heads", "layers-per-chunk", "output"};
 constexpr std::array examples{
     Example{"ppsim scale costs.toml --tokens 2048 -o larger.toml",
-            "costs that 'ppsim calibrate -o costs.toml' measured, for four times the 512 tokens that it ran"},
+            "costs that 'ppsim calibrate -o costs.toml' measured with 512 tokens, scaled to four times as many"},
     Example{"ppsim scale costs.toml --width 1024 --layers-per-chunk 2 | ppsim --scenario - --mb 8",
-            "how long a step of a larger model would take"},
+            "the step time of a larger model"},
 };
 
 } // namespace
 
 const Command definition{
     .name = "scale",
-    .summary = "costs of one work from those measured with another, by their operations",
+    .summary = "scale measured costs to another workload by its number of operations",
     .usage = "ppsim scale COSTS.toml [--tokens N] [--width N] [--heads N] [--layers-per-chunk N] [-o FILE]",
     .argument = "COSTS.toml",
     .argument_help =
-        "a scenario that 'ppsim calibrate' wrote, whose sizes are kept where no other is given; '-' for stdin",
+        "a scenario that 'ppsim calibrate' wrote; sizes that you do not give stay as they are; '-' for stdin",
     .sections = {},
     .extra = extra,
     .examples = examples,

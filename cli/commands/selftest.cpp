@@ -106,7 +106,7 @@ std::vector<Finding> test_results(const Inputs& asked) {
     memory.words += fmt::format("{}: not as predicted; ", test.schedule);
   }
   if (results.ok)
-    results.words = fmt::format("of {} schedules as of one task at a time, {} of them bit by bit; losses fall",
+    results.words = fmt::format("of {} schedules equal those of one task at a time, {} of them bit by bit; losses fall",
                                 cases.size(), equal_bits);
   return {results, memory};
 }
@@ -140,7 +140,7 @@ Finding test_failures(const Inputs& asked) {
     finding.ok = false;
     finding.words += fmt::format("{}: {}{}; ", fault, in_time ? "" : "took longer than 5 s: ", what);
   }
-  if (finding.ok) finding.words = fmt::format("{} injected ones ended the run in time, and named the task", ended);
+  if (finding.ok) finding.words = fmt::format("{} injected failures ended the run in time and named the task", ended);
   return finding;
 }
 
@@ -201,11 +201,11 @@ std::vector<Finding> test_calibration(const Inputs& asked) {
   const Validation validation = validate_run(replay.graph, replay.prediction, run, 1);
   const bool same_peaks = validation.knows_memory && validation.same_peaks();
   const bool proved = run.proof && run.proof->holds();
-  const Finding costs{
-      "costs", same_peaks && proved,
-      fmt::format("calibrated with 1f1b, used for gpipe: {}, {}",
-                  same_peaks ? "memory as they say" : "the memory is not what they say",
-                  proved ? "results as of one task at a time" : "the results are not those of one task at a time")};
+  const Finding costs{"costs", same_peaks && proved,
+                      fmt::format("calibrated with 1f1b, used for gpipe: {}, {}",
+                                  same_peaks ? "memory as they predict" : "the memory differs from their prediction",
+                                  proved ? "results equal those of one task at a time"
+                                         : "the results differ from those of one task at a time")};
   const Finding step{.part = "real step",
                      .words = fmt::format("gpipe with these costs: {}{}", in_words(validation.step),
                                           validation.contended ? ", contended" : ""),
@@ -245,7 +245,8 @@ std::string findings_json(const runtime::Backend& backend, const std::vector<Fin
 ExitCode run(const Inputs& inputs) {
   if (inputs.backend && runtime::find_backend(*inputs.backend).processes)
     throw Error{ExitCode::bad_input,
-                Problem{"--backend", fmt::format("{} needs several processes; selftest is one", *inputs.backend),
+                Problem{"--backend",
+                        fmt::format("{} needs several processes, but selftest is one process", *inputs.backend),
                         fmt::format("mpirun -n 4 ppsim replay --backend {} --stages 4 --mb 8", *inputs.backend)}};
   if (inputs.json) require_writable(*inputs.json, "--json");
   runtime::Backend& backend = backend_of(inputs);
@@ -266,15 +267,14 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array<std::string_view, 2> extra{"backend", "json"};
 constexpr std::array examples{
-    Example{"ppsim selftest", "a few seconds; exit status 0 when all is as it should be, else 3"},
+    Example{"ppsim selftest", "takes a few seconds; exit status 0 when everything works, else 3"},
     Example{"ppsim selftest --backend cuda", "the same on a GPU"},
 };
 
 } // namespace
 
 const Command definition{.name = "selftest",
-                         .summary =
-                             "does the runtime work on this machine: programs, results, memory, failures, timing",
+                         .summary = "test the runtime on this machine: programs, results, memory, failures, timing",
                          .usage = "ppsim selftest [--backend NAME] [--json[=FILE]]",
                          .argument = "",
                          .argument_help = "",

@@ -1,5 +1,7 @@
 // ppsim simulate: one run, reported.
 
+#include "simulate.hpp"
+
 #include "ppsim/engine/hang.hpp"
 #include "ppsim/engine/streams.hpp"
 #include "ppsim/operations/lowering.hpp"
@@ -20,8 +22,8 @@
 #include "files/chart.hpp"
 #include "files/files.hpp"
 #include "files/outputs.hpp"
-#include "options/commands.hpp"
 #include "runs/judging.hpp"
+#include "runs/pages.hpp"
 #include "terminal/console.hpp"
 #include "terminal/progress.hpp"
 #include "terminal/terminal.hpp"
@@ -46,6 +48,8 @@ constexpr std::array outputs{
                        [](const Evaluation& result, const Inputs& inputs) {
                          return viz::svg_gantt(result.graph, result.timeline, result.report, memory_lanes(inputs));
                        }},
+    Output<Evaluation>{"html", &Inputs::html,
+                       [](const Evaluation& result, const Inputs&) { return simulated_page(result); }},
     Output<Evaluation>{"trace", &Inputs::trace,
                        [](const Evaluation& result, const Inputs&) {
                          return traces::chrome_trace(result.graph, result.timeline, result.report);
@@ -81,15 +85,14 @@ void say_what_workloads_lack(const Inputs& inputs, const TaskGraph& graph) {
   if (!inputs.chakra && !inputs.goal) return;
   const Scenario& scenario = graph.scenario();
   if (inputs.chakra)
-    note("--chakra: ASTRA-sim needs roofline-enabled 0, counts whole microseconds, and takes "
-         "what it calls GB/s for GiB/s; compare with --transfer link --stages-per-node 1");
+    note("--chakra: ASTRA-sim needs roofline-enabled 0, counts whole microseconds, and reads GB/s as GiB/s; compare "
+         "with --transfer link --stages-per-node 1");
   const auto& sizes = scenario.network.boundary_bytes;
   if (graph.transfer_count() > 0 && std::ranges::find(sizes, Bytes{0}) != sizes.end())
-    note("transfers without --boundary-bytes are written as 1 byte: what they take here is "
-         "not in the files");
-  if (!scenario.update.is_free()) note("reductions and optimizer steps are not in the files");
+    note("transfers without --boundary-bytes are written as 1 byte: the files do not hold their times");
+  if (!scenario.update.is_free()) note("the files do not hold reductions and optimizer steps");
   if (graph.schedule().communications() != nullptr || scenario.network.model == TransferModel::streams)
-    note("where sends and receives stand among tasks is not in the files");
+    note("the files do not hold the places of sends and receives among tasks");
 }
 
 /// Whether a task waits for `op` of `stage` that would not, read back: no cell says so, and only a receive is waited
@@ -110,13 +113,13 @@ void note_written_operations(const Inputs& inputs, const TaskGraph& graph) {
          "pytorch' or 'ppsim place' writes one that does not",
          inputs.place_of("csv-comms"));
   if (std::ranges::any_of(order.ops(), &CommOp::joins))
-    note("{}: PyTorch knows no BATCH_P2P groups: 'ppsim place' writes single operations", inputs.place_of("csv-comms"));
+    note("{}: PyTorch has no BATCH_P2P groups: 'ppsim place' writes single operations", inputs.place_of("csv-comms"));
   std::size_t waits = 0;
   for (const StageId stage : order.stage_ids())
     waits += static_cast<std::size_t>(std::ranges::count_if(
         order.stage(stage), [&](const CommOp& op) { return is_silently_waited_for(graph, stage, op); }));
   if (waits > 0)
-    note("{}: no cell says that stages wait for {} of these {} sends and receives before they go on: "
+    note("{}: stages wait for {} of these {} sends and receives before they go on, which the cells cannot express: "
          "read back, a step may be shorter",
          inputs.place_of("csv-comms"), waits, order.size());
 }
@@ -132,8 +135,8 @@ ExitCode run(const Inputs& inputs) {
   require_chart(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   if (inputs.chakra == "-")
-    throw Error{ExitCode::bad_input, Problem{inputs.place_of("chakra"), "several files can not go to stdout",
-                                             "give a prefix: --chakra run"}};
+    throw Error{ExitCode::bad_input,
+                Problem{inputs.place_of("chakra"), "several files cannot go to stdout", "give a prefix: --chakra run"}};
   const Evaluation result = evaluate_watched(inputs);
   check_conditions(inputs, result.report);
   note_all(result.notes);
@@ -149,33 +152,8 @@ ExitCode run(const Inputs& inputs) {
   return holds_any(inputs, result.report) || result.report.overflow ? ExitCode::no : ExitCode::done;
 }
 
-constexpr std::array<std::string_view, 1> extra{"seed"};
-constexpr std::array sections{Section::pipeline, Section::model,    Section::costs, Section::communication,
-                              Section::memory,   Section::scenario, Section::output};
-constexpr std::array examples{
-    Example{"ppsim --stages 4 --mb 8 --vpp 2", "interleaved 1F1B: how long is a step, where is the bubble"},
-    Example{"ppsim --stages 8 --mb 32 --forward 12ms --backward 25ms --latency 10us --bandwidth 50GB/s "
-            "--boundary-bytes 32MiB --svg run.svg",
-            "your own costs, and a Gantt chart"},
-    Example{"ppsim --scenario traces/samples/zero-bubble-1.5b-m24.toml --schedule gpipe",
-            "a profiled model from a file, another schedule"},
-    Example{"ppsim --schedule-file order.csv --activation-bytes 3GiB --memory-limit 40GiB",
-            "an order of your own: does it fit"},
-};
-
 } // namespace
 
-const Command definition{
-    .name = "simulate",
-    .summary = "how long a step of a schedule takes, where the bubble is and why, whether the memory fits (the default "
-               "command)",
-    .usage = "ppsim [simulate] --stages P --mb M [--vpp V] [--schedule NAME | --schedule-file FILE] [options]",
-    .argument = "",
-    .argument_help = "",
-    .makes_run = true,
-    .sections = sections,
-    .extra = extra,
-    .examples = examples,
-    .run = run};
+const Command definition = done_by(run);
 
 } // namespace ppsim::cli::simulate_command

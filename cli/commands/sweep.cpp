@@ -46,7 +46,7 @@ TableForm check_table(const Inputs& inputs) {
                         "give it a name that ends in .csv or .jsonl"}};
   if (inputs.resume && path == "-")
     throw Error{ExitCode::bad_input,
-                Problem{"--resume", "there is no table to go on with", "name it: --table FILE.csv, or FILE.jsonl"}};
+                Problem{"--resume", "there is no table to continue", "name it: --table FILE.csv, or FILE.jsonl"}};
   std::vector<Destination> written{{"table", inputs.table}};
   if (path != "-") written.push_back({"table", sweep_text_path(path)});
   (void)uses_stdout(written, sources(inputs));
@@ -132,7 +132,7 @@ public:
     if (none) note("no row has figures; the first of them: {}", first_reason_);
     if (first_ + rows_ == points_) return none && first_ == 0 ? ExitCode::no : ExitCode::done;
     note("interrupted: {} of {} are written{}", first_ + rows_, counted(points_, "row"),
-         file_ ? "; --resume goes on" : "");
+         file_ ? "; --resume continues" : "");
     return ExitCode::interrupted;
   }
 
@@ -172,19 +172,18 @@ constexpr std::array sections{Section::pipeline,      Section::model,  Section::
 constexpr std::array<std::string_view, 4> extra{"vary", "table", "resume", "threads"};
 constexpr std::array examples{
     Example{"ppsim sweep --stages 8 --vary mb=8..256:x2 --vary schedule=all --table sweep.csv",
-            "every schedule with 8, 16, ... 256 microbatches, a row each"},
+            "every schedule with 8, 16, ... 256 microbatches, one row each"},
     Example{"ppsim sweep --model llama-3-8b --device h100 --stages 4 --mb 32 --vary tensor-parallel=1,2,4,8 "
             "--vary recompute=none,selective,full --table sweep.jsonl --resume",
-            "what fits, and what it costs; goes on where it was ended"},
+            "what fits and what it costs; continues where an earlier call stopped"},
 };
 
 } // namespace
 
 const Command definition{
     .name = "sweep",
-    .summary =
-        "a row of figures for every combination of the values of several options, as a table for other programs (exit "
-        "status 3 when none can run)",
+    .summary = "write a table with a row of figures for every combination of several options' values (exit status 3 "
+               "when none can run)",
     .usage = "ppsim sweep --vary NAME=VALUES [--vary ...] [--table FILE.csv|FILE.jsonl [--resume]] [options]",
     .argument = "",
     .argument_help = "",

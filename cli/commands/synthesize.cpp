@@ -23,6 +23,7 @@
 #include "files/files.hpp"
 #include "files/outputs.hpp"
 #include "options/commands.hpp"
+#include "runs/pages.hpp"
 #include "terminal/console.hpp"
 #include "terminal/interruption.hpp"
 #include "terminal/progress.hpp"
@@ -50,7 +51,7 @@ public:
     const Duration makespan{progress.makespan};
     const Duration bound{progress.bound};
     if (makespan > Duration{0})
-      shown_.show(fmt::format("{}: round {}, {}, at most {:.2f} % above what is proven to be needed", placement.name,
+      shown_.show(fmt::format("{}: round {}, {}, at most {:.2f} % above the proven bound", placement.name,
                               progress.effort, format_duration(makespan), 100 * fraction(makespan - bound, bound)));
     return !Interruption::has_come() && !(limit_ && std::chrono::steady_clock::now() - start_ >= *limit_);
   }
@@ -64,9 +65,9 @@ private:
 
 SynthesisRequest request_of(const Inputs& inputs) {
   if (inputs.effort && inputs.search_time)
-    throw Error{ExitCode::bad_input, Problem{"--effort", "given together with --time",
-                                             "give one: --effort for the same result each time, --time for what a wait "
-                                             "of that length finds"}};
+    throw Error{ExitCode::bad_input,
+                Problem{"--effort", "given together with --time",
+                        "give one: --effort for the same result each time, --time for a search of that length"}};
   SynthesisRequest request{.placements = inputs.placements,
                            .splits_backward = !inputs.no_split,
                            .objective = inputs.objective.value_or(Objective::makespan),
@@ -89,7 +90,7 @@ auto watched(const Inputs& inputs, Find find) {
   };
   auto found = find(request);
   if (Interruption::has_come())
-    note("interrupted: the best so far, and the first orders of what was to be searched later");
+    note("interrupted: these are the best orders so far; placements not yet searched have their first order");
   return found;
 }
 
@@ -97,7 +98,7 @@ Synthesized search(const Inputs& inputs) {
   Synthesis synthesis = watched(inputs, [&](const SynthesisRequest& request) { return synthesize(inputs, request); });
   if (synthesis.orders.empty())
     throw Error{ExitCode::no,
-                Problem{"synthesize", "no order was found that fits", "search longer (--effort), or give more memory"}};
+                Problem{"synthesize", "no order was found that fits", "search longer (--effort) or give more memory"}};
   RunSpec shown = synthesis.orders.front().spec;
   const auto finished = [&synthesis](Evaluation run) {
     run.report.balance = synthesis.orders.front().balance;
@@ -114,12 +115,26 @@ Synthesized search(const Inputs& inputs) {
   return finished(evaluate(shown));
 }
 
+std::string report_of(const Synthesized& found, viz::TextOptions options) {
+  options.advises = false;
+  return viz::synthesis_text(found.synthesis, found.run.report) + "\n" +
+         viz::text_report(found.run.graph, found.run.timeline, found.run.report, options);
+}
+
+std::string json_of(const Synthesized& found, const Inputs& inputs) {
+  return traces::synthesis_json(found.synthesis, inputs.workload.seed, found.run.graph, found.run.timeline,
+                                found.run.report);
+}
+
+std::string page(const Synthesized& found, const Inputs& inputs) {
+  const Evaluation& run = found.run;
+  const std::array<viz::Panel, 1> runs{{{run.graph, run.timeline, run.report, run.graph.schedule().name()}}};
+  return page_of({.command = "synthesize", .text = report_of(found, page_text), .json = json_of(found, inputs)}, runs);
+}
+
 constexpr std::array outputs{
-    Output<Synthesized>{"json", &Inputs::json,
-                        [](const Synthesized& found, const Inputs& inputs) {
-                          return traces::synthesis_json(found.synthesis, inputs.workload.seed, found.run.graph,
-                                                        found.run.timeline, found.run.report);
-                        }},
+    Output<Synthesized>{"json", &Inputs::json, json_of},
+    Output<Synthesized>{"html", &Inputs::html, page},
     Output<Synthesized>{"svg", &Inputs::svg,
                         [](const Synthesized& found, const Inputs& inputs) {
                           return viz::svg_gantt(found.run.graph, found.run.timeline, found.run.report,
@@ -146,16 +161,15 @@ using Front = std::vector<FrontPoint>;
 
 /// The front as curves: the best order, what is proven, the best schedule by name.
 Variation curves(const Front& front, const Inputs& inputs) {
-  Variation variation{
-      .axis = *inputs.vary,
-      .title = inputs.title.value_or(""),
-      .source = "",
-      .stages = inputs.stages.value_or(0),
-      .microbatches = inputs.microbatches.value_or(0),
-      .points = {},
-      .lines = {{"synthesized", false, {}}, {"proven to be needed", false, {}}, {"best by name", false, {}}},
-      .best = {},
-      .crossings = {}};
+  Variation variation{.axis = *inputs.vary,
+                      .title = inputs.title.value_or(""),
+                      .source = "",
+                      .stages = inputs.stages.value_or(0),
+                      .microbatches = inputs.microbatches.value_or(0),
+                      .points = {},
+                      .lines = {{"synthesized", false, {}}, {"proven bound", false, {}}, {"best by name", false, {}}},
+                      .best = {},
+                      .crossings = {}};
   for (const FrontPoint& point : front) {
     variation.points.push_back(point.value);
     std::array<std::optional<Sample>, 3> samples;
@@ -186,13 +200,14 @@ constexpr std::array front_outputs{
 ExitCode run_front(const Inputs& inputs) {
   Problems problems;
   for (const auto& [option, given] : {std::pair{"csv", &inputs.csv}, std::pair{"certificate", &inputs.certificate},
-                                      std::pair{"progress-svg", &inputs.progress_svg}})
-    if (*given) problems.add(inputs.place_of(option), "one order, and --vary makes several", "leave it or --vary out");
+                                      std::pair{"progress-svg", &inputs.progress_svg}, std::pair{"html", &inputs.html}})
+    if (*given)
+      problems.add(inputs.place_of(option), "holds one order, but --vary makes several", "leave it or --vary out");
   if (inputs.svg_memory)
     problems.add(inputs.place_of("svg-memory"), "--vary draws no Gantt chart", "leave it or --vary out");
   if (inputs.balance)
     problems.add(inputs.place_of("balance"), "each point would have a split of its own",
-                 "leave --vary out; what is found can be given as --layout");
+                 "leave --vary out; you can give the split found as --layout");
   problems.throw_if_any();
   const bool stdout_taken = uses_stdout(front_outputs, inputs);
   require_writable(front_outputs, inputs);
@@ -214,19 +229,13 @@ ExitCode run(const Inputs& inputs) {
   note_all(found.synthesis.notes);
   note_all(found.run.notes);
   write_outputs(outputs, found, inputs);
-  if (!stdout_taken) {
-    viz::TextOptions options = terminal_options();
-    options.advises = false;
-    const std::string text = viz::synthesis_text(found.synthesis, found.run.report) + "\n" +
-                             viz::text_report(found.run.graph, found.run.timeline, found.run.report, options);
-    write_file("-", text, "synthesize");
-  }
+  if (!stdout_taken) write_file("-", report_of(found, terminal_options()), "synthesize");
   return found.run.report.overflow ? ExitCode::no : ExitCode::done;
 }
 
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,    Section::communication,
                               Section::memory,   Section::scenario, Section::synthesis};
-constexpr std::array<std::string_view, 7> extra{"seed", "vary", "points", "json", "svg", "svg-memory", "csv"};
+constexpr std::array<std::string_view, 8> extra{"seed", "vary", "points", "json", "svg", "svg-memory", "html", "csv"};
 constexpr std::array<std::string_view, 8> except{"overlap-moe-expert-parallel-comm",
                                                  "schedule",
                                                  "schedule-file",
@@ -238,18 +247,19 @@ constexpr std::array<std::string_view, 8> except{"overlap-moe-expert-parallel-co
 constexpr std::array examples{
     Example{"ppsim synthesize --stages 8 --mb 32 --forward 12ms --backward 25ms --comm 6ms --activation-limit 8 --csv "
             "order.csv",
-            "an order for slow links that holds at most 8 activations on a stage, and how far from the best it can be"},
+            "an order for slow links that holds at most 8 activations per stage, and how far it can be from the best"},
     Example{"ppsim synthesize --scenario traces/samples/zero-bubble-1.5b-m24.toml --placement all --time 10s",
-            "a profiled model: which placement of its chunks is best, ten seconds for each"},
+            "a profiled model: the best placement of its chunks; 10 s of search for each"},
     Example{"ppsim synthesize --scenario traces/samples/zero-bubble-1.5b-m24.toml --placement v --vary "
             "memory-limit=20GiB..44GiB --points 5",
-            "what more memory would give, each point with its proof"},
+            "what more memory would gain; each point with its proof"},
 };
 
 } // namespace
 
 const Command definition{.name = "synthesize",
-                         .summary = "the best order for these costs within this memory, and a proof of how good it is",
+                         .summary =
+                             "search for the best order for these costs within this memory, and prove how good it is",
                          .usage = "ppsim synthesize --stages P --mb M [--placement NAME,...] [--memory-limit SIZE | "
                                   "--activation-limit N] [--effort N | --time TIME] [options]",
                          .makes_run = true,

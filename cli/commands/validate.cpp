@@ -16,6 +16,7 @@
 #include "files/files.hpp"
 #include "files/outputs.hpp"
 #include "options/commands.hpp"
+#include "runs/pages.hpp"
 #include "runs/replaying.hpp"
 #include "runs/validating.hpp"
 #include "terminal/console.hpp"
@@ -41,6 +42,16 @@ Validated validate_one(const Inputs& inputs) {
   return result;
 }
 
+std::string page(const Validated& result, const Inputs&) {
+  Timeline timeline = result.run.steps[result.validation.step_used];
+  attribute(result.graph, timeline);
+  return measured_page({.command = "validate",
+                        .text = viz::validation_text(result.graph, result.run, result.validation, page_text),
+                        .json = traces::validation_json(result.graph, result.run, result.validation)},
+                       result.graph, &result.prediction, timeline,
+                       run_report(result.graph, timeline, describe(result.run)));
+}
+
 constexpr std::array outputs_of_one{
     Output<Validated>{"json", &Inputs::json,
                       [](const Validated& result, const Inputs&) {
@@ -50,6 +61,7 @@ constexpr std::array outputs_of_one{
                       [](const Validated& result, const Inputs&) {
                         return viz::svg_validation(result.graph, result.prediction, result.run, result.validation);
                       }},
+    Output<Validated>{"html", &Inputs::html, page},
 };
 
 constexpr std::array outputs_of_many{
@@ -64,8 +76,8 @@ constexpr std::array outputs_of_many{
 ExitCode run_one(const Inputs& inputs) {
   if (inputs.markdown)
     throw Error{ExitCode::bad_input,
-                Problem{inputs.place_of("markdown"), "is a table of several runs, and one is given",
-                        "leave it out, or name more runs, or their folder"}};
+                Problem{inputs.place_of("markdown"), "is a table of several runs, but only one is given",
+                        "leave it out, or name more runs or their folder"}};
   const bool stdout_taken = uses_stdout(outputs_of_one, inputs);
   const Validated result = validate_one(inputs);
   write_outputs(outputs_of_one, result, inputs);
@@ -110,12 +122,13 @@ void check_published(const Inputs& inputs) {
     const bool is_of_table = std::ranges::find(of_table, flag.option->name) != of_table.end();
     const bool is_of_any = std::ranges::find(of_any, flag.option->name) != of_any.end();
     if (inputs.published && !is_of_table && !is_of_any)
-      problems.add(flag.where, "the rows of `published` say what was run", "leave it out, or change the rows");
+      problems.add(flag.where, "the rows of `published` say what ran", "leave it out, or change the rows");
     if (!inputs.published && is_of_table)
       problems.add(flag.where, "there is no table of runs", "add `published` FILE, or leave it out");
   }
   if (inputs.published && inputs.file)
-    problems.add(in_quotes(*inputs.file), "`published` names the runs", "validate runs of your own by themselves");
+    problems.add(in_quotes(*inputs.file), "`published` already names the runs",
+                 "validate runs of your own by themselves");
   problems.throw_if_any();
 }
 
@@ -127,40 +140,49 @@ ExitCode run_published(const Inputs& inputs) {
   return errors.holds() ? ExitCode::done : ExitCode::no;
 }
 
+void refuse_page(const Inputs& inputs) {
+  if (inputs.html)
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("html"), "shows one run, and several are given",
+                                             "name one run file; --svg draws the errors of all"}};
+}
+
 ExitCode run(const Inputs& inputs) {
+  if (inputs.published) refuse_page(inputs);
   check_published(inputs);
   if (inputs.published) return run_published(inputs);
   if (!inputs.file) return run_one(inputs);
   if (inputs.timeline)
-    throw Error{ExitCode::bad_input, Problem{inputs.place_of("timeline"), "runs are named behind the command as well",
-                                             "name all of them there"}};
+    throw Error{ExitCode::bad_input, Problem{inputs.place_of("timeline"), "runs are also named as arguments",
+                                             "name all of them as arguments"}};
   const std::vector<RunSource> sources = run_sources(inputs);
-  return sources.size() == 1 && sources.front().group.empty() ? run_one(inputs) : run_many(inputs, sources);
+  if (sources.size() == 1 && sources.front().group.empty()) return run_one(inputs);
+  refuse_page(inputs);
+  return run_many(inputs, sources);
 }
 
 constexpr std::array sections{Section::costs, Section::communication, Section::memory, Section::scenario};
-constexpr std::array<std::string_view, 8> extra{"timeline", "published", "rows", "tolerance",
-                                                "threads",  "json",      "svg",  "markdown"};
+constexpr std::array<std::string_view, 9> extra{"timeline", "published", "rows", "tolerance", "threads",
+                                                "json",     "svg",       "html", "markdown"};
 constexpr std::array<std::string_view, 1> except{"memory-limit"}; // it ran
 constexpr std::array examples{
     Example{"ppsim validate --scenario costs.toml --timeline run.json",
-            "how far the prediction of a replay was off, where, and why"},
+            "the error of a replay's prediction: how large, where, and why"},
     Example{"ppsim validate --scenario costs.toml --timeline run.json --tolerance 2% --svg both.svg",
-            "exit status 3 beyond 2 %; both timelines over each other"},
+            "exit status 3 beyond 2 %; a chart of both timelines"},
     Example{"ppsim validate --scenario costs.toml run-*.json",
-            "several schedules with the same costs: errors, and whether they measured in the predicted order"},
+            "several schedules with the same costs: their errors, and whether they ranked as predicted"},
     Example{"ppsim validate p4/ p8/ --svg errors.svg",
             "folders that hold runs and, for each number of stages and of chunks, the costs that predict them"},
     Example{"ppsim validate --published traces/published/runs.csv",
-            "step times that others have published, set by set: how far costs from a model's shape are off"},
+            "published step times, set by set: the error of costs computed from a model's shape"},
 };
 
 } // namespace
 
 const Command definition{
     .name = "validate",
-    .summary = "how far a prediction was off, held against a run (exit status 3 beyond the tolerance, or when the run "
-               "is no proof)",
+    .summary =
+        "compare a prediction with a measured run (exit status 3 beyond the tolerance, or when the run proves nothing)",
     .usage = "ppsim validate ([--scenario COSTS.toml] (--timeline RUN.json | RUN.json... | FOLDER...) | --published "
              "RUNS.csv) "
              "[--tolerance SHARE] [--svg FILE] [--json[=FILE]]",

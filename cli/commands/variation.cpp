@@ -37,7 +37,7 @@ ExitCode run_variation(const Inputs& inputs) {
   VaryOptions options{.points = inputs.points.value_or(0), .threads = inputs.threads.value_or(machine_threads())};
   if (!inputs.fail_if.empty())
     throw Error{ExitCode::bad_input,
-                Problem{inputs.place_of("fail-if"), "holds at some values only", "leave it or --vary out"}};
+                Problem{inputs.place_of("fail-if"), "may hold at some values only", "leave it or --vary out"}};
   if (inputs.precision)
     if (const auto wrong = parse_step(*inputs.precision, *inputs.vary, options.precision))
       throw Error{ExitCode::bad_input, Problem{inputs.place_of("precision"), wrong->what, wrong->hint}};

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -27,7 +28,7 @@ struct CloseFile {
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
 /// Inputs larger than this are a mistake (a device, a wrong file), not a schedule.
-constexpr std::size_t largest_input = std::size_t{4} << 30;
+constexpr std::uint64_t largest_input = std::uint64_t{4} << 30U;
 
 [[noreturn]] void fail(std::string_view where, std::string what, std::string hint) {
   throw Error{ExitCode::bad_input, Problem{std::string{where}, std::move(what), std::move(hint)}};
@@ -46,7 +47,7 @@ std::string read_all(std::FILE* file, const std::string& path, std::string_view 
     content.append(buffer.data(), count);
   }
   if (std::ferror(file) != 0)
-    fail(where, fmt::format("can not read {}: {}", in_quotes(path, 200), std::strerror(errno)), "check the file");
+    fail(where, fmt::format("cannot read {}: {}", in_quotes(path, 200), std::strerror(errno)), "check the file");
   return content;
 }
 
@@ -65,7 +66,7 @@ std::string read_as_it_is(const std::string& path, std::string_view where) {
     fail(where, fmt::format("{} is a directory", in_quotes(path, 200)), "name a file");
   const File file{std::fopen(path.c_str(), "rb")};
   if (!file)
-    fail(where, fmt::format("can not read {}: {}", in_quotes(path, 200), std::strerror(errno)), "check the path");
+    fail(where, fmt::format("cannot read {}: {}", in_quotes(path, 200), std::strerror(errno)), "check the path");
   return read_all(file.get(), path, where);
 }
 

@@ -67,8 +67,8 @@ void load_link_files(const Inputs& inputs, std::string_view option, const std::v
   const bool has_exchange = std::ranges::any_of(measured, exchanges);
   std::ranges::move(measured, std::back_inserter(link->measured)); // beside what the link is shipped with
   if (option == "expert-link" && !is_named && !has_exchange)
-    problems.add(where, "experts exchange by all-to-all, and none of the files has one",
-                 "give a file of alltoall_perf, or name a link beside them");
+    problems.add(where, "experts exchange by all-to-all, but none of the files has one",
+                 "give a file of alltoall_perf, or also name a link");
 }
 
 void load_links(Inputs& inputs, Problems& problems) {

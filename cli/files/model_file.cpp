@@ -78,7 +78,7 @@ Result set_unit(DeviceSheet& device, const toml::node& node) {
       is_rate ? R"(a rate such as "989TFLOPS")" : R"(a size such as "80GB" or a bandwidth such as "3.35TB/s")";
   if (auto wrong = read_text(node, text)) return Wrong{std::move(wrong->what), example};
   const auto value = parse(text);
-  if (!value) return Wrong{fmt::format("{} can not be read", in_quotes(text)), example};
+  if (!value) return Wrong{fmt::format("{} cannot be read", in_quotes(text)), example};
   device.*member = *value;
   return std::nullopt;
 }
@@ -88,7 +88,7 @@ template <auto member>
 Result set_share(DeviceSheet& device, const toml::node& node) {
   const double share = node.value<double>().value_or(0);
   if (!std::isfinite(share) || share < 0.001 || share > 1)
-    return Wrong{"is no share", "give a share of the datasheet's figure from 0.001 to 1, without quotes: 0.8"};
+    return Wrong{"is not a share", "give a share of the datasheet's figure from 0.001 to 1, without quotes: 0.8"};
   device.reached.*member = std::llround(share * static_cast<double>(whole_share));
   return std::nullopt;
 }
@@ -99,7 +99,7 @@ Result set_time(DeviceSheet& device, const toml::node& node) {
   std::string text;
   if (auto wrong = read_text(node, text)) return Wrong{std::move(wrong->what), example};
   const auto time = parse_duration(text);
-  if (!time) return Wrong{fmt::format("{} can not be read", in_quotes(text)), example};
+  if (!time) return Wrong{fmt::format("{} cannot be read", in_quotes(text)), example};
   device.reached.*member = *time;
   return std::nullopt;
 }
@@ -214,7 +214,7 @@ void read_keys(const toml::table& table, const std::array<Key<Thing>, size>& key
 Model read_model(std::string_view text, std::string_view name, Problems& problems) {
   Model model;
   const std::size_t before = problems.count();
-  const toml::table table = parse_toml(text, name, "one key a line: layers = 32");
+  const toml::table table = parse_toml(text, name, "one key per line: layers = 32");
   if (is_other_kind(table, model_keys, device_keys)) {
     problems.add(std::string{name}, "is a device file", "give it as --device");
     return model;
@@ -224,7 +224,7 @@ Model read_model(std::string_view text, std::string_view name, Problems& problem
   if (model.kv_heads == 0) model.kv_heads = model.heads;
   if (model.head_dim == 0 && model.heads > 0) {
     if (model.hidden % model.heads != 0)
-      problems.add(std::string{name}, fmt::format("hidden {} is no multiple of {} heads", model.hidden, model.heads),
+      problems.add(std::string{name}, fmt::format("hidden {} is not a multiple of {} heads", model.hidden, model.heads),
                    "give head-dim, or other heads");
     model.head_dim = std::max<std::int64_t>(model.hidden / model.heads, 1);
   }
@@ -234,7 +234,7 @@ Model read_model(std::string_view text, std::string_view name, Problems& problem
 
 DeviceSheet read_device(std::string_view text, std::string_view name, Problems& problems) {
   DeviceSheet device;
-  const toml::table table = parse_toml(text, name, R"(one key a line: bf16 = "989TFLOPS")");
+  const toml::table table = parse_toml(text, name, R"(one key per line: bf16 = "989TFLOPS")");
   if (is_other_kind(table, device_keys, model_keys))
     problems.add(std::string{name}, "is a model file", "give it as --model");
   else

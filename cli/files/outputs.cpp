@@ -35,12 +35,12 @@ bool uses_stdout(std::span<const Destination> destinations, std::span<const Dest
   std::map<std::string, Use> taken;
   for (const auto& [option, path] : sources)
     if (const auto place = path && *path != "-" ? place_of(*path) : std::nullopt)
-      taken.try_emplace(*place, Use{fmt::format("read, as {}", option), "write to another file"});
+      taken.try_emplace(*place, Use{fmt::format("already read as {}", option), "write to another file"});
   for (const auto& [option, path] : destinations) {
     const auto place = path ? place_of(*path) : std::nullopt;
     if (!place) continue;
     const auto [found, is_new] =
-        taken.try_emplace(*place, Use{fmt::format("taken by --{}", option), "send one of them elsewhere"});
+        taken.try_emplace(*place, Use{fmt::format("already written by --{}", option), "send one of them elsewhere"});
     if (!is_new)
       throw Error{ExitCode::bad_input,
                   Problem{fmt::format("--{}", option),

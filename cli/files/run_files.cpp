@@ -17,13 +17,13 @@ MeasuredRun read_run_file(const std::string& path, std::string_view where) {
   } catch (const Error&) {
     const traces::ImportFormat* const guess = traces::guess_import_format(text);
     if (guess == nullptr) throw;
-    throw Error{ExitCode::bad_input,
-                Problem{display_name(path), fmt::format("this is no run file; it looks like {}", guess->name),
-                        guess->has_runs()
-                            ? fmt::format("'ppsim import {} {} --timeline run.json' makes one, of the files "
-                                          "of all ranks",
-                                          guess->name, path)
-                            : fmt::format("it holds {}: no run can be made of it", guess->no_runs)}};
+    throw Error{
+        ExitCode::bad_input,
+        Problem{display_name(path), fmt::format("this is not a run file; it looks like {}", guess->name),
+                guess->has_runs()
+                    ? fmt::format("'ppsim import {} {} --timeline run.json' makes one from the files of all ranks",
+                                  guess->name, path)
+                    : fmt::format("no run can be made from it: it holds {}", guess->no_runs)}};
   }
 }
 

@@ -64,12 +64,13 @@ const Option* option_of(const std::string& key, const std::string& where, Proble
   if (option == nullptr) {
     problems.add(
         where, fmt::format("unknown key {}", in_quotes(key)),
-        did_you_mean(key, scenario_keys(),
-                     "keys are the flags of 'ppsim --help' and 'ppsim replay --help' without dashes in front"));
+        did_you_mean(
+            key, scenario_keys(),
+            "keys are the options of 'ppsim simulate --help' and 'ppsim replay --help' without the leading dashes"));
     return nullptr;
   }
   if (is_scenario_key(*option)) return option;
-  problems.add(where, fmt::format("{} is no part of a scenario", in_quotes(key)),
+  problems.add(where, fmt::format("{} does not belong in a scenario", in_quotes(key)),
                fmt::format("give --{} on the command line", option->name));
   return nullptr;
 }
@@ -131,7 +132,7 @@ std::vector<Duration> medians(const toml::node_view<const toml::node>& list, std
   if (times) return std::move(*times);
   throw Error{ExitCode::bad_input,
               Problem{fmt::format("{}: [{}] alone", name, calibration_table),
-                      "forward, input-grad and weight-grad are no lists of [median, 5th, 95th percentile]",
+                      "forward, input-grad and weight-grad are not lists of [median, 5th, 95th percentile]",
                       "calibrate again, or leave the table out"}};
 }
 
@@ -162,11 +163,11 @@ std::vector<Assignment> keys_of(const toml::table& table, std::string_view name,
     if (option == nullptr) continue;
     const std::string where = fmt::format("{}: {}", position, option->name);
     const auto same = std::ranges::find(assignments, option, &Assignment::option);
-    if (same != assignments.end()) problems.add(where, fmt::format("given before, at {}", same->where), "give it once");
+    if (same != assignments.end()) problems.add(where, fmt::format("also given at {}", same->where), "give it once");
     auto value = as_flag_value(*node);
     const bool takes_list = option->placeholder.find(',') != std::string_view::npos;
     if (!value || (node->is_array() && !takes_list)) {
-      problems.add(where, "has no value that a flag could have", "a string, a number, or a list of them");
+      problems.add(where, "has a value of the wrong type", "give a string, a number, or a list of them");
       continue;
     }
     assignments.push_back({option, resolve_paths(*option, std::move(*value), name), where});
@@ -198,7 +199,7 @@ std::optional<AloneCosts> ScenarioFile::alone_costs() const {
                    medians(alone["weight-grad"], name_)};
   if (costs.forward.size() == costs.input_grad.size() && costs.forward.size() == costs.weight_grad.size()) return costs;
   throw Error{ExitCode::bad_input, Problem{fmt::format("{}: [{}] alone", name_, calibration_table),
-                                           "forward, input-grad and weight-grad are not of as many chunks",
+                                           "forward, input-grad and weight-grad have different numbers of chunks",
                                            "calibrate again, or leave the table out"}};
 }
 
@@ -211,7 +212,7 @@ std::optional<TransferLines> ScenarioFile::transfer_lines() const {
   if (edges && placement) return TransferLines{std::move(*edges), std::move(*placement)};
   throw Error{ExitCode::bad_input,
               Problem{fmt::format("{}: [{}]", name_, found),
-                      "its edges are no stages with a latency and a bandwidth, or there is no placement of the chunks",
+                      "its edges lack stages, a latency or a bandwidth, or the placement of the chunks is missing",
                       "calibrate again"}};
 }
 

@@ -64,8 +64,8 @@ std::vector<Cell> cells_of(const SweepRow& row, bool with_schedule) {
 
 [[noreturn]] void can_not_write_table(const std::string& path, int error) {
   throw Error{ExitCode::failed,
-              Problem{"--table", fmt::format("can not write {}: {}", in_quotes(path, 200), std::strerror(error)),
-                      error == ENOSPC ? "is the disk full? --resume goes on when it is not"
+              Problem{"--table", fmt::format("cannot write {}: {}", in_quotes(path, 200), std::strerror(error)),
+                      error == ENOSPC ? "is the disk full? free some space, then continue with --resume"
                                       : "check the folder and its permissions"}};
 }
 
@@ -108,12 +108,12 @@ std::string_view line_of_its_own(std::string_view text, std::string_view other) 
 /// How the sweep of a table and the one that is asked for differ, as far as one line of each tells.
 std::string difference(std::string_view was, std::string_view is) {
   const auto said = [](std::string_view line, std::string_view where) {
-    return line.empty() ? std::string{} : fmt::format("{} is said {} alone", in_quotes(line), where);
+    return line.empty() ? std::string{} : fmt::format("{} has {}", where, in_quotes(line));
   };
-  const std::string there = said(line_of_its_own(was, is), "there");
-  const std::string here = said(line_of_its_own(is, was), "here");
+  const std::string there = said(line_of_its_own(was, is), "the table");
+  const std::string here = said(line_of_its_own(is, was), "this sweep");
   if (there.empty() && here.empty()) return "the same in another order";
-  return fmt::format("{}{}{}", there, there.empty() || here.empty() ? "" : ", ", here);
+  return fmt::format("{}{}{}", there, there.empty() || here.empty() ? "" : ", but ", here);
 }
 
 } // namespace
@@ -174,8 +174,8 @@ std::string SweepLines::row(std::size_t point, const SweepRow& row) const {
 KeptRows find_kept(std::string_view content, const SweepLines& lines, std::size_t points, const std::string& file) {
   const auto refuse = [&file](std::size_t line, std::string what) {
     throw Error{ExitCode::bad_input, Problem{fmt::format("{}:{}", file, line), std::move(what),
-                                             "the file was changed, or is of another sweep: name another --table, or "
-                                             "leave --resume out to make it anew"}};
+                                             "the file was changed or belongs to another sweep: name another --table, "
+                                             "or leave --resume out to start again"}};
   };
   const std::string head = lines.head();
   KeptRows kept;
@@ -186,8 +186,8 @@ KeptRows find_kept(std::string_view content, const SweepLines& lines, std::size_
     if (line == 1 && !head.empty()) {
       if (text != head) refuse(line, "these are not the columns of this sweep");
     } else {
-      if (kept.rows == points) refuse(line, fmt::format("the table of this sweep ends before, after {} rows", points));
-      if (!text.starts_with(lines.row_start(kept.rows))) refuse(line, "another row stands there in this sweep");
+      if (kept.rows == points) refuse(line, fmt::format("the table of this sweep has only {} rows", points));
+      if (!text.starts_with(lines.row_start(kept.rows))) refuse(line, "this sweep has another row there");
       ++kept.rows;
     }
     kept.bytes = end + 1;
@@ -252,16 +252,16 @@ void SweepTable::go_on(const Inputs& inputs, const SweepLines& lines, const std:
   if (content.bytes().empty()) return begin(lines, text);
   if (!std::filesystem::exists(beside, ignored))
     throw Error{ExitCode::bad_input, Problem{"--resume",
-                                             fmt::format("nothing says of which sweep {} is: {} is not there",
+                                             fmt::format("cannot tell which sweep {} belongs to: {} does not exist",
                                                          in_quotes(path_, 200), in_quotes(beside, 200)),
-                                             "leave --resume out to make it anew"}};
+                                             "leave --resume out to start again"}};
   const std::string was = read_file(beside, "--resume");
   if (was != text)
-    throw Error{ExitCode::bad_input,
-                Problem{"--resume",
-                        fmt::format("{} is of another sweep: {}", in_quotes(path_, 200), difference(was, text)),
-                        "give the options that it was begun with, or name another --table; "
-                        "without --resume it is made anew"}};
+    throw Error{
+        ExitCode::bad_input,
+        Problem{"--resume",
+                fmt::format("{} belongs to another sweep: {}", in_quotes(path_, 200), difference(was, text)),
+                "give the options that it started with, or name another --table; without --resume it starts again"}};
   const KeptRows kept = find_kept(content.bytes(), lines, inputs.grid.points(), path_);
   if (::ftruncate(file_, static_cast<off_t>(kept.bytes)) != 0 || ::lseek(file_, 0, SEEK_END) < 0)
     can_not_write_table(path_, errno);

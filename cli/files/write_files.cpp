@@ -29,7 +29,7 @@ namespace {
 [[noreturn]] void can_not_write(const std::string& path, int error, std::string_view where) {
   const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
   throw Error{ExitCode::failed, Problem{std::string{where},
-                                        fmt::format("can not write {}: {}", in_quotes(path, 200), std::strerror(error)),
+                                        fmt::format("cannot write {}: {}", in_quotes(path, 200), std::strerror(error)),
                                         is_full            ? "is the disk full?"
                                         : path == "stdout" ? "where does stdout go?"
                                                            : "check the folder and its permissions"}};
@@ -235,8 +235,9 @@ private:
     OpenFile file{path_, O_TRUNC, 0}; // it is there; O_CREAT is refused for files of others in a folder such as /tmp
     if (!file || !write_all(file.number(), content_) || !file.close()) can_not_write(path_, errno, where_);
     if (status && S_ISREG(status->st_mode))
-      note("{}: {} is written over, as no new file can be put in its place: an interrupt would have left half of it",
-           where_, in_quotes(path_, 200));
+      note(
+          "{}: {} is overwritten in place, as it cannot be replaced by a new file: an interrupt would leave half of it",
+          where_, in_quotes(path_, 200));
   }
 
   /// errno stays.

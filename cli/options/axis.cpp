@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <set>
 
@@ -33,8 +34,11 @@ std::optional<std::int64_t> parse_factor(std::string_view text) {
 }
 
 std::optional<std::int64_t> parse_whole(std::string_view text) {
+  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+  constexpr CountRange range{.least = 0,
+                             .most = std::min<std::uint64_t>(most, std::numeric_limits<std::size_t>::max())};
   std::size_t count = 0;
-  if (parse_count(text, {.least = 0, .most = std::numeric_limits<std::int64_t>::max()}, count)) return std::nullopt;
+  if (parse_count(text, range, count)) return std::nullopt;
   return static_cast<std::int64_t>(count);
 }
 
@@ -68,7 +72,7 @@ Result parse_end(const Option& option, std::string_view text, const Axis& axis, 
     return Wrong{fmt::format("{}: {} is a list", option.name, in_quotes(text)),
                  "give one number for each end; it holds for all chunks or boundaries"};
   if (!number)
-    return Wrong{fmt::format("{}: {} is no number, or too large", option.name, in_quotes(text)),
+    return Wrong{fmt::format("{}: {} is not a number, or is too large", option.name, in_quotes(text)),
                  fmt::format("for example {}", examples)};
   end = *number;
   return std::nullopt;
@@ -77,8 +81,8 @@ Result parse_end(const Option& option, std::string_view text, const Axis& axis, 
 Result parse_range(const Option& option, std::string_view range, Axis& axis) {
   const std::size_t dots = range.find("..");
   if (dots == std::string_view::npos)
-    return Wrong{fmt::format("{}: {} is no range", option.name, in_quotes(range)),
-                 fmt::format("two points between its ends: {}", examples)};
+    return Wrong{fmt::format("{}: {} is not a range", option.name, in_quotes(range)),
+                 fmt::format("write two dots between its ends: {}", examples)};
   const std::string_view from = range.substr(0, dots);
   const std::string_view to = range.substr(dots + 2);
   const bool has_unit = axis.unit == Unit::time || axis.unit == Unit::bytes;
@@ -102,8 +106,9 @@ Result unknown_name(std::string_view name) {
     }
   const bool known = find_option(name) != nullptr;
   const std::string remedy = fmt::format("any option that takes a number can vary: {}", examples);
-  return Wrong{fmt::format("{} {}", in_quotes(name), known ? "takes no number that could vary" : "is no option"),
-               known ? remedy : did_you_mean(name, names, remedy)};
+  return Wrong{
+      fmt::format("{} {}", in_quotes(name), known ? "does not take a number, so it cannot vary" : "is not an option"),
+      known ? remedy : did_you_mean(name, names, remedy)};
 }
 
 constexpr std::string_view sweep_examples = "tensor-parallel=1,2,4, mb=8..256:x2, comm=0..2ms:+500us, schedule=all";
@@ -129,7 +134,8 @@ Result unknown_sweep_name(std::string_view name) {
     }
   const bool known = find_option(name) != nullptr;
   const std::string remedy = fmt::format("any option of a run that takes a value can vary: {}", sweep_examples);
-  return Wrong{fmt::format("{} {}", in_quotes(name), known ? "is no option of a run that could vary" : "is no option"),
+  return Wrong{fmt::format("{} {}", in_quotes(name),
+                           known ? "is not an option of a run, so it cannot vary" : "is not an option"),
                known ? remedy : did_you_mean(name, names, remedy)};
 }
 
@@ -142,7 +148,7 @@ SweepValue sweep_value(const Axis& axis, std::int64_t number, std::string said) 
 /// One value as the option takes it; where that is a number, it is shown as one.
 Result add_value(const Option& option, std::string_view text, SweepAxis& axis) {
   Inputs scratch;
-  Result wrong = text.empty() ? Wrong{"a value is empty", "leave out the comma that has nothing before or behind it"}
+  Result wrong = text.empty() ? Wrong{"a value is empty", "leave out the comma with nothing before or after it"}
                               : option.set(scratch, text);
   if (wrong) wrong->what = fmt::format("{}: {}", option.name, wrong->what);
   if (wrong) return wrong;
@@ -161,8 +167,8 @@ Result too_many_values(const Option& option, std::string_view range) {
 /// From one end up to the other, each so many times the one before.
 Result add_multiples(const Option& option, std::string_view range, const Axis& ends, double factor, SweepAxis& axis) {
   if (ends.from == 0)
-    return Wrong{fmt::format("{}: {} begins at 0, which times anything is 0", option.name, in_quotes(range)),
-                 "begin above 0, or add: :+STEP"};
+    return Wrong{fmt::format("{}: {} starts at 0, and 0 times anything is 0", option.name, in_quotes(range)),
+                 "start above 0, or add a step: :+STEP"};
   std::int64_t last = -1;
   std::size_t tried = 0;
   for (auto value = static_cast<double>(ends.from); value <= static_cast<double>(ends.to); value *= factor) {
@@ -194,7 +200,7 @@ Result add_steps(const Option& option, std::string_view range, Axis ends, SweepA
   if (std::int64_t sum = 0; step.starts_with('+') && !parse_step(step.substr(1), ends, sum))
     return add_sums(option, range, ends, sum, axis);
   return Wrong{step.empty() ? fmt::format("{}: {} has no step", option.name, in_quotes(range))
-                            : fmt::format("{}: {} is no step", option.name, in_quotes(step)),
+                            : fmt::format("{}: {} is not a step", option.name, in_quotes(step)),
                fmt::format("{}{}:+{} adds", ends.from > 0 ? fmt::format("{}:x2 doubles, ", range.substr(0, colon)) : "",
                            range.substr(0, colon),
                            ends.flag_value(std::max<std::int64_t>(1, (ends.to - ends.from) / 8)))};
@@ -217,8 +223,8 @@ Result parse_points(std::string_view text, Axis& axis) {
     if (const auto number = parse_amount(value.said, axis.unit))
       axis.values.push_back(*number);
     else
-      return Wrong{fmt::format("{}: {} is no number", axis.option, in_quotes(value.said)),
-                   "leave it out; words are for 'ppsim sweep'"};
+      return Wrong{fmt::format("{}: {} is not a number", axis.option, in_quotes(value.said)),
+                   "leave it out; only 'ppsim sweep' varies words"};
   std::ranges::sort(axis.values);
   if (axis.values.size() < 2 || axis.values.size() > most_compared_values)
     return Wrong{
@@ -266,7 +272,7 @@ Result parse_sweep_axis(std::string_view text, SweepAxis& axis) {
   std::set<std::string_view> seen;
   for (const SweepValue& value : axis.values)
     if (!seen.insert(value.shown).second)
-      return Wrong{fmt::format("{}: {} is there twice", option->name, in_quotes(value.said)), "give each value once"};
+      return Wrong{fmt::format("{}: {} appears twice", option->name, in_quotes(value.said)), "give each value once"};
   return std::nullopt;
 }
 
@@ -274,8 +280,8 @@ Result parse_step(std::string_view text, const Axis& axis, std::int64_t& step) {
   const auto number = parse_amount(text, axis.unit);
   if (!number || *number < 1)
     return Wrong{
-        fmt::format("{} is no step of --{}", in_quotes(text), axis.option),
-        fmt::format("an amount above 0 in its unit, for example {}", axis.flag_value(default_precision(axis)))};
+        fmt::format("{} is not a step of --{}", in_quotes(text), axis.option),
+        fmt::format("give an amount above 0 in its unit, for example {}", axis.flag_value(default_precision(axis)))};
   step = *number;
   return std::nullopt;
 }

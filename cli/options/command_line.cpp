@@ -35,7 +35,7 @@ public:
     try {
       app_.parse(words);
     } catch (const CLI::ParseError& error) {
-      problems.add("command line", error.what(), fmt::format("'ppsim {} --help' shows the options", command_.name));
+      problems.add("command line", error.what(), fmt::format("'ppsim {} --help' lists the options", command_.name));
       return {};
     }
     refuse_extras(inputs, problems);
@@ -137,8 +137,9 @@ private:
     const std::string_view bare = std::string_view{flag}.substr(std::min(flag.find_first_not_of('-'), flag.size()));
     const std::string_view near = nearest_word(bare, flags);
     problems.add(in_quotes(flag),
-                 find_option(bare) != nullptr ? fmt::format("is no option of '{}'", command_.name) : "unknown option",
-                 near.empty() ? fmt::format("'ppsim {} --help' shows the options", command_.name)
+                 find_option(bare) != nullptr ? fmt::format("is not an option of '{}'", command_.name)
+                                              : "unknown option",
+                 near.empty() ? fmt::format("'ppsim {} --help' lists the options", command_.name)
                               : fmt::format("did you mean --{}?", near));
   }
 
@@ -190,7 +191,7 @@ void drop_overridden(const std::vector<Assignment>& flags, std::vector<Assignmen
 void check_vary(const Inputs& inputs, Problems& problems) {
   const RunField* const varied = inputs.vary ? find_run_field(inputs.vary->option) : nullptr;
   if (varied != nullptr && !varied->names_what_varies && inputs.where.contains(inputs.vary->option))
-    problems.add(inputs.place_of(inputs.vary->option), "given, and varied as well",
+    problems.add(inputs.place_of(inputs.vary->option), "given although --vary varies it",
                  fmt::format("leave it out; --vary sets it from {} to {}", inputs.vary->format(inputs.vary->from),
                              inputs.vary->format(inputs.vary->to)));
   for (const std::string_view option : {"points", "precision"}) {
@@ -198,7 +199,7 @@ void check_vary(const Inputs& inputs, Problems& problems) {
     if (!inputs.where.contains("vary"))
       problems.add(inputs.place_of(option), "there is nothing to vary", "add --vary NAME=FROM..TO, or leave it out");
     else if (inputs.vary && !inputs.vary->values.empty())
-      problems.add(inputs.place_of(option), "--vary names the values, and nothing between them is tried",
+      problems.add(inputs.place_of(option), "--vary names the values, so nothing between them is tried",
                    "leave it out, or vary over a range without a step: NAME=FROM..TO");
   }
 }
@@ -242,9 +243,9 @@ void take_flags(Inputs& inputs, Problems& problems) {
   assign(keys, inputs, problems);
   assign(inputs.flags, inputs, problems);
   if (inputs.scenario == "-" && inputs.schedule_file == "-")
-    problems.add(inputs.place_of("schedule-file"), "stdin is taken by --scenario", "name a file for one of them");
+    problems.add(inputs.place_of("schedule-file"), "--scenario already reads stdin", "name a file for one of them");
   if (inputs.jitter_from == "-" && (inputs.scenario == "-" || inputs.schedule_file == "-"))
-    problems.add(inputs.place_of("jitter-from"), "stdin is taken already", "name a file");
+    problems.add(inputs.place_of("jitter-from"), "another option already reads stdin", "name a file");
   load_model(inputs, problems);
   check_vary(inputs, problems);
   problems.throw_if_any();
@@ -279,7 +280,7 @@ void take_axes(Inputs& inputs, Problems& problems) {
   inputs.flags = std::move(others);
   for (const Assignment& flag : inputs.flags)
     if (std::ranges::any_of(inputs.grid.axes, is_of(flag.option->name)))
-      problems.add(flag.where, "given, and varied as well", "leave it out; --vary sets it");
+      problems.add(flag.where, "given although --vary varies it", "leave it out; --vary sets it");
   if (inputs.grid.axes.empty() && problems.empty())
     problems.add("`vary`", "there is nothing to vary",
                  "give options and their values: --vary mb=8..256:x2 --vary schedule=all");
@@ -376,8 +377,8 @@ Inputs parse_run_arguments(const std::vector<std::string>& arguments, const std:
   for (Assignment& flag : inputs.flags) {
     const bool is_sheet = flag.option->name == "model" || flag.option->name == "device";
     if (!is_of_run(*flag.option) || (is_sheet && flag.value == "-"))
-      problems.add(flag.where, "can not stand in a table of runs",
-                   is_sheet ? "name a file beside the table" : "leave it out: a row says what was run, and no more");
+      problems.add(flag.where, "cannot be in a table of runs",
+                   is_sheet ? "name a file in the folder of the table" : "leave it out: a row only says what ran");
     else
       flag.value = from_folder(*flag.option, std::move(flag.value), folder);
   }

@@ -6,7 +6,7 @@
 namespace ppsim::cli {
 
 namespace {
-constexpr std::array table{
+constexpr std::array all_commands{
 #define PPSIM_COMMAND(name) &name##_command::definition,
 #include "commands/commands.def"
 #undef PPSIM_COMMAND
@@ -22,12 +22,12 @@ bool Command::takes(const Option& option) const {
 }
 
 std::span<const Command* const> commands() {
-  return table;
+  return all_commands;
 }
 
 const Command& find_command(std::string_view name) {
   std::vector<std::string_view> names;
-  for (const Command* command : table) {
+  for (const Command* command : all_commands) {
     if (command->name == name) return *command;
     names.push_back(command->name);
   }
@@ -36,7 +36,7 @@ const Command& find_command(std::string_view name) {
                 Problem{in_quotes(name), "unknown command",
                         "for a file: ppsim check FILE, ppsim --schedule-file FILE, ppsim --scenario FILE"}};
   throw Error{ExitCode::bad_input, Problem{in_quotes(name), "unknown command",
-                                           did_you_mean(name, names, "'ppsim --help' shows the commands")}};
+                                           did_you_mean(name, names, "'ppsim --help' lists the commands")}};
 }
 
 } // namespace ppsim::cli

@@ -128,8 +128,8 @@ std::string zsh() {
     out +=
         fmt::format("    {}) taken=({}); set --{} ;;\n", command->name, names.empty() ? "" : names.substr(1), argument);
   }
-  out += "  esac\n  local name; local -a specs\n  for name in $taken; do specs+=($option[$name]); done\n"
-         "  _arguments -s '--help[what there is]' $specs \"$@\"\n}\n_ppsim \"$@\"\n";
+  out += "  esac\n  local name; local -a specs\n  for name in $taken; do specs+=($option[$name]); done\n  _arguments "
+         "-s '--help[show the options]' $specs \"$@\"\n}\n_ppsim \"$@\"\n";
   return out;
 }
 
@@ -166,7 +166,7 @@ std::string fish() {
     else if (command->argument == "FILE")
       out += fmt::format("complete -c ppsim -n '__ppsim_command {}' -F\n", command->name);
   }
-  out += "complete -c ppsim -l help -d 'what there is'\n";
+  out += "complete -c ppsim -l help -d 'show the options'\n";
   for (const Option& option : options()) out += fish_option(option);
   return out;
 }

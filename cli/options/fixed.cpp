@@ -19,7 +19,7 @@ Result read_count(PlanChoices& choices, std::string_view text) {
   auto& list = choices.*member;
   const auto value = static_cast<typename std::remove_reference_t<decltype(list)>::value_type>(number);
   if (std::ranges::find(list, value) != list.end())
-    return Wrong{fmt::format("{} is there twice", in_quotes(text)), "name each value once"};
+    return Wrong{fmt::format("{} appears twice", in_quotes(text)), "name each value once"};
   list.push_back(value);
   return std::nullopt;
 }
@@ -32,7 +32,7 @@ Result read_recompute(PlanChoices& choices, std::string_view text) {
   constexpr std::array<std::string_view, 3> words{"none", "selective", "full"};
   const auto* const found = std::ranges::find(words, text);
   if (found == words.end())
-    return Wrong{fmt::format("{} is no kind of recomputation", in_quotes(text)), "none, selective or full"};
+    return Wrong{fmt::format("{} is not a kind of recomputation", in_quotes(text)), "none, selective or full"};
   constexpr std::array kinds{RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full};
   choices.recompute.push_back(kinds[static_cast<std::size_t>(found - words.begin())]);
   return std::nullopt;
@@ -41,15 +41,14 @@ Result read_recompute(PlanChoices& choices, std::string_view text) {
 Result read_split(PlanChoices& choices, std::string_view text) {
   constexpr std::array all{LayerSplit::even, LayerSplit::ends, LayerSplit::work};
   const auto* const found = std::ranges::find(all, text, [](LayerSplit split) { return to_string(split); });
-  if (found == all.end()) return Wrong{fmt::format("{} is no split", in_quotes(text)), "even, ends or work"};
+  if (found == all.end()) return Wrong{fmt::format("{} is not a split", in_quotes(text)), "even, ends or work"};
   choices.split.push_back(*found);
   return std::nullopt;
 }
 
 Result read_switch(PlanChoices& choices, std::string_view text) {
-  if (text != "on" && text != "off") return Wrong{fmt::format("{} is no switch", in_quotes(text)), "on or off"};
-  if (choices.sequence_parallel)
-    return Wrong{"there is no third value", "both on and off are looked at where nothing is said of it"};
+  if (text != "on" && text != "off") return Wrong{fmt::format("{} is not a switch", in_quotes(text)), "on or off"};
+  if (choices.sequence_parallel) return Wrong{"both values are given", "leave it out to try both"};
   choices.sequence_parallel = text == "on";
   return std::nullopt;
 }
@@ -88,12 +87,11 @@ Result set_fixed(Inputs& inputs, std::string_view text) {
       names.reserve(choosable.size());
       for (const Choosable& each : choosable) names.push_back(each.name);
       const std::string remedy = fmt::format("NAME=VALUE, one of {}", joined(names, ", "));
-      return Wrong{fmt::format("{} is nothing that could be fixed", in_quotes(item)),
-                   did_you_mean(name, names, remedy)};
+      return Wrong{fmt::format("{} cannot be fixed", in_quotes(item)), did_you_mean(name, names, remedy)};
     }
     if (std::ranges::count(seen, found->name) > 0)
-      return Wrong{fmt::format("{} is there twice", in_quotes(found->name)),
-                   fmt::format("several values stand in one: {}=4/8", found->name)};
+      return Wrong{fmt::format("{} appears twice", in_quotes(found->name)),
+                   fmt::format("give several values together: {}=4/8", found->name)};
     seen.push_back(found->name);
     for (std::string_view rest = item.substr(equals + 1);;) {
       const std::size_t slash = std::min(rest.find('/'), rest.size());

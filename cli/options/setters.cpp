@@ -54,10 +54,8 @@ Result check_text(std::string_view text) {
 }
 
 std::optional<double> parse_number(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
-  return number;
+  const std::optional<double> number = decimal_of(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 bool is_bare_number(std::string_view text) {
@@ -106,7 +104,7 @@ Result parse_unit(std::string_view text, FlopCount& value) {
   const auto parsed = parse_flop_count(text);
   if (parsed) value = *parsed;
   if (parsed) return std::nullopt;
-  return Wrong{fmt::format("{} is no number of operations", in_quotes(text)),
+  return Wrong{fmt::format("{} is not a number of operations", in_quotes(text)),
                "a number above 0, by itself or with GFLOP, TFLOP, PFLOP or EFLOP, up to 9e18: 1.2PFLOP, 1.2e15"};
 }
 
@@ -148,7 +146,7 @@ Result set_comm_slowdown(Inputs& inputs, std::string_view text) {
   constexpr double most = 100;
   const double factor = parse_number(text).value_or(0);
   if (factor < 1 || factor > most)
-    return Wrong{fmt::format("{} is no slowdown", in_quotes(text)),
+    return Wrong{fmt::format("{} is not a slowdown", in_quotes(text)),
                  fmt::format("a factor from 1, no slowdown, to {}: 1.15", most)};
   inputs.comm_slowdown_ppm = std::llround(factor * 1e6);
   return std::nullopt;
@@ -161,8 +159,8 @@ Result parse_factor_behind(std::string_view text, std::int64_t& ppm) {
   const std::string_view factor = sign == std::string_view::npos ? text : text.substr(sign + 1);
   const double value = parse_number(factor).value_or(0);
   if (value < 1e-3 || value > most)
-    return Wrong{fmt::format("{} is no factor", in_quotes(factor)),
-                 fmt::format("by so many times it takes longer, from 0.001 to {}: 1.1", most)};
+    return Wrong{fmt::format("{} is not a factor", in_quotes(factor)),
+                 fmt::format("give the factor by which it takes longer, from 0.001 to {}: 1.1", most)};
   ppm = std::llround(value * 1e6);
   return std::nullopt;
 }
@@ -286,7 +284,7 @@ Result parse_measured_link(std::string_view text, std::optional<LinkSheet>& link
 Result set_efficiency(Inputs& inputs, std::string_view text) {
   const double share = parse_number(text).value_or(0);
   if (share < 0.001 || share > 1)
-    return Wrong{fmt::format("{} is no efficiency", in_quotes(text)),
+    return Wrong{fmt::format("{} is not an efficiency", in_quotes(text)),
                  "a share of the datasheet's rates from 0.001 to 1: 0.7"};
   inputs.training.efficiency_ppm = std::llround(share * 1e6);
   return std::nullopt;
@@ -312,7 +310,7 @@ Result set_measured_step(Inputs& inputs, std::string_view text) {
   MeasuredStep step;
   const std::vector<std::string_view> parts = split_list(text);
   if (auto wrong = parse_unit(parts.front(), step.time)) return wrong;
-  if (step.time == Duration{0}) return Wrong{"a step takes longer than no time", "give what was measured: 12.1s"};
+  if (step.time == Duration{0}) return Wrong{"a step cannot take 0 time", "give what was measured: 12.1s"};
   for (std::size_t at = 1; at < parts.size(); ++at) {
     const std::size_t sign = std::min(parts[at].find('='), parts[at].size());
     const std::string_view name = parts[at].substr(0, sign);
@@ -325,8 +323,7 @@ Result set_measured_step(Inputs& inputs, std::string_view text) {
     else if (name == "schedule")
       wrong = caught([&] { step.schedule = find_generator(value).name; });
     else
-      wrong = Wrong{"nothing is known by that name",
-                    did_you_mean(name, {"mb", "vpp", "schedule"}, "one of mb, vpp, schedule")};
+      wrong = Wrong{"unknown name", did_you_mean(name, {"mb", "vpp", "schedule"}, "one of mb, vpp, schedule")};
     if (wrong) return Wrong{fmt::format("{}: {}", in_quotes(parts[at]), wrong->what), std::move(wrong->hint)};
   }
   inputs.measured_step = std::move(step);
@@ -346,7 +343,7 @@ Result set_recompute_modules(Inputs& inputs, std::string_view text) {
     if (at == names.end()) return unknown_name("module", name, names);
     const RecomputeModule module = all[static_cast<std::size_t>(at - names.begin())];
     if (std::ranges::find(modules, module) != modules.end())
-      return Wrong{fmt::format("{} is named twice", name), "name each but once"};
+      return Wrong{fmt::format("{} is named twice", name), "name each once"};
     modules.push_back(module);
   }
   inputs.training.recompute_modules = std::move(modules);
@@ -362,7 +359,7 @@ Result set_schedules(Inputs& inputs, std::string_view text) {
   for (const std::string_view item : split_list(text)) {
     if (auto wrong = caught([&] { names.emplace_back(find_generator(item).name); })) return wrong;
     if (std::ranges::count(names, item) > 1)
-      return Wrong{fmt::format("{} is there twice", in_quotes(item)), "name each schedule once"};
+      return Wrong{fmt::format("{} appears twice", in_quotes(item)), "name each schedule once"};
   }
   inputs.schedules = std::move(names);
   return std::nullopt;
@@ -375,7 +372,7 @@ Result set_layout(Inputs& inputs, std::string_view text) {
 Result set_learning_rate(Inputs& inputs, std::string_view text) {
   const auto rate = parse_number(text);
   if (!rate || *rate <= 0 || *rate > 1)
-    return Wrong{fmt::format("{} is no learning rate", in_quotes(text)), "a number above 0, up to 1: 0.05"};
+    return Wrong{fmt::format("{} is not a learning rate", in_quotes(text)), "a number above 0, up to 1: 0.05"};
   inputs.workload.learning_rate = *rate;
   return std::nullopt;
 }
@@ -393,17 +390,17 @@ Result set_fault(Inputs& inputs, std::string_view text) {
   if (inputs.fault) return std::nullopt;
   static const std::vector<std::string_view> kinds{"fail", "stall", "no-memory", "lose", "resize"};
   const std::string_view kind = text.substr(0, text.find('@'));
-  return Wrong{
-      fmt::format("{} is no fault", in_quotes(text)),
-      std::ranges::find(kinds, kind) == kinds.end()
-          ? did_you_mean(kind, kinds, "one of fail, stall, no-memory, lose, resize") + " with @ and a task: fail@1F3"
-          : fmt::format("{0}@ and a task that has this: {0}@1F3; only F allocates, and W sends nothing", kind)};
+  return Wrong{fmt::format("{} is not a fault", in_quotes(text)),
+               std::ranges::find(kinds, kind) == kinds.end()
+                   ? did_you_mean(kind, kinds, "one of fail, stall, no-memory, lose, resize") +
+                         " with @ and a task: fail@1F3"
+                   : fmt::format("{0}@ and a suitable task: {0}@1F3; only F allocates, and W sends nothing", kind)};
 }
 
 Result set_calibrate(Inputs& inputs, std::string_view text) {
   const double share = parse_share(text).value_or(0);
   if (share <= 0 || share >= 1)
-    return Wrong{fmt::format("{} is no share of the steps", in_quotes(text)),
+    return Wrong{fmt::format("{} is not a share of the steps", in_quotes(text)),
                  "a share or a percentage above 0 and below 100%: 0.25, 25%"};
   inputs.calibrate = share;
   return std::nullopt;
@@ -413,10 +410,9 @@ Result set_tolerance(Inputs& inputs, std::string_view text) {
   const bool percent = text.ends_with('%');
   const double share = parse_share(text).value_or(-1);
   if (share < 0 || share > 10)
-    return Wrong{fmt::format("{} is no share", in_quotes(text)), "a share or a percentage, up to 1000%: 0.05, 5%"};
+    return Wrong{fmt::format("{} is not a share", in_quotes(text)), "a share or a percentage, up to 1000%: 0.05, 5%"};
   if (!percent && share > 1)
-    return Wrong{fmt::format("{} is more than the whole", in_quotes(text)),
-                 fmt::format("in percent that is {}%", text)};
+    return Wrong{fmt::format("{} is more than 100 %", in_quotes(text)), fmt::format("for percent, write {}%", text)};
   inputs.tolerance = share;
   return std::nullopt;
 }
@@ -424,7 +420,7 @@ Result set_tolerance(Inputs& inputs, std::string_view text) {
 Result set_gap(Inputs& inputs, std::string_view text) {
   const double share = parse_share(text).value_or(-1);
   if (share < 0 || share > 1)
-    return Wrong{fmt::format("{} is no share", in_quotes(text)), "a share or a percentage, up to 100%: 0.01, 1%"};
+    return Wrong{fmt::format("{} is not a share", in_quotes(text)), "a share or a percentage, up to 100%: 0.01, 1%"};
   inputs.gap = share;
   return std::nullopt;
 }
@@ -432,7 +428,7 @@ Result set_gap(Inputs& inputs, std::string_view text) {
 Result set_jitter(Inputs& inputs, std::string_view text) {
   const double share = parse_share(text).value_or(-1);
   if (share <= 0 || share > 1)
-    return Wrong{fmt::format("{} is no share", in_quotes(text)),
+    return Wrong{fmt::format("{} is not a share", in_quotes(text)),
                  "a share or a percentage above 0, up to 100%: 0.05, 5%"};
   inputs.jitter_ppm = std::llround(share * 1e6);
   return std::nullopt;
@@ -452,10 +448,10 @@ Result set_placements(Inputs& inputs, std::string_view text) {
   for (const std::string_view name : text == "all" ? split_list("linear,v,loop:2,loop:4") : split_list(text)) {
     std::optional<ChunkPlacement> placement = find_chunk_placement(name);
     if (!placement)
-      return Wrong{fmt::format("{} is no placement", in_quotes(name)),
+      return Wrong{fmt::format("{} is not a placement", in_quotes(name)),
                    "linear, v, loop:N with N chunks per stage from 2 on, several with commas, or all"};
     if (std::ranges::find(inputs.placements, placement->name, &ChunkPlacement::name) != inputs.placements.end())
-      return Wrong{fmt::format("{} is there twice", in_quotes(name)), "name each placement once"};
+      return Wrong{fmt::format("{} appears twice", in_quotes(name)), "name each placement once"};
     inputs.placements.push_back(*std::move(placement));
   }
   return std::nullopt;

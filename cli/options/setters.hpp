@@ -239,7 +239,7 @@ template <auto member>
 Result set_flag(Inputs& inputs, std::string_view text) {
   if (text != "true" && text != "false")
     return Wrong{fmt::format("takes no value, got {}", in_quotes(text)),
-                 "write the flag alone; in a scenario file, true or false"};
+                 "write the flag without a value; in a scenario file, true or false"};
   inputs.*member = text == "true";
   return std::nullopt;
 }

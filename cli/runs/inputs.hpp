@@ -52,8 +52,8 @@ struct PlanSpec {
 
 /// What is written where, and asked of the result.
 struct OutputSpec {
-  std::optional<std::string> json, markdown, svg, jitter_svg, trace, certificate, progress_svg, csv, csv_comms, chakra,
-      goal;
+  std::optional<std::string> json, markdown, svg, html, jitter_svg, trace, certificate, progress_svg, csv, csv_comms,
+      chakra, goal;
   bool svg_memory = false;
   bool tasks = false;
   bool sensitivity = false;

@@ -19,7 +19,7 @@ std::string_view needed_for(const Metric& metric, const std::optional<StepWork>&
   if (!work) return "give --model and --device, or --flops with --device for mfu or with --sequence-length for tokens";
   if (metric.unit() == "tokens/s" && !work->tokens) return "give --sequence-length";
   if (metric.unit() == "ratio" && !work->flops_per_second) return "give --device ('ppsim list devices')";
-  return "a step that takes no time has no rates";
+  return "a step that takes 0 time has no rates";
 }
 
 } // namespace
@@ -31,7 +31,7 @@ void check_conditions(const Inputs& inputs, const RunReport& report) {
     const Metric& metric = *condition->metric;
     if (!metric.value(report))
       throw Error{ExitCode::bad_input,
-                  Problem{inputs.place_of("fail-if"), fmt::format("{} is not known of this run", metric.tag),
+                  Problem{inputs.place_of("fail-if"), fmt::format("{} is not known for this run", metric.tag),
                           std::string{needed_for(metric, report.work)}}};
   }
 }

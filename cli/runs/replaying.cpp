@@ -52,21 +52,20 @@ void check_flags(const Inputs& inputs, Compute compute) {
                                                        "optimizer-bytes",         "release-outputs"};
   Problems problems;
   if (compute == Compute::timed) {
-    refuse_flags(inputs, {"tokens", "width", "heads", "layers-per-chunk"},
-                 "tasks are timed: they compute next to nothing", "leave it out, or take --compute real", problems);
-    refuse_flags(inputs, memory, "tasks are timed: they hold next to nothing", "leave it out", problems);
-    refuse_flags(inputs, {"activation-bytes", "memory-limit"}, "tasks are timed: they hold next to nothing",
-                 "leave it out", problems);
+    refuse_flags(inputs, {"tokens", "width", "heads", "layers-per-chunk"}, "timed tasks compute almost nothing",
+                 "leave it out, or use --compute real", problems);
+    refuse_flags(inputs, memory, "timed tasks hold almost no memory", "leave it out", problems);
+    refuse_flags(inputs, {"activation-bytes", "memory-limit"}, "timed tasks hold almost no memory", "leave it out",
+                 problems);
   } else {
     if (!inputs.activation_bytes)
-      refuse_flags(inputs, memory, "without --activation-bytes the memory is that of what runs",
+      refuse_flags(inputs, memory, "without --activation-bytes the memory follows from the workload",
                    "leave it out, or give all sizes", problems);
     if (inputs.workload.block == runtime::Block::mlp)
-      refuse_flags(inputs, {"heads"}, "mlp blocks have no heads", "leave it out, or take --block transformer",
-                   problems);
+      refuse_flags(inputs, {"heads"}, "mlp blocks have no heads", "leave it out, or use --block transformer", problems);
     if (inputs.model)
-      problems.add(inputs.place_of("model"), "what runs here is no such model, and its costs say nothing about it",
-                   "take --compute timed, or leave it out and calibrate");
+      problems.add(inputs.place_of("model"), "a replay runs a small model of its own, and these are costs of another",
+                   "use --compute timed, or leave it out and calibrate");
   }
   problems.throw_if_any();
 }
@@ -79,9 +78,9 @@ void check_timeout(const Inputs& inputs, const Timeline& prediction) {
   if (*inputs.timeout > longest) return;
   throw Error{ExitCode::bad_input,
               Problem{inputs.place_of("timeout"),
-                      fmt::format("{} is no longer than a task, which is predicted to take up to {}",
+                      fmt::format("{} is not longer than a task, which is predicted to take up to {}",
                                   format_duration(*inputs.timeout), format_duration(longest)),
-                      "give several times as much, or leave it out"}};
+                      "give several times that, or leave it out"}};
 }
 
 /// How transfers share communicators, as backends know it. Throws Error for what only simulations know.
@@ -99,7 +98,7 @@ runtime::P2p shared_by(const Inputs& inputs) {
   }
   throw Error{ExitCode::bad_input, Problem{inputs.place_of("p2p"),
                                            "no backend runs single operations on a communicator that all stages share",
-                                           "take batched, which groups them, or edge or pair"}};
+                                           "use batched, which groups them, or edge or pair"}};
 }
 
 /// Where tasks last as the scenario says, so do transfers, if nobody said otherwise and the backend can; without that a
@@ -146,7 +145,7 @@ void fit_memory(const Inputs& inputs, const runtime::RunOptions& options, runtim
 void fit_to_run(const Inputs& inputs, Scenario& scenario, std::vector<std::string>& notes) {
   if (!inputs.pair) scenario.pair = {.kind = PairRule::Kind::serial};
   const auto leave_out = [&notes](std::string_view what) {
-    notes.push_back(fmt::format("no backend replays {}: the prediction leaves that out", what));
+    notes.push_back(fmt::format("no backend replays {}: the prediction leaves them out", what));
   };
   Update& update = scenario.update;
   const auto takes_time = [](Duration time) { return time > Duration{0}; };
@@ -206,13 +205,13 @@ runtime::Backend& backend_of(const Inputs& inputs) {
       launched && launched->size.value_or(1) > 1 && !runtime::find_backend(name).processes)
     throw Error{ExitCode::bad_input,
                 Problem{inputs.place_of("backend"),
-                        fmt::format("{} is one process, and {} were started", name, *launched->size),
-                        "--backend mpi is a process per stage; or start it without mpirun or srun"}};
+                        fmt::format("{} runs in one process, but {} were started", name, *launched->size),
+                        "use --backend mpi, which runs a process per stage; or start ppsim without mpirun or srun"}};
   runtime::Backend& backend = runtime::load_backend(name);
   const runtime::Usability usability = backend.usability();
   if (!usability.usable)
     throw Error{ExitCode::failed,
-                Problem{inputs.place_of("backend"), fmt::format("{} can not be used here: {}", name, usability.why),
+                Problem{inputs.place_of("backend"), fmt::format("{} cannot be used here: {}", name, usability.why),
                         usability.remedy}};
   return backend;
 }
@@ -253,10 +252,10 @@ void require_same_work(const Inputs& inputs, const Settings& ran, std::string_vi
   problems.throw_if_any();
   const auto check = [&](const std::string& key, std::string_view said, std::string_view found) {
     if (said != found)
-      problems.add(file.place_of(key), fmt::format("its costs are of {}, and the run is of {}", said, found),
+      problems.add(file.place_of(key), fmt::format("its costs are for {}, but the run is for {}", said, found),
                    std::ranges::find(workload_sizes, key, &WorkloadSize::option) != workload_sizes.end()
-                       ? "calibrate and replay the same work; or 'ppsim scale' the costs to the other size"
-                       : "calibrate and replay the same work");
+                       ? "calibrate and replay the same workload, or scale the costs with 'ppsim scale'"
+                       : "calibrate and replay the same workload");
   };
   for (const auto& [key, said] : runtime::settings(file.workload)) {
     const auto found = std::ranges::find(ran, key, &Settings::value_type::first);
@@ -289,8 +288,8 @@ std::vector<Duration> draw_program(const Inputs& inputs, const TaskGraph& graph,
   const std::string place = inputs.place_of(inputs.measured_jitter ? "jitter-from" : "jitter");
   const std::size_t steps = options.warmup + options.steps;
   if (options.compute != Compute::timed)
-    throw Error{ExitCode::bad_input, Problem{place, "tasks that compute take as long as they take",
-                                             "give --compute timed, so that they last as is said"}};
+    throw Error{ExitCode::bad_input, Problem{place, "it changes durations, but real tasks take as long as they take",
+                                             "give --compute timed, so that tasks take the given times"}};
   if (steps > most_drawn / std::max<std::size_t>(graph.size(), 1))
     throw Error{ExitCode::bad_input,
                 Problem{place, fmt::format("{} steps of {} tasks each are too many", steps, graph.size()),

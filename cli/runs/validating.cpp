@@ -36,17 +36,17 @@ void check_shape(const Inputs& inputs, const Schedule& ran, std::vector<std::str
   Problems problems;
   const auto check = [&](std::string_view option, std::size_t said, std::size_t found) {
     if (said != found)
-      problems.add(inputs.place_of(option), fmt::format("{}, and the run has {}", said, found),
-                   "validate with the costs of what was run");
+      problems.add(inputs.place_of(option), fmt::format("{}, but the run has {}", said, found),
+                   "validate with the costs of that run");
   };
   if (inputs.stages) check("stages", *inputs.stages, ran.shape().stages);
   if (inputs.vpp && inputs.vpp->size() == 1) check("vpp", inputs.vpp->front(), ran.shape().vpp);
   problems.throw_if_any();
   if (inputs.schedule && *inputs.schedule != ran.name())
-    notes.push_back(fmt::format("{}: {}; the prediction is of the order that was run, {}", inputs.place_of("schedule"),
+    notes.push_back(fmt::format("{}: {}; the prediction uses the order of the run, {}", inputs.place_of("schedule"),
                                 *inputs.schedule, ran.name()));
   if (inputs.microbatches && *inputs.microbatches != ran.shape().microbatches)
-    notes.push_back(fmt::format("{}: {}; the prediction is of the {} microbatches that were run", inputs.place_of("mb"),
+    notes.push_back(fmt::format("{}: {}; the prediction uses the {} microbatches of the run", inputs.place_of("mb"),
                                 *inputs.microbatches, ran.shape().microbatches));
 }
 
@@ -117,7 +117,7 @@ std::vector<fs::path> files_in(const fs::path& folder, std::initializer_list<std
       found.push_back(at->path());
   if (error)
     throw Error{ExitCode::bad_input, Problem{in_quotes(folder.string()),
-                                             fmt::format("can not be read: {}", error.message()), "check the path"}};
+                                             fmt::format("cannot be read: {}", error.message()), "check the path"}};
   std::ranges::sort(found);
   return found;
 }
@@ -139,8 +139,9 @@ std::vector<fs::path> runs_in(const fs::path& folder) {
   const bool has_folders = std::ranges::any_of(files_in(folder, {""}), is_folder);
   throw Error{ExitCode::bad_input,
               Problem{in_quotes(folder.string()), "holds no run",
-                      has_folders ? "folders in it are not searched: name them"
-                                  : "'ppsim replay -o RUN.json' writes one; packed with gzip it is *.json.gz"}};
+                      has_folders
+                          ? "folders inside it are not searched: name them"
+                          : "'ppsim replay -o RUN.json' writes one; compressed with gzip its name is *.json.gz"}};
 }
 
 /// Throws Error for what is not there, or can be no run by its name.
@@ -149,11 +150,11 @@ void require_run_name(const std::string& path) {
   if (path != "-" && !fs::exists(path, error))
     throw Error{ExitCode::bad_input,
                 Problem{in_quotes(path),
-                        error ? fmt::format("can not be read: {}", error.message()) : "there is no such file or folder",
+                        error ? fmt::format("cannot be read: {}", error.message()) : "there is no such file or folder",
                         error ? "check the path" : "name run files, or folders of them"}};
   if (path.ends_with(".toml"))
-    throw Error{ExitCode::bad_input, Problem{in_quotes(path), "is a scenario, and no run",
-                                             "costs are given with --scenario, or lie in the folders of the runs"}};
+    throw Error{ExitCode::bad_input, Problem{in_quotes(path), "is a scenario, not a run",
+                                             "give costs with --scenario, or put them into the folders of the runs"}};
 }
 
 /// What a stage computed, in words that are equal where the work is. Nothing where tasks were timed, or nobody knows.
@@ -205,8 +206,8 @@ public:
                         fmt::format("{} for {} with {} each",
                                     names.empty() ? "no costs" : fmt::format("several costs ({})", joined(names, ", ")),
                                     counted(shape.stages, "stage"), counted(shape.vpp, "chunk")),
-                        "put the costs of its runs there, as 'ppsim calibrate' writes them: one file (*.toml) for "
-                        "each number of stages and of chunks; or give --scenario"}};
+                        "put the costs of its runs there, as 'ppsim calibrate' writes them: one file (*.toml) for each "
+                        "number of stages and chunks; or give --scenario"}};
   }
 
 private:
@@ -218,9 +219,8 @@ private:
 
 void check_costs(const Inputs& inputs, Problems& problems) {
   if (!knows_costs(inputs))
-    problems.add(
-        "--scenario", inputs.scenario ? "it says nothing of what tasks take" : "missing",
-        "what was predicted? 'ppsim calibrate -o costs.toml' writes a scenario; or give --forward and --backward");
+    problems.add("--scenario", inputs.scenario ? "it does not say how long tasks take" : "missing",
+                 "which costs? 'ppsim calibrate -o costs.toml' writes a scenario; or give --forward and --backward");
 }
 
 std::vector<RunSource> run_sources(const Inputs& inputs) {
@@ -236,7 +236,7 @@ std::vector<RunSource> run_sources(const Inputs& inputs) {
   const auto add = [&](const fs::path& path, const std::string& group, std::string name) {
     if (!seen.insert(real_path(path.string())).second || !names.emplace(group, name).second)
       throw Error{ExitCode::bad_input,
-                  Problem{in_quotes(path.string()), "is given twice", "name each run once, plain or packed"}};
+                  Problem{in_quotes(path.string()), "is given twice", "name each run once, plain or compressed"}};
     sources.push_back({path.string(), group, std::move(name)});
   };
   for (const std::string& path : named) {
@@ -281,7 +281,7 @@ Accuracy validate_files(const Inputs& inputs, const std::vector<RunSource>& sour
     Validated result = naming(source.path, [&] {
       const bool brings_own = !source.group.empty() && !inputs.scenario;
       if (!brings_own && !inputs.scenario && !knows_costs(inputs))
-        throw Error{ExitCode::bad_input, Problem{"--scenario", "missing: only folders bring costs with them",
+        throw Error{ExitCode::bad_input, Problem{"--scenario", "missing: only folders can hold the costs of their runs",
                                                  "'ppsim calibrate -o costs.toml' writes a scenario"}};
       const Inputs& costs = brings_own ? folders.of(fs::path{source.path}.parent_path(), run.schedule.shape()) : inputs;
       require_costs(costs);

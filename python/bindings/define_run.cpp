@@ -10,6 +10,7 @@
 
 #include "bindings.hpp"
 #include "run.hpp"
+#include "runs/pages.hpp"
 
 namespace ppsim::python {
 namespace {
@@ -92,7 +93,7 @@ py::array memory_of(const py::object& self, std::size_t stage) {
   Run& run = run_of(self);
   if (stage >= run.graph().scenario().shape.stages)
     throw py::index_error(
-        fmt::format("stage: {} is none of the {} stages", stage, run.graph().scenario().shape.stages));
+        fmt::format("stage: there is no stage {}: there are {} stages", stage, run.graph().scenario().shape.stages));
   const auto* const points = asked(run, [&] { return &run.memory(stage); });
   static_assert(sizeof(MemoryPoint) == 3 * sizeof(std::int64_t));
   return view_of(*points,
@@ -171,7 +172,7 @@ void define_documents(py::class_<Run, std::shared_ptr<Run>>& type) {
         });
       },
       py::arg("width") = viz::TextOptions{}.width, py::arg("tasks") = false,
-      "The report for people, in lines of so many characters (60 to 240).");
+      "The report as text, in lines of at most `width` characters (60 to 240).");
   type.def(
       "svg",
       [](Run& run, bool memory) {
@@ -184,6 +185,9 @@ void define_documents(py::class_<Run, std::shared_ptr<Run>>& type) {
       },
       py::arg("memory") = false,
       "The Gantt chart as SVG text: what --svg writes. memory: with what each stage holds over time, as --svg-memory.");
+  document(
+      "html", [](const Evaluation& e, Run&) { return cli::simulated_page(e); },
+      "A page to look into, as HTML text: what --html writes.");
   document(
       "trace", [](const Evaluation& e, Run&) { return traces::chrome_trace(e.graph, e.timeline, e.report); },
       "Chrome trace events as JSON text, for Perfetto: what --trace writes.");
@@ -199,7 +203,7 @@ void define_figures(py::class_<Run, std::shared_ptr<Run>>& type) {
   };
   figure(
       "step_time_ns", [](Run& run) { return run.step_time().step_time.count(); },
-      "What a step costs in the long run, in nanoseconds (int).");
+      "Time of a step in the long run, in nanoseconds (int).");
   figure(
       "makespan_ns", [](Run& run) { return (end_of(run.timeline()) - SimTime{}).count(); },
       "From the start of one step to its end, in nanoseconds (int).");
@@ -207,10 +211,10 @@ void define_figures(py::class_<Run, std::shared_ptr<Run>>& type) {
       "bubble", [](Run& run) { return run.report().bubble_ratio; },
       "The share of all stages' time that is idle, 0 to 1 (float): the metric bubble_ratio.");
   figure(
-      "fits", [](Run& run) { return !run.report().overflow; }, "False where a stage needs more than memory_limit.");
+      "fits", [](Run& run) { return !run.report().overflow; }, "False if a stage needs more than memory_limit.");
   figure(
       "exit_code", [](Run& run) { return static_cast<int>(run.exit_code()); },
-      "The exit status of the program for this run: 3 where it does not fit or a condition of fail_if holds, else 0.");
+      "The exit status of the program for this run: 3 if it does not fit or a condition of fail_if holds, else 0.");
 }
 
 } // namespace
@@ -229,24 +233,24 @@ void define_run(py::module_& module) {
       "start_ns and end_ns of every task, in the order of `tasks`; shape (tasks,). The simulator's own memory.");
   type.def_property_readonly(
       "transfers", [](const py::object& self) { return spans_of(run_of(self).timeline().transfers, self); },
-      "start_ns and end_ns of what each task sends to another stage, zeros where it sends nothing; shape (tasks,). The "
-      "simulator's own memory.");
+      "start_ns and end_ns of the transfer that each task sends to another stage, zeros if it sends nothing; shape "
+      "(tasks,). The simulator's own memory.");
   type.def("memory", &memory_of, py::arg("stage"),
-           "What a stage holds over time: a read-only structured array of at_ns, bytes, live (activations); a row per "
-           "change. A view.");
+           "The memory of a stage over time: a read-only structured array of at_ns, bytes, live (activations); a row "
+           "per change. A view.");
   type.def_property_readonly(
       "peak_bytes",
       [](Run& run) { return by_stage(run, [](const StageReport& stage) { return stage.peak_bytes().count(); }); },
-      "The most that each stage holds, in bytes; shape (stages,).");
+      "Peak memory of each stage, in bytes; shape (stages,).");
   type.def_property_readonly(
       "busy_ns", [](Run& run) { return by_stage(run, [](const StageReport& stage) { return stage.busy.count(); }); },
-      "What each stage computes, in nanoseconds; shape (stages,).");
+      "Compute time of each stage, in nanoseconds; shape (stages,).");
   type.def_property_readonly("metrics", &metrics_of, "All metrics by their tags: int in nanoseconds, or float.");
   type.def_property_readonly("order", &order_of,
                              "The tasks of each stage in their order, as lists of '0F0', '0B0'; an overlapped pair is "
                              "one cell, '(0F1;0B0)OVERLAP_F_B'.");
   type.def_property_readonly(
-      "schedule", [](Run& run) { return run.graph().headline(); }, "The schedule's name, or that of its file.");
+      "schedule", [](Run& run) { return run.graph().headline(); }, "Name of the schedule, or of its file.");
   type.def_property_readonly("stages", [](Run& run) { return run.graph().scenario().shape.stages; });
   type.def_property_readonly("microbatches", [](Run& run) { return run.graph().scenario().shape.microbatches; });
   type.def_property_readonly(
@@ -258,7 +262,7 @@ void define_run(py::module_& module) {
         for (const std::string& note : asked(run, [&] { return run.notes(); })) list.append(decoded(in_python(note)));
         return list;
       },
-      "What people should know, sentences.");
+      "Notes on the run, as sentences.");
   type.def("_repr_svg_", [](const py::object& self) { return self.attr("svg")(); });
   type.def("__repr__", &summary_of);
   type.def("__str__", [](const py::object& self) { return self.attr("text")(); });
@@ -267,7 +271,7 @@ void define_run(py::module_& module) {
       [](const py::object& self, bool tasks) {
         return py::module_::import("json").attr("loads")(self.attr("json")(tasks));
       },
-      py::arg("tasks") = false, "The report as a dict: what --json says. tasks: with every task.");
+      py::arg("tasks") = false, "The report as a dict, as in --json. tasks: with every task.");
 }
 
 } // namespace ppsim::python

@@ -18,7 +18,7 @@ void refuse_stdout(const std::vector<cli::Assignment>& flags) {
   Problems problems;
   for (const cli::Assignment& flag : flags)
     if (flag.option->section == cli::Section::output && flag.value == "-")
-      problems.add(flag.where, "names no file", "give a path; the result has what would be written");
+      problems.add(flag.where, "no file given", "give a path; the result holds what would be written");
   problems.throw_if_any();
 }
 
@@ -32,7 +32,8 @@ bool is_read_at_once(const std::vector<cli::Assignment>& flags) {
 }
 
 bool writes_file(const cli::Inputs& inputs) {
-  return inputs.json || inputs.svg || inputs.trace || inputs.csv || inputs.csv_comms || inputs.chakra || inputs.goal;
+  return inputs.json || inputs.svg || inputs.html || inputs.trace || inputs.csv || inputs.csv_comms || inputs.chakra ||
+         inputs.goal;
 }
 
 std::shared_ptr<Run> simulate_by(const py::kwargs& keywords) {

@@ -32,7 +32,7 @@ std::string utf8_of(std::string_view name, const py::handle& value) {
   const char* const data = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
   if (data != nullptr) return {data, static_cast<std::size_t>(size)};
   PyErr_Clear();
-  throw py::value_error(fmt::format("{}: holds half of a surrogate pair, which is no character", name));
+  throw py::value_error(fmt::format("{}: holds half of a surrogate pair, which is not a character", name));
 }
 
 /// Whole numbers that are floats are written as such: counts come so from divisions and tables. Larger ones than a
@@ -151,11 +151,11 @@ const std::unordered_map<std::string, const cli::Option*>& options_by_name() {
     if (command.takes(*option)) names.push_back(known);
   std::ranges::sort(names);
   const std::vector<std::string_view> views{names.begin(), names.end()};
-  const std::string what = exists ? "is an option of other functions" : "is no option";
+  const std::string what = exists ? "is an option of other functions" : "is not an option";
   const std::string_view near = nearest_word(name, views);
-  throw py::type_error(
-      fmt::format("{}(): {} {}{}", python_name(command.name), in_quotes(name), what,
-                  near.empty() ? std::string{"; its docstring lists them"} : fmt::format("; did you mean {}?", near)));
+  throw py::type_error(fmt::format("{}(): {} {}{}", python_name(command.name), in_quotes(name), what,
+                                   near.empty() ? std::string{"; the docstring lists the options"}
+                                                : fmt::format("; did you mean {}?", near)));
 }
 
 const cli::Option& option_for(const cli::Command& command, const std::string& name) {
@@ -179,7 +179,7 @@ std::optional<py::object> rows_of(const py::handle& value) {
 std::string line_of(const py::handle& row, std::size_t number) {
   if (!PyList_Check(row.ptr()) && !PyTuple_Check(row.ptr()))
     throw py::type_error(
-        fmt::format("schedule: row {} is a {}, and no list of tasks", number, Py_TYPE(row.ptr())->tp_name));
+        fmt::format("schedule: row {} is a {}, not a list of tasks", number, Py_TYPE(row.ptr())->tp_name));
   std::string line;
   bool first = true;
   for (const py::handle cell : row) {
@@ -188,7 +188,7 @@ std::string line_of(const py::handle& row, std::size_t number) {
           fmt::format("schedule: row {} holds a {}; tasks are text: F0, 2B1", number, Py_TYPE(cell.ptr())->tp_name));
     const std::string text = utf8_of("schedule", cell);
     if (text.find_first_of(",\"\r\n") != std::string::npos || text.find('\0') != std::string::npos)
-      throw py::value_error(fmt::format("schedule: row {}: {} is no task", number, in_quotes(text)));
+      throw py::value_error(fmt::format("schedule: row {}: {} is not a task", number, in_quotes(text)));
     if (!std::exchange(first, false)) line += ',';
     const bool has_chunk = text.empty() || text.front() < 'A' || text.front() > 'Z';
     line += has_chunk ? text : fmt::format("{}{}", number, text);
@@ -221,7 +221,7 @@ public:
     const cli::Option& option = option_for(command_, name);
     if (value.is_none()) return; // as not said
     if (std::ranges::find(list_, &option, &cli::Assignment::option) != list_.end())
-      throw py::type_error(fmt::format("{}: is said twice: {} is another word for it", python_name(option.name), name));
+      throw py::type_error(fmt::format("{}: given twice: {} is another name for it", python_name(option.name), name));
     if (PyBool_Check(value.ptr()))
       add(option, bool_text(option, value.ptr() == Py_True));
     else if (cli::is_repeatable(command_, option))
@@ -278,7 +278,7 @@ std::string argument(const py::handle& value, std::string_view name, cli::Memory
         fmt::format("{}: takes a path or lists of tasks, not {}", name, Py_TYPE(value.ptr())->tp_name));
   std::string path = text_of(name, value, 0);
   if (path.empty() || path.find('\0') != std::string::npos)
-    throw py::value_error(fmt::format("{}: {} is no path", name, in_quotes(path)));
+    throw py::value_error(fmt::format("{}: {} is not a path", name, in_quotes(path)));
   return path;
 }
 

@@ -1,15 +1,15 @@
 """ppsim: pipeline-parallel training schedules, simulated, explained, compared.
 
-The functions are the program's commands, their keywords its long options with "_" for "-": what
-``ppsim simulate --stages 4 --mb 8 --memory-limit 40GiB`` says is ``ppsim.simulate(stages=4, mb=8, memory_limit="40GiB")``.
-Values are text as the command line has it, numbers, times (datetime.timedelta, numpy.timedelta64), paths, lists of those
-and True for a flag; None is as if it were not said. Times in results are whole nanoseconds, sizes bytes, shares 0 to 1.
+Each function is a command of the program, and its keywords are the long options with "_" for "-": the equivalent of
+``ppsim simulate --stages 4 --mb 8 --memory-limit 40GiB`` is ``ppsim.simulate(stages=4, mb=8, memory_limit="40GiB")``.
+A value is text as on the command line, a number, a time (datetime.timedelta, numpy.timedelta64), a path, a list of these,
+or True for a flag; None means not given. In results, times are whole nanoseconds, sizes bytes, and shares 0 to 1.
 
     >>> run = ppsim.simulate(stages=4, mb=8, forward="10ms", backward="20ms")
     >>> run.step_time_ns, run.tasks["start_ns"].max()
 
-All raise ppsim.Error (a ValueError with .field, .what, .hint, .exit_code) for what does not fit together, and TypeError or
-ValueError for values of a kind that no option takes. They do not hold the interpreter's lock, and Ctrl-C ends them.
+All raise ppsim.Error (a ValueError with .field, .what, .hint, .exit_code) if options are wrong or contradict each other,
+and TypeError or ValueError for values that no option takes. They release the interpreter lock, and Ctrl-C stops them.
 """
 
 import textwrap
@@ -30,22 +30,22 @@ __all__ = [
 
 
 def simulate(**options):
-    """How long a step of a schedule takes, where the bubble is and why, whether the memory fits. Returns a Run.
+    """Simulate one step: how long it takes, where the bubble is and why, whether the memory fits. Returns a Run.
 
     schedule : text, lists of tasks or Schedule
-        A name ("1f1b", "zb-v"), or an order: a list per stage of "0F0" (chunk, pass, microbatch) or "F0" (of the chunk
-        that has the number of the row).
+        A name ("1f1b", "zb-v"), or an order: a list per stage of "0F0" (chunk, pass, microbatch) or "F0" (the chunk
+        number is then the row number).
     """
     return _core.simulate(**options)
 
 
 def compare(**options):
-    """The same work under several schedules, the fastest first, and which one to take. Returns a Comparison."""
+    """Compare schedules for the same work: the fastest first, and which one to use. Returns a Comparison."""
     return ask(Comparison, "compare", options)
 
 
 def vary(axis, **options):
-    """Where the best schedule changes while one option runs over a range. Returns a Variation.
+    """Find where the best schedule changes as one option runs over a range. Returns a Variation.
 
     axis : text
         "comm=0..2ms", "mb=8..256:x2", "tensor_parallel=1,2,4".
@@ -54,7 +54,7 @@ def vary(axis, **options):
 
 
 def sweep(grid, **options):
-    """A row of figures for every combination of the values of several options. Returns a Sweep.
+    """Compute a row of figures for every combination of several options' values. Returns a Sweep.
 
     grid : dict
         Names of options with their values: {"mb": [8, 16, 32], "schedule": "all", "comm": "0..2ms:+500us"}.
@@ -63,21 +63,21 @@ def sweep(grid, **options):
 
 
 def synthesize(**options):
-    """The best order for these costs within this memory, and a proof of how good it is. Returns a Synthesis; with vary
-    (text: "memory_limit=20GiB..44GiB") a Front."""
+    """Search for the best order for these costs within this memory, and prove how good it is. Returns a Synthesis; with
+    vary (text: "memory_limit=20GiB..44GiB") a Front."""
     if options.get("vary") is not None:
         return ask(Front, "synthesize", options, outputs=("json", "svg"))
     return ask(Synthesis, "synthesize", options, outputs=("json", "csv", "svg"))
 
 
 def plan(**options):
-    """Which degrees of parallelism, schedule and recomputation a cluster should train with. Returns a Plan."""
+    """Find the degrees of parallelism, schedule and recomputation that a cluster should train with. Returns a Plan."""
     return ask(Plan, "plan", options)
 
 
 def check(schedule, **options):
-    """Whether an order is valid, and under which transfer models it deadlocks. Returns a Check, which is true where it
-    runs; raises Error where it is malformed.
+    """Check whether an order is valid, and under which transfer models it deadlocks. Returns a Check, which is true if
+    the order runs. Raises Error if the order is malformed.
 
     schedule : path of a file, lists of tasks or Schedule
     """
@@ -85,7 +85,7 @@ def check(schedule, **options):
 
 
 def place(**options):
-    """Moves the sends and receives of a schedule to where they stall less, or nothing. Returns a Placement.
+    """Move the sends and receives of a schedule to where they stall it least. Returns a Placement.
 
     schedule : text, lists of tasks or Schedule, as in simulate()
     """
@@ -93,7 +93,7 @@ def place(**options):
 
 
 def explain(*runs, **options):
-    """Where the time of a measured run goes, by cause, and what each cause costs. Returns an Explanation.
+    """Explain where the time of a measured run goes, and what each cause costs. Returns an Explanation.
 
     runs : paths
         A run file; several are the data-parallel replicas of one job.
@@ -102,7 +102,7 @@ def explain(*runs, **options):
 
 
 def costs(**options):
-    """What the blocks of a model cost on a device, computed from its shape. Returns Costs."""
+    """Compute what the blocks of a model cost on a device, from its shape. Returns Costs."""
     return ask(Costs, "costs", options)
 
 

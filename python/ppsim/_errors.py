@@ -1,10 +1,10 @@
-"""What ppsim raises."""
+"""The exceptions of ppsim."""
 
 from typing import Any, Iterable, NamedTuple, Optional
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong: where, what (with the value found), and what to change."""
+    """One problem: where it is, what it is (with the value found), and how to fix it."""
 
     where: str
     what: str
@@ -13,9 +13,9 @@ class Problem(NamedTuple):
 
 
 class Error(ValueError):
-    """Something that the caller can mend. `problems` holds all that was found wrong; `field`, `what` and `hint` are those
-    of the first. `exit_code` is the program's exit status for it: 2 bad input, 3 the answer is no (a deadlock, nothing
-    fits), 1 a failure (a file that can not be written)."""
+    """An error that the caller can fix. `problems` holds all problems found; `field`, `what` and `hint` are those of the
+    first. `exit_code` is the program's exit status for it: 2 bad input, 3 the answer is no (a deadlock, nothing
+    fits), 1 a failure (a file that cannot be written)."""
 
     def __init__(self, problems: Iterable[Iterable[Any]], exit_code: int = 2) -> None:
         self.problems = [Problem(*problem) for problem in problems]

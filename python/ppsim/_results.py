@@ -1,4 +1,4 @@
-"""What commands answer: documents of the program (schema 1, docs/formats.md), with what notebooks and pandas ask of them."""
+"""Results of commands: the program's JSON documents (schema 1, docs/formats.md), with displays for notebooks and pandas."""
 
 import csv
 import html
@@ -15,7 +15,7 @@ Kind = TypeVar("Kind", bound="Result")
 
 
 class Result:
-    """An answer: to_dict() has all of it, str() says it to people."""
+    """A result: to_dict() holds all of it, str() is its report."""
 
     def __init__(self, answer: tuple[Any, ...], options: Mapping[str, Any]) -> None:
         self.exit_code, self._texts, self.notes, problems = answer
@@ -24,12 +24,12 @@ class Result:
         self._read: Optional[dict[str, Any]] = None
 
     def to_dict(self) -> dict[str, Any]:
-        """What the program's --json says."""
+        """The program's --json document as a dict."""
         told: dict[str, Any] = json.loads(self.json())
         return told
 
     def json(self) -> str:
-        """The same as text."""
+        """The same document as text."""
         return str(self._texts["json"])
 
     @property
@@ -49,7 +49,7 @@ class Result:
 
 def ask(kind: type[Kind], command: str, options: Mapping[str, Any], arguments: Iterable[Any] = (),
         outputs: Iterable[str] = ("json",)) -> Kind:
-    """Runs a command; `outputs` are kept for the result. What a search has when Ctrl-C ends it is the exception's `result`."""
+    """Run a command; the result keeps `outputs`. If Ctrl-C ends a search, the exception's `result` is the best so far."""
     try:
         return kind(_core.run_command(command, list(arguments), list(outputs), dict(options)), options)
     except BaseException as raised:
@@ -60,7 +60,7 @@ def ask(kind: type[Kind], command: str, options: Mapping[str, Any], arguments: I
 
 
 def as_options(words: Iterable[str]) -> dict[str, Any]:
-    """Keywords of what stands on a command line: ["--vpp", "2"] is {"vpp": "2"}."""
+    """The keywords for a command line: ["--vpp", "2"] gives {"vpp": "2"}."""
     options = {}
     words = list(words)
     while words:
@@ -76,7 +76,7 @@ def _cell(value: Any) -> str:
 
 
 def html_table(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> str:
-    """Rows, dicts, as a table of HTML."""
+    """Rows, given as dicts, as an HTML table."""
     head = "".join(f"<th>{_cell(name)}</th>" for name in columns)
     body = "".join("<tr>" + "".join(f"<td>{_cell(row.get(name))}</td>" for name in columns) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -104,7 +104,7 @@ def text_table(rows: Sequence[Mapping[str, Any]], most: int = 60) -> str:
 
 
 class Table(Result):
-    """An answer in rows: pandas.DataFrame(result.rows)."""
+    """A result in rows: pandas.DataFrame(result.rows)."""
 
     columns: tuple[str, ...] = ()  # that a notebook shows
 
@@ -121,7 +121,7 @@ class Table(Result):
 
 
 class Drawn(Result):
-    """An answer with a plot."""
+    """A result with a plot."""
 
     def svg(self) -> str:
         """The plot as SVG text."""
@@ -146,33 +146,33 @@ class Comparison(Table):
 
     @property
     def best(self) -> Optional[str]:
-        """The name of the one to take; None where nothing fits."""
+        """The name of the recommended schedule; None if none fits."""
         best: Optional[str] = self._told["recommendation"]["best"]
         return best
 
     @property
     def recommendation(self) -> str:
-        """What to take, in words."""
+        """The recommendation in words."""
         return _core.in_python(self._told["recommendation"]["text"])
 
     def options(self, name: str) -> dict[str, Any]:
-        """Keywords for simulate(), of the schedule that has that name in `rows`."""
+        """Keywords for simulate() that run the schedule of this name in `rows`."""
         flags = {row["name"]: row["flags"] for row in self.rows}
         if name not in flags:
-            raise KeyError(f"{name}: none of {', '.join(flags)}")
+            raise KeyError(f"{name}: not one of {', '.join(flags)}")
         known = {name for name, _ in _core.options("simulate")} - {"json", "svg", "vpp"}
         common = {key: value for key, value in self._options.items() if key in known}
         return {**common, **as_options(shlex.split(flags[name]))}
 
     def run(self, name: Optional[str] = None) -> _core.Run:
-        """The Run of the schedule of that name; of the one to take where nothing is said."""
+        """The Run of the schedule of this name; by default of the recommended one."""
         name = self.best if name is None else name
         if name is None:
-            raise ValueError("nothing fits: name the one to run")
+            raise ValueError("nothing fits: name the schedule to run")
         return _core.simulate(**self.options(name))
 
     def svg(self) -> str:
-        """The charts of the fastest on one time axis, as SVG text. They are simulated again."""
+        """The charts of the fastest schedules on one time axis, as SVG text. Simulates them again."""
         options = {**self._options, "json": None, "svg": None}
         return ask(Drawn, "compare", options, outputs=("svg",)).svg()
 
@@ -183,7 +183,7 @@ class Variation(Drawn):
     @property
     def rows(self) -> list[dict[str, Any]]:
         """A dict per schedule and value: the option that varies (in its unit: ns, bytes, a count), name, asynchronous,
-        step_time_ns, microbatches, peak_bytes, fits; those where it does not run are left out."""
+        step_time_ns, microbatches, peak_bytes, fits. Values at which a schedule does not run are left out."""
         told = self._told
         option = told["vary"]["option"].replace("-", "_")
         return [{option: point, "name": line["name"], "asynchronous": line["asynchronous"], **sample}
@@ -205,7 +205,7 @@ class Sweep(Table):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A list of dicts, the first option of the grid slowest."""
+        """A list of dicts; the first option of the grid varies slowest."""
         return self._rows
 
     def json(self) -> str:
@@ -227,12 +227,12 @@ def _rows_of_file(path: Any) -> list[dict[str, Any]]:
 
 
 class Plan(Table):
-    """Configurations, the first in rank first."""
+    """Configurations in order of rank."""
 
     columns = ("flags", "step_time_ns", "mfu", "bubble_ratio", "peak_bytes")
 
     def options(self, row: Union[int, Mapping[str, Any]] = 0) -> dict[str, Any]:
-        """Keywords for simulate(), of a row: its position in `rows`, from 0, or the row itself."""
+        """Keywords for simulate() that run a row: its position in `rows`, from 0, or the row itself."""
         return as_options((self.rows[row] if isinstance(row, int) else row)["arguments"])
 
     def run(self, row: Union[int, Mapping[str, Any]] = 0) -> _core.Run:
@@ -241,27 +241,27 @@ class Plan(Table):
 
 
 class _Ordered(Result):
-    """What holds an order."""
+    """A result that holds an order."""
 
     _order = "csv"
 
     @property
     def schedule(self) -> Schedule:
-        """The order that was found, a Schedule."""
+        """The order found, as a Schedule."""
         return Schedule.from_csv(self._texts[self._order])
 
 
 class Synthesis(_Ordered, Drawn):
-    """The best order that was found, and a bound that no order beats (to_dict(): makespan_ns, lower_bound_ns, gap)."""
+    """The best order found, and a bound that no order beats (to_dict(): makespan_ns, lower_bound_ns, gap)."""
 
     @property
     def makespan_ns(self) -> int:
-        """Of the order, in ns."""
+        """Makespan of the order, in ns."""
         return int(self._told["makespan_ns"])
 
     @property
     def lower_bound_ns(self) -> int:
-        """No order of this placement within this memory is shorter, in ns."""
+        """No order of this placement within this memory is shorter than this, in ns."""
         return int(self._told["lower_bound_ns"])
 
 
@@ -276,13 +276,13 @@ class Front(Drawn):
 
 
 class Placement(_Ordered):
-    """A schedule with its sends and receives placed anew (to_dict(): before_ns, after_ns, hung, moved, stalls)."""
+    """A schedule with new places for its sends and receives (to_dict(): before_ns, after_ns, hung, moved, stalls)."""
 
     _order = "csv-comms"
 
 
 class Check(Result):
-    """A verdict: true where the order runs; `problems` says why it does not."""
+    """A verdict: true if the order runs; otherwise `problems` says why not."""
 
     def __bool__(self) -> bool:
         return bool(self.exit_code == 0)
@@ -301,4 +301,4 @@ class Explanation(Drawn):
 
 
 class Costs(Result):
-    """What blocks of a model cost: to_dict()."""
+    """Costs of the blocks of a model: to_dict()."""

@@ -1,4 +1,4 @@
-"""Orders of tasks by lists."""
+"""Orders of tasks as lists."""
 
 import csv
 import io
@@ -7,21 +7,21 @@ from typing import Iterable
 
 
 class Schedule:
-    """An order: a list of tasks per stage, in the words of PyTorch's pipelining CSV. "2B1" is the backward (F forward, B
-    backward, I and W its halves by inputs and weights) of chunk 2 on microbatch 1; "B1" is of the chunk that has the
-    number of the row. All functions that take a schedule take one."""
+    """An order: a list of tasks per stage, in the notation of PyTorch's pipelining CSV. "2B1" is the backward (F forward, B
+    backward, I and W its halves for inputs and weights) of chunk 2 for microbatch 1. In "B1" the chunk number is the row
+    number. All functions that take a schedule take a Schedule."""
 
     def __init__(self, rows: Iterable[Iterable[str]]) -> None:
         self.rows = [list(row) for row in rows]
 
     @classmethod
     def from_lists(cls, rows: Iterable[Iterable[str]]) -> "Schedule":
-        """Of a list per stage."""
+        """From a list per stage."""
         return cls(rows)
 
     @classmethod
     def from_csv(cls, source: "str | os.PathLike[str]") -> "Schedule":
-        """Of a file (a path), or of the text of one (which has a line break)."""
+        """From a file (a path), or from its text (anything with a line break)."""
         text = source if isinstance(source, str) and "\n" in source else None
         if text is None:
             with open(os.fspath(source), newline="") as file:
@@ -34,7 +34,7 @@ class Schedule:
         return len(self.rows)
 
     def to_csv(self) -> str:
-        """As PyTorch's pipelining CSV, each task with its chunk."""
+        """The order as PyTorch's pipelining CSV, each task with its chunk."""
         return "".join(",".join(self._cell(cell, stage) for cell in row) + "\n" for stage, row in enumerate(self.rows))
 
     @staticmethod

@@ -1,7 +1,7 @@
 """Orders for torch.distributed.pipelining, and costs of its stages.
 
-PyTorch is imported when a function needs it. What is named with a leading underscore there (_Action,
-_PipelineScheduleRuntime) is not promised by PyTorch: 2.6 and later have it.
+Functions import PyTorch only when they need it. Its names with a leading underscore (_Action, _PipelineScheduleRuntime)
+are private to PyTorch; versions 2.6 and later have them.
 """
 
 import importlib
@@ -24,13 +24,13 @@ def _rows(order: Any) -> Any:
 
 
 def to_csv(order: Any, lowering: str = "pytorch", pytorch_version: Optional[str] = None, **options: Any) -> str:
-    """The text of the CSV that _load_csv(file, format="compute_comms") takes: every task, send and receive, and what is
-    done with whole chunks.
+    """The text of the CSV that _load_csv(file, format="compute_comms") reads: every task, send and receive, and the actions
+    on whole chunks.
 
     order : Run, Schedule, or lists of tasks; a Placement's schedule keeps its sends and receives
-    lowering : who places the others ("ppsim list lowerings")
-    pytorch_version : "2.6" where it is for one older than 2.10; by default the one that can be imported, else 2.14
-    options : more of simulate(): what tasks and transfers take, where a lowering asks
+    lowering : what places the sends and receives of other orders ("ppsim list lowerings")
+    pytorch_version : "2.6" for versions before 2.10; by default the version that can be imported, else 2.14
+    options : other keywords of simulate(), such as times of tasks and transfers, if the lowering needs them
     """
     rows = _rows(order)
     has_own = any("SEND_" in cell for row in getattr(rows, "rows", rows) for cell in row)
@@ -49,7 +49,7 @@ def _version() -> Optional[str]:
 
 
 def to_actions(order: Any, **options: Any) -> "dict[int, list[Any]]":
-    """By rank, the list of its actions, objects of PyTorch's _Action. Options are those of to_csv()."""
+    """The list of actions (PyTorch's _Action) of each rank. Options are those of to_csv()."""
     action = _schedules()._Action
     rows = Schedule.from_csv(to_csv(order, **options)).rows
     return {rank: [action.from_str(cell) for cell in row] for rank, row in enumerate(rows)}
@@ -60,7 +60,7 @@ def load_schedule(stages: Sequence[Any], order: Any, n_microbatches: Optional[in
     """A schedule object of torch.distributed.pipelining that runs the order: schedule.step(...) trains.
 
     stages : the PipelineStages of this rank, a list
-    n_microbatches : by default as many as the order has
+    n_microbatches : by default the number in the order
     runtime : more arguments of _PipelineScheduleRuntime
     options : those of to_csv()
     """
@@ -77,7 +77,7 @@ def load_schedule(stages: Sequence[Any], order: Any, n_microbatches: Optional[in
 
 
 def microbatches_of(order: Any) -> int:
-    """How many microbatches an order has."""
+    """The number of microbatches of an order."""
     return order.microbatches if isinstance(order, _core.Run) else _core.simulate(schedule=order).microbatches
 
 
@@ -85,20 +85,20 @@ _SINGLE = {"ScheduleGPipe": "gpipe", "Schedule1F1B": "1f1b"}  # what their lists
 
 
 def from_schedule(schedule: Any) -> Schedule:
-    """The order of a schedule object: of one with several stages per rank, or one that load_schedule() made, as it is; of
-    ScheduleGPipe and Schedule1F1B by its name."""
+    """The order of a schedule object. Objects with several stages per rank, and those of load_schedule(), hold their order;
+    for ScheduleGPipe and Schedule1F1B the order follows from the name."""
     kind = type(schedule).__name__
     if kind in _SINGLE:
         run = _core.simulate(schedule=_SINGLE[kind], stages=schedule._num_stages, mb=schedule._n_microbatches)
         return Schedule(run.order)
     actions = getattr(schedule, "pipeline_order_with_comms", None) or getattr(schedule, "pipeline_order", None)
     if not actions:
-        raise TypeError(f"{kind}: its order is not known; those of several stages per rank, and {' and '.join(_SINGLE)} are")
+        raise TypeError(f"{kind}: its order is not known; supported are schedules with several stages per rank, {' and '.join(_SINGLE)}")
     return Schedule([[str(action) for action in actions[rank] if action is not None] for rank in sorted(actions)])
 
 
 class StageTimes(NamedTuple):
-    """What the passes of a stage take, in nanoseconds; the median of several."""
+    """Times of the passes of a stage, in nanoseconds: the median of several."""
 
     forward_ns: int
     backward_ns: int  # whole
@@ -107,13 +107,13 @@ class StageTimes(NamedTuple):
 
 
 def measure(stage: Any, *inputs: Any, repeats: int = 10, warmup: int = 3) -> StageTimes:
-    """How long a microbatch takes in a stage: forward, backward, and the halves of that.
+    """Measure how long a stage takes for a microbatch: forward, backward, and the halves of the backward.
 
     stage : a PipelineStage, or a module
-    inputs : tensors as the stage gets them, of one microbatch
+    inputs : the input tensors of the stage for one microbatch
 
-    Nobody wants gradients for the inputs of a first stage, which is one that says so, or a module whose inputs can have
-    none: PyTorch computes nothing when it is to run I there, and the whole backward as W.
+    A first stage (one that says so, or a module whose inputs cannot have gradients) needs no input gradients: PyTorch then
+    computes nothing for I, and the whole backward as W.
     """
     torch = importlib.import_module("torch")
     module = getattr(stage, "submod", stage)
@@ -150,8 +150,8 @@ def measure(stage: Any, *inputs: Any, repeats: int = 10, warmup: int = 3) -> Sta
 
 
 def costs(times: Iterable[StageTimes]) -> "dict[str, list[str]]":
-    """Keywords for simulate() and the like, of the times of each chunk in their order: ppsim.simulate(stages=4, mb=8,
-    **costs(times)). Halves are given where every chunk has them."""
+    """Keywords for simulate() and similar functions from the times of each chunk, in order: ppsim.simulate(stages=4, mb=8,
+    **costs(times)). They include the halves of the backward if every chunk has them."""
     times = list(times)
     said = {"forward": [f"{one.forward_ns}ns" for one in times]}
     if all(one.input_grad_ns is not None for one in times):

@@ -97,10 +97,10 @@ private:
 void CudaBackend::check(const Program& program, const RunOptions& options) const {
   check_options(*this, program, options);
   check_gpu_workload(options.workload);
-  Problems problems = problems_without_nccl(program, options, " among GPUs; here is one");
+  Problems problems = problems_without_nccl(program, options, " between GPUs, but there is only one");
   if (options.transport == "paced" && program.has_uplinks())
-    problems.add("--transport", "on one GPU each pair of stages has an emulated link of its own, and no node's uplink",
-                 "leave out --stages-per-node, take --backend threads, or --transport direct");
+    problems.add("--transport", "on one GPU each pair of stages has its own emulated link, and nodes have no uplink",
+                 "leave out --stages-per-node, or use --backend threads or --transport direct");
   problems.throw_if_any();
   check_transport(options);
 }
@@ -166,7 +166,7 @@ std::optional<MeasuredRun> CudaBackend::run(const Program& program, const RunOpt
     for (const StageId id : ids) monitor.note(id, Doing::nothing);
     if (proof_monitor) proof_monitor->note(StageId{0}, Doing::nothing);
     if (proof_was_stopped)
-      throw Error(ExitCode::failed, Problem{"proof", "the run that does one task at a time does not end", ""});
+      throw Error(ExitCode::failed, Problem{"proof", "the reference run, one task at a time, does not end", ""});
     if (was_stopped) throw Error(ExitCode::failed, Problem{"run", monitor.failure(), ""});
     rethrow_as_error(name());
   }

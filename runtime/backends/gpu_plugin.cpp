@@ -14,7 +14,7 @@ namespace ppsim::runtime {
 const GpuPlugin& gpu_plugin() {
   return load_plugin<GpuPlugin>(
       "ppsim_gpu", "ppsim_gpu_plugin",
-      "install the CUDA Toolkit 12.5 or newer (and NCCL, for backend nccl), then build ppsim again");
+      "install the CUDA Toolkit 12.5 or newer (and NCCL for backend nccl), then build ppsim again");
 }
 
 void check_usable(std::string_view backend, const GpuState& state) {
@@ -27,13 +27,13 @@ void check_gpu_workload(const Workload& workload) {
   const std::size_t heads = workload.block == Block::transformer ? workload.heads : 1;
   if (workload.width % (8 * heads) != 0)
     problems.add("workload: width",
-                 fmt::format("{}{}: matrix products of bf16 want multiples of 16 bytes", workload.width,
+                 fmt::format("{}{}: bf16 matrix products need multiples of 16 bytes", workload.width,
                              heads > 1 ? fmt::format(", in {} heads", heads) : ""),
-                 heads > 1 ? "take a multiple of 8 for each head" : "take a multiple of 8");
+                 heads > 1 ? "use a multiple of 8 for each head" : "use a multiple of 8");
   if (workload.block == Block::transformer && workload.tokens % 8 != 0)
     problems.add("workload: tokens",
-                 fmt::format("{}: matrix products of bf16 want multiples of 16 bytes", workload.tokens),
-                 "take a multiple of 8");
+                 fmt::format("{}: bf16 matrix products need multiples of 16 bytes", workload.tokens),
+                 "use a multiple of 8");
   problems.throw_if_any();
 }
 
@@ -44,7 +44,7 @@ void rethrow_as_error(std::string_view backend) {
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw Error(ExitCode::failed, Problem{where, "no memory", "take a smaller workload, or free memory of the GPU"});
+    throw Error(ExitCode::failed, Problem{where, "no memory", "use a smaller workload, or free memory of the GPU"});
   } catch (const std::exception& error) {
     throw Error(ExitCode::failed, Problem{where, error.what(), ""});
   }

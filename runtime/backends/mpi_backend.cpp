@@ -68,7 +68,7 @@ public:
   [[nodiscard]] Usability usability() override {
     return {true,
             fmt::format("{}, {}, {}", library_, matrix_library(),
-                        launch() ? "started by a launcher" : "to be started by mpirun -n STAGES, or srun"),
+                        launch() ? "started by a launcher" : "needs mpirun -n STAGES, or srun, to start it"),
             {}};
   }
   [[nodiscard]] bool is_leader() override { return speaks_first(); }

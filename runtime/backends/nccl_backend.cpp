@@ -97,7 +97,7 @@ public:
     if (!state.usable) return {false, state.why, state.remedy};
     return {true,
             fmt::format("{} x {}, {}, {}, {}", state.devices, state.why, nccl.why, library_,
-                        launch() ? "started by a launcher" : "to be started by mpirun -n STAGES, or srun"),
+                        launch() ? "started by a launcher" : "needs mpirun -n STAGES, or srun, to start it"),
             {}};
   }
   bool is_leader() override { return speaks_first(); }

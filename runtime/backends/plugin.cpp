@@ -54,14 +54,15 @@ void* plugin_symbol(std::string_view plugin, const std::string& symbol, std::str
     return address;
   }
   throw Error(ExitCode::failed,
-              {where, fmt::format("was not built or is not installed: there is no {}", tried), std::string{remedy}});
+              {where, fmt::format("was not built or is not installed: found no {}", tried), std::string{remedy}});
 }
 
 void check_plugin_version(std::string_view plugin, std::string_view version) {
   if (version == PPSIM_VERSION) return;
-  throw Error(ExitCode::failed, {fmt::format("plugin {}", plugin),
-                                 fmt::format("is of ppsim {}, the program is ppsim {}", version, PPSIM_VERSION),
-                                 "build and install both together, or unset PPSIM_PLUGIN_DIR"});
+  throw Error(ExitCode::failed,
+              {fmt::format("plugin {}", plugin),
+               fmt::format("belongs to ppsim {}, but the program is ppsim {}", version, PPSIM_VERSION),
+               "build and install both together, or unset PPSIM_PLUGIN_DIR"});
 }
 
 } // namespace ppsim::runtime

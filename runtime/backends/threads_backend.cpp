@@ -49,7 +49,7 @@ public:
     if (thrown_) std::rethrow_exception(thrown_);
     if (monitor_.stopped())
       throw Error(ExitCode::failed,
-                  Problem{"run", monitor_.failure(), "where tasks are only slow, a longer --timeout"});
+                  Problem{"run", monitor_.failure(), "if tasks are only slow, give a longer --timeout"});
   }
 
 private:
@@ -86,7 +86,7 @@ std::unique_ptr<Device> make_device(StageId stage, const Workload& workload) {
     return make_host_device(workload);
   } catch (const std::bad_alloc&) {
     throw Error(ExitCode::failed, Problem{fmt::format("rank {}", index(stage)), "no memory for its scratch space",
-                                          "take a smaller workload"});
+                                          "use a smaller workload"});
   }
 }
 

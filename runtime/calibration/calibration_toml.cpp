@@ -94,8 +94,8 @@ void put_facts(ScenarioDocument& out, const Calibration& calibration) {
   if (calibration.core_share) out.add("core-share", fmt::format("{:.3f}", *calibration.core_share));
   out.add("contended", calibration.contended ? "true" : "false");
   out.add_comment(
-      "Median, 5th and 95th percentile, by chunk: all stages at work, and one at a time (there the backward was");
-  out.add_comment("measured in one piece, and is divided as with all at work)");
+      "Median, 5th and 95th percentile, by chunk: all stages at work, and one at a time (whose backward was");
+  out.add_comment("measured whole, and is split as with all at work)");
   add_times(out, "busy", calibration.busy);
   add_times(out, "alone", calibration.alone);
   out.add("optimizer", toml_list(calibration.optimizer, spread));
@@ -152,7 +152,7 @@ void add_edge_table(std::string name, const TransferFit& edge, ScenarioDocument&
 std::string calibration_toml(const Calibration& calibration) {
   ScenarioDocument out;
   if (calibration.contended)
-    out.add_comment("CONTENDED: stages shared their cores with others; these times say little");
+    out.add_comment("CONTENDED: stages shared their cores with others; these times are unreliable");
   out.add("title", toml_string(calibration.facts.compute));
   out.add("source", toml_string(fmt::format("measured on {}, backend {}{}", calibration.facts.machine,
                                             calibration.facts.backend, calibration.contended ? ", contended" : "")));

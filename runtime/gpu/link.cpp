@@ -43,8 +43,8 @@ void* Link::output(std::uint32_t position) {
 
 void Link::send(std::uint32_t position, std::size_t bytes) {
   if (free_.empty())
-    throw std::runtime_error{name(position) + " is issued before any of the " + std::to_string(incoming_.size()) +
-                             " slots is free"};
+    throw std::runtime_error{name(position) + " was issued before any of the " + std::to_string(incoming_.size()) +
+                             " slots was free"};
   Outgoing& buffer = outgoing_[position % outgoing_.size()];
   const std::size_t slot = free_.front();
   free_.pop_front();

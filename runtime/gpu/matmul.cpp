@@ -127,7 +127,7 @@ std::unique_ptr<Matmul::Plan> Matmul::make_plan(const Shape& shape) const {
   throw std::runtime_error{"cublasLt has no algorithm for a product of " + std::to_string(shape.rows) + " by " +
                            std::to_string(shape.inner) + " and " + std::to_string(shape.inner) + " by " +
                            std::to_string(shape.columns) + " (" + reason + ")" +
-                           (odd ? ": take a width that is a multiple of 8 times the heads" : "")};
+                           (odd ? ": use a width that is a multiple of 8 times the heads" : "")};
 }
 
 void Matmul::operator()(const Product& product, const Operand& left, const Operand& right, const Result& result,

@@ -47,8 +47,8 @@ Split split(std::size_t groups) {
     if (status == CUDA_SUCCESS && made == groups) return found;
   }
   throw std::runtime_error{
-      "its " + std::to_string(all.sm.smCount) + " multiprocessors can not be split among " + std::to_string(groups) +
-      " stages" + (status == CUDA_SUCCESS ? "" : " (" + driver().error_name(status) + ")") + ": take fewer stages"};
+      "its " + std::to_string(all.sm.smCount) + " multiprocessors cannot be split among " + std::to_string(groups) +
+      " stages" + (status == CUDA_SUCCESS ? "" : " (" + driver().error_name(status) + ")") + ": use fewer stages"};
 }
 
 } // namespace
@@ -73,7 +73,7 @@ Partitions::Partitions(std::size_t stages) {
     split_among(stages);
   } catch (const std::runtime_error& error) {
     throw std::runtime_error{std::string{error.what()} +
-                             ", or set PPSIM_GREEN_CONTEXTS=0, with which they share all multiprocessors"};
+                             ", or set PPSIM_GREEN_CONTEXTS=0, and the stages share all multiprocessors"};
   }
   primary_events_ = try_primary_events();
 }

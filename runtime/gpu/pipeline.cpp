@@ -149,9 +149,9 @@ public:
       : options_{options}, partitions_{program.stages.size()}, clock_{partitions_.transfer_queue(0), clock_kind()},
         handle_{make_matmul_handle()} {
     if (options.transport == "nccl-self" && !partitions_.primary_events())
-      throw std::runtime_error{"transport nccl-self: NCCL records its events, of the primary context, on the streams "
-                               "that it is given, and this driver does not take them on streams of green contexts: "
-                               "take transport direct"};
+      throw std::runtime_error{
+          "transport nccl-self: NCCL records its events, of the primary context, on the given streams, and this driver "
+          "does not allow that on streams of green contexts: use transport direct"};
     std::vector<const Queue*> lanes;
     for (std::size_t stage = 0; stage < program.stages.size(); ++stage) {
       devices_.push_back(std::make_unique<CudaDevice>(options.workload, partitions_.queue(stage),

@@ -60,15 +60,15 @@ GpuState state() {
     // Also what the runtime says where libcuda.so.1 is missing; then the driver's version is 0.
     int driver_version = 0;
     static_cast<void>(cudaDriverGetVersion(&driver_version));
-    state.why = driver_version == 0 ? "there is no NVIDIA driver"
+    state.why = driver_version == 0 ? "no NVIDIA driver is installed"
                                     : "the NVIDIA driver is too old: it is for CUDA " + version_text(driver_version) +
                                           ", the plugin for " + version_text(CUDART_VERSION);
     state.remedy = "on a machine with an NVIDIA GPU, install its driver, for CUDA " + version_text(CUDART_VERSION);
   } else {
-    state.why = status == cudaSuccess ? "there is no GPU"
+    state.why = status == cudaSuccess ? "no GPU was found"
                                       : std::string{"no GPU can be used: "} + cudaGetErrorString(status) + " (" +
                                             cudaGetErrorName(status) + ")";
-    state.remedy = "see that nvidia-smi lists a GPU, and that CUDA_VISIBLE_DEVICES does not hide it";
+    state.remedy = "check that nvidia-smi lists a GPU and that CUDA_VISIBLE_DEVICES does not hide it";
   }
   return state;
 }

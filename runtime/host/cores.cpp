@@ -88,10 +88,9 @@ std::jthread start_thread(std::string_view whose, std::function<void()> work) {
   try {
     return std::jthread{std::move(work)};
   } catch (const std::system_error& error) {
-    throw NoThread{
-        {std::string{whose}, fmt::format("the system starts no thread for it: {}", error.code().message()),
-         "every stage has a thread, and the run one more: raise the limit of processes (ulimit -u, or of the "
-         "container), or take fewer stages"}};
+    throw NoThread{{std::string{whose}, fmt::format("the system cannot start its thread: {}", error.code().message()),
+                    "every stage needs a thread, and the run one more: raise the limit of processes (ulimit -u, or of "
+                    "the container), or use fewer stages"}};
   }
 }
 

@@ -50,7 +50,7 @@ void check(const Workload& workload) {
     if (workload.heads > 0 && workload.width % workload.heads != 0)
       problems.add("workload: heads",
                    fmt::format("{} heads do not divide the width {}", workload.heads, workload.width),
-                   "take a divisor of the width");
+                   "use a divisor of the width");
   }
   const double layer = static_cast<double>(workload.tokens) * static_cast<double>(workload.width) * 64 +
                        static_cast<double>(workload.width) * static_cast<double>(workload.width) * 64 +
@@ -60,7 +60,7 @@ void check(const Workload& workload) {
     problems.add("workload",
                  fmt::format("{} would take {:.3g} bytes per chunk", in_words(workload),
                              layer * static_cast<double>(workload.layers)),
-                 "take fewer tokens, a smaller width or fewer layers");
+                 "use fewer tokens, a smaller width or fewer layers");
   const bool is_rate = workload.learning_rate > 0 && workload.learning_rate <= 1e6; // NaN is none
   if (!is_rate)
     problems.add("workload: learning rate", fmt::format("{}", workload.learning_rate), "more than 0, at most 1000000");

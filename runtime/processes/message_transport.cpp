@@ -113,7 +113,7 @@ public:
       const bool is_known = slot.bytes != std::numeric_limits<std::size_t>::max();
       throw Error(ExitCode::failed,
                   {"",
-                   fmt::format("received {} bytes where {} are expected",
+                   fmt::format("received {} bytes, expected {}",
                                is_known ? fmt::format("{}", slot.bytes) : std::string{"more"}, expected.count()),
                    "both ends must run the same program with the same workload"});
     }
@@ -141,7 +141,7 @@ public:
     sent.wait(give_up_);
     if (coming.bytes() != size_of(bytes))
       throw Error(ExitCode::failed,
-                  {"", fmt::format("received {} bytes where {} are expected", coming.bytes(), bytes.count()), ""});
+                  {"", fmt::format("received {} bytes, expected {}", coming.bytes(), bytes.count()), ""});
   }
 
   [[nodiscard]] Bytes buffer_bytes() const override {

@@ -109,7 +109,7 @@ bool ProcessGroup::sees_gone(std::size_t rank) const {
 void ProcessGroup::lose(std::size_t lost) {
   lost_.push_back(lost);
   if (is_leader() && !sees_gone(lost))
-    std::fputs(fmt::format("ppsim: note: rank {} does not answer; others do its work\n", lost).c_str(), stderr);
+    std::fputs(fmt::format("ppsim: note: rank {} does not answer; other ranks do its work\n", lost).c_str(), stderr);
 }
 
 std::size_t ProcessGroup::hosts() const {

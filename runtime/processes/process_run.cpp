@@ -33,7 +33,7 @@ FailureReport report_thrown(std::size_t rank, bool is_cause) {
         problem.where = problem.where.empty() ? where : fmt::format("{}, {}", where, problem.where);
     return report;
   } catch (const std::bad_alloc&) {
-    return {is_cause, {{where, "no memory", "take a smaller workload"}}};
+    return {is_cause, {{where, "no memory", "use a smaller workload"}}};
   } catch (const std::exception& error) {
     return {is_cause, {{where, error.what(), ""}}};
   }
@@ -45,7 +45,7 @@ void check_same(const Program& program, const RunOptions& options, ProcessGroup&
   Problems problems;
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank] != all[0])
-      problems.add("", fmt::format("rank {} has another schedule or workload than rank 0", rank),
+      problems.add("", fmt::format("rank {} has a different schedule or workload than rank 0", rank),
                    "give all processes the same command line and files");
   problems.throw_if_any(ExitCode::failed);
 }
@@ -187,7 +187,7 @@ void run_together(ProcessGroup& group, Duration limit, const std::function<void(
       if (Clock::now() < end) return;
       stopped = true;
       throw Error(ExitCode::failed,
-                  Problem{"", fmt::format("the others have not come within {}", format_duration(limit)), ""});
+                  Problem{"", fmt::format("the others have not arrived within {}", format_duration(limit)), ""});
     });
   } catch (const std::exception&) {
     throw group.failures().conclude(report_thrown(group.rank(), !stopped));

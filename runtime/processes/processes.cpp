@@ -45,7 +45,7 @@ namespace {
 void check_size(std::size_t received, std::size_t expected, std::size_t from) {
   if (received != expected)
     throw Error(ExitCode::failed,
-                {fmt::format("rank {}", from), fmt::format("sent {} bytes where {} are expected", received, expected),
+                {fmt::format("rank {}", from), fmt::format("sent {} bytes, expected {}", received, expected),
                  "all processes must be the same program"});
 }
 

@@ -29,7 +29,7 @@ Handout::Moment moment() {
 
 /// What is said where the processes end too early.
 std::string undone() {
-  return "the work is not done; who is left goes on with it where mpirun lets them (--enable-recovery)";
+  return "the work is not done; the remaining ranks finish it if mpirun lets them (--enable-recovery)";
 }
 
 /// The end of all work, where a stretch is expected; and where somebody was lost meanwhile.

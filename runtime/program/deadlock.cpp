@@ -74,17 +74,17 @@ private:
   [[nodiscard]] std::string reason(const Waiting& wait) const {
     switch (reason_of(wait)) {
     case WaitReason::order:
-      return fmt::format("{}, which stands before it", name(wait.on));
+      return fmt::format("{}, which is before it", name(wait.on));
     case WaitReason::output:
       return fmt::format("{} to make it", name(wait.on));
     case WaitReason::input:
       return fmt::format("{} from stage {}", content(wait.on), index(channel(wait.on).from));
     case WaitReason::slot:
-      return fmt::format("a free slot to stage {}, where {} has to end first", stage_of(wait.on), name(wait.on));
+      return fmt::format("a free slot to stage {}, where {} must end first", stage_of(wait.on), name(wait.on));
     case WaitReason::lane:
       return fmt::format("{}, which comes before it on their communicator", whole(wait.on));
     case WaitReason::posted:
-      return fmt::format("stage {} to post it behind {}", stage_of(wait.on), name(wait.on));
+      return fmt::format("stage {} to post it after {}", stage_of(wait.on), name(wait.on));
     case WaitReason::batch:
       return fmt::format("{}, which is in the batch before it", whole(wait.on));
     }
@@ -136,12 +136,12 @@ Program with_edges(Program program) {
 /// Sends and receives follow from the order of tasks here, so that no other order of them can be asked for.
 std::string remedy(const Program& program) {
   if (const auto slots = fewest_slots(program)) return fmt::format("--slots {} suffices", *slots);
-  if (program.p2p == P2p::edge) return "its tasks have to stand in another order";
+  if (program.p2p == P2p::edge) return "change the order of its tasks";
   const Program edges = with_edges(program);
   if (ProgramGraph{edges}.waits().runs_to_its_end())
     return "use --p2p edge: a communicator for each direction between two stages";
   if (const auto slots = fewest_slots(edges)) return fmt::format("use --p2p edge with --slots {}", *slots);
-  return "its tasks have to stand in another order";
+  return "change the order of its tasks";
 }
 
 Communicators communicators_of(P2p p2p) {

@@ -20,23 +20,24 @@ void refuse(const TaskGraph& graph, const ProgramOptions& options) {
   const Schedule& schedule = graph.schedule();
   if (schedule.shape().shared > 0)
     problems.add(graph.place(),
-                 fmt::format("{} of {} stages are replicas of others, which no backend can replay",
+                 fmt::format("{} of {} stages are replicas of others, and no backend can replay those",
                              schedule.shape().shared, schedule.shape().stages),
                  "leave out --replicas");
   if (graph.scenario().recompute.is_on() && !options.timed)
-    problems.add(graph.place(), "recomputes activations, which the tasks of a replay do not",
-                 "leave out --recompute, or replay durations alone with --compute timed");
+    problems.add(graph.place(), "recomputes activations, which replay tasks cannot do",
+                 "leave out --recompute, or replay only durations with --compute timed");
   const bool has_pairs =
       std::ranges::any_of(schedule.tasks(), [](const Task& task) { return task.pairing != Pairing::alone; });
   const PairRule& rule = graph.scenario().pair;
   if (has_pairs && rule.kind != PairRule::Kind::serial)
-    problems.add(graph.place(),
-                 fmt::format("its overlapped pairs are predicted to overlap (pair rule '{}'), but every backend runs "
-                             "one half after the other",
-                             to_string(rule)),
-                 "predict the same with --pair serial");
+    problems.add(
+        graph.place(),
+        fmt::format(
+            "the prediction overlaps its pairs (pair rule '{}'), but every backend runs one half after the other",
+            to_string(rule)),
+        "predict the same with --pair serial");
   if (options.slots && *options.slots == 0)
-    problems.add("--slots", "0 slots: no transfer could ever arrive", "give at least 1");
+    problems.add("--slots", "0 slots: no transfer could arrive", "give at least 1");
   problems.throw_if_any();
 }
 

@@ -21,8 +21,8 @@ public:
   void check() {
     const Schedule& schedule = program_.schedule;
     if (program_.stages.size() != schedule.shape().stages)
-      problems_.add(program_.place, fmt::format("{} stages, where the schedule has {}", program_.stages.size(),
-                                                schedule.shape().stages));
+      problems_.add(program_.place,
+                    fmt::format("{} stages, but the schedule has {}", program_.stages.size(), schedule.shape().stages));
     problems_.throw_if_any(ExitCode::no);
     for (const StageId stage : program_.schedule.stage_ids()) check_stage(stage);
     for (std::size_t channel = 0; channel < program_.channels.size(); ++channel) check_channel(channel);
@@ -39,7 +39,8 @@ private:
     bool same = mine.tasks.size() == tasks.size();
     for (std::size_t i = 0; same && i < tasks.size(); ++i)
       same = mine.tasks[i].task == tasks[i] && index(mine.tasks[i].id) == first + i;
-    if (!same) problems_.add(program_.place, fmt::format("stage {} has not the tasks of the schedule", index(stage)));
+    if (!same)
+      problems_.add(program_.place, fmt::format("stage {} does not have the tasks of the schedule", index(stage)));
     for (const ProgramTask& task : mine.tasks)
       for (const auto& ref : {task.input, task.output})
         if (ref) check_ref(*ref, to_string(task.task));
@@ -55,18 +56,18 @@ private:
   void check_ref(TransferRef ref, const std::string& who) {
     if (index(ref.channel) >= program_.channels.size() ||
         ref.position >= program_.channels[index(ref.channel)].transfers.size())
-      problems_.add(program_.place, fmt::format("{} names transfer {} of channel {}, which is not there", who,
+      problems_.add(program_.place, fmt::format("{} names transfer {} of channel {}, which does not exist", who,
                                                 ref.position, index(ref.channel)));
   }
 
   void check_channel(std::size_t id) {
     const Channel& channel = program_.channels[id];
     if (index(channel.from) >= program_.stages.size() || index(channel.to) >= program_.stages.size())
-      problems_.add(program_.place, fmt::format("channel {} is between stages that are not there", id));
+      problems_.add(program_.place, fmt::format("channel {} is between stages that do not exist", id));
     if (channel.slots == 0) problems_.add(program_.place, fmt::format("channel {} has no slot", id));
     for (const Transfer& transfer : channel.transfers)
       if (index(transfer.producer) >= program_.schedule.size() || index(transfer.consumer) >= program_.schedule.size())
-        problems_.add(program_.place, fmt::format("channel {} is for tasks that are not there", id));
+        problems_.add(program_.place, fmt::format("channel {} is for tasks that do not exist", id));
   }
 
   const Program& program_;
@@ -120,7 +121,7 @@ private:
       if (index(program_.channels[id].to) == stage) in.push_back(make_id<ChannelId>(id));
       if (index(program_.channels[id].from) == stage) out.push_back(make_id<ChannelId>(id));
     }
-    if (mine.in != in || mine.out != out) fault(fmt::format("stage {} does not list the channels at it", stage));
+    if (mine.in != in || mine.out != out) fault(fmt::format("stage {} does not list its channels", stage));
   }
 
   void check_end(const ProgramTask& task, const std::optional<TransferRef>& ref, bool needed, TaskId Transfer::*end,
@@ -139,16 +140,16 @@ private:
       const StageId from = program_.schedule.stage_of(transfer.producer);
       const StageId to = program_.schedule.stage_of(transfer.consumer);
       if (!follows(program_.schedule.task(transfer.producer), program_.schedule.task(transfer.consumer)))
-        fault(fmt::format("{} is sent, which has no use for it", both_ends(transfer)));
+        fault(fmt::format("{} is sent to a task that does not need it", both_ends(transfer)));
       if (from != channel.from || to != channel.to)
         fault(fmt::format("{} goes from stage {} to stage {}, not from {} to {}", both_ends(transfer),
                           index(channel.from), index(channel.to), index(from), index(to)));
       else if (task_of(transfer.producer, from).output != TransferRef{id, position} ||
                task_of(transfer.consumer, to).input != TransferRef{id, position})
-        fault(fmt::format("{} is a transfer that only one end knows", both_ends(transfer)));
+        fault(fmt::format("only one end knows transfer {}", both_ends(transfer)));
       // Ids rise in the order of a stage.
       if (before != nullptr && transfer.producer <= before->producer)
-        fault(fmt::format("{} is sent behind {}, which is made later", both_ends(transfer), name(before->producer)));
+        fault(fmt::format("{} is sent after {}, which is made later", both_ends(transfer), name(before->producer)));
       before = &transfer;
     }
   }
@@ -181,7 +182,7 @@ public:
     }
     if (std::ranges::any_of(lives_, [](const Life& life) { return life.is_there(); })) fault("a stash is never freed");
     if (most_ != mine.peak_stashes)
-      fault(fmt::format("{} stashes at once, where {} are predicted", most_, mine.peak_stashes));
+      fault(fmt::format("{} stashes at once, but {} are predicted", most_, mine.peak_stashes));
   }
 
 private:
@@ -203,10 +204,10 @@ private:
       if (!life.is_there()) most_ = std::max(most_, ++alive_);
       life = {true, true, true};
     } else if (task.task.pass == Pass::weight_grad ? !life.for_weight : !life.for_input || !life.for_weight) {
-      fault_of("uses a stash that is not there");
+      fault_of("uses a stash that does not exist");
     }
     if ((task.frees_for_input && !life.for_input) || (task.frees_for_weight && !life.for_weight))
-      fault_of("frees what is not there");
+      fault_of("frees a stash that does not exist");
     const bool was_there = life.is_there();
     life.for_input = life.for_input && !task.frees_for_input;
     life.for_weight = life.for_weight && !task.frees_for_weight;
@@ -240,7 +241,7 @@ private:
   /// Counts `ref`, which has to be the next of its channel.
   void take(TransferRef ref, Next& next, std::string_view what) {
     if (ref.position != next[index(ref.channel)])
-      fault(fmt::format("{} out of order: transfer {} of channel {}, where {} is next", what, ref.position,
+      fault(fmt::format("{} out of order: transfer {} of channel {}, but {} is next", what, ref.position,
                         index(ref.channel), next[index(ref.channel)]));
     next[index(ref.channel)] = ref.position + 1;
   }
@@ -249,7 +250,7 @@ private:
     for (std::size_t id = 0; id < next.size(); ++id) {
       const Channel& channel = program_.channels[id];
       if (next[id] != (channel.is_local() ? 0 : channel.transfers.size()))
-        fault(fmt::format("{} of channel {} are {}, where it has {}", what, id, next[id], channel.transfers.size()));
+        fault(fmt::format("{} of channel {} are {}, but it has {}", what, id, next[id], channel.transfers.size()));
     }
   }
 
@@ -258,7 +259,7 @@ private:
     std::set<std::pair<StageId, StageId>> seen;
     for (const Lane& lane : program_.lanes) {
       if (!seen.emplace(lane.first, lane.second).second || (program_.p2p == P2p::pair && lane.first > lane.second))
-        fault(fmt::format("stages {} and {} have a lane too many", index(lane.first), index(lane.second)));
+        fault(fmt::format("stages {} and {} have one lane too many", index(lane.first), index(lane.second)));
       for (const TransferRef ref : lane.transfers) {
         const Channel& channel = program_.channel(ref);
         const bool fits = (channel.from == lane.first && channel.to == lane.second) ||
@@ -282,7 +283,7 @@ private:
           const std::size_t first = index(program_.schedule.first_task(make_id<StageId>(stage)));
           const std::size_t made = index(program_.transfer(ref).producer);
           if (made < first || made >= first + batch.before)
-            fault(fmt::format("stage {} sends in a batch what it has not made by then", stage));
+            fault(fmt::format("a batch of stage {} sends data that is not made yet", stage));
         }
     }
     check_taken(sent, "sends");
@@ -300,7 +301,7 @@ private:
           const std::size_t first = index(program_.schedule.first_task(make_id<StageId>(stage)));
           const std::size_t used = index(program_.transfer(ref).consumer);
           if (used < first + batch.before || used >= first + program_.stages[stage].tasks.size())
-            fault(fmt::format("stage {} receives in a batch what it needed before", stage));
+            fault(fmt::format("a batch of stage {} receives data that was needed earlier", stage));
         }
     check_taken(counts, "receives");
   }
@@ -316,11 +317,11 @@ void check_issue_order(const Program& program, Problems& problems) {
   for (std::size_t i = 0; i < program.issue_order.size(); ++i)
     if (index(program.issue_order[i]) < place.size()) place[index(program.issue_order[i])] = i;
   if (program.issue_order.size() != place.size() || std::ranges::find(place, nowhere) != place.end())
-    return problems.add(program.place, "the order of issue has not every task once");
+    return problems.add(program.place, "the order of issue does not have every task once");
   const auto check = [&](TaskId before, TaskId after) {
     if (place[index(before)] > place[index(after)])
       problems.add(program.place,
-                   fmt::format("{} is issued before {}, for which it waits", to_string(program.schedule.task(after)),
+                   fmt::format("{} is issued before {}, which it waits for", to_string(program.schedule.task(after)),
                                to_string(program.schedule.task(before))));
   };
   const ProgramGraph graph{program};

@@ -161,8 +161,8 @@ public:
     wait_until_there(message.ended);
     if (message.bytes != expected)
       throw Error(ExitCode::failed,
-                  Problem{"", fmt::format("{} bytes came, {} were expected", message.bytes.count(), expected.count()),
-                          "see that both ranks run the same workload"});
+                  Problem{"", fmt::format("{} bytes arrived, expected {}", message.bytes.count(), expected.count()),
+                          "check that both ranks run the same workload"});
     arrivals_.push_back({transfer, message.began, message.ended});
     return message.content;
   }
@@ -242,7 +242,7 @@ HandOver::HandOver(const Program& program, Bytes boundary, const Monitor& monito
   } catch (const std::bad_alloc&) {
     throw Error(ExitCode::failed,
                 Problem{"transfers", fmt::format("no memory for their buffers ({} bytes)", bytes.count()),
-                        "take a smaller workload"});
+                        "use a smaller workload"});
   }
   for (std::size_t stage = 0; stage < program.stages.size(); ++stage) {
     transports_.push_back(std::make_unique<StageTransport>(*shared_, make_id<StageId>(stage)));

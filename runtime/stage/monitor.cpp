@@ -81,7 +81,7 @@ public:
     case Doing::finishing:
       return fmt::format("stage {} finishes its step", number);
     case Doing::meeting:
-      return fmt::format("stage {} waits for all stages to meet", number);
+      return fmt::format("stage {} waits for the other stages", number);
     case Doing::preparing:
       return fmt::format("stage {} prepares", number);
     }

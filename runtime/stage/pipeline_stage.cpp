@@ -32,7 +32,7 @@ Problem problem_of(const std::exception_ptr& thrown) {
     if (!problem.where.empty()) problem.what = fmt::format("{}: {}", problem.where, problem.what);
     return problem;
   } catch (const std::bad_alloc&) {
-    return {"", "no memory", "take a smaller workload, or another schedule"};
+    return {"", "no memory", "use a smaller workload, or another schedule"};
   } catch (const std::exception& error) {
     return {"", error.what(), ""};
   }
@@ -49,7 +49,7 @@ PipelineStage::PipelineStage(const Program& program, StageId stage, Device& devi
     allocate_chunks();
     state_->place = {"buffers", std::nullopt};
     allocate_buffers();
-    state_->place = {"room for stashes", std::nullopt};
+    state_->place = {"memory for stashes", std::nullopt};
     device_.reserve_stashes(program.stages[index(stage)].peak_stashes);
   } catch (const std::exception&) {
     rethrow(nullptr);
@@ -210,7 +210,7 @@ void PipelineStage::run(const ProgramTask& task) {
   if (task.allocates) allocate_stash(task);
   const std::optional<Duration> cpu = device_.cpu_time();
   const Stamp start = device_.stamp();
-  if (has_fault(FaultKind::fail, task)) throw Error(ExitCode::failed, Problem{"", "was made to fail", ""});
+  if (has_fault(FaultKind::fail, task)) throw Error(ExitCode::failed, Problem{"", "failed on purpose (--inject)", ""});
   if (has_fault(FaultKind::stall, task)) stall();
   compute(task, input, output);
   if (options_.compute == Compute::timed) device_.hold(start, program_.length_in(state.step, task));
@@ -255,7 +255,7 @@ void PipelineStage::allocate_stash(const ProgramTask& task) {
     stash.for_weight = state_->memory.allocate(Use::stash, sizes.stash_for_weight);
   } catch (const std::bad_alloc&) {
     throw Error(ExitCode::failed, Problem{"", fmt::format("no memory for its stash ({} bytes)", sizes.stash().count()),
-                                          "take a smaller workload, or a schedule with fewer activations alive"});
+                                          "use a smaller workload, or a schedule with fewer live activations"});
   }
   if (!options_.poison) return;
   if (stash.for_input != nullptr) device_.fill(stash.for_input, 0xff, sizes.stash_for_input);
@@ -356,7 +356,7 @@ bool PipelineStage::has_fault(FaultKind kind, const ProgramTask& task) const {
 
 void PipelineStage::stall() const {
   while (!monitor_.stopped()) std::this_thread::sleep_for(std::chrono::milliseconds{1});
-  throw Error(ExitCode::failed, Problem{"", "was made to stand still", ""});
+  throw Error(ExitCode::failed, Problem{"", "stalled on purpose (--inject)", ""});
 }
 
 void PipelineStage::meet() {

@@ -13,7 +13,7 @@ namespace {
 constexpr Duration unknown{-1}; ///< processor time that nobody recorded, as it is sent
 
 [[noreturn]] void refuse(std::size_t has, const std::string& needs) {
-  throw Error(ExitCode::failed, {"results of a rank", fmt::format("{} bytes where {} are expected", has, needs),
+  throw Error(ExitCode::failed, {"results of a rank", fmt::format("{} bytes, expected {}", has, needs),
                                  "all processes must be the same program"});
 }
 

@@ -143,9 +143,9 @@ void check_fault(const Program& program, const Fault& fault, Problems& problems)
       if (fault.hits(task.task)) found = &task;
   const std::string name = to_string(fault.task);
   if (found == nullptr)
-    problems.add("--inject", fmt::format("the schedule has no task {}", name), "name one of its tasks, as in 0F1");
+    problems.add("--inject", fmt::format("the schedule has no task {}", name), "name one of its tasks, such as 0F1");
   else if (fault.kind == FaultKind::no_memory && !found->allocates)
-    problems.add("--inject", fmt::format("{} allocates no stash", name), "name a forward, as in 0F1");
+    problems.add("--inject", fmt::format("{} allocates no stash", name), "name a forward, such as 0F1");
   else if ((fault.kind == FaultKind::lose || fault.kind == FaultKind::resize) && !program.leaves_stage(found->output))
     problems.add("--inject", fmt::format("{} sends nothing to another stage", name), "name a task that does");
 }
@@ -202,7 +202,7 @@ MeasuredRun assemble(const Program& program, const RunOptions& options, const st
   MeasuredRun run;
   run.schedule = program.schedule;
   run.facts.timed = options.compute == Compute::timed;
-  run.facts.compute = run.facts.timed ? "timed: tasks last as the scenario says" : in_words(options.workload);
+  run.facts.compute = run.facts.timed ? "timed: tasks take the times of the scenario" : in_words(options.workload);
   if (!run.facts.timed) run.facts.workload = settings(options.workload);
   for (std::size_t step = 0; step < options.steps; ++step) {
     StepAssembly assembly{program, options, results, step};
@@ -273,7 +273,7 @@ void check_options(const Backend& backend, const Program& program, const RunOpti
   if (options.fault) {
     check_fault(program, *options.fault, problems);
     if (options.warmup + options.steps < 2)
-      problems.add("--inject", "it comes in the second step, and there is but one", "run more steps");
+      problems.add("--inject", "it happens in the second step, but there is only one", "run more steps");
   }
   problems.throw_if_any();
 }
@@ -282,11 +282,11 @@ Problems problems_without_nccl(const Program& program, const RunOptions& options
   Problems problems;
   if (program.p2p != P2p::edge)
     problems.add("--p2p",
-                 fmt::format("{} is how NCCL's communicators are shared{}", to_string(program.p2p), communicators),
-                 "leave it out, or take --backend nccl");
+                 fmt::format("{} says how to share NCCL communicators{}", to_string(program.p2p), communicators),
+                 "leave it out, or use --backend nccl");
   if (options.transport == "paced" && program.transfer_model == TransferModel::blocking)
-    problems.add("--transport", "emulated links do not hold up their sender, as the transfer model 'blocking' does",
-                 "take --transfer latency or link, or --transport direct");
+    problems.add("--transport", "emulated links do not make their sender wait, unlike the transfer model 'blocking'",
+                 "use --transfer latency or link, or --transport direct");
   return problems;
 }
 

@@ -51,7 +51,7 @@ void Problems::throw_if_any(ExitCode code) {
   if (empty()) return;
   if (found_ > limit)
     problems_.push_back(
-        {problems_.front().where, fmt::format("{} more problems", found_ - limit), "mend the ones above first"});
+        {problems_.front().where, fmt::format("{} more problems", found_ - limit), "fix the ones above first"});
   throw Error{code, std::move(problems_)};
 }
 

@@ -5,6 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <system_error>
 
 namespace ppsim {
 namespace {
@@ -90,6 +94,23 @@ std::string wrapped_lines(std::string_view text, std::size_t width, std::size_t 
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out + '\n';
+}
+
+std::optional<double> decimal_of(std::string_view text) {
+#ifdef __cpp_lib_to_chars
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+#else // libc++ before version 20 reads no floating-point numbers so
+  if (text.empty() || text.front() == '+' || text.find_first_not_of("+-.0123456789Ee") != std::string_view::npos)
+    return std::nullopt;
+  const std::string ended{text};
+  char* end = nullptr;
+  const double number = std::strtod(ended.c_str(), &end);
+  if (end != ended.c_str() + ended.size() || !std::isfinite(number)) return std::nullopt;
+  return number;
+#endif
 }
 
 std::string csv_cell(std::string_view text) {

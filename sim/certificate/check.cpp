@@ -168,11 +168,11 @@ std::string Proof::contradiction() const {
   if (!known_.contradiction) return {};
   using Kind = Contradiction::Kind;
   const Contradiction& found = *known_.contradiction;
-  if (found.kind == Kind::idle) return fmt::format("stage {} would idle for longer than it may", found.stage);
+  if (found.kind == Kind::idle) return fmt::format("stage {} would idle for longer than it can", found.stage);
   const Known& stage = known_.stages[found.stage];
   const Place place = found.view == 0 ? found.place : stage.other(found.place);
   std::string_view what = "would not fit into memory";
-  if (found.kind == Kind::late) what = "would have to start later than it may";
+  if (found.kind == Kind::late) what = "would have to start later than it can";
   if (found.kind == Kind::itself) what = "would have to run before itself";
   return fmt::format("task {} of {}, on stage {}, {}{}", place.index,
                      in_quotes(instance_.sequences[stage.members()[place.sequence]].name), found.stage, what,
@@ -189,9 +189,9 @@ BoundVerdict prove(const Certificate& certificate, std::uint64_t steps) {
     if (proof.is_over()) break;
     if (!proof.show(step)) {
       verdict.faults.push_back(fmt::format(
-          "case {}: no contradiction follows from that task {} of {} runs before task {} of {}", verdict.cases_shown,
-          step.x_microbatch, in_quotes(certificate.instance.sequences[step.x_sequence].name), step.y_microbatch,
-          in_quotes(certificate.instance.sequences[step.y_sequence].name)));
+          "case {}: assuming that task {} of {} runs before task {} of {} leads to no contradiction",
+          verdict.cases_shown, step.x_microbatch, in_quotes(certificate.instance.sequences[step.x_sequence].name),
+          step.y_microbatch, in_quotes(certificate.instance.sequences[step.y_sequence].name)));
       break;
     }
     ++verdict.cases_shown;
@@ -203,7 +203,7 @@ BoundVerdict prove(const Certificate& certificate, std::uint64_t steps) {
   if (verdict.proven) return verdict;
   if (meter.is_spent()) verdict.faults = {fmt::format("given up after {} steps", steps)};
   if (verdict.faults.empty())
-    verdict.faults.push_back(fmt::format("no contradiction follows from a makespan of {} ns", end));
+    verdict.faults.push_back(fmt::format("assuming a makespan of {} ns leads to no contradiction", end));
   return verdict;
 }
 

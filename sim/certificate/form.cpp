@@ -34,7 +34,7 @@ public:
     check_order();
     check_cases();
     if (problems_.empty() && !certificate::order_along_arcs(instance_))
-      fault("/instance/arcs", "they lead in a circle", "leave out what makes a task wait for itself");
+      fault("/instance/arcs", "they form a cycle", "leave out the arcs that make a task wait for itself");
     problems_.throw_if_any();
   }
 
@@ -45,7 +45,7 @@ private:
 
   void check_size(std::string_view pointer, std::size_t size, std::size_t least, std::size_t most) {
     if (size < least || size > most)
-      fault(pointer, fmt::format("{} of them", size), fmt::format("give {} to {}", least, most));
+      fault(pointer, fmt::format("it has {} entries", size), fmt::format("give {} to {}", least, most));
   }
 
   void check_sizes() {
@@ -68,7 +68,7 @@ private:
   }
 
   void check_id(std::string_view pointer, std::size_t id, std::size_t behind) {
-    if (id >= behind) fault(pointer, fmt::format("there is no {}", id), fmt::format("name 0 to {}", behind - 1));
+    if (id >= behind) fault(pointer, fmt::format("{} does not exist", id), fmt::format("name 0 to {}", behind - 1));
   }
 
   void check_sequences() {
@@ -122,14 +122,15 @@ private:
       fault("/instance", "the durations, lags and tails of all microbatches add up to more than 2^60 ns",
             "give shorter ones, or fewer");
     if (memory > Limits::total)
-      fault("/instance", "what all microbatches take and give adds up to more than 2^60", "count in a larger unit");
+      fault("/instance", "the amounts that all microbatches take and give add up to more than 2^60",
+            "count in a larger unit");
   }
 
   void check_claims() {
     check_amount("/lower_bound", certificate_.lower_bound.count());
     if (certificate_.makespan) check_amount("/makespan", certificate_.makespan->count());
     if (certificate_.makespan.has_value() != certificate_.order.has_value())
-      fault("/makespan", certificate_.order ? "it is missing" : "it is of no order",
+      fault("/makespan", certificate_.order ? "it is missing" : "there is no order",
             "give an order and its makespan, or null for both");
   }
 
@@ -140,7 +141,8 @@ private:
     for (std::size_t stage = 0; stage < certificate_.order->size(); ++stage) {
       const std::vector<std::size_t>& row = (*certificate_.order)[stage];
       if (row.size() > Limits::tasks)
-        return fault(fmt::format("/order/{}", stage), fmt::format("it has {} tasks", row.size()), "give each once");
+        return fault(fmt::format("/order/{}", stage), fmt::format("it has {} tasks", row.size()),
+                     "give each task once");
       for (std::size_t i = 0; i < row.size(); ++i)
         if (row[i] >= instance_.sequences.size())
           check_id(fmt::format("/order/{}/{}", stage, i), row[i], instance_.sequences.size());
@@ -161,7 +163,7 @@ private:
         fault(pointer, fmt::format("both tasks are of sequence {}", found.x_sequence),
               "name two sequences: the order within one is known");
       else if (instance_.sequences[found.x_sequence].stage != instance_.sequences[found.y_sequence].stage)
-        fault(pointer, "the tasks run on different stages", "name two of one stage: others have no order");
+        fault(pointer, "the tasks run on different stages", "name two sequences of one stage");
     }
   }
 

@@ -28,7 +28,7 @@ public:
     verdict_.makespan = makespan();
     verdict_.as_said = verdict_.makespan == certificate_.makespan;
     if (!verdict_.as_said)
-      fault("its makespan is {} ns and not {} ns", verdict_.makespan.count(), certificate_.makespan->count());
+      fault("its makespan is {} ns, not {} ns", verdict_.makespan.count(), certificate_.makespan->count());
     return std::move(verdict_);
   }
 
@@ -45,7 +45,7 @@ private:
     for (std::size_t stage = 0; stage < rows_.size(); ++stage)
       for (const std::size_t sequence : rows_[stage]) {
         if (instance_.sequences[sequence].stage != stage) {
-          fault("stage {} runs a task of {}, which is of stage {}", stage, name(sequence),
+          fault("stage {} runs a task of {}, which belongs to stage {}", stage, name(sequence),
                 instance_.sequences[sequence].stage);
           return false;
         }
@@ -68,7 +68,7 @@ private:
         const CertificateSequence& sequence = instance_.sequences[rows_[stage][i]];
         held += sequence.take;
         if (instance_.capacity[stage] && held > *instance_.capacity[stage]) {
-          fault("stage {} holds {} in its task {}, of {}, and may hold {}", stage, held, i, name(rows_[stage][i]),
+          fault("stage {} holds {} in its task {}, of {}, but may hold {}", stage, held, i, name(rows_[stage][i]),
                 *instance_.capacity[stage]);
           all_fit = false;
           break;
@@ -112,8 +112,7 @@ private:
     }
     for (std::size_t stage = 0; stage < rows_.size(); ++stage)
       if (next[stage] < rows_[stage].size()) {
-        fault("stage {} waits without end before its task {}, of {}", stage, next[stage],
-              name(rows_[stage][next[stage]]));
+        fault("stage {} waits forever before its task {}, of {}", stage, next[stage], name(rows_[stage][next[stage]]));
         return false;
       }
     return true;

@@ -212,7 +212,7 @@ private:
       at = other_end(at);
     } while (at != stage);
     throw Error{ExitCode::no, Problem{graph_.place(), std::move(chain),
-                                      "each stage waits for the next one named; use `transfer` latency or link, or an "
+                                      "each stage waits for the next one listed; use `transfer` latency or link, or an "
                                       "order whose sends and receives meet"}};
   }
 

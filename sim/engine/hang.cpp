@@ -220,7 +220,7 @@ private:
   void stand_after(std::size_t stage, TaskId task, bool further) {
     if (further) sentences_.pop_back();
     stage_ = stage;
-    sentences_.push_back(fmt::format("stage {}: {} waits for {}, which stands before it", stage, subject_, name(task)));
+    sentences_.push_back(fmt::format("stage {}: {} waits for {}, which is before it", stage, subject_, name(task)));
   }
 
   void need(TaskId task, std::uint32_t unit, const Waiting& next) {
@@ -283,8 +283,8 @@ private:
     const auto [own_first, other_first] = found->second;
     if (is_new || group_of_[other_first] == group_of_[other.operation]) return std::nullopt;
     const auto [first, second] = std::minmax(own_first, own.operation);
-    return fmt::format("stage {} launches {} and {} as one group, stage {} their other ends one after the other: NCCL "
-                       "leaves undefined what happens then",
+    return fmt::format("stage {} launches {} and {} as one group, stage {} launches their other ends separately: NCCL "
+                       "does not define what happens",
                        own.stage, to_string(schedule_, order_.ops()[first]), to_string(schedule_, order_.ops()[second]),
                        other.stage);
   }
@@ -316,12 +316,12 @@ public:
       if (find_uneven_groups(schedule_, order, communicators_)) continue;
       const std::size_t left = stuck_after(order, communicators_);
       if (left == 0) return change.words;
-      if (left < stuck_ && partly.empty()) partly = change.words + " (the next hang is told then)";
+      if (left < stuck_ && partly.empty()) partly = change.words + " (check again for the next hang)";
     }
     if (communicators_ != Communicators::edge && stuck_after(order_, Communicators::edge) == 0)
-      return fmt::format("{}{}use `p2p` edge: two communicators for each pair of stages, one each way", partly,
+      return fmt::format("{}{}use `p2p` edge: two communicators for each pair of stages, one per direction", partly,
                          partly.empty() ? "" : "; or ");
-    return partly.empty() ? "'ppsim place' looks for another order of sends and receives" : partly;
+    return partly.empty() ? "'ppsim place' searches for another order of sends and receives" : partly;
   }
 
 private:
@@ -352,7 +352,7 @@ private:
     if (alone && neighbours) add(operation, before, fmt::format("swap {} and {} on stage {}", first, second, stage));
     if (alone && !neighbours) {
       add(at(operation, before.before), before, fmt::format("move {} before {} on stage {}", second, first, stage));
-      add(operation, at(before, operation.before), fmt::format("move {} behind {} on stage {}", first, second, stage));
+      add(operation, at(before, operation.before), fmt::format("move {} after {} on stage {}", first, second, stage));
     }
     for (const std::uint32_t place : {before.before, operation.before}) {
       CommOp joined = at(operation, place);
@@ -418,10 +418,10 @@ std::optional<std::string> find_mismatch(const Schedule& schedule, const CommOrd
   const auto [sends, receives] = std::ranges::mismatch(sent, received);
   if (sends == sent.end() || receives == received.end()) return std::nullopt;
   const auto [from, to, apart] = sends->first;
-  return fmt::format("stage {} sends {} where stage {} receives {}: NCCL matches them in order, so that the data "
-                     "would go astray",
-                     from, to_string(schedule, CommOp{.sender = sends->second, .is_send = true}), to,
-                     to_string(schedule, CommOp{.sender = receives->second}));
+  return fmt::format(
+      "stage {} sends {}, but stage {} receives {}: NCCL matches them in order, so the data would go astray", from,
+      to_string(schedule, CommOp{.sender = sends->second, .is_send = true}), to,
+      to_string(schedule, CommOp{.sender = receives->second}));
 }
 
 std::optional<std::string> find_uneven_groups(const Schedule& schedule, const CommOrder& order,

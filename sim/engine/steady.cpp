@@ -123,10 +123,11 @@ bool has_steady_state(const TaskGraph& graph) {
   return graph.schedule().asynchronous() || graph.scenario().update.step == OptimizerStep::per_stage;
 }
 
-std::size_t steady_tasks(const TaskGraph& graph) {
+std::uint64_t steady_tasks(const TaskGraph& graph) {
   const Schedule& schedule = graph.schedule();
-  if (!schedule.asynchronous()) return graph.size() * steps;
-  return graph.size() / schedule.shape().microbatches * first_run(schedule);
+  const std::uint64_t tasks = graph.size();
+  if (!schedule.asynchronous()) return tasks * steps;
+  return tasks / schedule.shape().microbatches * first_run(schedule);
 }
 
 Duration steady_interval(const TaskGraph& graph) {

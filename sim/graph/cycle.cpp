@@ -120,12 +120,12 @@ void report_cycle(const Schedule& schedule, const Wiring::Graph& graph, const st
   }
   const auto order = std::ranges::find_if(
       cycle, [&](const Wait& wait) { return wait.cause == Cause::order && !is_needed_anyway(schedule, wait); });
-  std::string hint = "one of these tasks has to stand earlier in its stage's order";
+  std::string hint = "move one of these tasks earlier in its stage's order";
   if (order != cycle.end())
     hint = fmt::format("on stage {}, {} must come before {}", index(schedule.stage_of(order->task)),
                        to_string(schedule.task(order->task)), to_string(schedule.task(order->for_task)));
   else if (cycle.size() == 1)
-    hint = fmt::format("on stage {}, {} can not overlap with what needs it",
+    hint = fmt::format("on stage {}, {} cannot overlap with the task that needs it",
                        index(schedule.stage_of(cycle.front().task)), to_string(schedule.task(cycle.front().task)));
   else if (cycle.front().cause == Cause::own_forward || cycle.front().cause == Cause::own_input_grad)
     hint = fmt::format("on stage {}, {} must come before {}", index(schedule.stage_of(cycle.front().task)),

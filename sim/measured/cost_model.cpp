@@ -309,7 +309,8 @@ Scenario scenario_of(const CostModel& model, bool by_microbatch) {
 HeldOut hold_out(const MeasuredRun& run, double share) {
   const std::size_t steps = run.steps.size();
   if (steps < 2)
-    throw Error{ExitCode::bad_input, Problem{"the run", "it has one step, and none to predict", "record at least two"}};
+    throw Error{ExitCode::bad_input,
+                Problem{"the run", "it has only one step, so none is left to predict", "record at least two"}};
   const double part = share > 0 ? std::min(share, 1.0) : 0.0; // not a number: none
   const auto wanted = static_cast<std::size_t>(part * static_cast<double>(steps));
   HeldOut result;

@@ -38,10 +38,10 @@ void check_replicas(std::span<const MeasuredRun> replicas) {
     if (!(run.schedule == replicas.front().schedule))
       problems.add(name(replica), "its order is not that of replica 0", "replicas of one job run the same order");
     if (run.steps.size() != replicas.front().steps.size())
-      problems.add(name(replica),
-                   fmt::format("{} steps are recorded, and of replica 0 there are {}", run.steps.size(),
-                               replicas.front().steps.size()),
-                   "give the same steps of every replica");
+      problems.add(
+          name(replica),
+          fmt::format("{} steps are recorded, but {} of replica 0", run.steps.size(), replicas.front().steps.size()),
+          "give the same steps of every replica");
   }
   problems.throw_if_any();
   check_sums(replicas);

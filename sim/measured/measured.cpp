@@ -73,10 +73,10 @@ std::string describe(const MeasuredRun& run) {
   say(run.facts.transport);
   say(run.facts.machine);
   if (is_contended(run))
-    say(fmt::format("contended: a stage had {:.0f} % of a core, so times say nothing", 100 * *core_share(run)));
+    say(fmt::format("contended: a stage had {:.0f} % of a core, so its times are unreliable", 100 * *core_share(run)));
   if (const std::size_t count = unrecorded_transfers(run); count > 0)
-    say(fmt::format("{} transfers were not recorded: what waited for them seems to begin late", count));
-  return text.empty() ? "nothing is said about where" : text;
+    say(fmt::format("{} transfers were not recorded: tasks that waited for them seem to start late", count));
+  return text.empty() ? "no machine is recorded" : text;
 }
 
 } // namespace ppsim

@@ -27,7 +27,7 @@ public:
     check_unrecorded();
     if (run_.clock_error && (*run_.clock_error < Duration{0} || *run_.clock_error > max_duration))
       add("the run", fmt::format("the bound of the clocks' error is {} ns", run_.clock_error->count()),
-          "give it as nanoseconds, not below 0");
+          "give nanoseconds, 0 or more");
     problems_.throw_if_any();
     // All numbers are in range: whether they fit each other.
     const TaskGraph graph = lower_order();
@@ -52,8 +52,8 @@ private:
     if (run_.unrecorded.empty() ||
         (run_.unrecorded.size() == run_.steps.size() && std::ranges::all_of(run_.unrecorded, fits)))
       return;
-    add("the run", "which transfers were not recorded is not said of each task of each step",
-        "say it of all, or of none where all were recorded");
+    add("the run", "the list of transfers that were not recorded does not cover each task of each step",
+        "cover all of them, or none if all were recorded");
   }
 
   void add(std::string_view what, std::string found, std::string_view remedy) {
@@ -148,18 +148,18 @@ private:
       const SimTime used = timeline.tasks[index(*receiver)].start;
       if (there + slack < made)
         fault([&] { return "transfer of " + name(id); }, causality_remedy(),
-              "it ends at {} ns, before {} ns, when its content was made", count(there), count(made));
+              "it ends at {} ns, before {} ns, when its task made the data", count(there), count(made));
       if (used + slack < std::max(made, there))
         fault([&] { return name(index(*receiver)); }, causality_remedy(),
-              "it starts at {} ns, before {} ns, when the output of {} was there", count(used),
+              "it starts at {} ns, before {} ns, when the output of {} had arrived", count(used),
               count(std::max(made, there)), name(id));
     }
   }
 
   [[nodiscard]] std::string_view causality_remedy() const {
     return run_.clock_error
-               ? "clocks differ by no more than 'clock_error_ns'; else set 'unaligned'"
-               : "stages that share a clock show what comes first; give 'clock_error_ns' where they do not";
+               ? "clocks may differ by at most 'clock_error_ns'; otherwise set 'unaligned'"
+               : "stages that share a clock must show causes first; give 'clock_error_ns' if they do not share one";
   }
 
   template <class Name>
@@ -188,17 +188,17 @@ private:
     place_ = "the stages";
     if (run_.stages.size() != schedule_.shape().stages)
       return add(place_,
-                 fmt::format("{} are recorded, and the order has {}", run_.stages.size(), schedule_.shape().stages),
+                 fmt::format("{} are recorded, but the order has {}", run_.stages.size(), schedule_.shape().stages),
                  "record every stage once");
     for (std::size_t stage = 0; stage < run_.stages.size(); ++stage) {
       const MeasuredStage& found = run_.stages[stage];
       const auto name = [stage] { return fmt::format("stage {}", stage); };
       for (const Bytes bytes : {found.static_bytes, found.peak_bytes, found.buffer_bytes})
         if (bytes < Bytes{} || bytes > most_bytes)
-          fault(name, "give sizes in bytes, from 0 on", "it holds {} bytes", bytes.count());
+          fault(name, "give sizes in bytes, 0 or more", "it holds {} bytes", bytes.count());
       for (const Duration time : {found.busy, found.cpu.value_or(Duration{0})})
         if (time < Duration{0} || time > longest_sum)
-          fault(name, "give wall and processor time inside tasks in nanoseconds, from 0 on", "it works for {} ns",
+          fault(name, "give wall and processor time inside tasks in nanoseconds, 0 or more", "it works for {} ns",
                 time.count());
     }
   }

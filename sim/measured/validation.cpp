@@ -28,7 +28,7 @@ void require_same_order(const Schedule& expected, const Schedule& found) {
     const auto words = [](const Shape& shape) {
       return fmt::format("{} stages, {} microbatches, vpp {}", shape.stages, shape.microbatches, shape.vpp);
     };
-    what = fmt::format("it ran {}, and the prediction is for {}", words(found.shape()), words(expected.shape()));
+    what = fmt::format("it ran {}, but the prediction is for {}", words(found.shape()), words(expected.shape()));
   } else {
     for (std::size_t stage = 0; stage < expected.shape().stages && what.empty(); ++stage) {
       const auto ours = expected.stage(make_id<StageId>(stage));
@@ -36,7 +36,7 @@ void require_same_order(const Schedule& expected, const Schedule& found) {
       const auto [our, their] = std::ranges::mismatch(ours, theirs);
       if (our == ours.end() && their == theirs.end()) continue;
       const auto name = [](auto at, auto end) { return at == end ? std::string{"nothing"} : to_string(*at); };
-      what = fmt::format("task {} of stage {} was {}, and the prediction has {}", our - ours.begin(), stage,
+      what = fmt::format("task {} of stage {} was {}, but the prediction has {}", our - ours.begin(), stage,
                          name(their, theirs.end()), name(our, ours.end()));
     }
   }

@@ -39,7 +39,7 @@ public:
       for (const CommOp& op : order.stage(stage)) {
         check(stage, op);
         if (before != nullptr && op.before < before->before)
-          fault("{} of stage {} stands behind an operation that comes later among its tasks", op, index(stage));
+          fault("{} of stage {} is after an operation that belongs later among its tasks", op, index(stage));
         if (op.joins && (before == nullptr || before->before != op.before))
           fault("{} of stage {} joins a group, but no operation stands right before it", op, index(stage));
         before = &op;
@@ -67,9 +67,9 @@ private:
     if (!found) return fault("{} of stage {} belongs to no transfer between two stages", op, index(stage));
     const TaskId acting = op.is_send ? found->sender : found->receiver;
     if (schedule_.stage_of(acting) != stage)
-      return fault("{} stands on stage {}, where its task does not run", op, index(stage));
+      return fault("{} is on stage {}, where its task does not run", op, index(stage));
     auto seen = (op.is_send ? sent_ : received_)[index(op.sender)];
-    if (seen) return fault("{} stands twice on stage {}", op, index(stage));
+    if (seen) return fault("{} appears twice on stage {}", op, index(stage));
     seen = true;
     check_place(stage, op, acting);
   }
@@ -78,11 +78,11 @@ private:
   void check_place(StageId stage, const CommOp& op, TaskId acting) {
     const std::size_t launched = index(schedule_.first_task(stage)) + op.before; // ahead of this task
     if (op.before > schedule_.stage(stage).size())
-      return fault("{} stands behind more tasks than stage {} has", op, index(stage));
+      return fault("{} is after more tasks than stage {} has", op, index(stage));
     if (op.is_send && launched < index(pair_end(schedule_, acting)))
-      fault("{} of stage {} stands before the task, or the pair, that makes what it sends", op, index(stage));
+      fault("{} of stage {} is before the task or pair that makes its data", op, index(stage));
     if (!op.is_send && launched > index(pair_begin(schedule_, acting)))
-      fault("{} of stage {} stands behind the task, or inside the pair, that needs what it receives", op, index(stage));
+      fault("{} of stage {} is after the task, or inside the pair, that needs its data", op, index(stage));
   }
 
   void check_nothing_is_missing() {
@@ -104,7 +104,7 @@ private:
     if (problems_.count() >= Problems::limit) return problems_.add({}, {});
     const std::string who = name(op);
     problems_.add(where_, fmt::format(what, who, stage),
-                  "every transfer has one send behind its task and one receive ahead of the task that needs it");
+                  "every transfer has one send after its task and one receive before the task that needs it");
   }
   [[nodiscard]] std::string name(const CommOp& op) const {
     if (index(op.sender) >= schedule_.size()) return fmt::format("the operation for task number {}", index(op.sender));

@@ -187,7 +187,7 @@ public:
                         spec_of(request_, {.degrees = space_.degrees().front()}).training);
     go_through(open_, "configurations");
     // what takes long last: most of them are not needed then
-    go_through(searching_, "configurations whose order is searched for");
+    go_through(searching_, "configurations, searching for their order");
     return finish();
   }
 

@@ -222,18 +222,16 @@ PlanSpace::PlanSpace(const PlanRequest& request)
     throw Error{
         ExitCode::bad_input,
         Problem{"`schedules`",
-                fmt::format("none of {} flushes and is run by '{}'", fmt::join(request.choices.schedules, ", "),
+                fmt::format("'{1}' runs none of {0} that flushes", fmt::join(request.choices.schedules, ", "),
                             to_string(request.framework)),
                 fmt::format("it runs {}", fmt::join(names_of(planned_schedules(without_schedules(request))), ", "))}};
   find_degrees();
   find_layouts();
   count();
   if (size_ == 0)
-    throw Error{
-        ExitCode::bad_input,
-        Problem{"`fixed`",
-                "none of the schedules takes any of the numbers of stages, chunks and microbatches that are left",
-                "fix less, or give another `global-batch`"}};
+    throw Error{ExitCode::bad_input,
+                Problem{"`fixed`", "no schedule takes any of the remaining numbers of stages, chunks and microbatches",
+                        "fix less, or give another `global-batch`"}};
 }
 
 namespace {
@@ -261,16 +259,15 @@ void PlanSpace::check_framework() const {
   const std::string_view framework = to_string(request_.framework);
   Problems problems;
   if (!runs_layouts(request_.framework) && std::ranges::count(choices.split, LayerSplit::work) > 0)
-    problems.add("`fixed`", fmt::format("split: {} spreads layers evenly, or with ends as layers", framework),
+    problems.add("`fixed`", fmt::format("split: {} spreads layers evenly, or counts the ends as layers", framework),
                  "name even or ends, or leave it out");
   const bool is_torchtitan = request_.framework == Framework::torchtitan;
   if (is_torchtitan && std::ranges::count(choices.recompute, RecomputeKind::selective) > 0)
-    problems.add("`recompute`", "torchtitan has nothing that drops modules of a layer",
+    problems.add("`recompute`", "torchtitan cannot recompute single modules of a layer",
                  "name none or full, or leave it out");
   if (!choices.sequence_parallel.value_or(true) && (is_torchtitan || model_.experts > 0))
     problems.add("`sequence-parallel`",
-                 is_torchtitan ? "torchtitan has tensor parallelism with it alone"
-                               : "experts with tensor parallelism need it",
+                 is_torchtitan ? "torchtitan's tensor parallelism needs it" : "experts with tensor parallelism need it",
                  "leave it out");
   problems.throw_if_any();
 }
@@ -290,10 +287,10 @@ PlanSpace::Values PlanSpace::values() const {
   const std::vector<std::int64_t> known = zero_stages(request_.framework);
   for (const std::int64_t stage : choices.zero_stage)
     if (std::ranges::find(known, stage) == known.end())
-      throw Error{ExitCode::bad_input,
-                  Problem{"`zero-stage`",
-                          fmt::format("{} has no {} beside a pipeline", to_string(request_.framework), stage),
-                          fmt::format("one of {}", joined(known, ", "))}};
+      throw Error{ExitCode::bad_input, Problem{"`zero-stage`",
+                                               fmt::format("{} cannot use ZeRO stage {} with a pipeline",
+                                                           to_string(request_.framework), stage),
+                                               fmt::format("one of {}", joined(known, ", "))}};
   check_framework();
   std::vector<std::int64_t> sizes(most_microbatch_size);
   std::iota(sizes.begin(), sizes.end(), std::int64_t{1});
@@ -344,12 +341,13 @@ void PlanSpace::find_degrees() {
   check_divisors();
   throw Error{
       ExitCode::bad_input,
-      Problem{"`gpus`",
-              fmt::format("{} devices can not be divided as tp x cp x dp x pp, and {} samples over dp x mbs, with {}, "
-                          "{}, {} and {}",
-                          request_.gpus, request_.global_batch, listed("tp", all.tensor), listed("cp", all.context),
-                          listed("pp", all.stages), listed("mbs", all.microbatch_size)),
-              "fix less, or give another number of devices or samples"}};
+      Problem{
+          "`gpus`",
+          fmt::format(
+              "{} devices cannot be divided as tp x cp x dp x pp, and {} samples over dp x mbs, with {}, {}, {} and {}",
+              request_.gpus, request_.global_batch, listed("tp", all.tensor), listed("cp", all.context),
+              listed("pp", all.stages), listed("mbs", all.microbatch_size)),
+          "fix less, or give another number of devices or samples"}};
 }
 
 void PlanSpace::add_batches(const Values& all, Degrees degrees) {

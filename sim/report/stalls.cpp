@@ -132,11 +132,11 @@ std::string describe(const TaskGraph& graph, const CommOrder& order, const Stall
   if (stall.waiting == stall.behind) {
     if (waiting.before == 0) return fmt::format("{}stage {} launched {} late, at its start", head, stage, name);
     const std::size_t after = index(schedule.first_task(make_id<StageId>(stage))) + waiting.before - 1;
-    return fmt::format("{}stage {} launched {} late, behind {}", head, stage, name, to_string(schedule.tasks()[after]));
+    return fmt::format("{}stage {} launched {} late, after {}", head, stage, name, to_string(schedule.tasks()[after]));
   }
   const std::string first = fmt::format("{} {}", to_string(schedule, behind), other_end(graph, behind));
   if (same_group(order, stall.waiting, stall.behind))
-    return fmt::format("{}{}, of the same group as {} on stage {}, was not done", head, first, name, stage);
+    return fmt::format("{}{}, of the same group as {} on stage {}, had not finished", head, first, name, stage);
   return fmt::format("{}{} was posted before {} on the same communicator of stage {}", head, first, name, stage);
 }
 

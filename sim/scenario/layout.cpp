@@ -35,12 +35,12 @@ public:
       return;
     case 'E':
       if (item.count > 1 || letters_ > 1)
-        refuse("'E', the embedding, is not the first letter, or not the only E", "begin with E, and have one only");
+        refuse("'E', the embedding, must be the first letter and the only E", "start with E, and use only one");
       layout_.back().embedding = true;
       return;
     case 't':
       if (mtp_)
-        refuse("'t' behind 'm': a layer behind those for multi-token prediction", "put every t before the first m");
+        refuse("'t' after 'm': a layer after those for multi-token prediction", "put every t before the first m");
       layout_.back().layers += item.count;
       layers_ = true;
       break;
@@ -49,17 +49,17 @@ public:
       mtp_ = true;
       break;
     default: // 'L'
-      if (loss_ || item.count > 1) refuse("more than one 'L', the loss", "have one L only, at the end");
+      if (loss_ || item.count > 1) refuse("more than one 'L', the loss", "use one L, at the end");
       layout_.back().loss = true;
       loss_ = true;
       return;
     }
-    if (loss_) refuse(fmt::format("'{}' behind 'L', the loss", item.letter), "end with L");
+    if (loss_) refuse(fmt::format("'{}' after 'L', the loss", item.letter), "end with L");
   }
 
   Layout finish() {
-    if (!layout_.front().embedding) refuse("does not begin with E, the embedding", "for example 'Ett|tt|tt|ttL'");
-    if (!layout_.back().loss) refuse("does not end with L, the loss", "for example 'Ett|tt|tt|ttL'");
+    if (!layout_.front().embedding) refuse("must start with E, the embedding", "for example 'Ett|tt|tt|ttL'");
+    if (!layout_.back().loss) refuse("must end with L, the loss", "for example 'Ett|tt|tt|ttL'");
     if (!layers_) refuse("has no layer", "every layer is a t: 'Ett|tt|tt|ttL'");
     return std::move(layout_);
   }
@@ -113,7 +113,7 @@ private:
     ++at_;
     std::vector<Item> members;
     while (skip_commas(), at_ < text_.size() && text_[at_] != ')') {
-      if (text_[at_] == '(') refuse(fmt::format("{} is inside other parentheses", here()), "write one of them out");
+      if (text_[at_] == '(') refuse(fmt::format("{} is inside other parentheses", here()), "write out one of them");
       members.push_back(item());
     }
     if (at_ == text_.size()) refuse("a parenthesis is not closed", "(...)*n repeats what is inside");

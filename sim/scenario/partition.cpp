@@ -49,8 +49,9 @@ void check_middle(std::size_t total, std::size_t at_the_ends, std::size_t chunks
   else if (at_the_ends > total || total - at_the_ends < chunks)
     problems.add(
         "`layers`",
-        fmt::format("{} layers can not fill {} chunks{}", total, chunks,
-                    at_the_ends > 0 ? fmt::format(" beside the {} on the first and last stage", at_the_ends) : ""),
+        fmt::format("{} layers cannot fill {} chunks{}", total, chunks,
+                    at_the_ends > 0 ? fmt::format(" in addition to the {} on the first and last stage", at_the_ends)
+                                    : ""),
         "use fewer stages or a smaller `vpp`, or a `layout`, in which the chunks of embedding and loss may have none");
 }
 

@@ -43,7 +43,7 @@ void check_parts(std::string_view where, const SizeList& part, const SizeList& w
     problems.add(std::string{where},
                  fmt::format("chunk {}: {} of {} is more than its {} of {}", chunk, part.name,
                              format_bytes(part.values[chunk]), whole.name, format_bytes(whole.values[chunk])),
-                 fmt::format("it has to be a part of the {}", whole.name));
+                 fmt::format("it must be part of the {}", whole.name));
     return; // the other chunks would say the same
   }
 }
@@ -91,10 +91,10 @@ void check_slices(const Network& network, Problems& problems) {
   if (network.slices < 1 || network.slices > Limits::slices)
     problems.add("`send-slices`", fmt::format("must be 1 to {}, got {}", Limits::slices, network.slices));
   if (network.slices > 1 && network.model == TransferModel::streams)
-    problems.add("`send-slices`", "under 'streams' a send stands in the order of operations once, in one piece",
+    problems.add("`send-slices`", "with 'streams' each send is one operation, in one piece",
                  "leave it out, or use `transfer` latency or link");
   if (network.slices > 1 && network.model == TransferModel::blocking)
-    problems.add("`send-slices`", "under 'blocking' a stage sends when its task has ended, in one piece",
+    problems.add("`send-slices`", "with 'blocking' a stage sends when its task has ended, in one piece",
                  "leave it out, or use `transfer` latency or link");
 }
 
@@ -103,7 +103,7 @@ void check_streams(const Streams& streams, Problems& problems) {
   constexpr std::int64_t most = 100;
   if (streams.slowdown_ppm < unchanged_ppm || streams.slowdown_ppm > most * unchanged_ppm)
     problems.add("`comm-slowdown`", fmt::format("must be 1 to {}, got {}", most, factor_of(streams.slowdown_ppm)),
-                 "by so many times compute takes longer while a transfer runs on its stage");
+                 "give the factor on compute time while a transfer runs on its stage");
 }
 
 /// `part` is contained in `whole`; empty: not given.
@@ -116,7 +116,7 @@ void check_part(std::string_view where, const std::vector<Duration>& part, std::
       return problems.add(std::string{where},
                           fmt::format("chunk {}: {} is longer than the whole {} of {}", chunk,
                                       format_duration(part[chunk]), whole_name, format_duration(whole[chunk])),
-                          "it is the part of that time that is communication");
+                          "it is the communication part of that time");
 }
 
 /// What tasks take one by one: a value for each, and a collective is a part of each.
@@ -130,7 +130,7 @@ void check_by_microbatch(std::string_view where, const std::vector<Duration>& va
                           fmt::format("chunk {}, microbatch {}: {} is less than the collective of {}",
                                       task / shape.microbatches, task % shape.microbatches,
                                       format_duration(values[task]), format_duration(part)),
-                          "a collective is a part of the time of each of its tasks");
+                          "a collective is part of the time of each of its tasks");
 }
 
 template <class Value>

@@ -42,7 +42,7 @@ public:
           fault(fmt::format("stage {}: pair ({};{}) is not one forward with one backward", stage,
                             to_string(tasks[i - 1]), to_string(tasks[i])));
         else if (tasks[i].pairing != Pairing::alone && tasks[i].pass == Pass::weight_grad)
-          fault(fmt::format("stage {}: {} can not be part of an overlapped pair", stage, to_string(tasks[i])));
+          fault(fmt::format("stage {}: {} cannot be part of an overlapped pair", stage, to_string(tasks[i])));
       }
     }
   }
@@ -71,7 +71,7 @@ public:
     const std::string cell = to_string(make_task(pass, chunk, microbatch));
     fault(pass == Pass::backward ? fmt::format("{} is missing (or its I and W)", cell)
                                  : fmt::format("{} is missing", cell),
-          lacks_all_backwards_ ? "add a B (or I and W) to each forward, or run forwards alone with `forward-only`"
+          lacks_all_backwards_ ? "add a B (or I and W) to each forward, or run only forwards with `forward-only`"
                                : "every chunk needs one F and one B (or I and W) per microbatch");
   }
 

@@ -8,6 +8,7 @@
 #include "ppsim/study/run_report.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "splits.hpp"
@@ -32,9 +33,10 @@ SplitValue value_of(Splits& splits, const BuiltRun& run, const Layout& layout) {
 /// How many splits may be tried.
 std::size_t tries(const Splits& splits, const BuiltRun& run) {
   const TaskGraph graph = lower(run.schedule, run.scenario, run.schedule_place);
-  const std::size_t simulated = has_steady_state(graph) ? steady_tasks(graph) : graph.size();
-  const std::size_t each = simulated + (splits.searches() ? simulations_per_searched_order * graph.size() : 0);
-  return std::clamp(most_tasks_for_balance / std::max<std::size_t>(each, 1), least_tries, most_tries);
+  const std::uint64_t simulated = has_steady_state(graph) ? steady_tasks(graph) : graph.size();
+  const std::uint64_t each = simulated + (splits.searches() ? simulations_per_searched_order * graph.size() : 0);
+  return static_cast<std::size_t>(
+      std::clamp<std::uint64_t>(most_tasks_for_balance / std::max<std::uint64_t>(each, 1), least_tries, most_tries));
 }
 
 } // namespace

@@ -46,8 +46,8 @@ void use_given_order(const RunSpec& spec, const GivenOrder& order, BuiltRun& run
   check_against_file(spec, order.schedule.shape());
   if (order.schedule.asynchronous())
     throw Error{ExitCode::bad_input,
-                Problem{order.name, "an order without a flush, whose steps in the long run only its generator can make",
-                        "name its schedule instead"}};
+                Problem{order.name, "an order without a flush: only its generator can make its later steps",
+                        "use `schedule` instead"}};
   const bool drops_backwards = spec.forward_only && !order.schedule.forward_only();
   Schedule schedule = drops_backwards ? order.schedule.forwards() : order.schedule;
   run.schedule = std::move(schedule).with_origin(nullptr);
@@ -57,10 +57,10 @@ void use_given_order(const RunSpec& spec, const GivenOrder& order, BuiltRun& run
   const CommOrder* const own = run.schedule.communications();
   run.scenario.network.streams.lowering = lowering_in(spec, own != nullptr);
   if (own != nullptr && spec.lowering)
-    run.notes.push_back(fmt::format("{}: {} takes the place of the file's {} sends and receives",
-                                    spec.place_of("lowering"), *spec.lowering, own->size()));
+    run.notes.push_back(fmt::format("{}: {} replaces the file's {} sends and receives", spec.place_of("lowering"),
+                                    *spec.lowering, own->size()));
   else if (own != nullptr && run.scenario.network.model != TransferModel::streams && !spec.writes_operations)
-    run.notes.push_back(fmt::format("{}: its {} send and receive cells are not used; `transfer` streams simulates them",
+    run.notes.push_back(fmt::format("{}: its {} send and receive cells are ignored; `transfer` streams simulates them",
                                     order.name, own->size()));
 }
 
@@ -72,7 +72,7 @@ std::optional<std::size_t> chunks_per_stage(const RunSpec& spec) {
   const std::size_t stages = spec.replicas ? spec.replicas->size() : *spec.stages; // positions of the pipeline
   if (chunks % stages != 0)
     throw Error{ExitCode::bad_input, Problem{"`layout`",
-                                             fmt::format("{} chunk{} can not be divided over {} stages", chunks,
+                                             fmt::format("{} chunk{} cannot be divided over {} stages", chunks,
                                                          chunks == 1 ? "" : "s", stages),
                                              fmt::format("describe a multiple of {} chunks", stages)}};
   if (vpp && *vpp * stages != chunks)
@@ -155,7 +155,7 @@ void fit_update(const RunSpec& spec, const Schedule& schedule, Scenario& scenari
   for (const std::string_view option :
        {"reduce", "overlap-grad-reduce", "tied-embedding-reduce", "optimizer", "optimizer-step"})
     if (spec.is_asked(option))
-      problems.add(spec.place_of(option), fmt::format("'{}' has no flush that it could follow", schedule.name()),
+      problems.add(spec.place_of(option), fmt::format("'{}' has no flush, so nothing follows one", schedule.name()),
                    "put an update after every microbatch into `weight-grad`");
   problems.throw_if_any();
   if (scenario.update.is_free()) return;

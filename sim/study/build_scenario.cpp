@@ -169,13 +169,13 @@ void fill_network(const RunSpec& spec, Spread& spread, const std::optional<Bytes
 }
 
 std::string no_stage(std::size_t stage, std::size_t stages) {
-  return fmt::format("there is no stage {}: they are 0 to {}", stage, stages - 1);
+  return fmt::format("there is no stage {}: stages are 0 to {}", stage, stages - 1);
 }
 
 /// What tasks vary by, beside the run that it is for.
 void check_jitter(const RunSpec& spec, const Shape& shape, Problems& problems) {
   if (spec.samples && !spec.varies_by_chance())
-    problems.add(spec.place_of("samples"), "nothing varies, and each would be the same",
+    problems.add(spec.place_of("samples"), "nothing varies, so all samples would be the same",
                  "give `jitter` or `jitter-from`");
   if (!spec.measured_jitter) return;
   const MeasuredJitter& measured = *spec.measured_jitter;
@@ -183,11 +183,11 @@ void check_jitter(const RunSpec& spec, const Shape& shape, Problems& problems) {
   if (spec.jitter_ppm) problems.add(place, "given together with `jitter`", "leave one of them out");
   if (measured.stages != shape.stages)
     problems.add(place,
-                 fmt::format("{} has {}, and the run {}: tasks vary as those of their stage", measured.source,
+                 fmt::format("{} has {}, but the run has {}: each stage varies by its own tasks", measured.source,
                              counted(measured.stages, "stage"), shape.stages),
                  fmt::format("give a run of {}, or one value for all: `jitter`", counted(shape.stages, "stage")));
   if (measured.forward_only && !spec.forward_only)
-    problems.add(place, fmt::format("{} has forwards only: nothing says how backwards vary", measured.source),
+    problems.add(place, fmt::format("{} has forwards only, so it does not say how backwards vary", measured.source),
                  "give a run with backwards, or `forward-only`");
 }
 
@@ -201,12 +201,12 @@ void fill_uneven(const RunSpec& spec, Scenario& scenario, Problems& problems) {
       problems.add(spec.place_of("slow"), no_stage(*slow.stage, stages), "name one of them");
     if (slow.copy.value_or(0) >= copies)
       problems.add(spec.place_of("slow"),
-                   copies == 1 ? fmt::format("there is no copy {}: there is one alone, 0", *slow.copy)
-                               : fmt::format("there is no copy {}: they are 0 to {}", *slow.copy, copies - 1),
+                   copies == 1 ? fmt::format("there is no copy {}: the only copy is 0", *slow.copy)
+                               : fmt::format("there is no copy {}: copies are 0 to {}", *slow.copy, copies - 1),
                    "name one of them, or give more with `data-parallel`");
   }
   if (spec.names_copies() && !spec.copies_apart)
-    problems.add(spec.place_of("slow"), "names a copy of the pipeline, and one alone is looked at here",
+    problems.add(spec.place_of("slow"), "names a copy of the pipeline, but this command looks at one copy only",
                  "leave the copy out: 3=1.1");
   scenario.costs.stage_ppm = stage_factors(spec, stages);
   for (const SlowLink& slow : spec.slow_link.value_or(std::vector<SlowLink>{})) {
@@ -330,7 +330,7 @@ void check_recompute(const RunSpec& spec, bool has_model, Problems& problems) {
         problems.add(spec.place_of(option), "nothing is recomputed", "give `recompute` full or selective");
   if (spec.recompute != RecomputeKind::full)
     for (const char* option : {"recompute-method", "recompute-num-layers"})
-      if (spec.has(option)) problems.add(spec.place_of(option), "not all is recomputed", "give `recompute` full");
+      if (spec.has(option)) problems.add(spec.place_of(option), "recomputation is not full", "give `recompute` full");
   if (!selective && spec.has("recompute-modules"))
     problems.add(spec.place_of("recompute-modules"), "no modules are recomputed", "give `recompute` selective");
   if (spec.recompute_method == RecomputeUnits::Method::block && !spec.recompute_num_layers)
@@ -393,9 +393,9 @@ void check_limit(const RunSpec& spec, Problems& problems) {
   for (const char* option : {"memory-limit", "device"})
     if (spec.has(option) && !knows_sizes(spec) && !(spec.flops && option == std::string_view{"device"}))
       problems.add(spec.place_of(option),
-                   fmt::format("nothing is known that could exceed {}",
+                   fmt::format("no memory is known that could exceed {}",
                                option == std::string_view{"device"} ? "its memory" : "it"),
-                   "give `activation-bytes`, and `parameter-bytes`, `gradient-bytes`, `optimizer-bytes` where they "
+                   "give `activation-bytes`, and `parameter-bytes`, `gradient-bytes`, `optimizer-bytes` if they "
                    "matter, or `model`");
 }
 
@@ -442,7 +442,7 @@ void add_each(std::vector<Duration>& times, const std::vector<Duration>& more) {
 /// `tied`: the gradient of a matrix that the first and the last stage share, by the model's shape.
 void fill_update(const RunSpec& spec, Spread& spread, Bytes tied, Update& update, Problems& problems) {
   if (spec.overlap_grad_reduce && !spec.reduce && spread.has_model() && spec.training.shards_gradients())
-    problems.add(spec.place_of("overlap-grad-reduce"), "gradients that are divided are reduced in each backward",
+    problems.add(spec.place_of("overlap-grad-reduce"), "divided gradients are reduced in each backward",
                  "leave it out, or `zero-stage` 1");
   update.overlap_reduce = spec.overlap_grad_reduce.value_or(!spread.has_model() || spec.training.distributed_optimizer);
   if (spec.reduce || spread.has_model())
@@ -476,7 +476,7 @@ Layout given_layout(const RunSpec& spec, const Shape& shape, Problems& problems)
                  "write an m for each of the model's");
   for (const char* option : {"first-stage-layers", "last-stage-layers"})
     if (spec.has(option))
-      problems.add(spec.place_of(option), "given together with a layout, which says it", "leave one of them out");
+      problems.add(spec.place_of(option), "given together with a layout, which defines it", "leave one of them out");
   return problems.empty() ? layout : Layout{};
 }
 
@@ -484,7 +484,7 @@ Layout make_layout(const RunSpec& spec, const Shape& shape, const std::vector<St
   if (spec.layout) return given_layout(spec, shape, problems);
   if (!spec.layers && !spec.model_shape) {
     for (const char* option : {"first-stage-layers", "last-stage-layers"})
-      if (spec.has(option)) problems.add(spec.place_of(option), "needs the number of all layers", "give `layers`");
+      if (spec.has(option)) problems.add(spec.place_of(option), "needs the total number of layers", "give `layers`");
     return {};
   }
   try {

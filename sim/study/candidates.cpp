@@ -71,7 +71,7 @@ void check_flags(const RunSpec& spec, const std::vector<const Generator*>& parts
   if (spec.vpp)
     for (const std::size_t vpp : std::set<std::size_t>{spec.vpp->begin(), spec.vpp->end()})
       if (std::ranges::count(*spec.vpp, vpp) > 1)
-        problems.add(spec.place_of("vpp"), fmt::format("{} is there twice", vpp), "name each number once");
+        problems.add(spec.place_of("vpp"), fmt::format("{} appears twice", vpp), "name each number once");
   if (spec.vpp && spec.layout && spec.stages && *spec.vpp != std::vector{chunks_by_layout(spec)})
     problems.add(spec.place_of("vpp"), fmt::format("the layout has {} chunks per stage", chunks_by_layout(spec)),
                  "leave `vpp` or the layout out");

@@ -19,7 +19,7 @@ void note_recompute(const RunSpec& spec, const Scenario& scenario, std::vector<s
   const Recompute& recompute = scenario.recompute;
   if (!recompute.is_on() || spec.forward_only) return;
   if (spec.activation_bytes && !spec.checkpoint_bytes && !spec.boundary_bytes)
-    notes.push_back(fmt::format("{}: forwards keep nothing; `boundary-bytes` says how large the input of a chunk is, "
+    notes.push_back(fmt::format("{}: forwards keep nothing; `boundary-bytes` gives the size of a chunk's input, "
                                 "`checkpoint-bytes` what else they keep",
                                 spec.place_of("recompute")));
 }
@@ -28,8 +28,8 @@ void note_recompute(const RunSpec& spec, const Scenario& scenario, std::vector<s
 void note_costs(const RunSpec& spec, std::vector<std::string>& notes) {
   const bool backward = spec.backward || spec.input_grad || spec.weight_grad;
   if (spec.forward_only || spec.model_shape) return;
-  if (spec.forward && !backward) notes.emplace_back("`backward`: not given, taken as 2 ms");
-  if (backward && !spec.forward) notes.emplace_back("`forward`: not given, taken as 1 ms");
+  if (spec.forward && !backward) notes.emplace_back("`backward`: not given, using 2 ms");
+  if (backward && !spec.forward) notes.emplace_back("`forward`: not given, using 1 ms");
 }
 
 /// A value per chunk says what one device takes only where no chunk is on two of them.
@@ -49,8 +49,8 @@ void note_chunk_costs(const RunSpec& spec, const Schedule& schedule, std::vector
     count += held.of(make_id<StageId>(stage)).size();
   if (count <= schedule.shape().chunks()) return;
   for (const std::string_view option : options)
-    notes.push_back(fmt::format("{}: values are per chunk, and here each chunk runs on two stages, once per direction: "
-                                "none of them is that of one device",
+    notes.push_back(fmt::format("{}: values are per chunk, but here each chunk runs on two stages, one per direction: "
+                                "no value is that of one device",
                                 spec.place_of(option)));
 }
 
@@ -61,8 +61,8 @@ void note_measured_step(const RunSpec& spec, std::vector<std::string>& notes) {
   const std::int64_t factor = spec.training.compute_ppm;
   if (!spec.measured_step || (factor >= least && factor <= most)) return;
   notes.push_back(
-      fmt::format("{}: it is explained only if computing takes {:.3g} of the time that the table of {} gives "
-                  "it; published runs lie between 0.75 and 1.3: is all that it ran with said?",
+      fmt::format("{}: it needs compute to take {:.3g} of the time that the datasheet of {} gives; published runs lie "
+                  "between 0.75 and 1.3: does the command line describe everything that the run used?",
                   spec.place_of("measured-step"), static_cast<double>(factor) / static_cast<double>(whole_share),
                   spec.device_sheet->name));
 }
@@ -74,7 +74,7 @@ void note_memory(const RunSpec& spec, const Schedule& schedule, std::vector<std:
   if (spec.recompute && *spec.recompute != RecomputeKind::none && spec.activation_bytes &&
       !spec.weight_activation_bytes && splits())
     notes.push_back(fmt::format("{}: a split backward keeps the whole activation for its W; `weight-activation-bytes` "
-                                "says how much of it W needs",
+                                "gives the part that W needs",
                                 spec.place_of("recompute")));
   if (spec.is_asked("weight-activation-bytes") && !spec.forward_only && !splits())
     notes.push_back(
@@ -107,12 +107,11 @@ void note_collectives(const RunSpec& spec, const Scenario& scenario, const Sched
       notes.push_back(fmt::format("{}: changes nothing {}", spec.place_of(option),
                                   pairs ? "without `pair` hide" : "in an order without overlapped pairs"));
   if (spec.model_shape && !spec.pair && pairs && share > worth_hiding)
-    notes.push_back(
-        fmt::format("`pair`: not given, and taken as sum, the time of both halves; {:.0f} % of all passes is "
-                    "communication inside layers (all-to-all of experts, tensor parallel), which pairs may "
-                    "hide: {} says what that would gain",
-                    100 * share,
-                    spec.command.empty() ? std::string{"`pair` hide"} : fmt::format("'{} `pair` hide'", spec.command)));
+    notes.push_back(fmt::format(
+        "`pair`: not given, using sum, the time of both halves; {:.0f} % of all passes is communication inside layers "
+        "(all-to-all of experts, tensor parallelism), which pairs may hide: {} shows the gain",
+        100 * share,
+        spec.command.empty() ? std::string{"`pair` hide"} : fmt::format("'{} `pair` hide'", spec.command)));
   const auto has_time = [](const std::vector<Duration>& times) {
     return std::ranges::any_of(times, [](Duration time) { return time > Duration{0}; });
   };
@@ -130,8 +129,8 @@ void note_layout(const RunSpec& spec, std::vector<std::string>& notes) {
                                 spec.place_of("layout"), empty, spec.layout->size(), empty == 1 ? "is" : "are"));
   const std::size_t layers = count_layers(*spec.layout);
   if (spec.model_shape && !spec.layers && layers != static_cast<std::size_t>(spec.model_shape->layers))
-    notes.push_back(fmt::format("{}: {} layers, where {} has {}", spec.place_of("layout"), layers,
-                                spec.model_shape->name, spec.model_shape->layers));
+    notes.push_back(fmt::format("{}: {} layers, but {} has {}", spec.place_of("layout"), layers, spec.model_shape->name,
+                                spec.model_shape->layers));
 }
 
 /// A transfer of unknown size counts as one of no bytes.
@@ -139,9 +138,9 @@ void note_sizes(const RunSpec& spec, const Network& network, std::vector<std::st
   const auto& sizes = network.boundary_bytes;
   if (network.streams.eager_below > Bytes{} && !sizes.empty() &&
       std::ranges::all_of(sizes, [](Bytes size) { return size == Bytes{}; }))
-    notes.push_back(fmt::format("{}: all transfers count as 0 bytes, so that no send waits for its receive; "
-                                "`boundary-bytes` says how large they are",
-                                spec.place_of("eager-below")));
+    notes.push_back(fmt::format(
+        "{}: all transfers count as 0 bytes, so no send waits for its receive; `boundary-bytes` gives their size",
+        spec.place_of("eager-below")));
 }
 
 /// Rules of a transfer model that is not used. `p2p` is one of replays too: those who only simulate ask for it.
@@ -157,7 +156,7 @@ void note_streams(const RunSpec& spec, const Scenario& scenario, std::vector<std
   if (scenario.network.model == TransferModel::streams) {
     note_sizes(spec, scenario.network, notes);
     if (spec.p2p == P2p::batched && streams.lowering != "megatron")
-      notes.push_back(fmt::format("{}: batched is group here: {} places sends and receives, and not megatron",
+      notes.push_back(fmt::format("{}: batched is the same as group here: {} places sends and receives, not megatron",
                                   spec.place_of("p2p"),
                                   streams.lowering.empty() ? "the schedule file" : streams.lowering));
     return;
@@ -178,10 +177,9 @@ void note_slow(const RunSpec& spec, const Shape& shape, std::vector<std::string>
     const std::int64_t factor = slow.ppm / unchanged_ppm;
     if (slow.stage || slow.ppm % unchanged_ppm != 0 || factor < 2 || static_cast<std::size_t>(factor) >= shape.stages)
       continue;
-    notes.push_back(
-        fmt::format("{}: {} is the factor of all stages that are not named; stage {} alone is named with its "
-                    "own: {}=1.1",
-                    spec.place_of("slow"), factor, factor, factor));
+    notes.push_back(fmt::format(
+        "{}: {} is the factor of all stages that are not named; to name only stage {}, give its own: {}=1.1",
+        spec.place_of("slow"), factor, factor, factor));
   }
 }
 
@@ -197,7 +195,7 @@ std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run) {
   const bool sizes_are_used =
       spec.release_outputs || scenario.recompute.is_on() || spec.eager_below || spec.writes_sizes;
   if (spec.boundary_bytes && !has_bandwidth && !spec.comm && !sizes_are_used)
-    notes.push_back(fmt::format("{}: without `bandwidth` sizes cost no time; only their volume is counted",
+    notes.push_back(fmt::format("{}: without `bandwidth` sizes take no time; they only count as volume",
                                 spec.place_of("boundary-bytes")));
   if (spec.stages_per_node && scenario.network.model != TransferModel::link && !scenario.network.inter_node_latency &&
       !scenario.network.inter_node_bandwidth)
@@ -210,8 +208,8 @@ std::vector<std::string> cautions(const RunSpec& spec, const BuiltRun& run) {
   note_layout(spec, notes);
   note_slow(spec, scenario.shape, notes);
   if (spec.model_shape && spec.layers && *spec.layers != static_cast<std::size_t>(spec.model_shape->layers))
-    notes.push_back(fmt::format("{}: {}, where {} has {}", spec.place_of("layers"), *spec.layers,
-                                spec.model_shape->name, spec.model_shape->layers));
+    notes.push_back(fmt::format("{}: {}, but {} has {}", spec.place_of("layers"), *spec.layers, spec.model_shape->name,
+                                spec.model_shape->layers));
   note_recompute(spec, scenario, notes);
   note_measured_step(spec, notes);
   note_memory(spec, schedule, notes);

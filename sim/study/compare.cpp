@@ -146,7 +146,7 @@ void check_sampled(const RunSpec& spec, const Comparison& comparison) {
   if (std::ranges::none_of(comparison.contenders, is_known))
     throw Error{ExitCode::bad_input,
                 Problem{spec.place_of("rank-by"),
-                        fmt::format("no {} is known, as stages do not meet between steps", to_string(spec.rank_by)),
+                        fmt::format("{} is not known, as stages do not meet between steps", to_string(spec.rank_by)),
                         "rank by step-time, or compare schedules with a flush and a synchronous optimizer"}};
 }
 
@@ -190,7 +190,7 @@ void check_figure(const RunSpec& spec) {
   if (spec.rank_by != StepFigure::step_time && !spec.varies_by_chance())
     throw Error{ExitCode::bad_input,
                 Problem{spec.place_of("rank-by"),
-                        fmt::format("nothing varies, and there is no {} of steps", to_string(spec.rank_by)),
+                        fmt::format("nothing varies, so there is no {} of steps", to_string(spec.rank_by)),
                         "give `jitter` or `jitter-from`, or rank by step-time"}};
 }
 
@@ -218,9 +218,8 @@ ComparedRuns compare(const RunSpec& spec, std::size_t threads, const Watch& watc
           {compared.candidates[position].name, reason_of(*trial.error), trial.is_held_by_transfers});
   }
   if (first->moves_for_free)
-    compared.notes.emplace_back(
-        "transfers take no time, so that more chunks per stage only gain; `comm`, or `latency` and `bandwidth`, says "
-        "what they cost");
+    compared.notes.emplace_back("transfers take no time, so more chunks per stage always gain; `comm`, or `latency` "
+                                "and `bandwidth`, gives their time");
   compared.comparison.halves_assumed = assumes_halves(spec);
   compared.comparison.ranked_by = spec.rank_by;
   check_sampled(spec, compared.comparison);

@@ -72,8 +72,8 @@ std::optional<SlowestCopy> slowest_copy(const RunSpec& spec) {
   if (slowest == alike.end())
     throw Error{ExitCode::bad_input,
                 Problem{spec.place_of("slow"),
-                        "no copy takes the longest on every stage, and the order that is sought is that of one",
-                        "look for the order of each: leave the others out"}};
+                        "no copy is the slowest on every stage, but the search is for the order of one copy",
+                        "search for the order of each copy: leave the others out"}};
   SlowestCopy found{slowest->first, spec};
   std::vector<SlowStage> slow;
   for (std::size_t stage = 0; stage < stages; ++stage)

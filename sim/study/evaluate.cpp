@@ -108,7 +108,7 @@ SimulatedRun simulate_spec(const RunSpec& spec) {
   if (spec.balance) balance = balance_layers(spec, run);
   if (spec.balance && spec.names_copies())
     run.notes.push_back(
-        fmt::format("{}: the split is the best of the copies that no one names in `slow`", spec.place_of("balance")));
+        fmt::format("{}: the split is the best for copies that `slow` does not name", spec.place_of("balance")));
   TaskGraph graph = lower_validated(std::move(run.schedule), std::move(run.scenario), run.schedule_place);
   std::optional<CopiesReport> copies;
   if (spec.names_copies()) copies = take_slowest_copy(spec, graph);
@@ -139,7 +139,7 @@ void add_report(const RunSpec& spec, SimulatedRun& simulated) {
   if (spec.bound) report.bound = find_bound(graph, report);
   if (spec.bound && !report.bound)
     run.notes.push_back(
-        fmt::format("{}: no bound is known for such a run, or it does not fit", spec.place_of("bound")));
+        fmt::format("{}: no bound is known for such a run, or the run does not fit", spec.place_of("bound")));
   if (simulated.order) report.stalls = stalls_of(graph, *simulated.order, run.timeline);
 }
 
@@ -172,12 +172,12 @@ void sample_steps(const RunSpec& spec, Evaluation& run, const SampleWatch& watch
   }
   constexpr std::size_t few_samples = 100;
   if (spec.samples && *spec.samples < few_samples)
-    run.notes.push_back(fmt::format("{}: of {} the longest ones are chance: {} and more say something of p95",
+    run.notes.push_back(fmt::format("{}: with {} the longest ones are chance: use {} or more for p95",
                                     spec.place_of("samples"), counted(*spec.samples, "step"), few_samples));
   if (spec.measured_jitter && !spec.forward && !spec.backward && !spec.input_grad && !spec.model_shape)
-    run.notes.push_back(fmt::format("{}: only how tasks varied is taken from the run, what they took is not: costs are "
-                                    "the defaults",
-                                    spec.place_of("jitter-from")));
+    run.notes.push_back(
+        fmt::format("{}: only the variation of tasks comes from the run, not their times: costs are the defaults",
+                    spec.place_of("jitter-from")));
   const auto count = static_cast<std::size_t>(spec.training.data_parallel);
   const std::vector<LoweredCopies> copies = lower_copies(spec, run.graph);
   run.report.spread =

@@ -23,6 +23,9 @@ namespace {
 constexpr std::size_t factor_bits = 16;
 constexpr std::int64_t unit = std::int64_t{1} << 30; // of a factor
 
+/// Boost computes in doubles: `long double` is another type on each machine.
+using in_doubles = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+
 /// So many equally probable factors, in the middle of their shares of the distribution, scaled so that their mean is 1.
 std::vector<std::int64_t> factors_of(std::int64_t ppm) {
   constexpr std::size_t count = std::size_t{1} << factor_bits;
@@ -32,7 +35,7 @@ std::vector<std::int64_t> factors_of(std::int64_t ppm) {
   double sum = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const double share = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
-    exact[i] = std::exp(sigma * std::sqrt(2.0) * boost::math::erf_inv(2 * share - 1));
+    exact[i] = std::exp(sigma * std::sqrt(2.0) * boost::math::erf_inv(2 * share - 1, in_doubles{}));
     sum += exact[i];
   }
   std::vector<std::int64_t> factors(count);
@@ -73,7 +76,7 @@ void check(std::size_t tasks, const Jitter& jitter) {
   if (jitter.copies > 1 && jitter.samples < least)
     throw Error{ExitCode::bad_input,
                 Problem{"`samples`",
-                        fmt::format("{} say little of the slowest of {} copies", jitter.samples, jitter.copies),
+                        fmt::format("{} are too few for the slowest of {} copies", jitter.samples, jitter.copies),
                         fmt::format("give at least {}", least)}};
 }
 

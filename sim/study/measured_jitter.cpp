@@ -76,12 +76,11 @@ std::optional<std::size_t> task_of_no_time(const Timeline& step) {
 /// Whether the run says how its tasks vary at all.
 void require_steps(const MeasuredRun& run, const std::string& source) {
   if (run.steps.size() < 2)
-    throw Error{
-        ExitCode::bad_input,
-        Problem{
-            source,
-            fmt::format("{}: nothing says what the tasks of a step have in common", counted(run.steps.size(), "step")),
-            "record several steps: 'ppsim replay --steps 20 -o RUN.json'; 20 and more say something of percentiles"}};
+    throw Error{ExitCode::bad_input,
+                Problem{source,
+                        fmt::format("{}: too few to tell what the tasks of a step have in common",
+                                    counted(run.steps.size(), "step")),
+                        "record several steps: 'ppsim replay --steps 20 -o RUN.json'; percentiles need 20 or more"}};
   const auto none = [](const Timeline& step) { return task_of_no_time(step).has_value(); };
   const auto found = std::ranges::find_if(run.steps, none);
   if (found == run.steps.end()) return;
@@ -92,7 +91,7 @@ void require_steps(const MeasuredRun& run, const std::string& source) {
       Problem{fmt::format("{}: step {}", source, found - run.steps.begin() + 1),
               fmt::format("{} takes {} ns{}", to_string(run.schedule.tasks()[id]), found->tasks[id].length().count(),
                           others == 0 ? "" : fmt::format(", and so do tasks of {}", counted(others, "other step"))),
-              "every task has to take time: leave such steps out, or measure with a finer clock"}};
+              "every task must take time: leave out such steps, or measure with a finer clock"}};
 }
 
 /// Of the factors of a stage's pass, which it sorts.
@@ -108,12 +107,11 @@ void check_tail(std::vector<double>& factors, const std::string& where, Problems
   const auto count = static_cast<double>(factors.size());
   const double lower = 1 - others / (count - static_cast<double>(few)) * count / all;
   if (lower > most_by_handful)
-    problems.add(
-        where,
-        fmt::format("the mean of {} tasks rests on a handful: without the longest {} it would be {:.1f} % lower, "
-                    "more than {:.0f} %",
-                    factors.size(), few, 100 * lower, 100 * most_by_handful),
-        "record more steps, or leave out those that the long ones are in (the first ones of a run, often)");
+    problems.add(where,
+                 fmt::format("the mean of {} tasks depends on a few: without the longest {} it would be {:.1f} % "
+                             "lower, more than {:.0f} %",
+                             factors.size(), few, 100 * lower, 100 * most_by_handful),
+                 "record more steps, or leave out the steps with the long tasks (often the first of a run)");
 }
 
 /// What a step's tasks are divided into.

@@ -47,13 +47,13 @@ std::int64_t fit_measured_step(const RunSpec& spec) {
   const auto refuse = [&](std::string_view how, std::int64_t factor, std::string_view hint) {
     throw Error{ExitCode::bad_input,
                 Problem{spec.place_of("measured-step"),
-                        fmt::format("no step takes {}: where all computing is {}, it takes {}", format_duration(wanted),
-                                    how, format_duration(step_at(factor))),
+                        fmt::format("no step takes {}: if all compute is {}, it takes {}", format_duration(wanted), how,
+                                    format_duration(step_at(factor))),
                         std::string{hint}}};
   };
   if (step_at(least) > wanted)
-    refuse("ten times as fast", least, "it is a whole step's time, of the run that is described; are the links right?");
-  if (step_at(most) < wanted) refuse("ten times as slow", most, "it is one step's time, of the run that is described");
+    refuse("ten times as fast", least, "give the time of a whole step of the described run; are the links right?");
+  if (step_at(most) < wanted) refuse("ten times as slow", most, "give the time of one step of the described run");
   std::int64_t fast = least; // takes at most as long as was measured
   std::int64_t slow = most;  // takes at least as long
   while (slow - fast > 1) {

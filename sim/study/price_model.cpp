@@ -47,12 +47,12 @@ std::optional<ModelCosts> price_model(const RunSpec& spec, Problems& problems) {
       if (field.is_of_model && spec.has(field.name) && !(spec.flops && is_of_operations(field.name)) &&
           !((spec.varies_by_chance() || spec.names_copies()) &&
             field.name == "data-parallel")) // of copies the slowest ends a step
-        problems.add(spec.place_of(field.name), "there is no model whose costs it could change",
+        problems.add(spec.place_of(field.name), "there is no model whose costs it changes",
                      "give `model` ('ppsim list models')");
     return std::nullopt;
   }
   for (const char* option : {"embedding", "head"})
-    if (spec.has(option)) problems.add(spec.place_of(option), "the model's shape has it already", "leave it out");
+    if (spec.has(option)) problems.add(spec.place_of(option), "the model's shape defines it", "leave it out");
   if (!spec.device_sheet) {
     problems.add(spec.place_of("model"), "how fast is the device that runs it?",
                  "give `device` ('ppsim list devices')");
@@ -69,13 +69,14 @@ std::optional<ModelCosts> price_model(const RunSpec& spec, Problems& problems) {
 std::optional<MicrobatchWork> given_work(const RunSpec& spec, Problems& problems) {
   if (!spec.flops) return std::nullopt;
   if (spec.model_shape) {
-    problems.add(spec.place_of("flops"), "given together with `model`, whose shape says it", "leave one of them out");
+    problems.add(spec.place_of("flops"), "given together with `model`, whose shape defines it",
+                 "leave one of them out");
     return std::nullopt;
   }
   if (spec.has("microbatch-size") && !spec.has("sequence-length"))
     problems.add(spec.place_of("microbatch-size"), "how long is a sample?", "give `sequence-length`");
   if (spec.has("data-type") && !spec.device_sheet)
-    problems.add(spec.place_of("data-type"), "there is no device whose rate it could choose", "give `device`");
+    problems.add(spec.place_of("data-type"), "there is no device whose rate it chooses", "give `device`");
   else if (spec.device_sheet && spec.device_sheet->flops_per_second(spec.training.data_type) <= 0)
     problems.add(spec.place_of("data-type"),
                  fmt::format("{} has no rate for {}", spec.device_sheet->name, to_string(spec.training.data_type)),
@@ -123,7 +124,7 @@ std::string cost_source(const RunSpec& spec) {
     text += fmt::format(" at efficiency {:g}", static_cast<double>(*spec.training.efficiency_ppm) / 1e6);
   text += ", not measured";
   if (spec.measured_step)
-    text += fmt::format(", but for a step of {}: computing takes {:.4g} of its time",
+    text += fmt::format(", scaled to a step of {}: compute takes {:.4g} of its time",
                         format_duration(spec.measured_step->time),
                         static_cast<double>(spec.training.compute_ppm) / static_cast<double>(whole_share));
   if (const std::string measured = measured_links(spec.training); !measured.empty())

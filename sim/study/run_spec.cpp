@@ -288,7 +288,7 @@ Overlap overlap_in(const NetworkSpec& spec) {
 
 void check_overlap(const RunSpec& spec, Problems& problems) {
   if (spec.p2p == P2p::batched && overlap_in(spec) != Overlap::none)
-    problems.add(spec.place_of("overlap-p2p"), "Megatron-LM overlaps only what it does not launch in batches",
+    problems.add(spec.place_of("overlap-p2p"), "Megatron-LM overlaps only operations that it does not batch",
                  "leave it out, or leave out `p2p` batched");
 }
 

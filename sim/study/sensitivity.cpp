@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <tuple>
 #include <utility>
 
@@ -109,8 +110,7 @@ void add_microbatches(const RunSpec& spec, const Evaluation& run, Sensitivity& r
 /// The order for more chunks per stage: the next number that the schedule takes; 1F1B is interleaved with one.
 void add_chunks(const RunSpec& spec, const Evaluation& run, Sensitivity& result) {
   const Shape& shape = run.graph.scenario().shape;
-  if (spec.layout)
-    return result.refused.push_back({Change::chunks, "the layout has one part for each chunk that there is"});
+  if (spec.layout) return result.refused.push_back({Change::chunks, "the layout has one part for each existing chunk"});
   RunSpec changed = spec;
   const bool from_1f1b = run.graph.schedule().origin()->generator->name == "1f1b";
   if (from_1f1b) changed.schedule = "interleaved";
@@ -181,13 +181,14 @@ void add_still_stages(const RunSpec& spec, const Evaluation& run, Sensitivity& r
   const Jitter& jitter = run.report.spread->of;
   const std::vector<LoweredCopies> copies = lower_copies(spec, run.graph);
   const std::vector<SampledCopies> sampled = sampled_copies(run.graph, jitter.copies, copies);
-  const std::size_t tasks = sampled.size() * run.graph.scenario().shape.stages * run.graph.size() * jitter.samples;
+  const std::uint64_t tasks =
+      std::uint64_t{sampled.size()} * run.graph.scenario().shape.stages * run.graph.size() * jitter.samples;
   if (tasks <= most_sampled_tasks)
     result.still = still_stages(sampled, *run.report.spread, machine_threads());
   else
-    notes.push_back(fmt::format("{}: the p95 without the jitter of each stage would take {} simulated tasks, more than "
-                                "{}; fewer `samples` take less",
-                                spec.place_of("sensitivity"), tasks, most_sampled_tasks));
+    notes.push_back(fmt::format(
+        "{}: the p95 without the jitter of each stage would take {} simulated tasks, more than {}; use fewer `samples`",
+        spec.place_of("sensitivity"), tasks, most_sampled_tasks));
 }
 
 } // namespace
@@ -195,11 +196,11 @@ void add_still_stages(const RunSpec& spec, const Evaluation& run, Sensitivity& r
 std::optional<Sensitivity> find_sensitivity(const RunSpec& spec, const Evaluation& run,
                                             std::vector<std::string>& notes) {
   if (run.report.step_time_kind == StepTime::Kind::unknown) {
-    notes.emplace_back("`sensitivity`: the step time in the long run is not known, and no change of it");
+    notes.emplace_back("`sensitivity`: the step time in the long run is not known, nor are its changes");
     return std::nullopt;
   }
-  const std::size_t tasks =
-      changes_of(run.graph).size() * (has_steady_state(run.graph) ? steady_tasks(run.graph) : run.graph.size());
+  const std::uint64_t tasks = std::uint64_t{changes_of(run.graph).size()} *
+                              (has_steady_state(run.graph) ? steady_tasks(run.graph) : run.graph.size());
   if (tasks > most_tasks_for_sensitivity) {
     notes.push_back(fmt::format("`sensitivity`: stages and links would take {} simulated tasks, more than {}", tasks,
                                 most_tasks_for_sensitivity));

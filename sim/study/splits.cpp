@@ -15,10 +15,10 @@ namespace {
 void refuse_lists(const RunSpec& spec, Problems& problems) {
   const auto check = [&](std::string_view option, const auto& given) {
     if (given && given->size() > 1)
-      problems.add(
-          spec.place_of(option), fmt::format("{} values, one per chunk, do not follow the layers", given->size()),
-          "give one value, for a stage; `embedding` and `head` are for what the ends do besides ('ppsim import "
-          "`mean-stage`' writes that of a run)");
+      problems.add(spec.place_of(option),
+                   fmt::format("{} values, one per chunk, cannot follow the layers", given->size()),
+                   "give one value, for a stage; `embedding` and `head` are for the extra work of the ends ('ppsim "
+                   "import `mean-stage`' writes these for a run)");
   };
   check("forward", spec.forward);
   check("backward", spec.backward);
@@ -45,8 +45,7 @@ void check_layers(const RunSpec& spec, const BuiltRun& run) {
     problems.add(spec.place_of("balance"), "how many layers are there to split?",
                  "give `layers`, or a `layout` to start from");
   for (const char* option : {"first-stage-layers", "last-stage-layers"})
-    if (spec.has(option))
-      problems.add(spec.place_of(option), "fixes what `balance` is to find", "leave one of them out");
+    if (spec.has(option)) problems.add(spec.place_of(option), "fixes what `balance` searches", "leave one of them out");
   refuse_lists(spec, problems);
   problems.throw_if_any();
 }

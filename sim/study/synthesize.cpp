@@ -24,9 +24,9 @@ namespace {
 /// What belongs to an order that there is.
 void refuse_orders(const RunSpec& spec, Problems& problems) {
   if (spec.order != nullptr)
-    problems.add(spec.order->name, "an order is given, and one is sought", "leave `schedule-file` out");
+    problems.add(spec.order->name, "synthesize searches for an order, but this gives one", "leave `schedule-file` out");
   if (spec.schedule && spec.is_asked("schedule"))
-    problems.add(spec.place_of("schedule"), "names an order, and one is sought",
+    problems.add(spec.place_of("schedule"), "synthesize searches for an order, but this names one",
                  "leave it out; `placement` says where chunks are");
   for (const ScheduleOption& option : schedule_options())
     if (option.name != "activation-limit" && spec.is_asked(option.name) && spec.has(option.name))
@@ -41,14 +41,15 @@ void check_synthesis(const RunSpec& spec, const SynthesisRequest& request) {
   if (!spec.microbatches) problems.add("`mb`", "missing", "how many microbatches make a step? for example `mb` 8");
   refuse_orders(spec, problems);
   if (spec.balance && spec.optimizer_step == OptimizerStep::per_stage)
-    problems.add(spec.place_of("balance"), "splits are compared by makespan, and stages do not meet between steps",
+    problems.add(spec.place_of("balance"), "splits are compared by makespan, but stages do not meet between steps",
                  "leave one of them out, or give the split as `layout`");
-  if (spec.forward_only) problems.add(spec.place_of("forward-only"), "forwards alone have one order", "leave it out");
+  if (spec.forward_only) problems.add(spec.place_of("forward-only"), "forwards have only one order", "leave it out");
   if (spec.release_outputs)
-    problems.add(spec.place_of("release-outputs"), "when outputs are gone depends on transfers, which is not searched",
+    problems.add(spec.place_of("release-outputs"), "the search does not cover when transfers free outputs",
                  "leave it out: outputs then count as kept");
   if (spec.send_slices.value_or(1) > 1)
-    problems.add(spec.place_of("send-slices"), "what leaves before its task has ended is not searched", "leave it out");
+    problems.add(spec.place_of("send-slices"), "the search does not cover sending before a task has ended",
+                 "leave it out");
   for (const ChunkPlacement& placement : request.placements)
     if (spec.vpp && *spec.vpp != std::vector{placement.vpp})
       problems.add(spec.place_of("vpp"),
@@ -67,18 +68,19 @@ RunSpec with_order(const RunSpec& spec, Schedule schedule, std::string name) {
 void check_scenario(const RunSpec& spec, const Scenario& scenario) {
   const bool knows_sizes = std::ranges::any_of(scenario.memory.activation, [](Bytes each) { return each > Bytes{}; });
   if (spec.activation_limit && scenario.memory.limit && knows_sizes)
-    throw Error{ExitCode::bad_input, Problem{spec.place_of("activation-limit"),
-                                             "given together with a memory limit and sizes, and one of them can hold",
-                                             "leave it out: activations then count in bytes"}};
+    throw Error{ExitCode::bad_input,
+                Problem{spec.place_of("activation-limit"),
+                        "given together with a memory limit and sizes, but only one limit can hold",
+                        "leave it out: activations then count in bytes"}};
   if (scenario.costs.differ_by_microbatch())
     throw Error{ExitCode::bad_input,
                 Problem{spec.place_of("forward"),
-                        "costs of single microbatches: the order of microbatches would have to be sought too",
-                        "give the mean of each chunk, and simulate the order with the single costs"}};
+                        "costs differ by microbatch: the search would need to order microbatches too",
+                        "give the mean of each chunk, then simulate the order with the costs by microbatch"}};
   if (scenario.recompute.is_on() && scenario.recompute.microbatches_without > 0)
     throw Error{ExitCode::bad_input,
                 Problem{spec.place_of("microbatches-without-recompute"),
-                        "which microbatches those are depends on the order that is sought", "leave it out"}};
+                        "these microbatches depend on the order, which is not known yet", "leave it out"}};
 }
 
 /// Throws Error where a stage can not hold one microbatch.
@@ -92,7 +94,7 @@ void check_room(const RunSpec& spec, const ChunkPlacement& placement, const Task
       throw Error{
           ExitCode::no,
           Problem{spec.place_of("activation-limit"),
-                  fmt::format("room for {} on stage {}, where one microbatch alone has {} activations in placement {}",
+                  fmt::format("allows {} on stage {}, but one microbatch alone has {} activations in placement {}",
                               *spec.activation_limit, index(stage), least, placement.name),
                   fmt::format("give at least {}", least)}};
     const Bytes needed = static_bytes(plain, stage, 1) + Bytes{least};
@@ -153,7 +155,7 @@ std::vector<std::string> sequence_names(std::size_t chunks, std::span<const Pass
 }
 
 Error can_not_be_searched(const RunSpec& spec, std::string_view fault) {
-  return Error{ExitCode::bad_input, Problem{spec.place_of("mb"), fmt::format("can not be searched: {}", fault),
+  return Error{ExitCode::bad_input, Problem{spec.place_of("mb"), fmt::format("cannot be searched: {}", fault),
                                             "give fewer microbatches, up to 32767, or smaller costs"}};
 }
 
@@ -343,22 +345,20 @@ Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request) {
     Synthesis synthesis = synthesize(slowest->spec, request);
     synthesis.notes.insert(
         synthesis.notes.begin(),
-        fmt::format("{}: the order is that of copy {}, which takes the longest on every stage: what it "
-                    "takes is what a step of all copies takes",
+        fmt::format("{}: the order is for copy {}, the slowest on every stage: its time is the time of all copies",
                     spec.place_of("slow"), slowest->number));
     return synthesis;
   }
   check_synthesis(spec, request);
   Synthesis synthesis;
   if (request.splits_backward && assumes_halves(spec))
-    synthesis.notes.push_back(
-        fmt::format("{}: the halves of the backward are not given, and taken as equal; `input-grad` "
-                    "says what one takes, `no-split` leaves backwards whole",
-                    spec.place_of("backward")));
+    synthesis.notes.push_back(fmt::format("{}: the halves of the backward are not given, assuming equal halves; "
+                                          "`input-grad` gives one of them, `no-split` keeps backwards whole",
+                                          spec.place_of("backward")));
   if (spec.optimizer_step == OptimizerStep::per_stage && request.objective == Objective::makespan)
     synthesis.notes.push_back(
-        fmt::format("{}: stages do not meet between steps, and the makespan of one step is what is short here; "
-                    "`objective` step-time looks for what a step costs in the long run",
+        fmt::format("{}: stages do not meet between steps, but this search minimizes the makespan of one step; "
+                    "`objective` step-time minimizes the time of a step in the long run",
                     spec.place_of("optimizer-step")));
   std::optional<Error> refusal;
   for (const ChunkPlacement& placement : request.placements) {

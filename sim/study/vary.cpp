@@ -119,7 +119,7 @@ RunSpec completed(const RunSpec& given, const RunField& field) {
 Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch) {
   const RunField* const field = given.vary ? find_run_field(given.vary->option) : nullptr;
   if (field == nullptr || !field->unit)
-    throw Error{ExitCode::bad_input, Problem{"`vary`", "names no field that takes numbers", "name one, such as comm"}};
+    throw Error{ExitCode::bad_input, Problem{"`vary`", "no field given that takes numbers", "name one, such as comm"}};
   check_figure(given);
   const RunSpec spec = completed(given, *field);
   const Axis& axis = *spec.vary;

@@ -66,11 +66,11 @@ std::optional<std::string_view> fault_of(const Instance& instance) {
   if (instance.sequences.size() > 0xFFFF || instance.microbatches > 0x7FFF) return "it is too large";
   const std::size_t sequences = instance.sequences.size();
   for (const Sequence& sequence : instance.sequences)
-    if (sequence.stage >= instance.stages()) return "a sequence is on a stage that is not there";
+    if (sequence.stage >= instance.stages()) return "a sequence is on a stage that does not exist";
   for (const Arc& arc : instance.arcs)
-    if (arc.from >= sequences || arc.to >= sequences) return "an arc joins a sequence that is not there";
+    if (arc.from >= sequences || arc.to >= sequences) return "an arc joins a sequence that does not exist";
   if (!is_in_range(instance)) return "a number is negative, or sums are out of range";
-  if (is_circular(instance)) return "its arcs run in a circle";
+  if (is_circular(instance)) return "its arcs form a cycle";
   return std::nullopt;
 }
 

@@ -94,7 +94,7 @@ std::vector<Step> parse(const Lines& lines, bool markdown) {
 /// What a command prints, and "[exit N]" where it does not end with 0.
 Lines run(const std::string& command) {
   std::FILE* pipe = ::popen(("exec 2>&1 </dev/null\n" + command).c_str(), "r");
-  if (pipe == nullptr) throw std::runtime_error{"can not start sh"};
+  if (pipe == nullptr) throw std::runtime_error{"cannot start sh"};
   std::string text;
   std::array<char, 4096> buffer{};
   while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), count);
@@ -111,7 +111,7 @@ class Workplace {
 public:
   Workplace(const fs::path& program, const fs::path& source_dir) {
     std::string name = (fs::temp_directory_path() / "ppsim-transcript-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"can not make " + name};
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"cannot make " + name};
     folder_ = name;
     fs::create_symlink(program, folder_ / "ppsim");
     for (const char* linked : {"docs", "traces"}) fs::create_directory_symlink(source_dir / linked, folder_ / linked);
@@ -147,7 +147,7 @@ void print_difference(const std::string& file, const Step& step, const Lines& ac
 
 int run_transcript(const fs::path& program, const fs::path& source_dir, const fs::path& file) {
   std::ifstream stream{file, std::ios::binary};
-  if (!stream) throw std::runtime_error{"can not read " + file.string()};
+  if (!stream) throw std::runtime_error{"cannot read " + file.string()};
   const std::string text{std::istreambuf_iterator<char>{stream}, {}};
   const bool markdown = file.extension() == ".md";
   Lines lines = split(text);

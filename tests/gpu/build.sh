@@ -61,7 +61,7 @@ unpack() {
       name=$(ar t "$file" | grep '^data\.tar')
       ar p "$file" "$name" | case $name in
         *.xz) xz -dc ;; *.zst) zstd -dc ;; *.gz) gzip -dc ;; *) cat ;;
-      esac | tar -xf - -C "$prefix" || fail "can not unpack $file" "install dpkg, or what unpacks $name"
+      esac | tar -xf - -C "$prefix" || fail "cannot unpack $file" "install dpkg, or what unpacks $name"
     fi
   done
   find "$prefix" -xtype l | while read -r link; do
@@ -175,7 +175,7 @@ say "configuring in $to for GPUs of generation $arch, with $nvcc"
 CUDACXX=$nvcc cmake -S . -B "$to" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DPPSIM_GPU=ON "-DCMAKE_CUDA_ARCHITECTURES=$arch" \
   -DPPSIM_BUILD_TESTS=ON -DPPSIM_BUILD_BENCH=OFF -DPPSIM_CHECK_HEADERS=OFF "${definitions[@]}" >"$to/configure.log" 2>&1 || {
   tail -n 30 "$to/configure.log" >&2
-  fail "can not configure $to; log: $to/configure.log" \
+  fail "cannot configure $to; log: $to/configure.log" \
     "for a missing library: run tests/gpu/fetch_packages.sh where there is a network, and bring what it makes to $packages"
 }
 sed -n '/^-- ppsim /,/^-- Conf/ { /^-- Conf/d; s/^-- //; p }' "$to/configure.log" >&2
@@ -183,5 +183,5 @@ read -ra target_list <<<"$targets"
 keep_going=(-k) # what does not depend on what fails is built all the same
 if [ -e "$to/build.ninja" ]; then keep_going=(-k 0); fi
 cmake --build "$to" --parallel "$jobs" --target "${target_list[@]}" -- "${keep_going[@]}" ||
-  fail "can not build everything in $to" "$to/env.sh is there, and so is what could be built"
+  fail "cannot build everything in $to" "$to/env.sh is there, and so is what could be built"
 say "built; next: . $to/env.sh && ppsim list backends"

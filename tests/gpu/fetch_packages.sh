@@ -66,7 +66,7 @@ say "${#known[@]} packages, $mib MiB"
 [ "$mib" -le "$limit" ] || fail "that is more than $limit MiB" "--limit MIB allows more; or name what is not needed in tests/gpu/fetch_packages.sh"
 mkdir -p "$to"
 cd "$to"
-apt-get -qq -o APT::Sandbox::User=root download "${!known[@]}" || fail "can not fetch them" "apt-get update, and see that the network is there"
+apt-get -qq -o APT::Sandbox::User=root download "${!known[@]}" || fail "cannot fetch them" "apt-get update, and see that the network is there"
 # Of those that were fetched before, what is not needed any more. Other files stay.
 now=$(awk '{ print $2 }' <<<"$files")
 if [ -e fetched ]; then grep -vxF "$now" fetched | while read -r file; do rm -f -- "$file"; done; fi

@@ -34,18 +34,18 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 [[ $backend =~ ^(cuda|threads)$ ]] || fail "--backend: '$backend' is none" "cuda or threads"
-[[ $minutes =~ ^([1-9][0-9]*)?$ ]] || fail "--minutes: '$minutes' is no whole number from 1 up"
-[[ $steps =~ ^[1-9][0-9]*$ ]] || fail "--steps: '$steps' is no whole number from 1 up"
+[[ $minutes =~ ^([1-9][0-9]*)?$ ]] || fail "--minutes: '$minutes' is not a whole number from 1 up"
+[[ $steps =~ ^[1-9][0-9]*$ ]] || fail "--steps: '$steps' is not a whole number from 1 up"
 : "${out:=$root/build/evidence-$backend}"
 absolute() { case $1 in "" | /*) echo "$1" ;; *) echo "$PWD/$1" ;; esac; }
 ppsim=$(absolute "$ppsim") probes=$(absolute "$probes") pack=$(absolute "$pack")
 [ -z "$ppsim" ] || [ -x "$ppsim" ] || fail "--ppsim: there is no program '$ppsim'"
-[ -z "$pack" ] || touch "$pack" 2>/dev/null || fail "--pack: can not write '$pack'"
+[ -z "$pack" ] || touch "$pack" 2>/dev/null || fail "--pack: cannot write '$pack'"
 if [ -n "$list" ] && [ ! -d "$out" ]; then
   out=$(mktemp -d)
   trap 'rm -rf "$out"' EXIT
 fi
-mkdir -p "$out"/{done,failed,log} 2>/dev/null || fail "--out: can not write into '$out'"
+mkdir -p "$out"/{done,failed,log} 2>/dev/null || fail "--out: cannot write into '$out'"
 cd "$out" # so that the commands in what is recorded are the same everywhere
 exec 9>lock
 flock -n 9 || fail "another run.sh works in '$PWD'" "wait for it, or --out FOLDER"
@@ -162,7 +162,7 @@ fi
 if [ -z "$list" ] && [ -x "$ppsim" ]; then
   "$ppsim" list backends | sed -n "/^$backend\$/,/^[a-z]/p" | grep -q '^  usable  *yes' || {
     "$ppsim" list backends | sed -n "/^$backend\$/,/^[a-z]/p" | sed -n 's/^  \(here\|remedy\)/  \1/p' >&2
-    fail "backend '$backend' can not be used here" "run.sh --list says what it would run"
+    fail "backend '$backend' cannot be used here" "run.sh --list says what it would run"
   }
   note_machine
 fi

@@ -42,9 +42,9 @@ expect 'other settings are another folder' 2 -- "holds what ran with 'threads, 5
 expect 'a pattern that matches nothing' 2 -- '--only: no unit matches runs/typo*' -- --only 'runs/typo*' --ppsim "$ppsim"
 expect 'a wrong option' 2 -- "unknown option '--bakcend'" -- --bakcend x
 expect 'a wrong backend' 2 -- "--backend: 'tpu' is none" -- --backend tpu
-expect 'a wrong number' 2 -- "--minutes: '0' is no whole number from 1 up" -- --minutes 0
+expect 'a wrong number' 2 -- "--minutes: '0' is not a whole number from 1 up" -- --minutes 0
 expect 'no program' 2 -- "--ppsim: there is no program '$work/none'" -- --ppsim "$work/none"
-expect 'no place to pack' 2 -- "--pack: can not write '$work/none/x.tar.gz'" -- --ppsim "$ppsim" --pack "$work/none/x.tar.gz"
+expect 'no place to pack' 2 -- "--pack: cannot write '$work/none/x.tar.gz'" -- --ppsim "$ppsim" --pack "$work/none/x.tar.gz"
 
 # What other programs had a part in is no evidence.
 cat >"$work/contended" <<END
@@ -92,7 +92,7 @@ printf '#!/bin/sh\necho "no compiler"; exit 1\n' >"$work/tree/tests/gpu/build.sh
 run=$work/tree/tests/gpu/run.sh backend=cuda
 expect 'a build that fails' 1 -- 'FAILED  build/ppsim: exit status 1' 'no compiler' 'no program yet' -- --minutes 9 --out "$work/built"
 printf '#!/bin/sh\nmkdir -p "%s/build/gpu"; cp "%s" "%s/build/gpu/ppsim"\n' "$work/tree" "$work/broken" "$work/tree" >"$work/tree/tests/gpu/build.sh"
-CUDA_VISIBLE_DEVICES='' expect 'a build, and a backend that can not be used' 2 -- 'done    build/ppsim' "backend 'cuda' can not be used here" -- \
+CUDA_VISIBLE_DEVICES='' expect 'a build, and a backend that cannot be used' 2 -- 'done    build/ppsim' "backend 'cuda' cannot be used here" -- \
   --minutes 9 --out "$work/built" --only 'first/*'
 run=$(dirname "$(readlink -f "$0")")/run.sh
 

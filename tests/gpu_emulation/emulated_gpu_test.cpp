@@ -269,7 +269,7 @@ TEST_CASE("A GPU that is too small is told", "[gpu]") {
   }
   const Program wide = compiled(schedule_of("1f1b", 8, 8));
   CHECK_THAT(error_of([&] { static_cast<void>(cuda().run(wide, small_run())); }),
-             Contains("36 multiprocessors can not be split among 8 stages"));
+             Contains("36 multiprocessors cannot be split among 8 stages"));
 }
 
 TEST_CASE("The proof has the memory of the stages that it follows", "[gpu]") {
@@ -327,7 +327,7 @@ TEST_CASE("A machine without a driver says so", "[gpu]") {
   const Setting none{"PPSIM_EMULATION_NO_DRIVER", "1"};
   const Usability usability = cuda().usability();
   CHECK_FALSE(usability.usable);
-  CHECK(usability.why == "there is no NVIDIA driver");
+  CHECK(usability.why == "no NVIDIA driver is installed");
   CHECK_THAT(usability.remedy, Contains("install its driver"));
 }
 

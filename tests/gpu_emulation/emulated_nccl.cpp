@@ -154,7 +154,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
   if (config->blocking != 1) refuse("NCCL: only blocking communicators");
-  if (config->cgaClusterSize != 0) refuse("NCCL: clusters of blocks, which a small partition can not place");
+  if (config->cgaClusterSize != 0) refuse("NCCL: clusters of blocks, which a small partition cannot place");
   std::unique_lock lock{ppsim::emulation::Engine::get().mutex};
   std::shared_ptr<Group>& group = groups()[id.internal];
   if (!group) group = std::make_shared<Group>();

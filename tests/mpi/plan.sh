@@ -25,6 +25,6 @@ $mpiexec -n 2 "$ppsim" $plan --memory-limit 1GiB 2>/dev/null >many.txt || status
 [ $status = 3 ] || fail 'the exit status is that of one process'
 cmp one.txt many.txt || fail 'what needs least is said likewise'
 
-$mpiexec -n 4 "$ppsim" $plan --stages 7 2>err && fail 'what can not be is refused'
+$mpiexec -n 4 "$ppsim" $plan --stages 7 2>err && fail 'what cannot be is refused'
 [ "$(grep -c '^ppsim: error' err)" = 1 ] || fail 'which is said once'
 exit 0

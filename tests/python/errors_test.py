@@ -84,7 +84,7 @@ class Wrong(unittest.TestCase):
     def test_keywords(self):
         self.assertIn("did you mean stages", str(self.error(TypeError, ppsim.simulate, stagess=4)))
         self.assertIn("is an option of other functions", str(self.error(TypeError, ppsim.simulate, gpus=4)))
-        self.assertIn("is no option", str(self.error(TypeError, ppsim.compare, **{"\0": 4})))
+        self.assertIn("is not an option", str(self.error(TypeError, ppsim.compare, **{"\0": 4})))
         self.assertIn("said twice", str(self.error(TypeError, ppsim.simulate, stages=4, pp=4, mb=8)))
         self.error(ValueError, ppsim.simulate, **{"\ud800": 4})
         self.error(TypeError, ppsim.check)

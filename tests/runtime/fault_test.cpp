@@ -41,7 +41,7 @@ TEST_CASE("What is no fault is none", "[fault]") {
   CHECK(!parse_fault(std::string_view{"fail@1F3\0", 9}));
 }
 
-TEST_CASE("A fault that its task can not have is none", "[fault]") {
+TEST_CASE("A fault that its task cannot have is none", "[fault]") {
   CHECK(!parse_fault("no-memory@1B0")); // only F allocates
   CHECK(!parse_fault("lose@1W0"));      // W sends nothing
   CHECK(!parse_fault("resize@1W0"));

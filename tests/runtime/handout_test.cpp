@@ -1,5 +1,5 @@
 // How shared work is handed out, to up to ten thousand processes: the rules are the program's, time and messages are
-// modelled. The table of docs/scaling.md comes from here.
+// modelled. The table of handout.md comes from here.
 
 #include "support/golden.hpp"
 
@@ -141,7 +141,7 @@ void check_taken(const Outcome& outcome, std::uint64_t rows) {
   CHECK(outcome.furthest_ahead <= Handout::most_ahead + Handout::longest_stretch);
 }
 
-/// As docs/scaling.md has it.
+/// As handout.md has it.
 std::string table() {
   constexpr std::uint64_t most_rows = 2'000'000;
   std::string lines = "| ranks | rows of 0.1 ms | of 1 ms | of 10 ms | of 100 ms |\n| --- | --- | --- | --- | --- |\n";
@@ -237,9 +237,9 @@ TEST_CASE("One slow row holds up others where most_ahead is reached, not before 
   CHECK(outcome.end >= 100s);
 }
 
-TEST_CASE("docs/scaling.md has the table of this model") {
+TEST_CASE("handout.md has the table of this model") {
   std::ostringstream page;
-  page << std::ifstream{test::source_path("docs/scaling.md")}.rdbuf();
+  page << std::ifstream{test::source_path("tests/runtime/handout.md")}.rdbuf();
   const std::string expected = table();
   INFO(expected);
   CHECK(page.str().find(expected) != std::string::npos);

@@ -102,7 +102,7 @@ TEST_CASE("What a stage does is told with its task and its peer", "[monitor]") {
   CHECK(told(1, Doing::waiting_for_input, 3) == "stage 1 waits for the gradient of 2B0 from stage 2");
   CHECK(told(1, Doing::waiting_for_slot, 1) == "stage 1 waits for a free slot to stage 2, for the activation of 1F1");
   CHECK(told(1, Doing::finishing) == "stage 1 finishes its step");
-  CHECK(told(1, Doing::meeting) == "stage 1 waits for all stages to meet");
+  CHECK(told(1, Doing::meeting) == "stage 1 waits for the other stages");
   CHECK(monitor.describe(StageId{2}) == "stage 2 runs in another process");
   // A transport may know of no task.
   CHECK(told(1, Doing::computing, 99) == "stage 1 computes");
@@ -134,10 +134,9 @@ TEST_CASE("The stage that waits for no other is named first", "[monitor]") {
         "for a free slot to stage 1, for the activation of 0F2; stage 1 waits for a free slot to stage 2, for the "
         "activation of 1F1");
   // At the end of the step.
-  CHECK(
-      stuck(program, {{0, Doing::meeting}, {1, Doing::finishing}, {2, Doing::meeting}}) ==
-      "no progress for 300 ms: stage 1 finishes its step; stage 0 waits for all stages to meet; stage 2 waits for all "
-      "stages to meet");
+  CHECK(stuck(program, {{0, Doing::meeting}, {1, Doing::finishing}, {2, Doing::meeting}}) ==
+        "no progress for 300 ms: stage 1 finishes its step; stage 0 waits for the other stages; stage 2 waits for the "
+        "other stages");
 }
 
 TEST_CASE("A stage that has gone is named before those that wait for it", "[monitor]") {

@@ -287,8 +287,8 @@ TEST_CASE("Where memory runs out the error names rank, task and bytes", "[runtim
   toys.devices[0].capacity = Bytes{147 + 16 + 13 + 12}; // the second stash lacks a byte
   const Refusal refusal = refusal_of([&] { train_toys(toys, 2, 1); });
   CHECK(refusal.code == ExitCode::failed);
-  CHECK(refusal.first() == "rank 0, task 0F1: no memory for its stash (13 bytes) -- "
-                           "take a smaller workload, or a schedule with fewer activations alive");
+  CHECK(refusal.first() == "rank 0, task 0F1: no memory for its stash (13 bytes) -- use a smaller workload, or a "
+                           "schedule with fewer live activations");
   CHECK(toys.devices[0].used == Bytes{});
   ToyRun smaller{program};
   smaller.devices[1].capacity = Bytes{146};
@@ -299,8 +299,8 @@ TEST_CASE("What a transport throws names rank, task and peer", "[runtime][stage]
   const Program program = compiled(generate("1f1b", {.stages = 2, .microbatches = 4}));
   ToyRun toys{program, {.compute = Compute::real, .poison = false, .fault = Fault{FaultKind::resize, cell("0F3")}}};
   CHECK(refusal_of([&] { train_toys(toys, 2, 2); }).first() ==
-        "rank 1, task 1F3, input 0F3 from rank 0: 8 bytes came, 16 were expected -- "
-        "see that both ranks run the same workload");
+        "rank 1, task 1F3, input 0F3 from rank 0: 8 bytes came, 16 were expected -- check that both ranks run the same "
+        "workload");
 }
 
 TEST_CASE("A timed task lasts as the scenario says", "[runtime][stage]") {

@@ -87,7 +87,7 @@ TEST_CASE("Slots can be given, but never more than transfers", "[program]") {
   CHECK(channel_between(compiled(schedule, {.slots = 2}), 0, 1).slots == 2);
   CHECK(channel_between(compiled(schedule, {.slots = 9}), 0, 1).slots == 3);
   CHECK(refusal_of([&] { (void)compiled(schedule, {.slots = 0}); }).first() ==
-        "--slots: 0 slots: no transfer could ever arrive -- give at least 1");
+        "--slots: 0 slots: no transfer could arrive -- give at least 1");
 }
 
 TEST_CASE("Tasks are issued by predicted start, as far as what they wait for allows", "[program]") {

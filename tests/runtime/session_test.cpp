@@ -187,15 +187,16 @@ TEST_CASE("What no backend can run is refused, all at once", "[runtime][session]
         std::vector<std::string>{
             "--steps: 0 steps: nothing would be measured -- give at least 1",
             "--transport: backend none has no transport 'packed' -- did you mean 'paced'? take direct or paced",
-            "--inject: the schedule has no task 5F0 -- name one of its tasks, as in 0F1",
-            "--inject: it comes in the second step, and there is but one -- run more steps"});
+            "--inject: the schedule has no task 5F0 -- name one of its tasks, such as 0F1",
+            "--inject: it happens in the second step, but there is only one -- run more steps"});
   options = one_step();
   options.steps = 2;
   options.fault = Fault{FaultKind::lose, cell("1F0")};
   CHECK(refused(options) ==
         std::vector<std::string>{"--inject: 1F0 sends nothing to another stage -- name a task that does"});
   options.fault = Fault{FaultKind::no_memory, cell("1B0")};
-  CHECK(refused(options) == std::vector<std::string>{"--inject: 1B0 allocates no stash -- name a forward, as in 0F1"});
+  CHECK(refused(options) ==
+        std::vector<std::string>{"--inject: 1B0 allocates no stash -- name a forward, such as 0F1"});
   options.fault = Fault{FaultKind::resize, cell("1B0")};
   CHECK(refused(options).empty());
 }

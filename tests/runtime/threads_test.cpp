@@ -126,15 +126,14 @@ TEST_CASE("A run for which the system starts too few threads ends, and says what
     return (refusal.code == ExitCode::failed ? "failed: " : "not failed: ") + refusal.first();
   };
   const std::string why =
-      ": the system starts no thread for it: Resource temporarily unavailable -- every stage has a "
-      "thread, and the run one more: raise the limit of processes (ulimit -u, or of the container), "
-      "or take fewer stages";
+      ": the system starts no thread for it: Resource temporarily unavailable -- every stage needs a thread, and the "
+      "run one more: raise the limit of processes (ulimit -u, or of the container), or use fewer stages";
   for (const auto& [started, whose] :
        {std::pair{0U, "the run's monitor"}, std::pair{1U, "rank 0"}, std::pair{3U, "rank 2"}})
     if (const auto said = said_with_threads(started, refused))
       CHECK(*said == std::string{"failed: "} + whose + why);
     else
-      WARN("threads can not be limited here");
+      WARN("threads cannot be limited here");
 }
 
 TEST_CASE("PipeDream trains as its definition says: each microbatch with the parameters that it began with",
@@ -208,18 +207,18 @@ TEST_CASE("A task that fails ends the run with rank and task", "[runtime][thread
   CHECK(refusal.first() == "rank 1, task 1F3: was made to fail -- ");
 }
 
-TEST_CASE("A stash that can not be allocated ends the run with rank, task and bytes", "[runtime][threads][fault]") {
+TEST_CASE("A stash that cannot be allocated ends the run with rank, task and bytes", "[runtime][threads][fault]") {
   const std::string bytes = std::to_string(threads().sizes(tiny).stash().count());
   CHECK(refusal_with({FaultKind::no_memory, cell("2F1")}, 5s).first() ==
         "rank 2, task 2F1: no memory for its stash (" + bytes +
-            " bytes) -- take a smaller workload, or a schedule with fewer activations alive");
+            " bytes) -- use a smaller workload, or a schedule with fewer live activations");
 }
 
 TEST_CASE("A tensor of another size ends the run with both sizes, rank, task and peer", "[runtime][threads][fault]") {
   const std::int64_t bytes = threads().sizes(tiny).boundary.count();
   CHECK(refusal_with({FaultKind::resize, cell("0F2")}, 5s).first() ==
         "rank 1, task 1F2, input 0F2 from rank 0: " + std::to_string(bytes / 2) + " bytes came, " +
-            std::to_string(bytes) + " were expected -- see that both ranks run the same workload");
+            std::to_string(bytes) + " were expected -- check that both ranks run the same workload");
 }
 
 TEST_CASE("A tensor that is never sent ends the run within its time, naming who waits for whom",
@@ -243,7 +242,7 @@ TEST_CASE("A task that does not end ends the run within its time, by name", "[ru
   CHECK(took < 3s);
 }
 
-TEST_CASE("What threads can not do is refused", "[runtime][threads]") {
+TEST_CASE("What threads cannot do is refused", "[runtime][threads]") {
   const Scenario scenario = sized({.stages = 2, .microbatches = 2}, 10us, 20us);
   const Outcome predicted = predict("1f1b", scenario);
   Program program = compile(predicted.graph, predicted.timeline);

@@ -103,14 +103,15 @@ TEST_CASE("A channel has the order of its sender", "[verify]") {
 
 TEST_CASE("Every stash is made once, there when it is used, and freed once", "[verify]") {
   CHECK(has(found([](Program& program) { at(program, "0F0").allocates = false; }), "0F0 makes no stash"));
-  CHECK(
-      has(found([](Program& program) { at(program, "0F0").allocates = false; }), "0I0 uses a stash that is not there"));
+  CHECK(has(found([](Program& program) { at(program, "0F0").allocates = false; }),
+            "0I0 uses a stash that does not exist"));
   CHECK(has(found([](Program& program) { at(program, "0I0").allocates = true; }), "0I0 makes its stash again"));
   CHECK(has(found([](Program& program) { at(program, "0F0").frees_for_input = true; }),
-            "0I0 uses a stash that is not there"));
+            "0I0 uses a stash that does not exist"));
   CHECK(has(found([](Program& program) { at(program, "0I0").frees_for_weight = true; }),
-            "0W0 uses a stash that is not there"));
-  CHECK(has(found([](Program& program) { at(program, "0W0").frees_for_input = true; }), "0W0 frees what is not there"));
+            "0W0 uses a stash that does not exist"));
+  CHECK(has(found([](Program& program) { at(program, "0W0").frees_for_input = true; }),
+            "0W0 frees a stash that does not exist"));
   CHECK(has(found([](Program& program) { at(program, "1W1").frees_for_weight = false; }),
             "stage 1: a stash is never freed"));
   CHECK(has(found([](Program& program) { program.stages[0].chunks = {1}; }),
@@ -210,10 +211,9 @@ TEST_CASE("A cycle over slots is told operation by operation, with the slots tha
   const Refusal refusal = refusal_of([&] { (void)compiled(schedule, {.slots = 1}); });
   CHECK(refusal.code == ExitCode::no);
   REQUIRE(refusal.lines.size() == 1);
-  CHECK(refusal.first() ==
-        "schedule: deadlock: stage 1: 1F2 waits for a free slot to stage 0, where 2F1 has to end first; stage 0: 2F1 "
-        "waits for a free slot to stage 1, where 3F0 has to end first; stage 1: 3F0 waits for 1F2, which stands before "
-        "it -- --slots 2 suffices");
+  CHECK(refusal.first() == "schedule: deadlock: stage 1: 1F2 waits for a free slot to stage 0, where 2F1 has to end "
+                           "first; stage 0: 2F1 waits for a free slot to stage 1, where 3F0 has to end first; stage 1: "
+                           "3F0 waits for 1F2, which is before it -- --slots 2 suffices");
   CHECK(!refusal_of([&] { (void)compiled(schedule, {.slots = 2}); }).code);
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("A lane whose order meets in no program is a cycle", "[verify]") {
       },
       P2p::pair);
   CHECK(refusal.first() ==
-        "schedule: deadlock: stage 1: 1F0 waits for its input, 1RECV_F0; stage 1: 1RECV_F0 waits for 1F0, which stands "
+        "schedule: deadlock: stage 1: 1F0 waits for its input, 1RECV_F0; stage 1: 1RECV_F0 waits for 1F0, which is "
         "before it -- use --p2p edge: a communicator for each direction between two stages");
 }
 
@@ -247,9 +247,9 @@ TEST_CASE("One thread can issue the tasks in the order of issue", "[verify]") {
   CHECK(has(found([](Program& program) { std::swap(program.issue_order[0], program.issue_order[1]); }),
             "0F1 is issued before 0F0, for which it waits"));
   CHECK(has(found([](Program& program) { program.issue_order.pop_back(); }),
-            "the order of issue has not every task once"));
+            "the order of issue does not have every task once"));
   CHECK(has(found([](Program& program) { program.issue_order.back() = program.issue_order.front(); }),
-            "the order of issue has not every task once"));
+            "the order of issue does not have every task once"));
 }
 
 } // namespace ppsim::test::verify_test

@@ -27,4 +27,4 @@ json.dump(c, open(sys.argv[2], "w"))' "$file" "$work/more.json"
 done
 check 'there were certificates' [ "$count" -ge 7 ]
 run "$python" "$checker" "$checker"
-check 'what is no certificate is told from one that is wrong' [ "$status" = 2 ]
+check 'what is not a certificate is told from one that is wrong' [ "$status" = 2 ]

@@ -23,14 +23,14 @@ check '--help says how to use it' grep -q '^usage: tests/gpu/build.sh' "$work/ou
 build --nonsense
 check 'what it does not know is an error' said "error: unknown argument: --nonsense"
 
-# Every package that the README asks for is fetched, but for compilers and build tools.
+# Every package that docs/install.md asks for is fetched, but for compilers and build tools.
 fetch --list
 check '--list lists' [ "$status" = 0 ]
-readme=$(sed -n '/^apt install/,/[^\\]$/p' "$source_dir/README.md" | tr -d '\\' | sed 's/^apt install//')
-[ "$(wc -w <<<"$readme")" -gt 5 ] || { echo "failed: no line 'apt install' in README.md"; exit 1; }
-for package in $readme; do
+named=$(sed -n '/^apt install/,/[^\\]$/p' "$source_dir/docs/install.md" | tr -d '\\' | sed 's/^apt install//')
+[ "$(wc -w <<<"$named")" -gt 5 ] || { echo "failed: no line 'apt install' in docs/install.md"; exit 1; }
+for package in $named; do
   case $package in g++ | cmake | ninja-build) continue ;; esac
-  check "$package, which the README names, is fetched" grep -qx "$package" "$work/out"
+  check "$package, which docs/install.md names, is fetched" grep -qx "$package" "$work/out"
 done
 
 # What a package depends on, the first of alternatives, and theirs; nothing of a base system, and nothing that only Fortran needs.

@@ -24,9 +24,9 @@ run bash -c '{ "$@" && echo "status 0" >&3; } 3>&1 2>&1 >left.txt | true; cat le
 check 'who read stderr has left: the report' cmp left.txt right.txt
 run bash -c '"$@" >&-' - "$ppsim" "${small[@]}"
 check 'no stdout is an error' [ "$status" = 1 ]
-check 'which says so' said "report: can not write 'stdout'"
+check 'which says so' said "report: cannot write 'stdout'"
 run bash -c '"$@" 2>/dev/full' - "$ppsim" --stages 0
-check 'an error that can not be said has its status' [ "$status" = 2 ]
+check 'an error that cannot be said has its status' [ "$status" = 2 ]
 run bash -c 'set -o pipefail; { sleep 0.2; "$@"; } | true' - "$ppsim" help
 check 'who read stdout has left: the end that programs have then' [ "$status" = 141 ]
 check 'without a word' [ ! -s "$work/err" ]
@@ -68,7 +68,7 @@ umask 022
 ln -s round.json around.json
 ln -s around.json round.json
 run "$ppsim" "${small[@]}" --json round.json
-check 'links in a circle are an error' said "can not write 'round.json': Too many levels of symbolic links"
+check 'links in a circle are an error' said "cannot write 'round.json': Too many levels of symbolic links"
 
 # Folders that can not be written.
 mkdir closed
@@ -79,13 +79,13 @@ run as_other "$ppsim" "${small[@]}" --json closed/run.json
 check 'a file that can be written is, in its place' cmp closed/run.json right.json
 check 'which is said' said "note: --json: 'closed/run.json' is written over"
 run as_other "$ppsim" "${small[@]}" --json closed/new.json
-check 'a new one is an error' said "can not write 'closed/new.json': Permission denied"
+check 'a new one is an error' said "cannot write 'closed/new.json': Permission denied"
 chmod 755 closed
 
 # Sets, and what does not fit.
 mkdir -p set/run.1.et
 run "$ppsim" --stages 3 --mb 2 --chakra set/run
-check 'one of a set that can not be written is an error' said "can not write 'set/run.1.et': Is a directory"
+check 'one of a set that cannot be written is an error' said "cannot write 'set/run.1.et': Is a directory"
 check 'and no other is written' [ "$(ls -A set)" = run.1.et ]
 mkfifo set/pipe.0.et
 run timeout 1 "$ppsim" --stages 2 --mb 2 --chakra set/pipe
@@ -93,7 +93,7 @@ check 'a pipe without a reader is waited for, and a signal ends that' [ "$status
 check 'with nothing left' [ "$(ls -A set | tr '\n' ' ')" = 'pipe.0.et run.1.et ' ]
 rm -r set
 run bash -c 'ulimit -f 8; "$@"' - "$ppsim" --stages 4 --mb 64 --trace large.json
-check 'more than a file may hold is an error' said "can not write 'large.json': File too large"
+check 'more than a file may hold is an error' said "cannot write 'large.json': File too large"
 check 'that leaves nothing' [ ! -e large.json ]
 check 'nothing is left of any of these' [ "$(find . -name '.ppsim-*' | wc -l)" = 0 ]
 

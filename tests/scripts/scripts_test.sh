@@ -76,7 +76,7 @@ touch "$work/repo/sim/a.cpp" "$work/no-build"
 program x
 check 'a failed build is an error' [ "$status" = 1 ]
 check 'it shows the compiler error' said 'a.cpp:1: error: oops'
-check 'it names the log' said "error: can not build build/release; log: $work/repo/build/release.log"
+check 'it names the log' said "error: cannot build build/release; log: $work/repo/build/release.log"
 check 'it does not run the program' [ ! -s "$work/out" ]
 rm "$work/no-build"
 program x

@@ -34,7 +34,7 @@ for form in csv jsonl; do
   done
   end_with INT 100000 "killed.$form"
   check "$form: an interrupt has its status" [ "$status" = 130 ]
-  check "$form: and says how far it came" said 'interrupted: [0-9]* of 80000 rows are written; --resume goes on'
+  check "$form: and says how far it came" said 'interrupted: [0-9]* of 80000 rows are written; --resume continues'
   check "$form: the last line is whole" [ "$(tail -c 1 "killed.$form" | wc -l)" = 1 ]
   head -c -7 "killed.$form" >half && cat half >"killed.$form" # as a full disk leaves it
   run "${sweep[@]}" --threads 3 --table "killed.$form" --resume

@@ -27,12 +27,12 @@ run "${table[@]}" --effort 1 --only "$only" --hold "$source_dir/tests/synthesis/
 check 'no order is longer, and no bound lower, than it was' [ "$status" = 0 ]
 check 'a table of them' grep -q '^| all |' "$work/out"
 
-# The tables of the documentation, but for their times: those of a whole run, which takes minutes.
+# The tables of tests/synthesis/tables.md, but for their times: those of a whole run, which takes minutes.
 for file in "$source_dir/tests/synthesis/instances.json" "$work/all.json"; do
   run "${table[@]}" --from "$source_dir/tests/synthesis/figures.txt" "$file"
   check 'what a run has found of each instance contradicts nothing that is known' [ "$status" = 0 ]
   sed 's/ [^|]*| [^|]*|$//' "$work/out" >"$work/rows.txt"
-  while read -r row; do grep -qF "$row" "$source_dir/docs/synthesis.md" || die "docs/synthesis.md has no row: $row"; done <"$work/rows.txt"
+  while read -r row; do grep -qF "$row" "$source_dir/tests/synthesis/tables.md" || die "tables.md has no row: $row"; done <"$work/rows.txt"
 done
 
 # What it has to notice.

@@ -2,7 +2,7 @@
 """check_certificate.py [--all-orders] FILE...: checks certificates (docs/synthesis.md) with nothing of ppsim.
 
 Written from that page alone, rule by rule and as plainly as can be: for small ones. Prints a line for each file: "proven", or
-"refuted" and why. Exit status 0 where all are proven, 3 where not, 2 where one is no certificate. --all-orders tries every order
+"refuted" and why. Exit status 0 where all are proven, 3 where not, 2 where one is not a certificate. --all-orders tries every order
 as well, of those that have at most 20000, and fails (1) where the best of them is shorter than a bound that was proven.
 """
 import itertools

@@ -255,7 +255,7 @@ private:
       refuse(fmt::format("node {} of rank {} is of rank {}", in_quotes(node.name), rank_, own));
     const std::uint64_t peer = sends ? *attributes.destination : *attributes.source;
     if (peer > std::numeric_limits<std::uint32_t>::max() || *attributes.size > largest)
-      refuse(fmt::format("node {} has a rank or size that can not be", in_quotes(node.name)));
+      refuse(fmt::format("node {} has a rank or size that cannot be", in_quotes(node.name)));
     node.kind = sends ? WorkloadKind::send : WorkloadKind::receive;
     node.peer = static_cast<std::uint32_t>(peer);
     node.tag = attributes.tag.value_or(0);
@@ -308,7 +308,7 @@ private:
     std::string_view rest = text;
     const std::string_view digits = take_digits(rest);
     if (digits.empty() || !rest.empty() || value_of(digits) > most)
-      refuse(fmt::format("{} is no number from 0 to {}", in_quotes(text), most), how_to);
+      refuse(fmt::format("{} is not a number from 0 to {}", in_quotes(text), most), how_to);
     return value_of(digits);
   }
 
@@ -353,7 +353,7 @@ private:
   /// "label: calc 5 cpu 0", "label: send 8b to 1 tag 2 cpu 1 nic 0"
   void operation() {
     std::string_view label = word(0);
-    if (!label.ends_with(':')) refuse(fmt::format("{} is no statement", in_quotes(label)), how_to);
+    if (!label.ends_with(':')) refuse(fmt::format("{} is not a statement", in_quotes(label)), how_to);
     label.remove_suffix(1);
     WorkloadNode node{.rank = static_cast<std::uint32_t>(next_rank_ - 1), .name = std::string{label}};
     std::size_t rest = 3;
@@ -370,7 +370,7 @@ private:
       node.peer = static_cast<std::uint32_t>(number(word(4), most_ranks));
       rest = 5;
     } else {
-      refuse(fmt::format("{} is no operation", in_quotes(word(1))), "operations are calc, send and recv");
+      refuse(fmt::format("{} is not an operation", in_quotes(word(1))), "operations are calc, send and recv");
     }
     for (; rest < words_.size(); rest += 2) {
       const std::uint64_t value = number(word(rest + 1), largest_tag);
@@ -380,7 +380,7 @@ private:
         refuse(fmt::format("{} is not understood", in_quotes(word(rest))), how_to);
     }
     if (!labels_.emplace(std::string{label}, workload_.nodes.size()).second)
-      refuse(fmt::format("the label {} is there twice", in_quotes(label)), how_to);
+      refuse(fmt::format("the label {} appears twice", in_quotes(label)), how_to);
     workload_.nodes.push_back(std::move(node));
   }
 

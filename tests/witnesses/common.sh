@@ -27,32 +27,4 @@ checkout() { # FOLDER URL COMMIT
   echo "$1: $(git -C "$1" rev-parse --short=12 HEAD)"
 }
 
-# Another Debian, in a chroot of its own. PyTorch is Debian's.
-mounts=()
-leave() { for mount in "${mounts[@]}"; do umount "$mount"; done; mounts=(); }
-trap leave EXIT
-debian() { # SUITE PACKAGE...: makes $work/SUITE on the first run, and installs what is not there
-  local suite=$1 root=$work/$1
-  shift
-  needs debootstrap debootstrap
-  if [ ! -e "$root/made" ]; then
-    rm -rf "$root"
-    debootstrap --variant=minbase "$suite" "$root" "${DEBIAN_MIRROR-}" /usr/share/debootstrap/scripts/sid >"$suite.log" 2>&1 ||
-      fail "no Debian $suite" "see $work/$suite.log"
-    touch "$root/made"
-  fi
-  chroot "$root" dpkg --status "$@" >/dev/null 2>&1 ||
-    { chroot "$root" apt-get update && chroot "$root" apt-get install -y --no-install-recommends "$@"; } >>"$suite.log" 2>&1 ||
-    fail "Debian $suite without $*" "see $work/$suite.log"
-}
-enter() { # SUITE FOLDER...: mounts these folders of $work, and /proc; leave() unmounts them
-  local root=$work/$1 folder
-  shift
-  mount -t proc proc "$root/proc"
-  mounts+=("$root/proc")
-  for folder; do
-    mkdir -p "$root/$folder"
-    mount --bind "$folder" "$root/$folder"
-    mounts+=("$root/$folder")
-  done
-}
+. "$here/../../tools/chroot.sh"

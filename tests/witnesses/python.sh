@@ -8,13 +8,10 @@ no_program=yes
 . "$(dirname "$(readlink -f "$0")")/common.sh"
 . "$here/../../tools/packages.sh"
 needs git git
-[ "$(id -u)" = 0 ] || fail 'a chroot needs root'
 debian forky python3-torch python3-pip "${program_packages[@]}" "${python_packages[@]}"
 
-# Sources as they are here, with their times, so that what was compiled is kept
-mkdir -p forky/ppsim forky/witnesses
-find forky/ppsim -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
-git -C "$here/../.." ls-files -z | tar -C "$here/../.." --null --files-from - -c | tar -C forky/ppsim -x
+copy_checkout "$here/../.." forky
+mkdir -p forky/witnesses
 cp "$here"/pytorch*.py forky/witnesses
 enter forky
 in_forky() { chroot forky env PIP_ROOT_USER_ACTION=ignore PYTHONDONTWRITEBYTECODE=1 "$@"; }

@@ -21,7 +21,7 @@ namespace {
 
 using ReadJson = nlohmann::ordered_json;
 
-constexpr std::string_view not_a_certificate = "docs/synthesis.md says what a certificate holds";
+constexpr std::string_view not_a_certificate = "docs/synthesis.md describes certificates";
 constexpr std::string_view whole_numbers = "write whole nanoseconds, bytes or counts";
 constexpr std::size_t longest_words = 4096; ///< bytes of a name, or of what else is for people
 
@@ -79,7 +79,7 @@ private:
     if (object.is_object())
       fault(pointer, fmt::format("the key '{}' is missing", key), not_a_certificate);
     else if (&object != &nothing())
-      fault(pointer, fmt::format("it is {} and no object", object.type_name()), not_a_certificate);
+      fault(pointer, fmt::format("it is {}, not an object", object.type_name()), not_a_certificate);
     return nothing();
   }
 
@@ -87,7 +87,7 @@ private:
   const ReadJson& list(const ReadJson& value, std::string_view pointer) {
     static const ReadJson none = ReadJson::array();
     if (value.is_array()) return value;
-    if (&value != &nothing()) fault(pointer, fmt::format("it is {} and no list", value.type_name()), "write a list");
+    if (&value != &nothing()) fault(pointer, fmt::format("it is {}, not a list", value.type_name()), "write a list");
     return none;
   }
 
@@ -101,7 +101,7 @@ private:
     if (&value == &nothing()) return 0;
     fault(
         [&] {
-          return std::pair{std::string{pointer()}, fmt::format("{} is no whole number", in_quotes(text_of(value)))};
+          return std::pair{std::string{pointer()}, fmt::format("{} is not a whole number", in_quotes(text_of(value)))};
         },
         whole_numbers);
     return 0;
@@ -129,12 +129,12 @@ private:
     const auto is_control = [](char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F; };
     if (!value.is_string()) {
       if (&value != &nothing())
-        fault(pointer, fmt::format("{} is no text", in_quotes(text_of(value))), "write a string");
+        fault(pointer, fmt::format("{} is not a string", in_quotes(text_of(value))), "write a string");
       return {};
     }
     const auto& text = value.get_ref<const std::string&>();
     if (text.size() <= longest_words && std::ranges::none_of(text, is_control)) return text;
-    fault(pointer, fmt::format("{} can not be shown", in_quotes(text)),
+    fault(pointer, fmt::format("{} cannot be shown", in_quotes(text)),
           fmt::format("write one line of at most {} bytes, without control characters", longest_words));
     return {};
   }
@@ -142,16 +142,15 @@ private:
   void check_head() {
     if (!file_.is_object())
       throw Error{ExitCode::bad_input,
-                  {std::string{where_}, fmt::format("it is {} and no object", file_.type_name()),
+                  {std::string{where_}, fmt::format("it is {}, not an object", file_.type_name()),
                    std::string{not_a_certificate}}};
     const ReadJson& kind = at(file_, "kind", "");
     if (file_.contains("kind") && kind != "ppsim-certificate")
-      fault("/kind", fmt::format("it is {} and not \"ppsim-certificate\"", in_quotes(text_of(kind))),
-            not_a_certificate);
+      fault("/kind", fmt::format("it is {}, not \"ppsim-certificate\"", in_quotes(text_of(kind))), not_a_certificate);
     const ReadJson& schema = at(file_, "schema", "");
     if (file_.contains("schema") && schema != 1)
-      fault("/schema", fmt::format("it is {}, and this ppsim reads schema 1", in_quotes(text_of(schema))),
-            "take the ppsim that wrote it, or a newer one");
+      fault("/schema", fmt::format("it is {}, but this ppsim reads schema 1", in_quotes(text_of(schema))),
+            "use the ppsim that wrote it, or a newer one");
     problems_.throw_if_any();
   }
 
@@ -189,7 +188,7 @@ private:
   std::array<std::int64_t, size> read_numbers(const ReadJson& json, const std::string& pointer) {
     std::array<std::int64_t, size> numbers{};
     if (!json.is_array() || json.size() != size) {
-      fault(pointer, fmt::format("it is no list of {} numbers", size), not_a_certificate);
+      fault(pointer, fmt::format("it is not a list of {} numbers", size), not_a_certificate);
       return numbers;
     }
     for (std::size_t i = 0; i < size; ++i)

@@ -224,10 +224,10 @@ std::size_t place_without_kernels(std::span<TaskTime> tasks) {
 void note_times(std::vector<std::string>& notes, std::size_t without_kernels, std::size_t on_processor,
                 std::string_view substitute) {
   if (without_kernels > 0)
-    notes.push_back(
-        fmt::format("tasks that launched no kernel take no time, between those beside them ({})", without_kernels));
+    notes.push_back(fmt::format("tasks that launched no kernel take no time, and lie between their neighbours ({})",
+                                without_kernels));
   if (on_processor > 0)
-    notes.push_back(fmt::format("tasks of ranks that show no kernel of a task have the times of {} ({})", substitute,
+    notes.push_back(fmt::format("ranks without any kernel of a task: their tasks have the times of {} ({})", substitute,
                                 on_processor));
 }
 

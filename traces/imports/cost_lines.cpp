@@ -51,11 +51,11 @@ public:
       document_.add("optimizer", toml_time(model_.optimizer.mean),
                     "Of the slowest stage: " + describe({model_.optimizer}));
     if (model_.pair.kind != PairRule::Kind::sum)
-      document_.add("pair", toml_string(to_string(model_.pair)), "As pairs were seen to run");
+      document_.add("pair", toml_string(to_string(model_.pair)), "As the recorded pairs ran");
     if (!model_.peak.empty())
       document_.add_comment("Peak memory by stage: " +
                             listed(model_.peak, [](Bytes bytes) { return format_closely(bytes); }));
-    document_.add("measured.run", toml_string(model_.run), "The run that they are of, for 'ppsim validate'");
+    document_.add("measured.run", toml_string(model_.run), "The run that these costs are from, for 'ppsim validate'");
     return std::move(document_);
   }
 
@@ -120,7 +120,7 @@ private:
       add_pass("backward", whole(costs.input_grad, costs.weight_grad),
                whole(costs.input_grad_by_microbatch, costs.weight_grad_by_microbatch), &ChunkStatistics::backward);
     } else {
-      document_.add("forward-only", "true", "No backward was seen");
+      document_.add("forward-only", "true", "No backward was recorded");
     }
     add_ends();
   }
@@ -140,23 +140,23 @@ private:
     if (const auto lost = std::reduce(model_.unrecorded.begin(), model_.unrecorded.end()); lost > 0)
       described += fmt::format("; {} were not recorded", lost);
     if (!any) {
-      if (!unknown.empty())
-        document_.add_comment("No transfer was recorded, so that nothing says what comm is: give --comm");
+      if (!unknown.empty()) document_.add_comment("No transfer was recorded, so comm is not known: give --comm");
     } else if (form_ == CostForm::mean_stage) {
       document_.add(
           "comm", toml_time(mean_transfer()),
-          fmt::format("The mean of all boundaries between stages, of each the lowest quarter: {}", described));
+          fmt::format("The mean of all boundaries between stages, using the lowest quarter of each: {}", described));
     } else if (!unknown.empty()) {
-      document_.add_comment(fmt::format(
-          "No transfer of {} {} between chunks was recorded, so that comm lacks a value: give --comm (the "
-          "mean of the others: {})",
-          unknown.size() == 1 ? "boundary" : "boundaries", joined(unknown, ", "), format_closely(mean_transfer())));
+      document_.add_comment(fmt::format("No transfer of {} {} between chunks was recorded, so comm lacks a value: give "
+                                        "--comm (the mean of the others: {})",
+                                        unknown.size() == 1 ? "boundary" : "boundaries", joined(unknown, ", "),
+                                        format_closely(mean_transfer())));
     } else {
-      document_.add("comm", toml_list(scenario_.network.latency, toml_time),
-                    fmt::format("By boundary between chunks, of both directions the lowest quarter: {}", described));
+      document_.add(
+          "comm", toml_list(scenario_.network.latency, toml_time),
+          fmt::format("By boundary between chunks, using the lowest quarter of both directions: {}", described));
     }
     if (any && model_.transfer != TransferModel::latency)
-      document_.add("transfer", toml_string(to_string(model_.transfer)), "As stages were seen to send");
+      document_.add("transfer", toml_string(to_string(model_.transfer)), "As the recorded stages sent");
   }
 
   [[nodiscard]] Duration mean_transfer() const {

@@ -53,7 +53,7 @@ void feed(z_stream& stream, std::string_view& bytes) {
   refuse(where,
          fmt::format("the gzip data is broken{}{}", stream.msg != nullptr ? ": " : "",
                      stream.msg != nullptr ? stream.msg : ""),
-         "pack or copy it again");
+         "compress or copy it again");
 }
 
 /// Behind the end of a member: another one begins, or there is padding of zeros.
@@ -71,11 +71,7 @@ void check_status(int status, const z_stream& stream, bool was_last, std::string
 
 } // namespace
 
-bool is_gzip(std::string_view bytes) {
-  return bytes.starts_with("\x1F\x8B");
-}
-
-Gunzip::Gunzip(std::string_view bytes, std::string where, std::size_t limit)
+Gunzip::Gunzip(std::string_view bytes, std::string where, std::uint64_t limit)
     : rest_{bytes}, size_{bytes.size()}, where_{std::move(where)}, limit_{limit} {
   if (inflateInit2(&stream_, gzip_window) != Z_OK) throw std::bad_alloc{};
 }
@@ -97,8 +93,8 @@ bool Gunzip::append_to(std::string& text) {
     status_ = inflate(&stream_, Z_NO_FLUSH);
     const std::size_t found = window_.size() - stream_.avail_out;
     if (found > limit_ - unpacked_)
-      refuse(where_, fmt::format("it unpacks to more than {} bytes", limit_),
-             "unpack it, and give fewer steps or ranks");
+      refuse(where_, fmt::format("it decompresses to more than {} bytes", limit_),
+             "decompress it, or give fewer steps or ranks");
     text.append(window_.data(), found);
     unpacked_ += found;
     check_status(status_, stream_, rest_.empty(), where_);
@@ -126,9 +122,10 @@ std::string gzip(std::string_view bytes) {
   return packed;
 }
 
-std::string gunzip(std::string_view bytes, std::string_view where, std::size_t limit) {
+std::string gunzip(std::string_view bytes, std::string_view where, std::uint64_t limit) {
   std::string text;
-  text.reserve(std::min(size_hint(bytes), limit)); // so that it does not move, and is not there twice while it does
+  text.reserve(std::min<std::uint64_t>(size_hint(bytes),
+                                       limit)); // so that it does not move, and is not there twice while it does
   Gunzip packed{bytes, std::string{where}, limit};
   while (packed.append_to(text)) {
   }

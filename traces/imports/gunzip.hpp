@@ -5,6 +5,7 @@
 #include "ppsim/traces/import.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,7 @@ namespace ppsim::traces {
 class Gunzip {
 public:
   /// Keeps what `bytes` points to. `where` is for errors.
-  Gunzip(std::string_view bytes, std::string where, std::size_t limit = most_unpacked);
+  Gunzip(std::string_view bytes, std::string where, std::uint64_t limit = most_unpacked);
   ~Gunzip() { inflateEnd(&stream_); }
   Gunzip(const Gunzip&) = delete; // zlib keeps the place of its stream
   Gunzip& operator=(const Gunzip&) = delete;
@@ -32,7 +33,7 @@ private:
   std::string_view rest_; ///< that zlib has not been given
   std::size_t size_;      ///< of all
   std::string where_;
-  std::size_t limit_;
+  std::uint64_t limit_;
   std::size_t unpacked_ = 0;
   bool ended_ = false;
   int status_ = Z_OK;
@@ -47,7 +48,7 @@ private:
 class PlainFile {
 public:
   /// Keeps what `file` points to where it is not packed. Throws as gunzip() does.
-  PlainFile(const ImportFile& file, std::size_t limit)
+  PlainFile(const ImportFile& file, std::uint64_t limit)
       : unpacked_{is_gzip(file.bytes) ? gunzip(file.bytes, file.name, limit) : std::string{}},
         plain_{is_gzip(file.bytes) ? std::string_view{} : std::string_view{file.bytes}} {}
   [[nodiscard]] std::string_view bytes() const { return unpacked_.empty() ? plain_ : std::string_view{unpacked_}; }

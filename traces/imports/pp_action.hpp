@@ -33,7 +33,7 @@ inline constexpr std::uint32_t most_named_chunks = 1U << 14U;
 inline constexpr std::uint32_t most_named_microbatches = 1U << 20U;
 
 /// Why labels "PP:..." are left out that parse_pp_action() does not know.
-inline constexpr const char* unknown_action = "PP: labels with an action that is not known";
+inline constexpr const char* unknown_action = "PP: labels with an unknown action";
 
 /// The action that `name` (without "PP:") stands for; nothing where it is none, or out of range.
 [[nodiscard]] std::optional<PpAction> parse_pp_action(std::string_view name);

@@ -47,7 +47,7 @@ Schedule schedule_of(const StepEvents& step, const ImportOptions& options, std::
     throw Error{ExitCode::bad_input,
                 Problem{std::string{where},
                         fmt::format("stage {} has tasks, but --stages says {}", step.tasks.back().stage, stages),
-                        "leave --stages out, or give what the run had"}};
+                        "leave --stages out, or give the run's number of stages"}};
   FoundTasks found;
   for (const TaskEvent& event : step.tasks) {
     found.offsets.resize(event.stage + std::size_t{1}, static_cast<std::uint32_t>(found.tasks.size()));
@@ -57,7 +57,7 @@ Schedule schedule_of(const StepEvents& step, const ImportOptions& options, std::
   if (const auto empty = std::ranges::adjacent_find(found.offsets); empty != found.offsets.end())
     throw Error{ExitCode::bad_input,
                 Problem{std::string{where}, fmt::format("stage {} has no task", empty - found.offsets.begin()),
-                        "give the files of all stages, and as --stages what the run had"}};
+                        "give the files of all stages, and the run's number of stages as --stages"}};
   const Shape shape = shape_of(found, where);
   const Schedule plain = to_schedule(std::move(found), shape, true);
   const Generator* generator = generator_of(plain);
@@ -161,7 +161,7 @@ private:
     }
     if (matched_ < step.transfers.size())
       recorded_.dropped
-          ["transfers that join no two tasks of different stages, or are there twice (are all ranks in the files?)"] +=
+          ["transfers that do not join two tasks of different stages, or appear twice (are all ranks in the files?)"] +=
           step.transfers.size() - matched_;
   }
 
@@ -319,7 +319,7 @@ void keep_common_steps(std::vector<Replica>& replicas, DropCounts& dropped) {
     else
       common = std::move(both);
   }
-  dropped["replicas without a step that the others have"] +=
+  dropped["replicas without any step that the others have"] +=
       std::erase_if(replicas, [](const Replica& replica) { return replica.steps.empty(); });
   for (Replica& replica : replicas)
     dropped["steps that another replica lacks"] += std::erase_if(
@@ -395,7 +395,7 @@ private:
     if (replica && !replica->steps.empty())
       replicas_.push_back(std::move(*replica));
     else
-      ++dropped_["replicas without a whole step"];
+      ++dropped_["replicas without a complete step"];
   }
 
   /// Nothing where the tasks make no schedule, or one that can not have run.
@@ -405,8 +405,8 @@ private:
       Scenario scenario = uniform_scenario(schedule.shape(), Duration{1}, Duration{1});
       return lower(std::move(schedule), std::move(scenario), where_);
     } catch (const Error& error) {
-      dropped_[error.code() == ExitCode::bad_input ? "steps whose tasks make no schedule"
-                                                   : "steps whose order can not have run"] += steps.size();
+      dropped_[error.code() == ExitCode::bad_input ? "steps whose tasks do not make a schedule"
+                                                   : "steps whose order cannot have run"] += steps.size();
       if (first_error_.empty()) first_error_ = error.problems();
       return std::nullopt;
     }
@@ -456,14 +456,14 @@ private:
     if (unrecorded > 0)
       notes.push_back(fmt::format("{} of {} were not recorded", unrecorded, counted(transfers, "transfer")));
     if (parted > 0)
-      notes.push_back(fmt::format("of {} only the whole was recorded: each half has the share that its pass "
-                                  "takes of both where they run alone",
-                                  counted(parted, "overlapped pair")));
+      notes.push_back(fmt::format(
+          "only the whole of {} was recorded: each half gets the share that its pass has of both when they run alone",
+          counted(parted, "overlapped pair")));
     note_alignment(matched, "transfers");
     note_alignment(aligned - matched, "the order of tasks");
     if (unbounded > 0)
       notes.push_back(fmt::format(
-          "in {} some stages only send to others, or only receive: nothing bounds what their clocks differ by",
+          "in {} some stages only send to others, or only receive: the difference of their clocks has no bound",
           counted(unbounded, "step")));
   }
 
@@ -471,7 +471,7 @@ private:
     if (steps == 0) return;
     recorded_.notes.push_back(
         recorded_.one_clock
-            ? fmt::format("the clocks of stages do not agree in {}: there they were aligned by {}",
+            ? fmt::format("the clocks of stages do not agree in {}: they were aligned by {} there",
                           counted(steps, "step"), by)
             : fmt::format("the clocks of stages were aligned by {}, step by step ({})", by, counted(steps, "step")));
   }
@@ -483,14 +483,14 @@ private:
     throw Error{ExitCode::bad_input,
                 Problem{std::string{where_},
                         none ? "no forward or backward was found"
-                             : fmt::format("no step is whole; {}",
+                             : fmt::format("no step is complete; {}",
                                            first_fault_.empty() ? "all are longer than a day" : first_fault_),
                         none                               ? "record the passes of the pipeline"
                         : dropped_.contains(task_is_twice) ? "give each file once, and files of one run only"
                         : unknown != dropped_.end()
                             ? fmt::format("the files have {} {}: record a schedule without them", unknown->second,
                                           unknown_action)
-                            : "give the files of all stages, and record whole steps"}};
+                            : "give the files of all stages, and record complete steps"}};
   }
 
   Recorded& recorded_;

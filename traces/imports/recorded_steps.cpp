@@ -99,7 +99,7 @@ public:
       const auto name = [&](Pass pass) { return to_string(make_task(pass, at / microbatches_, at % microbatches_)); };
       if ((cell & forward) == 0) return name(Pass::forward) + " is missing";
       if ((cell & (split - forward)) == 0) return name(Pass::backward) + " is missing";
-      if ((cell & 2) != 0) return fmt::format("there is {} besides its I or W", name(Pass::backward));
+      if ((cell & 2) != 0) return fmt::format("there is {} in addition to its I or W", name(Pass::backward));
       return name((cell & 4) == 0 ? Pass::input_grad : Pass::weight_grad) + " is missing";
     }
     return std::nullopt;
@@ -203,12 +203,11 @@ std::optional<StepFault> find_incomplete(const StepEvents& step) {
     forward_only = forward_only && event.task.pass == Pass::forward;
   }
   if (chunks * microbatches > step.tasks.size()) // the table is no larger than the step
-    return StepFault{incomplete, fmt::format("{} tasks of {} chunks and {} microbatches are there", step.tasks.size(),
-                                             chunks, microbatches)};
+    return StepFault{incomplete, fmt::format("{} tasks of {} chunks and {} microbatches are recorded",
+                                             step.tasks.size(), chunks, microbatches)};
   Cells cells{chunks, microbatches};
   for (const TaskEvent& event : step.tasks)
-    if (!cells.add(event.task))
-      return StepFault{task_is_twice, fmt::format("{} is there twice", to_string(event.task))};
+    if (!cells.add(event.task)) return StepFault{task_is_twice, fmt::format("{} appears twice", to_string(event.task))};
   if (auto missing = cells.first_missing(forward_only)) return StepFault{incomplete, std::move(*missing)};
   return std::nullopt;
 }

@@ -26,7 +26,7 @@ struct StepFault {
 };
 
 /// The reason where it was recorded twice, or in two runs.
-inline constexpr const char* task_is_twice = "steps with a task that is there twice";
+inline constexpr const char* task_is_twice = "steps in which a task appears twice";
 
 /// Sorts events and cuts them into steps, by rising replica and step. Those with impossible times or ids are taken out
 /// and counted as dropped. The spans point into `recorded`.

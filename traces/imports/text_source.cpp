@@ -6,7 +6,7 @@
 
 namespace ppsim::traces {
 
-TextSource::TextSource(const ImportFile& file, std::size_t limit) : plain_{file.bytes} {
+TextSource::TextSource(const ImportFile& file, std::uint64_t limit) : plain_{file.bytes} {
   if (is_gzip(file.bytes)) packed_.emplace(file.bytes, file.name, limit);
 }
 

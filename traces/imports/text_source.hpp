@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,7 +18,7 @@ public:
   /// Keeps what `text` points to.
   explicit TextSource(std::string_view text) : plain_{text} {}
   /// Keeps what `file` points to. from() throws as Gunzip does, where it is packed.
-  TextSource(const ImportFile& file, std::size_t limit);
+  TextSource(const ImportFile& file, std::uint64_t limit);
 
   /// The text from `at` on: at least `least` characters of it, where there are as many; until the next call. Forgets
   /// what is before: no later call may ask for that.

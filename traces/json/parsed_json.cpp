@@ -79,10 +79,9 @@ nlohmann::ordered_json parsed_json(std::string_view text, std::string_view where
     if (has_begun && error.byte > text.size())
       throw Error{ExitCode::bad_input,
                   {place_of(text, error.byte, where), "the JSON ends too early", "copy it again: a part is missing"}};
-    throw Error{ExitCode::bad_input, {place_of(text, error.byte, where), "this is no JSON", std::string{not_one}}};
+    throw Error{ExitCode::bad_input, {place_of(text, error.byte, where), "this is not JSON", std::string{not_one}}};
   } catch (const Json::out_of_range&) {
-    throw Error{ExitCode::bad_input,
-                {std::string{where}, "a number in it is beyond the range of numbers", std::string{range}}};
+    throw Error{ExitCode::bad_input, {std::string{where}, "a number in it is out of range", std::string{range}}};
   }
 }
 

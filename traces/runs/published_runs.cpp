@@ -75,14 +75,14 @@ public:
   std::vector<PublishedRun> read() {
     if (rest_.empty())
       throw Error{ExitCode::bad_input,
-                  Problem{std::string{name_}, "the file is empty", "write a head and a row for each run"}};
+                  Problem{std::string{name_}, "the file is empty", "write a header and a row for each run"}};
     read_head();
     while (!rest_.empty()) {
       const std::string_view line = take_line(rest_);
       ++line_;
       if (!trimmed(line).empty()) read_row(line);
     }
-    if (runs_.empty() && problems_.empty()) fault(1, "there are no runs below the head", "write a row for each run");
+    if (runs_.empty() && problems_.empty()) fault(1, "there are no runs below the header", "write a row for each run");
     problems_.throw_if_any();
     return std::move(runs_);
   }
@@ -127,7 +127,7 @@ private:
     }
     ++at;
     if (at == line.size() || line[at] == ',') return true;
-    fault(at + 1, fmt::format("{} stands behind a closing double quote", in_quotes(line.substr(at))),
+    fault(at + 1, fmt::format("{} follows a closing double quote", in_quotes(line.substr(at))),
           "put a comma there; a double quote inside is written twice");
     return false;
   }
@@ -138,7 +138,7 @@ private:
     if (!split(head)) problems_.throw_if_any();
     columns_ = values_.size();
     if (columns_ > most_given_columns)
-      fault(1, fmt::format("it has {} columns, and more than {} make no table of runs", columns_, most_given_columns),
+      fault(1, fmt::format("it has {} columns, but a table of runs has at most {}", columns_, most_given_columns),
             given_hint);
     for (std::size_t column = 0; column < columns_; ++column) name_column(column);
     std::vector<std::string_view> missing;
@@ -146,7 +146,7 @@ private:
       if (!at_[given] && !can_be_left_out(static_cast<Given>(given))) missing.push_back(given_names[given]);
     if (!missing.empty())
       fault(1,
-            fmt::format("there {} {} in {}", missing.size() == 1 ? "is no column" : "are no columns",
+            fmt::format("there {} {} in {}", missing.size() == 1 ? "is not a column" : "are no columns",
                         joined(missing, ", "), in_quotes(head)),
             given_hint);
     problems_.throw_if_any();
@@ -161,7 +161,7 @@ private:
       return;
     }
     std::optional<std::size_t>& at = at_[static_cast<std::size_t>(known - given_names.begin())];
-    if (at) fault(value.column, fmt::format("the column {} is there twice", *known), "leave one of them out");
+    if (at) fault(value.column, fmt::format("the column {} appears twice", *known), "leave one of them out");
     at = column;
   }
 
@@ -184,7 +184,7 @@ private:
   /// In billionths: nanoseconds of seconds, bytes of gigabytes. Nothing where it is no number above 0.
   std::optional<std::int64_t> billionths(const Value& value, std::string_view name, double most,
                                          std::string_view hint) {
-    const std::optional<double> number = number_of<double>(value.text);
+    const std::optional<double> number = decimal_of(value.text);
     const std::int64_t result = number && *number > 0 && *number <= most ? std::llround(*number * nano) : 0;
     if (result > 0) return result;
     fault(value.column, fmt::format("{} is {}", name, in_quotes(value.text)), hint);
@@ -204,7 +204,7 @@ private:
     if (!split(line)) return;
     if (values_.size() != columns_)
       return fault(1, fmt::format("{} values for {} columns in {}", values_.size(), columns_, in_quotes(line)),
-                   "write one for each; a value with a comma in it stands in double quotes");
+                   "write one value for each; put a value that contains a comma into double quotes");
     PublishedRun run;
     run.set = text(Given::set, true);
     run.name = text(Given::run, true);

@@ -73,7 +73,7 @@ private:
       if (const auto found = object.find(key); found != object.end()) return *found;
     fault(place,
           object.is_object() ? fmt::format("the key '{}' is missing", key)
-                             : fmt::format("it is {} and no object", kind_of(object)),
+                             : fmt::format("it is {}, not an object", kind_of(object)),
           not_a_run);
     return nothing;
   }
@@ -82,7 +82,7 @@ private:
     static const Json none = Json::array();
     const Json& value = at(object, key, place);
     if (value.is_array()) return value;
-    if (!value.is_null()) fault(place, fmt::format("'{}' is {} and no list", key, kind_of(value)), "write a list");
+    if (!value.is_null()) fault(place, fmt::format("'{}' is {}, not a list", key, kind_of(value)), "write a list");
     return none;
   }
 
@@ -95,7 +95,7 @@ private:
     if (fits) return value.get<std::int64_t>();
     fault(
         [&] {
-          return std::pair{std::string{place()}, fmt::format("{} is no whole number", in_quotes(text_of(value)))};
+          return std::pair{std::string{place()}, fmt::format("{} is not a whole number", in_quotes(text_of(value)))};
         },
         "write whole nanoseconds, bytes or counts");
     return 0;
@@ -130,13 +130,13 @@ private:
   }
   std::string words(const Json& value, std::string_view place) {
     if (value.is_string()) return shown(value.get_ref<const std::string&>(), place);
-    fault(place, fmt::format("{} is no text", in_quotes(text_of(value))), "write a string");
+    fault(place, fmt::format("{} is not a string", in_quotes(text_of(value))), "write a string");
     return {};
   }
   std::string shown(const std::string& text, std::string_view place) {
     const auto is_control = [](char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F; };
     if (text.size() <= longest_fact && std::ranges::none_of(text, is_control)) return text;
-    fault(place, fmt::format("{} can not be shown", in_quotes(text)),
+    fault(place, fmt::format("{} cannot be shown", in_quotes(text)),
           fmt::format("write one line of at most {} bytes, without control characters", longest_fact));
     return {};
   }
@@ -145,8 +145,8 @@ private:
   double real(const Json& value, std::string_view place) {
     if (value.is_number()) return value.get<double>();
     if (!value.is_null())
-      fault(place, fmt::format("{} is no number", in_quotes(text_of(value))),
-            "write a number, or null where it is none");
+      fault(place, fmt::format("{} is not a number", in_quotes(text_of(value))),
+            "write a number, or null if there is none");
     return std::numeric_limits<double>::quiet_NaN();
   }
 
@@ -158,15 +158,16 @@ private:
 
   void check_head() {
     if (!file_.is_object())
-      throw Error{ExitCode::bad_input,
-                  {std::string{where_}, fmt::format("it is {} and no object", kind_of(file_)), std::string{not_a_run}}};
+      throw Error{
+          ExitCode::bad_input,
+          {std::string{where_}, fmt::format("it is {}, not an object", kind_of(file_)), std::string{not_a_run}}};
     const Json& kind = at(file_, "kind", "the file");
     if (file_.contains("kind") && kind != "run")
-      fault("kind", fmt::format("it is {} and not \"run\"", in_quotes(text_of(kind))), not_a_run);
+      fault("kind", fmt::format("it is {}, not \"run\"", in_quotes(text_of(kind))), not_a_run);
     const Json& schema = at(file_, "schema", "the file");
     if (file_.contains("schema") && schema != 1)
-      fault("schema", fmt::format("it is {}, and this ppsim reads schema 1", in_quotes(text_of(schema))),
-            "take the ppsim that wrote it, or a newer one");
+      fault("schema", fmt::format("it is {}, but this ppsim reads schema 1", in_quotes(text_of(schema))),
+            "use the ppsim that wrote it, or a newer one");
     problems_.throw_if_any();
   }
 
@@ -182,7 +183,7 @@ private:
       if (is_row)
         csv += rows[stage].get_ref<const std::string&>() + '\n';
       else
-        fault("order", fmt::format("the row of stage {} is no line of text", stage),
+        fault("order", fmt::format("the row of stage {} is not a line of text", stage),
               "write a string of cells per stage, such as \"0F0,0B0\"");
     }
     problems_.throw_if_any();
@@ -206,7 +207,7 @@ private:
                          shape.microbatches, shape.vpp);
     };
     if (!(said == found))
-      fault("shape", fmt::format("it says {}, and the order has {}", in_words(said), in_words(found)),
+      fault("shape", fmt::format("it says {}, but the order has {}", in_words(said), in_words(found)),
             "write the shape of the order");
   }
 
@@ -243,7 +244,7 @@ private:
 
   void read_workload(const Json& json, RunFacts& facts) {
     constexpr std::string_view place = "facts, workload";
-    if (!json.is_object()) return fault(place, fmt::format("it is {} and no object", kind_of(json)), not_a_run);
+    if (!json.is_object()) return fault(place, fmt::format("it is {}, not an object", kind_of(json)), not_a_run);
     for (const auto& [setting, value] : json.items())
       facts.workload.emplace_back(shown(setting, place),
                                   words(value, fmt::format("{}, {}", place, in_quotes(setting))));
@@ -279,7 +280,7 @@ private:
     proof.loss_error = size("loss_error");
     proof.tolerance = size("tolerance");
     if (json.is_object() && json.contains("tolerance") && json["tolerance"].is_null())
-      fault("proof, tolerance", "it is null and no number", "write how far results may be off");
+      fault("proof, tolerance", "it is null, not a number", "write how far results may be off");
     for (const Json& loss : array(json, "losses", "proof")) proof.losses.push_back(real(loss, "proof, losses"));
   }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -109,8 +110,8 @@ inline void split(std::string_view text, std::vector<std::string_view>& words) {
   return value;
 }
 
-/// The number that `text` is as a whole; nothing where it is none, or out of range.
-template <class Number>
+/// The whole number that `text` is as a whole; nothing where it is none, or out of range. decimal_of() reads others.
+template <std::integral Number>
 [[nodiscard]] std::optional<Number> number_of(std::string_view text) {
   Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -167,7 +167,7 @@ void CsvReader::read_rows() {
       fault(line_, "every stage runs something; a schedule has one row per stage and no empty rows",
             "the row of stage {} has no task", found_.stages());
     if (found_.tasks.size() > 2 * Limits::tasks) {
-      fault(line_, "ppsim takes fewer", "{} tasks up to this row", found_.tasks.size());
+      fault(line_, "use fewer tasks", "{} tasks up to this row", found_.tasks.size());
       break;
     }
     found_.offsets.push_back(static_cast<std::uint32_t>(found_.tasks.size()));
@@ -266,7 +266,8 @@ void CsvReader::read_group(std::string_view cell) {
   for (const Action& part : parts) {
     const Act act = words[part.word].act;
     if (act != Act::send && act != Act::receive)
-      return fault(part.text, "BATCH_P2P holds send and receive cells only", "{} is no transfer", in_quotes(part.text));
+      return fault(part.text, "BATCH_P2P holds send and receive cells only", "{} is not a transfer",
+                   in_quotes(part.text));
   }
   for (const Action& part : parts) apply(part, &part != parts.data());
 }
@@ -278,7 +279,7 @@ void CsvReader::read_pair(std::string_view cell, const std::vector<Action>& part
   const auto forward = [](Pass pass) { return pass == Pass::forward; };
   if (parts.size() != 2 || !((is(parts[0], forward) && is(parts[1], gives_gradient)) ||
                              (is(parts[0], gives_gradient) && is(parts[1], forward))))
-    return fault(cell, pair_hint, "{} is no pair of a forward and a backward", in_quotes(cell));
+    return fault(cell, pair_hint, "{} is not a pair of a forward and a backward", in_quotes(cell));
   for (std::size_t half = 0; half < 2; ++half) {
     Task task = parts[half].task;
     task.pairing = half == 0 ? Pairing::first : Pairing::second;
@@ -293,7 +294,7 @@ std::optional<Action> CsvReader::parse(std::string_view text) {
   const std::string_view microbatch = take_digits(rest);
   const Word* const word = find_word(letters);
   if (chunk.empty())
-    fault(text, cell_hint, "{} does not begin with a chunk number", in_quotes(text));
+    fault(text, cell_hint, "{} does not start with a chunk number", in_quotes(text));
   else if (letters.empty())
     fault(text, cell_hint, "{} has no pass after its chunk", in_quotes(text));
   else if (word == nullptr)
@@ -303,7 +304,7 @@ std::optional<Action> CsvReader::parse(std::string_view text) {
   else if (!microbatch.empty() && word->act == Act::whole_chunk)
     fault(text, "leave the number out", "{} names a microbatch, but {} is for a whole chunk", in_quotes(text), letters);
   else if (!rest.empty())
-    fault(text, "separate cells by commas", "{} goes on with {} after its microbatch", in_quotes(text),
+    fault(text, "separate cells by commas", "{} continues with {} after its microbatch", in_quotes(text),
           in_quotes(rest));
   else {
     Action action{.word = static_cast<std::size_t>(word - words.data()), .task = {}, .text = text};
@@ -383,9 +384,9 @@ ChunkActions CsvReader::take_chunk_cells(const Schedule& schedule) {
             in_quotes(cell.text), cell.stage, key.second);
     if (cell.action.kind != ChunkAction::Kind::reduce_grad) continue;
     if (const auto found = last.find(key); found != last.end() && found->second >= cell.action.before)
-      fault(cell.text, "move it behind the last backward of its chunk", "{} is ahead of {}", in_quotes(cell.text),
+      fault(cell.text, "move it after the last backward of its chunk", "{} is before {}", in_quotes(cell.text),
             to_string(schedule.stage(stage)[found->second]));
-    if (!reduced.insert(key).second) fault(cell.text, "leave one out", "{} is there twice", in_quotes(cell.text));
+    if (!reduced.insert(key).second) fault(cell.text, "leave one out", "{} appears twice", in_quotes(cell.text));
   }
   problems_.throw_if_any();
   return actions;
@@ -397,13 +398,11 @@ void refuse_other_kinds(std::string_view text, std::string_view name) {
   const std::size_t first = text.find_first_not_of(" \t\r\n,");
   if (first == std::string_view::npos || is_digit(text[first]) || text[first] == '(') return;
   const std::string_view line = text.substr(first, text.find_first_of("\r\n", first) - first);
-  throw Error{
-      ExitCode::bad_input,
-      Problem{
-          fmt::format("{}:{}", name, 1 + std::ranges::count(text.substr(0, first), '\n')),
-          fmt::format("not a schedule: it begins with {}", in_quotes(line, 40)),
-          "a PyTorch CSV has a row per stage with cells such as 0F0,1B3; an InfiniTrain list is named *.tasks.csv; a "
-          "scenario (TOML) is read with --scenario"}};
+  throw Error{ExitCode::bad_input,
+              Problem{fmt::format("{}:{}", name, 1 + std::ranges::count(text.substr(0, first), '\n')),
+                      fmt::format("not a schedule: it starts with {}", in_quotes(line, 40)),
+                      "a PyTorch CSV has a row per stage with cells such as 0F0,1B3; an InfiniTrain list is named "
+                      "*.tasks.csv; read a scenario (TOML) with --scenario"}};
 }
 
 } // namespace

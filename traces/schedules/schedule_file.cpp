@@ -32,13 +32,13 @@ void check_chunks(const FoundTasks& found, std::string_view name, Problems& prob
     problems.add(
         std::string{name},
         fmt::format("{} chunks (0 to {}) do not divide over {} stages", found.chunks, found.chunks - 1, found.stages()),
-        "every stage holds as many chunks: give each stage one row and number the chunks from 0");
+        "every stage must hold the same number of chunks: give each stage one row and number the chunks from 0");
   std::vector<bool> present(found.chunks);
   for (const Task& task : found.tasks) present[task.chunk_index] = true;
   const auto missing = std::ranges::count(present, false);
   if (missing > 0)
     problems.add(std::string{name},
-                 fmt::format("{} of the chunks 0 to {} have no task, first of them chunk {}", missing, found.chunks - 1,
+                 fmt::format("{} of the chunks 0 to {} have no task, the first is chunk {}", missing, found.chunks - 1,
                              std::ranges::find(present, false) - present.begin()),
                  "number the chunks from 0 without a gap; is an id too high?");
 }
@@ -51,12 +51,11 @@ void check_microbatches(const FoundTasks& found, std::string_view name, Problems
   if (missing == 0) return;
   const auto highest =
       std::ranges::find(found.tasks, found.microbatches - 1, [](const Task& task) { return index(task.microbatch); });
-  problems.add(
-      std::string{name},
-      fmt::format("{} of the microbatches 0 to {} have no task, first of them {}; the highest number stands in {}",
-                  missing, found.microbatches - 1, std::ranges::find(present, false) - present.begin(),
-                  to_string(*highest)),
-      "number the microbatches from 0 without a gap; is that number too high?");
+  problems.add(std::string{name},
+               fmt::format("{} of the microbatches 0 to {} have no task, the first is {}; the highest number is in {}",
+                           missing, found.microbatches - 1, std::ranges::find(present, false) - present.begin(),
+                           to_string(*highest)),
+               "number the microbatches from 0 without a gap; is that number too high?");
 }
 
 void check_size(const FoundTasks& found, std::string_view name, Problems& problems) {

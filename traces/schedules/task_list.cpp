@@ -106,8 +106,7 @@ ScheduleFile TaskListReader::read() {
   }
   problems_.throw_if_any();
   if (records_.empty())
-    throw Error{ExitCode::bad_input,
-                {std::string{name_}, "there is no task after the header", "add one line per task"}};
+    throw Error{ExitCode::bad_input, {std::string{name_}, "there is no task after the header", "add a line per task"}};
   FoundTasks found = in_order();
   const Shape shape = shape_of(found, name_);
   check_redundant(shape);
@@ -132,7 +131,7 @@ void TaskListReader::read_header() {
     }
     const auto field = static_cast<Field>(found - names.begin());
     if (std::ranges::find(fields_, field) != fields_.end())
-      problems_.add(place(line_number_, cell), fmt::format("column {} is there twice", in_quotes(cell)),
+      problems_.add(place(line_number_, cell), fmt::format("column {} appears twice", in_quotes(cell)),
                     "leave one out");
     fields_.push_back(field);
   }

@@ -20,8 +20,8 @@ void refuse_other_tasks(const Schedule& schedule) {
       add_within_limit(problems, [&] {
         return Problem{fmt::format("schedule '{}'", schedule.name()),
                        task.pairing != Pairing::alone
-                           ? fmt::format("a task list can not hold an overlapped pair such as {}", to_string(task))
-                           : fmt::format("a task list can not hold {}: it knows F and B", to_string(task)),
+                           ? fmt::format("a task list cannot hold an overlapped pair such as {}", to_string(task))
+                           : fmt::format("a task list cannot hold {}: it has only F and B", to_string(task)),
                        "write the schedule as PyTorch CSV"};
       });
   problems.throw_if_any();

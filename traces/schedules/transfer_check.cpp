@@ -77,7 +77,7 @@ TaskId TransferCheck::check(const TransferCell& cell) {
   const std::optional<Ends> found = ends(cell);
   if (!found) {
     fault(cell, "belongs to no transfer between two stages",
-          "leave it out: a chunk hands on to the next (F) or the one before (B) if that is on another stage");
+          "leave it out: a chunk sends to the next (F) or the previous (B) chunk if that is on another stage");
     return no_task;
   }
   const TaskId acting = cell.is_send ? found->sender : found->receiver;
@@ -87,7 +87,7 @@ TaskId TransferCheck::check(const TransferCell& cell) {
           fmt::format("is in the row of stage {}, but {} runs on stage {}", cell.stage, name(acting), stage(acting)),
           fmt::format("move it to the row of stage {}", stage(acting)));
   } else if (seen) {
-    fault(cell, "is there twice", "leave one out");
+    fault(cell, "appears twice", "leave one out");
   } else {
     seen = true;
     check_order(cell, acting);
@@ -97,11 +97,11 @@ TaskId TransferCheck::check(const TransferCell& cell) {
 
 void TransferCheck::check_order(const TransferCell& cell, TaskId acting) {
   if (cell.is_send && cell.tasks_before <= index(acting))
-    fault(cell, fmt::format("stands before {}, which makes what it sends", name(acting)),
-          fmt::format("move it behind {}", name(acting)));
+    fault(cell, fmt::format("is before {}, which makes its data", name(acting)),
+          fmt::format("move it after {}", name(acting)));
   if (!cell.is_send && cell.tasks_before > index(acting))
-    fault(cell, fmt::format("stands after {}, which needs what it receives", name(acting)),
-          fmt::format("move it ahead of {}", name(acting)));
+    fault(cell, fmt::format("is after {}, which needs its data", name(acting)),
+          fmt::format("move it before {}", name(acting)));
 }
 
 void TransferCheck::missing(TaskId acting, std::string_view what, const Ends& ends) {

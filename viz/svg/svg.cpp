@@ -34,34 +34,11 @@ std::string document_title(const Chart& chart) {
                      shape.microbatches, chart.report.measured.empty() ? "" : ", measured");
 }
 
-/// What one has to know to read the chart, and the answer it gives.
-std::vector<std::string> essentials(const Chart& chart) {
-  const Scenario& scenario = chart.graph.scenario();
-  const Shape& shape = chart.graph.schedule().shape();
-  std::vector<std::string> parts;
-  if (!scenario.title.empty()) parts.push_back(clean_text(chart.graph.schedule().name()));
-  parts.push_back("p = " + counted(shape.stages, "stage"));
-  if (shape.shared > 0) parts.push_back("sharing " + counted(shape.positions(), "position"));
-  parts.push_back("m = " + counted(shape.microbatches, "microbatch", "es"));
-  // where each direction has its own copy of the model, a stage runs more chunks than v
-  const std::size_t held = HeldChunks{chart.graph.schedule()}.most();
-  parts.push_back((held == shape.vpp ? "v = " : "") + counted(held, "chunk") + " per stage");
-  if (shape.stages > 1 && chart.report.measured.empty())
-    parts.push_back(fmt::format("transfer model: {}{}", ppsim::to_string(scenario.network.model),
-                                scenario.network.is_free() ? ", no cost" : ""));
-  const bool alone = chart.graph.schedule().asynchronous() && !chart.report.measured.empty();
-  parts.push_back(fmt::format("{}: {}{}", alone ? "one step alone" : "step time",
-                              format_duration(chart.report.step_time),
-                              chart.report.step_time_kind == StepTime::Kind::steady_state ? " in steady state" : ""));
-  parts.push_back(fmt::format("bubble ratio (idle / total): {:.4f}", chart.report.bubble_ratio));
-  return parts;
-}
-
 Headline headline_of(const Chart& chart) {
   const Scenario& scenario = chart.graph.scenario();
   const std::string& measured = chart.report.measured;
   return {(scenario.title.empty() ? chart.graph.headline() : scenario.title) + (measured.empty() ? "" : ", measured"),
-          essentials(chart), scenario.source, measured};
+          run_essentials(chart.graph, chart.report), scenario.source, measured};
 }
 
 std::string draw_ground(const Chart& chart) {
@@ -74,6 +51,27 @@ std::string draw_ground(const Chart& chart) {
 }
 
 } // namespace
+
+std::vector<std::string> run_essentials(const TaskGraph& graph, const RunReport& report) {
+  const Scenario& scenario = graph.scenario();
+  const Shape& shape = graph.schedule().shape();
+  std::vector<std::string> parts;
+  if (!scenario.title.empty()) parts.push_back(clean_text(graph.schedule().name()));
+  parts.push_back("p = " + counted(shape.stages, "stage"));
+  if (shape.shared > 0) parts.push_back("sharing " + counted(shape.positions(), "position"));
+  parts.push_back("m = " + counted(shape.microbatches, "microbatch", "es"));
+  // where each direction has its own copy of the model, a stage runs more chunks than v
+  const std::size_t held = HeldChunks{graph.schedule()}.most();
+  parts.push_back((held == shape.vpp ? "v = " : "") + counted(held, "chunk") + " per stage");
+  if (shape.stages > 1 && report.measured.empty())
+    parts.push_back(fmt::format("transfer model: {}{}", ppsim::to_string(scenario.network.model),
+                                scenario.network.is_free() ? ", no cost" : ""));
+  const bool alone = graph.schedule().asynchronous() && !report.measured.empty();
+  parts.push_back(fmt::format("{}: {}{}", alone ? "one step alone" : "step time", format_duration(report.step_time),
+                              report.step_time_kind == StepTime::Kind::steady_state ? " in steady state" : ""));
+  parts.push_back(fmt::format("bubble ratio (idle / total): {:.4f}", report.bubble_ratio));
+  return parts;
+}
 
 std::string svg_gantt(const TaskGraph& graph, const Timeline& timeline, const RunReport& report, MemoryLanes memory) {
   Chart chart{graph, timeline, report, own_frame(graph, timeline, report)};

@@ -36,6 +36,8 @@ struct Headline {
   std::string source;                  ///< of the costs; empty: not said
   std::string measured = {};           ///< where and how a real run was made, said instead; empty: none was
 };
+/// What one has to know to read the chart of a run, and the answer it gives.
+[[nodiscard]] std::vector<std::string> run_essentials(const TaskGraph& graph, const RunReport& report);
 [[nodiscard]] Part draw_head(const Headline& head, Px picture_width);
 /// Remarks below `top`, between `left` and `right`.
 [[nodiscard]] Part draw_notes(const std::vector<std::string>& notes, Px left, Px right, Px top);
@@ -52,6 +54,8 @@ struct Headline {
 [[nodiscard]] std::string draw_transfers(const Chart& chart, Drawn& drawn);
 /// The chain of tasks and transfers that ends at the makespan.
 [[nodiscard]] std::string draw_critical_path(const Chart& chart, Drawn& drawn);
+/// What an idle label means.
+[[nodiscard]] std::string_view meaning_of(Label label);
 /// How memory over time is shown below the rows.
 struct MemoryPlot {
   bool counts = false;               ///< live activations, where no sizes are known

@@ -108,22 +108,13 @@ void add_passes(std::string& out, LegendFlow& flow, const Chart& chart, const Dr
 }
 
 void add_idle(std::string& out, LegendFlow& flow, const Drawn& drawn) {
-  constexpr std::array<std::string_view, label_count - first_idle_label> meanings{
-      "warmup: before the first task",
-      "upstream: a forward waits for the chunk before",
-      "downstream: a backward waits for the chunk after",
-      "link: its input queues for a link",
-      "stall: its send or receive stood behind another one, or was posted late",
-      "transfer: its input is under way",
-      "drain: after the last task",
-      "flush: waits for reductions or optimizer steps",
-      "host: could run, and has not begun"};
   bool first = true;
   for (std::size_t label = first_idle_label; label < label_count; ++label) {
     if (!drawn.labels.test(label)) continue;
     if (first) flow.text_only("idle");
     first = false;
-    add_hatch(out, flow.entry(meanings[label - first_idle_label]), label_at(label));
+    const std::string words = fmt::format("{}: {}", to_string(label_at(label)), meaning_of(label_at(label)));
+    add_hatch(out, flow.entry(words), label_at(label));
   }
   flow.new_line();
 }
@@ -180,6 +171,20 @@ void add_memory(std::string& out, LegendFlow& flow, const MemoryDrawn& memory) {
 }
 
 } // namespace
+
+std::string_view meaning_of(Label label) {
+  constexpr std::array<std::string_view, label_count - first_idle_label> meanings{
+      "before the first task",
+      "a forward waits for the chunk before",
+      "a backward waits for the chunk after",
+      "its input queues for a link",
+      "its send or receive stood behind another one, or was posted late",
+      "its input is under way",
+      "after the last task",
+      "waits for reductions or optimizer steps",
+      "could run, and has not begun"};
+  return meanings[static_cast<std::size_t>(label) - first_idle_label];
+}
 
 Part draw_legend(const Chart& chart, const Drawn& drawn, Px top) {
   LegendFlow flow{chart.plot.x, chart.width - margin, top};

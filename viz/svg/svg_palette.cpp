@@ -102,6 +102,14 @@ std::string hatch_fill(Label label) {
   return fmt::format("url(#{})", hatch_name(label));
 }
 
+std::string hatch_tile(Label label) {
+  const auto* const hatch = std::ranges::find(hatches, label, &Hatch::label);
+  if (hatch == hatches.end()) return {};
+  return fmt::format(
+      R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{0}"><rect width="{0}" height="{0}" fill="{1}"/>{2}</svg>)",
+      hatch->size, hatch->ground, hatch->lines);
+}
+
 std::string hatch_definitions(const LabelSet& used) {
   std::string out = "<defs>\n";
   for (const Hatch& hatch : hatches) {

@@ -63,6 +63,8 @@ private:
 
 /// Fill attribute value for an idle label ("url(#idle-warmup)") or for Label::recompute.
 [[nodiscard]] std::string hatch_fill(Label label);
+/// One tile of that hatch as a picture of its own; nothing for labels without one.
+[[nodiscard]] std::string hatch_tile(Label label);
 /// The `<defs>` with the patterns of the labels in `used`.
 [[nodiscard]] std::string hatch_definitions(const LabelSet& used);
 

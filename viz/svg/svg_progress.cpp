@@ -242,7 +242,7 @@ std::string svg_progress(const SynthesizedOrder& order, const Scenario& scenario
       draw_notes(order.found.history.size() > 1
                      ? std::vector<std::string>{"grey: where the shortest order there is can be",
                                                 "marker: something better was found"}
-                     : std::vector<std::string>{"nothing better was found behind the first order and the first bound"},
+                     : std::vector<std::string>{"nothing better was found after the first order and the first bound"},
                  plot.box.x, figure_width - margin, plot.box.bottom() + px(46));
   return document(title, figure_width, notes.bottom,
                   head.elements + draw_x_axis(plot) + draw_y_axis(plot) + draw_lines(plot) + draw_labels(plot) +

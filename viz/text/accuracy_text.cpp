@@ -88,22 +88,21 @@ std::string worst_words(const Accuracy& accuracy) {
 
 std::string start_words(const Accuracy& accuracy) {
   const HeldRun& worst = accuracy.runs[accuracy.all.worst_start];
-  return fmt::format(
-      "95 % of the tasks of a run began within {} of its step from their prediction (median of the runs), "
-      "within {} in the worst ({})",
-      percent(accuracy.all.median_start_error), percent(worst.validation.start_error_p95), name_of(worst));
+  return fmt::format("95 % of the tasks of a run started within {} of its step from their prediction (median of the "
+                     "runs), within {} in the worst ({})",
+                     percent(accuracy.all.median_start_error), percent(worst.validation.start_error_p95),
+                     name_of(worst));
 }
 
 /// What the model of the pipeline adds to the errors of the tasks.
 std::string own_words(const Accuracy& accuracy) {
   const ErrorSummary& all = accuracy.all;
   if (all.own == 0)
-    return "not known: halves of pairs share their time, activations are computed again, or their sum is out of range";
-  return fmt::format(
-      "with what the tasks took in the run itself, step times are predicted within {} (median {}){}: the "
-      "rest of the errors is that tasks took longer or shorter than predicted",
-      percent(all.worst_own_error), percent(all.median_own_error),
-      all.own < all.runs ? fmt::format(", {} of {} runs", all.own, all.runs) : "");
+    return "not known: halves of pairs share their time, activations are recomputed, or their sum is out of range";
+  return fmt::format("with the times of the tasks in the run itself, step times are predicted within {} (median {}){}: "
+                     "the other errors come from tasks that took longer or shorter than predicted",
+                     percent(all.worst_own_error), percent(all.median_own_error),
+                     all.own < all.runs ? fmt::format(", {} of {} runs", all.own, all.runs) : "");
 }
 
 std::string order_words(const Accuracy& accuracy) {
@@ -130,7 +129,7 @@ std::string good_words(std::size_t good, std::size_t known, std::size_t all, std
 std::string result_words(const Accuracy& accuracy) {
   const std::size_t known = count_of(accuracy, [](const Validation& run) { return run.proved.has_value(); });
   const std::size_t good = count_of(accuracy, [](const Validation& run) { return run.proved.value_or(false); });
-  return good_words(good, known, accuracy.runs.size(), "as they have to be");
+  return good_words(good, known, accuracy.runs.size(), "correct");
 }
 
 std::string memory_share(const Accuracy& accuracy) {
@@ -144,8 +143,8 @@ std::string memory_share(const Accuracy& accuracy) {
 std::string cost_words(const Accuracy& accuracy) {
   const std::size_t own = count_of(accuracy, [](const Validation& run) { return run.own_costs; });
   if (own == 0) return "";
-  return fmt::format("those of {} of {} runs are their own means: their errors say how well the model of the pipeline "
-                     "fits, and nothing about other runs",
+  return fmt::format("those of {} of {} runs are their own means: their errors show how well the model of the pipeline "
+                     "fits, but not how well other runs are predicted",
                      own, accuracy.runs.size());
 }
 
@@ -200,8 +199,8 @@ std::vector<TableColumn> run_columns(const Accuracy& accuracy, const std::vector
 }
 
 constexpr std::string_view explained =
-    "error: (predicted - measured) / measured, of the step time; starts: 95 % of the tasks began within that share of "
-    "the step from their prediction; order: pairs of schedules that measured in the order that was predicted";
+    "error: (predicted - measured) / measured, of the step time; starts: 95 % of the tasks started within that share "
+    "of the step from their prediction; order: pairs of schedules that ranked as predicted";
 
 /// By size of the error, but those that do not hold for another reason first.
 std::vector<std::size_t> worst_first(const Accuracy& accuracy) {

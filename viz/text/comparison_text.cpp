@@ -50,12 +50,12 @@ std::string meaning_of_asks(const Comparison& comparison) {
 template <class Add>
 void add_memory(const Comparison& comparison, Add add) {
   if (!comparison.knows_memory)
-    return add("live", 2, "activations of a whole stage, of the stage that holds most",
+    return add("live", 2, "activations of a whole stage, on the stage that holds most",
                [](const Contender& each) { return fmt::format("{:.4g}", each.peak_stage_activations()); });
-  add("memory", 0, "of the stage that needs most",
+  add("memory", 0, "on the stage that needs most",
       [](const Contender& each) { return format_bytes(each.report.peak_bytes()); });
   if (const std::optional<Bytes> limit = comparison.memory_limit)
-    add("free", 0, "what that leaves of the limit", [limit](const Contender& each) {
+    add("free", 0, "what is left of the limit", [limit](const Contender& each) {
       return each.fits() ? format_bytes(*limit - std::min(*limit, each.report.peak_bytes())) : "no";
     });
 }
@@ -66,8 +66,8 @@ void add_bound(const Comparison& comparison, Add& add) {
   if (std::ranges::none_of(comparison.contenders, [](const Contender& each) { return each.report.bound.has_value(); }))
     return;
   add("above", 2,
-      "the best order of its placement, with backwards whole or split as it has them, within the memory limit, else "
-      "within what it holds itself; at most (proven)",
+      "distance from the best order with its placement and its kind of backwards (whole or split), within the memory "
+      "limit, or else within its own memory; at most (proven)",
       [](const Contender& each) {
         const std::optional<double> gap = find_metric("gap").value(each.report);
         return gap ? percent(*gap) : "-";
@@ -78,7 +78,7 @@ void add_bound(const Comparison& comparison, Add& add) {
 template <class Add>
 void add_figure(StepFigure figure, int rank, Add& add) {
   const std::string description{find_metric(metric_tag(figure)).description};
-  add(to_string(figure), rank, description + " with --jitter or --jitter-from", [figure](const Contender& each) {
+  add(to_string(figure), rank, description + ", with --jitter or --jitter-from", [figure](const Contender& each) {
     const std::optional<Duration> time = find_figure(each.report, figure);
     return time ? format_duration(*time) : "-";
   });
@@ -116,18 +116,17 @@ std::vector<TableColumn> columns_of(const Comparison& comparison, TableColumn na
   add("step time", 0, "", [](const Contender& each) { return format_duration(each.report.step_time); });
   add_ranking(comparison, reference, add);
   if (any([](const RunReport& report) { return report.makespan != report.step_time; }))
-    add("makespan", 7, "of one step by itself, where the step time is the interval between steps",
-        [](const Contender& each) {
-          return each.report.makespan == each.report.step_time ? "" : format_duration(each.report.makespan);
-        });
+    add("makespan", 7, "of one step alone, if the step time is the interval between steps", [](const Contender& each) {
+      return each.report.makespan == each.report.step_time ? "" : format_duration(each.report.makespan);
+    });
   if (any(stalls))
     add("stalls", 2,
-        "waits for sends and receives behind others or posted late, over all stages; 'ppsim place' moves them",
+        "waits for sends and receives that were queued or posted late, over all stages; 'ppsim place' moves them",
         [&](const Contender& each) { return stalls(each.report) ? format_duration(each.report.stalls->sum) : "-"; });
   add_bound(comparison, add);
   add("bubble", 3, "idle share of device time (bubble ratio)",
       [](const Contender& each) { return percent(each.report.bubble_ratio); });
-  add("over", 5, "what one step takes over the ideal (bubble overhead)",
+  add("over", 5, "time of one step over the ideal (bubble overhead)",
       [](const Contender& each) { return percent(each.report.bubble_overhead); });
   add("span", 6, "idle share of the longest span of a stage (stage span bubble)",
       [](const Contender& each) { return percent(each.report.stage_span_bubble); });
@@ -152,8 +151,8 @@ std::vector<TableColumn> columns_of(const Comparison& comparison, TableColumn na
 /// Who waits for whom differs from schedule to schedule, and is of no use to one who chooses among them.
 std::string reason_of(const NotApplicable& entry, TransferModel model) {
   if (!entry.is_held_by_transfers) return as_flags(entry.reason);
-  return fmt::format("deadlock under '{}', and would not with --transfer latency ('ppsim --schedule NAME' with these "
-                     "inputs says who waits for whom)",
+  return fmt::format("deadlock under '{}', but not with --transfer latency ('ppsim --schedule NAME' with these inputs "
+                     "shows what waits for what)",
                      to_string(model));
 }
 

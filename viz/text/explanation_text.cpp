@@ -37,7 +37,7 @@ public:
     steps();
     say("bubble", bubble_words());
     if (explanation_.schedule_bubble > 0)
-      say("order", fmt::format("leaves {} idle by itself, with all stages alike and transfers free",
+      say("order", fmt::format("alone leaves {} idle, with equal stages and free transfers",
                                percent(explanation_.schedule_bubble)));
     trust();
     held_out();
@@ -116,13 +116,13 @@ private:
     };
     const bool one_model =
         std::ranges::all_of(all, [&](const HeldOut& one) { return one.transfer == all[0].transfer; });
-    say("predicted", fmt::format("from the means of the first {} of {} steps, the tasks of the others are {} off (mean "
-                                 "of absolute errors; transfers: {})",
+    say("predicted", fmt::format("from the means of the first {} of {} steps, the other steps are {} off (mean of "
+                                 "absolute errors; transfers: {})",
                                  all[0].calibrated, explanation_.steps, mean(&HeldOut::mean_error),
                                  one_model ? to_string(all[0].transfer) : "as each replica sends"));
-    say("", fmt::format("with the means of each step by itself {} (what is left out then is drift between steps), with "
-                        "every task's own time {}",
-                        mean(&HeldOut::step_mean_error), mean(&HeldOut::own_error)));
+    say("", fmt::format(
+                "with the means of each step itself {} (without drift between steps), with every task's own time {}",
+                mean(&HeldOut::step_mean_error), mean(&HeldOut::own_error)));
   }
 
   void trust() {
@@ -130,38 +130,38 @@ private:
         fmt::format("with every task's own time {} of the measured steps, with means per stage and pass {}",
                     signed_percent(explanation_.own_error), signed_percent(explanation_.model_error)));
     if (explanation_.clock_error)
-      say("clocks", fmt::format("aligned within {}{}", format_duration(*explanation_.clock_error),
-                                explanation_.unaligned ? "; yet a transfer ended before it began: NOT aligned, and "
-                                                         "waits may be those of others"
-                                                       : ""));
-    else if (explanation_.unaligned)
       say("clocks",
-          "NOT aligned: a transfer ended before it began, or nothing bounds what clocks differ by; waits may be those "
-          "of others");
+          fmt::format(
+              "aligned within {}{}", format_duration(*explanation_.clock_error),
+              explanation_.unaligned
+                  ? "; but a transfer ended before it started: NOT aligned, and waits may belong to other causes"
+                  : ""));
+    else if (explanation_.unaligned)
+      say("clocks", "NOT aligned: a transfer ended before it started, or the difference of clocks has no bound; waits "
+                    "may belong to other causes");
     if (explanation_.contended)
-      say("cores", "CONTENDED: stages shared their cores with others, and the times say little");
+      say("cores", "CONTENDED: stages shared their cores with others, and the times are unreliable");
   }
 
   void findings() {
     out_ += '\n';
     if (explanation_.findings.empty()) {
       out_ += wrapped_lines(
-          fmt::format("nothing costs more than {} of a step but the order itself", percent(least_share)), width_, 0);
+          fmt::format("nothing but the order itself costs more than {} of a step", percent(least_share)), width_, 0);
       return;
     }
     const auto is_drift = [](const Finding& one) { return one.reason == Reason::drift; };
     const auto drift = std::ranges::find_if(explanation_.findings, is_drift);
     const bool has_drift = drift != explanation_.findings.end();
     if (explanation_.findings.size() > (has_drift ? 1U : 0U))
-      out_ += wrapped_lines("what makes steps longer (each as if what stands above it in the next table were gone)",
-                            width_, 2);
+      out_ += wrapped_lines("what makes steps longer (each without the causes above it in the next table)", width_, 2);
     std::size_t number = 0;
     for (const Finding& one : explanation_.findings)
       if (!is_drift(one)) finding(fmt::format("  {}. {:>6}  ", ++number, percent(one.share)), one);
     if (!has_drift) return;
     if (number > 0) out_ += '\n';
-    out_ += wrapped_lines("what made them longer in the course of the run (no row of the next table: it is in several)",
-                          width_, 2);
+    out_ +=
+        wrapped_lines("what made them longer during the run (spread over several rows of the next table)", width_, 2);
     finding(fmt::format("     {:>6}  ", percent(drift->share)), *drift);
   }
 
@@ -187,7 +187,7 @@ private:
     row("a step, mean", explanation_.step.mean);
     table(columns);
     if (std::ranges::any_of(columns[1].cells, [](std::string_view time) { return time.starts_with('-'); }))
-      out_ += wrapped_lines("  below zero: it makes steps shorter", width_, 2);
+      out_ += wrapped_lines("  below zero: makes steps shorter", width_, 2);
   }
 
   /// A column of one figure per stage or replica.
@@ -262,9 +262,9 @@ private:
         [](const ReplicaExplanation& each) { return format_duration(each.stages.front().waits_for_replicas); });
     add("last in", 0, [](const ReplicaExplanation& each) { return counted(each.slowest_in, "step"); });
     table(columns);
-    out_ += wrapped_lines("  tasks: mean from the first to the last; step and bubble: of its median step; waits: for "
-                          "the tasks of other replicas",
-                          width_, 2);
+    out_ += wrapped_lines(
+        "  tasks: mean from first to last; step and bubble: of the median step; waits: for the tasks of other replicas",
+        width_, 2);
   }
 
   std::span<const MeasuredRun> replicas_;

@@ -54,27 +54,6 @@ std::string kept_words(const Keeping& keeping) {
   return keeping.block_layers == 0 ? "full" : fmt::format("full {} of a chunk", keeping.block_layers);
 }
 
-/// "tp 4, dp 32, pp 4, microbatches of 1, zb-interleaved v=20".
-std::string configuration_words(const Configuration& configuration) {
-  const Degrees& degrees = configuration.degrees;
-  std::vector<std::string> words;
-  const auto add = [&](bool given, std::string_view name, std::int64_t value) {
-    if (given) words.push_back(fmt::format("{} {}", name, value));
-  };
-  add(true, "tp", degrees.tensor);
-  add(degrees.context > 1, "cp", degrees.context);
-  add(degrees.expert > 1, "ep", degrees.expert);
-  add(true, "dp", degrees.data);
-  add(true, "pp", degrees.stages);
-  words.push_back(fmt::format("{} of {}", counted(static_cast<std::size_t>(degrees.microbatches), "microbatch", "es"),
-                              degrees.microbatch_size));
-  words.push_back(order_words(configuration));
-  if (configuration.keeping.kind != RecomputeKind::none)
-    words.push_back("recompute " + kept_words(configuration.keeping));
-  add(degrees.zero_stage != 1, "ZeRO", degrees.zero_stage);
-  return joined(words, ", ");
-}
-
 std::string metric_text(const RunReport& report, std::string_view tag, std::string (*text)(double)) {
   const auto value = find_metric(tag).value(report);
   return value ? text(*value) : "-";
@@ -153,7 +132,7 @@ std::string headline(const PlanShown& shown) {
                   shown.request.run.device_sheet->name, limit, grouped(plan.simulated));
   if (plan.rows.empty()) return text + ": none fits";
   const std::string refused =
-      plan.refused > 0 ? fmt::format("; {} of them can not be run ({})", grouped(plan.refused), as_flags(plan.refusal))
+      plan.refused > 0 ? fmt::format("; {} of them cannot run ({})", grouped(plan.refused), as_flags(plan.refusal))
                        : "";
   if (plan.rows.size() < shown.request.top) return text + ": these are all that fit" + refused;
   const bool is_sampled = shown.request.run.rank_by != StepFigure::step_time;
@@ -161,7 +140,7 @@ std::string headline(const PlanShown& shown) {
   const std::string comes = shown.request.by_memory ? "needs less than " + last
                             : is_sampled            ? "takes less without jitter than " + last + " with it"
                                                     : "is faster than " + last;
-  return text + fmt::format(": none of the others fits and {}{}", comes, refused);
+  return text + fmt::format(": no other one fits and {}{}", comes, refused);
 }
 
 /// What takes longer in `other`, the most first: "waiting for other stages 1.2 s more".
@@ -221,7 +200,7 @@ std::string change_words(const OtherConstants& change) {
 /// Where costs come from, and which rows are as good as the first by what can be known.
 std::string trust_words(const PlanShown& shown) {
   const std::vector<PlanRow>& rows = shown.plan.rows;
-  std::string text = fmt::format("costs are {}; docs/validation.md says how far off such runs were",
+  std::string text = fmt::format("costs are {}; docs/validation.md shows the errors of such predictions",
                                  cost_source(spec_of(shown.request, rows.front().configuration)));
   constexpr std::int64_t known_to = 100; // a hundredth: costs are hardly known better
   const auto as_good = std::ranges::count_if(
@@ -273,12 +252,12 @@ std::vector<Answer> answers_of(const PlanShown& shown) {
 }
 
 std::string nothing_fits(const RankedPlan& plan) {
-  if (!plan.closest) return fmt::format("none can be run: {}", as_flags(plan.refusal));
+  if (!plan.closest) return fmt::format("none can run: {}", as_flags(plan.refusal));
   const Bytes needs = plan.closest->report.peak_bytes();
   std::string text =
-      fmt::format("least is needed by {}: {}", configuration_words(plan.closest->configuration), format_bytes(needs));
+      fmt::format("{} needs least: {}", configuration_words(plan.closest->configuration), format_bytes(needs));
   if (plan.memory_limit)
-    text += fmt::format(", {} more than the {} there are", format_bytes(needs - *plan.memory_limit),
+    text += fmt::format(", {} more than the {} available", format_bytes(needs - *plan.memory_limit),
                         format_bytes(*plan.memory_limit));
   return text;
 }
@@ -301,6 +280,26 @@ std::string pasted_lines(const std::string& command, std::size_t width) {
 }
 
 } // namespace
+
+std::string configuration_words(const Configuration& configuration) {
+  const Degrees& degrees = configuration.degrees;
+  std::vector<std::string> words;
+  const auto add = [&](bool given, std::string_view name, std::int64_t value) {
+    if (given) words.push_back(fmt::format("{} {}", name, value));
+  };
+  add(true, "tp", degrees.tensor);
+  add(degrees.context > 1, "cp", degrees.context);
+  add(degrees.expert > 1, "ep", degrees.expert);
+  add(true, "dp", degrees.data);
+  add(true, "pp", degrees.stages);
+  words.push_back(fmt::format("{} of {}", counted(static_cast<std::size_t>(degrees.microbatches), "microbatch", "es"),
+                              degrees.microbatch_size));
+  words.push_back(order_words(configuration));
+  if (configuration.keeping.kind != RecomputeKind::none)
+    words.push_back("recompute " + kept_words(configuration.keeping));
+  add(degrees.zero_stage != 1, "ZeRO", degrees.zero_stage);
+  return joined(words, ", ");
+}
 
 std::string plan_text(const PlanShown& shown, const TextOptions& options) {
   const std::size_t width = std::max(options.width, least_text_width);

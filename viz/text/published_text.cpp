@@ -175,10 +175,10 @@ std::vector<std::string> misfits(const PublishedErrors& errors) {
 std::string explanation(const PublishedErrors& errors) {
   std::string words = "error: (predicted - measured) / measured, of the step time; median: of the sizes of the errors; "
                       "bias: of the errors with their signs";
-  if (knows_halves(errors)) words += "; fit, check: the same of the halves of a set";
-  words += "; of a device: medians over its sets, each of which counts once";
+  if (knows_halves(errors)) words += "; fit, check: the same for the halves of a set";
+  words += "; for a device: medians over its sets, which count once each";
   if (std::ranges::any_of(errors.sets, [](const PublishedGroup& set) { return set.peak.runs > 0; }))
-    words += "; memory: of the stage that needs most";
+    words += "; memory: on the stage that needs most";
   return words;
 }
 
@@ -201,7 +201,7 @@ std::string published_text(const PublishedErrors& errors, bool rows, const TextO
   if (const std::vector<std::string> lines = refusals(errors); !lines.empty())
     out += "\nrefused:\n" + list_lines(lines, width);
   if (const std::vector<std::string> lines = misfits(errors); !lines.empty())
-    out += "\nran, and does not fit by the prediction:\n" + list_lines(lines, width);
+    out += "\nran, but does not fit according to the prediction:\n" + list_lines(lines, width);
   if (rows) out += '\n' + indented_table(columns_that_fit(run_columns_of(errors, all_runs(errors), true), width - 2));
   return out;
 }
@@ -213,7 +213,7 @@ std::string published_markdown(const PublishedErrors& errors, bool rows) {
   if (const std::vector<std::string> lines = refusals(errors); !lines.empty())
     out += "\nRefused:\n\n" + markdown_list(lines);
   if (const std::vector<std::string> lines = misfits(errors); !lines.empty())
-    out += "\nRan, and does not fit by the prediction:\n\n" + markdown_list(lines);
+    out += "\nRan, but does not fit according to the prediction:\n\n" + markdown_list(lines);
   if (rows) out += '\n' + markdown_table(run_columns_of(errors, all_runs(errors), true));
   return out;
 }

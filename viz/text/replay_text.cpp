@@ -33,7 +33,7 @@ std::string steps(const Validation& validation, const ReplayFacts& facts, bool a
 }
 
 std::string predicted(const Validation& validation, const ReplayFacts& facts) {
-  if (!facts.predicts) return "nothing: no costs were given; 'ppsim calibrate' measures them";
+  if (!facts.predicts) return "nothing: no costs given; 'ppsim calibrate' measures them";
   const double error = validation.step.error();
   if (error == 0) return fmt::format("{}, as measured", format_duration(validation.step.predicted));
   return fmt::format("{}, {:.1f} % {} than measured", format_duration(validation.step.predicted), 100 * std::abs(error),

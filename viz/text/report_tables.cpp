@@ -112,7 +112,7 @@ std::string still_table(const std::vector<StillStage>& stages, const StepSpread&
   if (rows < stages.size())
     out += fmt::format("    {:<36}{:>11}   {} to {}\n", fmt::format("{} more stages", stages.size() - rows), "",
                        gain_words(stages.back().gain), gain_words(stages[rows].gain));
-  return out + fmt::format("    {:<36}{:>11}   {}\n", "by chance alone, up to about", "",
+  return out + fmt::format("    {:<36}{:>11}   {}\n", "by chance, up to about", "",
                            gain_words(fraction(p95_error(spread), spread.p95)));
 }
 

@@ -42,14 +42,14 @@ std::string synthesis_text(const Synthesis& synthesis, const RunReport& simulate
     if (order.simulated)
       text += fmt::format("  {:<10}  {}\n", "",
                           *order.simulated == Duration::max()
-                              ? "deadlocks with the transfers that are asked for"
-                              : format_duration(*order.simulated) + " with the transfers that are asked for");
+                              ? "deadlocks with the requested transfers"
+                              : format_duration(*order.simulated) + " with the requested transfers");
   }
   const SynthesizedOrder& best = synthesis.orders.front();
   const Duration as_simulated = length_of(best.objective, simulated);
   if (as_simulated != best.length)
-    text += fmt::format("  {:<10}  {} with its transfers and updates as they are simulated below\n", "",
-                        format_duration(as_simulated));
+    text +=
+        fmt::format("  {:<10}  {} with the transfers and updates simulated below\n", "", format_duration(as_simulated));
   return text;
 }
 

@@ -95,11 +95,10 @@ std::string advice_words(const Advice& advice) {
   case NextStep::nothing:
     return "no stage is ever idle";
   case NextStep::host:
-    return fmt::format("{} of the idle time passed before tasks that could have run: larger tasks, or a host with less "
-                       "else to do",
-                       share);
+    return fmt::format(
+        "{} of the idle time passed before tasks that could have run: use larger tasks, or a less busy host", share);
   case NextStep::run_together:
-    return "one stage works at a time; --schedule 1f1b runs them together";
+    return "only one stage works at a time; --schedule 1f1b runs them together";
   case NextStep::even_out: {
     const bool one = advice.busiest.size() == 1;
     return fmt::format("{} {} {:.2f} times the mean: give {} less to do{}", stage_list(advice.busiest),
@@ -318,8 +317,8 @@ private:
     std::size_t count = 0;
     for (const CopiesReport::Alike& each : copies.alike) count += each.count;
     std::string words = slowest.count == 1
-                            ? fmt::format("of {} copy {} is the slowest, and shown here", count, slowest.first)
-                            : fmt::format("of {} copy {} and {} more alike are the slowest, and shown here", count,
+                            ? fmt::format("copy {1} of {0} is the slowest, shown here", count, slowest.first)
+                            : fmt::format("copy {1} and {2} equal copies of {0} are the slowest, shown here", count,
                                           slowest.first, slowest.count - 1);
     if (const std::optional<Duration> without = copies.without_slowest())
       words += fmt::format("; without {} a step takes {} ({})", slowest.count == 1 ? "it" : "them",
@@ -346,9 +345,7 @@ private:
       say("balance",
           fmt::format("layers per stage {}: {} is the best of {}", layers, start, counted(found.tried, "split")));
     else if (!found.fits)
-      say("balance",
-          fmt::format("layers per stage {}: no split that was tried fits; in this one the fullest stage lacks least",
-                      layers));
+      say("balance", fmt::format("layers per stage {}: no tried split fits; this one exceeds the limit least", layers));
     else if (found.start_fits)
       say("balance",
           fmt::format("layers per stage {}: {} less time than {} ({})", layers,
@@ -399,7 +396,7 @@ private:
     const StallReport& stalls = *report_.stalls;
     say("stalls", stalls.count == 0
                       ? fmt::format("none: no send or receive held up a task ({})", stalls.operations)
-                      : fmt::format("{} of {} in all, behind other sends and receives or posted late ({})",
+                      : fmt::format("{} of {} in all: queued behind other sends and receives, or posted late ({})",
                                     counted(stalls.count, "wait"), format_duration(stalls.sum), stalls.operations));
     for (std::size_t i = 0; i < std::min(most_said, stalls.longest.size()); ++i) say("", stalls.longest[i].words);
     if (stalls.without)

@@ -77,7 +77,7 @@ std::string left_out(const std::vector<TableColumn>& all, const std::vector<Tabl
   std::vector<std::string> headers;
   for (const TableColumn& column : all)
     if (std::ranges::find(shown, column.header, &TableColumn::header) == shown.end()) headers.push_back(column.header);
-  return headers.empty() ? "" : "in a wider terminal, --markdown and --json also: " + joined(headers, ", ");
+  return headers.empty() ? "" : "also in a wider terminal, in --markdown and in --json: " + joined(headers, ", ");
 }
 
 std::vector<std::string> table_lines(const std::vector<TableColumn>& columns) {

@@ -104,7 +104,7 @@ std::string text_gantt(const TaskGraph& graph, const Timeline& timeline, SimTime
   const std::size_t columns = stages > most_stages ? 0 : column_count(timeline, end, options.width - margin);
   // A task without a column of its own would silently be missing.
   if (columns == 0 || shortest_part(graph, timeline) * static_cast<Duration::rep>(columns) < end.time_since_epoch())
-    return fmt::format("  {:>5}  too much for a chart of {} columns: --svg FILE draws it\n", "", options.width);
+    return fmt::format("  {:>5}  too much for a chart of {} columns: use --svg FILE\n", "", options.width);
   std::string out;
   bool recomputes = false;
   for (std::size_t stage = 0; stage < stages; ++stage) {

@@ -55,7 +55,7 @@ public:
     steps();
     say("bubble", fmt::format("{} predicted, {} measured", percent(validation_.bubble_predicted),
                               percent(validation_.bubble_measured)));
-    say("starts", fmt::format("95 % of the tasks began within {} of the step of their prediction",
+    say("starts", fmt::format("95 % of the tasks started within {} of the step from their prediction",
                               percent(validation_.start_error_p95)));
     out_ += unpredicted_line(validation_, width_);
     out_ += trust_lines(run_, validation_, width_) + '\n' + indented_table(stage_columns());
@@ -87,11 +87,11 @@ private:
     if (const std::string& source = graph_.scenario().source; !source.empty())
       out_ += wrapped_lines("costs: " + source, width_, 7);
     if (validation_.own_costs)
-      out_ += wrapped_lines("its costs are the means of this very run: this says how well the model of the pipeline "
-                            "fits, and nothing about other runs",
+      out_ += wrapped_lines("its costs are the means of this run: this shows how well the model of the pipeline fits, "
+                            "but not how well other runs are predicted",
                             width_, 0);
     if (run_.facts.timed)
-      out_ += wrapped_lines("tasks were given their durations: this says nothing about real compute", width_, 0);
+      out_ += wrapped_lines("tasks took given durations: this says nothing about real compute", width_, 0);
     out_ += '\n';
   }
 
@@ -179,8 +179,8 @@ private:
                             signed_percent(step.error()), so));
     };
     if (validation_.own_times)
-      say_with("what each task took in this step", *validation_.own_times,
-               ": that much of the error is not in how long tasks took");
+      say_with("the task times of this step", *validation_.own_times,
+               ": this part of the error does not come from task times");
     if (validation_.alone) say_with("times measured one stage at a time", *validation_.alone, "");
   }
 

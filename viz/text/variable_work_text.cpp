@@ -34,7 +34,7 @@ std::string drawn_words(const VariableWork& work, std::size_t replicas) {
                      work.samples, work.first + 1, work.first + work.learned, apart,
                      replicas == 1 ? "as it was simulated"
                                    : fmt::format("as long as the slowest of its {} replicas{}", replicas,
-                                                 work.together ? ", drawn together as they balance each other"
+                                                 work.together ? ", drawn together, as they balance each other"
                                                  : work.apart  ? ", whose microbatches are drawn one by one"
                                                                : ""),
                      counted(work.steps, "step"), percent(work.mean_error));
@@ -47,8 +47,8 @@ std::string constant_words(const VariableWork& work, std::size_t replicas) {
                                  percent(work.constant_mean_error));
   text += fmt::format("; variable work adds {}", signed_duration(work.added()));
   if (replicas == 1) return text;
-  return text + fmt::format(": {} within the replicas, {} as they wait for the slowest of each step. A replica waits "
-                            "{} a step for that one, {} at constant cost",
+  return text + fmt::format(": {} within the replicas, {} from waiting for the slowest of each step. A replica waits "
+                            "{} a step for it, {} at constant cost",
                             signed_duration(work.in_replicas), signed_duration(work.waits - work.constant_waits),
                             format_duration(work.waits), format_duration(work.constant_waits));
 }

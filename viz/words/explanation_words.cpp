@@ -24,9 +24,10 @@ ReasonWords words_of(Reason reason) {
   case Reason::after_tasks:
     return {"reductions and optimizer, after the tasks", "", ""};
   case Reason::late_starts:
-    return {"tasks that began late", "tasks begin late, with their stage free and their input there", "begun at once"};
+    return {"tasks that started late", "tasks start late, although their stage is free and their input has arrived",
+            "started at once"};
   case Reason::transfer_waits:
-    return {"transfers longer than usual", "some transfers take longer than they usually do", "with the usual time"};
+    return {"transfers longer than usual", "some transfers take longer than usual", "with the usual time"};
   case Reason::jitter:
     return {"jitter of tasks", "tasks of one stage and pass differ", "with their mean"};
   case Reason::slow_worker:
@@ -34,7 +35,7 @@ ReasonWords words_of(Reason reason) {
   case Reason::heavy_stage:
     return {"the heaviest stage", "", "spread evenly over all"};
   case Reason::imbalance:
-    return {"other differences of stages", "the stages differ otherwise, too", "all alike"};
+    return {"other differences of stages", "the stages also differ in other ways", "all alike"};
   case Reason::slow_link:
     return {"slow links", "", "like those"};
   case Reason::transfers:
@@ -106,8 +107,8 @@ Lines slow_worker_evidence(const Explanation& explanation, const Finding& findin
                               worst.replica, format_duration(worst.before), format_duration(worst.after),
                               times(static_cast<double>(worst.before.count()) /
                                     static_cast<double>(std::max(worst.after, Duration{1}).count()))));
-  std::string pace = fmt::format("replica {} is the last to end in {} of {} steps", worst.replica, replica.slowest_in,
-                                 explanation.steps);
+  std::string pace =
+      fmt::format("replica {} ends last in {} of {} steps", worst.replica, replica.slowest_in, explanation.steps);
   if (const std::string waits = waiting_words(explanation, worst.replica); !waits.empty()) pace += "; " + waits;
   lines.push_back(std::move(pace));
   Lines others;
@@ -117,7 +118,7 @@ Lines slow_worker_evidence(const Explanation& explanation, const Finding& findin
                                  place_words(explanation, finding.suspects[i].replica, finding.suspects[i].stage),
                                  times(finding.suspects[i].ratio())));
   if (finding.suspects.size() > most) others.push_back(fmt::format("{} more", finding.suspects.size() - most));
-  if (!others.empty()) lines.push_back("slow, too: " + joined(others, ", "));
+  if (!others.empty()) lines.push_back("also slow: " + joined(others, ", "));
   return lines;
 }
 
@@ -126,8 +127,7 @@ Lines heavy_evidence(const Finding& finding) {
   Lines lines{beside_words(suspect.passes, "on the others")};
   if (finding.may_be_slow)
     lines.emplace_back(
-        "all its passes are longer alike, so that its device may be slow instead: runs of other replicas "
-        "would tell");
+        "all its passes are equally longer, so its device may be slow instead: runs of other replicas would show that");
   return lines;
 }
 

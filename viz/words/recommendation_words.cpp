@@ -129,10 +129,10 @@ private:
     std::string words = fmt::format("take {}: {}{}{}", best.name, figure(), time_of(best),
                                     reasons_.runner_up ? against(best, *reasons_.runner_up) : alone(best));
     if (!reasons_.duties.empty())
-      words += fmt::format("; its runtime has to {}", duties_words(reasons_.duties, best.demands));
+      words += fmt::format("; its runtime must {}", duties_words(reasons_.duties, best.demands));
     words += ".";
     if (reasons_.halves_assumed)
-      words += " The halves of the backward were not given, and are taken as equal (--input-grad says what one takes).";
+      words += " The halves of the backward were not given and are taken as equal (--input-grad gives one of them).";
     if (reasons_.simpler) words += simpler(best, *reasons_.simpler);
     if (reasons_.too_large) words += too_large(at(*reasons_.too_large));
     return words;
@@ -172,12 +172,13 @@ private:
     const std::vector<Duty> left = duties_of(other.demands);
     const std::size_t saved = reasons_.duties.size();
     if (!left.empty())
-      words += fmt::format(" and has only to {}", duties_words(left, other.demands));
+      words += fmt::format(" and only has to {}", duties_words(left, other.demands));
     else
       words += saved == 1 ? " and does not need that" : saved == 2 ? " and needs neither" : " and needs none of these";
     words += prices(contrast, other, best) + "."; // NOLINT(readability-suspicious-call-argument): the simpler one's
     if (reasons_.simpler_is_as_good)
-      words += fmt::format(" Costs are hardly known to {}: it is as good a choice.", rough_percent(Reasons::known_to));
+      words += fmt::format(" Costs are rarely known to within {}: it is as good a choice.",
+                           rough_percent(Reasons::known_to));
     return words;
   }
 
@@ -192,8 +193,9 @@ private:
   [[nodiscard]] std::string asynchronous() const {
     if (!reasons_.asynchronous) return {};
     const Contender& other = at(*reasons_.asynchronous);
-    return fmt::format(" {} ({}{}) is no substitute: it applies gradients to newer weights than they were taken at.",
-                       other.name, figure().empty() ? "" : "step time ", format_duration(other.report.step_time));
+    return fmt::format(
+        " {} ({}{}) is not a substitute: it applies gradients to newer weights than those they were computed with.",
+        other.name, figure().empty() ? "" : "step time ", format_duration(other.report.step_time));
   }
 
   /// What the ranking does not know.
@@ -202,17 +204,16 @@ private:
     std::vector<std::string> names;
     names.reserve(reasons_.unranked.size());
     for (const std::size_t position : reasons_.unranked) names.push_back(at(position).name);
-    return fmt::format(" No {} of {} is known, so that {} behind the others.", to_string(comparison_.ranked_by),
-                       enumerated(names), names.size() == 1 ? "it stands" : "they stand");
+    return fmt::format(" No {} of {} is known, so {} after the others.", to_string(comparison_.ranked_by),
+                       enumerated(names), names.size() == 1 ? "it comes" : "they come");
   }
 
   /// Nothing fits, or all that does trains something else.
   [[nodiscard]] std::string nothing_to_take() const {
-    if (!reasons_.least) return "nothing to take: no synchronous schedule is among them.";
+    if (!reasons_.least) return "nothing to recommend: no synchronous schedule is among them.";
     const Contender& least = at(*reasons_.least);
     return fmt::format(
-        "nothing fits in {}: {} needs least, {}, which is {} too much; smaller microbatches or recomputation "
-        "need less.",
+        "nothing fits in {}: {} needs least, {}, which is {} too much; use smaller microbatches or recomputation.",
         format_bytes(limit()), least.name, format_bytes(least.report.peak_bytes()),
         format_bytes(least.report.peak_bytes() - limit()));
   }
@@ -220,7 +221,7 @@ private:
   [[nodiscard]] std::string held_by_transfers() const {
     const std::size_t held = reasons_.held_by_transfers;
     if (held == 0) return {};
-    return fmt::format(" {} more {} left out only because of --transfer {}: --transfer latency lets {} in.", held,
+    return fmt::format(" {} more {} left out only because of --transfer {}: --transfer latency admits {}.", held,
                        held == 1 ? "is" : "are", to_string(comparison_.transfer_model), held == 1 ? "it" : "them");
   }
 

@@ -24,7 +24,7 @@ std::string_view delay_words(Delay delay) {
   case Delay::transfer:
     return "sent its output for longer";
   case Delay::start:
-    return "could have run and began late";
+    return "could have run but started late";
   }
   return "";
 }
@@ -49,7 +49,7 @@ std::string differing_peaks(const Validation& validation, std::size_t most) {
     if (named.size() == most)
       ++others;
     else
-      named.push_back(fmt::format("stage {} held {} B, and {} B were predicted", stage, error.measured_peak.count(),
+      named.push_back(fmt::format("stage {} held {} B, but {} B were predicted", stage, error.measured_peak.count(),
                                   error.predicted_peak.count()));
   }
   return joined(named, "; ") +
@@ -57,7 +57,7 @@ std::string differing_peaks(const Validation& validation, std::size_t most) {
 }
 
 std::string results_words(const MeasuredRun& run) {
-  if (!run.proof) return "not compared with those of a run that does one task at a time";
+  if (!run.proof) return "not compared with a run that does one task at a time";
   const Proof& proof = *run.proof;
   const bool has_gradients = !run.schedule.forward_only();
   std::string text{has_gradients ? "gradients" : "losses"};
@@ -68,10 +68,11 @@ std::string results_words(const MeasuredRun& run) {
                         proof.same_order ? "" : ", which sums them in another order");
     if (has_gradients) text += fmt::format("{:.2g} off, losses ", proof.gradient_error);
     text +=
-        fmt::format("{:.2g} off, where {:.2g} is allowed", proof.loss_error, proof.same_order ? 0.0 : proof.tolerance);
+        fmt::format("{:.2g} off, and {:.2g} is allowed", proof.loss_error, proof.same_order ? 0.0 : proof.tolerance);
   }
   if (const auto step = proof.diverged())
-    text += fmt::format("; training DIVERGED: no finite loss from step {} of {} on", *step + 1, proof.losses.size());
+    text += fmt::format("; training DIVERGED: the loss is not finite from step {} of {} on", *step + 1,
+                        proof.losses.size());
   else if (proof.losses.size() > 1)
     text += fmt::format("; loss {:.4g} in the first step, {:.4g} in the last of {}", proof.losses.front(),
                         proof.losses.back(), proof.losses.size());
@@ -80,7 +81,7 @@ std::string results_words(const MeasuredRun& run) {
 
 /// Why peaks are not compared.
 std::string_view unknown_memory(const MeasuredRun& run) {
-  if (run.facts.timed) return "not compared: tasks were timed, and hold nothing of what the scenario says";
+  if (run.facts.timed) return "not compared: timed tasks do not hold the memory of the scenario";
   const bool measured = std::ranges::any_of(
       run.stages, [](Bytes peak) { return peak > Bytes{}; }, &MeasuredStage::peak_bytes);
   return measured ? "not compared: the scenario does not say how large activations and parameters are"
@@ -95,17 +96,17 @@ std::string memory_words(const MeasuredRun& run, const Validation& validation) {
   std::string text = fmt::format("as predicted on every stage, at most {} (stage {})",
                                  format_bytes(largest->measured_peak), largest - validation.stages.begin());
   const Bytes buffers = std::ranges::max(run.stages, {}, &MeasuredStage::buffer_bytes).buffer_bytes;
-  if (buffers > Bytes{}) text += fmt::format("; transfers and scratch space take {} besides", format_bytes(buffers));
+  if (buffers > Bytes{}) text += fmt::format("; transfers and scratch space take another {}", format_bytes(buffers));
   return text;
 }
 
 std::string cores_words(const MeasuredRun& run, double share) {
-  if (run.facts.timed) return "tasks sleep, so that stages can share them";
+  if (run.facts.timed) return "tasks sleep, so stages can share them";
   // The two clocks are read one after the other, so that the share can come out above the whole.
   const double percent = 100 * std::min(share, 1.0);
   if (is_contended(run))
-    return fmt::format("CONTENDED: in tasks, a stage had only {:.0f} % of a core, and {:.0f} % is needed: other "
-                       "programs used it, or there are more stages than cores, and the times say little",
+    return fmt::format("CONTENDED: in tasks, a stage had only {:.0f} % of a core, but {:.0f} % is needed: other "
+                       "programs used it, or there are more stages than cores, and the times are unreliable",
                        percent, 100 * least_core_share);
   return fmt::format("in tasks, every stage had at least {:.0f} % of a core", percent);
 }
@@ -117,7 +118,7 @@ std::string verdict(const MeasuredRun& run, const Validation& validation) {
   if (validation.contended)
     reasons.push_back(fmt::format("the cores were shared with other work (a stage had {:.0f} % of one)",
                                   100 * core_share(run).value_or(0)));
-  if (validation.unaligned) reasons.emplace_back("the clocks of the stages are apart by more than their bound");
+  if (validation.unaligned) reasons.emplace_back("the clocks of the stages differ by more than their bound");
   if (!validation.proved.value_or(true)) reasons.emplace_back("the results are wrong");
   if (!validation.same_peaks()) reasons.push_back(differing_peaks(validation, 1));
   const bool all_predicted = !validation.unpredicted_exchange && !validation.unpredicted_optimizer;
@@ -125,7 +126,7 @@ std::string verdict(const MeasuredRun& run, const Validation& validation) {
       "{}{} is predicted {} ({}; the run took {}{})", validation.own_costs ? "from the run's own means, " : "",
       run.schedule.asynchronous() ? "one step alone" : "the step time", error_words(validation.step),
       format_duration(validation.step.predicted), format_duration(validation.step.measured),
-      all_predicted ? "" : " without what was not predicted");
+      all_predicted ? "" : " without the parts that were not predicted");
   const std::string tolerated = given_percent(validation.tolerance);
   if (!validation.in_tolerance()) reasons.push_back(fmt::format("{}, {} is tolerated", time, tolerated));
   if (reasons.empty()) return fmt::format("valid: {}, within {}", time, tolerated);
@@ -144,13 +145,12 @@ std::string deviation_words(const TaskGraph& graph, const Deviation& deviation) 
                        longer ? "longer" : "less", format_duration(deviation.predicted));
   }
   const std::string wait = format_duration(deviation.wait);
-  if (deviation.waited_for == no_task) return fmt::format("could have run, and began {} late", wait);
+  if (deviation.waited_for == no_task) return fmt::format("could have run, but started {} late", wait);
   std::string words = fmt::format("waited {} longer for {}", wait, task_and_stage(graph, deviation.waited_for));
   if (deviation.delay == Delay::none) return words;
   const std::string_view how = delay_words(deviation.delay);
   const Duration early = deviation.wait - deviation.start; // when it began to wait
-  if (2 * early > deviation.wait)
-    return fmt::format("{}, having begun to wait {} early", words, format_duration(early));
+  if (2 * early > deviation.wait) return fmt::format("{}, and started to wait {} early", words, format_duration(early));
   if (2 * deviation.delayed < deviation.wait)
     words += fmt::format(", as many small delays added up (at most {}: {} {})", format_duration(deviation.delayed),
                          task_and_stage(graph, deviation.behind), how);
@@ -166,7 +166,7 @@ std::string trust_lines(const MeasuredRun& run, const Validation& validation, st
   out += answer_lines("memory", memory_words(run, validation), width);
   if (const auto share = core_share(run)) out += answer_lines("cores", cores_words(run, *share), width);
   if (!run.clock_error) return out;
-  const std::string_view aligned = run.unaligned ? "; yet a transfer ended before it began: NOT aligned" : "";
+  const std::string_view aligned = run.unaligned ? "; but a transfer ended before it started: NOT aligned" : "";
   return out +
          answer_lines("clocks", fmt::format("aligned within {}{}", format_duration(*run.clock_error), aligned), width);
 }
@@ -179,7 +179,7 @@ std::string unpredicted_line(const Validation& validation, std::size_t width) {
   add("reductions of gradients", validation.unpredicted_exchange);
   add("the optimizer", validation.unpredicted_optimizer);
   if (besides.empty()) return "";
-  return answer_lines("besides", "measured, not predicted, and left out of the comparison: " + enumerated(besides),
+  return answer_lines("besides", "measured but not predicted, so left out of the comparison: " + enumerated(besides),
                       width);
 }
 

@@ -58,7 +58,7 @@ std::string best_name(const Variation& variation, const BestStretch& stretch) {
 std::string unseen_words(const Variation& variation) {
   const std::int64_t distance = variation.skipped_distance();
   if (distance == 0) return {};
-  return fmt::format("points are up to {} apart: changes between two of them that cancel out are not seen",
+  return fmt::format("points are up to {} apart: changes between two of them that cancel out are not found",
                      variation.axis.format(distance));
 }
 

@@ -25,8 +25,8 @@ CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
 
 const Lowering definition{.name = "eager",
                           .summary =
-                              "sends behind their task, receives as early as the order on their communicator permits",
-                          .source = "the earliest order that can not hang",
+                              "sends after their task, receives as early as the order on their communicator permits",
+                          .source = "the earliest order that cannot hang",
                           .communicators = Communicators::edge,
                           .place = place};
 

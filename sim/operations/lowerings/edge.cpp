@@ -50,7 +50,7 @@ CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
 } // namespace
 
 const Lowering definition{.name = "edge",
-                          .summary = "sends behind their task, receives as soon as a slot of their edge is free",
+                          .summary = "sends after their task, receives as soon as a slot of their edge is free",
                           .source = "ppsim's runtime: a communicator per direction",
                           .communicators = Communicators::edge,
                           .place = place};

@@ -17,7 +17,7 @@ CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
 } // namespace
 
 const Lowering definition{.name = "just-in-time",
-                          .summary = "sends behind their task, receives right before the task that needs them",
+                          .summary = "sends after their task, receives right before the task that needs them",
                           .source = "proposed in pytorch#172833 and #178815",
                           .communicators = Communicators::edge,
                           .place = place};

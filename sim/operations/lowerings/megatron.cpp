@@ -326,10 +326,10 @@ void refuse_two_stages(const TaskGraph& graph, Overlap overlap) {
   if (shape.stages != 2 || shape.vpp == 1 || overlap != Overlap::none) return;
   throw Error{ExitCode::bad_input,
               Problem{"lowering megatron",
-                      fmt::format("2 stages with {} chunks each in batches: Megatron-LM refuses that, as a batch would "
+                      fmt::format("2 stages with {} chunks each in batches: Megatron-LM rejects this, as a batch would "
                                   "hold several sends and receives between the same two ranks",
                                   shape.vpp),
-                      "leave out `p2p` batched and `overlap-p2p` none, or take 3 stages or more"}};
+                      "leave out `p2p` batched and `overlap-p2p` none, or use 3 stages or more"}};
 }
 
 CommOrder place(const TaskGraph& graph, Overlap overlap) {
@@ -341,7 +341,7 @@ CommOrder place(const TaskGraph& graph, Overlap overlap) {
 
 const Lowering definition{
     .name = "megatron",
-    .summary = "exchanges between steps, which the stage waits for; with several chunks it runs on meanwhile",
+    .summary = "exchanges between tasks, which the stage waits for; with several chunks the stage continues meanwhile",
     .source = "Megatron-LM, forward_backward_pipelining_with_interleaving and without",
     .communicators = Communicators::group,
     .overlapped = Communicators::pair,

@@ -130,7 +130,7 @@ private:
         throw Error{
             ExitCode::no,
             {fmt::format("schedule '{}'", schedule_.name()),
-             fmt::format("no place for the sends and receives: on stage {}, {} waits for ever", stage,
+             fmt::format("no place for the sends and receives: on stage {}, {} waits forever", stage,
                          to_string(schedule_.tasks()[next_[stage]])),
              "an overlapped pair must not wait for its own result; write the order without sends and receives"}};
   }
@@ -160,7 +160,7 @@ CommOrder place(const TaskGraph& graph, Overlap /*overlap*/) {
 } // namespace
 
 const Lowering definition{.name = "pytorch",
-                          .summary = "sends behind their task, receives as soon as some order of all stages has sent",
+                          .summary = "sends after their task, receives as soon as some order of all stages has sent",
                           .source = "PyTorch, torch.distributed.pipelining.schedules._add_send_recv",
                           .communicators = Communicators::group,
                           .place = place};

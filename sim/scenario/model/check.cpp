@@ -129,7 +129,7 @@ void check_sequence(const Model& model, const Training& training, std::int64_t s
   } else if (const std::int64_t share = sequence / context;
              training.sequence_parallel && share % training.tensor_parallel != 0) {
     problems.add("`tensor-parallel`",
-                 fmt::format("{} ranks do not divide the {} tokens that each has of a sequence",
+                 fmt::format("{} ranks do not divide the {} tokens of a sequence that each holds",
                              training.tensor_parallel, share),
                  "give another `sequence-length`, or switch `sequence-parallel` off");
   }
@@ -152,7 +152,7 @@ void check_expert_parallel(const Model& model, const Training& training, Problem
   refuse_without_exchange("`moe-token-dispatcher`", training.token_dispatcher.has_value());
   refuse_without_exchange("`moe-dispatch-data-type`", training.dispatch_data_type.has_value());
   if (model.experts > 0 && training.token_dispatcher && training.expert_link)
-    problems.add("`moe-token-dispatcher`", "nodes do not matter where `expert-link` is one link for all",
+    problems.add("`moe-token-dispatcher`", "nodes do not matter when `expert-link` is one link for all",
                  "leave one of them out");
   if (model.experts > 0 && training.expert_tensor_parallel &&
       (model.expert_ffn_hidden % split != 0 || training.tensor_parallel % split != 0))
@@ -196,7 +196,7 @@ void check_expert_groups(const Model& model, std::string_view where, Problems& p
   const std::int64_t experts = model.experts / model.expert_groups;
   if (model.experts % model.expert_groups != 0)
     add(fmt::format("{} experts are not divided evenly into {} groups", model.experts, model.expert_groups),
-        "expert-groups has to divide experts");
+        "expert-groups must divide experts");
   else if (Int128{experts} * model.expert_groups_per_token < model.experts_per_token)
     add(fmt::format("{} groups of {} experts do not hold the {} of a token", model.expert_groups_per_token, experts,
                     model.experts_per_token),
@@ -215,18 +215,17 @@ void check_model(const Model& model, std::string_view where, Problems& problems)
                      : fmt::format("{} must be from {} to {}, got {}", key, least, most, value),
           fmt::format("give {} as a whole number from {} to {}", key, least, most));
   if (model.kv_heads > 0 && model.heads % model.kv_heads != 0)
-    add(fmt::format("{} heads can not share {} key-value heads evenly", model.heads, model.kv_heads),
-        "kv-heads has to divide heads");
+    add(fmt::format("{} heads cannot share {} key-value heads evenly", model.heads, model.kv_heads),
+        "kv-heads must divide heads");
   if (model.experts_per_token > model.experts)
     add(fmt::format("a token has {} experts of {}", model.experts_per_token, model.experts),
-        model.experts == 0 ? "give experts too" : "give experts-per-token of at most experts");
+        model.experts == 0 ? "give experts too" : "give experts-per-token up to experts");
   check_expert_groups(model, where, problems);
   if (model.experts == 0 &&
       (model.expert_groups > 0 || model.shared_experts > 0 || model.expert_ffn_hidden > 0 || model.dense_layers > 0))
     add("has sizes of experts but no experts", "give experts too, or leave them out");
   if (model.dense_layers > model.layers)
-    add(fmt::format("{} of {} layers are dense", model.dense_layers, model.layers),
-        "give dense-layers of at most layers");
+    add(fmt::format("{} of {} layers are dense", model.dense_layers, model.layers), "give dense-layers up to layers");
   if (!model.has_latent_attention() &&
       (model.q_lora_rank > 0 || model.qk_nope_head_dim > 0 || model.qk_rope_head_dim > 0 || model.v_head_dim > 0))
     add("has sizes of latent attention but no kv-lora-rank", "give kv-lora-rank too, or leave them out");
@@ -244,14 +243,14 @@ void check(const Model& model, const DeviceSheet& device, const Training& traini
   check_sequence(model, training, sequence, problems);
   check_expert_parallel(model, training, problems);
   if (training.overlap_param_gather.value_or(false) && !training.distributed_optimizer)
-    problems.add("`overlap-param-gather`", "parameters are gathered only where the optimizer is distributed",
+    problems.add("`overlap-param-gather`", "parameters are gathered only with a distributed optimizer",
                  "leave it out, or `distributed-optimizer` on");
   check_context_exchange(model, training, problems);
   if (training.zero_stage.value_or(1) > 1 && !training.distributed_optimizer)
-    problems.add("`zero-stage`", "gradients are divided only where the optimizer's state is",
+    problems.add("`zero-stage`", "gradients are divided only if the optimizer's state is",
                  "leave it out, or `distributed-optimizer` on");
   if (training.overlap_param_gather && training.shards_parameters())
-    problems.add("`overlap-param-gather`", "parameters that are divided are gathered for each pass",
+    problems.add("`overlap-param-gather`", "divided parameters are gathered for each pass",
                  "leave it out, or `zero-stage` 2");
   if (training.async_tensor_collective && training.tensor_parallel == 1)
     problems.add("`async-tensor-model-parallel-allreduce`", "`tensor-parallel` 1 has no collectives", "leave it out");

@@ -80,15 +80,16 @@ void add_notes(const CollectiveUse& use, std::vector<CollectiveNote>& notes) {
   };
   const std::vector<const MeasuredCollective*> tables = measured_for(*use.link, use.collective, use.ranks);
   if (tables.empty() || tables.front()->source.empty())
-    return note(fmt::format("{} is in none of its files: computed, of {}", to_string(use.collective), use.link->name));
+    return note(fmt::format("{} is in none of its files: computed from {}", to_string(use.collective), use.link->name));
   if (tables.front()->collective != use.collective)
-    note(fmt::format("{} is in none of its files: taken for {}", to_string(use.collective),
+    note(fmt::format("{} is in none of its files: using {}", to_string(use.collective),
                      taken_for(use.collective, tables)));
   for (const MeasuredCollective* table : tables)
     if (table->ranks == 0)
-      note(fmt::format("{} does not say how many ranks it is of: taken for {}", table->source, use.ranks));
+      note(fmt::format("{} does not say how many ranks it is for: assuming {}", table->source, use.ranks));
     else if (table->ranks != use.ranks)
-      note(fmt::format("{} is of {} ranks: at the same bus bandwidth on {}", table->source, table->ranks, use.ranks));
+      note(fmt::format("{} is for {} ranks: using the same bus bandwidth for {}", table->source, table->ranks,
+                       use.ranks));
 }
 
 /// Files of a link that nothing is read from.

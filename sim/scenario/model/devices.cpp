@@ -52,7 +52,7 @@ const Entry& find(std::span<const Entry> entries, std::string_view what, std::st
   }
   throw Error{ExitCode::bad_input,
               Problem{std::string{where}, fmt::format("unknown {} {}", what, in_quotes(name)),
-                      did_you_mean(name, names, fmt::format("'ppsim list {}s' shows those there are", what))}};
+                      did_you_mean(name, names, fmt::format("'ppsim list {}s' lists them", what))}};
 }
 
 } // namespace
@@ -127,7 +127,7 @@ std::span<const DeviceSheet> devices() {
 }
 
 std::span<const LinkSheet> links() {
-  static const std::string assumed = "; latency and share reached assumed";
+  static const std::string assumed = "; latency and share assumed";
   static const std::vector<LinkSheet> all{
       {"nvlink3",
        15us,

@@ -127,10 +127,10 @@ const Model& find_model(std::string_view name, std::string_view where) {
     if (model.name == name) return model;
     names.emplace_back(model.name);
   }
-  throw Error{ExitCode::bad_input,
-              Problem{std::string{where}, fmt::format("unknown model {}", in_quotes(name)),
-                      did_you_mean(name, names,
-                                   "'ppsim list models' shows those there are; a model of your own is a .toml file")}};
+  throw Error{
+      ExitCode::bad_input,
+      Problem{std::string{where}, fmt::format("unknown model {}", in_quotes(name)),
+              did_you_mean(name, names, "'ppsim list models' lists them; a model of your own is a .toml file")}};
 }
 
 std::string_view to_string(Attention attention) {

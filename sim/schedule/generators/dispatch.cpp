@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 
 namespace ppsim::generator {
@@ -67,8 +68,8 @@ DispatchInput dispatch_input(const Scenario& scenario, const std::vector<StageId
   DispatchInput input = without_memory(scenario, placement);
   input.taken.assign(placement.size(), 1);
   input.kept.assign(placement.size(), 1);
-  constexpr std::size_t no_limit = std::size_t{1} << 40; // far more than there are
-  input.limit.assign(scenario.shape.stages, static_cast<std::int64_t>(std::min(activations, no_limit)));
+  constexpr std::uint64_t no_limit = std::uint64_t{1} << 40U; // far more than there are
+  input.limit.assign(scenario.shape.stages, static_cast<std::int64_t>(std::min<std::uint64_t>(activations, no_limit)));
   return input;
 }
 
@@ -104,18 +105,19 @@ DispatchInput limited_input(const ScheduleRequest& request, const Scenario& scen
   }
   if (missing == 0) return input;
   const Bytes least = *memory.limit + Bytes{missing};
-  throw Error{ExitCode::bad_input,
-              Problem{"`memory-limit`",
-                      fmt::format("{} has no room for one activation of each chunk beside what a stage always holds",
-                                  format_bytes(*memory.limit)),
-                      fmt::format("give at least {}B", least.count())}};
+  throw Error{
+      ExitCode::bad_input,
+      Problem{"`memory-limit`",
+              fmt::format("{} is too small for one activation of each chunk and the memory that a stage always holds",
+                          format_bytes(*memory.limit)),
+              fmt::format("give at least {}B", least.count())}};
 }
 
 void refuse_small_limit(const ScheduleRequest& request, Problems& problems) {
   const std::size_t least = request.shape.vpp;
   if (!request.activation_limit || *request.activation_limit >= least) return;
   problems.add("`activation-limit`", fmt::format("must be at least {} here, got {}", least, *request.activation_limit),
-               "a stage needs room for one activation of each of its chunks");
+               "a stage must hold one activation of each of its chunks");
 }
 
 PlanScore lower_bound(const DispatchInput& input) {

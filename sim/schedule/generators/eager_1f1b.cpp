@@ -42,7 +42,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 const Generator definition{
     .name = "eager-1f1b",
     .placement = "loop",
-    .summary = "1f1b with twice the warm-up, so that transfers hide behind passes",
+    .summary = "1f1b with twice the warm-up, so that transfers overlap passes",
     .promise = "with equal stages never slower than 1f1b; at most min(m, 2(p-1-s)+1) live activations on stage s",
     .constraints = "one chunk per stage; any m >= 1",
     .source = "Zhuang et al., arXiv 2211.05322; PyTorch ScheduleInterleaved1F1B at v = 1",

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
 
 #include "generator_list.hpp"
 
@@ -49,7 +50,7 @@ void check_shape(const Generator& generator, const ScheduleRequest& request, Pro
     problems.add("`vpp`",
                  fmt::format("{} stages x {} chunks are more than {} chunks", shape.stages, shape.vpp, Limits::chunks),
                  "use a smaller `vpp`");
-  else if (shape.microbatches > Limits::tasks || 2 * shape.chunks() * shape.microbatches > Limits::tasks)
+  else if (shape.microbatches > Limits::tasks || std::uint64_t{2} * shape.chunks() * shape.microbatches > Limits::tasks)
     problems.add("`mb`",
                  fmt::format("{} microbatches on {} chunks make more than {} tasks", shape.microbatches, shape.chunks(),
                              Limits::tasks),
@@ -61,7 +62,7 @@ constexpr std::array options{
                    "has no microbatch groups"},
     ScheduleOption{"overlap-moe-expert-parallel-comm",
                    [](const ScheduleRequest& request) { return request.overlap_expert_exchange; },
-                   "runs no forward together with a backward at this option"},
+                   "does not run forwards together with backwards for this option"},
     ScheduleOption{"gpipe-backward",
                    [](const ScheduleRequest& request) { return request.descending_backward.has_value(); },
                    "fixes the order of its backwards"},
@@ -189,7 +190,7 @@ std::span<const Generator* const> generators() {
 }
 
 const Generator& find_generator(std::string_view name) {
-  constexpr std::string_view otherwise = "'ppsim list schedules' shows all; other orders are read with `schedule-file`";
+  constexpr std::string_view otherwise = "'ppsim list schedules' lists all; `schedule-file` reads other orders";
   std::vector<std::string_view> names;
   for (const Generator* generator : table) {
     if (generator->name == name) return *generator;

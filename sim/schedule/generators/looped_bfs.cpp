@@ -41,7 +41,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 
 const Generator definition{.name = "looped-bfs",
                            .placement = "loop",
-                           .summary = "all microbatches per chunk, chunk by chunk, then back in exactly reversed order",
+                           .summary = "all microbatches per chunk, chunk by chunk, then back in exactly reverse order",
                            .promise = "bubble ((p-1) + (v-1)max(0, p-m))(F+B)/v without comm; v*m live activations",
                            .constraints = "none",
                            .source = "Lamy-Poirier, arXiv 2211.05953; PyTorch ScheduleLoopedBFS",

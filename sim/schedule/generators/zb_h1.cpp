@@ -26,7 +26,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 const Generator definition{
     .name = "zb-h1",
     .placement = "loop",
-    .summary = "1f1b with the backward split: each stage puts its W off until it holds p activations",
+    .summary = "1f1b with the backward split: each stage delays its W until it holds p activations",
     .promise = "span bubble (p-1)(F+I-W) without comm for W <= F and W <= I, m >= p; at most p live "
                "activations on every stage",
     .constraints = "one chunk per stage; any m >= 1",

@@ -79,7 +79,7 @@ std::optional<ClosedForm> closed_form(const ScheduleRequest& request, const Unif
 const Generator definition{
     .name = "zb-interleaved",
     .placement = "loop",
-    .summary = "interleaved with split backwards: stage s runs its weight gradients s behind",
+    .summary = "interleaved with split backwards: stage s delays its weight gradients by s",
     .promise =
         "bubble (p-1)(F+I-W)/v without comm for W <= F, W <= I and m >= p; at most (v-1)g + p chunk activations, "
         "g = m / max(1, m div p)",

@@ -57,7 +57,7 @@ TEST_CASE("Work is done on the threads that the system starts, and without any")
     if (said)
       CHECK(*said == "each once");
     else
-      WARN("threads can not be limited here");
+      WARN("threads cannot be limited here");
   }
 }
 

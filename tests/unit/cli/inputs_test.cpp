@@ -249,7 +249,7 @@ TEST_CASE("With layers the costs follow each chunk's number, one value being the
   CHECK(run.scenario.costs.forward == Times{12ms, 12ms, 12ms, 12ms, 12ms, 12ms, 8ms, 8ms});
   CHECK(run.scenario.memory.activation ==
         std::vector<Bytes>{Bytes{24}, Bytes{24}, Bytes{24}, Bytes{24}, Bytes{24}, Bytes{24}, Bytes{16}, Bytes{16}});
-  CHECK(fault({"--layers", "1"}).starts_with("`layers`: 1 layers can not fill 2 chunks"));
+  CHECK(fault({"--layers", "1"}).starts_with("`layers`: 1 layers cannot fill 2 chunks"));
   CHECK(fault({"--first-stage-layers", "1"}).find("`layers`") != std::string::npos);
 }
 
@@ -407,9 +407,8 @@ TEST_CASE("The keys of a scenario are the long flags, its values strings, number
 
 TEST_CASE("What is wrong in a scenario is named with its line and column") {
   CHECK(scenario_faults("stages = 2\nforwrad = \"1ms\"\n").front() ==
-        "s.toml:2:1: unknown key 'forwrad' -- did you mean 'forward'? keys are the flags of 'ppsim --help' and 'ppsim "
-        "replay --help' without "
-        "dashes in front");
+        "s.toml:2:1: unknown key 'forwrad' -- did you mean 'forward'? keys are the options of 'ppsim simulate --help' "
+        "and 'ppsim replay --help' without the leading dashes");
   CHECK(scenario_faults("forward = 5").front() == "s.toml:1:1: forward: '5' has no unit -- give ns, us, ms or s: 5ms");
   CHECK(scenario_faults("\n\n  forward = \"-1ms\"").front() ==
         "s.toml:3:3: forward: '-1ms' is negative -- times are 0 or more");
@@ -422,7 +421,7 @@ TEST_CASE("What is wrong in a scenario is named with its line and column") {
 }
 
 TEST_CASE("What no flag could hold is refused in a scenario") {
-  const std::string hint = ": has no value that a flag could have -- a string, a number, or a list of them";
+  const std::string hint = ": has a value of the wrong type -- give a string, a number, or a list of them";
   CHECK(scenario_faults("[forward]\na = 1").front() == "s.toml:1:2: forward" + hint);
   CHECK(scenario_faults("forward = []").front() == "s.toml:1:1: forward" + hint);
   CHECK(scenario_faults("forward = [[\"1ms\"]]").front() == "s.toml:1:1: forward" + hint);
@@ -431,9 +430,10 @@ TEST_CASE("What no flag could hold is refused in a scenario") {
 
 TEST_CASE("Outputs and other scenarios are no part of a scenario") {
   CHECK(scenario_faults("json = \"a.json\"").front() ==
-        "s.toml:1:1: 'json' is no part of a scenario -- give --json on the command line");
-  CHECK(
-      scenario_faults("scenario = \"b.toml\"").front().starts_with("s.toml:1:1: 'scenario' is no part of a scenario"));
+        "s.toml:1:1: 'json' does not belong in a scenario -- give --json on the command line");
+  CHECK(scenario_faults("scenario = \"b.toml\"")
+            .front()
+            .starts_with("s.toml:1:1: 'scenario' does not belong in a scenario"));
 }
 
 TEST_CASE("Text that is no TOML is refused with the place") {

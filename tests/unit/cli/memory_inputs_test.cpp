@@ -66,7 +66,7 @@ TEST_CASE("Where layers are known they are recomputed one by one, in units, or o
   CHECK(faults({"--recompute", "full", "--layers", "8", "--recompute-method", "block"}) ==
         Rows{"`recompute-method`: how many layers of a chunk? -- give `recompute-num-layers`"});
   CHECK(faults({"--recompute", "selective", "--recompute-time", "1ms", "--recompute-num-layers", "2"}) ==
-        Rows{"`recompute-num-layers`: not all is recomputed -- give `recompute` full"});
+        Rows{"`recompute-num-layers`: recomputation is not full -- give `recompute` full"});
   CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--recompute-modules", "layernorm"}) ==
         Rows{"`recompute-modules`: no modules are recomputed -- give `recompute` selective"});
 }

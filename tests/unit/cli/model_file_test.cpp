@@ -152,12 +152,12 @@ TEST_CASE("A shape that is none is refused") {
     return model_refusal(std::string{smallest} + std::string{more}).lines;
   };
   CHECK(with("kv-heads = 3\n") ==
-        Lines{"my.toml: 4 heads can not share 3 key-value heads evenly -- kv-heads has to divide heads"});
+        Lines{"my.toml: 4 heads cannot share 3 key-value heads evenly -- kv-heads must divide heads"});
   CHECK(with("experts = 4\n") ==
         Lines{"my.toml: has no experts-per-token -- give experts-per-token as a whole number from 1 to 1048576",
               "my.toml: has no expert-ffn-hidden -- give expert-ffn-hidden as a whole number from 1 to 1048576"});
   CHECK(with("experts = 4\nexperts-per-token = 5\nexpert-ffn-hidden = 2\n") ==
-        Lines{"my.toml: a token has 5 experts of 4 -- give experts-per-token of at most experts"});
+        Lines{"my.toml: a token has 5 experts of 4 -- give experts-per-token up to experts"});
   CHECK(with("dense-layers = 1\n") ==
         Lines{"my.toml: has sizes of experts but no experts -- give experts too, or leave them out"});
   CHECK(
@@ -167,21 +167,19 @@ TEST_CASE("A shape that is none is refused") {
         Lines{"my.toml: mtp-layers must be from 0 to 65535, got 9000000 -- give mtp-layers as a whole number from 0 to "
               "65535"});
   CHECK(model_refusal("layers = 2\nhidden = 65\nffn-hidden = 256\nheads = 4\nvocab = 100\nsequence-length = 32\n")
-            .lines == Lines{"my.toml: hidden 65 is no multiple of 4 heads -- give head-dim, or other heads"});
+            .lines == Lines{"my.toml: hidden 65 is not a multiple of 4 heads -- give head-dim, or other heads"});
 }
 
 TEST_CASE("Rates, sizes and links of a device file need their units and names") {
-  CHECK(
-      device_refusal(
-          "bf16 = 989\nmemory = \"80\"\nmemory-bandwidth = \"0GB/s\"\nlink = \"nvlinc4\"\nfp16 = \"1TFLOPS\"\n")
-          .lines ==
-      Lines{"my.toml:1:1: bf16: is not a string -- a rate such as \"989TFLOPS\"",
-            "my.toml:2:1: memory: '80' can not be read -- a size such as \"80GB\" or a bandwidth such as \"3.35TB/s\"",
-            "my.toml:3:1: memory-bandwidth: '0GB/s' can not be read -- a size such as \"80GB\" or a bandwidth such as "
-            "\"3.35TB/s\"",
-            "my.toml:4:1: link: unknown link 'nvlinc4' -- did you mean 'nvlink4'? 'ppsim list links' shows those there "
-            "are",
-            "my.toml:5:1: unknown key 'fp16' -- did you mean 'bf16'?"});
+  CHECK(device_refusal(
+            "bf16 = 989\nmemory = \"80\"\nmemory-bandwidth = \"0GB/s\"\nlink = \"nvlinc4\"\nfp16 = \"1TFLOPS\"\n")
+            .lines ==
+        Lines{"my.toml:1:1: bf16: is not a string -- a rate such as \"989TFLOPS\"",
+              "my.toml:2:1: memory: '80' cannot be read -- a size such as \"80GB\" or a bandwidth such as \"3.35TB/s\"",
+              "my.toml:3:1: memory-bandwidth: '0GB/s' cannot be read -- a size such as \"80GB\" or a bandwidth such as "
+              "\"3.35TB/s\"",
+              "my.toml:4:1: link: unknown link 'nvlinc4' -- did you mean 'nvlink4'? 'ppsim list links' lists them",
+              "my.toml:5:1: unknown key 'fp16' -- did you mean 'bf16'?"});
   CHECK(device_refusal("name = \"\"\n").lines[0] == "my.toml:1:1: name: is empty -- leave it out");
 }
 

@@ -137,7 +137,7 @@ TEST_CASE("Layers for multi-token prediction in a layout are the model's") {
 
 TEST_CASE("Names are suggested whatever their case, and a model's collectives can hide") {
   CHECK(faults({"--model", "gpt2-xl", "--device", "A100"}) ==
-        Rows{"`device`: unknown device 'A100' -- did you mean 'a100'? 'ppsim list devices' shows those there are"});
+        Rows{"`device`: unknown device 'A100' -- did you mean 'a100'? 'ppsim list devices' lists them"});
   CHECK(run_gpt({"--schedule", "dualpipe", "--pair", "hide", "--tensor-parallel", "5", "--sequence-length", "1000"})
             .notes.empty());
 }
@@ -168,18 +168,17 @@ TEST_CASE("Options of a model that miss it, or its device, are refused by name")
   CHECK(faults({"--model", "gpt2-xl"}) ==
         Rows{"`model`: how fast is the device that runs it? -- give `device` ('ppsim list devices')"});
   CHECK(faults({"--tensor-parallel", "2"}) ==
-        Rows{"`tensor-parallel`: there is no model whose costs it could change -- "
-             "give `model` ('ppsim list models')"});
+        Rows{"`tensor-parallel`: there is no model whose costs it changes -- give `model` ('ppsim list models')"});
   CHECK(faults({"--device", "a100"}).front().starts_with("`device`: nothing is known that could exceed it"));
   CHECK(faults({"--model", "gpt2xl", "--device", "a100"}) ==
-        Rows{"`model`: unknown model 'gpt2xl' -- did you mean 'gpt2-xl'? 'ppsim list models' shows those there are; a "
-             "model of your own is a .toml file"});
-  CHECK(faults({"--model", "none.toml", "--device", "a100"}).front().starts_with("`model`: can not read"));
+        Rows{"`model`: unknown model 'gpt2xl' -- did you mean 'gpt2-xl'? 'ppsim list models' lists them; a model of "
+             "your own is a .toml file"});
+  CHECK(faults({"--model", "none.toml", "--device", "a100"}).front().starts_with("`model`: cannot read"));
   CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--head", "3ms"}) ==
-        Rows{"`head`: the model's shape has it already -- leave it out"});
+        Rows{"`head`: the model's shape defines it -- leave it out"});
   CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--tensor-parallel", "3"}).size() == 2);
   CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--efficiency", "70"}) ==
-        Rows{"`efficiency`: '70' is no efficiency -- a share of the datasheet's rates from 0.001 to 1: 0.7"});
+        Rows{"`efficiency`: '70' is not an efficiency -- a share of the datasheet's rates from 0.001 to 1: 0.7"});
   CHECK(faults({"--link", "nvlink4"}) ==
         Rows{"`link`: has nothing to divide -- give `boundary-bytes`, the size of one transfer"});
   CHECK(faults({"--link", "nvlink4", "--comm", "1us", "--boundary-bytes", "1MiB"}) ==
@@ -224,15 +223,13 @@ TEST_CASE("Another schedule that was measured had its own chunks, where none are
 }
 
 TEST_CASE("A measured step that nothing explains is refused, and one that is hard to believe is doubted") {
-  CHECK(
-      faults({"--model", "gpt2-xl", "--device", "a100", "--measured-step", "1ns"}) ==
-      Rows{"`measured-step`: no step takes 1 ns: where all computing is ten times as fast, it takes 44.3 ms -- it is a "
-           "whole step's time, of the run that is described; are the links right?"});
+  CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--measured-step", "1ns"}) ==
+        Rows{"`measured-step`: no step takes 1 ns: where all computing is ten times as fast, it takes 44.3 ms -- give "
+             "the time of a whole step of the described run; are the links right?"});
   CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--measured-step", "1s,m=4"}) ==
-        Rows{"`measured-step`: 'm=4': nothing is known by that name -- did you mean 'mb'? one of mb, vpp, schedule"});
+        Rows{"`measured-step`: 'm=4': unknown name -- did you mean 'mb'? one of mb, vpp, schedule"});
   CHECK(faults({"--measured-step", "1s"}) ==
-        Rows{"`measured-step`: there is no model whose costs it could change -- give "
-             "`model` ('ppsim list models')"});
+        Rows{"`measured-step`: there is no model whose costs it changes -- give `model` ('ppsim list models')"});
   const auto notes_at = [](std::string step) {
     return evaluate(parse_arguments(find_command("simulate"), {"--stages", "4", "--mb", "8", "--model", "gpt2-xl",
                                                                "--device", "a100", "--measured-step", std::move(step)}))

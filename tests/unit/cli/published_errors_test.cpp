@@ -123,8 +123,8 @@ TEST_CASE("Arguments of a table's row say what was run, and name no file but a m
   for (const Rows& arguments :
        {Rows{"--json"}, Rows{"--svg", "x.svg"}, Rows{"--scenario", "x.toml"}, Rows{"--scenario", "-"},
         Rows{"--schedule-file", "x.csv"}, Rows{"--csv=x.csv"}, Rows{"--chakra", "x"}, Rows{"--tasks"}})
-    CHECK(row_faults(arguments).front().find("can not stand in a table of runs") != std::string::npos);
-  CHECK(row_faults({"--model", "-"}).front().find("can not stand in a table of runs") != std::string::npos);
+    CHECK(row_faults(arguments).front().find("cannot be in a table of runs") != std::string::npos);
+  CHECK(row_faults({"--model", "-"}).front().find("cannot be in a table of runs") != std::string::npos);
   CHECK(row_faults({"-o", "x"}).size() == 1);
   CHECK(row_faults({"--help"}).size() == 1);
   CHECK(row_faults({"--stages", "two", "--svg", "x.svg"}).size() == 1); // nothing is read or set before

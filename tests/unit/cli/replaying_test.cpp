@@ -91,7 +91,7 @@ TEST_CASE("The memory of a replay is that of its chunks, unless the scenario say
 
 TEST_CASE("Timed tasks take their sizes from nowhere but a calibration's file") {
   CHECK(faults({"--compute", "timed", "--tokens", "64"}) ==
-        Rows{"`tokens`: tasks are timed: they compute next to nothing -- leave it out, or take --compute real"});
+        Rows{"`tokens`: timed tasks compute almost nothing -- leave it out, or use --compute real"});
   Inputs inputs = from_file("stages = 2\nmb = 4\ntokens = 64\n");
   inputs.compute = Compute::timed;
   CHECK(prepare_replay(inputs).options.workload.tokens < 64);
@@ -132,8 +132,8 @@ TEST_CASE("Where nobody knows what tasks take, a run has a minute and more befor
 
 TEST_CASE("A time limit is longer than every task, where that is known") {
   CHECK(faults({"--forward", "3ms", "--backward", "8ms", "--timeout", "8ms"}) ==
-        Rows{"`timeout`: 8 ms is no longer than a task, which is predicted to take up to 8 ms -- give several times as "
-             "much, or leave it out"});
+        Rows{"`timeout`: 8 ms is not longer than a task, which is predicted to take up to 8 ms -- give several times "
+             "that, or leave it out"});
   CHECK(prepare_replay(replay_inputs({"--forward", "3ms", "--backward", "8ms", "--timeout", "9ms"})).options.timeout ==
         9ms);
   CHECK(prepare_replay(replay_inputs({"--timeout", "1ns"})).options.timeout == 1ns); // 1 ms and 2 ms only order tasks
@@ -161,8 +161,8 @@ TEST_CASE("Costs of one work are not taken for those of another") {
   constexpr std::string_view calibrated = "tokens = 8\nbackend = \"threads\"\ntrainer = \"sgd\"\n[calibration]\n";
   const auto words = [](std::string_view place, std::string_view costs, std::string_view run) {
     return Rows{
-        fmt::format("s.toml:{}: its costs are of {}, and the run is of {} -- calibrate and replay the same work", place,
-                    costs, run)};
+        fmt::format("s.toml:{}: its costs are for {}, but the run is for {} -- calibrate and replay the same workload",
+                    place, costs, run)};
   };
   Rows other_size = words("1:1: tokens", "8", "16");
   other_size[0] += "; or 'ppsim scale' the costs to the other size";

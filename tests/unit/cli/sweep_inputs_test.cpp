@@ -73,21 +73,21 @@ TEST_CASE("All schedules are those that ppsim knows") {
   const Rows all = values_of("schedule=all");
   CHECK(all.size() == generators().size());
   CHECK(all.front() == generators().front()->name);
-  CHECK(values_of("schedule=all,1f1b").front() == "schedule: '1f1b' is there twice");
+  CHECK(values_of("schedule=all,1f1b").front() == "schedule: '1f1b' appears twice");
 }
 
 TEST_CASE("What is no axis says why") {
   CHECK(values_of("mb=8..16") == Rows{"mb: '8..16' has no step", "8..16:x2 doubles, 8..16:+1 adds"});
-  CHECK(values_of("mb=8..16:x1").front() == "mb: 'x1' is no step");
-  CHECK(values_of("mb=8..16:+0").front() == "mb: '+0' is no step");
+  CHECK(values_of("mb=8..16:x1").front() == "mb: 'x1' is not a step");
+  CHECK(values_of("mb=8..16:+0").front() == "mb: '+0' is not a step");
   CHECK(values_of("comm=0..1ms:x2").front() == "comm: '0..1ms:x2' begins at 0, which times anything is 0");
   CHECK(values_of("mb=16..8:x2").front() == "mb: '16' is more than '8'");
   CHECK(values_of("comm=0..1s:+1ns").front() == "comm: '0..1s:+1ns' has more than 100000 values");
   CHECK(values_of("comm=1ns..1s:x1.0000001").front() == "comm: '1ns..1s:x1.0000001' has more than 100000 values");
   CHECK(values_of("mb=8,,16").front() == "mb: a value is empty");
   CHECK(values_of("mb").front() == "'mb' has no values");
-  CHECK(values_of("threads=2").front() == "'threads' is no option of a run that could vary");
-  CHECK(values_of("stagse=2").front() == "'stagse' is no option");
+  CHECK(values_of("threads=2").front() == "'threads' is not an option of a run, so it cannot vary");
+  CHECK(values_of("stagse=2").front() == "'stagse' is not an option");
 }
 
 TEST_CASE("An option is given or varied, once, and something has to be") {
@@ -139,7 +139,7 @@ TEST_CASE("Lines of another table are not gone on with") {
   const std::string head = lines.head();
   CHECK(head == "mb,schedule,step_time_ns,bubble_ratio,peak_bytes,fits,error\n");
   CHECK(fault("vpp" + head).starts_with("t.csv:1: these are not the columns of this sweep"));
-  CHECK(fault(head + "16,1f1b,1,0,,,\n").starts_with("t.csv:2: another row stands there in this sweep"));
+  CHECK(fault(head + "16,1f1b,1,0,,,\n").starts_with("t.csv:2: this sweep has another row there"));
   CHECK(fault(head + "8,,,,,,x\n16,,,,,,x\n16,,,,,,x\n").starts_with("t.csv:4: the table of this sweep ends before"));
 }
 

@@ -72,7 +72,7 @@ TEST_CASE("A collective longer than what contains it is refused, chunk by name")
   const Refusal refusal = refusal_of([&] { validate(scenario); });
   REQUIRE(refusal.lines.size() == 2);
   CHECK(refusal.lines[0] == "`forward-collective`: chunk 1: 11 ns is longer than the whole forward of 10 ns -- it is "
-                            "the part of that time that is communication");
+                            "the communication part of that time");
   CHECK_THAT(
       refusal.lines[1],
       Catch::StartsWith("`backward-collective`: chunk 0: 11 ns is longer than the whole input gradient of 10 ns"));

@@ -56,7 +56,7 @@ TEST_CASE("A file of forwards alone is read if that is asked for, and else said 
   const Schedule schedule = traces::read_schedule(text, "s.csv", true).schedule;
   CHECK(schedule.forward_only());
   CHECK(rows_of(schedule) == Rows{"0F0 0F1", "1F0 1F1"});
-  const std::string hint = " -- add a B (or I and W) to each forward, or run forwards alone with `forward-only`";
+  const std::string hint = " -- add a B (or I and W) to each forward, or run only forwards with `forward-only`";
   CHECK(refusal_of([&] { (void)traces::read_schedule(text, "s.csv"); }).lines ==
         Rows{"s.csv: 0B0 is missing (or its I and W)" + hint, "s.csv: 0B1 is missing (or its I and W)" + hint,
              "s.csv: 1B0 is missing (or its I and W)" + hint, "s.csv: 1B1 is missing (or its I and W)" + hint});

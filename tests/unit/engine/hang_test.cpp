@@ -159,10 +159,10 @@ TEST_CASE("A stage that waits for its own send hangs with one that waits for its
   REQUIRE(hang);
   CHECK(hang->cycle == Sentences{
                            "stage 0: 0SEND_F2 waits for stage 1 to come to 1RECV_F2",
-                           "stage 1: 1RECV_F2 waits for 1F1, which stands before it",
+                           "stage 1: 1RECV_F2 waits for 1F1, which is before it",
                            "stage 1: 1F1 waits for its stage's own 1SEND_B0",
                            "stage 1: 1SEND_B0 waits for stage 0 to come to 0RECV_B0",
-                           "stage 0: 0RECV_B0 waits for 0F3, which stands before it",
+                           "stage 0: 0RECV_B0 waits for 0F3, which is before it",
                            "stage 0: 0F3 waits for its stage's own 0SEND_F2",
                        });
   Rows loose = held;

@@ -98,9 +98,8 @@ TEST_CASE("A wait for slices is upstream until their task has ended, then transf
 TEST_CASE("Blocking refuses slices, and a closed form is not given for them") {
   const Schedule schedule = generate("1f1b", {.stages = 2, .microbatches = 2});
   const Refusal refusal = refusal_of([&] { validate(sliced(schedule, 8, 2, TransferModel::blocking)); });
-  CHECK(refusal.first() ==
-        "`send-slices`: under 'blocking' a stage sends when its task has ended, in one piece -- leave "
-        "it out, or use `transfer` latency or link");
+  CHECK(refusal.first() == "`send-slices`: with 'blocking' a stage sends when its task has ended, in one piece -- "
+                           "leave it out, or use `transfer` latency or link");
   CHECK(refusal_of([&] { validate(sliced(schedule, 8, 0)); }).lines.size() == 1);
   CHECK(closed_form(find_generator("1f1b"), {.shape = schedule.shape()}, sliced(schedule, 8, 1)));
   CHECK(!closed_form(find_generator("1f1b"), {.shape = schedule.shape()}, sliced(schedule, 8, 2)));

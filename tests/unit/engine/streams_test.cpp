@@ -139,15 +139,14 @@ TEST_CASE("Both halves of a pair wait for their inputs, and send behind both") {
   CHECK(run.op("0SEND_F2").launched == SimTime{76ns});
 }
 
-TEST_CASE("What streams can not do is refused by name") {
+TEST_CASE("What streams cannot do is refused by name") {
   const Written read = written(one_f_one_b);
   Scenario scenario = costs(read);
   scenario.network.model = TransferModel::streams;
   scenario.network.slices = 2;
-  CHECK(
-      refusal_of([&] { validate(scenario); }).first() ==
-      "`send-slices`: under 'streams' a send stands in the order of operations once, in one piece -- leave it out, or "
-      "use `transfer` latency or link");
+  CHECK(refusal_of([&] { validate(scenario); }).first() ==
+        "`send-slices`: with 'streams' each send is one operation, in one piece -- leave it out, or use `transfer` "
+        "latency or link");
   scenario.network.slices = 1;
   scenario.network.streams.slowdown_ppm = 999'999;
   CHECK(refusal_of([&] { validate(scenario); }).first().find("must be 1 to 100, got 0.999999") != std::string::npos);

@@ -169,9 +169,8 @@ TEST_CASE("A forward before the forward of the chunk before it, both on one stag
 }
 
 TEST_CASE("A pair whose halves need each other is a deadlock") {
-  CHECK(deadlock({"(0F0;0B0)"}) ==
-        "s.csv: deadlock: 0F0 on stage 0 waits for 0F0 on stage 0 (for the other half of its pair) -- "
-        "on stage 0, 0F0 can not overlap with what needs it");
+  CHECK(deadlock({"(0F0;0B0)"}) == "s.csv: deadlock: 0F0 on stage 0 waits for 0F0 on stage 0 (for the other half of "
+                                   "its pair) -- on stage 0, 0F0 cannot overlap with what needs it");
   CHECK(deadlock({"(0B0;0F0)"}).starts_with("s.csv: deadlock: 0B0 on stage 0 waits for 0F0 on stage 0 (its forward)"));
 }
 

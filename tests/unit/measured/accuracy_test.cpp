@@ -180,7 +180,8 @@ TEST_CASE("Of what does not hold a text says which and why") {
   runs[1].validation.holds = false;
   const std::string text = viz::accuracy_text(accuracy_of(std::move(runs)), {.width = 120, .colour = false});
   INFO(text);
-  CHECK(text.starts_with("not valid: 1 of 3 predictions do not hold, 1 of 4 runs is no validation (cores shared, or "));
+  CHECK(text.starts_with(
+      "not valid: 1 of 3 predictions do not hold, 1 of 4 runs is not a validation (cores shared, or "));
   CHECK_THAT(text, Catch::Contains("NOT as they have to be in 1 of 1; not compared in 3"));
   CHECK_THAT(text, Catch::Contains(" results\n") && Catch::Contains(" contended\n"));
 }

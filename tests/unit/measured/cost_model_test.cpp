@@ -151,7 +151,7 @@ TEST_CASE("What is held out is predicted from the first steps, and the error is 
   CHECK(held.step_mean_error == 0);
   CHECK(held.after_tasks == Approx(0.5));
   CHECK(refusal_of([&] { (void)hold_out(run_of(order(rows), {steps[0]}), 0.25); }).first() ==
-        "the run: it has one step, and none to predict -- record at least two");
+        "the run: it has only one step, so none is left to predict -- record at least two");
 }
 
 } // namespace ppsim::test::cost_model_test

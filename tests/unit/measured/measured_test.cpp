@@ -214,15 +214,14 @@ TEST_CASE("An output that is there before it was made, or is used before it is t
   };
   CHECK(lines([](MeasuredRun&) {}).empty());
   const std::string remedy =
-      " -- stages that share a clock show what comes first; give 'clock_error_ns' where they do not";
+      " -- stages that share a clock must show causes first; give 'clock_error_ns' if they do not share one";
   const auto sent_by = [](std::int64_t end) {
     return [end](MeasuredRun& run) { run.steps[0].transfers[0] = between(0, end); };
   };
   CHECK(lines(sent_by(90'000)).empty());
-  CHECK(lines(sent_by(89'999)) ==
-        Rows{"run.json: step 0, transfer of 0F0 on stage 0: it ends at 89999 ns, before 100000 "
-             "ns, when its content was made" +
-             remedy});
+  CHECK(lines(sent_by(89'999)) == Rows{"run.json: step 0, transfer of 0F0 on stage 0: it ends at 89999 ns, before "
+                                       "100000 ns, when its task made the data" +
+                                       remedy});
   const auto used_at = [](std::int64_t start) {
     return [start](MeasuredRun& run) { run.steps[0].tasks[1].start = SimTime{Duration{start}}; };
   };
@@ -240,7 +239,7 @@ TEST_CASE("An output that is there before it was made, or is used before it is t
   CHECK(with_clocks(1us, used_at(309'000)).empty());
   CHECK(with_clocks(1us, used_at(308'999)) ==
         Rows{"run.json: step 0, 0B0 on stage 0: it starts at 308999 ns, before 320000 ns, when the output of 1B0 on "
-             "stage 1 was there -- clocks differ by no more than 'clock_error_ns'; else set 'unaligned'"});
+             "stage 1 was there -- clocks may differ by at most 'clock_error_ns'; otherwise set 'unaligned'"});
   CHECK(lines([&](MeasuredRun& run) { // it says itself that its times do not fit
           run.unaligned = true;
           sent_by(1)(run);
@@ -249,7 +248,7 @@ TEST_CASE("An output that is there before it was made, or is used before it is t
             .empty());
 }
 
-TEST_CASE("An order that can not run is refused, however short its tasks were") {
+TEST_CASE("An order that cannot run is refused, however short its tasks were") {
   const Schedule deadlock = order({"0F0 0B0", "1B0 1F0"});
   const Schedule gap = order({"0F0 0B0", "1F0 1F1"});
   const Timeline step = timeline_of({{{0, 1}, {1, 2}}, {{0, 1}, {1, 2}}});
@@ -266,7 +265,7 @@ TEST_CASE("An order that can not run is refused, however short its tasks were") 
   CHECK(refusal.first().starts_with("run.json: 0F1 is missing"));
 }
 
-TEST_CASE("A run that can not have happened is refused with all that is wrong") {
+TEST_CASE("A run that cannot have happened is refused with all that is wrong") {
   const Schedule schedule = order({"0F0 0B0", "1F0 1B0"});
   const auto lines = [&](auto change) {
     MeasuredRun run = run_of(schedule, {timeline_of({{{0, 10}, {40, 50}}, {{10, 20}, {20, 40}}})});

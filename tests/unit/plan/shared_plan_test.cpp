@@ -130,7 +130,7 @@ TEST_CASE("Processes that share the simulations of a plan find what one finds al
   }
 }
 
-TEST_CASE("Why a configuration can not run is known to all processes") {
+TEST_CASE("Why a configuration cannot run is known to all processes") {
   PlanRequest request = small(Bytes{std::int64_t{40} << 30U});
   request.run.slow = {SlowStage{.stage = 2}};
   const RankedPlan alone = find_plan(request, {});

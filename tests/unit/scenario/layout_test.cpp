@@ -77,7 +77,7 @@ TEST_CASE("A layout is written with repetitions where they are shorter") {
 TEST_CASE("The embedding comes first, the loss last, layers for multi-token prediction behind the others") {
   CHECK(refusal("tt|tL").starts_with("`layout`: does not begin with E"));
   CHECK(refusal("|EtL").starts_with("`layout`: 'E', the embedding, is not the first letter"));
-  CHECK(refusal("EtEL").starts_with("`layout`: 'E', the embedding, is not the first letter, or not the only E"));
+  CHECK(refusal("EtEL").starts_with("`layout`: 'E', the embedding, must be the first letter and the only E"));
   CHECK(refusal("E*2,tL").starts_with("`layout`: 'E', the embedding"));
   CHECK(refusal("Et|t").starts_with("`layout`: does not end with L"));
   CHECK(refusal("Et|L|").starts_with("`layout`: does not end with L"));
@@ -91,7 +91,7 @@ TEST_CASE("The embedding comes first, the loss last, layers for multi-token pred
 TEST_CASE("What is not understood is named with its position") {
   CHECK(refusal("Et|T|L").starts_with("`layout`: 'T' at position 4 is not understood -- E embedding, t layer"));
   CHECK(refusal("Et |L").starts_with("`layout`: ' ' at position 3"));
-  CHECK(refusal("E((t|)*2)*2L") == "`layout`: '(' at position 3 is inside other parentheses -- write one of them out");
+  CHECK(refusal("E((t|)*2)*2L") == "`layout`: '(' at position 3 is inside other parentheses -- write out one of them");
   CHECK(refusal("E(tL").starts_with("`layout`: a parenthesis is not closed"));
   CHECK(refusal("Et)L").starts_with("`layout`: ')' at position 3"));
   CHECK(refusal("E(t)L").starts_with("`layout`: parentheses without a repetition before 'L' at position 5"));

@@ -46,11 +46,12 @@ TEST_CASE("What does not fit together is refused with the nearest that does") {
   CHECK(refused(find_model("deepseek-v3"), {.dispatch_data_type = DataType::fp8}) ==
         Lines{"`moe-dispatch-data-type`: tokens are sent nowhere: `expert-parallel` is 1 -- leave it out"});
   CHECK(refused(find_model("llama-3-8b"), {.distributed_optimizer = false, .zero_stage = 2}) ==
-        Lines{"`zero-stage`: gradients are divided only where the optimizer's state is -- leave it out, or "
+        Lines{"`zero-stage`: gradients are divided only if the optimizer's state is -- leave it out, or "
               "`distributed-optimizer` on"});
-  CHECK(refused(find_model("llama-3-8b"), {.overlap_param_gather = false, .zero_stage = 3}) ==
-        Lines{"`overlap-param-gather`: parameters that are divided are gathered for each pass -- leave it out, or "
-              "`zero-stage` 2"});
+  CHECK(
+      refused(find_model("llama-3-8b"), {.overlap_param_gather = false, .zero_stage = 3}) ==
+      Lines{
+          "`overlap-param-gather`: divided parameters are gathered for each pass -- leave it out, or `zero-stage` 2"});
   CHECK(refused(find_model("llama-3-8b"), {.zero_stage = 4}) ==
         Lines{"`zero-stage`: must be from 1 to 3, got 4 -- give a number in this range"});
   CHECK(refused(find_model("llama-3-8b"), {.context_exchange = ContextExchange::a2a}) ==
@@ -73,21 +74,19 @@ TEST_CASE("What does not fit together is refused with the nearest that does") {
         Lines{"`moe-token-dispatcher`: llama-3-8b has no experts -- leave it out",
               "`moe-dispatch-data-type`: llama-3-8b has no experts -- leave it out",
               "`async-tensor-model-parallel-allreduce`: `tensor-parallel` 1 has no collectives -- leave it out"});
-  CHECK(
-      refused(find_model("deepseek-v3"), {.expert_parallel = 2,
-                                          .data_parallel = 2,
-                                          .token_dispatcher = TokenDispatcher::alltoall,
-                                          .expert_link = find_link("ib-ndr")}) ==
-      Lines{"`moe-token-dispatcher`: nodes do not matter where `expert-link` is one link for all -- leave one of them "
-            "out"});
+  CHECK(refused(find_model("deepseek-v3"), {.expert_parallel = 2,
+                                            .data_parallel = 2,
+                                            .token_dispatcher = TokenDispatcher::alltoall,
+                                            .expert_link = find_link("ib-ndr")}) ==
+        Lines{"`moe-token-dispatcher`: nodes do not matter when `expert-link` is one link for all -- leave one of them "
+              "out"});
   CHECK(
       refused(find_model("deepseek-v3"), {.tensor_parallel = 4, .expert_tensor_parallel = 3}) ==
       Lines{"`expert-tensor-parallel`: 3 ranks do not divide the 4 of `tensor-parallel` and an expert's FFN of 2048 -- "
             "give 2 or 4"});
-  CHECK(
-      refused(find_model("llama-3-8b"), {.distributed_optimizer = false, .overlap_param_gather = true}) ==
-      Lines{"`overlap-param-gather`: parameters are gathered only where the optimizer is distributed -- leave it out, "
-            "or `distributed-optimizer` on"});
+  CHECK(refused(find_model("llama-3-8b"), {.distributed_optimizer = false, .overlap_param_gather = true}) ==
+        Lines{"`overlap-param-gather`: parameters are gathered only with a distributed optimizer -- leave it out, or "
+              "`distributed-optimizer` on"});
   CHECK(refused(find_model("llama-3-8b"), {.microbatch_size = 0, .efficiency_ppm = 1'500'000}) ==
         Lines{"`microbatch-size`: must be from 1 to 1048576, got 0 -- give a number in this range",
               "`efficiency`: is 1.5 -- a share of the datasheet's rates from 0.001 to 1: 0.7"});
@@ -110,10 +109,9 @@ TEST_CASE("The largest sizes that are allowed overflow nothing: they are refused
 }
 
 TEST_CASE("An unknown name is answered with the nearest one, or with the list") {
-  CHECK(
-      refusal_of([] { static_cast<void>(find_model("lama-3-70b")); }).lines ==
-      std::vector<std::string>{"`model`: unknown model 'lama-3-70b' -- did you mean 'llama-3-70b'? 'ppsim list models' "
-                               "shows those there are; a model of your own is a .toml file"});
+  CHECK(refusal_of([] { static_cast<void>(find_model("lama-3-70b")); }).lines ==
+        std::vector<std::string>{"`model`: unknown model 'lama-3-70b' -- did you mean 'llama-3-70b'? 'ppsim list "
+                                 "models' lists them; a model of your own is a .toml file"});
   CHECK(refusal_of([] { static_cast<void>(find_device("h100", "here")); }).lines.empty());
   CHECK(refusal_of([] { static_cast<void>(find_link("nvlink44")); })
             .lines[0]

@@ -165,19 +165,19 @@ TEST_CASE("What others call a schedule means ours") {
 
 TEST_CASE("An unknown schedule is answered with the nearest, or with what others call so") {
   const auto words = [](std::string_view name) { return refusal_of([&] { (void)find_generator(name); }).first(); };
-  CHECK(words("1fb1") == "`schedule`: unknown schedule '1fb1' -- did you mean '1f1b'? 'ppsim list schedules' shows "
-                         "all; other orders are read with `schedule-file`");
-  CHECK(words("gpip") == "`schedule`: unknown schedule 'gpip' -- did you mean 'gpipe'? 'ppsim list schedules' shows "
-                         "all; other orders are read with `schedule-file`");
-  CHECK(words("") == "`schedule`: unknown schedule '' -- 'ppsim list schedules' shows all; other orders are read with "
-                     "`schedule-file`");
+  CHECK(words("1fb1") == "`schedule`: unknown schedule '1fb1' -- did you mean '1f1b'? 'ppsim list schedules' lists "
+                         "all; `schedule-file` reads other orders");
+  CHECK(words("gpip") == "`schedule`: unknown schedule 'gpip' -- did you mean 'gpipe'? 'ppsim list schedules' lists "
+                         "all; `schedule-file` reads other orders");
+  CHECK(words("") ==
+        "`schedule`: unknown schedule '' -- 'ppsim list schedules' lists all; `schedule-file` reads other orders");
   CHECK(words("zb_v") == "`schedule`: unknown schedule 'zb_v' -- did you mean 'zb-v'?");
   CHECK(words("DualPipeV") == "`schedule`: unknown schedule 'DualPipeV' -- did you mean 'dualpipe-v'?");
   CHECK(words("ScheduleInterleaved1F1B") ==
         "`schedule`: unknown schedule 'ScheduleInterleaved1F1B' -- did you mean 'interleaved'?");
   CHECK(words("ZB1P") == "`schedule`: unknown schedule 'ZB1P' -- did you mean 'zb-auto' or 'zb-h1'?");
-  CHECK(words("GPipe!!!!!!") == "`schedule`: unknown schedule 'GPipe!!!!!!' -- 'ppsim list schedules' shows all; other "
-                                "orders are read with `schedule-file`");
+  CHECK(words("GPipe!!!!!!") == "`schedule`: unknown schedule 'GPipe!!!!!!' -- 'ppsim list schedules' lists all; "
+                                "`schedule-file` reads other orders");
 }
 
 TEST_CASE("A number of microbatches that p does not divide is answered with the nearest two") {

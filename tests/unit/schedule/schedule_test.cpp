@@ -168,7 +168,7 @@ TEST_CASE("A chunk or microbatch beyond the shape is refused") {
                                  "s.csv: stage 0: 0F9 is outside 1 chunks x 1 microbatches -- "});
 }
 
-TEST_CASE("A shape that the tasks can not fill is refused before tables are made for it") {
+TEST_CASE("A shape that the tasks cannot fill is refused before tables are made for it") {
   const Schedule schedule = with_shape({"0F0 0B0"}, {.stages = 1, .microbatches = 100'000'000, .vpp = 1});
   CHECK(faults(schedule) == Rows{"s.csv: 2 tasks, but 1 chunks x 100000000 microbatches need at least 200000000 -- is "
                                  "a chunk or microbatch number wrong?"});
@@ -182,7 +182,7 @@ TEST_CASE("An overlapped pair is one forward with one B or I, side by side") {
   CHECK(faults(order({"0F0 0F1 (0B0;0B1)"})) ==
         Rows{"s.csv: stage 0: pair (0B0;0B1) is not one forward with one backward -- "});
   CHECK(faults(order({"0F0 0I0 (0F1;0W0) 0B1"})) ==
-        Rows{"s.csv: stage 0: 0W0 can not be part of an overlapped pair -- "});
+        Rows{"s.csv: stage 0: 0W0 cannot be part of an overlapped pair -- "});
 }
 
 TEST_CASE("Half a pair is refused") {

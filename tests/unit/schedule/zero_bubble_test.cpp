@@ -257,8 +257,7 @@ TEST_CASE("A limit below what a stage needs is refused with the least that works
     return refusal_of([&] { (void)planned(name, uniform_scenario(shape, 1ms, 2ms), limit); }).first();
   };
   CHECK(with_limit("zb-auto", four_by_eight, 0) ==
-        "`activation-limit`: must be at least 1 here, got 0 -- a stage needs room for one activation of each of its "
-        "chunks");
+        "`activation-limit`: must be at least 1 here, got 0 -- a stage must hold one activation of each of its chunks");
   CHECK(with_limit("v-auto", v_four_by_eight, 1).starts_with("`activation-limit`: must be at least 2 here, got 1"));
   CHECK(with_limit("zb-h1", four_by_eight, 4).starts_with("`activation-limit`: 'zb-h1' does not choose"));
   CHECK(most_live(planned("v-auto", uniform_scenario(v_four_by_eight, 1ms, 2ms), 2).report) == 2);
@@ -267,8 +266,8 @@ TEST_CASE("A limit below what a stage needs is refused with the least that works
   set_activations(scenario, Bytes{10}, Bytes{10}, Bytes{49});
   std::ranges::fill(scenario.memory.parameters, Bytes{15}); // 30 on a stage, and 10 for each of two chunks
   CHECK(refusal_of([&] { (void)planned("v-auto", scenario); }).first() ==
-        "`memory-limit`: 49 B has no room for one activation of each chunk beside what a stage always holds -- give at "
-        "least 50B");
+        "`memory-limit`: 49 B is too small for one activation of each chunk and the memory that a stage always holds "
+        "-- give at least 50B");
   scenario.memory.limit = Bytes{50};
   CHECK(most_live(planned("v-auto", scenario).report) == 2);
 }

@@ -93,7 +93,7 @@ TEST_CASE("Where the layers of a stage are known, chunks are tried that divide t
         Rows{"interleaved v=2", "interleaved v=4"});
 }
 
-TEST_CASE("A layout says how many chunks there are, and `vpp` can not say otherwise") {
+TEST_CASE("A layout says how many chunks there are, and `vpp` cannot say otherwise") {
   CHECK(faults({"--stages", "2", "--mb", "4", "--layout", "Et|t|t|tL", "--vpp", "3"}) ==
         Rows{"`vpp`: the layout has 2 chunks per stage -- leave `vpp` or the layout out"});
 }
@@ -110,7 +110,7 @@ TEST_CASE("The flag `schedules` names those that take part, in the order of the 
   CHECK(names(candidates(on_four({"--schedules", "zb-v, gpipe"}))) == Rows{"gpipe", "zb-v"});
   CHECK(refusal_of([] {
           (void)on_four({"--schedules", "gpipe,1f1b,gpipe"});
-        }).lines == Rows{"`schedules`: 'gpipe' is there twice -- name each schedule once"});
+        }).lines == Rows{"`schedules`: 'gpipe' appears twice -- name each schedule once"});
   CHECK(refusal_of([] {
           (void)on_four({"--schedules", "gpipe,zbv"});
         }).lines == Rows{"`schedules`: unknown schedule 'zbv' -- did you mean 'zb-v'?"});
@@ -131,7 +131,7 @@ TEST_CASE("A flag that none of the schedules takes is refused, and in a scenario
         Rows{"`group-size`: none of the schedules compared takes it -- leave it out",
              "`vpp`: none of the schedules compared can choose its chunks per stage -- leave it out"});
   CHECK(faults({"--stages", "4", "--mb", "8", "--vpp", "2,4,2"}) ==
-        Rows{"`vpp`: 2 is there twice -- name each number once"});
+        Rows{"`vpp`: 2 appears twice -- name each number once"});
   const TemporaryFile file{"s.toml", "stages = 4\nmb = 8\nvpp = 2\ngroup-size = 4\nschedule = \"interleaved\"\n"};
   const Inputs inputs = parse({"--scenario", file.path.string(), "--schedules", "1f1b,gpipe"});
   CHECK(names(candidates(inputs)) == Rows{"gpipe", "1f1b"});
@@ -143,7 +143,7 @@ TEST_CASE("The schedule of a scenario file is one among the others, and `schedul
   CHECK(candidates(parse({"--scenario", file.path.string()})).size() == candidates(on_four({})).size());
   CHECK(refusal_of([] {
           (void)on_four({"--schedule", "gpipe"});
-        }).lines == Rows{"'--schedule': is no option of 'compare' -- did you mean --schedules?"});
+        }).lines == Rows{"'--schedule': is not an option of 'compare' -- did you mean --schedules?"});
 }
 
 TEST_CASE("A schedule file is the first candidate, and its shape is everyone's") {
@@ -187,7 +187,7 @@ TEST_CASE("What is wrong with the inputs themselves is said once, whatever singl
   CHECK(faults({"--stages", "4", "--mb", "3", "--comm", "1ms", "--latency", "1us", "--memory-limit", "9GiB"}) ==
         Rows{"`comm`: given together with `latency` -- give `comm`, or `latency` with `bandwidth` and `boundary-bytes`",
              "`memory-limit`: nothing is known that could exceed it -- give `activation-bytes`, and `parameter-bytes`, "
-             "`gradient-bytes`, `optimizer-bytes` where they matter, or `model`"});
+             "`gradient-bytes`, `optimizer-bytes` if they matter, or `model`"});
   CHECK(faults({"--stages", "4", "--mb", "8", "--forward", "1ms,2ms,3ms", "--backward", "1ms"}) ==
         Rows{"`forward`: 3 values for 4 chunks -- give one value (for a stage), 4 (P*V = 4 * 1, one per chunk) or 32 "
              "(P*V*M, one per microbatch, chunk by chunk)"});
@@ -207,7 +207,7 @@ TEST_CASE("Where each schedule has a reason of its own, all are named") {
 
 TEST_CASE("A note is given once, with those it is about unless that is all") {
   const ComparedRuns all = compare(on_four({"--forward", "1ms", "--comm", "1us", "--schedules", "1f1b,zb-h1"}), 1);
-  CHECK(all.notes == Rows{"`backward`: not given, taken as 2 ms"});
+  CHECK(all.notes == Rows{"`backward`: not given, using 2 ms"});
   const ComparedRuns some = compare(on_four({"--comm", "1us", "--schedules", "1f1b,zb-h1", "--activation-bytes", "2GiB",
                                              "--weight-activation-bytes", "1GiB"}),
                                     1);

@@ -120,7 +120,7 @@ TEST_CASE("A simpler one is held against the best, and is as good where costs ar
   CHECK(!reasons_of(ranked({contender("zb-v", 1ms, 5, folded), contender("1f1b", 1ms, 5)})).simpler_is_as_good);
 }
 
-TEST_CASE("What can not be taken is found: too large, asynchronous, or nearest where nothing fits") {
+TEST_CASE("What cannot be taken is found: too large, asynchronous, or nearest where nothing fits") {
   const Reasons some = reasons_of(
       ranked({contender("1f1b", 5ms, 2), contender("zb-h2", 4ms, 9), contender("pipedream", 3ms, 2, asynchronous)}, 8));
   CHECK(some.asynchronous == std::optional<std::size_t>{0});

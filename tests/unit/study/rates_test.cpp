@@ -125,7 +125,7 @@ TEST_CASE("Only the backwards that recompute count as such") {
   CHECK(hardware_flop(spec) == Approx(model_flop(spec)));
 }
 
-TEST_CASE("What several ranks hold because it can not be divided is the hardware's work and not the model's") {
+TEST_CASE("What several ranks hold because it cannot be divided is the hardware's work and not the model's") {
   RunSpec spec = training_of("llama-3-8b", 2, 2); // 8 key-value heads
   const double whole = model_flop(spec);
   const double once = hardware_flop(spec);

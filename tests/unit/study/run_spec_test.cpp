@@ -53,8 +53,7 @@ TEST_CASE("An order that is given is run as it is, or its forwards alone") {
   forwards.forward_only = true;
   CHECK(evaluate(forwards).graph.schedule().forward_only());
   CHECK(refusal_of([] { (void)evaluate(with_order("pipedream")); }).lines ==
-        Rows{"mine: an order without a flush, whose steps in the long run only its generator can make -- name its "
-             "schedule instead"});
+        Rows{"mine: an order without a flush: only its generator can make its later steps -- use `schedule` instead"});
 }
 
 TEST_CASE("Names that are none are refused, and not passed over") {
@@ -65,7 +64,7 @@ TEST_CASE("Names that are none are refused, and not passed over") {
   CHECK(refusal_of([&] { (void)compare(compared, 1); }).lines ==
         Rows{"`schedules`: names none -- name some, or leave it out"});
   RunSpec varied = spec();
-  const Rows no_field{"`vary`: names no field that takes numbers -- name one, such as comm"};
+  const Rows no_field{"`vary`: no field given that takes numbers -- name one, such as comm"};
   CHECK(refusal_of([&] { (void)vary(varied, {}); }).lines == no_field);
   for (const char* name : {"microbatches", "layout"}) { // an alias of the command line, and a text
     varied.vary = Axis{.option = name, .from = 1, .to = 2};

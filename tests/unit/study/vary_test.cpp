@@ -150,7 +150,7 @@ TEST_CASE("A variation of schedules does not depend on the number of threads, an
   REQUIRE(one.variation.lines.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) CHECK(one.variation.lines[i].samples == four.variation.lines[i].samples);
   REQUIRE(one.notes.size() == 2);
-  CHECK(one.notes.front() == "`backward`: not given, taken as 2 ms");
+  CHECK(one.notes.front() == "`backward`: not given, using 2 ms");
   CHECK(one.notes.back().starts_with("chimera does not apply: `mb`: must be even"));
 }
 

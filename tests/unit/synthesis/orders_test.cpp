@@ -91,11 +91,11 @@ TEST_CASE("What is wrong with an instance is said") {
   CHECK(with([](Instance& of) { of.microbatches = 0x8000; }) == "it is too large");
   CHECK(with([](Instance& of) { of.microbatches = 0x7FFF; }) == "none");
   CHECK(with([](Instance& of) { of.sequences.resize(0x10000); }) == "it is too large");
-  CHECK(with([](Instance& of) { of.sequences[0].stage = 2; }) == "a sequence is on a stage that is not there");
-  CHECK(with([](Instance& of) { of.arcs[0].to = 4; }) == "an arc joins a sequence that is not there");
-  CHECK(with([](Instance& of) { of.arcs[0].from = 4; }) == "an arc joins a sequence that is not there");
-  CHECK(with([](Instance& of) { of.arcs.push_back({3, 2, 0}); }) == "its arcs run in a circle");
-  CHECK(with([](Instance& of) { of.arcs.push_back({1, 1, 0}); }) == "its arcs run in a circle");
+  CHECK(with([](Instance& of) { of.sequences[0].stage = 2; }) == "a sequence is on a stage that does not exist");
+  CHECK(with([](Instance& of) { of.arcs[0].to = 4; }) == "an arc joins a sequence that does not exist");
+  CHECK(with([](Instance& of) { of.arcs[0].from = 4; }) == "an arc joins a sequence that does not exist");
+  CHECK(with([](Instance& of) { of.arcs.push_back({3, 2, 0}); }) == "its arcs form a cycle");
+  CHECK(with([](Instance& of) { of.arcs.push_back({1, 1, 0}); }) == "its arcs form a cycle");
 }
 
 TEST_CASE("Numbers that are negative, or whose sums could overflow, are wrong") {

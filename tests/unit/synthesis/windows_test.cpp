@@ -70,7 +70,7 @@ TEST_CASE("What runs before a task on its stage has ended when it starts") {
   CHECK(windows.head(1, 0) == 1);
 }
 
-TEST_CASE("A task that can not run before another runs behind it") {
+TEST_CASE("A task that cannot run before another runs behind it") {
   // x with 10 behind it first: 14. y first: 18
   const Instance instance = jobs({{.duration = 4, .tail = 10}, {.duration = 4}});
   const Views views{instance};

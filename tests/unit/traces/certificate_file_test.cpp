@@ -68,25 +68,25 @@ TEST_CASE("Keys that a reader of certificates does not know are skipped, and a p
 }
 
 TEST_CASE("What a certificate has wrong is told by its place") {
-  CHECK(fault_with("{\n", "") == "c.json:1:11: this is no JSON");
+  CHECK(fault_with("{\n", "") == "c.json:1:11: this is not JSON");
   CHECK(fault_with("\"kind\": \"ppsim-certificate\"", "\"kind\": \"run\"") ==
         "c.json: /kind: it is '\"run\"' and not \"ppsim-certificate\"");
   CHECK(fault_with("\"schema\": 1", "\"schema\": 2") == "c.json: /schema: it is '2', and this ppsim reads schema 1");
   CHECK(fault_with("\"microbatches\": 2", "\"microbatches\": 2.5") ==
-        "c.json: /instance/microbatches: '2.5' is no whole number");
+        "c.json: /instance/microbatches: '2.5' is not a whole number");
   CHECK(fault_with("\"microbatches\": 2", "\"microbatches\": 40000") ==
         "c.json: /instance/microbatches: 40000 of them");
   CHECK(fault_with("\"microbatches\": 2", "\"batches\": 2") == "c.json: /instance: the key 'microbatches' is missing");
-  CHECK(fault_with("[3,null]", "{\"0\": 3}") == "c.json: /instance/capacity: it is object and no list");
+  CHECK(fault_with("[3,null]", "{\"0\": 3}") == "c.json: /instance/capacity: it is object, not a list");
   CHECK(fault_with("\"stage\":0", "\"stage\":-1") == "c.json: /instance/sequences/0/stage: -1 is below 0");
   CHECK(fault_with("\"stage\":0", "\"stage\":9") == "c.json: /instance/sequences/0/stage: there is no 9");
-  CHECK(fault_with("\"F0\"", "\"F\\u001b\"") == "c.json: /instance/sequences/0/name: 'F\\x1b' can not be shown");
-  CHECK(fault_with("[0,1,7]", "[0,1]") == "c.json: /instance/arcs/0: it is no list of 3 numbers");
+  CHECK(fault_with("\"F0\"", "\"F\\u001b\"") == "c.json: /instance/sequences/0/name: 'F\\x1b' cannot be shown");
+  CHECK(fault_with("[0,1,7]", "[0,1]") == "c.json: /instance/arcs/0: it is not a list of 3 numbers");
   CHECK(fault_with("[0,1,7]", "[0,1,9223372036854775808]") ==
-        "c.json: /instance/arcs/0/2: '9223372036854775808' is no whole number");
-  CHECK(fault_with("[0,1,7]", "[0,1,1e999]") == "c.json: a number in it is beyond the range of numbers");
+        "c.json: /instance/arcs/0/2: '9223372036854775808' is not a whole number");
+  CHECK(fault_with("[0,1,7]", "[0,1,1e999]") == "c.json: a number in it is out of range");
   CHECK(fault_with("[0,1,0,1]", "[0,1,0,2]") == "c.json: /order/0/3: there is no 2");
-  CHECK(fault_with("[0,1,0,1]", "7") == "c.json: /order/0: it is number and no list");
+  CHECK(fault_with("[0,1,0,1]", "7") == "c.json: /order/0: it is number, not a list");
   CHECK(fault_with("[0,1,1,0]", "[0,1,0,0]") == "c.json: /proof/cases/0: both tasks are of sequence 0");
   CHECK(fault_with("\"makespan\": 24", "\"makespan\": null") == "c.json: /makespan: it is missing");
 }

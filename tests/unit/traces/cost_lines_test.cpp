@@ -23,20 +23,11 @@ TEST_CASE("Costs of a run are lines of a scenario file, with spread and drift in
   run.stages[1].peak_bytes = Bytes{2048};
   const CostModel model = cost_model(run, 0, 1);
   CHECK(traces::cost_lines(model).text() ==
-        "stages = 2\n"
-        "mb = 2\n"
-        "schedule = \"1f1b\"\n"
-        "# Means by chunk: 2 runs each; spread 0 ns, 0 ns\n"
-        "forward = [\"1 ms\", \"1.500001 ms\"]\n"
-        "# Means by chunk: 2 runs each; spread 0 ns, 0 ns\n"
-        "backward = [\"2 ms\", \"2 ms\"]\n"
-        "# By boundary between chunks, of both directions the lowest quarter: 4 runs each; spread 0 ns\n"
-        "comm = [\"20 us\"]\n"
-        "# As stages were seen to send\n"
-        "transfer = \"blocking\"\n"
-        "# Peak memory by stage: 0 B, 2 KiB\n"
-        "# The run that they are of, for 'ppsim validate'\n"
-        "measured.run = \"" +
+        "stages = 2\nmb = 2\nschedule = \"1f1b\"\n# Means by chunk: 2 runs each; spread 0 ns, 0 ns\nforward = [\"1 "
+        "ms\", \"1.500001 ms\"]\n# Means by chunk: 2 runs each; spread 0 ns, 0 ns\nbackward = [\"2 ms\", \"2 ms\"]\n# "
+        "By boundary between chunks, of both directions the lowest quarter: 4 runs each; spread 0 ns\ncomm = [\"20 "
+        "us\"]\n# As the recorded stages sent\ntransfer = \"blocking\"\n# Peak memory by stage: 0 B, 2 KiB\n# The run "
+        "that these costs are from, for 'ppsim validate'\nmeasured.run = \"" +
             model.run + "\"\n");
   const std::string each = traces::cost_lines(model, traces::CostForm::by_microbatch).text();
   CHECK(each.find("forward = [\"1 ms\", \"1 ms\", \"1.500001 ms\", \"1.500001 ms\"]\n") != std::string::npos);
@@ -69,8 +60,7 @@ TEST_CASE("Where a boundary has no recorded transfer, the costs have no comm, an
   lose(1);
   for (const traces::CostForm form : {traces::CostForm::by_chunk, traces::CostForm::mean_stage}) {
     CHECK(text(form).find("comm =") == std::string::npos);
-    CHECK(text(form).find("# No transfer was recorded, so that nothing says what comm is: give --comm\n") !=
-          std::string::npos);
+    CHECK(text(form).find("# No transfer was recorded, so comm is not known: give --comm\n") != std::string::npos);
   }
 }
 

@@ -87,10 +87,10 @@ TEST_CASE("On a processor a task begins where its receive ends, for which it wai
 }
 
 TEST_CASE("On a processor tasks whose waits have no end are not taken for work") {
-  CHECK(refusal({gloo_rank(0, true), gloo_rank(1, false)}) ==
-        "rank1.json: it shows neither kernels nor when 2 of its 2 receives had ended: nothing tells the work of a task "
-        "from its wait | profile with the activity CUDA too; on processors with the backend gloo, which records its "
-        "receives");
+  CHECK(
+      refusal({gloo_rank(0, true), gloo_rank(1, false)}) ==
+      "rank1.json: it shows neither kernels nor when 2 of its 2 receives had ended: nothing tells the work of a task "
+      "from its wait | also profile the activity CUDA; on processors use the backend gloo, which records its receives");
   // One of them alone may be cut off by the end of the recording.
   KinetoFile file;
   file.annotation("PP:0F0", 0, 500, 6).annotation("PP:0F1", 500, 500, 1);
@@ -111,7 +111,7 @@ TEST_CASE("Receives of gloo say nothing of tasks that ran on a device") {
   CHECK(recorded.transfers.empty());
   CHECK(recorded.tasks.at(1).start == 160000);
   CHECK(recorded.facts.transport == "NCCL");
-  CHECK(dropped(recorded, "receives of gloo outside of PP:RECV, or beside kernels") == 1);
+  CHECK(dropped(recorded, "receives of gloo outside of PP:RECV, or next to kernels") == 1);
 }
 
 TEST_CASE("The halves of a pair on a processor run one after the other, the second from the end of its receive on") {

@@ -45,7 +45,7 @@ TEST_CASE(
     return found == recorded.notes.end() ? std::string{} : *found;
   };
   const std::string pipeline = R"({"pg_desc": "mesh_pp", "ranks": [0, 4]})";
-  const std::string remedy = "what was done there is missing from the run and its costs; give a file of each";
+  const std::string remedy = "that work is missing from the run and its costs; give a file for each rank";
   CHECK(note({one_rank(0, 0, pipeline)}) == "rank 4 of the same pipeline has no file: " + remedy);
   CHECK(note({one_rank(2, 1, R"({"pg_desc": "PIPELINE_MODEL_PARALLEL_GROUP", "ranks": [0, 2, 4]})")}) ==
         "2 ranks of the same pipeline have no file (0, 4): " + remedy);
@@ -205,7 +205,7 @@ TEST_CASE("Where labels are not known no step is whole, and missing files are no
     FAIL("it was read");
   } catch (const Error& error) {
     CHECK(error.problems().front().hint ==
-          "the files have 1 PP: labels with an action that is not known: record a schedule without them");
+          "the files have 1 PP: labels with an unknown action: record a schedule without them");
   }
 }
 
@@ -412,7 +412,7 @@ TEST_CASE("What is not read is counted by kind") {
   file.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", 10, 3, 77);
   const Recorded recorded = read(file);
   CHECK(dropped(recorded, "UNSHARD and RESHARD actions") == 1);
-  CHECK(dropped(recorded, "PP: labels with an action that is not known") == 1);
+  CHECK(dropped(recorded, "PP: labels with an unknown action") == 1);
   CHECK(dropped(recorded, "events of category 'cpu_op' (not used)") == 5);
   CHECK(dropped(recorded, "events of category 'ac2g' (not used)") == 1);
   CHECK(dropped(recorded, "events of category 'user_annotation' (not used)") == 1);
@@ -495,16 +495,16 @@ TEST_CASE("Windows of any size give the same events") {
 }
 
 TEST_CASE("What is no profile is refused with file, byte and remedy") {
-  CHECK(refusal({""}) == "rank0.json, byte 1: a profile begins with { or [ | profile schedule.step() of "
+  CHECK(refusal({""}) == "rank0.json, byte 1: a profile starts with { or [ | profile schedule.step() of "
                          "torch.distributed.pipelining with torch.profiler, activities CPU and CUDA: the runtime of "
                          "its multi-stage schedules (and of those from a CSV file) marks every action as PP:0F3");
   CHECK_THAT(refusal({"{}"}), Catch::Contains("the key 'traceEvents' is missing"));
-  CHECK_THAT(refusal({R"({"traceEvents": {}})"}), Catch::Contains("byte 17: 'traceEvents' is no list"));
+  CHECK_THAT(refusal({R"({"traceEvents": {}})"}), Catch::Contains("byte 17: 'traceEvents' is not a list"));
   CHECK_THAT(refusal({R"({"traceEvents": [], "traceEvents": []})"}), Catch::Contains("occurs twice"));
   CHECK_THAT(refusal({R"({"traceEvents": [{"ph": "X"}, {"ph": )"}),
-             Catch::Contains("rank0.json, byte 31: this is no JSON"));
+             Catch::Contains("rank0.json, byte 31: this is not JSON"));
   CHECK_THAT(refusal({R"({"traceEvents": [{"ph": "X"})"}), Catch::Contains("the list of events has no end"));
-  CHECK_THAT(refusal({R"({"traceEvents": [1]})"}), Catch::Contains("byte 18: this is no JSON"));
+  CHECK_THAT(refusal({R"({"traceEvents": [1]})"}), Catch::Contains("byte 18: this is not JSON"));
   CHECK_THAT(refusal({R"({"traceEvents": []})"}), Catch::Contains("no annotations of tasks (PP:0F0)"));
   CHECK_THAT(refusal({R"({"traceEvents": [], "baseTimeNanoseconds": -1})"}), Catch::Contains("'-1', no time"));
   CHECK_THAT(refusal({"\x1F\x8B xyz"}), Catch::Contains("gzip"));

@@ -94,7 +94,7 @@ TEST_CASE("What Megatron-LM's log does not say of its arguments is taken from wh
   CHECK(with_mb(arguments + all, std::size_t{1} << 62).starts_with("train.log: --mb says 4611686018427387904 "));
 }
 
-TEST_CASE("What Megatron-LM's log lacks, or can not mean, is named") {
+TEST_CASE("What Megatron-LM's log lacks, or cannot mean, is named") {
   const auto refusal = [](const std::string& text) { return refusal_of([&] { (void)megatron(text); }).first(); };
   CHECK(refusal(arguments + setup) == "train.log: no block of timers has forward-compute -- run Megatron-LM with "
                                       "--timing-log-level 2");
@@ -108,7 +108,7 @@ TEST_CASE("What Megatron-LM's log lacks, or can not mean, is named") {
   CHECK(refusal(broken).starts_with("train.log:8: '    forward-compute"));
   broken = arguments + all;
   broken.replace(broken.find("rank  1"), 7, "rank 9999999999999");
-  CHECK(refusal(broken).find("is no time of a timer") != std::string::npos);
+  CHECK(refusal(broken).find("is not a time of a timer") != std::string::npos);
 }
 
 } // namespace ppsim::test::megatron_timers_test

@@ -94,8 +94,7 @@ TEST_CASE("How long the processor took to launch a transfer is not its time") {
   // As in dumps of one node: the end of the kernel is not there, and a gigabyte would take 128 us.
   const std::string text = "[\n" + p2p(true, 0, 1, 268435456, kernel(16, 1765223116927674080, 0)) + "{}]\n";
   CHECK(read(text).links.empty());
-  CHECK_THAT(refusal(text),
-             Catch::Contains("dump.json: there is no send or receive in it whose time on the device is known"));
+  CHECK_THAT(refusal(text), Catch::Contains("dump.json: it has no send or receive whose time on the device is known"));
 }
 
 TEST_CASE("Of a send through a network only the time in which something was under way counts") {
@@ -189,13 +188,12 @@ TEST_CASE("Dumps may have comments, blank lines and an end that is missing") {
 }
 
 TEST_CASE("What is no dump is refused with its line") {
-  CHECK(refusal("") == "dump.json:1: this is no dump of the profiler plugin: it has no events");
+  CHECK(refusal("") == "dump.json:1: this is not a dump of the profiler plugin: it has no events");
   CHECK(refusal("[\n{}\nhello") == "dump.json:3: here is 'hello', and no event");
   CHECK(refusal("[\n/* ") == "dump.json:2: this comment has no end");
-  CHECK(refusal("[\n{}]") == "dump.json: there is no send or receive in it");
+  CHECK(refusal("[\n{}]") == "dump.json: it has no send or receive");
   CHECK(refusal("[\n{\"name\": \"Send\", \"cat\": \"P2P\", \"ph\": \"b\", \"args\": {\"Rank\": 0, \"Peer\": -1, "
-                "\"Count\": 3}},\n]") ==
-        "dump.json:2: a send or receive without Rank, Peer and Count, or one that can not be");
+                "\"Count\": 3}},\n]") == "dump.json:2: a send or receive without valid Rank, Peer and Count");
 }
 
 TEST_CASE("The sample's latency and bandwidth come out of its waits") {

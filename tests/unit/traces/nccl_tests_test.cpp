@@ -171,11 +171,11 @@ TEST_CASE("Measurements that are wrong or of the processor are counted, not used
                                    "        4000          1000     float     sum      -1     1.00    0.29    0.29      "
                                    "0    14.00    0.29    0.29      0\n"
                                    "node1: some other line\n");
-  const std::vector<traces::Dropped> expected{{"lines that are no results", 1},
+  const std::vector<traces::Dropped> expected{{"lines that are not results", 1},
                                               {"measurements of processor time (-C)", 5},
                                               {"measurements that send nothing", 1},
                                               {"measurements with wrong results", 1},
-                                              {"measurements without a time that can be", 1}};
+                                              {"measurements without a possible time", 1}};
   CHECK(imported.dropped == expected);
   CHECK(latency(imported) == std::chrono::microseconds{10});
   CHECK(bandwidth(imported) == Approx(1e9));
@@ -186,8 +186,8 @@ TEST_CASE("Times of one size are no latency", "[import][nccl-tests]") {
   const std::string row =
       "   268435456      67108864     float     sum      -1   6490.0   41.36   41.36      0   6490.0   "
       "41.36   41.36    N/A\n";
-  CHECK(problem_of(head + row) == "all times of links are of 256 MiB: what of them is latency, and what bandwidth, can "
-                                  "not be told");
+  CHECK(problem_of(head + row) ==
+        "all times of links are of 256 MiB: what of them is latency, and what bandwidth, cannot be told");
   // Likewise where those between nodes are, beside others.
   std::string nodes = head + row;
   nodes.replace(nodes.rfind("node1"), 5, "node2");
@@ -202,7 +202,7 @@ TEST_CASE("Rings of one node and of several are links of two kinds", "[import][n
   CHECK(latency(both) == std::chrono::microseconds{10});
   CHECK(value(both, "inter-node-latency") == value(both, "latency"));
   CHECK(value(both, "inter-node-bandwidth") == value(both, "bandwidth"));
-  CHECK(both.notes.back() == "say with --stages-per-node which stages share a node");
+  CHECK(both.notes.back() == "give --stages-per-node to say which stages share a node");
   const Imported alone = import(nodes);
   CHECK(latency(alone) == std::chrono::microseconds{10});
   CHECK(value(alone, "inter-node-latency").empty());
@@ -215,7 +215,7 @@ TEST_CASE("A heading of more columns than any table has is none", "[import][nccl
   const Imported imported = import(text + std::string{table});
   CHECK(latency(imported) == std::chrono::microseconds{10});
   REQUIRE(imported.dropped.size() == 1);
-  CHECK(imported.dropped.front().what == "lines that are no results");
+  CHECK(imported.dropped.front().what == "lines that are not results");
   CHECK(imported.dropped.front().count == 2);
 }
 
@@ -223,8 +223,8 @@ TEST_CASE("What is no result of sendrecv_perf is refused", "[import][nccl-tests]
   CHECK(problem_of("") == "holds no time of a send and receive");
   CHECK(problem_of("# Collective test starting: /opt/all_reduce_perf\n") == "these are results of 'all_reduce_perf'");
   CHECK(problem_of("#  Rank  0 Group  0 Pid  1 on a device  0 [0x07] X\n") ==
-        "there is one rank only, which sends to itself");
-  CHECK(problem_of("{\"results\": [") == "this is no JSON; was the test ended before it was done?");
+        "there is only one rank, which sends to itself");
+  CHECK(problem_of("{\"results\": [") == "this is not JSON; did the test end early?");
   CHECK(problem_of("{\"results\": 3}") == "holds no time of a send and receive");
   CHECK(problem_of("{\"a\":" + std::string(100, '[')) == "lists and objects are nested more than 16 deep");
 }

@@ -201,8 +201,7 @@ TEST_CASE("Ranks in files of their own are put on one clock by the start of thei
     const Recorded unknown = read({rank(1, epoch + 500, one), rank(0, epoch, two)});
     CHECK_FALSE(unknown.one_clock);
     CHECK(tasks_of(unknown) == tasks_of(same));
-    CHECK(std::ranges::count(unknown.notes,
-                             "not all files say their host, so that clocks are not taken for the same") == 1);
+    CHECK(std::ranges::count(unknown.notes, "not all files name their host, so clocks are taken as different") == 1);
   }
   CHECK(read({rank(0, epoch, "")}).one_clock);
 }
@@ -266,7 +265,7 @@ TEST_CASE("A call belongs to the range around it, however many short ones lie be
   CHECK(read({file(deep.kernel(500, 2000, 3000).sql())}).dropped.at("CUDA calls inside of more than 64 ranges") == 1);
 }
 
-TEST_CASE("Calls and kernels that can not be placed are counted", "[import][nsys]") {
+TEST_CASE("Calls and kernels that cannot be placed are counted", "[import][nsys]") {
   const Recorded recorded =
       read({file(Rows{}
                      .range("PP:0F0", 0, 100)
@@ -325,13 +324,13 @@ TEST_CASE("Timers of Megatron-LM are told apart by their order in a step, where 
   const Recorded recorded = read({rank(), rank()});
   CHECK(tasks_of(recorded) == Texts{"0.0 0 0F0 0-10", "0.0 0 0F1 10-20", "0.0 0 0B0 20-40", "0.0 0 0B1 40-60",
                                     "0.1 0 1F0 0-10", "0.1 0 1F1 10-20", "0.1 0 1B0 20-40", "0.1 0 1B1 40-60"});
-  CHECK(recorded.dropped.at("timers of steps whose optimizer was not seen") == 2);
+  CHECK(recorded.dropped.at("timers of steps whose optimizer was not recorded") == 2);
   CHECK(recorded.dropped.at("timers of sends and receives, which do not say the microbatch") == 2);
   CHECK(recorded.updates.size() == 2);
   CHECK(read({rank(), rank()}, {.stages = 1, .vpp = {}, .progress = {}}).tasks.back().replica == 1);
   CHECK(problem_of({rank(), rank()}, {.stages = 2, .vpp = 2, .progress = {}}) ==
-        "timers do not say which chunk a pass is of");
-  CHECK(problem_of({file(Rows{}.range("forward-compute", 0, 10).sql())}) == "has no whole step");
+        "timers do not say which chunk a pass belongs to");
+  CHECK(problem_of({file(Rows{}.range("forward-compute", 0, 10).sql())}) == "has no complete step");
 }
 
 TEST_CASE("An overlapped pair of NVTX ranges is two tasks in one piece", "[import][nsys]") {
@@ -352,7 +351,7 @@ TEST_CASE("Exports that lack tables and columns are read as far as they go", "[i
                      "INSERT INTO StringIds VALUES (5, 'PP:0F0'), (6, 'PP:0X9');\n"
                      "INSERT INTO NVTX_EVENTS VALUES (1, 2, 5), (3, NULL, 5), (5, 6, 6), (7, 8, 99);\n")});
   CHECK(tasks_of(recorded) == Texts{"0.0 0 0F0 1-2"});
-  const std::map<std::string, std::size_t> expected{{"PP: labels with an action that is not known", 1},
+  const std::map<std::string, std::size_t> expected{{"PP: labels with an unknown action", 1},
                                                     {"ranges that did not end", 1}};
   CHECK(recorded.dropped == expected);
   // Kernels without a process.
@@ -388,14 +387,14 @@ TEST_CASE("What is hostile in a database does nothing", "[import][nsys]") {
 
 TEST_CASE("What is no database, or half of one, is refused", "[import][nsys]") {
   CHECK(problem_of({"not a database at all, but long enough to be looked at"})
-            .starts_with("can not be read as an SQLite database"));
+            .starts_with("cannot be read as an SQLite database"));
   CHECK(problem_of({""}).find("NVTX") != std::string::npos); // to SQLite, nothing is an empty database
   Rows rows;
   for (int microbatch = 0; microbatch < 2000; ++microbatch)
     rows.range(fmt::format("PP:0F{}", microbatch), microbatch, microbatch);
   const std::string whole = file(rows.sql());
   CHECK(problem_of({whole}) == "no error");
-  CHECK(problem_of({whole.substr(0, whole.size() / 2)}).starts_with("can not be read as an SQLite database"));
+  CHECK(problem_of({whole.substr(0, whole.size() / 2)}).starts_with("cannot be read as an SQLite database"));
 }
 
 } // namespace ppsim::test::nsys_test

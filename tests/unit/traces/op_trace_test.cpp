@@ -82,15 +82,15 @@ TEST_CASE("Of the ranks of one stage the lowest is taken") {
   text += "0,0,5,16,forward-compute,0.1,9.0,0,0,0,0\n";
   const traces::Imported imported = read(text);
   CHECK(imported.runs.front().steps.front().tasks[0].length() == std::chrono::seconds{1});
-  CHECK(imported.dropped.back().what == "operations of other ranks of a stage, which do the same as its lowest");
+  CHECK(imported.dropped.back().what == "operations of other ranks of a stage, which repeat those of its lowest");
 }
 
-TEST_CASE("What an operation trace can not mean is refused with its line") {
+TEST_CASE("What an operation trace cannot mean is refused with its line") {
   CHECK(refusal("") == "ops.csv:1: there are no columns stage, step, optype, start_ts, duration, mb_id in '' -- it "
                        "needs stage, step, optype, start_ts, duration and "
                        "mb_id, and may have dp_rank, rank, seq_id, mc and gmc");
   CHECK(refusal(with(small, "optype", "what")).starts_with("ops.csv:1: there is no column optype in 'dp_rank,"));
-  CHECK(refusal(with(small, "gmc", "stage")) == "ops.csv:1: the column stage is there twice -- ");
+  CHECK(refusal(with(small, "gmc", "stage")) == "ops.csv:1: the column stage appears twice -- ");
   CHECK(refusal(with(small, "4.5,2.0", "4.5,nan")) == "ops.csv:5: duration is 'nan' -- write seconds, from 0 to 86400");
   CHECK(refusal(with(small, "4.5,2.0", "4.5,-2.0")) ==
         "ops.csv:5: duration is '-2.0' -- write seconds, from 0 to 86400");
@@ -99,7 +99,7 @@ TEST_CASE("What an operation trace can not mean is refused with its line") {
   CHECK(refusal(with(small, "0,0,0,16,backward-compute", "0,99999999999999999999,0,16,backward-compute")) ==
         "ops.csv:5: stage is '99999999999999999999' -- write a whole number from 0 to 4095");
   CHECK(refusal(with(small, "4.5,2.0,0,0,0,0", "4.5,2.0,0,0,-1,0")) ==
-        "ops.csv:5: mb_id is '-1' -- a pass is of a microbatch: count them from 0");
+        "ops.csv:5: mb_id is '-1' -- a pass belongs to a microbatch: count them from 0");
   CHECK(refusal(small.substr(0, small.size() - 12)) ==
         "ops.csv:13: the row is '0,1,1,16,optimizer,7.0,0.5' -- 7 values for 11 columns; is the file cut off?");
   CHECK(refusal("\x1F\x8B\x08garbage").starts_with("ops.csv: the gzip data"));
@@ -128,8 +128,8 @@ TEST_CASE("A stage whose file is missing is told by the transfers of its neighbo
         Rows{"stage 1 exchanges activations and gradients with a stage behind it, and none was found: what stage 2 did "
              "is missing from the run and its costs; give its file, too"});
   CHECK(read(with(small, "0,0,0,16,gc", "0,0,0,16,backward-send,6.5,0.1,0,-1,-1,-1\n0,0,0,16,gc")).notes ==
-        Rows{"stage 0 exchanges activations and gradients with a stage before it, and none was found: are stages "
-             "counted from 0, and is the file of the first there?"});
+        Rows{"stage 0 exchanges activations and gradients with a stage before it, but none was found: are stages "
+             "counted from 0, and is the file of the first stage missing?"});
 }
 
 TEST_CASE("Operation traces of two runs are refused together") {
@@ -142,7 +142,7 @@ TEST_CASE("Operation traces of two runs are refused together") {
   CHECK(refused(two_microbatches) ==
         "other.csv: it has 2 microbatches, and one.csv has 1: these are files of different "
         "runs -- import each run by itself");
-  CHECK(refused(small) == "one.csv, other.csv: no step is whole; step 16 of replica 0: 0F0 is there twice -- give each "
+  CHECK(refused(small) == "one.csv, other.csv: no step is whole; step 16 of replica 0: 0F0 appears twice -- give each "
                           "file once, and files of one run only");
   const std::string one_stage = header + "1,0,4,16,forward-compute,0.1,1.0,0,0,0,0\n"
                                          "1,0,4,16,backward-compute,4.5,2.0,0,0,0,0\n";

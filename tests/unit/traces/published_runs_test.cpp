@@ -74,8 +74,8 @@ TEST_CASE("Arguments of a run are words as a shell splits them") {
 }
 
 TEST_CASE("A table of runs with other columns is refused with their place") {
-  CHECK(faults_in("") == Rows{"runs.csv: the file is empty -- write a head and a row for each run"});
-  CHECK(faults_in(head).front().starts_with("runs.csv:1:1: there are no runs below the head"));
+  CHECK(faults_in("") == Rows{"runs.csv: the file is empty -- write a header and a row for each run"});
+  CHECK(faults_in(head).front().starts_with("runs.csv:1:1: there are no runs below the header"));
   CHECK(faults_in("set,run,source,step_s\nA,a,s,1\n")
             .front()
             .starts_with("runs.csv:1:1: there is no column arguments in 'set,run,source,step_s'"));
@@ -84,7 +84,7 @@ TEST_CASE("A table of runs with other columns is refused with their place") {
              "arguments, "
              "and may have half and peak_gb"});
   CHECK(faults_in("set,set,run,source,step_s,arguments\n") ==
-        Rows{"runs.csv:1:5: the column set is there twice -- leave one of them out"});
+        Rows{"runs.csv:1:5: the column set appears twice -- leave one of them out"});
 }
 
 TEST_CASE("A row that is none is refused with its place, its value and a remedy, and the others with it") {

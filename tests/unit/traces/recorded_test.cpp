@@ -161,7 +161,7 @@ TEST_CASE("Steps that are not whole, hold a task twice, or have another order ar
   task_of(3, 7).step = 9;                            // 1B1 is missing
   const Imported imported = example.assembled();
   CHECK(imported.runs.front().steps.size() == 2);
-  CHECK(dropped(imported, "steps with a task that is there twice") == 1);
+  CHECK(dropped(imported, "steps in which a task appears twice") == 1);
   CHECK(dropped(imported, "steps with another order than most") == 1);
   CHECK(dropped(imported, "steps that are not complete") == 2); // 3, and what is left of 9
 }
@@ -173,7 +173,7 @@ TEST_CASE("Tasks of a stage that overlap by less than times may be off are moved
   const Refusal refusal = refusal_of([&] { (void)example.assembled(); });
   CHECK(refusal.code == ExitCode::bad_input);
   CHECK(refusal.first() == "here: no step is whole; step 0 of replica 0: 0F1 on stage 0 starts 3000 ns before 0F0 has "
-                           "ended -- give the files of all stages, and record whole steps");
+                           "ended -- give the files of all stages, and record complete steps");
   example.recorded.time_error = 3'000;
   const Timeline step = example.assembled().runs.front().steps.front();
   CHECK(step.tasks[0] == between(0, 1'003'000));
@@ -203,8 +203,8 @@ TEST_CASE("What is missing is named where nothing whole is left") {
   example.add(3);
   std::erase_if(example.recorded.tasks, [](const traces::TaskEvent& event) { return to_string(event.task) == "1B1"; });
   CHECK(refusal_of([&] { (void)example.assembled(); }).first() ==
-        "here: no step is whole; step 3 of replica 0: 1B1 is missing -- give the files of all stages, and record whole "
-        "steps");
+        "here: no step is whole; step 3 of replica 0: 1B1 is missing -- give the files of all stages, and record "
+        "complete steps");
   CHECK(refusal_of([] { (void)traces::assemble({}, {}, "here"); }).first() ==
         "here: no forward or backward was found -- record the passes of the pipeline");
 }
@@ -214,7 +214,8 @@ TEST_CASE("A stage beyond those that the user gave is an error") {
   example.add(0);
   CHECK(refusal_of([&] {
           (void)traces::assemble(example.recorded, {.stages = 1, .vpp = {}, .progress = {}}, "here");
-        }).first() == "here: stage 1 has tasks, but --stages says 1 -- leave --stages out, or give what the run had");
+        }).first() ==
+        "here: stage 1 has tasks, but --stages says 1 -- leave --stages out, or give the run's number of stages");
 }
 
 TEST_CASE("A stage without tasks, of those that the user gave, is an error") {
@@ -222,7 +223,8 @@ TEST_CASE("A stage without tasks, of those that the user gave, is an error") {
   example.add(0);
   CHECK(refusal_of([&] {
           (void)traces::assemble(example.recorded, {.stages = 3, .vpp = {}, .progress = {}}, "here");
-        }).first() == "here: stage 2 has no task -- give the files of all stages, and as --stages what the run had");
+        }).first() ==
+        "here: stage 2 has no task -- give the files of all stages, and the run's number of stages as --stages");
 }
 
 TEST_CASE("Transfers that nobody recorded are counted, and count in no mean") {
@@ -321,7 +323,7 @@ TEST_CASE("A replica that has no step of the others is left out") {
   for (const std::int64_t step : {2, 3}) example.add_longer(2, step);
   const Imported imported = example.assembled();
   CHECK(imported.replicas == std::vector<std::uint32_t>{1, 2});
-  CHECK(dropped(imported, "replicas without a step that the others have") == 1);
+  CHECK(dropped(imported, "replicas without any step that the others have") == 1);
   CHECK(dropped(imported, "steps that another replica lacks") == 2);
   CHECK(imported.runs[1].steps.front().tasks[3].length() == 2ms + 2ns);
 }
@@ -334,10 +336,10 @@ TEST_CASE("Runs are of the replicas with a whole step, by their ranks") {
   const Imported imported = example.assembled();
   CHECK(imported.runs.size() == 2);
   CHECK(imported.replicas == std::vector<std::uint32_t>{2, 7});
-  CHECK(dropped(imported, "replicas without a whole step") == 1);
+  CHECK(dropped(imported, "replicas without a complete step") == 1);
 }
 
-TEST_CASE("Steps whose order can not have run are dropped, however many there are, and the others are kept") {
+TEST_CASE("Steps whose order cannot have run are dropped, however many there are, and the others are kept") {
   Example example;
   for (std::int64_t step = 0; step < 3; ++step) example.add(step);
   for (const std::size_t step : {0U, 2U})
@@ -346,7 +348,7 @@ TEST_CASE("Steps whose order can not have run are dropped, however many there ar
   REQUIRE(imported.runs.size() == 1);
   CHECK(imported.runs.front().schedule == example.graph.schedule());
   CHECK(imported.runs.front().steps.size() == 1);
-  CHECK(dropped(imported, "steps whose order can not have run") == 2);
+  CHECK(dropped(imported, "steps whose order cannot have run") == 2);
 }
 
 TEST_CASE("Where no order can have run that is bad input, with what hinders it") {
@@ -367,7 +369,7 @@ TEST_CASE("Steps whose tasks make no schedule are dropped, however many there ar
   }
   const Imported imported = example.assembled();
   CHECK(imported.runs.front().steps.size() == 1);
-  CHECK(dropped(imported, "steps whose tasks make no schedule") == 2);
+  CHECK(dropped(imported, "steps whose tasks do not make a schedule") == 2);
 }
 
 TEST_CASE("Nothing bounds clocks of stages of which one only sends, and a run says so") {

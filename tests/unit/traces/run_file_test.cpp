@@ -178,13 +178,13 @@ TEST_CASE("The settings of a workload are read back in their order, and those of
     const std::string changed = replaced(text, R"("256")", by);
     return refusal_of([&] { static_cast<void>(traces::read_run(changed, "run.json")); }).first();
   };
-  CHECK(refusal("256") == "run.json: facts, workload, 'tokens': '256' is no text -- write a string");
+  CHECK(refusal("256") == "run.json: facts, workload, 'tokens': '256' is not text -- write a string");
   CHECK(refusal(R"("2\n")")
-            .starts_with("run.json: facts, workload, 'tokens': '2\\x0a' can not be shown -- write one line"));
+            .starts_with("run.json: facts, workload, 'tokens': '2\\x0a' cannot be shown -- write one line"));
   const std::string list =
       replaced(traces::write_run(small_run()), "\"timed\": false", R"("timed": false, "workload": [])");
   CHECK(refusal_of([&] { static_cast<void>(traces::read_run(list, "run.json")); }).first() ==
-        "run.json: facts, workload: it is array and no object -- 'ppsim replay -o FILE' and 'ppsim import FORMAT "
+        "run.json: facts, workload: it is array, not an object -- 'ppsim replay -o FILE' and 'ppsim import FORMAT "
         "FILES --timeline FILE' write run files (docs/run-files.md)");
 }
 
@@ -196,13 +196,13 @@ TEST_CASE("Objects of more keys than any run file has are refused") {
 
 TEST_CASE("What is no JSON is refused with its line and column") {
   CHECK(refusal_of([] { static_cast<void>(traces::read_run("", "run.json")); }).first() ==
-        "run.json:1:1: this is no JSON -- 'ppsim replay -o FILE' and 'ppsim import FORMAT FILES --timeline FILE' write "
-        "run files (docs/run-files.md)");
+        "run.json:1:1: this is not JSON -- 'ppsim replay -o FILE' and 'ppsim import FORMAT FILES --timeline FILE' "
+        "write run files (docs/run-files.md)");
   CHECK(refusal_of([] { static_cast<void>(traces::read_run("{\n  \"schema\": 1,\n  x", "run.json")); })
             .first()
-            .starts_with("run.json:3:3: this is no JSON"));
+            .starts_with("run.json:3:3: this is not JSON"));
   check_refused("\"unaligned\": false", "\"unaligned\": NaN", "run.json:");
-  check_refused("\"busy_ns\":30", "\"busy_ns\":1e999", "run.json: a number in it is beyond the range of numbers");
+  check_refused("\"busy_ns\":30", "\"busy_ns\":1e999", "run.json: a number in it is out of range");
 }
 
 TEST_CASE("Of a run file that is cut off, wherever, it is said that a part is missing") {
@@ -217,7 +217,7 @@ TEST_CASE("What is JSON but no run is refused") {
   const auto first = [](std::string_view text) {
     return refusal_of([&] { static_cast<void>(traces::read_run(text, "run.json")); }).first();
   };
-  CHECK(first("[]").starts_with("run.json: it is array and no object"));
+  CHECK(first("[]").starts_with("run.json: it is array, not an object"));
   CHECK(first("{}").starts_with("run.json: the file: the key 'kind' is missing"));
   CHECK(first(std::string(100'000, '[')).starts_with("run.json: lists and objects are nested more than 8 deep"));
   check_refused("\"kind\": \"run\"", "\"kind\": \"report\"", "run.json: kind: it is '\"report\"' and not \"run\"");
@@ -230,21 +230,23 @@ TEST_CASE("What is JSON but no run is refused") {
 
 TEST_CASE("Each value of a run file is checked") {
   check_refused("\"timed\": false", "\"timed\": 0", "run.json: facts, timed: '0' is neither true nor false");
-  check_refused("\"ppsim replay\"", "7", "run.json: facts, command: '7' is no text");
+  check_refused("\"ppsim replay\"", "7", "run.json: facts, command: '7' is not text");
   check_refused("\"ppsim replay\"", R"("\u001b[2J")", "run.json: facts, command: ");
   check_refused("\"threads\"", "null", "run.json: facts, backend: ");
-  check_refused("\"busy_ns\":30", "\"busy_ns\":30.5", "run.json: stages, stage 0, busy_ns: '30.5' is no whole number");
+  check_refused("\"busy_ns\":30", "\"busy_ns\":30.5",
+                "run.json: stages, stage 0, busy_ns: '30.5' is not a whole number");
   check_refused("\"busy_ns\":30", "\"busy_ns\":18446744073709551615",
-                "run.json: stages, stage 0, busy_ns: '18446744073709551615' is no whole number");
+                "run.json: stages, stage 0, busy_ns: '18446744073709551615' is not a whole number");
   check_refused("\"busy_ns\":30", "\"busy_ns\":-30", "run.json: the stages, stage 0: it works for -30 ns");
   check_refused("\"peak_bytes\":150", "\"peak_bytes\":9000000000000000000",
                 "run.json: the stages, stage 0: it holds 9000000000000000000 bytes");
-  check_refused("\"losses\":[2.5,", "\"losses\":[\"x\",", "run.json: proof, losses: '\"x\"' is no number");
+  check_refused("\"losses\":[2.5,", "\"losses\":[\"x\",", "run.json: proof, losses: '\"x\"' is not a number");
   check_refused("\"gradient_error\":1e-07", "\"gradient_error\":-1e-07",
                 "run.json: proof, gradient_error: -1e-07 is below 0");
-  check_refused("\"loss_error\":0.1", "\"loss_error\":\"nan\"", "run.json: proof, loss_error: '\"nan\"' is no number");
+  check_refused("\"loss_error\":0.1", "\"loss_error\":\"nan\"",
+                "run.json: proof, loss_error: '\"nan\"' is not a number");
   check_refused("\"tolerance\":1e-05", "\"tolerance\":-1", "run.json: proof, tolerance: -1 is below 0");
-  check_refused("\"tolerance\":1e-05", "\"tolerance\":null", "run.json: proof, tolerance: it is null and no number");
+  check_refused("\"tolerance\":1e-05", "\"tolerance\":null", "run.json: proof, tolerance: it is null, not a number");
   check_refused("\"clock_error_ns\": 3", "\"clock_error_ns\": -3",
                 "run.json: the run: the bound of the clocks' error is -3 ns");
   check_refused("\"warmup_forwards\": [1, 0]", "\"warmup_forwards\": [2, 0]",
@@ -256,13 +258,13 @@ TEST_CASE("Each value of a run file is checked") {
 TEST_CASE("The order of a run file is checked as a schedule file is, and its times have to fit it") {
   check_refused("\"0F0,0B0\"", "\"0F0,0X0\"", "run.json: order:1:5: unknown pass 'X'");
   check_refused("\"0F0,0B0\"", "\"0F0\"", "run.json: order");
-  check_refused("\"0F0,0B0\"", "\"0F0,0B0\\n1F0\"", "run.json: order: the row of stage 0 is no line of text");
-  check_refused("\"0F0,0B0\"", "7", "run.json: order: the row of stage 0 is no line of text");
+  check_refused("\"0F0,0B0\"", "\"0F0,0B0\\n1F0\"", "run.json: order: the row of stage 0 is not a line of text");
+  check_refused("\"0F0,0B0\"", "7", "run.json: order: the row of stage 0 is not a line of text");
   check_refused("\"0F0,0B0\"", "\"0F0,0B0,0F0\"", "run.json: order");
   check_refused("\"vpp\":1", "\"vpp\":2", "run.json: shape: it says 2 stages (0 shared), 1 microbatches, vpp 2");
   check_refused("[0,41]", "[0]", "run.json: step 0, start_ns: the row of stage 0 has 1 times for 2 tasks");
   check_refused("[0,41]", "[0,41,42]", "run.json: step 0, start_ns: the row of stage 0 has 3 times");
-  check_refused("[0,41]", "[0,\"41\"]", "run.json: step 0, start_ns, stage 0, time 1: '\"41\"' is no whole number");
+  check_refused("[0,41]", "[0,\"41\"]", "run.json: step 0, start_ns, stage 0, time 1: '\"41\"' is not a whole number");
   check_refused("[0,41]", "[0,-41]", "run.json: step 0, 0B0 on stage 0: it runs from -41 to 50 ns");
   check_refused("[0,41]", "[0,9]", "run.json: step 0, 0B0 on stage 0: it starts at 9 ns, before 10 ns");
   check_refused("[0,41]", "[5,41]", "run.json: step 0: its first task starts at 5 ns, not at 0");

@@ -132,9 +132,9 @@ TEST_CASE("A chunk is reduced once, behind the last of its backwards") {
   const std::string second = "1F0,1I0,1W0,1REDUCE_GRAD\n";
   CHECK(faults_of("0F0,0I0,0W0,0REDUCE_GRAD\n" + second).empty());
   CHECK(faults_of("0F0,0I0,0REDUCE_GRAD,0W0\n" + second) ==
-        Lines{"s.csv:1:9: '0REDUCE_GRAD' is ahead of 0W0 -- move it behind the last backward of its chunk"});
+        Lines{"s.csv:1:9: '0REDUCE_GRAD' is ahead of 0W0 -- move it after the last backward of its chunk"});
   CHECK(faults_of("0F0,0I0,0W0,0REDUCE_GRAD,0REDUCE_GRAD\n" + second) ==
-        Lines{"s.csv:1:26: '0REDUCE_GRAD' is there twice -- leave one out"});
+        Lines{"s.csv:1:26: '0REDUCE_GRAD' appears twice -- leave one out"});
 }
 
 TEST_CASE("In a file without I where every B has a W, B is the input gradient") {
@@ -184,14 +184,13 @@ TEST_CASE("Send and receive cells on the wrong side of their task are found") {
 }
 
 TEST_CASE("Stray, repeated and misplaced send and receive cells are found") {
-  const std::string stray =
-      " belongs to no transfer between two stages -- leave it out: a chunk hands on to the next (F) or the one "
-      "before (B) if that is on another stage";
+  const std::string stray = " belongs to no transfer between two stages -- leave it out: a chunk sends to the next (F) "
+                            "or the previous (B) chunk if that is on another stage";
   const std::string good = "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0";
   CHECK(faults_of(good + ",1SEND_F0") == Lines{"s.csv:2:27: '1SEND_F0'" + stray}); // the last chunk
   CHECK(faults_of(good + ",1SEND_B7") == Lines{"s.csv:2:27: '1SEND_B7'" + stray}); // no such microbatch
   CHECK(faults_of(good + ",9RECV_F0") == Lines{"s.csv:2:27: '9RECV_F0'" + stray}); // no such chunk
-  CHECK(faults_of(good + ",1SEND_B0") == Lines{"s.csv:2:27: '1SEND_B0' is there twice -- leave one out"});
+  CHECK(faults_of(good + ",1SEND_B0") == Lines{"s.csv:2:27: '1SEND_B0' appears twice -- leave one out"});
   CHECK(faults_of(good + ",0RECV_B0") ==
         Lines{"s.csv:2:27: '0RECV_B0' is in the row of stage 1, but 0B0 runs on stage 0 -- move it "
               "to the row of stage 0"});
@@ -240,15 +239,16 @@ TEST_CASE("A group that is none says what is wrong with it") {
   CHECK(fault("(0F1;0B1)OVERLAP") ==
         "s.csv:1:9: unknown group 'OVERLAP' in '(0F1;0B1)OVERLAP' -- a group ends in OVERLAP_F_B or BATCH_P2P");
   CHECK(fault("(0F1;0F2)OVERLAP_F_B") ==
-        "s.csv:1:9: '(0F1;0F2)OVERLAP_F_B' is no pair of a forward and a backward" + pair);
+        "s.csv:1:9: '(0F1;0F2)OVERLAP_F_B' is not a pair of a forward and a backward" + pair);
   CHECK(fault("(0F1;0W1)OVERLAP_F_B") ==
-        "s.csv:1:9: '(0F1;0W1)OVERLAP_F_B' is no pair of a forward and a backward" + pair);
-  CHECK(fault("(0F1)OVERLAP_F_B") == "s.csv:1:9: '(0F1)OVERLAP_F_B' is no pair of a forward and a backward" + pair);
+        "s.csv:1:9: '(0F1;0W1)OVERLAP_F_B' is not a pair of a forward and a backward" + pair);
+  CHECK(fault("(0F1)OVERLAP_F_B") == "s.csv:1:9: '(0F1)OVERLAP_F_B' is not a pair of a forward and a backward" + pair);
   CHECK(fault("(0F1;0B0;0B1)OVERLAP_F_B") ==
-        "s.csv:1:9: '(0F1;0B0;0B1)OVERLAP_F_B' is no pair of a forward and a backward" + pair);
+        "s.csv:1:9: '(0F1;0B0;0B1)OVERLAP_F_B' is not a pair of a forward and a backward" + pair);
   CHECK(fault("(0F1;0X1)OVERLAP_F_B") == "s.csv:1:14: unknown pass 'X' in '0X1'" + std::string{cell_hint});
   CHECK(fault("()BATCH_P2P") == "s.csv:1:10: '' does not begin with a chunk number" + std::string{cell_hint});
-  CHECK(fault("(0F1)BATCH_P2P") == "s.csv:1:10: '0F1' is no transfer -- BATCH_P2P holds send and receive cells only");
+  CHECK(fault("(0F1)BATCH_P2P") ==
+        "s.csv:1:10: '0F1' is not a transfer -- BATCH_P2P holds send and receive cells only");
   CHECK(fault("0F1)") == "s.csv:1:9: '0F1)' goes on with ')' after its microbatch -- separate cells by commas");
 }
 
@@ -301,9 +301,8 @@ TEST_CASE("Empty files and empty rows are refused") {
 
 TEST_CASE("Chunks that do not divide over the stages and gaps between chunks are refused") {
   CHECK(faults_of("0F0,2F0,2B0,0B0\n1F0,1B0\n") ==
-        Lines{"s.csv: 3 chunks (0 to 2) do not divide over 2 stages -- every stage holds as many chunks: give each "
-              "stage one row and "
-              "number the chunks from 0"});
+        Lines{"s.csv: 3 chunks (0 to 2) do not divide over 2 stages -- every stage must hold the same number of "
+              "chunks: give each stage one row and number the chunks from 0"});
   CHECK(faults_of("0F0,0B0\n3F0,3B0\n") ==
         Lines{"s.csv: 2 of the chunks 0 to 3 have no task, first of them chunk 1 -- number the chunks "
               "from 0 without a gap; is an id too high?"});

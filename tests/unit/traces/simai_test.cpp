@@ -76,7 +76,7 @@ TEST_CASE("A workload of SimAI gives costs per chunk", "[import][simai]") {
   CHECK(value(imported, "boundary-bytes") == R"("251658240B")");
   const std::vector<traces::Dropped> expected{
       {"collectives of layers: only a network gives their bytes a time", 7},
-      {"rows of the step (gradients, optimizer), which are not of a microbatch", 4}};
+      {"rows of the step (gradients, optimizer), which belong to no microbatch", 4}};
   CHECK(imported.dropped == expected);
   REQUIRE(imported.notes.size() == 1);
   CHECK(imported.notes[0].starts_with("vpp is 2 in the heading"));
@@ -113,19 +113,19 @@ TEST_CASE("A workload without measured times says that it has none", "[import][s
 TEST_CASE("What is no workload of SimAI is refused", "[import][simai]") {
   const std::string head = "HYBRID_TRANSFORMER_FWD_IN_BCKWD pp: 2 vpp: 1 ga: 1\n";
   const std::string row = "attention_layer -1 1 NONE 0 1 NONE 0 1 NONE 0 100\n";
-  CHECK(problem_of("") == "in/workload.txt:1: the first line is no heading of a workload");
-  CHECK(problem_of("MICRO\n1\n" + row) == "in/workload.txt:1: this is a workload of collectives alone (MICRO)");
+  CHECK(problem_of("") == "in/workload.txt:1: the first line is not the heading of a workload");
+  CHECK(problem_of("MICRO\n1\n" + row) == "in/workload.txt:1: this is a workload of collectives only (MICRO)");
   CHECK(problem_of(head + "2\n" + row) == "in/workload.txt:2: says that there are 2 rows, where there are 1");
   CHECK(problem_of(head + "1\n" + row + row) ==
         "in/workload.txt:2: says that there are 1 rows, where there are 2 or more");
   CHECK(problem_of(head + "1\nlayer -1 1 NONE 0 1\n") == "in/workload.txt:3: a row has less than 12 columns");
   CHECK(problem_of(head + "1\nlayer -1 -5 NONE 0 1 NONE 0 1 NONE 0 100\n") ==
-        "in/workload.txt:3: '-5' is no whole number from 0 to 86400000000");
+        "in/workload.txt:3: '-5' is not a whole number from 0 to 86400000000");
   CHECK(problem_of("HYBRID_TRANSFORMER pp: 4096 vpp: 4096 ga: 1\n1\n" + row) ==
         "in/workload.txt:1: 4096 stages with 4096 chunks and 1 microbatches are too many, or none");
-  CHECK(problem_of("HYBRID_TRANSFORMER pp: 1 pp: 2\n1\n" + row) == "in/workload.txt:1: 'pp' is there twice");
+  CHECK(problem_of("HYBRID_TRANSFORMER pp: 1 pp: 2\n1\n" + row) == "in/workload.txt:1: 'pp' appears twice");
   CHECK(problem_of(head + "1\nembedding_layer -1 1 NONE 0 1 NONE 0 1 NONE 0 100\n") ==
-        "in/workload.txt:2: there is no row of a layer");
+        "in/workload.txt:2: there is no layer row");
 }
 
 } // namespace ppsim::test::simai_test

@@ -94,7 +94,7 @@ TEST_CASE("A task list may have CRLF, a byte order mark, spaces and blank lines 
 TEST_CASE("Unknown, repeated and missing columns are refused together") {
   CHECK(faults_of("step,micro_batch_id,global_chunk_id,local_chunk_idx,is_forward,stage_id,is_first_chunk,step\n0\n") ==
         Lines{"s.tasks.csv:1:6: unknown column 'micro_batch_id' -- did you mean 'microbatch_id'? " + columns_hint,
-              "s.tasks.csv:1:88: column 'step' is there twice -- leave one out",
+              "s.tasks.csv:1:88: column 'step' appears twice -- leave one out",
               "s.tasks.csv:1:1: column 'microbatch_id' is missing -- " + columns_hint,
               "s.tasks.csv:1:1: column 'is_last_chunk' is missing -- " + columns_hint});
 }
@@ -159,7 +159,7 @@ TEST_CASE("Where chunks are not placed in a loop the local index is left alone, 
 
 TEST_CASE("A task list without header, without tasks or with a stage left out is refused") {
   CHECK(faults_of("") == Lines{"s.tasks.csv: the file is empty -- begin with '" + columns_hint.substr(16) + "'"});
-  CHECK(faults_of(header) == Lines{"s.tasks.csv: there is no task after the header -- add one line per task"});
+  CHECK(faults_of(header) == Lines{"s.tasks.csv: there is no task after the header -- add a line per task"});
   CHECK(faults_of(header + "0,0,0,0,1,1,1,0\n") ==
         Lines{"s.tasks.csv: stage 0 has no task, though stage 1 has -- number the stages from 0 without a gap"});
 }
@@ -188,8 +188,8 @@ TEST_CASE("A task list can hold neither split backwards nor pairs") {
     }
     return std::string{"none"};
   };
-  CHECK(fault("0F0,0I0,0W0\n") == "a task list can not hold 0I0: it knows F and B");
-  CHECK(fault("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n") == "a task list can not hold an overlapped pair such as 0F1");
+  CHECK(fault("0F0,0I0,0W0\n") == "a task list cannot hold 0I0: it knows F and B");
+  CHECK(fault("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n") == "a task list cannot hold an overlapped pair such as 0F1");
 }
 
 } // namespace ppsim::test::task_list_test

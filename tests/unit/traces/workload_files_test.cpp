@@ -169,7 +169,7 @@ TEST_CASE("GOAL is in the words of LogGOPSim", "[workload]") {
                                      "}\n");
 }
 
-TEST_CASE("A transfer without a size has a byte, as the others can not send nothing", "[workload]") {
+TEST_CASE("A transfer without a size has a byte, as the others cannot send nothing", "[workload]") {
   const Scenario scenario = uniform_scenario({.stages = 2, .microbatches = 1}, 1us, 2us, 3us);
   const TaskGraph graph = lower(make_schedule(find_generator("1f1b"), {.shape = scenario.shape}), scenario);
   for (const WorkloadNode& node : read_goal(traces::write_goal(graph), "w.goal").nodes)
@@ -182,8 +182,8 @@ TEST_CASE("Workloads in which a simulator would wait for ever are refused", "[wo
   CHECK(problem_of("num_ranks 2\nrank 0 {\n}\nrank 1 {\nb: recv 9b from 0 tag 1 cpu 2\n}\n") ==
         "w.goal: the receive of 9 bytes from rank 0 to rank 1 with tag 1 has no send on the other side");
   CHECK(problem_of("num_ranks 1\nrank 0 {\na: calc 1\nb requires a\n}\n") == "w.goal:4: the label 'b' is not there");
-  CHECK(problem_of("num_ranks 1\nrank 0 {\na: calc 1\na: calc 2\n}\n") == "w.goal:4: the label 'a' is there twice");
-  CHECK(problem_of("num_ranks 1\nrank 0 {\na: calc x\n}\n").starts_with("w.goal:3: 'x' is no number"));
+  CHECK(problem_of("num_ranks 1\nrank 0 {\na: calc 1\na: calc 2\n}\n") == "w.goal:4: the label 'a' appears twice");
+  CHECK(problem_of("num_ranks 1\nrank 0 {\na: calc x\n}\n").starts_with("w.goal:3: 'x' is not a number"));
   CHECK(problem_of("num_ranks 1\nrank 0 {\n") == "w.goal:2: the file ends before the '}' of a rank");
   CHECK(problem_of("num_ranks 1\nrank 3 {\n}\n") == "w.goal:2: rank 3 stands here, where 0 of 1 is expected");
   CHECK(problem_of("") == "w.goal:0: there is no num_ranks");

@@ -101,7 +101,7 @@ TEST_CASE("Contended cores and clocks that are not aligned are told") {
   run.unaligned = true;
   const std::string text = text_of({run});
   CHECK(says(text, "cores       CONTENDED"));
-  CHECK(says(text, "clocks      aligned within 5 us; yet a transfer ended before it began: NOT aligned"));
+  CHECK(says(text, "clocks      aligned within 5 us; but a transfer ended before it started: NOT aligned"));
 }
 
 TEST_CASE("Lines of an explanation stay within the width of the terminal") {

@@ -42,12 +42,11 @@ TEST_CASE("The recommendation says what is gained over the next one, what it cos
 
 TEST_CASE("A recommendation by another figure says which, and of which schedules it is not known") {
   Contender unsampled = contender("pipedream", 40ms, 10, asynchronous);
-  CHECK(recommendation_text(
-            ranked({with_p95(contender("1f1b", 50ms), 60ms), with_p95(contender("gpipe", 50ms), 80ms), unsampled}, 0,
-                   StepFigure::p95)) ==
-        "take 1f1b: p95 60 ms, 25 % less time than the next, gpipe (80 ms). pipedream (step time 40 ms) is no "
-        "substitute: it applies gradients to newer weights than they were taken at. No p95 of pipedream is known, so "
-        "that it stands behind the others.");
+  CHECK(recommendation_text(ranked(
+            {with_p95(contender("1f1b", 50ms), 60ms), with_p95(contender("gpipe", 50ms), 80ms), unsampled}, 0,
+            StepFigure::p95)) == "take 1f1b: p95 60 ms, 25 % less time than the next, gpipe (80 ms). pipedream (step "
+                                 "time 40 ms) is not a substitute: it applies gradients to newer weights than they "
+                                 "were taken at. No p95 of pipedream is known, so that it stands behind the others.");
 }
 
 TEST_CASE("A recommendation that rests on halves of the backward which nobody measured says so") {
@@ -120,10 +119,9 @@ TEST_CASE("Schedules that only the transfer model leaves out are counted, with t
 TEST_CASE("What would be faster but does not fit is named with what it lacks, and PipeDream with what it changes") {
   CHECK(words({contender("1f1b", 5ms, 2), contender("gpipe", 6ms, 2), contender("zb-h2", 4ms, 9),
                contender("pipedream", 3ms, 2, asynchronous)},
-              8) ==
-        "take 1f1b: 5 ms, 17 % less time than the next, gpipe (6 ms). zb-h2 would take 4 ms, but needs 9 "
-        "GiB, 1 GiB more than the limit of 8 GiB. pipedream (3 ms) is no substitute: it applies gradients to "
-        "newer weights than they were taken at.");
+              8) == "take 1f1b: 5 ms, 17 % less time than the next, gpipe (6 ms). zb-h2 would take 4 ms, but needs 9 "
+                    "GiB, 1 GiB more than the limit of 8 GiB. pipedream (3 ms) is not a substitute: it applies "
+                    "gradients to newer weights than they were taken at.");
   CHECK(words({contender("1f1b", 5ms, 2), contender("pipedream", 6ms, 2, asynchronous)}) ==
         "take 1f1b: 5 ms with 2 GiB, with none to compare it with.");
 }
@@ -133,7 +131,7 @@ TEST_CASE("Where nothing can be taken, the recommendation says what is nearest")
         "nothing fits in 8 GiB: gpipe needs least, 9 GiB, which is 1 GiB too much; smaller microbatches or "
         "recomputation need less.");
   CHECK(words({contender("pipedream", 5ms, 2, asynchronous)}) ==
-        "nothing to take: no synchronous schedule is among them. pipedream (5 ms) is no substitute: it applies "
+        "nothing to recommend: no synchronous schedule is among them. pipedream (5 ms) is not a substitute: it applies "
         "gradients to newer weights than they were taken at.");
 }
 

@@ -62,7 +62,7 @@ TEST_CASE("A replay is told as steps, prediction, results, memory and cores") {
   CHECK(
       replay_lines(outcome, run) ==
       Rows{"replay", "  steps       2 to warm up, 1 that count: 10 ms", "  predicted   9 ms, 10.0 % less than measured",
-           "  results     not compared with those of a run that does one task at a time",
+           "  results     not compared with a run that does one task at a time",
            "  memory      as predicted on every stage, at most 200 B (stage 0); transfers and scratch space take 16 B "
            "besides",
            "  cores       in tasks, every stage had at least 99 % of a core"});
@@ -74,7 +74,7 @@ TEST_CASE("A prediction is less or more than was measured, or there was none") {
   CHECK(said_of(outcome, measured(outcome, "0B1", -1ms), "predicted") == "9 ms, 12.5 % more than measured");
   CHECK(said_of(outcome, measured(outcome), "predicted") == "9 ms, as measured");
   CHECK(said(replay_lines(outcome, measured(outcome), {.warmup = 0, .predicts = false}), "predicted") ==
-        "nothing: no costs were given; 'ppsim calibrate' measures them");
+        "nothing: no costs given; 'ppsim calibrate' measures them");
 }
 
 TEST_CASE("Of several steps the median stands before the shortest and the longest") {
@@ -147,7 +147,7 @@ TEST_CASE("Memory that is not as predicted is told stage by stage, of many stage
         "NOT as predicted: " + held(0) + "; " + held(1) + "; " + held(2) + "; " + held(3) + " (and 2 others differ)");
 }
 
-TEST_CASE("Memory that can not be compared is told with the reason") {
+TEST_CASE("Memory that cannot be compared is told with the reason") {
   Outcome outcome = predicted();
   MeasuredRun unmeasured = measured(outcome);
   for (MeasuredStage& stage : unmeasured.stages) stage.peak_bytes = Bytes{};
@@ -157,8 +157,7 @@ TEST_CASE("Memory that can not be compared is told with the reason") {
   CHECK(said_of(outcome, run, "memory") ==
         "not compared: the scenario does not say how large activations and parameters are");
   run.facts.timed = true;
-  CHECK(said_of(outcome, run, "memory") ==
-        "not compared: tasks were timed, and hold nothing of what the scenario says");
+  CHECK(said_of(outcome, run, "memory") == "not compared: timed tasks do not hold the memory of the scenario");
 }
 
 TEST_CASE("Cores that were shared are told as that, unless tasks sleep") {
@@ -172,7 +171,7 @@ TEST_CASE("Cores that were shared are told as that, unless tasks sleep") {
                                           "other programs used it, or there are more stages than cores, and the times "
                                           "say little");
   run.facts.timed = true;
-  CHECK(said_of(outcome, run, "cores") == "tasks sleep, so that stages can share them");
+  CHECK(said_of(outcome, run, "cores") == "tasks sleep, so stages can share them");
   for (MeasuredStage& stage : run.stages) stage.cpu.reset();
   CHECK(said_of(outcome, run, "cores").empty()); // a device, which nobody shares
 }
@@ -184,7 +183,8 @@ TEST_CASE("Clocks are told where stages have their own, with their bound") {
   run.clock_error = 1200ns;
   CHECK(said_of(outcome, run, "clocks") == "aligned within 1.2 us");
   run.unaligned = true;
-  CHECK(said_of(outcome, run, "clocks") == "aligned within 1.2 us; yet a transfer ended before it began: NOT aligned");
+  CHECK(said_of(outcome, run, "clocks") ==
+        "aligned within 1.2 us; but a transfer ended before it started: NOT aligned");
 }
 
 TEST_CASE("A validation says the same of results, memory, cores and clocks as the replay did") {

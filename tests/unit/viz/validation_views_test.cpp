@@ -79,7 +79,7 @@ TEST_CASE("The first line of a validation says whether the prediction holds and,
   CHECK(first_line(outcome, run) == "no validation: the cores were shared with other work (a stage had 62 % of one)");
   run = measured(outcome);
   run.unaligned = true;
-  CHECK(first_line(outcome, run) == "no validation: the clocks of the stages are apart by more than their bound");
+  CHECK(first_line(outcome, run) == "no validation: the clocks of the stages differ by more than their bound");
 }
 
 TEST_CASE("A tolerance is told as it was given") {
@@ -125,7 +125,7 @@ TEST_CASE("A deviation is told as what the task did, whom it waited for, and who
                                         .pause = [&](TaskId id) { return index(id) == late ? Duration{1ms} : 0ms; }});
   CHECK(deviation_lines(outcome, run) ==
         Rows{"1B1 could have run, and began 1 ms late",
-             "0B1 waited 1 ms longer for 1B1 on stage 1, which could have run and began late"});
+             "0B1 waited 1 ms longer for 1B1 on stage 1, which could have run but started late"});
 }
 
 TEST_CASE("A pair that took longer is held against what both halves are predicted to take") {
@@ -260,7 +260,7 @@ TEST_CASE("The text names where and how, the tables, results, memory and what ca
   const std::string besides = text_of(outcome, run);
   CAPTURE(besides);
   CHECK(besides.find("(9 ms; the run took 10 ms without what") != std::string::npos);
-  CHECK(besides.find("  besides     measured, not predicted, and left out of the comparison: reductions of gradients "
+  CHECK(besides.find("  besides     measured but not predicted, so left out of the comparison: reductions of gradients "
                      "(3 ms\n              of the step) and the optimizer (1 ms of the step)\n") != std::string::npos);
   run.facts.timed = true;
   CHECK(text_of(outcome, run).find("this says nothing about real compute") != std::string::npos);

@@ -101,9 +101,10 @@ WindowEnd read_window(Windows& windows, TextSource& source, std::size_t at, cons
       end = border_before(text, end - 1);
     }
     if (window.whole || window.at > at) return window;
-    if (is_rest) refuse(where, at, fmt::format("this is no JSON: {}", simdjson::error_message(window.error)));
+    if (is_rest) refuse(where, at, fmt::format("this is not JSON: {}", simdjson::error_message(window.error)));
     if (size == sizes.most)
-      refuse(where, at, fmt::format("an event of more than {} MiB begins here, or no JSON", sizes.most >> 20U));
+      refuse(where, at,
+             fmt::format("an event of more than {} MiB starts here, or this is not JSON", sizes.most >> 20U));
   }
 }
 

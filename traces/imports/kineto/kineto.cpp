@@ -41,22 +41,21 @@ std::vector<KinetoRank> read_ranks(std::span<const ImportFile> files, const Impo
 void check_ranks(const std::vector<KinetoRank>& ranks) {
   for (const KinetoRank& rank : ranks) {
     if (rank.endless > 0 && (rank.endless == rank.waits || rank.tasks.empty()))
-      refuse(
-          rank.name,
-          fmt::format("it shows neither kernels nor when {} of its {} receives had ended: nothing tells the work of a "
-                      "task from its wait",
-                      rank.endless, rank.waits),
-          "profile with the activity CUDA too; on processors with the backend gloo, which records its receives");
+      refuse(rank.name,
+             fmt::format("it has no kernels, and no end for {} of its {} receives: the work of a task cannot be told "
+                         "from its wait",
+                         rank.endless, rank.waits),
+             "also profile the activity CUDA; on processors use the backend gloo, which records its receives");
     if (!rank.tasks.empty()) continue;
     if (rank.single_schedule)
       refuse(
-          rank.name, "it has annotations like 'Forward 0', which do not say of which stage, and none like PP:0F0",
+          rank.name, "it has annotations like 'Forward 0', which do not name the stage, and none like PP:0F0",
           "run the schedule from a CSV file (_PipelineScheduleRuntime), whose actions are marked, and profile again");
     refuse(rank.name, "it has no annotations of tasks (PP:0F0)", std::string{how_to_profile});
   }
   const auto twice = std::ranges::adjacent_find(ranks, {}, &KinetoRank::rank);
   if (twice != ranks.end())
-    refuse(twice->name, fmt::format("it is of rank {}, and so is {}", twice->rank, (twice + 1)->name),
+    refuse(twice->name, fmt::format("it is from rank {}, and so is {}", twice->rank, (twice + 1)->name),
            "give one file per rank");
 }
 
@@ -158,7 +157,7 @@ std::optional<std::int64_t> pipeline_of(const KinetoRank& rank) {
 /// Ranks of other replicas, and those that work on the same microbatches, may be left out.
 void note_missing(const std::vector<KinetoRank>& ranks, const std::vector<std::vector<std::size_t>>& stages,
                   std::vector<std::string>& notes) {
-  constexpr std::string_view remedy = "what was done there is missing from the run and its costs; give a file of each";
+  constexpr std::string_view remedy = "that work is missing from the run and its costs; give a file for each rank";
   constexpr std::size_t most_named = 8;
   std::set<std::int64_t> given;
   std::int64_t of_job = 0;
@@ -211,8 +210,8 @@ std::vector<std::uint32_t> replicas_of(const std::vector<KinetoRank>& ranks,
   const auto size = [](const std::vector<std::size_t>& stage) { return stage.size(); };
   const auto [least, most] = std::ranges::minmax(stages, {}, size);
   if (most.size() > 1)
-    notes.push_back(fmt::format("ranks with the same chunks were taken for data-parallel replicas, in the order of "
-                                "their numbers: no process group in the files says which pipeline they are of{}",
+    notes.push_back(fmt::format("ranks with the same chunks were taken as data-parallel replicas, in the order of "
+                                "their numbers: no process group in the files names their pipeline{}",
                                 least.size() == most.size() ? "" : "; some stages have more files than others"));
   return replicas;
 }
@@ -221,7 +220,7 @@ void check_shape(const std::vector<KinetoRank>& ranks, const std::vector<std::ve
                  const ImportOptions& options) {
   if (options.stages && *options.stages != stages.size())
     refuse(fmt::format("--stages {}", *options.stages),
-           fmt::format("the files are of {} stages: so many sets of chunks run on one rank", stages.size()),
+           fmt::format("the files are from {} stages, by the sets of chunks that run on one rank", stages.size()),
            "give the files of all stages, or leave --stages out");
   if (!options.vpp) return;
   for (const std::vector<std::size_t>& stage : stages)
@@ -265,9 +264,9 @@ void number_steps(std::vector<KinetoRank>& ranks, std::vector<std::string>& note
     for (const std::int64_t step : found) places.emplace(step, static_cast<std::int64_t>(places.size()));
     each(rank, [&](std::int64_t step) { return places.at(step); });
   }
-  notes.emplace_back(all ? "steps were told apart by actions that occur again: one ProfilerStep holds several"
-                         : "steps were told apart by actions that occur again, as not all files have ProfilerStep "
-                           "annotations (profiler.step()): the first of each file were taken for the same");
+  notes.emplace_back(all ? "steps were separated where actions repeat: one ProfilerStep holds several"
+                         : "steps were separated where actions repeat, as not all files have ProfilerStep annotations "
+                           "(profiler.step()): the first steps of all files were taken as the same");
 }
 
 void move_into(Recorded& recorded, KinetoRank&& rank, std::uint32_t replica, std::uint32_t stage) {

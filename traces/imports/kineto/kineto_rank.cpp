@@ -132,7 +132,7 @@ private:
       if (action != nullptr && action->what.kind == ActionKind::receive)
         extend(action->send_recvs, 0, receive);
       else
-        ++rank_.dropped["receives of gloo outside of PP:RECV, or beside kernels"];
+        ++rank_.dropped["receives of gloo outside of PP:RECV, or next to kernels"];
     }
   }
 

@@ -4,6 +4,7 @@
 #include "kineto_trace.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/words.hpp"
 
 #include <fmt/format.h>
 
@@ -140,7 +141,7 @@ public:
     if (event_.phase != "X" || (category == Category::other && !is_marked(event_.name))) return count();
     const std::optional<std::int64_t> start = microseconds(event_.start);
     const std::optional<std::int64_t> length = event_.duration.empty() ? 0 : microseconds(event_.duration);
-    if (!start || !length || *length > longest) return drop("events whose time is no number, or far off");
+    if (!start || !length || *length > longest) return drop("events whose time is not a number, or out of range");
     trace_.whole_microseconds = trace_.whole_microseconds && *start % 1000 == 0;
     take_timed(category, {*start, *start + *length});
   }
@@ -272,7 +273,7 @@ public:
     } else if (text_.is_at(at, '{')) {
       read_keys(at + 1);
     } else {
-      refuse(at, "a profile begins with { or [");
+      refuse(at, "a profile starts with { or [");
     }
     if (!has_events_) refuse(at, "the key 'traceEvents' is missing");
     add_base();
@@ -295,24 +296,24 @@ private:
       at = skip_space(text_, at);
       if (text_.is_at(at, '}')) return;
       const std::optional<std::string_view> quoted = text_.is_at(at, '"') ? value_at(text_, at) : std::nullopt;
-      if (!quoted) refuse(at, "a key or } is missing: this is no JSON, or it was cut off");
+      if (!quoted) refuse(at, "a key or } is missing: this is not JSON, or it was cut off");
       const std::string key{bare(*quoted)};
       at = skip_space(text_, at + quoted->size());
-      if (!text_.is_at(at, ':')) refuse(at, "a colon is missing behind a key");
+      if (!text_.is_at(at, ':')) refuse(at, "a colon is missing after a key");
       at = skip_space(text_, at + 1);
       at = read_value(key, at);
       at = skip_space(text_, at);
       if (text_.is_at(at, ','))
         ++at;
       else if (!text_.is_at(at, '}'))
-        refuse(at, "a comma or } is missing: this is no JSON, or it was cut off");
+        refuse(at, "a comma or } is missing: this is not JSON, or it was cut off");
     }
   }
 
   /// Reads the value at `at`; returns the position behind it.
   std::size_t read_value(std::string_view key, std::size_t at) {
     if (key == "traceEvents") {
-      if (!text_.is_at(at, '[')) refuse(at, "'traceEvents' is no list");
+      if (!text_.is_at(at, '[')) refuse(at, "'traceEvents' is not a list");
       return read_events(at);
     }
     const std::optional<std::string_view> found = value_at(text_, at);
@@ -323,7 +324,7 @@ private:
     if (key == "baseTimeNanoseconds") {
       base_ = number_of<std::int64_t>(bare(value)).value_or(-1);
       if (base_ < 0 || base_ > latest)
-        refuse(at, fmt::format("'baseTimeNanoseconds' is {}, no time", in_quotes(value)));
+        refuse(at, fmt::format("'baseTimeNanoseconds' is {}, not a time", in_quotes(value)));
     }
     return at + value.size();
   }
@@ -341,7 +342,7 @@ private:
     simdjson::dom::parser parser;
     simdjson::dom::element info;
     if (parser.parse(value.data(), value.size()).get(info) != simdjson::SUCCESS)
-      refuse(at, "'distributedInfo' is no JSON");
+      refuse(at, "'distributedInfo' is not JSON");
     std::int64_t rank = 0;
     if (info["rank"].get(rank) == simdjson::SUCCESS) {
       if (rank < 0) refuse(at, fmt::format("distributedInfo.rank is {}", rank));
@@ -405,7 +406,7 @@ private:
 
 /// As some programs write numbers again, with an exponent: a double has to do.
 std::optional<std::int64_t> rounded_microseconds(std::string_view text) {
-  const std::optional<double> value = number_of<double>(text);
+  const std::optional<double> value = decimal_of(text);
   constexpr double ns_per_us = 1000;
   const bool in_range = value && *value >= 0 && *value <= static_cast<double>(latest) / ns_per_us;
   return in_range ? std::optional{std::llround(*value * ns_per_us)} : std::nullopt;

@@ -63,10 +63,11 @@ MeasuredCollective read_measured_collective(const ImportFile& file) {
   const bool says_program = !measured.program.empty();
   const std::string_view program = says_program ? std::string_view{measured.program} : nccl_tests::file_of(file.name);
   const std::optional<Collective> collective = collective_of(program);
-  if (!collective) refuse("does not say which collective it is of", "name it after its test: all_gather_perf.txt");
+  if (!collective) refuse("does not say which collective it measures", "name it after its test: all_gather_perf.txt");
   std::vector<LinkSample> times = means_by_size(std::move(measured.samples));
   if (times.size() == 1)
-    refuse(fmt::format("all times are of {}: nothing says how they grow with size", format_bytes(times.front().bytes)),
+    refuse(fmt::format("all times are for {}, so they do not show how time grows with size",
+                       format_bytes(times.front().bytes)),
            fmt::format("measure sizes from small to large: {} -b 8 -e 1G -f 2",
                        says_program ? measured.program : "all_gather_perf"));
   return {.collective = *collective,

@@ -137,7 +137,7 @@ private:
 
   void fault(std::string_view line) {
     add_within_limit(problems_, [&] {
-      return Problem{fmt::format("{}:{}", name_, line_), fmt::format("{} is no time of a timer", in_quotes(line)),
+      return Problem{fmt::format("{}:{}", name_, line_), fmt::format("{} is not a timer's time", in_quotes(line)),
                      "give the log as Megatron-LM printed it: milliseconds, up to a day"};
     });
   }
@@ -289,11 +289,11 @@ private:
     if (said && (*said < 1 || *said > most_ranks))
       refuse(fmt::format("--mb says {} microbatches", *said), fmt::format("give 1 to {}", most_ranks));
     if (printed && said && *printed != *said)
-      refuse(fmt::format("--mb says {} microbatches, and the log {}", *said, *printed), "leave --mb out");
+      refuse(fmt::format("--mb says {} microbatches, but the log says {}", *said, *printed), "leave --mb out");
     if (!printed && !said)
       refuse("the log does not say how many microbatches there are",
-             "give --mb, those of one pipeline in an iteration, or a log with the arguments that Megatron-LM prints at "
-             "its start (global_batch_size, micro_batch_size, data_parallel_size)");
+             "give --mb, the microbatches of one pipeline in an iteration, or a log with the arguments that "
+             "Megatron-LM prints at its start (global_batch_size, micro_batch_size, data_parallel_size)");
     return printed ? *printed : *said;
   }
 
@@ -356,12 +356,11 @@ private:
     const double least = per_task(timer.least, timer.blocks) * static_cast<double>(vpp_);
     const double greatest = per_task(timer.greatest, timer.blocks) * static_cast<double>(vpp_);
     const double taken = found_.least_known ? (least + greatest) / 2 : greatest;
-    imported_.costs.add(
-        std::string{key}, time(taken),
-        found_.least_known
-            ? fmt::format("{}: the middle between the fastest rank, {:.3f} ms, and the slowest, {:.3f} ms", timer_name,
-                          least, greatest)
-            : fmt::format("{} of the slowest rank", timer_name));
+    imported_.costs.add(std::string{key}, time(taken),
+                        found_.least_known
+                            ? fmt::format("{}: halfway between the fastest rank, {:.3f} ms, and the slowest, {:.3f} ms",
+                                          timer_name, least, greatest)
+                            : fmt::format("{} of the slowest rank", timer_name));
     only_extremes_ = true;
   }
 
@@ -374,7 +373,7 @@ private:
     add_pass("backward-compute", "backward");
     if (const auto found = found_.timers.find("optimizer"); found != found_.timers.end())
       imported_.costs.add("optimizer", time(found->second.greatest / static_cast<double>(found->second.blocks)),
-                          "optimizer of the slowest rank, with its wait for the others");
+                          "optimizer of the slowest rank, including its wait for the others");
   }
 
   void add_notes() {
@@ -384,13 +383,13 @@ private:
     for (const auto& [name, count] : found_.other)
       imported_.dropped.push_back({fmt::format("timer {} outside of iterations", name), count});
     if (found_.beyond > 0)
-      imported_.dropped.push_back({fmt::format("timers behind the first {} of a block", most_names), found_.beyond});
+      imported_.dropped.push_back({fmt::format("timers after the first {} of a block", most_names), found_.beyond});
     std::vector<std::string>& notes = imported_.notes;
-    notes.emplace_back("timers are sums over an iteration: there is no timeline, and how much of a send or receive is "
-                       "waiting can not be told, so transfers cost nothing here: give --comm");
+    notes.emplace_back("timers are sums over an iteration: there is no timeline, and the waiting part of a send or "
+                       "receive is not known, so transfers cost nothing here: give --comm");
     if (only_extremes_)
-      notes.emplace_back("only the extremes over all ranks were logged, so that all stages cost the same here; "
-                         "--timing-log-option all tells them apart");
+      notes.emplace_back("only the extremes over all ranks were logged, so all stages cost the same here; use "
+                         "--timing-log-option all for each stage's own times");
   }
 
   const Found& found_;
@@ -419,10 +418,10 @@ Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
 const ImportFormat definition{
     .name = "megatron-timers",
     .files = "*.log, *.txt",
-    .what = "what Megatron-LM prints with --timing-log-level 2, best with --timing-log-option all; costs, no run",
+    .what = "what Megatron-LM prints with --timing-log-level 2, best with --timing-log-option all; costs but no run",
     .sign = "across ranks (ms)",
     .takes_mb = true,
-    .no_runs = "sums over steps, and no times of single tasks",
+    .no_runs = "sums over steps, not times of single tasks",
     .read = read};
 
 } // namespace ppsim::traces::megatron_timers

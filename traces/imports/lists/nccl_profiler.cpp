@@ -122,7 +122,7 @@ public:
     constexpr std::size_t events_per_report = 4096;
     std::size_t at = next_event(0);
     if (at >= text_.size() && text_.find('[') == std::string_view::npos)
-      refuse(name_, text_, 0, "this is no dump of the profiler plugin: it has no events");
+      refuse(name_, text_, 0, "this is not a dump of the profiler plugin: it has no events");
     for (std::size_t count = 0; at < text_.size(); at = next_event(at), ++count) {
       if (progress && count % events_per_report == 0)
         progress(static_cast<double>(at) / static_cast<double>(text_.size()));
@@ -151,7 +151,7 @@ private:
       } else if (std::string_view{" \t\r\n,[]"}.find(text_[at]) != std::string_view::npos) {
         ++at;
       } else {
-        refuse(name_, text_, at, fmt::format("here is {}, and no event", in_quotes(rest.substr(0, rest.find('\n')))));
+        refuse(name_, text_, at, fmt::format("expected an event, got {}", in_quotes(rest.substr(0, rest.find('\n')))));
       }
     }
     return at;
@@ -179,10 +179,10 @@ private:
     const auto count = number_of<std::int64_t>(field(event, "Count"));
     constexpr std::int64_t most = std::int64_t{1} << 50U;
     if (!rank || !peer || !count || *rank < 0 || *peer < 0 || *count < 0 || *count > most)
-      refuse(name_, text_, at, "a send or receive without Rank, Peer and Count, or one that can not be");
+      refuse(name_, text_, at, "a send or receive without valid Rank, Peer and Count");
     const std::int64_t size = bytes_of_nccl_type(field(event, "Datatype"));
     if (size == 0 || *count == 0) {
-      ++dump_.dropped["sends and receives of nothing, or of a type that is not known"];
+      ++dump_.dropped["sends and receives of nothing, or of an unknown type"];
       return;
     }
     const std::uint64_t communicator = number_of<std::uint64_t>(field(event, "CommHash")).value_or(0);
@@ -303,9 +303,9 @@ Sizes sizes_of(const NcclDump& dump, Imported& imported) {
   if (dump.links.size() > most_notes)
     imported.notes.push_back(fmt::format("{} more pairs of ranks and sizes", dump.links.size() - most_notes));
   if (without_peer > 0)
-    imported.notes.push_back(fmt::format("of {} transfers only one side is in the files: their times may hold time in "
-                                         "which it waited for the other",
-                                         without_peer));
+    imported.notes.push_back(
+        fmt::format("only one side of {} transfers is in the files: their times may include waiting for the other side",
+                    without_peer));
   return sizes;
 }
 
@@ -325,7 +325,7 @@ ScenarioDocument costs_of(const Sizes& sizes) {
                                                     : fmt::format("{}B/s", rate)));
   } else {
     costs.add("comm", toml_string(fmt::format("{:.0f}ns", sizes.times.at(most->first))),
-              fmt::format("of {}: sizes do not differ enough to tell latency from bandwidth",
+              fmt::format("from {}: sizes do not differ enough to tell latency from bandwidth",
                           format_closely(Bytes{most->first})));
   }
   costs.add("boundary-bytes", toml_string(fmt::format("{}B", most->first)),
@@ -384,8 +384,8 @@ Imported import_nccl_profiler(std::span<const ImportFile> files, const ImportOpt
   if (dump.links.empty())
     throw Error{ExitCode::bad_input,
                 {files.empty() ? "files" : files.front().name,
-                 dump.dropped.empty() ? "there is no send or receive in it"
-                                      : "there is no send or receive in it whose time on the device is known",
+                 dump.dropped.empty() ? "it has no send or receive"
+                                      : "it has no send or receive whose time on the device is known",
                  std::string{how_to_dump}}};
   Imported imported;
   imported.costs = costs_of(sizes_of(dump, imported));
@@ -400,7 +400,7 @@ const ImportFormat nccl_profiler::definition{
     .sign = R"("cat": "GROUP)",
     .takes_stages = false,
     .takes_vpp = false,
-    .no_runs = "transfers, and no tasks",
+    .no_runs = "transfers, not tasks",
     .read = import_nccl_profiler};
 
 } // namespace ppsim::traces

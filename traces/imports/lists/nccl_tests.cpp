@@ -20,8 +20,8 @@ namespace {
 
 constexpr Wanted sendrecv{
     .what = "a send and receive",
-    .how_to = "give what 'sendrecv_perf -b 8 -e 1G -f 2' prints, or its -J file; times of a "
-              "collective are given with `tensor-link`, `expert-link` or `data-link` of a model",
+    .how_to = "give what 'sendrecv_perf -b 8 -e 1G -f 2' prints, or its -J file; give times of a collective with "
+              "`tensor-link`, `expert-link` or `data-link` of a model",
     .takes = [](std::string_view program) { return program.find("sendrecv") != std::string_view::npos; }};
 
 /// What was measured over links of one kind.
@@ -36,8 +36,8 @@ void require_sizes(const Links& links, std::string_view which) {
   if (least.bytes != most.bytes) return;
   throw Error{ExitCode::bad_input,
               {joined(links.files, ", "),
-               fmt::format("all times of {} are of {}: what of them is latency, and what bandwidth, can not be told",
-                           which, format_bytes(least.bytes)),
+               fmt::format("all times of {} are for {}: latency cannot be told from bandwidth", which,
+                           format_bytes(least.bytes)),
                "measure sizes from small to large: sendrecv_perf -b 8 -e 1G -f 2"}};
 }
 
@@ -66,7 +66,7 @@ void add_costs(const Links& links, std::string_view prefix, std::string_view whi
   costs.add_comment(
       fmt::format("the fit is off by {:.1f} % at most: {}", percent * fit.largest_residual, worst(fit, links.samples)));
   costs.add(fmt::format("{}latency", prefix), toml_time(fit.latency),
-            "of a ring: every rank sends and receives at once, so links carry both directions");
+            "from a ring: every rank sends and receives at once, so links carry both directions");
   if (fit.bandwidth)
     costs.add(fmt::format("{}bandwidth", prefix), toml_string(format_closely(*fit.bandwidth)));
   else
@@ -91,14 +91,13 @@ Imported read(std::span<const ImportFile> files, const ImportOptions& options) {
     medians = medians || measured.medians;
     minimums = minimums || measured.minimums;
     if (measured.program.empty())
-      imported.notes.push_back(
-          fmt::format("{}: does not say which test it is of; taken for sendrecv_perf", files[i].name));
+      imported.notes.push_back(fmt::format("{}: does not name its test; assuming sendrecv_perf", files[i].name));
     if (options.progress) options.progress(static_cast<double>(i + 1) / static_cast<double>(files.size()));
   }
   const bool both = !inside.samples.empty() && !between.samples.empty();
   if (!inside.samples.empty()) add_costs(inside, "", both ? "links inside a node" : "links", imported.costs);
   if (!between.samples.empty()) add_costs(between, both ? "inter-node-" : "", "links between nodes", imported.costs);
-  if (both) imported.notes.emplace_back("say with --stages-per-node which stages share a node");
+  if (both) imported.notes.emplace_back("give --stages-per-node to say which stages share a node");
   if (medians) imported.notes.emplace_back("times are medians over the iterations of -I");
   if (minimums) imported.notes.emplace_back("times are the shortest of the iterations of -I");
   for (const auto& [why, count] : dropped) imported.dropped.push_back({why, count});
@@ -114,7 +113,7 @@ const ImportFormat definition{
     .sign = "algbw",
     .takes_stages = false,
     .takes_vpp = false,
-    .no_runs = "means of transfers, and no tasks",
+    .no_runs = "means of transfers, not tasks",
     .read = read};
 
 } // namespace ppsim::traces::nccl_tests

@@ -30,11 +30,11 @@ constexpr std::int64_t most_sent = std::int64_t{1} << 50;
 constexpr std::size_t deepest = 16; ///< far more than a file of nccl-tests is nested
 
 constexpr std::string_view no_bytes = "measurements that send nothing";
-constexpr std::string_view no_time = "measurements without a time that can be";
+constexpr std::string_view no_time = "measurements without a possible time";
 constexpr std::string_view wrong = "measurements with wrong results";
 constexpr std::string_view processor = "measurements of processor time (-C)";
 constexpr std::string_view other_units = "measurements whose algbw is not the size divided by the time";
-constexpr std::string_view other_lines = "lines that are no results";
+constexpr std::string_view other_lines = "lines that are not results";
 
 } // namespace
 
@@ -60,7 +60,7 @@ bool is_rate(double gigabytes_per_second, double bytes, double microseconds) {
 }
 
 std::optional<double> number(std::string_view text) {
-  const std::optional<double> value = number_of<double>(text);
+  const std::optional<double> value = decimal_of(text);
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
@@ -174,7 +174,7 @@ public:
 
   Measured read(std::string_view text) {
     const Json file = parse(text);
-    if (!file.is_object()) refuse("this is no result of nccl-tests");
+    if (!file.is_object()) refuse("this is not a result of nccl-tests");
     if (const Json& arguments = at(file, "args");
         arguments.is_array() && !arguments.empty() && arguments[0].is_string())
       measured_.program = file_of(arguments[0].get_ref<const std::string&>());
@@ -209,7 +209,7 @@ private:
     try {
       return Json::parse(text.begin(), text.end(), check);
     } catch (const Json::exception&) {
-      refuse("this is no JSON; was the test ended before it was done?");
+      refuse("this is not JSON; did the test end early?");
     }
   }
 
@@ -266,9 +266,9 @@ Measured read_file(const ImportFile& file, const Wanted& wanted) {
            "give each test a file of its own");
   if (!measured.program.empty() && !wanted.takes(measured.program))
     refuse(fmt::format("these are results of {}", in_quotes(measured.program)), wanted.how_to);
-  if (measured.ranks == 1) refuse("there is one rank only, which sends to itself", "run it with two or more");
+  if (measured.ranks == 1) refuse("there is only one rank, which sends to itself", "run it with two or more");
   if (measured.samples.empty() && measured.dropped.contains(std::string{other_units}))
-    refuse("no algbw is the size divided by the time", "sizes are in bytes, times in microseconds, algbw in GB/s");
+    refuse("no algbw equals the size divided by the time", "sizes are in bytes, times in microseconds, algbw in GB/s");
   if (measured.samples.empty()) refuse(fmt::format("holds no time of {}", wanted.what), wanted.how_to);
   return measured;
 }

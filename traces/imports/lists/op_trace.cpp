@@ -68,10 +68,10 @@ constexpr std::array unused_names{UnusedName{"gc", "work of the host"},
                                   UnusedName{"optimizer-clip-main-grad", "comes before the optimizer's own time"}};
 
 std::string unused_words(std::string_view name) {
-  if (name.empty()) return "operations of other kinds (not known)";
+  if (name.empty()) return "operations of unknown kinds";
   const auto* const known = std::ranges::find(unused_names, name, &UnusedName::name);
   return fmt::format("operations {} ({})", in_quotes(name),
-                     known == unused_names.end() ? "a kind that is not known" : known->reason);
+                     known == unused_names.end() ? "an unknown kind" : known->reason);
 }
 
 enum class Column : std::uint8_t { dp_rank, stage, rank, step, optype, start_ts, duration, seq_id, mc, mb_id, gmc };
@@ -158,7 +158,7 @@ private:
       const auto* const known = std::ranges::find(column_names, take_cell(cells));
       if (known == column_names.end()) continue;
       std::size_t& at = at_[static_cast<std::size_t>(known - column_names.begin())];
-      if (at != none) problems_.add(fmt::format("{}:1", name_), fmt::format("the column {} is there twice", *known));
+      if (at != none) problems_.add(fmt::format("{}:1", name_), fmt::format("the column {} appears twice", *known));
       at = column;
     }
     if (columns_ > most_columns)
@@ -169,7 +169,7 @@ private:
       if (is_needed(static_cast<Column>(column)) && at_[column] == none) missing.push_back(column_names[column]);
     if (!missing.empty())
       problems_.add(fmt::format("{}:1", name_),
-                    fmt::format("there {} {} in {}", missing.size() == 1 ? "is no column" : "are no columns",
+                    fmt::format("there {} {} in {}", missing.size() == 1 ? "is not a column" : "are no columns",
                                 joined(missing, ", "), in_quotes(head)),
                     std::string{columns_hint});
     problems_.throw_if_any();
@@ -216,7 +216,7 @@ private:
   /// Seconds; `usual` is the most that is likely.
   double seconds(Column column, double least, double most, double usual) {
     const std::string_view text = field(column);
-    const std::optional<double> value = number_of<double>(text);
+    const std::optional<double> value = decimal_of(text);
     if (value && *value >= least && *value <= most) return *value;
     const std::string_view name = column_names[static_cast<std::size_t>(column)];
     const std::string hint = fmt::format("write seconds, from {:.0f} to {:.0f}", least, most);
@@ -261,7 +261,7 @@ private:
     row.start = std::llround(start * nanoseconds_per_second);
     row.end = row.start + std::llround(length * nanoseconds_per_second);
     if ((row.kind == Kind::forward || row.kind == Kind::backward) && row.microbatch < 0)
-      fault("mb_id", field(Column::mb_id), "a pass is of a microbatch: count them from 0");
+      fault("mb_id", field(Column::mb_id), "a pass belongs to a microbatch: count them from 0");
     found_.largest_start = std::max(found_.largest_start, std::abs(start));
     found_.single_precision = found_.single_precision && static_cast<double>(static_cast<float>(start)) == start;
     found_.rows.push_back(row);
@@ -342,7 +342,7 @@ private:
     const std::size_t others = std::erase_if(found_.rows, [&](const Row& row) {
       return row.rank != lowest.at({row.replica, row.stage});
     });
-    recorded_.dropped["operations of other ranks of a stage, which do the same as its lowest"] += others;
+    recorded_.dropped["operations of other ranks of a stage, which repeat those of its lowest"] += others;
   }
 
   void sort_rows() {
@@ -425,11 +425,11 @@ private:
   void note_missing_stages() {
     for (const auto& [stage, behind] : missing_)
       recorded_.notes.push_back(
-          behind ? fmt::format("stage {0} exchanges activations and gradients with a stage behind it, and none was "
-                               "found: what stage {1} did is missing from the run and its costs; give its file, too",
+          behind ? fmt::format("stage {0} exchanges activations and gradients with a stage after it, but none was "
+                               "found: the work of stage {1} is missing from the run and its costs; give its file too",
                                stage, stage + 1)
-                 : fmt::format("stage {} exchanges activations and gradients with a stage before it, and none was "
-                               "found: are stages counted from 0, and is the file of the first there?",
+                 : fmt::format("stage {} exchanges activations and gradients with a stage before it, but none was "
+                               "found: are stages counted from 0, and is the file of the first stage missing?",
                                stage));
   }
 
@@ -486,7 +486,7 @@ Recorded read_op_trace(std::span<const ImportFile> files, const ImportOptions& o
       if (here != microbatches)
         throw Error{ExitCode::bad_input,
                     Problem{file.name,
-                            fmt::format("it has {} microbatches, and {} has {}: these are files of different runs",
+                            fmt::format("it has {} microbatches, but {} has {}: the files are from different runs",
                                         here, first->name, microbatches),
                             "import each run by itself"}};
     }

@@ -104,7 +104,7 @@ private:
     const bool whole =
         rest.empty() || (rest.front() == '.' && rest.find_first_not_of('0', 1) == std::string_view::npos);
     if (digits.empty() || !whole || value_of(digits) > most)
-      refuse(line_, fmt::format("{} is no whole number from 0 to {}", in_quotes(text), most));
+      refuse(line_, fmt::format("{} is not a whole number from 0 to {}", in_quotes(text), most));
     return value_of(digits);
   }
 
@@ -113,13 +113,13 @@ private:
     heading_.policy = word(text);
     if (heading_.policy.empty() ||
         heading_.policy.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != std::string_view::npos)
-      refuse(line_, "the first line is no heading of a workload");
-    if (heading_.policy == "MICRO") refuse(line_, "this is a workload of collectives alone (MICRO)");
+      refuse(line_, "the first line is not the heading of a workload");
+    if (heading_.policy == "MICRO") refuse(line_, "this is a workload of collectives only (MICRO)");
     for (std::string_view key = word(text); !key.empty(); key = word(text)) {
       if (key.ends_with(':')) key.remove_suffix(1);
       const bool is_known = std::ranges::find(keys, key) != keys.end();
       if (is_known && !heading_.values.emplace(key, number(word(text), most_bytes)).second)
-        refuse(line_, fmt::format("{} is there twice", in_quotes(key)));
+        refuse(line_, fmt::format("{} appears twice", in_quotes(key)));
     }
   }
 
@@ -127,7 +127,7 @@ private:
   void read_cells(std::string_view text, Row& row) {
     std::array<std::string_view, columns - 1> cells;
     for (std::string_view& cell : cells)
-      if (cell = word(text); cell.empty()) refuse(line_, fmt::format("a row has less than {} columns", columns));
+      if (cell = word(text); cell.empty()) refuse(line_, fmt::format("a row has fewer than {} columns", columns));
     for (std::size_t pass = 0; pass < passes; ++pass) {
       row.times[pass] = static_cast<std::int64_t>(number(cells[1 + 3 * pass], most_time));
       if (cells[2 + 3 * pass] != "NONE") ++row.collectives;
@@ -147,7 +147,7 @@ private:
       if (rows_.size() > count) break;
     }
     if (rows_.size() != count || count == 0)
-      refuse(2, fmt::format("says that there are {} rows, where there are {}{}", count, rows_.size(),
+      refuse(2, fmt::format("says that there are {} rows, but there are {}{}", count, rows_.size(),
                             rows_.size() > count ? " or more" : ""));
   }
 
@@ -159,17 +159,16 @@ private:
     shape_.vpp = options_.vpp.value_or(heading_.value("vpp").value_or(1));
     shape_.microbatches = heading_.value("ga").value_or(1);
     if (stages && shape_.stages != *stages)
-      refuse(1, fmt::format("pp is {}, which is not the {} of --stages", *stages, shape_.stages), "leave --stages out");
+      refuse(1, fmt::format("pp is {}, but --stages says {}", *stages, shape_.stages), "leave --stages out");
     if (shape_.stages == 0 || shape_.stages > Limits::stages || shape_.vpp == 0 ||
         shape_.vpp > Limits::chunks / shape_.stages || shape_.microbatches == 0 ||
         shape_.microbatches > Limits::tasks / 2 / shape_.chunks())
       refuse(1, fmt::format("{} stages with {} chunks and {} microbatches are too many, or none", shape_.stages,
                             shape_.vpp, shape_.microbatches));
     if (of_one_stage_ && !options_.vpp && shape_.vpp > 1)
-      imported_.notes.push_back(
-          fmt::format("vpp is {} in the heading; AICB writes the number of layers of a stage there: say "
-                      "--vpp if a stage has fewer chunks",
-                      shape_.vpp));
+      imported_.notes.push_back(fmt::format("vpp is {} in the heading; AICB writes the number of layers of a stage "
+                                            "there: give --vpp if a stage has fewer chunks",
+                                            shape_.vpp));
   }
 
   static bool begins_microbatch(const Row& row) {
@@ -198,7 +197,7 @@ private:
     const Rows rows = rows_of_microbatches();
     note_rows(rows);
     Work work = sums_of(rows);
-    if (work.layers.empty()) refuse(2, "there is no row of a layer");
+    if (work.layers.empty()) refuse(2, "there is no layer row");
     const auto mean = [&](Times& times) {
       for (std::int64_t& time : times) time = divide_rounded(time, static_cast<std::int64_t>(rows.microbatches));
     };
@@ -210,9 +209,9 @@ private:
 
   void note_rows(const Rows& rows) {
     if (const std::size_t others = rows_.size() - (rows.last - rows.first); others > 0)
-      dropped_["rows of the step (gradients, optimizer), which are not of a microbatch"] = others;
+      dropped_["rows of the step (gradients, optimizer), which belong to no microbatch"] = others;
     if (rows.microbatches != 1 && rows.microbatches != shape_.microbatches)
-      imported_.notes.push_back(fmt::format("there are rows of {} microbatches, where ga is {}: costs are their mean",
+      imported_.notes.push_back(fmt::format("there are rows of {} microbatches, but ga is {}: costs are their mean",
                                             rows.microbatches, shape_.microbatches));
   }
 
@@ -276,13 +275,13 @@ private:
         return toml_time(Duration{chunk[pass]});
       };
       costs.add(std::string{names[pass]}, toml_list(chunks, time_of),
-                pass == 0 ? "compute alone, by chunk: layers spread evenly, in order" : "");
+                pass == 0 ? "compute only, by chunk: layers spread evenly, in order" : "");
     }
     if (const auto bytes = heading_.value("pp_comm"); bytes && shape_.chunks() > 1)
       costs.add("boundary-bytes", toml_string(fmt::format("{}B", *bytes)), "pp_comm");
     if (!measured_)
       imported_.notes.emplace_back(
-          "all times are 0 or 1 ns: AICB measures them only with --aiob_enable; these costs say nothing");
+          "all times are 0 or 1 ns: AICB measures them only with --aiob_enable; these costs mean nothing");
   }
 
   static constexpr std::array<std::string_view, 4> keys{"pp", "vpp", "ga", "pp_comm"};
@@ -317,7 +316,7 @@ const ImportFormat definition{.name = "simai",
                               .files = "*.txt",
                               .what = "workloads of SimAI (AICB) and ASTRA-sim 1.0: layer times and sizes, as costs",
                               .sign = "HYBRID_TRANSFORMER",
-                              .no_runs = "what layers take, and no tasks",
+                              .no_runs = "times of layers, not tasks",
                               .read = read};
 
 } // namespace ppsim::traces::simai

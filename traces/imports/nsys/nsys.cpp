@@ -19,9 +19,8 @@ namespace {
 
 using Kind = PpAction::Kind;
 
-constexpr std::string_view how_to_profile =
-    "run with 'nsys profile --trace=cuda,nvtx' and NVTX ranges named as PyTorch names them, PP:0F3, "
-    "then 'nsys export --type sqlite'";
+constexpr std::string_view how_to_profile = "run with 'nsys profile --trace=cuda,nvtx' and NVTX ranges named as in "
+                                            "PyTorch, PP:0F3, then 'nsys export --type sqlite'";
 
 /// One range with its step, on the clock of all files.
 struct Done {
@@ -117,11 +116,11 @@ private:
     const bool unknown_host = hosts.erase("") > 0;
     recorded_.one_clock = files_.size() == 1 || (known && hosts.size() == 1 && !unknown_host);
     if (files_.size() > 1 && unknown_host)
-      recorded_.notes.emplace_back("not all files say their host, so that clocks are not taken for the same");
+      recorded_.notes.emplace_back("not all files name their host, so clocks are taken as different");
     if (!known) return;
     for (std::size_t i = 0; i < files_.size(); ++i) shifts_[i] = *files_[i].utc - first;
     if (hosts.size() > 1)
-      recorded_.notes.push_back(fmt::format("files are of {} hosts, whose clocks are not the same", hosts.size()));
+      recorded_.notes.push_back(fmt::format("files are from {} hosts, whose clocks differ", hosts.size()));
   }
 
   void find_ranks(bool annotated) {
@@ -142,7 +141,7 @@ private:
     Rank rank;
     for (const NsysRange& range : ranges) {
       if (range.is_timer && annotated) {
-        ++recorded_.dropped["timers beside PP: ranges"];
+        ++recorded_.dropped["timers in addition to PP: ranges"];
         continue;
       }
       rank.done.push_back({&range, range.action.task, 0, shift});
@@ -163,17 +162,17 @@ private:
     for (auto& [chunks, number] : stages) {
       for (const std::uint32_t chunk : chunks)
         if (!placed.insert(chunk).second)
-          refuse(fmt::format("chunk {} ran on ranks that have other chunks besides, not the same ones", chunk),
-                 "give files of one run only; ranks that share some chunks are not read");
+          refuse(fmt::format("chunk {} ran on ranks whose other chunks differ", chunk),
+                 "give files of one run only; ranks may share all chunks or none");
       number = stage++;
     }
     if (options_.stages && *options_.stages != stages.size())
-      refuse(fmt::format("the ranks have {} different sets of chunks, which is not the {} of --stages", stages.size(),
+      refuse(fmt::format("the ranks have {} different sets of chunks, but --stages says {}", stages.size(),
                          *options_.stages),
              "give the files of all stages, or leave --stages out");
     for (const Rank& rank : ranks_)
       if (options_.vpp && rank.chunks.size() != *options_.vpp)
-        refuse(fmt::format("a rank runs {} chunks, which is not the {} of --vpp", rank.chunks.size(), *options_.vpp),
+        refuse(fmt::format("a rank runs {} chunks, but --vpp says {}", rank.chunks.size(), *options_.vpp),
                "leave --vpp out");
     std::map<std::uint32_t, std::uint32_t> replicas;
     for (Rank& rank : ranks_) {
@@ -183,13 +182,13 @@ private:
     }
     if (ranks_.size() > stages.size())
       recorded_.notes.emplace_back(
-          "ranks with the same chunks were taken for data-parallel replicas, in the order of the files");
+          "ranks with the same chunks were taken as data-parallel replicas, in the order of the files");
   }
 
   /// Nothing but the order says which stage it is: as in Megatron-LM, ranks of one stage follow one another.
   void place_by_order() {
     if (options_.vpp.value_or(1) != 1)
-      refuse("timers do not say which chunk a pass is of", "use NVTX ranges like PP:0F3, or --vpp 1");
+      refuse("timers do not say which chunk a pass belongs to", "use NVTX ranges like PP:0F3, or --vpp 1");
     const std::size_t stages = options_.stages.value_or(ranks_.size());
     if (stages == 0 || ranks_.size() % stages != 0)
       refuse(fmt::format("{} ranks are not a multiple of the {} of --stages", ranks_.size(), stages),
@@ -210,7 +209,7 @@ private:
   void keep_whole_steps(Rank& rank) {
     const auto is_optimizer = [](const Done& done) { return done.range->action.kind == Kind::optimizer; };
     const auto last = std::ranges::find_if(rank.done.rbegin(), rank.done.rend(), is_optimizer);
-    recorded_.dropped["timers of steps whose optimizer was not seen"] +=
+    recorded_.dropped["timers of steps whose optimizer was not recorded"] +=
         static_cast<std::size_t>(last - rank.done.rbegin());
     rank.done.erase(last.base(), rank.done.end());
   }
@@ -287,7 +286,7 @@ private:
     recorded_.facts.transport = any_kernels() ? "NCCL" : "";
     recorded_.facts.machine = files_.front().device;
     if (recorded_.tasks.empty())
-      refuse("has no whole step", "timers need an optimizer behind each step; ranges like PP:0F3 do not");
+      refuse("has no complete step", "timers need an optimizer after each step; ranges like PP:0F3 do not");
   }
 
   std::vector<NsysFile> files_;

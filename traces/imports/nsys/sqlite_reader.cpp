@@ -111,7 +111,7 @@ void SqliteReader::refuse(int status) const {
   throw Error{ExitCode::bad_input,
               {name_,
                endless ? std::string{"takes far longer to read than a database of its size should"}
-                       : fmt::format("can not be read as an SQLite database: {}", in_quotes(why)),
+                       : fmt::format("cannot be read as an SQLite database: {}", in_quotes(why)),
                endless ? "it is damaged; export it again"
                        : "export it with 'nsys export --type sqlite FILE.nsys-rep', and give the whole file"}};
 }

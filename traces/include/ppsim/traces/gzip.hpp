@@ -1,19 +1,22 @@
 #pragma once
 // gzip, packed and unpacked.
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace ppsim::traces {
 
 // Most bytes that a packed file may unpack to: a file of a few megabytes can hold gigabytes of nothing.
-inline constexpr std::size_t most_unpacked_log = std::size_t{1} << 26;     ///< logs, workloads, results of tests
-inline constexpr std::size_t most_unpacked = std::size_t{1} << 30;         ///< lists of events, run files
-inline constexpr std::size_t most_unpacked_whole = std::size_t{1} << 32;   ///< profiles that are read as a whole
-inline constexpr std::size_t most_unpacked_profile = std::size_t{1} << 34; ///< profiles that are read a piece at a time
+inline constexpr std::uint64_t most_unpacked_log = std::uint64_t{1} << 26U;   ///< logs, workloads, results of tests
+inline constexpr std::uint64_t most_unpacked = std::uint64_t{1} << 30U;       ///< lists of events, run files
+inline constexpr std::uint64_t most_unpacked_whole = std::uint64_t{1} << 32U; ///< profiles that are read as a whole
+inline constexpr std::uint64_t most_unpacked_profile = std::uint64_t{1}
+                                                       << 34U; ///< profiles that are read a piece at a time
 
-[[nodiscard]] bool is_gzip(std::string_view bytes);
+[[nodiscard]] constexpr bool is_gzip(std::string_view bytes) {
+  return bytes.starts_with("\x1F\x8B");
+}
 
 /// Packs `bytes` as one member, small rather than fast. The same bytes give the same file: it has neither name nor
 /// time.
@@ -21,6 +24,6 @@ inline constexpr std::size_t most_unpacked_profile = std::size_t{1} << 34; ///< 
 
 /// Unpacks `bytes`, of one or several gzip members. Throws Error (bad_input, `where`) for what is broken, cut off, or
 /// unpacks to more than `limit`.
-[[nodiscard]] std::string gunzip(std::string_view bytes, std::string_view where, std::size_t limit = most_unpacked);
+[[nodiscard]] std::string gunzip(std::string_view bytes, std::string_view where, std::uint64_t limit = most_unpacked);
 
 } // namespace ppsim::traces

@@ -2,9 +2,8 @@
 // Several schedules side by side: a table for the terminal, one for a page on GitHub, and their charts on one time
 // axis.
 
-#include "ppsim/graph/timeline.hpp"
 #include "ppsim/study/comparison.hpp"
-#include "ppsim/study/run_report.hpp"
+#include "ppsim/viz/panel.hpp"
 #include "ppsim/viz/text.hpp"
 
 #include <span>
@@ -22,15 +21,6 @@ namespace ppsim::viz {
 
 /// The same as a GitHub table with all its columns.
 [[nodiscard]] std::string comparison_markdown(const Comparison& comparison, const std::string& recommendation);
-
-/// One run of a comparison, as it is drawn.
-struct Panel {
-  const TaskGraph& graph;
-  const Timeline& timeline;
-  const RunReport& report;
-  std::string name; ///< as Contender::name
-  bool recommended = false;
-};
 
 /// The charts of `panels` above each other, in their order, on one time axis. The axis ends with the longest of them
 /// that takes at most twice as long as the reference run; those that take longer are cut off there, and their heads

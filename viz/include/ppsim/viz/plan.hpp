@@ -16,6 +16,9 @@ struct PlanShown {
   std::string command; ///< what runs row 1, as a shell takes it, behind the program's name
 };
 
+/// "tp 4, dp 32, pp 4, 32 microbatches of 1, zb-interleaved v=20".
+[[nodiscard]] std::string configuration_words(const Configuration& configuration);
+
 /// For a terminal. Columns that it has no room for go. Pure.
 [[nodiscard]] std::string plan_text(const PlanShown& shown, const TextOptions& options);
 /// The same as a GitHub table with all its columns.

@@ -41,6 +41,10 @@ template <class Items>
 /// be, becomes a question mark.
 [[nodiscard]] std::string toml_string(std::string_view text);
 
+/// The decimal number that `text` is as a whole, as std::from_chars() reads it; nothing where it is none, or out of
+/// range.
+[[nodiscard]] std::optional<double> decimal_of(std::string_view text);
+
 /// A cell of a CSV file: in quotes where it needs them. Text of one line.
 [[nodiscard]] std::string csv_cell(std::string_view text);
 

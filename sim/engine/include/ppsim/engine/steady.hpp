@@ -8,7 +8,7 @@ namespace ppsim {
 /// Whether steps follow each other without a flush, so that the makespan of one is not what it costs.
 [[nodiscard]] bool has_steady_state(const TaskGraph& graph);
 /// How many tasks steady_interval simulates at least: eight steps, or the first run of an asynchronous schedule.
-[[nodiscard]] std::size_t steady_tasks(const TaskGraph& graph);
+[[nodiscard]] std::uint64_t steady_tasks(const TaskGraph& graph);
 
 /// The interval between steps of a graph that has_steady_state(). With an optimizer step per stage: eight steps, in
 /// which a stage starts the next one when its optimizer step has ended; (end of the eighth - end of the fourth) / 4 on
