@@ -85,7 +85,7 @@ class Wrong(unittest.TestCase):
         self.assertIn("did you mean stages", str(self.error(TypeError, ppsim.simulate, stagess=4)))
         self.assertIn("is an option of other functions", str(self.error(TypeError, ppsim.simulate, gpus=4)))
         self.assertIn("is not an option", str(self.error(TypeError, ppsim.compare, **{"\0": 4})))
-        self.assertIn("said twice", str(self.error(TypeError, ppsim.simulate, stages=4, pp=4, mb=8)))
+        self.assertIn("given twice", str(self.error(TypeError, ppsim.simulate, stages=4, pp=4, mb=8)))
         self.error(ValueError, ppsim.simulate, **{"\ud800": 4})
         self.error(TypeError, ppsim.check)
         self.error(TypeError, ppsim.simulate, 4)
