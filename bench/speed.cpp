@@ -1,4 +1,4 @@
-// How fast is the path from order to report, in tasks per second? Each figure stands beside the speed of light: the
+// How fast is the path from order to report, in tasks per second? Each figure is beside the speed of light: the
 // bare recurrence for 1F1B, with a cursor per stage and index arithmetic for dependencies, that knows neither causes
 // nor other orders.
 //

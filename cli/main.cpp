@@ -34,9 +34,10 @@ ExitCode run(const std::vector<std::string>& arguments) {
                                         : arguments.empty() ? "help"
                                                             : "simulate");
   const std::vector<std::string> rest{arguments.begin() + (names_command ? 1 : 0), arguments.end()};
-  for (const std::string& word : rest)
-    if (word == "--help" || word == "-h") {
-      write_file("-", help_text(names_command ? command : find_command("simulate")), "--help");
+  for (std::size_t i = 0; i < rest.size(); ++i)
+    if (rest[i] == "--help" || rest[i] == "-h") {
+      const std::string topic = i + 1 < rest.size() && !rest[i + 1].starts_with('-') ? rest[i + 1] : "";
+      write_file("-", names_command ? help_text(command) : help_on(topic), "--help");
       return ExitCode::done;
     }
   return command.run(parse_arguments(command, rest));

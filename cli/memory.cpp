@@ -49,9 +49,9 @@ void* operator new(std::size_t size) {
 }
 
 void operator delete(void* block) noexcept {
-  std::free(block); // NOLINT: likewise
+  std::free(block); // NOLINT: as above
 }
 void operator delete(void* block, std::size_t /*size*/) noexcept {
-  std::free(block); // NOLINT: likewise
+  std::free(block); // NOLINT: as above
 }
 #endif

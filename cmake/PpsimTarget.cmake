@@ -71,7 +71,7 @@ function(ppsim_add_library name)
 endfunction()
 
 # ppsim_add_room(graph BEHIND schedule DEPENDS ...): target ppsim_graph, a part of ppsim::sim with headers of its own. It sees those
-# of the room named, of what stands before that, and no others; include/.../detail is for other rooms, and not installed.
+# of the room named, of what is before that, and no others; include/.../detail is for other rooms, and not installed.
 function(ppsim_add_room name)
   cmake_parse_arguments(ARG "" "BEHIND" "DEPENDS" ${ARGN})
   add_library(ppsim_${name} OBJECT)

@@ -10,7 +10,7 @@ namespace ppsim::cli {
 namespace {
 
 ExitCode run_help(const Inputs& inputs) {
-  write_file("-", help_text(find_command(inputs.file.value_or("simulate"))), "help");
+  write_file("-", help_on(inputs.file.value_or("")), "help");
   return ExitCode::done;
 }
 
@@ -32,16 +32,16 @@ ExitCode run_completion(const Inputs& inputs) {
 
 } // namespace
 
-const Command help_command::definition{
-    .name = "help",
-    .summary = "help on a command",
-    .usage = "ppsim help [COMMAND]",
-    .argument = "COMMAND",
-    .argument_help = "the command; default: an overview; all: every option of 'ppsim simulate', and the units",
-    .sections = {},
-    .extra = {},
-    .examples = {},
-    .run = run_help};
+const Command help_command::definition{.name = "help",
+                                       .summary = "help on a command",
+                                       .usage = "ppsim help [COMMAND | all]",
+                                       .argument = "COMMAND",
+                                       .argument_help =
+                                           "a command; all: every option of simulate; default: an overview",
+                                       .sections = {},
+                                       .extra = {},
+                                       .examples = {},
+                                       .run = run_help};
 const Command man_command::definition{.name = "man",
                                       .summary = "print the manual page, as roff",
                                       .usage = "ppsim man",

@@ -113,7 +113,7 @@ std::string report_of(const Explained& explained, const viz::TextOptions& option
 }
 
 /// The replica of the pictures first, then others in their order.
-std::string page(const Explained& explained, const Inputs&) {
+std::string page(const Explained& explained, const Inputs& /*inputs*/) {
   std::vector<std::size_t> numbers{explained.drawn};
   for (std::size_t i = 0; i < explained.runs.size() && numbers.size() < most_runs_on_page; ++i)
     if (i != explained.drawn) numbers.push_back(i);

@@ -46,7 +46,7 @@ const traces::ImportFormat& format_of(const Inputs& inputs) {
     throw Error{ExitCode::bad_input,
                 Problem{"import", "no format and no file given", "for example: ppsim import kineto rank*.json.gz"}};
   if (const traces::ImportFormat* format = traces::find_import_format(*inputs.file)) return *format;
-  std::error_code none; // what can not be asked is no file
+  std::error_code none; // what cannot be asked is not a file
   if (std::filesystem::is_regular_file(*inputs.file, none)) no_format(inputs, *inputs.file, choices);
   throw Error{ExitCode::bad_input, Problem{"import", fmt::format("unknown format {}", in_quotes(*inputs.file)),
                                            did_you_mean(*inputs.file, names, choices)}};
@@ -59,7 +59,7 @@ void refuse_empty(std::span<const traces::ImportFile> files) {
   problems.throw_if_any();
 }
 
-/// Of files that `format` can not read: throws Error where some seem to have another one.
+/// Of files that `format` cannot read: throws Error where some seem to have another one.
 void refuse_other_formats(std::span<const traces::ImportFile> files, const traces::ImportFormat& format) {
   Problems problems;
   for (const traces::ImportFile& file : files) {

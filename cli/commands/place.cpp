@@ -32,9 +32,9 @@ struct Placed {
   Communicators communicators{};
   Placement placement;
   std::optional<Hang> hang;           ///< of the order that was given
-  std::optional<std::string> astray;  ///< likewise, see find_mismatch(): then it has no time, as where it hangs
-  std::vector<std::string> stalls;    ///< likewise, the longest ones, in words
-  std::vector<std::string> remaining; ///< likewise, with the new order
+  std::optional<std::string> astray;  ///< as above, see find_mismatch(): then it has no time, as where it hangs
+  std::vector<std::string> stalls;    ///< as above, the longest ones, in words
+  std::vector<std::string> remaining; ///< as above, with the new order
   [[nodiscard]] bool given_runs() const { return !hang && !astray; }
 };
 

@@ -172,8 +172,8 @@ std::string page(const viz::PlanShown& shown, const Inputs& inputs) {
                  [&](std::size_t i) { runs[i] = evaluate(spec_of(shown.request, rows[i].configuration)); });
   std::vector<viz::Panel> panels;
   for (std::size_t i = 0; i < runs.size(); ++i)
-    panels.push_back(
-        {runs[i]->graph, runs[i]->timeline, rows[i].report, viz::configuration_words(rows[i].configuration), i == 0});
+    panels.push_back({runs[i]->graph, runs[i]->timeline, rows[i].report,
+                      fmt::format("row {}: {}", i + 1, viz::configuration_words(rows[i].configuration)), i == 0});
   const RunSpec& run = shown.request.run;
   const std::string title =
       fmt::format("{} on {} x {}", run.model_shape->name, shown.request.gpus, run.device_sheet->name);
@@ -264,17 +264,16 @@ constexpr std::array examples{Example{"ppsim plan --model llama-3-70b --device h
 
 } // namespace
 
-const Command definition{
-    .name = "plan",
-    .summary = "find the degrees of parallelism, schedule and recomputation that a cluster should train with",
-    .usage = "ppsim plan --model NAME --device NAME --gpus N --global-batch N [options]",
-    .argument = "",
-    .argument_help = "",
-    .sections = sections,
-    .extra = extra,
-    .except = except,
-    .chooses = chooses,
-    .examples = examples,
-    .run = run};
+const Command definition{.name = "plan",
+                         .summary = "find the parallelism, schedule and recomputation that a cluster should train with",
+                         .usage = "ppsim plan --model NAME --device NAME --gpus N --global-batch N [options]",
+                         .argument = "",
+                         .argument_help = "",
+                         .sections = sections,
+                         .extra = extra,
+                         .except = except,
+                         .chooses = chooses,
+                         .examples = examples,
+                         .run = run};
 
 } // namespace ppsim::cli::plan_command

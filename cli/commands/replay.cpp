@@ -44,7 +44,7 @@ std::string report_of(const Replayed& result, const viz::TextOptions& options, b
   return text.append("\n").append(viz::replay_text(result.run, result.validation, facts_of(result.replay), options));
 }
 
-std::string page(const Replayed& result, const Inputs&) {
+std::string page(const Replayed& result, const Inputs& /*inputs*/) {
   const Replay& replay = result.replay;
   return measured_page({.command = "replay",
                         .text = report_of(result, page_text, false),

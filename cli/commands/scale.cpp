@@ -109,7 +109,7 @@ std::string times_of(const std::vector<Duration>& times) {
   return times.size() == 1 ? toml_time(times.front()) : toml_list(times, toml_time);
 }
 
-/// The keys of the file, and behind them those that the result has besides.
+/// The keys of the file, and after them those that the result has besides.
 ScenarioDocument document_of(const CostFile& file, const Inputs& asked) {
   std::vector<Assignment> keys = file.scenario.keys();
   const auto need = [&](std::string_view key) {

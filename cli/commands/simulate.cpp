@@ -31,7 +31,7 @@
 namespace ppsim::cli::simulate_command {
 namespace {
 
-/// Those that are simulated; where none are, and nobody says otherwise, as PyTorch would place them.
+/// Those that are simulated; where none are, and nothing says otherwise, as PyTorch would place them.
 CommOrder written_operations(const TaskGraph& graph) {
   const Network& network = graph.scenario().network;
   const bool said = graph.schedule().communications() != nullptr || !network.streams.lowering.empty() ||

@@ -25,9 +25,8 @@ inline constexpr std::array examples{
 /// The command, where `run` does what is asked for.
 constexpr Command done_by(ExitCode (*run)(const Inputs&)) {
   return {.name = "simulate",
-          .summary =
-              "simulate one step: how long it takes, where the bubble is and why, whether the memory fits (the default "
-              "command)",
+          .summary = "simulate one step: its time, where the bubble is and why, whether the memory fits (the default "
+                     "command)",
           .usage = "ppsim [simulate] --stages P --mb M [--vpp V] [--schedule NAME | --schedule-file FILE] [options]",
           .argument = "",
           .argument_help = "",

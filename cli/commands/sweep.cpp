@@ -30,7 +30,7 @@
 namespace ppsim::cli::sweep_command {
 namespace {
 
-/// Whether it is no file: the lines are kept, for who calls.
+/// Whether it is not a file: the lines are kept, for who calls.
 bool is_kept(const std::string& path) {
   return MemoryFiles::current() != nullptr && MemoryFiles::keeps(path);
 }
@@ -53,7 +53,7 @@ TableForm check_table(const Inputs& inputs) {
   return *form;
 }
 
-/// Lines of a table, and what is told of them.
+/// Lines of a table, and what is reported about them.
 struct Made {
   std::size_t rows = 0;
   std::size_t refused = 0;

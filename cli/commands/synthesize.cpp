@@ -106,7 +106,7 @@ Synthesized search(const Inputs& inputs) {
   };
   try {
     return finished(evaluate(shown));
-  } catch (const Error& error) { // it is as good as it is: only this transfer model can not run it
+  } catch (const Error& error) { // it is as good as it is: only this transfer model cannot run it
     if (error.code() != ExitCode::no) throw;
     note("{}: {}; shown and written as it runs under latency", inputs.place_of("transfer"),
          error.problems().front().what);
@@ -259,7 +259,7 @@ constexpr std::array examples{
 
 const Command definition{.name = "synthesize",
                          .summary =
-                             "search for the best order for these costs within this memory, and prove how good it is",
+                             "search for the best order for these costs and this memory, and prove how good it is",
                          .usage = "ppsim synthesize --stages P --mb M [--placement NAME,...] [--memory-limit SIZE | "
                                   "--activation-limit N] [--effort N | --time TIME] [options]",
                          .makes_run = true,

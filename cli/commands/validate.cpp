@@ -42,7 +42,7 @@ Validated validate_one(const Inputs& inputs) {
   return result;
 }
 
-std::string page(const Validated& result, const Inputs&) {
+std::string page(const Validated& result, const Inputs& /*inputs*/) {
   Timeline timeline = result.run.steps[result.validation.step_used];
   attribute(result.graph, timeline);
   return measured_page({.command = "validate",

@@ -14,7 +14,7 @@
 namespace ppsim::cli {
 
 /// A Call of a program that holds the commands as a library: what is to be read and written can be in memory, and what
-/// people are told is kept.
+/// people are shown is kept.
 class MemoryFiles : public Call {
 public:
   /// What reading `path` gives, in the place of a file. Not while threads work for this call.
@@ -24,7 +24,7 @@ public:
   /// Whether what is written there is kept: stdout ("-"), and names that begin so.
   static constexpr std::string_view kept = "memory:";
   [[nodiscard]] static bool keeps(std::string_view path) { return path == "-" || path.starts_with(kept); }
-  /// Behind what was written to `path` before.
+  /// After what was written to `path` before.
   void write(const std::string& path, std::string_view content);
   /// All that was written to `path`; nothing where nothing was.
   [[nodiscard]] std::optional<std::string> take(const std::string& path);
@@ -36,7 +36,7 @@ public:
   void note(std::string text);
   [[nodiscard]] std::vector<std::string> notes() const;
 
-  /// That which this thread works for; null where it works with the files of the system.
+  /// The one that this thread works for; null where it works with the files of the system.
   [[nodiscard]] static MemoryFiles* current() { return dynamic_cast<MemoryFiles*>(current_call()); }
 
 private:

@@ -43,7 +43,7 @@ template <class Result, std::size_t size>
   return uses_stdout(destinations, read);
 }
 
-/// Throws Error where an output that is asked for can not be written.
+/// Throws Error where an output that is asked for cannot be written.
 template <class Result, std::size_t size>
 void require_writable(const std::array<Output<Result>, size>& outputs, const Inputs& inputs) {
   for (const Output<Result>& output : outputs)

@@ -21,7 +21,7 @@ namespace {
 /// `ppsim scale`, no part of a scenario.
 constexpr std::string_view calibration_table = "calibration";
 constexpr std::string_view scaled_table = "scaled";
-constexpr std::string_view measured_table = "measured"; ///< likewise, of an import
+constexpr std::string_view measured_table = "measured"; ///< as above, of an import
 
 bool holds_facts(std::string_view key, const toml::node& node) {
   if (key == measured_table && node.is_table())
@@ -29,7 +29,7 @@ bool holds_facts(std::string_view key, const toml::node& node) {
   return (key == calibration_table || key == scaled_table) && node.is_table();
 }
 
-/// A value as it would stand behind the flag; nothing for what no flag takes (tables, dates).
+/// A value as it would stand after the flag; nothing for what no flag takes (tables, dates).
 std::optional<std::string> as_flag_value(const toml::node& node) {
   if (auto text = node.value_exact<std::string>()) return text;
   if (const auto number = node.value_exact<std::int64_t>()) return std::to_string(*number);

@@ -45,7 +45,7 @@ public:
   /// Those of the [calibration] table, or of the [scaled] one; nothing where it has none. Throws Error where they are
   /// none.
   [[nodiscard]] std::optional<TransferLines> transfer_lines() const;
-  /// The run_id() of the run in which the costs were measured; empty: nobody says.
+  /// The run_id() of the run in which the costs were measured; empty: not given.
   [[nodiscard]] std::string measured_run() const;
   /// That of the [scaled] table; nothing where it has none.
   [[nodiscard]] std::optional<Measured> measured() const;

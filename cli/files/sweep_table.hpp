@@ -43,7 +43,7 @@ struct KeptRows {
   std::size_t bytes = 0; ///< of them, and of the head
 };
 /// All lines of `content` that are complete: a last one without its end was being written when the sweep was ended.
-/// Throws Error naming `file` where one of them is not the line that stands there in the table.
+/// Throws Error naming `file` where one of them is not the line that is there in the table.
 [[nodiscard]] KeptRows find_kept(std::string_view content, const SweepLines& lines, std::size_t points,
                                  const std::string& file);
 
@@ -53,7 +53,7 @@ struct KeptRows {
 /// A table in a file, and beside it FILE.sweep, which says of which sweep it is.
 class SweepTable {
 public:
-  /// Throws Error where the file can not be written, or where `inputs` resume another sweep than its own.
+  /// Throws Error where the file cannot be written, or where `inputs` resume another sweep than its own.
   explicit SweepTable(const Inputs& inputs, const SweepLines& lines);
   SweepTable(const SweepTable&) = delete;
   SweepTable& operator=(const SweepTable&) = delete;

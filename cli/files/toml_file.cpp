@@ -14,7 +14,7 @@ namespace {
 /// limit counts brackets alone.
 constexpr std::size_t deepest = 32;
 
-/// Behind the string that begins at `begin`; where it is not closed, behind what it can hold.
+/// After the string that begins at `begin`; where it is not closed, after what it can hold.
 std::size_t end_of_string(std::string_view text, std::size_t begin) {
   const char quote = text[begin];
   const std::string three(3, quote);

@@ -109,7 +109,7 @@ void handle_ending_signals() {
   }
 }
 
-/// No signal ends this thread while it lives.
+/// No signal ends this thread while it exists.
 class SignalsHeld {
 public:
   SignalsHeld() {
@@ -134,7 +134,7 @@ Unfinished* begin_unfinished(std::string name) {
   return file;
 }
 
-/// The file behind a chain of symbolic links, there or not, so that the links stay links.
+/// The file after a chain of symbolic links, there or not, so that the links stay links.
 std::filesystem::path behind_links(std::filesystem::path path) {
   constexpr int most_links = 40;
   std::error_code error;
@@ -143,7 +143,7 @@ std::filesystem::path behind_links(std::filesystem::path path) {
   return path;
 }
 
-/// What stands at the path, behind links; nothing where nothing does.
+/// What is at the path, after links; nothing where nothing does.
 std::optional<struct stat> status_of(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
@@ -154,12 +154,12 @@ bool is_writable(const std::string& path) {
   return ::access(path.c_str(), W_OK) == 0;
 }
 
-/// Why a file that is there can not be replaced, though it may be writable itself.
+/// Why a file that is there cannot be replaced, though it may be writable itself.
 bool keeps_others_out(int error) {
   return error == EACCES || error == EPERM || error == EROFS || error == EBUSY;
 }
 
-/// As far as the system allows. Where the group can not be kept, the new one gets nothing that others had not.
+/// As far as the system allows. Where the group cannot be kept, the new one gets nothing that others had not.
 void keep_owner_and_permissions(int file, const struct stat& was) {
   mode_t mode = was.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
   struct stat is {};
@@ -251,7 +251,7 @@ private:
 
   std::string path_;
   std::string where_;
-  std::string target_; ///< behind links
+  std::string target_; ///< after links
   std::string packed_;
   std::string_view content_;
   Unfinished* unfinished_ = nullptr; ///< nothing where it is to be written in place, or is done

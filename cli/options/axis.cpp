@@ -180,7 +180,7 @@ Result add_multiples(const Option& option, std::string_view range, const Axis& e
   return std::nullopt;
 }
 
-/// Likewise, each by so much more.
+/// The same, each by so much more.
 Result add_sums(const Option& option, std::string_view range, const Axis& ends, std::int64_t step, SweepAxis& axis) {
   if (static_cast<std::size_t>((ends.to - ends.from) / step) >= most_axis_values) return too_many_values(option, range);
   for (std::int64_t count = 0; count <= (ends.to - ends.from) / step; ++count)
@@ -188,7 +188,7 @@ Result add_sums(const Option& option, std::string_view range, const Axis& ends, 
   return std::nullopt;
 }
 
-/// "8..256:x2", "0..2ms:+500us": the first value, and all behind it that are not above the last.
+/// "8..256:x2", "0..2ms:+500us": the first value, and all after it that are not above the last.
 Result add_steps(const Option& option, std::string_view range, Axis ends, SweepAxis& axis) {
   const std::size_t colon = range.find(':');
   const std::string_view step = colon == std::string_view::npos ? std::string_view{} : range.substr(colon + 1);

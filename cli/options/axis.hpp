@@ -19,10 +19,10 @@ namespace ppsim::cli {
 [[nodiscard]] std::optional<Wrong> parse_axis(std::string_view text, Axis& axis);
 
 /// Reads NAME=VALUES of a sweep, NAME any option of a run that takes a value: values with commas between them, each as
-/// the option takes it, or FROM..TO:xFACTOR, or FROM..TO:+STEP; of --schedule also all. Likewise.
+/// the option takes it, or FROM..TO:xFACTOR, or FROM..TO:+STEP; of --schedule also all. Otherwise as above.
 [[nodiscard]] std::optional<Wrong> parse_sweep_axis(std::string_view text, SweepAxis& axis);
 
-/// Reads an amount above 0 in the unit of an axis, for the precision. Likewise.
+/// Reads an amount above 0 in the unit of an axis, for the precision. Otherwise as above.
 [[nodiscard]] std::optional<Wrong> parse_step(std::string_view text, const Axis& axis, std::int64_t& step);
 
 } // namespace ppsim::cli

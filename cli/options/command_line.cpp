@@ -57,7 +57,7 @@ private:
   }
 
   /// "--flag value" as "--flag=value", so that a value may start with a dash and nothing else is taken for one. An
-  /// optional value stands apart only where the command has no argument that it could be confused with (SPEC section
+  /// optional value is apart only where the command has no argument that it could be confused with (SPEC section
   /// 6).
   [[nodiscard]] std::vector<std::string> joined(const std::vector<std::string>& arguments, Problems& problems) const {
     std::vector<std::string> words;
@@ -82,7 +82,7 @@ private:
     return words;
   }
 
-  /// What stands behind the equals sign, or what the flag alone means.
+  /// What is after the equals sign, or what the flag alone means.
   static std::string value_in(const std::string& word, std::size_t equals, const Option& option) {
     if (equals < word.size()) return word.substr(equals + 1);
     switch (option.argument) {
@@ -306,7 +306,7 @@ Inputs with_values(const Inputs& base, std::size_t point) {
 }
 
 /// What is asked for at all points of a grid. Throws Error where an option has no such value at any of them, or a file
-/// can not be read.
+/// cannot be read.
 Inputs sweep_inputs(Inputs base, Problems& problems) {
   take_axes(base, problems);
   problems.throw_if_any();

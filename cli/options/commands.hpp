@@ -27,7 +27,7 @@ struct Command {
   std::string_view argument_help = {};
   bool makes_run = false;                        ///< of the inputs: a schedule file that they name is read
   bool spans_grid = false;                       ///< --vary names values, and may be given several times: Inputs::grid
-  bool takes_several = false;                    ///< more files behind its argument: Inputs::files
+  bool takes_several = false;                    ///< more files after its argument: Inputs::files
   std::string_view argument_choices = {};        ///< the words it can be, each followed by a space; for completion
   std::span<const Section> sections = {};        ///< the options it takes, by section
   std::span<const std::string_view> extra;       ///< and these besides, by name
@@ -50,7 +50,7 @@ struct Command {
 /// Throws Error (unknown command, did you mean).
 [[nodiscard]] const Command& find_command(std::string_view name);
 
-/// Parses the arguments behind the command's name, and the scenario file they name. Throws Error with everything wrong.
+/// Parses the arguments after the command's name, and the scenario file they name. Throws Error with everything wrong.
 [[nodiscard]] Inputs parse_arguments(const Command& command, const std::vector<std::string>& arguments);
 
 /// The same of what was said otherwise than by words of a command line: `flags` are of options that the command takes,
@@ -73,6 +73,8 @@ struct Command {
 /// What is said of an option there: without its default where the command chooses.
 [[nodiscard]] std::string help_for(const Command& command, const Option& option);
 [[nodiscard]] std::string help_text(const Command& command);
+/// Of a command by name; of "all", what simulate takes; of nothing, what fits on a screen. Throws Error.
+[[nodiscard]] std::string help_on(std::string_view topic);
 [[nodiscard]] std::string man_page();
 
 } // namespace ppsim::cli

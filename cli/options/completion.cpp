@@ -24,12 +24,16 @@ std::string flags_of(const Command& command) {
   return flags;
 }
 
+/// What help is on, each followed by a space.
+std::string help_topics() {
+  std::string words = "all ";
+  for (const Command* command : commands()) words += fmt::format("{} ", command->name);
+  return words;
+}
+
 /// The words that a command's argument can be, each followed by a space.
 std::string argument_words(const Command& command) {
-  std::string words{command.argument_choices};
-  if (command.name == "help")
-    for (const Command* other : commands()) words += fmt::format("{} ", other->name);
-  return words;
+  return command.name == "help" ? help_topics() : std::string{command.argument_choices};
 }
 
 /// The words that an option's value can be, separated by spaces.
@@ -56,6 +60,7 @@ std::string bash() {
   std::string out = "# bash completion for ppsim\n_ppsim() {\n  local cur=${COMP_WORDS[COMP_CWORD]} "
                     "prev=${COMP_WORDS[COMP_CWORD-1]}\n  case $prev in\n";
   for (const Option& option : options()) out += bash_value(option);
+  out += fmt::format("    --help) COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return ;;\n", help_topics());
   out += "  esac\n  case ${COMP_WORDS[1]} in\n";
   std::string words;
   for (const Command* command : commands()) {
@@ -129,7 +134,8 @@ std::string zsh() {
         fmt::format("    {}) taken=({}); set --{} ;;\n", command->name, names.empty() ? "" : names.substr(1), argument);
   }
   out += "  esac\n  local name; local -a specs\n  for name in $taken; do specs+=($option[$name]); done\n  _arguments "
-         "-s '--help[show the options]' $specs \"$@\"\n}\n_ppsim \"$@\"\n";
+         "-s '--help[show the options]::COMMAND:(" +
+         help_topics() + ")' $specs \"$@\"\n}\n_ppsim \"$@\"\n";
   return out;
 }
 
@@ -166,7 +172,9 @@ std::string fish() {
     else if (command->argument == "FILE")
       out += fmt::format("complete -c ppsim -n '__ppsim_command {}' -F\n", command->name);
   }
-  out += "complete -c ppsim -l help -d 'show the options'\n";
+  out += fmt::format("complete -c ppsim -l help -d 'show the options'\n"
+                     "complete -c ppsim -n '__fish_contains_opt help' -a '{}'\n",
+                     help_topics());
   for (const Option& option : options()) out += fish_option(option);
   return out;
 }

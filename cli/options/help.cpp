@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "commands.hpp"
@@ -62,6 +63,43 @@ std::string roff(std::string_view text) {
   return out;
 }
 
+/// What the short help shows of an option: it has a line.
+struct Essential {
+  std::string_view option;
+  std::string_view says;
+};
+constexpr std::array essentials{Essential{"stages", "pipeline stages (devices)"},
+                                Essential{"mb", "microbatches per step"},
+                                Essential{"schedule", "1f1b (default), interleaved, zb-v, ...: 'ppsim list schedules'"},
+                                Essential{"vpp", "chunks per stage (virtual stages); default 1"},
+                                Essential{"forward", "forward time of a stage for one microbatch; default 1ms"},
+                                Essential{"backward", "backward time; default 2ms"},
+                                Essential{"model", "compute costs from this model's shape: 'ppsim list models'"},
+                                Essential{"device", "its device: 'ppsim list devices'; also sets the memory limit"},
+                                Essential{"scenario", "read options from a TOML file"},
+                                Essential{"svg", "write a Gantt chart"}};
+
+/// The summary up to what is in parentheses.
+std::string_view in_short(std::string_view summary) {
+  return summary.substr(0, summary.find(" ("));
+}
+
+std::string overview() {
+  std::string out = "ppsim simulates pipeline-parallel training schedules: step time, bubble and memory, and why.\n\n"
+                    "Usage: ppsim [COMMAND] [options]    (without COMMAND: simulate)\n"
+                    "Example: ppsim --stages 4 --mb 8 --schedule zb-h1 --svg run.svg\n\nCommands:\n";
+  for (const Command* command : commands())
+    if (!command->sections.empty() || !command->extra.empty()) // else it prints a document: see "More"
+      out += fmt::format("  {:<11} {}\n", command->name, in_short(command->summary));
+  out += "\nOptions that most runs need:\n";
+  for (const Essential& essential : essentials)
+    out += fmt::format("  {:<22} {}\n", flag_of(*find_option(essential.option)), essential.says);
+  return out + "\nMore:\n"
+               "  ppsim COMMAND --help   all options of a command, and examples\n"
+               "  ppsim --help all       all options of simulate, units and exit statuses\n"
+               "  ppsim man, ppsim completion SHELL   the manual page, a completion script\n";
+}
+
 } // namespace
 
 std::string help_for(const Command& command, const Option& option) {
@@ -73,13 +111,19 @@ std::string help_for(const Command& command, const Option& option) {
   return text + "; chosen where it is not given";
 }
 
+std::string help_on(std::string_view topic) {
+  if (topic.empty()) return overview();
+  return help_text(find_command(topic == "all" ? "simulate" : topic));
+}
+
 std::string help_text(const Command& command) {
   std::string out;
   out += wrapped_lines(fmt::format("ppsim {}: {}", command.name, command.summary), help_width, 0);
   out += fmt::format("\nUsage: {}\n", command.usage);
   if (!command.argument.empty()) append_entry(out, std::string{command.argument}, command.argument_help);
   if (!command.examples.empty()) out += "\nExamples:\n";
-  for (const Example& example : command.examples) out += fmt::format("  {}\n      {}\n", example.line, example.says);
+  for (const Example& example : command.examples)
+    out += fmt::format("  {}\n      {}", example.line, wrapped_lines(example.says, help_width, 6, 6));
   for (std::size_t section = 0; section < section_count; ++section) {
     bool any = false;
     for (const Option& option : options()) {
@@ -93,8 +137,10 @@ std::string help_text(const Command& command) {
   out += fmt::format("\nUnits:\n{}", units_help);
   out += "\nCommands (ppsim COMMAND --help says more):\n";
   for (const Command* other : commands()) append_entry(out, std::string{other->name}, other->summary);
-  out += "\nExit status: 0 done, 1 failed, 2 wrong usage or input, 3 the answer is no (deadlock, does not fit, "
-         "--fail-if), 70 a bug in ppsim.\n";
+  out += '\n' +
+         wrapped_lines("Exit status: 0 done, 1 failed, 2 wrong usage or input, 3 the answer is no (deadlock, does not "
+                       "fit, --fail-if), 70 a bug in ppsim.",
+                       help_width, 0);
   return out;
 }
 
@@ -104,8 +150,8 @@ std::string man_page() {
                                 PPSIM_VERSION);
   for (const Command* command : commands()) out += fmt::format(".B {}\n.br\n", roff(command->usage));
   out += ".SH DESCRIPTION\nFor a pipeline of devices and a schedule, ppsim says how long a training step takes, where "
-         "the bubble is and why, and "
-         "whether the memory fits.\n.SH COMMANDS\n";
+         "the bubble is and why, and whether the memory fits. \\fBppsim \\-\\-help\\fR shows the commands and the most "
+         "used options, \\fBppsim COMMAND \\-\\-help\\fR all options of a command.\n.SH COMMANDS\n";
   for (const Command* command : commands())
     out += fmt::format(".TP\n.B {}\n{}\n", roff(command->name), roff(command->summary));
   out += ".SH OPTIONS\n";

@@ -152,7 +152,7 @@ Result set_comm_slowdown(Inputs& inputs, std::string_view text) {
   return std::nullopt;
 }
 
-/// `text` behind its '=', or all of it, as a factor.
+/// `text` after its '=', or all of it, as a factor.
 Result parse_factor_behind(std::string_view text, std::int64_t& ppm) {
   constexpr double most = 100;
   const std::size_t sign = text.find('=');

@@ -123,7 +123,7 @@ Result set_unit(Inputs& inputs, std::string_view text) {
 
 /// `text` without the spaces around it.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
-/// What stands between commas, without the spaces around it.
+/// What is between commas, without the spaces around it.
 [[nodiscard]] std::vector<std::string_view> split_list(std::string_view text);
 
 /// One value, or a list with commas; `parse` reads one.

@@ -86,7 +86,7 @@ std::optional<std::string> try_change(const Inputs& inputs, const Flags& change,
                      : std::string{};
     return fmt::format(" With {}{} {} fits: {}, {}.", flags, on, best.name, format_duration(best.report.step_time),
                        format_bytes(best.report.peak_bytes()));
-  } catch (const Error&) { // the model can not be split like that, or sizes for recomputation are not known
+  } catch (const Error&) { // the model cannot be split like that, or sizes for recomputation are not known
     return std::nullopt;
   }
 }

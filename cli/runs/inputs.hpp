@@ -86,7 +86,7 @@ struct Inputs : RunSpec, ReplaySpec, SearchSpec, SweepSpec, PlanSpec, OutputSpec
   std::optional<std::size_t> threads, points;
   std::optional<std::string> precision; ///< in the unit of the axis
   std::optional<std::string> file;      ///< a command's first argument
-  std::vector<std::string> files;       ///< those behind it, of a command that takes several
+  std::vector<std::string> files;       ///< those after it, of a command that takes several
   std::vector<Assignment> flags;        ///< all that the command line says
   /// What `scenario` names, which can be read but once; set by parse_arguments().
   std::shared_ptr<const ScenarioFile> scenario_file;

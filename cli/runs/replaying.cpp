@@ -101,7 +101,7 @@ runtime::P2p shared_by(const Inputs& inputs) {
                                            "use batched, which groups them, or edge or pair"}};
 }
 
-/// Where tasks last as the scenario says, so do transfers, if nobody said otherwise and the backend can; without that a
+/// Where tasks last as the scenario says, so do transfers, unless told otherwise and the backend can; without that a
 /// run would be faster than what it is compared with.
 bool wants_pacing(const Inputs& inputs, const runtime::Backend& backend, const runtime::Program& program) {
   const auto takes_time = [](const runtime::Channel& channel) {
@@ -123,7 +123,7 @@ void fit_training(const Inputs& inputs, const Schedule& schedule, Workload& work
   workload.learning_rate = runtime::default_learning_rate(workload.optimizer, workload.depth, delay);
 }
 
-/// Nobody knows what tasks take: no progress for this long is a failure. A pessimist's guess, at 1 GFLOPS.
+/// The times of tasks are unknown: no progress for this long is a failure. A pessimist's guess, at 1 GFLOPS.
 Duration generous_timeout(const Workload& workload) {
   const double layer = 2.0 * 2 * 4 * static_cast<double>(workload.width) * static_cast<double>(workload.width) +
                        4.0 * static_cast<double>(workload.tokens) * static_cast<double>(workload.width);

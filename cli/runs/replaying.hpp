@@ -17,7 +17,7 @@
 
 namespace ppsim::cli {
 
-/// The backend that the inputs name, or `threads`. Throws Error: failed where it can not be used here, saying why and
+/// The backend that the inputs name, or `threads`. Throws Error: failed where it cannot be used here, saying why and
 /// what to install; bad_input for one of a single process where several were started.
 [[nodiscard]] runtime::Backend& backend_of(const Inputs& inputs);
 
@@ -61,7 +61,7 @@ struct Replay {
   Timeline prediction;
   runtime::Program program;
   runtime::RunOptions options;
-  bool predicts = true;           ///< false where nobody said what tasks take: the prediction then only orders them
+  bool predicts = true;           ///< false if the times of tasks are not given: the prediction then only orders them
   std::vector<std::string> notes; ///< for people, on stderr
   std::vector<Duration> drawn_steps = {}; ///< with jitter: what each step that counts is predicted to take
 };

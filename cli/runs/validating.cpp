@@ -157,7 +157,7 @@ void require_run_name(const std::string& path) {
                                              "give costs with --scenario, or put them into the folders of the runs"}};
 }
 
-/// What a stage computed, in words that are equal where the work is. Nothing where tasks were timed, or nobody knows.
+/// What a stage computed, in words that are equal where the work is. Nothing where tasks were timed, or it is unknown.
 std::string work_of(const MeasuredRun& run) {
   std::string work;
   for (const auto& [key, value] : run.facts.workload) {

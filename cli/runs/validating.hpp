@@ -31,7 +31,7 @@ struct RunSource {
 };
 
 /// What was named: run files, and of folders the runs in them by name (*.json, *.json.gz). Throws Error (bad_input) for
-/// a folder that can not be read or holds none, and where one is named twice.
+/// a folder that cannot be read or holds none, and where one is named twice.
 [[nodiscard]] std::vector<RunSource> run_sources(const Inputs& inputs);
 
 /// The runs, and the scenario files of their folders: nothing is to be written over them.
@@ -52,7 +52,7 @@ void check_costs(const Inputs& inputs, Problems& problems);
                                       std::set<std::string>& notes);
 
 /// The runs of the table --published, each held against what its own arguments predict. Throws Error (bad_input) where
-/// the table can not be read; a run that can not be simulated is refused in the result.
+/// the table cannot be read; a run that cannot be simulated is refused in the result.
 [[nodiscard]] PublishedErrors validate_published(const Inputs& inputs);
 
 } // namespace ppsim::cli

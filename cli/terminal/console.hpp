@@ -13,7 +13,7 @@ namespace ppsim::cli {
 /// left, or past the limit on a file's size, becomes an error that is looked at.
 void prepare_console();
 
-/// To stderr as it is; nothing where this thread works for a Call. Where that can not be written nothing is said: the
+/// To stderr as it is; nothing where this thread works for a Call. Where that cannot be written nothing is said: the
 /// result and its status do not depend on it.
 void say(std::string_view text) noexcept;
 

@@ -5,7 +5,7 @@
 
 namespace ppsim::cli {
 
-/// While it lives, the first SIGINT is only noted; the second ends the program, as it does without. Signals are left
+/// While it exists, the first SIGINT is only noted; the second ends the program, as it does without. Signals are left
 /// alone where this thread works for a Call: whoever made that stops it.
 class Interruption {
 public:

@@ -11,7 +11,7 @@
 
 namespace ppsim::cli {
 
-/// "30 of 120 schedules, 6 a second, 15 s left": behind `done` of so many (0: nobody knows) in that time.
+/// "30 of 120 schedules, 6 a second, 15 s left": after `done` of so many (0: unknown) in that time.
 [[nodiscard]] std::string progress_line(std::size_t done, std::size_t of, std::string_view what,
                                         std::chrono::steady_clock::duration elapsed);
 
@@ -26,7 +26,7 @@ public:
   Progress& operator=(const Progress&) = delete;
   Progress(Progress&&) = delete;
   Progress& operator=(Progress&&) = delete;
-  /// One more is done, of so many (0: nobody knows). May be called from any thread.
+  /// One more is done, of so many (0: unknown). May be called from any thread.
   void step(std::size_t count);
 
 private:
@@ -65,7 +65,7 @@ private:
   bool shown_ = false;
 };
 
-/// Shows how many of many like things are done, likewise.
+/// Shows how many of many like things are done, in the same way.
 class CountShown {
 public:
   /// `what`: "steps".
@@ -78,7 +78,7 @@ private:
   LineShown line_;
 };
 
-/// Shows which share of one long job is done, likewise.
+/// Shows which share of one long job is done, in the same way.
 class ShareShown {
 public:
   /// `what`: "read".

@@ -47,7 +47,7 @@ namespace py = pybind11;
 
 /// As ppsim.Error, with all problems.
 [[noreturn]] void raise(const Error& error);
-/// Likewise (ppsim.InternalError), of what only we can mend.
+/// The same (ppsim.InternalError), of what only we can fix.
 [[noreturn]] void raise_internal(const std::exception& error);
 
 /// Calls `work` without the interpreter's lock, as a part of `call`. `quick`: it takes a few milliseconds at most, and

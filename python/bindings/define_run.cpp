@@ -55,7 +55,7 @@ py::dtype make_dtype(std::initializer_list<Column> columns, std::size_t size) {
   return py::dtype::from_args(layout);
 }
 
-/// `items` as NumPy sees them, without a copy: `owner` lives as long as the array. It can not be written to.
+/// `items` as NumPy sees them, without a copy: `owner` exists as long as the array. It cannot be written to.
 template <class Items>
 py::array view_of(const Items& items, const py::dtype& type, const py::object& owner) {
   py::array array{type, {static_cast<py::ssize_t>(items.size())}, {}, items.data(), owner};

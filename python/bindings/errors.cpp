@@ -41,7 +41,7 @@ std::string without_dashes(std::string_view text) {
   }
 }
 
-/// The Python name of what a problem is about; None where that is no option.
+/// The Python name of what a problem is about; None where that is not an option.
 py::object field_of(std::string_view where) {
   const auto field = as_field(where);
   const cli::Option* const option = field ? cli::find_option(*field) : option_of_flag(where);

@@ -114,7 +114,7 @@ Schedule one_at_a_time(const Shape& shape, const std::vector<StageId>& placement
   return builder.build();
 }
 
-/// A run of this order whose costs nobody knows yet; they decide slots and the order of issue, not results.
+/// A run of this order whose costs are not known yet; they decide slots and the order of issue, not results.
 struct Trial {
   TaskGraph graph;
   std::optional<MeasuredRun> run;

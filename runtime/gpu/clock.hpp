@@ -11,7 +11,7 @@
 namespace ppsim::runtime::gpu {
 
 /// Ties the GPU's time to the host's. Stamps are timing events, or (Kind::kernels) numbers of %globaltimer that small
-/// kernels write: these also work where events can not be recorded, and other kernels can read them.
+/// kernels write: these also work where events cannot be recorded, and other kernels can read them.
 class Clock {
 public:
   enum class Kind : std::uint8_t { events, kernels };

@@ -101,7 +101,7 @@ void* CudaDevice::allocate(Bytes bytes) {
 
 void CudaDevice::release(void* memory, Bytes /*bytes*/) noexcept {
   if (memory == nullptr) return;
-  // It fails where the device has failed already, which is told then.
+  // It fails where the device has failed already, which is reported then.
   static_cast<void>(cudaFreeAsync(memory, queue_.get()));
   --allocated_;
 }

@@ -31,7 +31,7 @@ void norm_backward(const Bf16* dnormed, const Bf16* normed, const float* inverse
 void gelu_forward(const Bf16* x, Bf16* out, std::size_t size, cudaStream_t stream);
 /// x becomes its gradient, given that of the output.
 void gelu_backward(const Bf16* gradient, Bf16* x, std::size_t size, cudaStream_t stream);
-/// Row i of each head: softmax of the first i + 1 scores, zero behind them.
+/// Row i of each head: softmax of the first i + 1 scores, zero after them.
 void causal_softmax(const float* scores, Bf16* weights, std::size_t heads, std::size_t tokens, cudaStream_t stream);
 /// Gradient of the scores from that of the weights, times `factor`.
 void softmax_backward(const float* dweights, const Bf16* weights, Bf16* dscores, float factor, std::size_t heads,

@@ -12,7 +12,7 @@ inline constexpr std::size_t alignment = 256;
 /// Workspace of cublasLt: what its documentation recommends for Hopper, 32 MiB, is enough everywhere.
 inline constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;
 
-/// Places parts of given sizes one behind another, each aligned.
+/// Places parts of given sizes one after another, each aligned.
 class Region {
 public:
   constexpr std::size_t add(std::size_t bytes) {
@@ -97,7 +97,7 @@ struct Layout {
   Region for_input{};
 
   // The part that W needs
-  std::size_t gradient1 = 0, gradient2 = 0; ///< of what the residual stream is behind the branch
+  std::size_t gradient1 = 0, gradient2 = 0; ///< of what the residual stream is after the branch
   std::size_t normed1 = 0, normed2 = 0;
   std::size_t projected = 0;   ///< queries, keys, values; I makes their gradients of them
   std::size_t mixed = 0;       ///< probabilities times values

@@ -56,7 +56,7 @@ bool abort_all(std::vector<std::unique_ptr<Communicator>>& communicators) noexce
   };
   try {
     int device = 0;
-    static_cast<void>(cudaGetDevice(&device)); // what has failed before is told by others
+    static_cast<void>(cudaGetDevice(&device)); // others report what has failed before
     const auto shared = std::make_shared<Shared>();
     for (auto& communicator : communicators)
       if (communicator && communicator->communicator_ != nullptr)

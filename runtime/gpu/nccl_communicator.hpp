@@ -9,7 +9,7 @@
 
 namespace ppsim::runtime::gpu {
 
-/// Throws std::runtime_error unless it is a success. `communicator`: whose last error is told as well; may be null.
+/// Throws std::runtime_error unless it is a success. `communicator`: whose last error is reported too; may be null.
 void check(ncclResult_t status, ncclComm_t communicator, const char* file, int line, const char* call);
 #define PPSIM_NCCL_CHECK(call, communicator)                                                                           \
   ::ppsim::runtime::gpu::check((call), (communicator), __FILE__, __LINE__, #call)

@@ -29,7 +29,7 @@ public:
       if (!program.channels[index(id)].is_local()) outgoing_.emplace(id, make_end(program.channels[index(id)]));
     for (const ChannelId id : program.stages[index(stage_)].in)
       if (!program.channels[index(id)].is_local()) incoming_.emplace(id, make_end(program.channels[index(id)]));
-    // Given back behind the abort below: cudaFree() waits for the device, and so for a peer that may never come.
+    // Given back after the abort below: cudaFree() waits for the device, and so for a peer that may never come.
     const Memory sent = allocate_memory(boundary_);
     const Memory received = allocate_memory(boundary_);
     try {
@@ -355,7 +355,7 @@ private:
   }
 
   /// P2p::batched: the next batch, if everything in it was asked for. `with_sends`: only if it sends something, which
-  /// it does right behind the task that made it; a batch that only receives goes out when the next task asks for its
+  /// it does right after the task that made it; a batch that only receives goes out when the next task asks for its
   /// input.
   void launch_batch(bool with_sends) {
     const std::vector<Batch>& batches = program_.stages[index(stage_)].batches;

@@ -30,7 +30,7 @@ private:
 /// the primary context, and so has each transfer.
 class Partitions {
 public:
-  /// Throws std::runtime_error where the GPU can not be split so often.
+  /// Throws std::runtime_error where the GPU cannot be split so often.
   explicit Partitions(std::size_t stages);
 
   [[nodiscard]] Queue queue(std::size_t stage) const { return make(stages_[stage].get(), 0); }

@@ -82,7 +82,7 @@ std::size_t communicators(const Program& program) {
 }
 
 /// More streams than this share a queue of the device, where one holds up the other ("HW connections ... could cause a
-/// dependency", cuda.h): behind a receive that waits for a peer even the send that the peer waits for. So fewer are not
+/// dependency", cuda.h): after a receive that waits for a peer even the send that the peer waits for. So fewer are not
 /// accepted, though some set 1, as Megatron-LM asks for. It is read when CUDA starts, so it is set when the plugin is
 /// loaded.
 [[gnu::constructor]] void allow_connections() {

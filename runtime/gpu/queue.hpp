@@ -12,7 +12,7 @@
 
 namespace ppsim::runtime::gpu {
 
-/// Calls the C function that gives a handle back; what it returns can not be acted upon any more.
+/// Calls the C function that gives a handle back; what it returns cannot be acted upon any more.
 template <auto destroy>
 struct Destroy {
   template <class Handle>
@@ -30,7 +30,7 @@ using MatmulDescriptor = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy<&cu
 using MatrixLayout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<&cublasLtMatrixLayoutDestroy>>;
 using MatmulPreference = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, Destroy<&cublasLtMatmulPreferenceDestroy>>;
 
-/// Device memory outside of any stream's order, for what lives as long as a run; null for zero bytes.
+/// Device memory outside of any stream's order, for what exists as long as a run; null for zero bytes.
 [[nodiscard]] Memory allocate_memory(std::size_t bytes);
 
 /// A stream of the primary context or of a green context, and where events for it are made. "event and stream must be

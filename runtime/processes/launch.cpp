@@ -10,7 +10,7 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// Variables by which launchers say rank and size. PMIx sets no size; it stands behind those that say both.
+/// Variables by which launchers say rank and size. PMIx sets no size; it is after those that say both.
 struct Variables {
   const char* rank;
   const char* size;

@@ -23,7 +23,7 @@ public:
     std::chrono::milliseconds beat{1000};             ///< a sign of life so often
     /// Whether that rank is seen to be gone, where that can be seen.
     std::function<bool(std::size_t rank)> is_gone = {};
-    /// Told once of each that is lost.
+    /// Called once for each that is lost.
     std::function<void(std::size_t rank)> on_loss = {};
   };
 

@@ -155,7 +155,7 @@ void ProcessGroup::finish(ExitCode status) {
   failures_.reset();
   barrier(
       *messages_, [] {}, Wait::patient);
-  guard_->set_end(nullptr); // if MPI does not end in time, the guard can not call it: the process ends by itself
+  guard_->set_end(nullptr); // if MPI does not end in time, the guard cannot call it: the process ends by itself
   messages_.reset();
   guard_.reset();
 }
@@ -190,7 +190,7 @@ void ProcessGroup::abort(ExitCode status) noexcept {
   guard_->be_quiet();
   std::fflush(stderr);
   messages_->abort(static_cast<int>(status));
-  std::_Exit(static_cast<int>(status)); // does not get here; g++ 12 can not see that of a virtual function
+  std::_Exit(static_cast<int>(status)); // does not get here; g++ 12 cannot see that of a virtual function
 }
 
 void ProcessGroup::abort_with(const std::string& what) noexcept {

@@ -74,7 +74,7 @@ private:
   bool loss_seen_ = false;        ///< for the guard's thread
 };
 
-/// Why the plugin for MPI can not be used, or what it is ("Open MPI 4.1.4"). Throws Error (failed) where it is missing.
+/// Why the plugin for MPI cannot be used, or what it is ("Open MPI 4.1.4"). Throws Error (failed) where it is missing.
 [[nodiscard]] std::string mpi_library();
 
 } // namespace ppsim::runtime

@@ -34,7 +34,7 @@ void wait_until(const std::function<bool()>& done, const GiveUp& give_up, Wait w
 /// Keeps `content` until the process ends.
 void keep_for_good(std::shared_ptr<const void> content);
 
-/// A message on its way, cancelled where its scope ends before it is complete. MPI can not take back a message that has
+/// A message on its way, cancelled where its scope ends before it is complete. MPI cannot take back a message that has
 /// been matched: whenever it is called for something else, it goes on to read or write `data`, which must therefore
 /// outlive all calls, or be owned by `content`.
 class Pending {

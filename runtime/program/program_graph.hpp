@@ -18,7 +18,7 @@ enum class WaitReason : std::uint8_t {
   input,  ///< task for the transfer that it needs
   slot,   ///< task for the one that frees the slot of its output
   lane,   ///< transfer for the one before it on their communicator
-  posted, ///< P2p::batched: transfer for the task behind which one of its stages posts it
+  posted, ///< P2p::batched: transfer for the task after which one of its stages posts it
   batch   ///< P2p::batched: task for a transfer of the batch before it
 };
 

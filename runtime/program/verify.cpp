@@ -310,7 +310,7 @@ private:
   Problems& problems_;
 };
 
-/// Whether one thread can issue all tasks in `issue_order`: each comes behind all that it waits for.
+/// Whether one thread can issue all tasks in `issue_order`: each comes after all that it waits for.
 void check_issue_order(const Program& program, Problems& problems) {
   constexpr auto nowhere = static_cast<std::size_t>(-1);
   std::vector<std::size_t> place(program.schedule.size(), nowhere);

@@ -1,5 +1,5 @@
 #pragma once
-// Guard: a thread that ends this process, with a word, when it is told to from outside or when something that can not
+// Guard: a thread that ends this process, with a word, when it is told to from outside or when something that cannot
 // be asked to give up takes too long.
 
 #include "ppsim/base/units.hpp"

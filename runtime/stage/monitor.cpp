@@ -47,7 +47,7 @@ struct alignas(64) Monitor::State {
   }
 };
 
-/// The stages as they stand at one moment, and who waits for whom.
+/// The stages as they are at one moment, and who waits for whom.
 class Monitor::Standing {
 public:
   Standing(const Program& program, const std::vector<StageId>& stages, const std::vector<State>& states)

@@ -45,7 +45,7 @@ struct TaskStamps {
 
 /// What a stage was about when something was thrown.
 struct Place {
-  std::string_view doing; ///< behind the rank and the task: "input"
+  std::string_view doing; ///< after the rank and the task: "input"
   std::optional<StageId> peer;
   std::optional<TaskId> input{}; ///< the task whose output is taken
 };

@@ -162,8 +162,8 @@ private:
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Largest difference, relative to the largest number of `reference`. Infinite where either is no number or their counts
-// differ; what is all zero has to be zero.
+// Largest difference, relative to the largest number of `reference`. Infinite where either is not a number or their
+// counts differ; what is all zero has to be zero.
 double largest_error(const std::vector<float>& run, const std::vector<float>& reference) {
   if (run.size() != reference.size()) return infinity;
   double difference = 0;
@@ -179,7 +179,7 @@ double largest_error(const std::vector<float>& run, const std::vector<float>& re
   return scale > 0 ? difference / scale : infinity;
 }
 
-// Likewise of losses, up to the step in which training diverges in both.
+// The same for losses, up to the step in which training diverges in both.
 double largest_error(const std::vector<double>& run, const std::vector<double>& reference) {
   if (run.size() != reference.size()) return infinity;
   double error = 0;

@@ -10,7 +10,7 @@ namespace ppsim::runtime {
 
 namespace {
 
-constexpr Duration unknown{-1}; ///< processor time that nobody recorded, as it is sent
+constexpr Duration unknown{-1}; ///< processor time that was not recorded, as it is sent
 
 [[noreturn]] void refuse(std::size_t has, const std::string& needs) {
   throw Error(ExitCode::failed, {"results of a rank", fmt::format("{} bytes, expected {}", has, needs),

@@ -46,7 +46,7 @@ constexpr std::array shown_duration_units{Unit{"s", kilo* kilo* kilo}, Unit{"ms"
 constexpr std::array shown_byte_units{Unit{"TiB", kibi* kibi* kibi* kibi}, Unit{"GiB", kibi* kibi* kibi},
                                       Unit{"MiB", kibi* kibi}, Unit{"KiB", kibi}, Unit{"B", 1}};
 
-constexpr Int128 largest_amount = 900'000'000'000'000'000;    // far below 2^63, so that sums of a few can not overflow
+constexpr Int128 largest_amount = 900'000'000'000'000'000;    // far below 2^63, so that sums of a few cannot overflow
 constexpr Int128 most_operations = 9'000'000'000'000'000'000; // which nobody adds up
 
 /// mantissa * 10^exponent, and what follows it.

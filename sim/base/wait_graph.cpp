@@ -39,7 +39,7 @@ private:
   static constexpr std::size_t most_visited = 4'000'000;
 
   /// Of what is stuck, keeps the strongly connected components that wait for no other one: there
-  /// the run stops, and what stands behind them would only be told later.
+  /// the run stops, and what is after them would only be reported later.
   void keep_first_components() {
     const std::vector<std::uint32_t> component = components();
     const std::size_t count = graph_.size() + 1;

@@ -15,7 +15,7 @@ struct ArcsBySequence {
   std::vector<std::vector<std::size_t>> into, out_of;
 };
 
-/// Every sequence behind those that it waits for; none where arcs lead in a circle.
+/// Every sequence after those that it waits for; none where arcs lead in a circle.
 [[nodiscard]] std::optional<std::vector<std::size_t>> order_along_arcs(const CertificateInstance& instance);
 
 } // namespace ppsim::certificate

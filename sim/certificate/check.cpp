@@ -93,7 +93,7 @@ private:
     std::optional<Contradiction> contradiction;
   };
 
-  /// That `task` runs behind `first`, both of `stage`.
+  /// That `task` runs after `first`, both of `stage`.
   void suppose(std::size_t stage, Place task, Place first) {
     known_.stages[stage].raise_before(0, task, first.sequence, static_cast<Count>(first.index + 1));
     note_contradiction(known_.stages[stage]);

@@ -63,7 +63,7 @@ private:
   std::vector<std::size_t> takers_; ///< those of which memory may hold back some
 };
 
-/// U changes behind the times at which tasks start, or end, at the earliest, and nowhere else: between two of them the
+/// U changes after the times at which tasks start, or end, at the earliest, and nowhere else: between two of them the
 /// stage idles the more the later it is.
 std::vector<Time> times_of_change(const Known& stage, std::size_t view) {
   std::vector<Time> times{0, stage.end()};

@@ -54,7 +54,7 @@ Time Known::work() const {
   return work;
 }
 
-// With the tasks behind it in its sequence, at once: end_of() relies on that they start one after another.
+// With the tasks after it in its sequence, at once: end_of() relies on that they start one after another.
 void Known::raise_earliest(std::size_t view, Place task, Time time) {
   const Time duration = seen(view, task.sequence).duration;
   for (; task.index < microbatches_ && time > earliest(view, task); ++task.index, time += duration) {

@@ -34,7 +34,7 @@ struct Meter {
   [[nodiscard]] bool is_spent() const { return used >= limit; }
 };
 
-/// What can not be: the number of the contradiction in docs/synthesis.md, and where it shows.
+/// What cannot be: the number of the contradiction in docs/synthesis.md, and where it shows.
 struct Contradiction {
   enum class Kind { late, itself, memory, idle };
   Kind kind{};
@@ -84,7 +84,7 @@ public:
   /// The same task as the other view names it.
   [[nodiscard]] Place other(Place task) const { return {task.sequence, microbatches_ - 1 - task.index}; }
 
-  // What rules find. A number that is no news changes nothing. Times hold for the tasks behind it in its sequence, too
+  // What rules find. A number that is no news changes nothing. Times hold for the tasks after it in its sequence, too
   // (rule 1).
   void raise_earliest(std::size_t view, Place task, Time time);
   void raise_before(std::size_t view, Place task, std::size_t sequence, Count count);

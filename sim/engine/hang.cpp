@@ -77,7 +77,7 @@ public:
   [[nodiscard]] std::size_t end_in(std::uint32_t unit, TaskId sender) const {
     return ppsim::end_in(plan_, order_, unit, sender);
   }
-  /// Likewise: the one that `task` waits for, its input rather than what it is held by.
+  /// The same: the one that `task` waits for, its input rather than what it is held by.
   [[nodiscard]] std::size_t awaited(std::uint32_t unit, TaskId task) const {
     const auto members = plan_.of(unit);
     const auto feeds = [&](std::uint32_t position) {
@@ -143,13 +143,14 @@ private:
   WaitGraph graph_;
 };
 
-/// A cycle as it is told: each sentence is of one wait, but for steps along the order of a stage, which read as one.
+/// A cycle as it is reported: each sentence is of one wait, but for steps along the order of a stage, which read as
+/// one.
 class CycleDescription {
 public:
   CycleDescription(const Schedule& schedule, const CommOrder& order, const HangGraph& graph)
       : schedule_{schedule}, order_{order}, graph_{graph} {}
 
-  /// One operation behind another on a communicator: positions in CommOrder::ops().
+  /// One operation after another on a communicator: positions in CommOrder::ops().
   struct Behind {
     std::size_t operation = 0;
     std::size_t before = 0;
@@ -157,7 +158,7 @@ public:
 
   void describe(std::vector<Waiting> cycle) {
     // An operation that waits for the other side comes first. Where nothing leads to another stage, a task does: what
-    // it waits for is launched behind it.
+    // it waits for is launched after it.
     const auto meets = [](const Waiting& wait) { return static_cast<Why>(wait.why) == Why::meet; };
     if (const auto meeting = std::ranges::find_if(cycle, meets); meeting != cycle.end()) {
       std::ranges::rotate(cycle, meeting);
@@ -216,7 +217,7 @@ private:
     enter(before);
   }
 
-  /// What stands behind `task`, which stands behind others: the last of them is named.
+  /// What is after `task`, which is after others: the last of them is named.
   void stand_after(std::size_t stage, TaskId task, bool further) {
     if (further) sentences_.pop_back();
     stage_ = stage;
@@ -372,7 +373,7 @@ private:
     return operation < order_.first(make_id<StageId>(stage + 1)) && order_.ops()[operation].joins;
   }
 
-  /// Whether `op` is not launched before what it sends is made, nor behind what needs what it receives: as
+  /// Whether `op` is not launched before what it sends is made, nor after what needs what it receives: as
   /// check_operations() asks, of pairs too.
   [[nodiscard]] bool fits(const CommOp& op, std::size_t stage) const {
     const std::size_t place = index(schedule_.first_task(make_id<StageId>(stage))) + op.before;

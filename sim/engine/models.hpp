@@ -16,7 +16,7 @@ namespace ppsim {
 /// (`no`) when the order deadlocks under it.
 [[nodiscard]] Timeline simulate_blocking(const TaskGraph& graph, std::span<const SimTime> stage_ready = {});
 
-/// No task has run; the first one of a stage can not start before its stage is ready. `stage_ready` may be empty: at
+/// No task has run; the first one of a stage cannot start before its stage is ready. `stage_ready` may be empty: at
 /// zero, then.
 [[nodiscard]] Timeline empty_timeline(const Schedule& schedule, std::span<const SimTime> stage_ready);
 

@@ -113,7 +113,7 @@ private:
   std::size_t boundaries_;
   bool in_slices_, in_one_piece_, updates_;
   std::vector<Duration> transfer_; ///< by class of link, then boundary
-  std::unique_ptr<Lanes[]> sent_;  // NOLINT: likewise; by task: when its output is where it is needed
+  std::unique_ptr<Lanes[]> sent_;  // NOLINT: as above; by task: when its output is where it is needed
   std::vector<Lanes> free_;        ///< by stage: when its last task ended
   std::vector<Lanes> gradients_;   ///< by chunk: when its last gradient was there
 };

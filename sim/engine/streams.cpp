@@ -53,7 +53,7 @@ struct Work {
 /// One stage's compute stream.
 struct ComputeStream {
   std::uint32_t next = 0; ///< the first task that is not done
-  std::uint32_t end = 0;  ///< behind its last task
+  std::uint32_t end = 0;  ///< after its last task
   std::uint32_t running = StreamPlan::none;
 };
 
@@ -170,7 +170,7 @@ private:
       }
   }
 
-  /// The task that waits for an operation with CommOp::holds. Behind the last one of its stage it is the number of
+  /// The task that waits for an operation with CommOp::holds. After the last one of its stage it is the number of
   /// tasks, for all stages.
   [[nodiscard]] std::uint32_t held_by(const StreamUnit& unit, const CommOp& op) const {
     const std::uint32_t task = ppsim::held_by(schedule_, unit, op);
@@ -192,7 +192,7 @@ private:
     }
   }
 
-  /// The tasks of `stage` below its next one are done: launches what stands behind them, then the next one.
+  /// The tasks of `stage` below its next one are done: launches what is after them, then the next one.
   void go_on(std::size_t stage) {
     const ComputeStream& stream = stages_[stage];
     const bool first = stream.next == first_task(stage);
@@ -367,7 +367,7 @@ private:
       hold_end(unit.stage, by);
   }
 
-  /// An operation that `stage` waits for behind its last task is done.
+  /// An operation that `stage` waits for after its last task is done.
   void hold_end(std::size_t stage, Releaser by) {
     if (!by.is_transfer()) return; // no later than its last task
     if (timeline_.held_end.empty()) timeline_.held_end.resize(stages_.size());

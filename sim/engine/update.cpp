@@ -18,7 +18,7 @@ ReleasedAt later(const ReleasedAt& a, const ReleasedAt& b) {
 }
 
 /// When `stage` has run its tasks and, under `blocking`, sent the last one's output; under `streams`, done the
-/// operations that it waits for behind it.
+/// operations that it waits for after it.
 ReleasedAt own_tasks(const TaskGraph& graph, const Timeline& timeline, StageId stage) {
   const Schedule& schedule = graph.schedule();
   const std::size_t end = index(schedule.end_task(stage));

@@ -67,7 +67,7 @@ bool is_for_second_half(const Schedule& schedule, const Wait& wait) {
   return schedule.task(wait.task).pass == Pass::forward ? for_backward : wait.cause == Cause::activation;
 }
 
-/// Where a task stands on the way of its microbatch down and up the chunks; a W stands behind its I.
+/// Where a task is on the way of its microbatch down and up the chunks; a W is after its I.
 std::size_t place_on_way(const Schedule& schedule, const Task& task) {
   const std::size_t chunks = schedule.shape().chunks();
   const std::size_t step = task.pass == Pass::forward ? task.chunk_index : 2 * chunks - 1 - task.chunk_index;

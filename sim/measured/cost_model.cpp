@@ -176,7 +176,7 @@ private:
 };
 
 /// Mean absolute error of some of the steps with every task's own time, under the transfer model of `model`; none where
-/// the order can not run like that.
+/// the order cannot run like that.
 std::optional<double> error_under(const MeasuredRun& run, const CostModel& model, std::size_t first, std::size_t last) {
   constexpr std::size_t steps_tried = 8;
   const Scenario scenario = scenario_of(model);
@@ -248,7 +248,7 @@ Scenario with_own_times(Scenario scenario, const Schedule& schedule, const Timel
     list->assign(scenario.shape.chunks() * microbatches, Duration{0});
   for (auto* list : {&costs.forward_collective, &costs.input_grad_collective}) // which are a part of them
     std::ranges::fill(*list, Duration{0});
-  costs.stage_ppm.clear();                                                                            // likewise
+  costs.stage_ppm.clear();                                                                            // as above
   if (scenario.pair.kind == PairRule::Kind::factor) scenario.pair = {.kind = PairRule::Kind::serial}; // it is in them
   for (std::size_t id = 0; id < schedule.size(); ++id) {
     const Task& task = schedule.tasks()[id];

@@ -116,7 +116,7 @@ private:
     check_begin(name, timeline.optimizer[index(stage)].span, done);
   }
 
-  /// What each task waits for. An order that can not run is bad input here, as no times can be right for it.
+  /// What each task waits for. An order that cannot run is bad input here, as no times can be right for it.
   [[nodiscard]] TaskGraph lower_order() const {
     try {
       return lower(schedule_, uniform_scenario(schedule_.shape(), Duration{1}, Duration{1}, Duration{0}), where_);

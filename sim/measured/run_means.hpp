@@ -65,7 +65,7 @@ struct TaskGroup {
 struct TaskGroups {
   std::vector<TaskGroup> groups;  ///< by stage, pass and chunk
   std::vector<std::uint32_t> of;  ///< by task
-  std::vector<std::size_t> first; ///< by stage: the first of its groups; and behind them how many there are
+  std::vector<std::size_t> first; ///< by stage: the first of its groups; and after them how many there are
   std::size_t ways = 0;           ///< boundaries between chunks, each between two stages; there and back
   /// Numbers of all groups, and of those of a stage.
   [[nodiscard]] auto all() const { return std::views::iota(std::size_t{0}, groups.size()); }

@@ -173,7 +173,7 @@ private:
       deviation.because = wait > std::chrono::abs(deviation.length) ? Lateness::waited : Lateness::slow;
       if (deviation.size() > Duration{0}) found.push_back(deviation);
     });
-    // Of equal ones the first to happen: a cause stands before what it leads to.
+    // Of equal ones the first to happen: a cause is before what it leads to.
     std::ranges::stable_sort(found, {}, [this](const Deviation& deviation) {
       return std::pair{-deviation.size(), measured_.tasks[index(deviation.task)].start};
     });

@@ -127,7 +127,7 @@ constexpr std::size_t mixes_of_a_step = 8;
 /// Of fewer steps none is said to lie apart: of three or four one often does by chance.
 constexpr std::size_t least_to_tell_apart = 8;
 
-/// How many values at the start lie apart from all behind them, by more than those differ and by more than a hundredth.
+/// How many values at the start lie apart from all after them, by more than those differ and by more than a hundredth.
 std::size_t apart_at_start(std::span<const Duration> values) {
   if (values.size() < least_to_tell_apart) return 0;
   for (std::size_t count = values.size() / 2; count > 0; --count) {

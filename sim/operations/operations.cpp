@@ -74,7 +74,7 @@ private:
     check_place(stage, op, acting);
   }
 
-  /// An operation stands on the right side of its task, and of the other half of a pair, which runs with it.
+  /// An operation is on the right side of its task, and of the other half of a pair, which runs with it.
   void check_place(StageId stage, const CommOp& op, TaskId acting) {
     const std::size_t launched = index(schedule_.first_task(stage)) + op.before; // ahead of this task
     if (op.before > schedule_.stage(stage).size())

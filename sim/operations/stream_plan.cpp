@@ -99,7 +99,7 @@ private:
     return static_cast<std::uint32_t>(task + (inside ? 1 : 0));
   }
 
-  /// A group is launched as one, when its last operation is, which stands behind more than the others.
+  /// A group is launched as one, when its last operation is, which is after more than the others.
   void join_launches(StageId stage) {
     const auto ops = order_.stage(stage);
     const std::size_t base = order_.first(stage);

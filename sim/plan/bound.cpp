@@ -57,7 +57,7 @@ struct StageSum {
   Duration reached{0};       ///< when the first forward has come to it, at least
   Duration work{0};          ///< of a microbatch
   Duration behind{0};        ///< from the last of its tasks to the end of the backward, at least
-  Duration all_reduced{0};   ///< all of its gradients, one behind the other
+  Duration all_reduced{0};   ///< all of its gradients, one after the other
   Duration least_reduced{0}; ///< those of one chunk
   Duration optimizer{0};
   Bytes always;

@@ -196,7 +196,7 @@ private:
     [[nodiscard]] const std::vector<Node>& nodes() const { return c; }
   };
 
-  /// In rounds, until what is left can not come before the last row. `what` they are, for who watches.
+  /// In rounds, until what is left cannot come before the last row. `what` they are, for who watches.
   void go_through(Queue& queue, std::string_view what) {
     const std::uint64_t before = plan_.simulated;
     while (!queue.empty() && can_rank(queue.top().bound)) {

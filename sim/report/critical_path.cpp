@@ -34,8 +34,8 @@ public:
   }
 
 private:
-  /// What ends the step where that is no task: an optimizer step, the lowest stage's among equals, or a reduction. It
-  /// is added to the path; what released it is returned. Nothing where the step ends with a task.
+  /// What ends the step where that is not a task: an optimizer step, the lowest stage's among equals, or a reduction.
+  /// It is added to the path; what released it is returned. Nothing where the step ends with a task.
   UpdateRelease last_of_update() {
     const SimTime end = end_of(timeline_);
     const auto& steps = timeline_.optimizer;

@@ -108,7 +108,7 @@ private:
     return {letter, repetitions().value_or(1)};
   }
 
-  /// What stands in parentheses; the position is then behind them, where a repetition stands.
+  /// What stands in parentheses; the position is then after them, where a repetition stands.
   std::vector<Item> group() {
     ++at_;
     std::vector<Item> members;
@@ -170,7 +170,7 @@ std::string to_string(const Layout& layout) {
     while (chunk + same < layout.size() && layout[chunk + same] == layout[chunk]) ++same;
     const std::string once = chunk_text(layout[chunk]);
     chunk += same;
-    if (chunk == layout.size()) --same; // no bar behind the last
+    if (chunk == layout.size()) --same; // no bar after the last
     const std::string repeated_form = once.empty() ? repeated('|', same) : fmt::format("({}|)*{},", once, same);
     if (same > 0 && same * (once.size() + 1) > repeated_form.size())
       text += repeated_form;

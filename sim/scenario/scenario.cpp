@@ -146,7 +146,7 @@ double longest_transfer(const Network& network) {
   return static_cast<double>(longest.count());
 }
 
-/// Every sum that a run forms is at most (longest task + longest transfer) x tasks; sizes likewise.
+/// Every sum that a run forms is at most (longest task + longest transfer) x tasks; the same for sizes.
 void check_sums(const Scenario& scenario, Problems& problems) {
   const double tasks =
       3.0 * static_cast<double>(scenario.shape.chunks()) * static_cast<double>(scenario.shape.microbatches);

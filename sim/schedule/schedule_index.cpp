@@ -18,7 +18,7 @@ public:
 
   void fault(std::string what, std::string hint = {}) { problems_.add(where_, std::move(what), std::move(hint)); }
 
-  /// A table has an entry per chunk and microbatch; refuses sizes that the tasks present can not fill anyway.
+  /// A table has an entry per chunk and microbatch; refuses sizes that the tasks present cannot fill anyway.
   void check_size() {
     const std::size_t passes = schedule_.forward_only() ? 1 : 2;
     const std::size_t needed = passes * schedule_.shape().chunks() * schedule_.shape().microbatches;

@@ -119,7 +119,7 @@ std::size_t count_schedules(const std::vector<Candidate>& candidates, const std:
   return schedules.size();
 }
 
-/// What most of them say alike is wrong with the spec; the rules of single schedules would be mended in vain.
+/// What most of them say alike is wrong with the spec; the rules of single schedules would be fixed in vain.
 [[noreturn]] void nothing_applies(const std::vector<Candidate>& candidates, const std::vector<Trial>& trials) {
   std::vector<Shared<Problem>> shared;
   bool deadlocks = true;

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t most_stalls_said = 100;
 /// Above so many tasks the extra simulations would be noticed.
 constexpr std::size_t most_tasks_for_what_if = std::size_t{1} << 20;
-/// Likewise, of several other orders.
+/// The same for several other orders.
 constexpr std::size_t most_tasks_for_alternatives = std::size_t{1} << 16;
 
 /// What a step would take if no send or receive held up another.
@@ -44,7 +44,7 @@ StallReport stalls_of(const TaskGraph& graph, const CommOrder& order, const Time
   report.operations = lowering == nullptr ? "as the file places them" : fmt::format("lowering {}", lowering->name);
   report.operations += fmt::format(", p2p {}", to_string(communicators));
   report.count = stalls.size();
-  const bool slows = graph.scenario().network.streams.slowdown_ppm > unchanged_ppm; // then nobody knows without a run
+  const bool slows = graph.scenario().network.streams.slowdown_ppm > unchanged_ppm; // then only a run shows it
   if (!stalls.empty() && !slows) report.without = makespan_without_stalls(graph);
   for (const Stall& stall : stalls) {
     report.sum += stall.length();

@@ -20,7 +20,7 @@ namespace ppsim {
 /// stage, and those whose memory depends on when tasks run.
 class KnownOrder {
 public:
-  /// Nothing where steps of that run can not be timed.
+  /// Nothing where steps of that run cannot be timed.
   [[nodiscard]] static std::shared_ptr<const KnownOrder> of(Evaluation&& run);
   explicit KnownOrder(Evaluation&& run);
 

@@ -1,6 +1,6 @@
 // A better place for sends and receives, by search.
 //
-// On a communicator only the order counts: whatever stands behind an operation in it waits for that operation, and to
+// On a communicator only the order counts: whatever is after an operation in it waits for that operation, and to
 // be launched earlier in the same order never costs anything. So what is searched is one order of all transfers, which
 // every communicator takes; each operation then stands as early as it permits. An order by the times at which the
 // transfers can leave hangs nowhere. From there, whatever a stall names as waiting is moved ahead of what held it up.
@@ -142,7 +142,7 @@ private:
     return std::nullopt;
   }
 
-  /// What `stalls`, of `from`, name as late, right ahead of what it waited for; or that, right behind it.
+  /// What `stalls`, of `from`, name as late, right ahead of what it waited for; or that, right after it.
   [[nodiscard]] std::vector<std::uint32_t> moved(const PlacedOrder& from, std::span<const Stall> stalls,
                                                  bool moves_late) const {
     const std::vector<std::uint32_t>& ranks = from.ranks;
@@ -189,7 +189,7 @@ private:
     return std::nullopt;
   }
 
-  /// The transfer behind which the one that a stall names stood: where its operation was launched late, that of the
+  /// The transfer after which the one that a stall names stood: where its operation was launched late, that of the
   /// operation before it on its communicator, for which it had to wait.
   [[nodiscard]] std::optional<TaskId> ahead_of(const CommOrder& order, const Stall& stall) const {
     if (stall.waiting != stall.behind) return order.ops()[stall.behind].sender;
@@ -234,7 +234,7 @@ private:
     return placed;
   }
 
-  /// Operations that do not stand behind the same task as before, or not in the same order: all but the longest rising
+  /// Operations that do not stand after the same task as before, or not in the same order: all but the longest rising
   /// run of old positions.
   [[nodiscard]] std::size_t count_moved(const CommOrder& order) const {
     std::size_t kept = 0;

@@ -23,7 +23,7 @@ constexpr std::int64_t faster_link_ppm = 500'000;
 /// Of all stages and links together; they are asked for, so they may cost a second or two.
 constexpr std::size_t most_tasks_for_sensitivity = std::size_t{1} << 25;
 
-/// Of the samples of all stages together, likewise.
+/// Of the samples of all stages together, in the same way.
 constexpr std::size_t most_sampled_tasks = std::size_t{1} << 28;
 
 /// The pairs of stages between which some transfer takes time, the lower stage first, ascending.

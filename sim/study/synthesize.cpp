@@ -83,7 +83,7 @@ void check_scenario(const RunSpec& spec, const Scenario& scenario) {
                         "these microbatches depend on the order, which is not known yet", "leave it out"}};
 }
 
-/// Throws Error where a stage can not hold one microbatch.
+/// Throws Error where a stage cannot hold one microbatch.
 void check_room(const RunSpec& spec, const ChunkPlacement& placement, const TaskGraph& plain, std::size_t passes,
                 const synthesis::Instance& instance) {
   for (const StageId stage : plain.schedule().stage_ids()) {

@@ -10,7 +10,7 @@
 namespace ppsim::synthesis {
 
 /// The end of the tasks run by rising earliest start, each as early as may be, which no order of them beats. A task
-/// takes the first free time from its start on, piece by piece; pieces that are full are joined to what is behind them
+/// takes the first free time from its start on, piece by piece; pieces that are full are joined to what is after them
 /// (Fahimi and Quimper, Linear-Time Filtering Algorithms for the Disjunctive Constraint, AAAI 2014), so that `insert`
 /// takes hardly more than O(1) on average.
 class EarliestEnd {
@@ -45,7 +45,7 @@ public:
   [[nodiscard]] std::int64_t end() const { return end_; }
 
 private:
-  /// The first piece from `at` on that is not joined to the one behind it.
+  /// The first piece from `at` on that is not joined to the one after it.
   std::uint32_t find(std::uint32_t at) {
     while (piece_[at] != at) at = piece_[at] = piece_[piece_[at]];
     return at;

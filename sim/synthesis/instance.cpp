@@ -6,7 +6,7 @@
 namespace ppsim::synthesis {
 namespace {
 
-/// The arcs that leave each sequence, one list behind the other.
+/// The arcs that leave each sequence, one list after the other.
 struct Leaving {
   explicit Leaving(const Instance& instance)
       : begin(instance.sequences.size() + 1), waiting(instance.sequences.size()) {

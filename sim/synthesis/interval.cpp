@@ -61,7 +61,7 @@ std::optional<std::vector<std::int64_t>> lengths_between(const Instance& instanc
 }
 
 /// When stages begin a step at the pace of one in `length` ns, as early as they can beside each other; nothing where
-/// they can not keep it up. A stage that begins at b makes the next step of each other one begin at b + lengths or
+/// they cannot keep it up. A stage that begins at b makes the next step of each other one begin at b + lengths or
 /// later.
 std::optional<std::vector<std::int64_t>> starts_at(std::span<const std::int64_t> lengths, std::size_t stages,
                                                    std::int64_t length) {
@@ -159,7 +159,7 @@ private:
     result_.found.effort += rounds;
   }
 
-  /// Between the earliest and the latest starts of the best order, and up to a task before or behind.
+  /// Between the earliest and the latest starts of the best order, and up to a task before or after.
   std::vector<std::int64_t> starts_near_by() {
     std::vector<std::int64_t> starts;
     for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
@@ -172,7 +172,7 @@ private:
     return starts;
   }
 
-  /// Looks for an order whose stages begin at `starts` or later, and end a step as early as they can behind them.
+  /// Looks for an order whose stages begin at `starts` or later, and end a step as early as they can after them.
   /// Whether it is the best so far.
   bool pass(const std::vector<std::int64_t>& starts, std::uint64_t effort) {
     const std::int64_t latest = std::ranges::max(starts);

@@ -139,7 +139,7 @@ bool Tabu::may_turn(Id first, Id second) const {
   return !views_.leads_to[sequence_[first]][views_.local[sequence_[second]]] || first % views_.m > second % views_.m;
 }
 
-/// Whether certainly no path over other stages leads from what goes behind to what goes before.
+/// Whether certainly no path over other stages leads from what goes after to what goes before.
 bool Tabu::makes_no_circle(const Move& move) const {
   const auto j = static_cast<Id>(move.moved % views_.m);
   if (move.behind)
@@ -305,7 +305,7 @@ bool Tabu::is_led(Id task, Id moved) const {
   });
 }
 
-/// Whether a marked one waits for it, likewise.
+/// Whether a marked one waits for it, in the same way.
 bool Tabu::leads(Id task, Id moved) const {
   const Id behind = next_[task];
   if (behind != none && behind != moved && dirty_[behind] != 0) return true;
@@ -315,7 +315,7 @@ bool Tabu::leads(Id task, Id moved) const {
 }
 
 /// Brings sorted_ in line with segment_ before the links change: of the stretch between the ends of the block what the
-/// moved task leads to goes behind all else; or, of one that moves forward, what leads to it before all else. False
+/// moved task leads to goes after all else; or, of one that moves forward, what leads to it before all else. False
 /// where the other end is among that: tasks would wait for each other in a circle.
 bool Tabu::sort_again(const Move& move) {
   const std::uint32_t from = position_[begin_];

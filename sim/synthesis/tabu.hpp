@@ -22,7 +22,7 @@ private:
   using Id = std::uint32_t;
   static constexpr Id none = 0xFFFFFFFFU;
 
-  /// `moved` goes behind or before `place`, another task of its block.
+  /// `moved` goes after or before `place`, another task of its block.
   struct Move {
     Id moved = none;
     Id place = none;
@@ -66,7 +66,7 @@ private:
   std::vector<Id> first_;                 // by stage
   std::vector<std::int64_t> head_, tail_; // start; from the end to the end of the step
   std::vector<std::int64_t> held_;        // by task: memory of its stage before it starts
-  std::vector<Id> sorted_;                // each behind what it waits for
+  std::vector<Id> sorted_;                // each after what it waits for
   std::vector<std::uint32_t> position_;   // there
   std::vector<std::uint8_t> dirty_;
   std::vector<Id> path_;    // critical, from the first to the last task

@@ -16,7 +16,7 @@ struct View {
   };
   std::vector<std::vector<Input>> inputs;  ///< by sequence: what its task j waits for
   std::vector<std::vector<Input>> outputs; ///< by sequence: what waits for its task j
-  std::vector<std::uint32_t> path;         ///< sequences, each behind its inputs
+  std::vector<std::uint32_t> path;         ///< sequences, each after its inputs
   std::vector<std::int64_t> take, give;    ///< by sequence
   std::vector<std::int64_t> room;          ///< by stage: capacity less what is held before the first task
   std::vector<std::int64_t> release;       ///< by sequence: the earliest that its first task may start

@@ -140,7 +140,7 @@ bool Windows::fit_memory(std::size_t d, std::size_t task, std::span<std::uint16_
   return true;
 }
 
-/// What runs before what runs before it; and nothing runs both before and behind it.
+/// What runs before what runs before it; and nothing runs both before and after it.
 bool Windows::close_row(std::size_t d, std::size_t task, std::span<std::uint16_t> counts) const {
   const std::vector<std::uint32_t>& here = views_->on[views_->stage(task / views_->m)];
   const std::size_t own = views_->local[task / views_->m];
@@ -219,7 +219,7 @@ bool Windows::share_pair(std::size_t from, std::size_t x, std::size_t y) {
   return changed;
 }
 
-/// The task starts at `start` at the earliest, and those of its sequence behind it later: snapshot() counts on that.
+/// The task starts at `start` at the earliest, and those of its sequence after it later: snapshot() counts on that.
 void Windows::raise_sequence(std::size_t d, std::size_t task, std::int64_t start) {
   const std::size_t end = task - task % views_->m + views_->m;
   for (std::size_t at = task; at < end && head_[d][at] < start; ++at, start += views_->duration(task / views_->m))
@@ -320,7 +320,7 @@ void Windows::learn(std::size_t d, std::size_t task, std::int64_t start, std::sp
   note_change(views_->stage(task / views_->m));
 }
 
-/// x is a task of one sequence, y the first of another that is not known to run before it: if it can not run behind it
+/// x is a task of one sequence, y the first of another that is not known to run before it: if it cannot run after it
 /// either, it runs before it.
 bool Windows::try_pair(std::size_t d, std::uint32_t x, std::uint32_t y) {
   const std::size_t stage = views_->stage(x);
@@ -340,7 +340,7 @@ bool Windows::try_pair(std::size_t d, std::uint32_t x, std::uint32_t y) {
       const std::size_t behind = y * views_->m + counts[other];
       insert_up_to(counts);
       const std::span<const std::uint16_t> its = row(d, behind).first(width);
-      if (its[own] > j) break; // it runs behind x
+      if (its[own] > j) break; // it runs after x
       insert_up_to(its);
       if (counts_[own] <= j) {
         insert(own * views_->m + j);
@@ -475,7 +475,7 @@ std::vector<Windows::Idle> Windows::idle(std::size_t d, std::size_t stage) const
   return result;
 }
 
-/// Whether what must idle before a time and behind it leaves the stage time for its work, at any time.
+/// Whether what must idle before a time and after it leaves the stage time for its work, at any time.
 bool Windows::leaves_time(std::size_t stage) {
   const std::vector<Idle> before = idle(0, stage);
   const std::vector<Idle> behind = idle(1, stage);

@@ -16,7 +16,7 @@ public:
 
   /// Applies the rules until nothing changes any more, for orders with a makespan of at most `most`. False: there are
   /// none. Once it has said so, the windows mean nothing. `pairs`: with the rules that try tasks in both orders. Ends
-  /// early behind so many `steps`, or a few more; what the windows say then holds, but is not all that the rules say.
+  /// early after so many `steps`, or a few more; what the windows say then holds, but is not all that the rules say.
   bool tighten(std::int64_t most, bool pairs = true, std::uint64_t steps = no_limit);
 
   /// From now on only orders in which task x runs before task y, of the same stage (forwards).

@@ -32,7 +32,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// One command of a transcript and what stands below it.
+/// One command of a transcript and what is below it.
 struct Step {
   std::size_t line = 0; ///< of the command, from 0
   std::size_t end = 0;  ///< first line after its output

@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (auto* const read : {read_as_model, read_as_device}) {
     try {
       read(text);
-    } catch (const Error&) { // what a user can mend; anything else is a find
+    } catch (const Error&) { // what a user can fix; anything else is a find
     }
   }
   return 0;

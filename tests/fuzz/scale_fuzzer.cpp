@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     scale({reinterpret_cast<const char*>(data), size}); // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast)
-  } catch (const Error&) {                              // what a user can mend; anything else is a find
+  } catch (const Error&) {                              // what a user can fix; anything else is a find
   }
   return 0;
 }

@@ -45,7 +45,7 @@ void run(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     run({reinterpret_cast<const char*>(data), size}); // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast)
-  } catch (const Error&) {                            // what a user can mend; anything else is a find
+  } catch (const Error&) {                            // what a user can fix; anything else is a find
   }
   return 0;
 }

@@ -112,7 +112,7 @@ TEST_CASE("Means and percentiles of production steps are predicted from the firs
         CHECK(std::abs(figure.error()) <= 0.016);
     }
   };
-  check("trace-ST.csv.gz", 5, 0.003, 0.003); // the first five are 4 % faster, two of them with long gaps behind them
+  check("trace-ST.csv.gz", 5, 0.003, 0.003); // the first five are 4 % faster, two of them with long gaps after them
   check("trace-AR.csv.gz", 4, 0.003, 0.0035);
 }
 

@@ -34,7 +34,7 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>{stream}, {}};
 }
 
-/// What stands between "`ppsim " and " --svg docs/images/schedules/NAME.svg`" on the page, as words; none where no such
+/// What is between "`ppsim " and " --svg docs/images/schedules/NAME.svg`" on the page, as words; none where no such
 /// command is.
 std::vector<std::string> drawing_command(std::string_view page, std::string_view name) {
   const std::size_t end = page.find(fmt::format(" --svg docs/images/schedules/{}.svg`", name));

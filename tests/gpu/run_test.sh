@@ -46,7 +46,7 @@ expect 'a wrong number' 2 -- "--minutes: '0' is not a whole number from 1 up" --
 expect 'no program' 2 -- "--ppsim: there is no program '$work/none'" -- --ppsim "$work/none"
 expect 'no place to pack' 2 -- "--pack: cannot write '$work/none/x.tar.gz'" -- --ppsim "$ppsim" --pack "$work/none/x.tar.gz"
 
-# What other programs had a part in is no evidence.
+# What other programs had a part in is not evidence.
 cat >"$work/contended" <<END
 #!/bin/sh
 [ "\$1" != replay ] || { echo '  cores       CONTENDED: in tasks, a stage had only 50 % of a core'; exit 0; }
@@ -115,7 +115,7 @@ END
   backend=cuda
   expect 'what is run on a GPU' 0 3 -- 'done    first/cuda-1f1b' 'done    first/cuda-transformer' 'done    costs/p2-mlp-medium/v2' \
     'done    runs/p2-mlp-medium-paced/zb-v-m4' 'done    nccl/self' 'done    heldout/p2-mlp-width/1f1b-m8' ', 0 failed, 0 are left' \
-    'results     as they have to be in all 2' 'memory      as predicted in all 2' '== heldout' 'memory      as predicted in all 1' -- \
+    'results     correct in all 2' 'memory      as predicted in all 2' '== heldout' 'memory      as predicted in all 1' -- \
     --only first/cuda-1f1b --only first/cuda-transformer --only 'costs/p2-mlp-medium/*' --only 'runs/p2-mlp-medium/gpipe-m4' \
     --only 'runs/p2-mlp-medium-paced/zb-v-m4' --only nccl/self --only heldout/p2-mlp-width/v1 --only heldout/p2-mlp-width/1f1b-m8 \
     --ppsim "$work/small" --out "$work/gpu" --probes "$work"

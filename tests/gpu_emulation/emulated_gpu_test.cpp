@@ -1,5 +1,5 @@
 // The plugin ppsim_gpu, as it is, on an emulated GPU: CUDA, cublasLt and NCCL by the processor, work of different
-// streams in an order drawn by chance. What this can not show is whether a real GPU, and the real libraries, do what
+// streams in an order drawn by chance. What this cannot show is whether a real GPU, and the real libraries, do what
 // their documentation says; see docs/gpu-checks.md.
 
 #include "ppsim/runtime/backend.hpp"
@@ -41,7 +41,7 @@ Backend& cuda() {
   return load_backend("cuda");
 }
 
-/// Sets a variable of the environment while it lives.
+/// Sets a variable of the environment while it exists.
 class Setting {
 public:
   Setting(const char* name, const char* value) : name_{name} { setenv(name, value, 1); }

@@ -15,7 +15,7 @@
 
 namespace ppsim::emulation {
 
-/// Says on stderr what the emulation can not do, and aborts.
+/// Says on stderr what the emulation cannot do, and aborts.
 [[noreturn]] void refuse(const char* what);
 
 /// Whether an environment variable is neither empty nor 0.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# faults.sh MPIEXEC COMMAND...: runs COMMAND, a replay of 1f1b with 4 stages, in ways that can not do, and checks what is said, how
+# faults.sh MPIEXEC COMMAND...: runs COMMAND, a replay of 1f1b with 4 stages, in ways that cannot do, and checks what is said, how
 # often, with which exit status, and within which time.
 set -u
 . "$(dirname "$0")/environment.sh"

@@ -27,7 +27,7 @@ done
 cmp one.csv killed.csv || fail 'it goes on'
 
 $mpiexec -n 4 "$ppsim" $sweep --overhead 1us --table one.csv --resume 2>err && fail 'another sweep is refused'
-[ "$(grep -c 'is of another sweep' err)" = 1 ] || fail 'which is said once'
+[ "$(grep -c 'belongs to another sweep' err)" = 1 ] || fail 'which is said once'
 $mpiexec -n 4 "$ppsim" sweep --vary mb=8..16 2>err && fail 'what is not an axis is refused'
 [ "$(grep -c 'has no step' err)" = 1 ] || fail 'which is said once, too'
 exit 0

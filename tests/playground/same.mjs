@@ -83,7 +83,7 @@ for (const name of schedules) hold('models', [...model, '--schedule', name]);
 hold('models', ['--model', 'deepseek-v3', '--device', 'h100', '--stages', '16', '--mb', '64', '--expert-parallel', '64', '--data-parallel', '8']);
 
 const small = ['--stages', '4', '--mb', '8', '--forward', '10ms', '--backward', '20ms', '--comm', '1ms'];
-for (const more of [['--sensitivity'], ['--jitter', '0.05'], ['--jitter', '0.3', '--samples', '5000', '--seed', '4294967295'], ['--jitter', '0.1', '--data-parallel', '64', '--samples', '2000'],
+for (const more of [['--sensitivity'], ['--jitter', '0.05'], ['--jitter', '0.3', '--samples', '5000', '--seed', '4294967295'], ['--jitter', '0.1', '--data-parallel', '64', '--samples', '6400'],
                     ['--jitter', '0.1', '--sensitivity'], ['--slow', '1=1.3'], ['--slow-link', '0=4'], ['--send-slices', '7'], ['--overlap-grad-reduce', 'off', '--reduce', '5ms'],
                     ['--optimizer-step', 'per-stage', '--optimizer', '3ms'], ['--forward-only'], ['--title', 'Ünïcode "quoted" \\ \u0001'], ['--title', 'Ünïcode "quoted" \\'],
                     ['--bound'], ['--layers', '33'], ['--layout', 'Et*10|(t*11|)*2,t*9L'], ['--stages', '4']]) hold('questions', [...small, ...more]);

@@ -62,7 +62,7 @@ struct Progress {
   bool weight = false;
 };
 
-/// Runs whatever could run next, drawn at random, until all has run: the rows that this leaves can not deadlock.
+/// Runs whatever could run next, drawn at random, until all has run: the rows that this leaves cannot deadlock.
 class RandomDispatch {
 public:
   explicit RandomDispatch(const Placement& placement)

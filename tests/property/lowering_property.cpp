@@ -48,7 +48,7 @@ const Lowering& draw_lowering() {
   return *lowerings()[draw(0, lowerings().size() - 1)];
 }
 
-/// Without what a CSV can not say, that tasks wait for their stage's operations; and without groups, if so asked.
+/// Without what a CSV cannot say, that tasks wait for their stage's operations; and without groups, if so asked.
 CommOrder without_holds(const CommOrder& order, bool keeps_groups = true) {
   std::vector<CommOp> ops{order.ops().begin(), order.ops().end()};
   for (CommOp& op : ops) {

@@ -33,7 +33,8 @@ struct NaiveRun {
 /// `latency` by a cursor per stage and a table of what is done.
 NaiveRun naive_latency(const Schedule& schedule, const Scenario& scenario);
 
-/// `link` likewise: tasks end one by one, the earliest first, and each then takes its link as soon as that is free.
+/// `link` works the same way: tasks end one by one, the earliest first, and each then takes its link as soon as that is
+/// free.
 NaiveRun naive_link(const Schedule& schedule, const Scenario& scenario);
 
 /// `blocking` without pairs: the end of each task; nothing where the order deadlocks.

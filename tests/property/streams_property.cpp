@@ -72,7 +72,7 @@ CommOrder draw_operations(const TaskGraph& graph) {
   return {std::move(ops), std::move(offsets)};
 }
 
-/// Every receive at the start, in the order in which its peer sends; every send right behind its task.
+/// Every receive at the start, in the order in which its peer sends; every send right after its task.
 CommOrder earliest_operations(const TaskGraph& graph) {
   const Schedule& schedule = graph.schedule();
   const std::vector<TaskId> senders = senders_of(graph);
@@ -379,7 +379,7 @@ TEST_CASE("On edges, with every receive posted at the start, streams equal laten
     const Schedule schedule = draw_order();
     Scenario scenario = draw_scenario(schedule.shape());
     scenario.network.slices = 1;
-    // Operations are launched behind both halves of a pair, also where these run one after the other.
+    // Operations are launched after both halves of a pair, also where these run one after the other.
     if (scenario.pair.kind == PairRule::Kind::serial) scenario.pair.kind = PairRule::Kind::sum;
     if (one_in(2)) {
       std::ranges::fill(scenario.network.latency, zero);

@@ -93,6 +93,9 @@ class Figures(unittest.TestCase):
     def test_files_are_written_too(self):
         with tempfile.TemporaryDirectory() as folder:
             run = ppsim.simulate(stages=4, mb=8, svg=f"{folder}/run.svg", json=f"{folder}/run.json")
+            alone = ppsim.simulate(stages=4, mb=8, html=f"{folder}/run.html")
+            with open(f"{folder}/run.html", encoding="utf-8") as html:
+                self.assertEqual(html.read(), alone.html())
             with open(f"{folder}/run.svg") as svg, open(f"{folder}/run.json") as json:
                 self.assertEqual(svg.read(), run.svg())
                 self.assertEqual(json.read(), run.json())

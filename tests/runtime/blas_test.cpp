@@ -31,7 +31,7 @@ std::vector<float> drawn(std::size_t count, std::uint32_t key) {
   return values;
 }
 
-// A matrix with a gap of NaN behind each row.
+// A matrix with a gap of NaN after each row.
 struct Drawn2d {
   std::size_t rows, columns, stride;
   std::vector<float> values;

@@ -78,7 +78,7 @@ TEST_CASE("A message of another size is refused with both sizes", "[runtime][han
   static_cast<void>(ends.sender().output(ends.transfer(0)));
   ends.sender().isend(ends.transfer(0), Bytes{60});
   CHECK(refusal_of([&] { static_cast<void>(ends.receive(0)); }).first() ==
-        ": 60 bytes came, 64 were expected -- check that both ranks run the same workload");
+        ": 60 bytes arrived, expected 64 -- check that both ranks run the same workload");
 }
 
 TEST_CASE("Paced content can be seen when its transfer's time has passed, each by itself", "[runtime][hand-over]") {

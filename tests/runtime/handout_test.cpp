@@ -68,7 +68,7 @@ struct Outcome {
 };
 
 /// Share_work() with modelled time: the first process takes what has come, then hands out, again and again; its own
-/// stretch runs beside its messages. It stands last, as it is looked at last.
+/// stretch runs beside its messages. It is last, as it is looked at last.
 class Model {
 public:
   Model(std::size_t ranks, Rows rows, Messages messages = {})

@@ -117,8 +117,8 @@ TEST_CASE("A transfer of another size than expected is an error that names both"
       }
     });
   };
-  CHECK_THROWS_WITH(with_size(Bytes{400}), Catch::Contains("received 400 bytes where 1000 are expected"));
-  CHECK_THROWS_WITH(with_size(Bytes{2000}), Catch::Contains("received 2000 bytes where 1000 are expected"));
+  CHECK_THROWS_WITH(with_size(Bytes{400}), Catch::Contains("received 400 bytes, expected 1000"));
+  CHECK_THROWS_WITH(with_size(Bytes{2000}), Catch::Contains("received 2000 bytes, expected 1000"));
 }
 
 TEST_CASE("A sender waits while all slots are on their way, and can give up", "[message]") {

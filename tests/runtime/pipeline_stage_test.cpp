@@ -299,7 +299,7 @@ TEST_CASE("What a transport throws names rank, task and peer", "[runtime][stage]
   const Program program = compiled(generate("1f1b", {.stages = 2, .microbatches = 4}));
   ToyRun toys{program, {.compute = Compute::real, .poison = false, .fault = Fault{FaultKind::resize, cell("0F3")}}};
   CHECK(refusal_of([&] { train_toys(toys, 2, 2); }).first() ==
-        "rank 1, task 1F3, input 0F3 from rank 0: 8 bytes came, 16 were expected -- check that both ranks run the same "
+        "rank 1, task 1F3, input 0F3 from rank 0: 8 bytes arrived, expected 16 -- check that both ranks run the same "
         "workload");
 }
 

@@ -135,8 +135,8 @@ TEST_CASE("What no backend replays is refused", "[program]") {
   const TaskGraph graph = lower(paired, uniform_scenario(paired.shape(), Duration{10}, Duration{20}));
   const Refusal refusal = refusal_of([&] { (void)compile(graph, simulate(graph)); });
   CHECK(refusal.code == ExitCode::bad_input);
-  CHECK(refusal.first() == "schedule: its overlapped pairs are predicted to overlap (pair rule 'sum'), but every "
-                           "backend runs one half after the other -- predict the same with --pair serial");
+  CHECK(refusal.first() == "schedule: the prediction overlaps its pairs (pair rule 'sum'), but every backend runs one "
+                           "half after the other -- predict the same with --pair serial");
 }
 
 } // namespace ppsim::test::program_test

@@ -126,7 +126,7 @@ TEST_CASE("A run for which the system starts too few threads ends, and says what
     return (refusal.code == ExitCode::failed ? "failed: " : "not failed: ") + refusal.first();
   };
   const std::string why =
-      ": the system starts no thread for it: Resource temporarily unavailable -- every stage needs a thread, and the "
+      ": the system cannot start its thread: Resource temporarily unavailable -- every stage needs a thread, and the "
       "run one more: raise the limit of processes (ulimit -u, or of the container), or use fewer stages";
   for (const auto& [started, whose] :
        {std::pair{0U, "the run's monitor"}, std::pair{1U, "rank 0"}, std::pair{3U, "rank 2"}})

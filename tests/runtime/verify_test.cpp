@@ -48,24 +48,24 @@ TEST_CASE("A program as it was compiled is in order", "[verify]") {
 
 TEST_CASE("The tasks have to be those of the schedule", "[verify]") {
   CHECK(has(found([](Program& program) { std::swap(program.stages[1].tasks[0], program.stages[1].tasks[1]); }),
-            "stage 1 has not the tasks of the schedule"));
+            "stage 1 does not have the tasks of the schedule"));
   CHECK(has(found([](Program& program) { program.stages[0].tasks.pop_back(); }),
-            "stage 0 has not the tasks of the schedule"));
-  CHECK(has(found([](Program& program) { program.stages.pop_back(); }), "1 stages, where the schedule has 2"));
+            "stage 0 does not have the tasks of the schedule"));
+  CHECK(has(found([](Program& program) { program.stages.pop_back(); }), "1 stages, but the schedule has 2"));
 }
 
 TEST_CASE("References have to point at something", "[verify]") {
   CHECK(has(found([](Program& program) {
               at(program, "1F0").input = TransferRef{ChannelId{0}, 2};
             }),
-            "1F0 names transfer 2 of channel 0, which is not there"));
+            "1F0 names transfer 2 of channel 0, which does not exist"));
   CHECK(has(found([](Program& program) {
               at(program, "0F0").output = TransferRef{ChannelId{7}, 0};
             }),
             "0F0 names transfer 0 of channel 7"));
   CHECK(has(found([](Program& program) { program.channels[0].to = StageId{2}; }), "between stages that are not there"));
   CHECK(has(found([](Program& program) { program.channels[1].transfers[0].consumer = no_task; }),
-            "channel 1 is for tasks that are not there"));
+            "channel 1 is for tasks that do not exist"));
   CHECK(has(found([](Program& program) { program.channels[1].slots = 0; }), "channel 1 has no slot"));
   CHECK(has(found([](Program& program) {
               program.lanes[0].transfers.push_back({ChannelId{0}, 9});
@@ -84,12 +84,12 @@ TEST_CASE("Every input is produced once and used once", "[verify]") {
   CHECK(has(found([](Program& program) { at(program, "0F1").output = at(program, "0F0").output; }),
             "0F1 has the output of 0F0"));
   CHECK(has(found([](Program& program) { program.channels[0].transfers[0].consumer = make_id<TaskId>(7); }),
-            "0F0 for 1I0 is sent, which has no use for it"));
+            "0F0 for 1I0 is sent to a task that does not need it"));
   CHECK(has(found([](Program& program) { std::swap(program.channels[0].from, program.channels[0].to); }),
             "0F0 for 1F0 goes from stage 1 to stage 0, not from 0 to 1"));
   CHECK(has(found([](Program& program) { program.channels[0].transfers.push_back(program.channels[0].transfers[1]); }),
-            "0F1 for 1F1 is a transfer that only one end knows"));
-  CHECK(has(found([](Program& program) { program.stages[1].in.clear(); }), "stage 1 does not list the channels at it"));
+            "only one end knows transfer 0F1 for 1F1"));
+  CHECK(has(found([](Program& program) { program.stages[1].in.clear(); }), "stage 1 does not list its channels"));
 }
 
 TEST_CASE("A channel has the order of its sender", "[verify]") {
@@ -98,7 +98,7 @@ TEST_CASE("A channel has the order of its sender", "[verify]") {
               std::swap(at(program, "0F0").output, at(program, "0F1").output);
               std::swap(at(program, "1F0").input, at(program, "1F1").input);
             }),
-            "0F0 for 1F0 is sent behind 0F1, which is made later"));
+            "0F0 for 1F0 is sent after 0F1, which is made later"));
 }
 
 TEST_CASE("Every stash is made once, there when it is used, and freed once", "[verify]") {
@@ -121,37 +121,37 @@ TEST_CASE("Every stash is made once, there when it is used, and freed once", "[v
 TEST_CASE("No more stashes are alive at once than was predicted", "[verify]") {
   CHECK(split_program().stages[0].peak_stashes == 2);
   CHECK(has(found([](Program& program) { program.stages[0].peak_stashes = 1; }),
-            "stage 0: 2 stashes at once, where 1 are predicted"));
+            "stage 0: 2 stashes at once, but 1 are predicted"));
 }
 
 TEST_CASE("Every transfer is on the lane of its stages, once and in order", "[verify]") {
   CHECK(has(found([](Program& program) { program.lanes[0].transfers.pop_back(); }),
-            "transfers on lanes of channel 0 are 1, where it has 2"));
+            "transfers on lanes of channel 0 are 1, but it has 2"));
   CHECK(has(found([](Program& program) { std::swap(program.lanes[0].transfers[0], program.lanes[0].transfers[1]); }),
-            "a lane is out of order: transfer 1 of channel 0, where 0 is next"));
+            "a lane is out of order: transfer 1 of channel 0, but 0 is next"));
   CHECK(has(found([](Program& program) { std::swap(program.lanes[0].transfers, program.lanes[1].transfers); }),
             "the lane of stages 0 and 1 has a transfer from stage 1 to stage 0"));
   CHECK(has(found([](Program& program) {
               program.lanes.push_back({StageId{0}, StageId{1}, {}});
             }),
-            "stages 0 and 1 have a lane too many"));
+            "stages 0 and 1 have one lane too many"));
   CHECK(has(found(
                 [](Program& program) {
                   program.lanes.push_back({StageId{1}, StageId{0}, {}});
                 },
                 P2p::pair),
-            "stages 1 and 0 have a lane too many"));
+            "stages 1 and 0 have one lane too many"));
 }
 
 TEST_CASE("Every transfer is in a batch of each of its stages", "[verify]") {
   CHECK(has(found([](Program& program) { program.stages[0].batches.front().sends.clear(); }, P2p::batched),
-            "sends are out of order: transfer 1 of channel 0, where 0 is next"));
+            "sends are out of order: transfer 1 of channel 0, but 0 is next"));
   CHECK(has(found([](Program& program) { program.stages[1].batches.front().receives.clear(); }, P2p::batched),
-            "receives of channel 0 are 1, where it has 2"));
+            "receives of channel 0 are 1, but it has 2"));
   CHECK(has(found([](Program& program) { program.stages[0].batches.front().before = 0; }, P2p::batched),
-            "stage 0 sends in a batch what it has not made by then"));
+            "a batch of stage 0 sends data that is not made yet"));
   CHECK(has(found([](Program& program) { program.stages[1].batches.front().before = 1; }, P2p::batched),
-            "stage 1 receives in a batch what it needed before"));
+            "a batch of stage 1 receives data that was needed earlier"));
   CHECK(has(found([](Program& program) { program.stages[1].batches.front().before = 99; }, P2p::batched),
             "stage 1: a batch before task 99 of 6"));
 }
@@ -181,7 +181,7 @@ TEST_CASE("An overlapped pair posts both its receives before, and both its sends
   REQUIRE(batches.size() == 4);
   CHECK(batches[1].before == 2); // the pair, of which the second half needs 1B0's gradient
   CHECK(batches[1].receives == std::vector{TransferRef{ChannelId{1}, 0}});
-  CHECK(batches[2].before == 4); // behind the pair, of which the first half has an output
+  CHECK(batches[2].before == 4); // after the pair, of which the first half has an output
   CHECK(batches[2].sends == std::vector{TransferRef{ChannelId{0}, 2}});
 }
 
@@ -211,14 +211,14 @@ TEST_CASE("A cycle over slots is told operation by operation, with the slots tha
   const Refusal refusal = refusal_of([&] { (void)compiled(schedule, {.slots = 1}); });
   CHECK(refusal.code == ExitCode::no);
   REQUIRE(refusal.lines.size() == 1);
-  CHECK(refusal.first() == "schedule: deadlock: stage 1: 1F2 waits for a free slot to stage 0, where 2F1 has to end "
-                           "first; stage 0: 2F1 waits for a free slot to stage 1, where 3F0 has to end first; stage 1: "
+  CHECK(refusal.first() == "schedule: deadlock: stage 1: 1F2 waits for a free slot to stage 0, where 2F1 must end "
+                           "first; stage 0: 2F1 waits for a free slot to stage 1, where 3F0 must end first; stage 1: "
                            "3F0 waits for 1F2, which is before it -- --slots 2 suffices");
   CHECK(!refusal_of([&] { (void)compiled(schedule, {.slots = 2}); }).code);
 }
 
 TEST_CASE("A cycle over batches is told, and that edges have none", "[verify]") {
-  // Stage 0 can not run 0F3 before 0F2 is taken; stage 1 takes that when stage 0, behind 0F3, has taken 1B0's gradient.
+  // Stage 0 cannot run 0F3 before 0F2 is taken; stage 1 takes that when stage 0, after 0F3, has taken 1B0's gradient.
   const Schedule schedule = order({"0F0 0F1 0F2 0F3 0B0 0B1 0B2 0B3", "1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3"});
   CHECK(!refusal_of([&] { (void)compiled(schedule, {.p2p = P2p::edge}); }).code);
   const Refusal refusal = refusal_of([&] { (void)compiled(schedule, {.p2p = P2p::batched, .slots = 4}); });
@@ -245,7 +245,7 @@ TEST_CASE("A lane whose order meets in no program is a cycle", "[verify]") {
 
 TEST_CASE("One thread can issue the tasks in the order of issue", "[verify]") {
   CHECK(has(found([](Program& program) { std::swap(program.issue_order[0], program.issue_order[1]); }),
-            "0F1 is issued before 0F0, for which it waits"));
+            "0F1 is issued before 0F0, which it waits for"));
   CHECK(has(found([](Program& program) { program.issue_order.pop_back(); }),
             "the order of issue does not have every task once"));
   CHECK(has(found([](Program& program) { program.issue_order.back() = program.issue_order.front(); }),

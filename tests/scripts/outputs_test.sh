@@ -14,7 +14,7 @@ as_other() { if [ "$(id -u)" = 0 ]; then setpriv --reuid 65534 --regid 65534 --c
 "$ppsim" "${small[@]}" --json right.json >right.txt 2>notes.txt
 check 'there is a note to lose' grep -q note notes.txt
 
-# Streams that can not be written.
+# Streams that cannot be written.
 run bash -c '"$@" 2>/dev/full' - "$ppsim" "${small[@]}"
 check 'a full disk for notes: the report' prints "$(cat right.txt)"
 run bash -c '"$@" 2>&-' - "$ppsim" "${small[@]}" --json closed.json
@@ -36,7 +36,7 @@ check 'and with the files that were asked for' [ -s first.svg ]
 # Threads that the system refuses: nothing was tested.
 run as_other bash -c 'ulimit -u 1; exec "$@"' - "$ppsim" selftest
 check 'a self-test without threads has failed' [ "$status" = 1 ]
-check 'which says why' said 'the system starts no thread for it'
+check 'which says why' said 'the system cannot start its thread'
 
 # Names.
 echo mine >victim
@@ -70,7 +70,7 @@ ln -s around.json round.json
 run "$ppsim" "${small[@]}" --json round.json
 check 'links in a circle are an error' said "cannot write 'round.json': Too many levels of symbolic links"
 
-# Folders that can not be written.
+# Folders that cannot be written.
 mkdir closed
 echo old >closed/run.json
 chmod 666 closed/run.json

@@ -49,7 +49,7 @@ cp whole.csv kept.csv
 cp whole.csv.sweep kept.csv.sweep
 run "${sweep[@]}" --overhead 1us --table kept.csv --resume
 check 'other options are another sweep' [ "$status" = 2 ]
-check 'which is said with what differs' said "is of another sweep: '--overhead 1us' is said here alone"
+check 'which is said with what differs' said "belongs to another sweep: this sweep has '--overhead 1us'"
 check 'and nothing is lost' cmp kept.csv whole.csv
 rm kept.csv.sweep
 run "${sweep[@]}" --table kept.csv --resume

@@ -208,7 +208,7 @@ inline CertificateInstance any_instance(Draw& draw) {
   return instance;
 }
 
-/// Passes of one stage that wait for what they have begun, and can not all begin at once: it idles.
+/// Passes of one stage that wait for what they have begun, and cannot all begin at once: it idles.
 inline CertificateInstance waiting_instance(Draw& draw) {
   CertificateInstance instance{
       .microbatches = static_cast<std::size_t>(draw(1, 2)), .capacity = {}, .sequences = {}, .arcs = {}};

@@ -32,7 +32,7 @@ inline bool is_operation(std::string_view word) {
 }
 
 /// "2RECV_F0": the operation as PyTorch writes it; "0SEND_F1!": the next task of its stage waits for it; "0SEND_F1!2":
-/// the one behind two more does.
+/// the one after two more does.
 inline CommOp operation(const Schedule& schedule, const ScheduleIndex& where, std::string_view word) {
   CommOp op;
   if (const std::size_t mark = word.find('!'); mark != std::string_view::npos) {

@@ -44,7 +44,7 @@ inline std::optional<std::string> said_with_threads(std::size_t threads, const s
   ::close(ends[0]);
   int status = 0;
   ::waitpid(child, &status, 0);
-  if (WIFSIGNALED(status)) return "ended by signal " + std::to_string(WTERMSIG(status)); // which is no pass
+  if (WIFSIGNALED(status)) return "ended by signal " + std::to_string(WTERMSIG(status)); // which is not a pass
   return said.empty() ? std::nullopt : std::optional{said};
 }
 

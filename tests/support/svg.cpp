@@ -12,7 +12,7 @@ namespace ppsim::test {
 
 namespace {
 
-/// As it stands there: spaces and line ends too.
+/// As it is there: spaces and line ends too.
 constexpr unsigned parse_flags = pugi::parse_escapes | pugi::parse_ws_pcdata;
 
 /// What pugixml lets pass: it leaves an '&' that begins no entity as it is.

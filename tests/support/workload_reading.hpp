@@ -21,8 +21,8 @@ struct WorkloadNode {
   std::string name{};               ///< or label
   Duration duration{0};             ///< of compute
   std::uint32_t peer = 0;           ///< of a send or receive: the other rank
-  std::uint64_t tag = 0;            ///< likewise
-  Bytes bytes{};                    ///< likewise
+  std::uint64_t tag = 0;            ///< as above
+  Bytes bytes{};                    ///< as above
   std::uint32_t cpu = 0;            ///< of GOAL
   std::vector<std::size_t> after{}; ///< positions in Workload::nodes, of the same rank
 };
@@ -38,7 +38,7 @@ struct Workload {
 /// other types than the three, for dependencies on nodes that are not there, and for a send or receive whose other side
 /// is missing or differs: other simulators wait for ever there, without a word.
 [[nodiscard]] Workload read_chakra(std::span<const traces::NamedBytes> files);
-/// Reads GOAL, likewise. `where` names the file in errors.
+/// Reads GOAL, in the same way. `where` names the file in errors.
 [[nodiscard]] Workload read_goal(std::string_view text, std::string_view where);
 
 } // namespace ppsim::test

@@ -83,7 +83,7 @@ private:
     return nothing();
   }
 
-  /// An empty one, with a fault, where it is no list.
+  /// An empty one, with a fault, where it is not a list.
   const ReadJson& list(const ReadJson& value, std::string_view pointer) {
     static const ReadJson none = ReadJson::array();
     if (value.is_array()) return value;

@@ -29,7 +29,7 @@ WrittenJson or_null(const std::optional<Value>& value) {
   return value ? WrittenJson(*value) : WrittenJson(nullptr);
 }
 
-/// A list with an element per line, each behind so many spaces.
+/// A list with an element per line, each after so many spaces.
 template <class Elements, class Make>
 std::string rows_of(const Elements& elements, std::size_t indent, Make make) {
   if (elements.empty()) return "[]";

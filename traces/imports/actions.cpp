@@ -31,7 +31,7 @@ std::uint64_t forward_of(const PpAction& action) {
 /// What a step has had so far.
 class StepContent {
 public:
-  /// Whether `action` can not be of this step.
+  /// Whether `action` cannot be of this step.
   [[nodiscard]] bool begins_next(const PpAction& action) const {
     if (is_update(action)) return false;
     return seen_.contains(key_of(action)) || (is_forward(action) && backwards_.contains(key_of(action)));
@@ -94,7 +94,7 @@ private:
     return false;
   }
 
-  /// The first action of the step from `begin` on that can not be in it; nothing where the step is possible.
+  /// The first action of the step from `begin` on that cannot be in it; nothing where the step is possible.
   [[nodiscard]] std::optional<std::size_t> fault_from(std::size_t begin) const {
     StepContent step;
     bool has_optimizer = false;

@@ -67,10 +67,10 @@ struct TaskTime {
   std::optional<std::int64_t> input{}; ///< when its receive had ended; none where none was seen, or it has none
 };
 
-/// Gives those of a rank's tasks that launched nothing a time without length, between the tasks before and behind them
+/// Gives those of a rank's tasks that launched nothing a time without length, between the tasks before and after them
 /// in the order of the processor, where any task ran on the device: the processor runs ahead, so that its times say
 /// nothing beside those of the device. The partial backward of a first stage is such a task. It ran when its input was
-/// there; where that was not seen, when the task behind it began (the one before it had ended, where it is the last of
+/// there; where that was not seen, when the task after it began (the one before it had ended, where it is the last of
 /// its step). Returns how many.
 std::size_t place_without_kernels(std::span<TaskTime> tasks);
 

@@ -174,7 +174,7 @@ private:
   Scenario scenario_;
   CostForm form_;
   std::vector<Duration> first_ = std::vector<Duration>(2); ///< beyond the mean stage: forward, backward
-  std::vector<Duration> last_ = std::vector<Duration>(2);  ///< likewise
+  std::vector<Duration> last_ = std::vector<Duration>(2);  ///< as above
   ScenarioDocument document_;
 };
 

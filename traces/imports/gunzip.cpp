@@ -56,7 +56,7 @@ void feed(z_stream& stream, std::string_view& bytes) {
          "compress or copy it again");
 }
 
-/// Behind the end of a member: another one begins, or there is padding of zeros.
+/// After the end of a member: another one begins, or there is padding of zeros.
 bool begins_member(z_stream& stream, std::string_view where) {
   if (*stream.next_in == 0) return false;
   if (inflateReset(&stream) != Z_OK) refuse_broken(where, stream);

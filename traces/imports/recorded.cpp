@@ -97,7 +97,7 @@ public:
 
   [[nodiscard]] std::size_t transfers() const { return outputs_.size(); }
 
-  /// Nothing, counted as dropped, where it can not be.
+  /// Nothing, counted as dropped, where it cannot be.
   std::optional<ReplicaStep> build(const StepEvents& events) {
     find_transfers(events);
     ReplicaStep step{.number = events.step};
@@ -398,7 +398,7 @@ private:
       ++dropped_["replicas without a complete step"];
   }
 
-  /// Nothing where the tasks make no schedule, or one that can not have run.
+  /// Nothing where the tasks make no schedule, or one that cannot have run.
   std::optional<TaskGraph> graph_of(const SameOrder& steps) {
     try {
       Schedule schedule = schedule_of(*steps.front(), options_, where_);

@@ -41,7 +41,7 @@ std::size_t part_pairs(std::span<TaskEvent> tasks);
 [[nodiscard]] std::optional<StepFault> find_incomplete(const StepEvents& step);
 
 /// Makes the times of a step small numbers: since its first task, or where stages have clocks of their own since the
-/// first task of the stage. Then moves tasks of a stage apart that overlap by up to `time_error`. Says what can not be.
+/// first task of the stage. Then moves tasks of a stage apart that overlap by up to `time_error`. Says what cannot be.
 [[nodiscard]] std::optional<StepFault> bring_into_order(const StepEvents& step, bool one_clock,
                                                         std::int64_t time_error);
 

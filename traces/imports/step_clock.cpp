@@ -16,7 +16,7 @@ struct Link {
   std::int64_t least = -no_bound; ///< offset that causality asks for
   std::int64_t most = no_bound;   ///< offset that it allows
   std::vector<std::int64_t> up;   ///< offsets by which both sides of a transfer end together, low to high
-  std::vector<std::int64_t> down; ///< likewise, high to low
+  std::vector<std::int64_t> down; ///< as above, high to low
 };
 
 struct Offset {
@@ -90,7 +90,7 @@ struct SetClock {
   std::size_t from;                  ///< position of the other; its own: the first
   std::optional<std::int64_t> error; ///< between the two
 };
-/// Each behind the one that it is from.
+/// Each after the one that it is from.
 using Reached = std::vector<SetClock>;
 
 /// The errors between two stages add up along the way from one to the other: the most that they do.

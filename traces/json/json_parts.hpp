@@ -128,7 +128,7 @@ inline std::string document(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// A document that is to go on behind its last value.
+/// A document that is to go on after its last value.
 inline std::string without_end(std::string document) {
   constexpr std::string_view end = "\n}\n";
   PPSIM_ASSERT(document.ends_with(end));

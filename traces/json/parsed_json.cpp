@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 constexpr std::size_t deepest = 8;      ///< far more than a document of ours has
-constexpr std::size_t most_keys = 1000; ///< likewise; a key is looked for among all of its object
+constexpr std::size_t most_keys = 1000; ///< as above; a key is looked for among all of its object
 
 /// Keys that occur twice, and nesting and objects without end, which the parser itself lets pass.
 class StructureCheck {

@@ -111,7 +111,7 @@ private:
     }
   }
 
-  /// From a quote on; then `at` is behind the one that closes it.
+  /// From a quote on; then `at` is after the one that closes it.
   bool take_quoted(std::string_view line, std::size_t& at, Value& value) {
     for (++at;; ++at) {
       if (at == line.size()) {
@@ -181,7 +181,7 @@ private:
     return value.text;
   }
 
-  /// In billionths: nanoseconds of seconds, bytes of gigabytes. Nothing where it is no number above 0.
+  /// In billionths: nanoseconds of seconds, bytes of gigabytes. Nothing where it is not a number above 0.
   std::optional<std::int64_t> billionths(const Value& value, std::string_view name, double most,
                                          std::string_view hint) {
     const std::optional<double> number = decimal_of(value.text);

@@ -20,12 +20,12 @@ std::string compact(const Json& json) {
 }
 
 /// In one line, and cut where it is too long: neither a line end in the name of a processor nor a command of many words
-/// may make a file that can not be read.
+/// may make a file that cannot be read.
 std::string one_line(std::string text) {
   std::ranges::replace_if(
       text, [](char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F; }, ' ');
   if (text.size() <= longest_fact / 3) return text;     // a byte that is no UTF-8 becomes three in the file
-  text = Json::parse(compact(text)).get<std::string>(); // as it stands there
+  text = Json::parse(compact(text)).get<std::string>(); // as it is there
   const auto continues = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; };
   std::size_t end = std::min(text.size(), longest_fact);
   while (end < text.size() && continues(text[end])) --end; // not amid a character

@@ -82,7 +82,7 @@ void append_group(std::string& row, const Schedule& schedule, Between& rest) {
   rest.ops_written += static_cast<std::uint32_t>(count);
 }
 
-/// Appends what stands before the task at `place`.
+/// Appends what is before the task at `place`.
 void append_between(std::string& row, const Schedule& schedule, Between& rest, std::size_t place) {
   while (true) {
     const bool has_op = !rest.ops.empty() && rest.ops.front().before <= place;

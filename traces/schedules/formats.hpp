@@ -80,7 +80,7 @@ void add_within_limit(Problems& problems, const Make& make) {
   return text;
 }
 
-/// The words of `text`, which stand between spaces and tabs, in place of what `words` held.
+/// The words of `text`, which are between spaces and tabs, in place of what `words` held.
 inline void split(std::string_view text, std::vector<std::string_view>& words) {
   words.clear();
   while (text = trimmed(text), !text.empty()) {

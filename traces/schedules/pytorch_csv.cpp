@@ -357,7 +357,7 @@ CommOrder CsvReader::take_transfers(const Schedule& schedule, const ScheduleInde
   return order;
 }
 
-/// By stage and chunk, position in the stage of the last task behind which a microbatch is done with.
+/// By stage and chunk, position in the stage of the last task after which a microbatch is done with.
 std::map<std::pair<std::size_t, std::uint16_t>, std::size_t> last_backwards(const Schedule& schedule) {
   std::map<std::pair<std::size_t, std::uint16_t>, std::size_t> last;
   for (std::size_t stage = 0; stage < schedule.shape().stages; ++stage) {

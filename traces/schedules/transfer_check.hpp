@@ -29,7 +29,7 @@ struct CellPlaces {
 };
 
 /// Adds a problem for every transfer between two stages that lacks its send or its receive, and for every cell that
-/// belongs to no transfer, repeats one, is in the wrong row, or stands on the wrong side of its task. Returns the cells
+/// belongs to no transfer, repeats one, is in the wrong row, or is on the wrong side of its task. Returns the cells
 /// as the operations that they are, for a schedule without problems.
 [[nodiscard]] CommOrder check_transfers(const Schedule& schedule, const ScheduleIndex& schedule_index,
                                         const std::vector<TransferCell>& cells, const CellPlaces& places,

@@ -18,8 +18,8 @@ struct WorkloadNode {
   std::string name{};
   Duration duration{0};             ///< of compute
   std::size_t peer = 0;             ///< of a send or receive: the other rank
-  std::size_t tag = 0;              ///< likewise: of both sides the sender's TaskId
-  Bytes bytes{};                    ///< likewise
+  std::size_t tag = 0;              ///< as above: of both sides the sender's TaskId
+  Bytes bytes{};                    ///< as above
   std::vector<std::size_t> after{}; ///< positions among the nodes of its rank
 };
 

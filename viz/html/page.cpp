@@ -25,13 +25,17 @@ std::string policy(const Document& document) {
 } // namespace
 
 std::string html_document(const Document& document) {
-  std::string html = fmt::format("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                                 "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
-                                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                                 "<title>{}</title>\n",
+  std::string html = fmt::format(R"(<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{}</title>
+)",
                                  policy(document), escaped(clean_text(document.title)));
   html.append("<style>").append(page_style.text).append("</style>\n</head>\n<body>\n").append(page_body);
-  html.append("<script type=\"application/json\" id=\"data\">").append(document.data).append("</script>\n");
+  html.append(R"(<script type="application/json" id="data">)").append(document.data).append("</script>\n");
   for (const Asset& script : document.scripts) html.append("<script>").append(script.text).append("</script>\n");
   return html += "</body>\n</html>\n";
 }

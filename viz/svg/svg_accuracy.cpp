@@ -29,7 +29,7 @@ namespace ppsim::viz {
 namespace {
 
 constexpr Px least_x_distance = px(60);
-/// Errors in millionths. What is further off than this stands at the edge.
+/// Errors in millionths. What is further off than this is at the edge.
 constexpr std::int64_t millionth = 1'000'000;
 constexpr std::int64_t widest_range = 10 * millionth;
 

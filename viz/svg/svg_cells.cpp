@@ -12,7 +12,7 @@ namespace {
 constexpr Px least_separated_cell = px(4); // narrower cells would drown in the white lines between them
 constexpr Px least_cell_width{60};         // a task without length still shows
 
-/// What is said before and behind the name of the task that released another one.
+/// What is said before and after the name of the task that released another one.
 struct ReleaseWords {
   std::string_view before, behind;
 };
@@ -248,7 +248,7 @@ std::string draw_cells(const Chart& chart, Drawn& drawn) {
   std::string out;
   const CellPieces pieces = cell_pieces(chart, drawn);
   out += draw_kinds(chart, pieces.wide, R"( stroke="#ffffff" stroke-width="0.8")");
-  out += draw_kinds(chart, pieces.narrow, ""); // above: a task without length stands on the line between two others
+  out += draw_kinds(chart, pieces.narrow, ""); // above: a task without length is on the line between two others
   if (!pieces.recomputation.empty())
     out += draw_path(fmt::format(R"(class="recompute" fill="{}" pointer-events="none")", hatch_fill(Label::recompute)),
                      pieces.recomputation);

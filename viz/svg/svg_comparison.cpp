@@ -98,7 +98,7 @@ ChartFrame frame_for(std::span<const Panel> panels) {
   return frame;
 }
 
-/// What stands above a chart, beside its name.
+/// What is above a chart, beside its name.
 std::vector<std::string> facts(const Panel& panel, const Panel& reference, StepFigure ranked_by, Duration axis) {
   const RunReport& report = panel.report;
   std::vector<std::string> parts;

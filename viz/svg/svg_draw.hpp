@@ -20,7 +20,7 @@ inline constexpr Px figure_width = px(1'000); // of plots
 inline constexpr Px label_size = px(11);
 inline constexpr std::string_view grid_look = R"(class="grid" stroke="#e3e3e3" stroke-width="0.8")"; // of plots
 
-/// What stands above or below the chart, and where it ends.
+/// What is above or below the chart, and where it ends.
 struct Part {
   std::string elements;
   Px bottom;

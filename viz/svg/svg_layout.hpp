@@ -18,7 +18,7 @@ enum class Detail : std::uint8_t { cells, shares };
 /// How the critical path is drawn: outlines around its cells, or one line where cells are too small for that.
 enum class PathStyle : std::uint8_t { outline, line };
 
-/// What a chart shows, and on which scale. Charts that stand above each other have it in common, so that they can be
+/// What a chart shows, and on which scale. Charts that are above each other have it in common, so that they can be
 /// compared by eye.
 struct ChartFrame {
   Duration axis{0}; ///< what the width of the plot stands for; what ends later is cut off
@@ -59,7 +59,7 @@ struct Chart : ChartFrame {
   [[nodiscard]] SimTime end() const { return SimTime{report.makespan}; }
   /// Where the chart ends: with its run, or where the axis cuts that off.
   [[nodiscard]] SimTime shown_end() const { return SimTime{std::min(report.makespan, axis)}; }
-  /// What is cut off stands on the plot's right edge, without width.
+  /// What is cut off is on the plot's right edge, without width.
   [[nodiscard]] Px x_at(SimTime at) const {
     return plot.x + share_of(std::min(at, SimTime{axis}).time_since_epoch().count(), axis.count(), plot.width);
   }

@@ -27,7 +27,7 @@ struct Hatch {
   std::string_view lines;
 };
 
-// Those of idle labels are light enough to stay behind the cells; the shapes differ, not only the tints.
+// Those of idle labels are light enough to stay after the cells; the shapes differ, not only the tints.
 constexpr std::array<Hatch, label_count - first_idle_label + 1> hatches{{
     // Busy, so its lines are heavy and dark: blue as a forward, which it is.
     {Label::recompute, 5, "#d9e8f3", R"(<path d="M-1 1L1-1M0 5L5 0M4 6L6 4" stroke="#0b4a7a" stroke-width="1.6"/>)"},

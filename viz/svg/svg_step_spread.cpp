@@ -113,7 +113,7 @@ std::string shape_path(const SpreadPlot& plot, std::size_t row) {
 
 constexpr std::string_view diamond = "m0 -3.6l3.6 3.6l-3.6 3.6l-3.6 -3.6z";
 
-/// What stands on the middle line of a shape; the legend shows the same.
+/// What is on the middle line of a shape; the legend shows the same.
 struct SpreadMarks {
   Px y, p5, p25, p50, mean, p75, p95, without_jitter;
 };

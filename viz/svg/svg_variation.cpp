@@ -118,7 +118,7 @@ std::string draw_markers(const VariationPlot& plot, const Curve& curve) {
   return out;
 }
 
-/// Where the line of a curve stands at a value between two points.
+/// Where the line of a curve is at a value between two points.
 std::optional<Point> point_between(const VariationPlot& plot, const Curve& curve, std::int64_t value) {
   const auto& points = plot.variation.points;
   const auto after = std::lower_bound(points.begin(), points.end(), value);
@@ -351,7 +351,7 @@ std::vector<std::string> essentials_of(const Variation& variation) {
   return parts;
 }
 
-/// The user's own, with what is plotted; a time per microbatch is no step time.
+/// The user's own, with what is plotted; a time per microbatch is not a step time.
 std::string title_of(const Variation& variation) {
   std::string what = compared_name(variation);
   what.front() = what.front() == 's' ? 'S' : what.front() == 'm' ? 'M' : what.front(); // as a sentence begins

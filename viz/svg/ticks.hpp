@@ -28,7 +28,7 @@ struct AxisMark {
 };
 /// Marks at the multiples of the ticks' step.
 [[nodiscard]] std::vector<AxisMark> marks_at(std::int64_t from, std::int64_t to, const Ticks& ticks);
-/// What an axis shows, with the unit of its ticks behind it: "step time (ms)".
+/// What an axis shows, with the unit of its ticks after it: "step time (ms)".
 [[nodiscard]] std::string in_unit(std::string_view name, const Ticks& ticks);
 
 /// log2 of `value` >= 1 in units of 2^-16, in integers alone so that it is the same on every machine.

@@ -13,7 +13,7 @@
 
 namespace ppsim::viz {
 
-/// Where the best changes, and where the label that says so stands above it, or beside that.
+/// Where the best changes, and where the label that says so is above it, or beside that.
 struct ChangeMark {
   Px x, label_x;
   std::string label;

@@ -84,7 +84,7 @@ void add_figure(StepFigure figure, int rank, Add& add) {
   });
 }
 
-/// How much longer than the reference each takes, behind the figure by which they are ranked where that is no step
+/// How much longer than the reference each takes, after the figure by which they are ranked where that is not a step
 /// time; and what 95 % of all steps take at most, with jitter.
 template <class Add>
 void add_ranking(const Comparison& comparison, const Contender& reference, Add& add) {

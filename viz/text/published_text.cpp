@@ -162,7 +162,7 @@ std::vector<std::string> refusals(const PublishedErrors& errors) {
   return lines;
 }
 
-/// Those that ran, and can not have.
+/// Those that ran, and cannot have.
 std::vector<std::string> misfits(const PublishedErrors& errors) {
   std::vector<std::string> lines;
   for (const HeldPublished& held : errors.runs)

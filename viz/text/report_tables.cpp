@@ -56,7 +56,7 @@ std::string stage_row(const RunReport& report, std::size_t number, const StageCo
   const auto filled = static_cast<std::size_t>(std::lround(busy * static_cast<double>(columns.bar)));
   std::string bar;
   for (std::size_t i = 0; i < columns.bar; ++i) bar += i < filled ? "█" : "░";
-  const std::size_t indent = columns.bar + 18; // further causes stand below the columns behind them
+  const std::size_t indent = columns.bar + 18; // further causes are below the columns after them
   const std::vector<std::string> causes = filled_lines(idle_causes(stage), columns.causes, width - indent);
   std::string out = fmt::format("  {:>5}  {} {:>6}  {:<{}} {:>5}  ", number, bar, fmt::format("{:.1f}%", 100 * busy),
                                 causes.front(), columns.causes, stage.peak_live_activations);

@@ -87,7 +87,7 @@ std::string remedy_words(const std::vector<Remedy>& remedies) {
   return words;
 }
 
-/// What to look at next, behind "next: ".
+/// What to look at next, after "next: ".
 std::string advice_words(const Advice& advice) {
   const std::string share = percent_to_tenths(advice.share);
   const std::string remedies = remedy_words(advice.remedies);
@@ -161,7 +161,7 @@ private:
 
   /// One line of the answer, broken at spaces where the width ends.
   void say(std::string_view what, std::string_view text) { out_ += answer_lines(what, text, options_.width); }
-  /// `text`, broken likewise, with further lines indented.
+  /// `text`, broken in the same way, with further lines indented.
   void put_wrapped(std::string_view text, std::size_t indent) { out_ += wrapped_lines(text, options_.width, indent); }
 
   void answer() {

@@ -68,7 +68,7 @@ public:
   }
 
 private:
-  /// `begin`, then `text`, whose further lines stand below its first.
+  /// `begin`, then `text`, whose further lines are below its first.
   void put(const std::string& begin, std::string_view text) {
     out_ += wrapped_lines(begin + std::string{text}, width_, begin.size());
   }

@@ -110,7 +110,7 @@ std::vector<std::string> notes_of(const Variation& variation) {
   return notes;
 }
 
-/// The crossings that are told in words: those of lines that are the best somewhere come before others.
+/// The crossings that are described in words: those of lines that are the best somewhere come before others.
 std::vector<Crossing> told_crossings(const Variation& variation) {
   std::vector<Crossing> told = variation.crossings;
   const auto is_best = [&variation](std::size_t line) {

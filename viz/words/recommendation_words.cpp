@@ -113,7 +113,7 @@ public:
   }
 
 private:
-  /// Before a time that is no step time.
+  /// Before a time that is not a step time.
   [[nodiscard]] std::string figure() const {
     return comparison_.ranked_by == StepFigure::step_time ? "" : fmt::format("{} ", to_string(comparison_.ranked_by));
   }

@@ -17,7 +17,7 @@ namespace ppsim::viz {
 [[nodiscard]] std::vector<std::string> shape_words(const Variation& variation);
 /// The best schedule of a stretch, or why there is none.
 [[nodiscard]] std::string best_name(const Variation& variation, const BestStretch& stretch);
-/// What the points can not show; empty where they show all there is.
+/// What the points cannot show; empty where they show all there is.
 [[nodiscard]] std::string unseen_words(const Variation& variation);
 
 } // namespace ppsim::viz

@@ -62,7 +62,7 @@ std::vector<ChunkAction> pytorch_actions(const Schedule& schedule, StageId stage
   std::vector<ChunkAction> reversed; // from back to front, so that what comes next is known without looking for it
   ChunksAhead ahead;
   std::set<std::uint16_t> trained;
-  const auto add = [&](std::vector<ChunkAction>& actions) { // that stand between the same two tasks
+  const auto add = [&](std::vector<ChunkAction>& actions) { // that are between the same two tasks
     reversed.insert(reversed.end(), actions.rbegin(), actions.rend());
     actions.clear();
   };
@@ -88,7 +88,7 @@ std::vector<ChunkAction> pytorch_actions(const Schedule& schedule, StageId stage
 
 namespace {
 
-/// How many of the operations stand before the task at `before`.
+/// How many of the operations are before the task at `before`.
 std::uint32_t count_ahead_of(std::span<const CommOp> ops, std::uint32_t before) {
   return static_cast<std::uint32_t>(std::ranges::upper_bound(ops, before, {}, &CommOp::before) - ops.begin());
 }

@@ -11,7 +11,7 @@
 namespace ppsim::lowering::edge {
 namespace {
 
-/// For each transfer, behind how many tasks its receive finds a free slot.
+/// For each transfer, after how many tasks its receive finds a free slot.
 std::vector<std::uint32_t> free_slots(const TaskGraph& graph, const StageTransfers& transfers) {
   const std::vector<SimTime> ends = unit_ends(graph, transfers);
   std::vector<std::vector<std::uint32_t>> by_edge(transfers.edges());

@@ -1,14 +1,14 @@
 // As Megatron-LM exchanges (megatron/core/pipeline_parallel/schedules.py and p2p_communication.py). Without
-// interleaving: receive, forward, send during warm-up; then send-forward-receive-backward behind a forward and
-// send-backward-receive-forward behind a backward; receive, backward, send during cool-down. Interleaved, behind each
+// interleaving: receive, forward, send during warm-up; then send-forward-receive-backward after a forward and
+// send-backward-receive-forward after a backward; receive, backward, send during cool-down. Interleaved, after each
 // step (a forward, a pair of both, a backward) what it made leaves and what the next step needs is received. Every
 // exchange is one batch_isend_irecv on the group's communicator, and the stage waits for all of it.
 //
 // With overlap_p2p_comm, the default of the interleaved schedule, which alone takes it, operations are launched one by
 // one with isend and irecv. Their communicators are those of pairs; with two stages one direction takes those of
-// another group. During 1F1B each direction is launched right behind its pass, and a receive is waited for before the
+// another group. During 1F1B each direction is launched right after its pass, and a receive is waited for before the
 // next pass of its kind. A forward's send is waited for at once: training frees the output then
-// (deallocate_pipeline_outputs). A backward's is waited for behind the next backward. With
+// (deallocate_pipeline_outputs). A backward's is waited for after the next backward. With
 // overlap_p2p_comm_warmup_flush the same holds in warm-up and cool-down, where receives are then launched ahead of the
 // pass before the one that needs them.
 //
@@ -111,7 +111,7 @@ public:
   }
 
 private:
-  /// Whether a forward sends to the stage behind its own, a backward to the one ahead of it; the last stage to the
+  /// Whether a forward sends to the stage after its own, a backward to the one ahead of it; the last stage to the
   /// first.
   [[nodiscard]] bool follows_loop(const StageTransfer& transfer) const {
     const bool forward = schedule_.task(transfer.sender).pass == Pass::forward;
@@ -191,12 +191,12 @@ private:
     }
   }
 
-  /// What a stage receives behind its k-th forward: the input of the next one. The first stage, which the last one
+  /// What a stage receives after its k-th forward: the input of the next one. The first stage, which the last one
   /// feeds p-1 steps later than it is fed, receives what the last stage sends at that time.
   [[nodiscard]] Side next_forward(std::size_t k) const {
     return stage_ == StageId{0} ? wrapped(steps_.back().forwards, k) : receive(steps().forwards, k + 1);
   }
-  /// Likewise behind the k-th backward, where the last stage is the one that comes first.
+  /// The same after the k-th backward, where the last stage is the one that comes first.
   [[nodiscard]] Side next_backward(std::size_t k) const {
     const bool leads = index(stage_) + 1 == schedule_.shape().stages;
     return leads ? wrapped(steps_.front().backwards, k) : receive(steps().backwards, k + 1);
@@ -242,7 +242,7 @@ private:
     if (backward_send_) wait_for(*backward_send_);
   }
 
-  /// A stage receives ahead of its task what the stage beside it makes, and behind it what comes round from the far end
+  /// A stage receives ahead of its task what the stage beside it makes, and after it what comes round from the far end
   /// of the pipeline.
   void warm_up(std::size_t k) {
     const bool ahead = overlap_ == Overlap::all;
@@ -265,7 +265,7 @@ private:
     if (before) wait_for(*before);
   }
 
-  /// Calls `visit` with the first task of each step of the stage and the one behind it.
+  /// Calls `visit` with the first task of each step of the stage and the one after it.
   template <class Visit>
   void for_steps(Visit visit) const {
     const std::size_t end = index(schedule_.end_task(stage_));
@@ -288,7 +288,7 @@ private:
     exchange(sides);
   }
 
-  /// Behind a pass its result leaves and the input of the next pass of its kind is received.
+  /// After a pass its result leaves and the input of the next pass of its kind is received.
   void place_steps_overlapped() {
     const Steps& own = steps();
     std::size_t forward = 0;

@@ -1,4 +1,4 @@
-// As _add_send_recv of torch/distributed/pipelining/schedules.py places them: behind a task comes its send, and in the
+// As _add_send_recv of torch/distributed/pipelining/schedules.py places them: after a task comes its send, and in the
 // row of the stage that needs the result, at its present end, the receive. Before that, PyTorch has added what it does
 // with whole chunks (chunk_actions.hpp), with FSDP or without, if the file did not: it sends nothing, but each takes a
 // turn.
@@ -63,7 +63,7 @@ private:
   [[nodiscard]] std::size_t first_of(std::size_t stage) const {
     return index(schedule_.first_task(make_id<StageId>(stage)));
   }
-  /// Behind the task, or the pair, that `stage` runs next.
+  /// After the task, or the pair, that `stage` runs next.
   [[nodiscard]] std::size_t end_of_next(std::size_t stage) const {
     return index(pair_end(schedule_, make_id<TaskId>(next_[stage])));
   }
@@ -79,7 +79,7 @@ private:
   [[nodiscard]] std::uint32_t before_next(std::size_t stage) const {
     return static_cast<std::uint32_t>(next_[stage] - first_of(stage));
   }
-  /// From `round` on, the stage has its turns for what stands before its next task, then for that.
+  /// From `round` on, the stage has its turns for what is before its next task, then for that.
   void call_behind_actions(std::uint64_t round, std::size_t stage) {
     turns_[stage].round = round;
     std::size_t end = turns_[stage].action;

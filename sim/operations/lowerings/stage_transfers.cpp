@@ -81,7 +81,7 @@ std::vector<SimTime> unit_ends(const TaskGraph& graph, const StageTransfers& tra
 
 std::vector<std::uint32_t> places_in_time(const TaskGraph& graph, std::span<const SimTime> ends) {
   const Schedule& schedule = graph.schedule();
-  // Of equal times the topological order decides, in which the first half of a pair comes behind all that either needs.
+  // Of equal times the topological order decides, in which the first half of a pair comes after all that either needs.
   std::vector<std::uint32_t> position(graph.size());
   std::uint32_t next = 0;
   for (const TaskId task : graph.dag().wiring->topological_order) position[index(task)] = next++;

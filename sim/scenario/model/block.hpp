@@ -13,7 +13,7 @@ struct Work {
   Int128 flops = 0;           ///< at the rate of the data type
   Int128 flops_16_bit = 0;    ///< router, output layer, scores: with fp8 these stay in bf16
   Int128 flops_attention = 0; ///< fused attention, all scores; in bf16 too
-  Int128 flops_scores = 0;    ///< of attention that is not fused, all scores; likewise
+  Int128 flops_scores = 0;    ///< of attention that is not fused, all scores; as above
   Int128 operands = 0;        ///< bytes that matrix products read and write
   Int128 moved = 0;           ///< bytes that all other operations read and write
   std::int64_t launches = 0;  ///< operations that the host starts
@@ -48,7 +48,7 @@ struct Linear {
   std::optional<RecomputeModule> input_from = {}; ///< that brings the input back
   std::optional<RecomputeModule> output_of = {};  ///< that this product is a part of
   bool in_16_bit = false;                         ///< also with fp8
-  std::int64_t experts = 0; ///< as many weights, each for its share of the tokens; 0: one that is no expert's
+  std::int64_t experts = 0; ///< as many weights, each for its share of the tokens; 0: one that is not an expert's
 };
 
 /// The sum. All bytes and parameters are of one rank.

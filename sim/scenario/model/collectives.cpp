@@ -20,7 +20,7 @@ namespace {
 
 /// How far apart two numbers of ranks are; one that is not said is the one that is asked for.
 double distance(const MeasuredCollective& measured, std::int64_t ranks) {
-  if (measured.ranks == 0) return std::nextafter(1.0, 2.0); // behind one that is said to be so many
+  if (measured.ranks == 0) return std::nextafter(1.0, 2.0); // after one that is said to be so many
   const auto [less, more] = std::minmax(measured.ranks, ranks);
   return static_cast<double>(more) / static_cast<double>(less);
 }

@@ -19,8 +19,8 @@ struct DispatchInput {
   std::vector<std::uint32_t> stage;               ///< of each chunk
   std::vector<std::vector<std::uint32_t>> chunks; ///< of each stage, rising
   std::vector<std::int64_t> forward;              ///< per chunk, with the overhead of a task
-  std::vector<std::int64_t> input_grad;           ///< likewise
-  std::vector<std::int64_t> weight_grad;          ///< likewise
+  std::vector<std::int64_t> input_grad;           ///< as above
+  std::vector<std::int64_t> weight_grad;          ///< as above
   std::vector<std::int64_t> transfer;             ///< from chunk c to c+1 and back, on an idle link; 0 within a stage
   std::vector<std::int64_t> taken;                ///< by the activation of a chunk and microbatch, from the start of F
   std::vector<std::int64_t> kept;                 ///< the part of it that stays from the end of I to the end of W
@@ -134,7 +134,7 @@ private:
   std::vector<Stage> stages_;
   std::vector<Chunk> chunks_;
   std::vector<std::int64_t> forward_end_;    // by chunk, then microbatch
-  std::vector<std::int64_t> input_grad_end_; // likewise
+  std::vector<std::int64_t> input_grad_end_; // as above
   std::vector<std::vector<Plan::Step>> steps_;
   std::int64_t most_idle_ = 0;
 };

@@ -15,7 +15,7 @@ struct Stream {
   std::size_t first_microbatch = 0;
 };
 
-/// Where a stage stands on the way to the turn, where its two streams meet.
+/// Where a stage is on the way to the turn, where its two streams meet.
 struct TurnDistance {
   std::size_t rank = 0;  ///< 0 at the open end, ranks - 1 at the turn
   std::size_t ranks = 1; ///< stages from the open end to the turn

@@ -97,7 +97,7 @@ std::optional<UniformCosts> uniform_costs(const Scenario& scenario) {
   if (costs.differ_by_microbatch()) return std::nullopt;
   if (!all_equal(costs.forward) || !all_equal(costs.input_grad) || !all_equal(costs.weight_grad)) return std::nullopt;
   if (!all_equal(network.latency) || !all_equal(network.boundary_bytes)) return std::nullopt;
-  // Stages meet even where transfers are free, and operations stand behind each other.
+  // Stages meet even where transfers are free, and operations are after each other.
   if (network.model == TransferModel::blocking || network.model == TransferModel::streams) return std::nullopt;
   const bool plain = network.model == TransferModel::latency && network.stages_per_node == 0 && network.slices == 1;
   if (!plain && !network.is_free()) return std::nullopt;

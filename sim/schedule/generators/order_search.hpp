@@ -1,6 +1,6 @@
 #pragma once
 // Improves a plan by exchanging neighbours on its critical path, as is done for job shops: what is not on the chain of
-// tasks that decides the span can not shorten it.
+// tasks that decides the span cannot shorten it.
 
 #include "dispatch.hpp"
 

@@ -199,7 +199,7 @@ private:
       }
   }
 
-  /// Behind a slot.
+  /// After a slot.
   struct State {
     std::int32_t live = 0;    ///< activations
     std::int32_t waiting = 0; ///< W, where they are not fixed

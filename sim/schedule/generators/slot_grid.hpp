@@ -37,7 +37,7 @@ enum class Pull : std::uint8_t {
   tight_end ///< everything; then the last gradients follow the last microbatch at two slots' distance
 };
 
-/// Empty where the end can not be made tight, or the pattern holds more than `most_live` activations on a stage.
+/// Empty where the end cannot be made tight, or the pattern holds more than `most_live` activations on a stage.
 [[nodiscard]] SlotGrid repeat_pattern(const SlotPattern& pattern, std::size_t microbatches, std::int64_t most_live,
                                       Pull pull);
 

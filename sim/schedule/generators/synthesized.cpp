@@ -13,7 +13,7 @@ constexpr std::uint64_t most_placements = 2'000'000; // of tasks: about a quarte
 constexpr std::uint64_t rival_steps = 1'000'000;     // of rules, on what a rival can be: a tenth of a second
 constexpr std::uint64_t placements_per_task = 8;     // by one order and what makes it better
 constexpr std::uint64_t fewest_orders = 2;           // that find a better one
-constexpr std::uint64_t steps_per_task = 8;          // of rules, before they refute what can not be
+constexpr std::uint64_t steps_per_task = 8;          // of rules, before they refute what cannot be
 constexpr std::uint64_t most_tasks_below = 12'000;   // of the orders with less room: each is a search of its own
 
 synthesis::Instance instance_of(const DispatchInput& input) {
@@ -76,7 +76,7 @@ struct Room {
     return std::min(most, static_cast<std::int64_t>(input.shape.vpp * input.shape.microbatches));
   }
 
-  /// Leaves each stage room for no more than so many of its activations; false where it can not run with so little.
+  /// Leaves each stage room for no more than so many of its activations; false where it cannot run with so little.
   bool shrink(DispatchInput& input, std::int64_t activations) const {
     for (std::size_t stage = 0; stage < one.size(); ++stage) {
       input.limit[stage] = std::min(input.limit[stage], activations * one[stage]);

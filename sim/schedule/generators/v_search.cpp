@@ -34,7 +34,7 @@ bool place_cell(Dispatch& board, std::size_t stage, const SlotCell& cell) {
   return board.place_if_ready(is_forward ? Pass::forward : Pass::input_grad, is_lower ? stage : upper);
 }
 
-/// Runs the order of a grid with real costs; false where it can not run so, or does not fit in memory.
+/// Runs the order of a grid with real costs; false where it cannot run so, or does not fit in memory.
 bool follow_grid(Dispatch& board, const SlotGrid& grid) {
   board.clear();
   std::size_t slots = 0;

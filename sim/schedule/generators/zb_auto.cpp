@@ -85,7 +85,7 @@ private:
   }
 
   void forwards() {
-    // a forward that the next stage can not take on would only fill memory
+    // a forward that the next stage cannot take on would only fill memory
     bool wanted = true;
     for (std::size_t stage = stages_; stage-- > 0;) {
       wanted = wanted && wants_forward(stage);

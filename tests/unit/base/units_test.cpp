@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 template <class Clock>
 concept HasNow = requires { Clock::now(); };
 
-// Wall time can not slip into a simulation, and ids of two kinds do not mix.
+// Wall time cannot slip into a simulation, and ids of two kinds do not mix.
 static_assert(!HasNow<SimClock>);
 static_assert(!std::is_convertible_v<StageId, ChunkId> && !std::is_convertible_v<StageId, std::size_t>);
 static_assert(!std::is_convertible_v<std::int64_t, Bytes>);

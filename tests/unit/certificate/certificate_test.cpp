@@ -32,8 +32,8 @@ Certificate two_stages() {
   return certificate;
 }
 
-/// One stage that may hold 4. `a` gives 2, `b` and `c` take it again, c at first 3: it comes behind b only if that is
-/// behind a. Its rules alone do not see that 17 ns are too few.
+/// One stage that may hold 4. `a` gives 2, `b` and `c` take it again, c at first 3: it comes after b only if that is
+/// after a. Its rules alone do not see that 17 ns are too few.
 Certificate needs_cases() {
   Certificate certificate;
   certificate.instance = {.microbatches = 2,
@@ -113,7 +113,7 @@ TEST_CASE("A bound above the best is not proven") {
     changed.lower_bound = Duration{10};
   });
   CHECK_FALSE(verdict.bound.proven);
-  CHECK(is_said(verdict.bound.faults, "no contradiction follows from a makespan of 9 ns"));
+  CHECK(is_said(verdict.bound.faults, "assuming a makespan of 9 ns leads to no contradiction"));
 }
 
 TEST_CASE("An order that is shorter than the bound refutes it") {
@@ -143,14 +143,14 @@ TEST_CASE("An order in which a stage waits for itself does not run") {
   });
   CHECK_FALSE(verdict.holds());
   CHECK_FALSE(verdict.order->runs);
-  CHECK(is_said(verdict.order->faults, "stage 0 waits without end before its task 0, of 'B0'"));
+  CHECK(is_said(verdict.order->faults, "stage 0 waits forever before its task 0, of 'B0'"));
 }
 
 TEST_CASE("An order that holds more than there is room for does not fit") {
   const CertificateVerdict verdict = with(two_stages(), [](Certificate& changed) { changed.instance.capacity[0] = 1; });
   CHECK_FALSE(verdict.holds());
   CHECK_FALSE(verdict.order->fits);
-  CHECK(is_said(verdict.order->faults, "stage 0 holds 2 in its task 1, of 'F0', and may hold 1"));
+  CHECK(is_said(verdict.order->faults, "stage 0 holds 2 in its task 1, of 'F0', but may hold 1"));
 }
 
 TEST_CASE("Memory is given at the end of a task, not before its start") {
@@ -236,7 +236,7 @@ TEST_CASE("A case that leads to no contradiction proves nothing") {
   CHECK_FALSE(verdict.bound.proven);
   CHECK(verdict.bound.cases_shown == 0);
   CHECK(is_said(verdict.bound.faults,
-                "case 0: no contradiction follows from that task 0 of 'b' runs before task 1 of 'a'"));
+                "case 0: assuming that task 0 of 'b' runs before task 1 of 'a' leads to no contradiction"));
 }
 
 TEST_CASE("A proof that takes too long is given up") {

@@ -198,9 +198,8 @@ TEST_CASE("Passes may take a value for each microbatch of each chunk, and the ch
 
 TEST_CASE("Where each chunk runs in both directions, costs that differ by chunk come with a note") {
   const auto noted = [](const Rows& arguments) { return run_of(arguments).notes; };
-  const std::string words =
-      ": values are per chunk, and here each chunk runs on two stages, once per direction: none of them is that of one "
-      "device";
+  const std::string words = ": values are per chunk, but here each chunk runs on two stages, one per direction: no "
+                            "value is that of one device";
   CHECK(noted({"--schedule", "dualpipe", "--forward", "1ms,2ms", "--backward", "2ms"}) == Rows{"`forward`" + words});
   CHECK(noted({"--schedule", "chimera", "--forward", "1ms", "--input-grad", "1ms,2ms", "--weight-grad", "2ms,1ms"}) ==
         Rows{"`input-grad`" + words, "`weight-grad`" + words});

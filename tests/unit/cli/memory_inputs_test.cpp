@@ -85,7 +85,7 @@ TEST_CASE("Without sizes recomputation is a matter of time alone, and where only
         Sizes{Bytes{0}, Bytes{0}});
   CHECK(run_of({"--recompute", "full"}).notes.empty());
   CHECK(run_of({"--recompute", "full", "--activation-bytes", "1GiB"}).notes ==
-        Rows{"`recompute`: forwards keep nothing; `boundary-bytes` says how large the input of a chunk is, "
+        Rows{"`recompute`: forwards keep nothing; `boundary-bytes` gives the size of a chunk's input, "
              "`checkpoint-bytes` what else they keep"});
 }
 
@@ -157,10 +157,9 @@ TEST_CASE("W needs the whole activation unless its part is given") {
   CHECK(run.notes == Rows{"`weight-activation-bytes`: changes nothing, as no backward is split"});
   CHECK(faults({"--weight-activation-bytes", "4B"}) ==
         Rows{"`weight-activation-bytes`: a part of an activation of unknown size -- give `activation-bytes`"});
-  CHECK(
-      faults({"--activation-bytes", "10B", "--weight-activation-bytes", "4B,11B"}) ==
-      Rows{"`weight-activation-bytes`: chunk 1: part for W of 11 B is more than its activation of 10 B -- it has to be "
-           "a part of the activation"});
+  CHECK(faults({"--activation-bytes", "10B", "--weight-activation-bytes", "4B,11B"}) ==
+        Rows{"`weight-activation-bytes`: chunk 1: part for W of 11 B is more than its activation of 10 B -- it must be "
+             "part of the activation"});
 }
 
 TEST_CASE("Outputs can be released where their size is known and is a part of the activation") {
@@ -171,8 +170,8 @@ TEST_CASE("Outputs can be released where their size is known and is a part of th
         Rows{"`release-outputs`: the size of an activation, or of its output, is not known -- give `activation-bytes` "
              "and `boundary-bytes`"});
   CHECK(faults({"--release-outputs", "--activation-bytes", "10B", "--boundary-bytes", "11B"}) ==
-        Rows{"`boundary-bytes`: chunk 0: output of 11 B is more than its activation of 10 B -- it has to be a part of "
-             "the activation"});
+        Rows{"`boundary-bytes`: chunk 0: output of 11 B is more than its activation of 10 B -- it must be part of the "
+             "activation"});
   const BuiltRun alone =
       build_run(parse_arguments(find_command("simulate"), {"--stages", "1", "--mb", "1", "--release-outputs",
                                                            "--activation-bytes", "10B", "--boundary-bytes", "1B"}));

@@ -169,7 +169,7 @@ TEST_CASE("Options of a model that miss it, or its device, are refused by name")
         Rows{"`model`: how fast is the device that runs it? -- give `device` ('ppsim list devices')"});
   CHECK(faults({"--tensor-parallel", "2"}) ==
         Rows{"`tensor-parallel`: there is no model whose costs it changes -- give `model` ('ppsim list models')"});
-  CHECK(faults({"--device", "a100"}).front().starts_with("`device`: nothing is known that could exceed it"));
+  CHECK(faults({"--device", "a100"}).front().starts_with("`device`: no memory is known that could exceed it"));
   CHECK(faults({"--model", "gpt2xl", "--device", "a100"}) ==
         Rows{"`model`: unknown model 'gpt2xl' -- did you mean 'gpt2-xl'? 'ppsim list models' lists them; a model of "
              "your own is a .toml file"});
@@ -224,8 +224,8 @@ TEST_CASE("Another schedule that was measured had its own chunks, where none are
 
 TEST_CASE("A measured step that nothing explains is refused, and one that is hard to believe is doubted") {
   CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--measured-step", "1ns"}) ==
-        Rows{"`measured-step`: no step takes 1 ns: where all computing is ten times as fast, it takes 44.3 ms -- give "
-             "the time of a whole step of the described run; are the links right?"});
+        Rows{"`measured-step`: no step takes 1 ns: if all compute is ten times as fast, it takes 44.3 ms -- give the "
+             "time of a whole step of the described run; are the links right?"});
   CHECK(faults({"--model", "gpt2-xl", "--device", "a100", "--measured-step", "1s,m=4"}) ==
         Rows{"`measured-step`: 'm=4': unknown name -- did you mean 'mb'? one of mb, vpp, schedule"});
   CHECK(faults({"--measured-step", "1s"}) ==

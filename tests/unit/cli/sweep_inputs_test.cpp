@@ -80,7 +80,7 @@ TEST_CASE("What is no axis says why") {
   CHECK(values_of("mb=8..16") == Rows{"mb: '8..16' has no step", "8..16:x2 doubles, 8..16:+1 adds"});
   CHECK(values_of("mb=8..16:x1").front() == "mb: 'x1' is not a step");
   CHECK(values_of("mb=8..16:+0").front() == "mb: '+0' is not a step");
-  CHECK(values_of("comm=0..1ms:x2").front() == "comm: '0..1ms:x2' begins at 0, which times anything is 0");
+  CHECK(values_of("comm=0..1ms:x2").front() == "comm: '0..1ms:x2' starts at 0, and 0 times anything is 0");
   CHECK(values_of("mb=16..8:x2").front() == "mb: '16' is more than '8'");
   CHECK(values_of("comm=0..1s:+1ns").front() == "comm: '0..1s:+1ns' has more than 100000 values");
   CHECK(values_of("comm=1ns..1s:x1.0000001").front() == "comm: '1ns..1s:x1.0000001' has more than 100000 values");

@@ -81,15 +81,14 @@ TEST_CASE("Two stages that group the transfers between them in different ways ar
     return find_uneven_groups(read.schedule, read.order, communicators);
   };
   const Rows one_sided{"0F0 (0SEND_F0;1RECV_F1) 1F1", "0F1 0SEND_F1 1RECV_F0 1F0"};
-  CHECK(
-      uneven(one_sided, Communicators::group) ==
-      "stage 0 launches 0SEND_F0 and 1RECV_F1 as one group, stage 1 their other ends one after the other: NCCL leaves "
-      "undefined what happens then");
+  CHECK(uneven(one_sided, Communicators::group) ==
+        "stage 0 launches 0SEND_F0 and 1RECV_F1 as one group, stage 1 launches their other ends separately: NCCL "
+        "does not define what happens");
   CHECK(uneven(one_sided, Communicators::pair));
   CHECK(!uneven(one_sided, Communicators::edge)); // each of them has a communicator of its own
   CHECK(!uneven({"0F0 (0SEND_F0;1RECV_F1) 1F1", "0F1 (0SEND_F1;1RECV_F0) 1F0"}, Communicators::group));
   CHECK(uneven({"0F0 0F1 (0SEND_F0;0SEND_F1)", "1RECV_F0 1RECV_F1 1F0 1F1"}, Communicators::edge));
-  // With another stage between them it is no matter of two stages.
+  // With another stage between them it is not a matter of two stages.
   CHECK(!uneven(
       {"0F0 0SEND_F0 0RECV_B0 0B0", "1RECV_F0 1F0 (1SEND_F0;1RECV_B0) 1B0 1SEND_B0", "2RECV_F0 2F0 2B0 2SEND_B0"},
       Communicators::edge));
@@ -150,7 +149,7 @@ TEST_CASE("Three stages in a ring hang on one communicator for all, not on one p
 }
 
 TEST_CASE("A stage that waits for its own send hangs with one that waits for its own") {
-  // Stage 0 runs 0F3 when 0F2 is taken; stage 1 takes that behind 1F1, for which 1B0's gradient has to be taken.
+  // Stage 0 runs 0F3 when 0F2 is taken; stage 1 takes that after 1F1, for which 1B0's gradient has to be taken.
   const Rows held{"0F0 0SEND_F0! 0F1 0SEND_F1! 0F2 0SEND_F2! 0F3 0SEND_F3! 0RECV_B0 0B0 0RECV_B1 0B1 0RECV_B2 0B2 "
                   "0RECV_B3 0B3",
                   "1RECV_F0 1F0 1B0 1SEND_B0! 1RECV_F1 1F1 1B1 1SEND_B1! 1RECV_F2 1F2 1B2 1SEND_B2! 1RECV_F3 1F3 1B3 "
@@ -180,9 +179,9 @@ TEST_CASE("Two stages that list their transfers in different orders are told: da
   CHECK(refusal.first().find("would go astray") != std::string::npos);
   const Written grouped = written({"0F0 0F1 (0SEND_F0;0SEND_F1)", "(1RECV_F1;1RECV_F0) 1F0 1F1"});
   CHECK(!find_hang(grouped.schedule, grouped.order, Communicators::edge));
-  CHECK(find_mismatch(grouped.schedule, grouped.order, Communicators::edge) ==
-        "stage 0 sends 0SEND_F0 where stage 1 receives 1RECV_F1: NCCL matches them in order, so that the data would go "
-        "astray");
+  CHECK(
+      find_mismatch(grouped.schedule, grouped.order, Communicators::edge) ==
+      "stage 0 sends 0SEND_F0, but stage 1 receives 1RECV_F1: NCCL matches them in order, so the data would go astray");
   const Written both_kinds = written(
       {"0F0 0SEND_F0 0RECV_B0 1RECV_F1 1F1 1B1 1SEND_B1 0B0", "0F1 0SEND_F1 1RECV_F0 1F0 1B0 1SEND_B0 0RECV_B1 0B1"});
   CHECK(find_mismatch(both_kinds.schedule, both_kinds.order, Communicators::edge));

@@ -168,10 +168,9 @@ TEST_CASE("What is brought back layer by layer is there at most so much at a tim
 TEST_CASE("A scenario with a checkpoint larger than the activation, or lists of the wrong length, is refused") {
   Scenario scenario = full_recompute();
   scenario.recompute.checkpoint[1] = Bytes{101};
-  CHECK(
-      refusal_of([&] { validate(scenario); }).first() ==
-      "`checkpoint-bytes`: chunk 1: checkpoint (by default the input) of 101 B is more than its activation of 100 B -- "
-      "it has to be a part of the activation");
+  CHECK(refusal_of([&] { validate(scenario); }).first() ==
+        "`checkpoint-bytes`: chunk 1: checkpoint (by default the input) of 101 B is more than its activation of 100 B "
+        "-- it must be part of the activation");
   scenario = full_recompute();
   scenario.recompute.time.pop_back();
   CHECK(

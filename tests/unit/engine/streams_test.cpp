@@ -53,7 +53,7 @@ TEST_CASE("Under streams a transfer flows when its send and its receive are both
   CHECK(run.outcome.transfer("0F0") == between(10, 13));
   CHECK(run.outcome.task("1F0") == between(13, 23));
   CHECK(run.outcome.task("1B0") == between(23, 43));
-  CHECK(run.outcome.transfer("0F1") == between(43, 46)); // made at 20, its receive is launched behind 1B0
+  CHECK(run.outcome.transfer("0F1") == between(43, 46)); // made at 20, its receive is launched after 1B0
   CHECK(run.outcome.transfer("1B0") == between(43, 46));
   CHECK(run.outcome.task("0B0") == between(46, 66));
   CHECK(run.outcome.task("1F1") == between(46, 56));
@@ -66,7 +66,7 @@ TEST_CASE("Under streams a transfer flows when its send and its receive are both
   CHECK(run.outcome.cause("1F1") == Cause::activation);
   CHECK(run.outcome.released_by("1F1") == run.outcome.id("0F1"));
   CHECK(run.outcome.cause("0F1") == Cause::order);
-  // 0SEND_F1 waited for the task behind which stage 1 launched its receive.
+  // 0SEND_F1 waited for the task after which stage 1 launched its receive.
   CHECK(run.outcome.timeline.transfer_released_by[index(run.outcome.id("0F1"))] == run.outcome.id("1B0"));
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("A send below the threshold flows without its receive, which is done w
   scenario.costs.forward = {10ns, 40ns};
   scenario.network.boundary_bytes = {Bytes{5}};
   const StreamOutcome meets = run_streams(read, scenario, Communicators::pair);
-  CHECK(meets.outcome.transfer("0F1") == between(53, 56)); // launched behind 1F0[13,53)
+  CHECK(meets.outcome.transfer("0F1") == between(53, 56)); // launched after 1F0[13,53)
   CHECK(meets.outcome.task("1F1") == between(56, 96));
   scenario.network.streams.eager_below = Bytes{6};
   const StreamOutcome eager = run_streams(read, scenario, Communicators::pair);
@@ -113,7 +113,7 @@ TEST_CASE("A stage waits for an operation before the task that is said, and runs
   CHECK(starts_of("0SEND_F0") == at(10, 20));
   CHECK(starts_of("0SEND_F0!") == at(110, 120));
   CHECK(starts_of("0SEND_F0!1") == at(10, 110));
-  CHECK(starts_of("0SEND_F0!2") == at(10, 20)); // behind its last task
+  CHECK(starts_of("0SEND_F0!2") == at(10, 20)); // after its last task
 }
 
 TEST_CASE("A stage steps when the operations that it waits for behind its last task are done") {

@@ -46,7 +46,7 @@ std::string deadlock(const Rows& rows) {
 } // namespace
 
 TEST_CASE("The hint for a deadlock never asks for what the data forbids") {
-  //  a V; 0W0 stands before everything that it needs, and 1I0 rightly behind 2I0
+  //  a V; 0W0 stands before everything that it needs, and 1I0 rightly after 2I0
   const std::string text = deadlock({"0W0 0F0 3F0 3I0 3W0 0I0", "1F0 2F0 2I0 1I0 2W0 1W0"});
   CHECK(text.ends_with("-- on stage 0, 0F0 must come before 0W0"));
   CHECK(text.find("2I0 on stage 1 (which comes first for the same microbatch)") != std::string::npos);

@@ -389,7 +389,7 @@ TEST_CASE("Replicas have to have run the same order for as many steps") {
   };
   CHECK(refused({}).code == ExitCode::bad_input);
   CHECK(refused({replica_with({}, 2), replica_with({}, 3)}).lines ==
-        Rows{"replica 1: 3 steps are recorded, and of replica 0 there are 2 -- give the same steps of every replica"});
+        Rows{"replica 1: 3 steps are recorded, but 2 of replica 0 -- give the same steps of every replica"});
   MeasuredRun other = replica_with({});
   other.schedule = generate("gpipe", balanced_shape);
   other.steps.assign(2, run(other.schedule, uniform_scenario(balanced_shape, 10ms, 20ms)).timeline);

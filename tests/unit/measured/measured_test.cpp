@@ -226,10 +226,9 @@ TEST_CASE("An output that is there before it was made, or is used before it is t
     return [start](MeasuredRun& run) { run.steps[0].tasks[1].start = SimTime{Duration{start}}; };
   };
   CHECK(lines(used_at(310'000)).empty());
-  CHECK(lines(used_at(309'999)) ==
-        Rows{"run.json: step 0, 0B0 on stage 0: it starts at 309999 ns, before 320000 ns, when "
-             "the output of 1B0 on stage 1 was there" +
-             remedy});
+  CHECK(lines(used_at(309'999)) == Rows{"run.json: step 0, 0B0 on stage 0: it starts at 309999 ns, before 320000 ns, "
+                                        "when the output of 1B0 on stage 1 had arrived" +
+                                        remedy});
   const auto with_clocks = [&](Duration error, auto change) {
     return lines([&](MeasuredRun& run) {
       run.clock_error = error;
@@ -239,7 +238,7 @@ TEST_CASE("An output that is there before it was made, or is used before it is t
   CHECK(with_clocks(1us, used_at(309'000)).empty());
   CHECK(with_clocks(1us, used_at(308'999)) ==
         Rows{"run.json: step 0, 0B0 on stage 0: it starts at 308999 ns, before 320000 ns, when the output of 1B0 on "
-             "stage 1 was there -- clocks may differ by at most 'clock_error_ns'; otherwise set 'unaligned'"});
+             "stage 1 had arrived -- clocks may differ by at most 'clock_error_ns'; otherwise set 'unaligned'"});
   CHECK(lines([&](MeasuredRun& run) { // it says itself that its times do not fit
           run.unaligned = true;
           sent_by(1)(run);

@@ -371,9 +371,8 @@ TEST_CASE("A run of another order is refused, naming the first task that differs
         validate_run(outcome.graph, outcome.timeline, run_of(other, {measured(outcome.graph, as_predicted)}), 0.1));
   });
   CHECK(refusal.code == ExitCode::bad_input);
-  CHECK(refusal.first() ==
-        "the measured run: task 1 of stage 1 was 1F1, and the prediction has 1B0 -- predict the order "
-        "that was run: the same schedule, shape and options");
+  CHECK(refusal.first() == "the measured run: task 1 of stage 1 was 1F1, but the prediction has 1B0 -- predict the "
+                           "order that was run: the same schedule, shape and options");
 }
 
 TEST_CASE("With what tasks took in the run itself, only late starts are left of the error") {

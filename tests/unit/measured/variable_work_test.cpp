@@ -213,7 +213,7 @@ TEST_CASE("A step in which nothing was done is drawn as any other") {
 }
 
 TEST_CASE("Of one replica a step ends as long after its tasks as it did") {
-  // Tasks of 10 ms with 30 ms behind them and of 30 ms with 10 ms: each step takes 40 ms.
+  // Tasks of 10 ms with 30 ms after them and of 30 ms with 10 ms: each step takes 40 ms.
   std::vector<Timeline> timelines;
   const MeasuredRun brief = of_steps({10, 10, 10, 10, 10, 10, 10, 10}, 30ms);
   const MeasuredRun lengthy = of_steps({30, 30, 30, 30, 30, 30, 30, 30}, 10ms);
@@ -231,7 +231,7 @@ TEST_CASE("Steps at the start that lie apart are not learned from") {
   // 15 is beyond the others by 3, and they differ by 5: it belongs to them.
   const std::vector<int> wide{15, 7, 10, 11, 12, 10, 11, 12, 10, 11, 12, 10, 11, 12, 10, 11};
   CHECK(predicted({of_steps(wide)}).first == 0);
-  // Less than a hundredth is no warmup, however alike the others are.
+  // Less than a hundredth is not a warmup, however alike the others are.
   std::vector<int> even(16, 1000);
   even.front() = 1005;
   CHECK(predicted({of_steps(even)}).first == 0);

@@ -61,8 +61,8 @@ TEST_CASE("The lowering pytorch places the cells of pytorch#172668 as PyTorch pr
 
 TEST_CASE("In the lowering pytorch, REDUCE_GRAD and RESHARD take turns") {
   const TaskGraph graph = generated("zb-v", {.stages = 2, .microbatches = 3, .vpp = 2});
-  // Behind 3W2 stage 0 is done with chunk 3: its REDUCE_GRAD and RESHARD are two turns, in which stage 1 runs 1I2,
-  // whose receive therefore stands before 0I1.
+  // After 3W2 stage 0 is done with chunk 3: its REDUCE_GRAD and RESHARD are two turns, in which stage 1 runs 1I2,
+  // whose receive therefore is before 0I1.
   const std::string row = text_of(graph, test::operations(graph, "pytorch"), 0);
   CHECK(row.ends_with("3I2 3SEND_B2 0RECV_B1 3W2 0RECV_B2 0I1 0W1 0I2 0W2"));
   // Without REDUCE_GRAD stage 0 is ahead by a turn.
@@ -127,7 +127,7 @@ TEST_CASE("A slot is given back in order, and one is spare") {
   };
   CHECK(slots_needed(at({1, 2, 3}), at({2, 3, 4})) == 3);       // the one used up at 2 counts beside the one made then
   CHECK(slots_needed(at({1, 3, 5}), at({2, 4, 6})) == 2);       // one at a time
-  CHECK(slots_needed(at({1, 3, 5, 7}), at({9, 4, 6, 8})) == 5); // the first is held to the end, and those behind it
+  CHECK(slots_needed(at({1, 3, 5, 7}), at({9, 4, 6, 8})) == 5); // the first is held to the end, and those after it
   CHECK(slots_needed({}, {}) == 1);
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("Megatron-LM's interleaved schedule exchanges both directions behind e
 
 TEST_CASE("With groups larger than p, Megatron-LM's first stage receives when the last one sends") {
   const TaskGraph graph = generated("interleaved", {.stages = 3, .microbatches = 4, .vpp = 2}, 4);
-  // 3F0 runs behind 0F3, but the last stage sends its input behind the first stage's third forward.
+  // 3F0 runs after 0F3, but the last stage sends its input after the first stage's third forward.
   CHECK(text_of(graph, test::operations(graph, "megatron"), 0)
             .starts_with("0F0 0SEND_F0! 0F1 0SEND_F1! 0F2 0SEND_F2!+3RECV_F0! 0F3 0SEND_F3!+3RECV_F1! 3F0 "));
 }
@@ -270,18 +270,17 @@ TEST_CASE("Operations that do not fit their schedule are refused, all of them") 
   CHECK(faults_of(graph, {send, back}, {receive, send_back}).empty());
   CHECK(faults_of(graph, {send}, {receive, send_back}) == Lines{"the receive of 1B0's output is missing on stage 0"});
   CHECK(faults_of(graph, {moved(send, 0), back}, {receive, send_back}) ==
-        Lines{"the send of 0F0's output of stage 0 stands before the task, or the pair, that makes what it sends"});
+        Lines{"the send of 0F0's output of stage 0 is before the task or pair that makes its data"});
   CHECK(faults_of(graph, {send, moved(back, 2)}, {receive, send_back}) ==
-        Lines{"the receive of 1B0's output of stage 0 stands behind the task, or inside the pair, that needs what it "
-              "receives"});
+        Lines{"the receive of 1B0's output of stage 0 is after the task, or inside the pair, that needs its data"});
   CHECK(faults_of(graph, {send, back, back}, {receive, send_back}) ==
-        Lines{"the receive of 1B0's output stands twice on stage 0"});
+        Lines{"the receive of 1B0's output appears twice on stage 0"});
   CHECK(faults_of(graph, {send, back, receive}, {send_back}) ==
-        Lines{"the receive of 0F0's output stands on stage 0, where its task does not run",
-              "the receive of 0F0's output of stage 0 stands behind an operation that comes later among its tasks",
+        Lines{"the receive of 0F0's output is on stage 0, where its task does not run",
+              "the receive of 0F0's output of stage 0 is after an operation that belongs later among its tasks",
               "the receive of 0F0's output is missing on stage 1"});
   CHECK(faults_of(graph, {send, back}, {receive, moved(send_back, 3)}) ==
-        Lines{"the send of 1B0's output stands behind more tasks than stage 1 has"});
+        Lines{"the send of 1B0's output is after more tasks than stage 1 has"});
   CHECK(faults_of(graph, {send, back, {.sender = TaskId{1}, .before = 2, .is_send = true}}, {receive, send_back}) ==
         Lines{"the send of 0B0's output of stage 0 belongs to no transfer between two stages"});
   CHECK(faults_of(graph, {send, back, {.sender = TaskId{9}, .before = 2}}, {receive, send_back}) ==

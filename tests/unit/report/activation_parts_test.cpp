@@ -62,10 +62,9 @@ TEST_CASE("In a pair that runs in one piece the I gives up its part when the pai
 TEST_CASE("A part for W that is larger than the activation is refused") {
   Scenario scenario = parted(two);
   scenario.memory.activation_for_weight[1] = Bytes{101};
-  CHECK(
-      refusal_of([&] { validate(scenario); }).first() ==
-      "`weight-activation-bytes`: chunk 1: part for W of 101 B is more than its activation of 100 B -- it has to be a "
-      "part of the activation");
+  CHECK(refusal_of([&] { validate(scenario); }).first() ==
+        "`weight-activation-bytes`: chunk 1: part for W of 101 B is more than its activation of 100 B -- it must be "
+        "part of the activation");
 }
 
 TEST_CASE("An output is given up when its transfer ends") {
@@ -115,7 +114,7 @@ TEST_CASE("An output that is larger than its activation, or than what a recomput
   Scenario scenario = releasing(two);
   scenario.network.boundary_bytes = {Bytes{101}};
   CHECK(refusal_of([&] { validate(scenario); }).first() ==
-        "`boundary-bytes`: chunk 0: output of 101 B is more than its activation of 100 B -- it has to be a part of the "
+        "`boundary-bytes`: chunk 0: output of 101 B is more than its activation of 100 B -- it must be part of the "
         "activation");
   scenario.network.boundary_bytes = {Bytes{60}};
   scenario.recompute = {.kind = RecomputeKind::selective, .time = {5ns, 5ns}, .checkpoint = {Bytes{50}, Bytes{50}}};

@@ -28,7 +28,7 @@ StreamOutcome run_rows(const Rows& rows, Communicators communicators, Duration c
   return run_streams(read, scenario, communicators);
 }
 
-/// pytorch#172668: rank 0 posts the receive of chunk 2 right behind the send of chunk 0 (its printed order for two
+/// pytorch#172668: rank 0 posts the receive of chunk 2 right after the send of chunk 0 (its printed order for two
 /// stages and two microbatches, "recv" in front; `receive` says where rank 0 posts the first).
 Rows two_ranks(const std::string& behind_first, const std::string& behind_second) {
   return {"0F0 0SEND_F0 " + behind_first + " 0F1 0SEND_F1 " + behind_second +
@@ -72,7 +72,7 @@ Rows eight_stages(std::size_t defer) {
 
 TEST_CASE("A receive that was posted too early holds up the send behind it, by name") {
   //  c = 4   stage 0  0F0[0,10) 0F1[10,20)
-  //          stage 1            1F0[14,24)  1F1 could start at 28 if 0SEND_F1 were not behind 2RECV_F0, [24,28)
+  //          stage 1            1F0[14,24)  1F1 could start at 28 if 0SEND_F1 were not after 2RECV_F0, [24,28)
   const StreamOutcome early = run_rows(two_ranks("2RECV_F0", "2RECV_F1"), Communicators::pair, 4ns);
   CHECK(early.op("0SEND_F1").launched == SimTime{20ns});
   CHECK(early.op("0SEND_F1").front == SimTime{28ns});
@@ -90,7 +90,7 @@ TEST_CASE("A receive that was posted too early holds up the send behind it, by n
 
 TEST_CASE("With a communicator per direction nothing stands behind a receive") {
   const StreamOutcome edge = run_rows(two_ranks("2RECV_F0", "2RECV_F1"), Communicators::edge, 4ns);
-  CHECK(edge.outcome.transfer("0F1") == between(24, 28)); // its receive is launched behind 1F0
+  CHECK(edge.outcome.transfer("0F1") == between(24, 28)); // its receive is launched after 1F0
   CHECK(edge.outcome.task("1F1") == between(28, 38));
   CHECK(edge.time(1, Label::stall) == 0ns);
 }
@@ -136,7 +136,7 @@ TEST_CASE("A receive behind every send of the warm-up hangs: no stage has room f
 }
 
 TEST_CASE("Of several operations in front the one that nothing flowed for is named") {
-  // Microbatch 2 comes from stage 1, which takes ten times as long for it: 1RECV_F2 is done at 104. Behind it 0SEND_F0
+  // Microbatch 2 comes from stage 1, which takes ten times as long for it: 1RECV_F2 is done at 104. After it 0SEND_F0
   // flows [104,108), which stands directly before 0SEND_F1.
   const Written read = written(
       {"1RECV_F2 0F0 0SEND_F0 0F1 0SEND_F1 1F2 2F2", "0F2 0SEND_F2 1RECV_F0 1F0 2F0", "0F3 1F3 2F3 1RECV_F1 1F1 2F1"});
@@ -170,11 +170,11 @@ TEST_CASE("A wait within a run for the rest of a group is a stall, by name") {
   CHECK(run.outcome.task("1F1") == between(30, 40));
   CHECK(run.time(1, Label::stall) == 10ns);
   CHECK(run.stalls() == Told{"stage 1's 1F1 waits 10 ns: 1RECV_F2 from stage 0, of the same group as 1RECV_F1 on stage "
-                             "1, was not done"});
+                             "1, had not finished"});
 }
 
 TEST_CASE("A receive that was launched late is named with what it was launched behind") {
-  // 1RECV_F1 is launched behind 1F0, and 3 ns of transfer that could have run beside it are lost.
+  // 1RECV_F1 is launched after 1F0, and 3 ns of transfer that could have run beside it are lost.
   const StreamOutcome run =
       run_rows({"0F0 0SEND_F0! 0F1 0SEND_F1! 0F2 0SEND_F2!", "1RECV_F0 1F0 1RECV_F1 1F1 1RECV_F2 1F2"},
                Communicators::edge, 15ns);
@@ -188,7 +188,7 @@ TEST_CASE("A receive that was launched late is named with what it was launched b
 }
 
 TEST_CASE("A stage that waits for its own send, which is received late, stalls") {
-  // Stage 1 receives 0F1 behind 1F0, which ends at 50.
+  // Stage 1 receives 0F1 after 1F0, which ends at 50.
   const Written read = written({"0F0 0SEND_F0! 0F1 0SEND_F1! 0F2 0SEND_F2", "1RECV_F0 1F0 1RECV_F1 1F1 1RECV_F2 1F2"});
   Scenario scenario = uniform_scenario(read.schedule.shape(), 10ns, 20ns);
   scenario.costs.forward = {10ns, 40ns};
@@ -196,7 +196,7 @@ TEST_CASE("A stage that waits for its own send, which is received late, stalls")
   CHECK(run.outcome.task("0F1") == between(10, 20));
   CHECK(run.outcome.task("0F2") == between(50, 60));
   CHECK(run.time(0, Label::stall) == 30ns);
-  CHECK(run.stalls() == Told{"stage 0's 0F2 waits 30 ns: stage 1 launched 1RECV_F1 late, behind 1F0"});
+  CHECK(run.stalls() == Told{"stage 0's 0F2 waits 30 ns: stage 1 launched 1RECV_F1 late, after 1F0"});
 }
 
 } // namespace ppsim::test::stalls_test

@@ -56,7 +56,7 @@ TEST_CASE("On other ranks a measured collective keeps its bus bandwidth, of the 
   CHECK(gathered(link, 2, 1000) == 2us);
   CHECK(gathered(link, 16, 1000) == 12'500ns); // 15/16 to 3/4
   CHECK(gathered(link, 3, 1000) == 8'888ns);   // 2/3 to 3/4, of 4: nearer than 2
-  // Not said: taken for those that are asked for, behind a table that says so.
+  // Not said: taken for those that are asked for, after a table that says so.
   CHECK(gathered(link_of({measured(Collective::all_gather, 0, 2us), measured(Collective::all_gather, 16)}), 16, 1000) ==
         10us);
   CHECK(gathered(link_of({measured(Collective::all_gather, 0)}), 16, 1000) == 10us);
@@ -121,17 +121,17 @@ TEST_CASE("What is not as it was measured is said of each link") {
   CHECK(notes_of({.tensor_parallel = 4,
                   .sequence_parallel = false,
                   .tensor_link = link_of({measured(Collective::all_gather, 8)})}) ==
-        std::vector<std::string>{"tensor-link: all-reduce is in none of its files: taken for two all-gathers",
-                                 "tensor-link: all-gather.txt is of 8 ranks: at the same bus bandwidth on 4"});
+        std::vector<std::string>{"tensor-link: all-reduce is in none of its files: using two all-gathers",
+                                 "tensor-link: all-gather.txt is for 8 ranks: using the same bus bandwidth for 4"});
   CHECK(notes_of({.data_parallel = 4, .data_link = link_of({measured(Collective::all_to_all, 4)})}) ==
-        std::vector<std::string>{"data-link: all-gather is in none of its files: computed, of round",
-                                 "data-link: reduce-scatter is in none of its files: computed, of round",
+        std::vector<std::string>{"data-link: all-gather is in none of its files: computed from round",
+                                 "data-link: reduce-scatter is in none of its files: computed from round",
                                  "data-link: all-to-all.txt changes nothing: its all-to-all is not needed here"});
   CHECK(notes_of(
             {.expert_parallel = 4, .data_parallel = 4, .expert_link = link_of({measured(Collective::all_to_all, 0)})},
             find_model("deepseek-v3")) ==
-        std::vector<std::string>{"expert-link: all-to-all.txt does not say how many ranks it is of: taken for 4"});
-  // A shipped table is no file of a user's.
+        std::vector<std::string>{"expert-link: all-to-all.txt does not say how many ranks it is for: assuming 4"});
+  // A shipped table is not a file of a user's.
   LinkSheet shipped = link_of({measured(Collective::all_reduce, 2)});
   shipped.measured.front().source.clear();
   CHECK(notes_of({.tensor_parallel = 4, .tensor_link = shipped}).empty());

@@ -15,7 +15,7 @@ using ppsim::test::refusal_of;
 
 namespace {
 
-/// Layers of each chunk, with those for multi-token prediction behind a plus.
+/// Layers of each chunk, with those for multi-token prediction after a plus.
 std::vector<std::string> counts(std::string_view text) {
   std::vector<std::string> list;
   for (const ChunkBlocks& blocks : parse_layout(text))

@@ -20,7 +20,7 @@ TEST_CASE("What does not fit together is refused with the nearest that does") {
   CHECK(refused(find_model("llama-3-70b"), {.tensor_parallel = 6}) ==
         Lines{"`tensor-parallel`: 6 ranks do not divide the 64 heads, 8 key-value heads and FFN of 28672 of "
               "llama-3-70b -- give 4 or 8",
-              "`tensor-parallel`: 6 ranks do not divide the 8192 tokens that each has of a sequence -- give another "
+              "`tensor-parallel`: 6 ranks do not divide the 8192 tokens of a sequence that each holds -- give another "
               "`sequence-length`, or switch `sequence-parallel` off"});
   CHECK(refused(find_model("gpt3-175b"), {.sequence_length = 4096, .context_parallel = 3}) ==
         Lines{"`sequence-length`: 4096 tokens, but gpt3-175b has learned 2048 positions -- give at most 2048",

@@ -71,7 +71,7 @@ TEST_CASE("Shipped models have the size that is in their name") {
     INFO(name);
     CHECK(static_cast<double>(parameters_of(name)) == Approx(size).epsilon(0.015));
   }
-  // Its published weights have a routing bias for each expert besides, which is no parameter that is trained.
+  // Its published weights have a routing bias for each expert besides, which is not a parameter that is trained.
   CHECK(parameters_of("deepseek-v3") + 58 * 256 == 671'026'419'200);
   // DeepSeek-V3, abstract: 37B activated per token. Its README_WEIGHTS: 11.5B in multi-token prediction alone.
   const ParameterCount count = count_parameters(find_model("deepseek-v3"));

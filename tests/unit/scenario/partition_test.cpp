@@ -62,7 +62,7 @@ TEST_CASE("Two stages with numbers of their own must hold all layers") {
 TEST_CASE("A chunk without a layer is refused") {
   CHECK(refusal(eight, 7).starts_with("`layers`: 7 layers cannot fill 8 chunks"));
   CHECK(refusal(eight, 10, 3, 3)
-            .starts_with("`layers`: 10 layers cannot fill 6 chunks beside the 6 on the first and last stage"));
+            .starts_with("`layers`: 10 layers cannot fill 6 chunks in addition to the 6 on the first and last stage"));
   CHECK(refusal(eight, 10, 11).starts_with("`layers`: 10 layers cannot fill"));
 }
 

@@ -98,7 +98,7 @@ TEST_CASE("ZB-V with fewer than 2p-1 microbatches is the order of 2p-1 without t
   const Schedule schedule = generate("zb-v", {.stages = 2, .microbatches = 1, .vpp = 2});
   CHECK(rows_of(schedule) == Rows{"0F0 3F0 3I0 3W0 0I0 0W0", "1F0 2F0 2I0 2W0 1I0 1W0"});
   CHECK(warmups(schedule) == std::vector<std::size_t>{1, 2});
-  // p = 3, m = 4: the fifth is left out where it stands, so that 1W1 and 4W3 do not move behind the last I
+  // p = 3, m = 4: the fifth is left out where it stands, so that 1W1 and 4W3 do not move after the last I
   CHECK(rows_of(generate("zb-v", {.stages = 3, .microbatches = 4, .vpp = 2}))[1] ==
         "1F0 1F1 1F2 4F0 1F3 4F1 4I0 4W0 4F2 4I1 4W1 1I0 1W0 4F3 4I2 4W2 1I1 1W1 4I3 4W3 1I2 1I3 1W2 1W3");
 }

@@ -186,8 +186,8 @@ TEST_CASE("What is wrong with the inputs themselves is said once, whatever singl
         Rows{"`stages`: missing -- how many pipeline stages (devices) are there? for example `stages` 4"});
   CHECK(faults({"--stages", "4", "--mb", "3", "--comm", "1ms", "--latency", "1us", "--memory-limit", "9GiB"}) ==
         Rows{"`comm`: given together with `latency` -- give `comm`, or `latency` with `bandwidth` and `boundary-bytes`",
-             "`memory-limit`: nothing is known that could exceed it -- give `activation-bytes`, and `parameter-bytes`, "
-             "`gradient-bytes`, `optimizer-bytes` if they matter, or `model`"});
+             "`memory-limit`: no memory is known that could exceed it -- give `activation-bytes`, and "
+             "`parameter-bytes`, `gradient-bytes`, `optimizer-bytes` if they matter, or `model`"});
   CHECK(faults({"--stages", "4", "--mb", "8", "--forward", "1ms,2ms,3ms", "--backward", "1ms"}) ==
         Rows{"`forward`: 3 values for 4 chunks -- give one value (for a stage), 4 (P*V = 4 * 1, one per chunk) or 32 "
              "(P*V*M, one per microbatch, chunk by chunk)"});

@@ -199,7 +199,7 @@ TEST_CASE("Runs that say too little of how tasks vary are refused") {
   };
   const FactorOf same = [](std::size_t, const Task&, StageId) { return 1.0; };
   CHECK(refusal(varied_run(1, same))
-            .starts_with("run.json: 1 step: nothing says what the tasks of a step have in common"));
+            .starts_with("run.json: 1 step: too few to tell what the tasks of a step have in common"));
   const FactorOf none = [](std::size_t step, const Task& task, StageId) {
     return step == 1 && task.pass == Pass::forward && index(task.microbatch) == 2 ? 0.0 : 1.0;
   };
@@ -209,9 +209,8 @@ TEST_CASE("Runs that say too little of how tasks vary are refused") {
     return step == 0 && task.pass == Pass::forward && index(stage) == 0 && index(task.microbatch) == 0 ? 30.0 : 1.0;
   };
   CHECK(refusal(varied_run(8, one_long))
-            .starts_with(
-                "run.json: forwards of stage 0: the mean of 32 tasks rests on a handful: without the longest 1 it "
-                "would be 47.5 % lower, more than 20 %"));
+            .starts_with("run.json: forwards of stage 0: the mean of 32 tasks depends on a few: without the longest 1 "
+                         "it would be 47.5 % lower, more than 20 %"));
 }
 
 } // namespace ppsim::test::measured_jitter_test

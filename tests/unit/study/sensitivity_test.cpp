@@ -71,7 +71,7 @@ TEST_CASE("A stage that computes 1 % faster has tasks of 99 % of their time") {
   // 1F1B, F = 1000, B = 2000: 9000. Stage 0 with F = 990, B = 1980:
   //   stage 0  0F0[0,990) 0F1[990,1980)                  0B0[3990,5970)               0B1[6990,8970)
   //   stage 1       1F0[990,1990) 1B0[1990,3990) 1F1[3990,4990) 1B1[4990,6990)
-  // Stage 1 likewise: 1F0[1000,1990) 1B0[1990,3970) 1F1[3970,4960) 1B1[4960,6940), then 0B1[6940,8940)
+  // Stage 1 in the same way: 1F0[1000,1990) 1B0[1990,3970) 1F1[3970,4960) 1B1[4960,6940), then 0B1[6940,8940)
   const auto figures = figures_of(generate("1f1b", two_by_two), uniform_scenario(two_by_two, 1000ns, 2000ns));
   REQUIRE(names(figures) == Names{"0", "1"});
   CHECK(figures[0].step_time == 8970ns);

@@ -163,13 +163,12 @@ TEST_CASE("A variation says once what is said at both ends of its range, and of 
     all.insert(all.end(), more.begin(), more.end());
     return vary_flags(all, 2).notes;
   };
-  const Rows of_dualpipe{
-      "`forward`: values are per chunk, and here each chunk runs on two stages, once per direction: none "
-      "of them is that of one device (dualpipe)"};
+  const Rows of_dualpipe{"`forward`: values are per chunk, but here each chunk runs on two stages, one per direction: "
+                         "no value is that of one device (dualpipe)"};
   CHECK(notes("comm=1us..1ms", {"--backward", "2ms"}) == of_dualpipe);
   CHECK(notes("comm=0..1ms", {"--backward", "2ms"}) == of_dualpipe); // "transfers take no time" is said at 0 only
   CHECK(notes("backward=1ms..2ms", {"--boundary-bytes", "1MB"}) ==
-        Rows{"`boundary-bytes`: without `bandwidth` sizes cost no time; only their volume is counted", of_dualpipe[0]});
+        Rows{"`boundary-bytes`: without `bandwidth` sizes take no time; they only count as volume", of_dualpipe[0]});
 }
 
 TEST_CASE("A number that a field is set to is the one that its flag says") {

@@ -19,7 +19,7 @@ TEST_CASE("Nothing has no end, one task ends when it is done, and the second run
   CHECK(set.end() == 11);
   set.insert(0, 4); // 0-4, then idle
   CHECK(set.end() == 11);
-  set.insert(1, 7); // 5-12, and what starts at 10 behind it
+  set.insert(1, 7); // 5-12, and what starts at 10 after it
   CHECK(set.end() == 13);
   set.reset(starts);
   CHECK(set.end() == EarliestEnd::none);

@@ -45,8 +45,8 @@ TEST_CASE("At first a task starts behind those of its sequence, and behind what 
   CHECK(windows.before(0, 3 + 1, 0) == 2); // I0(1): F0(0) and F0(1), by way of stage 1
   CHECK(windows.before(0, 6 + 2, 1) == 3); // W0(2): all of I0
   CHECK(windows.before(0, 0 + 1, 2) == 0); // F0(1): nothing of W0
-  CHECK(windows.before(1, 0 + 1, 2) == 2); // backwards, F0 comes behind W0
-  CHECK(windows.before(0, 3 + 2, 1) == 2); // and each behind those of its own
+  CHECK(windows.before(1, 0 + 1, 2) == 2); // backwards, F0 comes after W0
+  CHECK(windows.before(0, 3 + 2, 1) == 2); // and each after those of its own
 }
 
 TEST_CASE("Without any rule that tries, the bound is the longest path with the work before and behind it") {
@@ -66,12 +66,12 @@ TEST_CASE("What runs before a task on its stage has ended when it starts") {
   const Views views{instance};
   Windows windows{views};
   REQUIRE(windows.tighten(unlimited, false));
-  CHECK(windows.head(0, 2) == 9); // not at 5, behind the longer one
+  CHECK(windows.head(0, 2) == 9); // not at 5, after the longer one
   CHECK(windows.head(1, 0) == 1);
 }
 
 TEST_CASE("A task that cannot run before another runs behind it") {
-  // x with 10 behind it first: 14. y first: 18
+  // x with 10 after it first: 14. y first: 18
   const Instance instance = jobs({{.duration = 4, .tail = 10}, {.duration = 4}});
   const Views views{instance};
   Windows windows{views};
@@ -109,7 +109,7 @@ TEST_CASE("So many have to give memory as a task needs, rounded up") {
 }
 
 TEST_CASE("Where two sequences give what a task needs, each share is looked at: many of one, or few of the other") {
-  // h takes 3 that a gives back, x takes 4 that b gives back, 20 later. The second x is behind both h and the first x,
+  // h takes 3 that a gives back, x takes 4 that b gives back, 20 later. The second x is after both h and the first x,
   // which hold all 10: it needs both a, or one b
   Instance instance{.microbatches = 2, .capacity = {10}, .sequences = {}, .arcs = {}};
   instance.sequences = {

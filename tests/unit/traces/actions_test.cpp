@@ -54,7 +54,7 @@ TEST_CASE("What comes before the first whole step is cut off") {
   CHECK(steps("0F2 0B1 0F3 0B2 0B3 " + whole + whole) == "-----0000000011111111");
   CHECK(steps("0B3 " + whole) == "-00000000");
   CHECK(steps("0F3 0B2 0B3 opt opt " + whole + "opt opt " + whole) == "-----000000000011111111");
-  // On the last stage every forward has its backward right behind it.
+  // On the last stage every forward has its backward right after it.
   CHECK(steps("1F1 1B1 opt 1F0 1B0 1F1 1B1 opt 1F0 1B0 1F1 1B1") == "---000001111");
   CHECK(steps("1F1 1B1 1RECV_F0 1F0 1B0 1RECV_F1 1F1 1B1") == "--000000");
   CHECK(steps("0F2 0F0 0F1 0F2 0F0 0F1 0F2") == "-000111"); // forward only

@@ -70,8 +70,8 @@ TEST_CASE("Keys that a reader of certificates does not know are skipped, and a p
 TEST_CASE("What a certificate has wrong is told by its place") {
   CHECK(fault_with("{\n", "") == "c.json:1:11: this is not JSON");
   CHECK(fault_with("\"kind\": \"ppsim-certificate\"", "\"kind\": \"run\"") ==
-        "c.json: /kind: it is '\"run\"' and not \"ppsim-certificate\"");
-  CHECK(fault_with("\"schema\": 1", "\"schema\": 2") == "c.json: /schema: it is '2', and this ppsim reads schema 1");
+        "c.json: /kind: it is '\"run\"', not \"ppsim-certificate\"");
+  CHECK(fault_with("\"schema\": 1", "\"schema\": 2") == "c.json: /schema: it is '2', but this ppsim reads schema 1");
   CHECK(fault_with("\"microbatches\": 2", "\"microbatches\": 2.5") ==
         "c.json: /instance/microbatches: '2.5' is not a whole number");
   CHECK(fault_with("\"microbatches\": 2", "\"microbatches\": 40000") ==

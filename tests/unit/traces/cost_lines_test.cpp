@@ -25,9 +25,9 @@ TEST_CASE("Costs of a run are lines of a scenario file, with spread and drift in
   CHECK(traces::cost_lines(model).text() ==
         "stages = 2\nmb = 2\nschedule = \"1f1b\"\n# Means by chunk: 2 runs each; spread 0 ns, 0 ns\nforward = [\"1 "
         "ms\", \"1.500001 ms\"]\n# Means by chunk: 2 runs each; spread 0 ns, 0 ns\nbackward = [\"2 ms\", \"2 ms\"]\n# "
-        "By boundary between chunks, of both directions the lowest quarter: 4 runs each; spread 0 ns\ncomm = [\"20 "
-        "us\"]\n# As the recorded stages sent\ntransfer = \"blocking\"\n# Peak memory by stage: 0 B, 2 KiB\n# The run "
-        "that these costs are from, for 'ppsim validate'\nmeasured.run = \"" +
+        "By boundary between chunks, using the lowest quarter of both directions: 4 runs each; spread 0 ns\ncomm = "
+        "[\"20 us\"]\n# As the recorded stages sent\ntransfer = \"blocking\"\n# Peak memory by stage: 0 B, 2 KiB\n# "
+        "The run that these costs are from, for 'ppsim validate'\nmeasured.run = \"" +
             model.run + "\"\n");
   const std::string each = traces::cost_lines(model, traces::CostForm::by_microbatch).text();
   CHECK(each.find("forward = [\"1 ms\", \"1 ms\", \"1.500001 ms\", \"1.500001 ms\"]\n") != std::string::npos);
@@ -54,8 +54,8 @@ TEST_CASE("Where a boundary has no recorded transfer, the costs have no comm, an
   lose(2);
   CHECK(text(traces::CostForm::by_chunk).find("comm =") == std::string::npos);
   CHECK(text(traces::CostForm::by_chunk)
-            .find("# No transfer of boundary 1 between chunks was recorded, so that comm lacks a value: give --comm "
-                  "(the mean of the others: 20 us)\n") != std::string::npos);
+            .find("# No transfer of boundary 1 between chunks was recorded, so comm lacks a value: give --comm (the "
+                  "mean of the others: 20 us)\n") != std::string::npos);
   CHECK(text(traces::CostForm::mean_stage).find("5 were not recorded\ncomm = \"20 us\"") != std::string::npos);
   lose(1);
   for (const traces::CostForm form : {traces::CostForm::by_chunk, traces::CostForm::mean_stage}) {

@@ -47,7 +47,7 @@ TEST_CASE("What the end of a gzip file says of its size takes no memory by itsel
 TEST_CASE("gzip that unpacks to more than its limit is refused") {
   const std::string packed = pack(std::string(300'000, '\0'));
   CHECK(gunzip(packed, "f", 300'000).size() == 300'000);
-  CHECK_THROWS_WITH(gunzip(packed, "f", 299'999), Catch::Contains("it unpacks to more than 299999 bytes"));
+  CHECK_THROWS_WITH(gunzip(packed, "f", 299'999), Catch::Contains("it decompresses to more than 299999 bytes"));
 }
 
 TEST_CASE("A file is read as it is, or unpacked") {
@@ -78,7 +78,7 @@ TEST_CASE("The format of a file is guessed from its beginning, packed or cut off
 TEST_CASE("Logs and results of tests unpack to no more than 64 MiB") {
   const std::string packed = pack(std::string((std::size_t{1} << 26U) + 1, ' '));
   for (const char* name : {"megatron-timers", "nccl-tests", "simai"})
-    CHECK(problem_of(*find_import_format(name), {"f", packed}) == "it unpacks to more than 67108864 bytes");
+    CHECK(problem_of(*find_import_format(name), {"f", packed}) == "it decompresses to more than 67108864 bytes");
 }
 
 TEST_CASE("What is packed is unpacked as it was, and the same bytes make the same file") {

@@ -62,7 +62,7 @@ TEST_CASE("Without any kernel the times of the processor are taken, and it is sa
   CHECK(recorded.tasks.at(0).start == 100000);
   CHECK(recorded.tasks.at(0).end == 110000);
   CHECK(std::ranges::count(recorded.notes,
-                           "tasks of ranks that show no kernel of a task have the times of the processor (1)") == 1);
+                           "ranks without any kernel of a task: their tasks have the times of the processor (1)") == 1);
 }
 
 TEST_CASE("On a processor a task begins where its receive ends, for which it waited under its own annotation") {
@@ -82,15 +82,14 @@ TEST_CASE("On a processor a task begins where its receive ends, for which it wai
   CHECK(std::ranges::none_of(recorded.transfers, &TransferEvent::is_send));
   CHECK(dropped(recorded, "sends of gloo, which are recorded until the step waits for them") == 4);
   CHECK(recorded.facts.transport == "gloo");
-  CHECK(std::ranges::count(recorded.notes, "tasks of ranks that show no kernel of a task have the times of the "
+  CHECK(std::ranges::count(recorded.notes, "ranks without any kernel of a task: their tasks have the times of the "
                                            "processor, from the end of their receive on (8)") == 1);
 }
 
 TEST_CASE("On a processor tasks whose waits have no end are not taken for work") {
-  CHECK(
-      refusal({gloo_rank(0, true), gloo_rank(1, false)}) ==
-      "rank1.json: it shows neither kernels nor when 2 of its 2 receives had ended: nothing tells the work of a task "
-      "from its wait | also profile the activity CUDA; on processors use the backend gloo, which records its receives");
+  CHECK(refusal({gloo_rank(0, true), gloo_rank(1, false)}) ==
+        "rank1.json: it has no kernels, and no end for 2 of its 2 receives: the work of a task cannot be told from its "
+        "wait | also profile the activity CUDA; on processors use the backend gloo, which records its receives");
   // One of them alone may be cut off by the end of the recording.
   KinetoFile file;
   file.annotation("PP:0F0", 0, 500, 6).annotation("PP:0F1", 500, 500, 1);

@@ -180,8 +180,8 @@ TEST_CASE("An overlapped pair is two tasks, whose shares of it are those that th
   CHECK(model.chunks[0].forward_by_microbatch[1] == std::chrono::microseconds{100}); // it ran in a pair alone
   const TaskGraph again = lower(whole.runs[0].schedule, scenario_of(model));
   CHECK(tasks_end(again, simulate(again)) == SimTime{std::chrono::microseconds{780}});
-  CHECK(std::ranges::count(whole.notes, "of 2 overlapped pairs only the whole was recorded: each half has the share "
-                                        "that its pass takes of both where they run alone") == 1);
+  CHECK(std::ranges::count(whole.notes, "only the whole of 2 overlapped pairs was recorded: each half gets the share "
+                                        "that its pass has of both when they run alone") == 1);
   const Imported split = import({{"PP:0F0", 100},
                                  {"PP:0I0", 150},
                                  {"PP:0W0", 250},
@@ -228,7 +228,7 @@ TEST_CASE("A task that launches nothing takes no time, when its input was there"
   CHECK(recorded.tasks[4].start == 7'200'000); // what it received was not seen
   CHECK(recorded.tasks[4].end == 7'200'000);
   CHECK(std::ranges::count(recorded.notes,
-                           "tasks that launched no kernel take no time, between those beside them (2)") == 1);
+                           "tasks that launched no kernel take no time, and lie between their neighbours (2)") == 1);
 }
 
 TEST_CASE("Collectives that go on beside the next task do not make a task longer") {
@@ -299,7 +299,7 @@ TEST_CASE("Steps are the profiler's") {
     file.annotation("PP:0F0", at + 10, 10, 10 + step).annotation("PP:0B0", at + 30, 10, 20 + step);
     file.gpu_annotation("PP:0F0", at + 100, 10, 10 + step).gpu_annotation("PP:0B0", at + 920, 10, 20 + step);
   }
-  file.annotation("PP:0F0", 2950, 10, 99); // behind the last step
+  file.annotation("PP:0F0", 2950, 10, 99); // after the last step
   const Recorded recorded = read(file);
   REQUIRE(recorded.tasks.size() == 6);
   for (std::size_t i = 0; i < 6; ++i) CHECK(recorded.tasks[i].step == static_cast<std::int64_t>(5 + i / 2));
@@ -511,7 +511,7 @@ TEST_CASE("What is no profile is refused with file, byte and remedy") {
   CHECK_THAT(refusal({R"({"traceEvents": [{"ph":"X","cat":"user_annotation","name":"Forward 0","ts":1,"dur":1}]})"}),
              Catch::Contains("which do not say of which stage"));
   const std::string text = one_rank(4, 0);
-  CHECK_THAT(refusal({text, text}), Catch::Contains("it is of rank 4, and so is rank1.json"));
+  CHECK_THAT(refusal({text, text}), Catch::Contains("it is from rank 4, and so is rank1.json"));
   CHECK_THAT(refusal({text}, {.stages = 4, .vpp = {}, .progress = {}}), Catch::Contains("the files are of 1 stages"));
 }
 

@@ -69,7 +69,7 @@ TEST_CASE("A table that does not say which test it is of is that of its name") {
   const std::string text = std::string{heading} + std::string{rows};
   CHECK(read(text, "node/all_reduce.txt").collective == Collective::all_reduce);
   CHECK(read(text, "node/all_reduce.txt").ranks == 0);
-  CHECK(problem_of(text, "all_reduce/8.txt") == "does not say which collective it measures"); // a folder is no name
+  CHECK(problem_of(text, "all_reduce/8.txt") == "does not say which collective it measures"); // a folder is not a name
 }
 
 TEST_CASE("Results of two tests are not one table, and names are read with dashes") {
@@ -102,7 +102,7 @@ TEST_CASE("What is no table of a collective is refused") {
   CHECK(problem_of(text_of("alltoallv_perf")) == "these are results of 'alltoallv_perf'");
   CHECK(problem_of(text_of("broadcast_perf")) == "these are results of 'broadcast_perf'");
   CHECK(problem_of(text_of("all_gather_perf", rows.substr(0, rows.find('\n') + 1))) ==
-        "all times are of 1000 B: nothing says how they grow with size");
+        "all times are for 1000 B, so they do not show how time grows with size");
   // Milliseconds: 1000 bytes in 0.02 us would be 50 GB/s.
   CHECK(problem_of(text_of("all_gather_perf",
                            "        1000           250     float    none      -1    0.020    0.05    0.05      0    "

@@ -57,8 +57,8 @@ TEST_CASE("Megatron-LM's timers of all ranks become costs by stage and microbatc
 
 TEST_CASE("Of the extremes over all ranks Megatron-LM's timers give the middle, and say that they do") {
   const std::string text = megatron(arguments + setup + minmax);
-  CHECK(text.find("# forward-compute: the middle between the fastest rank, 100.000 ms, and the slowest, 200.000 ms\n"
-                  "forward = \"150 ms\"\n") != std::string::npos);
+  CHECK(text.find("# forward-compute: halfway between the fastest rank, 100.000 ms, and the slowest, 200.000 "
+                  "ms\nforward = \"150 ms\"\n") != std::string::npos);
   CHECK(text.find("optimizer = \"12.5 ms\"\n") != std::string::npos);
   const std::string log = arguments + setup + minmax;
   const traces::ImportFile file{"train.log", log};
@@ -90,7 +90,7 @@ TEST_CASE("What Megatron-LM's log does not say of its arguments is taken from wh
         .first();
   };
   CHECK(with_mb(arguments + all, 4) == "nothing was refused");
-  CHECK(with_mb(arguments + all, 8) == "train.log: --mb says 8 microbatches, and the log 4 -- leave --mb out");
+  CHECK(with_mb(arguments + all, 8) == "train.log: --mb says 8 microbatches, but the log says 4 -- leave --mb out");
   CHECK(with_mb(arguments + all, std::size_t{1} << 62).starts_with("train.log: --mb says 4611686018427387904 "));
 }
 

@@ -117,7 +117,7 @@ TEST_CASE("Of both sides of a transfer the shorter counts, matched from the last
   CHECK(transfer_times({{10, 20, 900}, {500, 30}}).one_sided == 1);
   CHECK(transfer_times({{7}, {}}).times == Times{7});
   CHECK(transfer_times({{500, 30}, {10, 20, 900}}).times == Times{10, 20, 30});
-  // The second send's time was not recorded: its receive stands alone, and the others have their own peers.
+  // The second send's time was not recorded: its receive is alone, and the others have their own peers.
   CHECK(transfer_times({{10, 0, 20}, {900, 50, 800}}).times == Times{10, 20, 50});
   CHECK(transfer_times({{10, 0, 20}, {900, 50, 800}}).one_sided == 1);
   CHECK(transfer_times({{0, 5}, {0, 6}}).times == Times{5});
@@ -164,8 +164,8 @@ TEST_CASE("A dump becomes latency, bandwidth and the size of most transfers") {
   CHECK(imported.costs.entries[2].key == "boundary-bytes");
   CHECK(imported.costs.entries[2].value == "\"100000000B\"");
   CHECK(imported.runs.empty());
-  CHECK(imported.notes.back() == "of 4 transfers only one side is in the files: their times may hold time in which it "
-                                 "waited for the other");
+  CHECK(imported.notes.back() ==
+        "only one side of 4 transfers is in the files: their times may include waiting for the other side");
   for (const ScenarioDocument::Entry& entry : imported.costs.entries) {
     const std::string_view value = std::string_view{entry.value}.substr(1, entry.value.size() - 2);
     CHECK((parse_duration(value) || parse_bandwidth(value) || parse_bytes(value)));
@@ -189,7 +189,7 @@ TEST_CASE("Dumps may have comments, blank lines and an end that is missing") {
 
 TEST_CASE("What is no dump is refused with its line") {
   CHECK(refusal("") == "dump.json:1: this is not a dump of the profiler plugin: it has no events");
-  CHECK(refusal("[\n{}\nhello") == "dump.json:3: here is 'hello', and no event");
+  CHECK(refusal("[\n{}\nhello") == "dump.json:3: expected an event, got 'hello'");
   CHECK(refusal("[\n/* ") == "dump.json:2: this comment has no end");
   CHECK(refusal("[\n{}]") == "dump.json: it has no send or receive");
   CHECK(refusal("[\n{\"name\": \"Send\", \"cat\": \"P2P\", \"ph\": \"b\", \"args\": {\"Rank\": 0, \"Peer\": -1, "

@@ -188,7 +188,7 @@ TEST_CASE("Times of one size are no latency", "[import][nccl-tests]") {
       "41.36   41.36    N/A\n";
   CHECK(problem_of(head + row) ==
         "all times of links are of 256 MiB: what of them is latency, and what bandwidth, cannot be told");
-  // Likewise where those between nodes are, beside others.
+  // The same where those between nodes are, beside others.
   std::string nodes = head + row;
   nodes.replace(nodes.rfind("node1"), 5, "node2");
   CHECK_THROWS_WITH(import(std::vector<ImportFile>{{"one.txt", table}, {"two.txt", nodes}}),

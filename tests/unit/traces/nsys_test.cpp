@@ -136,7 +136,7 @@ TEST_CASE("A range of a task that launches nothing takes no time, when its input
                                            .kernel(165, 3000, 4000)
                                            .sql())});
   CHECK(tasks_of(recorded) == Texts{"0.0 0 0F0 1000-2000", "0.0 0 0I0 2500-2500", "0.0 0 0W0 3000-4000"});
-  CHECK(recorded.notes == Texts{"tasks that launched no kernel take no time, between those beside them (1)"});
+  CHECK(recorded.notes == Texts{"tasks that launched no kernel take no time, and lie between their neighbours (1)"});
 }
 
 TEST_CASE("Kernels of a backward are those of threads of autograd too", "[import][nsys]") {
@@ -219,7 +219,7 @@ TEST_CASE("An action that occurs again begins the next step", "[import][nsys]") 
                                     "0.0 1 0F0 1000-1010", "0.0 1 0B0 1020-1030", "0.0 1 0F1 1100-1110",
                                     "0.0 1 0B1 1120-1130"});
   REQUIRE(recorded.notes.size() == 1); // there is no kernel at all
-  CHECK(recorded.notes[0] == "tasks of ranks that show no kernel of a task have the times of their NVTX ranges (8)");
+  CHECK(recorded.notes[0] == "ranks without any kernel of a task: their tasks have the times of their NVTX ranges (8)");
 }
 
 TEST_CASE("Several optimizers are one step, and a receive may be the first of the next", "[import][nsys]") {
@@ -271,7 +271,7 @@ TEST_CASE("Calls and kernels that cannot be placed are counted", "[import][nsys]
                      .range("PP:0F0", 0, 100)
                      .kernel(10, 20, 90)
                      .kernel(200, 300, 400)    // of no range
-                     .kernel(210, 300, 400, 2) // likewise, and NCCL's
+                     .kernel(210, 300, 400, 2) // as above, and NCCL's
                      .kernel(20, 95, 91)       // ends before it starts
                      .sql() +
                  "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 2, 0, NULL, 5, 0, 0, 0);\n")});
@@ -298,14 +298,13 @@ TEST_CASE("Ranks with the same chunks are replicas of a stage", "[import][nsys]"
   const Recorded recorded = read({rank(2), rank(0), rank(2), rank(0)});
   CHECK(tasks_of(recorded) == Texts{"0.1 0 2F0 0-100", "0.0 0 0F0 0-100", "1.1 0 2F0 0-100", "1.0 0 0F0 0-100"});
   const std::string both = file(Rows{}.range("PP:0F0", 0, 100).range("PP:1F0", 100, 200).sql());
-  CHECK(problem_of({both, rank(0)}) == "chunk 0 ran on ranks that have other chunks besides, not the same ones");
+  CHECK(problem_of({both, rank(0)}) == "chunk 0 ran on ranks whose other chunks differ");
 }
 
 TEST_CASE("Chunks per stage that the user gives are those that ranks run", "[import][nsys]") {
   const std::vector<std::string> files{file(Rows{}.range("PP:0F0", 0, 100).sql())};
   CHECK(read(files, {.stages = {}, .vpp = 1, .progress = {}}).tasks.size() == 1);
-  CHECK(problem_of(files, {.stages = {}, .vpp = 7, .progress = {}}) ==
-        "a rank runs 1 chunks, which is not the 7 of --vpp");
+  CHECK(problem_of(files, {.stages = {}, .vpp = 7, .progress = {}}) == "a rank runs 1 chunks, but --vpp says 7");
 }
 
 TEST_CASE("Timers of Megatron-LM are told apart by their order in a step, where its optimizer ends it",

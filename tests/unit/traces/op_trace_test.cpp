@@ -139,11 +139,10 @@ TEST_CASE("Operation traces of two runs are refused together") {
   };
   std::string two_microbatches =
       with(small, "16,forward-compute,0.1,1.0,0,0,0,0", "17,forward-compute,0.1,1.0,0,0,1,0");
-  CHECK(refused(two_microbatches) ==
-        "other.csv: it has 2 microbatches, and one.csv has 1: these are files of different "
-        "runs -- import each run by itself");
-  CHECK(refused(small) == "one.csv, other.csv: no step is whole; step 16 of replica 0: 0F0 appears twice -- give each "
-                          "file once, and files of one run only");
+  CHECK(refused(two_microbatches) == "other.csv: it has 2 microbatches, but one.csv has 1: the files are from "
+                                     "different runs -- import each run by itself");
+  CHECK(refused(small) == "one.csv, other.csv: no step is complete; step 16 of replica 0: 0F0 appears twice -- give "
+                          "each file once, and files of one run only");
   const std::string one_stage = header + "1,0,4,16,forward-compute,0.1,1.0,0,0,0,0\n"
                                          "1,0,4,16,backward-compute,4.5,2.0,0,0,0,0\n";
   CHECK(refused(one_stage) == "one.csv, other.csv: replica 0 has 2 stages, 1 microbatch and 1 chunk per stage, and "

@@ -103,7 +103,7 @@ TEST_CASE("A row that is none is refused with its place, its value and a remedy,
       faults_of_row("A,fit,a,\"s,1,,--mb 8").front().starts_with("runs.csv:2:9: the double quote of '\"s,1,,--mb 8'"));
   CHECK(faults_of_row("A,fit,a,\"s\"t,1,,--mb 8")
             .front()
-            .starts_with("runs.csv:2:12: 't,1,,--mb 8' stands behind a closing double quote"));
+            .starts_with("runs.csv:2:12: 't,1,,--mb 8' follows a closing double quote"));
   CHECK(faults_of_row("A,fit,a,s, t,1,,--mb 8").front().starts_with("runs.csv:2:1: 8 values for 7 columns"));
   CHECK(faults_of_row("A,fit,a\x1b[31m,s,1,,--mb 8").front().starts_with("runs.csv:2:7: run 'a\\x1b[31m' has control"));
   CHECK(faults_of_row("A,fit,a,s,x,,\nA,fit,a,s,1,y,").size() == 2);

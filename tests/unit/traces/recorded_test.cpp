@@ -172,8 +172,8 @@ TEST_CASE("Tasks of a stage that overlap by less than times may be off are moved
   example.recorded.tasks[0].end += 3'000; // 0F0 ends after 0F1 has started
   const Refusal refusal = refusal_of([&] { (void)example.assembled(); });
   CHECK(refusal.code == ExitCode::bad_input);
-  CHECK(refusal.first() == "here: no step is whole; step 0 of replica 0: 0F1 on stage 0 starts 3000 ns before 0F0 has "
-                           "ended -- give the files of all stages, and record complete steps");
+  CHECK(refusal.first() == "here: no step is complete; step 0 of replica 0: 0F1 on stage 0 starts 3000 ns before 0F0 "
+                           "has ended -- give the files of all stages, and record complete steps");
   example.recorded.time_error = 3'000;
   const Timeline step = example.assembled().runs.front().steps.front();
   CHECK(step.tasks[0] == between(0, 1'003'000));
@@ -203,7 +203,7 @@ TEST_CASE("What is missing is named where nothing whole is left") {
   example.add(3);
   std::erase_if(example.recorded.tasks, [](const traces::TaskEvent& event) { return to_string(event.task) == "1B1"; });
   CHECK(refusal_of([&] { (void)example.assembled(); }).first() ==
-        "here: no step is whole; step 3 of replica 0: 1B1 is missing -- give the files of all stages, and record "
+        "here: no step is complete; step 3 of replica 0: 1B1 is missing -- give the files of all stages, and record "
         "complete steps");
   CHECK(refusal_of([] { (void)traces::assemble({}, {}, "here"); }).first() ==
         "here: no forward or backward was found -- record the passes of the pipeline");
@@ -253,7 +253,7 @@ TEST_CASE("Transfers that nobody recorded are counted, and count in no mean") {
   CHECK(model.unrecorded == std::vector<std::size_t>{6});
   const Explanation explanation = explain(some.runs);
   CHECK(explanation.parts[static_cast<std::size_t>(Reason::transfers)].time > 0us); // not the zeros of those
-  CHECK(describe(run).ends_with("6 transfers were not recorded: what waited for them seems to begin late"));
+  CHECK(describe(run).ends_with("6 transfers were not recorded: tasks that waited for them seem to start late"));
 
   const Imported none = cut(0);
   CHECK(none.notes == std::vector<std::string>{"8 of 8 transfers were not recorded"});
@@ -283,7 +283,7 @@ TEST_CASE("Reductions and optimizer steps follow the tasks, and peaks of memory 
   CHECK(step.reductions[1].tied);
   REQUIRE(step.optimizer.size() == 2);
   CHECK(step.optimizer[0].span == between(9'600'000, 9'800'000));
-  CHECK(step.optimizer[1].span.start == step.tasks.back().end); // it can not begin before the last task has ended
+  CHECK(step.optimizer[1].span.start == step.tasks.back().end); // it cannot begin before the last task has ended
   CHECK(run.stages[1].peak_bytes == Bytes{4096});
 }
 
@@ -387,8 +387,8 @@ TEST_CASE("Nothing bounds clocks of stages of which one only sends, and a run sa
   CHECK(run.unaligned);
   CHECK(run.steps.front().tasks == example.timeline.tasks);
   REQUIRE(imported.notes.size() == 2);
-  CHECK(imported.notes.back() == "in 1 step some stages only send to others, or only receive: nothing bounds what "
-                                 "their clocks differ by");
+  CHECK(imported.notes.back() ==
+        "in 1 step some stages only send to others, or only receive: the difference of their clocks has no bound");
 }
 
 TEST_CASE("Halves of a pair that run nowhere alone share its time by passes, and those that have times keep them") {

@@ -220,10 +220,10 @@ TEST_CASE("What is JSON but no run is refused") {
   CHECK(first("[]").starts_with("run.json: it is array, not an object"));
   CHECK(first("{}").starts_with("run.json: the file: the key 'kind' is missing"));
   CHECK(first(std::string(100'000, '[')).starts_with("run.json: lists and objects are nested more than 8 deep"));
-  check_refused("\"kind\": \"run\"", "\"kind\": \"report\"", "run.json: kind: it is '\"report\"' and not \"run\"");
-  check_refused("\"schema\": 1", "\"schema\": 2", "run.json: schema: it is '2', and this ppsim reads schema 1");
-  check_refused("\"schema\": 1", "\"schema\": null", "run.json: schema: it is 'null', and this ppsim reads schema 1");
-  check_refused("\"kind\": \"run\"", "\"kind\": null", "run.json: kind: it is 'null' and not \"run\"");
+  check_refused("\"kind\": \"run\"", "\"kind\": \"report\"", "run.json: kind: it is '\"report\"', not \"run\"");
+  check_refused("\"schema\": 1", "\"schema\": 2", "run.json: schema: it is '2', but this ppsim reads schema 1");
+  check_refused("\"schema\": 1", "\"schema\": null", "run.json: schema: it is 'null', but this ppsim reads schema 1");
+  check_refused("\"kind\": \"run\"", "\"kind\": null", "run.json: kind: it is 'null', not \"run\"");
   check_refused("\"schema\": 1", "\"schema\": 1, \"schema\": 1",
                 "run.json: the key 'schema' occurs twice in one object");
 }

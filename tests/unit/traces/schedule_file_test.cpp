@@ -132,7 +132,7 @@ TEST_CASE("A chunk is reduced once, behind the last of its backwards") {
   const std::string second = "1F0,1I0,1W0,1REDUCE_GRAD\n";
   CHECK(faults_of("0F0,0I0,0W0,0REDUCE_GRAD\n" + second).empty());
   CHECK(faults_of("0F0,0I0,0REDUCE_GRAD,0W0\n" + second) ==
-        Lines{"s.csv:1:9: '0REDUCE_GRAD' is ahead of 0W0 -- move it after the last backward of its chunk"});
+        Lines{"s.csv:1:9: '0REDUCE_GRAD' is before 0W0 -- move it after the last backward of its chunk"});
   CHECK(faults_of("0F0,0I0,0W0,0REDUCE_GRAD,0REDUCE_GRAD\n" + second) ==
         Lines{"s.csv:1:26: '0REDUCE_GRAD' appears twice -- leave one out"});
 }
@@ -179,8 +179,8 @@ TEST_CASE("A missing send and a missing receive are found, at the task that lack
 
 TEST_CASE("Send and receive cells on the wrong side of their task are found") {
   CHECK(faults_of("0SEND_F0,0F0,0B0,0RECV_B0\n1RECV_F0,1F0,1B0,1SEND_B0\n") ==
-        Lines{"s.csv:1:1: '0SEND_F0' stands before 0F0, which makes what it sends -- move it behind 0F0",
-              "s.csv:1:18: '0RECV_B0' stands after 0B0, which needs what it receives -- move it ahead of 0B0"});
+        Lines{"s.csv:1:1: '0SEND_F0' is before 0F0, which makes its data -- move it after 0F0",
+              "s.csv:1:18: '0RECV_B0' is after 0B0, which needs its data -- move it before 0B0"});
 }
 
 TEST_CASE("Stray, repeated and misplaced send and receive cells are found") {
@@ -213,19 +213,19 @@ TEST_CASE("A cell that is none says what is wrong with it and where") {
   CHECK(fault("1f0") == at + "unknown pass 'f' in '1f0'" + std::string{cell_hint});
   CHECK(fault("1SEND_FF0") ==
         at + "unknown pass 'SEND_FF' in '1SEND_FF0' -- did you mean 'SEND_F'? " + std::string{cell_hint.substr(4)});
-  CHECK(fault("F0") == at + "'F0' does not begin with a chunk number" + std::string{cell_hint});
-  CHECK(fault("-1F0") == at + "'-1F0' does not begin with a chunk number" + std::string{cell_hint});
+  CHECK(fault("F0") == at + "'F0' does not start with a chunk number" + std::string{cell_hint});
+  CHECK(fault("-1F0") == at + "'-1F0' does not start with a chunk number" + std::string{cell_hint});
   CHECK(fault("12") == at + "'12' has no pass after its chunk" + std::string{cell_hint});
   CHECK(fault("1F") == at + "'1F' has no microbatch after 'F'" + std::string{cell_hint});
   CHECK(fault("1SEND_F") == at + "'1SEND_F' has no microbatch after 'SEND_F'" + std::string{cell_hint});
-  CHECK(fault("1F0.5") == at + "'1F0.5' goes on with '.5' after its microbatch -- separate cells by commas");
-  CHECK(fault("1F0 1B0") == at + "'1F0 1B0' goes on with ' 1B0' after its microbatch -- separate cells by commas");
+  CHECK(fault("1F0.5") == at + "'1F0.5' continues with '.5' after its microbatch -- separate cells by commas");
+  CHECK(fault("1F0 1B0") == at + "'1F0 1B0' continues with ' 1B0' after its microbatch -- separate cells by commas");
   CHECK(fault("1UNSHARD0") ==
         at + "'1UNSHARD0' names a microbatch, but UNSHARD is for a whole chunk -- leave the number out");
   CHECK(faults_of("0F0,0B0,1REDUCE_GRAD\n1F0,1B0\n") ==
         Lines{"s.csv:1:9: '1REDUCE_GRAD' is in the row of stage 0, which runs no chunk 1 -- move it to the row that "
               "runs the chunk"});
-  CHECK(fault("\"1F0\"") == at + "'\"1F0\"' does not begin with a chunk number" + std::string{cell_hint});
+  CHECK(fault("\"1F0\"") == at + "'\"1F0\"' does not start with a chunk number" + std::string{cell_hint});
 }
 
 TEST_CASE("A group that is none says what is wrong with it") {
@@ -246,10 +246,10 @@ TEST_CASE("A group that is none says what is wrong with it") {
   CHECK(fault("(0F1;0B0;0B1)OVERLAP_F_B") ==
         "s.csv:1:9: '(0F1;0B0;0B1)OVERLAP_F_B' is not a pair of a forward and a backward" + pair);
   CHECK(fault("(0F1;0X1)OVERLAP_F_B") == "s.csv:1:14: unknown pass 'X' in '0X1'" + std::string{cell_hint});
-  CHECK(fault("()BATCH_P2P") == "s.csv:1:10: '' does not begin with a chunk number" + std::string{cell_hint});
+  CHECK(fault("()BATCH_P2P") == "s.csv:1:10: '' does not start with a chunk number" + std::string{cell_hint});
   CHECK(fault("(0F1)BATCH_P2P") ==
         "s.csv:1:10: '0F1' is not a transfer -- BATCH_P2P holds send and receive cells only");
-  CHECK(fault("0F1)") == "s.csv:1:9: '0F1)' goes on with ')' after its microbatch -- separate cells by commas");
+  CHECK(fault("0F1)") == "s.csv:1:9: '0F1)' continues with ')' after its microbatch -- separate cells by commas");
 }
 
 TEST_CASE("Ids beyond the limits are refused before anything is sized by them") {
@@ -303,9 +303,8 @@ TEST_CASE("Chunks that do not divide over the stages and gaps between chunks are
   CHECK(faults_of("0F0,2F0,2B0,0B0\n1F0,1B0\n") ==
         Lines{"s.csv: 3 chunks (0 to 2) do not divide over 2 stages -- every stage must hold the same number of "
               "chunks: give each stage one row and number the chunks from 0"});
-  CHECK(faults_of("0F0,0B0\n3F0,3B0\n") ==
-        Lines{"s.csv: 2 of the chunks 0 to 3 have no task, first of them chunk 1 -- number the chunks "
-              "from 0 without a gap; is an id too high?"});
+  CHECK(faults_of("0F0,0B0\n3F0,3B0\n") == Lines{"s.csv: 2 of the chunks 0 to 3 have no task, the first is chunk 1 -- "
+                                                 "number the chunks from 0 without a gap; is an id too high?"});
 }
 
 TEST_CASE("Rows that run one chunk each, fewer chunks than rows, are replicas that share it") {
@@ -328,7 +327,7 @@ TEST_CASE("Everything wrong in one file is reported at once, the first 20 in ful
   for (int i = 0; i < 1000; ++i) text += ",?";
   const Lines faults = faults_of(text);
   REQUIRE(faults.size() == Problems::limit + 1);
-  CHECK(faults[19] == "s.csv:1:47: '?' does not begin with a chunk number" + std::string{cell_hint});
+  CHECK(faults[19] == "s.csv:1:47: '?' does not start with a chunk number" + std::string{cell_hint});
   CHECK(faults[20].find("980 more problems") != std::string::npos);
 }
 
@@ -387,15 +386,15 @@ TEST_CASE("A file of another kind gets one error that says so") {
     REQUIRE(faults.size() == 1);
     return faults.front();
   };
-  CHECK(refused("stages = 4\nmb = 8\n").starts_with("s.csv:1: not a schedule: it begins with 'stages = 4' -- "));
-  CHECK(refused("\n\n{\"schema\": 1}").starts_with("s.csv:3: not a schedule: it begins with '{\"schema\": 1}' -- "));
+  CHECK(refused("stages = 4\nmb = 8\n").starts_with("s.csv:1: not a schedule: it starts with 'stages = 4' -- "));
+  CHECK(refused("\n\n{\"schema\": 1}").starts_with("s.csv:3: not a schedule: it starts with '{\"schema\": 1}' -- "));
 }
 
 TEST_CASE("A microbatch number far too high is named once, not as many missing tasks") {
   const auto faults = faults_of("0F0,0F1,0B0,0B1\n1F0,1F99,1B0,1B1\n");
   REQUIRE(faults.size() == 1);
-  CHECK(faults.front().starts_with("s.csv: 97 of the microbatches 0 to 99 have no task, first of them 2; "
-                                   "the highest number stands in 1F99 -- "));
+  CHECK(faults.front().starts_with(
+      "s.csv: 97 of the microbatches 0 to 99 have no task, the first is 2; the highest number is in 1F99 -- "));
 }
 
 TEST_CASE("1F1B of 4 stages and 8 microbatches has 3 x 8 transfers each way and reads back as itself") {

@@ -115,10 +115,10 @@ TEST_CASE("What is no workload of SimAI is refused", "[import][simai]") {
   const std::string row = "attention_layer -1 1 NONE 0 1 NONE 0 1 NONE 0 100\n";
   CHECK(problem_of("") == "in/workload.txt:1: the first line is not the heading of a workload");
   CHECK(problem_of("MICRO\n1\n" + row) == "in/workload.txt:1: this is a workload of collectives only (MICRO)");
-  CHECK(problem_of(head + "2\n" + row) == "in/workload.txt:2: says that there are 2 rows, where there are 1");
+  CHECK(problem_of(head + "2\n" + row) == "in/workload.txt:2: says that there are 2 rows, but there are 1");
   CHECK(problem_of(head + "1\n" + row + row) ==
-        "in/workload.txt:2: says that there are 1 rows, where there are 2 or more");
-  CHECK(problem_of(head + "1\nlayer -1 1 NONE 0 1\n") == "in/workload.txt:3: a row has less than 12 columns");
+        "in/workload.txt:2: says that there are 1 rows, but there are 2 or more");
+  CHECK(problem_of(head + "1\nlayer -1 1 NONE 0 1\n") == "in/workload.txt:3: a row has fewer than 12 columns");
   CHECK(problem_of(head + "1\nlayer -1 -5 NONE 0 1 NONE 0 1 NONE 0 100\n") ==
         "in/workload.txt:3: '-5' is not a whole number from 0 to 86400000000");
   CHECK(problem_of("HYBRID_TRANSFORMER pp: 4096 vpp: 4096 ga: 1\n1\n" + row) ==

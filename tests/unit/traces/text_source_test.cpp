@@ -62,7 +62,7 @@ TEST_CASE("A packed text that is broken or too long is told where it is read") {
   CHECK(cut.is_at(0, '0'));
   CHECK_THROWS_WITH(cut.from(0, 10'000'000), Catch::Contains("the gzip data ends too early"));
   TextSource bounded{ImportFile{"f", packed}, 300'000};
-  CHECK_THROWS_WITH(bounded.from(0, 400'000), Catch::Contains("it unpacks to more than 300000 bytes"));
+  CHECK_THROWS_WITH(bounded.from(0, 400'000), Catch::Contains("it decompresses to more than 300000 bytes"));
 }
 
 TEST_CASE("A JSON value that goes on in the next piece is found whole") {

@@ -17,7 +17,7 @@ TEST_CASE("Timers with more names than are read are counted") {
   const traces::ImportFile file{"train.log", log};
   const traces::Imported imported = traces::find_import_format("megatron-timers")->read({&file, 1}, {});
   REQUIRE_FALSE(imported.dropped.empty());
-  CHECK(imported.dropped.back() == traces::Dropped{"timers behind the first 1000 of a block", 2});
+  CHECK(imported.dropped.back() == traces::Dropped{"timers after the first 1000 of a block", 2});
 }
 
 } // namespace ppsim::test::timer_names_test

@@ -24,11 +24,11 @@ TEST_CASE("The recommendation says what is gained over the next one, what it cos
   CHECK(words({contender("zb-v", 51'500us, 16, folded), contender("v-auto", 55ms, 10, folded),
                contender("interleaved v=2", 52ms, 20, two_chunks), contender("1f1b", 60ms, 10)},
               16) == "take zb-v: 51.5 ms, 6.4 % less time than the next, v-auto (55 ms), for 16 GiB instead of 10 GiB; "
-                     "its runtime has to split the backward and place 2 chunks per stage in a V.");
+                     "its runtime must split the backward and place 2 chunks per stage in a V.");
   CHECK(words({contender("zb-v", 50ms, 16, folded), contender("interleaved v=2", 51ms, 18, two_chunks)}) ==
         "take zb-v: 50 ms, 2 % less time than the next, interleaved v=2 (51 ms), with 16 GiB instead of 18 GiB; its "
-        "runtime has to split the backward and place 2 chunks per stage in a V. interleaved v=2 is 2 % slower and has "
-        "only to run 2 chunks per stage.");
+        "runtime must split the backward and place 2 chunks per stage in a V. interleaved v=2 is 2 % slower and only "
+        "has to run 2 chunks per stage.");
   CHECK(words({contender("zb-v", 100ms, 5, folded), contender("v-auto", 101ms, 5, folded), contender("1f1b", 102ms, 6)})
             .ends_with(" 1f1b is 2 % slower and needs neither, for 6 GiB instead of 5 GiB."));
   CHECK(words({contender("zb-v", 100ms, 1, folded), contender("1f1b", 101ms, 1)})
@@ -36,8 +36,8 @@ TEST_CASE("The recommendation says what is gained over the next one, what it cos
   CHECK(words({contender("interleaved v=2", 100ms, 1, two_chunks), contender("1f1b", 101ms, 1)})
             .ends_with("its runtime has to run 2 chunks per stage. 1f1b is 1 % slower and does not need that."));
   CHECK(words({contender("interleaved v=2", 1000ms, 1, two_chunks), contender("1f1b", 1009ms, 1)})
-            .ends_with(" 1f1b is 0.9 % slower and does not need that. Costs are hardly known to 1 %: it is as good a "
-                       "choice."));
+            .ends_with(" 1f1b is 0.9 % slower and does not need that. Costs are rarely known to within 1 %: it is as "
+                       "good a choice."));
 }
 
 TEST_CASE("A recommendation by another figure says which, and of which schedules it is not known") {
@@ -46,7 +46,7 @@ TEST_CASE("A recommendation by another figure says which, and of which schedules
             {with_p95(contender("1f1b", 50ms), 60ms), with_p95(contender("gpipe", 50ms), 80ms), unsampled}, 0,
             StepFigure::p95)) == "take 1f1b: p95 60 ms, 25 % less time than the next, gpipe (80 ms). pipedream (step "
                                  "time 40 ms) is not a substitute: it applies gradients to newer weights than they "
-                                 "were taken at. No p95 of pipedream is known, so that it stands behind the others.");
+                                 "were taken at. No p95 of pipedream is known, so it stands after the others.");
 }
 
 TEST_CASE("A recommendation that rests on halves of the backward which nobody measured says so") {
@@ -86,9 +86,9 @@ TEST_CASE("The recommendation counts activations where no size is known, and tra
   Contender slow = contender("1f1b", 5ms);
   slow.report.stages[0].peak_live_activations = 4;
   slow.report.transfers = 20;
-  CHECK(words({fast, slow}) == "take zb-h2: 4 ms, 20 % less time than the next, 1f1b (5 ms), for 7 live activations of "
-                               "a stage instead of 4 and 30 transfers per step instead of 20; its runtime has to split "
-                               "the backward.");
+  CHECK(words({fast, slow}) ==
+        "take zb-h2: 4 ms, 20 % less time than the next, 1f1b (5 ms), for 7 live activations of a stage instead of 4 "
+        "and 30 transfers per step instead of 20; its runtime must split the backward.");
   fast.report.transfer_volume = Bytes{3 * gib};
   slow.report.transfer_volume = Bytes{2 * gib};
   CHECK(words({fast, slow}).find(" and 3 GiB sent per step instead of 2 GiB;") != std::string::npos);
@@ -107,13 +107,13 @@ TEST_CASE("Schedules that only the transfer model leaves out are counted, with t
   Comparison comparison = ranked({contender("1f1b", 5ms, 2)});
   comparison.transfer_model = TransferModel::blocking;
   comparison.not_applicable = {{"chimera", "--mb: must be even here"}, {"zb-v", "deadlock", true}};
-  CHECK(recommendation_text(comparison)
-            .ends_with(
-                "applies. 1 more is left out only because of --transfer blocking: --transfer latency lets it in."));
+  CHECK(
+      recommendation_text(comparison)
+          .ends_with("applies. 1 more is left out only because of --transfer blocking: --transfer latency admits it."));
   comparison.not_applicable.push_back({"v-half", "another deadlock", true});
   CHECK(recommendation_text(comparison)
             .ends_with(
-                "applies. 2 more are left out only because of --transfer blocking: --transfer latency lets them in."));
+                "applies. 2 more are left out only because of --transfer blocking: --transfer latency admits them."));
 }
 
 TEST_CASE("What would be faster but does not fit is named with what it lacks, and PipeDream with what it changes") {
@@ -128,8 +128,8 @@ TEST_CASE("What would be faster but does not fit is named with what it lacks, an
 
 TEST_CASE("Where nothing can be taken, the recommendation says what is nearest") {
   CHECK(words({contender("1f1b", 5ms, 10), contender("gpipe", 6ms, 9)}, 8) ==
-        "nothing fits in 8 GiB: gpipe needs least, 9 GiB, which is 1 GiB too much; smaller microbatches or "
-        "recomputation need less.");
+        "nothing fits in 8 GiB: gpipe needs least, 9 GiB, which is 1 GiB too much; use smaller microbatches or "
+        "recomputation.");
   CHECK(words({contender("pipedream", 5ms, 2, asynchronous)}) ==
         "nothing to recommend: no synchronous schedule is among them. pipedream (5 ms) is not a substitute: it applies "
         "gradients to newer weights than they were taken at.");

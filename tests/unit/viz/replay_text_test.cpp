@@ -32,7 +32,7 @@ Rows replay_lines(const Outcome& outcome, const MeasuredRun& run, const ReplayFa
   return lines_of(viz::replay_text(run, validation, head, {.width = width, .colour = false}));
 }
 
-/// What stands behind `what`; nothing where there is no such line.
+/// What is after `what`; nothing where there is no such line.
 std::string said(const Rows& lines, std::string_view what) {
   for (const std::string& line : lines)
     if (line.starts_with("  " + std::string{what} + " ")) return line.substr(14);
@@ -59,13 +59,12 @@ TEST_CASE("A replay is told as steps, prediction, results, memory and cores") {
   const Outcome outcome = predicted();
   MeasuredRun run = measured(outcome, "1F0", 1ms);
   run.stages[1].buffer_bytes = Bytes{16};
-  CHECK(
-      replay_lines(outcome, run) ==
-      Rows{"replay", "  steps       2 to warm up, 1 that count: 10 ms", "  predicted   9 ms, 10.0 % less than measured",
-           "  results     not compared with a run that does one task at a time",
-           "  memory      as predicted on every stage, at most 200 B (stage 0); transfers and scratch space take 16 B "
-           "besides",
-           "  cores       in tasks, every stage had at least 99 % of a core"});
+  CHECK(replay_lines(outcome, run) == Rows{"replay", "  steps       2 to warm up, 1 that count: 10 ms",
+                                           "  predicted   9 ms, 10.0 % less than measured",
+                                           "  results     not compared with a run that does one task at a time",
+                                           "  memory      as predicted on every stage, at most 200 B (stage 0); "
+                                           "transfers and scratch space take another 16 B",
+                                           "  cores       in tasks, every stage had at least 99 % of a core"});
 }
 
 TEST_CASE("A prediction is less or more than was measured, or there was none") {
@@ -103,12 +102,12 @@ TEST_CASE("Results are told with how far they are off and what is allowed") {
                .losses = {2.5, 2, 1.5}}) ==
       "gradients bit-equal with a run that does one task at a time; loss 2.5 in the first step, 1.5 in the last of 3");
   CHECK(results(differing(false, 0.25)) == "gradients equal those of a run that does one task at a time, which sums "
-                                           "them in another order: 0.25 off, losses 0.1 off, where 0.25 is allowed");
-  CHECK(results(differing(false, 0.2)) ==
-        "gradients DIFFER from those of a run that does one task at a time, which sums them in another order: 0.25 "
-        "off, losses 0.1 off, where 0.2 is allowed");
-  CHECK(results(differing(true, 0.25)) == "gradients DIFFER from those of a run that does one task at a time: 0.25 "
-                                          "off, losses 0.1 off, where 0 is allowed");
+                                           "them in another order: 0.25 off, losses 0.1 off, and 0.25 is allowed");
+  CHECK(results(differing(false, 0.2)) == "gradients DIFFER from those of a run that does one task at a time, which "
+                                          "sums them in another order: 0.25 off, losses 0.1 off, and 0.2 is allowed");
+  CHECK(
+      results(differing(true, 0.25)) ==
+      "gradients DIFFER from those of a run that does one task at a time: 0.25 off, losses 0.1 off, and 0 is allowed");
 }
 
 TEST_CASE("A training that diverged is told with the step from which on it has no loss") {
@@ -117,7 +116,7 @@ TEST_CASE("A training that diverged is told with the step from which on it has n
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   run.proof = Proof{.same_order = true, .bit_equal = true, .losses = {2.5, 40, none, none}};
   CHECK(said_of(outcome, run, "results") == "gradients bit-equal with a run that does one task at a time; training "
-                                            "DIVERGED: no finite loss from step 3 of 4 on");
+                                            "DIVERGED: the loss is not finite from step 3 of 4 on");
 }
 
 TEST_CASE("A run of forwards alone has losses to compare, and no gradients") {
@@ -126,14 +125,14 @@ TEST_CASE("A run of forwards alone has losses to compare, and no gradients") {
   MeasuredRun run = measured(outcome);
   run.proof = differing(true, 0.25);
   CHECK(said_of(outcome, run, "results") ==
-        "losses DIFFER from those of a run that does one task at a time: 0.1 off, where 0 is allowed");
+        "losses DIFFER from those of a run that does one task at a time: 0.1 off, and 0 is allowed");
 }
 
 TEST_CASE("Memory that is not as predicted is told stage by stage, of many stages the first four") {
   const Outcome two = predicted();
   MeasuredRun run = measured(two);
   run.stages[1].peak_bytes = Bytes{151};
-  CHECK(said_of(two, run, "memory") == "NOT as predicted: stage 1 held 151 B, and 150 B were predicted");
+  CHECK(said_of(two, run, "memory") == "NOT as predicted: stage 1 held 151 B, but 150 B were predicted");
   const Outcome six = predicted({.stages = 6, .microbatches = 1, .vpp = 1});
   run = measured(six);
   for (std::size_t stage = 1; stage < 6; ++stage) run.stages[stage].peak_bytes = Bytes{1};
@@ -167,9 +166,9 @@ TEST_CASE("Cores that were shared are told as that, unless tasks sleep") {
   run.stages[1].cpu = 1010ns;
   CHECK(said_of(outcome, run, "cores") == "in tasks, every stage had at least 100 % of a core");
   run.stages[1].cpu = 620ns;
-  CHECK(said_of(outcome, run, "cores") == "CONTENDED: in tasks, a stage had only 62 % of a core, and 90 % is needed: "
-                                          "other programs used it, or there are more stages than cores, and the times "
-                                          "say little");
+  CHECK(said_of(outcome, run, "cores") ==
+        "CONTENDED: in tasks, a stage had only 62 % of a core, but 90 % is needed: other programs used it, or there "
+        "are more stages than cores, and the times are unreliable");
   run.facts.timed = true;
   CHECK(said_of(outcome, run, "cores") == "tasks sleep, so stages can share them");
   for (MeasuredStage& stage : run.stages) stage.cpu.reset();

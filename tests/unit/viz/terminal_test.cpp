@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A pseudo-terminal, 72 columns wide, in the place of one of the test's own streams while it lives.
+/// A pseudo-terminal, 72 columns wide, in the place of one of the test's own streams while it exists.
 class Terminal {
 public:
   explicit Terminal(std::FILE* stream) : stream_{stream} {

@@ -71,9 +71,9 @@ TEST_CASE("The first line of a validation says whether the prediction holds and,
   CHECK(first_line(outcome, measured(outcome, "1F0", 1ms), 0.1) ==
         "valid: the step time is predicted 10.0 % too short (9 ms; the run took 10 ms), within 10 %");
   run.stages[1].peak_bytes = Bytes{151};
-  CHECK(first_line(outcome, run) == "not valid: stage 1 held 151 B, and 150 B were predicted");
+  CHECK(first_line(outcome, run) == "not valid: stage 1 held 151 B, but 150 B were predicted");
   run.proof = Proof{.same_order = true, .bit_equal = false};
-  CHECK(first_line(outcome, run) == "not valid: the results are wrong; stage 1 held 151 B, and 150 B were predicted");
+  CHECK(first_line(outcome, run) == "not valid: the results are wrong; stage 1 held 151 B, but 150 B were predicted");
   run = measured(outcome);
   run.stages[0].cpu = 620ns;
   CHECK(first_line(outcome, run) == "no validation: the cores were shared with other work (a stage had 62 % of one)");
@@ -124,7 +124,7 @@ TEST_CASE("A deviation is told as what the task did, whom it waited for, and who
   run.steps[0] = played(outcome.graph, {.length = [&](TaskId id) { return outcome.graph.duration(id); },
                                         .pause = [&](TaskId id) { return index(id) == late ? Duration{1ms} : 0ms; }});
   CHECK(deviation_lines(outcome, run) ==
-        Rows{"1B1 could have run, and began 1 ms late",
+        Rows{"1B1 could have run, but started 1 ms late",
              "0B1 waited 1 ms longer for 1B1 on stage 1, which could have run but started late"});
 }
 
@@ -208,7 +208,7 @@ TEST_CASE("A wait of a stage that was early itself is told as that, and not as t
                           return outcome.graph.duration(id) + (name == "0F1" ? 1600us : 0us);
                         }});
   const Rows lines = deviation_lines(outcome, run);
-  CHECK(std::ranges::count(lines, "1F1 waited 2.1 ms longer for 0F1 on stage 0, having begun to wait 2.5 ms early") ==
+  CHECK(std::ranges::count(lines, "1F1 waited 2.1 ms longer for 0F1 on stage 0, and started to wait 2.5 ms early") ==
         1);
 }
 

@@ -151,7 +151,7 @@ TEST_CASE("curves look different without colour too") {
   CHECK(misplaced_texts(parsed(viz::svg_variation(variation))).empty());
 }
 
-// The change stands at 16 of 40 us.
+// The change is at 16 of 40 us.
 TEST_CASE("the plot marks where the best changes, and names it in a strip below") {
   const std::vector<Element> elements = parsed(viz::svg_variation(two()));
   CHECK(texts_of(elements, "strip") == std::multiset<std::string>{"a", "b"});
@@ -172,7 +172,7 @@ TEST_CASE("every value at which the best changes is named, however near to the n
   variation.best = {{0, 15'000, 0}, {16'000, 16'000, 1}, {17'000, 39'000, 0}, {39'999, 40'000, 1}};
   CHECK(labels() == std::multiset<std::string>{"16 us", "17 us", "39.999 us"});
   CHECK(misplaced_texts(parsed(viz::svg_variation(variation))).empty());
-  // Its line still stands at the value: it begins at its label and ends at the strip.
+  // Its line still is at the value: it begins at its label and ends at the strip.
   const std::vector<Element> elements = parsed(viz::svg_variation(variation));
   const std::vector<double> line = numbers_of(elements_named(elements, "path", "changes")[0].get("d"));
   const std::vector<Element> strip = elements_named(elements, "rect", "strip");
@@ -379,7 +379,7 @@ TEST_CASE("the head says what is plotted over what, for how many stages and micr
 TEST_CASE("where counts are skipped the words say what that may hide") {
   Variation variation = two();
   variation.axis = {.option = "mb", .unit = Axis::Unit::count, .from = 0, .to = 40'000};
-  const std::string note = "points are up to 10000 apart: changes between two of them that cancel out are not seen";
+  const std::string note = "points are up to 10000 apart: changes between two of them that cancel out are not found";
   CHECK(has_line(viz::variation_text(variation, {.width = 120, .colour = false}), "  " + note));
   CHECK(has_line(viz::variation_markdown(variation), note));
   CHECK(viz::svg_variation(variation).find("cancel out") != std::string::npos);

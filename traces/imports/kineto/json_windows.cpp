@@ -74,7 +74,7 @@ private:
   simdjson::ondemand::parser parser_;
 };
 
-/// Behind the last "}" before `end` that a comma follows; 0 where there is none.
+/// After the last "}" before `end` that a comma follows; 0 where there is none.
 std::size_t border_before(std::string_view text, std::size_t end) {
   while (end > 1) {
     const std::size_t brace = text.rfind('}', end - 1);
@@ -108,7 +108,7 @@ WindowEnd read_window(Windows& windows, TextSource& source, std::size_t at, cons
   }
 }
 
-/// Behind the string that begins at `at`, or behind the end of `text` where that comes first.
+/// After the string that begins at `at`, or after the end of `text` where that comes first.
 std::size_t skip_string(std::string_view text, std::size_t at) {
   for (++at; at < text.size() && text[at] != '"'; ++at)
     if (text[at] == '\\') ++at;
@@ -133,7 +133,7 @@ std::optional<std::size_t> skip_value(std::string_view text, std::size_t at) {
       ++open;
       ++at;
     } else if (is_one_of("}]", c)) {
-      if (open == 0) return at; // behind a number
+      if (open == 0) return at; // after a number
       --open;
       ++at;
     } else {

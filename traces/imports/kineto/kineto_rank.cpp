@@ -196,7 +196,7 @@ private:
     take_tasks();
   }
 
-  /// Behind the transfers, whose receives say when an input was there.
+  /// After the transfers, whose receives say when an input was there.
   void take_tasks() {
     MainStream main;
     for (const Action& action : actions_)

@@ -89,7 +89,7 @@ constexpr std::array arguments{
     Field{"Collective name\"", &Event::collective}, Field{"Total Allocated\"", &Event::allocated},
     Field{"Device Type\"", &Event::device}};
 
-/// The field with a key, whose text goes on behind its end and has its closing quote; null for all others.
+/// The field with a key, whose text goes on after its end and has its closing quote; null for all others.
 template <std::size_t count>
 const Field* find_field(const std::array<Field, count>& known, const char* key) {
   for (const Field& field : known)
@@ -121,7 +121,7 @@ public:
       ondemand::raw_json_string key;
       if (const auto error = field.key().get(key); error != simdjson::SUCCESS) return error;
       if (key.raw()[0] == 'a' && std::string_view{key.raw(), 5} == "args\"") {
-        if (is_idle(event_)) return simdjson::SUCCESS; // it ends at its brackets; nothing behind them counts
+        if (is_idle(event_)) return simdjson::SUCCESS; // it ends at its brackets; nothing after them counts
         if (const auto error = look_at_arguments(field.value()); error != simdjson::SUCCESS) return error;
         continue;
       }
@@ -310,7 +310,7 @@ private:
     }
   }
 
-  /// Reads the value at `at`; returns the position behind it.
+  /// Reads the value at `at`; returns the position after it.
   std::size_t read_value(std::string_view key, std::size_t at) {
     if (key == "traceEvents") {
       if (!text_.is_at(at, '[')) refuse(at, "'traceEvents' is not a list");
@@ -383,7 +383,7 @@ private:
     for (Stretch& receive : trace_.gloo_receives) move(receive);
   }
 
-  /// The first number of the file's name behind "rank", else the first at all.
+  /// The first number of the file's name after "rank", else the first at all.
   [[nodiscard]] std::optional<std::int64_t> rank_of_name() const {
     std::string_view name{trace_.name};
     name.remove_prefix(name.find_last_of("/\\") + 1); // npos + 1 is 0

@@ -73,7 +73,7 @@ std::optional<double> number_at(std::string_view text, std::string_view& rest) {
   return value;
 }
 
-/// Behind what a launcher puts before a name.
+/// After what a launcher puts before a name.
 std::string_view last_word(std::string_view text) {
   return text.substr(text.rfind(' ') + 1); // npos + 1 is 0
 }

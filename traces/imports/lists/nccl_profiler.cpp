@@ -34,7 +34,7 @@ constexpr std::string_view how_to_dump =
   throw Error{ExitCode::bad_input, {fmt::format("{}:{}", name, line), std::move(what), std::string{how_to_dump}}};
 }
 
-/// The word behind "key": in an event, without quotes; empty where there is none.
+/// The word after "key": in an event, without quotes; empty where there is none.
 std::string_view field(std::string_view event, std::string_view key) {
   for (std::size_t at = event.find(key); at != std::string_view::npos; at = event.find(key, at + 1)) {
     std::size_t end = at + key.size();
@@ -109,7 +109,7 @@ struct Open {
   bool is_send = false;
   NcclLink link;
   std::optional<Stretch> kernels;    ///< from the first to the last, of the clock of the GPU
-  std::optional<Stretch> proxies;    ///< likewise
+  std::optional<Stretch> proxies;    ///< as above
   std::vector<Stretch> waits, flows; ///< of a send through a network
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> begun; ///< stretches of the above, by name and id
 };
@@ -138,7 +138,7 @@ public:
   }
 
 private:
-  /// The next '{', behind white space, brackets of the list, commas and comments.
+  /// The next '{', after white space, brackets of the list, commas and comments.
   [[nodiscard]] std::size_t next_event(std::size_t at) const {
     while (at < text_.size() && text_[at] != '{') {
       const std::string_view rest = text_.substr(at);

@@ -118,7 +118,7 @@ private:
   void heading() {
     columns_.clear();
     times_.clear();
-    if (words_.size() > most_columns) return measured_.drop(other_lines); // and the rows below it likewise
+    if (words_.size() > most_columns) return measured_.drop(other_lines); // and the rows below it
     for (std::size_t at = 1; at < words_.size(); ++at) {
       if (words_[at] == "time" || words_[at] == "cputime") times_.push_back(columns_.size());
       columns_.emplace_back(words_[at]);
@@ -138,7 +138,7 @@ private:
       group(before + times_[i] - times_.front(), times_[i], i + 1 < times_.size() ? times_[i + 1] : columns_.size());
   }
 
-  /// The columns from a time on, which stand at `at` in the line and from `first` in the heading, before `end`.
+  /// The columns from a time on, which are at `at` in the line and from `first` in the heading, before `end`.
   void group(std::size_t at, std::size_t first, std::size_t end) {
     if (at >= words_.size()) return measured_.drop(no_time);
     if (columns_[first] == "cputime") return measured_.drop(processor);

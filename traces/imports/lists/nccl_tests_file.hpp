@@ -17,13 +17,13 @@ namespace ppsim::traces::nccl_tests {
 /// What one file says.
 struct Measured {
   std::string program;             ///< "sendrecv_perf"; empty: not said
-  std::string second_program = {}; ///< another one behind it
+  std::string second_program = {}; ///< another one after it
   std::size_t ranks = 0;           ///< of one communicator; 0: not said
   std::set<std::string> nodes;     ///< by name
   std::vector<LinkSample> samples;
   std::map<std::string, std::size_t> dropped;
   bool medians = false;  ///< some are of -I: medians of iterations
-  bool minimums = false; ///< likewise: minimums
+  bool minimums = false; ///< as above: minimums
 
   void drop(std::string_view why) { ++dropped[std::string{why}]; }
   /// One time, in microseconds.

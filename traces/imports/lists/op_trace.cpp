@@ -199,7 +199,7 @@ private:
     return least;
   }
 
-  /// Times of one column that are out of range: in another unit, all are. They are told once.
+  /// Times of one column that are out of range: in another unit, all are. They are reported once.
   struct OutOfRange {
     std::size_t count = 0;
     Problem first{};
@@ -415,7 +415,7 @@ private:
                                    .end = row.end});
   }
 
-  /// A stage exchanges with one that has no passes: of the last one with those behind it, of the first with those
+  /// A stage exchanges with one that has no passes: of the last one with those after it, of the first with those
   /// before.
   void note_missing_neighbour(const Row& row) {
     const bool behind = row.kind == Kind::forward_send || row.kind == Kind::backward_recv;

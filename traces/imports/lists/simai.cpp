@@ -9,7 +9,7 @@
 //
 // with name, dependency, and of forward, input gradient and weight gradient each the time in ticks, which are
 // nanoseconds, a collective and its bytes; then the time of the update. AICB writes the rows of one stage, all layers
-// of which follow "embedding_layer", once per microbatch; rows before the first and behind the last microbatch are of
+// of which follow "embedding_layer", once per microbatch; rows before the first and after the last microbatch are of
 // the step. A heading without pp (ASTRA-sim) is of a whole model.
 
 #include "ppsim/base/error.hpp"
@@ -123,7 +123,7 @@ private:
     }
   }
 
-  /// `text` is what stands behind the name of `row`.
+  /// `text` is what is after the name of `row`.
   void read_cells(std::string_view text, Row& row) {
     std::array<std::string_view, columns - 1> cells;
     for (std::string_view& cell : cells)
@@ -285,7 +285,7 @@ private:
   }
 
   static constexpr std::array<std::string_view, 4> keys{"pp", "vpp", "ga", "pp_comm"};
-  static constexpr std::uint64_t most_rows = 10'000'000; ///< so that sums of most_time can not overflow
+  static constexpr std::uint64_t most_rows = 10'000'000; ///< so that sums of most_time cannot overflow
   static constexpr std::uint64_t most_time = static_cast<std::uint64_t>(max_duration.count()) / 1000;
 
   std::string_view text_;

@@ -205,7 +205,7 @@ private:
                                  "microbatches in the order in which they ran");
   }
 
-  /// What runs behind the last optimizer is of a step whose end was not seen; without one nothing can be told.
+  /// What runs after the last optimizer is of a step whose end was not seen; without one nothing can be told.
   void keep_whole_steps(Rank& rank) {
     const auto is_optimizer = [](const Done& done) { return done.range->action.kind == Kind::optimizer; };
     const auto last = std::ranges::find_if(rank.done.rbegin(), rank.done.rend(), is_optimizer);

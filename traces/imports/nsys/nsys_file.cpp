@@ -4,8 +4,8 @@
 //   NVTX_EVENTS                   start, end, eventType, text, textId, globalTid: what the program says it does
 //   CUPTI_ACTIVITY_KIND_RUNTIME   start, globalTid, correlationId: the calls that launch kernels
 //   CUPTI_ACTIVITY_KIND_KERNEL    start, end, streamId, correlationId, globalPid, shortName: what ran on a device
-//   CUPTI_ACTIVITY_KIND_MEMCPY    start, end, streamId, correlationId, globalPid: copies; fills (..._MEMSET) likewise
-//   StringIds                     id, value: texts
+//   CUPTI_ACTIVITY_KIND_MEMCPY    start, end, streamId, correlationId, globalPid: copies; fills (..._MEMSET) in the
+//   same way StringIds                     id, value: texts
 //
 // A call and its kernel have the same correlation in the same process.
 

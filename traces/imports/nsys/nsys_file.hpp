@@ -30,7 +30,7 @@ struct NsysFile {
   std::vector<NsysRange> ranges;   ///< by thread, then by start
   std::optional<std::int64_t> utc; ///< of the moment zero
   std::string host;                ///< may be empty
-  std::string device;              ///< likewise: its name
+  std::string device;              ///< as above: its name
   bool has_kernels = false;
   std::map<std::string, std::size_t> dropped; ///< reason: how many
 };

@@ -81,7 +81,7 @@ SqliteReader::SqliteReader(std::string_view bytes, std::string_view name)
       read != SQLITE_OK)
     refuse(read);
   sqlite3_set_authorizer(opened, authorize, nullptr); // not before, as deserializing is attaching to SQLite
-  (void)has_table("sqlite_master");                   // reads the schema: what is no database is found out now
+  (void)has_table("sqlite_master");                   // reads the schema: what is not a database is found out now
 }
 
 void SqliteReader::harden() {

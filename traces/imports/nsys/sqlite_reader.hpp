@@ -34,7 +34,7 @@ private:
 /// Reads whole tables; views, virtual tables, triggers and functions of the file do nothing.
 class SqliteReader {
 public:
-  /// `bytes` outlive the reader. Throws Error (bad_input, `name`) for what is no database; later calls throw it for
+  /// `bytes` outlive the reader. Throws Error (bad_input, `name`) for what is not a database; later calls throw it for
   /// what is broken, or takes far longer to read than a file of that size should.
   SqliteReader(std::string_view bytes, std::string_view name);
 

@@ -76,7 +76,7 @@ struct BackendEntry {
 [[nodiscard]] std::span<const BackendEntry> backends();
 /// Throws Error (bad_input) for an unknown name (did you mean).
 [[nodiscard]] const BackendEntry& find_backend(std::string_view name);
-/// Loads it. Throws Error: bad_input for an unknown name (did you mean), failed where its plugin can not be loaded,
+/// Loads it. Throws Error: bad_input for an unknown name (did you mean), failed where its plugin cannot be loaded,
 /// saying why and what to install.
 [[nodiscard]] Backend& load_backend(std::string_view name);
 /// Usability without throwing.

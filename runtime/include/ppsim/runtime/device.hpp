@@ -54,7 +54,7 @@ public:
 
   // Tasks. x, y, dx, dy hold ChunkSizes::boundary bytes
   virtual void forward(const void* parameters, const void* x, void* y, const Stash& stash) = 0;
-  /// Of the last chunk, behind forward: the microbatch's loss is added to `losses` of the step, and its gradient goes
+  /// Of the last chunk, after forward: the microbatch's loss is added to `losses` of the step, and its gradient goes
   /// into the stash, where input_grad finds it when dy is null.
   virtual void loss(MicrobatchId microbatch, const void* y, const Stash& stash) = 0;
   virtual void input_grad(const void* parameters, const void* dy, void* dx, const Stash& stash) = 0; ///< dx may be null

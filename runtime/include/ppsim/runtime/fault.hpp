@@ -11,7 +11,7 @@ namespace ppsim::runtime {
 enum class FaultKind : std::uint8_t {
   fail,      ///< the task throws
   stall,     ///< the task never ends
-  no_memory, ///< its stash can not be allocated
+  no_memory, ///< its stash cannot be allocated
   lose,      ///< its output is never sent
   resize     ///< its output is sent with another size
 };

@@ -40,7 +40,7 @@ public:
 struct MpiPlugin {
   const char* version;       ///< of ppsim; must be the program's
   std::string (*mpi_name)(); ///< "Open MPI 4.1.4"; starts nothing
-  /// Starts MPI, or throws std::runtime_error. Once; waits for the other processes. Its end, which waits likewise, is
+  /// Starts MPI, or throws std::runtime_error. Once; waits for the other processes. Its end, which also waits, is
   /// the destructor.
   std::unique_ptr<MessagePassing> (*start)();
 };

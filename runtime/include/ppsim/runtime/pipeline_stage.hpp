@@ -80,7 +80,7 @@ public:
   /// step.
   bool finish_next();
   /// Whether all tasks have ended. Where they were enqueued, it tells the monitor at which of them the device is: its
-  /// limit is then of tasks there too, and who stops in one is told with it. Does not wait for long.
+  /// limit is then of tasks there too, and who stops in one is reported too. Does not wait for long.
   bool follow();
   /// Waits for everything and fills the record.
   void end_step();

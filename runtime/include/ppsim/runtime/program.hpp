@@ -17,7 +17,7 @@ namespace ppsim::runtime {
 /// A directed edge, by its position in Program::channels.
 enum class ChannelId : std::uint32_t {};
 
-/// One transfer: which channel, and the how-manieth on it.
+/// One transfer: which channel, and its position on it.
 struct TransferRef {
   ChannelId channel{};
   std::uint32_t position = 0;
@@ -58,9 +58,9 @@ struct ProgramTask {
 /// With P2p::batched: what a stage posts as one group between two of its tasks (a pair counts as one): the sends of the
 /// one and the receives of the next. It goes on when all of them are done.
 struct Batch {
-  std::uint32_t before = 0;          ///< position of the next task; behind the last one: their number
+  std::uint32_t before = 0;          ///< position of the next task; after the last one: their number
   std::vector<TransferRef> sends;    ///< in the order of their channels
-  std::vector<TransferRef> receives; ///< likewise
+  std::vector<TransferRef> receives; ///< as above
 };
 
 /// The transfers of one communicator between two stages, in the order in which both launch them.

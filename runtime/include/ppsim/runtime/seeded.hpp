@@ -63,7 +63,7 @@ enum class Matrix : std::uint32_t { qkv, projection, up, down };
                                                     Matrix matrix) {
   return seeded_key(seed, Drawn::parameter, (index(chunk) * 65536 + layer) * 4 + static_cast<std::size_t>(matrix));
 }
-/// Branches (an mlp, an attention) one behind another that train well as they are. In a deeper model each takes a
+/// Branches (an mlp, an attention) one after another that train well as they are. In a deeper model each takes a
 /// smaller part: all add to one sum, and move it together.
 inline constexpr std::size_t shallow = 16;
 /// How many times as deep as that a model is, at least 1.

@@ -52,12 +52,12 @@ inline constexpr std::size_t most_proved_steps = 20;
                           Device& device, double tolerance);
 
 /// What every backend has to refuse: no steps; a transport that it has not; a fault of a task that the schedule has
-/// not, or that can not have it (only F has a stash to allocate, only what is sent can be lost). Throws Error
+/// not, or that cannot have it (only F has a stash to allocate, only what is sent can be lost). Throws Error
 /// (bad_input).
 void check_options(const Backend& backend, const Program& program, const RunOptions& options);
 
 /// What backends without NCCL have to refuse: another way to share communicators than P2p::edge, of which
-/// `communicators` says what is with them here; and links that are emulated as what they can not be.
+/// `communicators` says what is with them here; and links that are emulated as what they cannot be.
 [[nodiscard]] Problems problems_without_nccl(const Program& program, const RunOptions& options,
                                              std::string_view communicators);
 

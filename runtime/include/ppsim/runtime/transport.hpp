@@ -50,7 +50,7 @@ public:
   virtual void barrier() = 0;
   /// Whether barrier() waits for enqueued tasks of this stage; else it is done in the call, or enqueued itself.
   [[nodiscard]] virtual bool barrier_waits() const { return false; }
-  /// Sends `mine` to `peer`, which calls it likewise, and receives its bytes into `theirs`. Where one thread issues for
+  /// Sends `mine` to `peer`, which also calls it, and receives its bytes into `theirs`. Where one thread issues for
   /// both, the second call enqueues the copies, and both stages wait for them before what comes next.
   virtual void exchange(StageId peer, const void* mine, void* theirs, Bytes bytes) = 0;
   /// Memory that this stage's ends take.

@@ -24,7 +24,7 @@ struct ImportFile {
 /// What a user says that files do not.
 struct ImportOptions {
   std::optional<std::size_t> stages, vpp;         ///< where a file does not show them
-  std::optional<std::size_t> microbatches = {};   ///< likewise
+  std::optional<std::size_t> microbatches = {};   ///< as above
   std::function<void(double)> progress = nullptr; ///< called now and then with the share that is read, 0 to 1
 };
 
@@ -52,8 +52,8 @@ struct ImportFormat {
   std::string_view what;         ///< whose, and which file is what: "one file per rank"
   std::string_view sign;         ///< text that stands near the beginning of most of them, and of no others
   bool takes_stages = true;      ///< whether ImportOptions::stages says what a file does not, or is checked against it
-  bool takes_vpp = true;         ///< likewise
-  bool takes_mb = false;         ///< likewise, of ImportOptions::microbatches
+  bool takes_vpp = true;         ///< as above
+  bool takes_mb = false;         ///< as above, of ImportOptions::microbatches
   std::string_view no_runs = {}; ///< what its files hold where that makes costs alone: "transfers, and no tasks"
   [[nodiscard]] bool has_runs() const { return no_runs.empty(); }
   /// Reads. Nothing in a file is trusted. Throws Error (bad_input) with place, value and remedy.

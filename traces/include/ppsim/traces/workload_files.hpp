@@ -23,7 +23,7 @@ struct NamedBytes {
 /// rounded so that the sums along a stage are right to half a microsecond, and the attribute duration_ns is exact.
 ///
 /// Transfers have sizes and no times: those are the other simulator's. One without a size (costs by --comm) has one
-/// byte, as ASTRA-sim can not send less. Slices, reductions and the optimizer step are not written.
+/// byte, as ASTRA-sim cannot send less. Slices, reductions and the optimizer step are not written.
 [[nodiscard]] std::vector<NamedBytes> write_chakra(const TaskGraph& graph, std::string_view prefix);
 
 /// LogGOPSim's GOAL, all stages in one text, times in nanoseconds; otherwise the same nodes as write_chakra(), all of a

@@ -13,7 +13,7 @@ struct PlanShown {
   PlanRequest request;
   RankedPlan plan;
   PlanAnswers answers; ///< empty where no row fits
-  std::string command; ///< what runs row 1, as a shell takes it, behind the program's name
+  std::string command; ///< what runs row 1, as a shell takes it, after the program's name
 };
 
 /// "tp 4, dp 32, pp 4, 32 microbatches of 1, zb-interleaved v=20".

@@ -30,11 +30,11 @@ namespace detail {
 inline constinit thread_local Call* current_call = nullptr;
 } // namespace detail
 
-/// That which this thread works for; null where there is none.
+/// The one that this thread works for; null where there is none.
 [[nodiscard]] inline Call* current_call() {
   return detail::current_call;
 }
-/// While it lives, this thread works for `call`.
+/// While it exists, this thread works for `call`.
 class CallScope {
 public:
   explicit CallScope(Call* call) : before_{detail::current_call} { detail::current_call = call; }

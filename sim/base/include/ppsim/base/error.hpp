@@ -1,5 +1,5 @@
 #pragma once
-// Errors: the one exception type for what a user can mend, and the assertion for what only we can.
+// Errors: the one exception type for what a user can fix, and the assertion for what only we can.
 
 #include <cstddef>
 #include <source_location>
@@ -28,7 +28,7 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 
-/// Thrown for what a user can mend; holds everything that was found wrong. Caught once, in main.
+/// Thrown for what a user can fix; holds everything that was found wrong. Caught once, in main.
 class Error : public std::runtime_error {
 public:
   Error(ExitCode code, std::vector<Problem> problems);

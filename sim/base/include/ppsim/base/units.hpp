@@ -20,7 +20,7 @@ using Duration = std::chrono::duration<std::int64_t, std::nano>;
   return whole == Duration{0} ? 0.0 : static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
 
-/// The simulator's clock. It has no now(): wall time can not slip into a simulation.
+/// The simulator's clock. It has no now(): wall time cannot slip into a simulation.
 struct SimClock {
   using duration = Duration;
   using rep = duration::rep;

@@ -31,10 +31,10 @@ public:
   [[nodiscard]] std::span<const Arc> waiting_for(Node node) const {
     return {arcs_.data() + begin_[node], begin_[node + 1] - begin_[node]};
   }
-  /// An order in which each node comes behind all that it waits for; among those that could come next the one with the
-  /// lowest `rank`, then the lowest number. Nodes on cycles, and behind them, are missing.
+  /// An order in which each node comes after all that it waits for; among those that could come next the one with the
+  /// lowest `rank`, then the lowest number. Nodes on cycles, and after them, are missing.
   [[nodiscard]] std::vector<Node> order(const std::function<std::int64_t(Node)>& rank) const;
-  /// By node: whether it is on a cycle, or behind one.
+  /// By node: whether it is on a cycle, or after one.
   [[nodiscard]] std::vector<bool> stuck() const;
   /// Whether no node is.
   [[nodiscard]] bool runs_to_its_end() const;

@@ -63,7 +63,7 @@ struct Certificate {
   Duration lower_bound{};
   std::vector<CertificateCase> cases;
   std::string title;   ///< for people
-  std::string command; ///< likewise: what made it
+  std::string command; ///< as above: what made it
   bool operator==(const Certificate&) const = default;
 };
 

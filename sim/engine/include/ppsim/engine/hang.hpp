@@ -19,7 +19,7 @@ struct Hang {
 /// None: it runs to its end.
 [[nodiscard]] std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order,
                                             Communicators communicators, bool eager = false);
-/// Likewise, where those sends do not wait that the scenario of `graph` says (Streams::eager_below).
+/// The same, where those sends do not wait that the scenario of `graph` says (Streams::eager_below).
 [[nodiscard]] std::optional<Hang> find_hang(const TaskGraph& graph, const CommOrder& order,
                                             Communicators communicators);
 /// "deadlock: ...; ...": the first sentences of its cycle, to be followed by its `fix`.

@@ -12,7 +12,7 @@ namespace ppsim {
 /// Runs the graph under its scenario's transfer model. Deterministic: equal inputs give equal timelines everywhere.
 /// Throws Error (`no`) when `blocking` sends and receives deadlock, naming who waits for whom.
 [[nodiscard]] Timeline simulate(const TaskGraph& graph);
-/// The same where stage s can not start before stage_ready[s], as when it is still busy with the step before. One value
+/// The same where stage s cannot start before stage_ready[s], as when it is still busy with the step before. One value
 /// per stage, none before zero.
 [[nodiscard]] Timeline simulate(const TaskGraph& graph, std::span<const SimTime> stage_ready);
 

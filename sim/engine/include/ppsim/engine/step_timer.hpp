@@ -11,7 +11,7 @@
 namespace ppsim {
 
 enum class LinkClass : std::uint8_t; // sim/graph/include/ppsim/graph/detail/dag.hpp
-struct Wiring;                       // likewise
+struct Wiring;                       // as above
 
 /// Times steps of one order without making their timelines. Under `latency` a step is a recurrence: a task starts when
 /// its stage is free and its inputs are there. Under other transfer models, and where links join other stages than in

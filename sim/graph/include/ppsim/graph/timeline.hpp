@@ -39,7 +39,7 @@ struct OptimizerRun {
   UpdateRelease released_by;
 };
 
-/// What a stage waits for behind its last task: the end of the transfer `by`, for itself or for its group.
+/// What a stage waits for after its last task: the end of the transfer `by`, for itself or for its group.
 struct HeldEnd {
   SimTime at{};
   TaskId by = no_task; ///< its sender
@@ -62,17 +62,17 @@ struct Timeline {
   std::vector<TaskId>
       released_by; ///< the last input to arrive (the sender, for a transfer), or the task before; no_task for none
   std::vector<Cause> cause; ///< why released_by released it
-  /// Where a transfer started later than its sender ended: the task (`blocking`, `streams`: behind which a side came
+  /// Where a transfer started later than its sender ended: the task (`blocking`, `streams`: after which a side came
   /// that far) or the transfer's sender (`link`: who held the link; `streams`: who stood in front) that it waited for.
   /// Empty where transfers start at once (`latency`).
   std::vector<TaskId> transfer_released_by;
   /// Of `streams`, else empty. Whether transfer_released_by names a transfer, which stood in front, rather than a task.
   std::vector<bool> waited_for_transfer;
-  /// Likewise: where a task started later than its input (or its own send) was there, the sender of the transfer of the
+  /// The same: where a task started later than its input (or its own send) was there, the sender of the transfer of the
   /// same group that ended then; no_task elsewhere.
   std::vector<TaskId> group_released_by;
-  std::vector<HeldEnd> held_end;       ///< likewise, by stage; empty where no stage waits behind its last task
-  std::vector<OpRun> operations;       ///< likewise, as in CommOrder::ops()
+  std::vector<HeldEnd> held_end;       ///< as above, by stage; empty where no stage waits after its last task
+  std::vector<OpRun> operations;       ///< as above, as in CommOrder::ops()
   std::vector<Reduction> reductions;   ///< stage by stage, each stage's as they ran; the tied ones last
   std::vector<OptimizerRun> optimizer; ///< by stage; empty where nothing follows the tasks (Update::is_free)
 };

@@ -34,7 +34,7 @@ struct CostModel {
   /// both sides waited. `runs` counts all that were recorded, and zero is nothing said. explain() takes the same time
   /// for transfers.
   std::vector<Statistic> transfers;
-  std::vector<std::size_t> unrecorded; ///< likewise: how many transfers nobody recorded
+  std::vector<std::size_t> unrecorded; ///< as above: how many transfers were not recorded
   /// How stages were seen to send: the one of `latency` (sends run by themselves) and `blocking` (a stage goes on when
   /// they are done) under which the steps, with what each task took, come nearest to what was measured.
   TransferModel transfer = TransferModel::latency;

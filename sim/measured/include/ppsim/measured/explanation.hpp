@@ -92,7 +92,7 @@ struct Suspect {
   Duration others{0}; ///< of the same stage in the other replicas, their median; of a heavy stage, the mean of the
                       ///< other stages
   std::vector<PassBeside> passes;
-  Duration before{0}; ///< simulated tasks of this replica; zero of slow workers behind the first most_simulated_alone
+  Duration before{0}; ///< simulated tasks of this replica; zero of slow workers after the first most_simulated_alone
   Duration after{0};  ///< the same with this stage like the others
   [[nodiscard]] double ratio() const;
 };
@@ -100,7 +100,7 @@ struct Suspect {
 /// One thing that makes steps longer, and what they would take without it.
 struct Finding {
   Reason reason{};
-  Duration before{0}; ///< the mean step, with what stands before this reason in Reason taken out
+  Duration before{0}; ///< the mean step, with what is before this reason in Reason taken out
   Duration after{0};  ///< the mean step without this, too
   double share = 0;   ///< gain() of the measured mean step
   [[nodiscard]] Duration gain() const { return before - after; }
@@ -134,7 +134,7 @@ struct Explanation {
   double model_error = 0;                ///< simulated / step.mean - 1
   double own_error = 0;                  ///< the same with every task's and transfer's own duration
   bool contended = false;                ///< a replica was: then times say little
-  bool unaligned = false;                ///< likewise its clocks
+  bool unaligned = false;                ///< as above, its clocks
   std::optional<Duration> clock_error{}; ///< the largest bound
   /// Of the step, with the stages alike and transfers free: idle time of all devices as a share of theirs. What the
   /// order itself leaves idle.

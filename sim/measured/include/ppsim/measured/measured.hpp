@@ -32,7 +32,7 @@ struct Proof {
   [[nodiscard]] bool holds() const {
     return bit_equal || (!same_order && gradient_error <= tolerance && loss_error <= tolerance);
   }
-  /// The first step whose loss is no finite number: training diverged, and nothing is shown of what came of it.
+  /// The first step whose loss is not a finite number: training diverged, and nothing is shown of what came of it.
   [[nodiscard]] std::optional<std::size_t> diverged() const;
   bool operator==(const Proof&) const = default;
 };
@@ -49,7 +49,7 @@ struct RunFacts {
   std::string machine{};   ///< processor or device, cores, system
   std::string command{};   ///< that made it
   bool timed = false;      ///< tasks were given durations: nothing is said about real compute
-  /// What the tasks computed. None where tasks were timed, or nobody knows.
+  /// What the tasks computed. None where tasks were timed, or it is unknown.
   Settings workload{};
   bool operator==(const RunFacts&) const = default;
 };
@@ -64,7 +64,7 @@ struct MeasuredRun {
   std::optional<Proof> proof{};
   std::optional<Duration> clock_error{}; ///< bound of the error between the clocks of stages; none: they share one
   bool unaligned = false;                ///< a transfer ended before it began, beyond that bound; or no bound is known
-  /// By step, then by sender: a transfer that nobody recorded. Its span is a guess: without length, when its content
+  /// By step, then by sender: a transfer that was not recorded. Its span is a guess: without length, when its content
   /// was made. Empty where all were recorded.
   std::vector<std::vector<bool>> unrecorded{};
 
@@ -77,7 +77,7 @@ struct MeasuredRun {
 /// any file. Costs carry that of the run that they were measured in.
 [[nodiscard]] std::string run_id(const MeasuredRun& run);
 
-/// How many transfers of all steps nobody recorded.
+/// How many transfers of all steps were not recorded.
 [[nodiscard]] std::size_t unrecorded_transfers(const MeasuredRun& run);
 
 /// Wall time below which processor time has to stay for a run to be called contended: cpu < 0.9 busy on some stage.
@@ -95,7 +95,7 @@ inline constexpr double least_core_share = 0.9;
 
 /// Stages that share a clock may read it this much too early or too late: time stamps of devices come in steps.
 inline constexpr Duration time_stamp_resolution = std::chrono::microseconds{10};
-/// Throws Error (bad_input) with `where` and everything that can not be: an order that can not run, vectors that do not
+/// Throws Error (bad_input) with `where` and everything that cannot be: an order that cannot run, vectors that do not
 /// fit the order, negative or endless times, steps whose first task does not start at zero, tasks of a stage that are
 /// not one after another, transfers that end before they begin between stages that share a clock. Unless the run is
 /// `unaligned`, also transfers that end before their sender has, and tasks that start before their input is there, by

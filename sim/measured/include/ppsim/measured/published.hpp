@@ -35,12 +35,12 @@ struct HeldPublished {
   PublishedRun run;
   std::string device{};             ///< that it is predicted for, by name; empty: none was named
   Duration step{0};                 ///< predicted
-  Bytes peak{};                     ///< likewise; zero where no sizes are known
+  Bytes peak{};                     ///< as above; zero where no sizes are known
   bool fits = true;                 ///< whether the memory is predicted to suffice, as it did
   std::optional<Problem> refused{}; ///< why there is no prediction
   /// (predicted - measured) / measured.
   [[nodiscard]] double error() const;
-  /// Likewise of the peak; none where it was not both predicted and measured.
+  /// The same for the peak; none where it was not both predicted and measured.
   [[nodiscard]] std::optional<double> peak_error() const;
 };
 
@@ -66,7 +66,7 @@ struct PublishedGroup {
 struct PublishedErrors {
   std::vector<HeldPublished> runs;     ///< as given
   std::vector<PublishedGroup> sets;    ///< in the order of their first runs
-  std::vector<PublishedGroup> devices; ///< likewise; refused runs that name none are in none
+  std::vector<PublishedGroup> devices; ///< as above; refused runs that name none are in none
   std::optional<double> tolerance;
   [[nodiscard]] std::size_t refused() const;
   /// How many are further off than the tolerance, which is given.

@@ -52,8 +52,8 @@ struct Deviation {
   TaskId task{};
   Duration predicted{0};       ///< its duration; of a pair that of both halves
   Duration start{0};           ///< measured - predicted
-  Duration length{0};          ///< likewise, of its duration
-  Duration wait{0};            ///< likewise, of the wait between the task before it on its stage and this one
+  Duration length{0};          ///< as above, of its duration
+  Duration wait{0};            ///< as above, of the wait between the task before it on its stage and this one
   Lateness because{};          ///< which of the two is larger
   TaskId waited_for = no_task; ///< with `waited`: the task whose output (or end) released it; no_task where all was
                                ///< there, and it had not begun
@@ -72,9 +72,9 @@ struct Validation {
   /// Of the median step, from its first task to its end: where no flush separates steps (Schedule::asynchronous), that
   /// is one step alone, and not what each of many takes.
   ComparedTime step;
-  std::optional<ComparedTime> alone; ///< likewise, predicted from times that were measured one stage at a time; where
+  std::optional<ComparedTime> alone; ///< as above, predicted from times that were measured one stage at a time; where
                                      ///< somebody knows them
-  /// Likewise, predicted with what every task took in that very step: what is left of the error then lies in transfers,
+  /// The same, predicted with what every task took in that very step: what is left of the error then lies in transfers,
   /// starts and what follows the tasks, and all else of it in how long tasks took. Not where halves of a pair share
   /// their time or activations are computed again, as nothing says then what a task takes by itself.
   std::optional<ComparedTime> own_times;
@@ -87,13 +87,13 @@ struct Validation {
   double start_error_p95 = 0;    ///< 95th percentile of |start error| over the tasks, as a share of the measured step
   std::vector<Deviation> deviations; ///< the `most` largest, largest first, of equal ones the earliest
   double tolerance = 0;
-  bool contended = false;       ///< then this is no validation
+  bool contended = false;       ///< then this is not a validation
   bool unaligned = false;       ///< nor is it then: the clocks of stages differ by more than their bound
   bool knows_memory = false;    ///< peaks were predicted (activations and parameters have sizes) and measured
   std::optional<bool> proved{}; ///< whether the results were right; none: they were not compared
   /// Where gradients were reduced, and nothing of that was predicted: so much longer the step took for it.
   std::optional<Duration> unpredicted_exchange{};
-  std::optional<Duration> unpredicted_optimizer{}; ///< likewise of the optimizer
+  std::optional<Duration> unpredicted_optimizer{}; ///< as above, for the optimizer
   /// The costs were measured in this very run: then the errors say how well the model of the pipeline fits, and nothing
   /// about other runs.
   bool own_costs = false;
@@ -112,14 +112,14 @@ struct Validation {
 /// What of a replay is neither in its run nor in the validation of that.
 struct ReplayFacts {
   std::size_t warmup = 0;                 ///< steps before those that count
-  bool predicts = true;                   ///< false where nobody said what tasks take
+  bool predicts = true;                   ///< false if the times of tasks are not given
   std::vector<Duration> drawn_steps = {}; ///< with jitter: what each step that counts is predicted to take
 };
 
 /// What is known of a prediction besides.
 struct PredictionFacts {
   std::optional<Duration> alone = {}; ///< the step that is predicted from times measured one stage at a time
-  std::string costs_of = {};          ///< the run_id() of the run that the costs are from; empty: nobody says
+  std::string costs_of = {};          ///< the run_id() of the run that the costs are from; empty: not given
 };
 
 /// Compares the prediction for `graph` with the median step of `run`, which must have the same order. Throws Error

@@ -39,7 +39,7 @@ struct WorkDistribution {
   /// optimizer, gathers, late starts.
   std::vector<Duration> outside;
   /// By replica: its tasks in each step, simulated with their own times; and where microbatches are `apart`, eight
-  /// times as many mixed steps behind them, each at the level of the step at its place modulo steps().
+  /// times as many mixed steps after them, each at the level of the step at its place modulo steps().
   std::vector<std::vector<Duration>> tasks;
   [[nodiscard]] std::size_t steps() const { return last - first; }
 };
@@ -106,7 +106,7 @@ inline constexpr std::size_t least_steps_of_a_half = 4;
 
 /// Learns from the first `share` of the steps and predicts the others; from and of at least least_steps_of_a_half.
 /// Steps at the start that lie apart are not learned from: where the slowest replica's tasks, or what came after them,
-/// all took longer (or all shorter) in them than in any step behind them, by more than those differ among each other,
+/// all took longer (or all shorter) in them than in any step after them, by more than those differ among each other,
 /// and a hundredth; of eight steps or more, half of them at most. None where there are too few steps, no samples, or no
 /// work_distribution(). `replicas` as of that.
 [[nodiscard]] std::optional<VariableWork> predict_variable_work(std::span<const MeasuredRun> replicas, double share,

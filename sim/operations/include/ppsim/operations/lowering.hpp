@@ -15,8 +15,8 @@ struct Lowering {
   std::string_view summary;                              ///< where it launches what, in a line
   std::string_view source;                               ///< whose it is: a paper, a framework and its function
   Communicators communicators = Communicators::edge;     ///< that it is meant for
-  Communicators overlapped = Communicators::edge;        ///< likewise where operations overlap tasks
-  Communicators overlapped_by_two = Communicators::edge; ///< likewise, on two stages
+  Communicators overlapped = Communicators::edge;        ///< as above where operations overlap tasks
+  Communicators overlapped_by_two = Communicators::edge; ///< as above, on two stages
   bool takes_overlap = false;                            ///< whether it knows Overlap
   /// Places the operations. Throws Error: `no` where it has no place for one, `bad_input` where the framework refuses.
   CommOrder (*place)(const TaskGraph& graph, Overlap overlap) = nullptr;
@@ -38,13 +38,13 @@ struct Lowering {
 [[nodiscard]] Communicators communicators_of(const TaskGraph& graph);
 
 /// `order`, of `graph`, with what PyTorch does with whole chunks (ChunkAction): what `order` says of it, else what the
-/// schedule says, else what PyTorch's lowering adds. A chunk without REDUCE_GRAD has one added behind its last
+/// schedule says, else what PyTorch's lowering adds. A chunk without REDUCE_GRAD has one added after its last
 /// backward, as its gradients would not be divided by the number of microbatches; without Streams::reduce_grad there is
 /// none.
 [[nodiscard]] CommOrder with_chunk_actions(const TaskGraph& graph, const CommOrder& order);
 
 /// Throws Error (bad_input, `where`) unless every transfer between two stages has one send on its sender's stage, not
-/// before the task that makes its content, and one receive on the receiver's, not behind the task that needs it.
+/// before the task that makes its content, and one receive on the receiver's, not after the task that needs it.
 void check_operations(const Schedule& schedule, const CommOrder& order, std::string_view where);
 
 /// PyTorch's notation: "2RECV_F0".

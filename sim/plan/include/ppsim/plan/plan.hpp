@@ -29,8 +29,8 @@ struct RankedPlan {
   std::uint64_t simulated = 0;
   std::uint64_t too_large = 0; ///< of all, those that are proven not to fit without a simulation
   std::optional<Bytes> memory_limit;
-  std::uint64_t refused = 0;           ///< of those that were simulated, those that can not run
-  std::string refusal = {};            ///< why the first of them can not
+  std::uint64_t refused = 0;           ///< of those that were simulated, those that cannot run
+  std::string refusal = {};            ///< why the first of them cannot
   std::optional<PlanRow> closest = {}; ///< where nothing fits: what needs least
 };
 
@@ -39,7 +39,7 @@ struct RankedPlan {
 /// the same on all processes. Throws Error as PlanSpace does.
 [[nodiscard]] RankedPlan find_plan(const PlanRequest& request, const PlanWorkers& workers);
 
-/// One of them; nothing where it does not fit or can not run.
+/// One of them; nothing where it does not fit or cannot run.
 [[nodiscard]] std::optional<PlanRow> simulate_alone(const PlanRequest& request, const Configuration& configuration);
 
 /// The best one alone, where `known` are some of its space: with them it is found sooner.

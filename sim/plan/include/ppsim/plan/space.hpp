@@ -139,7 +139,7 @@ class PlanSpace {
 public:
   explicit PlanSpace(const PlanRequest& request);
   [[nodiscard]] const std::vector<Degrees>& degrees() const { return degrees_; }
-  /// What runs on such a pipeline, in the order of generators(), more chunks behind fewer.
+  /// What runs on such a pipeline, in the order of generators(), more chunks after fewer.
   [[nodiscard]] std::vector<PlannedOrder> orders(const Degrees& degrees) const;
   /// What a chunk of at most so many layers may keep.
   [[nodiscard]] std::vector<Keeping> keepings(std::size_t layers) const;
@@ -155,7 +155,7 @@ private:
   /// Those of a schedule on so many stages, with so many chunks.
   struct Layouts {
     bool even = false;                ///< layers can be spread evenly
-    std::optional<Layout> ends, work; ///< nothing where it is no split of its own
+    std::optional<Layout> ends, work; ///< nothing where it is not a split of its own
   };
   /// What each choice may be.
   struct Values {
@@ -164,7 +164,7 @@ private:
   [[nodiscard]] Values values() const;
   /// Throws Error where something is chosen that the framework does not have.
   void check_framework() const;
-  /// Throws Error where a degree that is named can not be one of these devices.
+  /// Throws Error where a degree that is named cannot be one of these devices.
   void check_divisors() const;
   void find_degrees();
   void add_batches(const Values& all, Degrees degrees);

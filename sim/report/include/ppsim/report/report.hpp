@@ -24,7 +24,7 @@ enum class Label : std::uint8_t {
   upstream,
   downstream,
   link,
-  stall, ///< its input's send or receive stood behind another operation, or was launched late: `streams` only
+  stall, ///< its input's send or receive stood after another operation, or was launched late: `streams` only
   transfer,
   drain,
   flush,

@@ -9,14 +9,14 @@
 
 namespace ppsim {
 
-/// A task that waited for an input because one of its two operations stood behind another one on its communicator, or
+/// A task that waited for an input because one of its two operations stood after another one on its communicator, or
 /// was launched late.
 struct Stall {
   TaskId task{};           ///< that waited
   StageId stage{};         ///< where it did
   Span wait;               ///< the part of its wait that the order of operations cost: the label `stall`
   std::size_t waiting = 0; ///< position in CommOrder::ops(): the send or the receive of its input that was held up
-  std::size_t behind = 0;  ///< likewise: the operation that held it up; `waiting` itself where it was launched late
+  std::size_t behind = 0;  ///< as above: the operation that held it up; `waiting` itself where it was launched late
   [[nodiscard]] Duration length() const { return wait.length(); }
 };
 /// All those of `timeline`, a run of `order` on `communicators`: longest first, of equal ones the earliest.

@@ -1,5 +1,5 @@
 #pragma once
-// Devices and links: what datasheets say of them. A datasheet is no measurement.
+// Devices and links: what datasheets say of them. A datasheet is not a measurement.
 
 #include "ppsim/base/units.hpp"
 
@@ -58,12 +58,12 @@ struct LinkSheet {
 /// docs/costs.md has the formula and the source of each.
 struct Reached {
   Share products = 700'000;     ///< of the rate, by matrix products whose operands cost nothing to read
-  Share fp8_products = 650'000; ///< likewise of the rate of fp8
+  Share fp8_products = 650'000; ///< as above, for the rate of fp8
   Share attention = 500'000; ///< of the rate, by fused attention, of the half of the scores that a causal mask leaves
   Share scores = 226'000;    ///< of the rate, by the products of attention that is not fused, of all scores
   Share memory = 858'000;    ///< of the memory's bandwidth
   Duration launch{80'000};   ///< that the host takes to start an operation of a forward
-  Duration grad_launch{14'000}; ///< likewise of a backward
+  Duration grad_launch{14'000}; ///< as above, for a backward
   Duration pass{20'000};        ///< beside its operations, for each forward and backward of a chunk
   bool operator==(const Reached&) const = default;
 };
@@ -76,7 +76,7 @@ struct DeviceSheet {
   std::int64_t flops_tf32 = 0;
   std::int64_t flops_fp32 = 0;
   Bytes memory = {};   ///< as its driver reports it
-  Bytes reserved = {}; ///< of that, what training can not use: see docs/costs.md
+  Bytes reserved = {}; ///< of that, what training cannot use: see docs/costs.md
   Bandwidth memory_bandwidth{1};
   std::string link = {}; ///< the name of the link between devices of one node
   std::string source = {};

@@ -21,7 +21,7 @@ template <class Values, class Render>
   return "[" + joined(std::views::transform(values, render), ", ") + "]";
 }
 
-/// The keys of a scenario in the order of its file, with comments, and behind them tables of facts.
+/// The keys of a scenario in the order of its file, with comments, and after them tables of facts.
 struct ScenarioDocument {
   struct Entry {
     std::string key;          ///< an option's long name: "forward"; in a table any. Empty: a comment alone

@@ -37,7 +37,7 @@ struct Model {
   bool tied_embedding = false;        ///< output layer and embedding share their matrix
   std::int64_t learned_positions = 0; ///< rows of a position embedding; 0: none
   bool bias = false;                  ///< linear layers have biases
-  bool dropout = false;               ///< GPT's: of attention scores and behind attention and FFN
+  bool dropout = false;               ///< GPT's: of attention scores and after attention and FFN
   Norm norm = Norm::rmsnorm;
   Attention attention = Attention::flash; ///< unless the training says otherwise
 
@@ -108,7 +108,7 @@ struct Training {
   std::int64_t gradient_bytes = 4;                  ///< per parameter
   std::optional<std::int64_t> optimizer_bytes = {}; ///< per parameter; none: Adam's, 12, with fp32 and tf32 8
   bool distributed_optimizer = true;                ///< its state is divided over data-parallel ranks (ZeRO 1)
-  /// Whether a distributed optimizer's parameters are gathered behind the forwards of the next step; none: yes.
+  /// Whether a distributed optimizer's parameters are gathered during the forwards of the next step; none: yes.
   std::optional<bool> overlap_param_gather = {};
   /// Whether the input gradient's tensor-parallel collective runs beside the weight gradient (Megatron-LM's
   /// --no-async-tensor-model-parallel-allreduce); none: yes.
@@ -166,7 +166,7 @@ struct BlockCosts {
   Duration input_grad{0};
   Duration weight_grad{0};
   Duration forward_collective{0};    ///< the part of `forward` that is communication
-  Duration input_grad_collective{0}; ///< likewise of `input_grad`
+  Duration input_grad_collective{0}; ///< as above, for `input_grad`
   Flops flops;
   Bytes activation;
   Bytes activation_for_weight; ///< what W needs: inputs of linear layers and gradients of their outputs

@@ -46,7 +46,7 @@ struct Costs {
   std::vector<Duration> weight_grad;
   Duration overhead{0};                             ///< added to every task (launch, Python)
   std::vector<Duration> forward_collective = {};    ///< the part of `forward` that is communication; empty: none
-  std::vector<Duration> input_grad_collective = {}; ///< likewise of `input_grad`
+  std::vector<Duration> input_grad_collective = {}; ///< as above, for `input_grad`
   std::vector<std::int64_t> stage_ppm = {}; ///< by stage: its compute takes so many millionths of the time that is said
                                             ///< here, but for overhead and collectives; empty: all as said
   // Where microbatches differ: what each task takes, [chunk * m + microbatch], in place of the above, which then is
@@ -201,7 +201,7 @@ struct PairRule {
     max,
     serial,
     factor,
-    hide ///< the collectives of one half run behind the compute of the other
+    hide ///< the collectives of one half overlap the compute of the other
   };
   Kind kind = Kind::sum;
   std::int64_t factor_ppm = 1'000'000; ///< with Kind::factor: millionths of F + B
@@ -211,7 +211,7 @@ struct PairRule {
 /// What one chunk holds of the model.
 struct ChunkBlocks {
   std::size_t layers = 0;
-  std::size_t mtp_layers = 0; ///< for multi-token prediction, behind the last layer
+  std::size_t mtp_layers = 0; ///< for multi-token prediction, after the last layer
   bool embedding = false;
   bool loss = false; ///< output layer and loss
   bool operator==(const ChunkBlocks&) const = default;
@@ -275,7 +275,7 @@ void validate(const Scenario& scenario);
 /// Layers per chunk as Megatron splits them: `total` evenly over the chunks, or, with `first` / `last`, that many on
 /// the first / last stage and the rest evenly over the others; a remainder gives one layer more to the first chunks (of
 /// each such group). `loop` placement: chunk c is on stage c mod p. Throws Error with `layers` as place when a chunk
-/// would stay empty or a stage's count is no multiple of v.
+/// would stay empty or a stage's count is not a multiple of v.
 [[nodiscard]] std::vector<std::size_t> split_layers(const Shape& shape, const std::vector<StageId>& chunk_stage,
                                                     std::size_t total, std::optional<std::size_t> first,
                                                     std::optional<std::size_t> last);

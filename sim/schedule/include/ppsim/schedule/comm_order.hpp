@@ -34,7 +34,7 @@ struct ChunkAction {
   std::uint32_t behind = 0; ///< how many sends and receives of its stage are
   bool operator==(const ChunkAction&) const = default;
 };
-/// By stage, in order; empty where nobody says.
+/// By stage, in order; empty if not given.
 using ChunkActions = std::vector<std::vector<ChunkAction>>;
 
 /// Sends and receives of every stage in the order in which it launches them, which `before` follows.

@@ -24,7 +24,7 @@ struct UniformCosts {
   Duration forward{0};     ///< of a whole stage, all its chunks
   Duration backward{0};    ///< of a whole stage, I and W in one piece
   Duration input_grad{0};  ///< of a whole stage, as tasks of their own
-  Duration weight_grad{0}; ///< likewise
+  Duration weight_grad{0}; ///< as above
   Duration comm{0};        ///< one transfer
   PairRule pair;           ///< how long an overlapped pair of F and B lasts
 };

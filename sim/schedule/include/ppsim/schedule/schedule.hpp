@@ -29,7 +29,7 @@ enum class Pass : std::uint8_t { forward, backward, input_grad, weight_grad };
   return pass == Pass::backward || pass == Pass::weight_grad;
 }
 
-/// Whether a task runs alone or as one half of an overlapped pair. The first half stands right before the second.
+/// Whether a task runs alone or as one half of an overlapped pair. The first half is right before the second.
 enum class Pairing : std::uint8_t { alone, first, second };
 
 /// One pass of one chunk on one microbatch.
@@ -88,7 +88,7 @@ public:
   [[nodiscard]] std::span<const Task> stage(StageId stage) const;
   /// Id of the first task of `stage`; with stage == p, the number of tasks.
   [[nodiscard]] TaskId first_task(StageId stage) const { return make_id<TaskId>(offsets_[index(stage)]); }
-  /// Id behind that of the last task of `stage`.
+  /// Id after that of the last task of `stage`.
   [[nodiscard]] TaskId end_task(StageId stage) const { return make_id<TaskId>(offsets_[index(stage) + 1]); }
   [[nodiscard]] IdRange<TaskId> task_ids(StageId stage) const {
     return {offsets_[index(stage)], offsets_[index(stage) + 1]};
@@ -133,7 +133,7 @@ private:
   std::vector<std::uint32_t> warmup_;
   std::shared_ptr<const CommOrder> communications_; ///< shared: schedules are copied, and it never changes; its
                                                     ///< actions may be all that it has
-  std::shared_ptr<const Origin> origin_;            ///< likewise
+  std::shared_ptr<const Origin> origin_;            ///< as above
   bool asynchronous_ = false;
   bool forward_only_ = false;
 };
@@ -142,7 +142,7 @@ private:
 [[nodiscard]] inline TaskId pair_begin(const Schedule& schedule, TaskId id) {
   return schedule.task(id).pairing == Pairing::second ? make_id<TaskId>(index(id) - 1) : id;
 }
-/// The task behind that pair, or behind `id`.
+/// The task after that pair, or after `id`.
 [[nodiscard]] inline TaskId pair_end(const Schedule& schedule, TaskId id) {
   return make_id<TaskId>(index(id) + (schedule.task(id).pairing == Pairing::first ? 2 : 1));
 }

@@ -35,7 +35,7 @@ struct Remedy {
 };
 
 struct Advice {
-  std::optional<Excess> excess; ///< to be mended first
+  std::optional<Excess> excess; ///< to be fixed first
   NextStep next = NextStep::nothing;
   double share = 0;                 ///< that `next` has of the idle time; `pipeline_waits`: of device time
   std::vector<std::size_t> busiest; ///< `even_out`: these stages

@@ -11,7 +11,7 @@ namespace ppsim {
 /// One schedule to try; whether it applies is for evaluate() to say.
 struct Candidate {
   std::string name;   ///< see Contender
-  std::string fields; ///< likewise
+  std::string fields; ///< as above
   RunSpec spec;
 };
 

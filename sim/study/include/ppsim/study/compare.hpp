@@ -13,7 +13,7 @@
 
 namespace ppsim {
 
-/// Called after each of some simulations, from any thread, with how many there will be (0: nobody knows).
+/// Called after each of some simulations, from any thread, with how many there will be (0: unknown).
 using Watch = std::function<void(std::size_t of)>;
 
 /// A comparison with what it was made of.

@@ -54,7 +54,7 @@ struct Recommendation {
 /// The same work under several schedules.
 struct Comparison {
   std::string title;  ///< as in Scenario
-  std::string source; ///< likewise
+  std::string source; ///< as above
   std::size_t stages = 1;
   std::size_t microbatches = 1;
   TransferModel transfer_model = TransferModel::latency;
@@ -62,7 +62,7 @@ struct Comparison {
   bool halves_assumed = false; ///< costs of whole backwards were given, and each taken to be half I, half W
   bool knows_memory = false;   ///< sizes were given, so that Report::peak_bytes() says something
   StepFigure ranked_by = StepFigure::step_time;
-  /// By the figure that is asked for, those of which it is not known behind the others, by step time; equals by peak
+  /// By the figure that is asked for, those of which it is not known after the others, by step time; equals by peak
   /// memory, then by demands, then as in generators().
   std::vector<Contender> contenders;
   std::vector<NotApplicable> not_applicable;

@@ -41,7 +41,7 @@ struct StepSpread {
 /// how dense they lie there (the order statistic of a share is normal for many samples).
 [[nodiscard]] Duration p95_error(const StepSpread& spread);
 
-/// Told now and then how many of all samples are done.
+/// Called from time to time with how many of all samples are done.
 using SampleWatch = std::function<void(std::size_t done, std::size_t of)>;
 
 /// Copies of the pipeline that run the same graph; those of others have draws of their own.

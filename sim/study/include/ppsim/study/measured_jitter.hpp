@@ -27,7 +27,7 @@ struct MeasuredJitter {
   bool apart = false;
   std::vector<double> step;                    ///< by measured step
   std::vector<std::vector<double>> stage;      ///< by measured step and stage; the mean over its work is 1
-  std::vector<std::vector<double>> microbatch; ///< by measured step and microbatch; likewise
+  std::vector<std::vector<double>> microbatch; ///< by measured step and microbatch; as above
   /// By stage and pass: those of all its tasks. Of a run whose backwards were whole, halves have theirs, and the other
   /// way round those of the input gradients.
   std::vector<std::array<std::vector<double>, passes>> own;

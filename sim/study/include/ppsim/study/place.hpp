@@ -12,7 +12,7 @@ struct Placement {
   Duration after{0};         ///< with this one; longer only where groups, or waits, were worth more than any place
   Duration stalls_before{0}; ///< of all stages
   Duration stalls_after{0};
-  std::size_t moved = 0; ///< operations that stand elsewhere
+  std::size_t moved = 0; ///< operations that are elsewhere
 };
 /// Searches an order of operations with a shorter step than `order`, which may also hang; the tasks keep theirs. The
 /// result runs to its end. It has no groups, and no task waits for what it does not need: what is written of it says

@@ -11,7 +11,7 @@
 
 namespace ppsim {
 
-/// What a run asks for, from its arguments; called on any thread. Throws Error where they can not be understood.
+/// What a run asks for, from its arguments; called on any thread. Throws Error where they cannot be understood.
 using SpecOfPublished = std::function<RunSpec(const PublishedRun&)>;
 
 /// Evaluates each run, on up to `threads` threads: the step time in the long run, and the peak of the stage that needs

@@ -1,5 +1,5 @@
 #pragma once
-// Reasons: why a comparison recommends what it does, and what stands beside it. Not in words: those are in viz.
+// Reasons: why a comparison recommends what it does, and what is beside it. Not in words: those are in viz.
 
 #include "ppsim/study/comparison.hpp"
 
@@ -38,7 +38,7 @@ struct Reasons {
   std::optional<Contrast> runner_up;       ///< costs and savings of the best against it
   std::optional<Alone> alone;              ///< where something is recommended, and there is no runner-up
   std::vector<Duty> duties;                ///< of a runtime for the best
-  bool halves_assumed = false;             ///< the best splits backwards whose halves nobody measured
+  bool halves_assumed = false;             ///< the best splits backwards whose halves were not measured
   std::optional<Contrast> simpler;         ///< its costs and savings against the best; none where it is the runner-up
   bool simpler_is_as_good = false;         ///< it is slower by less than costs are known to
   std::vector<std::size_t> unranked{};     ///< those whose figure is not known

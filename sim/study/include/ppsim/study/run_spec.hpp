@@ -144,7 +144,7 @@ struct Provenance {
   std::string command;                      ///< the line that says all this
   std::string calibrated;                   ///< the name of a file of measured costs that says it; empty: none
   bool writes_operations = false;           ///< sends and receives are written, whatever is simulated
-  bool writes_sizes = false;                ///< likewise the sizes of transfers
+  bool writes_sizes = false;                ///< as above, the sizes of transfers
   /// By field: "run.toml:3:1", a file that may be for other runs as well; or the field in backticks, of what is said
   /// for this run. What is not there is said for this run, too.
   std::map<std::string, std::string, std::less<>> where;

@@ -85,7 +85,7 @@ struct Synthesis {
 
 /// Searches each placement; one without room is left out with a note, if another has some. Throws Error: bad_input
 /// where the run is none that orders can be sought for (costs by microbatch, an order that is given, ...), `no` where
-/// the memory can not hold one microbatch, with what would fit.
+/// the memory cannot hold one microbatch, with what would fit.
 [[nodiscard]] Synthesis synthesize(const RunSpec& spec, const SynthesisRequest& request);
 
 /// A synthesis at one value of what varies.

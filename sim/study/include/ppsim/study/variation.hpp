@@ -61,7 +61,7 @@ struct BestStretch {
 };
 
 /// Where two schedules change places: at `until` the one order still holds, at `from` the other does. Two that are
-/// equal where the range begins change places where that ends; that they are equal at its end is no crossing.
+/// equal where the range begins change places where that ends; that they are equal at its end is not a crossing.
 struct Crossing {
   std::size_t first = 0;  ///< line that is no slower up to `until`
   std::size_t second = 0; ///< line that is faster from `from` on
@@ -76,7 +76,7 @@ struct Variation {
   std::string title;
   std::string source;
   std::size_t stages = 0;           ///< 0: not said, as it is varied
-  std::size_t microbatches = 0;     ///< likewise
+  std::size_t microbatches = 0;     ///< as above
   std::vector<std::int64_t> points; ///< ascending, both ends included
   std::vector<VariationLine> lines; ///< those with a sample, in the order of generators()
   std::int64_t precision = 1;       ///< to which changes were bisected

@@ -10,7 +10,7 @@
 
 namespace ppsim {
 
-/// A variation with what people are told beside it.
+/// A variation with what people are shown beside it.
 struct Varied {
   Variation variation;
   std::vector<std::string> notes; ///< what is said at both ends of the range; the candidates that never apply, and why

@@ -27,7 +27,7 @@ struct FoundInterval {
 };
 
 /// An instance whose makespan is `2 * margin` more than the span of `stage`: the others may begin `margin` before it,
-/// and end as long behind it, which is as long as all that there is to do. It has one more stage, whose only sequence
+/// and end as long after it, which is as long as all that there is to do. It has one more stage, whose only sequence
 /// takes no time, and starts the others.
 struct SpanInstance {
   Instance instance;

@@ -23,8 +23,8 @@ struct Progress {
 
 struct SearchOptions {
   std::uint64_t effort =
-      0; ///< rounds of search behind the first orders; the result depends on nothing but these and `seed`
-  std::uint64_t orders = 0; ///< ends behind so many first orders, if one was found; 0: none but its own end
+      0; ///< rounds of search after the first orders; the result depends on nothing but these and `seed`
+  std::uint64_t orders = 0; ///< ends after so many first orders, if one was found; 0: none but its own end
   bool proves = true; ///< looks for the best bound that it can prove; else the first one will do, and the rules are
                       ///< applied for orders only, in a fixed number of steps
   std::uint64_t seed = 1;
@@ -35,7 +35,7 @@ struct SearchOptions {
       {}; ///< asked often, with what is known; false: ends, and what is known is the result
 };
 
-/// What was known behind so many steps: those of Windows::steps(), and one for each task of the instance for each order
+/// What was known after so many steps: those of Windows::steps(), and one for each task of the instance for each order
 /// that is made by windows and for each move of the tabu search. They are the same on every machine.
 struct Milestone {
   std::uint64_t steps = 0;
@@ -48,7 +48,7 @@ struct Found {
   std::optional<Plan> plan; ///< the best order; nothing where none was found
   std::int64_t bound = 0;   ///< no order has a makespan below: proven by the windows for bound - 1, under `cases`
   std::vector<Case> cases;
-  std::uint64_t effort = 0;            ///< rounds behind the first orders that were done
+  std::uint64_t effort = 0;            ///< rounds after the first orders that were done
   bool impossible = false;             ///< proven: no order fits
   std::uint64_t steps = 0;             ///< all, as in Milestone
   std::vector<Milestone> history = {}; ///< from the first order on, one where the best order or the bound changed; by

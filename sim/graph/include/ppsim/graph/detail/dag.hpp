@@ -14,7 +14,7 @@
 
 namespace ppsim {
 
-/// Whether an edge is a transfer, and over which class of link. Behind these come two for each of
+/// Whether an edge is a transfer, and over which class of link. After these come two for each of
 /// Network::unusual_links, see unusual().
 enum class LinkClass : std::uint8_t { none, same_node, inter_node };
 
@@ -70,7 +70,7 @@ struct Dag {
   std::vector<Duration> own_cost;    ///< by task, when it runs alone; empty where task_cost() says it: without
                                      ///< Costs::stage_ppm, costs by microbatch and set_times()
   std::vector<std::vector<Duration>> transfer_time; ///< by class of link, then boundary
-  std::vector<std::vector<Duration>> slice_time;    ///< likewise, of the last slice; empty where outputs leave whole
+  std::vector<std::vector<Duration>> slice_time;    ///< as above, of the last slice; empty where outputs leave whole
   std::int64_t slices = 1;
   std::size_t chunks = 0;
   PairRule pair;
@@ -114,7 +114,7 @@ struct Dag {
     return task.start + Duration{(task.length().count() + slices - 1) / slices};
   }
   /// The transfer in slices of a task that ran in `task`, on a link that it gets at `begin`: slices follow each other,
-  /// and the last one can not leave before the task has ended.
+  /// and the last one cannot leave before the task has ended.
   [[nodiscard]] Span sliced_transfer(const Task& sender, LinkClass link, const Span& task, SimTime begin) const {
     return {begin, std::max(begin + transfer_of(sender, link), task.end + slice_of(sender, link))};
   }

@@ -14,7 +14,7 @@ namespace ppsim::lowering {
 
 /// The operations where every communicator takes the transfers in the order `ranks` (positions in
 /// StageTransfers::all()) and each operation is launched as early as that permits. None where a receive would stand
-/// behind the task that needs it.
+/// after the task that needs it.
 [[nodiscard]] std::optional<CommOrder> ranked_order(const StageTransfers& transfers,
                                                     std::span<const std::uint32_t> ranks, Communicators communicators,
                                                     std::size_t stages);

@@ -17,7 +17,7 @@ struct StageTransfer {
   StageId to{};
   Pass pass{};                 ///< of the sender
   std::uint32_t edge = 0;      ///< the directed edge from `from` to `to`; numbered from 0
-  std::uint32_t send_from = 0; ///< CommOp::before of its send, at least: behind its sender and the other half of a pair
+  std::uint32_t send_from = 0; ///< CommOp::before of its send, at least: after its sender and the other half of a pair
   std::uint32_t needed = 0;    ///< CommOp::before of its receive, at most: ahead of its receiver, or of the whole pair
 };
 
@@ -40,7 +40,7 @@ private:
 /// pair.
 [[nodiscard]] std::vector<SimTime> unit_ends(const TaskGraph& graph, const StageTransfers& transfers);
 
-/// By task, its place in an order by these times in which every task comes behind all that it needs; halves of a pair
+/// By task, its place in an order by these times in which every task comes after all that it needs; halves of a pair
 /// are next to each other.
 [[nodiscard]] std::vector<std::uint32_t> places_in_time(const TaskGraph& graph, std::span<const SimTime> ends);
 
@@ -53,7 +53,7 @@ struct PlacedOp {
 /// The order in which the operations of each stage stand by `before`, then by key.
 [[nodiscard]] CommOrder sorted_order(std::vector<std::vector<PlacedOp>> stages);
 
-/// Each send right behind its task or pair; each receive at the place that `receives` has for its transfer, behind the
+/// Each send right after its task or pair; each receive at the place that `receives` has for its transfer, after the
 /// sends there.
 [[nodiscard]] CommOrder order_with(const StageTransfers& transfers, std::span<const std::uint32_t> receives,
                                    std::size_t stages);

@@ -13,16 +13,16 @@
 namespace ppsim {
 
 /// The operations of one group on one communicator of a stage: they get in front together, and are done together. One
-/// that stands alone is a unit by itself.
+/// that is alone is a unit by itself.
 struct StreamUnit {
-  std::uint32_t first = 0;  ///< in StreamPlan::members, up to the first of the unit behind it
-  std::uint32_t next = 0;   ///< the unit behind it on its communicator, on its stage; StreamPlan::none for the last
+  std::uint32_t first = 0;  ///< in StreamPlan::members, up to the first of the unit after it
+  std::uint32_t next = 0;   ///< the unit after it on its communicator, on its stage; StreamPlan::none for the last
   std::uint32_t behind = 0; ///< launched when the tasks of its stage with ids below this one are done
   std::uint32_t stage = 0;
   bool leads = false; ///< it is the first on its communicator there
 };
 
-/// Who stands behind whom.
+/// Who is after whom.
 struct StreamPlan {
   static constexpr std::uint32_t none = 0xFFFFFFFFU;
 
@@ -30,7 +30,7 @@ struct StreamPlan {
   std::vector<std::uint32_t> first_unit;   ///< by stage, and one more
   std::vector<std::uint32_t> members;      ///< positions in CommOrder::ops(), unit by unit
   std::vector<std::uint32_t> send_unit;    ///< by the task that sends; none where it does not
-  std::vector<std::uint32_t> receive_unit; ///< likewise
+  std::vector<std::uint32_t> receive_unit; ///< as above
 
   [[nodiscard]] std::size_t size() const { return units.size() - 1; }
   [[nodiscard]] std::span<const std::uint32_t> of(std::size_t unit) const {
@@ -73,12 +73,12 @@ struct StreamPlan {
   return stage;
 }
 
-/// The id of the task that waits for `op` of `unit`, which CommOp::holds; behind the last one of its stage, of the next
+/// The id of the task that waits for `op` of `unit`, which CommOp::holds; after the last one of its stage, of the next
 /// stage's first.
 [[nodiscard]] std::uint32_t held_by(const Schedule& schedule, const StreamUnit& unit, const CommOp& op);
 
 /// `order` has to fit `schedule`, as check_operations() asks for. An operation between the halves of a pair is launched
-/// behind both; a group, behind all that its last operation stands behind.
+/// after both; a group, after all that its last operation is behind.
 [[nodiscard]] StreamPlan plan_streams(const Schedule& schedule, const CommOrder& order, Communicators communicators);
 
 } // namespace ppsim

@@ -14,7 +14,7 @@ namespace ppsim {
 [[nodiscard]] std::vector<synthesis::Arc> pipeline_arcs(std::size_t passes, std::span<const std::int64_t> lags);
 
 /// `schedule` as an order of the sequences, its microbatches renamed; where the passes are split and it runs a B, as I
-/// and W one behind the other. Nothing where it has other passes, or a chunk on another stage than `placement` says.
+/// and W one after the other. Nothing where it has other passes, or a chunk on another stage than `placement` says.
 [[nodiscard]] std::optional<synthesis::Order> as_order(const Schedule& schedule, std::span<const StageId> placement,
                                                        std::span<const Pass> passes);
 
