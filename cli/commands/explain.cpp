@@ -14,6 +14,7 @@
 #include <array>
 #include <set>
 
+#include "files/chart.hpp"
 #include "files/files.hpp"
 #include "files/outputs.hpp"
 #include "files/run_files.hpp"
@@ -137,9 +138,9 @@ constexpr std::array outputs{
                         return traces::explanation_json(result.runs, result.explanation);
                       }},
     Output<Explained>{"svg", &Inputs::svg,
-                      [](const Explained& result, const Inputs&) {
+                      [](const Explained& result, const Inputs& inputs) {
                         const ShownStep shown = median_step_of(result, result.drawn);
-                        return viz::svg_gantt(shown.graph, shown.timeline, shown.report);
+                        return viz::svg_gantt(shown.graph, shown.timeline, shown.report, memory_lanes(inputs));
                       }},
     Output<Explained>{"html", &Inputs::html, page},
     Output<Explained>{"trace", &Inputs::trace,
@@ -150,6 +151,7 @@ constexpr std::array outputs{
 };
 
 ExitCode run(const Inputs& inputs) {
+  require_chart(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   require_writable(outputs, inputs);
   const Explained result = explain_inputs(inputs);
@@ -158,7 +160,7 @@ ExitCode run(const Inputs& inputs) {
   return ExitCode::done;
 }
 
-constexpr std::array<std::string_view, 6> extra{"replica", "calibrate", "json", "svg", "html", "trace"};
+constexpr std::array<std::string_view, 7> extra{"replica", "calibrate", "json", "svg", "svg-memory", "html", "trace"};
 constexpr std::array examples{
     Example{"ppsim explain run.json", "where the bubble of a measured run is, by cause, and what would shorten it"},
     Example{"ppsim explain run-0.json run-1.json --svg step.svg",
@@ -169,7 +171,8 @@ constexpr std::array examples{
 
 const Command definition{.name = "explain",
                          .summary = "explain where the time of a measured run goes, and what each cause costs",
-                         .usage = "ppsim explain RUN.json... [--svg FILE] [--trace FILE] [--json[=FILE]]",
+                         .usage =
+                             "ppsim explain RUN.json... [--svg FILE [--svg-memory]] [--trace FILE] [--json[=FILE]]",
                          .argument = "RUN",
                          .argument_help = "a run file; several are the data-parallel replicas of one job",
                          .takes_several = true,

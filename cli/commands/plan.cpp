@@ -255,6 +255,10 @@ constexpr std::array<std::string_view, 21> extra{"rank-by",
                                                  "schedules",
                                                  "recompute"};
 constexpr std::array<std::string_view, 2> except{"flops", "measured-step"};
+constexpr std::array<std::string_view, 11> chooses{
+    "stages",           "vpp",           "recompute",       "tensor-parallel", "context-parallel",
+    "expert-parallel",  "data-parallel", "microbatch-size", "zero-stage",      "distributed-optimizer",
+    "sequence-parallel"};
 constexpr std::array examples{Example{"ppsim plan --model llama-3-70b --device h100 --gpus 512 --global-batch 1024",
                                       "the 20 fastest of all configurations that fit"}};
 
@@ -268,6 +272,7 @@ const Command definition{.name = "plan",
                          .sections = sections,
                          .extra = extra,
                          .except = except,
+                         .chooses = chooses,
                          .examples = examples,
                          .run = run};
 

@@ -13,6 +13,7 @@
 
 #include <array>
 
+#include "files/chart.hpp"
 #include "files/files.hpp"
 #include "files/outputs.hpp"
 #include "options/commands.hpp"
@@ -62,8 +63,8 @@ constexpr std::array outputs{
                                                   result.validation, facts_of(replay), inputs.tasks);
                      }},
     Output<Replayed>{"svg", &Inputs::svg,
-                     [](const Replayed& result, const Inputs&) {
-                       return viz::svg_gantt(result.replay.graph, result.timeline, result.report);
+                     [](const Replayed& result, const Inputs& inputs) {
+                       return viz::svg_gantt(result.replay.graph, result.timeline, result.report, memory_lanes(inputs));
                      }},
     Output<Replayed>{"html", &Inputs::html, page},
     Output<Replayed>{"trace", &Inputs::trace,
@@ -103,6 +104,7 @@ ExitCode judge(const Replayed& result) {
 }
 
 ExitCode run(const Inputs& inputs) {
+  require_chart(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   require_writable(outputs, inputs);
   Replay replay = prepare_replay(inputs);
@@ -118,7 +120,8 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,    Section::communication,
                               Section::memory,   Section::scenario, Section::workload, Section::replay};
-constexpr std::array<std::string_view, 7> extra{"jitter", "jitter-from", "json", "svg", "html", "trace", "tasks"};
+constexpr std::array<std::string_view, 8> extra{"jitter",     "jitter-from", "json",  "svg",
+                                                "svg-memory", "html",        "trace", "tasks"};
 constexpr std::array<std::string_view, 7> except{"flops",     "timeline",      "tolerance", "replica",
                                                  "calibrate", "by-microbatch", "mean-stage"};
 constexpr std::array examples{

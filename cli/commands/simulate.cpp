@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <array>
 
+#include "files/chart.hpp"
 #include "files/files.hpp"
 #include "files/outputs.hpp"
 #include "runs/judging.hpp"
@@ -44,8 +45,8 @@ constexpr std::array outputs{
                          return traces::report_json(result.graph, result.timeline, result.report, inputs.tasks);
                        }},
     Output<Evaluation>{"svg", &Inputs::svg,
-                       [](const Evaluation& result, const Inputs&) {
-                         return viz::svg_gantt(result.graph, result.timeline, result.report);
+                       [](const Evaluation& result, const Inputs& inputs) {
+                         return viz::svg_gantt(result.graph, result.timeline, result.report, memory_lanes(inputs));
                        }},
     Output<Evaluation>{"html", &Inputs::html,
                        [](const Evaluation& result, const Inputs&) { return simulated_page(result); }},
@@ -131,6 +132,7 @@ Evaluation evaluate_watched(const Inputs& inputs) {
 }
 
 ExitCode run(const Inputs& inputs) {
+  require_chart(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   if (inputs.chakra == "-")
     throw Error{ExitCode::bad_input,

@@ -19,6 +19,7 @@
 #include <limits>
 #include <utility>
 
+#include "files/chart.hpp"
 #include "files/files.hpp"
 #include "files/outputs.hpp"
 #include "options/commands.hpp"
@@ -135,8 +136,9 @@ constexpr std::array outputs{
     Output<Synthesized>{"json", &Inputs::json, json_of},
     Output<Synthesized>{"html", &Inputs::html, page},
     Output<Synthesized>{"svg", &Inputs::svg,
-                        [](const Synthesized& found, const Inputs&) {
-                          return viz::svg_gantt(found.run.graph, found.run.timeline, found.run.report);
+                        [](const Synthesized& found, const Inputs& inputs) {
+                          return viz::svg_gantt(found.run.graph, found.run.timeline, found.run.report,
+                                                memory_lanes(inputs));
                         }},
     Output<Synthesized>{"progress-svg", &Inputs::progress_svg,
                         [](const Synthesized& found, const Inputs&) {
@@ -201,6 +203,8 @@ ExitCode run_front(const Inputs& inputs) {
                                       std::pair{"progress-svg", &inputs.progress_svg}, std::pair{"html", &inputs.html}})
     if (*given)
       problems.add(inputs.place_of(option), "holds one order, but --vary makes several", "leave it or --vary out");
+  if (inputs.svg_memory)
+    problems.add(inputs.place_of("svg-memory"), "--vary draws no Gantt chart", "leave it or --vary out");
   if (inputs.balance)
     problems.add(inputs.place_of("balance"), "each point would have a split of its own",
                  "leave --vary out; you can give the split found as --layout");
@@ -218,6 +222,7 @@ ExitCode run_front(const Inputs& inputs) {
 
 ExitCode run(const Inputs& inputs) {
   if (inputs.vary) return run_front(inputs);
+  require_chart(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
   require_writable(outputs, inputs);
   const Synthesized found = search(inputs);
@@ -230,7 +235,7 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,    Section::communication,
                               Section::memory,   Section::scenario, Section::synthesis};
-constexpr std::array<std::string_view, 7> extra{"seed", "vary", "points", "json", "svg", "html", "csv"};
+constexpr std::array<std::string_view, 8> extra{"seed", "vary", "points", "json", "svg", "svg-memory", "html", "csv"};
 constexpr std::array<std::string_view, 8> except{"overlap-moe-expert-parallel-comm",
                                                  "schedule",
                                                  "schedule-file",

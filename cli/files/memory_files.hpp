@@ -3,6 +3,7 @@
 
 #include "ppsim/base/call.hpp"
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -28,6 +29,10 @@ public:
   /// All that was written to `path`; nothing where nothing was.
   [[nodiscard]] std::optional<std::string> take(const std::string& path);
 
+  /// From any thread: searches end with the best so far, and all else goes on.
+  void end_searches() noexcept { searches_end_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool has_searches_ended() const noexcept { return searches_end_.load(std::memory_order_relaxed); }
+
   void note(std::string text);
   [[nodiscard]] std::vector<std::string> notes() const;
 
@@ -35,6 +40,7 @@ public:
   [[nodiscard]] static MemoryFiles* current() { return dynamic_cast<MemoryFiles*>(current_call()); }
 
 private:
+  std::atomic<bool> searches_end_{false};
   mutable std::mutex mutex_;
   std::map<std::string, std::string, std::less<>> given_, written_;
   std::vector<std::string> notes_;

@@ -32,6 +32,8 @@ struct Command {
   std::span<const Section> sections = {};        ///< the options it takes, by section
   std::span<const std::string_view> extra;       ///< and these besides, by name
   std::span<const std::string_view> except = {}; ///< those of the sections that it does not take, by name
+  std::span<const std::string_view> chooses =
+      {}; ///< options that it chooses by itself where they are not given, by name
   std::span<const Example> examples;
   ExitCode (*run)(const Inputs&) = nullptr;
   [[nodiscard]] bool takes(const Option& option) const;
@@ -68,6 +70,8 @@ struct Command {
 /// Those of one point of the grid that `base` spans: the same flags with a value for each axis. Throws Error.
 [[nodiscard]] Inputs inputs_at(const Inputs& base, std::size_t point);
 
+/// What is said of an option there: without its default where the command chooses.
+[[nodiscard]] std::string help_for(const Command& command, const Option& option);
 [[nodiscard]] std::string help_text(const Command& command);
 /// Of a command by name; of "all", what simulate takes; of nothing, what fits on a screen. Throws Error.
 [[nodiscard]] std::string help_on(std::string_view topic);

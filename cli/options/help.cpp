@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -31,8 +32,7 @@ std::string flag_of(const Option& option) {
   return {};
 }
 
-std::string help_of(const Option& option) {
-  std::string text{option.help};
+std::string help_of(const Option& option, std::string text) {
   if (option.set.most > 0) text += fmt::format("; up to {}", option.set.most);
   if (!option.alias.empty()) text += fmt::format(" (also --{})", joined(option.aliases(), ", --"));
   return text;
@@ -102,6 +102,15 @@ std::string overview() {
 
 } // namespace
 
+std::string help_for(const Command& command, const Option& option) {
+  std::string text{option.help};
+  if (std::ranges::find(command.chooses, option.name) == command.chooses.end()) return text;
+  constexpr std::string_view mark = " (default)";
+  if (const std::size_t at = text.find(mark); at != std::string::npos) text.erase(at, mark.size());
+  text.erase(std::min(text.find("; default"), text.size()));
+  return text + "; chosen where it is not given";
+}
+
 std::string help_on(std::string_view topic) {
   if (topic.empty()) return overview();
   return help_text(find_command(topic == "all" ? "simulate" : topic));
@@ -121,7 +130,7 @@ std::string help_text(const Command& command) {
       if (static_cast<std::size_t>(option.section) != section || !command.takes(option)) continue;
       if (!any) out += fmt::format("\n{}:\n", to_string(option.section));
       any = true;
-      append_entry(out, flag_of(option), help_of(option));
+      append_entry(out, flag_of(option), help_of(option, help_for(command, option)));
     }
   }
   if (command.name != "simulate" && command.name != "help") return out;
@@ -150,7 +159,7 @@ std::string man_page() {
     out += fmt::format(".SS {} options\n", roff(to_string(static_cast<Section>(section))));
     for (const Option& option : options())
       if (static_cast<std::size_t>(option.section) == section)
-        out += fmt::format(".TP\n.B {}\n{}\n", roff(flag_of(option)), roff(help_of(option)));
+        out += fmt::format(".TP\n.B {}\n{}\n", roff(flag_of(option)), roff(help_of(option, std::string{option.help})));
   }
   out += fmt::format(".SH UNITS\n.nf\n{}.fi\n", roff(units_help));
   out += ".SH EXAMPLES\n";

@@ -470,6 +470,9 @@ constexpr std::array table{
            "write the report as JSON (schema 1); without FILE, or with '-', to stdout instead of the report"},
     Option{"svg", "", S::output, A::required, "FILE", set_text<&I::svg>,
            "write a Gantt chart; for a comparison, the charts of the fastest schedules on one time axis"},
+    Option{"svg-memory", "", S::output, A::none, "", set_flag<&I::svg_memory>,
+           "with --svg: draw below the chart what each stage holds over time, and mark what exceeds --memory-limit; "
+           "without sizes, count live activations"},
     Option{"html", "", S::output, A::required, "FILE", set_text<&I::html>,
            "write a page to explore: zoom, point, ask; one file, no network"},
     Option{"trace", "", S::output, A::required, "FILE", set_text<&I::trace>, "write Chrome trace events, for Perfetto"},

@@ -54,6 +54,7 @@ struct PlanSpec {
 struct OutputSpec {
   std::optional<std::string> json, markdown, svg, html, jitter_svg, trace, certificate, progress_svg, csv, csv_comms,
       chakra, goal;
+  bool svg_memory = false;
   bool tasks = false;
   bool sensitivity = false;
   bool rows = false; ///< of a table of runs: all of them are listed

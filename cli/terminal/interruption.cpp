@@ -1,6 +1,6 @@
 #include "interruption.hpp"
 
-#include "ppsim/base/call.hpp"
+#include "files/memory_files.hpp"
 
 namespace ppsim::cli {
 namespace {
@@ -28,7 +28,9 @@ Interruption::~Interruption() {
 
 bool Interruption::has_come() {
   const Call* const call = current_call();
-  return call != nullptr ? call->is_stopped() : interrupted != 0;
+  if (call == nullptr) return interrupted != 0;
+  const auto* const files = dynamic_cast<const MemoryFiles*>(call);
+  return call->is_stopped() || (files != nullptr && files->has_searches_ended());
 }
 
 } // namespace ppsim::cli

@@ -42,7 +42,7 @@ namespace py = pybind11;
 [[nodiscard]] std::string argument(const py::handle& value, std::string_view name, cli::MemoryFiles& files);
 /// A command's options: a list of tuples of their Python names, and whether they are flags.
 [[nodiscard]] py::list options_of(const cli::Command& command);
-/// What is said of a command's options: "stages (P): pipeline stages ...", a paragraph each.
+/// What is said of a command's options: by section, "stages : P" and what it is.
 [[nodiscard]] std::string options_help(const cli::Command& command);
 
 /// As ppsim.Error, with all problems.
@@ -54,6 +54,8 @@ namespace py = pybind11;
 /// is done at once; else a thread of its own does it, while this one looks for signals: where a handler raises
 /// (KeyboardInterrupt), the call is stopped, and that is thrown when it has ended.
 void work_without_lock(Call& call, bool quick, const std::function<void()>& work);
+/// The same of a search, which first gets some time to end with the best so far.
+void search_without_lock(cli::MemoryFiles& files, const std::function<void()>& work);
 
 void define_run(py::module_& module);
 

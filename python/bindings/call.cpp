@@ -7,6 +7,8 @@ namespace {
 
 /// How often signals are looked for.
 constexpr std::chrono::milliseconds patience{20};
+/// How long a search may take to end with the best so far, before it is stopped without.
+constexpr std::chrono::milliseconds grace{1000};
 
 /// Work on a thread of its own.
 class Worker {
@@ -51,33 +53,46 @@ std::optional<py::error_already_set> raised_by_signal() {
   return std::optional<py::error_already_set>{std::in_place};
 }
 
-void run_watched(Call& call, const std::function<void()>& work) {
+/// `search`: the same call, where it can end with a result.
+void run_watched(Call& call, cli::MemoryFiles* search, const std::function<void()>& work) {
   std::optional<py::error_already_set> raised;
   {
     const py::gil_scoped_release unlocked;
     Worker worker{call, work};
     while (!raised && !worker.ends_within(patience)) raised = raised_by_signal();
     if (!raised) return worker.finish();
-    call.stop();
+    if (search != nullptr) search->end_searches();
+    if (search == nullptr || !worker.ends_within(grace)) call.stop();
     worker.wait();
   }
   throw py::error_already_set{*raised};
 }
 
+void run_here(Call& call, const std::function<void()>& work) {
+  const py::gil_scoped_release unlocked;
+  const CallScope scope{&call};
+  work();
+}
+
+void run_watched_if_possible(Call& call, cli::MemoryFiles* search, const std::function<void()>& work) {
+  try {
+    run_watched(call, search, work);
+  } catch (const std::system_error&) { // the system starts no more threads
+    run_here(call, work);
+  }
+}
+
 } // namespace
 
 void work_without_lock(Call& call, bool quick, const std::function<void()>& work) {
-  const auto here = [&] {
-    const py::gil_scoped_release unlocked;
-    const CallScope scope{&call};
-    work();
-  };
-  if (quick) return here();
-  try {
-    run_watched(call, work);
-  } catch (const std::system_error&) { // the system starts no more threads
-    here();
-  }
+  if (quick)
+    run_here(call, work);
+  else
+    run_watched_if_possible(call, nullptr, work);
+}
+
+void search_without_lock(cli::MemoryFiles& files, const std::function<void()>& work) {
+  run_watched_if_possible(files, &files, work);
 }
 
 } // namespace ppsim::python

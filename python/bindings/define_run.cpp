@@ -173,9 +173,18 @@ void define_documents(py::class_<Run, std::shared_ptr<Run>>& type) {
       },
       py::arg("width") = viz::TextOptions{}.width, py::arg("tasks") = false,
       "The report as text, in lines of at most `width` characters (60 to 240).");
-  document(
-      "svg", [](const Evaluation& e, Run&) { return viz::svg_gantt(e.graph, e.timeline, e.report); },
-      "The Gantt chart as SVG text: what --svg writes.");
+  type.def(
+      "svg",
+      [](Run& run, bool memory) {
+        return asked(run, [&] {
+          const Evaluation& result = run.evaluation();
+          const bool shown = memory || run.inputs().svg_memory;
+          return viz::svg_gantt(result.graph, result.timeline, result.report,
+                                shown ? viz::MemoryLanes::shown : viz::MemoryLanes::none);
+        });
+      },
+      py::arg("memory") = false,
+      "The Gantt chart as SVG text: what --svg writes. memory: with what each stage holds over time, as --svg-memory.");
   document(
       "html", [](const Evaluation& e, Run&) { return cli::simulated_page(e); },
       "A page to look into, as HTML text: what --html writes.");

@@ -32,7 +32,8 @@ bool is_read_at_once(const std::vector<cli::Assignment>& flags) {
 }
 
 bool writes_file(const cli::Inputs& inputs) {
-  return inputs.json || inputs.svg || inputs.html || inputs.trace || inputs.csv || inputs.csv_comms || inputs.chakra || inputs.goal;
+  return inputs.json || inputs.svg || inputs.html || inputs.trace || inputs.csv || inputs.csv_comms || inputs.chakra ||
+         inputs.goal;
 }
 
 std::shared_ptr<Run> simulate_by(const py::kwargs& keywords) {
@@ -102,7 +103,23 @@ py::list problems_of(const std::optional<Error>& error) {
   return problems;
 }
 
-/// Runs any command. `outputs` are kept: a dict of their texts, with that of stdout as "-".
+/// The exit status, a dict of the texts of what was kept, with that of stdout as "-", notes and problems. Throws Error
+/// where there is nothing but a refusal.
+py::tuple as_tuple(const Answer& answer, const std::vector<Kept>& kept, cli::MemoryFiles& files) {
+  const py::dict texts = texts_of(kept, files);
+  if (answer.refusal && (texts.empty() || answer.code != ExitCode::no)) raise(*answer.refusal);
+  texts["-"] = decoded(files.take("-").value_or(""));
+  py::list notes;
+  for (const std::string& note : files.notes()) notes.append(decoded(in_python(note)));
+  return py::make_tuple(static_cast<int>(answer.code), texts, notes, problems_of(answer.refusal));
+}
+
+/// Hands on what a search had when a signal ended it: with the exception, for Python to make a result of it.
+void attach(const py::error_already_set& raised, const py::tuple& found) {
+  if (PyObject_SetAttrString(raised.value().ptr(), "_ppsim_answer", found.ptr()) != 0) PyErr_Clear();
+}
+
+/// Runs any command; `outputs` are kept.
 py::tuple run_command(const std::string& name, const py::list& arguments, const py::list& outputs,
                       const py::dict& keywords) {
   const cli::Command& command = cli::find_command(name);
@@ -113,14 +130,18 @@ py::tuple run_command(const std::string& name, const py::list& arguments, const 
   refuse_stdout(flags);
   std::vector<Kept> kept;
   for (const py::handle output : outputs) kept.push_back(keep(flags, command, py::cast<std::string>(output)));
-  Answer answer;
-  work_without_lock(files, false, [&] { answer = answer_of(command, std::move(flags), paths); });
-  const py::dict texts = texts_of(kept, files);
-  if (answer.refusal && (texts.empty() || answer.code != ExitCode::no)) raise(*answer.refusal);
-  texts["-"] = decoded(files.take("-").value_or(""));
-  py::list notes;
-  for (const std::string& note : files.notes()) notes.append(decoded(in_python(note)));
-  return py::make_tuple(static_cast<int>(answer.code), texts, notes, problems_of(answer.refusal));
+  std::optional<Answer> answer;
+  try {
+    const auto work = [&] { answer = answer_of(command, std::move(flags), paths); };
+    if (command.name == "synthesize")
+      search_without_lock(files, work);
+    else
+      work_without_lock(files, false, work);
+  } catch (const py::error_already_set& raised) {
+    if (answer && !answer->refusal) attach(raised, as_tuple(*answer, kept, files));
+    throw;
+  }
+  return as_tuple(*answer, kept, files);
 }
 
 void translate(const std::exception_ptr& thrown) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 #include "bindings.hpp"
@@ -34,7 +35,18 @@ std::string utf8_of(std::string_view name, const py::handle& value) {
   throw py::value_error(fmt::format("{}: holds half of a surrogate pair, which is not a character", name));
 }
 
+/// Whole numbers that are floats are written as such: counts come so from divisions and tables. Larger ones than a
+/// float tells apart stay as they are.
+std::optional<std::string> whole_text(const py::handle& value) {
+  constexpr double most = 1e15;
+  if (!PyFloat_Check(value.ptr())) return std::nullopt;
+  const double number = PyFloat_AS_DOUBLE(value.ptr());
+  if (std::abs(number) > most || number != std::trunc(number)) return std::nullopt;
+  return std::to_string(static_cast<std::int64_t>(number));
+}
+
 std::string number_text(std::string_view name, const py::handle& value) {
+  if (std::optional<std::string> whole = whole_text(value)) return *std::move(whole);
   const auto text = py::reinterpret_steal<py::object>(PyObject_Repr(value.ptr()));
   if (text) return utf8_of(name, text);
   PyErr_Clear(); // Python writes no numbers of more than 4300 digits
@@ -280,10 +292,15 @@ py::list options_of(const cli::Command& command) {
 
 std::string options_help(const cli::Command& command) {
   std::string text;
-  for (const cli::Option& option : cli::options()) {
-    if (!command.takes(option)) continue;
-    const std::string_view takes = option.argument == cli::Argument::none ? "bool" : option.placeholder;
-    text += fmt::format("{} : {}\n    {}\n", python_name(option.name), takes, in_python(option.help));
+  for (std::size_t section = 0; section < cli::section_count; ++section) {
+    bool any = false;
+    for (const cli::Option& option : cli::options()) {
+      if (static_cast<std::size_t>(option.section) != section || !command.takes(option)) continue;
+      if (!std::exchange(any, true)) text += fmt::format("{}:\n", cli::to_string(option.section));
+      const std::string_view takes = option.argument == cli::Argument::none ? "bool" : option.placeholder;
+      text += fmt::format("    {} : {}\n        {}\n", python_name(option.name), takes,
+                          in_python(cli::help_for(command, option)));
+    }
   }
   return text;
 }

@@ -12,6 +12,8 @@ All raise ppsim.Error (a ValueError with .field, .what, .hint, .exit_code) if op
 and TypeError or ValueError for values that no option takes. They release the interpreter lock, and Ctrl-C stops them.
 """
 
+import textwrap
+
 from ppsim import _core
 from ppsim._core import Run
 from ppsim._core import __version__ as __version__
@@ -105,11 +107,11 @@ def costs(**options):
 
 
 def _document(function, command):
-    function.__doc__ += "\n\n    Options\n    -------\n" + _core.options_help(command)
+    function.__doc__ += "\n\n    Options\n    -------\n" + textwrap.indent(_core.options_help(command), "    ")
 
 
 for _function, _command in ((simulate, "simulate"), (compare, "compare"), (vary, "compare"), (sweep, "sweep"),
                             (synthesize, "synthesize"), (plan, "plan"), (check, "check"), (place, "place"),
                             (explain, "explain"), (costs, "costs")):
     _document(_function, _command)
-del _function, _command
+del _function, _command, textwrap

@@ -49,8 +49,14 @@ class Result:
 
 def ask(kind: type[Kind], command: str, options: Mapping[str, Any], arguments: Iterable[Any] = (),
         outputs: Iterable[str] = ("json",)) -> Kind:
-    """Run a command; the result keeps `outputs`."""
-    return kind(_core.run_command(command, list(arguments), list(outputs), dict(options)), options)
+    """Run a command; the result keeps `outputs`. If Ctrl-C ends a search, the exception's `result` is the best so far."""
+    try:
+        return kind(_core.run_command(command, list(arguments), list(outputs), dict(options)), options)
+    except BaseException as raised:
+        found = getattr(raised, "__dict__", {}).pop("_ppsim_answer", None)
+        if found is not None:
+            setattr(raised, "result", kind(found, options))
+        raise
 
 
 def as_options(words: Iterable[str]) -> dict[str, Any]:
@@ -74,6 +80,27 @@ def html_table(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> str
     head = "".join(f"<th>{_cell(name)}</th>" for name in columns)
     body = "".join("<tr>" + "".join(f"<td>{_cell(row.get(name))}</td>" for name in columns) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _text_cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "-" if value is None else str(value)
+
+
+def text_table(rows: Sequence[Mapping[str, Any]], most: int = 60) -> str:
+    """Rows, dicts, as lines of text: numbers at the right of their column, and not more than so many rows."""
+    if not rows:
+        return "no rows"
+    shown = rows[:most]
+    columns = []
+    for name in rows[0]:
+        cells = [_text_cell(row.get(name)) for row in shown]
+        width = max(map(len, [name, *cells]))
+        numbers = any(isinstance(row.get(name), (int, float)) for row in shown)
+        columns.append([cell.rjust(width) if numbers else cell.ljust(width) for cell in [name, *cells]])
+    lines = ["  ".join(cells).rstrip() for cells in zip(*columns)]
+    if len(rows) > most:
+        lines.append(f"and {len(rows) - most} more rows")
+    return "\n".join(lines)
 
 
 class Table(Result):
@@ -107,13 +134,15 @@ class Drawn(Result):
 class Comparison(Table):
     """Schedules, the fastest first."""
 
-    columns = ("name", "vpp", "step_time_ns", "bubble_ratio", "peak_bytes", "peak_stage_activations", "fits")
+    columns = ("name", "vpp", "step_time_ns", "bubble_ratio", "peak_bytes", "peak_stage_activations", "fits",
+               "asynchronous")
 
     @property
     def rows(self) -> list[dict[str, Any]]:
         """A dict per schedule, the fastest first: name, stages, microbatches, vpp, every metric (times in ns), peak_bytes,
-        peak_stage_activations, fits, transfers, demands (a dict) and per_stage (a list)."""
-        return list(self._told["contenders"])
+        peak_stage_activations, fits, asynchronous (gradients meet newer weights than they were computed with, so it is
+        never the one to take), transfers, demands (a dict) and per_stage (a list)."""
+        return [{**row, "asynchronous": row["demands"]["asynchronous"]} for row in self._told["contenders"]]
 
     @property
     def best(self) -> Optional[str]:
@@ -153,11 +182,11 @@ class Variation(Drawn):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A dict per schedule and value: the option that varies (in its unit: ns, bytes, a count), name, step_time_ns,
-        microbatches, peak_bytes, fits. Values at which a schedule does not run are left out."""
+        """A dict per schedule and value: the option that varies (in its unit: ns, bytes, a count), name, asynchronous,
+        step_time_ns, microbatches, peak_bytes, fits. Values at which a schedule does not run are left out."""
         told = self._told
         option = told["vary"]["option"].replace("-", "_")
-        return [{option: point, "name": line["name"], **sample}
+        return [{option: point, "name": line["name"], "asynchronous": line["asynchronous"], **sample}
                 for line in told["lines"]
                 for point, sample in zip(told["points"], line["samples"]) if sample is not None]
 
@@ -182,6 +211,12 @@ class Sweep(Table):
     def json(self) -> str:
         """The rows as JSON text."""
         return json.dumps({"rows": self._rows})
+
+    def __str__(self) -> str:
+        return text_table(self._rows)
+
+    def __repr__(self) -> str:
+        return f"<ppsim.Sweep: {len(self._rows)} rows>"
 
 
 def _rows_of_file(path: Any) -> list[dict[str, Any]]:

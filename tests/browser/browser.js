@@ -31,7 +31,10 @@ function pageOf(options) {
  * console, a violation of its policy included. `settings`: hash; what it may say; a script to begin with; and what a
  * context of Playwright takes.
  */
-async function withPage(options, work, {hash = '', expected = null, init = '', ...settings} = {}) {
+function withPage(options, work, settings = {}) {
+  return withFile(pageOf(options), work, settings);
+}
+async function withFile(file, work, {hash = '', expected = null, init = '', ...settings} = {}) {
   const context = await browser.newContext({viewport: {width: 1200, height: 800}, ...settings});
   try {
     const page = await context.newPage();
@@ -41,7 +44,7 @@ async function withPage(options, work, {hash = '', expected = null, init = '', .
     if (init) await page.addInitScript(init);
     page.on('pageerror', (error) => complaints.push(error.stack));
     page.on('request', (request) => /^(file|data|blob):/.test(request.url()) || complaints.push(request.url()));
-    await page.goto(pathToFileURL(pageOf(options)).href + hash);
+    await page.goto(pathToFileURL(file).href + hash);
     await settled(page);
     await work(page);
     assert.deepEqual(complaints, []);
@@ -52,6 +55,7 @@ async function withPage(options, work, {hash = '', expected = null, init = '', .
 
 /** When what was done is drawn. */
 async function settled(page) {
+  await page.waitForFunction(() => window.ppsim);  // of a playground, once it is compiled
   await page.evaluate(async () => {
     await window.ppsim.ready;
     for (let i = 0; i < 3; ++i) await new Promise(requestAnimationFrame);
@@ -133,5 +137,6 @@ module.exports = {
   start,
   stop,
   violations,
+  withFile,
   withPage
 };

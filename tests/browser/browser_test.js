@@ -10,4 +10,5 @@ require('./looking_test.js');
 require('./page_test.js');
 require('./several_test.js');
 require('./pictures_test.js');
+require('./playground_test.js');
 require('./speed_test.js');

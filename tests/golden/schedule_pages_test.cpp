@@ -50,7 +50,7 @@ std::vector<std::string> drawing_command(std::string_view page, std::string_view
 std::string link_to_playground(const std::vector<std::string>& words) {
   std::string address;
   for (const std::string& word : words) address += (address.empty() ? "" : "%20") + word;
-  return fmt::format("[Try it](../playground.html#args={})", address);
+  return fmt::format("[Try it](../pages/playground.html#args={})", address);
 }
 
 std::string drawn(const cli::Inputs& inputs) {

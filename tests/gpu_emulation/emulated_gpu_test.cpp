@@ -246,7 +246,7 @@ TEST_CASE("Where cublasLt knows no mask without reductions, an algorithm that sp
 
 TEST_CASE("Faults on a GPU are told with rank and task", "[gpu]") {
   const auto [fault, text] = GENERATE(table<std::string, std::string>({
-      {"fail@1F2", "rank 1, task 1F2: was made to fail"},
+      {"fail@1F2", "rank 1, task 1F2: failed on purpose"},
       {"no-memory@1F0", "rank 1, task 1F0"},
       {"lose@0F2", "rank 1, task 1F2, input 0F2 from rank 0: transfer 2 from stage 0 to stage 1 was never sent"},
       {"resize@0F1", "transfer 1 from stage 0 to stage 1 has 256 bytes, 512 were expected"},

@@ -85,7 +85,7 @@ class Wrong(unittest.TestCase):
         self.assertIn("did you mean stages", str(self.error(TypeError, ppsim.simulate, stagess=4)))
         self.assertIn("is an option of other functions", str(self.error(TypeError, ppsim.simulate, gpus=4)))
         self.assertIn("is not an option", str(self.error(TypeError, ppsim.compare, **{"\0": 4})))
-        self.assertIn("said twice", str(self.error(TypeError, ppsim.simulate, stages=4, pp=4, mb=8)))
+        self.assertIn("given twice", str(self.error(TypeError, ppsim.simulate, stages=4, pp=4, mb=8)))
         self.error(ValueError, ppsim.simulate, **{"\ud800": 4})
         self.error(TypeError, ppsim.check)
         self.error(TypeError, ppsim.simulate, 4)
@@ -116,6 +116,12 @@ class Wrong(unittest.TestCase):
         self.error(ValueError, ppsim.check, "\0")
         self.error(ppsim.Error, ppsim.check, "no such file.csv")
         self.error(TypeError, ppsim.simulate, schedule=Pathological())
+
+    def test_counts_are_whole(self):
+        for wrong in (4.5, numpy.float64(0.5), float("inf"), float("nan")):
+            error = self.error(ppsim.Error, ppsim.simulate, stages=4, mb=wrong)
+            self.assertEqual(error.field, "mb")
+            self.assertIn(repr(float(wrong)), error.what)
 
     def test_outputs_are_no_stdout(self):
         self.assertEqual(self.error(ppsim.Error, ppsim.simulate, stages=4, mb=8, json=True).field, "json")

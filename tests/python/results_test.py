@@ -1,5 +1,6 @@
 """The other functions: what the program says, and what pandas and notebooks take."""
 
+import inspect
 import os
 import pathlib
 import tempfile
@@ -26,6 +27,14 @@ class Commands(unittest.TestCase):
         self.assertIn(f"<td>{compared.best}</td>", compared._repr_html_())
         self.assertIn(compared.best, compared.recommendation)
 
+    def test_asynchronous_schedules_are_marked(self):
+        compared = ppsim.compare(stages=4, mb=8, schedules=["1f1b", "pipedream"])
+        self.assertEqual([(row["name"], row["asynchronous"]) for row in compared.rows], [("pipedream", True), ("1f1b", False)])
+        self.assertEqual(compared.best, "1f1b")
+        self.assertIn("<th>asynchronous</th>", compared._repr_html_())
+        varied = ppsim.vary("mb=4,8", stages=4, schedules=["1f1b", "pipedream"])
+        self.assertEqual({(row["name"], row["asynchronous"]) for row in varied.rows}, {("pipedream", True), ("1f1b", False)})
+
     def test_a_row_of_a_comparison_runs(self):
         compared = ppsim.compare(stages=4, mb=8, comm="100us", schedules=["1f1b", "interleaved", "zb-v"], vpp=[2, 4])
         for row in compared.rows:
@@ -51,6 +60,15 @@ class Commands(unittest.TestCase):
                          [(8, "1f1b"), (8, "gpipe"), (16, "1f1b"), (16, "gpipe")])
         self.assertEqual([row["step_time_ns"] for row in table.rows], [33_000_000, 33_000_000, 57_000_000, 57_000_000])
         self.assertEqual(len(pandas.DataFrame(table.rows)), 4)
+        head, *lines = str(table).splitlines()
+        self.assertEqual(head.split(), list(table.rows[0]))
+        self.assertEqual([line.split()[:3] for line in lines],
+                         [["8", "1f1b", "33000000"], ["8", "gpipe", "33000000"], ["16", "1f1b", "57000000"],
+                          ["16", "gpipe", "57000000"]])
+        self.assertEqual([line.find("00000") for line in lines], [20] * 4)  # under each other, at the right of their column
+        self.assertEqual(repr(table), "<ppsim.Sweep: 4 rows>")
+        long = str(ppsim.sweep({"mb": "1..100:+1"}, stages=2)).splitlines()
+        self.assertEqual((len(long), long[-1]), (62, "and 40 more rows"))
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "table.jsonl"
             rows = ppsim.sweep({"memory_limit": ["1GiB", "40GiB"]}, stages=4, mb=8, activation_bytes="1GiB", table=path).rows
@@ -122,6 +140,10 @@ class Notebook(unittest.TestCase):
     def test_pictures(self):
         run = ppsim.simulate(stages=4, mb=8)
         self.assertEqual(run._repr_svg_(), run.svg())
+        self.assertNotIn("live activations by stage", run.svg())
+        self.assertIn("live activations by stage", run.svg(memory=True))
+        asked = ppsim.simulate(stages=4, mb=8, svg_memory=True)
+        self.assertIn("live activations by stage", asked.svg())
         self.assertIn("1f1b", repr(run))
         self.assertIn("33 ms", repr(run))
         self.assertIn("step time", str(run))
@@ -131,6 +153,19 @@ class Notebook(unittest.TestCase):
                                  (ppsim.synthesize, "no_split : bool")):
             self.assertIn(option, function.__doc__)
         self.assertNotIn("--", ppsim.simulate.__doc__.replace("-------", ""))
+
+    def test_docstrings_go_by_section(self):
+        lines = [line.rstrip() for line in inspect.getdoc(ppsim.simulate).splitlines()]
+        named = [line[:-1] for line in lines if line.endswith(":") and not line.startswith(" ") and " " not in line]
+        self.assertEqual(named, ["Pipeline", "Model", "Costs", "Communication", "Memory", "Scenario", "Workload", "Output"])
+        self.assertEqual(lines[lines.index("Pipeline:") + 1], "    stages : P")
+
+    def test_what_a_plan_chooses_has_no_default(self):
+        lines = ppsim.plan.__doc__.splitlines()
+        for option in ("tensor_parallel : N", "data_parallel : N", "zero_stage : N"):
+            words = lines[next(i for i, line in enumerate(lines) if line.strip() == option) + 1]
+            self.assertNotIn("default", words)
+            self.assertTrue(words.endswith("chosen where it is not given"), words)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,30 @@ class Interrupted(unittest.TestCase):
                 self.assertIsNotNone(took, "ended before it could be interrupted")
                 self.assertLess(took, 2.0 * SLACK)
 
+    def interruption_of(self, call, delay):
+        timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        try:
+            with self.assertRaises(KeyboardInterrupt) as raised:
+                call()
+        finally:
+            timer.cancel()
+        return raised.exception
+
+    def test_a_search_keeps_what_it_has(self):
+        costs = {"forward": "10ms", "input_grad": "12ms", "weight_grad": "8ms", "comm": "4ms"}
+        raised = self.interruption_of(
+            lambda: ppsim.synthesize(stages=4, mb=12, placement="v", activation_limit=6, effort=1_000_000, **costs),
+            0.5 * SLACK)
+        found = raised.result
+        self.assertEqual(ppsim.simulate(schedule=found.schedule, **costs).makespan_ns, found.makespan_ns)
+        self.assertGreater(found.makespan_ns, found.lower_bound_ns)
+        self.assertTrue(any("interrupted" in note for note in found.notes))
+        self.assertEqual(vars(raised).keys(), {"result"})
+
+    def test_what_is_no_search_has_no_result(self):
+        self.assertFalse(hasattr(self.interruption_of(LONG["compare"], 0.2), "result"))
+
     def test_a_report(self):
         run = ppsim.simulate(stages=32, mb=4000)
         took = self.interrupted_after(lambda: [run.text() for _ in range(1000)], 0.3)

@@ -48,6 +48,12 @@ class Figures(unittest.TestCase):
             self.assertAlmostEqual(run.bubble, (stages - 1) / (mb + stages - 1))
             self.assertEqual(run.busy_ns.tolist(), [mb * 30_000_000] * stages)
 
+    def test_counts_may_be_whole_floats(self):
+        run = ppsim.simulate(stages=4.0, mb=numpy.float64(8), forward=["1ms", "2ms", "1ms", "1ms"])
+        self.assertEqual(run.json(), ppsim.simulate(stages=4, mb=8, forward=["1ms", "2ms", "1ms", "1ms"]).json())
+        self.assertEqual(ppsim.simulate(stages=4, mb=8, jitter=0.05, samples=1e2).json(),
+                         ppsim.simulate(stages=4, mb=8, jitter=0.05, samples=100).json())
+
     def test_bytes_of_the_program(self):
         os.chdir(ROOT)
         for line in LINES:

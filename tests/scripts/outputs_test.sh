@@ -77,7 +77,7 @@ chmod 666 closed/run.json
 chmod 555 closed
 run as_other "$ppsim" "${small[@]}" --json closed/run.json
 check 'a file that can be written is, in its place' cmp closed/run.json right.json
-check 'which is said' said "note: --json: 'closed/run.json' is written over"
+check 'which is said' said "note: --json: 'closed/run.json' is overwritten in place"
 run as_other "$ppsim" "${small[@]}" --json closed/new.json
 check 'a new one is an error' said "cannot write 'closed/new.json': Permission denied"
 chmod 755 closed

@@ -110,7 +110,7 @@ touch "$work/no-configure" "$work/repo/sim/a.cpp"
 program x
 check 'without the packages it fails' [ "$status" = 1 ]
 check 'it says why' said 'E: no network'
-check 'and what is needed' said 'hint: needed are CMake'
+check 'and what is needed' said 'hint: it needs CMake'
 
 mkdir "$work/no-sudo"
 for tool in bash sh cat env find dirname readlink mkdir touch flock tail grep tee mv cp dpkg-query id apt-get cmake; do

@@ -41,13 +41,13 @@ Headline headline_of(const Chart& chart) {
           run_essentials(chart.graph, chart.report), scenario.source, measured};
 }
 
-std::string draw_axes(const Chart& chart) {
+std::string draw_ground(const Chart& chart) {
   std::string out;
   if (chart.report.makespan.count() == 0)
     out = draw_text({chart.plot.middle_x(), base_line(chart.plot.middle_y(), essentials_size)},
                     "every task takes no time",
                     fmt::format(R"(font-size="{}" fill="#595959" text-anchor="middle")", essentials_size));
-  return out + draw_grid(chart) + draw_time_axis(chart) + draw_stage_labels(chart);
+  return out + draw_grid(chart);
 }
 
 } // namespace
@@ -73,15 +73,24 @@ std::vector<std::string> run_essentials(const TaskGraph& graph, const RunReport&
   return parts;
 }
 
-std::string svg_gantt(const TaskGraph& graph, const Timeline& timeline, const RunReport& report) {
+std::string svg_gantt(const TaskGraph& graph, const Timeline& timeline, const RunReport& report, MemoryLanes memory) {
   Chart chart{graph, timeline, report, own_frame(graph, timeline, report)};
+  std::optional<MemoryPlot> lanes;
+  if (memory == MemoryLanes::shown) {
+    lanes = memory_plot(chart);
+    chart.width = std::max(chart.width, lanes->width);
+  }
   const Part head = draw_head(headline_of(chart), chart.width);
   chart.plot.y = head.bottom;
   Drawn drawn;
-  const std::string rows = draw_rows(chart, draw_axes(chart), drawn);
-  const Part legend = draw_legend(chart, drawn, chart.plot.bottom() + axis_height);
+  const std::string axis = lanes ? "" : draw_time_axis(chart);
+  const std::string rows = draw_rows(chart, draw_ground(chart) + axis + draw_stage_labels(chart), drawn);
+  Part below{"", chart.plot.bottom() + axis_height};
+  if (lanes) below = draw_memory(chart, *lanes, chart.plot.bottom(), drawn);
+  const Part legend = draw_legend(chart, drawn, below.bottom);
   return document(document_title(chart), chart.width, legend.bottom,
-                  hatch_definitions(drawn.labels) + head.elements + rows + legend.elements);
+                  hatch_definitions(drawn.labels) + (drawn.memory.has_overflow ? over_limit_definition() : "") +
+                      head.elements + rows + below.elements + legend.elements);
 }
 
 } // namespace ppsim::viz

@@ -3,11 +3,13 @@
 
 #include "ppsim/measured/validation.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "svg_layout.hpp"
+#include "ticks.hpp"
 
 namespace ppsim::viz {
 
@@ -54,6 +56,21 @@ struct Headline {
 [[nodiscard]] std::string draw_critical_path(const Chart& chart, Drawn& drawn);
 /// What an idle label means.
 [[nodiscard]] std::string_view meaning_of(Label label);
+/// How memory over time is shown below the rows.
+struct MemoryPlot {
+  bool counts = false;               ///< live activations, where no sizes are known
+  std::optional<std::int64_t> limit; ///< in bytes
+  std::int64_t top = 0;              ///< of the scale that all stages have in common
+  std::size_t highest = 0;           ///< the first stage of those with the highest peak
+  std::vector<std::size_t> stages;   ///< that have a lane
+  Px pitch;                          ///< from one lane to the next
+  Ticks ticks;
+  Px figures_x; ///< where peaks are written
+  Px width;     ///< of a picture that has room for them
+};
+[[nodiscard]] MemoryPlot memory_plot(const Chart& chart);
+/// That below `top`, with the time axis.
+[[nodiscard]] Part draw_memory(const Chart& chart, const MemoryPlot& plot, Px top, Drawn& drawn);
 /// What was drawn and nothing else, below `top`. Of several charts, `chart` is the one with most chunks per stage.
 [[nodiscard]] Part draw_legend(const Chart& chart, const Drawn& drawn, Px top);
 

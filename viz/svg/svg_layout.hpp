@@ -83,6 +83,15 @@ struct Chart : ChartFrame {
 /// Cells are not drawn narrower than this on average.
 inline constexpr Px least_mean_cell{150};
 
+/// What was drawn of memory over time.
+struct MemoryDrawn {
+  bool is_drawn = false;
+  bool counts = false; ///< live activations
+  bool has_static = false;
+  bool has_limit = false;
+  bool has_overflow = false;
+};
+
 /// What was drawn, so that the legend explains this and nothing else.
 struct Drawn {
   LabelSet labels; ///< busy labels stand for their pass; overlap for a cell of two halves
@@ -94,6 +103,7 @@ struct Drawn {
   bool two_rows = false;        ///< a stage's prediction above its measured row, with a line where each run ends
   bool slow_tasks = false;      ///< marked
   bool late_tasks = false;      ///< the waits before them marked
+  MemoryDrawn memory;
 };
 
 } // namespace ppsim::viz

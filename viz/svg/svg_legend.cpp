@@ -152,6 +152,24 @@ void add_lines(std::string& out, LegendFlow& flow, const Chart& chart, const Dra
   }
 }
 
+void add_memory(std::string& out, LegendFlow& flow, const MemoryDrawn& memory) {
+  if (!memory.is_drawn) return;
+  const auto add_fill = [&](std::string_view words, std::string_view fill) {
+    out += draw_rect(flow.entry(words),
+                     fmt::format(R"(fill="{}" stroke="{}" stroke-width="0.8")", fill, to_string(memory_stroke)));
+  };
+  if (memory.has_static) add_fill("always there: parameters, gradients, optimizer state", to_string(static_fill));
+  add_fill(memory.counts ? "live activations" : "activations", to_string(activations_fill));
+  if (memory.has_overflow) add_fill("exceeds the limit", fmt::format("url(#{})", over_limit_hatch));
+  if (memory.has_limit) {
+    const Box box = flow.entry("memory limit");
+    out += draw_path(limit_look, fmt::format("M{} {}H{}", box.x, box.middle_y(), box.right()));
+  }
+  const Box box = flow.entry("peak, where it is reached first", px(8));
+  add(out, "<circle cx=\"{}\" cy=\"{}\" r=\"2.8\" fill=\"#1a1a1a\"/>\n", box.middle_x(), box.middle_y());
+  flow.new_line();
+}
+
 } // namespace
 
 std::string_view meaning_of(Label label) {
@@ -174,6 +192,8 @@ Part draw_legend(const Chart& chart, const Drawn& drawn, Px top) {
   add_passes(swatches, flow, chart, drawn);
   add_idle(swatches, flow, drawn);
   add_lines(swatches, flow, chart, drawn);
+  flow.new_line();
+  add_memory(swatches, flow, drawn.memory);
   return {
       draw_group(fmt::format(R"(class="legend" font-size="{}" fill="#1a1a1a")", label_size), swatches + flow.texts()),
       flow.bottom()};

@@ -121,6 +121,13 @@ std::string hatch_definitions(const LabelSet& used) {
   return out += "</defs>\n";
 }
 
+std::string over_limit_definition() {
+  return fmt::format("<defs>\n<pattern id=\"{}\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\">"
+                     "<rect width=\"5\" height=\"5\" fill=\"#f6c9c2\"/>"
+                     "<path d=\"M-1 1L1-1M0 5L5 0M4 6L6 4\" stroke=\"{}\" stroke-width=\"1.3\"/></pattern>\n</defs>\n",
+                     over_limit_hatch, to_string(mark_stroke));
+}
+
 CurveStyle style_of(std::size_t number) {
   return {line_colours[number % line_colours.size()], line_dashes[number % line_dashes.size()],
           line_markers[number % line_markers.size()]};

@@ -36,6 +36,16 @@ inline constexpr Colour mark_stroke{0xB2, 0x18, 0x2B};
 /// Fill of the bars of gradient reductions.
 inline constexpr Colour reduction_fill{0xB2, 0x3A, 0x48};
 
+// Of memory over time: greys, which no pass has, so that what exceeds the limit stands out.
+inline constexpr Colour static_fill{0x7D, 0x87, 0x94};
+inline constexpr Colour activations_fill{0xC9, 0xD1, 0xDA};
+inline constexpr Colour memory_stroke{0x4A, 0x55, 0x60};
+inline constexpr std::string_view over_limit_hatch = "over-limit"; ///< id of its pattern
+inline constexpr std::string_view limit_look =
+    R"(class="limit" fill="none" stroke="#b2182b" stroke-width="1.2" stroke-dasharray="6 3")";
+/// The `<defs>` with that pattern.
+[[nodiscard]] std::string over_limit_definition();
+
 /// The fill of each cell.
 class Palette {
 public:

@@ -63,15 +63,6 @@ std::string short_rate(double value) {
   return fmt::format("{:.{}f}", value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
 }
 
-/// "0", "0-3", "0, 2 and 5 more": stages in few words.
-std::string stage_list(const std::vector<std::size_t>& stages) {
-  if (stages.size() == 1) return fmt::format("stage {}", stages[0]);
-  if (stages.back() - stages.front() + 1 == stages.size())
-    return fmt::format("stages {}-{}", stages.front(), stages.back());
-  if (stages.size() == 2) return fmt::format("stages {} and {}", stages[0], stages[1]);
-  return fmt::format("stage {} and {} more", stages[0], stages.size() - 1);
-}
-
 /// "11 10 10 9"; a long list with its repetitions: "11, 62 x 10, 9".
 std::string with_repeats(const std::vector<std::size_t>& counts) {
   constexpr std::size_t longest_list = 16;

@@ -67,4 +67,12 @@ std::string asked(const Demands& demands) {
   return words.empty() ? "-" : joined(words, ", ");
 }
 
+std::string stage_list(const std::vector<std::size_t>& stages) {
+  if (stages.size() == 1) return fmt::format("stage {}", stages[0]);
+  if (stages.back() - stages.front() + 1 == stages.size())
+    return fmt::format("stages {}-{}", stages.front(), stages.back());
+  if (stages.size() == 2) return fmt::format("stages {} and {}", stages[0], stages[1]);
+  return fmt::format("stage {} and {} more", stages[0], stages.size() - 1);
+}
+
 } // namespace ppsim::viz

@@ -21,6 +21,8 @@ namespace ppsim::viz {
 [[nodiscard]] std::vector<std::string> sampled_words(const Jitter& jitter);
 /// What an order asks of the runtime, in the fewest words: "2 chunks, split, pairs", "V, split", "-".
 [[nodiscard]] std::string asked(const Demands& demands);
+/// "stage 0", "stages 0-3", "stages 0 and 2", "stage 0 and 5 more".
+[[nodiscard]] std::string stage_list(const std::vector<std::size_t>& stages);
 /// "a", "a and b", "a, b and c".
 [[nodiscard]] std::string enumerated(const std::vector<std::string>& parts);
 

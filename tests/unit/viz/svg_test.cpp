@@ -86,6 +86,41 @@ Schedule pairs() {
   return builder.build();
 }
 
+constexpr Bytes GiB(double count) {
+  return Bytes{static_cast<std::int64_t>(count * (std::int64_t{1} << 30))};
+}
+
+/// F = 1 ms and B = 2 ms, with these sizes of each chunk.
+Scenario with_sizes(const Shape& shape, Bytes activation, Bytes parameters, std::optional<Bytes> limit) {
+  Scenario scenario = uniform_scenario(shape, 1ms, 2ms);
+  scenario.memory.activation.assign(shape.chunks(), activation);
+  scenario.memory.parameters.assign(shape.chunks(), parameters);
+  scenario.memory.limit = limit;
+  return scenario;
+}
+
+Drawing draw_memory(Schedule schedule, Scenario scenario) {
+  Drawing drawing = draw(std::move(schedule), std::move(scenario));
+  drawing.svg = viz::svg_gantt(drawing.graph, drawing.timeline, drawing.report, viz::MemoryLanes::shown);
+  drawing.elements = parsed(drawing.svg);
+  return drawing;
+}
+
+std::vector<std::string> texts_of(const Drawing& drawing, std::string_view css_class) {
+  std::vector<std::string> texts;
+  for (const Element& text : drawing.all("text", css_class)) texts.push_back(text.text);
+  return texts;
+}
+
+/// From the floor of a curve, where its data begins and ends, to its highest place.
+double height_of(const std::string& data) {
+  const double floor = std::strtod(data.c_str() + data.find(' '), nullptr);
+  double highest = floor;
+  for (std::size_t at = data.find('V'); at != std::string::npos; at = data.find('V', at + 1))
+    highest = std::min(highest, std::strtod(data.c_str() + at + 1, nullptr));
+  return floor - highest;
+}
+
 std::vector<std::string> misplaced_texts(const Drawing& drawing) {
   return misplaced_texts(drawing.elements);
 }
@@ -382,6 +417,109 @@ TEST_CASE("documents stay below 3 MB whatever the shape") {
   CHECK(draw("interleaved", {64, 128, 4}, 130us).svg.size() < 3'000'000);
   CHECK(draw("gpipe", {16, 380, 1}, 70us).svg.size() < 3'000'000); // 12160 tasks, just below the limit for cells
   CHECK(draw("1f1b", {1, 4096, 1}).svg.size() < 3'000'000);
+}
+
+// GPipe, one stage, two microbatches: F at 0 and 1 ms, B from 2 to 4 and from 4 to 6 ms. 2 GiB are always there, an
+// activation takes 1 GiB: 3 from the start, 4 from 1 ms, 3 from 4 ms. The plot is 880 px for 6 ms, its lane 62 px for
+// 4 GiB, the top of the scale: 146.66 px a millisecond and 15.50 px a GiB.
+TEST_CASE("memory over time has its points where the tasks say, above what is always there") {
+  const Drawing drawing = draw_memory(generated("gpipe", {1, 2, 1}), with_sizes({1, 2, 1}, GiB(1), GiB(2), {}));
+  const std::vector<Element> curves = drawing.all("path", "memory");
+  REQUIRE(curves.size() == 1);
+  const std::vector<Element> axis = drawing.all("path", "memory-grid");
+  REQUIRE(axis.size() == 1);
+  const std::vector<Element> fixed = drawing.all("rect", "static");
+  REQUIRE(fixed.size() == 1);
+  const double left = fixed[0].number("x");
+  const double floor = fixed[0].number("y") + fixed[0].number("height");
+  CHECK(fixed[0].number("width") == Approx(880));
+  CHECK(fixed[0].number("height") == Approx(31)); // 2 of 4 GiB
+  const auto curve =
+      fmt::format("M{:.2f} {:.2f}V{:.2f}H{:.2f}V{:.2f}H{:.2f}V{:.2f}H{:.2f}V{:.2f}z", left, floor, floor - 46.5,
+                  left + 146.66, floor - 62, left + 586.66, floor - 46.5, left + 880, floor);
+  CHECK(curves[0].get("d") == curve);
+  CHECK(drawing.all("path", "limit").empty());
+  CHECK(drawing.all("path", "over-limit").empty());
+}
+
+TEST_CASE("the peak is marked where it is reached first, and written with its time") {
+  const Drawing drawing = draw_memory(generated("gpipe", {1, 2, 1}), with_sizes({1, 2, 1}, GiB(1), GiB(2), {}));
+  const std::vector<Element> dots = drawing.all("circle", "peak");
+  REQUIRE(dots.size() == 1);
+  const Element fixed = drawing.all("rect", "static").front();
+  CHECK(dots[0].number("cx") == Approx(fixed.number("x") + 146.66));                      // 1 of 6 ms
+  CHECK(dots[0].number("cy") == Approx(fixed.number("y") + fixed.number("height") - 62)); // 4 of 4 GiB
+  CHECK(texts_of(drawing, "peak") == std::vector<std::string>{"4 GiB", "at 1 ms"});
+}
+
+// As above within 3.5 GiB: too much from 1 ms to 4 ms, by 0.5 of 4 GiB or 7.75 px.
+TEST_CASE("what exceeds the memory limit is hatched, and only that") {
+  const Drawing drawing = draw_memory(generated("gpipe", {1, 2, 1}), with_sizes({1, 2, 1}, GiB(1), GiB(2), GiB(3.5)));
+  const std::vector<Element> over = drawing.all("path", "over-limit");
+  REQUIRE(over.size() == 1);
+  const Element fixed = drawing.all("rect", "static").front();
+  const double left = fixed.number("x");
+  const double limit = fixed.number("y") + fixed.number("height") - 54.25;
+  CHECK(over[0].get("d") ==
+        fmt::format("M{:.2f} {:.2f}V{:.2f}H{:.2f}V{:.2f}z", left + 146.66, limit, limit - 7.75, left + 586.66, limit));
+  CHECK(over[0].get("fill") == "url(#over-limit)");
+  CHECK(drawing.all("pattern").back().get("id") == "over-limit");
+  CHECK(drawing.all("path", "limit").front().get("d") == fmt::format("M{:.2f} {:.2f}H{:.2f}", left, limit, left + 880));
+  CHECK(drawing.svg.find("limit 3.5 GiB: exceeded on stage 0") != std::string::npos);
+}
+
+TEST_CASE("a limit far above all that is held is said and not drawn") {
+  const Drawing drawing = draw_memory(generated("gpipe", {1, 2, 1}), with_sizes({1, 2, 1}, GiB(1), GiB(2), GiB(80)));
+  CHECK(drawing.all("path", "limit").empty());
+  CHECK(drawing.svg.find("limit 80 GiB: never exceeded, beyond the scale") != std::string::npos);
+  CHECK(drawing.all("rect", "static").front().number("height") == Approx(31)); // as without a limit
+}
+
+// Heights of lanes compare: 1F1B holds p - s activations on stage s, and all lanes stand on one scale.
+TEST_CASE("without sizes live activations are counted, all stages on one scale") {
+  const Drawing drawing = draw_memory(generated("1f1b", {4, 8, 1}), uniform_scenario({4, 8, 1}, 1ms, 2ms));
+  CHECK(texts_of(drawing, "peak") ==
+        std::vector<std::string>{"4", "at 3 ms", "3", "at 3 ms", "2", "at 3 ms", "1", "at 3 ms"});
+  std::vector<double> heights;
+  for (const Element& curve : drawing.all("path", "memory")) heights.push_back(height_of(curve.get("d")));
+  CHECK(heights == std::vector<double>{62, 46.5, 31, 15.5});
+  CHECK(drawing.all("rect", "static").empty());
+}
+
+TEST_CASE("of many stages a few have lanes, with that of the highest peak") {
+  Scenario scenario = with_sizes({64, 8, 1}, GiB(1), GiB(2), GiB(12));
+  scenario.memory.parameters[37] = GiB(40);
+  const Drawing drawing = draw_memory(generated("1f1b", {64, 8, 1}), std::move(scenario));
+  const std::vector<Element> lanes = drawing.all("g", "memory-lane");
+  CHECK(lanes.size() == 16);
+  CHECK(drawing.svg.find("16 of 64 stages, among them stage 37 with the highest peak") != std::string::npos);
+  CHECK(std::ranges::count(texts_of(drawing, "peak"), "48 GiB") == 1); // 40 and 8 activations
+  CHECK(misplaced_texts(drawing).empty());
+}
+
+TEST_CASE("charts with memory stay below 3 MB, and no text overlaps another") {
+  const auto check = [](std::string_view name, const Shape& shape) {
+    const Drawing drawing = draw_memory(generated(name, shape), with_sizes(shape, GiB(1), GiB(2), GiB(4)));
+    CHECK(drawing.svg.size() < 3'000'000);
+    CHECK(misplaced_texts(drawing).empty());
+  };
+  check("1f1b", {64, 512, 1});
+  check("gpipe", {16, 380, 1});
+  check("interleaved", {16, 64, 8});
+  check("1f1b", {1, 4096, 1});
+  check("1f1b", {1000, 1, 1});
+}
+
+// One microbatch after the other: stage 1 holds an activation in every second 3 ms, and a column of two pixels stands
+// for 13.5 ms, or five changes. Its curve is one area, for none of its columns is without an activation.
+TEST_CASE("no peak is lost where changes are closer than pixels") {
+  const Shape shape{2, 1800, 1};
+  const Drawing drawing = draw_memory(generated("sequential", shape), with_sizes(shape, GiB(1), {}, {}));
+  const std::vector<Element> curves = drawing.all("path", "memory");
+  REQUIRE(curves.size() == 2);
+  const std::string curve = curves[1].get("d");
+  CHECK(std::count(curve.begin(), curve.end(), 'M') == 1);
+  CHECK(height_of(curve) == Approx(62));
 }
 
 TEST_CASE("tasks that take no time can be drawn") {

@@ -20,6 +20,7 @@
 #include <cmath>
 
 #include "imports/gunzip.hpp"
+#include "json/json_parts.hpp"
 #include "schedules/formats.hpp"
 #include <nlohmann/json.hpp>
 

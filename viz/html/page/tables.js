@@ -120,7 +120,7 @@ function stageTable(page, run) {
   const heads = [
     {name: 'Stage'}, {name: 'Busy', largestFirst: true}, {name: 'Idle', largestFirst: true},
     {name: 'Idle share', largestFirst: true}, {name: 'Waits most for'}, {name: 'For', largestFirst: true},
-    {name: inBytes ? 'Peak memory' : 'Peak live', largestFirst: true}, {name: 'Peak at'},
+    {name: inBytes ? 'Peak memory' : 'Peak live chunk activations', largestFirst: true}, {name: 'Peak at'},
     ...(inBytes && run.memory_limit !== null ? [{name: 'Headroom'}] : [])
   ];
   const rowsOf = () => run.per_stage.map((facts, s) => {
@@ -195,7 +195,7 @@ function runTable(page) {
       [
         {name: 'Run'}, {name: 'Step time'},
         {name: page.chart.paired ? 'Against the prediction' : 'Against the fastest'}, {name: 'Bubble'},
-        {name: inBytes ? 'Peak memory' : 'Peak live'}, {name: 'Remarks'}
+        {name: inBytes ? 'Peak memory' : 'Peak live chunk activations'}, {name: 'Remarks'}
       ],
       rowsOf, null);
 }

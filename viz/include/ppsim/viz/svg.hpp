@@ -4,11 +4,16 @@
 #include "ppsim/graph/timeline.hpp"
 #include "ppsim/study/run_report.hpp"
 
+#include <cstdint>
 #include <string>
 
 namespace ppsim::viz {
 
+/// Whether a chart shows below its rows what each stage holds over time, beside the memory limit.
+enum class MemoryLanes : std::uint8_t { none, shown };
+
 /// The whole chart as one SVG document. Pure: the same inputs give the same bytes.
-[[nodiscard]] std::string svg_gantt(const TaskGraph& graph, const Timeline& timeline, const RunReport& report);
+[[nodiscard]] std::string svg_gantt(const TaskGraph& graph, const Timeline& timeline, const RunReport& report,
+                                    MemoryLanes memory = MemoryLanes::none);
 
 } // namespace ppsim::viz
