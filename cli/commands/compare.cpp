@@ -99,12 +99,17 @@ std::string charts(const Shown& compared, const Inputs& inputs) {
   return drawn_by(draw, most_charts, false, compared, inputs);
 }
 
+std::string page_title(std::size_t compared, std::size_t shown) {
+  const std::string title = counted(compared, "schedule") + " compared";
+  return compared == shown ? title : fmt::format("{}, {} of them here", title, shown);
+}
+
 std::string page(const Shown& compared, const Inputs& inputs) {
   const Comparison& comparison = compared.comparison;
   const auto draw = [&](std::span<const viz::Panel> panels) {
     return page_of(
         {.command = "compare",
-         .title = comparison.title.empty() ? counted(panels.size(), "schedule") + " compared" : comparison.title,
+         .title = comparison.title.empty() ? page_title(comparison.contenders.size(), panels.size()) : comparison.title,
          .source = comparison.source,
          .text = viz::comparison_text(comparison, compared.recommendation, page_text),
          .json = traces::comparison_json(comparison, compared.recommendation)},

@@ -32,7 +32,7 @@ waiting=()
 # What fails by itself ends the run at once, long before it would be seen that nothing goes on.
 expect 1 20 1 'rank 1, task 1F3: ' $(four) "$@" --timeout 30s --inject fail@1F3 || failed=1
 expect 1 20 1 'rank 3, task 3F0: no memory' $(four) "$@" --timeout 30s --inject no-memory@3F0 || failed=1
-expect 1 20 1 'rank 2, task 2F3, input 1F3 from rank 1: received [0-9]+ bytes where [0-9]+ are expected' $(four) "$@" --timeout 30s --inject resize@1F3 || failed=1
+expect 1 20 1 'rank 2, task 2F3, input 1F3 from rank 1: received [0-9]+ bytes, expected [0-9]+' $(four) "$@" --timeout 30s --inject resize@1F3 || failed=1
 # What stands still ends it when nothing has gone on for the time that was given: side by side, as they wait.
 expect 1 20 4 'rank 2, task 2F3, input 1F3 from rank 1: (no progress|stopped)' $(four) "$@" --timeout 6s --inject lose@1F3 &
 waiting+=($!)

@@ -21,7 +21,7 @@ class Page {
       end: this.span,
       shown: this.firstShown(),
       path: false,
-      memory: this.runs.some((run) => run.overflow !== null),
+      memory: this.runs.some((run) => run.overflow !== null && run.stages <= 16),
       links: false,
       row: 0,
       selected: null,
@@ -36,7 +36,12 @@ class Page {
     this.resized = new ResizeObserver(() => this.root.clientWidth !== this.width && this.resize());
   }
 
-  takeOver({view, theme, report}) {
+  takeOver({view, theme, report, runs, current}) {
+    const names = view.shown.map((i) => runs[i].name);
+    const shown =
+        this.runs.flatMap((run, i) => names.includes(run.name) || !runs.some(({name}) => name === run.name) ? [i] : []);
+    if (shown.length > 0) this.view.shown = shown;
+    this.current = this.runs.find(({name}) => name === current.name) || this.runs[this.view.shown[0]];
     for (const name of ['path', 'memory', 'links', 'row']) this.view[name] = view[name];
     this.theme = theme;
     this.reportOpen = report.open;
@@ -51,7 +56,7 @@ class Page {
 
   /** All of a few; of many the one to take and the fastest besides that does the same work. */
   firstShown() {
-    if (this.runs.length <= 3) return this.runs.map((_, i) => i);
+    if (this.runs.length <= 4) return this.runs.map((_, i) => i);
     const taken = this.runs.indexOf(this.current);
     const other = this.runs.findIndex((run, i) => i !== taken && !run.asynchronous);
     return [taken, Math.max(0, other)].sort((a, b) => a - b);
@@ -115,7 +120,7 @@ class Page {
             'header', {}, element('h1', {}, data.title),
             element('p', {class: 'headline'}, this.current.headline.join(' · ')),
             data.source ? element('p', {class: 'source'}, data.source) : null),
-        this.aside, bar, this.work, this.said, this.legendPlace, this.tables,
+        this.aside, bar, this.said, this.work, this.legendPlace, this.tables,
         this.report = element(
             'details', {class: 'report', open: this.reportOpen}, element('summary', {}, 'The full report'),
             element('pre', {}, data.text)),
@@ -126,6 +131,7 @@ class Page {
     const wanted = this.theme || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
     document.documentElement.dataset.theme = wanted;
     await this.chart.dress(wanted === 'dark', window.devicePixelRatio || 1);
+    if (this.closing.signal.aborted) return;
     this.chart.drawn = null;
     this.resize();
     this.draw();
@@ -138,11 +144,15 @@ class Page {
   }
 
   fillTables() {
+    const focusable = () => Array.from(this.tables.querySelectorAll('button, input'));
+    const focused = focusable().indexOf(document.activeElement);
     this.aside.replaceChildren(
-        metricList(this.current), element('div', {class: 'sentences'}, ...answers(this, this.current)));
+        ...runName(this), metricList(this.current),
+        element('div', {class: 'sentences'}, ...answers(this, this.current)));
     this.runTable = this.runs.length > 1 ? runTable(this) : null;
     this.tables.replaceChildren(
         ...[this.runTable && this.runTable.table, stageTable(this, this.current)].filter(Boolean));
+    if (focused >= 0) (focusable()[focused] || this.canvas).focus();
   }
 
   // ---- the view
@@ -208,6 +218,7 @@ class Page {
     const shown = this.view.shown.filter((i) => i !== number);
     this.view.shown = on ? [...shown, number].sort((a, b) => a - b) : shown.length > 0 ? shown : [number];
     if (!on && this.view.selected && this.view.selected.run === this.runs[number]) this.view.selected = null;
+    if (!this.view.shown.includes(this.runs.indexOf(this.current))) this.look(this.runs[this.view.shown[0]]);
     this.resize();
     this.legendPlace.replaceChildren(legend(this));
     if (this.runTable) this.runTable.fill();
@@ -226,6 +237,7 @@ class Page {
   select(target, quietly) {
     if (!this.view.shown.includes(this.runs.indexOf(target.run))) this.show(this.runs.indexOf(target.run), true);
     this.view.selected = target;
+    if (this.details.contains(document.activeElement)) this.canvas.focus();  // what was pressed goes
     showDetails(this.details, target, this);
     this.said.textContent = shortWords(target, this).join(', ');
     if (!quietly) this.bringIntoView(target);
@@ -242,7 +254,7 @@ class Page {
     const length = this.view.end - this.view.start;
     if (end - start > length)
       this.setSpan(start - (end - start) * 0.2, end + (end - start) * 0.2);
-    else if ((end - start) * this.chart.plotWidth() < 6 * length)  // too small to be seen
+    else if ((end - start) * this.chart.plotWidth() < 24 * length)  // too small to be seen
       this.setSpan(
           (start + end) / 2 - 15 * Math.max(1, end - start), (start + end) / 2 + 15 * Math.max(1, end - start));
     else if (start < this.view.start || end > this.view.end)
@@ -266,13 +278,13 @@ class Page {
 
   /** "3F17": chunk 3, forward, microbatch 17; "mb 17"; "stage 3". */
   find(text) {
-    const run = this.view.selected ? this.view.selected.run : this.runs[this.view.shown[0]];
+    const [run] = this.searched();
     const words = text.trim();
     const task = /^(\d+)\s*([FBIW])\s*(\d+)$/i.exec(words);
     const microbatch = /^(?:mb|microbatch|m)?\s*(\d+)$/i.exec(words);
     const stage = /^(?:stage|s)\s*(\d+)$/i.exec(words);
     if (words === '') return this.highlight(-1, 'no microbatch is highlighted');
-    if (task) return this.findTask(run, Number(task[1]), passLetters.indexOf(task[2].toUpperCase()), Number(task[3]));
+    if (task) return this.findTask(Number(task[1]), passLetters.indexOf(task[2].toUpperCase()), Number(task[3]));
     if (stage && Number(stage[1]) < run.stages) return this.showStage(run, Number(stage[1]));
     if (microbatch && Number(microbatch[1]) < run.microbatches)
       return this.highlight(Number(microbatch[1]), `microbatch ${microbatch[1]} is highlighted`);
@@ -280,9 +292,22 @@ class Page {
         words}”: 3F17 is the forward of microbatch 17 on chunk 3; mb 17 and stage 3 work as well. There are ${
         run.stages} stages, ${run.chunks} chunks and ${run.microbatches} microbatches, counted from 0.`;
   }
-  findTask(run, chunk, pass, microbatch) {
-    const id = run.microbatch.findIndex((of, i) => of === microbatch && run.chunk[i] === chunk && run.pass[i] === pass);
-    if (id >= 0) return this.select({kind: 'task', run, stage: run.stage[id], id});
+  /** The runs that are searched: those that are shown, first the one that the tables are of. */
+  searched() {
+    const shown = this.view.shown.map((i) => this.runs[i]);
+    return [...shown.filter((run) => run === this.current), ...shown.filter((run) => run !== this.current)];
+  }
+  findTask(chunk, pass, microbatch) {
+    const found = this.searched().map((run) => {
+      const id =
+          run.microbatch.findIndex((of, i) => of === microbatch && run.chunk[i] === chunk && run.pass[i] === pass);
+      return {kind: 'task', run, id, stage: run.stage[id]};
+    });
+    const there = found.filter(({id}) => id >= 0);
+    const at = this.view.selected;
+    const last = there.findIndex(({run, id}) => at && at.kind === 'task' && at.run === run && at.id === id);
+    if (there.length > 0) return this.select(there[(last + 1) % there.length]);
+    const {run} = found[0];
     this.said.textContent = `${run.name} has no task ${chunk}${passLetters[pass]}${microbatch}: it has chunks 0 to ${
         run.chunks - 1}, microbatches 0 to ${run.microbatches - 1} and the passes ${
         Array.from(passLetters).filter((_, i) => run.pass.includes(i)).join(', ')}.`;
@@ -323,7 +348,7 @@ class Page {
     const task = at.kind === 'task' ? at.id : at.run.idleTask[at.id];
     const releaser = task < 0 ? -1 : run.released[task];
     if (releaser < 0)
-      this.said.textContent = 'Nothing released it: it could start at time 0.';
+      this.said.textContent = 'No other task released it.';
     else
       this.select({kind: 'task', run, stage: run.stage[releaser], id: releaser});
   }
@@ -336,22 +361,25 @@ class Page {
     this.resized.observe(this.root);
     addEventListener('resize', () => this.resize(), {signal});
     this.viewport.addEventListener('scroll', () => this.changed());
-    this.canvas.addEventListener('keydown', (event) => this.onKey(event));
     this.canvas.addEventListener('wheel', (event) => this.onWheel(event), {passive: false});
     this.canvas.addEventListener('pointerdown', (event) => this.onDown(event));
     this.canvas.addEventListener('pointermove', (event) => this.onMove(event));
     this.canvas.addEventListener('pointerup', (event) => this.onUp(event));
     this.canvas.addEventListener('pointercancel', () => {
       this.drag = null;
+      this.canvas.classList.remove('dragging');
     });
     this.canvas.addEventListener('pointerleave', () => this.point(null));
     this.canvas.addEventListener('dblclick', (event) => this.zoom(0.25, event.offsetX));
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.dress(), {signal});
     addEventListener('hashchange', () => this.readAddress(), {signal});
     document.addEventListener('keydown', (event) => {
-      if (event.key !== '/' || event.target.tagName === 'INPUT') return;
-      event.preventDefault();
-      this.search.focus();
+      const aside = event.target === document.body && event.key.length === 1;  // arrows scroll there
+      if (event.key === '/' && event.target.tagName !== 'INPUT') {
+        event.preventDefault();
+        this.search.focus();
+      } else if (event.target === this.canvas || aside)
+        this.onKey(event);
     }, {signal});
   }
   onKey(event) {
@@ -484,7 +512,7 @@ class Page {
     const [start, end] = (said.get('t') || '').split(',').map(number);
     if (end > start) this.setSpan(start, end);
     const shown = (said.get('show') || '').split(',').map(number).filter((i) => this.runs[i]);
-    if (shown.length > 0) this.view.shown = [...new Set(shown)];
+    if (shown.length > 0) this.view.shown = [...new Set(shown)].sort((a, b) => a - b);
     for (const name of ['path', 'memory', 'links'])
       if (said.has(name) && this.buttons[name]) {
         this.view[name] = said.get(name) === '1';

@@ -39,7 +39,7 @@ class Chart {
     this.context = canvas.getContext('2d');
     this.data = data;
     this.runs = runs;
-    this.paired = data.command === 'validate' || data.command === 'replay';
+    this.paired = runs.length === 2 && (data.command === 'validate' || data.command === 'replay');
     this.raster = new Raster();
     this.lanes = [];
     this.heads = [];
@@ -84,7 +84,7 @@ class Chart {
     for (const part of parts)
       rows += part[0].stages * (part.length + (view.memory ? 0.8 * part.length : 0)) +
           (view.links ? part.reduce((sum, run) => sum + 0.5 * links(run).length, 0) : 0);
-    const heads = parts.length > 1 ? parts.length : 0;
+    const heads = this.runs.length > 1 && !this.paired ? parts.length : 0;
     const room = this.height - axisHeight - heads * headHeight - 4;
     const row = view.row || Math.max(leastRow, Math.min(this.paired ? 28 : 44, room / rows));
     this.lanes = [];
@@ -101,9 +101,11 @@ class Chart {
       if (view.links) y = this.linkLanes(part, row, y);
     }
     this.contentHeight = y + 4;
-    const all = shown.flatMap(
-        (run) => run.memory_limit === null ? [memoryCurve(run).most] : [memoryCurve(run).most, run.memory_limit]);
-    this.mostMemory = Math.max(1, ...all) * 1.06;
+    const all = shown.map((run) => memoryCurve(run).most);
+    // a limit far above would flatten all curves
+    const limits =
+        shown.map((run) => run.memory_limit).filter((limit) => limit !== null && limit <= 2 * Math.max(...all));
+    this.mostMemory = Math.max(1, ...all, ...limits) * 1.06;
     return this.contentHeight;
   }
   stageLanes(part, view, row, y) {
@@ -369,7 +371,7 @@ class Chart {
     if (lane.kind === 'memory') return lane.height >= 8 ? 'memory' : '';
     if (lane.kind === 'link') return `${lane.link.from} → ${lane.link.to}`;
     if (this.row < 9 && lane.stage % 4 > 0) return '';
-    return lane.second ? 'measured' : this.paired ? `${lane.stage} predicted` : `stage ${lane.stage}`;
+    return lane.second ? lane.run.name : this.paired ? `${lane.stage} ${lane.run.name}` : `stage ${lane.stage}`;
   }
 
   drawAxis() {
@@ -386,7 +388,7 @@ class Chart {
     for (let i = Math.ceil(view.start / step); i * step <= view.end; ++i) {
       const x = this.x(i * step);
       context.fillStyle = this.theme.faint;
-      context.fillText(`${digits12(i * step / scale)} ${unit}`, Math.min(x, this.width - 24), 10);
+      context.fillText(`${digits12(i * step / scale)} ${unit}`, Math.min(x, this.width - 34), 10);
       context.moveTo(x, axisHeight - 7);
       context.lineTo(x, axisHeight - 1);
     }

@@ -18,15 +18,13 @@ class Varints {
   next() {
     const bytes = this.bytes;
     let byte = bytes[this.at++];
-    if (byte < 0x80) return byte & 1 ? -((byte + 1) >> 1) : byte >> 1;
-    let value = byte & 0x7f;
-    let scale = 128;
-    do {  // a product, not a shift: those have 32 bits
+    const negative = byte & 1;
+    let value = (byte & 0x7f) >> 1;
+    for (let scale = 64; byte >= 0x80; scale *= 128) {  // a product, not a shift: those have 32 bits
       byte = bytes[this.at++];
       value += (byte & 0x7f) * scale;
-      scale *= 128;
-    } while (byte >= 0x80);
-    return value % 2 ? -(value + 1) / 2 : value / 2;
+    }
+    return negative ? -value - 1 : value;
   }
 }
 

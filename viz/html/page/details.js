@@ -64,12 +64,13 @@ function taskDetails({run, id, stage}, page) {
         run.pairing[id] > 0 && ['Overlaps', goTo(page, run, partner)],
         ['Released by', ...releaseDetails(run, id, page)], gap >= 0 && ['Waited', goToIdle(page, run, stage, gap)],
         ...transferRows(run, id, page), ...predictedRows(run, id, page),
-        pathSteps(run).onPath.has(id) && ['Critical path', 'yes: a shorter one shortens the step'])
+        ['Memory then', memoryWords({run, stage, time: run.start[id]})],
+        ['Critical path', pathSteps(run).onPath.has(id) ? 'yes: a shorter task may shorten the step' : 'no'])
   ];
 }
 function releaseDetails(run, id, page) {
   const releaser = run.released[id];
-  if (releaser < 0) return ['nothing: it could start at time 0'];
+  if (releaser < 0) return [run.measured ? 'no other task' : 'nothing: it could start at time 0'];
   const [before, after] = releaseWords[page.data.causes[run.cause[id]]] || ['', ''];
   return [before, goTo(page, run, releaser), after, element('kbd', {}, 'Enter')];
 }
@@ -116,7 +117,8 @@ function idleDetails({run, id, stage}, page) {
   const start = run.idleStart[id], length = run.idleEnd[id] - start;
   const task = run.idleTask[id];
   const made = [
-    element('h2', {}, `Stage ${stage} is idle`), element('p', {}, page.data.label_words[label] || label),
+    element('h2', {}, `Stage ${stage} is idle`, page.runs.length > 1 ? ` · ${run.name}` : ''),
+    element('p', {}, page.data.label_words[label] || label),
     rows(
         ['For', spanWords(start, start + length)], ['Share of the step', percentWords(length / run.makespan_ns)],
         task >= 0 && ['Then runs', goTo(page, run, task)],
@@ -130,6 +132,13 @@ function idleDetails({run, id, stage}, page) {
     if (chain.length > items.length) made.push(element('p', {}, `and ${chain.length - items.length} more before that`));
   }
   return made;
+}
+
+/** What the critical path ends with. */
+function lastOfPath(run, page) {
+  const [task, kind, , number] = run.path[run.path.length - 1];
+  if (kind === pathKinds.optimizer) return `the optimizer step of stage ${number}`;
+  return kind === pathKinds.reduction ? `a reduction on stage ${run.reductions[number][0]}` : goTo(page, run, task);
 }
 
 function transferDetails({run, id, stage}, page) {

@@ -60,12 +60,15 @@ class Playground {
       if (!location.hash.startsWith(this.prefix())) {
         this.readAddress();
         this.build();
+        if (this.page) this.page.close();
+        this.page = null;  // the next one reads the address
         this.run();
       }
     });
   }
 
   build() {
+    this.shown = [];  // what brings the sliders up to date
     this.errors = element('div', {class: 'errors', role: 'alert'});
     this.command = element('code');
     this.took = element('span', {class: 'hint'});
@@ -110,6 +113,8 @@ class Playground {
     const value = () => this.settings[knob.option];
     const show = () => {
       words.textContent = value() === null ? knob.none : knob.unit ? `${value()} ${knob.unit}` : String(value());
+      range.value = Math.max(0, nearest(knob.values, value()));
+      range.setAttribute('aria-valuetext', words.textContent);
     };
     const range = element('input', {
       type: 'range',
@@ -120,27 +125,35 @@ class Playground {
       oninput: () => this.change(() => {
         this.settings[knob.option] = knob.values[range.value];
         show();
-        range.setAttribute('aria-valuetext', words.textContent);
+        this.fitHalves();
       })
     });
+    this.shown.push(show);
     show();
-    range.setAttribute('aria-valuetext', words.textContent);
     return element('label', {}, element('span', {}, knob.label), range, words);
   }
 
-  /** The words behind `ppsim` for one of the schedules. */
+  /** W is part of B. */
+  fitHalves() {
+    const {settings} = this;
+    if (settings['weight-grad'] > settings.backward) settings['weight-grad'] = settings.backward;
+    for (const show of this.shown) show();
+  }
+
+  /** The words after `ppsim` for one of the schedules. */
   wordsOf(schedule) {
-    const words = [];
+    const words = [], more = splitWords(this.more);
     for (const {option, unit} of knobs) {
       const value = this.settings[option];
+      if (more.includes(`--${option}`)) continue;
       if (value !== null && !(option === 'comm' && value === 0)) words.push(`--${option}`, `${value}${unit || ''}`);
     }
-    if (this.settings['weight-grad'] !== null) {  // the two halves, where one is said
-      const at = words.indexOf('--backward');
-      const input = Math.max(0, this.settings.backward - this.settings['weight-grad']);
+    const at = words.indexOf('--backward');
+    if (this.settings['weight-grad'] !== null && at >= 0) {  // the two halves, where one is said
+      const input = this.settings.backward - this.settings['weight-grad'];
       words.splice(at, 2, '--input-grad', `${Number(input.toFixed(6))}ms`);
     }
-    return [...words, ...splitWords(this.more), '--schedule', schedule];
+    return [...words, ...more, '--schedule', schedule];
   }
 
   change(set) {
@@ -153,15 +166,28 @@ class Playground {
   }
   run() {
     if (!this.engine) return;
+    if (this.chosen.length === 0) return this.say('Choose a schedule.');
     const began = performance.now();
-    const answer = this.engine(this.chosen.map((name) => this.wordsOf(name)));
+    let answer;
+    try {
+      answer = this.engine(this.chosen.map((name) => this.wordsOf(name)));
+    } catch (error) {
+      return this.say(`The simulator failed (${error.message}): reload the page, and choose a smaller run.`);
+    }
     this.simulated = performance.now() - began;
-    this.command.textContent = `ppsim ${this.wordsOf(this.chosen[0] || '1f1b').map(shellWord).join(' ')}`;
+    this.command.textContent = `ppsim ${this.wordsOf(this.chosen[0]).map(shellWord).join(' ')}`;
     this.took.textContent = `simulated in ${digits(this.simulated)} ms`;
     const refused = answer.ok ? answer.refused : [answer.errors];
     this.errors.replaceChildren(
-        ...refused.flatMap((errors, i) => (errors || []).map((error) => refusalWords(this.chosen[i], error))));
+        ...refused.flatMap((errors, i) => (errors || []).map((error) => refusalWords(this.chosen[i], error))),
+        ...Array.from(new Set((answer.notes || []).flat()), (note) => element('p', {class: 'hint'}, note)));
     this.showPage(answer.data);
+  }
+  /** Instead of a run. */
+  say(words) {
+    this.command.textContent = this.took.textContent = '';
+    this.errors.replaceChildren(element('p', {}, words));
+    this.showPage(null);
   }
   showPage(data) {
     const before = this.page;
@@ -188,16 +214,17 @@ class Playground {
       return;  // no text
     }
     const rest = [];
-    for (const {option} of knobs)
-      this.settings[option] =
-          knobs.find((knob) => knob.option === option).values.includes(null) ? null : this.settings[option];
+    for (const {option, start} of knobs) this.settings[option] = start;
+    this.chosen = ['1f1b'];
     for (let i = 0; i < words.length; ++i) {
       const knob = knobs.find(({option}) => words[i] === `--${option}`);
       if (words[i] === '--schedule' && i + 1 < words.length)
         this.chosen = words[++i].split(',').filter((name) => this.schedules.includes(name)).slice(0, shipped.most);
       else if (knob && this.readKnob(knob, words[i + 1]))
         ++i;
-      else if (words[i] === '--input-grad' && this.readKnob({option: 'input-grad', unit: 'ms'}, words[i + 1]))
+      else if (
+          words[i] === '--input-grad' && words.includes('--weight-grad') &&
+          this.readKnob({option: 'input-grad', unit: 'ms'}, words[i + 1]))
         ++i;
       else
         rest.push(words[i]);
@@ -232,10 +259,11 @@ function nearest(values, value) {
 function shellWord(word) {
   return /^[\w\-.,:/=+*|]+$/.test(word) ? word : `'${word.replace(/'/g, '\'\\\'\'')}'`;
 }
-/** Words of a command line; those in quotes hold spaces. */
+/** Words of a command line: quoted parts and what stands beside them are one word; a backslash keeps the next sign. */
 function splitWords(text) {
   return Array.from(
-      text.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g), ([, single, double, bare]) => single ?? double ?? bare);
+      text.matchAll(/(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+/g),
+      ([word]) => word.replace(/'([^']*)'|"([^"]*)"|\\(.)/g, (_, single, double, kept) => single ?? double ?? kept));
 }
 
 /** ppsim as a function: the words of several command lines in, the data of one page out. */

@@ -9,7 +9,15 @@ function cssColour(pixel) {
   return `rgb(${pixel & 0xff},${pixel >> 8 & 0xff},${pixel >> 16 & 0xff})`;
 }
 
-/** The view as an SVG document: cells as shapes with titles, or as an image where there are too many of them. */
+/** Whether cells and gaps are all that is seen. */
+function isPlain({view, visible, theme}) {
+  const {path, selected, microbatch} = view;
+  return theme === themes.light && !path && !selected && microbatch < 0 &&
+      visible.every(
+          ({run, second}) => !second && !run.recompute && run.reductions.length === 0 && run.optimizer.length === 0);
+}
+
+/** The view as an SVG document: cells as shapes with titles, or as an image where there is more to see, or too much. */
 function viewAsSvg(chart) {
   const {width, height, theme} = chart;
   const out = [
@@ -20,13 +28,14 @@ function viewAsSvg(chart) {
   const lanes = chart.visible.filter(({kind}) => kind === 'tasks')
                     .map((lane) => ({lane, seen: chart.seen(lane.run, lane.stage)}));
   const cells = lanes.reduce((sum, {seen}) => sum + seen[1] - seen[0] + 1, 0);
-  if (cells > mostVectorCells || lanes.some(({seen}) => chart.isDense(...seen)) || lanes.length < chart.visible.length)
+  if (!isPlain(chart) || cells > mostVectorCells || lanes.some(({seen}) => chart.isDense(...seen)) ||
+      lanes.length < chart.visible.length)
     out.push(`<image x="0" y="0" width="${width}" height="${height}" href="${chart.canvas.toDataURL('image/png')}"/>`);
   else {
     out.push(
         `<clipPath id="plot"><rect x="${gutter}" y="${axisHeight}" width="${chart.plotWidth()}" height="${
             height - axisHeight}"/></clipPath>`,
-        '<g clip-path="url(#plot)">');
+        ...hatchPatterns(chart.data), '<g clip-path="url(#plot)">');
     for (const {lane, seen} of lanes) laneAsSvg(chart, lane, seen, out);
     out.push('</g>');
     namesAsSvg(chart, out);
@@ -34,17 +43,24 @@ function viewAsSvg(chart) {
   out.push('</svg>');
   return out.join('\n');
 }
+function hatchPatterns({labels, palette}) {
+  return Object.entries(palette.hatches).map(([label, tile]) => {
+    const size = /width="(\d+)"/.exec(tile)[1];
+    return `<pattern id="hatch-${labels.indexOf(label)}" width="${size}" height="${
+        size}" patternUnits="userSpaceOnUse">${tile}</pattern>`;
+  });
+}
 function laneAsSvg(chart, lane, [first, last], out) {
   const {run, stage} = lane;
-  const top = axisHeight + lane.y - chart.scroll;
+  const top = axisHeight + lane.y - chart.scroll, bar = Math.max(1, lane.height / 7);
   for (let i = run.idleOffsets[stage]; i < run.idleOffsets[stage + 1]; ++i) {
     if (run.idleEnd[i] < chart.view.start || run.idleStart[i] > chart.view.end) continue;
     const x = chart.x(run.idleStart[i]);
     const words =
         `stage ${stage} idle: ${chart.data.labels[run.idleLabel[i]]}, ${spanWords(run.idleStart[i], run.idleEnd[i])}`;
-    out.push(`<rect x="${x.toFixed(2)}" y="${top.toFixed(2)}" width="${
-        (chart.x(run.idleEnd[i]) - x).toFixed(2)}" height="${lane.height.toFixed(2)}" fill="${
-        chart.theme.lane}" stroke="${chart.theme.line}" stroke-width="0.5"><title>${escaped(words)}</title></rect>`);
+    out.push(
+        `<rect x="${x.toFixed(2)}" y="${top.toFixed(2)}" width="${(chart.x(run.idleEnd[i]) - x).toFixed(2)}" height="${
+            lane.height.toFixed(2)}" fill="url(#hatch-${run.idleLabel[i]})"><title>${escaped(words)}</title></rect>`);
   }
   for (let i = first; i <= last; ++i) {
     const box = chart.boxOf(run, i, lane);
@@ -53,6 +69,10 @@ function laneAsSvg(chart, lane, [first, last], out) {
     out.push(`<rect x="${box.x.toFixed(2)}" y="${box.y.toFixed(2)}" width="${
         Math.max(0.5, box.width - 0.7).toFixed(2)}" height="${box.height.toFixed(2)}" fill="${fill}"><title>${
         escaped(`${run.taskName(i)}, ${spanWords(run.start[i], run.end[i])}`)}</title></rect>`);
+    if (run.pass[i] > 1 && box.width > 4)
+      out.push(`<rect x="${box.x.toFixed(2)}" y="${
+          (run.pass[i] === 2 ? box.y : box.y + box.height - bar).toFixed(2)}" width="${
+          (box.width - 0.7).toFixed(2)}" height="${bar.toFixed(2)}" fill="${chart.theme.bar}"/>`);
     const digitsWide = String(run.microbatch[i]).length * 6.5;
     if (box.width > digitsWide + 2 && box.height > 9)
       out.push(`<text x="${(box.x + box.width / 2).toFixed(2)}" y="${

@@ -1,10 +1,12 @@
 // The answers in words, the table of stages, and what is known besides.
 
-/** Sorts a table by a column's values when its head is pressed; rows: [{cells: [{text, value}], onclick}]. */
-function sortableTable(caption, heads, rowsOf, start) {
+/** Sorts a table by a column's values when its head is pressed; rows: [{cells: [{text or content, value}], marked}]. */
+function sortableTable(caption, heads, rowsOf) {
   const body = element('tbody');
-  const sorted = {column: start ? start.column : -1, down: start ? start.down : false};
+  const sorted = {column: -1, down: false};
   const fill = () => {
+    const focusable = () => Array.from(body.querySelectorAll('button, input'));
+    const focused = focusable().indexOf(document.activeElement);
     const all = rowsOf();
     if (sorted.column >= 0)
       all.sort((a, b) => {
@@ -19,6 +21,7 @@ function sortableTable(caption, heads, rowsOf, start) {
               cell.content || cell.text));
       return element('tr', {class: row.marked ? 'marked' : null}, ...cells);
     }));
+    if (focused >= 0) focusable()[focused].focus();
     headCells.forEach(
         (cell, i) => cell.setAttribute(
             'aria-sort',
@@ -32,7 +35,7 @@ function sortableTable(caption, heads, rowsOf, start) {
           element(
               'button', {
                 type: 'button',
-                title: head.title || `sort by ${head.name}`,
+                title: `sort by ${head.name}`,
                 onclick: () => {
                   [sorted.down, sorted.column] = [sorted.column === i ? !sorted.down : head.largestFirst === true, i];
                   fill();
@@ -42,7 +45,7 @@ function sortableTable(caption, heads, rowsOf, start) {
   const table = element(
       'table', {}, element('caption', {}, caption), element('thead', {}, element('tr', {}, ...headCells)), body);
   fill();
-  return {table, fill, sorted};
+  return {table, fill};
 }
 
 function reasonWords(page, reason) {
@@ -57,7 +60,7 @@ function answers(page, run) {
   if (advice) found.push(element('p', {class: 'advice'}, advice));
   const idle = run.per_stage.map((stage) => stage.idle_ns);
   const most = Math.max(...idle);
-  if (most > 0) found.push(waitAnswer(page, run, idle.indexOf(most), idle.every((time) => time === most)));
+  if (most > 0) found.push(waitAnswer(page, run, idle.indexOf(most), idle.filter((time) => time === most).length));
   found.push(memoryAnswer(page, run));
   for (const other of run.alternatives)
     found.push(element('p', {}, element('b', {}, `With ${other.change}: `), alternativeWords(run, other)));
@@ -74,13 +77,15 @@ function waitAnswer(page, run, stage, alike) {
   const reason = reasons.find(({peer}) => peer >= 0) || reasons[0];
   const long = `${timeWords(idle)}, ${percentWords(idle / run.makespan_ns)} of the step`;
   const words = page.data.label_words[page.data.labels[reason.label]];
-  const for_ = `${timeWords(reason.time)} of it${reason.peer >= 0 ? ` for stage ${reason.peer}` : ''}: ${words}. `;
-  const [first, rest] = alike && run.stages > 1 ?
-      [`All ${run.stages} stages wait equally long: `, `${long}. Stage ${stage} waits ${for_}`] :
-      [`Stage ${stage} waits longest: `, `${long}, ${for_}`];
+  const part =
+      `${timeWords(reason.time)} of it in all${reason.peer >= 0 ? ` for stage ${reason.peer}` : ''}: ${words}. `;
+  const many = alike === run.stages ? `All ${run.stages}` : `${alike} of ${run.stages}`;
+  const [first, rest] = alike > 1 ?
+      [`${many} stages wait longest, equally: `, `${long}. Stage ${stage} waits ${part}`] :
+      [`Stage ${stage} waits longest: `, `${long}, ${part}`];
   return element(
       'p', {}, element('b', {}, first), rest,
-      goToWords(page, 'its longest wait', {kind: 'idle', run, stage, id: longest}));
+      goToWords(page, 'its longest gap', {kind: 'idle', run, stage, id: longest}));
 }
 function goToWords(page, words, target) {
   return element('button', {type: 'button', class: 'go', onclick: () => page.select(target)}, words);
@@ -94,6 +99,10 @@ function memoryAnswer(page, run) {
   const facts = run.per_stage[stage];
   if (size(stage) === 0) return null;
   const much = curve.inBytes ? bytesWords(facts.peak_bytes) : `${facts.peak_live_activations} live activations`;
+  const over = run.per_stage.filter((stage) => run.memory_limit !== null && stage.peak_bytes > run.memory_limit).length;
+  const fault = over > 0 && curve.inBytes ?
+      element('b', {class: 'warn'}, `Does not fit: ${over} of ${run.stages} stages exceed the limit. `) :
+      null;
   const limit = run.memory_limit === null || !curve.inBytes ?
       '' :
       facts.peak_bytes > run.memory_limit ?
@@ -120,6 +129,7 @@ function stageTable(page, run) {
   const heads = [
     {name: 'Stage'}, {name: 'Busy', largestFirst: true}, {name: 'Idle', largestFirst: true},
     {name: 'Idle share', largestFirst: true}, {name: 'Waits most for'}, {name: 'For', largestFirst: true},
+    {name: 'Longest gap', largestFirst: true},
     {name: inBytes ? 'Peak memory' : 'Peak live chunk activations', largestFirst: true}, {name: 'Peak at'},
     ...(inBytes && run.memory_limit !== null ? [{name: 'Headroom'}] : [])
   ];
@@ -131,7 +141,7 @@ function stageTable(page, run) {
       {text: timeWords(facts.idle_ns), value: facts.idle_ns},
       {text: percentWords(facts.idle_ns / run.makespan_ns), value: facts.idle_ns / run.makespan_ns},
       {text: reason ? reasonWords(page, reason) : '–', value: reason ? reasonWords(page, reason) : ''},
-      {text: reason ? timeWords(reason.time) : '–', value: reason ? reason.time : 0},
+      {text: reason ? timeWords(reason.time) : '–', value: reason ? reason.time : 0}, gapCell(page, run, s),
       inBytes ? {text: bytesWords(facts.peak_bytes), value: facts.peak_bytes} :
                 {text: String(facts.peak_live_activations), value: facts.peak_live_activations},
       {text: timeWords(facts.peak_at_ns), value: facts.peak_at_ns}
@@ -140,18 +150,33 @@ function stageTable(page, run) {
       cells.push({text: bytesWords(run.memory_limit - facts.peak_bytes), value: run.memory_limit - facts.peak_bytes});
     return {cells};
   });
-  return sortableTable(`Stages${page.runs.length > 1 ? ` of ${run.name}` : ''}`, heads, rowsOf, null).table;
+  return sortableTable(`Stages${page.runs.length > 1 ? ` of ${run.name}` : ''}`, heads, rowsOf).table;
 }
 
+function gapCell(page, run, stage) {
+  const id = waits(run)[stage].longest;
+  if (id < 0) return {text: '–', value: 0};
+  const length = run.idleEnd[id] - run.idleStart[id];
+  return {content: goToWords(page, timeWords(length), {kind: 'idle', run, stage, id}), value: length};
+}
+
+/** Whose figures these are, where there are several runs. */
+function runName({runs, current}) {
+  return runs.length > 1 ? [element('h2', {}, current.name, current.recommended ? ', recommended' : '')] : [];
+}
+const mainMetrics = ['step_time_ns', 'bubble_ratio', 'mfu', 'tokens_per_second_per_device'];
 function metricList(run) {
-  const list = element('dl', {class: 'metrics'});
-  for (const metric of run.metrics) {
-    if (metric.value === null) continue;
-    list.append(element(
-        'div', {title: `${metric.description} ${metric.formula}`}, element('dt', {}, metric.name),
-        element('dd', {}, metricWords(metric))));
-  }
-  return list;
+  const part = (wanted) => {
+    const list = element('dl', {class: 'metrics'});
+    for (const metric of run.metrics) {
+      if (metric.value === null || mainMetrics.includes(metric.tag) !== wanted) continue;
+      list.append(element(
+          'div', {title: `${metric.description} ${metric.formula}`}, element('dt', {}, metric.name),
+          element('dd', {}, metricWords(metric))));
+    }
+    return list;
+  };
+  return element('div', {}, part(true), element('details', {}, element('summary', {}, 'more figures'), part(false)));
 }
 function metricWords({unit, value}) {
   return unit === 'ns' ? timeWords(value) : unit === 'ratio' ? percentWords(value) : `${digits(value)} ${unit}`;
@@ -197,7 +222,7 @@ function runTable(page) {
         {name: page.chart.paired ? 'Against the prediction' : 'Against the fastest'}, {name: 'Bubble'},
         {name: inBytes ? 'Peak memory' : 'Peak live chunk activations'}, {name: 'Remarks'}
       ],
-      rowsOf, null);
+      rowsOf);
 }
 
 /** What colours and hatches mean: those that the shown runs have. */
