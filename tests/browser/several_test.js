@@ -47,7 +47,7 @@ test(
       await runsTable(page).getByRole('button', {name: runs[last].name, exact: true}).click();
       assert.equal(await page.locator('.tables caption').last().innerText(), `Stages of ${runs[last].name}`);
       assert.ok((await shownIn(page)).includes(last));
-      const makespan = await page.locator('.metrics div', {hasText: 'makespan'}).locator('dd').innerText();
+      const makespan = await page.locator('.metrics div', {hasText: 'makespan'}).locator('dd').textContent();
       assert.equal(makespan, `${Number((runs[last].makespan_ns / 1e6).toPrecision(4))} ms`);
       assert.equal(await page.locator('.headline').innerText(), runs[last].headline.join(' · '));
     }));

@@ -79,10 +79,10 @@ function waitAnswer(page, run, stage, alike) {
   const words = page.data.label_words[page.data.labels[reason.label]];
   const part =
       `${timeWords(reason.time)} of it in all${reason.peer >= 0 ? ` for stage ${reason.peer}` : ''}: ${words}. `;
-  const many = alike === run.stages ? `All ${run.stages}` : `${alike} of ${run.stages}`;
-  const [first, rest] = alike > 1 ?
-      [`${many} stages wait longest, equally: `, `${long}. Stage ${stage} waits ${part}`] :
-      [`Stage ${stage} waits longest: `, `${long}, ${part}`];
+  const first = alike === run.stages && alike > 1 ? `All ${alike} stages wait equally long: ` :
+      alike > 1 ? `${alike} of ${run.stages} stages wait longest, equally: ` :
+                  `Stage ${stage} waits longest: `;
+  const rest = alike > 1 ? `${long}. Stage ${stage} waits ${part}` : `${long}, ${part}`;
   return element(
       'p', {}, element('b', {}, first), rest,
       goToWords(page, 'its longest gap', {kind: 'idle', run, stage, id: longest}));
@@ -110,7 +110,7 @@ function memoryAnswer(page, run) {
       `: ${percentWords(facts.peak_bytes / run.memory_limit)} of the limit`;
   const target = facts.peak_task !== null ? {kind: 'task', run, stage, id: facts.peak_task} : null;
   return element(
-      'p', {}, element('b', {}, `Memory peaks on stage ${stage}`),
+      'p', {}, fault, element('b', {}, `Memory peaks on stage ${stage}`),
       ` at ${timeWords(facts.peak_at_ns)} with ${much}${limit}. `,
       target && goToWords(page, 'the task that reaches it', target));
 }
