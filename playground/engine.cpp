@@ -42,13 +42,16 @@ template <class Value>
   }
 }
 
-/// Throws Error where words ask for what no answer holds.
-void refuse_outputs(const cli::Inputs& inputs) {
-  constexpr std::array<std::string_view, 5> answered{"bound", "jitter", "samples", "sensitivity", "tasks"};
+/// What an answer can be.
+enum class Answer { report, page };
+
+/// Throws Error where words ask for what such an answer does not hold.
+void refuse_outputs(const cli::Inputs& inputs, Answer answer) {
+  constexpr std::array<std::string_view, 4> answered{"bound", "jitter", "samples", "sensitivity"};
   Problems problems;
   for (const cli::Assignment& flag : inputs.flags) {
-    const bool is_json = flag.option->name == "json" && flag.value == "-";
-    if (flag.option->section == cli::Section::output && !is_json &&
+    const bool is_of_report = flag.option->name == "tasks" || (flag.option->name == "json" && flag.value == "-");
+    if (flag.option->section == cli::Section::output && !(answer == Answer::report && is_of_report) &&
         std::ranges::find(answered, flag.option->name) == answered.end())
       problems.add(flag.where, "the playground has no such output", "leave it out, or run the program");
   }
@@ -62,11 +65,11 @@ struct Simulated {
   nlohmann::json notes = nlohmann::json::array();
 };
 
-[[nodiscard]] Simulated simulate_words(const Words& words) {
+[[nodiscard]] Simulated simulate_words(const Words& words, Answer answer) {
   cli::MemoryFiles files;
   const CallScope scope{&files};
   cli::Inputs inputs = cli::parse_arguments(cli::simulate_command::done_by(nullptr), words);
-  refuse_outputs(inputs);
+  refuse_outputs(inputs, answer);
   Evaluation run = evaluate_fully(inputs, inputs.sensitivity);
   Simulated simulated{std::move(inputs), std::move(run)};
   for (const auto& some : {files.notes(), simulated.run.notes})
@@ -113,8 +116,8 @@ template <class Action>
 [[nodiscard]] std::string report_of(std::string_view arguments) {
   std::string answer;
   const nlohmann::json errors = errors_in([&] {
-    const Simulated made =
-        simulate_words(value_in<Words>(arguments, "list of strings", R"(give words: ["--stages","4","--mb","8"])"));
+    const Simulated made = simulate_words(
+        value_in<Words>(arguments, "list of strings", R"(give words: ["--stages","4","--mb","8"])"), Answer::report);
     answer = fmt::format(R"({{"ok":true,"notes":{},"report":{}}})", as_json(made.notes),
                          traces::report_json(made.run.graph, made.run.timeline, made.run.report, made.inputs.tasks));
   });
@@ -148,7 +151,7 @@ template <class Action>
     const auto lines = value_in<std::vector<Words>>(command_lines, "list of lists of strings",
                                                     R"(give words: [["--stages","4","--mb","8"]])");
     for (const Words& words : lines) {
-      refused.push_back(errors_in([&] { runs.push_back(simulate_words(words)); }));
+      refused.push_back(errors_in([&] { runs.push_back(simulate_words(words, Answer::page)); }));
       notes.push_back(refused.back().is_null() ? runs.back().notes : nlohmann::json::array());
     }
     answer = fmt::format(R"({{"ok":true,"refused":{},"notes":{},"data":{}}})", as_json(refused), as_json(notes),
