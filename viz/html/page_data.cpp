@@ -138,7 +138,6 @@ JsonText per_stage(const Panel& panel, const Palette& palette) {
         .add("static_bytes", stage.static_bytes.count())
         .add("peak_at_ns", count_of(stage.peak_at))
         .add("peak_task", task_json(stage.peak_task))
-        .add("time_ns", json_list(stage.time, [](Duration time) { return time.count(); }))
         .add("local", shades_of(held, make_id<StageId>(next++), palette))
         .value();
   });
@@ -158,11 +157,6 @@ void add_path(JsonObject& run, const Panel& panel) {
           }));
 }
 
-std::string_view to_string(StepTime::Kind kind) {
-  constexpr std::array<std::string_view, 3> names{"makespan", "steady_state", "unknown"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 JsonText run_json(const Panel& panel, const Palette& palette) {
   const Schedule& schedule = panel.graph.schedule();
   const Shape& shape = schedule.shape();
@@ -179,9 +173,7 @@ JsonText run_json(const Panel& panel, const Palette& palette) {
       .add("chunks", shape.chunks())
       .add("makespan_ns", report.makespan.count())
       .add("step_time_ns", report.step_time.count())
-      .add("step_time_kind", to_string(report.step_time_kind))
       .add("memory_limit", limit ? JsonText{limit->count()} : JsonText{nullptr})
-      .add("transfer_model", ppsim::to_string(panel.graph.scenario().network.model))
       .add("metrics", metrics_json(report));
   add_other_runs(run, report);
   run.add("overflow", overflow_json(report.overflow))

@@ -144,15 +144,12 @@ class Page {
   }
 
   fillTables() {
-    const focusable = () => Array.from(this.tables.querySelectorAll('button, input'));
-    const focused = focusable().indexOf(document.activeElement);
     this.aside.replaceChildren(
         ...runName(this), metricList(this.current),
         element('div', {class: 'sentences'}, ...answers(this, this.current)));
     this.runTable = this.runs.length > 1 ? runTable(this) : null;
-    this.tables.replaceChildren(
-        ...[this.runTable && this.runTable.table, stageTable(this, this.current)].filter(Boolean));
-    if (focused >= 0) (focusable()[focused] || this.canvas).focus();
+    const tables = [this.runTable && this.runTable.table, stageTable(this, this.current)].filter(Boolean);
+    keepingFocus(this.tables, () => this.tables.replaceChildren(...tables));
   }
 
   // ---- the view

@@ -1,12 +1,18 @@
 // The answers in words, the table of stages, and what is known besides.
 
+/** Does what replaces the children of `place`; what had the focus there has it after, or what stands in its stead. */
+function keepingFocus(place, change) {
+  const focusable = () => Array.from(place.querySelectorAll('button, input'));
+  const focused = focusable().indexOf(document.activeElement);
+  change();
+  if (focused >= 0 && focusable()[focused]) focusable()[focused].focus();
+}
+
 /** Sorts a table by a column's values when its head is pressed; rows: [{cells: [{text or content, value}], marked}]. */
 function sortableTable(caption, heads, rowsOf) {
   const body = element('tbody');
   const sorted = {column: -1, down: false};
-  const fill = () => {
-    const focusable = () => Array.from(body.querySelectorAll('button, input'));
-    const focused = focusable().indexOf(document.activeElement);
+  const fill = () => keepingFocus(body, () => {
     const all = rowsOf();
     if (sorted.column >= 0)
       all.sort((a, b) => {
@@ -21,14 +27,13 @@ function sortableTable(caption, heads, rowsOf) {
               cell.content || cell.text));
       return element('tr', {class: row.marked ? 'marked' : null}, ...cells);
     }));
-    if (focused >= 0) focusable()[focused].focus();
     headCells.forEach(
         (cell, i) => cell.setAttribute(
             'aria-sort',
             i !== sorted.column ? 'none' :
                 sorted.down     ? 'descending' :
                                   'ascending'));
-  };
+  });
   const headCells = heads.map(
       (head, i) => element(
           'th', {scope: 'col'},
@@ -64,8 +69,20 @@ function answers(page, run) {
   found.push(memoryAnswer(page, run));
   for (const other of run.alternatives)
     found.push(element('p', {}, element('b', {}, `With ${other.change}: `), alternativeWords(run, other)));
+  for (const [key, words] of Object.entries(whatIfWords)) {
+    const time = run.what_if[key];
+    if (time !== null)
+      found.push(element(
+          'p', {}, element('b', {}, `${words}: `),
+          `a step of ${timeWords(time)}, ${changeWords(time, run.step_time_ns)}.`));
+  }
   return found.filter(Boolean);
 }
+const whatIfWords = {
+  no_communication_ns: 'If transfers took no time',
+  equal_stages_ns: 'If all stages were equal',
+  no_recompute_ns: 'If nothing were recomputed'
+};
 /** What the report says first, where it is of more than the run that is shown. */
 function adviceWords({data, chart}) {
   if (data.answer && data.answer.recommendation) return data.answer.recommendation.text;
