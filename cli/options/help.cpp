@@ -17,8 +17,9 @@ constexpr std::size_t help_width = 100;
 constexpr std::size_t help_column = 30;
 
 constexpr std::string_view units_help =
-    "  TIME  a number and ns, us, ms or s, without a space: 1.5ms\n  SIZE  a number and B, kB, MB, GB, TB, KiB, MiB, "
-    "GiB or TiB: 16MiB\n  RATE  a size per second, or kbit/s, Mbit/s, Gbit/s, Tbit/s: 50GB/s, 400Gbit/s\n";
+    "  TIME  a number and ns, us, ms or s, without a space: 1.5ms\n"
+    "  SIZE  a number and B, kB, MB, GB, TB, KiB, MiB, GiB or TiB: 16MiB\n"
+    "  RATE  a size per second, or kbit/s, Mbit/s, Gbit/s, Tbit/s: 50GB/s, 400Gbit/s\n";
 
 std::string flag_of(const Option& option) {
   switch (option.argument) {

@@ -83,9 +83,7 @@ class Page {
     this.viewport = element('div', {class: 'viewport'}, this.canvas, this.spacer);
     this.tip = element('div', {class: 'tip', hidden: true, 'aria-hidden': 'true'});
     this.said = element('p', {class: 'said', role: 'status', 'aria-live': 'polite'});
-    this.details = element(
-        'section', {class: 'details', 'aria-label': 'what is selected'},
-        element('p', {class: 'hint'}, 'Point at a task or a gap; press it to see why it is where it is.'));
+    this.details = element('section', {class: 'details', 'aria-label': 'what is selected'}, pointingHint());
     this.search = element('input', {
       type: 'search',
       placeholder: '3F17, mb 17, stage 3',
@@ -413,8 +411,7 @@ class Page {
   clearSelection() {
     this.view.selected = null;
     this.view.microbatch = -1;
-    this.details.replaceChildren(
-        element('p', {class: 'hint'}, 'Point at a task or a gap; press it to see why it is where it is.'));
+    this.details.replaceChildren(pointingHint());
     this.changed();
   }
   highlightSelected() {
@@ -523,6 +520,10 @@ class Page {
       this.select({kind: 'task', run: this.runs[run], stage: this.runs[run].stage[task], id: task}, true);
     if (this.chart.theme) this.dress();
   }
+}
+
+function pointingHint() {
+  return element('p', {class: 'hint'}, 'Point at a task or a gap; press it to see why it is where it is.');
 }
 
 function helpDialog() {
