@@ -2,6 +2,7 @@
 
 #include "ppsim/study/synthesize.hpp"
 
+#include "ppsim/base/parallel.hpp"
 #include "ppsim/study/evaluate.hpp"
 #include "ppsim/traces/certificate_file.hpp"
 #include "ppsim/traces/json.hpp"
@@ -73,7 +74,8 @@ SynthesisRequest request_of(const Inputs& inputs) {
                            .objective = inputs.objective.value_or(Objective::makespan),
                            .effort = inputs.effort.value_or(usual_effort),
                            .seed = inputs.workload.seed,
-                           .gap_ppm = static_cast<std::int64_t>(1e6 * inputs.gap.value_or(0.0))};
+                           .gap_ppm = static_cast<std::int64_t>(1e6 * inputs.gap.value_or(0.0)),
+                           .threads = inputs.threads.value_or(machine_threads())};
   if (inputs.search_time) request.effort = std::numeric_limits<std::uint64_t>::max();
   if (request.placements.empty()) request.placements.push_back(find_chunk_placement("linear").value());
   return request;
@@ -235,7 +237,8 @@ ExitCode run(const Inputs& inputs) {
 
 constexpr std::array sections{Section::pipeline, Section::model,    Section::costs,    Section::communication,
                               Section::memory,   Section::scenario, Section::synthesis};
-constexpr std::array<std::string_view, 8> extra{"seed", "vary", "points", "json", "svg", "svg-memory", "html", "csv"};
+constexpr std::array<std::string_view, 9> extra{"seed", "threads",    "vary", "points", "json",
+                                                "svg",  "svg-memory", "html", "csv"};
 constexpr std::array<std::string_view, 8> except{"overlap-moe-expert-parallel-comm",
                                                  "schedule",
                                                  "schedule-file",

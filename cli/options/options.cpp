@@ -430,7 +430,8 @@ constexpr std::array table{
     Option{"jitter-svg", "", S::comparison, A::required, "FILE", set_text<&I::jitter_svg>,
            "with --jitter or --jitter-from: plot the distribution of step times, schedule by schedule"},
     Option{"threads", "", S::comparison, A::required, "N", count<&I::threads, most_threads>,
-           "schedules, published runs or rows of a sweep to simulate at once; default: the number of processors; 1 for "
+           "schedules, published runs, rows of a sweep or orders of a search to try at once; default: the number of "
+           "processors; 1 for "
            "each process of a sweep under mpirun"},
     Option{"markdown", "", S::comparison, A::optional, "FILE", set_text<&I::markdown>,
            "the comparison as a GitHub table; without FILE or with '-' to stdout, instead of the table"},

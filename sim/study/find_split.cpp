@@ -91,7 +91,8 @@ private:
       steps_ += proof_steps;
       if (synthesis::is_refuted(instance, progress_.makespan - 1, proof_steps)) return value;
     }
-    synthesis::SearchOptions options{.orders = first_orders, .proves = false, .seed = request_.seed};
+    synthesis::SearchOptions options{
+        .orders = first_orders, .proves = false, .seed = request_.seed, .threads = request_.threads};
     if (best_) options.starts.push_back(*best_);
     synthesis::Found found = search(instance, options);
     steps_ += found.steps;

@@ -214,6 +214,7 @@ SynthesizedOrder synthesize_split(const RunSpec& spec, const SynthesisRequest& r
                                    .seed = request.seed,
                                    .gap_ppm = request.gap_ppm,
                                    .starts = std::move(named.orders),
+                                   .threads = request.threads,
                                    .go_on = {}};
   if (request.go_on)
     options.go_on = [&](const synthesis::Progress& progress) { return request.go_on(placement, progress); };

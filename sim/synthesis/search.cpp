@@ -1,10 +1,15 @@
 #include "ppsim/synthesis/search.hpp"
 
 #include "ppsim/base/error.hpp"
+#include "ppsim/base/parallel.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
+#include <mutex>
+#include <utility>
 
+#include "cases.hpp"
 #include "ending.hpp"
 #include "guided.hpp"
 #include "tabu.hpp"
@@ -19,7 +24,8 @@ constexpr std::array<double, 5> far_shares{1.25, 1.4, 1.6, 1.8, 2.0};
 constexpr std::array<double, 4> waits{0.0, 0.3, 0.7, 1.0};
 constexpr std::size_t most_guides = 6; // windows that are kept for samples
 constexpr std::size_t pool_size = 12;
-constexpr std::size_t pool_share = 3;            // of the pool, that a round looks at
+constexpr std::size_t searches = 3;              // tabu searches of a round
+constexpr std::size_t longest_walk = 20;         // moves by chance before one
 constexpr std::size_t samples = 16;              // orders by chance in a round
 constexpr std::uint64_t case_steps = 3'000'000;  // of the windows, on cases in a round
 constexpr std::uint64_t round_work = 20'000'000; // tasks times moves of one tabu search
@@ -28,7 +34,8 @@ constexpr std::uint64_t guide_steps = 400'000;   // of the windows for orders, w
 class Search {
 public:
   Search(const Instance& instance, const SearchOptions& options)
-      : views_{instance}, options_{options}, root_{views_}, dice_{options.seed} {}
+      : views_{instance}, options_{options}, root_{views_}, dice_{options.seed},
+        cases_{views_, root_, options.threads} {}
 
   Found run() {
     if (!root_.tighten(unlimited, false)) {
@@ -76,7 +83,10 @@ private:
   }
   /// Whether whoever waits has had enough of an order that takes `makespan`.
   bool is_stopped(std::int64_t makespan) {
-    if (options_.go_on && !stopped_) stopped_ = !options_.go_on({found_.effort, makespan, found_.bound});
+    if (!options_.go_on || stopped_) return stopped_;
+    const std::scoped_lock lock{asking_};
+    shortest_ = std::min(shortest_, makespan); // of searches side by side
+    if (!stopped_) stopped_ = !options_.go_on({found_.effort, shortest_, found_.bound});
     return stopped_;
   }
   [[nodiscard]] bool is_good() const { return is_near_enough(found_.plan->makespan, found_.bound, options_.gap_ppm); }
@@ -109,14 +119,50 @@ private:
     if (found_.plan) note(found_.plan->makespan);
   }
 
-  /// False where that was enough.
-  bool follow(const Guide& guide) {
-    std::optional<Plan> plan = make_order(views_, guide);
-    count_whole(1);
-    if (plan) offer(improve_in_turns(views_, *plan));
-    offer(std::move(plan));
+  /// What a job found that ran beside others; its steps count from 0.
+  struct Part {
+    std::vector<Plan> plans = {};
+    std::vector<Milestone> noted = {}; ///< where its best order changed
+    std::uint64_t steps = 0;
+  };
+
+  /// Whether that was enough.
+  bool take(Part part) {
+    for (const Milestone& each : part.noted)
+      add_milestone(found_.history,
+                    {found_.steps + each.steps, std::min(found_.plan->makespan, each.makespan), found_.bound});
+    found_.steps += part.steps;
+    for (Plan& plan : part.plans) offer(std::move(plan));
     if (found_.plan && orders_left_ > 0) --orders_left_;
-    return !done();
+    return done();
+  }
+
+  /// `job(i)` for each i below `count`, side by side. Their parts are taken by rising i until one is enough, so that
+  /// the result does not depend on the number of threads. False where one was.
+  template <class Job>
+  bool side_by_side(std::size_t count, Job job) {
+    std::vector<std::optional<Part>> parts(count);
+    std::mutex taking;
+    std::size_t next = 0;
+    bool enough = false;
+    for_each_index(count, options_.threads, [&](std::size_t i) {
+      if (const std::scoped_lock lock{taking}; enough) return;
+      Part part = job(i);
+      const std::scoped_lock lock{taking};
+      parts[i] = std::move(part);
+      for (; !enough && next < count && parts[next]; ++next) enough = take(*std::exchange(parts[next], std::nullopt));
+    });
+    return !enough;
+  }
+
+  /// The order by that guide, and a better one if it leads there.
+  Part follow(const Guide& guide, std::int64_t most = unlimited) const {
+    Part part{.steps = views_.instance.tasks()};
+    std::optional<Plan> plan = make_order(views_, guide);
+    if (!plan || plan->makespan > most) return part;
+    part.plans.push_back(improve_in_turns(views_, *plan));
+    part.plans.push_back(*std::move(plan));
+    return part;
   }
 
   /// Orders by the windows of a makespan of `most`; where none is that short the bound rises.
@@ -125,17 +171,14 @@ private:
     const bool possible = windows.tighten(most, true, guide_steps_left_);
     guide_steps_left_ -= std::min(guide_steps_left_, count(windows, root_.steps()));
     if (!possible) return raise(most + 1);
+    std::vector<Guide> guides;
     for (const std::size_t direction : {0U, 1U}) {
-      Guide guide{.direction = direction, .urgency = latest_starts(views_, windows, direction, most)};
-      for (const double wait : waits) {
-        guide.wait = wait;
-        for (const Windows* const known :
-             {static_cast<const Windows*>(nullptr), static_cast<const Windows*>(&windows)}) {
-          guide.known = known;
-          if (!follow(guide)) return;
-        }
-      }
+      const std::vector<std::int64_t> urgency = latest_starts(views_, windows, direction, most);
+      for (const double wait : waits)
+        for (const Windows* const known : {static_cast<const Windows*>(nullptr), &std::as_const(windows)})
+          guides.push_back({.direction = direction, .urgency = urgency, .wait = wait, .known = known});
     }
+    if (!side_by_side(guides.size(), [&](std::size_t i) { return follow(guides[i]); })) return;
     guides_.emplace_back(most, std::move(windows));
     if (guides_.size() > most_guides) guides_.erase(guides_.begin());
   }
@@ -182,136 +225,90 @@ private:
   /// Orders by windows that were found before, with guides by chance.
   void sample_orders() {
     if (guides_.empty()) return;
-    for (std::size_t i = 0; i < samples && !done(); ++i) {
+    struct Sample {
+      const Windows* windows = nullptr;
+      std::int64_t most = 0;
+      double weight = 0; ///< of how early a task could be
+      Guide guide;
+    };
+    std::vector<Sample> chosen;
+    for (std::size_t i = 0; i < samples; ++i) {
       const auto& [most, windows] = guides_[dice_.below(guides_.size())];
-      Guide guide{.direction = dice_.below(2), .urgency = {}, .wait = std::min(1.0, 1.2 * dice_.share())};
-      guide.urgency = latest_starts(views_, windows, guide.direction, most);
-      const double weight = 4 * dice_.share() - 2; // of how early a task could be
+      Sample& sample = chosen.emplace_back(Sample{.windows = &windows, .most = most, .guide = {}});
+      sample.guide.direction = dice_.below(2);
+      sample.guide.wait = std::min(1.0, 1.2 * dice_.share());
+      sample.weight = 4 * dice_.share() - 2;
+      if (dice_.below(2) == 0) sample.guide.known = &windows;
+    }
+    const std::int64_t longest = found_.plan->makespan + found_.plan->makespan / 50;
+    side_by_side(samples, [&](std::size_t i) {
+      auto& [windows, most, weight, guide] = chosen[i];
+      guide.urgency = latest_starts(views_, *windows, guide.direction, most);
       for (std::size_t task = 0; task < guide.urgency.size(); ++task)
         guide.urgency[task] +=
-            static_cast<std::int64_t>(weight * static_cast<double>(windows.head(guide.direction, task)));
-      if (dice_.below(2) == 0) guide.known = &windows;
-      std::optional<Plan> plan = make_order(views_, guide);
-      count_whole(1);
-      if (!plan || plan->makespan - found_.plan->makespan > found_.plan->makespan / 50) continue;
-      offer(improve_in_turns(views_, *std::move(plan)));
+            static_cast<std::int64_t>(weight * static_cast<double>(windows->head(guide.direction, task)));
+      return follow(guide, longest);
+    });
+  }
+
+  /// Tabu searches: of the first orders from all that were kept; then from the best ones, or near the best one, if the
+  /// last round brought nothing better.
+  void improve_orders() {
+    struct Start {
+      const Plan* plan = nullptr;
+      std::uint64_t seed = 0;
+      std::uint64_t walk = 0; ///< moves by chance that come first
+    };
+    const std::size_t count = found_.effort == 0 ? pool_.size() : searches;
+    std::vector<Plan> plans;
+    for (const auto& [length, plan] : pool_) plans.push_back(plan);
+    std::vector<Start> starts;
+    for (std::size_t i = 0; i < count; ++i) {
+      Start& start =
+          starts.emplace_back(Start{.plan = &plans[quiet_ == 0 ? i % plans.size() : 0], .seed = dice_.next()});
+      if (quiet_ > 0) start.walk = 1 + dice_.below(longest_walk);
     }
+    const std::uint64_t work = found_.effort == 0 ? round_work / 4 : round_work;
+    side_by_side(count, [&](std::size_t i) { return improve(*starts[i].plan, starts[i].seed, starts[i].walk, work); });
   }
 
   void round() {
     const std::int64_t before = found_.plan->makespan;
     sample_orders();
-    std::vector<Plan> starts;
-    for (const auto& [length, plan] : pool_) {
-      starts.push_back(plan);
-      if (found_.effort > 0 && starts.size() == (quiet_ < 2 ? pool_share : 1)) break;
-    }
-    for (const Plan& start : starts) {
-      if (done()) return;
-      improve(start, found_.effort == 0 ? round_work / 4 : round_work);
-    }
+    if (!done()) improve_orders();
     if (!done() && found_.plan->makespan - 1 < open_) refute(found_.plan->makespan - 1);
     if (!done()) try_cases();
     quiet_ = found_.plan->makespan < before ? 0 : quiet_ + 1;
   }
 
-  /// Rule 8, at a makespan between the bound and the best order: where cases refute it, the bound rises.
+  /// Rule 8, at makespans between the bound and the best order.
   void try_cases() {
-    const std::uint64_t end = spent_ + (case_steps << std::min<std::uint64_t>(quiet_, 3)); // where orders get no better
-    while (spent_ < end && !done()) {
-      if (!cases_ || cases_->most < found_.bound || cases_->most >= found_.plan->makespan) begin_cases();
-      if (!cases_) return;
-      const bool possible = go_through_cases(end);
-      if (!possible) {
-        raise(cases_->most + 1, std::move(cases_->cases));
-        case_share_ = std::min(1.0, 2 * case_share_);
-        cases_.reset();
-      } else if (cases_->stage == views_.on.size() && !cases_->changed) { // nothing left to try here
-        case_share_ /= 2;
-        cases_.reset();
-        if (case_share_ < least_case_share) return;
-      }
+    std::uint64_t left = case_steps << std::min<std::uint64_t>(quiet_, 3); // where orders get no better
+    while (left > 0 && !done()) {
+      const std::uint64_t before = cases_.steps();
+      std::optional<Cases::Proof> proof =
+          cases_.raise(found_.bound, found_.plan->makespan, left, [&] { return !is_stopped(found_.plan->makespan); });
+      found_.steps += cases_.steps() - before;
+      if (proof) raise(proof->bound, std::move(proof->cases));
     }
   }
 
-  void begin_cases() {
-    cases_.reset();
-    if (case_share_ < least_case_share) return;
-    const auto over = static_cast<double>(found_.plan->makespan - 1 - found_.bound);
-    CaseWork work{.most = found_.bound + static_cast<std::int64_t>(case_share_ * over), .windows = root_};
-    const bool possible = work.windows.tighten(work.most);
-    spent_ += count(work.windows, root_.steps());
-    if (possible)
-      cases_ = std::move(work);
-    else
-      raise(work.most + 1);
-  }
-
-  /// From where the last call ended. False: a contradiction without any case left.
-  bool go_through_cases(std::uint64_t end) {
-    CaseWork& work = *cases_;
-    while (work.stage < views_.on.size() || work.changed) {
-      if (work.stage == views_.on.size()) work.stage = 0, work.changed = false;
-      const std::vector<std::uint32_t>& here = views_.on[work.stage];
-      for (; work.pair < here.size() * here.size(); ++work.pair, work.index = 0) {
-        const std::uint32_t x = here[work.pair / here.size()];
-        const std::uint32_t y = here[work.pair % here.size()];
-        for (; x != y && work.index < views_.m; ++work.index) {
-          if (spent_ >= end || done()) return true;
-          if (!try_case(x, y)) return false;
-        }
-      }
-      work.pair = 0;
-      ++work.stage;
-    }
-    return true;
-  }
-
-  /// The task in hand of x and the first of y that is not known to run before it: does it lead to a contradiction if x
-  /// runs before y? False: it does, and the other way round, too.
-  bool try_case(std::uint32_t x, std::uint32_t y) {
-    CaseWork& work = *cases_;
-    const std::size_t first = x * views_.m + work.index;
-    const std::size_t other = work.windows.before(0, first, views_.local[y]);
-    if (other >= work.windows.at_most(0, first, views_.local[y])) return true;
-    const std::size_t second = y * views_.m + other;
-    Windows supposed = work.windows;
-    supposed.suppose(first, second);
-    const bool possible = supposed.tighten(work.most);
-    spent_ += count(supposed, work.windows.steps());
-    if (possible) return true;
-    work.cases.push_back({x, static_cast<std::uint32_t>(work.index), y, static_cast<std::uint32_t>(other)});
-    work.changed = true;
-    const std::uint64_t before = work.windows.steps();
-    work.windows.suppose(second, first);
-    const bool goes_on = work.windows.tighten(work.most);
-    spent_ += count(work.windows, before);
-    return goes_on;
-  }
-
-  void improve(const Plan& start, std::uint64_t work) {
+  /// A tabu search from `start`.
+  Part improve(const Plan& start, std::uint64_t seed, std::uint64_t walk, std::uint64_t work) {
     constexpr std::uint64_t at_a_time = 500;
     const std::uint64_t moves = std::max<std::uint64_t>(at_a_time, work / views_.instance.tasks());
-    Tabu tabu{views_, start, dice_.next()};
+    Part part;
+    Tabu tabu{views_, start, seed};
+    tabu.walk(walk);
     for (std::uint64_t made = 0; made < moves && tabu.best() > found_.bound; made += at_a_time) {
       tabu.run(at_a_time, found_.bound);
-      count_whole(at_a_time);
-      const std::int64_t best = std::min(found_.plan->makespan, tabu.best());
-      note(best);
-      if (is_stopped(best)) break;
+      part.steps += at_a_time * views_.instance.tasks();
+      if (tabu.best() < start.makespan) part.noted.push_back({part.steps, tabu.best(), 0});
+      if (is_stopped(std::min(start.makespan, tabu.best()))) break;
     }
-    if (tabu.best() < start.makespan) offer(tabu.best_plan());
+    if (tabu.best() < start.makespan) part.plans.push_back(tabu.best_plan());
+    return part;
   }
-
-  /// Cases at one makespan, and how far they have been tried.
-  struct CaseWork {
-    std::int64_t most = 0;
-    Windows windows;
-    std::vector<Case> cases = {};
-    std::size_t stage = 0, pair = 0, index = 0;
-    bool changed = false; ///< since the first stage was begun
-  };
-  static constexpr double least_case_share = 1.0 / 512;
 
   Views views_;
   const SearchOptions& options_;
@@ -321,14 +318,14 @@ private:
   std::multimap<std::int64_t, Plan> pool_;
   std::int64_t open_ = unlimited;                        ///< the least makespan that could not be refuted
   std::vector<std::pair<std::int64_t, Windows>> guides_; ///< makespans with their windows
-  std::optional<CaseWork> cases_;
-  double case_share_ = 1.0 / 16; ///< of the gap: how far above the bound cases are tried
-  std::uint64_t spent_ = 0;      ///< steps on cases
-  std::uint64_t quiet_ = 0;      ///< rounds since the last better order
+  Cases cases_;
+  std::uint64_t quiet_ = 0; ///< rounds since the last better order
   std::uint64_t orders_left_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t steps_left_ = Windows::no_limit;                                       ///< of refutations
   std::uint64_t guide_steps_left_ = options_.proves ? Windows::no_limit : guide_steps; ///< of windows for orders
-  bool stopped_ = false;
+  std::mutex asking_;                                                                  ///< go_on
+  std::int64_t shortest_ = unlimited;                                                  ///< what it was given
+  std::atomic<bool> stopped_ = false;
 };
 
 } // namespace

@@ -286,12 +286,12 @@ bool Tabu::apply(const Move& move) {
   }
   std::uint32_t from = behind == none ? 0xFFFFFFFFU : position_[behind];
   for (const Id task : segment_) from = std::min(from, position_[task]);
-  update_heads(from);
+  update_heads(from, segment_.size() + (behind == none ? 0 : 1));
   if (before != none) dirty_[before] = 1;
   for (const Id task : segment_) dirty_[task] = 1;
   std::uint32_t to = before == none ? 0 : position_[before];
   for (const Id task : segment_) to = std::max(to, position_[task]);
-  update_tails(to);
+  update_tails(to, segment_.size() + (before == none ? 0 : 1));
   makespan_ = makespan_now();
   return true;
 }
@@ -342,31 +342,44 @@ bool Tabu::sort_again(const Move& move) {
   return true;
 }
 
-void Tabu::update_heads(std::size_t from) {
-  for (std::size_t at = from; at < sorted_.size(); ++at) {
+/// Tasks whose head may have changed are marked; `marked` counts them.
+void Tabu::update_heads(std::size_t from, std::size_t marked) {
+  const auto mark = [&](std::size_t task) {
+    if (dirty_[task] != 0) return;
+    dirty_[task] = 1;
+    ++marked;
+  };
+  for (std::size_t at = from; marked > 0; ++at) {
     const Id task = sorted_[at];
     if (dirty_[task] == 0) continue;
     dirty_[task] = 0;
+    --marked;
     const std::int64_t head = head_of(task);
     if (head == head_[task]) continue;
     head_[task] = head;
-    if (next_[task] != none) dirty_[next_[task]] = 1;
+    if (next_[task] != none) mark(next_[task]);
     for (const View::Input& output : views_.view[0].outputs[sequence_[task]])
-      dirty_[output.sequence * views_.m + task % views_.m] = 1;
+      mark(output.sequence * views_.m + task % views_.m);
   }
 }
 
-void Tabu::update_tails(std::size_t to) {
-  for (std::size_t at = to + 1; at-- > 0;) {
-    const Id task = sorted_[at];
+void Tabu::update_tails(std::size_t to, std::size_t marked) {
+  const auto mark = [&](std::size_t task) {
+    if (dirty_[task] != 0) return;
+    dirty_[task] = 1;
+    ++marked;
+  };
+  for (std::size_t at = to + 1; marked > 0;) {
+    const Id task = sorted_[--at];
     if (dirty_[task] == 0) continue;
     dirty_[task] = 0;
+    --marked;
     const std::int64_t tail = tail_of(task);
     if (tail == tail_[task]) continue;
     tail_[task] = tail;
-    if (previous_[task] != none) dirty_[previous_[task]] = 1;
+    if (previous_[task] != none) mark(previous_[task]);
     for (const View::Input& input : views_.view[0].inputs[sequence_[task]])
-      dirty_[input.sequence * views_.m + task % views_.m] = 1;
+      mark(input.sequence * views_.m + task % views_.m);
   }
 }
 
@@ -376,6 +389,14 @@ Order Tabu::order_now() const {
     for (Id task = first_[stage]; task != none; task = next_[task])
       order[stage].push_back(static_cast<std::uint16_t>(sequence_[task]));
   return order;
+}
+
+/// Applies it, and forbids the way back for a while.
+bool Tabu::make(const Move& move) {
+  if (!apply(move)) return false;
+  ++done_;
+  forbid(move, done_ + 10 + dice_.below(13) + moves_.size() / 8);
+  return true;
 }
 
 bool Tabu::step() {
@@ -396,12 +417,7 @@ bool Tabu::step() {
         pick = i;
       }
     }
-    const Move move = moves_[pick];
-    if (apply(move)) {
-      ++done_;
-      forbid(move, done_ + 10 + dice_.below(13) + moves_.size() / 8);
-      return true;
-    }
+    if (make(moves_[pick])) return true;
     moves_.erase(moves_.begin() + static_cast<std::ptrdiff_t>(pick));
   }
   return false;
@@ -416,6 +432,18 @@ bool Tabu::run(std::uint64_t moves, std::int64_t target) {
     best_order_ = order_now();
   }
   return best_ < before;
+}
+
+void Tabu::walk(std::uint64_t moves) {
+  for (std::uint64_t i = 0; i < moves; ++i) {
+    find_path();
+    collect_moves();
+    while (!moves_.empty()) {
+      const std::size_t pick = dice_.below(moves_.size());
+      if (make(moves_[pick])) break;
+      moves_.erase(moves_.begin() + static_cast<std::ptrdiff_t>(pick));
+    }
+  }
 }
 
 Plan Tabu::best_plan() const {

@@ -15,6 +15,8 @@ public:
   Tabu(const Views& views, const Plan& start, std::uint64_t seed);
   /// Makes up to `moves` moves; ends early at a makespan of at most `target`. True: best() is better than before.
   bool run(std::uint64_t moves, std::int64_t target);
+  /// Makes up to `moves` moves by chance, to another order near by.
+  void walk(std::uint64_t moves);
   [[nodiscard]] std::int64_t best() const { return best_; }
   [[nodiscard]] Plan best_plan() const;
 
@@ -50,8 +52,9 @@ private:
   [[nodiscard]] bool is_led(Id task, Id moved) const;
   [[nodiscard]] bool leads(Id task, Id moved) const;
   bool sort_again(const Move& move);
-  void update_heads(std::size_t from);
-  void update_tails(std::size_t to);
+  bool make(const Move& move);
+  void update_heads(std::size_t from, std::size_t marked);
+  void update_tails(std::size_t to, std::size_t marked);
   [[nodiscard]] std::int64_t head_of(Id task) const;
   [[nodiscard]] std::int64_t tail_of(Id task) const;
   [[nodiscard]] std::int64_t makespan_now() const;

@@ -166,6 +166,21 @@ TEST_CASE("The same effort gives the same order, more effort never a longer one 
   }
 }
 
+TEST_CASE("The number of threads changes nothing in what a search finds") {
+  const Instance instance = hard();
+  const auto found_by = [&](std::size_t threads) {
+    return search(instance, {.effort = 1, .seed = 5, .threads = threads, .go_on = {}});
+  };
+  const Found one = found_by(1);
+  CHECK_FALSE(one.cases.empty()); // else nothing was tried side by side there
+  const Found found = found_by(3);
+  CHECK(are_same(found, one));
+  CHECK(found.steps == one.steps);
+  CHECK(found.cases.size() == one.cases.size());
+  REQUIRE(found.history.size() == one.history.size());
+  for (std::size_t i = 0; i < one.history.size(); ++i) CHECK(found.history[i].steps == one.history[i].steps);
+}
+
 TEST_CASE("A search ends at the gap that is asked for, and at once where the bound is reached") {
   const Instance instance = hard();
   const Found found = search(instance, {.effort = 1000, .gap_ppm = 100'000});

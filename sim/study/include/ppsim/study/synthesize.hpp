@@ -40,6 +40,7 @@ struct SynthesisRequest {
   std::uint64_t effort = 0; ///< as SearchOptions; for each placement
   std::uint64_t seed = 1;
   std::int64_t gap_ppm = 0;
+  std::size_t threads = 1; ///< as SearchOptions
   std::vector<Schedule> starts =
       {}; ///< orders to begin with, where their placement and passes are those that are sought
   std::function<void(const ChunkPlacement&)> begins = {}; ///< called at the beginning of each search
