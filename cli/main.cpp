@@ -61,7 +61,7 @@ ppsim::Problem out_of_memory(bool imports) {
 
 /// Says what is wrong, and ends the other processes that mpirun started with this one.
 int fail(const ppsim::Error& error) {
-  ppsim::runtime::leave_word_to_first(error.code());
+  ppsim::runtime::defer_error_to_first(error.code());
   print(error);
   ppsim::runtime::abort_processes(error.code());
   return static_cast<int>(error.code());

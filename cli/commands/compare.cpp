@@ -47,7 +47,7 @@ std::vector<std::size_t> drawn(const Comparison& comparison, std::size_t most) {
 }
 
 /// A comparison as it is shown.
-struct Shown : ComparedRuns {
+struct ComparisonOutput : ComparedRuns {
   std::string recommendation; ///< what to take, in words
 };
 
@@ -64,21 +64,22 @@ std::string recommend(const Comparison& comparison, const Inputs& inputs) {
 }
 
 /// A contender's run again, as no more of it is kept than its report.
-struct Redrawn {
+struct RepeatedRun {
   Evaluation run;
   RunReport report; ///< as in the comparison
 };
 
 /// What `draw` makes of the first `most` of them. `with_others`: each report says what other runs say of it.
 template <class Draw>
-std::string drawn_by(Draw draw, std::size_t most, bool with_others, const Shown& compared, const Inputs& inputs) {
+std::string drawn_by(Draw draw, std::size_t most, bool with_others, const ComparisonOutput& compared,
+                     const Inputs& inputs) {
   const Comparison& comparison = compared.comparison;
   const std::vector<std::size_t> positions = drawn(comparison, most);
-  std::vector<std::optional<Redrawn>> runs(positions.size());
+  std::vector<std::optional<RepeatedRun>> runs(positions.size());
   for_each_index(positions.size(), threads_of(inputs), [&](std::size_t i) {
     const Contender& contender = comparison.contenders[positions[i]];
     const RunSpec& spec = compared.candidate_of(contender).spec;
-    Redrawn& made = runs[i].emplace(evaluate(spec), contender.report);
+    RepeatedRun& made = runs[i].emplace(evaluate(spec), contender.report);
     if (!with_others) return;
     add_others(spec, made.run, false);
     made.report.what_if = made.run.report.what_if;
@@ -92,7 +93,7 @@ std::string drawn_by(Draw draw, std::size_t most, bool with_others, const Shown&
   return draw(panels);
 }
 
-std::string charts(const Shown& compared, const Inputs& inputs) {
+std::string charts(const ComparisonOutput& compared, const Inputs& inputs) {
   const auto draw = [&](std::span<const viz::Panel> panels) {
     return viz::svg_comparison(compared.comparison, panels);
   };
@@ -104,7 +105,7 @@ std::string page_title(std::size_t compared, std::size_t shown) {
   return compared == shown ? title : fmt::format("{}, {} of them here", title, shown);
 }
 
-std::string page(const Shown& compared, const Inputs& inputs) {
+std::string page(const ComparisonOutput& compared, const Inputs& inputs) {
   const Comparison& comparison = compared.comparison;
   const auto draw = [&](std::span<const viz::Panel> panels) {
     return page_of(
@@ -119,20 +120,22 @@ std::string page(const Shown& compared, const Inputs& inputs) {
 }
 
 constexpr std::array outputs{
-    Output<Shown>{"svg", &Inputs::svg, charts},
-    Output<Shown>{"html", &Inputs::html, page},
-    Output<Shown>{"jitter-svg", &Inputs::jitter_svg,
-                  [](const Shown& compared, const Inputs&) { return viz::svg_step_spread(compared.comparison); }},
-    Output<Shown>{"json", &Inputs::json,
-                  [](const Shown& compared, const Inputs&) {
-                    return traces::comparison_json(compared.comparison, compared.recommendation);
-                  }},
-    Output<Shown>{"table", &Inputs::table,
-                  [](const Shown& compared, const Inputs&) { return traces::comparison_csv(compared.comparison); }},
-    Output<Shown>{"markdown", &Inputs::markdown,
-                  [](const Shown& compared, const Inputs&) {
-                    return viz::comparison_markdown(compared.comparison, compared.recommendation);
-                  }},
+    Output<ComparisonOutput>{"svg", &Inputs::svg, charts},
+    Output<ComparisonOutput>{"html", &Inputs::html, page},
+    Output<ComparisonOutput>{
+        "jitter-svg", &Inputs::jitter_svg,
+        [](const ComparisonOutput& compared, const Inputs&) { return viz::svg_step_spread(compared.comparison); }},
+    Output<ComparisonOutput>{"json", &Inputs::json,
+                             [](const ComparisonOutput& compared, const Inputs&) {
+                               return traces::comparison_json(compared.comparison, compared.recommendation);
+                             }},
+    Output<ComparisonOutput>{
+        "table", &Inputs::table,
+        [](const ComparisonOutput& compared, const Inputs&) { return traces::comparison_csv(compared.comparison); }},
+    Output<ComparisonOutput>{"markdown", &Inputs::markdown,
+                             [](const ComparisonOutput& compared, const Inputs&) {
+                               return viz::comparison_markdown(compared.comparison, compared.recommendation);
+                             }},
 };
 
 /// Throws Error where an option is given that says nothing of such a comparison.
@@ -159,7 +162,7 @@ ExitCode run(const Inputs& inputs) {
   check_options(inputs);
   if (inputs.vary) return run_variation(inputs);
   const bool stdout_taken = uses_stdout(outputs, inputs);
-  Shown shown{compare_watched(inputs, threads_of(inputs)), {}};
+  ComparisonOutput shown{compare_watched(inputs, threads_of(inputs)), {}};
   shown.recommendation = recommend(shown.comparison, inputs);
   const Comparison& comparison = shown.comparison;
   const RunReport* const taken =

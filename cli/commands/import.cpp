@@ -81,7 +81,7 @@ traces::Imported read(const Inputs& inputs, const traces::ImportFormat& format) 
   for (const std::string& path : inputs.files)
     files.push_back({display_name(path), contents.emplace_back(path, "import").bytes()});
   refuse_empty(files);
-  ShareShown progress{"read"};
+  ProgressShare progress{"read"};
   try {
     return format.read(files, {.stages = inputs.stages,
                                .vpp = inputs.vpp ? std::optional{inputs.vpp->front()} : std::nullopt,
@@ -147,14 +147,14 @@ std::string summary(const traces::Imported& imported, std::size_t chosen) {
   return text;
 }
 
-void say_what_was_dropped(const traces::Imported& imported) {
+void note_dropped(const traces::Imported& imported) {
   note_all(imported.notes);
   for (const traces::Dropped& dropped : imported.dropped) note("left out ({}): {}", dropped.count, dropped.what);
 }
 
 /// Costs of a replica with a slow stage are costs of a fault. Where there are others to compare with, that is said, and
 /// which replica has none.
-void say_whether_slow(const traces::Imported& imported, std::size_t chosen) {
+void note_slow_stages(const traces::Imported& imported, std::size_t chosen) {
   const auto of_another_order = [&](const MeasuredRun& run) { return !(run.schedule == imported.runs[0].schedule); };
   if (imported.runs.size() < 2 || std::ranges::any_of(imported.runs, of_another_order)) return;
   const std::vector<Suspect> slow = slow_workers(imported.runs);
@@ -198,7 +198,7 @@ std::string with_mark(const std::filesystem::path& path) {
 }
 
 /// Replicas that no file was asked for.
-void say_what_was_not_written(const Inputs& inputs, const traces::Imported& imported, std::size_t chosen) {
+void note_unwritten(const Inputs& inputs, const traces::Imported& imported, std::size_t chosen) {
   if (!inputs.timeline || imported.runs.size() == 1 || inputs.timeline->find(replica_mark) != std::string::npos) return;
   note("--timeline: only the run of data-parallel rank {1} of {0} is written; --timeline '{2}' writes a file for each",
        imported.runs.size(), imported.replicas[chosen],
@@ -253,7 +253,7 @@ ExitCode run(const Inputs& inputs) {
   check_marks(inputs);
   const bool stdout_taken = check_outputs(inputs, output, {0});
   traces::Imported imported = read(inputs, format);
-  say_what_was_dropped(imported);
+  note_dropped(imported);
   const std::string source = fmt::format("{} of {}", format.name, joined(inputs.files, " "));
   if (imported.runs.empty()) {
     write_costs(output.value_or("-"), imported.costs, source);
@@ -262,8 +262,8 @@ ExitCode run(const Inputs& inputs) {
   const std::size_t chosen = chosen_replica(inputs, imported);
   const MeasuredRun& of = imported.runs[chosen];
   static_cast<void>(check_outputs(inputs, output, imported.replicas));
-  if (output) say_whether_slow(imported, chosen);
-  say_what_was_not_written(inputs, imported, chosen);
+  if (output) note_slow_stages(imported, chosen);
+  note_unwritten(inputs, imported, chosen);
   if (output) write_costs(*output, traces::cost_lines(cost_model(of, 0, of.steps.size()), form), source);
   for (const auto& [replica, path] : timeline_paths(inputs, imported.replicas, chosen)) {
     imported.runs[replica].facts.command = inputs.command;

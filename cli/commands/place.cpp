@@ -70,7 +70,7 @@ Placed place_inputs(const Inputs& inputs) {
 }
 
 /// What a simulation of the written order would count again.
-void say_what_file_lacks(const Inputs& inputs, const TaskGraph& graph) {
+void note_missing_content(const Inputs& inputs, const TaskGraph& graph) {
   if (!inputs.csv_comms || graph.scenario().recompute.microbatches_without == 0) return;
   if (!graph.schedule().warmup_forwards(StageId{0})) return;
   note("{}: the cells do not say where a stage's warm-up ends, which --microbatches-without-recompute depends on: read "
@@ -155,7 +155,7 @@ ExitCode run(const Inputs& inputs) {
   require_writable(outputs, inputs);
   const Placed placed = place_inputs(inputs);
   write_outputs(outputs, placed, inputs);
-  say_what_file_lacks(inputs, placed.graph);
+  note_missing_content(inputs, placed.graph);
   if (!inputs.csv_comms && placed.placement.moved > 0) note("the order was not written: --csv-comms FILE writes it");
   if (!stdout_taken) write_file("-", placed_text(placed), "place");
   return ExitCode::done;

@@ -81,7 +81,7 @@ void write_chakra(const Inputs& inputs, const TaskGraph& graph) {
 }
 
 /// What workloads for other simulators have no words for.
-void say_what_workloads_lack(const Inputs& inputs, const TaskGraph& graph) {
+void note_workload_limits(const Inputs& inputs, const TaskGraph& graph) {
   if (!inputs.chakra && !inputs.goal) return;
   const Scenario& scenario = graph.scenario();
   if (inputs.chakra)
@@ -126,7 +126,7 @@ void note_written_operations(const Inputs& inputs, const TaskGraph& graph) {
 
 /// With how many samples are done, while there are many.
 Evaluation evaluate_watched(const Inputs& inputs) {
-  CountShown shown{"samples"};
+  ProgressCount shown{"samples"};
   return evaluate_fully(inputs, inputs.sensitivity,
                         [&shown](std::size_t done, std::size_t of) { shown.show(done, of); });
 }
@@ -142,7 +142,7 @@ ExitCode run(const Inputs& inputs) {
   note_all(result.notes);
   write_outputs(outputs, result, inputs);
   write_chakra(inputs, result.graph);
-  say_what_workloads_lack(inputs, result.graph);
+  note_workload_limits(inputs, result.graph);
   note_written_operations(inputs, result.graph);
   if (!stdout_taken) {
     std::string text = viz::text_report(result.graph, result.timeline, result.report, terminal_options());

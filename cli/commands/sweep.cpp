@@ -54,7 +54,7 @@ TableForm check_table(const Inputs& inputs) {
 }
 
 /// Lines of a table, and what is reported about them.
-struct Made {
+struct TableLines {
   std::size_t rows = 0;
   std::size_t refused = 0;
   std::string first_reason; ///< of the refused ones, on one line
@@ -69,15 +69,15 @@ struct Made {
   }
 };
 
-/// The rows of a stretch of the grid; `taken`, where there is one, gets them as they come, and may end it by false.
-Made make_rows(const Inputs& inputs, const SweepLines& lines, std::size_t first, std::size_t end, std::size_t threads,
-               const std::function<bool(Made&&)>& taken = {}) {
-  Made all;
+/// The rows of a range of the grid; `taken`, where there is one, gets them as they come, and may end it by false.
+TableLines make_rows(const Inputs& inputs, const SweepLines& lines, std::size_t first, std::size_t end,
+                     std::size_t threads, const std::function<bool(TableLines&&)>& taken = {}) {
+  TableLines all;
   sweep(
       first, end, threads, [&](std::size_t point) { return inputs_at(inputs, point); },
       [&](std::size_t from, std::span<const SweepRow> rows) {
-        Made made;
-        Made& place = taken ? made : all;
+        TableLines made;
+        TableLines& place = taken ? made : all;
         for (std::size_t i = 0; i < rows.size(); ++i) place.add(rows[i], lines.row(from + i, rows[i]));
         return !taken || taken(std::move(made));
       });
@@ -85,16 +85,16 @@ Made make_rows(const Inputs& inputs, const SweepLines& lines, std::size_t first,
 }
 
 /// As processes send it to each other, and back.
-std::string to_text(const Made& made) {
+std::string to_text(const TableLines& made) {
   return fmt::format("{} {}\n{}\n{}", made.rows, made.refused, made.first_reason, made.lines);
 }
-Made from_text(std::string_view text) {
+TableLines from_text(std::string_view text) {
   const auto next = [&text](char end) {
     const std::string_view word = text.substr(0, text.find(end));
     text.remove_prefix(std::min(text.size(), word.size() + 1));
     return word;
   };
-  Made made;
+  TableLines made;
   for (const auto& [place, end] : {std::pair{&made.rows, ' '}, std::pair{&made.refused, '\n'}}) {
     const std::string_view number = next(end);
     std::from_chars(number.data(), number.data() + number.size(), *place);
@@ -115,7 +115,7 @@ public:
 
   [[nodiscard]] std::size_t first() const { return first_; }
   /// False where the sweep is to end.
-  bool take(const Made& made) {
+  bool take(const TableLines& made) {
     if (file_)
       file_->append(made.lines);
     else
@@ -138,7 +138,7 @@ public:
 
 private:
   const Interruption interruption_;
-  std::optional<CountShown> shown_{"points"};
+  std::optional<ProgressCount> shown_{"points"};
   std::string to_;
   std::size_t points_;
   std::optional<SweepTable> file_;
@@ -149,21 +149,21 @@ private:
 /// One of several processes: the first writes, all make rows.
 ExitCode run_together(const Inputs& inputs, const SweepLines& lines) {
   std::optional<Sink> sink;
-  if (runtime::speaks_first()) sink.emplace(inputs, lines);
+  if (runtime::prints_for_all()) sink.emplace(inputs, lines);
   const std::size_t threads = inputs.threads.value_or(1);
   runtime::share_work(
       {sink ? sink->first() : 0, inputs.grid.points()},
-      [&](runtime::Stretch stretch) { return to_text(make_rows(inputs, lines, stretch.begin, stretch.end, threads)); },
-      [&](runtime::Stretch, const std::string& made) { return sink->take(from_text(made)); });
+      [&](runtime::WorkRange range) { return to_text(make_rows(inputs, lines, range.begin, range.end, threads)); },
+      [&](runtime::WorkRange, const std::string& made) { return sink->take(from_text(made)); });
   return sink ? sink->end() : ExitCode::done;
 }
 
 ExitCode run(const Inputs& inputs) {
   const SweepLines lines{inputs.grid, check_table(inputs)};
-  if (runtime::has_companions()) return run_together(inputs, lines);
+  if (runtime::has_other_processes()) return run_together(inputs, lines);
   Sink sink{inputs, lines};
   (void)make_rows(inputs, lines, sink.first(), inputs.grid.points(), inputs.threads.value_or(machine_threads()),
-                  [&](Made&& made) { return sink.take(made); });
+                  [&](TableLines&& made) { return sink.take(made); });
   return sink.end();
 }
 

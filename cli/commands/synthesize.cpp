@@ -60,7 +60,7 @@ private:
   std::optional<Duration> limit_;
   std::chrono::steady_clock::time_point start_;
   Interruption interruption_;
-  LineShown shown_;
+  ProgressLine shown_;
 };
 
 SynthesisRequest request_of(const Inputs& inputs) {

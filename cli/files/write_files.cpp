@@ -110,17 +110,17 @@ void handle_ending_signals() {
 }
 
 /// No signal ends this thread while it exists.
-class SignalsHeld {
+class BlockedSignals {
 public:
-  SignalsHeld() {
+  BlockedSignals() {
     sigset_t signals;
     sigemptyset(&signals);
     for (const int signal : ending_signals) sigaddset(&signals, signal);
     pthread_sigmask(SIG_BLOCK, &signals, &before_);
   }
-  SignalsHeld(const SignalsHeld&) = delete;
-  SignalsHeld& operator=(const SignalsHeld&) = delete;
-  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 private:
   sigset_t before_{};
@@ -286,7 +286,7 @@ void write_files(std::span<const traces::NamedBytes> files, std::string_view whe
       if (file.is_in_place() == in_place) file.keep();
   };
   keep(true); // which may have to wait for the reader of a pipe
-  const SignalsHeld held;
+  const BlockedSignals held;
   keep(false);
 }
 

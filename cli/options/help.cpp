@@ -65,20 +65,21 @@ std::string roff(std::string_view text) {
 }
 
 /// What the short help shows of an option: it has a line.
-struct Essential {
+struct EssentialOption {
   std::string_view option;
   std::string_view says;
 };
-constexpr std::array essentials{Essential{"stages", "pipeline stages (devices)"},
-                                Essential{"mb", "microbatches per step"},
-                                Essential{"schedule", "1f1b (default), interleaved, zb-v, ...: 'ppsim list schedules'"},
-                                Essential{"vpp", "chunks per stage (virtual stages); default 1"},
-                                Essential{"forward", "forward time of a stage for one microbatch; default 1ms"},
-                                Essential{"backward", "backward time; default 2ms"},
-                                Essential{"model", "compute costs from this model's shape: 'ppsim list models'"},
-                                Essential{"device", "its device: 'ppsim list devices'; also sets the memory limit"},
-                                Essential{"scenario", "read options from a TOML file"},
-                                Essential{"svg", "write a Gantt chart"}};
+constexpr std::array essentials{
+    EssentialOption{"stages", "pipeline stages (devices)"},
+    EssentialOption{"mb", "microbatches per step"},
+    EssentialOption{"schedule", "1f1b (default), interleaved, zb-v, ...: 'ppsim list schedules'"},
+    EssentialOption{"vpp", "chunks per stage (virtual stages); default 1"},
+    EssentialOption{"forward", "forward time of a stage for one microbatch; default 1ms"},
+    EssentialOption{"backward", "backward time; default 2ms"},
+    EssentialOption{"model", "compute costs from this model's shape: 'ppsim list models'"},
+    EssentialOption{"device", "its device: 'ppsim list devices'; also sets the memory limit"},
+    EssentialOption{"scenario", "read options from a TOML file"},
+    EssentialOption{"svg", "write a Gantt chart"}};
 
 /// The summary up to what is in parentheses.
 std::string_view in_short(std::string_view summary) {
@@ -93,7 +94,7 @@ std::string overview() {
     if (!command->sections.empty() || !command->extra.empty()) // else it prints a document: see "More"
       out += fmt::format("  {:<11} {}\n", command->name, in_short(command->summary));
   out += "\nOptions that most runs need:\n";
-  for (const Essential& essential : essentials)
+  for (const EssentialOption& essential : essentials)
     out += fmt::format("  {:<22} {}\n", flag_of(*find_option(essential.option)), essential.says);
   return out + "\nMore:\n"
                "  ppsim COMMAND --help   all options of a command, and examples\n"

@@ -273,7 +273,7 @@ Validated validate_file(const Inputs& inputs, const std::string& path, const std
 
 Accuracy validate_files(const Inputs& inputs, const std::vector<RunSource>& sources, std::set<std::string>& notes) {
   FolderCosts folders{inputs};
-  std::vector<HeldRun> held;
+  std::vector<ValidatedRun> held;
   for (const RunSource& source : sources) {
     MeasuredRun run = read_run_file(source.path, "validate");
     std::string work = work_of(run);

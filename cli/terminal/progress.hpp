@@ -48,14 +48,14 @@ private:
 
 /// Shows a line that says how far a long job is, where stderr is a terminal and more than a second has passed; ten
 /// times a second at most. It is gone when the object is.
-class LineShown {
+class ProgressLine {
 public:
-  LineShown();
-  ~LineShown();
-  LineShown(const LineShown&) = delete;
-  LineShown& operator=(const LineShown&) = delete;
-  LineShown(LineShown&&) = delete;
-  LineShown& operator=(LineShown&&) = delete;
+  ProgressLine();
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ProgressLine(ProgressLine&&) = delete;
+  ProgressLine& operator=(ProgressLine&&) = delete;
   void show(const std::string& line);
 
 private:
@@ -66,29 +66,29 @@ private:
 };
 
 /// Shows how many of many like things are done, in the same way.
-class CountShown {
+class ProgressCount {
 public:
   /// `what`: "steps".
-  explicit CountShown(std::string what) : what_{std::move(what)} {}
+  explicit ProgressCount(std::string what) : what_{std::move(what)} {}
   void show(std::size_t done, std::size_t of);
 
 private:
   std::string what_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  LineShown line_;
+  ProgressLine line_;
 };
 
 /// Shows which share of one long job is done, in the same way.
-class ShareShown {
+class ProgressShare {
 public:
   /// `what`: "read".
-  explicit ShareShown(std::string what) : what_{std::move(what)} {}
+  explicit ProgressShare(std::string what) : what_{std::move(what)} {}
   /// `share`: from 0 to 1.
   void show(double share);
 
 private:
   std::string what_;
-  LineShown line_;
+  ProgressLine line_;
 };
 
 } // namespace ppsim::cli

@@ -206,9 +206,9 @@ std::string csv_of(const py::handle& rows) {
 constexpr std::string_view schedule_name = "schedule";
 
 /// Collects what keywords say.
-class Said {
+class KeywordValues {
 public:
-  explicit Said(const cli::Command& command) : command_{command} {}
+  explicit KeywordValues(const cli::Command& command) : command_{command} {}
 
   void add(const cli::Option& option, std::string value) {
     if (option.name == "vary") // names an option, which may be by its Python name
@@ -254,7 +254,7 @@ private:
 
 std::vector<cli::Assignment> assignments(const cli::Command& command, const py::dict& keywords,
                                          cli::MemoryFiles& files) {
-  Said said{command};
+  KeywordValues said{command};
   for (const auto& [key, value] : keywords) {
     const std::string name = utf8_of("a keyword", key);
     const std::optional<py::object> rows = name == schedule_name ? rows_of(value) : std::nullopt;

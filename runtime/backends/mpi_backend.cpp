@@ -71,7 +71,7 @@ public:
                         launch() ? "started by a launcher" : "needs mpirun -n STAGES, or srun, to start it"),
             {}};
   }
-  [[nodiscard]] bool is_leader() override { return speaks_first(); }
+  [[nodiscard]] bool is_leader() override { return prints_for_all(); }
   [[nodiscard]] ChunkSizes sizes(const Workload& workload) override { return host_sizes(workload); }
 
   [[nodiscard]] std::optional<MeasuredRun> run(const Program& program, const RunOptions& options) override {

@@ -100,7 +100,7 @@ public:
                         launch() ? "started by a launcher" : "needs mpirun -n STAGES, or srun, to start it"),
             {}};
   }
-  bool is_leader() override { return speaks_first(); }
+  bool is_leader() override { return prints_for_all(); }
   ChunkSizes sizes(const Workload& workload) override {
     check_gpu_workload(workload);
     return plugin_.sizes(workload);

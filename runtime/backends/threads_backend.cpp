@@ -15,7 +15,7 @@
 #include "backend_list.hpp"
 #include "host/cores.hpp"
 #include "stage/counter.hpp"
-#include "stage/hand_over.hpp"
+#include "stage/thread_channels.hpp"
 
 namespace ppsim::runtime {
 
@@ -132,10 +132,10 @@ private:
     const std::size_t stages = program.stages.size();
     std::vector<StageResult> results(stages);
     Monitor monitor{program, all_stages(stages), progress_limit(program, options), stop_grace, end_process};
-    HandOver hand_over{program,
-                       host_sizes(options.workload).boundary,
-                       monitor,
-                       {.paced = options.transport == "paced", .spin = spin_of(stages)}};
+    ThreadChannels channels{program,
+                            host_sizes(options.workload).boundary,
+                            monitor,
+                            {.paced = options.transport == "paced", .spin = spin_of(stages)}};
     FirstFailure failure{monitor};
     // They stay until all threads have ended: where one fails, another may still read its gradients.
     std::vector<std::unique_ptr<Device>> devices(stages);
@@ -145,7 +145,7 @@ private:
       std::unique_ptr<PipelineStage>& stage = pipeline[index(id)];
       device = make_device(id, options.workload);
       const StageOptions how{.compute = options.compute, .poison = false, .fault = options.fault};
-      stage = std::make_unique<PipelineStage>(program, id, *device, hand_over.transport(id), monitor, how);
+      stage = std::make_unique<PipelineStage>(program, id, *device, channels.transport(id), monitor, how);
       results[index(id)] = train(*stage, program, options);
     });
     failure.rethrow_if_any();
@@ -155,17 +155,17 @@ private:
 
 /// From the sender's hand-over to the moment when the receiver, which was asleep, goes on: what a stage sees that
 /// waits. Content is written and read by tasks, and is not part of it; so the size makes no difference, but for noise.
-Duration time_hand_over(StageId from, StageId to, Bytes bytes, Duration timeout) {
+Duration time_transfer(StageId from, StageId to, Bytes bytes, Duration timeout) {
   constexpr std::size_t transfers = 15;
   constexpr Duration pause = 2 * wake_time; // longer than a receiver spins
   const Program program = one_way(from, to, transfers);
   std::vector<Duration> times;
   Monitor monitor{program, {from, to}, timeout, stop_grace, end_process};
-  HandOver hand_over{program, bytes, monitor, {.paced = false, .spin = spin_of(program.stages.size())}};
+  ThreadChannels channels{program, bytes, monitor, {.paced = false, .spin = spin_of(program.stages.size())}};
   FirstFailure failure{monitor};
   on_stage_threads(program.stages.size(), failure, [&](StageId stage) {
     if (stage != from && stage != to) return;
-    Transport& transport = hand_over.transport(stage);
+    Transport& transport = channels.transport(stage);
     transport.begin_step();
     for (std::uint32_t position = 0; position < transfers; ++position) {
       const TransferRef transfer{ChannelId{0}, position};
@@ -195,8 +195,8 @@ std::vector<TransferSample> ThreadsBackend::time_transfers(std::size_t stages, c
     const auto from = make_id<StageId>(stage);
     const auto to = make_id<StageId>((stage + 1) % stages); // interleaved schedules go round
     for (std::int64_t bytes = std::int64_t{4} << 10; bytes <= std::int64_t{16} << 20; bytes *= 4) {
-      samples.push_back({from, to, Bytes{bytes}, time_hand_over(from, to, Bytes{bytes}, timeout)});
-      if (stages > 2) samples.push_back({to, from, Bytes{bytes}, time_hand_over(to, from, Bytes{bytes}, timeout)});
+      samples.push_back({from, to, Bytes{bytes}, time_transfer(from, to, Bytes{bytes}, timeout)});
+      if (stages > 2) samples.push_back({to, from, Bytes{bytes}, time_transfer(to, from, Bytes{bytes}, timeout)});
     }
   }
   return samples;

@@ -420,15 +420,16 @@ double CudaDevice::losses() {
 namespace {
 
 /// What a device of its own needs besides. A base, so that it is there before the device and goes after it.
-struct OwnParts {
+struct SingleDeviceParts {
   Clock clock{make_queue(), Clock::Kind::events};
   MatmulHandle handle = make_matmul_handle();
 };
 
-class LoneDevice final : private OwnParts, public CudaDevice {
+class SingleDevice final : private SingleDeviceParts, public CudaDevice {
 public:
-  explicit LoneDevice(const Workload& workload)
-      : CudaDevice{workload, make_queue(), multiprocessors(), OwnParts::handle.get(), OwnParts::clock, nullptr} {}
+  explicit SingleDevice(const Workload& workload)
+      : CudaDevice{workload, make_queue(), multiprocessors(), SingleDeviceParts::handle.get(), SingleDeviceParts::clock,
+                   nullptr} {}
 };
 
 } // namespace
@@ -442,7 +443,7 @@ std::size_t multiprocessors() {
 }
 
 std::unique_ptr<Device> make_device(const Workload& workload) {
-  return std::make_unique<LoneDevice>(workload);
+  return std::make_unique<SingleDevice>(workload);
 }
 
 } // namespace ppsim::runtime::gpu

@@ -14,9 +14,9 @@ namespace ppsim::runtime::gpu {
 namespace {
 
 /// Where the stages of one thread meet: what takes several of them is enqueued when the last has called.
-class Meeting {
+class StageBarrier {
 public:
-  explicit Meeting(std::vector<const Queue*> lanes) : lanes_{std::move(lanes)} {
+  explicit StageBarrier(std::vector<const Queue*> lanes) : lanes_{std::move(lanes)} {
     for (const Queue* queue : lanes_) met_.push_back(queue->make_event(false));
   }
 
@@ -79,7 +79,7 @@ private:
 class LinkTransport final : public Transport {
 public:
   LinkTransport(const Program& program, StageId stage, const std::vector<std::unique_ptr<Link>>& links,
-                Meeting& meeting, std::function<bool()> stopped)
+                StageBarrier& meeting, std::function<bool()> stopped)
       : stage_{stage}, links_{links}, meeting_{meeting}, stopped_{std::move(stopped)} {
     for (const ChannelId id : program.stages[index(stage)].in)
       if (Link* const link = links[index(id)].get()) incoming_.push_back(link);
@@ -132,7 +132,7 @@ private:
   StageId stage_;
   const std::vector<std::unique_ptr<Link>>& links_; ///< by channel; null: a local one
   std::vector<Link*> incoming_, outgoing_;
-  Meeting& meeting_;
+  StageBarrier& meeting_;
   std::function<bool()> stopped_;
 };
 
@@ -160,7 +160,7 @@ public:
       devices_.back()->warm_up(program.stages[stage]);
       lanes.push_back(&devices_.back()->queue());
     }
-    meeting_ = std::make_unique<Meeting>(lanes);
+    meeting_ = std::make_unique<StageBarrier>(lanes);
     for (std::size_t id = 0; id < program.channels.size(); ++id)
       links_.push_back(make_link(program, make_id<ChannelId>(id)));
     for (std::size_t stage = 0; stage < program.stages.size(); ++stage)
@@ -208,7 +208,7 @@ private:
   Clock clock_;
   MatmulHandle handle_;
   std::vector<std::unique_ptr<CudaDevice>> devices_;
-  std::unique_ptr<Meeting> meeting_;
+  std::unique_ptr<StageBarrier> meeting_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<LinkTransport>> transports_;
 };

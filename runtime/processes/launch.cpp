@@ -49,7 +49,7 @@ std::optional<Launch> launch() {
   return launch([](const char* name) -> const char* { return std::getenv(name); }); // NOLINT(concurrency-mt-unsafe)
 }
 
-bool speaks_first() {
+bool prints_for_all() {
   const std::optional<Launch> launched = launch();
   return !launched || launched->rank == 0;
 }

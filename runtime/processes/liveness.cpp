@@ -53,7 +53,7 @@ void Liveness::check_first() {
   throw Error{ExitCode::failed, Problem{"rank 0", is_gone ? "is gone" : "does not answer", ""}};
 }
 
-void Liveness::tell_loss() {
+void Liveness::announce_loss() {
   if (!std::exchange(told_, true) && rules_.on_loss) rules_.on_loss(0);
 }
 

@@ -43,7 +43,7 @@ public:
   /// Of the others, while they wait for the first process: throws Error (failed) where that is lost.
   void check_first();
   /// Of the others: the first process has said that one was lost.
-  void tell_loss();
+  void announce_loss();
 
 private:
   using Clock = std::chrono::steady_clock;

@@ -198,11 +198,11 @@ void ProcessGroup::abort_with(const std::string& what) noexcept {
   abort(ExitCode::failed);
 }
 
-void leave_word_to_first(ExitCode status) {
+void defer_error_to_first(ExitCode status) {
   if (status == ExitCode::failed && ProcessGroup::started() != nullptr) {
     // What fails in a run has been agreed upon (Failures).
     if (!ProcessGroup::started()->was_left_behind()) return;
-  } else if (speaks_first())
+  } else if (prints_for_all())
     return;
   std::this_thread::sleep_for(std::chrono::seconds{5}); // mpirun takes up to three
 }

@@ -180,13 +180,14 @@ public:
       const auto local = static_cast<std::size_t>(chunk - mine.chunks.begin());
       run(task, lives_[local * program_.schedule.shape().microbatches + index(task.task.microbatch)]);
     }
-    if (std::ranges::any_of(lives_, [](const Life& life) { return life.is_there(); })) fault("a stash is never freed");
+    if (std::ranges::any_of(lives_, [](const StashState& life) { return life.is_there(); }))
+      fault("a stash is never freed");
     if (most_ != mine.peak_stashes)
       fault(fmt::format("{} stashes at once, but {} are predicted", most_, mine.peak_stashes));
   }
 
 private:
-  struct Life {
+  struct StashState {
     bool made : 1 = false;
     bool for_input : 1 = false;
     bool for_weight : 1 = false;
@@ -195,7 +196,7 @@ private:
 
   void fault(std::string what) { problems_.add(program_.place, fmt::format("stage {}: {}", stage_, std::move(what))); }
 
-  void run(const ProgramTask& task, Life& life) {
+  void run(const ProgramTask& task, StashState& life) {
     const auto fault_of = [&](std::string_view what) { fault(fmt::format("{} {}", to_string(task.task), what)); };
     if (task.allocates != (task.task.pass == Pass::forward))
       fault_of(task.allocates ? "makes a stash" : "makes no stash");
@@ -217,7 +218,7 @@ private:
   const Program& program_;
   std::size_t stage_;
   Problems& problems_;
-  std::vector<Life> lives_;
+  std::vector<StashState> lives_;
   std::size_t alive_ = 0;
   std::size_t most_ = 0;
 };

@@ -48,9 +48,9 @@ struct alignas(64) Monitor::State {
 };
 
 /// The stages as they are at one moment, and who waits for whom.
-class Monitor::Standing {
+class Monitor::Snapshot {
 public:
-  Standing(const Program& program, const std::vector<StageId>& stages, const std::vector<State>& states)
+  Snapshot(const Program& program, const std::vector<StageId>& stages, const std::vector<State>& states)
       : program_{program} {
     seen_.resize(program.stages.size());
     for (const StageId stage : stages) seen_[index(stage)] = states[index(stage)].get();
@@ -187,11 +187,11 @@ std::string Monitor::failure() const {
 }
 
 std::string Monitor::describe(StageId stage) const {
-  return Standing{program_, stages_, states_}.describe(stage);
+  return Snapshot{program_, stages_, states_}.describe(stage);
 }
 
 std::string Monitor::standstill() const {
-  const Standing standing{program_, stages_, states_};
+  const Snapshot standing{program_, stages_, states_};
   std::vector<bool> is_missed(program_.stages.size(), false);
   for (const StageId stage : stages_)
     if (const auto peer = standing.peer(stage)) is_missed[index(*peer)] = true;

@@ -151,7 +151,7 @@ public:
       : schedule_{schedule}, order_{order}, graph_{graph} {}
 
   /// One operation after another on a communicator: positions in CommOrder::ops().
-  struct Behind {
+  struct CommunicatorWait {
     std::size_t operation = 0;
     std::size_t before = 0;
   };
@@ -171,7 +171,7 @@ public:
     for (std::size_t i = 0; i < cycle.size(); ++i) add(cycle[i], cycle[(i + 1) % cycle.size()]);
   }
   [[nodiscard]] std::vector<std::string>& sentences() { return sentences_; }
-  [[nodiscard]] const std::vector<Behind>& behind() const { return behind_; }
+  [[nodiscard]] const std::vector<CommunicatorWait>& behind() const { return behind_; }
 
 private:
   void enter(std::size_t operation) { operation_ = operation; }
@@ -242,7 +242,7 @@ private:
   std::string subject_;       ///< of a sentence about the order of a stage
   std::size_t stage_ = 0;     ///< and its stage
   std::vector<std::string> sentences_;
-  std::vector<Behind> behind_;
+  std::vector<CommunicatorWait> behind_;
 };
 
 /// Between two stages, on one communicator, each group of the one has to belong to one group of the other.
@@ -299,14 +299,14 @@ private:
 };
 
 /// Looks for a change that makes an order run to its end.
-class Mender {
+class FixSearch {
 public:
-  Mender(const Schedule& schedule, const CommOrder& order, Communicators communicators, const std::vector<bool>& eager,
-         const std::vector<TaskId>& consumers, std::size_t stuck)
+  FixSearch(const Schedule& schedule, const CommOrder& order, Communicators communicators,
+            const std::vector<bool>& eager, const std::vector<TaskId>& consumers, std::size_t stuck)
       : schedule_{schedule}, order_{order}, communicators_{communicators}, eager_{eager}, consumers_{consumers},
         stuck_{stuck} {}
 
-  [[nodiscard]] std::string fix(const std::vector<CycleDescription::Behind>& waits) const {
+  [[nodiscard]] std::string fix(const std::vector<CycleDescription::CommunicatorWait>& waits) const {
     constexpr std::size_t most_tried = 16;
     std::vector<Change> changes;
     for (const bool neighbours : {true, false}) // nothing but words of one stage between two tasks is easiest to change
@@ -338,7 +338,8 @@ private:
   }
 
   /// Other orders, or one group, of two operations that follow each other.
-  void add_changes(const CycleDescription::Behind& wait, bool neighbours, std::vector<Change>& changes) const {
+  void add_changes(const CycleDescription::CommunicatorWait& wait, bool neighbours,
+                   std::vector<Change>& changes) const {
     const CommOp& before = order_.ops()[wait.before];
     const CommOp& operation = order_.ops()[wait.operation];
     if (wait.before + 1 != wait.operation || operation.joins) return;
@@ -438,7 +439,8 @@ std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order, 
   CycleDescription description{schedule, order, graph};
   description.describe(shortest_cycle(graph.graph(), is_light));
   return Hang{.cycle = std::move(description.sentences()),
-              .fix = Mender{schedule, order, communicators, eager, consumers, graph.stuck()}.fix(description.behind())};
+              .fix =
+                  FixSearch{schedule, order, communicators, eager, consumers, graph.stuck()}.fix(description.behind())};
 }
 
 std::optional<Hang> find_hang(const Schedule& schedule, const CommOrder& order, Communicators communicators,

@@ -207,9 +207,9 @@ std::vector<Duration> cost_table(const Costs& costs, const Recompute& recompute)
   return table;
 }
 
-/// Fills in the forwards' fates, stage by stage.
+/// Fills in the forwards' handling, stage by stage.
 void decide_forwards(const Schedule& schedule, const Scenario& scenario, const ScheduleIndex& where,
-                     std::vector<ActivationFate>& fates) {
+                     std::vector<ActivationHandling>& handling) {
   const bool recompute = scenario.recompute.is_on() && !schedule.forward_only();
   for (const StageId stage : schedule.stage_ids()) {
     const std::size_t window = count_phases(schedule, stage).warmup_forwards + 1;
@@ -218,26 +218,27 @@ void decide_forwards(const Schedule& schedule, const Scenario& scenario, const S
     for (const TaskId id : ids) {
       const Task& task = schedule.task(id);
       if (task.pass != Pass::forward) continue;
-      fates[index(id)].recomputed = recompute && forwards % window >= scenario.recompute.microbatches_without;
+      handling[index(id)].recomputed = recompute && forwards % window >= scenario.recompute.microbatches_without;
       ++forwards;
       if (!scenario.memory.release_outputs || task.chunk_index + std::size_t{1} == schedule.shape().chunks()) continue;
       const TaskId receiver = where.forward(task.chunk_index + std::size_t{1}, index(task.microbatch));
-      fates[index(id)].output_released = !ids.contains(receiver);
+      handling[index(id)].output_released = !ids.contains(receiver);
     }
   }
 }
 
 /// What becomes of each task's activation; nothing where all of them simply live.
-std::vector<ActivationFate> decide_fates(const Schedule& schedule, const Scenario& scenario,
-                                         const ScheduleIndex& where) {
+std::vector<ActivationHandling> decide_handling(const Schedule& schedule, const Scenario& scenario,
+                                                const ScheduleIndex& where) {
   if (!scenario.recompute.is_on() && !scenario.memory.release_outputs) return {};
-  std::vector<ActivationFate> fates(schedule.size());
-  decide_forwards(schedule, scenario, where, fates);
-  for (std::size_t id = 0; id < fates.size(); ++id) {
+  std::vector<ActivationHandling> handling(schedule.size());
+  decide_forwards(schedule, scenario, where, handling);
+  for (std::size_t id = 0; id < handling.size(); ++id) {
     const Task& task = schedule.tasks()[id];
-    if (task.pass != Pass::forward) fates[id] = fates[index(where.forward(task.chunk_index, index(task.microbatch)))];
+    if (task.pass != Pass::forward)
+      handling[id] = handling[index(where.forward(task.chunk_index, index(task.microbatch)))];
   }
-  return fates;
+  return handling;
 }
 
 /// As cost_table; a full backward's collective is that of its input gradient. Empty where there are none.
@@ -292,7 +293,7 @@ std::vector<Duration> own_costs(const Schedule& schedule, const Scenario& scenar
   for (const StageId stage : schedule.stage_ids()) {
     for (const TaskId id : schedule.task_ids(stage)) {
       const Task& task = schedule.task(id);
-      const bool again = !dag.fates.empty() && dag.fates[index(id)].recomputed && gives_gradient(task.pass);
+      const bool again = !dag.handling.empty() && dag.handling[index(id)].recomputed && gives_gradient(task.pass);
       const Duration recompute = again ? scenario.recompute.time[task.chunk_index] : Duration{0};
       const Duration collective = dag.collective_of(task);
       costs[index(id)] = scenario.costs.task_time(stage, passes.of(task), collective, recompute);
@@ -455,7 +456,7 @@ void TaskGraph::set_times(const std::vector<Duration>& alone) {
 }
 
 bool TaskGraph::is_recomputed(TaskId id) const {
-  return !dag_->fates.empty() && dag_->fates[index(id)].recomputed;
+  return !dag_->handling.empty() && dag_->handling[index(id)].recomputed;
 }
 
 Duration TaskGraph::recompute_time(TaskId id) const {
@@ -466,7 +467,7 @@ Duration TaskGraph::recompute_time(TaskId id) const {
 }
 
 bool TaskGraph::releases_output(TaskId id) const {
-  return !dag_->fates.empty() && dag_->fates[index(id)].output_released;
+  return !dag_->handling.empty() && dag_->handling[index(id)].output_released;
 }
 
 std::vector<Edge> TaskGraph::successors(TaskId id) const {
@@ -516,7 +517,7 @@ TaskGraph lower_validated(Schedule schedule, Scenario scenario, std::string_view
   {
     const ScheduleIndex positions{schedule, where};
     check_stop();
-    dag->fates = decide_fates(schedule, scenario, positions);
+    dag->handling = decide_handling(schedule, scenario, positions);
     dag->own_cost = own_costs(schedule, scenario, *dag);
     check_stop();
     EdgeStream stream{schedule, scenario.network, positions, wiring->has_pairs};
@@ -545,9 +546,9 @@ TaskGraph TaskGraph::with_costs(Scenario scenario) const {
   auto dag = std::make_unique<Dag>();
   dag->wiring = dag_->wiring;
   fill_tables(scenario, *dag);
-  dag->fates = has_same_fates(scenario, scenario_)
-                   ? dag_->fates
-                   : decide_fates(*schedule_, scenario, ScheduleIndex{*schedule_, place_});
+  dag->handling = has_same_fates(scenario, scenario_)
+                      ? dag_->handling
+                      : decide_handling(*schedule_, scenario, ScheduleIndex{*schedule_, place_});
   dag->own_cost = own_costs(*schedule_, scenario, *dag);
   return {schedule_, std::move(scenario), std::move(dag), place_};
 }

@@ -57,13 +57,13 @@ StepTimes step_times(const std::vector<Duration>& steps) {
 }
 
 /// Of every step, over all replicas.
-struct Pace {
+struct StepEnds {
   std::vector<Duration> tasks; ///< to the last task
   std::vector<Duration> end;
 };
 
-Pace pace_of(std::span<const MeasuredRun> replicas) {
-  Pace pace;
+StepEnds step_ends(std::span<const MeasuredRun> replicas) {
+  StepEnds pace;
   for (std::size_t step = 0; step < replicas.front().steps.size(); ++step) {
     Duration tasks{0};
     Duration end{0};
@@ -80,7 +80,7 @@ Pace pace_of(std::span<const MeasuredRun> replicas) {
 /// Where the time of one replica goes, by stage, over all steps.
 class ReplicaAccount {
 public:
-  ReplicaAccount(const TaskGraph& graph, const TaskGroups& groups, const MeasuredRun& run, const Pace& pace)
+  ReplicaAccount(const TaskGraph& graph, const TaskGroups& groups, const MeasuredRun& run, const StepEnds& pace)
       : graph_{graph}, groups_{groups}, run_{run}, pace_{pace}, stages_(graph.schedule().shape().stages),
         tasks_(groups.groups.size()) {}
 
@@ -185,7 +185,7 @@ private:
   const TaskGraph& graph_;
   const TaskGroups& groups_;
   const MeasuredRun& run_;
-  const Pace& pace_;
+  const StepEnds& pace_;
   std::vector<StageSums> stages_;
   std::vector<RunningMean> tasks_; ///< by group
 };
@@ -266,7 +266,7 @@ double StepTimes::drift() const {
 Explanation explain(std::span<const MeasuredRun> replicas, std::optional<double> calibrate) {
   check_replicas(replicas);
   const TaskGraph graph = measured_graph(replicas.front());
-  const Pace pace = pace_of(replicas);
+  const StepEnds pace = step_ends(replicas);
   Explanation result;
   result.shape = graph.schedule().shape();
   result.steps = pace.end.size();

@@ -299,10 +299,10 @@ private:
   /// A slow device is slow in every pass; more layers are, too. A loss is heavier in one of them. Compared is what they
   /// take beyond the others: of a production run with a slow worker 1.46 and 1.24 times, of one with a loss 1.07 and
   /// 0.41.
-  static bool alike(const std::vector<PassBeside>& passes) {
+  static bool alike(const std::vector<PassComparison>& passes) {
     constexpr double tolerated = 1.5;
     if (passes.empty()) return false;
-    const auto [least, most] = std::ranges::minmax_element(passes, {}, &PassBeside::ratio);
+    const auto [least, most] = std::ranges::minmax_element(passes, {}, &PassComparison::ratio);
     return most->ratio() - 1 <= tolerated * (least->ratio() - 1);
   }
 
@@ -403,7 +403,7 @@ private:
 
 } // namespace
 
-double PassBeside::ratio() const {
+double PassComparison::ratio() const {
   return ratio_of(own, others);
 }
 

@@ -226,9 +226,10 @@ private:
   }
 
   /// How far a round is.
-  class Watched {
+  class RoundProgress {
   public:
-    Watched(std::string_view what, std::size_t done, std::size_t left) : what_{what}, done_{done}, of_{done + left} {}
+    RoundProgress(std::string_view what, std::size_t done, std::size_t left)
+        : what_{what}, done_{done}, of_{done + left} {}
     /// One more is done.
     void step(const PlanWatch& watch) {
       const std::lock_guard lock{mutex_};
@@ -349,7 +350,7 @@ private:
   std::vector<Found> best_; ///< as many as are ranked
   Queue open_;
   Queue searching_; ///< whose order is searched for
-  std::optional<Watched> watched_;
+  std::optional<RoundProgress> watched_;
 };
 
 } // namespace

@@ -61,9 +61,9 @@ EndsWork work_of_ends(const PlanRequest& request, const Model& model, const Degr
 }
 
 /// Where work goes so that the busiest has least.
-class Evened {
+class WorkBalancer {
 public:
-  explicit Evened(const std::vector<std::size_t>& stage_of)
+  explicit WorkBalancer(const std::vector<std::size_t>& stage_of)
       : stage_of_{stage_of}, chunks_(stage_of.size()), stages_(1 + std::ranges::max(stage_of)), held_(stages_.size()) {
     for (std::size_t chunk = 0; chunk < stage_of.size(); ++chunk) held_[stage_of[chunk]].push_back(chunk);
   }
@@ -96,7 +96,7 @@ std::optional<Layout> work_layout(const Model& model, const EndsWork& work, cons
   layout.back().mtp_layers = static_cast<std::size_t>(model.mtp_layers);
   auto left = static_cast<std::size_t>(model.layers);
   if (left + 2 < layout.size()) return std::nullopt;
-  Evened evened{stage_of};
+  WorkBalancer evened{stage_of};
   evened.add(0, work.embedding);
   evened.add(layout.size() - 1, work.loss);
   const auto give = [&](std::size_t chunk) {

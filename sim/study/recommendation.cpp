@@ -27,7 +27,7 @@ public:
     }
     const Recommendation& recommendation = *comparison_.recommendation;
     const Contender& best = at(recommendation.best);
-    reasons.duties = duties_of(best.demands);
+    reasons.runtime_features = runtime_features_of(best.demands);
     reasons.halves_assumed = comparison_.halves_assumed && best.demands.splits_backward;
     if (recommendation.runner_up)
       reasons.runner_up = runner_up(best, *recommendation.runner_up);
@@ -124,16 +124,16 @@ private:
 
 } // namespace
 
-std::vector<Duty> duties_of(const Demands& demands) {
-  std::vector<Duty> duties;
-  if (demands.splits_backward) duties.push_back(Duty::split_backward);
-  if (demands.overlaps_pairs) duties.push_back(Duty::overlap_pairs);
+std::vector<RuntimeFeature> runtime_features_of(const Demands& demands) {
+  std::vector<RuntimeFeature> runtime_features;
+  if (demands.splits_backward) runtime_features.push_back(RuntimeFeature::split_backward);
+  if (demands.overlaps_pairs) runtime_features.push_back(RuntimeFeature::overlap_pairs);
   if (demands.folds)
-    duties.push_back(Duty::fold);
+    runtime_features.push_back(RuntimeFeature::fold);
   else if (demands.chunks_per_stage > 1)
-    duties.push_back(Duty::run_chunks);
-  if (demands.parameter_copies > 1) duties.push_back(Duty::keep_copies);
-  return duties;
+    runtime_features.push_back(RuntimeFeature::run_chunks);
+  if (demands.parameter_copies > 1) runtime_features.push_back(RuntimeFeature::keep_copies);
+  return runtime_features;
 }
 
 Reasons reasons_of(const Comparison& comparison) {

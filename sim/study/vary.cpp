@@ -44,10 +44,10 @@ private:
   std::map<std::int64_t, std::shared_ptr<const std::vector<Candidate>>> made_;
 };
 
-using Said = std::optional<std::vector<std::string>>;
+using Notes = std::optional<std::vector<std::string>>;
 
 /// Nothing where the candidate refuses its spec, or deadlocks. What it says besides goes to `said`, if there is one.
-std::optional<Sample> try_sample(const Candidate& candidate, KnownOrders& known, std::int64_t value, Said* said) {
+std::optional<Sample> try_sample(const Candidate& candidate, KnownOrders& known, std::int64_t value, Notes* said) {
   try {
     if (said == nullptr)
       if (const auto sample = known.sample(candidate.spec, value)) return sample;
@@ -65,7 +65,7 @@ std::optional<Sample> try_sample(const Candidate& candidate, KnownOrders& known,
 }
 
 /// Of what is said at the first value what is said at the last one too: it holds for the range.
-void keep_common(Said& first, const Said& last) {
+void keep_common(Notes& first, const Notes& last) {
   if (!last) first.reset();
   if (first)
     std::erase_if(*first, [&](const std::string& note) { return std::ranges::find(*last, note) == last->end(); });
@@ -127,8 +127,8 @@ Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch
   const auto first = by_value.at(axis.from);
   std::vector<std::string> names;
   for (const Candidate& candidate : *first) names.push_back(candidate.name);
-  std::vector<Said> said_first(names.size());
-  std::vector<Said> said_last(names.size());
+  std::vector<Notes> first_notes(names.size());
+  std::vector<Notes> last_notes(names.size());
   std::deque<KnownOrders> known; // they do not move
   for (const Candidate& candidate : *first)
     known.emplace_back(candidate.spec.schedule && find_generator(*candidate.spec.schedule).searches, axis,
@@ -136,7 +136,7 @@ Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch
   const Sampler sample = [&](std::size_t line, std::int64_t value) {
     const auto candidates = by_value.at(value);
     PPSIM_ASSERT(candidates->size() == names.size());
-    Said* const said = value == axis.from ? &said_first[line] : value == axis.to ? &said_last[line] : nullptr;
+    Notes* const said = value == axis.from ? &first_notes[line] : value == axis.to ? &last_notes[line] : nullptr;
     auto sampled = try_sample((*candidates)[line], known[line], value, said);
     if (watch) watch(0);
     return sampled;
@@ -144,8 +144,8 @@ Varied vary(const RunSpec& given, const VaryOptions& options, const Watch& watch
   Varied varied{.variation = ppsim::vary(axis, names, sample, options), .notes = {}};
   if (varied.variation.lines.empty()) (void)compare(by_value.spec_at(axis.from), options.threads); // says why
   if (!varied.variation.lines.empty()) describe(spec, varied.variation);
-  for (std::size_t line = 0; line < names.size(); ++line) keep_common(said_first[line], said_last[line]);
-  varied.notes = collect_notes(*first, said_first);
+  for (std::size_t line = 0; line < names.size(); ++line) keep_common(first_notes[line], last_notes[line]);
+  varied.notes = collect_notes(*first, first_notes);
   std::ranges::move(notes_on_missing(*first, varied.variation), std::back_inserter(varied.notes));
   if (std::ranges::none_of(varied.variation.lines, changes))
     varied.notes.push_back(fmt::format("`vary`: `{}` changes no schedule's step time in this range", axis.option));

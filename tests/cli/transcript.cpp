@@ -107,9 +107,9 @@ Lines run(const std::string& command) {
 }
 
 /// A temporary folder with the program and the samples in it, made the current one; removed at the end.
-class Workplace {
+class WorkFolder {
 public:
-  Workplace(const fs::path& program, const fs::path& source_dir) {
+  WorkFolder(const fs::path& program, const fs::path& source_dir) {
     std::string name = (fs::temp_directory_path() / "ppsim-transcript-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"cannot make " + name};
     folder_ = name;
@@ -125,9 +125,9 @@ public:
     ::setenv("TERM", "dumb", 1);
     ::setenv("COLUMNS", "100", 1);
   }
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
-  ~Workplace() {
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  ~WorkFolder() {
     std::error_code ignored;
     fs::current_path("/", ignored);
     fs::remove_all(folder_, ignored);
@@ -157,7 +157,7 @@ int run_transcript(const fs::path& program, const fs::path& source_dir, const fs
   const bool update = std::getenv("PPSIM_UPDATE_GOLDEN") != nullptr;
   std::vector<std::pair<const Step*, Lines>> differing;
   {
-    const Workplace workplace{program, source_dir};
+    const WorkFolder workplace{program, source_dir};
     for (const Step& step : steps) {
       Lines actual = run(step.command);
       if (actual != step.output) differing.emplace_back(&step, std::move(actual));

@@ -342,9 +342,9 @@ TEST_CASE("Transfers on one GPU are timed for each neighbour and size", "[gpu]")
 namespace {
 
 /// A barrier of threads, which some may give up.
-class Meeting {
+class StoppableBarrier {
 public:
-  explicit Meeting(std::size_t count) : count_{count} {}
+  explicit StoppableBarrier(std::size_t count) : count_{count} {}
   void meet(const std::function<bool()>& stopped) {
     std::unique_lock lock{mutex_};
     const std::size_t round = round_;
@@ -376,7 +376,7 @@ RankResults train_ranks(const Program& program, const RunOptions& options) {
   for (NcclId& id : ids) id = plugin.make_id();
   const std::size_t count = program.stages.size();
   RankResults results{std::vector<StageResult>(count), std::vector<std::string>(count)};
-  Meeting meeting{count};
+  StoppableBarrier meeting{count};
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < count; ++i)
     threads.emplace_back([&, i] {

@@ -64,12 +64,12 @@ void draw_update(const TaskGraph& graph, Timeline& timeline) {
   }
 }
 
-struct Drawn {
+struct PredictedRun {
   Outcome prediction;
   MeasuredRun run;
 };
 
-Drawn draw_measured() {
+PredictedRun draw_measured() {
   const Schedule schedule = draw_order();
   Scenario scenario = draw_scenario(schedule.shape());
   if (one_in(3)) scenario.memory.parameters.assign(schedule.shape().chunks(), Bytes{7});
@@ -116,7 +116,7 @@ TEST_CASE("What released a simulated task is found again from its times alone") 
 
 TEST_CASE("Of a measured step every nanosecond has one label, and the critical path ends with it") {
   rc::prop("whatever was disturbed", [] {
-    const Drawn drawn = draw_measured();
+    const PredictedRun drawn = draw_measured();
     for (Timeline step : drawn.run.steps) {
       attribute(drawn.prediction.graph, step);
       const RunReport report = run_report(drawn.prediction.graph, step);
@@ -143,7 +143,7 @@ TEST_CASE("Of a measured step every nanosecond has one label, and the critical p
 
 TEST_CASE("Every view shows any measured step") {
   rc::prop("well-formed, and saying that it is measured", [] {
-    const Drawn drawn = draw_measured();
+    const PredictedRun drawn = draw_measured();
     const TaskGraph& graph = drawn.prediction.graph;
     Timeline step = drawn.run.steps.front();
     attribute(graph, step);
@@ -166,7 +166,7 @@ TEST_CASE("Every view shows any measured step") {
 
 TEST_CASE("Any run can be held against its prediction, and every view shows how") {
   rc::prop("well-formed, with deviations that are there", [] {
-    const Drawn drawn = draw_measured();
+    const PredictedRun drawn = draw_measured();
     const Outcome& prediction = drawn.prediction;
     const Validation validation =
         validate_run(prediction.graph, prediction.timeline, drawn.run, 0.01 * static_cast<double>(draw(0, 100)));
@@ -200,7 +200,7 @@ TEST_CASE("A run as predicted is valid with a tolerance of nothing") {
 
 TEST_CASE("Every run that is written is read back as it was") {
   rc::prop("byte by byte, and the same order", [] {
-    const Drawn drawn = draw_measured();
+    const PredictedRun drawn = draw_measured();
     const std::string text = traces::write_run(drawn.run);
     const MeasuredRun again = traces::read_run(text, "run.json");
     RC_ASSERT(again.schedule == drawn.run.schedule);

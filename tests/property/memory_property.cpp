@@ -57,12 +57,12 @@ TEST_CASE(
     if (scenario.pair.kind == PairRule::Kind::factor) scenario.pair.kind = PairRule::Kind::max;
     const auto outcome = try_run(schedule, scenario);
     for (std::size_t stage = 0; outcome && stage < schedule.shape().stages; ++stage) {
-      const std::vector<Life> lives = lives_on(*outcome, stage);
+      const std::vector<ActivationLifetime> lives = lifetimes_on(*outcome, stage);
       Bytes most;
       for (const MemoryPoint& point : memory_over_time(outcome->graph, outcome->timeline, make_id<StageId>(stage))) {
         if (point.live == 0 && point.bytes == Bytes{} && point.at == SimTime{}) continue; // before the first change
         Bytes held;
-        for (const Life& life : lives) held += naive_bytes(*outcome, life, point.at);
+        for (const ActivationLifetime& life : lives) held += naive_bytes(*outcome, life, point.at);
         RC_ASSERT(point.bytes == held);
         most = std::max(most, held);
       }

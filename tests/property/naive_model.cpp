@@ -123,7 +123,7 @@ public:
 
 private:
   /// When something was made, and when it is where it is needed.
-  struct Made {
+  struct OutputTimes {
     SimTime at{};
     SimTime arrived{};
   };
@@ -132,7 +132,7 @@ private:
   std::optional<SimTime> inputs(const Task& task, std::size_t id) {
     const std::size_t chunk = task.chunk_index;
     const std::size_t microbatch = index(task.microbatch);
-    const auto made = [&](Output output, std::size_t of) -> std::optional<Made> {
+    const auto made = [&](Output output, std::size_t of) -> std::optional<OutputTimes> {
       const auto found = made_.find({output, of, microbatch});
       return found == made_.end() ? std::nullopt : std::optional{found->second};
     };
@@ -207,7 +207,7 @@ private:
     const bool forward = task.pass == Pass::forward;
     const std::size_t chunk = task.chunk_index;
     const std::size_t microbatch = index(task.microbatch);
-    Made& made = made_[{forward ? Output::activation : Output::gradient, chunk, microbatch}];
+    OutputTimes& made = made_[{forward ? Output::activation : Output::gradient, chunk, microbatch}];
     made = {result_.spans[id].end, result_.spans[id].end};
     if (forward ? chunk + 1 == schedule_.shape().chunks() : chunk == 0) return;
     const std::size_t other = forward ? chunk + 1 : chunk - 1;
@@ -237,7 +237,7 @@ private:
   NaiveRun result_;
   std::vector<std::size_t> running_; ///< tasks that have begun and not ended
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> stage_of_;
-  std::map<Result, Made> made_;
+  std::map<Result, OutputTimes> made_;
   std::map<std::pair<std::size_t, std::size_t>, SimTime> link_free_; ///< from one stage to one other
   std::map<std::size_t, SimTime> uplink_free_;                       ///< by node
 };
@@ -402,12 +402,12 @@ std::size_t naive_peak(const Schedule& schedule, const Timeline& timeline, std::
   return static_cast<std::size_t>(peak);
 }
 
-std::vector<Life> lives_on(const Outcome& outcome, std::size_t stage) {
-  std::map<std::pair<std::size_t, std::size_t>, Life> lives;
+std::vector<ActivationLifetime> lifetimes_on(const Outcome& outcome, std::size_t stage) {
+  std::map<std::pair<std::size_t, std::size_t>, ActivationLifetime> lives;
   const std::size_t first = index(outcome.graph.schedule().first_task(make_id<StageId>(stage)));
   std::size_t id = first;
   for (const Task& task : outcome.graph.schedule().stage(make_id<StageId>(stage))) {
-    Life& life = lives[{task.chunk_index, index(task.microbatch)}];
+    ActivationLifetime& life = lives[{task.chunk_index, index(task.microbatch)}];
     const Span span = outcome.timeline.tasks[id];
     if (task.pass == Pass::forward) {
       life.forward = task;
@@ -419,12 +419,12 @@ std::vector<Life> lives_on(const Outcome& outcome, std::size_t stage) {
     }
     ++id;
   }
-  std::vector<Life> list;
+  std::vector<ActivationLifetime> list;
   for (const auto& [key, life] : lives) list.push_back(life);
   return list;
 }
 
-Bytes naive_bytes(const Outcome& outcome, const Life& life, SimTime at) {
+Bytes naive_bytes(const Outcome& outcome, const ActivationLifetime& life, SimTime at) {
   const Schedule& schedule = outcome.graph.schedule();
   const Scenario& scenario = outcome.graph.scenario();
   const std::size_t chunk = life.forward.chunk_index;

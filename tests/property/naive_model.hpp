@@ -48,7 +48,7 @@ std::array<Duration, label_count> naive_labels(const Schedule& schedule, const S
 std::size_t naive_peak(const Schedule& schedule, const Timeline& timeline, std::size_t stage);
 
 /// The passes of one activation, as they ran.
-struct Life {
+struct ActivationLifetime {
   Task forward;
   Span made, backward, weight;
   SimTime sent = SimTime::max(); ///< when its output had reached another stage
@@ -56,9 +56,9 @@ struct Life {
 };
 
 /// The activations that `stage` makes.
-std::vector<Life> lives_on(const Outcome& outcome, std::size_t stage);
+std::vector<ActivationLifetime> lifetimes_on(const Outcome& outcome, std::size_t stage);
 
 /// What one activation takes at one moment, by the definition in docs/model.md.
-Bytes naive_bytes(const Outcome& outcome, const Life& life, SimTime at);
+Bytes naive_bytes(const Outcome& outcome, const ActivationLifetime& life, SimTime at);
 
 } // namespace ppsim::test

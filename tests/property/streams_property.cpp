@@ -23,7 +23,7 @@ namespace ppsim::test::streams_property {
 
 namespace {
 
-struct Drawn {
+struct StreamsInput {
   TaskGraph graph;
   CommOrder order;
   Communicators communicators{};
@@ -110,7 +110,7 @@ Bytes draw_threshold(const Network& network) {
   return network.boundary_bytes[draw(0, network.boundary_bytes.size() - 1)];
 }
 
-Drawn draw_run(bool may_be_eager = true) {
+StreamsInput draw_run(bool may_be_eager = true) {
   const Schedule schedule = draw_order();
   Scenario scenario = draw_stream_scenario(schedule.shape());
   if (may_be_eager) scenario.network.streams.eager_below = draw_threshold(scenario.network);
@@ -121,7 +121,7 @@ Drawn draw_run(bool may_be_eager = true) {
   return {lower(schedule.with_communications(order), scenario), std::move(order), communicators};
 }
 
-std::optional<Timeline> try_streams(const Drawn& drawn) {
+std::optional<Timeline> try_streams(const StreamsInput& drawn) {
   return try_simulate(drawn.graph, drawn.order, drawn.communicators);
 }
 
@@ -130,7 +130,7 @@ class NaiveStreams {
 public:
   struct Hangs {};
 
-  explicit NaiveStreams(const Drawn& drawn)
+  explicit NaiveStreams(const StreamsInput& drawn)
       : drawn_{drawn}, graph_{drawn.graph}, schedule_{graph_.schedule()}, senders_{senders_of(graph_)},
         starts_(graph_.size()), fronts_(drawn.order.size()) {
     for (std::size_t stage = 0; stage < drawn.order.stages(); ++stage) {
@@ -247,7 +247,7 @@ private:
     return latest;
   }
 
-  const Drawn& drawn_;
+  const StreamsInput& drawn_;
   const TaskGraph& graph_;
   const Schedule& schedule_;
   std::vector<TaskId> senders_;
@@ -276,7 +276,8 @@ bool transfers_touch(const Outcome& outcome) {
 
 /// By how much of its work a task has progressed in `span`, in units of which a nanosecond without transfers does
 /// `slowdown` and one with them a million.
-std::int64_t progress(const Drawn& drawn, const Timeline& timeline, StageId stage, Span span, std::int64_t slowdown) {
+std::int64_t progress(const StreamsInput& drawn, const Timeline& timeline, StageId stage, Span span,
+                      std::int64_t slowdown) {
   std::vector<Span> flows;
   for (std::size_t id = 0; id < drawn.graph.size(); ++id) {
     const auto sender = make_id<TaskId>(id);
@@ -301,7 +302,7 @@ std::int64_t progress(const Drawn& drawn, const Timeline& timeline, StageId stag
 
 TEST_CASE("Under streams everything happens when the bare rules say, and hangs where they go round") {
   rc::prop("any order of tasks and operations", [] {
-    const Drawn drawn = draw_run();
+    const StreamsInput drawn = draw_run();
     const auto run = try_streams(drawn);
     RC_CLASSIFY(!run.has_value(), "hangs");
     NaiveStreams naive{drawn};
@@ -326,7 +327,7 @@ TEST_CASE("Under streams everything happens when the bare rules say, and hangs w
 
 TEST_CASE("An order hangs exactly where the check says so, whatever the costs") {
   rc::prop("rendezvous, or all eager", [] {
-    Drawn drawn = draw_run(false);
+    StreamsInput drawn = draw_run(false);
     const bool eager = one_in(3);
     Scenario scenario = drawn.graph.scenario();
     if (eager) scenario.network.streams.eager_below = most_bytes;
@@ -342,7 +343,7 @@ TEST_CASE("An order hangs exactly where the check says so, whatever the costs") 
 
 TEST_CASE("Under streams labels add up, and the critical path leads without a gap from zero to the makespan") {
   rc::prop("any order that runs", [] {
-    Drawn drawn = draw_run();
+    StreamsInput drawn = draw_run();
     if (one_in(3)) {
       Scenario scenario = drawn.graph.scenario();
       scenario.network.streams.slowdown_ppm = unchanged_ppm + number(draw(0, 2'000'000));
@@ -360,7 +361,7 @@ TEST_CASE("Under streams labels add up, and the critical path leads without a ga
 
 TEST_CASE("Stalls by name are the time of their label") {
   rc::prop("any order that runs", [] {
-    const Drawn drawn = draw_run();
+    const StreamsInput drawn = draw_run();
     const auto run = try_streams(drawn);
     if (!run) return;
     const RunReport report = run_report(drawn.graph, *run);
@@ -401,7 +402,7 @@ TEST_CASE("On edges, with every receive posted at the start, streams equal laten
 
 TEST_CASE("Tasks progress at full speed without transfers on their stage, and slower by the factor with them") {
   rc::prop("any order that runs, to the nanosecond", [] {
-    Drawn drawn = draw_run();
+    StreamsInput drawn = draw_run();
     Scenario scenario = drawn.graph.scenario();
     const std::int64_t slowdown = unchanged_ppm + number(draw(0, 3'000'000));
     scenario.network.streams.slowdown_ppm = slowdown;

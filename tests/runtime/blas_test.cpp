@@ -32,10 +32,10 @@ std::vector<float> drawn(std::size_t count, std::uint32_t key) {
 }
 
 // A matrix with a gap of NaN after each row.
-struct Drawn2d {
+struct PaddedMatrix {
   std::size_t rows, columns, stride;
   std::vector<float> values;
-  Drawn2d(std::size_t row_count, std::size_t column_count, std::uint32_t key)
+  PaddedMatrix(std::size_t row_count, std::size_t column_count, std::uint32_t key)
       : rows{row_count}, columns{column_count}, stride{column_count + 3}, values(rows * stride, nan) {
     for (std::size_t row = 0; row < rows; ++row)
       for (std::size_t column = 0; column < columns; ++column)
@@ -50,9 +50,9 @@ struct Case {
 
 // Largest error of a product against sums in double, beside which numbers that may not be touched are looked at.
 void check_product(const Case& c, const std::function<void(const Product&)>& multiply) {
-  const Drawn2d a{c.transpose_a ? c.inner : c.rows, c.transpose_a ? c.rows : c.inner, 1};
-  const Drawn2d b{c.transpose_b ? c.columns : c.inner, c.transpose_b ? c.inner : c.columns, 2};
-  Drawn2d out{c.rows, c.columns, 3};
+  const PaddedMatrix a{c.transpose_a ? c.inner : c.rows, c.transpose_a ? c.rows : c.inner, 1};
+  const PaddedMatrix b{c.transpose_b ? c.columns : c.inner, c.transpose_b ? c.inner : c.columns, 2};
+  PaddedMatrix out{c.rows, c.columns, 3};
   const std::vector<float> before = out.values;
   if (!c.add) std::fill(out.values.begin(), out.values.end(), nan);
   multiply({.rows = c.rows,

@@ -137,11 +137,11 @@ void draw(const Numbers& numbers, std::uint32_t key) {
 // What is left in a device's workspace is NaN afterwards.
 void spoil_scratch(Device& device) {
   HostWeights weights{device};
-  HostPassage passage{device};
-  passage.x.fill(0xff);
-  passage.dy.fill(0xff);
-  device.forward(weights.parameters.get(), passage.x.get(), passage.y.get(), passage.stash());
-  device.input_grad(weights.parameters.get(), passage.dy.get(), nullptr, passage.stash());
+  HostBuffers buffers{device};
+  buffers.x.fill(0xff);
+  buffers.dy.fill(0xff);
+  device.forward(weights.parameters.get(), buffers.x.get(), buffers.y.get(), buffers.stash());
+  device.input_grad(weights.parameters.get(), buffers.dy.get(), nullptr, buffers.stash());
 }
 
 struct Results {
@@ -151,17 +151,17 @@ struct Results {
 
 // F, I and W of one microbatch, with everything that is written before it is read set to NaN, and what W does not need
 // gone before W.
-Results run_tasks(Device& device, const HostWeights& weights, HostPassage& passage) {
+Results run_tasks(Device& device, const HostWeights& weights, HostBuffers& buffers) {
   spoil_scratch(device);
-  passage.fill(0xff);
-  device.make_input(MicrobatchId{3}, passage.x.get());
-  draw(passage.dy, 77);
+  buffers.fill(0xff);
+  device.make_input(MicrobatchId{3}, buffers.x.get());
+  draw(buffers.dy, 77);
   device.zero_gradients(weights.gradients.get());
-  device.forward(weights.parameters.get(), passage.x.get(), passage.y.get(), passage.stash());
-  device.input_grad(weights.parameters.get(), passage.dy.get(), passage.dx.get(), passage.stash());
-  Results results{passage.y.values(), passage.dx.values(), {}};
-  for (Numbers* gone : {&passage.for_input, &passage.x, &passage.y, &passage.dy, &passage.dx}) gone->fill(0xff);
-  device.weight_grad({nullptr, passage.for_weight.get()}, weights.gradients.get());
+  device.forward(weights.parameters.get(), buffers.x.get(), buffers.y.get(), buffers.stash());
+  device.input_grad(weights.parameters.get(), buffers.dy.get(), buffers.dx.get(), buffers.stash());
+  Results results{buffers.y.values(), buffers.dx.values(), {}};
+  for (Numbers* gone : {&buffers.for_input, &buffers.x, &buffers.y, &buffers.dy, &buffers.dx}) gone->fill(0xff);
+  device.weight_grad({nullptr, buffers.for_weight.get()}, weights.gradients.get());
   results.gradients = weights.gradients.values();
   return results;
 }
@@ -188,17 +188,17 @@ TEST_CASE("F computes its formula, I and W its derivatives, with either matrix l
       CAPTURE(library->description(), in_words(workload));
       const auto device = make_host_device(workload, *library);
       HostWeights weights{*device};
-      HostPassage passage{*device};
+      HostBuffers buffers{*device};
       // Larger than the initial ones, so that every branch matters as much as the residual.
       draw(weights.parameters, 5);
-      const Results found = run_tasks(*device, weights, passage);
+      const Results found = run_tasks(*device, weights, buffers);
 
       const Formula formula{workload};
-      device->make_input(MicrobatchId{3}, passage.x.get());
-      draw(passage.dy, 77);
+      device->make_input(MicrobatchId{3}, buffers.x.get());
+      draw(buffers.dy, 77);
       const std::vector<double> parameters = as_double(weights.parameters.values());
-      const std::vector<double> x = as_double(passage.x.values());
-      const std::vector<double> dy = as_double(passage.dy.values());
+      const std::vector<double> x = as_double(buffers.x.values());
+      const std::vector<double> dy = as_double(buffers.dy.values());
       const auto along_dy = [&](const std::vector<double>& y) {
         return std::inner_product(y.begin(), y.end(), dy.begin(), 0.0);
       };
@@ -223,8 +223,8 @@ TEST_CASE("Both matrix libraries give the same but for rounding, at sizes of rea
     for (std::size_t which = 0; which < 2; ++which) {
       const auto device = make_host_device(workload, *libraries()[which]);
       const HostWeights weights{*device};
-      HostPassage passage{*device};
-      results[which] = run_tasks(*device, weights, passage);
+      HostBuffers buffers{*device};
+      results[which] = run_tasks(*device, weights, buffers);
     }
     CHECK(relative_error(results[0].y, as_double(results[1].y)) < 1e-5);
     CHECK(relative_error(results[0].dx, as_double(results[1].dx)) < 1e-5);
@@ -238,12 +238,12 @@ TEST_CASE("Tasks give equal bits in every run, on every device and in any memory
       const Workload workload{.block = block, .tokens = 33, .width = 40, .heads = 2, .layers = 2};
       const auto device = make_host_device(workload, *library);
       const HostWeights weights{*device};
-      HostPassage passage{*device};
-      const Results first = run_tasks(*device, weights, passage);
-      CHECK(run_tasks(*device, weights, passage) == first);
+      HostBuffers buffers{*device};
+      const Results first = run_tasks(*device, weights, buffers);
+      CHECK(run_tasks(*device, weights, buffers) == first);
       const auto other = make_host_device(workload, *library);
       const HostWeights other_weights{*other};
-      HostPassage other_passage{*other};
+      HostBuffers other_passage{*other};
       CHECK(run_tasks(*other, other_weights, other_passage) == first);
     }
   }
@@ -253,13 +253,13 @@ TEST_CASE("W can wait while other microbatches pass, and adds what it would have
   for (const Block block : {Block::mlp, Block::transformer}) {
     const auto device = make_host_device({.block = block, .tokens = 6, .width = 8, .heads = 2, .layers = 2});
     HostWeights weights{*device};
-    HostPassage first{*device};
-    HostPassage second{*device};
-    const auto forward_and_input_grad = [&](HostPassage& passage, std::size_t microbatch) {
-      device->make_input(make_id<MicrobatchId>(microbatch), passage.x.get());
-      draw(passage.dy, static_cast<std::uint32_t>(microbatch));
-      device->forward(weights.parameters.get(), passage.x.get(), passage.y.get(), passage.stash());
-      device->input_grad(weights.parameters.get(), passage.dy.get(), passage.dx.get(), passage.stash());
+    HostBuffers first{*device};
+    HostBuffers second{*device};
+    const auto forward_and_input_grad = [&](HostBuffers& buffers, std::size_t microbatch) {
+      device->make_input(make_id<MicrobatchId>(microbatch), buffers.x.get());
+      draw(buffers.dy, static_cast<std::uint32_t>(microbatch));
+      device->forward(weights.parameters.get(), buffers.x.get(), buffers.y.get(), buffers.stash());
+      device->input_grad(weights.parameters.get(), buffers.dy.get(), buffers.dx.get(), buffers.stash());
     };
     forward_and_input_grad(first, 0);
     device->weight_grad(first.stash(), weights.gradients.get());
@@ -280,14 +280,14 @@ TEST_CASE("W can wait while other microbatches pass, and adds what it would have
 TEST_CASE("The gradient of x is the same whether somebody wants it or not", "[host]") {
   const auto device = make_host_device({.block = Block::transformer, .tokens = 6, .width = 8, .heads = 2});
   HostWeights weights{*device};
-  HostPassage passage{*device};
-  const Results wanted = run_tasks(*device, weights, passage);
-  device->make_input(MicrobatchId{3}, passage.x.get());
-  draw(passage.dy, 77);
-  device->forward(weights.parameters.get(), passage.x.get(), passage.y.get(), passage.stash());
-  device->input_grad(weights.parameters.get(), passage.dy.get(), nullptr, passage.stash());
+  HostBuffers buffers{*device};
+  const Results wanted = run_tasks(*device, weights, buffers);
+  device->make_input(MicrobatchId{3}, buffers.x.get());
+  draw(buffers.dy, 77);
+  device->forward(weights.parameters.get(), buffers.x.get(), buffers.y.get(), buffers.stash());
+  device->input_grad(weights.parameters.get(), buffers.dy.get(), nullptr, buffers.stash());
   device->zero_gradients(weights.gradients.get());
-  device->weight_grad(passage.stash(), weights.gradients.get());
+  device->weight_grad(buffers.stash(), weights.gradients.get());
   CHECK(weights.gradients.values() == wanted.gradients);
 }
 
@@ -295,47 +295,47 @@ TEST_CASE("The loss is half the mean squared distance from the target, and I fin
   constexpr Workload workload{.tokens = 3, .width = 10, .seed = 9};
   const auto device = make_host_device(workload);
   HostWeights weights{*device};
-  HostPassage passage{*device};
-  passage.fill(0xff);
-  device->make_input(MicrobatchId{2}, passage.x.get());
+  HostBuffers buffers{*device};
+  buffers.fill(0xff);
+  device->make_input(MicrobatchId{2}, buffers.x.get());
   std::vector<float> target;
-  for (std::size_t i = 0; i < passage.x.size(); ++i)
-    target.push_back(target_value(passage.x.begin()[i], target_shift(target_key(9), i % 10)));
+  for (std::size_t i = 0; i < buffers.x.size(); ++i)
+    target.push_back(target_value(buffers.x.begin()[i], target_shift(target_key(9), i % 10)));
 
   device->begin_step();
-  passage.y.write(target);
-  device->loss(MicrobatchId{2}, passage.y.get(), passage.stash());
+  buffers.y.write(target);
+  device->loss(MicrobatchId{2}, buffers.y.get(), buffers.stash());
   CHECK(device->losses() == 0);
   for (float& number : target) number += 0.5F;
-  passage.y.write(target);
-  device->loss(MicrobatchId{2}, passage.y.get(), passage.stash());
+  buffers.y.write(target);
+  device->loss(MicrobatchId{2}, buffers.y.get(), buffers.stash());
   CHECK(device->losses() == Approx(0.125)); // 0.5^2 / 2
-  device->loss(MicrobatchId{2}, passage.y.get(), passage.stash());
+  device->loss(MicrobatchId{2}, buffers.y.get(), buffers.stash());
   CHECK(device->losses() == Approx(0.25)); // a sum over microbatches
   device->begin_step();
   CHECK(device->losses() == 0);
 
   // Gradient: (y - target) / elements = 0.5 / 30, as if it had been sent.
-  device->forward(weights.parameters.get(), passage.x.get(), passage.y.get(), passage.stash());
-  passage.y.write(target);
-  device->loss(MicrobatchId{2}, passage.y.get(), passage.stash());
-  device->input_grad(weights.parameters.get(), nullptr, passage.dx.get(), passage.stash());
-  const std::vector<float> from_loss = passage.dx.values();
-  device->forward(weights.parameters.get(), passage.x.get(), passage.y.get(), passage.stash());
-  passage.dy.write(std::vector<float>(30, 0.5F / 30));
-  device->input_grad(weights.parameters.get(), passage.dy.get(), passage.dx.get(), passage.stash());
-  CHECK(relative_error(from_loss, as_double(passage.dx.values())) < 1e-5);
+  device->forward(weights.parameters.get(), buffers.x.get(), buffers.y.get(), buffers.stash());
+  buffers.y.write(target);
+  device->loss(MicrobatchId{2}, buffers.y.get(), buffers.stash());
+  device->input_grad(weights.parameters.get(), nullptr, buffers.dx.get(), buffers.stash());
+  const std::vector<float> from_loss = buffers.dx.values();
+  device->forward(weights.parameters.get(), buffers.x.get(), buffers.y.get(), buffers.stash());
+  buffers.dy.write(std::vector<float>(30, 0.5F / 30));
+  device->input_grad(weights.parameters.get(), buffers.dy.get(), buffers.dx.get(), buffers.stash());
+  CHECK(relative_error(from_loss, as_double(buffers.dx.values())) < 1e-5);
 }
 
 TEST_CASE("Inputs are a microbatch's own, the same in every step, of mean 0 and variance 1", "[host]") {
   const auto device = make_host_device({.tokens = 100, .width = 100});
-  HostPassage passage{*device};
-  device->make_input(MicrobatchId{0}, passage.x.get());
-  const std::vector<float> first = passage.x.values();
-  device->make_input(MicrobatchId{1}, passage.x.get());
-  CHECK(passage.x.values() != first);
-  device->make_input(MicrobatchId{0}, passage.x.get());
-  CHECK(passage.x.values() == first);
+  HostBuffers buffers{*device};
+  device->make_input(MicrobatchId{0}, buffers.x.get());
+  const std::vector<float> first = buffers.x.values();
+  device->make_input(MicrobatchId{1}, buffers.x.get());
+  CHECK(buffers.x.values() != first);
+  device->make_input(MicrobatchId{0}, buffers.x.get());
+  CHECK(buffers.x.values() == first);
   const double mean = std::accumulate(first.begin(), first.end(), 0.0) / 10000;
   const double squares = std::inner_product(first.begin(), first.end(), first.begin(), 0.0) / 10000;
   CHECK(std::abs(mean) < 0.04); // four deviations of 0.01
@@ -488,13 +488,13 @@ TEST_CASE("A held task lasts at least its length, asleep", "[host]") {
 TEST_CASE("Processor time is that of the tasks", "[host]") {
   const auto device = make_host_device({.tokens = 64, .width = 64});
   const HostWeights weights{*device};
-  HostPassage passage{*device};
-  device->make_input(MicrobatchId{0}, passage.x.get());
+  HostBuffers buffers{*device};
+  device->make_input(MicrobatchId{0}, buffers.x.get());
   device->begin_step();
   const Duration before = device->cpu_time().value();
   const Stamp start = device->stamp();
   for (int i = 0; i < 20; ++i)
-    device->forward(weights.parameters.get(), passage.x.get(), passage.y.get(), passage.stash());
+    device->forward(weights.parameters.get(), buffers.x.get(), buffers.y.get(), buffers.stash());
   const Stamp end = device->stamp();
   const Duration cpu = device->cpu_time().value() - before;
   CHECK(cpu > 100us); // 20 times 2 x 64 x 64 x 256 multiplications, at 10 GFLOP/s 840 us

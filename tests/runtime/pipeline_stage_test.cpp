@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "runtime/compiled.hpp"
-#include "runtime/stage/hand_over.hpp"
+#include "runtime/stage/thread_channels.hpp"
 #include "runtime/toy_device.hpp"
 
 namespace ppsim::test::pipeline_stage_test {
@@ -33,7 +33,7 @@ class ToyRun {
 public:
   explicit ToyRun(const Program& program, StageOptions options = {})
       : program_{program}, options_{options}, monitor_{program, stages_of(program), 10s, 10s, [](const auto&) {}},
-        hand_over_{program, Bytes{16}, monitor_, {}}, devices(program.stages.size()) {}
+        channels_{program, Bytes{16}, monitor_, {}}, devices(program.stages.size()) {}
 
   /// Calls `work` with each stage on a thread of its own; rethrows what the first stage threw.
   void run(const std::function<void(PipelineStage&)>& work) {
@@ -43,7 +43,7 @@ public:
       for (const StageId id : stages_of(program_))
         threads.emplace_back([&, id] {
           try {
-            PipelineStage stage{program_, id, devices[index(id)], hand_over_.transport(id), monitor_, options_};
+            PipelineStage stage{program_, id, devices[index(id)], channels_.transport(id), monitor_, options_};
             work(stage);
           } catch (const std::exception& error) {
             if (!monitor_.stopped()) thrown[index(id)] = std::current_exception();
@@ -59,7 +59,7 @@ private:
   const Program& program_;
   StageOptions options_;
   Monitor monitor_;
-  HandOver hand_over_;
+  ThreadChannels channels_;
 
 public:
   std::vector<ToyDevice> devices;

@@ -116,7 +116,7 @@ TEST_CASE("A wait for a peer that does not come is given up", "[processes]") {
 namespace {
 
 /// Remembers the memory that messages use.
-class RememberingMessages final : public ThreadMessages {
+class RecordingMessages final : public ThreadMessages {
 public:
   using ThreadMessages::ThreadMessages;
   Request isend(const void* data, std::size_t bytes, std::size_t to, int tag) override {
@@ -135,7 +135,7 @@ public:
 };
 
 /// Whether memory of that size is still taken, so that it is not what the allocator hands out next.
-bool is_taken(const RememberingMessages::Memory& memory) {
+bool is_taken(const RecordingMessages::Memory& memory) {
   std::vector<Message> others;
   for (std::size_t i = 0; i < 8; ++i) {
     const auto begin = reinterpret_cast<std::uintptr_t>(others.emplace_back(memory.bytes).data());
@@ -155,7 +155,7 @@ TEST_CASE("What a message uses that was given up is never freed: MPI may still w
   SECTION("the leader receives the size, but not what follows") {
     ThreadMessages sender{hub, 1};
     static_cast<void>(sender.isend(&size, sizeof size, 0, number(Tag::gather)));
-    RememberingMessages leader{hub, 0};
+    RecordingMessages leader{hub, 0};
     CHECK_THROWS_WITH(gather(leader, {}, soon), "gave up");
     REQUIRE(leader.used.size() == 2);
     REQUIRE(leader.used[1].bytes == size);
@@ -165,7 +165,7 @@ TEST_CASE("What a message uses that was given up is never freed: MPI may still w
     ThreadMessages leader{hub, 0};
     std::uint64_t received = 0;
     const auto request = leader.irecv(&received, sizeof received, 1, number(Tag::gather)); // of the size only
-    RememberingMessages sender{hub, 1};
+    RecordingMessages sender{hub, 1};
     const GiveUp later = [&, n = 0]() mutable {
       if (n++ == 0)
         static_cast<void>(leader.test(request, nullptr));

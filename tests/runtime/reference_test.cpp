@@ -114,8 +114,8 @@ TEST_CASE("Gradients are sums over all microbatches, the loss is their mean", "[
   const HostWeights upper{*device, ChunkId{1}};
   device->begin_step();
   for (const MicrobatchId microbatch : {MicrobatchId{0}, MicrobatchId{1}, MicrobatchId{2}}) {
-    HostPassage down{*device};
-    HostPassage up{*device};
+    HostBuffers down{*device};
+    HostBuffers up{*device};
     device->make_input(microbatch, down.x.get());
     device->forward(lower.parameters.get(), down.x.get(), down.y.get(), down.stash());
     device->forward(upper.parameters.get(), down.y.get(), up.y.get(), up.stash());
@@ -152,8 +152,8 @@ TEST_CASE("An asynchronous program is trained by its definition", "[reference]")
   const HostWeights upper{*device, ChunkId{1}};
   device->begin_step();
   for (const MicrobatchId microbatch : {MicrobatchId{0}, MicrobatchId{1}}) {
-    HostPassage down{*device};
-    HostPassage up{*device};
+    HostBuffers down{*device};
+    HostBuffers up{*device};
     device->make_input(microbatch, down.x.get());
     device->forward(before.parameters.get(), down.x.get(), down.y.get(), down.stash());
     device->forward(upper.parameters.get(), down.y.get(), up.y.get(), up.stash());
@@ -284,7 +284,7 @@ TEST_CASE("The tolerance covers another order of summation and no missing microb
     const auto sum = [&](std::size_t first, std::ptrdiff_t step, std::size_t count) {
       device->zero_gradients(weights.gradients.get());
       for (std::size_t i = 0; i < count; ++i, first += static_cast<std::size_t>(step)) {
-        HostPassage passage{*device};
+        HostBuffers passage{*device};
         device->make_input(make_id<MicrobatchId>(first), passage.x.get());
         device->forward(weights.parameters.get(), passage.x.get(), passage.y.get(), passage.stash());
         device->loss(make_id<MicrobatchId>(first), passage.y.get(), passage.stash());

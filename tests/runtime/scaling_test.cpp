@@ -33,7 +33,7 @@ Operations counted(const Workload& workload) {
   const CountingMatrices library;
   const auto device = make_host_device(workload, library);
   const HostWeights weights{*device};
-  HostPassage passage{*device};
+  HostBuffers passage{*device};
   device->make_input(MicrobatchId{0}, passage.x.get());
   Operations found;
   static_cast<void>(library.take());

@@ -130,7 +130,7 @@ TEST_CASE("A run for which the system starts too few threads ends, and says what
       "run one more: raise the limit of processes (ulimit -u, or of the container), or use fewer stages";
   for (const auto& [started, whose] :
        {std::pair{0U, "the run's monitor"}, std::pair{1U, "rank 0"}, std::pair{3U, "rank 2"}})
-    if (const auto said = said_with_threads(started, refused))
+    if (const auto said = output_with_threads(started, refused))
       CHECK(*said == std::string{"failed: "} + whose + why);
     else
       WARN("threads cannot be limited here");

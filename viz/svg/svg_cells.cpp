@@ -97,7 +97,7 @@ void for_each_task(const Chart& chart, Visit visit) {
       if (!is_cut_off(chart, chart.timeline.tasks[index(id)])) visit(id, stage);
 }
 
-CellPieces cell_pieces(const Chart& chart, Drawn& drawn) {
+CellPieces cell_pieces(const Chart& chart, LegendItems& drawn) {
   CellPieces pieces;
   pieces.wide.resize(pass_count * chart.palette.shades());
   pieces.narrow.resize(pieces.wide.size());
@@ -185,7 +185,7 @@ std::array<std::size_t, pass_count> choose_sizes(const std::array<SizeCount, pas
 }
 
 /// Idle spans, hatched by cause.
-std::string draw_idle(const Chart& chart, Drawn& drawn) {
+std::string draw_idle(const Chart& chart, LegendItems& drawn) {
   std::array<std::string, label_count> pieces;
   for (const StageId stage : chart.graph.schedule().stage_ids()) {
     for (const LabelledSpan& span : account(chart.graph, chart.timeline, stage, chart.end())) {
@@ -211,7 +211,7 @@ std::string draw_idle(const Chart& chart, Drawn& drawn) {
 }
 
 /// A cell per optimizer step.
-std::string draw_optimizer(const Chart& chart, Drawn& drawn) {
+std::string draw_optimizer(const Chart& chart, LegendItems& drawn) {
   std::string cells;
   for (std::size_t stage = 0; stage < chart.timeline.optimizer.size(); ++stage) {
     const Span& span = chart.timeline.optimizer[stage].span;
@@ -225,7 +225,7 @@ std::string draw_optimizer(const Chart& chart, Drawn& drawn) {
 }
 
 /// A thin bar below its row for each reduction, where rows leave room for it.
-std::string draw_reductions(const Chart& chart, Drawn& drawn) {
+std::string draw_reductions(const Chart& chart, LegendItems& drawn) {
   const Px gap = chart.pitch - chart.bar;
   if (chart.timeline.reductions.empty() || gap < px(6)) return {};
   std::string bars;
@@ -244,7 +244,7 @@ std::string draw_reductions(const Chart& chart, Drawn& drawn) {
 }
 
 /// A cell per task.
-std::string draw_cells(const Chart& chart, Drawn& drawn) {
+std::string draw_cells(const Chart& chart, LegendItems& drawn) {
   std::string out;
   const CellPieces pieces = cell_pieces(chart, drawn);
   out += draw_kinds(chart, pieces.wide, R"( stroke="#ffffff" stroke-width="0.8")");
@@ -258,7 +258,7 @@ std::string draw_cells(const Chart& chart, Drawn& drawn) {
 }
 
 /// Microbatch numbers, above everything else.
-std::string draw_numbers(const Chart& chart, Drawn& drawn) {
+std::string draw_numbers(const Chart& chart, LegendItems& drawn) {
   if (!chart.numbers) return {};
   const Schedule& schedule = chart.graph.schedule();
   const std::string widest(fmt::formatted_size("{}", schedule.shape().microbatches - 1), '0');
@@ -307,7 +307,7 @@ Box split_mark(Pass pass, const Box& cell) {
   return {cell.x + inset, y, cell.width - inset * 2, height};
 }
 
-std::string draw_rows(const Chart& chart, const std::string& behind, Drawn& drawn) {
+std::string draw_rows(const Chart& chart, const std::string& behind, LegendItems& drawn) {
   if (chart.detail == Detail::shares) return behind + draw_shares(chart, drawn) + draw_critical_path(chart, drawn);
   std::string out = draw_idle(chart, drawn) + behind;
   if (chart.transfers) out += draw_transfers(chart, drawn);

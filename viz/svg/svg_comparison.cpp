@@ -191,7 +191,7 @@ std::string svg_comparison(const Comparison& comparison, std::span<const Panel> 
   const Part head = draw_head(headline_of(comparison, panels), charts.front().width);
   Px bottom = head.bottom;
   std::string body;
-  Drawn drawn;
+  LegendItems drawn;
   for (std::size_t i = 0; i < charts.size(); ++i) {
     Chart& chart = charts[i];
     chart.plot.y = bottom + panel_head_height;

@@ -47,13 +47,13 @@ struct Headline {
 [[nodiscard]] std::string draw_time_axis(const Chart& chart);
 [[nodiscard]] std::string draw_stage_labels(const Chart& chart);
 /// All that the frame of the chart asks for, above `behind`, which shows through waits but not through cells.
-[[nodiscard]] std::string draw_rows(const Chart& chart, const std::string& behind, Drawn& drawn);
+[[nodiscard]] std::string draw_rows(const Chart& chart, const std::string& behind, LegendItems& drawn);
 /// Columns that show how their time is shared, for Detail::shares.
-[[nodiscard]] std::string draw_shares(const Chart& chart, Drawn& drawn);
+[[nodiscard]] std::string draw_shares(const Chart& chart, LegendItems& drawn);
 /// Lines from sender to receiver.
-[[nodiscard]] std::string draw_transfers(const Chart& chart, Drawn& drawn);
+[[nodiscard]] std::string draw_transfers(const Chart& chart, LegendItems& drawn);
 /// The chain of tasks and transfers that ends at the makespan.
-[[nodiscard]] std::string draw_critical_path(const Chart& chart, Drawn& drawn);
+[[nodiscard]] std::string draw_critical_path(const Chart& chart, LegendItems& drawn);
 /// What an idle label means.
 [[nodiscard]] std::string_view meaning_of(Label label);
 /// How memory over time is shown below the rows.
@@ -70,9 +70,9 @@ struct MemoryPlot {
 };
 [[nodiscard]] MemoryPlot memory_plot(const Chart& chart);
 /// That below `top`, with the time axis.
-[[nodiscard]] Part draw_memory(const Chart& chart, const MemoryPlot& plot, Px top, Drawn& drawn);
+[[nodiscard]] Part draw_memory(const Chart& chart, const MemoryPlot& plot, Px top, LegendItems& drawn);
 /// What was drawn and nothing else, below `top`. Of several charts, `chart` is the one with most chunks per stage.
-[[nodiscard]] Part draw_legend(const Chart& chart, const Drawn& drawn, Px top);
+[[nodiscard]] Part draw_legend(const Chart& chart, const LegendItems& drawn, Px top);
 
 /// How a vertical line is drawn where a run ends.
 enum class EndLine : std::uint8_t { predicted, measured };

@@ -84,7 +84,7 @@ struct Chart : ChartFrame {
 inline constexpr Px least_mean_cell{150};
 
 /// What was drawn of memory over time.
-struct MemoryDrawn {
+struct MemoryLegendItems {
   bool is_drawn = false;
   bool counts = false; ///< live activations
   bool has_static = false;
@@ -93,7 +93,7 @@ struct MemoryDrawn {
 };
 
 /// What was drawn, so that the legend explains this and nothing else.
-struct Drawn {
+struct LegendItems {
   LabelSet labels; ///< busy labels stand for their pass; overlap for a cell of two halves
   bool numbers = false;
   bool transfers = false;
@@ -103,7 +103,7 @@ struct Drawn {
   bool two_rows = false;        ///< a stage's prediction above its measured row, with a line where each run ends
   bool slow_tasks = false;      ///< marked
   bool late_tasks = false;      ///< the waits before them marked
-  MemoryDrawn memory;
+  MemoryLegendItems memory;
 };
 
 } // namespace ppsim::viz

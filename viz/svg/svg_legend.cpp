@@ -13,7 +13,7 @@ constexpr Px swatch_height = px(14);
 constexpr Px text_gap = px(6);
 constexpr Px entry_gap = px(20);
 
-bool drew(const Drawn& drawn, Label label) {
+bool drew(const LegendItems& drawn, Label label) {
   return drawn.labels.test(static_cast<std::size_t>(label));
 }
 
@@ -71,7 +71,7 @@ void add_hatch(std::string& out, const Box& box, Label label) {
   out += draw_rect(box, fmt::format(R"(fill="{}" stroke="#b3b3b3" stroke-width="0.5")", hatch_fill(label)));
 }
 
-void add_passes(std::string& out, LegendFlow& flow, const Chart& chart, const Drawn& drawn) {
+void add_passes(std::string& out, LegendFlow& flow, const Chart& chart, const LegendItems& drawn) {
   const auto shades = static_cast<std::int64_t>(chart.palette.shades());
   const Px width = shades == 1 ? swatch_width : px(15) * shades;
   for (const Pass pass : {Pass::forward, Pass::backward, Pass::input_grad, Pass::weight_grad})
@@ -107,7 +107,7 @@ void add_passes(std::string& out, LegendFlow& flow, const Chart& chart, const Dr
   flow.new_line();
 }
 
-void add_idle(std::string& out, LegendFlow& flow, const Drawn& drawn) {
+void add_idle(std::string& out, LegendFlow& flow, const LegendItems& drawn) {
   bool first = true;
   for (std::size_t label = first_idle_label; label < label_count; ++label) {
     if (!drawn.labels.test(label)) continue;
@@ -119,7 +119,7 @@ void add_idle(std::string& out, LegendFlow& flow, const Drawn& drawn) {
   flow.new_line();
 }
 
-void add_lines(std::string& out, LegendFlow& flow, const Chart& chart, const Drawn& drawn) {
+void add_lines(std::string& out, LegendFlow& flow, const Chart& chart, const LegendItems& drawn) {
   if (drawn.critical_path) {
     const Box box =
         flow.entry(chart.timeline.optimizer.empty()
@@ -152,7 +152,7 @@ void add_lines(std::string& out, LegendFlow& flow, const Chart& chart, const Dra
   }
 }
 
-void add_memory(std::string& out, LegendFlow& flow, const MemoryDrawn& memory) {
+void add_memory(std::string& out, LegendFlow& flow, const MemoryLegendItems& memory) {
   if (!memory.is_drawn) return;
   const auto add_fill = [&](std::string_view words, std::string_view fill) {
     out += draw_rect(flow.entry(words),
@@ -186,7 +186,7 @@ std::string_view meaning_of(Label label) {
   return meanings[static_cast<std::size_t>(label) - first_idle_label];
 }
 
-Part draw_legend(const Chart& chart, const Drawn& drawn, Px top) {
+Part draw_legend(const Chart& chart, const LegendItems& drawn, Px top) {
   LegendFlow flow{chart.plot.x, chart.width - margin, top};
   std::string swatches;
   add_passes(swatches, flow, chart, drawn);

@@ -162,7 +162,8 @@ std::string draw_scale(const MemoryPlot& plot, const Lane& lane) {
          draw_group(fmt::format(R"(class="memory-ticks" font-size="{}" fill="#595959")", tick_size), labels);
 }
 
-std::string draw_curve(const Chart& chart, const MemoryPlot& plot, const Lane& lane, std::size_t stage, Drawn& drawn) {
+std::string draw_curve(const Chart& chart, const MemoryPlot& plot, const Lane& lane, std::size_t stage,
+                       LegendItems& drawn) {
   const StageReport& report = chart.report.stages[stage];
   const std::vector<Step> steps =
       steps_of(chart, plot, memory_over_time(chart.graph, chart.timeline, make_id<StageId>(stage)));
@@ -187,7 +188,7 @@ std::string draw_curve(const Chart& chart, const MemoryPlot& plot, const Lane& l
   return out;
 }
 
-std::string draw_limit(const MemoryPlot& plot, const Lane& lane, Drawn& drawn) {
+std::string draw_limit(const MemoryPlot& plot, const Lane& lane, LegendItems& drawn) {
   if (!plot.limit || *plot.limit > plot.top) return {};
   drawn.memory.has_limit = true;
   return draw_path(limit_look, fmt::format("M{} {}H{}", lane.box.x, lane.y_at(*plot.limit), lane.box.right()));
@@ -213,7 +214,8 @@ std::string draw_peak(const Chart& chart, const MemoryPlot& plot, const Lane& la
   return out;
 }
 
-std::string draw_lane(const Chart& chart, const MemoryPlot& plot, const Lane& lane, std::size_t stage, Drawn& drawn) {
+std::string draw_lane(const Chart& chart, const MemoryPlot& plot, const Lane& lane, std::size_t stage,
+                      LegendItems& drawn) {
   std::string out = fmt::format("<title>{}</title>\n", escaped(lane_tooltip(chart, plot, stage)));
   out += draw_scale(plot, lane) + draw_curve(chart, plot, lane, stage, drawn) + draw_limit(plot, lane, drawn) +
          draw_peak(chart, plot, lane, stage);
@@ -281,7 +283,7 @@ MemoryPlot memory_plot(const Chart& chart) {
   return plot;
 }
 
-Part draw_memory(const Chart& chart, const MemoryPlot& plot, Px top, Drawn& drawn) {
+Part draw_memory(const Chart& chart, const MemoryPlot& plot, Px top, LegendItems& drawn) {
   drawn.memory.counts = plot.counts;
   drawn.memory.is_drawn = true;
   Chart below = chart; // on the same time axis

@@ -151,7 +151,7 @@ std::string draw_path_line(const Chart& chart) {
 
 } // namespace
 
-std::string draw_transfers(const Chart& chart, Drawn& drawn) {
+std::string draw_transfers(const Chart& chart, LegendItems& drawn) {
   const Schedule& schedule = chart.graph.schedule();
   std::string lines;
   std::string heads;
@@ -174,7 +174,7 @@ std::string draw_transfers(const Chart& chart, Drawn& drawn) {
                         draw_path(R"(fill="#6b6b6b")", heads));
 }
 
-std::string draw_critical_path(const Chart& chart, Drawn& drawn) {
+std::string draw_critical_path(const Chart& chart, LegendItems& drawn) {
   if (!chart.path || chart.report.critical_path.empty()) return {};
   drawn.critical_path = true;
   if (chart.path == PathStyle::line) return draw_path_line(chart);

@@ -24,27 +24,27 @@ std::string rough_percent(double share) {
 }
 
 /// As "to ..." continues it.
-std::string duty_words(Duty duty, const Demands& demands) {
+std::string runtime_feature_words(RuntimeFeature duty, const Demands& demands) {
   switch (duty) {
-  case Duty::split_backward:
+  case RuntimeFeature::split_backward:
     return "split the backward";
-  case Duty::overlap_pairs:
+  case RuntimeFeature::overlap_pairs:
     return "run a forward and a backward at the same time";
-  case Duty::fold:
+  case RuntimeFeature::fold:
     return fmt::format("place {} chunks per stage in {}", demands.chunks_per_stage,
                        demands.chunks_per_stage == 2 ? "a V" : "waves");
-  case Duty::run_chunks:
+  case RuntimeFeature::run_chunks:
     return fmt::format("run {} chunks per stage", demands.chunks_per_stage);
-  case Duty::keep_copies:
+  case RuntimeFeature::keep_copies:
     break;
   }
   return fmt::format("keep {} copies of the parameters", demands.parameter_copies);
 }
 
-std::string duties_words(const std::vector<Duty>& duties, const Demands& demands) {
+std::string runtime_feature_words(const std::vector<RuntimeFeature>& runtime_features, const Demands& demands) {
   std::vector<std::string> list;
-  list.reserve(duties.size());
-  for (const Duty duty : duties) list.push_back(duty_words(duty, demands));
+  list.reserve(runtime_features.size());
+  for (const RuntimeFeature duty : runtime_features) list.push_back(runtime_feature_words(duty, demands));
   return enumerated(list);
 }
 
@@ -128,8 +128,8 @@ private:
   [[nodiscard]] std::string to_take(const Contender& best) const {
     std::string words = fmt::format("take {}: {}{}{}", best.name, figure(), time_of(best),
                                     reasons_.runner_up ? against(best, *reasons_.runner_up) : alone(best));
-    if (!reasons_.duties.empty())
-      words += fmt::format("; its runtime must {}", duties_words(reasons_.duties, best.demands));
+    if (!reasons_.runtime_features.empty())
+      words += fmt::format("; its runtime must {}", runtime_feature_words(reasons_.runtime_features, best.demands));
     words += ".";
     if (reasons_.halves_assumed)
       words += " The halves of the backward were not given and are taken as equal (--input-grad gives one of them).";
@@ -169,10 +169,10 @@ private:
     std::string words = contrast.time == Duration{0}
                             ? fmt::format(" {} takes as long", other.name)
                             : fmt::format(" {} is {} slower", other.name, rough_percent(contrast.share));
-    const std::vector<Duty> left = duties_of(other.demands);
-    const std::size_t saved = reasons_.duties.size();
+    const std::vector<RuntimeFeature> left = runtime_features_of(other.demands);
+    const std::size_t saved = reasons_.runtime_features.size();
     if (!left.empty())
-      words += fmt::format(" and only has to {}", duties_words(left, other.demands));
+      words += fmt::format(" and only has to {}", runtime_feature_words(left, other.demands));
     else
       words += saved == 1 ? " and does not need that" : saved == 2 ? " and needs neither" : " and needs none of these";
     words += prices(contrast, other, best) + "."; // NOLINT(readability-suspicious-call-argument): the simpler one's

@@ -9,9 +9,9 @@ namespace ppsim::generator {
 namespace {
 
 /// One time per stage, and the earliest of them (the lowest stage among equals), in a tree of minima.
-class Alarms {
+class EarliestTimes {
 public:
-  explicit Alarms(std::size_t stages) : leaves_{std::bit_ceil(stages)}, times_(2 * leaves_, Dispatch::never) {}
+  explicit EarliestTimes(std::size_t stages) : leaves_{std::bit_ceil(stages)}, times_(2 * leaves_, Dispatch::never) {}
 
   void set(std::size_t stage, std::int64_t time) {
     std::size_t at = leaves_ + stage;
@@ -184,7 +184,7 @@ private:
   Choice best_;
   std::int64_t latest_key_ = 0;
   std::int64_t next_input_ = Dispatch::never; // of what the stage could run if its input were there
-  Alarms alarms_;                             // when each stage looks for work
+  EarliestTimes alarms_;                      // when each stage looks for work
 };
 
 } // namespace

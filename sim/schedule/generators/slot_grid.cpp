@@ -21,7 +21,7 @@ bool is_forward(Leg leg) {
 /// Slots of all legs, and the grid that follows from them.
 class Grid {
 public:
-  Grid(const SlotPattern& pattern, std::size_t microbatches, Pull pull)
+  Grid(const SlotPattern& pattern, std::size_t microbatches, Compaction pull)
       : pull_{pull}, stages_{pattern.size()}, microbatches_{microbatches}, slot_(legs * stages_ * microbatches_),
         weights_(stages_) {
     for (std::size_t stage = 0; stage < stages_; ++stage)
@@ -42,7 +42,7 @@ public:
     add_weights();
     squeeze();
     add_weights();
-    return pull_ != Pull::tight_end || tighten_end();
+    return pull_ != Compaction::tight_end || tighten_end();
   }
 
   [[nodiscard]] SlotGrid cells() const {
@@ -195,7 +195,7 @@ private:
         if (slot >= old[stage].size() || old[stage][slot].kind == Kind::idle) continue;
         const bool before = std::pair{static_cast<Slot>(slot), stage} < std::pair{steady_from, std::size_t{0}};
         const bool after = std::pair{static_cast<Slot>(slot), stage} > std::pair{steady_to, std::size_t{0}} && !before;
-        if ((before && with_weights) || after || pull_ != Pull::ends) move(stage, slot, with_weights);
+        if ((before && with_weights) || after || pull_ != Compaction::ends) move(stage, slot, with_weights);
       }
   }
 
@@ -276,7 +276,7 @@ private:
     return true;
   }
 
-  Pull pull_;
+  Compaction pull_;
   std::size_t stages_;
   std::size_t microbatches_;
   std::vector<Slot> slot_;                 // by leg, stage, microbatch
@@ -316,7 +316,7 @@ SlotGrid lengthen(const SlotGrid& grid, std::size_t slot, std::size_t extra) {
 
 } // namespace
 
-SlotGrid repeat_pattern(const SlotPattern& pattern, std::size_t microbatches, std::int64_t most_live, Pull pull) {
+SlotGrid repeat_pattern(const SlotPattern& pattern, std::size_t microbatches, std::int64_t most_live, Compaction pull) {
   Slot longest = 0; // until the first microbatch is back
   for (const auto& of_stage : pattern) longest = std::max(longest, std::ranges::max(of_stage));
   // warm-up and cool-down do not depend on how many microbatches are between them

@@ -31,7 +31,7 @@ struct SlotCell {
 using SlotGrid = std::vector<std::vector<SlotCell>>;
 
 /// What is pulled together.
-enum class Pull : std::uint8_t {
+enum class Compaction : std::uint8_t {
   ends, ///< before the first gradient reaches the start and after the last forward has left it
   everything,
   tight_end ///< everything; then the last gradients follow the last microbatch at two slots' distance
@@ -39,6 +39,6 @@ enum class Pull : std::uint8_t {
 
 /// Empty where the end cannot be made tight, or the pattern holds more than `most_live` activations on a stage.
 [[nodiscard]] SlotGrid repeat_pattern(const SlotPattern& pattern, std::size_t microbatches, std::int64_t most_live,
-                                      Pull pull);
+                                      Compaction pull);
 
 } // namespace ppsim::generator

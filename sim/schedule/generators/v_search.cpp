@@ -105,7 +105,7 @@ private:
     // however few microbatches there are, a grid is as long as one of them takes: 4p slots on each of p stages
     const std::size_t cost = 1 + 4 * stages_ / (6 * input_.shape.microbatches);
     for (const VPattern& pattern : patterns)
-      for (const Pull pull : {Pull::ends, Pull::everything, Pull::tight_end}) {
+      for (const Compaction pull : {Compaction::ends, Compaction::everything, Compaction::tight_end}) {
         if (plans_left_ < keep + cost || !next_plan(cost)) return;
         const SlotGrid grid = repeat_pattern(slots_of(pattern, stages_), input_.shape.microbatches, most_live(), pull);
         if (grid.empty() || !follow_grid(board_, grid)) continue;
@@ -202,7 +202,7 @@ Plan search_v(const DispatchInput& input, std::size_t placements) {
 }
 
 Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario, std::size_t activations,
-                       std::span<const Rival> rivals) {
+                       std::span<const AlternativeSchedule> rivals) {
   const DispatchInput input = dispatch_input(scenario, wave_placement(shape), activations);
   return to_schedule(name, shape, better_plan(input, {.shape = shape}, scenario, search_v(input, 250'000), rivals));
 }

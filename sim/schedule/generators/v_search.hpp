@@ -24,6 +24,6 @@ constexpr std::size_t v_min_limit(const Shape& shape) {
 
 /// The schedule called `name` of such a plan that holds at most so many activations on each stage, or of a rival's.
 [[nodiscard]] Schedule search_within(std::string_view name, const Shape& shape, const Scenario& scenario,
-                                     std::size_t activations, std::span<const Rival> rivals);
+                                     std::size_t activations, std::span<const AlternativeSchedule> rivals);
 
 } // namespace ppsim::generator

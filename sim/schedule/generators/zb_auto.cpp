@@ -155,8 +155,9 @@ Schedule make(const ScheduleRequest& request, const Scenario& scenario) {
     best.offer(board);
     if (best.plan().score <= bound) break;
   }
-  constexpr std::array<Rival, 4> rivals{Rival{&zb_h1::definition}, Rival{&zb_h2::definition},
-                                        Rival{&one_f_one_b::definition}, Rival{&gpipe::definition}};
+  constexpr std::array<AlternativeSchedule, 4> rivals{
+      AlternativeSchedule{&zb_h1::definition}, AlternativeSchedule{&zb_h2::definition},
+      AlternativeSchedule{&one_f_one_b::definition}, AlternativeSchedule{&gpipe::definition}};
   return to_schedule("zb-auto", request.shape, better_plan(input, request, scenario, best.plan(), rivals));
 }
 

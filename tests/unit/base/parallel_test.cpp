@@ -49,7 +49,7 @@ TEST_CASE("Work for a call ends on all threads where the call is stopped, and wo
 
 TEST_CASE("Work is done on the threads that the system starts, and without any") {
   for (const std::size_t threads : {0U, 1U}) {
-    const auto said = said_with_threads(threads, [] {
+    const auto said = output_with_threads(threads, [] {
       std::vector<int> calls(50);
       for_each_index(calls.size(), 4, [&](std::size_t i) { ++calls[i]; });
       return std::string{calls == std::vector<int>(50, 1) ? "each once" : "not each once"};

@@ -74,7 +74,7 @@ TEST_CASE("Step times and memory that are published are predicted within the bou
 
 TEST_CASE("What was published as running fits: all runs of the table, and DeepSeek-V3") {
   const PublishedErrors errors = validated(source_path("traces/published/runs.csv").string(), "2");
-  for (const HeldPublished& held : errors.runs) {
+  for (const PublishedPrediction& held : errors.runs) {
     INFO(held.run.name);
     CHECK(held.fits);
   }

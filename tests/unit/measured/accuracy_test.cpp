@@ -20,8 +20,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-HeldRun held(std::string group, std::string schedule, Duration predicted, Duration measured, std::size_t mb = 8) {
-  HeldRun run;
+ValidatedRun held(std::string group, std::string schedule, Duration predicted, Duration measured, std::size_t mb = 8) {
+  ValidatedRun run;
   run.name = schedule + "-m" + std::to_string(mb);
   run.group = std::move(group);
   run.schedule = std::move(schedule);
@@ -34,7 +34,7 @@ HeldRun held(std::string group, std::string schedule, Duration predicted, Durati
 }
 
 /// Errors -1 %, +4 %, +2 % in a, -3 % in b.
-std::vector<HeldRun> four_runs() {
+std::vector<ValidatedRun> four_runs() {
   return {held("a", "gpipe", 198ms, 200ms), held("a", "1f1b", 104ms, 100ms), held("a", "zb-h1", 102ms, 100ms),
           held("b", "1f1b", 97ms, 100ms)};
 }
@@ -62,14 +62,14 @@ TEST_CASE("Errors of many runs: the median of their sizes, and the worst with it
 }
 
 TEST_CASE("A single prediction that does not hold is enough") {
-  std::vector<HeldRun> runs = four_runs();
+  std::vector<ValidatedRun> runs = four_runs();
   runs[3].validation.step.predicted = 90ms;
   runs[3].validation.holds = runs[3].validation.in_tolerance();
   CHECK_FALSE(accuracy_of(std::move(runs)).holds());
 }
 
 TEST_CASE("Errors with a run's own times are summed up over the runs that have them") {
-  std::vector<HeldRun> runs = four_runs();
+  std::vector<ValidatedRun> runs = four_runs();
   runs[0].validation.own_times = ComparedTime{99ms, 100ms};
   runs[2].validation.own_times = ComparedTime{203ms, 200ms};
   const Accuracy accuracy = accuracy_of(runs);
@@ -82,7 +82,7 @@ TEST_CASE("Errors with a run's own times are summed up over the runs that have t
 }
 
 TEST_CASE("Start errors have a worst run of their own") {
-  std::vector<HeldRun> runs = four_runs();
+  std::vector<ValidatedRun> runs = four_runs();
   runs[2].validation.start_error_p95 = 0.025;
   const Accuracy accuracy = accuracy_of(std::move(runs));
   CHECK(accuracy.all.worst == 1);
@@ -105,7 +105,7 @@ TEST_CASE("Runs of the same work are ranked, each pair once") {
 }
 
 TEST_CASE("Runs of other links, microbatches, layers or of the same schedule are not ranked") {
-  HeldRun deeper = held("a", "gpipe", 1ms, 9ms);
+  ValidatedRun deeper = held("a", "gpipe", 1ms, 9ms);
   deeper.work = "layers=2";
   const Accuracy accuracy =
       accuracy_of({held("a", "1f1b", 2ms, 2ms), held("b", "gpipe", 1ms, 9ms), held("a", "gpipe", 1ms, 9ms, 16),
@@ -121,7 +121,7 @@ TEST_CASE("Two runs that were predicted to take equally long have no order") {
 }
 
 TEST_CASE("Runs that are no validation do not count") {
-  std::vector<HeldRun> runs = four_runs();
+  std::vector<ValidatedRun> runs = four_runs();
   runs[1].validation.contended = true; // the worst
   runs[3].validation.unaligned = true; // the only one of its group
   for (const std::size_t i : {1U, 3U}) runs[i].validation.holds = false;
@@ -139,8 +139,8 @@ TEST_CASE("Runs that are no validation do not count") {
 }
 
 TEST_CASE("Where no run is a validation nothing is said of errors") {
-  std::vector<HeldRun> runs = four_runs();
-  for (HeldRun& run : runs) {
+  std::vector<ValidatedRun> runs = four_runs();
+  for (ValidatedRun& run : runs) {
     run.validation.contended = true;
     run.validation.holds = false;
   }
@@ -161,7 +161,7 @@ TEST_CASE("Pairs in another order come with the widest first") {
 }
 
 TEST_CASE("Many validations in words: the headline, the worst, the order, what was compared") {
-  std::vector<HeldRun> runs = four_runs();
+  std::vector<ValidatedRun> runs = four_runs();
   runs[0].validation.proved = true;
   runs[1].validation.proved = true;
   const std::string text = viz::accuracy_text(accuracy_of(std::move(runs)), {.width = 100, .colour = false});
@@ -173,7 +173,7 @@ TEST_CASE("Many validations in words: the headline, the worst, the order, what w
 }
 
 TEST_CASE("Of what does not hold a text says which and why") {
-  std::vector<HeldRun> runs = four_runs();
+  std::vector<ValidatedRun> runs = four_runs();
   runs[0].validation.proved = false;
   runs[0].validation.holds = false;
   runs[1].validation.contended = true;
@@ -186,7 +186,7 @@ TEST_CASE("Of what does not hold a text says which and why") {
 }
 
 TEST_CASE("Of more runs than a screen holds a text shows the worst, a table all") {
-  std::vector<HeldRun> runs;
+  std::vector<ValidatedRun> runs;
   for (std::size_t mb = 1; mb <= 50; ++mb)
     runs.push_back(held("a", "1f1b", Duration{100'000'000 + static_cast<std::int64_t>(mb) * 1'000'000}, 100ms, mb));
   const Accuracy accuracy = accuracy_of(std::move(runs));
@@ -198,7 +198,7 @@ TEST_CASE("Of more runs than a screen holds a text shows the worst, a table all"
 }
 
 TEST_CASE("A plot of errors has a marker for every run and one for every schedule, and is well-formed") {
-  std::vector<HeldRun> runs = four_runs();
+  std::vector<ValidatedRun> runs = four_runs();
   runs[3].group = "b & <c>";
   runs[3].name = "\"quoted\"";
   const std::string svg = viz::svg_accuracy(accuracy_of(std::move(runs)));

@@ -30,7 +30,7 @@ Duration sum_of_parts(const Explanation& explanation) {
 }
 
 /// Of every device, every nanosecond of the job's steps has one label, or waits for another replica.
-void check_all_time_is_told(const Explanation& explanation) {
+void check_all_time_is_labelled(const Explanation& explanation) {
   for (const ReplicaExplanation& each : explanation.replicas)
     for (const StageExplanation& stage : each.stages) {
       const Duration told = std::accumulate(stage.time.begin(), stage.time.end(), stage.waits_for_replicas);
@@ -60,7 +60,7 @@ TEST_CASE("Nothing is found in a balanced run but the bubble of its schedule") {
   CHECK(found.replicas[0].median_bubble == Approx(3.0 / 11));
   CHECK(found.replicas[0].stages[3].passes[0].mean == 10ms);
   CHECK(found.replicas[0].stages[3].passes[1].tasks == 8);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
 TEST_CASE("A slow worker of one replica is named first, with what it costs and who waits for it") {
@@ -90,7 +90,7 @@ TEST_CASE("A slow worker of one replica is named first, with what it costs and w
   CHECK(found.replicas[1].stages[2].waits_for_replicas == 0ms);
   CHECK(found.replicas[2].stages[2].waits_for_replicas == 285ms);
   CHECK(found.waits_for_replicas == 3 * 4 * 285ms);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
 TEST_CASE("Two slow workers are taken out together, as one alone gives nothing") {
@@ -152,7 +152,7 @@ TEST_CASE("A heavy last stage is named, with what spreading its work evenly give
   CHECK(finding.suspects[0].passes[0].ratio() == Approx(2.1));
   CHECK(finding.suspects[0].passes[1].ratio() == Approx(1.4));
   CHECK(part(found, Reason::imbalance) == 0ms);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
 TEST_CASE("Without replicas to compare with, a stage that is as slow in every pass may have a slow device") {
@@ -206,7 +206,7 @@ TEST_CASE("Stages that differ beyond the heaviest are an imbalance, by what is l
   CHECK(found.findings[1].reason == Reason::imbalance);
   // All stages at (1 + 1 + 1.5 + 2) / 4 of 30 ms.
   CHECK(std::abs(percent_off(found.findings[1].after, 11 * 41250us)) < 0.001);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
 TEST_CASE("A slow link is named before transfers, and both as a simulation has them") {
@@ -234,7 +234,7 @@ TEST_CASE("A slow link is named before transfers, and both as a simulation has t
   CHECK(found.findings[0].everywhere);
   CHECK(found.findings[1].reason == Reason::transfers);
   CHECK(found.findings[1].gain() == simulated(2ms, 2ms) - balanced_step);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
   // In one replica of two.
   const Explanation one = explain(std::vector{replica_with(ways(2ms, 2ms)), replica_with(ways(20ms, 2ms))});
   CHECK(one.findings.at(0).reason == Reason::slow_link);
@@ -278,7 +278,7 @@ TEST_CASE("Jitter costs what the step takes longer than with the mean of every s
   CHECK(index(found.findings[0].suspects.at(0).stage) == 2);
   CHECK(found.replicas[0].stages[2].passes[0].spread == 5ms);
   CHECK(found.replicas[0].stages[1].passes[0].spread == 0ms);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
 TEST_CASE("Drift costs what steps take longer than the first quarter of them") {
@@ -295,7 +295,7 @@ TEST_CASE("Drift costs what steps take longer than the first quarter of them") {
   CHECK(found.step.p5 == balanced_step);
   CHECK(found.step.median == balanced_step * 115 / 100);
   CHECK(found.step.p95 == balanced_step * 135 / 100);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
 TEST_CASE("Steps that become shorter are no finding") {
@@ -317,7 +317,7 @@ TEST_CASE("Late starts cost what the step takes longer than if every task began 
   CHECK(found.findings[0].after == balanced_step);
   CHECK(found.findings[0].before == found.step.mean);
   CHECK(index(found.findings[0].suspects.at(0).stage) == 1);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
 TEST_CASE("Transfers that now and then take far longer than usual are told apart from slow links") {
@@ -327,7 +327,7 @@ TEST_CASE("Transfers that now and then take far longer than usual are told apart
   REQUIRE(found.findings.size() == 1);
   CHECK(found.findings[0].reason == Reason::transfer_waits);
   CHECK(found.findings[0].after == balanced_step);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
 TEST_CASE("What follows the tasks is a part of the step that no simulation changes") {
@@ -344,7 +344,7 @@ TEST_CASE("What follows the tasks is a part of the step that no simulation chang
   CHECK(found.findings[0].gain() == 482ms - 11 * 34750us);
   CHECK(found.replicas[0].stages[0].time[static_cast<std::size_t>(Label::optimizer)] == 10ms);
   CHECK(found.replicas[0].stages[0].time[static_cast<std::size_t>(Label::flush)] == 8ms);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
 TEST_CASE("A replica that waits in its reduction for the slowest one waits for a replica, not for the network") {
@@ -367,7 +367,7 @@ TEST_CASE("A replica that waits in its reduction for the slowest one waits for a
     CHECK(found.replicas[1].stages[2].waits_for_replicas == 285ms);
     CHECK(found.replicas[1].stages[2].time[static_cast<std::size_t>(Label::flush)] == 5ms);
     CHECK(found.replicas[0].stages[0].waits_for_replicas == 0ms);
-    check_all_time_is_told(found);
+    check_all_time_is_labelled(found);
   }
 }
 
@@ -406,7 +406,7 @@ TEST_CASE("Pairs that ran together are simulated together") {
   const Explanation found = explain_one(measured);
   CHECK(found.own_error == 0);
   CHECK(found.step.mean == outcome.report.makespan);
-  check_all_time_is_told(found);
+  check_all_time_is_labelled(found);
 }
 
 } // namespace ppsim::test::explanation_test

@@ -126,7 +126,7 @@ TEST_CASE("The halves of a measured pair that ran one after the other are releas
   const TaskGraph graph = graph_of({"0F0 (0F1;0B0) 0B1", "1F0 1B0 1F1 1B1"});
   Timeline timeline =
       timeline_of({{{0, 100}, {110, 210}, {330, 500}, {700, 900}}, {{100, 200}, {200, 300}, {300, 400}, {400, 600}}});
-  hand_over(graph, timeline);
+  add_instant_transfers(graph, timeline);
   attribute(graph, timeline);
   CHECK(release_of(graph, timeline, "0F1") == "0F0 order");
   CHECK(release_of(graph, timeline, "0B0") == "1B0 gradient");
@@ -141,7 +141,7 @@ TEST_CASE("A measured pair that ran in one piece is released by the later of its
   Timeline timeline = timeline_of({{{0, 10}, {10, 20}, {80, 100}, {130, 150}},
                                    {{10, 20}, {50, 80}, {50, 80}, {110, 130}},
                                    {{20, 30}, {30, 50}, {80, 90}, {90, 110}}});
-  hand_over(graph, timeline);
+  add_instant_transfers(graph, timeline);
   attribute(graph, timeline);
   CHECK(release_of(graph, timeline, "1F1") == "2B0 gradient");
   CHECK(release_of(graph, timeline, "1B0") == "1F1 pair");

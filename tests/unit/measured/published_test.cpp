@@ -21,16 +21,16 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Measured: 100 ms.
-HeldPublished held(std::string set, Half half, Duration predicted, std::string device = "a100") {
-  HeldPublished result;
+PublishedPrediction held(std::string set, Half half, Duration predicted, std::string device = "a100") {
+  PublishedPrediction result;
   result.run = {.set = std::move(set), .name = "r" + std::to_string(predicted / 1ms), .half = half, .step = 100ms};
   result.device = std::move(device);
   result.step = predicted;
   return result;
 }
 
-HeldPublished refused(std::string set, std::string device = "a100") {
-  HeldPublished result = held(std::move(set), Half::check, 0ms, std::move(device));
+PublishedPrediction refused(std::string set, std::string device = "a100") {
+  PublishedPrediction result = held(std::move(set), Half::check, 0ms, std::move(device));
   result.run.name = "bad";
   result.run.where = "runs.csv:7:1";
   result.refused = Problem{"`mb`", "must be at least 1, got 0", "give a whole number"};
@@ -38,7 +38,7 @@ HeldPublished refused(std::string set, std::string device = "a100") {
 }
 
 /// A: +10, -20, +30 and -40 % on a100, one refused; B: -5 % on a100, -15 and -25 % on h100.
-std::vector<HeldPublished> two_sets() {
+std::vector<PublishedPrediction> two_sets() {
   return {held("A", Half::fit, 110ms),          held("A", Half::check, 80ms),      held("B", Half::fit, 95ms),
           held("A", Half::fit, 130ms),          held("A", Half::check, 60ms),      refused("A"),
           held("B", Half::check, 85ms, "h100"), held("B", Half::fit, 75ms, "h100")};
@@ -97,7 +97,7 @@ TEST_CASE("Published runs: of a device each set counts once, however many runs i
 }
 
 TEST_CASE("Published runs: memory counts where it was both predicted and measured") {
-  std::vector<HeldPublished> runs = two_sets();
+  std::vector<PublishedPrediction> runs = two_sets();
   runs[0].run.peak = Bytes{1000};
   runs[0].peak = Bytes{900};
   runs[1].run.peak = Bytes{1000}; // not predicted
@@ -158,7 +158,7 @@ TEST_CASE("Published runs as JSON: what is not known is null") {
 }
 
 TEST_CASE("Published runs as a picture: a marker per prediction, however far off") {
-  std::vector<HeldPublished> runs = two_sets();
+  std::vector<PublishedPrediction> runs = two_sets();
   runs.push_back(held("C", Half::none, 100s)); // 1000 times as long
   runs.push_back(held("C", Half::none, 1ns));
   const std::string svg = viz::svg_published(published_errors(std::move(runs)));

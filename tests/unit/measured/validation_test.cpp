@@ -37,7 +37,7 @@ Timeline measured(const TaskGraph& graph, const Times& times, std::int64_t unit 
     span.start = SimTime{(span.start - SimTime{}) * unit};
     span.end = SimTime{(span.end - SimTime{}) * unit};
   }
-  hand_over(graph, timeline);
+  add_instant_transfers(graph, timeline);
   return timeline;
 }
 

@@ -1,7 +1,7 @@
 // Plans against all configurations of small spaces, simulated one by one.
 
 #include "ppsim/base/error.hpp"
-#include "ppsim/plan/answers.hpp"
+#include "ppsim/plan/analysis.hpp"
 #include "ppsim/plan/settings.hpp"
 #include "ppsim/scenario/layout.hpp"
 #include "ppsim/study/evaluate.hpp"
@@ -275,33 +275,33 @@ TEST_CASE("Where tasks vary, enough steps are sampled for the slowest of all cop
 TEST_CASE("Terms of a step add up to it, and less memory is never faster") {
   const PlanRequest request = small(8, 16, gibibytes(40));
   const RankedPlan plan = find_plan(request, {.threads = 2});
-  const PlanAnswers answers = answer(request, plan, {.threads = 2});
+  const PlanAnalysis analysis = analyse_plan(request, plan, {.threads = 2});
   const PlanRow& winner = plan.rows.front();
   Duration sum{0};
   for (const PlanTerm& term : terms_of(winner.report)) sum += term.time;
   CHECK(sum <= winner.report.makespan); // each is rounded down
   CHECK(winner.report.makespan - sum < Duration{10});
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
-  for (const PlanFrontPoint& point : answers.front) {
+  for (const PlanFrontPoint& point : analysis.front) {
     CHECK(point.row.report.peak_bytes() <= point.limit);
     CHECK(point.row.figure <= before);
     before = point.row.figure;
   }
   CHECK(winner.figure <= before);
-  if (answers.balanced) {
-    const auto& [position, row] = *answers.balanced;
+  if (analysis.balanced) {
+    const auto& [position, row] = *analysis.balanced;
     RunSpec spec = spec_of(request, plan.rows[position].configuration);
     spec.balance = true;
     CHECK(row.figure == evaluate(spec).report.step_time.count());
     CHECK(row.figure < winner.figure);
     CHECK(simulate_alone(request, row.configuration)->figure == row.figure); // as its layout says
   }
-  REQUIRE(answers.changes.size() == 5);
+  REQUIRE(analysis.changes.size() == 5);
   PlanRequest less = request; // the last: searched anew
   less.run.memory_limit = Bytes{request.run.memory_limit->count() - request.run.memory_limit->count() / 10};
-  CHECK(answers.changes.back().best->figure == find_plan(less, {.threads = 2}).rows.front().figure);
-  CHECK(answers.changes[0].best->figure > winner.figure); // what is computed takes longer
-  for (const OtherConstants& change : answers.changes)
+  CHECK(analysis.changes.back().best->figure == find_plan(less, {.threads = 2}).rows.front().figure);
+  CHECK(analysis.changes[0].best->figure > winner.figure); // what is computed takes longer
+  for (const OtherConstants& change : analysis.changes)
     if (change.winner) CHECK(change.best->figure <= change.winner->figure);
 }
 

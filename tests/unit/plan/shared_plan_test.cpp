@@ -1,6 +1,6 @@
 // Plans that several processes make together. Processes are threads here.
 
-#include "ppsim/plan/answers.hpp"
+#include "ppsim/plan/analysis.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -41,12 +41,12 @@ private:
 
 struct Answered {
   RankedPlan plan;
-  PlanAnswers answers;
+  PlanAnalysis analysis;
 };
 
 Answered answered(const PlanRequest& request, const PlanWorkers& workers) {
   Answered all{find_plan(request, workers), {}};
-  if (!all.plan.rows.empty()) all.answers = answer(request, all.plan, workers);
+  if (!all.plan.rows.empty()) all.analysis = analyse_plan(request, all.plan, workers);
   return all;
 }
 
@@ -91,7 +91,7 @@ void check_same(const RankedPlan& a, const RankedPlan& b) {
   check_same(a.closest, b.closest);
 }
 
-void check_same(const PlanAnswers& a, const PlanAnswers& b) {
+void check_same(const PlanAnalysis& a, const PlanAnalysis& b) {
   check_same(a.simpler, b.simpler);
   REQUIRE(a.balanced.has_value() == b.balanced.has_value());
   if (a.balanced) {
@@ -124,7 +124,7 @@ TEST_CASE("Processes that share the simulations of a plan find what one finds al
     Rounds rounds;
     for (const Answered& one : answered_together(request, rounds)) {
       check_same(alone.plan, one.plan);
-      check_same(alone.answers, one.answers);
+      check_same(alone.analysis, one.analysis);
     }
     CHECK(rounds.shared() >= alone.plan.simulated);
   }

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Told = std::vector<std::string>;
+using Sentences = std::vector<std::string>;
 
 /// Every pass takes 10 ns of forward, 20 ns of backward, every transfer `comm`.
 StreamOutcome run_rows(const Rows& rows, Communicators communicators, Duration comm = 0ns) {
@@ -78,10 +78,10 @@ TEST_CASE("A receive that was posted too early holds up the send behind it, by n
   CHECK(early.op("0SEND_F1").front == SimTime{28ns});
   CHECK(early.outcome.transfer("0F1") == between(28, 32));
   CHECK(early.outcome.task("1F1") == between(32, 42));
-  const Told told = early.stalls();
-  REQUIRE(!told.empty());
-  CHECK(told.front() == "stage 1's 1F1 waits 4 ns: 2RECV_F0 from stage 1 was posted before 0SEND_F1 on the same "
-                        "communicator of stage 0");
+  const Sentences stalls = early.stalls();
+  REQUIRE(!stalls.empty());
+  CHECK(stalls.front() == "stage 1's 1F1 waits 4 ns: 2RECV_F0 from stage 1 was posted before 0SEND_F1 on the same "
+                          "communicator of stage 0");
   // 0F1's transfer waited for 1F0's.
   const Timeline& timeline = early.outcome.timeline;
   CHECK(timeline.transfer_released_by[index(early.outcome.id("0F1"))] == early.outcome.id("1F0"));
@@ -101,15 +101,15 @@ TEST_CASE("In the warm-up a receive of the second chunk opens a bubble on the st
   CHECK(early.outcome.task("2F0") == between(20, 30));
   CHECK(early.outcome.task("1F1") == between(30, 40));
   CHECK(early.time(1, Label::stall) == 20ns);
-  const Told told = early.stalls();
-  REQUIRE(told.size() >= 2);
-  CHECK(told[0] == "stage 1's 1F1 waits 10 ns: 3RECV_F0 from stage 2 was posted before 0SEND_F1 on the same "
-                   "communicator of stage 0");
-  CHECK(told[1] == "stage 1's 4F0 waits 10 ns: 3RECV_F1 from stage 2 was posted before 3SEND_F0 on the same "
-                   "communicator of stage 0");
+  const Sentences stalls = early.stalls();
+  REQUIRE(stalls.size() >= 2);
+  CHECK(stalls[0] == "stage 1's 1F1 waits 10 ns: 3RECV_F0 from stage 2 was posted before 0SEND_F1 on the same "
+                     "communicator of stage 0");
+  CHECK(stalls[1] == "stage 1's 4F0 waits 10 ns: 3RECV_F1 from stage 2 was posted before 3SEND_F0 on the same "
+                     "communicator of stage 0");
   const StreamOutcome late = run_rows(warm_up(false), Communicators::group);
   CHECK(late.outcome.task("1F1") == between(20, 30));
-  CHECK(late.stalls() == Told{});
+  CHECK(late.stalls() == Sentences{});
   CHECK(late.outcome.report.makespan + 10ns == early.outcome.report.makespan);
 }
 
@@ -117,9 +117,9 @@ TEST_CASE("With eight stages the first receive of the second chunk holds the sec
   const StreamOutcome early = run_rows(eight_stages(0), Communicators::group);
   CHECK(early.outcome.task("7F0") == between(70, 80));
   CHECK(early.outcome.task("1F1") == between(80, 90)); // 0F1 ended at 20
-  const Told told = early.stalls();
-  CHECK(std::ranges::find(told, "stage 1's 1F1 waits 60 ns: 8RECV_F0 from stage 7 was posted before 0SEND_F1 on the "
-                                "same communicator of stage 0") != told.end());
+  const Sentences stalls = early.stalls();
+  CHECK(std::ranges::find(stalls, "stage 1's 1F1 waits 60 ns: 8RECV_F0 from stage 7 was posted before 0SEND_F1 on the "
+                                  "same communicator of stage 0") != stalls.end());
   const StreamOutcome deferred = run_rows(eight_stages(6), Communicators::group);
   CHECK(deferred.outcome.task("1F1") == between(20, 30));
   CHECK(deferred.outcome.report.makespan < early.outcome.report.makespan);
@@ -145,10 +145,11 @@ TEST_CASE("Of several operations in front the one that nothing flowed for is nam
   const StreamOutcome run = run_streams(read, scenario, Communicators::group);
   CHECK(run.outcome.transfer("0F1") == between(108, 112));
   CHECK(run.time(2, Label::stall) == 78ns);
-  CHECK(run.stalls() == Told{"stage 2's 1F1 waits 78 ns: 1RECV_F2 from stage 1 was posted before 0SEND_F1 on the same "
-                             "communicator of stage 0",
-                             "stage 1's 1F0 waits 4 ns: 1RECV_F2 from stage 1 was posted before 0SEND_F0 on the same "
-                             "communicator of stage 0"});
+  CHECK(run.stalls() ==
+        Sentences{"stage 2's 1F1 waits 78 ns: 1RECV_F2 from stage 1 was posted before 0SEND_F1 on the same "
+                  "communicator of stage 0",
+                  "stage 1's 1F0 waits 4 ns: 1RECV_F2 from stage 1 was posted before 0SEND_F0 on the same "
+                  "communicator of stage 0"});
 }
 
 TEST_CASE("An input that is there waits for the rest of its group") {
@@ -169,8 +170,9 @@ TEST_CASE("A wait within a run for the rest of a group is a stall, by name") {
   CHECK(run.outcome.task("1F0") == between(10, 20));
   CHECK(run.outcome.task("1F1") == between(30, 40));
   CHECK(run.time(1, Label::stall) == 10ns);
-  CHECK(run.stalls() == Told{"stage 1's 1F1 waits 10 ns: 1RECV_F2 from stage 0, of the same group as 1RECV_F1 on stage "
-                             "1, had not finished"});
+  CHECK(run.stalls() ==
+        Sentences{"stage 1's 1F1 waits 10 ns: 1RECV_F2 from stage 0, of the same group as 1RECV_F1 on stage "
+                  "1, had not finished"});
 }
 
 TEST_CASE("A receive that was launched late is named with what it was launched behind") {
@@ -184,7 +186,7 @@ TEST_CASE("A receive that was launched late is named with what it was launched b
   CHECK(run.outcome.task("0F1") == between(25, 35));
   CHECK(run.outcome.cause("0F1") == Cause::send_activation);
   CHECK(run.time(0, Label::transfer) == 30ns);
-  CHECK(run.stalls() == Told{});
+  CHECK(run.stalls() == Sentences{});
 }
 
 TEST_CASE("A stage that waits for its own send, which is received late, stalls") {
@@ -196,7 +198,7 @@ TEST_CASE("A stage that waits for its own send, which is received late, stalls")
   CHECK(run.outcome.task("0F1") == between(10, 20));
   CHECK(run.outcome.task("0F2") == between(50, 60));
   CHECK(run.time(0, Label::stall) == 30ns);
-  CHECK(run.stalls() == Told{"stage 0's 0F2 waits 30 ns: stage 1 launched 1RECV_F1 late, after 1F0"});
+  CHECK(run.stalls() == Sentences{"stage 0's 0F2 waits 30 ns: stage 1 launched 1RECV_F1 late, after 1F0"});
 }
 
 } // namespace ppsim::test::stalls_test

@@ -100,7 +100,7 @@ TEST_CASE("The reasons for a recommendation are what it gains, costs, saves and 
   CHECK(reasons.runner_up->share == 0.2);
   CHECK(reasons.runner_up->costs == std::vector{Quantity::memory});
   CHECK(reasons.runner_up->savings == std::vector{Quantity::transfers});
-  CHECK(reasons.duties == std::vector{Duty::split_backward, Duty::fold});
+  CHECK(reasons.runtime_features == std::vector{RuntimeFeature::split_backward, RuntimeFeature::fold});
   CHECK(!reasons.alone);
   CHECK(!reasons.simpler);
   CHECK(!reasons.too_large);

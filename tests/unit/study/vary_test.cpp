@@ -172,12 +172,12 @@ TEST_CASE("A variation says once what is said at both ends of its range, and of 
 }
 
 TEST_CASE("A number that a field is set to is the one that its flag says") {
-  struct Said {
+  struct FieldText {
     std::string_view field, text;
     std::int64_t number;
     std::vector<std::string> more{};
   };
-  const std::vector<Said> all{
+  const std::vector<FieldText> all{
       {"forward", "2ms", 2'000'000},
       {"mb", "16", 16},
       {"vpp", "4", 4},
@@ -192,7 +192,7 @@ TEST_CASE("A number that a field is set to is the one that its flag says") {
     const Evaluation run = evaluate(spec);
     return std::tuple{run.report.step_time, run.report.stages.front().peak_bytes(), run.report.overflow.has_value()};
   };
-  for (const Said& said : all) {
+  for (const FieldText& said : all) {
     INFO(said.field);
     Rows flags{"--stages", "4"};
     if (said.field != "mb") flags.insert(flags.end(), {"--mb", "8"});

@@ -122,7 +122,7 @@ TEST_CASE("Progress is shown after a second on one line, which is gone at the en
   Terminal terminal{stderr};
   {
     Progress progress{"schedules"};
-    ShareShown share{"read"};
+    ProgressShare share{"read"};
     progress.step(3);
     share.show(0.25);
     std::this_thread::sleep_for(1050ms);

@@ -50,7 +50,7 @@ bool is_transfer_timer(std::string_view name) {
          (name.ends_with("-send") || name.ends_with("-recv"));
 }
 
-bool says_something(std::string_view name) {
+bool has_content(std::string_view name) {
   return name.starts_with("PP:") || name.starts_with("Optimizer.step#") || is_nccl_call(name) || timer_action(name) ||
          is_transfer_timer(name);
 }
@@ -95,7 +95,7 @@ private:
       const std::optional<std::int64_t> id = row.integer(0);
       if (!id) return;
       if (is_send_recv(row.text(1))) send_recv_.insert(*id);
-      if (says_something(row.text(1))) texts_.emplace(*id, row.text(1));
+      if (has_content(row.text(1))) texts_.emplace(*id, row.text(1));
     });
   }
 
@@ -108,7 +108,7 @@ private:
                      if (name.empty() && row.integer(4))
                        if (const auto found = texts_.find(*row.integer(4)); found != texts_.end()) name = found->second;
                      name = name.substr(0, name.find(',')); // PyTorch's emit_nvtx() appends ", op_id = 12"
-                     if (says_something(name)) add_range(name, row);
+                     if (has_content(name)) add_range(name, row);
                    });
     std::ranges::stable_sort(file_.ranges, {}, [](const NsysRange& range) {
       return std::pair{range.thread, range.start};

@@ -20,10 +20,10 @@ struct Launch {
 [[nodiscard]] std::optional<Launch> launch(); ///< of this process
 
 /// Whether this process prints for all: rank 0, or the only process.
-[[nodiscard]] bool speaks_first();
+[[nodiscard]] bool prints_for_all();
 /// Call before printing an error. If all processes find the same error, all except rank 0 wait here until rank 0 ends
 /// them. Returns otherwise: the error is this process's own.
-void leave_word_to_first(ExitCode status);
+void defer_error_to_first(ExitCode status);
 
 /// Ends the run of several processes that a backend or shared work started, if any: waits for the others, up to a
 /// limit. `status` is the exit status of this process. If another process was lost, this call may end this one.

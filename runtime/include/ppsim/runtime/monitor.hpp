@@ -59,7 +59,7 @@ public:
 
 private:
   struct State;
-  class Standing;
+  class Snapshot;
   struct Look {
     bool has_moved = false;
     bool is_idle = true;

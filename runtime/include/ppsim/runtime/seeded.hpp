@@ -11,7 +11,7 @@
 namespace ppsim::runtime {
 
 /// The use of a generated number.
-enum class Drawn : std::uint32_t { input, target, parameter };
+enum class SeededUse : std::uint32_t { input, target, parameter };
 
 /// A bijection of 32 bits in which every input bit flips every output bit about half of the time (constants of C.
 /// Wellons' "lowbias32", hash-prospector, 2018).
@@ -22,7 +22,7 @@ enum class Drawn : std::uint32_t { input, target, parameter };
 }
 
 /// The key of a sequence of numbers: one microbatch, or one matrix.
-[[nodiscard]] constexpr std::uint32_t seeded_key(std::uint32_t seed, Drawn what, std::size_t item) {
+[[nodiscard]] constexpr std::uint32_t seeded_key(std::uint32_t seed, SeededUse what, std::size_t item) {
   return mix_bits(mix_bits(seed + static_cast<std::uint32_t>(what) * 0x9e3779b9U) + static_cast<std::uint32_t>(item));
 }
 
@@ -36,7 +36,7 @@ inline constexpr float unit_variance = 1.7320508F; ///< scales a uniform number 
 
 /// A microbatch's input, in row-major order of tokens and columns; mean 0, variance 1.
 [[nodiscard]] constexpr std::uint32_t input_key(std::uint32_t seed, MicrobatchId microbatch) {
-  return seeded_key(seed, Drawn::input, index(microbatch));
+  return seeded_key(seed, SeededUse::input, index(microbatch));
 }
 [[nodiscard]] constexpr float input_value(std::uint32_t key, std::size_t position) {
   return unit_variance * seeded_value(key, static_cast<std::uint32_t>(position));
@@ -45,7 +45,7 @@ inline constexpr float unit_variance = 1.7320508F; ///< scales a uniform number 
 /// Targets: half the input plus one shift per column. A model learns the shifts within few steps, so the loss falls
 /// visibly if training works.
 [[nodiscard]] constexpr std::uint32_t target_key(std::uint32_t seed) {
-  return seeded_key(seed, Drawn::target, 0);
+  return seeded_key(seed, SeededUse::target, 0);
 }
 [[nodiscard]] constexpr float target_shift(std::uint32_t key, std::size_t column) {
   return unit_variance * seeded_value(key, static_cast<std::uint32_t>(column));
@@ -62,7 +62,7 @@ enum class Matrix : std::uint32_t { qkv, projection, up, down };
 /// chunk.
 [[nodiscard]] constexpr std::uint32_t parameter_key(std::uint32_t seed, ChunkId chunk, std::size_t layer,
                                                     Matrix matrix) {
-  return seeded_key(seed, Drawn::parameter, (index(chunk) * 65536 + layer) * 4 + static_cast<std::size_t>(matrix));
+  return seeded_key(seed, SeededUse::parameter, (index(chunk) * 65536 + layer) * 4 + static_cast<std::size_t>(matrix));
 }
 /// The number of consecutive branches (mlp or attention) that train well without scaling. In a deeper model each
 /// contributes less, because all add to one sum.

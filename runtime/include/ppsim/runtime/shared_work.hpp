@@ -11,24 +11,24 @@
 namespace ppsim::runtime {
 
 /// Numbers from `begin` up to `end`.
-struct Stretch {
+struct WorkRange {
   std::uint64_t begin = 0, end = 0;
-  bool operator==(const Stretch&) const = default;
+  bool operator==(const WorkRange&) const = default;
 };
 
 /// Computes a range. Called on any process, from one thread at a time.
-using MakeStretch = std::function<std::string(Stretch)>;
+using MakeRange = std::function<std::string(WorkRange)>;
 /// Takes the results in order, on the first process; false ends the work.
-using TakeMade = std::function<bool(Stretch, const std::string& made)>;
+using TakeResult = std::function<bool(WorkRange, const std::string& made)>;
 
 /// Whether a launcher started this process with others, as far as its environment shows.
-[[nodiscard]] bool has_companions();
+[[nodiscard]] bool has_other_processes();
 
 /// Distributes `all` (used on the first process only) to idle processes, the first one included. Returns when all
 /// results are taken. The length of ranges adapts to their duration, and the results computed ahead of `take` are
 /// bounded. If a process other than the first is lost, another one repeats its ranges, provided that the launcher does
 /// not end the others. Starts MPI. Throws Error (failed) if that fails, and whatever `make` or `take` throw.
-void share_work(Stretch all, const MakeStretch& make, const TakeMade& take);
+void share_work(WorkRange all, const MakeRange& make, const TakeResult& take);
 
 /// Computes the result for one number.
 using MakeOne = std::function<std::string(std::size_t)>;

@@ -10,7 +10,7 @@
 namespace ppsim {
 
 /// One of several runs, with the errors of its prediction.
-struct HeldRun {
+struct ValidatedRun {
   std::string name;     ///< of its file
   std::string group;    ///< runs of one group share the machine and the links
   std::string schedule; ///< its name
@@ -46,7 +46,7 @@ struct ErrorSummary {
 
 /// The accuracy of the predictions of several runs.
 struct Accuracy {
-  std::vector<HeldRun> runs; ///< as given
+  std::vector<ValidatedRun> runs; ///< as given
   ErrorSummary all;
   std::vector<ErrorSummary> groups;  ///< in the order of their first runs
   std::vector<Inversion> inversions; ///< largest measured gap first
@@ -54,6 +54,6 @@ struct Accuracy {
 };
 
 /// Summarises `runs`, at least one.
-[[nodiscard]] Accuracy accuracy_of(std::vector<HeldRun> runs);
+[[nodiscard]] Accuracy accuracy_of(std::vector<ValidatedRun> runs);
 
 } // namespace ppsim

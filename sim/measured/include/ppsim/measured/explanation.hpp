@@ -77,7 +77,7 @@ struct ReplicaExplanation {
 };
 
 /// The mean time of one pass here and elsewhere.
-struct PassBeside {
+struct PassComparison {
   Pass pass{};
   Duration own{0};
   Duration others{0};
@@ -91,7 +91,7 @@ struct Suspect {
   Duration own{0}; ///< busy time per step
   Duration others{
       0}; ///< median of the same stage in the other replicas; with a heavy stage, the mean of the other stages
-  std::vector<PassBeside> passes;
+  std::vector<PassComparison> passes;
   Duration before{0}; ///< simulated tasks of this replica; zero for slow workers after the first most_simulated_alone
   Duration after{0};  ///< the same if this stage were like the others
   [[nodiscard]] double ratio() const;

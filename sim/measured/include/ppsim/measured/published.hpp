@@ -31,7 +31,7 @@ struct PublishedRun {
 };
 
 /// A published run with its prediction.
-struct HeldPublished {
+struct PublishedPrediction {
   PublishedRun run;
   std::string device{};             ///< the device of the prediction, by name; empty: none was named
   Duration step{0};                 ///< predicted
@@ -64,9 +64,9 @@ struct PublishedGroup {
 
 /// Published runs together. There is no figure over all of them: the set with the most runs would dominate it.
 struct PublishedErrors {
-  std::vector<HeldPublished> runs;     ///< as given
-  std::vector<PublishedGroup> sets;    ///< in the order of their first runs
-  std::vector<PublishedGroup> devices; ///< as above; without refused runs that name no device
+  std::vector<PublishedPrediction> runs; ///< as given
+  std::vector<PublishedGroup> sets;      ///< in the order of their first runs
+  std::vector<PublishedGroup> devices;   ///< as above; without refused runs that name no device
   std::optional<double> tolerance;
   [[nodiscard]] std::size_t refused() const;
   /// The number of runs whose error exceeds the tolerance, which must be given.
@@ -75,6 +75,7 @@ struct PublishedErrors {
   [[nodiscard]] bool holds() const;
 };
 
-[[nodiscard]] PublishedErrors published_errors(std::vector<HeldPublished> runs, std::optional<double> tolerance = {});
+[[nodiscard]] PublishedErrors published_errors(std::vector<PublishedPrediction> runs,
+                                               std::optional<double> tolerance = {});
 
 } // namespace ppsim

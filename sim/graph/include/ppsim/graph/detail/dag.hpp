@@ -46,7 +46,7 @@ private:
 };
 
 /// How the activation that a task makes or uses is kept.
-struct ActivationFate {
+struct ActivationHandling {
   bool recomputed : 1 = false;
   bool output_released : 1 = false; ///< its forward's output goes to another stage and is then freed
 };
@@ -64,11 +64,11 @@ struct Wiring {
 struct Dag {
   static constexpr std::size_t pass_count = 4;
   std::shared_ptr<const Wiring> wiring;
-  std::vector<Duration> cost;        ///< [row * chunks + chunk], overhead included; see task_cost()
-  std::vector<Duration> collective;  ///< [pass * chunks + chunk], the communication part; empty: none
-  std::vector<ActivationFate> fates; ///< by task; empty if every activation is kept whole
-  std::vector<Duration> own_cost;    ///< by task, if it runs alone; empty if task_cost() suffices, without
-                                     ///< Costs::stage_ppm, costs by microbatch and set_times()
+  std::vector<Duration> cost;               ///< [row * chunks + chunk], overhead included; see task_cost()
+  std::vector<Duration> collective;         ///< [pass * chunks + chunk], the communication part; empty: none
+  std::vector<ActivationHandling> handling; ///< by task; empty if every activation is kept whole
+  std::vector<Duration> own_cost;           ///< by task, if it runs alone; empty if task_cost() suffices, without
+                                            ///< Costs::stage_ppm, costs by microbatch and set_times()
   std::vector<std::vector<Duration>> transfer_time; ///< by class of link, then boundary
   std::vector<std::vector<Duration>> slice_time;    ///< as above, of the last slice; empty if outputs are not sliced
   std::int64_t slices = 1;
@@ -125,7 +125,7 @@ class Durations {
 public:
   Durations(const Dag& dag, std::span<const Task> tasks)
       : dag_{dag}, tasks_{tasks}, in_one_piece_{dag.runs_pairs_in_one_piece()},
-        plain_{!in_one_piece_ && dag.fates.empty() && dag.own_cost.empty()} {}
+        plain_{!in_one_piece_ && dag.handling.empty() && dag.own_cost.empty()} {}
   [[nodiscard]] Duration operator[](std::size_t id) const {
     return plain_ ? dag_.task_cost(tasks_[id], false) : not_plain(id);
   }
@@ -136,7 +136,7 @@ public:
   /// Its duration if it runs alone, outside a pair.
   [[nodiscard]] Duration alone(std::size_t id) const {
     if (!dag_.own_cost.empty()) return dag_.own_cost[id];
-    return dag_.task_cost(tasks_[id], !dag_.fates.empty() && dag_.fates[id].recomputed);
+    return dag_.task_cost(tasks_[id], !dag_.handling.empty() && dag_.handling[id].recomputed);
   }
 
 private:

@@ -1,4 +1,4 @@
-#include "ppsim/plan/answers.hpp"
+#include "ppsim/plan/analysis.hpp"
 
 #include "ppsim/base/error.hpp"
 #include "ppsim/base/words.hpp"
@@ -166,7 +166,7 @@ std::string equals_words(const PlanRow& row) {
 
 constexpr std::array<std::int64_t, 4> limits_in_eighths{4, 5, 6, 7}; // of the memory limit
 
-PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, const PlanWorkers& workers) {
+PlanAnalysis analyse_plan(const PlanRequest& request, const RankedPlan& plan, const PlanWorkers& workers) {
   PPSIM_ASSERT(!plan.rows.empty());
   const std::span changes{changed_constants.data(), request.by_memory ? 0 : changed_constants.size()}; // none of memory
   const std::span limits{limits_in_eighths.data(),
@@ -185,26 +185,26 @@ PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, const Pla
   for (const PlanRow& row : plan.rows)
     if (is_quick(*row.configuration.schedule)) known.push_back(row.configuration);
   const PlanRequest quick = with_schedules(request, is_quick);
-  PlanAnswers answers;
-  answers.simpler = find_simpler(request, winner, workers);
+  PlanAnalysis analysis;
+  analysis.simpler = find_simpler(request, winner, workers);
   watch();
-  answers.balanced = find_balanced(request, plan, workers);
+  analysis.balanced = find_balanced(request, plan, workers);
   watch();
   for (const ChangedConstant& change : changes) {
     PlanRequest changed = quick;
     change.make(changed.run);
     OtherConstants other{.what = change.what, .best = best_or_none(changed, known, workers), .winner = {}};
     other.winner = simulate_alone(changed, winner.configuration);
-    answers.changes.push_back(std::move(other));
+    analysis.changes.push_back(std::move(other));
     watch();
   }
   for (const std::int64_t eighths : limits) {
     PlanRequest less = quick;
     less.run.memory_limit = Bytes{plan.memory_limit->count() / 8 * eighths};
-    if (auto row = best_or_none(less, {}, workers)) answers.front.push_back({*less.run.memory_limit, *std::move(row)});
+    if (auto row = best_or_none(less, {}, workers)) analysis.front.push_back({*less.run.memory_limit, *std::move(row)});
     watch();
   }
-  return answers;
+  return analysis;
 }
 
 } // namespace ppsim

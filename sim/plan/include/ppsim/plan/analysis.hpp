@@ -1,5 +1,5 @@
 #pragma once
-// Answers: why the first row of a plan wins, the cost of less memory or a simpler schedule, and how certain the winner
+// Analysis: why the first row of a plan wins, the cost of less memory or a simpler schedule, and how certain the winner
 // is.
 
 #include "ppsim/plan/plan.hpp"
@@ -45,12 +45,12 @@ struct BalancedRow {
 
 /// Needs a plan with at least one row. A plan ranked by memory has neither `front` nor `changes`. Schedules that search
 /// for their order are included if the first row has one.
-struct PlanAnswers {
+struct PlanAnalysis {
   std::optional<PlanRow> simpler; ///< the fastest row whose schedule demands less of the runtime than the first row's
   std::optional<BalancedRow> balanced; ///< the fastest of the first five, if it is faster than all rows
   std::vector<PlanFrontPoint> front;   ///< by rising limit; the last is that of the plan
   std::vector<OtherConstants> changes;
 };
-[[nodiscard]] PlanAnswers answer(const PlanRequest& request, const RankedPlan& plan, const PlanWorkers& workers);
+[[nodiscard]] PlanAnalysis analyse_plan(const PlanRequest& request, const RankedPlan& plan, const PlanWorkers& workers);
 
 } // namespace ppsim
