@@ -149,7 +149,7 @@ test('data: every schedule has a run here', () => {
   for (const schedule of schedules) assert.ok(Object.keys(runs).some((name) => name.startsWith(schedule)), schedule);
 });
 
-test('data: numbers at the edges of what a byte, 32 bits and 2^53 hold', () => {
+test('data: numbers at the limits of a byte, 32 bits and 2^53', () => {
   const numbers = [0, -1, 1, 63, 64, -64, -65, 2 ** 31, -(2 ** 31), 2 ** 32 + 1, 2 ** 51 + 1, -(2 ** 51) - 1];
   const bytes = [];
   for (const number of numbers)

@@ -50,7 +50,7 @@ test(
     }));
 
 test(
-    'page: asks nothing of a network, and its policy lets no other script run',
+    'page: makes no network request, and its policy blocks other scripts',
     () => withPage(small, async (page) => {
       const policy = await page.locator('meta[http-equiv]').getAttribute('content');
       assert.match(policy, /^default-src 'none'; script-src( 'sha256-[A-Za-z0-9+/]{43}=')+; style-src 'sha256-/);
@@ -150,7 +150,7 @@ for (const hash
       }, {hash}));
 
 test(
-    'page: follows the system between light and dark, and its button goes against it',
+    'page: follows light or dark mode of the system, and its button overrides it',
     () => withPage(small, async (page) => {
       const theme = () => page.evaluate(
           () => [document.documentElement.dataset.theme, getComputedStyle(document.body).backgroundColor]);
@@ -239,7 +239,7 @@ test(
     }));
 
 test(
-    'page: what is seen is saved as SVG, a cell for each task, and as PNG',
+    'page: the view is saved as SVG, a cell for each task, and as PNG',
     () => withPage(small, async (page) => {
       const save = async (name) => {
         const [download] =

@@ -147,14 +147,14 @@ Outcome two_by_two() {
 
 } // namespace
 
-TEST_CASE("The schedules are those of the public implementations, cell by cell") {
+TEST_CASE("The schedules equal those of the public implementations, cell by cell") {
   for (const StoredOrder& stored : stored_orders())
     check_golden("orders/" + stored.file + ".csv",
                  traces::write_schedule_csv(
                      generate(stored.schedule, stored.shape, stored.group_size, stored.descending_backward)));
 }
 
-TEST_CASE("Every stored order takes as long and holds as much as an independent simulator says") {
+TEST_CASE("Every stored order has the makespan and memory of an independent simulator") {
   for (const StoredOrder& stored : stored_orders()) {
     CAPTURE(stored.file);
     const Schedule schedule = traces::read_schedule(stored_text(stored.file), stored.file + ".csv").schedule;
@@ -183,7 +183,7 @@ TEST_CASE("The JSON report with its tasks") {
   check_golden("report-2x2-tasks.json", traces::report_json(graph, timeline, report, true));
 }
 
-TEST_CASE("The terminal report, and its list of tasks") {
+TEST_CASE("The terminal report, with its list of tasks") {
   const auto [graph, timeline, report] = four_by_eight();
   check_golden("report-4x8-v2.txt", viz::text_report(graph, timeline, report, {.width = 100, .colour = false}));
   const Outcome small = two_by_two();
@@ -236,7 +236,7 @@ TEST_CASE("The plot of a variation") {
 }
 
 /// A step of 1F1B that took longer than predicted here and there, and on stage 1 for one forward much longer.
-TEST_CASE("A run file, and the run held against its prediction") {
+TEST_CASE("A run file, and the run compared with its prediction") {
   const Shape shape{.stages = 4, .microbatches = 4, .vpp = 1};
   Scenario scenario = uniform_scenario(shape, 1ms, 2ms, 100us);
   scenario.memory.activation.assign(shape.chunks(), Bytes{512 << 20});
@@ -267,7 +267,7 @@ TEST_CASE("A run file, and the run held against its prediction") {
 }
 
 /// Three replicas with a heavy last stage, a slow link, transfers, a little of everything else, and one slow worker.
-TEST_CASE("What makes the steps of a measured run long") {
+TEST_CASE("Why the steps of a measured run are long") {
   std::vector<MeasuredRun> replicas;
   for (std::size_t at = 0; at < 3; ++at) {
     std::vector<Timeline> steps;

@@ -57,7 +57,7 @@ std::string sorted(const std::string& row) {
 
 } // namespace
 
-TEST_CASE("The lowering megatron launches and waits for what Megatron-LM's own functions do") {
+TEST_CASE("The lowering megatron launches and waits as Megatron-LM's own functions do") {
   std::ifstream file{source_path("tests/golden/megatron-operations.txt")};
   std::size_t cases = 0;
   for (std::string line; std::getline(file, line);) {

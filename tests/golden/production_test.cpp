@@ -116,7 +116,7 @@ TEST_CASE("Means and percentiles of production steps are predicted from the firs
   check("trace-AR.csv.gz", 4, 0.003, 0.0035);
 }
 
-TEST_CASE("Steps drawn as the tasks of a production run varied spread as those of the run") {
+TEST_CASE("Steps with task times drawn from a production run vary like those of the run") {
   const auto check = [](std::string_view name, std::size_t replica) {
     const traces::Imported imported = read(name);
     const MeasuredRun& run = imported.runs[replica];
@@ -136,7 +136,7 @@ TEST_CASE("Steps drawn as the tasks of a production run varied spread as those o
   check("trace-AR.csv.gz", 1);
 }
 
-TEST_CASE("The last stage of a production run is explained by its work, and by no slow device") {
+TEST_CASE("The last stage of a production run is explained by its work, not by a slow device") {
   const traces::Imported imported = read("trace-ST.csv.gz");
   const auto check = [](const Explanation& found, double forward, double backward) {
     REQUIRE_FALSE(found.findings.empty());
@@ -152,7 +152,8 @@ TEST_CASE("The last stage of a production run is explained by its work, and by n
   check(explain(std::span{imported.runs}.first(1)), 2.07, 1.41);
 }
 
-TEST_CASE("The slow worker of a production run is told by the other replicas, and suspected without them") {
+TEST_CASE(
+    "The slow worker of a production run is found by comparison with other replicas, and suspected without them") {
   const traces::Imported imported = read("trace-AR.csv.gz");
   const Explanation all = explain(imported.runs);
   REQUIRE_FALSE(all.findings.empty());

@@ -72,7 +72,7 @@ std::set<std::string> names_in(const std::filesystem::path& folder, std::string_
 
 } // namespace
 
-TEST_CASE("Every schedule has a page, and its picture is what the command on the page draws today") {
+TEST_CASE("Every schedule has a page with an up-to-date picture") {
   for (const Generator* generator : generators()) {
     CAPTURE(generator->name);
     const std::string page = text_of(pages_folder / fmt::format("{}.md", generator->name));
@@ -88,7 +88,7 @@ TEST_CASE("Every schedule has a page, and its picture is what the command on the
   }
 }
 
-TEST_CASE("The list of schedule pages names every schedule, and no page or picture is left over") {
+TEST_CASE("The list of schedule pages names every schedule, and there are no extra pages or pictures") {
   const std::string list = text_of(pages_folder / "README.md");
   std::set<std::string> names;
   for (const Generator* generator : generators()) {

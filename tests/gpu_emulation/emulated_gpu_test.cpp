@@ -150,7 +150,8 @@ TEST_CASE("A timed task on a GPU lasts as the scenario says", "[gpu]") {
       for (const ProgramTask& task : stage.tasks) CHECK(step.tasks[index(task.id)].length() >= task.length);
 }
 
-TEST_CASE("A limit without progress is of tasks on a GPU too, though a step is enqueued as a whole", "[gpu]") {
+TEST_CASE("A limit without progress applies to single tasks on a GPU too, although a step is enqueued as a whole",
+          "[gpu]") {
   RunOptions options = small_run();
   options.compute = Compute::timed;
   options.warmup = 0;
@@ -164,7 +165,7 @@ TEST_CASE("A limit without progress is of tasks on a GPU too, though a step is e
   CHECK(run->steps.front().tasks.back().end > SimTime{options.timeout}); // longer than the limit as a whole
 }
 
-TEST_CASE("A GPU trains what the processor trains, but for rounding", "[gpu]") {
+TEST_CASE("Training on a GPU equals that on the processor, except for rounding", "[gpu]") {
   const Block block = GENERATE(Block::mlp, Block::transformer);
   const OptimizerKind optimizer = GENERATE(OptimizerKind::sgd, OptimizerKind::adam);
   CAPTURE(to_string(block), to_string(optimizer));
@@ -186,7 +187,7 @@ TEST_CASE("A GPU trains what the processor trains, but for rounding", "[gpu]") {
     CHECK(run->proof->losses[step] == Approx(host.losses[step]).epsilon(0.01));
 }
 
-TEST_CASE("Each gradient on a GPU is that of the processor, but for rounding", "[gpu]") {
+TEST_CASE("Each gradient on a GPU equals the processor's, except for rounding", "[gpu]") {
   const Block block = GENERATE(Block::mlp, Block::transformer);
   Workload workload = small_run().workload;
   workload.block = block;
@@ -201,7 +202,7 @@ TEST_CASE("Each gradient on a GPU is that of the processor, but for rounding", "
   CHECK(proof.gradient_error < 0.02); // bf16 has 8 bits: half a unit is 0.002, and some add up
 }
 
-TEST_CASE("Where events of the primary context do not fit green streams, kernels make the stamps", "[gpu]") {
+TEST_CASE("If events of the primary context do not work with green streams, kernels write the stamps", "[gpu]") {
   const Setting strict{"PPSIM_EMULATION_STRICT_EVENTS", "1"};
   const Program program = compiled(schedule_of("1f1b", 2, 4));
   const std::optional<MeasuredRun> run = cuda().run(program, small_run());
@@ -213,8 +214,7 @@ TEST_CASE("Where events of the primary context do not fit green streams, kernels
   CHECK_THAT(error_of([&] { static_cast<void>(cuda().run(program, self)); }), Contains("NCCL records its events"));
 }
 
-TEST_CASE("Where the rest of the multiprocessors is too small for a partition, transfers share those of the stages",
-          "[gpu]") {
+TEST_CASE("If too few multiprocessors remain for a partition, transfers share those of the stages", "[gpu]") {
   const Setting small{"PPSIM_EMULATION_NO_SMALL_PARTS", "1"};
   const Program program = compiled(schedule_of("1f1b", 2, 4));
   const std::optional<MeasuredRun> run = cuda().run(program, small_run());
@@ -222,7 +222,7 @@ TEST_CASE("Where the rest of the multiprocessors is too small for a partition, t
   CHECK_THAT(run->facts.machine, Contains("none left for transfers"));
 }
 
-TEST_CASE("Where a driver makes no green contexts, stages share the GPU, if that is asked for", "[gpu]") {
+TEST_CASE("If a driver makes no green contexts, stages share the GPU on request", "[gpu]") {
   const std::string transport = GENERATE("direct", "paced", "nccl-self");
   CAPTURE(transport);
   const Setting none{"PPSIM_EMULATION_NO_GREEN_CONTEXTS", "1"};
@@ -238,13 +238,12 @@ TEST_CASE("Where a driver makes no green contexts, stages share the GPU, if that
   CHECK_THAT(run->facts.machine, Contains("no partitions (PPSIM_GREEN_CONTEXTS is 0): 4 stages share"));
 }
 
-TEST_CASE("Where cublasLt knows no mask without reductions, an algorithm that splits no sums is found among all",
-          "[gpu]") {
+TEST_CASE("If cublasLt has no mask without reductions, an algorithm without split sums is found among all", "[gpu]") {
   const Setting deaf{"PPSIM_EMULATION_NO_MASK_NONE", "1"};
   CHECK(cuda().run(compiled(schedule_of("1f1b", 2, 4)), small_run())->proof->bit_equal);
 }
 
-TEST_CASE("Faults on a GPU are told with rank and task", "[gpu]") {
+TEST_CASE("Faults on a GPU are reported with rank and task", "[gpu]") {
   const auto [fault, text] = GENERATE(table<std::string, std::string>({
       {"fail@1F2", "rank 1, task 1F2: failed on purpose"},
       {"no-memory@1F0", "rank 1, task 1F0"},
@@ -261,7 +260,7 @@ TEST_CASE("Faults on a GPU are told with rank and task", "[gpu]") {
   CHECK(cuda().run(program, options)->proof->bit_equal);
 }
 
-TEST_CASE("A GPU that is too small is told", "[gpu]") {
+TEST_CASE("A GPU that is too small is reported", "[gpu]") {
   const Program program = compiled(schedule_of("1f1b", 2, 4));
   {
     const Setting memory{"PPSIM_EMULATION_MEMORY", "1000000"};
@@ -272,7 +271,7 @@ TEST_CASE("A GPU that is too small is told", "[gpu]") {
              Contains("36 multiprocessors cannot be split among 8 stages"));
 }
 
-TEST_CASE("The proof has the memory of the stages that it follows", "[gpu]") {
+TEST_CASE("The proof uses the memory that the stages have freed", "[gpu]") {
   // Room for three chunks: the proof has two, which the stages had before it.
   RunOptions options = small_run();
   options.workload.width = 128;
@@ -306,7 +305,7 @@ TEST_CASE("No step makes a memory pool grow", "[gpu]") {
   CHECK(train_together(stages, program, options).size() == 4);
 }
 
-TEST_CASE("How far a GPU's clock may be off is that of the worst step", "[gpu]") {
+TEST_CASE("The clock error of a GPU is that of the worst step", "[gpu]") {
   const Program program = compiled(schedule_of("1f1b", 2, 2));
   const std::unique_ptr<GpuPipeline> pipeline =
       gpu_plugin().make_pipeline(program, {.workload = small_run().workload, .stopped = nullptr});
@@ -323,7 +322,7 @@ TEST_CASE("How far a GPU's clock may be off is that of the worst step", "[gpu]")
   CHECK(microseconds() >= 500);
 }
 
-TEST_CASE("A machine without a driver says so", "[gpu]") {
+TEST_CASE("A machine without a driver is reported", "[gpu]") {
   const Setting none{"PPSIM_EMULATION_NO_DRIVER", "1"};
   const Usability usability = cuda().usability();
   CHECK_FALSE(usability.usable);
@@ -443,7 +442,7 @@ TEST_CASE("NCCL ranks compute what one task at a time does, in batches of one co
   check_ranks(P2p::batched, "zb-h1", 1);
 }
 
-TEST_CASE("NCCL ranks end when a transfer never comes, and each says which task waits for whom", "[gpu]") {
+TEST_CASE("NCCL ranks end if a transfer never comes, and each names the waiting task and its peer", "[gpu]") {
   RunOptions options = small_run();
   options.timeout = std::chrono::seconds{2};
   // Of 1B0, what rank 0 is to send next waits for tasks that wait for what never comes, on another communicator.

@@ -102,7 +102,7 @@ std::pair<Bytes, Duration> best_of_all(const Model& model, std::size_t layers) {
 
 } // namespace
 
-TEST_CASE("Of a few layers the search finds the split that is best of all") {
+TEST_CASE("For few layers the search finds the best of all splits") {
   rc::prop("1f1b, gpipe and interleaved on up to 4 stages with up to 10 layers", [] {
     const Model model = draw_model_of(draw_schedule(4));
     const std::size_t chunks = model.schedule.shape().chunks();
@@ -121,7 +121,7 @@ TEST_CASE("Of a few layers the search finds the split that is best of all") {
   });
 }
 
-TEST_CASE("Of more layers the search finds the best split too, where any fits") {
+TEST_CASE("For more layers the search also finds the best split, if any fits") {
   rc::prop("1f1b, gpipe and interleaved on up to 4 stages with up to 20 layers", [] {
     const Model model = draw_model_of(draw_schedule(4));
     const std::size_t layers = model.schedule.shape().chunks() > 4 ? 11 : draw(16, 20);

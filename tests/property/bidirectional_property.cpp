@@ -110,11 +110,11 @@ TEST_CASE("Hanayo takes every shape with an even v, and holds at most min(m, p) 
   CHECK(taken == 10 * 30 * 3);
 }
 
-TEST_CASE("Chimera's closed form is what the simulation gives") {
+TEST_CASE("Chimera's closed form equals the simulation") {
   closed_form_holds("chimera");
 }
 
-TEST_CASE("Hanayo's closed form is what the simulation gives") {
+TEST_CASE("Hanayo's closed form equals the simulation") {
   closed_form_holds("hanayo");
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("PipeDream does not deadlock with any replicas, and each keeps at leas
   });
 }
 
-TEST_CASE("PipeDream's steady state has no bubble at any balanced positions") {
+TEST_CASE("PipeDream's steady state has no bubble if positions are balanced") {
   const Generator& pipedream = find_generator("pipedream");
   rc::prop("any replicas, any ratio of F and B", [&] {
     ScheduleRequest request = draw_replicas(4);
@@ -165,7 +165,7 @@ TEST_CASE("PipeDream's steady state has no bubble at any balanced positions") {
   });
 }
 
-TEST_CASE("PipeDream's step time is what many more microbatches add") {
+TEST_CASE("PipeDream's step time is the time that many more microbatches add") {
   const Generator& pipedream = find_generator("pipedream");
   rc::prop("any replicas, costs and transfers", [&] {
     ScheduleRequest request = draw_replicas(30);

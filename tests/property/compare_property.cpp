@@ -90,7 +90,7 @@ TEST_CASE("A contender's figures are those of simulate with its flags") {
   });
 }
 
-TEST_CASE("Contenders are sorted, each schedule is named once, and what is recommended can be taken") {
+TEST_CASE("Contenders are sorted, each schedule appears once, and the recommended one is valid") {
   rc::prop("on small pipelines", [] {
     const auto compared = try_compare(draw_flags(), 1);
     RC_PRE(compared.has_value());

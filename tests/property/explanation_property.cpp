@@ -75,7 +75,7 @@ Duration told(const StageExplanation& stage) {
 
 } // namespace
 
-TEST_CASE("Of any run, parts add up to the step, and every nanosecond of every device is told") {
+TEST_CASE("In any run, parts add up to the step, and every nanosecond of every device has a label") {
   rc::prop("", [] {
     const Schedule schedule = draw_order();
     RC_PRE(schedule.size() > 0);
@@ -101,7 +101,7 @@ TEST_CASE("Of any run, parts add up to the step, and every nanosecond of every d
   });
 }
 
-TEST_CASE("A run that is a simulation is simulated again exactly, and nothing began late") {
+TEST_CASE("A simulated run is reproduced exactly, and nothing began late") {
   rc::prop("", [] {
     const Schedule schedule = draw_order();
     RC_PRE(schedule.size() > 0);

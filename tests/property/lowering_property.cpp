@@ -61,7 +61,7 @@ CommOrder without_holds(const CommOrder& order, bool keeps_groups = true) {
 
 } // namespace
 
-TEST_CASE("Every lowering places one send and one receive of every transfer, where it can stand") {
+TEST_CASE("Every lowering places one send and one receive of every transfer at a valid position") {
   rc::prop("of any order", [] {
     const TaskGraph graph = draw_graph();
     for (const Lowering* const lowering : lowerings())
@@ -73,7 +73,7 @@ TEST_CASE("Every lowering places one send and one receive of every transfer, whe
   });
 }
 
-TEST_CASE("The lowerings edge and eager never hang on a communicator per edge, and eager on no other that it is told") {
+TEST_CASE("The lowerings edge and eager never hang on a communicator per edge, nor eager on those it is given") {
   rc::prop("of any order", [] {
     const TaskGraph graph = draw_graph();
     for (const char* const name : {"edge", "eager"})
@@ -86,7 +86,7 @@ TEST_CASE("The lowerings edge and eager never hang on a communicator per edge, a
   });
 }
 
-TEST_CASE("Megatron-LM's own orders never hang or go astray as it runs them") {
+TEST_CASE("Megatron-LM's own orders never hang or misdeliver data with its lowering") {
   rc::prop("1F1B, and interleaved in groups of any size", [] {
     ScheduleRequest request;
     request.shape = {.stages = draw(2, 5), .microbatches = 0, .vpp = draw(1, 3)};
@@ -105,7 +105,7 @@ TEST_CASE("Megatron-LM's own orders never hang or go astray as it runs them") {
   });
 }
 
-TEST_CASE("Where transfers take no time, those of edge and eager hold no task up") {
+TEST_CASE("If transfers take no time, those of edge and eager delay no task") {
   rc::prop("without pairs, whose halves send at the end of the pair", [] {
     const Schedule schedule = draw_order(false);
     Scenario scenario = draw_scenario(schedule.shape());
@@ -130,7 +130,7 @@ TEST_CASE("An order written with its operations is read back with them") {
   });
 }
 
-TEST_CASE("Of the operations of a whole step, those of its forwards are left with its forwards") {
+TEST_CASE("The operations of a schedule's forwards stay with its forwards") {
   rc::prop("as any lowering places them", [] {
     const TaskGraph graph = draw_graph();
     const CommOrder order = draw_lowering().place(graph, draw_overlap(graph));
@@ -162,7 +162,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("What place writes takes the step that it said") {
+TEST_CASE("The output of place has the step time that it reported") {
   rc::prop("from any lowering", [] {
     const Communicators communicators = draw_communicators();
     const Schedule schedule = draw_order();

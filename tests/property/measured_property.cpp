@@ -100,7 +100,7 @@ PredictedRun draw_measured() {
 
 } // namespace
 
-TEST_CASE("What released a simulated task is found again from its times alone") {
+TEST_CASE("The releases of a simulated task follow from its times alone") {
   rc::prop("under latency and link, for orders without pairs", [] {
     const Schedule schedule = draw_order(false);
     const Outcome outcome =
@@ -114,7 +114,7 @@ TEST_CASE("What released a simulated task is found again from its times alone") 
   });
 }
 
-TEST_CASE("Of a measured step every nanosecond has one label, and the critical path ends with it") {
+TEST_CASE("In a measured step every nanosecond has one label, and the critical path ends with the step") {
   rc::prop("whatever was disturbed", [] {
     const PredictedRun drawn = draw_measured();
     for (Timeline step : drawn.run.steps) {
@@ -164,7 +164,7 @@ TEST_CASE("Every view shows any measured step") {
   });
 }
 
-TEST_CASE("Any run can be held against its prediction, and every view shows how") {
+TEST_CASE("Any run can be compared with its prediction, and every view shows it") {
   rc::prop("well-formed, with deviations that are there", [] {
     const PredictedRun drawn = draw_measured();
     const Outcome& prediction = drawn.prediction;
@@ -187,7 +187,7 @@ TEST_CASE("Any run can be held against its prediction, and every view shows how"
   });
 }
 
-TEST_CASE("A run as predicted is valid with a tolerance of nothing") {
+TEST_CASE("A run as predicted is valid with a tolerance of zero") {
   rc::prop("for orders without pairs", [] {
     const Schedule schedule = draw_order(false);
     const Outcome outcome = run(schedule, draw_scenario(schedule.shape()));
@@ -198,7 +198,7 @@ TEST_CASE("A run as predicted is valid with a tolerance of nothing") {
   });
 }
 
-TEST_CASE("Every run that is written is read back as it was") {
+TEST_CASE("Every written run is read back unchanged") {
   rc::prop("byte by byte, and the same order", [] {
     const PredictedRun drawn = draw_measured();
     const std::string text = traces::write_run(drawn.run);
@@ -212,7 +212,7 @@ TEST_CASE("Every run that is written is read back as it was") {
   });
 }
 
-TEST_CASE("A run file cut short anywhere is refused, never more") {
+TEST_CASE("A run file truncated anywhere is refused without a crash") {
   rc::prop("at any byte", [] {
     const std::string text = traces::write_run(draw_measured().run);
     const Refusal refusal =

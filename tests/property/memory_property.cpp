@@ -13,7 +13,7 @@
 
 namespace ppsim::test::memory_property {
 
-TEST_CASE("Peaks are what memory over time reaches, and all memory is given back") {
+TEST_CASE("Peaks are the maxima of memory over time, and all memory is freed") {
   rc::prop("under any model", [] {
     const Schedule schedule = draw_order();
     const auto outcome = try_run(schedule, draw_scenario(schedule.shape(), draw_model()));
@@ -36,7 +36,7 @@ TEST_CASE("Peaks are what memory over time reaches, and all memory is given back
   });
 }
 
-TEST_CASE("The peak counts what lives at some moment from the start of its F to the end of its B or W") {
+TEST_CASE("The peak counts activations from the start of F to the end of B or W") {
   rc::prop("under any model, no task without length", [] {
     const Schedule schedule = draw_order();
     Scenario scenario = draw_scenario(schedule.shape(), draw_model());
@@ -71,7 +71,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("No peak is higher for parts that go earlier") {
+TEST_CASE("Earlier freed parts never raise a peak") {
   rc::prop("under any model", [] {
     const Schedule schedule = draw_order();
     if (schedule.forward_only()) return; // there an output outlives its forward

@@ -39,7 +39,7 @@ TaskGraph drawn_graph(TransferModel transfer = TransferModel::latency) {
 
 } // namespace
 
-TEST_CASE("A simulated step taken apart comes back as it was, also with clocks of its stages' own") {
+TEST_CASE("A simulated step is restored from its events, also with separate clocks") {
   REQUIRE(rc::check([] {
     const TaskGraph graph = drawn_graph();
     const Timeline timeline = simulate(graph);
@@ -70,7 +70,7 @@ TEST_CASE("A simulated step taken apart comes back as it was, also with clocks o
   }));
 }
 
-TEST_CASE("The costs of a simulated step give the same step again, and held-out steps are predicted without error") {
+TEST_CASE("The costs of a simulated step reproduce the step, and held-out steps are predicted without error") {
   REQUIRE(rc::check([] {
     const TransferModel transfer = between(0, 1) == 1 ? TransferModel::blocking : TransferModel::latency;
     const TaskGraph graph = drawn_graph(transfer);

@@ -120,14 +120,14 @@ Schedule read(const std::string& text, std::string_view name) {
 
 } // namespace
 
-TEST_CASE("A schedule written as CSV is read back as itself") {
+TEST_CASE("A schedule written as CSV is read back unchanged") {
   rc::prop("with split backwards, pairs and any placement", [] {
     const Schedule schedule = draw_paired_schedule();
     RC_ASSERT(read(traces::write_schedule_csv(schedule), "s.csv") == schedule);
   });
 }
 
-TEST_CASE("A schedule without deadlock can be written with send and receive cells, and the reader finds them right") {
+TEST_CASE("A schedule without deadlock can be written with send and receive cells, and the reader accepts them") {
   // The reader checks each cell against the transfers, so a send that is missing, doubled or on the wrong side of its
   // task shows here.
   rc::prop("with split backwards and any placement", [] {
@@ -146,14 +146,14 @@ TEST_CASE("A schedule without deadlock can be written with send and receive cell
   });
 }
 
-TEST_CASE("A schedule of whole backwards written as a task list is read back as itself") {
+TEST_CASE("A schedule of whole backwards written as a task list is read back unchanged") {
   rc::prop("with any placement", [] {
     const Schedule schedule = draw_schedule(false);
     RC_ASSERT(read(traces::write_task_list(graph_of(schedule)), "s.tasks.csv") == schedule);
   });
 }
 
-TEST_CASE("A CSV cut short anywhere is read or refused, never more") {
+TEST_CASE("A truncated CSV is read or refused without a crash") {
   rc::prop("at any byte", [] {
     const Schedule schedule = draw_paired_schedule();
     const std::string text = traces::write_schedule_csv(schedule);

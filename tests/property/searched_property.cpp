@@ -35,7 +35,7 @@ Duration step_of(const Outcome& outcome) {
 
 } // namespace
 
-TEST_CASE("No searched schedule takes twice as long as is proven of all orders in its memory, and few come near") {
+TEST_CASE("No searched schedule takes twice the proven bound for its memory, and few come near") {
   std::mt19937 random{20241125};
   const auto drawn = [&random](std::size_t low, std::size_t high) { return low + random() % (high - low + 1); };
   constexpr std::size_t count = 100;
@@ -60,7 +60,7 @@ TEST_CASE("No searched schedule takes twice as long as is proven of all orders i
   CHECK(far_above == 0); // 1 without synthesis
 }
 
-TEST_CASE("No searched schedule takes longer than one by name of its placement that holds no more") {
+TEST_CASE("No searched schedule takes longer than a named one of its placement that holds no more") {
   using Names = std::vector<std::string_view>;
   const std::array<std::pair<std::string_view, Names>, 4> searched{{{"zb-auto", {"1f1b", "gpipe", "zb-h1", "zb-h2"}},
                                                                     {"v-auto", {"zb-v", "hanayo", "v-half", "v-min"}},

@@ -300,7 +300,7 @@ std::int64_t progress(const StreamsInput& drawn, const Timeline& timeline, Stage
 
 } // namespace
 
-TEST_CASE("Under streams everything happens when the bare rules say, and hangs where they go round") {
+TEST_CASE("Under streams, events happen as in a naive model, and hang if that has a cycle") {
   rc::prop("any order of tasks and operations", [] {
     const StreamsInput drawn = draw_run();
     const auto run = try_streams(drawn);
@@ -325,7 +325,7 @@ TEST_CASE("Under streams everything happens when the bare rules say, and hangs w
   });
 }
 
-TEST_CASE("An order hangs exactly where the check says so, whatever the costs") {
+TEST_CASE("The check finds a hang exactly if an order hangs, whatever the costs") {
   rc::prop("rendezvous, or all eager", [] {
     StreamsInput drawn = draw_run(false);
     const bool eager = one_in(3);
@@ -341,7 +341,7 @@ TEST_CASE("An order hangs exactly where the check says so, whatever the costs") 
   });
 }
 
-TEST_CASE("Under streams labels add up, and the critical path leads without a gap from zero to the makespan") {
+TEST_CASE("Under streams, labels add up, and the critical path has no gap from zero to the makespan") {
   rc::prop("any order that runs", [] {
     StreamsInput drawn = draw_run();
     if (one_in(3)) {
@@ -359,7 +359,7 @@ TEST_CASE("Under streams labels add up, and the critical path leads without a ga
   });
 }
 
-TEST_CASE("Stalls by name are the time of their label") {
+TEST_CASE("Named stalls add up to the time of their label") {
   rc::prop("any order that runs", [] {
     const StreamsInput drawn = draw_run();
     const auto run = try_streams(drawn);
@@ -375,7 +375,7 @@ TEST_CASE("Stalls by name are the time of their label") {
   });
 }
 
-TEST_CASE("On edges, with every receive posted at the start, streams equal latency where no two transfers meet") {
+TEST_CASE("On edges, with every receive posted at the start, streams equals latency if no two transfers meet") {
   rc::prop("any order of tasks, free transfers or not", [] {
     const Schedule schedule = draw_order();
     Scenario scenario = draw_scenario(schedule.shape());
@@ -400,7 +400,7 @@ TEST_CASE("On edges, with every receive posted at the start, streams equal laten
   });
 }
 
-TEST_CASE("Tasks progress at full speed without transfers on their stage, and slower by the factor with them") {
+TEST_CASE("Tasks run at full speed without transfers on their stage, and slower by the factor with them") {
   rc::prop("any order that runs, to the nanosecond", [] {
     StreamsInput drawn = draw_run();
     Scenario scenario = drawn.graph.scenario();

@@ -106,7 +106,7 @@ std::string table_of(const Inputs& inputs, std::size_t threads) {
 
 } // namespace
 
-TEST_CASE("A row of a sweep is what simulate says of its options") {
+TEST_CASE("A row of a sweep equals the result of simulate with its options") {
   rc::prop("each row, in order, is that of the point counted by hand", [] {
     const std::vector<RandomAxis> axes = draw_axes();
     Words base{"--stages", "4", "--activation-bytes", "2GiB"};

@@ -75,7 +75,7 @@ void check_best_at(const VariationInput& drawn, const Variation& variation, cons
 
 } // namespace
 
-TEST_CASE("Stretches cover the range, and their line is the best at their ends and at every point within") {
+TEST_CASE("Intervals cover the range, and their line is the best at their ends and at every point within") {
   rc::prop("for any lines", [] {
     const VariationInput drawn;
     const Sampler sample = [&](std::size_t line, std::int64_t value) { return drawn.lines[line].at(value); };
@@ -95,7 +95,8 @@ TEST_CASE("Stretches cover the range, and their line is the best at their ends a
   });
 }
 
-TEST_CASE("At a crossing the first is no slower before and the second is faster after, a precision apart or a gap") {
+TEST_CASE(
+    "At a crossing the first line is not slower before and the second is faster after, a precision or a gap apart") {
   rc::prop("for any lines", [] {
     const VariationInput drawn;
     const Sampler sample = [&](std::size_t line, std::int64_t value) { return drawn.lines[line].at(value); };
@@ -113,7 +114,7 @@ TEST_CASE("At a crossing the first is no slower before and the second is faster 
   });
 }
 
-TEST_CASE("A variation does not depend on the number of threads, and asks nothing twice") {
+TEST_CASE("A variation does not depend on the number of threads, and samples nothing twice") {
   rc::prop("for any lines", [] {
     const VariationInput drawn;
     std::vector<Variation> variations;

@@ -95,15 +95,15 @@ void check_products(const std::function<void(const Product&)>& multiply) {
 
 } // namespace
 
-TEST_CASE("Built-in matrix products are right for every transposition, stride and size", "[blas]") {
+TEST_CASE("Built-in matrix products are correct for every transposition, stride and size", "[blas]") {
   check_products([](const Product& product) { built_in_matrices().multiply(product); });
 }
 
-TEST_CASE("Matrix products of every processor are right", "[blas]") {
+TEST_CASE("Matrix products of every processor are correct", "[blas]") {
   check_products(portable_loops().multiply);
 }
 
-TEST_CASE("Matrix products of the installed library are right and are those it is used for", "[blas]") {
+TEST_CASE("Matrix products of the installed library are correct, and are used", "[blas]") {
   const MatrixLibrary* installed = installed_matrices();
   if (installed == nullptr) {
     CHECK(matrix_library() == built_in_matrices().description() + ", OpenBLAS is not installed");
@@ -116,7 +116,7 @@ TEST_CASE("Matrix products of the installed library are right and are those it i
   check_products([&](const Product& product) { installed->multiply(product); });
 }
 
-TEST_CASE("Threads that multiply at once get the same bits as one alone", "[blas]") {
+TEST_CASE("Threads that multiply concurrently get the same bits as one thread", "[blas]") {
   for (const MatrixLibrary* library : {&best_matrices(), &built_in_matrices()}) {
     constexpr std::size_t n = 96;
     const std::vector<float> a = drawn(n * n, 1);
@@ -169,7 +169,7 @@ TEST_CASE("The loops of every processor compute gelu and its derivative", "[blas
   }
 }
 
-TEST_CASE("A causal softmax sees no later token", "[blas]") {
+TEST_CASE("A causal softmax ignores later tokens", "[blas]") {
   for (const HostLoops* loops : {&host_loops(), &portable_loops()}) {
     CAPTURE(loops->name);
     constexpr std::size_t rows = 37;

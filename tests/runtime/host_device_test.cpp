@@ -215,7 +215,7 @@ TEST_CASE("F computes its formula, I and W its derivatives, with either matrix l
   }
 }
 
-TEST_CASE("Both matrix libraries give the same but for rounding, at sizes of real work", "[host]") {
+TEST_CASE("Both matrix libraries agree except for rounding, at realistic sizes", "[host]") {
   if (installed_matrices() == nullptr) return;
   for (const Block block : {Block::mlp, Block::transformer}) {
     const Workload workload{.block = block, .tokens = 130, .width = 96, .heads = 4, .layers = 2};
@@ -249,7 +249,7 @@ TEST_CASE("Tasks give equal bits in every run, on every device and in any memory
   }
 }
 
-TEST_CASE("W can wait while other microbatches pass, and adds what it would have added at once", "[host]") {
+TEST_CASE("W can run after other microbatches and adds the same gradients", "[host]") {
   for (const Block block : {Block::mlp, Block::transformer}) {
     const auto device = make_host_device({.block = block, .tokens = 6, .width = 8, .heads = 2, .layers = 2});
     HostWeights weights{*device};
@@ -277,7 +277,7 @@ TEST_CASE("W can wait while other microbatches pass, and adds what it would have
   }
 }
 
-TEST_CASE("The gradient of x is the same whether somebody wants it or not", "[host]") {
+TEST_CASE("The gradient of x is the same whether it is requested or not", "[host]") {
   const auto device = make_host_device({.block = Block::transformer, .tokens = 6, .width = 8, .heads = 2});
   HostWeights weights{*device};
   HostBuffers buffers{*device};
@@ -327,7 +327,7 @@ TEST_CASE("The loss is half the mean squared distance from the target, and I fin
   CHECK(relative_error(from_loss, as_double(buffers.dx.values())) < 1e-5);
 }
 
-TEST_CASE("Inputs are a microbatch's own, the same in every step, of mean 0 and variance 1", "[host]") {
+TEST_CASE("Inputs differ by microbatch, are the same in every step, and have mean 0 and variance 1", "[host]") {
   const auto device = make_host_device({.tokens = 100, .width = 100});
   HostBuffers buffers{*device};
   device->make_input(MicrobatchId{0}, buffers.x.get());
@@ -342,7 +342,7 @@ TEST_CASE("Inputs are a microbatch's own, the same in every step, of mean 0 and 
   CHECK(squares == Approx(1).margin(0.04));
 }
 
-TEST_CASE("A chunk begins alike wherever it is held, and unlike any other", "[host]") {
+TEST_CASE("A chunk starts equal on every stage that holds it, and different from every other chunk", "[host]") {
   const Workload workload{.block = Block::transformer, .tokens = 4, .width = 16, .heads = 2, .layers = 2};
   const auto device = make_host_device(workload);
   const auto other = make_host_device(workload);
@@ -367,7 +367,7 @@ TEST_CASE("A chunk begins alike wherever it is held, and unlike any other", "[ho
   CHECK(largest(layer - 1024, 1024) == Approx(0.2 * std::sqrt(3.0 / 64)).epsilon(0.02));
 }
 
-TEST_CASE("Sizes are those of the layout", "[host]") {
+TEST_CASE("Sizes follow from the layout", "[host]") {
   // T w = 8: output gradient, norm(x), and 4 + 4 times of the hidden ones; per row a deviation.
   const ChunkSizes mlp = host_sizes({.tokens = 2, .width = 4, .layers = 3});
   CHECK(mlp.parameters == 3 * 2 * 4 * 16);
@@ -392,7 +392,7 @@ TEST_CASE("Sizes are those of the layout", "[host]") {
   CHECK(make_host_device({.tokens = 2, .width = 4, .layers = 3})->sizes() == mlp);
 }
 
-TEST_CASE("A workload that makes no sense is refused with all that is wrong", "[host]") {
+TEST_CASE("An invalid workload is refused with all its problems", "[host]") {
   const auto refused = [](const Workload& workload) -> std::size_t {
     try {
       (void)host_sizes(workload);
@@ -409,7 +409,7 @@ TEST_CASE("A workload that makes no sense is refused with all that is wrong", "[
   CHECK_THROWS_AS(make_host_device({.tokens = 0}), Error);
 }
 
-TEST_CASE("Memory is aligned, and what is given back is what the next of its size gets", "[host]") {
+TEST_CASE("Memory is aligned, and released memory is reused for the next allocation of its size", "[host]") {
   const auto device = make_host_device({.tokens = 2, .width = 4});
   CHECK(device->allocate(Bytes{0}) == nullptr);
   device->release(nullptr, Bytes{0});
@@ -426,7 +426,7 @@ TEST_CASE("Memory is aligned, and what is given back is what the next of its siz
   device->release(other_size, Bytes{104});
 }
 
-TEST_CASE("The optimizers take the steps of their papers", "[host]") {
+TEST_CASE("The optimizers follow their papers", "[host]") {
   constexpr std::size_t microbatches = 4;
   Workload workload{.tokens = 1, .width = 1, .learning_rate = 0.5}; // 8 parameters
   {
@@ -454,7 +454,7 @@ TEST_CASE("The optimizers take the steps of their papers", "[host]") {
   CHECK(double{weights.parameters.begin()[0]} == Approx(before - 0.5 - step).margin(1e-5));
 }
 
-TEST_CASE("Gradients of two copies are added", "[host]") {
+TEST_CASE("Gradients of two replicas are added", "[host]") {
   const auto device = make_host_device({.tokens = 1, .width = 1});
   const HostWeights mine{*device};
   const HostWeights theirs{*device};
@@ -466,7 +466,7 @@ TEST_CASE("Gradients of two copies are added", "[host]") {
   }
 }
 
-TEST_CASE("A held task lasts at least its length, asleep", "[host]") {
+TEST_CASE("A held task sleeps until at least its length has passed", "[host]") {
   const auto device = make_host_device({.tokens = 1, .width = 1});
   device->begin_step();
   const Duration cpu_before = device->cpu_time().value();
@@ -485,7 +485,7 @@ TEST_CASE("A held task lasts at least its length, asleep", "[host]") {
   CHECK(device->stamps().empty());
 }
 
-TEST_CASE("Processor time is that of the tasks", "[host]") {
+TEST_CASE("Processor time covers the tasks", "[host]") {
   const auto device = make_host_device({.tokens = 64, .width = 64});
   const HostWeights weights{*device};
   HostBuffers buffers{*device};

@@ -126,7 +126,7 @@ TEST_CASE("Every schedule by name compiles, verifies and executes", "[program][p
   });
 }
 
-TEST_CASE("verify() finds a deadlock where an executor stands still", "[program][property]") {
+TEST_CASE("verify() finds a deadlock exactly if an executor blocks", "[program][property]") {
   rc::prop("with few slots", [] {
     const ProgramInput drawn = draw_input();
     Program program = compiled(drawn, draw_lanes());
@@ -153,7 +153,7 @@ TEST_CASE("verify() finds a deadlock where an executor stands still", "[program]
   });
 }
 
-TEST_CASE("What is said to suffice against a deadlock suffices, and no less", "[program][property]") {
+TEST_CASE("The number of slots suggested against a deadlock suffices, and one less does not", "[program][property]") {
   rc::prop("--slots", [] {
     const ProgramInput drawn = draw_input();
     const P2p p2p = draw_lanes();
@@ -172,7 +172,7 @@ TEST_CASE("What is said to suffice against a deadlock suffices, and no less", "[
   });
 }
 
-TEST_CASE("Batches deadlock where the simulator's blocking transfers do", "[program][property]") {
+TEST_CASE("Batches deadlock exactly if the simulator's blocking transfers do", "[program][property]") {
   rc::prop("with room for every transfer", [] {
     const ProgramInput drawn = draw_input();
     Scenario blocking = drawn.scenario;
@@ -185,7 +185,7 @@ TEST_CASE("Batches deadlock where the simulator's blocking transfers do", "[prog
   });
 }
 
-TEST_CASE("As many stashes are alive as the simulator reports", "[program][property]") {
+TEST_CASE("The most stashes at one time equal the simulator's report", "[program][property]") {
   rc::prop("on every stage", [] {
     ProgramInput drawn = draw_input();
     drawn.scenario.pair.kind = PairRule::Kind::serial;
@@ -196,7 +196,7 @@ TEST_CASE("As many stashes are alive as the simulator reports", "[program][prope
   });
 }
 
-TEST_CASE("With the slots that compile() chooses no task starts later than predicted", "[program][property]") {
+TEST_CASE("With the slots that compile() chooses, no task starts later than predicted", "[program][property]") {
   rc::prop("under latency, where a slot is taken from the start of its producer to the end of its consumer", [] {
     ProgramInput drawn{draw_order(false), {}};
     drawn.scenario = draw_scenario(drawn.schedule.shape());

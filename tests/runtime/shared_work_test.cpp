@@ -33,7 +33,7 @@ std::string lines_of(WorkRange range) {
 
 } // namespace
 
-TEST_CASE("What several processes make comes in order, each number once") {
+TEST_CASE("Results of several processes arrive in order, each number once") {
   for (const std::size_t ranks : {1U, 2U, 5U}) {
     std::string taken;
     std::atomic<std::uint64_t> made_elsewhere = 0;
@@ -56,7 +56,7 @@ TEST_CASE("What several processes make comes in order, each number once") {
   }
 }
 
-TEST_CASE("Work ends where nothing more is wanted, and without any") {
+TEST_CASE("Work ends if no more results are wanted, and without any work") {
   for (const std::uint64_t end : {std::uint64_t{1'000'000}, std::uint64_t{0}}) {
     std::uint64_t taken = 0;
     run_ranks(3, [&](MessagePassing& messages) {
@@ -72,7 +72,7 @@ TEST_CASE("Work ends where nothing more is wanted, and without any") {
   }
 }
 
-TEST_CASE("One slow stretch holds up the others before too much is kept") {
+TEST_CASE("One slow range blocks the others before too many results are stored") {
   std::atomic<std::uint64_t> furthest = 0;
   std::uint64_t taken = 0;
   run_ranks(2, [&](MessagePassing& messages) {
@@ -94,7 +94,7 @@ TEST_CASE("One slow stretch holds up the others before too much is kept") {
   CHECK(taken == 200'000);
 }
 
-TEST_CASE("Of rounds of work all processes get all, though some are slow to begin the next") {
+TEST_CASE("All processes get the results of every round, even if some start the next one late") {
   for (const std::size_t ranks : {1U, 2U, 5U}) {
     std::atomic<std::size_t> made_elsewhere = 0;
     std::atomic<bool> all_right = true; // only one thread may check
@@ -145,7 +145,7 @@ void lose_one(const Body& body) {
 
 } // namespace
 
-TEST_CASE("What a process was to make that is lost, another one makes") {
+TEST_CASE("Another process repeats the work of a lost process") {
   std::string taken;
   bool any_lost = false;
   lose_one([&](Liveness& liveness, const auto& work) {
@@ -164,7 +164,7 @@ TEST_CASE("What a process was to make that is lost, another one makes") {
   CHECK(any_lost);
 }
 
-TEST_CASE("Rounds go on without a process that is lost, and those that are left are told") {
+TEST_CASE("Rounds continue without a lost process, and the remaining ones are informed") {
   std::atomic<int> right = 0, told = 0;
   lose_one([&](Liveness& liveness, const auto& work) {
     for (std::size_t round = 0; round < 5; ++round) {
@@ -181,7 +181,7 @@ TEST_CASE("Rounds go on without a process that is lost, and those that are left 
   CHECK(told == 2);
 }
 
-TEST_CASE("A process that works for long is not taken for lost") {
+TEST_CASE("A process that works for a long time does not count as lost") {
   std::atomic<bool> any_lost = false;
   run_ranks(2, [&](MessagePassing& messages) {
     Liveness liveness{messages, {.silence = std::chrono::milliseconds{200}, .beat = std::chrono::milliseconds{20}}};

@@ -49,7 +49,7 @@ struct Ends {
 
 } // namespace
 
-TEST_CASE("Buffers are aligned, handed over as they are, and come in the sender's order",
+TEST_CASE("Buffers are aligned, passed without a copy, and arrive in the sender's order",
           "[runtime][thread-channels]") {
   const Ends ends;
   void* const buffer = ends.sender().output(ends.transfer(0));
@@ -63,7 +63,7 @@ TEST_CASE("Buffers are aligned, handed over as they are, and come in the sender'
   CHECK(ends.receive(0) == 7);
 }
 
-TEST_CASE("A sender waits for a slot until a receiver gives one back", "[runtime][thread-channels]") {
+TEST_CASE("A sender waits for a slot until a receiver frees one", "[runtime][thread-channels]") {
   const Ends ends;
   for (int position = 0; position < 3; ++position) ends.send(static_cast<std::uint32_t>(position), position);
   CHECK(ends.receive(0) == 0);
@@ -82,7 +82,7 @@ TEST_CASE("A message of another size is refused with both sizes", "[runtime][thr
         ": 60 bytes arrived, expected 64 -- check that both ranks run the same workload");
 }
 
-TEST_CASE("Paced content can be seen when its transfer's time has passed, each by itself",
+TEST_CASE("Paced content becomes visible after its transfer's time, each transfer by itself",
           "[runtime][thread-channels]") {
   const Ends ends{{.paced = true, .spin = 0ns}, 20ms};
   for (std::uint32_t position = 0; position < 3; ++position) ends.send(position, 0);
@@ -104,8 +104,7 @@ TEST_CASE("A paced link takes one transfer at a time", "[runtime][thread-channel
   CHECK(arrivals[1].ended == arrivals[0].ended + 100'000'000);
 }
 
-TEST_CASE("Stages of one node share its paced link to other nodes, as in the prediction",
-          "[runtime][thread-channels]") {
+TEST_CASE("Stages of one node share its paced link to other nodes, as predicted", "[runtime][thread-channels]") {
   const Shape shape{.stages = 4, .microbatches = 4, .vpp = 2};
   Scenario scenario = uniform_scenario(shape, 10us, 20us, 100ms); // all sent while the first is under way
   scenario.network.model = TransferModel::link;
@@ -141,7 +140,7 @@ TEST_CASE("Stages of one node share its paced link to other nodes, as in the pre
   CHECK(arrival(0, 1).began < first.ended); // within the node
 }
 
-TEST_CASE("Whoever waits is woken when the run is stopped", "[runtime][thread-channels]") {
+TEST_CASE("Waiting stages wake up when the run is stopped", "[runtime][thread-channels]") {
   Ends ends;
   std::future<Refusal> receiver =
       std::async(std::launch::async, [&] { return refusal_of([&] { static_cast<void>(ends.receive(0)); }); });
@@ -173,7 +172,7 @@ TEST_CASE("Two stages that exchange get each other's content", "[runtime][thread
   CHECK(other.get() == 499500);
 }
 
-TEST_CASE("Content of many steps arrives as it was sent", "[runtime][thread-channels]") {
+TEST_CASE("Content of many steps arrives as sent", "[runtime][thread-channels]") {
   const Ends ends;
   constexpr int steps = 2000;
   std::jthread sender{[&] {

@@ -49,7 +49,7 @@ private:
 
 } // namespace
 
-TEST_CASE("Every size of a transfer is one that a workload can have", "[transfer_runs]") {
+TEST_CASE("Every transfer size is one that a workload can have", "[transfer_runs]") {
   FormulaBackend backend{true};
   RunOptions options;
   options.timeout = 7s;
@@ -64,7 +64,7 @@ TEST_CASE("Every size of a transfer is one that a workload can have", "[transfer
   CHECK(samples.back().bytes == Bytes{16 << 20});
 }
 
-TEST_CASE("Transfers are timed by all processes and told by the leader", "[transfer_runs]") {
+TEST_CASE("All processes time transfers, and the leader reports them", "[transfer_runs]") {
   FormulaBackend follower{false};
   CHECK(transfers_of_runs(follower, 2, {}, 2).empty());
   CHECK(follower.workloads.size() == 5);

@@ -161,7 +161,7 @@ std::string table() {
 
 } // namespace
 
-TEST_CASE("One process takes as long as its rows do, whatever messages cost") {
+TEST_CASE("One process takes as long as its rows, whatever messages cost") {
   for (const Rows& rows : {equal_rows(1000, 1ms), spread_rows(1000, 1ms), spread_rows(50, 100ms)}) {
     const Outcome outcome = Model{1, rows, {1s, 1s}}.run();
     check_taken(outcome, rows.count);
@@ -170,7 +170,7 @@ TEST_CASE("One process takes as long as its rows do, whatever messages cost") {
   CHECK(Model{1, equal_rows(1000, 1ms)}.run().end == 1s);
 }
 
-TEST_CASE("Each row is taken once and in order, however long others take") {
+TEST_CASE("Each row is taken once and in order, however long other rows take") {
   for (const std::size_t ranks : {1U, 2U, 3U, 7U, 100U, 3000U})
     for (const std::uint64_t rows : {0U, 1U, 2U, 99U, 20'000U})
       check_taken(Model{ranks, spread_rows(rows, 3ms)}.run(), rows);
@@ -187,7 +187,7 @@ TEST_CASE("A few processes share the time") {
   CHECK(Model{4, equal_rows(4, 100ms), {0ms, 0ms}}.run().end == 100ms);
 }
 
-TEST_CASE("Stretches grow to 20 ms, and up to their longest") {
+TEST_CASE("Ranges grow to 20 ms, up to their longest") {
   // 1 and 2 and 4 and 8 and 16 rows of 1 ms are shorter than 20 ms, 32 are not
   const double of_1ms = Model{16, equal_rows(100'000, 1ms)}.run().length();
   CHECK(of_1ms > 30);
@@ -198,7 +198,7 @@ TEST_CASE("Stretches grow to 20 ms, and up to their longest") {
   CHECK(Model{16, equal_rows(1000, 30ms)}.run().length() == 1);
 }
 
-TEST_CASE("Stretches shrink where rows become longer") {
+TEST_CASE("Ranges shrink if rows become longer") {
   // 4000 rows of 60 ms go one by one, but for those that were begun as 32
   const Rows rows{6000, [](std::uint64_t row) { return row < 2000 ? Time{1ms} : Time{60ms}; }};
   const Outcome outcome = Model{4, rows}.run();
@@ -206,7 +206,7 @@ TEST_CASE("Stretches shrink where rows become longer") {
   CHECK(outcome.efficiency(4) > 0.95);
 }
 
-TEST_CASE("The first process's messages bound the rate: two for each stretch") {
+TEST_CASE("The first process's messages limit the rate: two per range") {
   // Rows of 100 ms go one by one; with 1 ms a message 500 a second, which 50 processes make, and the ten of its own.
   const Messages slow{1ms, 0ms};
   CHECK(Model{20, equal_rows(4000, 100ms), slow}.run().efficiency(20) > 0.9);
@@ -218,7 +218,7 @@ TEST_CASE("The first process's messages bound the rate: two for each stretch") {
   }
 }
 
-TEST_CASE("What may be ahead bounds how many work") {
+TEST_CASE("The limit of results ahead also limits the number of active processes") {
   // 65 536 rows are 2048 ranges of 32 rows of 1 ms, also where messages take no time.
   const Messages free{0ms, 0ms};
   CHECK(Model{1000, equal_rows(2'000'000, 1ms), free}.run().efficiency(1000) > 0.9);
@@ -229,7 +229,7 @@ TEST_CASE("What may be ahead bounds how many work") {
   }
 }
 
-TEST_CASE("One slow row holds up others where most_ahead is reached, not before and not after") {
+TEST_CASE("One slow row blocks the others once most_ahead is reached, not before and not after") {
   const Rows rows{500'000, [](std::uint64_t row) { return row == 0 ? Time{100s} : Time{1ms}; }};
   const Outcome outcome = Model{100, rows}.run();
   check_taken(outcome, rows.count);
@@ -237,7 +237,7 @@ TEST_CASE("One slow row holds up others where most_ahead is reached, not before 
   CHECK(outcome.end >= 100s);
 }
 
-TEST_CASE("work_queue.md has the table of this model") {
+TEST_CASE("work_queue.md contains the table of this model") {
   std::ostringstream page;
   page << std::ifstream{test::source_path("tests/runtime/work_queue.md")}.rdbuf();
   const std::string expected = table();

@@ -78,7 +78,7 @@ TEST_CASE("Published runs: errors of one sign have the median of their sizes as 
   }
 }
 
-TEST_CASE("Published runs: of a device each set counts once, however many runs it has") {
+TEST_CASE("Published runs: each set of a device counts once, however many runs it has") {
   const PublishedErrors errors = published_errors(two_sets());
   REQUIRE(errors.devices.size() == 2);
   const PublishedGroup& a100 = errors.devices[0];
@@ -112,7 +112,7 @@ TEST_CASE("Published runs: memory counts where it was both predicted and measure
   CHECK(errors.sets[1].peak.runs == 0);
 }
 
-TEST_CASE("Published runs hold where no prediction is beyond the tolerance, and there are predictions") {
+TEST_CASE("Published runs hold if there are predictions and none exceeds the tolerance") {
   CHECK(published_errors(two_sets()).holds());
   CHECK(published_errors(two_sets(), 0.4).holds());
   const PublishedErrors strict = published_errors(two_sets(), 0.2);
@@ -122,7 +122,7 @@ TEST_CASE("Published runs hold where no prediction is beyond the tolerance, and 
   CHECK_FALSE(published_errors({refused("A")}, 0.2).holds());
 }
 
-TEST_CASE("Published runs as text: no figure of all, refusals with their reason, every run on demand") {
+TEST_CASE("Published runs as text: no overall figure, refusals with their reason, every run on request") {
   const PublishedErrors errors = published_errors(two_sets());
   const std::string text = viz::published_text(errors, false, {.width = 100, .colour = false});
   CHECK(text.starts_with("8 published step times in 2 sets, 7 predicted, 1 refused\n"));
@@ -139,7 +139,7 @@ TEST_CASE("Published runs as text: no figure of all, refusals with their reason,
   CHECK(no_halves.find("check") == std::string::npos);
 }
 
-TEST_CASE("Published runs as JSON: what is not known is null") {
+TEST_CASE("Published runs as JSON: unknown values are null") {
   const auto json = nlohmann::json::parse(traces::published_json(published_errors(two_sets())));
   CHECK(json["schema"] == 1);
   CHECK(json["holds"].is_null());

@@ -116,7 +116,7 @@ PlanRequest small(Bytes limit) {
 
 } // namespace
 
-TEST_CASE("Processes that share the simulations of a plan find what one finds alone, all of them") {
+TEST_CASE("Processes that share the simulations of a plan all find the plan of one process") {
   for (const std::int64_t gibibytes : {40, 8, 1}) { // the last: nothing fits
     const PlanRequest request = small(Bytes{gibibytes << 30U});
     const Answered alone = answered(request, {.threads = 2});
@@ -130,7 +130,7 @@ TEST_CASE("Processes that share the simulations of a plan find what one finds al
   }
 }
 
-TEST_CASE("Why a configuration cannot run is known to all processes") {
+TEST_CASE("All processes have the reason why a configuration cannot run") {
   PlanRequest request = small(Bytes{std::int64_t{40} << 30U});
   request.run.slow = {SlowStage{.stage = 2}};
   const RankedPlan alone = find_plan(request, {});

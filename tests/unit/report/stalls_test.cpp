@@ -70,7 +70,7 @@ Rows eight_stages(std::size_t defer) {
 
 } // namespace
 
-TEST_CASE("A receive that was posted too early holds up the send behind it, by name") {
+TEST_CASE("A receive posted too early blocks the send after it, by name") {
   //  c = 4   stage 0  0F0[0,10) 0F1[10,20)
   //          stage 1            1F0[14,24)  1F1 could start at 28 if 0SEND_F1 were not after 2RECV_F0, [24,28)
   const StreamOutcome early = run_rows(two_ranks("2RECV_F0", "2RECV_F1"), Communicators::pair, 4ns);
@@ -88,14 +88,14 @@ TEST_CASE("A receive that was posted too early holds up the send behind it, by n
   CHECK(timeline.waited_for_transfer[index(early.outcome.id("0F1"))]);
 }
 
-TEST_CASE("With a communicator per direction nothing stands behind a receive") {
+TEST_CASE("With a communicator per direction, nothing queues after a receive") {
   const StreamOutcome edge = run_rows(two_ranks("2RECV_F0", "2RECV_F1"), Communicators::edge, 4ns);
   CHECK(edge.outcome.transfer("0F1") == between(24, 28)); // its receive is launched after 1F0
   CHECK(edge.outcome.task("1F1") == between(28, 38));
   CHECK(edge.time(1, Label::stall) == 0ns);
 }
 
-TEST_CASE("In the warm-up a receive of the second chunk opens a bubble on the stages behind") {
+TEST_CASE("In the warm-up, a receive of the second chunk opens a bubble on the later stages") {
   //  early: 3RECV_F0 is done when 2F0 is, at 30; only then 0SEND_F1 gets in front, though 0F1 ended at 20
   const StreamOutcome early = run_rows(warm_up(true), Communicators::group);
   CHECK(early.outcome.task("2F0") == between(20, 30));
@@ -113,7 +113,7 @@ TEST_CASE("In the warm-up a receive of the second chunk opens a bubble on the st
   CHECK(late.outcome.report.makespan + 10ns == early.outcome.report.makespan);
 }
 
-TEST_CASE("With eight stages the first receive of the second chunk holds the second microbatch up seven stages long") {
+TEST_CASE("With eight stages, the first receive of the second chunk delays the second microbatch on seven stages") {
   const StreamOutcome early = run_rows(eight_stages(0), Communicators::group);
   CHECK(early.outcome.task("7F0") == between(70, 80));
   CHECK(early.outcome.task("1F1") == between(80, 90)); // 0F1 ended at 20
@@ -127,7 +127,7 @@ TEST_CASE("With eight stages the first receive of the second chunk holds the sec
   CHECK(run_rows(eight_stages(0), Communicators::pair).outcome.task("1F1") == between(20, 30));
 }
 
-TEST_CASE("A receive behind every send of the warm-up hangs: no stage has room for what it has not sent on") {
+TEST_CASE("A receive after every send of the warm-up hangs: every stage has unsent outputs") {
   const Written read = written(eight_stages(7));
   CHECK(find_hang(read.schedule, read.order, Communicators::group));
   CHECK(!find_hang(read.schedule, read.order, Communicators::pair));
@@ -135,7 +135,7 @@ TEST_CASE("A receive behind every send of the warm-up hangs: no stage has room f
   CHECK(!find_hang(sooner.schedule, sooner.order, Communicators::group));
 }
 
-TEST_CASE("Of several operations in front the one that nothing flowed for is named") {
+TEST_CASE("Of several operations in front, the one without a flowing transfer is named") {
   // Microbatch 2 comes from stage 1, which takes ten times as long for it: 1RECV_F2 is done at 104. After it 0SEND_F0
   // flows [104,108), which stands directly before 0SEND_F1.
   const Written read = written(
@@ -152,7 +152,7 @@ TEST_CASE("Of several operations in front the one that nothing flowed for is nam
                   "communicator of stage 0"});
 }
 
-TEST_CASE("An input that is there waits for the rest of its group") {
+TEST_CASE("An input that has arrived waits for the rest of its group") {
   // 1RECV_F0 is in a group with 1RECV_B..: here with the receive of microbatch 1, which comes 10 ns later.
   const StreamOutcome run =
       run_rows({"0F0 0SEND_F0 0F1 0SEND_F1", "(1RECV_F0;1RECV_F1) 1F0 1F1"}, Communicators::group);
@@ -175,7 +175,7 @@ TEST_CASE("A wait within a run for the rest of a group is a stall, by name") {
                   "1, had not finished"});
 }
 
-TEST_CASE("A receive that was launched late is named with what it was launched behind") {
+TEST_CASE("A receive that was launched late is named with the task before it") {
   // 1RECV_F1 is launched after 1F0, and 3 ns of transfer that could have run beside it are lost.
   const StreamOutcome run =
       run_rows({"0F0 0SEND_F0! 0F1 0SEND_F1! 0F2 0SEND_F2!", "1RECV_F0 1F0 1RECV_F1 1F1 1RECV_F2 1F2"},
@@ -189,7 +189,7 @@ TEST_CASE("A receive that was launched late is named with what it was launched b
   CHECK(run.stalls() == Sentences{});
 }
 
-TEST_CASE("A stage that waits for its own send, which is received late, stalls") {
+TEST_CASE("A stage that waits for its own send, received late, stalls") {
   // Stage 1 receives 0F1 after 1F0, which ends at 50.
   const Written read = written({"0F0 0SEND_F0! 0F1 0SEND_F1! 0F2 0SEND_F2", "1RECV_F0 1F0 1RECV_F1 1F1 1RECV_F2 1F2"});
   Scenario scenario = uniform_scenario(read.schedule.shape(), 10ns, 20ns);

@@ -80,7 +80,7 @@ TEST_CASE("At the turn an odd number of drain rounds splits the backwards from t
   CHECK(row.ends_with("3B3 2B3 3B4 2I4 3I5 2I5 2W4 3W5 2W5"));
 }
 
-TEST_CASE("DualPipe refuses what its source refuses, with the nearest values that work") {
+TEST_CASE("DualPipe refuses the same as its source, with the nearest values that work") {
   CHECK(
       refusal("dualpipe", {.stages = 3, .microbatches = 8, .vpp = 1}).first() ==
       "`stages`: must be even here, as stages s and p-1-s hold the same chunks, got 3 -- 2 and 4 are the nearest to 3");

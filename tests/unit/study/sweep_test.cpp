@@ -39,7 +39,7 @@ TEST_CASE("The first axis of a grid changes slowest") {
   CHECK(points == Rows{"1 8 1 ", "1 16 1 ", "1 32 1 ", "2 8 1 ", "2 16 1 ", "2 32 1 "});
 }
 
-TEST_CASE("The points of a grid are counted as far as one can count") {
+TEST_CASE("The number of points of a grid saturates") {
   CHECK(SweepGrid{}.points() == 1);
   CHECK(SweepGrid{{axis("mb", {"8"}), axis("vpp", {})}}.points() == 0);
   SweepAxis long_axis = axis("mb", {});
@@ -63,14 +63,14 @@ TEST_CASE("Rows come in the order of their points, each once, at any number of t
   }
 }
 
-TEST_CASE("A sweep without points asks for nothing") {
+TEST_CASE("A sweep without points makes no runs") {
   sweep(7, 7, 2, refused, [](std::size_t, std::span<const SweepRow>) {
     FAIL_CHECK("a row came");
     return true;
   });
 }
 
-TEST_CASE("A sweep ends where its rows are not taken any more") {
+TEST_CASE("A sweep ends when its rows are no longer taken") {
   std::size_t taken = 0;
   sweep(0, 1'000'000, 2, refused, [&](std::size_t, std::span<const SweepRow> rows) {
     taken += rows.size();
@@ -84,7 +84,7 @@ TEST_CASE("A sweep ends where its rows are not taken any more") {
   CHECK_THROWS_WITH(sweep(0, 1'000'000, 2, refused, full), "the disk is full");
 }
 
-TEST_CASE("A row is what a run gives, and a run that is refused or deadlocks is a row with its reason") {
+TEST_CASE("A row has the figures of its run, and a refused or deadlocked run is a row with its reason") {
   RunSpec spec;
   spec.stages = 4;
   spec.microbatches = 8;

@@ -199,7 +199,7 @@ TEST_CASE("ticks of the longest possible span do not overflow") {
   CHECK(ticks.unit_name == "s");
 }
 
-TEST_CASE("text is cut and broken by what fits") {
+TEST_CASE("text is cut and broken to fit") {
   const viz::Px size = viz::px(10);
   CHECK(viz::text_width("0000", size) == viz::Px{2560}); // four digits of 0.64 em
   CHECK(viz::fit_text("0000", size, viz::Px{2560}) == "0000");
@@ -343,7 +343,7 @@ TEST_CASE("tick labels keep apart at every scale") {
 }
 
 // Path of one microbatch over two stages: F on stage 0, F and B on stage 1 in one outline, B on stage 0.
-TEST_CASE("the critical path is outlined, cells without a pause together") {
+TEST_CASE("the critical path is outlined, adjacent cells together") {
   const Drawing drawing = draw("1f1b", {2, 1, 1});
   const std::vector<Element> paths = drawing.all("path", "critical-path");
   REQUIRE_FALSE(paths.empty());
@@ -353,7 +353,7 @@ TEST_CASE("the critical path is outlined, cells without a pause together") {
   CHECK(std::count(links.begin(), links.end(), 'L') == 2); // down to stage 1, and back
 }
 
-TEST_CASE("transfers are drawn when they take time and are few") {
+TEST_CASE("transfers are drawn if they take time and are few") {
   CHECK(draw("gpipe", {4, 8, 1}).all("path", "transfers").empty());
   const std::vector<Element> paths = draw("gpipe", {4, 8, 1}, 300us).all("path", "transfers");
   REQUIRE(paths.size() == 2); // lines and heads
@@ -422,7 +422,7 @@ TEST_CASE("documents stay below 3 MB whatever the shape") {
 // GPipe, one stage, two microbatches: F at 0 and 1 ms, B from 2 to 4 and from 4 to 6 ms. 2 GiB are always there, an
 // activation takes 1 GiB: 3 from the start, 4 from 1 ms, 3 from 4 ms. The plot is 880 px for 6 ms, its lane 62 px for
 // 4 GiB, the top of the scale: 146.66 px a millisecond and 15.50 px a GiB.
-TEST_CASE("memory over time has its points where the tasks say, above what is always there") {
+TEST_CASE("memory over time has its points at the tasks' times, above the static memory") {
   const Drawing drawing = draw_memory(generated("gpipe", {1, 2, 1}), with_sizes({1, 2, 1}, GiB(1), GiB(2), {}));
   const std::vector<Element> curves = drawing.all("path", "memory");
   REQUIRE(curves.size() == 1);
@@ -442,7 +442,7 @@ TEST_CASE("memory over time has its points where the tasks say, above what is al
   CHECK(drawing.all("path", "over-limit").empty());
 }
 
-TEST_CASE("the peak is marked where it is reached first, and written with its time") {
+TEST_CASE("the peak is marked where it is first reached, with its time") {
   const Drawing drawing = draw_memory(generated("gpipe", {1, 2, 1}), with_sizes({1, 2, 1}, GiB(1), GiB(2), {}));
   const std::vector<Element> dots = drawing.all("circle", "peak");
   REQUIRE(dots.size() == 1);
@@ -453,7 +453,7 @@ TEST_CASE("the peak is marked where it is reached first, and written with its ti
 }
 
 // As above within 3.5 GiB: too much from 1 ms to 4 ms, by 0.5 of 4 GiB or 7.75 px.
-TEST_CASE("what exceeds the memory limit is hatched, and only that") {
+TEST_CASE("only memory above the limit is hatched") {
   const Drawing drawing = draw_memory(generated("gpipe", {1, 2, 1}), with_sizes({1, 2, 1}, GiB(1), GiB(2), GiB(3.5)));
   const std::vector<Element> over = drawing.all("path", "over-limit");
   REQUIRE(over.size() == 1);
@@ -468,7 +468,7 @@ TEST_CASE("what exceeds the memory limit is hatched, and only that") {
   CHECK(drawing.svg.find("limit 3.5 GiB: exceeded on stage 0") != std::string::npos);
 }
 
-TEST_CASE("a limit far above all that is held is said and not drawn") {
+TEST_CASE("a limit far above the memory is named and not drawn") {
   const Drawing drawing = draw_memory(generated("gpipe", {1, 2, 1}), with_sizes({1, 2, 1}, GiB(1), GiB(2), GiB(80)));
   CHECK(drawing.all("path", "limit").empty());
   CHECK(drawing.svg.find("limit 80 GiB: never exceeded, beyond the scale") != std::string::npos);
@@ -486,7 +486,7 @@ TEST_CASE("without sizes live activations are counted, all stages on one scale")
   CHECK(drawing.all("rect", "static").empty());
 }
 
-TEST_CASE("of many stages a few have lanes, with that of the highest peak") {
+TEST_CASE("of many stages only a few have lanes, including the one with the highest peak") {
   Scenario scenario = with_sizes({64, 8, 1}, GiB(1), GiB(2), GiB(12));
   scenario.memory.parameters[37] = GiB(40);
   const Drawing drawing = draw_memory(generated("1f1b", {64, 8, 1}), std::move(scenario));
@@ -512,7 +512,7 @@ TEST_CASE("charts with memory stay below 3 MB, and no text overlaps another") {
 
 // One microbatch after the other: stage 1 holds an activation in every second 3 ms, and a column of two pixels stands
 // for 13.5 ms, or five changes. Its curve is one area, for none of its columns is without an activation.
-TEST_CASE("no peak is lost where changes are closer than pixels") {
+TEST_CASE("no peak is lost if changes are closer than pixels") {
   const Shape shape{2, 1800, 1};
   const Drawing drawing = draw_memory(generated("sequential", shape), with_sizes(shape, GiB(1), {}, {}));
   const std::vector<Element> curves = drawing.all("path", "memory");

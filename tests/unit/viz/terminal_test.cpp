@@ -109,7 +109,7 @@ viz::TextOptions options_on_terminal(const char* columns, const char* no_color) 
 
 } // namespace
 
-TEST_CASE("A terminal has its own width and colours, unless COLUMNS and NO_COLOR say otherwise") {
+TEST_CASE("A terminal has its own width and colours, unless COLUMNS and NO_COLOR override them") {
   CHECK(options_on_terminal(nullptr, nullptr).width == 72);
   CHECK(options_on_terminal(nullptr, nullptr).colour);
   CHECK(options_on_terminal("90", nullptr).width == 90);
@@ -118,7 +118,7 @@ TEST_CASE("A terminal has its own width and colours, unless COLUMNS and NO_COLOR
   CHECK(options_on_terminal(nullptr, "").colour);
 }
 
-TEST_CASE("Progress is shown after a second on one line, which is gone at the end") {
+TEST_CASE("Progress is shown after a second on one line, which disappears at the end") {
   Terminal terminal{stderr};
   {
     Progress progress{"schedules"};
@@ -139,7 +139,7 @@ TEST_CASE("Progress is shown after a second on one line, which is gone at the en
   CHECK_THAT(shown, EndsWith(" a second\r\033[Kppsim: 50 % read\r\033[K\r\033[K"));
 }
 
-TEST_CASE("Who is done within a second sees no progress") {
+TEST_CASE("A job of less than a second shows no progress") {
   Terminal terminal{stderr};
   { Progress{"schedules"}.step(3); }
   CHECK(terminal.shown().empty());
