@@ -34,10 +34,10 @@ std::size_t threads_of(const Inputs& inputs) {
   return inputs.threads.value_or(machine_threads());
 }
 
-/// So many charts fit on a page.
+/// The most charts on one picture.
 constexpr std::size_t most_charts = 8;
 
-/// The contenders to draw: the fastest, and in any case the one to take.
+/// The contenders to draw: the fastest, and always the recommended one.
 std::vector<std::size_t> drawn(const Comparison& comparison, std::size_t most) {
   std::vector<std::size_t> positions(std::min(most, comparison.contenders.size()));
   std::iota(positions.begin(), positions.end(), std::size_t{0});
@@ -46,9 +46,9 @@ std::vector<std::size_t> drawn(const Comparison& comparison, std::size_t most) {
   return positions;
 }
 
-/// A comparison as it is shown.
+/// A comparison with its recommendation.
 struct ComparisonOutput : ComparedRuns {
-  std::string recommendation; ///< what to take, in words
+  std::string recommendation; ///< in words
 };
 
 std::string recommend(const Comparison& comparison, const Inputs& inputs) {
@@ -63,13 +63,13 @@ std::string recommend(const Comparison& comparison, const Inputs& inputs) {
   return words;
 }
 
-/// A contender's run again, as no more of it is kept than its report.
+/// A contender's run, simulated again because a comparison keeps only reports.
 struct RepeatedRun {
   Evaluation run;
   RunReport report; ///< as in the comparison
 };
 
-/// What `draw` makes of the first `most` of them. `with_others`: each report says what other runs say of it.
+/// The output of `draw` for the first `most` of them. `with_others`: reports include the results of other runs.
 template <class Draw>
 std::string drawn_by(Draw draw, std::size_t most, bool with_others, const ComparisonOutput& compared,
                      const Inputs& inputs) {
@@ -138,7 +138,7 @@ constexpr std::array outputs{
                              }},
 };
 
-/// Throws Error where an option is given that says nothing of such a comparison.
+/// Throws Error for options that have no effect on such a comparison.
 void check_options(const Inputs& inputs) {
   if (inputs.jitter_svg && (!inputs.varies_by_chance() || inputs.vary))
     throw Error{ExitCode::bad_input,
@@ -188,7 +188,7 @@ constexpr std::array sections{Section::pipeline, Section::model,    Section::cos
                               Section::memory,   Section::scenario, Section::comparison};
 constexpr std::array<std::string_view, 9> extra{"bound", "jitter", "jitter-from", "samples", "fail-if",
                                                 "seed",  "json",   "svg",         "html"};
-constexpr std::array<std::string_view, 2> except{"schedule", "resume"}; // there is --schedules
+constexpr std::array<std::string_view, 2> except{"schedule", "resume"}; // replaced by --schedules
 constexpr std::array examples{
     Example{"ppsim compare --stages 8 --mb 64",
             "every schedule that allows this shape, fastest first, and which to use"},

@@ -1,4 +1,4 @@
-// ppsim sweep: a run at every point of a grid, and a table of what they give.
+// ppsim sweep: a run at every point of a grid, and a table of the results.
 
 #include "ppsim/study/sweep.hpp"
 
@@ -30,12 +30,12 @@
 namespace ppsim::cli::sweep_command {
 namespace {
 
-/// Whether it is not a file: the lines are kept, for who calls.
+/// Whether the lines stay in memory for a library caller.
 bool is_kept(const std::string& path) {
   return MemoryFiles::current() != nullptr && MemoryFiles::keeps(path);
 }
 
-/// Where rows go.
+/// The form of the output table.
 TableForm check_table(const Inputs& inputs) {
   const std::string path = inputs.table.value_or("-");
   if (is_kept(path)) return TableForm::json_lines;
@@ -53,7 +53,7 @@ TableForm check_table(const Inputs& inputs) {
   return *form;
 }
 
-/// Lines of a table, and what is reported about them.
+/// Lines of a table, with counts for the summary.
 struct TableLines {
   std::size_t rows = 0;
   std::size_t refused = 0;
@@ -69,7 +69,8 @@ struct TableLines {
   }
 };
 
-/// The rows of a range of the grid; `taken`, where there is one, gets them as they come, and may end it by false.
+/// The rows of a range of the grid. `taken`, if not null, receives them as they finish and may stop the range with
+/// false.
 TableLines make_rows(const Inputs& inputs, const SweepLines& lines, std::size_t first, std::size_t end,
                      std::size_t threads, const std::function<bool(TableLines&&)>& taken = {}) {
   TableLines all;
@@ -84,7 +85,7 @@ TableLines make_rows(const Inputs& inputs, const SweepLines& lines, std::size_t 
   return all;
 }
 
-/// As processes send it to each other, and back.
+/// Serialises lines for transfer between processes.
 std::string to_text(const TableLines& made) {
   return fmt::format("{} {}\n{}\n{}", made.rows, made.refused, made.first_reason, made.lines);
 }
@@ -104,7 +105,7 @@ TableLines from_text(std::string_view text) {
   return made;
 }
 
-/// Where the rows of this call go, and what becomes known of all of them.
+/// The output of rows in this call, with the counts of all.
 class Sink {
 public:
   Sink(const Inputs& inputs, const SweepLines& lines) : to_{inputs.table.value_or("-")}, points_{inputs.grid.points()} {
@@ -114,7 +115,7 @@ public:
   }
 
   [[nodiscard]] std::size_t first() const { return first_; }
-  /// False where the sweep is to end.
+  /// False to end the sweep.
   bool take(const TableLines& made) {
     if (file_)
       file_->append(made.lines);
@@ -127,7 +128,7 @@ public:
     return !Interruption::has_come();
   }
   [[nodiscard]] ExitCode end() {
-    shown_.reset(); // notes stand where it was
+    shown_.reset(); // notes replace the progress line
     const bool none = rows_ > 0 && refused_ == rows_;
     if (none) note("no row has figures; the first of them: {}", first_reason_);
     if (first_ + rows_ == points_) return none && first_ == 0 ? ExitCode::no : ExitCode::done;
@@ -146,7 +147,7 @@ private:
   std::string first_reason_;
 };
 
-/// One of several processes: the first writes, all make rows.
+/// For several processes: the first writes, all compute rows.
 ExitCode run_together(const Inputs& inputs, const SweepLines& lines) {
   std::optional<Sink> sink;
   if (runtime::prints_for_all()) sink.emplace(inputs, lines);

@@ -1,4 +1,4 @@
-// --fixed: what a plan may choose.
+// --fixed: the values that a plan may choose.
 
 #include "ppsim/base/words.hpp"
 #include "ppsim/schedule/generators.hpp"

@@ -12,10 +12,10 @@
 namespace ppsim::cli {
 namespace {
 
-/// Who waits for less does not ask how far it is.
+/// Shorter waits need no progress.
 constexpr std::chrono::seconds patience{1};
 
-/// Who calls from a program of their own has its terminal to themselves.
+/// False for a library caller, which has its own terminal.
 bool shows_progress() {
   return current_call() == nullptr && ::isatty(STDERR_FILENO) != 0;
 }
