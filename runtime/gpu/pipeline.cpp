@@ -13,7 +13,7 @@ namespace ppsim::runtime::gpu {
 
 namespace {
 
-/// Where the stages of one thread meet: what takes several of them is enqueued when the last has called.
+/// Barriers and exchanges of the stages of one thread: enqueued when the last stage has called.
 class StageBarrier {
 public:
   explicit StageBarrier(std::vector<const Queue*> lanes) : lanes_{std::move(lanes)} {
@@ -29,7 +29,7 @@ public:
         if (other != waiting) lanes_[waiting]->wait(met_[other]);
   }
 
-  /// Between the same two stages exchanges pair up in the order of their calls.
+  /// Exchanges between the same two stages pair up in call order.
   void exchange(std::size_t stage, std::size_t peer, const void* mine, void* theirs, std::size_t bytes) {
     Call call{stage, mine, theirs, bytes, lanes_[stage]->make_event(false), lanes_[stage]->make_event(false)};
     lanes_[stage]->record(call.ready);
@@ -47,7 +47,7 @@ public:
                                std::to_string(other.bytes) + " and " + std::to_string(call.bytes) + " bytes"};
     fetch(call, other);
     fetch(other, call);
-    // What comes next on either stream may change what the other copies.
+    // Later work on either stream may change what the other copies.
     lanes_[call.stage]->wait(other.done);
     lanes_[other.stage]->wait(call.done);
   }
@@ -94,7 +94,7 @@ public:
   void isend(TransferRef transfer, Bytes bytes) override {
     link(transfer).send(transfer.position, static_cast<std::size_t>(bytes.count()));
   }
-  /// Slots are taken when something is sent.
+  /// Slots are assigned at the send.
   void irecv(TransferRef /*transfer*/) override {}
   [[nodiscard]] const void* input(TransferRef transfer, Bytes expected) override {
     return link(transfer).input(transfer.position, static_cast<std::size_t>(expected.count()));
@@ -192,7 +192,7 @@ private:
 
   std::unique_ptr<Link> make_link(const Program& program, ChannelId id) {
     const Channel& channel = program.channels[index(id)];
-    if (channel.is_local()) return nullptr; // stays with its stage
+    if (channel.is_local()) return nullptr; // stays on its stage
     LinkOptions link{.move = &move_by_copy,
                      .paced = options_.transport == "paced",
                      .overlaps = program.transfer_model != TransferModel::link,
@@ -217,7 +217,7 @@ private:
 
 std::unique_ptr<GpuPipeline> make_pipeline(const Program& program, const GpuOptions& options) {
   PPSIM_GPU_CHECK(cudaSetDevice(0));
-  PPSIM_GPU_CHECK(cudaFree(nullptr)); // the primary context is there from here on
+  PPSIM_GPU_CHECK(cudaFree(nullptr)); // creates the primary context
   return std::make_unique<Pipeline>(program, options);
 }
 

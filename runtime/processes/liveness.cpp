@@ -29,7 +29,7 @@ void Liveness::beat() {
 bool Liveness::is_silent(std::size_t rank, std::chrono::milliseconds limit) {
   Peer& peer = peers_.at(rank);
   const auto now = Clock::now();
-  // Nobody has looked for a while: signs may have come, of which MPI does not know yet.
+  // There was no check for a while: messages may have arrived that MPI has not processed yet.
   if (now - peer.looked > 2 * rules_.beat) peer.heard = now;
   peer.looked = now;
   while (peer.received->test()) {

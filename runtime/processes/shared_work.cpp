@@ -27,15 +27,15 @@ WorkQueue::Moment moment() {
   return std::chrono::steady_clock::now().time_since_epoch();
 }
 
-/// What is said where the processes end too early.
+/// The report if processes end too early.
 std::string undone() {
   return "the work is not done; the remaining ranks finish it if mpirun lets them (--enable-recovery)";
 }
 
-/// The end of all work, where a range is expected; and where somebody was lost meanwhile.
+/// Sent instead of a range: the end of all work, and the end after a process was lost.
 constexpr WorkRange no_more{}, no_more_after_loss{1, 1};
 
-/// Another process, as the first one sees it. Messages are owned by what is pending: the work may end by an exception.
+/// Another process, on the first one. Pending messages own their memory, because the work may end by an exception.
 class WorkerProcess {
 public:
   WorkerProcess(Liveness& liveness, std::size_t rank) : liveness_{liveness}, rank_{rank} {}
@@ -51,7 +51,7 @@ public:
   void dismiss() { send(liveness_.any_lost() ? no_more_after_loss : no_more); }
   [[nodiscard]] bool is_dismissed() { return sent_->test() || liveness_.is_lost(rank_); }
 
-  /// What it made of its range, once that is here.
+  /// The result of its range, once it has arrived.
   std::optional<std::pair<WorkRange, std::string>> made() {
     if (!pending_ || !pending_->test()) return std::nullopt;
     if (!made_) {
@@ -65,7 +65,7 @@ public:
   }
 
 private:
-  /// Nobody waits for its end, as one that is lost takes nothing.
+  /// Does not wait for completion: a lost process receives nothing.
   void send(WorkRange range) {
     liveness_.begin(rank_);
     const auto content = std::make_shared<const WorkRange>(range);
@@ -80,7 +80,7 @@ private:
   std::optional<Pending> pending_, sent_;
 };
 
-/// The messages of the first process: what it hands out, and what comes back.
+/// The messages of the first process: assigned ranges and their results.
 class Leader {
 public:
   Leader(Liveness& liveness, WorkQueue queue, const MakeRange& make, const TakeResult& take, const GiveUp& give_up)
@@ -96,7 +96,7 @@ public:
   }
 
 private:
-  /// Whether all is done.
+  /// Whether all work is done.
   bool advance() {
     liveness_.beat();
     for (WorkerProcess& worker : workers_)
@@ -129,10 +129,10 @@ private:
   std::list<WorkerProcess> workers_;
   WorkQueue queue_;
   WorkRange own_range_;
-  std::future<std::string> own_; ///< the first process's own, beside its messages
+  std::future<std::string> own_; ///< computed by the first process itself, between its messages
 };
 
-/// What another process waits by.
+/// The GiveUp of another process's waits.
 GiveUp patience_with_first(Liveness& liveness, const GiveUp& give_up) {
   return [&] {
     give_up();
@@ -158,7 +158,7 @@ void follow(Liveness& liveness, const MakeRange& make, const GiveUp& give_up) {
   }
 }
 
-/// The first process's message, on all that are not lost.
+/// The first process's message, on all remaining processes.
 Message give_all(Liveness& liveness, Message of_first, const GiveUp& give_up) {
   MessagePassing& messages = liveness.messages();
   if (messages.rank() != 0)
@@ -173,7 +173,7 @@ Message give_all(Liveness& liveness, Message of_first, const GiveUp& give_up) {
         give_up();
         if (liveness.is_lost(rank)) throw Lost{};
       });
-    } catch (const Lost&) { // the next ranges go to others
+    } catch (const Lost&) { // the next ranges are assigned to others
     }
   }
   return *message;
@@ -200,7 +200,7 @@ std::vector<std::string> share_round(Liveness& liveness, std::size_t count, std:
   };
   Message all;
   if (liveness.messages().rank() == 0) {
-    // All wait for the last range of a round: near its end there are to be some for each.
+    // All wait for the last range of a round, so ranges are short near its end.
     const std::size_t longest = std::max(threads, count / (8 * liveness.messages().size()));
     const auto take = [&](WorkRange, const std::string& made) {
       const auto bytes = std::as_bytes(std::span{made});
@@ -240,7 +240,7 @@ struct SharedRounds::State {
 
 SharedRounds::SharedRounds(std::size_t threads) : threads_{threads} {
   ProcessGroup& group = ProcessGroup::get();
-  group.set_doing(undone); // said between rounds too: all of them are one work
+  group.set_doing(undone); // also between rounds: all of them are one work
   state_ = std::make_unique<State>(group);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The same among processes that are known.
+// Shared work among known processes.
 
 #include "ppsim/runtime/shared_work.hpp"
 

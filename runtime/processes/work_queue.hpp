@@ -1,6 +1,6 @@
 #pragma once
-// Which range of shared work is begun next, how long it is, and what was made, put in order. Without messages and
-// without a clock, so that a test can model ten thousand processes.
+// The next range of shared work, its length, and the results in order. Uses neither messages nor a clock, so that a
+// test can model ten thousand processes.
 
 #include "ppsim/runtime/shared_work.hpp"
 
@@ -16,33 +16,34 @@ namespace ppsim::runtime {
 
 class WorkQueue {
 public:
-  /// Since any start, the same for all calls.
+  /// Time since any origin, the same for all calls.
   using Moment = std::chrono::nanoseconds;
 
-  /// So many numbers may be made, or be in work, while the one before them is not, and the rest of a range.
+  /// The most numbers that may be computed or in progress after the first unfinished one, plus the rest of a range.
   static constexpr std::uint64_t most_ahead = 1 << 16;
   static constexpr std::uint64_t longest_range = 1024;
-  /// A range lasts about so long: then messages cost next to nothing, and at the end nobody waits long for another.
+  /// The target duration of a range: long enough to make messages negligible, short enough that no process waits long
+  /// at the end.
   static constexpr std::chrono::milliseconds short_range{20}, long_range{100};
 
-  /// `shortest`, `longest`: limits of a range, the last one may be shorter.
+  /// `shortest`, `longest`: limits of a range's length; the last one may be shorter.
   explicit WorkQueue(WorkRange all, std::uint64_t shortest = 1, std::uint64_t longest = longest_range)
       : all_{all}, due_{all.begin}, shortest_{shortest}, longest_{longest}, length_{shortest} {}
 
-  /// For somebody who has nothing to do. None where all is begun or nothing more is wanted, and while too much is
-  /// ahead.
+  /// The next range for an idle process. None if all ranges are assigned, no more results are wanted, or too many
+  /// results are ahead.
   [[nodiscard]] std::optional<WorkRange> next(Moment now);
-  /// What was made of a range that next() gave; `take` gets all that is due by it.
+  /// Stores the result of a range from next(); `take` gets all results that are next in order.
   void put(WorkRange range, std::string made, Moment now, const TakeResult& take);
-  /// Somebody who got it with next() makes nothing of it: another one is to.
+  /// Returns a range from next() without a result, for another process.
   void give_back(WorkRange range) { given_back_.push_back(range); }
-  /// All is taken, or no more is wanted. Stretches may be in work still.
+  /// Whether all results are taken, or no more are wanted. Ranges may still be in progress.
   [[nodiscard]] bool is_over() const { return stopped_ || due_ == all_.end; }
 
 private:
   void adapt_length(WorkRange range, Moment took);
 
-  WorkRange all_; ///< what was not begun
+  WorkRange all_; ///< the part that is not assigned yet
   std::uint64_t due_;
   std::uint64_t shortest_, longest_, length_;
   bool stopped_ = false;

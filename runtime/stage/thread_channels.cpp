@@ -22,17 +22,17 @@ namespace ppsim::runtime {
 
 namespace {
 
-/// A buffer on its way.
+/// A buffer that is being sent.
 struct BufferMessage {
-  void* content = nullptr; ///< none: it is not there yet
+  void* content = nullptr; ///< null: not sent yet
   std::uint32_t position = 0;
   Bytes bytes;
   std::int64_t began = 0;
-  std::int64_t ended = 0; ///< from then on it can be seen
+  std::int64_t ended = 0; ///< the time from which it is visible
 };
 
-/// TransferModel::link: takes one transfer at a time, in the order in which they are sent; by several threads, where
-/// stages of one node share it.
+/// TransferModel::link: runs one transfer at a time, in sending order; used by several threads if stages of one node
+/// share it.
 class EmulatedLink {
 public:
   struct Times {
@@ -48,11 +48,11 @@ public:
 
 private:
   std::mutex mutex_;
-  std::int64_t free_ = 0; ///< when the last transfer has gone through
+  std::int64_t free_ = 0; ///< the end of the last transfer
 };
 
-/// One channel: two rings between two threads, each as long as there are buffers, so that none can overflow. Numbers
-/// of messages run on from step to step.
+/// One channel: two rings between two threads, each with one entry per buffer, so that neither can overflow. Message
+/// numbers continue from step to step.
 struct ThreadChannel { // NOLINT(clang-analyzer-optin.performance.Padding): what each thread writes has lines of its own
   ThreadChannel(const Channel& channel, Bytes boundary)
       : slots{channel.slots}, full(channel.slots), empty(channel.slots), arrived(channel.transfers.size()) {
@@ -69,17 +69,17 @@ struct ThreadChannel { // NOLINT(clang-analyzer-optin.performance.Padding): what
   std::vector<void*> empty; ///< ring, written by the consumer
   Counter released;
 
-  // The producer's.
+  // Used by the producer.
   alignas(64) std::uint64_t taken = 0;
   void* writing = nullptr;
-  EmulatedLink* link = nullptr; ///< that it takes, alone or with others
+  EmulatedLink* link = nullptr; ///< its link, possibly shared
 
-  // The consumer's.
+  // Used by the consumer.
   alignas(64) std::uint64_t received = 0;
   std::vector<BufferMessage> arrived; ///< by position in the step
 };
 
-/// Two stages that exchange gradients; the lower one has side 0.
+/// The gradient exchange of two stages; the lower one has side 0.
 struct GradientExchange {
   std::array<const void*, 2> offered{};
   std::array<Counter, 2> offers;
@@ -144,7 +144,7 @@ public:
     passage.published.raise();
   }
 
-  // The receiver needs no memory of its own: the sender's buffer comes.
+  // The receiver needs no memory: it gets the sender's buffer.
   void irecv(TransferRef /*transfer*/) override {}
 
   const void* input(TransferRef transfer, Bytes expected) override {
@@ -173,7 +173,7 @@ public:
     passage.released.raise();
   }
 
-  void finish_step() override {} // what was sent is in the receiver's hands
+  void finish_step() override {} // all sends are complete
 
   std::vector<Arrival> arrivals() override { return std::move(arrivals_); }
 
@@ -193,7 +193,7 @@ public:
     wait(encounter.offers[1 - side], number, what);
     std::memcpy(theirs, encounter.offered[1 - side], static_cast<std::size_t>(bytes.count()));
     encounter.copies[side].raise();
-    wait(encounter.copies[1 - side], number, what); // before that the peer still reads `mine`
+    wait(encounter.copies[1 - side], number, what); // until then the peer still reads `mine`
   }
 
   [[nodiscard]] Bytes buffer_bytes() const override {

@@ -20,7 +20,7 @@ double start_error(const ValidatedRun& run) {
   return run.validation.start_error_p95;
 }
 
-/// Whether they differ in the schedule alone, and one was predicted to be the shorter.
+/// Whether they differ only in the schedule, and their predictions differ.
 bool can_be_ranked(const ValidatedRun& a, const ValidatedRun& b) {
   return a.validation.counts() && b.validation.counts() && a.group == b.group && a.work == b.work &&
          a.shape.stages == b.shape.stages && a.shape.microbatches == b.shape.microbatches && a.schedule != b.schedule &&
@@ -33,7 +33,7 @@ double gap(Duration shorter, Duration longer) {
              : static_cast<double>((longer - shorter).count()) / static_cast<double>(shorter.count());
 }
 
-/// Of those runs that `belongs` takes, of which there is at least one.
+/// The summary of the runs that `belongs` selects, at least one.
 template <class Belongs>
 ErrorSummary summary(const std::vector<ValidatedRun>& runs, Belongs belongs) {
   ErrorSummary sum;

@@ -21,8 +21,8 @@ std::optional<double> peak_error_of(const PublishedPrediction& held) {
   return held.peak_error();
 }
 
-/// The median with its sign; of two in the middle the one nearer to zero, so that errors of one sign have the median of
-/// their sizes.
+/// The signed median; of two middle ones the nearer to zero, so that errors of one sign have the median of their
+/// absolute values.
 double signed_median(std::vector<double> errors) {
   const double lower = percentile(errors, 50);
   for (double& error : errors) error = -error;
@@ -30,7 +30,7 @@ double signed_median(std::vector<double> errors) {
   return std::abs(lower) < std::abs(upper) ? lower : upper;
 }
 
-/// Of those runs at `among` that have an error, and of `half` where it is given.
+/// Figures of the runs at `among` that have an error, and belong to `half` if given.
 ErrorFigures figures_of(const std::vector<PublishedPrediction>& runs, const Positions& among,
                         std::optional<double> (*error_of)(const PublishedPrediction&), Half half = Half::none) {
   ErrorFigures figures;
@@ -64,7 +64,7 @@ PublishedGroup group_of(std::string name, const std::vector<PublishedPrediction>
   return group;
 }
 
-/// Puts the medians over `sets` of their figures in place of those over runs.
+/// Replaces the medians over runs by the medians over `sets`.
 void take_medians(ErrorFigures& figures, const std::vector<PublishedGroup>& sets, ErrorFigures PublishedGroup::*which) {
   std::vector<double> medians;
   std::vector<double> biases;
@@ -77,7 +77,7 @@ void take_medians(ErrorFigures& figures, const std::vector<PublishedGroup>& sets
   figures.bias = signed_median(std::move(biases));
 }
 
-/// Positions of those at `among` by what `name_of` calls them, in the order of the first of each.
+/// Groups the positions at `among` by `name_of`, in the order of first occurrence.
 template <class NameOf>
 std::vector<std::pair<std::string, Positions>> split_by(const std::vector<PublishedPrediction>& runs,
                                                         const Positions& among, NameOf name_of) {

@@ -19,7 +19,7 @@ bool holds_zero_bubble(const DispatchInput& input) {
 }
 
 Plan searched(const DispatchInput& input) {
-  // with room for 2p activations the rounds of ZB-V are hard to beat, with less room patterns are
+  // with memory for 2p activations the rounds of ZB-V are hard to beat, with less memory patterns are
   return search_v(input, holds_zero_bubble(input) ? 0 : 3'000'000);
 }
 

@@ -1,6 +1,5 @@
 // V-Min (Qi et al., Pipeline Parallelism with Controllable Memory, arXiv 2405.15362, section 3.2): a third of the
-// activations of 1F1B, in the limit of many stages. Which order keeps to that depends on costs and transfers, so it is
-// searched for.
+// activations of 1F1B, in the limit of many stages. The order depends on costs and transfers, so it is searched.
 
 #include <array>
 
